@@ -1,0 +1,114 @@
+/** A period of the civil calendar in a time zone, as a window. */
+export interface CalendarPeriod {
+  readonly period: 'minute' | 'hour' | 'day' | 'week' | 'month'
+  /** IANA name, such as `Europe/Berlin`. */
+  readonly timeZone: string
+  /** First day of a week: 0 Sunday ... 6 Saturday. */
+  readonly weekStart: number
+}
+
+/** The window that an instant lies in: `startAt` belongs to it, `endAt` to the next one. Microseconds since 1970. */
+export interface WindowBounds {
+  readonly startAt: number
+  readonly endAt: number
+}
+
+/** A civil date and time, as written on a clock in some zone. Months count from 1. */
+interface Civil {
+  readonly year: number
+  readonly month: number
+  readonly day: number
+  readonly hour: number
+  readonly minute: number
+}
+
+const MINUTE_MS = 60_000
+const DAY_MS = 86_400_000
+
+const formats = new Map<string, Intl.DateTimeFormat>()
+
+/** True when the platform knows the time zone. */
+export function isTimeZone(name: string): boolean {
+  try {
+    return new Intl.DateTimeFormat('en-US', { timeZone: name }) !== undefined
+  } catch {
+    return false
+  }
+}
+
+/**
+ * The period around `nowMicros`. Days last 23 or 25 hours where the clocks change, and hours that are repeated count once
+ * each; months and leap days are those of the calendar.
+ */
+export function calendarWindow(calendar: CalendarPeriod, nowMicros: number): WindowBounds {
+  const nowMs = Math.floor(nowMicros / 1000)
+  if (calendar.period === 'minute' || calendar.period === 'hour') return clockWindow(calendar, nowMs)
+  const civil = civilAt(nowMs, calendar.timeZone)
+  const [first, next] = civilBounds(calendar, civil)
+  return { startAt: instantOf(first, calendar.timeZone) * 1000, endAt: instantOf(next, calendar.timeZone) * 1000 }
+}
+
+/** Minutes and hours are cut by the zone's offset at that instant, so a repeated hour is a window of its own. */
+function clockWindow(calendar: CalendarPeriod, nowMs: number): WindowBounds {
+  const lengthMs = calendar.period === 'minute' ? MINUTE_MS : 60 * MINUTE_MS
+  const offsetMs = offsetAt(nowMs, calendar.timeZone)
+  const startMs = Math.floor((nowMs + offsetMs) / lengthMs) * lengthMs - offsetMs
+  return { startAt: startMs * 1000, endAt: (startMs + lengthMs) * 1000 }
+}
+
+function civilBounds(calendar: CalendarPeriod, civil: Civil): [number, number] {
+  const today = Date.UTC(civil.year, civil.month - 1, civil.day)
+  if (calendar.period === 'day') return [today, today + DAY_MS]
+  if (calendar.period === 'week') {
+    const weekday = new Date(today).getUTCDay()
+    const first = today - ((weekday - calendar.weekStart + 7) % 7) * DAY_MS
+    return [first, first + 7 * DAY_MS]
+  }
+  return [Date.UTC(civil.year, civil.month - 1, 1), Date.UTC(civil.year, civil.month, 1)]
+}
+
+/** The instant at which clocks in the zone first show `localMs` (a civil time as if it were UTC), or have just passed it. */
+function instantOf(localMs: number, timeZone: string): number {
+  const before = localMs - offsetAt(localMs - DAY_MS, timeZone)
+  if (before + offsetAt(before, timeZone) === localMs) return before
+  const after = localMs - offsetAt(localMs + DAY_MS, timeZone)
+  if (after + offsetAt(after, timeZone) === localMs) return after
+  // The clocks skip this time. It becomes the instant of the change: where the offset before meets the one after.
+  let [low, high] = [Math.min(before, after), Math.max(before, after)]
+  const offsetAfter = offsetAt(high, timeZone)
+  while (high - low > 1) {
+    const middle = Math.floor((low + high) / 2)
+    if (offsetAt(middle, timeZone) === offsetAfter) high = middle
+    else low = middle
+  }
+  return high
+}
+
+function offsetAt(ms: number, timeZone: string): number {
+  const civil = civilAt(ms, timeZone)
+  const shown = Date.UTC(civil.year, civil.month - 1, civil.day, civil.hour, civil.minute)
+  return shown - Math.floor(ms / MINUTE_MS) * MINUTE_MS
+}
+
+function civilAt(ms: number, timeZone: string): Civil {
+  let format = formats.get(timeZone)
+  if (format === undefined) {
+    format = new Intl.DateTimeFormat('en-US', {
+      timeZone,
+      calendar: 'gregory',
+      numberingSystem: 'latn',
+      hourCycle: 'h23',
+      year: 'numeric',
+      month: 'numeric',
+      day: 'numeric',
+      hour: 'numeric',
+      minute: 'numeric',
+    })
+    formats.set(timeZone, format)
+  }
+  const parts = { year: 0, month: 0, day: 0, hour: 0, minute: 0 }
+  for (const part of format.formatToParts(ms)) {
+    if (part.type in parts) parts[part.type as keyof typeof parts] = Number(part.value)
+  }
+  return parts
+}

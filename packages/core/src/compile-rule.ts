@@ -1,0 +1,358 @@
+import { algorithmOf } from './algorithms/registry.ts'
+import type { CalendarPeriod } from './calendar.ts'
+import { isTimeZone } from './calendar.ts'
+import { MICROS_PER_MS } from './clock.ts'
+import type { Duration } from './duration.ts'
+import { durationMs } from './duration.ts'
+import { SluiceError } from './errors.ts'
+import { nameSpace } from './fingerprint.ts'
+import type {
+  FixedWindowLimit,
+  Limit,
+  LogLimit,
+  MeterLimit,
+  OverlayLimit,
+  SegmentLimit,
+  SlidingCounterLimit,
+} from './limit.ts'
+import type { Rate } from './rate.ts'
+import { rateOverWindow, ratePerSecond } from './rate.ts'
+import type { CalendarWindow, Rule, Weekday } from './rule.ts'
+
+/** Largest limit: its micro-units must stay whole numbers in a double. */
+const LARGEST_LIMIT = 9_000_000_000
+
+/** Largest limit of the exact log, whose state grows with it. */
+const LARGEST_LOG_LIMIT = 100_000
+
+const LARGEST_SEGMENTS = 1000
+
+/** Names end up in headers, metrics and keys. "#" is left out: it separates a name from one of its windows. */
+const RULE_NAME = /^[A-Za-z0-9/*][A-Za-z0-9_.:/*@-]{0,127}$/
+
+const WEEKDAYS: readonly Weekday[] = ['sunday', 'monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday']
+
+const PERIODS: readonly CalendarPeriod['period'][] = ['minute', 'hour', 'day', 'week', 'month']
+
+const WINDOW_OPTIONS = ['limit', 'window', 'burst', 'windows'] as const
+
+/** The options each algorithm knows; any other name is a mistake worth an error. */
+const OPTIONS: Readonly<Record<string, readonly string[]>> = {
+  'token-bucket': ['capacity', 'refillPerSecond'],
+  'leaky-bucket-meter': ['capacity', 'leakPerSecond'],
+  'leaky-bucket-queue': ['capacity', 'ratePerSecond'],
+  'fixed-window': [...WINDOW_OPTIONS, 'rollover'],
+  'sliding-window-counter': WINDOW_OPTIONS,
+  'sliding-window-log': [...WINDOW_OPTIONS, 'segments'],
+  gcra: WINDOW_OPTIONS,
+  hybrid: ['limit', 'window', 'burst'],
+  concurrency: ['limit', 'lease'],
+}
+
+/** A rule as it may come in from outside: any property, any value. */
+type Loose = Readonly<Record<string, unknown>>
+
+interface Identity {
+  readonly id: string
+  readonly rule: string
+  readonly stateSize: number
+  readonly fixedSize: boolean
+  readonly space0: number
+  readonly space1: number
+}
+
+function identityOf(rule: string, id: string): Identity {
+  return { id, rule, stateSize: 0, fixedSize: false, ...nameSpace(id) }
+}
+
+/**
+ * The limits that a rule stands for: one, or one for each of its windows, or none when it is `'off'`. The rule is checked
+ * whole; the first mistake is a `SLUICE_INVALID_RULE` that names the option, what it was and what it may be.
+ */
+export function compileRule(name: string, rule: Rule): readonly Limit[] {
+  if (typeof name !== 'string' || !RULE_NAME.test(name)) {
+    throw new SluiceError('SLUICE_INVALID_RULE', {
+      problem: 'the name of a rule cannot be used',
+      received: name,
+      expected: '1 to 128 letters, digits or any of _ . : / * @ -, beginning with a letter, a digit, / or *',
+    })
+  }
+  if (typeof rule !== 'object' || rule === null) {
+    throw invalid(name, {
+      problem: 'is not an object',
+      received: rule,
+      expected: 'a rule such as { limit: 100, window: "1m" }',
+    })
+  }
+  const loose = rule as Loose
+  const algorithm = loose['algorithm'] ?? 'gcra'
+  const known = typeof algorithm === 'string' && Object.hasOwn(OPTIONS, algorithm) ? OPTIONS[algorithm] : undefined
+  if (known === undefined) {
+    throw invalid(name, {
+      problem: 'has an unknown "algorithm"',
+      received: algorithm,
+      expected: `one of ${Object.keys(OPTIONS).join(', ')}`,
+    })
+  }
+  for (const option of Object.keys(loose)) {
+    if (option !== 'algorithm' && !known.includes(option))
+      throw unknownOption(name, { option, algorithm: String(algorithm), known })
+  }
+  if (loose['limit'] === 'off' || loose['capacity'] === 'off') return []
+  return compileKnown(name, String(algorithm), loose).map(withStateSize)
+}
+
+function withStateSize(limit: Limit): Limit {
+  const algorithm = algorithmOf(limit)
+  return Object.freeze({ ...limit, stateSize: algorithm.stateSize(limit), fixedSize: algorithm.fixedSize(limit) })
+}
+
+function compileKnown(name: string, algorithm: string, rule: Loose): Limit[] {
+  const identity = identityOf(name, name)
+  switch (algorithm) {
+    case 'token-bucket':
+      return [meter(identity, algorithm, rule, 'refillPerSecond')]
+    case 'leaky-bucket-meter':
+      return [meter(identity, algorithm, rule, 'leakPerSecond')]
+    case 'leaky-bucket-queue': {
+      const { capacity, rate } = meter(identity, 'token-bucket', rule, 'ratePerSecond')
+      return [{ ...identity, algorithm, limit: capacity, capacity, rate }]
+    }
+    case 'hybrid':
+      return [hybrid(identity, rule)]
+    case 'concurrency': {
+      const limit = units(name, 'limit', rule['limit'])
+      const leaseMicros = durationMs(rule['lease'] as Duration, 'lease') * MICROS_PER_MS
+      return [{ ...identity, algorithm, limit, capacity: limit, leaseMicros }]
+    }
+    default:
+      return windowsOf(name, rule).map((window) => oneWindow(window.identity, algorithm, { ...rule, ...window.spec }))
+  }
+}
+
+/** The windows of a rule with the identity of each: by length, so that a window added later does not shift the others. */
+function windowsOf(name: string, rule: Loose): { identity: Identity; spec: Loose }[] {
+  const windows = rule['windows']
+  if (windows === undefined) return [{ identity: identityOf(name, name), spec: {} }]
+  if (!Array.isArray(windows) || windows.length === 0 || windows.length > 16) {
+    throw invalid(name, {
+      problem: 'has unusable "windows"',
+      received: windows,
+      expected: '1 to 16 entries of { limit, window }',
+    })
+  }
+  for (const option of ['limit', 'window', 'burst']) {
+    if (rule[option] !== undefined) {
+      throw invalid(name, {
+        problem: `has both "windows" and "${option}"`,
+        expected: 'one of them',
+        action: 'Put it into an entry of "windows".',
+      })
+    }
+  }
+  const seen = new Set<string>()
+  return windows.map((spec: Loose) => {
+    const label =
+      typeof spec['window'] === 'object'
+        ? JSON.stringify(spec['window'])
+        : String(durationMs(spec['window'] as Duration, 'window'))
+    if (seen.has(label)) {
+      throw invalid(name, {
+        problem: 'has two "windows" of one length',
+        received: spec['window'],
+        expected: 'windows of different lengths',
+      })
+    }
+    seen.add(label)
+    return { identity: identityOf(name, `${name}#${label}`), spec }
+  })
+}
+
+function oneWindow(identity: Identity, algorithm: string, rule: Loose): Limit {
+  const base = algorithm === 'gcra' ? gcraLimit(identity, rule) : windowLimit(identity, algorithm, rule)
+  if (algorithm === 'gcra' || rule['burst'] === undefined) return base
+  return burstOver(identity, base as OverlayLimit['base'], rule)
+}
+
+function gcraLimit(identity: Identity, rule: Loose): MeterLimit {
+  const limit = units(identity.rule, 'limit', rule['limit'])
+  const burst = rule['burst'] === undefined ? limit : units(identity.rule, 'burst', rule['burst'])
+  const capacity = limit === 0 ? 0 : burst
+  return {
+    ...identity,
+    algorithm: 'gcra',
+    limit,
+    capacity,
+    rate: rateOverWindow(Math.max(1, limit), windowMicros(rule)),
+  }
+}
+
+function windowLimit(
+  identity: Identity,
+  algorithm: string,
+  rule: Loose,
+): FixedWindowLimit | SlidingCounterLimit | LogLimit | SegmentLimit {
+  const limit = units(identity.rule, 'limit', rule['limit'])
+  if (algorithm === 'fixed-window') {
+    const rolloverMax = flag(identity.rule, 'rollover', rule['rollover']) ? limit : 0
+    const window = fixedWindowOf(identity.rule, rule)
+    return { ...identity, algorithm, limit, capacity: limit + rolloverMax, window, rolloverMax }
+  }
+  const micros = windowMicros(rule)
+  if (algorithm === 'sliding-window-counter')
+    return { ...identity, algorithm, limit, capacity: limit, windowMicros: micros }
+  if (rule['segments'] !== undefined) {
+    const segments = whole(identity.rule, 'segments', { value: rule['segments'], least: 1, most: LARGEST_SEGMENTS })
+    return { ...identity, algorithm: 'sliding-window-segments', limit, capacity: limit, windowMicros: micros, segments }
+  }
+  if (limit > LARGEST_LOG_LIMIT) {
+    throw invalid(identity.rule, {
+      problem: 'has a "limit" too large for the exact log, which remembers every call',
+      received: limit,
+      expected: `at most ${LARGEST_LOG_LIMIT}`,
+      action: 'Add "segments: 60" for constant memory, or use gcra.',
+    })
+  }
+  return { ...identity, algorithm: 'sliding-window-log', limit, capacity: limit, windowMicros: micros }
+}
+
+/** `burst` on a window: that many units may pass at one instant, the part above the limit refilling over one window. */
+function burstOver(identity: Identity, base: OverlayLimit['base'], rule: Loose): OverlayLimit {
+  const burst = whole(identity.rule, 'burst', { value: rule['burst'], least: base.limit, most: LARGEST_LIMIT })
+  if (base.algorithm === 'fixed-window' && (typeof base.window !== 'number' || base.rolloverMax > 0)) {
+    throw invalid(identity.rule, {
+      problem: `has "burst" together with ${base.rolloverMax > 0 ? '"rollover"' : 'a calendar window'}`,
+      expected: 'one of them',
+      action: 'Use the hybrid algorithm, whose burst has a refill rate of its own.',
+    })
+  }
+  const extra = burst - base.limit
+  const length = base.algorithm === 'fixed-window' ? (base.window as number) : base.windowMicros
+  return overlay(identity, base, { capacity: extra, rate: rateOverWindow(Math.max(1, extra), length) })
+}
+
+function hybrid(identity: Identity, rule: Loose): OverlayLimit {
+  const base = windowLimit(identity, 'fixed-window', rule) as FixedWindowLimit
+  const burst = rule['burst']
+  if (typeof burst !== 'object' || burst === null) {
+    throw invalid(identity.rule, {
+      problem: 'has no usable "burst"',
+      received: burst,
+      expected: '{ capacity, refillPerSecond }',
+    })
+  }
+  const bucket = meter(identity, 'token-bucket', burst as Loose, 'refillPerSecond')
+  return overlay(identity, base, { capacity: bucket.capacity, rate: bucket.rate })
+}
+
+function overlay(
+  identity: Identity,
+  base: OverlayLimit['base'],
+  { capacity, rate }: { capacity: number; rate: Rate },
+): OverlayLimit {
+  const total = base.limit === 0 ? 0 : base.limit + capacity
+  const burst: MeterLimit = { ...identity, algorithm: 'token-bucket', limit: capacity, capacity, rate }
+  return {
+    ...identity,
+    algorithm: 'hybrid',
+    limit: total,
+    capacity: total,
+    base: Object.freeze(base),
+    burst: Object.freeze(burst),
+  }
+}
+
+function meter(identity: Identity, algorithm: MeterLimit['algorithm'], rule: Loose, rateOption: string): MeterLimit {
+  const capacity = units(identity.rule, 'capacity', rule['capacity'])
+  const perSecond = rule[rateOption]
+  if (typeof perSecond !== 'number' || !(perSecond >= 1e-9) || perSecond > LARGEST_LIMIT) {
+    throw invalid(identity.rule, {
+      problem: `has an unusable "${rateOption}"`,
+      received: perSecond,
+      expected: `units per second, above 0 (fractions such as 0.1 are fine), at most ${LARGEST_LIMIT}`,
+    })
+  }
+  return { ...identity, algorithm, limit: capacity, capacity, rate: ratePerSecond(perSecond) }
+}
+
+function windowMicros(rule: Loose): number {
+  return durationMs(rule['window'] as Duration, 'window') * MICROS_PER_MS
+}
+
+function fixedWindowOf(name: string, rule: Loose): number | CalendarPeriod {
+  const window = rule['window']
+  if (typeof window !== 'object' || window === null) return windowMicros(rule)
+  const { calendar, timeZone = 'UTC', weekStart = 'monday' } = window as CalendarWindow
+  if (!PERIODS.includes(calendar)) {
+    throw invalid(name, {
+      problem: 'has an unknown calendar period',
+      received: calendar,
+      expected: `one of ${PERIODS.join(', ')}`,
+    })
+  }
+  if (!isTimeZone(timeZone)) {
+    throw invalid(name, {
+      problem: 'has an unknown "timeZone"',
+      received: timeZone,
+      expected: 'an IANA name such as "Europe/Berlin"',
+    })
+  }
+  const firstDay = WEEKDAYS.indexOf(weekStart)
+  if (firstDay < 0) {
+    throw invalid(name, {
+      problem: 'has an unknown "weekStart"',
+      received: weekStart,
+      expected: `one of ${WEEKDAYS.join(', ')}`,
+    })
+  }
+  return Object.freeze({ period: calendar, timeZone, weekStart: firstDay })
+}
+
+function units(name: string, option: string, value: unknown): number {
+  return whole(name, option, { value, least: 0, most: LARGEST_LIMIT })
+}
+
+function whole(
+  name: string,
+  option: string,
+  { value, least, most }: { value: unknown; least: number; most: number },
+): number {
+  if (typeof value === 'number' && Number.isSafeInteger(value) && value >= least && value <= most) return value
+  throw invalid(name, {
+    problem: `has an unusable "${option}"`,
+    received: value,
+    expected: `a whole number from ${least} to ${most}`,
+    ...(least === 0 ? { action: 'Use 0 to deny all, or "off" not to limit.' } : {}),
+  })
+}
+
+function flag(name: string, option: string, value: unknown): boolean {
+  if (value === undefined || typeof value === 'boolean') return value === true
+  throw invalid(name, { problem: `has an unusable "${option}"`, received: value, expected: 'true or false' })
+}
+
+const HINTS: Readonly<Record<string, string>> = {
+  burst: 'Here "capacity" is the burst.',
+  rollover: 'Units carry over only between windows that begin and end: use "fixed-window".',
+  limit: 'This algorithm calls it "capacity".',
+  window: 'This algorithm takes a rate per second instead of a window.',
+}
+
+function unknownOption(
+  name: string,
+  { option, algorithm, known }: { option: string; algorithm: string; known: readonly string[] },
+): SluiceError {
+  const hint = HINTS[option]
+  return invalid(name, {
+    problem: `has the option "${option}", which ${algorithm} does not have`,
+    expected: `only ${known.join(', ')}`,
+    ...(hint === undefined ? {} : { action: hint }),
+  })
+}
+
+function invalid(
+  name: string,
+  details: { problem: string; received?: unknown; expected: string; action?: string },
+): SluiceError {
+  return new SluiceError('SLUICE_INVALID_RULE', { ...details, problem: `rule "${name}" ${details.problem}` })
+}

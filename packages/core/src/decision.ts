@@ -1,0 +1,182 @@
+import { MICROS_PER_MS } from './clock.ts'
+import type { Limit } from './limit.ts'
+import type { Batch, Item, Receipt } from './store/store.ts'
+
+/**
+ * Why a call was refused. `limit`: not now, come back after `retryAfterMs`. `never`: the cost is more than the limit can
+ * ever give, so waiting does not help. `blocked`: the key was blocked.
+ */
+export type DenyReason = 'limit' | 'never' | 'blocked'
+
+/** How one of several limits stands. */
+export interface LimitReport {
+  /** The rule's name; a rule with several windows has several reports. */
+  readonly rule: string
+  readonly allowed: boolean
+  readonly limit: number
+  readonly remaining: number
+  /** Milliseconds since 1970. */
+  readonly resetAt: number
+  readonly retryAfterMs: number
+}
+
+interface DecisionFields {
+  /** The rule that refused, or, when allowed, the one with the least remaining. */
+  readonly rule: string
+  /** Units of that rule's limit. `Infinity` when nothing limits the call. */
+  readonly limit: number
+  /** Whole units left under it now. */
+  readonly remaining: number
+  /** Units charged by this decision: 0 when refused and when only asked. */
+  readonly cost: number
+  /** When its full limit is there again if nothing more is taken; milliseconds since 1970, rounded up. */
+  readonly resetAt: number
+  /** How long an admitted call must wait for its turn (`leaky-bucket-queue`), in milliseconds; else 0. */
+  readonly delayMs: number
+  /** One report for each limit when several were decided together; empty otherwise. */
+  readonly limits: readonly LimitReport[]
+}
+
+/** The call may go on. */
+export interface Allowed extends DecisionFields {
+  readonly allowed: true
+  readonly reason: 'allowed'
+  readonly retryAfterMs: 0
+}
+
+/** The call must not go on. It cost nothing. */
+export interface Denied extends DecisionFields {
+  readonly allowed: false
+  readonly reason: DenyReason
+  /**
+   * Milliseconds until the same call would be allowed if nothing else happens: refused a millisecond earlier, allowed then.
+   * `Infinity` when it never would.
+   */
+  readonly retryAfterMs: number
+}
+
+/** The answer to a check. A denial is an answer, not an error. */
+export type Decision = Allowed | Denied
+
+const NO_REPORTS: readonly LimitReport[] = Object.freeze([])
+
+/** A decision that remembers, out of sight, what it charged. */
+class RecordedDecision {
+  readonly allowed: boolean
+  readonly reason: 'allowed' | DenyReason
+  readonly rule: string
+  readonly limit: number
+  readonly remaining: number
+  readonly cost: number
+  readonly resetAt: number
+  readonly retryAfterMs: number
+  readonly delayMs: number
+  readonly limits: readonly LimitReport[]
+  readonly #charge:
+    | { readonly limit: Limit; readonly key: string; readonly at: number; readonly mark: number }
+    | undefined
+  readonly #receipt: Receipt | undefined
+
+  constructor(batch: Batch, item: Item, receipt: Receipt | undefined) {
+    const { limit, verdict } = item
+    const allowed = batch.allowed
+    this.allowed = allowed
+    this.reason = allowed ? 'allowed' : reasonOf(batch, item)
+    this.rule = limit.rule
+    this.limit = limit.limit
+    this.remaining = remainingOf(batch, item)
+    this.cost = allowed && batch.charge ? item.cost : 0
+    this.resetAt = Math.ceil(verdict.resetAt / MICROS_PER_MS)
+    this.retryAfterMs = allowed ? 0 : retryAfterMsOf(batch, item)
+    this.delayMs = verdict.delayMicros === 0 ? 0 : Math.ceil(verdict.delayMicros / MICROS_PER_MS)
+    this.limits = batch.items.length === 1 ? NO_REPORTS : reportsOf(batch)
+    const single = receipt === undefined && this.cost > 0
+    this.#charge = single ? { limit, key: item.key, at: batch.now, mark: verdict.mark } : undefined
+    this.#receipt = receipt
+  }
+
+  /** What was charged; undefined when nothing was. */
+  static receiptOf(decision: Decision): Receipt | undefined {
+    if (!(#charge in decision)) return undefined
+    const recorded = decision as unknown as RecordedDecision
+    if (recorded.#receipt !== undefined) return recorded.#receipt
+    const charge = recorded.#charge
+    return charge && { holder: 0, held: false, charges: [{ ...charge, cost: recorded.cost }] }
+  }
+}
+
+/** The decision on a batch of one item without a receipt of its own: the common case, made without detours. */
+export function decisionOnOne(batch: Batch): Decision {
+  return new RecordedDecision(batch, batch.items[0]!, undefined) as unknown as Decision
+}
+
+/** The decision on any batch. `receipt` is what was charged, when that is more than one plain charge. */
+export function decisionOn(batch: Batch, receipt: Receipt | undefined): Decision {
+  return new RecordedDecision(batch, decidingItem(batch), receipt) as unknown as Decision
+}
+
+/** What a decision charged; undefined when nothing was, or when it was not made by a limiter of this package. */
+export const receiptOfDecision: (decision: Decision) => Receipt | undefined = RecordedDecision.receiptOf
+
+/** The answer where nothing limits: every rule asked is off. */
+export function unlimited(rule: string, cost: number): Decision {
+  return {
+    allowed: true,
+    reason: 'allowed',
+    rule,
+    limit: Number.POSITIVE_INFINITY,
+    remaining: Number.POSITIVE_INFINITY,
+    cost,
+    resetAt: 0,
+    retryAfterMs: 0,
+    delayMs: 0,
+    limits: NO_REPORTS,
+  }
+}
+
+/** The item that speaks for a batch: of those that refuse, the one to wait longest for; else the one with least left. */
+function decidingItem(batch: Batch): Item {
+  let chosen = batch.items[0]!
+  for (const item of batch.items) {
+    const better = batch.allowed
+      ? item.verdict.remaining < chosen.verdict.remaining
+      : retryAtOf(batch, item) > retryAtOf(batch, chosen)
+    if (better) chosen = item
+  }
+  return chosen
+}
+
+/** When the item alone would be allowed; 0 when it is now. */
+function retryAtOf(batch: Batch, item: Item): number {
+  const { ruling, retryAt } = item.verdict
+  const free = ruling === 'allowed' ? 0 : retryAt
+  return item.blockedUntil > batch.now ? Math.max(item.blockedUntil, free) : free
+}
+
+function retryAfterMsOf(batch: Batch, item: Item): number {
+  const retryAt = retryAtOf(batch, item)
+  return retryAt === 0 ? 0 : Math.max(0, Math.ceil((retryAt - batch.now) / MICROS_PER_MS))
+}
+
+function reasonOf(batch: Batch, item: Item): DenyReason {
+  if (item.blockedUntil > batch.now) return 'blocked'
+  return item.verdict.ruling === 'never' ? 'never' : 'limit'
+}
+
+/** Units left, as they really are: a verdict that would have allowed has counted a charge that was not made. */
+function remainingOf(batch: Batch, item: Item): number {
+  if (item.blockedUntil > batch.now) return 0
+  const charged = batch.allowed && batch.charge
+  return item.verdict.ruling === 'allowed' && !charged ? item.verdict.remaining + item.cost : item.verdict.remaining
+}
+
+function reportsOf(batch: Batch): readonly LimitReport[] {
+  return batch.items.map((item) => ({
+    rule: item.limit.rule,
+    allowed: item.verdict.ruling === 'allowed' && item.blockedUntil <= batch.now,
+    limit: item.limit.limit,
+    remaining: remainingOf(batch, item),
+    resetAt: Math.ceil(item.verdict.resetAt / MICROS_PER_MS),
+    retryAfterMs: retryAfterMsOf(batch, item),
+  }))
+}

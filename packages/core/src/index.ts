@@ -1,0 +1,50 @@
+export type { AbortSignalLike } from './abort.ts'
+export type { CalendarPeriod } from './calendar.ts'
+export type { Clock } from './clock.ts'
+export { createLimiter, type LimiterOptions, type SetOptions, type SingleOptions } from './create-limiter.ts'
+export type { Allowed, Decision, Denied, DenyReason, LimitReport } from './decision.ts'
+export type { Duration } from './duration.ts'
+export { ERROR_CODES, type ErrorCode, isSluiceError, SluiceError } from './errors.ts'
+export { joinKey } from './key.ts'
+export type {
+  AcquireOptions,
+  CheckOptions,
+  KeyRequest,
+  Limiter,
+  LimiterSet,
+  ReserveOptions,
+  RuleRequest,
+} from './limiter.ts'
+export type { Random } from './random.ts'
+export type { Reservation } from './reservation.ts'
+export {
+  type CalendarWindow,
+  type ConcurrencyRule,
+  concurrency,
+  type FixedWindowRule,
+  fixedWindow,
+  type GcraRule,
+  gcra,
+  type HybridRule,
+  hybrid,
+  type LeakyBucketMeterRule,
+  type LeakyBucketQueueRule,
+  leakyBucketMeter,
+  leakyBucketQueue,
+  type Rule,
+  type SlidingWindowCounterRule,
+  type SlidingWindowLogRule,
+  slidingWindowCounter,
+  slidingWindowLog,
+  type TokenBucketRule,
+  tokenBucket,
+  type Units,
+  type Weekday,
+  type WindowSpec,
+} from './rule.ts'
+export { type MemoryStore, type MemoryStoreOptions, type MemoryStoreStats, memoryStore } from './store/memory-store.ts'
+export type { Answer, Mode, Settlement, Store } from './store/store.ts'
+export { systemClock } from './system-clock.ts'
+export { systemRandom } from './system-random.ts'
+export { systemTimers } from './system-timers.ts'
+export type { Timers } from './timers.ts'

@@ -1,0 +1,19 @@
+export {
+  type Algorithm,
+  type Ask,
+  type Charge,
+  type Correction,
+  createVerdict,
+  NEVER,
+  type Ruling,
+  type State,
+  step,
+  type Verdict,
+} from './algorithms/algorithm.ts'
+export { ALGORITHMS, algorithmOf } from './algorithms/registry.ts'
+export { createBatch, createItem } from './batch.ts'
+export { MICROS_PER_MS, MICROS_PER_SECOND } from './clock.ts'
+export { compileRule } from './compile-rule.ts'
+export type { Limit } from './limit.ts'
+export { receiptOf } from './store/receipt.ts'
+export type { Batch, Item, Receipt } from './store/store.ts'

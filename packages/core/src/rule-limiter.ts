@@ -1,0 +1,229 @@
+import { waitForTurn } from './acquire.ts'
+import { batchOf, checkCost, createBatch, createItem, drawHolder } from './batch.ts'
+import type { Clock } from './clock.ts'
+import { MICROS_PER_MS } from './clock.ts'
+import type { Allowed, Decision, Denied } from './decision.ts'
+import { decisionOn, decisionOnOne, receiptOfDecision, unlimited } from './decision.ts'
+import type { Duration } from './duration.ts'
+import { durationMs } from './duration.ts'
+import { SluiceError } from './errors.ts'
+import { checkKey } from './key.ts'
+import type { Limit } from './limit.ts'
+import type { AcquireOptions, CheckOptions, KeyRequest, Limiter, ReserveOptions } from './limiter.ts'
+import type { Random } from './random.ts'
+import type { Reservation } from './reservation.ts'
+import { createReservation } from './reservation.ts'
+import { receiptOf } from './store/receipt.ts'
+import type { Answer, Batch, Mode, Receipt, Settlement, Store } from './store/store.ts'
+import type { Timers } from './timers.ts'
+import { WaitingLine } from './waiting-line.ts'
+
+/** What a limiter works with. */
+export interface LimiterParts<M extends Mode> {
+  readonly store: Store<M>
+  /** Whether closing the limiter closes the store. */
+  readonly ownsStore: boolean
+  readonly clock: Clock
+  readonly random: Random
+  readonly timers: Timers
+  readonly maxWaiting: number
+}
+
+/** Asks a store and makes something of the answered batch, at once or by promise, as the store does. */
+export function ask<M extends Mode, T>(store: Store<M>, batch: Batch, finish: (batch: Batch) => T): Answer<M, T> {
+  const answer = store.decide(batch)
+  if (store.mode === 'sync') return finish(batch) as Answer<M, T>
+  return (answer as Promise<void>).then(() => finish(batch)) as Answer<M, T>
+}
+
+/** A value as the store's mode delivers it. */
+export function deliver<M extends Mode, T>(store: Store<M>, value: T): Answer<M, T> {
+  return (store.mode === 'sync' ? value : Promise.resolve(value)) as Answer<M, T>
+}
+
+/** Gives units of a decision back through its receipt, remembering how much of it has been given back already. */
+export class Refunds {
+  readonly #givenBack = new WeakMap<Decision, number>()
+
+  /** See `Limiter.refund`. */
+  refund<M extends Mode>(store: Store<M>, decision: Decision, units?: number): Answer<M, Settlement> {
+    const receipt = receiptOfDecision(decision)
+    const before = this.#givenBack.get(decision) ?? 0
+    if (units !== undefined) checkCost(units)
+    const charges = receipt?.charges.map((charge) => ({ ...charge, cost: Math.max(0, charge.cost - before) })) ?? []
+    const owed = charges.reduce((most, charge) => Math.max(most, charge.cost), 0)
+    const back = Math.min(units ?? owed, owed)
+    if (receipt === undefined || back === 0) return deliver(store, { outcome: 'settled', corrected: 0 })
+    this.#givenBack.set(decision, before + back)
+    return store.settle(
+      { ...receipt, held: false, charges },
+      charges.map(({ cost }) => Math.max(0, cost - back)),
+    )
+  }
+}
+
+/** The limiter of one rule. */
+export class RuleLimiter<M extends Mode> implements Limiter<M> {
+  readonly #rule: string
+  readonly #limits: readonly Limit[]
+  readonly #parts: LimiterParts<M>
+  readonly #line = new WaitingLine()
+  readonly #refunds = new Refunds()
+  /** Reused by synchronous stores, which are done with it when they answer: the common decision allocates one object. */
+  readonly #sheet: Batch
+  readonly #holdsSlots: boolean
+  #closed = false
+
+  constructor(rule: string, limits: readonly Limit[], parts: LimiterParts<M>) {
+    this.#rule = rule
+    this.#limits = limits
+    this.#parts = parts
+    this.#sheet = createBatch(limits.map((limit) => createItem(limit, '', 1)))
+    this.#holdsSlots = limits.some((limit) => limit.algorithm === 'concurrency')
+  }
+
+  tryAcquire(key: string): Answer<M, boolean> {
+    if (this.#limits.length === 0) return deliver(this.#parts.store, true)
+    return ask(this.#parts.store, this.#batch(key, 1), isAllowed)
+  }
+
+  check(key: string, options?: CheckOptions): Answer<M, Decision> {
+    return this.#decide(key, options, true)
+  }
+
+  peek(key: string, options?: CheckOptions): Answer<M, Decision> {
+    return this.#decide(key, options, false)
+  }
+
+  checkAll(requests: readonly KeyRequest[]): Answer<M, Decision> {
+    this.#checkOpen()
+    const batch = batchOf(requests.map(({ key, cost = 1 }) => ({ limits: this.#limits, key, cost })))
+    if (batch.items.length === 0) return deliver(this.#parts.store, unlimited(this.#rule, 0))
+    batch.holder = this.#holdsSlots ? drawHolder(this.#parts.random) : 0
+    return ask(this.#parts.store, batch, (answered) => decisionOn(answered, chargedBy(answered)))
+  }
+
+  async acquire(key: string, options: AcquireOptions = {}): Promise<Decision> {
+    const { cost = 1, entitled = true, signal, maxWait } = options
+    const maxWaitMs = maxWait === undefined ? Number.POSITIVE_INFINITY : durationMs(maxWait, 'maxWait')
+    checkKey(key)
+    const { clock, timers, maxWaiting } = this.#parts
+    return await waitForTurn({
+      attempt: () => Promise.resolve(this.check(key, { cost, entitled }) as Decision | Promise<Decision>),
+      giveBack: async (decision) => void (await this.refund(decision)),
+      line: this.#line,
+      key,
+      deadlineMicros: clock.nowMicros() + maxWaitMs * MICROS_PER_MS,
+      clock,
+      timers,
+      signal,
+      maxWaiting,
+    })
+  }
+
+  reserve(key: string, options: ReserveOptions = {}): Answer<M, Reservation<M> | Denied> {
+    const { cost = 1, entitled = true, expiresAfter = '1m' } = options
+    const { store, random } = this.#parts
+    checkCost(cost)
+    if (this.#limits.length === 0) return deliver(store, this.#unlimitedReservation(cost))
+    const batch = createBatch(this.#limits.map((limit) => createItem(limit, key, cost)))
+    checkKey(key)
+    this.#checkOpen()
+    batch.entitled = entitled
+    batch.holder = drawHolder(random)
+    batch.holdMicros = this.#holdsSlots ? 0 : durationMs(expiresAfter, 'expiresAfter') * MICROS_PER_MS
+    return ask(store, batch, (answered): Reservation<M> | Denied => {
+      const receipt = receiptOf(answered)
+      const decision = decisionOn(answered, answered.allowed ? receipt : undefined)
+      return decision.allowed ? createReservation(store, decision, receipt) : decision
+    })
+  }
+
+  refund(decision: Decision, units?: number): Answer<M, Settlement> {
+    this.#checkOpen()
+    return this.#refunds.refund(this.#parts.store, decision, units)
+  }
+
+  reset(key: string): Answer<M, void> {
+    checkKey(key)
+    this.#checkOpen()
+    return this.#parts.store.reset(this.#limits, key)
+  }
+
+  block(key: string, duration: Duration): Answer<M, void> {
+    checkKey(key)
+    this.#checkOpen()
+    return this.#parts.store.block(this.#rule, key, durationMs(duration, 'duration') * MICROS_PER_MS)
+  }
+
+  unblock(key: string): Answer<M, void> {
+    checkKey(key)
+    this.#checkOpen()
+    return this.#parts.store.block(this.#rule, key, 0)
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true
+    this.#line.close()
+    if (this.#parts.ownsStore) await this.#parts.store.close()
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.close()
+  }
+
+  #decide(key: string, options: CheckOptions | undefined, charge: boolean): Answer<M, Decision> {
+    const { store } = this.#parts
+    const cost = options?.cost ?? 1
+    checkCost(cost)
+    if (this.#limits.length === 0) return deliver(store, unlimited(this.#rule, charge ? cost : 0))
+    const batch = this.#batch(key, cost)
+    batch.charge = charge
+    if (options !== undefined) {
+      batch.partial = options.partial ?? false
+      batch.entitled = options.entitled ?? true
+    }
+    if (this.#limits.length === 1 && !this.#holdsSlots) return ask(store, batch, decisionOnOne)
+    return ask(store, batch, (answered) => decisionOn(answered, chargedBy(answered)))
+  }
+
+  /** The question of one key, on the reused sheet when the store allows. */
+  #batch(key: string, cost: number): Batch {
+    this.#checkOpen()
+    checkKey(key)
+    const { store, random } = this.#parts
+    const batch =
+      store.mode === 'sync' ? this.#sheet : createBatch(this.#limits.map((limit) => createItem(limit, key, cost)))
+    batch.charge = true
+    batch.partial = false
+    batch.entitled = true
+    batch.holder = this.#holdsSlots ? drawHolder(random) : 0
+    for (const item of batch.items) {
+      item.key = key
+      item.cost = cost
+    }
+    return batch
+  }
+
+  #unlimitedReservation(cost: number): Reservation<M> {
+    const decision = unlimited(this.#rule, cost) as Allowed
+    return createReservation(this.#parts.store, decision, { holder: 0, held: false, charges: [] })
+  }
+
+  #checkOpen(): void {
+    if (!this.#closed) return
+    throw new SluiceError('SLUICE_CLOSED', {
+      problem: `the limiter "${this.#rule}" is closed`,
+      action: 'Create a new one.',
+    })
+  }
+}
+
+function isAllowed(batch: Batch): boolean {
+  return batch.allowed
+}
+
+/** The receipt of a batch, when it charged anything. */
+export function chargedBy(batch: Batch): Receipt | undefined {
+  return batch.allowed && batch.charge ? receiptOf(batch) : undefined
+}

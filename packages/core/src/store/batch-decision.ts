@@ -1,0 +1,44 @@
+import type { Ask, State } from '../algorithms/algorithm.ts'
+import { NEVER } from '../algorithms/algorithm.ts'
+import { algorithmOf } from '../algorithms/registry.ts'
+import type { Batch } from './store.ts'
+
+/**
+ * Decides a batch over states that do not change meanwhile, and writes the answers into it: the part of a decision that is
+ * the same in every store that runs the algorithms itself. `batch.now` and every `blockedUntil` must be set. Charging, when
+ * `batch.allowed`, means storing each verdict's `next`, and is the store's.
+ */
+export function decideBatch(batch: Batch, stateOf: (index: number) => State): void {
+  let allowed = decideItems(batch, stateOf)
+  if (!allowed && batch.partial && grantWhatIsLeft(batch)) allowed = decideItems(batch, stateOf)
+  batch.allowed = allowed
+}
+
+function decideItems(batch: Batch, stateOf: (index: number) => State): boolean {
+  const ask: Ask = { now: batch.now, cost: 0, holder: batch.holder, entitled: batch.entitled }
+  let allowed = true
+  for (let index = 0; index < batch.items.length; index++) {
+    const item = batch.items[index]!
+    ask.cost = item.cost
+    algorithmOf(item.limit).decide(stateOf(index), item.limit, ask, item.verdict)
+    if (item.verdict.ruling !== 'allowed' || item.blockedUntil > batch.now) allowed = false
+  }
+  return allowed
+}
+
+/** Lowers every cost to the most that all limits can give. False when that is nothing, or a block stands in the way. */
+function grantWhatIsLeft(batch: Batch): boolean {
+  let granted = NEVER
+  for (const item of batch.items) {
+    const left = item.verdict.ruling === 'allowed' ? item.cost : item.verdict.remaining
+    granted = item.blockedUntil > batch.now ? 0 : Math.min(granted, left)
+  }
+  if (granted <= 0) return false
+  for (const item of batch.items) item.cost = Math.min(item.cost, granted)
+  return true
+}
+
+/** How much of its limit a key uses, from 0 to 255, where 255 says that nothing is left. */
+export function useByte(capacity: number, remaining: number): number {
+  return remaining <= 0 ? 255 : Math.max(0, Math.floor(254 * (1 - remaining / capacity)))
+}

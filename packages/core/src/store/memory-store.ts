@@ -1,0 +1,332 @@
+import type { Ask, State, Verdict } from '../algorithms/algorithm.ts'
+import { createVerdict } from '../algorithms/algorithm.ts'
+import { algorithmOf } from '../algorithms/registry.ts'
+import type { Clock } from '../clock.ts'
+import { MICROS_PER_SECOND } from '../clock.ts'
+import { SluiceError } from '../errors.ts'
+import { drawSecret, Fingerprint } from '../fingerprint.ts'
+import { joinKey } from '../key.ts'
+import type { Limit } from '../limit.ts'
+import type { Random } from '../random.ts'
+import { systemClock } from '../system-clock.ts'
+import { systemRandom } from '../system-random.ts'
+import { decideBatch, useByte } from './batch-decision.ts'
+import { BlockList } from './block-list.ts'
+import { HoldBook } from './hold-book.ts'
+import { ListTable } from './list-table.ts'
+import { NO_SLOT, PackedTable } from './packed-table.ts'
+import { receiptOf } from './receipt.ts'
+import type { Batch, Item, Receipt, Settlement, Store } from './store.ts'
+
+/** Options of {@link memoryStore}. */
+export interface MemoryStoreOptions {
+  /**
+   * Most keys held (for each size of state), 64 to 100,000,000; 1,000,000 when left out. Memory is taken as keys arrive:
+   * about 64 bytes each for most algorithms. Beyond it, see `docs/guides/memory.md`.
+   */
+  readonly maxKeys?: number
+  readonly clock?: Clock
+  readonly random?: Random
+}
+
+/** What a memory store holds. */
+export interface MemoryStoreStats {
+  /** Keys held, expired ones not yet swept included. */
+  readonly keys: number
+  /** Keys dropped while in use, because new ones needed room. */
+  readonly evictions: number
+  /** Decisions made on a limit's overflow counter, because there was no room for the key. */
+  readonly overflowed: number
+}
+
+/** A store in the memory of this thread. */
+export interface MemoryStore extends Store<'sync'> {
+  stats(): MemoryStoreStats
+}
+
+/** Tables are cut in so many pieces, so that growing one takes a fraction of a millisecond and not tens. */
+const SHARD_BITS = 6
+const SHARDED_FROM_KEYS = 65_536
+
+/** A state of so many values at most fits a packed slot. */
+const PACKED_SIZE = 4
+
+const EMPTY: State = []
+const LATEST_EXPIRY_SECONDS = 0xff_ff_ff_ff
+
+/** Exact within one thread, synchronous, bounded. See {@link MemoryStoreOptions}. */
+export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
+  const { maxKeys = 1_000_000 } = options
+  if (!Number.isInteger(maxKeys) || maxKeys < 64 || maxKeys > 100_000_000) {
+    throw new SluiceError('SLUICE_INVALID_OPTION', {
+      problem: '"maxKeys" of the memory store cannot be used',
+      received: maxKeys,
+      expected: 'a whole number from 64 to 100000000',
+    })
+  }
+  return new LocalStore(maxKeys, options.clock ?? systemClock, options.random ?? systemRandom)
+}
+
+class LocalStore implements MemoryStore {
+  readonly mode = 'sync'
+  readonly #clock: Clock
+  readonly #fingerprint: Fingerprint
+  readonly #shardShift: number
+  readonly #narrow: PackedTable[]
+  readonly #wide: PackedTable[]
+  readonly #lists: ListTable
+  readonly #overflow = new Map<string, number[]>()
+  readonly #blocks = new BlockList()
+  readonly #holds = new HoldBook()
+  readonly #ask: Ask = { now: 0.5, cost: 0, holder: 0, entitled: true }
+  /** Reused for reading states of 0 to 4 values, so that the common decision allocates nothing. */
+  readonly #scratch: number[][] = [[], [0.5], [0.5, 0.5], [0.5, 0.5, 0.5], [0.5, 0.5, 0.5, 0.5]]
+  readonly #expiry = { expirySeconds: 0, used: 0 }
+  #overflowed = 0
+  #closed = false
+
+  constructor(maxKeys: number, clock: Clock, random: Random) {
+    const shards = maxKeys >= SHARDED_FROM_KEYS ? 1 << SHARD_BITS : 1
+    const perShard = Math.ceil(maxKeys / shards)
+    this.#clock = clock
+    this.#fingerprint = new Fingerprint(drawSecret(random))
+    this.#shardShift = shards === 1 ? 32 : 32 - SHARD_BITS
+    this.#narrow = Array.from({ length: shards }, () => new PackedTable(2, perShard))
+    this.#wide = Array.from({ length: shards }, () => new PackedTable(4, perShard))
+    this.#lists = new ListTable(maxKeys)
+  }
+
+  stats(): MemoryStoreStats {
+    let [keys, evictions] = [this.#lists.size, this.#lists.evictions]
+    for (const table of [...this.#narrow, ...this.#wide]) {
+      keys += table.size
+      evictions += table.evictions
+    }
+    return { keys, evictions, overflowed: this.#overflowed }
+  }
+
+  decide(batch: Batch): void {
+    this.#checkOpen()
+    const now = this.#clock.nowMicros()
+    batch.now = now
+    if (this.#holds.size > 0) this.#giveBackExpired(now)
+    if (batch.items.length === 1 && !batch.partial && isPacked(batch.items[0]!.limit)) {
+      this.#decideOne(batch, batch.items[0]!)
+    } else {
+      this.#decideMany(batch)
+    }
+    if (batch.allowed && batch.charge && batch.holdMicros > 0) {
+      this.#holds.add(receiptOf(batch), now + batch.holdMicros)
+    }
+  }
+
+  settle(receipt: Receipt, actuals: readonly number[]): Settlement {
+    this.#checkOpen()
+    const now = this.#clock.nowMicros()
+    this.#giveBackExpired(now)
+    const late = receipt.held && !this.#holds.strike(receipt.holder)
+    return this.#correct(receipt, { now, actuals, alreadyGivenBack: late })
+  }
+
+  block(rule: string, key: string, micros: number): void {
+    this.#checkOpen()
+    const now = this.#clock.nowMicros()
+    if (micros === 0) this.#blocks.lift(rule, key)
+    else this.#blocks.set(rule, key, { until: now + micros, now })
+  }
+
+  reset(limits: readonly Limit[], key: string): void {
+    this.#checkOpen()
+    for (const limit of limits) {
+      this.#blocks.lift(limit.rule, key)
+      this.#forget(limit, key)
+    }
+  }
+
+  close(): Promise<void> {
+    this.#closed = true
+    return Promise.resolve()
+  }
+
+  /** The common case, without allocation: one limit, whose state fits a packed slot. */
+  #decideOne(batch: Batch, item: Item): void {
+    const { limit, key, verdict } = item
+    const now = batch.now
+    const ask = this.#ask
+    ask.now = now
+    ask.cost = item.cost
+    ask.holder = batch.holder
+    ask.entitled = batch.entitled
+    item.blockedUntil = this.#blocks.size === 0 ? 0 : this.#blocks.until(limit.rule, key, now)
+    const table = this.#tableOf(limit, key)
+    const slot = table.find(this.#fingerprint)
+    const state = slot === NO_SLOT ? EMPTY : this.#read(table, slot, limit.stateSize)
+    const algorithm = algorithmOf(limit)
+    algorithm.decide(state, limit, ask, verdict)
+    batch.allowed = verdict.ruling === 'allowed' && item.blockedUntil === 0
+    if (!batch.allowed || !batch.charge || item.cost === 0) return
+    if (this.#write(table, slot, { limit, verdict, now })) return
+    this.#overflowed++
+    algorithm.decide(this.#overflow.get(limit.id) ?? EMPTY, limit, ask, verdict)
+    batch.allowed = verdict.ruling === 'allowed'
+    if (batch.allowed) this.#overflow.set(limit.id, verdict.next.slice(0, verdict.nextLength))
+  }
+
+  /** Any batch: look at all, decide all, then charge all. Nothing else runs in between, so it is one step. */
+  #decideMany(batch: Batch): void {
+    const states = batch.items.map((item) => {
+      item.blockedUntil = this.#blocks.until(item.limit.rule, item.key, batch.now)
+      return this.#load(item.limit, item.key)
+    })
+    decideBatch(batch, (index) => states[index]!)
+    if (!batch.allowed || !batch.charge) return
+    const homeless: Item[] = []
+    const settled: Item[] = []
+    for (const item of batch.items) {
+      if (item.cost === 0) continue
+      if (this.#save(item.limit, item.key, { verdict: item.verdict, now: batch.now })) settled.push(item)
+      else homeless.push(item)
+    }
+    if (homeless.length > 0) this.#decideHomeless(batch, { states, homeless, settled })
+  }
+
+  /** Some keys of a batch have no room: they count on the overflow of their limit. If that refuses, all is undone. */
+  #decideHomeless(
+    batch: Batch,
+    { states, homeless, settled }: { states: State[]; homeless: Item[]; settled: Item[] },
+  ): void {
+    this.#overflowed += homeless.length
+    const stateOf = (item: Item, index: number): State =>
+      homeless.includes(item) ? (this.#overflow.get(item.limit.id) ?? EMPTY) : states[index]!
+    decideBatch(batch, (index) => stateOf(batch.items[index]!, index))
+    for (const item of settled) {
+      const before = states[batch.items.indexOf(item)]!
+      if (!batch.allowed && before.length === 0) this.#forget(item.limit, item.key)
+      else if (!batch.allowed)
+        this.#save(item.limit, item.key, { verdict: asVerdict(item.verdict, before), now: batch.now })
+      else this.#save(item.limit, item.key, { verdict: item.verdict, now: batch.now })
+    }
+    if (!batch.allowed) return
+    for (const { limit, verdict } of homeless) this.#overflow.set(limit.id, verdict.next.slice(0, verdict.nextLength))
+  }
+
+  #giveBackExpired(now: number): void {
+    for (let receipt = this.#holds.nextExpired(now); receipt !== undefined; receipt = this.#holds.nextExpired(now)) {
+      this.#correct(receipt, { now, actuals: receipt.charges.map(() => 0), alreadyGivenBack: false })
+    }
+  }
+
+  #correct(
+    receipt: Receipt,
+    { now, actuals, alreadyGivenBack }: { now: number; actuals: readonly number[]; alreadyGivenBack: boolean },
+  ): Settlement {
+    const verdict = createVerdict()
+    let corrected = 0
+    let gone = false
+    for (const [index, charge] of receipt.charges.entries()) {
+      const { limit, key } = charge
+      const actual = actuals[index]!
+      const correction = {
+        now,
+        units: alreadyGivenBack ? actual : actual - charge.cost,
+        charge: { ...charge, holder: receipt.holder },
+      }
+      const units = algorithmOf(limit).correct(this.#load(limit, key), limit, correction, verdict)
+      corrected += units ?? 0
+      gone ||= units === undefined
+      this.#saveCorrected(limit, key, { verdict, now })
+    }
+    return { outcome: gone ? 'gone' : alreadyGivenBack ? 'late' : 'settled', corrected }
+  }
+
+  #saveCorrected(limit: Limit, key: string, { verdict, now }: { verdict: Verdict; now: number }): void {
+    if (verdict.freshAt <= now || verdict.nextLength === 0) {
+      this.#forget(limit, key)
+      return
+    }
+    // What is left after the correction says how well the key must be protected from eviction.
+    const after = createVerdict()
+    algorithmOf(limit).decide(
+      verdict.next.slice(0, verdict.nextLength),
+      limit,
+      { now, cost: 0, holder: 0, entitled: true },
+      after,
+    )
+    verdict.remaining = after.remaining
+    this.#save(limit, key, { verdict, now })
+  }
+
+  #forget(limit: Limit, key: string): void {
+    if (!isPacked(limit)) {
+      this.#lists.remove(joinKey([limit.id, key]))
+      return
+    }
+    const table = this.#tableOf(limit, key)
+    const slot = table.find(this.#fingerprint)
+    if (slot !== NO_SLOT) table.remove(slot)
+  }
+
+  #load(limit: Limit, key: string): State {
+    if (!isPacked(limit)) return this.#lists.read(joinKey([limit.id, key])) ?? EMPTY
+    const table = this.#tableOf(limit, key)
+    const slot = table.find(this.#fingerprint)
+    return slot === NO_SLOT ? EMPTY : this.#read(table, slot, limit.stateSize).slice()
+  }
+
+  #save(limit: Limit, key: string, { verdict, now }: { verdict: Verdict; now: number }): boolean {
+    if (!isPacked(limit)) {
+      return this.#lists.write(joinKey([limit.id, key]), verdict.next.slice(0, verdict.nextLength), {
+        expirySeconds: expirySecondsOf(verdict),
+        used: useByte(limit.capacity, verdict.remaining),
+        nowSeconds: Math.floor(now / MICROS_PER_SECOND),
+      })
+    }
+    const table = this.#tableOf(limit, key)
+    return this.#write(table, table.find(this.#fingerprint), { limit, verdict, now })
+  }
+
+  #write(
+    table: PackedTable,
+    slot: number,
+    { limit, verdict, now }: { limit: Limit; verdict: Verdict; now: number },
+  ): boolean {
+    const place = slot === NO_SLOT ? table.insert(this.#fingerprint, Math.floor(now / MICROS_PER_SECOND)) : slot
+    if (place === NO_SLOT) return false
+    this.#expiry.expirySeconds = expirySecondsOf(verdict)
+    this.#expiry.used = useByte(limit.capacity, verdict.remaining)
+    table.write(place, verdict.next, this.#expiry)
+    return true
+  }
+
+  #read(table: PackedTable, slot: number, size: number): number[] {
+    const state = this.#scratch[size]!
+    table.read(slot, state)
+    return state
+  }
+
+  /** The table a key of the limit belongs to. Leaves the key's fingerprint in `#fingerprint`. */
+  #tableOf(limit: Limit, key: string): PackedTable {
+    this.#fingerprint.of(limit.space0, limit.space1, key)
+    const shard = this.#shardShift === 32 ? 0 : this.#fingerprint.word1 >>> this.#shardShift
+    return (limit.stateSize <= 2 ? this.#narrow : this.#wide)[shard]!
+  }
+
+  #checkOpen(): void {
+    if (this.#closed)
+      throw new SluiceError('SLUICE_CLOSED', { problem: 'the memory store is closed', action: 'Create a new one.' })
+  }
+}
+
+/** When a store may forget a state, in seconds since 1970; never 0, which stands for "empty". */
+function expirySecondsOf(verdict: Verdict): number {
+  return Math.min(LATEST_EXPIRY_SECONDS, Math.ceil(verdict.freshAt / MICROS_PER_SECOND) + 1)
+}
+
+function isPacked(limit: Limit): boolean {
+  return limit.fixedSize && limit.stateSize <= PACKED_SIZE
+}
+
+/** A verdict that stores `state` again. */
+function asVerdict(verdict: Verdict, state: State): Verdict {
+  return { ...verdict, next: [...state], nextLength: state.length }
+}

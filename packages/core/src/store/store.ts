@@ -1,0 +1,88 @@
+import type { Verdict } from '../algorithms/algorithm.ts'
+import type { Limit } from '../limit.ts'
+
+/** Whether a store answers at once or by promise. */
+export type Mode = 'sync' | 'async'
+
+/** `T` from a synchronous store, a promise of it from any other. */
+export type Answer<M extends Mode, T> = M extends 'sync' ? T : Promise<T>
+
+/** One limit asked about in a batch, and its answer. */
+export interface Item {
+  limit: Limit
+  key: string
+  /** Units wanted of this limit: whole, 0 or more. */
+  cost: number
+  /** Answer of the algorithm. */
+  readonly verdict: Verdict
+  /** Answer: until when the key is blocked under the rule (microseconds since 1970), 0 when it is not. */
+  blockedUntil: number
+}
+
+/**
+ * A question about several limits, decided together, and the sheet its answers are written to. No two items may have the
+ * same limit and key.
+ */
+export interface Batch {
+  readonly items: readonly Item[]
+  /** False asks only: nothing is charged whatever the answer. */
+  charge: boolean
+  /** Take as much as every limit has left, up to the cost, and be refused only when that is nothing. */
+  partial: boolean
+  /** Whether a burst on top of a window may be used. */
+  entitled: boolean
+  /** Unique number of this charge, above 0: names a concurrency slot and a held reservation. */
+  holder: number
+  /** Above 0: give the charge back by itself after so many microseconds unless it is settled before. */
+  holdMicros: number
+  /** Answer: every item was allowed (and, when `charge`, charged). */
+  allowed: boolean
+  /** Answer: the store's time, microseconds since 1970. */
+  now: number
+}
+
+/** What must be known to correct a charge later. */
+export interface Receipt {
+  readonly holder: number
+  /** Whether the store would give it back by itself. */
+  readonly held: boolean
+  readonly charges: readonly {
+    readonly limit: Limit
+    readonly key: string
+    readonly at: number
+    readonly cost: number
+    readonly mark: number
+  }[]
+}
+
+/** What became of a settlement. */
+export interface Settlement {
+  /**
+   * `settled`: the charge now stands at the actual cost. `late`: the reservation had run out and been given back, so the
+   * actual cost was charged anew. `gone`: the slot to renew or release is no longer held.
+   */
+  readonly outcome: 'settled' | 'late' | 'gone'
+  /** Units changed, over all limits: below 0 given back, above 0 charged. May be fractional for metered limits. */
+  readonly corrected: number
+}
+
+/**
+ * Where counters live. A store applies the algorithms atomically; what it promises about several threads or machines is
+ * said by each. Every implementation passes the store suite of `@sluice/testing`.
+ */
+export interface Store<M extends Mode = Mode> {
+  readonly mode: M
+  /** Decides all items of a batch in one atomic step: all are charged, or none. Writes the answers into the batch. */
+  decide(batch: Batch): Answer<M, void>
+  /**
+   * Makes an earlier charge stand at `actuals[i]` units for its i-th limit (0 gives it back whole; the cost itself renews a
+   * concurrency slot). Never gives back more than is still owed; may charge beyond the limit, because it did happen.
+   */
+  settle(receipt: Receipt, actuals: readonly number[]): Answer<M, Settlement>
+  /** Refuses `key` under the rule for so many microseconds from now; 0 lifts the block. */
+  block(rule: string, key: string, micros: number): Answer<M, void>
+  /** Forgets the counters of `key` under these limits, and a block under their rules. */
+  reset(limits: readonly Limit[], key: string): Answer<M, void>
+  /** Frees what is held. May be called again; anything else afterwards is `SLUICE_CLOSED`. */
+  close(): Promise<void>
+}
