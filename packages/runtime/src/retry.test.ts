@@ -1,0 +1,213 @@
+import { getEventListeners } from 'node:events'
+import fc from 'fast-check'
+import { afterEach, describe, expect, it, vi } from 'vitest'
+import type { Sleep } from './clock.ts'
+import type { RetryNotice, RetryOptions } from './retry.ts'
+import { retry } from './retry.ts'
+import { systemSleep } from './system.ts'
+
+class Failure extends Error {
+  readonly retryAfterMs: number | undefined
+
+  constructor(message: string, retryAfterMs?: number) {
+    super(message)
+    this.retryAfterMs = retryAfterMs
+  }
+}
+
+/** An operation that fails so many times, then succeeds; and options that record the waits instead of waiting. */
+function setUp(failures: number, more: Partial<RetryOptions> = {}) {
+  const waits: number[] = []
+  const attempts: number[] = []
+  const sleep: Sleep = (delayMs) => {
+    waits.push(delayMs)
+    return Promise.resolve()
+  }
+  const operation = ({ attempt }: { attempt: number }): Promise<string> => {
+    attempts.push(attempt)
+    return attempt < failures ? Promise.reject(new Failure(`failure ${attempt}`)) : Promise.resolve('fine')
+  }
+  const options: RetryOptions = { random: () => 0.5, sleep, ...more }
+  return { waits, attempts, operation, options }
+}
+
+describe('retry', () => {
+  it.each([
+    { failures: 0, waits: [] },
+    { failures: 1, waits: [2000] },
+    { failures: 4, waits: [2000, 4000, 8000, 16_000] },
+  ])('succeeds after $failures failures and waits $waits', async ({ failures, waits }) => {
+    const run = setUp(failures)
+    await expect(retry(run.operation, run.options)).resolves.toBe('fine')
+    expect(run.waits).toEqual(waits)
+    expect(run.attempts).toEqual(Array.from({ length: failures + 1 }, (_, attempt) => attempt))
+  })
+
+  it('gives up after 5 tries by default, with the last error itself', async () => {
+    const run = setUp(99)
+    await expect(retry(run.operation, run.options)).rejects.toThrow(new Failure('failure 4'))
+    expect(run.attempts).toEqual([0, 1, 2, 3, 4])
+    expect(run.waits).toHaveLength(4)
+  })
+
+  it.each([
+    { maxTries: 1, tries: 1 },
+    { maxTries: 3, tries: 3 },
+    { maxTries: Number.POSITIVE_INFINITY, tries: 100 },
+  ])('tries at most $maxTries times', async ({ maxTries, tries }) => {
+    const run = setUp(99, { maxTries })
+    await retry(run.operation, run.options).catch(() => undefined)
+    expect(run.attempts).toHaveLength(tries)
+  })
+
+  it('also takes an operation that throws or returns at once', async () => {
+    const run = setUp(0)
+    const operation = ({ attempt }: { attempt: number }): number => {
+      if (attempt === 0) throw new Failure('at once')
+      return attempt
+    }
+    await expect(retry(operation, run.options)).resolves.toBe(1)
+  })
+
+  it('stops when shouldRetry says no, and does not ask after the last try', async () => {
+    const asked: unknown[][] = []
+    const shouldRetry = (error: unknown, attempt: number): boolean => {
+      asked.push([(error as Error).message, attempt])
+      return attempt < 1
+    }
+    const run = setUp(99, { shouldRetry })
+    await expect(retry(run.operation, run.options)).rejects.toThrow('failure 1')
+    expect(asked).toEqual([
+      ['failure 0', 0],
+      ['failure 1', 1],
+    ])
+    asked.length = 0
+    const last = setUp(99, { shouldRetry, maxTries: 1 })
+    await expect(retry(last.operation, last.options)).rejects.toThrow('failure 0')
+    expect(asked).toEqual([])
+  })
+
+  it.each([
+    { asked: undefined, waitMs: 2000 },
+    { asked: -5, waitMs: 2000 },
+    { asked: 0, waitMs: 2000 },
+    { asked: 1999, waitMs: 2000 },
+    { asked: 2001, waitMs: 2001 },
+    { asked: 300_000, waitMs: 300_000 },
+  ])('waits $waitMs ms when the other side asks for $asked', async ({ asked, waitMs }) => {
+    const run = setUp(1, { retryAfterMs: () => asked })
+    await retry(run.operation, run.options)
+    expect(run.waits).toEqual([waitMs])
+  })
+
+  it('takes an infinite retryAfterMs as never, and NaN as an error', async () => {
+    const never = setUp(1, { retryAfterMs: () => Number.POSITIVE_INFINITY })
+    await expect(retry(never.operation, never.options)).rejects.toThrow('failure 0')
+    expect(never.waits).toEqual([])
+    const broken = setUp(1, { retryAfterMs: () => Number.NaN })
+    await expect(retry(broken.operation, broken.options)).rejects.toMatchObject({
+      code: 'SLUICE_RUNTIME_INVALID_OPTION',
+    })
+  })
+
+  it('never comes earlier than asked, whatever the jitter (property)', async () => {
+    const askedMs = fc.option(fc.integer({ min: 0, max: 200_000 }), { nil: undefined })
+    const randoms = fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { minLength: 9, maxLength: 9 })
+    await fc.assert(
+      fc.asyncProperty(fc.array(askedMs, { minLength: 9, maxLength: 9 }), randoms, async (asked, jitters) => {
+        let drawn = 0
+        const run = setUp(9, {
+          maxTries: 10,
+          random: () => jitters[drawn++] ?? 0,
+          retryAfterMs: (error) => asked[Number((error as Error).message.split(' ')[1])],
+        })
+        await retry(run.operation, run.options)
+        expect(run.waits).toHaveLength(9)
+        for (const [attempt, waitMs] of run.waits.entries()) {
+          const plainMs = Math.min(60_000, 2000 * 2 ** attempt)
+          expect(waitMs).toBeGreaterThanOrEqual(Math.max(asked[attempt] ?? 0, plainMs * 0.75))
+          expect(waitMs).toBeLessThanOrEqual(Math.max(asked[attempt] ?? 0, plainMs * 1.25))
+        }
+      }),
+    )
+  })
+
+  it('tells of every failure that is followed by another try', async () => {
+    const notices: RetryNotice[] = []
+    const run = setUp(99, { maxTries: 3, onRetry: (notice) => notices.push(notice) })
+    await retry(run.operation, run.options).catch(() => undefined)
+    expect(notices).toEqual([
+      { attempt: 0, error: new Failure('failure 0'), delayMs: 2000 },
+      { attempt: 1, error: new Failure('failure 1'), delayMs: 4000 },
+    ])
+  })
+
+  it.each([{ maxTries: 0 }, { maxTries: 1.5 }, { maxTries: Number.NaN }, { baseMs: -1 }, { capMs: 1 }])(
+    'refuses %o before the first try',
+    async (options) => {
+      const run = setUp(0, options)
+      await expect(retry(run.operation, run.options)).rejects.toMatchObject({ code: 'SLUICE_RUNTIME_INVALID_OPTION' })
+      expect(run.attempts).toEqual([])
+    },
+  )
+})
+
+describe('retry with a signal', () => {
+  afterEach(() => {
+    vi.useRealTimers()
+  })
+
+  it('does not begin when the signal was aborted before', async () => {
+    const run = setUp(0, { signal: AbortSignal.abort('early') })
+    await expect(retry(run.operation, run.options)).rejects.toBe('early')
+    expect(run.attempts).toEqual([])
+  })
+
+  it('rejects at once during a wait, with no timer and no listener left', async () => {
+    vi.useFakeTimers()
+    const controller = new AbortController()
+    const run = setUp(99, { sleep: systemSleep, signal: controller.signal })
+    const outcome = retry(run.operation, run.options)
+    const failed = expect(outcome).rejects.toBe('enough')
+    await vi.advanceTimersByTimeAsync(2500)
+    expect(run.attempts).toEqual([0, 1])
+    expect(vi.getTimerCount()).toBe(1)
+    controller.abort('enough')
+    await failed
+    expect(run.attempts).toEqual([0, 1])
+    expect(vi.getTimerCount()).toBe(0)
+    expect(getEventListeners(controller.signal, 'abort')).toHaveLength(0)
+  })
+
+  it('hands the signal to the operation and makes no further try when it aborts during a call', async () => {
+    const controller = new AbortController()
+    const run = setUp(0, { signal: controller.signal })
+    const seen: unknown[] = []
+    const operation = ({ signal }: { signal: AbortSignal | undefined }): Promise<never> => {
+      seen.push(signal)
+      controller.abort('meanwhile')
+      return Promise.reject(new Failure('own error'))
+    }
+    await expect(retry(operation, run.options)).rejects.toBe('meanwhile')
+    expect(seen).toEqual([controller.signal])
+    expect(run.waits).toEqual([])
+  })
+
+  it('makes no further try when a sleep resolves in spite of the abort', async () => {
+    const controller = new AbortController()
+    const sleep = async (): Promise<void> => controller.abort('late')
+    const run = setUp(99, { sleep, signal: controller.signal })
+    await expect(retry(run.operation, run.options)).rejects.toBe('late')
+    expect(run.attempts).toEqual([0])
+  })
+
+  it('keeps a success that came after the abort', async () => {
+    const controller = new AbortController()
+    const run = setUp(0, { signal: controller.signal })
+    const operation = (): Promise<string> => {
+      controller.abort()
+      return Promise.resolve('fine')
+    }
+    await expect(retry(operation, run.options)).resolves.toBe('fine')
+  })
+})

@@ -1,0 +1,177 @@
+import { describeValue, RuntimeAggregateError, RuntimeError } from './errors.ts'
+import type { Dependent } from './startup-order.ts'
+import { startupLevels } from './startup-order.ts'
+
+/** One part of a process: a connection, a server, a worker. */
+export interface StartupPart extends Dependent {
+  /** Resolves when those that depend on this part may start. When it fails, it has itself undone what it began. */
+  readonly start?: (() => void | PromiseLike<void>) | undefined
+  /** Resolves when nothing of the part is left. Called only after `start` succeeded, and once. */
+  readonly stop?: (() => void | PromiseLike<void>) | undefined
+}
+
+type State = 'new' | 'starting' | 'started' | 'stopped'
+
+/**
+ * Starts the parts of a process in the order of their dependencies and stops them in reverse.
+ *
+ * Parts that do not need each other start together, level by level (see {@link startupLevels}); a level begins when
+ * the one before it has started completely. Stopping goes through the levels backwards, and the parts of one level
+ * stop together, called in reverse order.
+ *
+ * A graph runs once: new -> starting -> started -> stopped, or from any of them straight to stopped (a failed start,
+ * a stop that came early). The constructor checks names, dependencies and cycles before anything is started.
+ */
+export class StartupGraph {
+  /** The names of the parts in the order of starting; those of one inner list start together. */
+  readonly levels: readonly (readonly string[])[]
+  readonly #levels: readonly (readonly StartupPart[])[]
+  #state: State = 'new'
+  /** The parts that have started and not been stopped, level by level. */
+  readonly #running: StartupPart[][] = []
+  #starting: Promise<void> = Promise.resolve()
+  #stopping: Promise<void> | undefined
+
+  constructor(parts: readonly StartupPart[]) {
+    this.#levels = startupLevels(parts)
+    this.levels = this.#levels.map((level) => level.map((part) => part.name))
+  }
+
+  /**
+   * Starts all parts; resolves when all have started.
+   *
+   * When a part fails, the rest of its level is waited for, all that have started are stopped in reverse, and it
+   * rejects with `SLUICE_RUNTIME_PART_START_FAILED`, which names the part and has its error as `cause`; what else
+   * failed, in the same level or in stopping, is in `alsoFailed`. Rejects with `SLUICE_RUNTIME_GRAPH_INTERRUPTED`
+   * when `stop` was called meanwhile, and with `SLUICE_RUNTIME_GRAPH_ALREADY_STARTED` on every call but the first.
+   */
+  async start(): Promise<void> {
+    if (this.#state !== 'new') throw alreadyStarted(this.#state)
+    this.#state = 'starting'
+    this.#starting = this.#startLevels()
+    await this.#starting
+  }
+
+  /**
+   * Stops all parts that have started, in reverse; resolves when none is left. During a start it waits for the level
+   * that is being started, and no further level begins. A part must therefore not wait for it within its own `start`.
+   *
+   * A part that fails does not keep the others from being stopped; at the end it rejects with an `AggregateError` of
+   * code `SLUICE_RUNTIME_STOP_FAILED` that has one error per failed part. Further calls do nothing and give the
+   * outcome of the first.
+   */
+  stop(): Promise<void> {
+    this.#stopping ??= this.#stopOnce()
+    return this.#stopping
+  }
+
+  /** The same as {@link StartupGraph.stop}, for `await using`. */
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.stop()
+  }
+
+  async #startLevels(): Promise<void> {
+    for (const level of this.#levels) {
+      if (this.#stopping !== undefined) break
+      const failures = await this.#startLevel(level)
+      const [first, ...others] = failures
+      if (first !== undefined) {
+        const stopFailures = await this.#stopRunning()
+        this.#state = 'stopped'
+        throw startFailed(first, [...others.map((other) => startFailed(other)), ...stopFailures])
+      }
+    }
+    if (this.#stopping !== undefined) throw interrupted()
+    this.#state = 'started'
+  }
+
+  async #startLevel(level: readonly StartupPart[]): Promise<PartFailure[]> {
+    // An async function turns an exception thrown at once into a rejection like any other.
+    const results = await Promise.allSettled(level.map(async (part) => part.start?.()))
+    const failures: PartFailure[] = []
+    const started: StartupPart[] = []
+    for (const [index, part] of level.entries()) {
+      const result = results[index]
+      if (result?.status === 'rejected') failures.push({ name: part.name, cause: result.reason })
+      else started.push(part)
+    }
+    this.#running.push(started)
+    return failures
+  }
+
+  async #stopOnce(): Promise<void> {
+    const wasStarting = this.#state === 'starting'
+    this.#state = 'stopped'
+    // How the start ends is told to the one who called it; here it only matters that it has ended.
+    if (wasStarting) await Promise.allSettled([this.#starting])
+    const failures = await this.#stopRunning()
+    if (failures.length > 0) throw stopFailed(failures)
+  }
+
+  async #stopRunning(): Promise<RuntimeError[]> {
+    const failures: RuntimeError[] = []
+    for (let level = this.#running.pop(); level !== undefined; level = this.#running.pop()) {
+      const parts = level.toReversed()
+      const results = await Promise.allSettled(parts.map(async (part) => part.stop?.()))
+      for (const [index, part] of parts.entries()) {
+        const result = results[index]
+        if (result?.status === 'rejected') failures.push(partStopFailed({ name: part.name, cause: result.reason }))
+      }
+    }
+    return failures
+  }
+}
+
+interface PartFailure {
+  readonly name: string
+  readonly cause: unknown
+}
+
+function startFailed({ name, cause }: PartFailure, alsoFailed: readonly RuntimeError[] = []): RuntimeError {
+  const others = alsoFailed.length === 0 ? '' : ` ${alsoFailed.length} more failed: see alsoFailed.`
+  return new RuntimeError('SLUICE_RUNTIME_PART_START_FAILED', {
+    received: `a failure of part ${describeValue(name)} (${messageOf(cause)})`,
+    expected: 'its start() to succeed',
+    action: `See the cause; what had started has been stopped again.${others}`,
+    cause,
+    alsoFailed,
+  })
+}
+
+function partStopFailed({ name, cause }: PartFailure): RuntimeError {
+  return new RuntimeError('SLUICE_RUNTIME_PART_STOP_FAILED', {
+    received: `a failure of part ${describeValue(name)} (${messageOf(cause)})`,
+    expected: 'its stop() to succeed',
+    action: 'See the cause; the part may still hold something.',
+    cause,
+  })
+}
+
+function stopFailed(failures: readonly RuntimeError[]): RuntimeAggregateError {
+  return new RuntimeAggregateError('SLUICE_RUNTIME_STOP_FAILED', failures, {
+    received: failures.map((failure) => failure.received).join(', '),
+    expected: 'every stop() to succeed',
+    action: 'See errors; all other parts have been stopped.',
+  })
+}
+
+function alreadyStarted(state: State): RuntimeError {
+  return new RuntimeError('SLUICE_RUNTIME_GRAPH_ALREADY_STARTED', {
+    received: `start() on a graph that is ${state}`,
+    expected: 'one start() on a new graph',
+    action: 'Make a new graph to start the parts again.',
+  })
+}
+
+function interrupted(): RuntimeError {
+  return new RuntimeError('SLUICE_RUNTIME_GRAPH_INTERRUPTED', {
+    received: 'stop() while parts were starting',
+    expected: 'start() to finish first',
+    action: 'Nothing, when the process is meant to end; stop() says how the stopping went.',
+  })
+}
+
+function messageOf(cause: unknown): string {
+  const hasMessage = typeof cause === 'object' && cause !== null && 'message' in cause
+  return hasMessage ? String(cause.message) : describeValue(cause)
+}

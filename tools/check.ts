@@ -1,0 +1,6 @@
+// `npm run check`: the part of `npm test` that runs no tests.
+import { checks } from './checks.ts'
+import { runStages, terminal } from './stages.ts'
+import { runTool } from './tool-error.ts'
+
+await runTool(() => runStages(checks, terminal))

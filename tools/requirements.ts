@@ -1,0 +1,104 @@
+import { spawnSync } from 'node:child_process'
+import { accessSync, constants, existsSync } from 'node:fs'
+import { delimiter, join } from 'node:path'
+import { ToolError } from './tool-error.ts'
+
+/** A program outside npm that the tests need. */
+export interface Requirement {
+  /** The program, as one would type it. */
+  readonly name: string
+  /** Where it is, or undefined when it is not installed. */
+  readonly find: () => string | undefined
+  /** The package of Debian and Ubuntu that brings it. */
+  readonly debianPackage: string
+  /** What it is needed for, as the rest of a sentence that begins with "needed". */
+  readonly why: string
+}
+
+/** What the tests need. A missing program is installed or stops the run; it never turns into a skipped test. */
+export const requirements: readonly Requirement[] = []
+
+/** What {@link ensureRequirements} needs from the machine. */
+export interface RequirementHost {
+  readonly isRoot: boolean
+  readonly hasAptGet: boolean
+  /** Runs a program with its output in ours; its exit code. */
+  readonly run: (command: string, args: readonly string[]) => number
+  readonly print: (line: string) => void
+}
+
+/**
+ * Finds every requirement, and installs what is missing when it can: as root, with apt-get.
+ *
+ * @returns where each program is, by name
+ * @throws ToolError `REQUIREMENT_MISSING` with the command to run, when something is missing and cannot be installed
+ * here, or was installed and still cannot be found
+ */
+export function ensureRequirements(
+  list: readonly Requirement[],
+  host: RequirementHost = machine(),
+): ReadonlyMap<string, string> {
+  const missing = list.filter((requirement) => requirement.find() === undefined)
+  if (missing.length > 0) install(missing, host)
+  return new Map(
+    list.map((requirement) => {
+      const path = requirement.find()
+      if (path === undefined) throw missingError([requirement], 'It was installed and still is not found.')
+      return [requirement.name, path]
+    }),
+  )
+}
+
+function install(missing: readonly Requirement[], host: RequirementHost): void {
+  if (!host.hasAptGet) throw missingError(missing, 'There is no apt-get here; install it by the means of your system.')
+  if (!host.isRoot) throw missingError(missing, 'Installing it needs root.')
+  const packages = missing.map((requirement) => requirement.debianPackage)
+  host.print(`installing ${packages.join(', ')} with apt-get, ${missing.map(sayWhy).join('; ')}`)
+  const quiet = ['-qq', '-o=Dpkg::Use-Pty=0']
+  const isInstalled =
+    host.run('apt-get', ['update', ...quiet]) === 0 &&
+    host.run('apt-get', ['install', '--yes', '--no-install-recommends', ...quiet, ...packages]) === 0
+  if (!isInstalled) throw missingError(missing, 'apt-get failed; its output is above.')
+}
+
+function sayWhy({ name, why }: Requirement): string {
+  return `${name} is needed ${why}`
+}
+
+function missingError(missing: readonly Requirement[], reason: string): ToolError {
+  const packages = missing.map((requirement) => requirement.debianPackage).join(' ')
+  const command = `sudo apt-get update && sudo apt-get install --yes ${packages}`
+  return new ToolError(
+    'REQUIREMENT_MISSING',
+    `${missing.map(sayWhy).join('; ')}, and was not found. ${reason} On Debian or Ubuntu: ${command}`,
+  )
+}
+
+function machine(): RequirementHost {
+  return {
+    isRoot: process.getuid?.() === 0,
+    hasAptGet: existsSync('/etc/debian_version') && findProgram('apt-get') !== undefined,
+    run: (command, args) => {
+      const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' }
+      return spawnSync(command, args, { stdio: ['ignore', 'inherit', 'inherit'], env }).status ?? 1
+    },
+    print: (line) => console.log(line),
+  }
+}
+
+/** The path of a program on the PATH (or on the one given), or undefined: the usual `find` of a requirement. */
+export function findProgram(name: string, path: string = process.env['PATH'] ?? ''): string | undefined {
+  return path
+    .split(delimiter)
+    .map((folder) => join(folder, name))
+    .find(isExecutable)
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK)
+    return true
+  } catch {
+    return false
+  }
+}
