@@ -60,21 +60,22 @@ export type Decision = Allowed | Denied
 
 const NO_REPORTS: readonly LimitReport[] = Object.freeze([])
 
-/** A decision that remembers, out of sight, what it charged. */
+/** A decision that remembers, out of sight, what it charged. Fields are only declared, so each is written once. */
 class RecordedDecision {
-  readonly allowed: boolean
-  readonly reason: 'allowed' | DenyReason
-  readonly rule: string
-  readonly limit: number
-  readonly remaining: number
-  readonly cost: number
-  readonly resetAt: number
-  readonly retryAfterMs: number
-  readonly delayMs: number
-  readonly limits: readonly LimitReport[]
-  readonly #charge:
-    | { readonly limit: Limit; readonly key: string; readonly at: number; readonly mark: number }
-    | undefined
+  declare readonly allowed: boolean
+  declare readonly reason: 'allowed' | DenyReason
+  declare readonly rule: string
+  declare readonly limit: number
+  declare readonly remaining: number
+  declare readonly cost: number
+  declare readonly resetAt: number
+  declare readonly retryAfterMs: number
+  declare readonly delayMs: number
+  declare readonly limits: readonly LimitReport[]
+  readonly #limit: Limit
+  readonly #key: string
+  readonly #at: number
+  readonly #mark: number
   readonly #receipt: Receipt | undefined
 
   constructor(batch: Batch, item: Item, receipt: Receipt | undefined) {
@@ -90,18 +91,20 @@ class RecordedDecision {
     this.retryAfterMs = allowed ? 0 : retryAfterMsOf(batch, item)
     this.delayMs = verdict.delayMicros === 0 ? 0 : Math.ceil(verdict.delayMicros / MICROS_PER_MS)
     this.limits = batch.items.length === 1 ? NO_REPORTS : reportsOf(batch)
-    const single = receipt === undefined && this.cost > 0
-    this.#charge = single ? { limit, key: item.key, at: batch.now, mark: verdict.mark } : undefined
+    this.#limit = limit
+    this.#key = item.key
+    this.#at = batch.now
+    this.#mark = verdict.mark
     this.#receipt = receipt
   }
 
   /** What was charged; undefined when nothing was. */
   static receiptOf(decision: Decision): Receipt | undefined {
-    if (!(#charge in decision)) return undefined
+    if (!(#receipt in decision)) return undefined
     const recorded = decision as unknown as RecordedDecision
-    if (recorded.#receipt !== undefined) return recorded.#receipt
-    const charge = recorded.#charge
-    return charge && { holder: 0, held: false, charges: [{ ...charge, cost: recorded.cost }] }
+    if (recorded.#receipt !== undefined || recorded.cost === 0) return recorded.#receipt
+    const charge = { limit: recorded.#limit, key: recorded.#key, at: recorded.#at, cost: recorded.cost, mark: recorded.#mark }
+    return { holder: 0, held: false, charges: [charge] }
   }
 }
 

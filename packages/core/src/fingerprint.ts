@@ -36,24 +36,31 @@ export class Fingerprint {
 
   /** Fingerprints `text` in the name space `space0`, `space1` (int32 each), see {@link nameSpace}. */
   of(space0: number, space1: number, text: string): void {
-    let v0 = this.#low
-    let v1 = this.#high
-    let v2 = INITIAL_2 ^ this.#low
-    let v3 = INITIAL_3 ^ this.#high
+    let v0 = this.#low ^ space0
+    let v1 = this.#high ^ space1
+    let v2 = INITIAL_2 ^ v0
+    let v3 = INITIAL_3 ^ v1
     const length = text.length
-    // Words: the name space (2), the code units (two a word), then the length with a last odd unit.
-    const words = 2 + (length >> 1) + 1
-    for (let index = 0; index < words + FINAL_ROUNDS; index++) {
-      let word = 0
-      if (index >= words) {
-        if (index === words) v2 ^= 0xff
-      } else if (index >= 2) {
-        const unit = (index - 2) << 1
-        if (index < words - 1) word = text.charCodeAt(unit) | (text.charCodeAt(unit + 1) << 16)
-        else word = (length << 16) | ((length & 1) === 1 ? text.charCodeAt(length - 1) : 0)
-      } else {
-        word = index === 0 ? space0 : space1
-      }
+    const even = length & ~1
+    // The round stands here twice, written out: as a function it would have to hand back four values.
+    for (let index = 0; index < even; index += 2) {
+      const word = text.charCodeAt(index) | (text.charCodeAt(index + 1) << 16)
+      v3 ^= word
+      v0 = (v0 + v1) | 0
+      v1 = ((v1 << 5) | (v1 >>> 27)) ^ v0
+      v0 = (v0 << 16) | (v0 >>> 16)
+      v2 = (v2 + v3) | 0
+      v3 = ((v3 << 8) | (v3 >>> 24)) ^ v2
+      v0 = (v0 + v3) | 0
+      v3 = ((v3 << 7) | (v3 >>> 25)) ^ v0
+      v2 = (v2 + v1) | 0
+      v1 = ((v1 << 13) | (v1 >>> 19)) ^ v2
+      v2 = ((v2 << 16) | (v2 >>> 16)) | 0
+      v0 ^= word
+    }
+    // The last word: the length, and a unit left over. Then the rounds that finish.
+    let word = (length << 16) | (even < length ? text.charCodeAt(even) : 0)
+    for (let round = 0; round <= FINAL_ROUNDS; round++) {
       v3 ^= word
       v0 = (v0 + v1) | 0
       v1 = ((v1 << 5) | (v1 >>> 27)) ^ v0
@@ -66,6 +73,8 @@ export class Fingerprint {
       v1 = ((v1 << 13) | (v1 >>> 19)) ^ v2
       v2 = (v2 << 16) | (v2 >>> 16)
       v0 ^= word
+      if (round === 0) v2 ^= 0xff
+      word = 0
     }
     this.word0 = v0
     this.word1 = v1

@@ -43,6 +43,14 @@ export {
   type WindowSpec,
 } from './rule.ts'
 export { type MemoryStore, type MemoryStoreOptions, type MemoryStoreStats, memoryStore } from './store/memory-store.ts'
+export {
+  type AttachOptions,
+  attachSharedMemoryStore,
+  type SharedMemoryHandle,
+  type SharedMemoryStore,
+  type SharedMemoryStoreOptions,
+  sharedMemoryStore,
+} from './store/shared-memory-store.ts'
 export type { Answer, Mode, Settlement, Store } from './store/store.ts'
 export { systemClock } from './system-clock.ts'
 export { systemRandom } from './system-random.ts'

@@ -51,6 +51,8 @@ export function flowed(rate: Rate, elapsedMicros: number): number {
 /** The least number of microseconds in which at least `microUnits` flow. The exact inverse of {@link flowed}. */
 export function microsToFlow(rate: Rate, microUnits: number): number {
   if (microUnits <= 0) return 0
+  const product = microUnits * rate.micros
+  if (product <= Number.MAX_SAFE_INTEGER) return Math.ceil(product / rate.units)
   let micros = scaleDown(microUnits, rate.micros, rate.units)
   while (scaleDown(micros, rate.units, rate.micros) < microUnits) micros++
   return micros

@@ -175,7 +175,7 @@ export class RuleLimiter<M extends Mode> implements Limiter<M> {
   #decide(key: string, options: CheckOptions | undefined, charge: boolean): Answer<M, Decision> {
     const { store } = this.#parts
     const cost = options?.cost ?? 1
-    checkCost(cost)
+    if (cost !== 1) checkCost(cost)
     if (this.#limits.length === 0) return deliver(store, unlimited(this.#rule, charge ? cost : 0))
     const batch = this.#batch(key, cost)
     batch.charge = charge
@@ -198,7 +198,8 @@ export class RuleLimiter<M extends Mode> implements Limiter<M> {
     batch.partial = false
     batch.entitled = true
     batch.holder = this.#holdsSlots ? drawHolder(random) : 0
-    for (const item of batch.items) {
+    for (let index = 0; index < batch.items.length; index++) {
+      const item = batch.items[index]!
       item.key = key
       item.cost = cost
     }

@@ -1,6 +1,7 @@
-import type { Ask, State } from '../algorithms/algorithm.ts'
+import type { Ask, State, Verdict } from '../algorithms/algorithm.ts'
 import { NEVER } from '../algorithms/algorithm.ts'
 import { algorithmOf } from '../algorithms/registry.ts'
+import { MICROS_PER_SECOND } from '../clock.ts'
 import type { Batch } from './store.ts'
 
 /**
@@ -41,4 +42,11 @@ function grantWhatIsLeft(batch: Batch): boolean {
 /** How much of its limit a key uses, from 0 to 255, where 255 says that nothing is left. */
 export function useByte(capacity: number, remaining: number): number {
   return remaining <= 0 ? 255 : Math.max(0, Math.floor(254 * (1 - remaining / capacity)))
+}
+
+const LATEST_EXPIRY_SECONDS = 0xffff_ffff
+
+/** When a store may forget a state, in seconds since 1970; never 0, which stands for "empty". */
+export function expirySecondsOf(verdict: Verdict): number {
+  return Math.min(LATEST_EXPIRY_SECONDS, Math.ceil(verdict.freshAt / MICROS_PER_SECOND) + 1)
 }

@@ -10,7 +10,7 @@ import type { Limit } from '../limit.ts'
 import type { Random } from '../random.ts'
 import { systemClock } from '../system-clock.ts'
 import { systemRandom } from '../system-random.ts'
-import { decideBatch, useByte } from './batch-decision.ts'
+import { decideBatch, expirySecondsOf, useByte } from './batch-decision.ts'
 import { BlockList } from './block-list.ts'
 import { HoldBook } from './hold-book.ts'
 import { ListTable } from './list-table.ts'
@@ -52,7 +52,6 @@ const SHARDED_FROM_KEYS = 65_536
 const PACKED_SIZE = 4
 
 const EMPTY: State = []
-const LATEST_EXPIRY_SECONDS = 0xff_ff_ff_ff
 
 /** Exact within one thread, synchronous, bounded. See {@link MemoryStoreOptions}. */
 export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
@@ -315,11 +314,6 @@ class LocalStore implements MemoryStore {
     if (this.#closed)
       throw new SluiceError('SLUICE_CLOSED', { problem: 'the memory store is closed', action: 'Create a new one.' })
   }
-}
-
-/** When a store may forget a state, in seconds since 1970; never 0, which stands for "empty". */
-function expirySecondsOf(verdict: Verdict): number {
-  return Math.min(LATEST_EXPIRY_SECONDS, Math.ceil(verdict.freshAt / MICROS_PER_SECOND) + 1)
 }
 
 function isPacked(limit: Limit): boolean {

@@ -5,7 +5,7 @@ import type { Fingerprint } from '../fingerprint.ts'
 // shifts later entries back, so a search may stop at the first empty slot (expiry 0).
 const HEADER_WORDS = 4
 const FINGERPRINT_2 = 0x00_ff_ff_ff
-const MAX_LOAD = 0.75
+const MAX_LOAD = 0.85
 const SMALLEST_SLOTS = 64
 
 /** How many slots a search for room looks at, at most. */

@@ -1,0 +1,128 @@
+import type { Fingerprint } from '../../fingerprint.ts'
+import { DESCRIPTOR_HALVES, HEADER, RECORD_HEADER_HALVES, RECORDS_PER_THREAD, type SharedLayout } from './layout.ts'
+
+const FINGERPRINT_2 = 0x00ff_ffff
+const HALF = 0x1_0000_0000
+
+/** Records are taken from the common supply so many at a time. A thread that dies takes at most its own along. */
+const CLAIM = 8
+
+/** Room for records in a descriptor that is not in use. */
+const LARGEST_STASH: number = DESCRIPTOR_HALVES - 2
+
+/** What a record says besides its state. */
+export interface RecordHeader {
+  readonly expirySeconds: number
+  readonly used: number
+}
+
+/**
+ * The records of a shared table, as one thread sees them. A record that no slot points to belongs to one thread, which
+ * alone may write it. Reading one that a slot points to must be followed by a look whether the slot still does.
+ */
+export class RecordPool {
+  readonly #halves: Int32Array
+  readonly #layout: SharedLayout
+  readonly #stashAt: number
+  readonly #spare: number[] = []
+
+  constructor(halves: Int32Array, { layout, thread }: { layout: SharedLayout; thread: number }) {
+    this.#halves = halves
+    this.#layout = layout
+    this.#stashAt = layout.descriptorsAt + thread * DESCRIPTOR_HALVES + 1
+    const stashed = Atomics.load(halves, this.#stashAt)
+    for (let index = 0; index < Math.max(stashed, RECORDS_PER_THREAD); index++) {
+      const first = layout.records + thread * RECORDS_PER_THREAD
+      this.#spare.push(stashed > 0 ? Atomics.load(halves, this.#stashAt + 1 + index) : first + index)
+    }
+  }
+
+  /** Leaves the spare records to the next thread that gets this thread's number. */
+  stash(): void {
+    const count = Math.min(this.#spare.length, LARGEST_STASH)
+    for (let index = 0; index < count; index++) Atomics.store(this.#halves, this.#stashAt + 1 + index, this.#spare[index]!)
+    Atomics.store(this.#halves, this.#stashAt, count)
+    this.#spare.length = 0
+  }
+
+  /** A record of this thread's own. There is always one: replacing a record gives the old one back. */
+  take(): number {
+    return this.#spare.pop()!
+  }
+
+  /** Returns a record that no slot points to any more. */
+  giveBack(record: number): void {
+    this.#spare.push(record)
+  }
+
+  /** Makes sure that a record can be used up for good, by a new key in an empty slot. False when the supply is used up. */
+  canGrow(): boolean {
+    if (this.#spare.length > RECORDS_PER_THREAD) return true
+    for (let count = 0; count < CLAIM; count++) {
+      if (Atomics.load(this.#halves, HEADER.nextRecord) >= this.#layout.records) break
+      const record = Atomics.add(this.#halves, HEADER.nextRecord, 1)
+      if (record < this.#layout.records) this.#spare.push(record)
+    }
+    return this.#spare.length > RECORDS_PER_THREAD
+  }
+
+  /** True when the record has this fingerprint. */
+  matches(record: number, fingerprint: Fingerprint): boolean {
+    const at = this.#at(record)
+    return (
+      Atomics.load(this.#halves, at) === fingerprint.word0 &&
+      Atomics.load(this.#halves, at + 1) === fingerprint.word1 &&
+      (Atomics.load(this.#halves, at + 2) & FINGERPRINT_2) === (fingerprint.word2 & FINGERPRINT_2)
+    )
+  }
+
+  /** How much of its limit the record uses, 0 to 255. */
+  used(record: number): number {
+    return Atomics.load(this.#halves, this.#at(record) + 2) >>> 24
+  }
+
+  /** When the record says no more than none, in seconds since 1970. */
+  expirySeconds(record: number): number {
+    return Atomics.load(this.#halves, this.#at(record) + 3) >>> 0
+  }
+
+  /** Copies the state; `into` gets its length. */
+  readState(record: number, into: number[]): void {
+    const at = this.#at(record)
+    const length = Math.min(Atomics.load(this.#halves, at + 4), this.#layout.maxStateSize)
+    if (into.length !== length) into.length = length
+    for (let index = 0; index < length; index++) {
+      const place = at + RECORD_HEADER_HALVES + 2 * index
+      const low = Atomics.load(this.#halves, place) >>> 0
+      into[index] = Atomics.load(this.#halves, place + 1) * HALF + low
+    }
+  }
+
+  /** Writes a record of this thread's own. */
+  write(record: number, fingerprint: Fingerprint, header: RecordHeader): void {
+    const at = this.#at(record)
+    const halves = this.#halves
+    halves[at] = fingerprint.word0
+    halves[at + 1] = fingerprint.word1
+    halves[at + 2] = (fingerprint.word2 & FINGERPRINT_2) | (header.used << 24)
+    halves[at + 3] = header.expirySeconds
+  }
+
+  /** Writes the state of a record of this thread's own: the first `length` values, whole numbers. */
+  writeState(record: number, state: readonly number[], length: number): void {
+    const at = this.#at(record)
+    const halves = this.#halves
+    halves[at + 4] = length
+    for (let index = 0; index < length; index++) {
+      const place = at + RECORD_HEADER_HALVES + 2 * index
+      const value = state[index]!
+      const high = Math.floor(value / HALF)
+      halves[place] = value - high * HALF
+      halves[place + 1] = high
+    }
+  }
+
+  #at(record: number): number {
+    return this.#layout.recordsAt + record * this.#layout.recordHalves
+  }
+}

@@ -1,0 +1,51 @@
+/**
+ * Words of 64 bits in shared memory, changed by compare-and-swap: a version in the low half that every change raises, and a
+ * payload in the high half. With the version a word never looks the same again, so a swap that succeeds proves that nothing
+ * happened since the word was read (32 bits of version: that would take 4 billion changes between the two).
+ */
+export class SharedWords {
+  readonly #halves: Int32Array
+  readonly #words: BigInt64Array
+  // Expected and new value are put together here: two halves in, one 64-bit number out.
+  readonly #scratchHalves: Int32Array
+  readonly #scratchWords: BigInt64Array
+
+  constructor(buffer: SharedArrayBuffer) {
+    this.#halves = new Int32Array(buffer)
+    this.#words = new BigInt64Array(buffer, 0, buffer.byteLength >> 3)
+    const scratch = new ArrayBuffer(16)
+    this.#scratchHalves = new Int32Array(scratch)
+    this.#scratchWords = new BigInt64Array(scratch)
+  }
+
+  /** The version of the word at `half` (an even index of 32-bit halves). */
+  version(half: number): number {
+    return Atomics.load(this.#halves, half)
+  }
+
+  /** The payload of the word at `half`. Read on its own: check with {@link isStill} that it belongs to a version. */
+  payload(half: number): number {
+    return Atomics.load(this.#halves, half + 1)
+  }
+
+  /** True while the word has this version and payload. */
+  isStill(half: number, version: number, payload: number): boolean {
+    return Atomics.load(this.#halves, half) === version && Atomics.load(this.#halves, half + 1) === payload
+  }
+
+  /** Changes the word from one version and payload to another, if it is still the first. */
+  swap(half: number, from: WordValue, to: WordValue): boolean {
+    this.#scratchHalves[0] = from.version
+    this.#scratchHalves[1] = from.payload
+    this.#scratchHalves[2] = to.version
+    this.#scratchHalves[3] = to.payload
+    const expected = this.#scratchWords[0]!
+    return Atomics.compareExchange(this.#words, half >> 1, expected, this.#scratchWords[1]!) === expected
+  }
+}
+
+/** Both halves of a word. */
+export interface WordValue {
+  version: number
+  payload: number
+}
