@@ -30,7 +30,8 @@ const formats = new Map<string, Intl.DateTimeFormat>()
 /** True when the platform knows the time zone. */
 export function isTimeZone(name: string): boolean {
   try {
-    return new Intl.DateTimeFormat('en-US', { timeZone: name }) !== undefined
+    formatFor(name)
+    return true
   } catch {
     return false
   }
@@ -91,6 +92,14 @@ function offsetAt(ms: number, timeZone: string): number {
 }
 
 function civilAt(ms: number, timeZone: string): Civil {
+  const parts = { year: 0, month: 0, day: 0, hour: 0, minute: 0 }
+  for (const part of formatFor(timeZone).formatToParts(ms)) {
+    if (part.type in parts) parts[part.type as keyof typeof parts] = Number(part.value)
+  }
+  return parts
+}
+
+function formatFor(timeZone: string): Intl.DateTimeFormat {
   let format = formats.get(timeZone)
   if (format === undefined) {
     format = new Intl.DateTimeFormat('en-US', {
@@ -106,9 +115,5 @@ function civilAt(ms: number, timeZone: string): Civil {
     })
     formats.set(timeZone, format)
   }
-  const parts = { year: 0, month: 0, day: 0, hour: 0, minute: 0 }
-  for (const part of format.formatToParts(ms)) {
-    if (part.type in parts) parts[part.type as keyof typeof parts] = Number(part.value)
-  }
-  return parts
+  return format
 }

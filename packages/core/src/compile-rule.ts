@@ -1,9 +1,8 @@
 import { algorithmOf } from './algorithms/registry.ts'
 import type { CalendarPeriod } from './calendar.ts'
 import { isTimeZone } from './calendar.ts'
-import { MICROS_PER_MS } from './clock.ts'
 import type { Duration } from './duration.ts'
-import { durationMs } from './duration.ts'
+import { durationMicros, durationMs } from './duration.ts'
 import { SluiceError } from './errors.ts'
 import { nameSpace } from './fingerprint.ts'
 import type {
@@ -111,18 +110,18 @@ function compileKnown(name: string, algorithm: string, rule: Loose): Limit[] {
   const identity = identityOf(name, name)
   switch (algorithm) {
     case 'token-bucket':
-      return [meter(identity, algorithm, rule, 'refillPerSecond')]
+      return [meter(identity, rule, { algorithm, rateOption: 'refillPerSecond' })]
     case 'leaky-bucket-meter':
-      return [meter(identity, algorithm, rule, 'leakPerSecond')]
+      return [meter(identity, rule, { algorithm, rateOption: 'leakPerSecond' })]
     case 'leaky-bucket-queue': {
-      const { capacity, rate } = meter(identity, 'token-bucket', rule, 'ratePerSecond')
+      const { capacity, rate } = meter(identity, rule, { algorithm: 'token-bucket', rateOption: 'ratePerSecond' })
       return [{ ...identity, algorithm, limit: capacity, capacity, rate }]
     }
     case 'hybrid':
       return [hybrid(identity, rule)]
     case 'concurrency': {
       const limit = units(name, 'limit', rule['limit'])
-      const leaseMicros = durationMs(rule['lease'] as Duration, 'lease') * MICROS_PER_MS
+      const leaseMicros = durationMicros(rule['lease'] as Duration, 'lease')
       return [{ ...identity, algorithm, limit, capacity: limit, leaseMicros }]
     }
     default:
@@ -241,7 +240,7 @@ function hybrid(identity: Identity, rule: Loose): OverlayLimit {
       expected: '{ capacity, refillPerSecond }',
     })
   }
-  const bucket = meter(identity, 'token-bucket', burst as Loose, 'refillPerSecond')
+  const bucket = meter(identity, burst as Loose, { algorithm: 'token-bucket', rateOption: 'refillPerSecond' })
   return overlay(identity, base, { capacity: bucket.capacity, rate: bucket.rate })
 }
 
@@ -262,7 +261,13 @@ function overlay(
   }
 }
 
-function meter(identity: Identity, algorithm: MeterLimit['algorithm'], rule: Loose, rateOption: string): MeterLimit {
+interface MeterForm {
+  readonly algorithm: MeterLimit['algorithm']
+  /** What the algorithm calls its rate. */
+  readonly rateOption: string
+}
+
+function meter(identity: Identity, rule: Loose, { algorithm, rateOption }: MeterForm): MeterLimit {
   const capacity = units(identity.rule, 'capacity', rule['capacity'])
   const perSecond = rule[rateOption]
   if (typeof perSecond !== 'number' || !(perSecond >= 1e-9) || perSecond > LARGEST_LIMIT) {
@@ -276,7 +281,7 @@ function meter(identity: Identity, algorithm: MeterLimit['algorithm'], rule: Loo
 }
 
 function windowMicros(rule: Loose): number {
-  return durationMs(rule['window'] as Duration, 'window') * MICROS_PER_MS
+  return durationMicros(rule['window'] as Duration, 'window')
 }
 
 function fixedWindowOf(name: string, rule: Loose): number | CalendarPeriod {

@@ -103,7 +103,13 @@ class RecordedDecision {
     if (!(#receipt in decision)) return undefined
     const recorded = decision as unknown as RecordedDecision
     if (recorded.#receipt !== undefined || recorded.cost === 0) return recorded.#receipt
-    const charge = { limit: recorded.#limit, key: recorded.#key, at: recorded.#at, cost: recorded.cost, mark: recorded.#mark }
+    const charge = {
+      limit: recorded.#limit,
+      key: recorded.#key,
+      at: recorded.#at,
+      cost: recorded.cost,
+      mark: recorded.#mark,
+    }
     return { holder: 0, held: false, charges: [charge] }
   }
 }

@@ -1,3 +1,4 @@
+import { MICROS_PER_MS } from './clock.ts'
 import { SluiceError } from './errors.ts'
 
 type DurationUnit = 'ms' | 's' | 'm' | 'h' | 'd' | 'w'
@@ -32,7 +33,7 @@ const ONE_PART = /(\d+(?:\.\d+)?)\s?(ms|s|m|h|d|w)/gy
  */
 export function durationMs(duration: Duration, option: string): number {
   const ms = typeof duration === 'number' ? duration : parse(duration)
-  if (!(ms > 0) || ms > LONGEST_MS || !Number.isInteger(ms * 1000)) {
+  if (!(ms > 0) || ms > LONGEST_MS || !isWholeMicros(ms)) {
     throw new SluiceError('SLUICE_INVALID_DURATION', {
       problem: `"${option}" is not a usable duration`,
       received: duration,
@@ -41,6 +42,17 @@ export function durationMs(duration: Duration, option: string): number {
     })
   }
   return ms
+}
+
+/** The duration in whole microseconds; otherwise as {@link durationMs}. */
+export function durationMicros(duration: Duration, option: string): number {
+  return Math.round(durationMs(duration, option) * MICROS_PER_MS)
+}
+
+/** Three decimals at most. A decimal such as 1.001 is not exactly itself in a double, nor is its product with 1000. */
+function isWholeMicros(ms: number): boolean {
+  const micros = ms * MICROS_PER_MS
+  return Math.abs(micros - Math.round(micros)) <= micros * Number.EPSILON
 }
 
 function parse(text: unknown): number {

@@ -55,7 +55,7 @@ export class Fingerprint {
       v3 = ((v3 << 7) | (v3 >>> 25)) ^ v0
       v2 = (v2 + v1) | 0
       v1 = ((v1 << 13) | (v1 >>> 19)) ^ v2
-      v2 = ((v2 << 16) | (v2 >>> 16)) | 0
+      v2 = (v2 << 16) | (v2 >>> 16) | 0
       v0 ^= word
     }
     // The last word: the length, and a unit left over. Then the rounds that finish.

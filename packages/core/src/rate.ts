@@ -48,12 +48,18 @@ export function flowed(rate: Rate, elapsedMicros: number): number {
   return scaleDown(elapsedMicros, rate.units, rate.micros)
 }
 
-/** The least number of microseconds in which at least `microUnits` flow. The exact inverse of {@link flowed}. */
+/**
+ * The least number of microseconds in which at least `microUnits` flow: the exact inverse of {@link flowed}, up to 2^53 - 1
+ * (285 years), which also stands for anything longer.
+ */
 export function microsToFlow(rate: Rate, microUnits: number): number {
   if (microUnits <= 0) return 0
   const product = microUnits * rate.micros
   if (product <= Number.MAX_SAFE_INTEGER) return Math.ceil(product / rate.units)
   let micros = scaleDown(microUnits, rate.micros, rate.units)
+  if (micros >= Number.MAX_SAFE_INTEGER) return Number.MAX_SAFE_INTEGER
+  // An estimate that was rounded is off by a step or two.
+  while (micros > 0 && scaleDown(micros - 1, rate.units, rate.micros) >= microUnits) micros--
   while (scaleDown(micros, rate.units, rate.micros) < microUnits) micros++
   return micros
 }

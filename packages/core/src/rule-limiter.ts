@@ -5,7 +5,7 @@ import { MICROS_PER_MS } from './clock.ts'
 import type { Allowed, Decision, Denied } from './decision.ts'
 import { decisionOn, decisionOnOne, receiptOfDecision, unlimited } from './decision.ts'
 import type { Duration } from './duration.ts'
-import { durationMs } from './duration.ts'
+import { durationMicros, durationMs } from './duration.ts'
 import { SluiceError } from './errors.ts'
 import { checkKey } from './key.ts'
 import type { Limit } from './limit.ts'
@@ -131,7 +131,7 @@ export class RuleLimiter<M extends Mode> implements Limiter<M> {
     this.#checkOpen()
     batch.entitled = entitled
     batch.holder = drawHolder(random)
-    batch.holdMicros = this.#holdsSlots ? 0 : durationMs(expiresAfter, 'expiresAfter') * MICROS_PER_MS
+    batch.holdMicros = this.#holdsSlots ? 0 : durationMicros(expiresAfter, 'expiresAfter')
     return ask(store, batch, (answered): Reservation<M> | Denied => {
       const receipt = receiptOf(answered)
       const decision = decisionOn(answered, answered.allowed ? receipt : undefined)
@@ -153,7 +153,7 @@ export class RuleLimiter<M extends Mode> implements Limiter<M> {
   block(key: string, duration: Duration): Answer<M, void> {
     checkKey(key)
     this.#checkOpen()
-    return this.#parts.store.block(this.#rule, key, durationMs(duration, 'duration') * MICROS_PER_MS)
+    return this.#parts.store.block(this.#rule, key, durationMicros(duration, 'duration'))
   }
 
   unblock(key: string): Answer<M, void> {

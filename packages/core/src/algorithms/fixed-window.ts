@@ -30,7 +30,7 @@ function usedIn(state: State, startAt: number): number {
  */
 function carriedInto(state: State, limit: FixedWindowLimit, bounds: WindowBounds): number {
   if (limit.rolloverMax === 0 || state.length === 0) return 0
-  const carried = state[2] ?? 0
+  const carried = clampCarry(limit, state[2] ?? 0)
   if (state[0]! >= bounds.startAt) return carried
   const before = windowOf(limit, bounds.startAt - 1)
   if (state[0]! >= before.startAt) return clampCarry(limit, limit.limit + carried - state[1]!)
@@ -103,7 +103,8 @@ export const fixedWindowAlgorithm: Algorithm<FixedWindowLimit> = {
     const used = usedIn(state, bounds.startAt)
     const carried = carriedInto(state, limit, bounds)
     const sameWindow = charge.at >= bounds.startAt && charge.at < bounds.endAt
-    const applied = units >= 0 ? units : sameWindow ? -Math.min(-units, charge.cost, used) : 0
+    const owed = sameWindow ? Math.min(charge.cost, used) : 0
+    const applied = units >= 0 ? units : -Math.min(-units, owed)
     verdict.next[0] = bounds.startAt
     verdict.next[1] = used + applied
     verdict.next[2] = carried

@@ -43,10 +43,30 @@ function split(parts: Parts, limit: OverlayLimit, ask: Readonly<Ask>): Split {
   const burst = createVerdict()
   baseOf(limit).decide(parts.base, limit.base, ask, base)
   const fromBurst = base.ruling === 'allowed' ? 0 : ask.cost - base.remaining
-  if (fromBurst > 0) baseOf(limit).decide(parts.base, limit.base, { ...ask, cost: base.remaining }, base)
+  if (fromBurst > 0) {
+    baseOf(limit).decide(parts.base, limit.base, { ...ask, cost: base.remaining }, base)
+    // An overdrawn window has nothing to pay with, which does not keep the burst from paying.
+    if (base.ruling !== 'allowed') leaveAsIs(base, parts.base)
+  }
   tokenBucketAlgorithm.decide(parts.burst, limit.burst, { ...ask, cost: fromBurst }, burst)
-  if (fromBurst > 0 && !ask.entitled) burst.ruling = 'limit'
+  // Nor does a burst that is overdrawn, or of capacity 0, keep the window from paying.
+  if (fromBurst === 0 && burst.ruling !== 'allowed') leaveAsIs(burst, parts.burst)
+  // What asks nothing of the burst passes it, whatever state it is in.
+  if (fromBurst === 0) burst.ruling = 'allowed'
+  else if (!ask.entitled) burst.ruling = 'limit'
   return { base, burst, fromBurst }
+}
+
+/** Makes a refusal of nothing an allowance of nothing. */
+function leaveAsIs(verdict: Verdict, state: State): void {
+  verdict.ruling = 'allowed'
+  verdict.next = [...state]
+  verdict.nextLength = state.length
+}
+
+function leftIn(parts: Parts, limit: OverlayLimit, ask: Readonly<Ask>): number {
+  const { base, burst } = split(parts, limit, { ...ask, cost: 0 })
+  return base.remaining + (ask.entitled ? burst.remaining : 0)
 }
 
 function fitsAt(parts: Parts, limit: OverlayLimit, ask: Readonly<Ask>): boolean {
@@ -54,14 +74,38 @@ function fitsAt(parts: Parts, limit: OverlayLimit, ask: Readonly<Ask>): boolean 
   return base.ruling === 'allowed' && burst.ruling === 'allowed'
 }
 
-/** The first instant at which window and burst together can pay. Both only grow while nothing is taken, so it is searched. */
+/** The first instant at which window and burst together can pay. */
 function retryAt(parts: Parts, limit: OverlayLimit, ask: Readonly<Ask>): number {
   if (!ask.entitled || limit.burst.capacity === 0) return baseRetryAt(parts, limit, ask)
   if (ask.cost > limit.capacity) return NEVER
+  return limit.base.algorithm === 'fixed-window' ? retryOverWindow(parts, limit, ask) : searchRetry(parts, limit, ask)
+}
+
+/** Over a fixed window: what the window has left stays the same until it ends, and then all of it is back. */
+function retryOverWindow(parts: Parts, limit: OverlayLimit, ask: Readonly<Ask>): number {
+  const base = createVerdict()
+  baseOf(limit).decide(parts.base, limit.base, ask, base)
+  const inThisWindow = burstRetryAt(parts, limit, { ...ask, cost: ask.cost - base.remaining })
+  if (inThisWindow < base.resetAt) return inThisWindow
+  const beyondTheNext = ask.cost - limit.base.limit
+  if (beyondTheNext <= 0) return base.resetAt
+  return Math.max(base.resetAt, burstRetryAt(parts, limit, { ...ask, cost: beyondTheNext }))
+}
+
+function burstRetryAt(parts: Parts, limit: OverlayLimit, ask: Readonly<Ask>): number {
+  const burst = createVerdict()
+  tokenBucketAlgorithm.decide(parts.burst, limit.burst, ask, burst)
+  return burst.retryAt
+}
+
+/** Over a window that slides: window and burst only grow while nothing is taken, so the instant is searched. */
+function searchRetry(parts: Parts, limit: OverlayLimit, ask: Readonly<Ask>): number {
   const { base, burst } = split(parts, limit, { ...ask, cost: 0 })
   let low = ask.now
-  let high = Math.max(base.freshAt, burst.freshAt, ask.now + 1)
-  if (!fitsAt(parts, limit, { ...ask, now: high })) return NEVER
+  const allBackAt = Math.max(base.freshAt, burst.freshAt, ask.now + 1)
+  // Instants are searched as far as they are whole numbers; a burst that takes longer to refill says when it is full.
+  let high = Math.min(Number.MAX_SAFE_INTEGER, allBackAt)
+  if (!fitsAt(parts, limit, { ...ask, now: high })) return allBackAt > high ? allBackAt : NEVER
   while (high - low > 1) {
     const middle = low + Math.floor((high - low) / 2)
     if (fitsAt(parts, limit, { ...ask, now: middle })) high = middle
@@ -93,8 +137,8 @@ export const hybridAlgorithm: Algorithm<OverlayLimit> = {
     const { base, burst, fromBurst } = split(parts, limit, ask)
     const burstLeft = ask.entitled ? burst.remaining : 0
     verdict.delayMicros = 0
-    verdict.mark = fromBurst
-    verdict.resetAt = base.resetAt
+    verdict.mark = ask.cost - fromBurst
+    verdict.resetAt = Math.max(base.resetAt, burst.freshAt)
     verdict.freshAt = Math.max(base.freshAt, burst.freshAt)
     if (base.ruling === 'allowed' && burst.ruling === 'allowed' && limit.capacity > 0) {
       verdict.ruling = 'allowed'
@@ -103,8 +147,7 @@ export const hybridAlgorithm: Algorithm<OverlayLimit> = {
       write(verdict, base, burst)
       return
     }
-    const free = split(parts, limit, { ...ask, cost: 0 })
-    verdict.remaining = free.base.remaining + (ask.entitled ? free.burst.remaining : 0)
+    verdict.remaining = limit.capacity > 0 ? leftIn(parts, limit, ask) : 0
     verdict.retryAt = limit.capacity > 0 ? retryAt(parts, limit, ask) : NEVER
     verdict.ruling = verdict.retryAt === NEVER ? 'never' : 'limit'
   },
@@ -112,10 +155,12 @@ export const hybridAlgorithm: Algorithm<OverlayLimit> = {
     const parts = partsOf(state)
     const base = createVerdict()
     const burst = createVerdict()
-    // The burst is dearer to the caller than the window, so it is given back first.
-    const toBurst = units < 0 ? -Math.min(-units, charge.mark) : 0
-    const burstCharge = { ...charge, cost: charge.mark, mark: 0 }
-    const baseCharge = { ...charge, cost: charge.cost - charge.mark, mark: 0 }
+    // The mark is what the window paid. The burst is dearer to the caller, so it is given back first; what is left of a
+    // charge after that is the window's.
+    const fromBurst = Math.max(0, charge.cost - charge.mark)
+    const toBurst = units < 0 ? -Math.min(-units, fromBurst) : 0
+    const burstCharge = { ...charge, cost: fromBurst, mark: 0 }
+    const baseCharge = { ...charge, cost: charge.cost - fromBurst, mark: 0 }
     const burstApplied = tokenBucketAlgorithm.correct(
       parts.burst,
       limit.burst,

@@ -8,6 +8,9 @@ import { NEVER } from './algorithm.ts'
 // admitted calls write, at most one micro-unit of flow is lost for each, which bounds the error of the rate by 10^-6.
 const SIZE = 2
 
+/** However much is charged beyond the limit, the level stays a whole number. */
+const LARGEST_LEVEL = Number.MAX_SAFE_INTEGER
+
 /** The level at `now`, which must not be before `at`. */
 function levelAt(state: State, limit: MeterLimit | QueueLimit, now: number): number {
   if (state.length === 0) return 0
@@ -73,7 +76,10 @@ export function correctMeter(
   const now = notBefore(state, correction.now)
   const level = levelAt(state, limit, now)
   const wanted = correction.units * MICROS_PER_UNIT
-  const after = wanted >= 0 ? level + wanted : Math.max(0, level - refundable(limit, now, correction))
+  const after =
+    wanted >= 0
+      ? Math.min(LARGEST_LEVEL, level + wanted)
+      : Math.max(0, level - refundable(limit, now, correction))
   verdict.next[0] = after
   verdict.next[1] = now
   verdict.nextLength = SIZE

@@ -20,14 +20,12 @@ function countsAt(state: State, limit: SlidingCounterLimit, now: number): Counts
   return { startAt, previous: state[0]! >= startAt - window ? state[2]! : 0, current: 0 }
 }
 
-/** Does `cost` fit `elapsed` microseconds into a window? Compared without division, so without rounding. */
-function fits(
-  counts: Counts,
-  limit: SlidingCounterLimit,
-  { elapsed, cost }: { elapsed: number; cost: number },
-): boolean {
-  const room = limit.limit - counts.current - cost
-  return room >= 0 && counts.previous * (limit.windowMicros - elapsed) <= room * limit.windowMicros
+/**
+ * Units of the window before that count `elapsed` microseconds into this one, rounded up. Exact while units x microseconds
+ * are below 2^53, and within a unit beyond. Every answer goes through here, so that they agree to the unit all the same.
+ */
+function weightedAt(counts: Counts, limit: SlidingCounterLimit, elapsed: number): number {
+  return Math.ceil((counts.previous * (limit.windowMicros - elapsed)) / limit.windowMicros)
 }
 
 /** The least `elapsed` (0 to the window's length) at which `cost` fits, or NEVER when the current count alone is too much. */
@@ -37,8 +35,8 @@ function fitsFrom(counts: Counts, limit: SlidingCounterLimit, cost: number): num
   if (counts.previous <= room) return 0
   const window = limit.windowMicros
   let elapsed = Math.max(0, window - Math.floor((room * window) / counts.previous))
-  while (elapsed > 0 && fits(counts, limit, { elapsed: elapsed - 1, cost })) elapsed--
-  while (!fits(counts, limit, { elapsed, cost })) elapsed++
+  while (elapsed > 0 && weightedAt(counts, limit, elapsed - 1) <= room) elapsed--
+  while (weightedAt(counts, limit, elapsed) > room) elapsed++
   return elapsed
 }
 
@@ -65,15 +63,14 @@ export const slidingWindowCounterAlgorithm: Algorithm<SlidingCounterLimit> = {
     const window = limit.windowMicros
     const counts = countsAt(state, limit, ask.now)
     const elapsed = Math.max(0, Math.min(window, ask.now - counts.startAt))
-    const allowed = limit.capacity > 0 && fits(counts, limit, { elapsed, cost: ask.cost })
-    const weighted = Math.ceil((counts.previous * (window - elapsed)) / window)
-    const left = Math.max(0, limit.limit - weighted - counts.current)
+    const left = limit.limit - weightedAt(counts, limit, elapsed) - counts.current
+    const allowed = ask.cost <= left && limit.capacity > 0
     verdict.delayMicros = 0
     verdict.mark = 0
     verdict.resetAt = verdict.freshAt = emptyAt(counts, limit, counts.current + (allowed ? ask.cost : 0))
     if (allowed) {
       verdict.ruling = 'allowed'
-      verdict.remaining = Math.max(0, left - ask.cost)
+      verdict.remaining = left - ask.cost
       verdict.retryAt = ask.now
       verdict.next[0] = counts.startAt
       verdict.next[1] = counts.previous
@@ -81,7 +78,7 @@ export const slidingWindowCounterAlgorithm: Algorithm<SlidingCounterLimit> = {
       verdict.nextLength = 3
       return
     }
-    verdict.remaining = left
+    verdict.remaining = Math.max(0, left)
     verdict.retryAt = retryAt(counts, limit, ask.cost)
     verdict.ruling = verdict.retryAt === NEVER ? 'never' : 'limit'
   },

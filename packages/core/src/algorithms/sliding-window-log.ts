@@ -23,9 +23,11 @@ function notBefore(state: State, now: number): number {
   return state.length > 0 ? Math.max(now, state[state.length - 2]!) : now
 }
 
-function writeEntry(verdict: Verdict, at: number, units: number): void {
+/** Adds an entry at the end. A list at its full length (after charges beyond the limit) takes it into its newest entry. */
+function writeEntry(verdict: Verdict, limit: LogLimit, { at, units }: { at: number; units: number }): void {
   const length = verdict.nextLength
-  if (length > 0 && verdict.next[length - 2] === at) {
+  if (length > 0 && (verdict.next[length - 2] === at || length >= 2 * limit.limit)) {
+    verdict.next[length - 2] = at
     verdict.next[length - 1] = verdict.next[length - 1]! + units
     return
   }
@@ -34,9 +36,16 @@ function writeEntry(verdict: Verdict, at: number, units: number): void {
   verdict.nextLength = length + 2
 }
 
-function copyFrom(state: State, index: number, verdict: Verdict): void {
+function copyInView(state: State, limit: LogLimit, { index, verdict }: { index: number; verdict: Verdict }): void {
   verdict.nextLength = 0
-  for (let entry = index; entry < state.length; entry += 2) writeEntry(verdict, state[entry]!, state[entry + 1]!)
+  for (let entry = index; entry < state.length; entry += 2) {
+    writeEntry(verdict, limit, { at: state[entry]!, units: state[entry + 1]! })
+  }
+}
+
+/** When nothing of the first `length` values is in view any more. */
+function emptyAt(values: readonly number[], length: number, { now, limit }: { now: number; limit: LogLimit }): number {
+  return length > 0 ? Math.max(now, values[length - 2]! + limit.windowMicros) : now
 }
 
 /** When enough of the oldest entries have left the window for `excess` units to fit. */
@@ -64,29 +73,27 @@ export const slidingWindowLogAlgorithm: Algorithm<LogLimit> = {
       verdict.ruling = 'allowed'
       verdict.remaining = limit.limit - used - ask.cost
       verdict.retryAt = ask.now
-      copyFrom(state, index, verdict)
-      if (ask.cost > 0) writeEntry(verdict, now, ask.cost)
-      const length = verdict.nextLength
-      verdict.resetAt = verdict.freshAt = length > 0 ? verdict.next[length - 2]! + limit.windowMicros : now
+      copyInView(state, limit, { index, verdict })
+      if (ask.cost > 0) writeEntry(verdict, limit, { at: now, units: ask.cost })
+      verdict.resetAt = verdict.freshAt = emptyAt(verdict.next, verdict.nextLength, { now, limit })
       return
     }
     const possible = ask.cost <= limit.capacity && limit.capacity > 0
     verdict.ruling = possible ? 'limit' : 'never'
     verdict.remaining = Math.max(0, limit.limit - used)
     verdict.retryAt = possible ? leavesAt(state, limit, { index, excess: used + ask.cost - limit.limit }) : NEVER
-    verdict.resetAt = verdict.freshAt = state.length > 0 ? state[state.length - 2]! + limit.windowMicros : now
+    verdict.resetAt = verdict.freshAt = emptyAt(state, state.length, { now, limit })
   },
   correct(state, limit, { now: asked, units, charge }, verdict) {
     const now = notBefore(state, asked)
-    copyFrom(state, firstInView(state, limit, now), verdict)
+    copyInView(state, limit, { index: firstInView(state, limit, now), verdict })
     let applied = units
     if (units > 0) {
-      writeEntry(verdict, now, units)
+      writeEntry(verdict, limit, { at: now, units })
     } else {
       applied = -removeUnits(verdict, { at: charge.at, most: Math.min(-units, charge.cost) })
     }
-    const length = verdict.nextLength
-    verdict.freshAt = length > 0 ? verdict.next[length - 2]! + limit.windowMicros : now
+    verdict.freshAt = emptyAt(verdict.next, verdict.nextLength, { now, limit })
     return applied
   },
 }

@@ -2,8 +2,9 @@ import type { SegmentLimit } from '../limit.ts'
 import type { Algorithm, State } from './algorithm.ts'
 import { NEVER } from './algorithm.ts'
 
-// State: [newest, count 0, count 1, ... count n] — the index of the newest sub-window, and the units of it and of the n
-// before it, at place 1 + (index modulo n + 1). Counting n + 1 sub-windows covers every window of the full length that ends
+// State: [newest, count 0, count 1, ... count n] — the first instant of the newest sub-window (an instant, so that it keeps
+// its meaning when the window gets another length), and the units of it and of the n before it, each at place
+// 1 + (index modulo n + 1). Counting n + 1 sub-windows covers every window of the full length that ends
 // now, so no window can hold more than the limit; the price is that units come back up to one sub-window late.
 
 interface Ring {
@@ -22,15 +23,16 @@ function placeOf(ring: Ring, index: number): number {
   return 1 + (place < 0 ? place + ring.size : place)
 }
 
+/** The index of the newest sub-window: that of `now`, unless the clock stands behind the state. */
 function newestAt(state: State, ring: Ring, now: number): number {
-  const index = Math.floor(now / ring.segmentMicros)
-  return state.length > 0 ? Math.max(index, state[0]!) : index
+  return Math.floor((state.length > 0 ? Math.max(now, state[0]!) : now) / ring.segmentMicros)
 }
 
 /** Units of the sub-window `index`, as seen when `newest` is the newest; 0 when it has left the ring or was never filled. */
 function countOf(state: State, ring: Ring, index: number): number {
-  if (state.length !== ring.size + 1 || index > state[0]! || index <= state[0]! - ring.size) return 0
-  return state[placeOf(ring, index)]!
+  if (state.length !== ring.size + 1) return 0
+  const newest = Math.floor(state[0]! / ring.segmentMicros)
+  return index > newest || index <= newest - ring.size ? 0 : state[placeOf(ring, index)]!
 }
 
 function usedAt(state: State, ring: Ring, newest: number): number {
@@ -89,7 +91,8 @@ export const slidingWindowSegmentsAlgorithm: Algorithm<SegmentLimit> = {
     const index = units >= 0 ? newest : Math.floor(charge.at / ring.segmentMicros)
     const inRing = index <= newest && index > newest - ring.size
     const place = placeOf(ring, index)
-    const applied = units >= 0 ? units : inRing ? -Math.min(-units, charge.cost, verdict.next[place]!) : 0
+    const owed = inRing ? Math.min(charge.cost, verdict.next[place]!) : 0
+    const applied = units >= 0 ? units : -Math.min(-units, owed)
     if (applied !== 0) verdict.next[place] = verdict.next[place]! + applied
     verdict.freshAt = startOf(ring, newest + ring.size)
     return applied
@@ -97,7 +100,7 @@ export const slidingWindowSegmentsAlgorithm: Algorithm<SegmentLimit> = {
 }
 
 function writeRing(state: State, ring: Ring, newest: number, next: number[]): void {
-  next[0] = newest
+  next[0] = startOf(ring, newest)
   for (let index = newest - ring.size + 1; index <= newest; index++) {
     next[placeOf(ring, index)] = countOf(state, ring, index)
   }

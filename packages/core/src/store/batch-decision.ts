@@ -2,7 +2,7 @@ import type { Ask, State, Verdict } from '../algorithms/algorithm.ts'
 import { NEVER } from '../algorithms/algorithm.ts'
 import { algorithmOf } from '../algorithms/registry.ts'
 import { MICROS_PER_SECOND } from '../clock.ts'
-import type { Batch } from './store.ts'
+import type { Batch, Item } from './store.ts'
 
 /**
  * Decides a batch over states that do not change meanwhile, and writes the answers into it: the part of a decision that is
@@ -37,6 +37,30 @@ function grantWhatIsLeft(batch: Batch): boolean {
   if (granted <= 0) return false
   for (const item of batch.items) item.cost = Math.min(item.cost, granted)
   return true
+}
+
+/**
+ * The index of the last item before `index` that counts on the same overflow counter, or -1. Keys without room of their own
+ * share one counter for each limit, so their charges must follow one another.
+ */
+export function overflowBefore(items: readonly Item[], homeless: ReadonlySet<number>, index: number): number {
+  for (let before = index - 1; before >= 0; before--) {
+    if (homeless.has(before) && items[before]!.limit.id === items[index]!.limit.id) return before
+  }
+  return -1
+}
+
+/** True when no later item counts on the same overflow counter, so that this one's state is the one to store. */
+export function isLastOverflow(items: readonly Item[], homeless: ReadonlySet<number>, index: number): boolean {
+  for (let after = index + 1; after < items.length; after++) {
+    if (homeless.has(after) && items[after]!.limit.id === items[index]!.limit.id) return false
+  }
+  return true
+}
+
+/** The state after a verdict: what it would store when it allows, what was there before when it does not. */
+export function stateAfter(verdict: Verdict, before: State): State {
+  return verdict.ruling === 'allowed' ? verdict.next.slice(0, verdict.nextLength) : before
 }
 
 /** How much of its limit a key uses, from 0 to 255, where 255 says that nothing is left. */

@@ -10,12 +10,12 @@ import type { Limit } from '../limit.ts'
 import type { Random } from '../random.ts'
 import { systemClock } from '../system-clock.ts'
 import { systemRandom } from '../system-random.ts'
-import { decideBatch, expirySecondsOf, useByte } from './batch-decision.ts'
+import { decideBatch, expirySecondsOf, isLastOverflow, overflowBefore, stateAfter, useByte } from './batch-decision.ts'
 import { BlockList } from './block-list.ts'
 import { HoldBook } from './hold-book.ts'
 import { ListTable } from './list-table.ts'
 import { NO_SLOT, PackedTable } from './packed-table.ts'
-import { receiptOf } from './receipt.ts'
+import { outcomeOf, receiptOf } from './receipt.ts'
 import type { Batch, Item, Receipt, Settlement, Store } from './store.ts'
 
 /** Options of {@link memoryStore}. */
@@ -179,34 +179,39 @@ class LocalStore implements MemoryStore {
     })
     decideBatch(batch, (index) => states[index]!)
     if (!batch.allowed || !batch.charge) return
-    const homeless: Item[] = []
-    const settled: Item[] = []
-    for (const item of batch.items) {
-      if (item.cost === 0) continue
-      if (this.#save(item.limit, item.key, { verdict: item.verdict, now: batch.now })) settled.push(item)
-      else homeless.push(item)
+    const homeless = new Set<number>()
+    for (const [index, item] of batch.items.entries()) {
+      if (item.cost > 0 && !this.#save(item.limit, item.key, { verdict: item.verdict, now: batch.now }))
+        homeless.add(index)
     }
-    if (homeless.length > 0) this.#decideHomeless(batch, { states, homeless, settled })
+    if (homeless.size > 0) this.#decideHomeless(batch, states, homeless)
   }
 
   /** Some keys of a batch have no room: they count on the overflow of their limit. If that refuses, all is undone. */
-  #decideHomeless(
-    batch: Batch,
-    { states, homeless, settled }: { states: State[]; homeless: Item[]; settled: Item[] },
-  ): void {
-    this.#overflowed += homeless.length
-    const stateOf = (item: Item, index: number): State =>
-      homeless.includes(item) ? (this.#overflow.get(item.limit.id) ?? EMPTY) : states[index]!
-    decideBatch(batch, (index) => stateOf(batch.items[index]!, index))
-    for (const item of settled) {
-      const before = states[batch.items.indexOf(item)]!
-      if (!batch.allowed && before.length === 0) this.#forget(item.limit, item.key)
-      else if (!batch.allowed)
-        this.#save(item.limit, item.key, { verdict: asVerdict(item.verdict, before), now: batch.now })
-      else this.#save(item.limit, item.key, { verdict: item.verdict, now: batch.now })
+  #decideHomeless(batch: Batch, states: readonly State[], homeless: ReadonlySet<number>): void {
+    const { items, now } = batch
+    this.#overflowed += homeless.size
+    const stateOf = (index: number): State => {
+      if (!homeless.has(index)) return states[index]!
+      const before = overflowBefore(items, homeless, index)
+      return before < 0
+        ? (this.#overflow.get(items[index]!.limit.id) ?? EMPTY)
+        : stateAfter(items[before]!.verdict, stateOf(before))
+    }
+    decideBatch(batch, stateOf)
+    for (const [index, item] of items.entries()) {
+      if (item.cost === 0 || homeless.has(index)) continue
+      const before = states[index]!
+      if (batch.allowed) this.#save(item.limit, item.key, { verdict: item.verdict, now })
+      else if (before.length === 0) this.#forget(item.limit, item.key)
+      else this.#save(item.limit, item.key, { verdict: asVerdict(item.verdict, before), now })
     }
     if (!batch.allowed) return
-    for (const { limit, verdict } of homeless) this.#overflow.set(limit.id, verdict.next.slice(0, verdict.nextLength))
+    for (const index of homeless) {
+      const { limit, verdict } = items[index]!
+      if (isLastOverflow(items, homeless, index))
+        this.#overflow.set(limit.id, verdict.next.slice(0, verdict.nextLength))
+    }
   }
 
   #giveBackExpired(now: number): void {
@@ -235,7 +240,7 @@ class LocalStore implements MemoryStore {
       gone ||= units === undefined
       this.#saveCorrected(limit, key, { verdict, now })
     }
-    return { outcome: gone ? 'gone' : alreadyGivenBack ? 'late' : 'settled', corrected }
+    return { outcome: outcomeOf(gone, alreadyGivenBack), corrected }
   }
 
   #saveCorrected(limit: Limit, key: string, { verdict, now }: { verdict: Verdict; now: number }): void {

@@ -1,4 +1,4 @@
-import type { Batch, Receipt } from './store.ts'
+import type { Batch, Receipt, Settlement } from './store.ts'
 
 /** The receipt of a batch that was charged. */
 export function receiptOf(batch: Batch): Receipt {
@@ -13,4 +13,10 @@ export function receiptOf(batch: Batch): Receipt {
       mark: verdict.mark,
     })),
   }
+}
+
+/** What to call the end of a charge: its slot was `gone`, it came `late`, or it is settled. */
+export function outcomeOf(gone: boolean, late: boolean): Settlement['outcome'] {
+  if (gone) return 'gone'
+  return late ? 'late' : 'settled'
 }

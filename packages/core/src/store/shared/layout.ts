@@ -26,6 +26,8 @@ export const HEADER = {
   hand: 8,
   evictions: 9,
   overflowed: 10,
+  /** Records handed out so far to overflow counters, which have a supply of their own. */
+  nextOverflowRecord: 11,
   /** First of the words that say which thread numbers are taken. */
   threads: 16,
 } as const
@@ -71,8 +73,10 @@ export interface SharedLayout extends SharedSizes {
   /** Number of ordinary buckets, a power of two; the overflow buckets follow them. */
   readonly buckets: number
   readonly recordsAt: number
-  /** Records that keys may use up; those set aside for the threads follow them. */
-  readonly records: number
+  /** Where the supply of overflow counters begins; records before it are for keys. */
+  readonly overflowRecordsFrom: number
+  /** Where the records set aside for the threads begin. */
+  readonly threadRecordsFrom: number
   readonly recordHalves: number
   readonly totalHalves: number
 }
@@ -80,8 +84,8 @@ export interface SharedLayout extends SharedSizes {
 /** The layout for given sizes. */
 export function layoutFor({ maxKeys, maxStateSize, maxThreads }: SharedSizes): SharedLayout {
   const buckets = 2 ** Math.ceil(Math.log2(Math.max(1, maxKeys / KEYS_PER_BUCKET)))
-  const records = maxKeys + OVERFLOW_BUCKETS * BUCKET_WORDS
-  const allRecords = records + maxThreads * RECORDS_PER_THREAD
+  const threadRecordsFrom = maxKeys + OVERFLOW_BUCKETS * BUCKET_WORDS
+  const allRecords = threadRecordsFrom + maxThreads * RECORDS_PER_THREAD
   if (allRecords > MOST_RECORDS) {
     throw new SluiceError('SLUICE_INVALID_OPTION', {
       problem: 'the shared memory store would be too large',
@@ -94,7 +98,19 @@ export function layoutFor({ maxKeys, maxStateSize, maxThreads }: SharedSizes): S
   const bucketsAt = descriptorsAt + maxThreads * DESCRIPTOR_HALVES
   const recordsAt = bucketsAt + (buckets + OVERFLOW_BUCKETS) * BUCKET_WORDS * 2
   const totalHalves = recordsAt + allRecords * recordHalves
-  return { maxKeys, maxStateSize, maxThreads, descriptorsAt, bucketsAt, buckets, recordsAt, records, recordHalves, totalHalves }
+  return {
+    maxKeys,
+    maxStateSize,
+    maxThreads,
+    descriptorsAt,
+    bucketsAt,
+    buckets,
+    recordsAt,
+    overflowRecordsFrom: maxKeys,
+    threadRecordsFrom,
+    recordHalves,
+    totalHalves,
+  }
 }
 
 /** Marks a fresh buffer with its sizes. */

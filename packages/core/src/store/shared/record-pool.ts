@@ -32,7 +32,7 @@ export class RecordPool {
     this.#stashAt = layout.descriptorsAt + thread * DESCRIPTOR_HALVES + 1
     const stashed = Atomics.load(halves, this.#stashAt)
     for (let index = 0; index < Math.max(stashed, RECORDS_PER_THREAD); index++) {
-      const first = layout.records + thread * RECORDS_PER_THREAD
+      const first = layout.threadRecordsFrom + thread * RECORDS_PER_THREAD
       this.#spare.push(stashed > 0 ? Atomics.load(halves, this.#stashAt + 1 + index) : first + index)
     }
   }
@@ -40,7 +40,8 @@ export class RecordPool {
   /** Leaves the spare records to the next thread that gets this thread's number. */
   stash(): void {
     const count = Math.min(this.#spare.length, LARGEST_STASH)
-    for (let index = 0; index < count; index++) Atomics.store(this.#halves, this.#stashAt + 1 + index, this.#spare[index]!)
+    for (let index = 0; index < count; index++)
+      Atomics.store(this.#halves, this.#stashAt + 1 + index, this.#spare[index]!)
     Atomics.store(this.#halves, this.#stashAt, count)
     this.#spare.length = 0
   }
@@ -56,14 +57,21 @@ export class RecordPool {
   }
 
   /** Makes sure that a record can be used up for good, by a new key in an empty slot. False when the supply is used up. */
-  canGrow(): boolean {
+  canGrow(overflow: boolean): boolean {
     if (this.#spare.length > RECORDS_PER_THREAD) return true
-    for (let count = 0; count < CLAIM; count++) {
-      if (Atomics.load(this.#halves, HEADER.nextRecord) >= this.#layout.records) break
-      const record = Atomics.add(this.#halves, HEADER.nextRecord, 1)
-      if (record < this.#layout.records) this.#spare.push(record)
-    }
+    const { overflowRecordsFrom, threadRecordsFrom } = this.#layout
+    if (overflow) this.#claim(HEADER.nextOverflowRecord, { from: overflowRecordsFrom, to: threadRecordsFrom, count: 1 })
+    else this.#claim(HEADER.nextRecord, { from: 0, to: overflowRecordsFrom, count: CLAIM })
     return this.#spare.length > RECORDS_PER_THREAD
+  }
+
+  #claim(counter: number, { from, to, count }: { from: number; to: number; count: number }): void {
+    for (let claimed = 0; claimed < count; claimed++) {
+      // Looked at first, so that the counter does not run on for ever once the supply is used up.
+      if (from + Atomics.load(this.#halves, counter) >= to) return
+      const record = from + Atomics.add(this.#halves, counter, 1)
+      if (record < to) this.#spare.push(record)
+    }
   }
 
   /** True when the record has this fingerprint. */
@@ -86,16 +94,17 @@ export class RecordPool {
     return Atomics.load(this.#halves, this.#at(record) + 3) >>> 0
   }
 
-  /** Copies the state; `into` gets its length. */
-  readState(record: number, into: number[]): void {
+  /** Copies the state into `room` and returns it. */
+  readState(record: number, room: number[]): readonly number[] {
+    const halves = this.#halves
     const at = this.#at(record)
-    const length = Math.min(Atomics.load(this.#halves, at + 4), this.#layout.maxStateSize)
-    if (into.length !== length) into.length = length
+    const length = Math.min(Atomics.load(halves, at + 4), this.#layout.maxStateSize)
+    if (room.length !== length) room.length = length
     for (let index = 0; index < length; index++) {
       const place = at + RECORD_HEADER_HALVES + 2 * index
-      const low = Atomics.load(this.#halves, place) >>> 0
-      into[index] = Atomics.load(this.#halves, place + 1) * HALF + low
+      room[index] = Atomics.load(halves, place + 1) * HALF + (Atomics.load(halves, place) >>> 0)
     }
+    return room
   }
 
   /** Writes a record of this thread's own. */

@@ -8,8 +8,10 @@ import { type Entry, isReference, Transactions } from './transaction.ts'
 const RECORD_MASK = 0x00ff_ffff
 const TAG_SHIFT = 24
 
+const NO_STATE: readonly number[] = []
+
 /** How many buckets a search for expired records looks at. */
-const RECLAIM_BUCKETS = 16
+const RECLAIM_BUCKETS = 4
 
 /** What became of looking for a key. */
 export interface Place {
@@ -26,7 +28,9 @@ export interface Place {
   /** Copy of the fingerprint's tag, to make the payload of a new record. */
   tag: number
   /** The state found; empty when none was. */
-  readonly state: number[]
+  state: readonly number[]
+  /** Where states are copied to. */
+  readonly room: number[]
 }
 
 /** How to look for a key. */
@@ -51,7 +55,8 @@ export function createPlace(): Place {
     bucketVersion: 0,
     bucketPayload: 0,
     tag: 0,
-    state: [],
+    state: NO_STATE,
+    room: [],
   }
 }
 
@@ -141,7 +146,7 @@ export class SharedTable {
       const at = this.#layout.bucketsAt + ((first + step) % buckets) * BUCKET_WORDS * 2
       for (let slot = 1; slot < BUCKET_WORDS; slot++) this.#freeIfExpired(at + 2 * slot, nowSeconds)
     }
-    return this.records.canGrow()
+    return this.records.canGrow(false)
   }
 
   #freeIfExpired(half: number, nowSeconds: number): void {
@@ -150,37 +155,44 @@ export class SharedTable {
     if (payload <= 0) return
     const record = this.recordIn(payload)
     if (this.records.expirySeconds(record) >= nowSeconds || !this.words.isStill(half, version, payload)) return
-    if (this.transactions.swapOne(half, { version, payload }, 0)) this.records.giveBack(record)
+    if (this.words.advance(half, { version, payload }, 0)) this.records.giveBack(record)
   }
 
   /** One pass over the bucket; false when it changed under our eyes and must be read again. */
   #findOnce(fingerprint: Fingerprint, place: Place, search: Search): boolean {
+    const halves = this.#halves
     const bucket = place.bucketHalf
-    place.bucketVersion = this.words.version(bucket)
-    place.bucketPayload = this.words.payload(bucket)
-    if (isReference(place.bucketPayload)) {
-      this.transactions.resolve(bucket, place.bucketVersion, place.bucketPayload)
-      return false
+    place.bucketVersion = Atomics.load(halves, bucket)
+    place.bucketPayload = Atomics.load(halves, bucket + 1)
+    if (isReference(place.bucketPayload)) return this.#meetReference(bucket)
+    for (let half = bucket + 2; half < bucket + 2 * BUCKET_WORDS; half += 2) {
+      const payload = Atomics.load(halves, half + 1)
+      if (isReference(payload)) return this.#meetReference(half)
+      if (payload >>> TAG_SHIFT !== place.tag || payload === 0) continue
+      // The version first, then what it is the version of.
+      const version = Atomics.load(halves, half)
+      const record = (payload & RECORD_MASK) - 1
+      if (!this.records.matches(record, fingerprint)) continue
+      place.kind = 'found'
+      place.half = half
+      place.version = version
+      place.payload = payload
+      place.state = this.records.readState(record, place.room)
+      return this.words.isStill(half, version, payload)
     }
-    place.state.length = 0
+    place.state = NO_STATE
+    this.#findVacant(place, search)
+    return this.words.isStill(bucket, place.bucketVersion, place.bucketPayload)
+  }
+
+  /** A slot for a new key. What is read here is checked by the commit. */
+  #findVacant(place: Place, search: Search): void {
     place.kind = 'full'
     let least = search.overflow ? USED_UP + 1 : USED_UP
-    for (let slot = 1; slot < BUCKET_WORDS; slot++) {
-      const half = bucket + 2 * slot
+    for (let half = place.bucketHalf + 2; half < place.bucketHalf + 2 * BUCKET_WORDS; half += 2) {
       const version = this.words.version(half)
       const payload = this.words.payload(half)
-      if (isReference(payload)) {
-        this.transactions.resolve(half, version, payload)
-        return false
-      }
-      if (payload > 0 && payload >>> TAG_SHIFT === place.tag && this.records.matches(this.recordIn(payload), fingerprint)) {
-        this.records.readState(this.recordIn(payload), place.state)
-        place.kind = 'found'
-        place.half = half
-        place.version = version
-        place.payload = payload
-        return this.words.isStill(half, version, payload)
-      }
+      if (isReference(payload)) continue
       const rank = this.#rankOf(payload, search)
       if (rank >= least || search.avoid.includes(half)) continue
       least = rank
@@ -189,7 +201,14 @@ export class SharedTable {
       place.version = version
       place.payload = payload
     }
-    return this.words.isStill(bucket, place.bucketVersion, place.bucketPayload)
+  }
+
+  /** Finishes somebody's transaction that is in the way. Always false: the bucket must be read again. */
+  #meetReference(half: number): false {
+    const version = this.words.version(half)
+    const payload = this.words.payload(half)
+    if (isReference(payload)) this.transactions.resolve(half, version, payload)
+    return false
   }
 
   /** Which slot to take first: an empty one, then one of an expired key, then by how little of its limit a key uses. */

@@ -33,12 +33,21 @@ export class SharedWords {
     return Atomics.load(this.#halves, half) === version && Atomics.load(this.#halves, half + 1) === payload
   }
 
-  /** Changes the word from one version and payload to another, if it is still the first. */
-  swap(half: number, from: WordValue, to: WordValue): boolean {
+  /** Changes the word to the next version and this payload, if it still has the version and payload of `from`. */
+  advance(half: number, from: WordValue, payload: number): boolean {
+    return this.#swap(half, from, (from.version + 1) | 0, payload)
+  }
+
+  /** Changes only the payload, if the word still has the version and payload of `from`. */
+  replace(half: number, from: WordValue, payload: number): boolean {
+    return this.#swap(half, from, from.version, payload)
+  }
+
+  #swap(half: number, from: WordValue, version: number, payload: number): boolean {
     this.#scratchHalves[0] = from.version
     this.#scratchHalves[1] = from.payload
-    this.#scratchHalves[2] = to.version
-    this.#scratchHalves[3] = to.payload
+    this.#scratchHalves[2] = version
+    this.#scratchHalves[3] = payload
     const expected = this.#scratchWords[0]!
     return Atomics.compareExchange(this.#words, half >> 1, expected, this.#scratchWords[1]!) === expected
   }
@@ -46,6 +55,6 @@ export class SharedWords {
 
 /** Both halves of a word. */
 export interface WordValue {
-  version: number
-  payload: number
+  readonly version: number
+  readonly payload: number
 }

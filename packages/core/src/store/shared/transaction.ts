@@ -1,5 +1,5 @@
 import { DESCRIPTOR_HALVES, ENTRY_HALVES, MOST_ENTRIES, type SharedLayout } from './layout.ts'
-import type { SharedWords, WordValue } from './shared-words.ts'
+import type { SharedWords } from './shared-words.ts'
 
 // Several words change together or not at all, without a lock. A thread that commits
 //
@@ -68,7 +68,9 @@ export class Transactions {
    */
   commit(entries: readonly Entry[]): boolean {
     const count = entries.length
-    if (count === 1) return this.swapOne(entries[0]!.half, { version: entries[0]!.version, payload: entries[0]!.from }, entries[0]!.to)
+    const [first] = entries
+    if (first !== undefined && count === 1)
+      return this.#words.advance(first.half, { version: first.version, payload: first.from }, first.to)
     const sorted = entries.toSorted((a, b) => a.half - b.half)
     const status = this.#open(sorted)
     const reference = REFERENCE | (this.#thread << SEQUENCE_BITS) | this.#sequence
@@ -77,15 +79,10 @@ export class Transactions {
     const decision = installed === count ? COMMITTED : ABORTED
     const undecided = (this.#sequence << STATUS_BITS) | UNDECIDED
     const committed =
-      Atomics.compareExchange(this.#halves, status, undecided, (this.#sequence << STATUS_BITS) | decision) === undecided &&
-      decision === COMMITTED
+      Atomics.compareExchange(this.#halves, status, undecided, (this.#sequence << STATUS_BITS) | decision) ===
+        undecided && decision === COMMITTED
     for (let index = 0; index < installed; index++) this.#finish(sorted[index]!, reference, committed)
     return committed
-  }
-
-  /** Changes one word, if it is still `from`. */
-  swapOne(half: number, from: WordValue, to: number): boolean {
-    return this.#words.swap(half, from, { version: (from.version + 1) | 0, payload: to })
   }
 
   /** Finishes the transaction that the word at `half` refers to, as far as that word goes. */
@@ -107,8 +104,6 @@ export class Transactions {
     return this.#layout.descriptorsAt + thread * DESCRIPTOR_HALVES
   }
 
-
-
   /** Writes the entries under a new sequence number. Returns where the status stands. */
   #open(entries: readonly Entry[]): number {
     this.#sequence = (this.#sequence + 1) & SEQUENCE_MASK
@@ -125,12 +120,12 @@ export class Transactions {
   }
 
   #install({ half, version, from }: Entry, reference: number): boolean {
-    return this.#words.swap(half, { version, payload: from }, { version, payload: reference })
+    return this.#words.replace(half, { version, payload: from }, reference)
   }
 
   /** Takes the reference out of a word again. Somebody else may have done it. */
   #finish({ half, version, from, to }: Entry, reference: number, committed: boolean): void {
-    this.#words.swap(half, { version, payload: reference }, { version: (version + 1) | 0, payload: committed ? to : from })
+    this.#words.advance(half, { version, payload: reference }, committed ? to : from)
   }
 
   #findEntry(descriptor: number, half: number): Entry | undefined {
@@ -138,7 +133,12 @@ export class Transactions {
     for (let index = 0; index < count; index++) {
       const place = descriptor + 2 + index * ENTRY_HALVES
       if (Atomics.load(this.#halves, place) !== half) continue
-      return { half, version: 0, from: Atomics.load(this.#halves, place + 1), to: Atomics.load(this.#halves, place + 2) }
+      return {
+        half,
+        version: 0,
+        from: Atomics.load(this.#halves, place + 1),
+        to: Atomics.load(this.#halves, place + 2),
+      }
     }
     return undefined
   }

@@ -1,0 +1,85 @@
+import type { Clock } from '@sluice/core'
+import { accuracyTest } from './accuracy-test.ts'
+import { distributedTest } from './distributed-test.ts'
+import { wrongCounts } from './expectation.ts'
+import { isHarnessError } from './harness-error.ts'
+import type { Choices, HarnessOptions } from './options.ts'
+import { helpText, parseOptions } from './options.ts'
+import { raceTest } from './race-test.ts'
+import { reportJson, reportText } from './report.ts'
+import type { TestedAlgorithm } from './rules.ts'
+import type { StoreUnderTest } from './test-bed.ts'
+import type { TestResult } from './test-result.ts'
+
+/** What the harness works with. */
+export interface HarnessParts extends Choices {
+  /** Prints a text and a line end: the report. */
+  readonly print: (text: string) => void
+  /** The same for what is not part of the report. */
+  readonly printError: (text: string) => void
+  /** Real time, for what a test took. */
+  readonly stopwatch: Clock
+}
+
+/** What the exit code says. */
+const EXIT_CODES = { exact: 0, wrong: 1, misused: 2 } as const
+
+/**
+ * Does what the arguments of the command line say and answers the exit code. Rejects when a test could not be finished.
+ */
+export async function runHarness(args: readonly string[], parts: HarnessParts): Promise<number> {
+  let options: HarnessOptions
+  try {
+    options = parseOptions(args, parts)
+  } catch (error) {
+    if (!isHarnessError(error, 'SLUICE_HARNESS_INVALID_OPTION')) throw error
+    parts.printError(`${error.message} "--help" tells more.`)
+    return EXIT_CODES.misused
+  }
+  if (options.help) {
+    parts.print(helpText(parts))
+    return EXIT_CODES.exact
+  }
+  const choice = parts.stores[options.store]!
+  if (choice.notice !== undefined) parts.printError(choice.notice)
+  const store = choice.open({ threads: options.threads, stopwatch: parts.stopwatch })
+  try {
+    return await runTests(store, options, parts)
+  } finally {
+    await store.close()
+  }
+}
+
+async function runTests(store: StoreUnderTest, options: HarnessOptions, parts: HarnessParts): Promise<number> {
+  const all: TestResult[] = []
+  for (const algorithm of options.algorithms) {
+    const results = await testAlgorithm(store, algorithm, options)
+    // A report that grows algorithm by algorithm; JSON can only be printed whole.
+    if (!options.json) parts.print(`${all.length > 0 ? '\n' : ''}${reportText(algorithm.title, results)}`)
+    all.push(...results)
+  }
+  if (options.json) parts.print(reportJson(all))
+  const wrong = all.flatMap(wrongCounts)
+  for (const sentence of wrong) parts.printError(`Wrong count: ${sentence}`)
+  return wrong.length > 0 ? EXIT_CODES.wrong : EXIT_CODES.exact
+}
+
+async function testAlgorithm(
+  store: StoreUnderTest,
+  { title, ruleFor }: TestedAlgorithm,
+  { maxRequests, attempts }: HarnessOptions,
+): Promise<TestResult[]> {
+  const results: TestResult[] = []
+  for (const max of maxRequests) {
+    const bed = await store.prepare(ruleFor(max))
+    results.push({
+      algorithm: title,
+      maxRequests: max,
+      race: await raceTest(bed, { attempts, threads: store.threads }),
+      accuracy: await accuracyTest(bed),
+      distributed: await distributedTest(bed),
+    })
+    await bed.close()
+  }
+  return results
+}

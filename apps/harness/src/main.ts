@@ -1,0 +1,20 @@
+import { systemClock } from '@sluice/core'
+import { runHarness } from './harness.ts'
+import { isHarnessError } from './harness-error.ts'
+import { TESTED_ALGORITHMS } from './rules.ts'
+import { STORES } from './stores.ts'
+
+async function main(): Promise<void> {
+  process.exitCode = await runHarness(process.argv.slice(2), {
+    algorithms: TESTED_ALGORITHMS,
+    stores: STORES,
+    stopwatch: systemClock,
+    print: console.log,
+    printError: console.error,
+  })
+}
+
+main().catch((error: unknown) => {
+  console.error(isHarnessError(error) ? error.message : error)
+  process.exitCode = 1
+})

@@ -1,0 +1,154 @@
+import { parseArgs } from 'node:util'
+import { HarnessError } from './harness-error.ts'
+import type { TestedAlgorithm } from './rules.ts'
+import type { StoreTable } from './stores.ts'
+
+/** How the harness runs. */
+export interface HarnessOptions {
+  readonly threads: number
+  readonly attempts: number
+  readonly algorithms: readonly TestedAlgorithm[]
+  /** Values of MaxRequests, in the order of the report. */
+  readonly maxRequests: readonly number[]
+  /** Name of a store in the table. */
+  readonly store: string
+  readonly json: boolean
+  /** Print the help instead. */
+  readonly help: boolean
+}
+
+/** What can be chosen from. */
+export interface Choices {
+  readonly algorithms: readonly TestedAlgorithm[]
+  readonly stores: StoreTable
+}
+
+interface WholeRange {
+  readonly least: number
+  readonly most: number
+}
+
+const THREADS: WholeRange = { least: 1, most: 64 }
+const ATTEMPTS: WholeRange = { least: 1, most: 1_000_000 }
+
+// The largest for which every algorithm has room in the shared memory store: concurrency takes 3 values for each unit.
+const MAX_REQUESTS: WholeRange = { least: 1, most: 5000 }
+
+const DEFAULTS = { threads: '8', attempts: '5000', max: '100,500,1000' }
+
+const OPTION_TYPES = {
+  threads: { type: 'string' },
+  attempts: { type: 'string' },
+  algorithms: { type: 'string' },
+  max: { type: 'string' },
+  store: { type: 'string' },
+  json: { type: 'boolean' },
+  help: { type: 'boolean' },
+} as const
+
+type OptionName = keyof typeof OPTION_TYPES
+
+/**
+ * The options in the arguments of a command line; of an option given twice the last counts. Throws
+ * `SLUICE_HARNESS_INVALID_OPTION` for the first that is unknown or has a value that cannot be used.
+ */
+export function parseOptions(args: readonly string[], { algorithms, stores }: Choices): HarnessOptions {
+  const given = readGiven(args)
+  const algorithmNames = algorithms.map(({ name }) => name)
+  const chosen = listOf(given.get('algorithms') ?? algorithmNames.join(), (name) =>
+    oneOf('algorithms', name, algorithmNames),
+  )
+  const storeNames = Object.keys(stores)
+  return {
+    threads: wholeNumber('threads', given.get('threads') ?? DEFAULTS.threads, THREADS),
+    attempts: wholeNumber('attempts', given.get('attempts') ?? DEFAULTS.attempts, ATTEMPTS),
+    algorithms: algorithms.filter(({ name }) => chosen.includes(name)),
+    maxRequests: listOf(given.get('max') ?? DEFAULTS.max, (text) => wholeNumber('max', text, MAX_REQUESTS)),
+    store: oneOf('store', given.get('store') ?? storeNames[0]!, storeNames),
+    json: given.has('json'),
+    help: given.has('help'),
+  }
+}
+
+/** What to print for `--help`. */
+export function helpText({ algorithms, stores }: Choices): string {
+  const storeLines = Object.entries(stores).map(([name, { summary }], index) => {
+    return `                     ${name.padEnd(8)}${summary}${index === 0 ? ' (default)' : ''}`
+  })
+  return `Counts what every algorithm approves under concurrent requests, and compares it with its limit: exactly as many must
+be approved, not one more or less.
+
+Usage: npm run harness -- [options]
+
+  --threads n        threads that make the requests, ${THREADS.least} to ${THREADS.most} (${DEFAULTS.threads})
+  --attempts n       simultaneous attempts of the race test, ${ATTEMPTS.least} to ${ATTEMPTS.most} (${DEFAULTS.attempts})
+  --algorithms a,b   only these, of:
+${algorithms.map(({ name }) => `                     ${name}`).join('\n')}
+  --max a,b          values of MaxRequests, each ${MAX_REQUESTS.least} to ${MAX_REQUESTS.most} (${DEFAULTS.max})
+  --store name       where the counters are:
+${storeLines.join('\n')}
+  --json             print the counts as a JSON array; with "npm run --silent", nothing else is printed
+  --help             print this
+
+RaceTest releases all threads at one instant on one node. AccuracyTest makes its requests, moves on to the announced
+reset, and makes them again. DistributedTest asks for many nodes from all threads. A thread steps aside for a moment
+after every few approvals, so that all of them compete also where there are fewer cores than threads.
+
+The time that limits refill by is a clock of the harness, shared by all threads: it stands still while requests are made
+and moves only to the reset. So nothing refills meanwhile, and each count has one right answer however slow the machine
+is. Time= is real time: from the release of the threads to the last answer.
+
+Exit code: 0 when every count is exact, 1 when one is not (it is named on stderr), 2 for an option that cannot be used.`
+}
+
+/** The options as they stand in the arguments; those without a value have an empty one. */
+function readGiven(args: readonly string[]): Map<OptionName, string> {
+  const given = new Map<OptionName, string>()
+  const { tokens } = parseArgs({ args: [...args], options: OPTION_TYPES, strict: false, tokens: true })
+  for (const token of tokens) {
+    if (token.kind === 'option-terminator') continue
+    if (token.kind === 'positional') throw unknownOption(token.value)
+    if (!isOptionName(token.name) || !token.rawName.startsWith('--')) throw unknownOption(token.rawName)
+    const takesValue = OPTION_TYPES[token.name].type === 'string'
+    if (takesValue !== (token.value !== undefined)) {
+      throw invalid({
+        received: takesValue ? `${token.rawName} without a value` : `${token.rawName}=${token.value}`,
+        expected: takesValue ? `${token.rawName} with a value` : `${token.rawName} alone`,
+      })
+    }
+    given.set(token.name, token.value ?? '')
+  }
+  return given
+}
+
+function isOptionName(name: string): name is OptionName {
+  return Object.hasOwn(OPTION_TYPES, name)
+}
+
+/** The entries of a list with commas, each once. */
+function listOf<T>(text: string, read: (entry: string) => T): T[] {
+  return [...new Set(text.split(',').map((entry) => read(entry.trim())))]
+}
+
+function wholeNumber(option: OptionName, text: string, { least, most }: WholeRange): number {
+  const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN
+  if (value >= least && value <= most) return value
+  throw invalid({
+    received: `--${option} ${JSON.stringify(text)}`,
+    expected: `a whole number from ${least} to ${most}`,
+  })
+}
+
+function oneOf(option: OptionName, text: string, names: readonly string[]): string {
+  if (names.includes(text)) return text
+  throw invalid({ received: `--${option} ${JSON.stringify(text)}`, expected: `one of ${names.join(', ')}` })
+}
+
+function unknownOption(received: string): HarnessError {
+  const names = Object.keys(OPTION_TYPES).map((name) => `--${name}`)
+  return invalid({ received: JSON.stringify(received), expected: `one of ${names.join(', ')}` })
+}
+
+function invalid(details: { readonly received: string; readonly expected: string }): HarnessError {
+  return new HarnessError('SLUICE_HARNESS_INVALID_OPTION', details)
+}

@@ -1,0 +1,24 @@
+import type { TestResult } from './test-result.ts'
+
+/** The section of one algorithm, without a line end. The counts are bounds here; {@link reportJson} has the real ones. */
+export function reportText(algorithm: string, results: readonly TestResult[]): string {
+  return [`Algorithm: ${algorithm}\n-----`, ...results.map(blockText)].join('\n\n')
+}
+
+function blockText({ maxRequests, race, accuracy, distributed }: TestResult): string {
+  return [
+    `MaxRequests = ${maxRequests}`,
+    `RaceTest: Approved <= ${maxRequests} | Time=${timeText(race.ms)}`,
+    `AccuracyTest: Approved <= ${maxRequests} | Requests=${accuracy.requests} | Time=${timeText(accuracy.ms)}`,
+    `DistributedTest: Nodes=${distributed.nodes}, Req/Node=${distributed.requestsPerNode} | Time=${timeText(distributed.ms)}`,
+  ].join('\n')
+}
+
+function timeText(ms: number): string {
+  return `${Math.round(ms)}ms`
+}
+
+/** All results as a JSON array, one line for each result. */
+export function reportJson(results: readonly TestResult[]): string {
+  return `[\n${results.map((result) => `  ${JSON.stringify(result)}`).join(',\n')}\n]`
+}

@@ -1,0 +1,160 @@
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import type { CheckField } from './check-request.ts'
+import { MOST_TOKENS, parseCheckRequest } from './check-request.ts'
+import type { FieldProblem } from './field-problem.ts'
+
+const CHECK = { userId: 'user-123', resource: '/api/v1/data' }
+
+function problemsOf(body: unknown, needed: readonly CheckField[] = []): readonly FieldProblem[] {
+  const parsed = parseCheckRequest(body, needed)
+  return parsed.ok ? [] : parsed.problems
+}
+
+describe('a valid check request', () => {
+  it('keeps every field', () => {
+    const body = {
+      userId: 'user-123',
+      apiKey: 'key-abc',
+      clientIp: '1.2.3.4',
+      tenantId: 'acme',
+      resource: '/api/v1/data',
+      method: 'POST',
+      tokens: 5,
+    }
+    expect(parseCheckRequest(body, ['userId', 'apiKey', 'method'])).toEqual({ ok: true, request: body })
+  })
+
+  it('takes one token when none are named', () => {
+    expect(parseCheckRequest({ resource: '*' })).toMatchObject({ ok: true, request: { resource: '*', tokens: 1 } })
+  })
+
+  it.each([
+    ['0', 0],
+    ['-0', 0],
+    ['1.0', 1],
+    ['1e9', MOST_TOKENS],
+  ])('reads tokens %s as %d', (text, tokens) => {
+    const parsed = parseCheckRequest(JSON.parse(`{"resource":"*","tokens":${text}}`))
+    expect(parsed).toMatchObject({ ok: true, request: { tokens } })
+  })
+
+  it.each([
+    ['userId', 'x'.repeat(256)],
+    ['userId', 'Zoë 🦊 __proto__'],
+    ['apiKey', 'x'.repeat(512)],
+    ['clientIp', '2001:db8::1'],
+    ['tenantId', 'x'.repeat(256)],
+    ['resource', '/'],
+    ['resource', `/${'x'.repeat(2047)}`],
+    ['method', "!#$%&'*+.^_`|~0aZ-"],
+  ])('takes %s %j', (field, value) => {
+    expect(problemsOf({ ...CHECK, [field]: value })).toEqual([])
+  })
+})
+
+describe('an invalid check request', () => {
+  it.each([
+    ['userId', '', 'an empty text'],
+    ['userId', 'x'.repeat(257), 'a text of 257 characters'],
+    ['userId', 'a\nb', 'a text of 3 characters'],
+    ['userId', '\ud800', 'a text of 1 characters'],
+    ['userId', 7, '7'],
+    ['userId', null, 'null'],
+    ['apiKey', 'x'.repeat(513), 'a text of 513 characters'],
+    ['apiKey', 'secret\u007f', 'a text of 7 characters'],
+    ['apiKey', ['secret'], 'an array'],
+    ['clientIp', '1.2.3.4:80', 'a text of 10 characters'],
+    ['clientIp', 16_909_060, '16909060'],
+    ['tenantId', { id: 'secret' }, 'an object'],
+    ['resource', 'api/v1/data', '"api/v1/data"'],
+    ['resource', '**', '"**"'],
+    ['resource', `/${'x'.repeat(2048)}`, 'a text of 2049 characters'],
+    ['resource', '/a\u0000b', String.raw`"/a\u0000b"`],
+    ['method', '', 'an empty text'],
+    ['method', 'GET /', '"GET /"'],
+    ['method', 'X'.repeat(33), `"${'X'.repeat(33)}"`],
+    ['tokens', -1, '-1'],
+    ['tokens', 1.5, '1.5'],
+    ['tokens', MOST_TOKENS + 1, '1000000001'],
+    ['tokens', '1', '"1"'],
+    ['tokens', true, 'true'],
+    ['tokens', null, 'null'],
+  ])('refuses %s %j and tells what it got', (field, value, received) => {
+    const [problem, ...others] = problemsOf({ ...CHECK, [field]: value })
+    expect(others).toEqual([])
+    expect(problem).toMatchObject({ path: `/${field}`, received })
+    expect(problem?.expected).toMatch(/^an? .{10,}/)
+  })
+
+  it.each([
+    ['null', 'null'],
+    ['[]', 'an array'],
+    ['"secret"', 'a text of 6 characters'],
+    ['12', '12'],
+  ])('refuses a body that is %s', (text, received) => {
+    expect(problemsOf(JSON.parse(text))).toEqual([{ path: '', received, expected: 'a JSON object with the check' }])
+  })
+
+  it('refuses a number beyond those of JavaScript', () => {
+    expect(problemsOf(JSON.parse('{"resource":"*","tokens":1e400}'))).toMatchObject([
+      { path: '/tokens', received: 'Infinity' },
+    ])
+  })
+
+  it('names every problem at once', () => {
+    const body = { userId: '', apikey: 'k', resource: 'x', tokens: -1, 'a/b~c': 1 }
+    expect(problemsOf(body, ['userId', 'clientIp']).map(({ path }) => path)).toEqual([
+      '/userId',
+      '/clientIp',
+      '/resource',
+      '/tokens',
+      '/apikey',
+      '/a~1b~0c',
+    ])
+  })
+
+  it('says nothing was received where a needed field is missing', () => {
+    expect(problemsOf({}, ['userId'])).toMatchObject([
+      { path: '/userId', received: 'nothing' },
+      { path: '/resource', received: 'nothing' },
+    ])
+  })
+
+  it.each(['__proto__', 'constructor', 'prototype', 'toString', 'hasOwnProperty'])('refuses a member %s', (name) => {
+    const body: unknown = JSON.parse(`{"resource":"*","${name}":{"userId":"root"}}`)
+    const parsed = parseCheckRequest(body)
+    expect(parsed).toMatchObject({ ok: false, problems: [{ path: `/${name}`, received: 'an unknown field' }] })
+    expect(({} as Record<string, unknown>)['userId']).toBeUndefined()
+  })
+
+  it('does not find a needed field on the prototype', () => {
+    const body = Object.create({ userId: 'root', resource: '*' }) as unknown
+    expect(problemsOf(body, ['userId']).map(({ path }) => path)).toEqual(['/userId', '/resource'])
+  })
+
+  it('lists a bounded number of unknown fields, cut to a bounded length, and counts the rest', () => {
+    const body = Object.fromEntries(Array.from({ length: 2000 }, (_, index) => [`${index}${'x'.repeat(999)}`, 1]))
+    const parsed = parseCheckRequest({ ...body, resource: '' })
+    if (parsed.ok) throw new Error('expected problems')
+    expect(parsed.problems).toHaveLength(1 + 16)
+    expect(parsed.unlisted).toBe(2000 - 16)
+    expect(Math.max(...parsed.problems.map(({ path }) => path.length))).toBeLessThan(80)
+  })
+
+  it('property: any JSON is answered, and never with the text of an identity', () => {
+    const identities = fc.record(
+      { userId: fc.anything(), apiKey: fc.anything(), tenantId: fc.anything(), clientIp: fc.anything() },
+      { requiredKeys: [] },
+    )
+    fc.assert(
+      fc.property(fc.oneof(fc.jsonValue(), identities), fc.string({ minLength: 9 }), (value, secret) => {
+        const parsed = parseCheckRequest(value)
+        expect(parsed.ok || parsed.problems.length > 0).toBe(true)
+        const withSecret = problemsOf({ userId: `${secret}\n`, apiKey: `${secret}\n`, clientIp: secret })
+        expect(withSecret.map(({ path }) => path)).toEqual(['/userId', '/apiKey', '/clientIp', '/resource'])
+        for (const { received } of withSecret) expect(received).not.toContain(secret)
+      }),
+    )
+  })
+})

@@ -1,0 +1,28 @@
+/** One thing that is wrong with a request body. */
+export interface FieldProblem {
+  /** Where: a JSON Pointer (RFC 6901) into the body, such as `/userId`; empty for the body itself. */
+  readonly path: string
+  /** What is there, in words. The text of an identity or a key is never repeated. */
+  readonly received: string
+  /** What should be there. */
+  readonly expected: string
+}
+
+const LONGEST_SHOWN = 64
+
+/** The pointer to a member of the body. Long names are cut: they are the sender's choice, and go into logs. */
+export function pointerTo(name: string): string {
+  const shown = name.length > LONGEST_SHOWN ? `${name.slice(0, LONGEST_SHOWN)}...` : name
+  return `/${shown.toWellFormed().replaceAll('~', '~0').replaceAll('/', '~1')}`
+}
+
+/** A value in words. Texts are quoted when they are short and `isPrivate` is false; otherwise only measured. */
+export function describeReceived(value: unknown, isPrivate: boolean): string {
+  if (typeof value === 'string') {
+    if (value.length === 0) return 'an empty text'
+    return isPrivate || value.length > LONGEST_SHOWN ? `a text of ${value.length} characters` : JSON.stringify(value)
+  }
+  if (value === undefined) return 'nothing'
+  if (typeof value === 'object' && value !== null) return Array.isArray(value) ? 'an array' : 'an object'
+  return String(value)
+}

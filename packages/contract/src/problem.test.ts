@@ -1,0 +1,31 @@
+import { describe, expect, it } from 'vitest'
+import { PROBLEMS, problemDocument } from './problem.ts'
+
+describe('problemDocument', () => {
+  it('has the members of RFC 9457, and the code', () => {
+    expect(problemDocument('SLUICE_HTTP_NOT_FOUND', { detail: 'Try /livez.' })).toEqual({
+      type: 'urn:sluice:problem:not-found',
+      title: 'There is nothing at this path',
+      status: 404,
+      detail: 'Try /livez.',
+      code: 'SLUICE_HTTP_NOT_FOUND',
+    })
+  })
+
+  it('lists what is wrong with the fields', () => {
+    const errors = [{ path: '/tokens', received: '-1', expected: 'a whole number' }]
+    const document = problemDocument('SLUICE_HTTP_INVALID_REQUEST', { detail: 'One field is wrong.', errors })
+    expect(document.errors).toEqual(errors)
+  })
+})
+
+describe('the catalogue', () => {
+  it('has a type of its own for each code, derived from the same words', () => {
+    for (const [code, { name, status, title }] of Object.entries(PROBLEMS)) {
+      expect(code).toBe(`SLUICE_HTTP_${name.toUpperCase().replaceAll('-', '_')}`)
+      expect(status).toBeGreaterThanOrEqual(400)
+      expect(status).toBeLessThan(600)
+      expect(title.length).toBeGreaterThan(10)
+    }
+  })
+})

@@ -1,0 +1,65 @@
+import type { FieldProblem } from './field-problem.ts'
+
+/** The media type of a problem document. */
+export const PROBLEM_MEDIA_TYPE = 'application/problem+json'
+
+/**
+ * Every problem the service answers with: its status, the last part of its `type`, its title. Codes and types are part of
+ * the public API: they are never renamed or reused.
+ */
+export const PROBLEMS = {
+  SLUICE_HTTP_MALFORMED: { status: 400, name: 'malformed', title: 'The request is not valid HTTP' },
+  SLUICE_HTTP_INVALID_JSON: { status: 400, name: 'invalid-json', title: 'The body is not JSON' },
+  SLUICE_HTTP_INVALID_REQUEST: { status: 400, name: 'invalid-request', title: 'The request has invalid fields' },
+  SLUICE_HTTP_NOT_FOUND: { status: 404, name: 'not-found', title: 'There is nothing at this path' },
+  SLUICE_HTTP_METHOD_NOT_ALLOWED: {
+    status: 405,
+    name: 'method-not-allowed',
+    title: 'This path does not take this method',
+  },
+  SLUICE_HTTP_TIMEOUT: { status: 408, name: 'timeout', title: 'The request did not arrive in time' },
+  SLUICE_HTTP_TOO_LARGE: { status: 413, name: 'too-large', title: 'The body is too large' },
+  SLUICE_HTTP_UNSUPPORTED_MEDIA_TYPE: {
+    status: 415,
+    name: 'unsupported-media-type',
+    title: 'The body has a type that this path does not take',
+  },
+  SLUICE_HTTP_EXPECTATION_FAILED: {
+    status: 417,
+    name: 'expectation-failed',
+    title: 'The Expect header asks for something unknown',
+  },
+  SLUICE_HTTP_HEADERS_TOO_LARGE: { status: 431, name: 'headers-too-large', title: 'The headers are too large' },
+  SLUICE_HTTP_INTERNAL: { status: 500, name: 'internal', title: 'The service failed' },
+} as const
+
+/** One of the codes of {@link PROBLEMS}. */
+export type ProblemCode = keyof typeof PROBLEMS
+
+/** The body of an error answer: a problem document (RFC 9457). */
+export interface ProblemDocument {
+  /** Names the kind of problem; compare it as a whole. It is a name, not an address. */
+  readonly type: string
+  readonly title: string
+  /** The HTTP status. */
+  readonly status: number
+  /** What happened here, and what to do. */
+  readonly detail: string
+  /** The same as `type`, in the form of the library's error codes. */
+  readonly code: ProblemCode
+  /** Each thing that is wrong with the body; absent when the problem is not in the body's fields. */
+  readonly errors?: readonly FieldProblem[]
+}
+
+/** What one occurrence of a problem adds to its kind. */
+export interface ProblemDetails {
+  readonly detail: string
+  readonly errors?: readonly FieldProblem[]
+}
+
+/** The document for a problem of kind `code`. */
+export function problemDocument(code: ProblemCode, { detail, errors }: ProblemDetails): ProblemDocument {
+  const { status, name, title } = PROBLEMS[code]
+  const document = { type: `urn:sluice:problem:${name}`, title, status, detail, code }
+  return errors === undefined ? document : { ...document, errors }
+}

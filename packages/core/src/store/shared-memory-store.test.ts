@@ -1,0 +1,226 @@
+import { FakeClock, type RaceCall, runThreadRace, START_MICROS } from '@sluice/testing'
+import { describe, expect, test } from 'vitest'
+import { createLimiter } from '../create-limiter.ts'
+import { isSluiceError } from '../errors.ts'
+import type { Rule } from '../rule.ts'
+import { attachSharedMemoryStore, type SharedMemoryHandle, sharedMemoryStore } from './shared-memory-store.ts'
+
+const HOUR_RULES: Readonly<Record<string, Rule>> = {
+  'token-bucket': { algorithm: 'token-bucket', capacity: 1000, refillPerSecond: 1 },
+  'leaky-bucket-meter': { algorithm: 'leaky-bucket-meter', capacity: 1000, leakPerSecond: 1 },
+  'leaky-bucket-queue': { algorithm: 'leaky-bucket-queue', capacity: 1000, ratePerSecond: 1 },
+  'fixed-window': { algorithm: 'fixed-window', limit: 1000, window: '1h' },
+  rollover: { algorithm: 'fixed-window', limit: 1000, window: '1h', rollover: true },
+  'sliding-window-counter': { algorithm: 'sliding-window-counter', limit: 1000, window: '1h' },
+  'sliding-window-log': { algorithm: 'sliding-window-log', limit: 1000, window: '1h' },
+  segments: { algorithm: 'sliding-window-log', limit: 1000, window: '1h', segments: 60 },
+  gcra: { limit: 1000, window: '1h' },
+  hybrid: { algorithm: 'hybrid', limit: 900, window: '1h', burst: { capacity: 100, refillPerSecond: 1 } },
+  concurrency: { algorithm: 'concurrency', limit: 1000, lease: '1h' },
+}
+
+const total = (approved: readonly (readonly number[])[], call = 0): number =>
+  approved.reduce((sum, thread) => sum + (thread[call] ?? 0), 0)
+
+const same = (threads: number, calls: readonly RaceCall[]): readonly (readonly RaceCall[])[] =>
+  Array.from({ length: threads }, () => calls)
+
+describe('threads that race for one key', () => {
+  test.each(Object.entries(HOUR_RULES))('%s: exactly the limit is admitted', async (_name, rule) => {
+    const store = sharedMemoryStore({ maxKeys: 64, maxStateSize: 3000 })
+    const approved = await runThreadRace({
+      handle: store.handle(),
+      rules: { rule },
+      threads: same(4, [{ requests: [{ rule: 'rule', key: 'hot' }], times: 1250 }]),
+      instantMicros: START_MICROS,
+    })
+    expect(total(approved)).toBe(1000)
+  })
+
+  test('many keys: each admits its own limit, none lends to another', async () => {
+    const store = sharedMemoryStore({ maxKeys: 1000 })
+    const rules = { rule: { limit: 70, window: '1h' } } as const
+    const calls = Array.from({ length: 50 }, (_, key) => ({ requests: [{ rule: 'rule', key: `k${key}` }], times: 40 }))
+    const approved = await runThreadRace({
+      handle: store.handle(),
+      rules,
+      threads: same(3, calls),
+      instantMicros: START_MICROS,
+    })
+    for (const call of calls.keys()) expect(total(approved, call)).toBe(70)
+  })
+})
+
+describe('several limits in one step', () => {
+  test('all or nothing: what each limit counted is what was admitted, to the unit', async () => {
+    const store = sharedMemoryStore({ maxKeys: 64, clock: new FakeClock() })
+    const rules = {
+      user: { limit: 3000, window: '1h' },
+      tenant: { algorithm: 'fixed-window', limit: 1500, window: '1h' },
+      global: { algorithm: 'token-bucket', capacity: 2000, refillPerSecond: 1 },
+    } as const satisfies Record<string, Rule>
+    const all: RaceCall = {
+      requests: [
+        { rule: 'user', key: 'u', cost: 2 },
+        { rule: 'tenant', key: 't' },
+        { rule: 'global', key: 'g' },
+      ],
+      times: 900,
+    }
+    // The other way round, so that threads meet head on.
+    const back: RaceCall = { requests: all.requests.toReversed(), times: 900 }
+    const globalOnly: RaceCall = { requests: [{ rule: 'global', key: 'g' }], times: 900 }
+    const approved = await runThreadRace({
+      handle: store.handle(),
+      rules,
+      threads: [[all, globalOnly], [back, globalOnly], [all], [back]],
+      instantMicros: START_MICROS,
+    })
+    const joint = total(approved, 0)
+    const single = total(approved, 1)
+    const limiters = createLimiter({ rules, store })
+    expect(limiters.limiter('user').peek('u').remaining).toBe(3000 - 2 * joint)
+    expect(limiters.limiter('tenant').peek('t').remaining).toBe(1500 - joint)
+    expect(limiters.limiter('global').peek('g').remaining).toBe(2000 - joint - single)
+    // Somebody was refused for lack of one of them, so at least one of them is used up.
+    expect(joint + single === 2000 || joint === 1500).toBe(true)
+  })
+})
+
+describe('a thread that dies in the middle', () => {
+  const rules = { one: { limit: 500, window: '1h' }, two: { limit: 500, window: '1h' } } as const
+
+  async function raceWithVictim(handle: SharedMemoryHandle, requests: RaceCall['requests'], dieAtCommit: number) {
+    return await runThreadRace({
+      handle,
+      rules,
+      threads: same(3, [{ requests, times: 400 }]),
+      instantMicros: START_MICROS,
+      victim: { thread: 1, dieAtCommit },
+    })
+  }
+
+  test.each([1, 2, 20])(
+    'at its commit number %i of one limit: nobody waits for it, nothing is lost',
+    async (commit) => {
+      const store = sharedMemoryStore({ maxKeys: 64, clock: new FakeClock() })
+      const requests = [{ rule: 'one', key: 'k' }]
+      const approved = await raceWithVictim(store.handle(), requests, commit)
+      // The victim's own approvals before its death were charged, the one it died in was not.
+      const remaining = createLimiter({ rules, store }).limiter('one').peek('k').remaining
+      expect(total(approved) + remaining).toBe(500)
+    },
+  )
+
+  test.each([1, 20])('at its commit number %i of two limits: both count the same', async (commit) => {
+    const store = sharedMemoryStore({ maxKeys: 64, clock: new FakeClock() })
+    const requests = [
+      { rule: 'one', key: 'k' },
+      { rule: 'two', key: 'k' },
+    ]
+    const approved = await raceWithVictim(store.handle(), requests, commit)
+    const limiters = createLimiter({ rules, store })
+    const left = limiters.limiter('one').peek('k').remaining
+    expect(limiters.limiter('two').peek('k').remaining).toBe(left)
+    expect(total(approved) + left).toBe(500)
+  })
+})
+
+describe('room', () => {
+  test('an exhausted key stays refused and a block stands while 50,000 new keys arrive', () => {
+    const store = sharedMemoryStore({ maxKeys: 1000, clock: new FakeClock() })
+    const limiter = createLimiter({ limit: 3, window: '1h', store })
+    while (limiter.tryAcquire('exhausted'));
+    limiter.block('blocked', '1h')
+    for (let key = 0; key < 50_000; key++) limiter.tryAcquire(`new ${key}`)
+    expect(limiter.tryAcquire('exhausted')).toBe(false)
+    expect(limiter.check('blocked').reason).toBe('blocked')
+    expect(store.stats().evictions).toBeGreaterThan(0)
+  })
+
+  test('when every key is used up, new ones share one overflow counter that enforces the limit', () => {
+    const store = sharedMemoryStore({ maxKeys: 100, clock: new FakeClock() })
+    const limiter = createLimiter({ limit: 1, window: '1h', store })
+    let admitted = 0
+    for (let key = 0; key < 5_000; key++) if (limiter.tryAcquire(`k${key}`)) admitted++
+    // 100 keys and the spare records of the overflow, each used once, and one unit for all the others.
+    expect(admitted).toBeLessThanOrEqual(100 + 256 + 1)
+    expect(store.stats().overflowed).toBeGreaterThan(0)
+  })
+
+  test('expired keys make room without a trace', () => {
+    const clock = new FakeClock()
+    const store = sharedMemoryStore({ maxKeys: 100, clock })
+    const limiter = createLimiter({ limit: 1, window: '1s', store })
+    for (let round = 0; round < 20; round++) {
+      for (let key = 0; key < 90; key++) expect(limiter.tryAcquire(`${round} ${key}`)).toBe(true)
+      clock.advance(10_000)
+    }
+    expect(store.stats()).toEqual({ evictions: 0, overflowed: 0 })
+  })
+
+  test('new keys of one decision get different slots, also in a full bucket', () => {
+    const store = sharedMemoryStore({ maxKeys: 16, clock: new FakeClock() })
+    const limiter = createLimiter({ limit: 10_000, window: '1h', store })
+    for (let round = 0; round < 200; round++) {
+      const requests = Array.from({ length: 8 }, (_, key) => ({ key: `${round} ${key}` }))
+      expect(limiter.checkAll(requests).allowed).toBe(true)
+    }
+  })
+})
+
+describe('attaching', () => {
+  test('a second view of the store sees the first one’s counts', () => {
+    const clock = new FakeClock()
+    const store = sharedMemoryStore({ maxKeys: 64, clock })
+    const first = createLimiter({ limit: 2, window: '1h', store })
+    const second = createLimiter({ limit: 2, window: '1h', store: attachSharedMemoryStore(store.handle(), { clock }) })
+    expect([first.tryAcquire('k'), second.tryAcquire('k'), first.tryAcquire('k'), second.tryAcquire('k')]).toEqual([
+      true,
+      true,
+      false,
+      false,
+    ])
+  })
+
+  test('threads come and go: a closed one leaves its number and its records to the next', async () => {
+    const clock = new FakeClock()
+    const store = sharedMemoryStore({ maxKeys: 16, maxThreads: 2, clock })
+    for (let round = 0; round < 50; round++) {
+      const other = attachSharedMemoryStore(store.handle(), { clock })
+      const limiter = createLimiter({ limit: 1000, window: '1h', store: other })
+      for (let call = 0; call < 20; call++) expect(limiter.tryAcquire(`k${call % 4}`)).toBe(true)
+      await other.close()
+    }
+    const limiter = createLimiter({ limit: 1000, window: '1h', store })
+    expect(limiter.peek('k1').remaining).toBe(1000 - 250)
+  })
+
+  test('one thread too many is told what to do', () => {
+    const store = sharedMemoryStore({ maxKeys: 64, maxThreads: 1 })
+    expect(() => attachSharedMemoryStore(store.handle())).toThrow(/SLUICE_STORE_FULL.*larger maxThreads/)
+  })
+
+  test('anything but a handle is refused', () => {
+    for (const wrong of [undefined, {}, { buffer: new ArrayBuffer(8) }, { buffer: new SharedArrayBuffer(1024) }]) {
+      expect(() => attachSharedMemoryStore(wrong as never)).toThrow(/SLUICE_INVALID_OPTION/)
+    }
+  })
+
+  test('a state that does not fit is refused with the size that would', () => {
+    const limiter = createLimiter({
+      algorithm: 'sliding-window-log',
+      limit: 10,
+      window: '1m',
+      store: sharedMemoryStore({ maxKeys: 64 }),
+    })
+    let error: unknown
+    try {
+      limiter.tryAcquire('k')
+    } catch (thrown) {
+      error = thrown
+    }
+    expect(isSluiceError(error, 'SLUICE_UNSUPPORTED')).toBe(true)
+    expect(String(error)).toContain('maxStateSize: 20')
+  })
+})

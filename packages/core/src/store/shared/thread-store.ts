@@ -1,0 +1,376 @@
+import { type Ask, createVerdict, type State, type Verdict } from '../../algorithms/algorithm.ts'
+import { algorithmOf } from '../../algorithms/registry.ts'
+import { type Clock, MICROS_PER_SECOND } from '../../clock.ts'
+import { SluiceError } from '../../errors.ts'
+import { Fingerprint, nameSpace } from '../../fingerprint.ts'
+import type { Limit } from '../../limit.ts'
+import { decideBatch, expirySecondsOf, isLastOverflow, overflowBefore, stateAfter, useByte } from '../batch-decision.ts'
+import { HoldBook } from '../hold-book.ts'
+import { USED_UP } from '../packed-table.ts'
+import { outcomeOf, receiptOf } from '../receipt.ts'
+import type { Batch, Item, Receipt, Settlement, Store } from '../store.ts'
+import { HEADER, type SharedLayout } from './layout.ts'
+import { createPlace, type Place, type Search, SharedTable } from './shared-table.ts'
+import { claimThread, releaseThread } from './thread-number.ts'
+import { WriteSet } from './write-set.ts'
+
+/** Most limits in one decision. */
+const MOST_ITEMS = 32
+
+/** Blocks are looked up in a place of their own, while the items of a batch keep theirs. */
+const BLOCKS_PLACE = MOST_ITEMS
+
+const NOTHING: readonly number[] = []
+
+/** What a thread's view of the store works with. */
+export interface ThreadParts {
+  readonly clock: Clock
+  /** Called when a decision is made and about to be committed. */
+  readonly beforeCommit?: () => void
+}
+
+/** One thread's view of a shared store. */
+export class ThreadStore implements Store<'sync'> {
+  readonly mode = 'sync'
+  readonly #buffer: SharedArrayBuffer
+  readonly #halves: Int32Array
+  readonly #layout: SharedLayout
+  readonly #parts: ThreadParts
+  readonly #thread: number
+  readonly #table: SharedTable
+  readonly #fingerprints: Fingerprint[]
+  readonly #places: Place[]
+  readonly #writes: WriteSet
+  readonly #holds = new HoldBook()
+  readonly #ask: Ask = { now: 0.5, cost: 0, holder: 0, entitled: true }
+  readonly #search = { nowSeconds: 0, overflow: false, occupiedOnly: false, avoid: NOTHING }
+  readonly #blockSpaces = new Map<string, { readonly space0: number; readonly space1: number }>()
+  #closed = false
+
+  constructor(buffer: SharedArrayBuffer, layout: SharedLayout, parts: ThreadParts) {
+    this.#buffer = buffer
+    this.#halves = new Int32Array(buffer)
+    this.#layout = layout
+    this.#parts = parts
+    this.#thread = claimThread(this.#halves, layout.maxThreads)
+    this.#table = new SharedTable(buffer, layout, this.#thread)
+    this.#writes = new WriteSet(this.#table)
+    const secret = { low: this.#halves[HEADER.secretLow]!, high: this.#halves[HEADER.secretHigh]! }
+    this.#fingerprints = Array.from({ length: MOST_ITEMS + 1 }, () => new Fingerprint(secret))
+    this.#places = Array.from({ length: MOST_ITEMS + 1 }, createPlace)
+  }
+
+  /** What other threads attach by. */
+  handle(): { readonly buffer: SharedArrayBuffer } {
+    return { buffer: this.#buffer }
+  }
+
+  /** Keys dropped while in use, and decisions made on an overflow counter. */
+  stats(): { readonly evictions: number; readonly overflowed: number } {
+    return { evictions: this.#table.counted('evictions'), overflowed: this.#table.counted('overflowed') }
+  }
+
+  decide(batch: Batch): void {
+    this.#checkOpen()
+    this.#checkFits(batch)
+    batch.now = this.#parts.clock.nowMicros()
+    if (this.#holds.size > 0) this.#giveBackExpired(batch.now)
+    const simple = batch.items.length === 1 && !batch.partial && this.#table.counted('blocks') === 0
+    if (!simple || !this.#decideOne(batch, batch.items[0]!)) {
+      const homeless = new Set<number>()
+      while (!this.#decideOnce(batch, homeless)) batch.now = Math.max(batch.now, this.#parts.clock.nowMicros())
+    }
+    if (batch.allowed && batch.charge && batch.holdMicros > 0)
+      this.#holds.add(receiptOf(batch), batch.now + batch.holdMicros)
+  }
+
+  settle(receipt: Receipt, actuals: readonly number[]): Settlement {
+    this.#checkOpen()
+    this.#giveBackExpired(this.#parts.clock.nowMicros())
+    const late = receipt.held && !this.#holds.strike(receipt.holder)
+    return this.#correct(receipt, actuals, late)
+  }
+
+  block(rule: string, key: string, micros: number): void {
+    this.#checkOpen()
+    const now = this.#parts.clock.nowMicros()
+    if (micros === 0) {
+      if (this.#removeKey(this.#blockSpace(rule), key)) this.#table.count('blocks', -1)
+      return
+    }
+    const verdict = { ...createVerdict(), next: [now + micros], nextLength: 1, freshAt: now + micros, remaining: 0 }
+    for (;;) {
+      const place = this.#locate(this.#blockSpace(rule), key, { index: 0, nowSeconds: secondsOf(now) })
+      if (place.kind === 'full') throw fullError()
+      const isNew = place.kind === 'vacant'
+      if (this.#makeRoom(0, 1, secondsOf(now)) && this.#store([{ index: 0, verdict, used: USED_UP }], 1, now)) {
+        if (isNew) this.#table.count('blocks', 1)
+        return
+      }
+    }
+  }
+
+  reset(limits: readonly Limit[], key: string): void {
+    this.#checkOpen()
+    for (const limit of limits) {
+      this.block(limit.rule, key, 0)
+      this.#removeKey(limit, key)
+    }
+  }
+
+  close(): Promise<void> {
+    if (!this.#closed) {
+      this.#table.records.stash()
+      releaseThread(this.#halves, this.#thread)
+    }
+    this.#closed = true
+    return Promise.resolve()
+  }
+
+  /**
+   * The common case without detours: one limit whose key is in the table. False when it is not, so that it must be done the
+   * long way; then nothing has been charged.
+   */
+  #decideOne(batch: Batch, item: Item): boolean {
+    const { limit, key, verdict, cost } = item
+    const fingerprint = this.#fingerprints[0]!
+    const place = this.#places[0]!
+    const algorithm = algorithmOf(limit)
+    const ask = this.#ask
+    const { records, words } = this.#table
+    item.blockedUntil = 0
+    fingerprint.of(limit.space0, limit.space1, key)
+    for (;;) {
+      this.#search.nowSeconds = secondsOf(batch.now)
+      this.#table.locate(fingerprint, place, this.#search)
+      ask.now = batch.now
+      ask.cost = cost
+      ask.holder = batch.holder
+      ask.entitled = batch.entitled
+      algorithm.decide(place.state, limit, ask, verdict)
+      batch.allowed = verdict.ruling === 'allowed'
+      if (!batch.allowed || !batch.charge || cost === 0) return true
+      if (place.kind !== 'found') return false
+      const record = records.take()
+      const header = { expirySeconds: expirySecondsOf(verdict), used: useByte(limit.capacity, verdict.remaining) }
+      records.write(record, fingerprint, header)
+      records.writeState(record, verdict.next, verdict.nextLength)
+      this.#parts.beforeCommit?.()
+      const committed = words.advance(place.half, place, this.#table.payloadFor(place, record))
+      records.giveBack(committed ? this.#table.recordIn(place.payload) : record)
+      if (committed) return true
+      batch.now = Math.max(batch.now, this.#parts.clock.nowMicros())
+    }
+  }
+
+  /** Reads, decides and commits; false when another thread changed something in between, so that it must be done again. */
+  #decideOnce(batch: Batch, homeless: Set<number>): boolean {
+    const { items, now } = batch
+    this.#locateAll(batch, homeless)
+    const stateOf = (index: number): State => {
+      const before = homeless.has(index) ? overflowBefore(items, homeless, index) : -1
+      return before < 0 ? this.#places[index]!.state : stateAfter(items[before]!.verdict, stateOf(before))
+    }
+    decideBatch(batch, stateOf)
+    if (!batch.allowed || !batch.charge || items.every((item) => item.cost === 0)) return this.#stillAll(items.length)
+    const changes: Change[] = []
+    for (const [index, { limit, verdict, cost }] of items.entries()) {
+      if (cost === 0 || (homeless.has(index) && !isLastOverflow(items, homeless, index))) continue
+      if (!this.#makeRoom(index, items.length, secondsOf(now))) {
+        this.#table.count('overflowed', 1)
+        homeless.add(index)
+        return false
+      }
+      changes.push({ index, verdict, used: useByte(limit.capacity, verdict.remaining) })
+    }
+    this.#parts.beforeCommit?.()
+    return this.#store(changes, items.length, now)
+  }
+
+  /** Looks all items up, and sees to it that no two of them are offered one slot. */
+  #locateAll({ items, now }: Batch, homeless: ReadonlySet<number>): void {
+    const blocked = this.#table.counted('blocks') > 0
+    for (const [index, item] of items.entries()) {
+      item.blockedUntil = blocked ? this.#blockedUntil(item.limit.rule, item.key, now) : 0
+      const overflow = homeless.has(index)
+      this.#locate(item.limit, overflow ? '' : item.key, { index, nowSeconds: secondsOf(now), overflow })
+    }
+    for (let index = 0; index < items.length; index++)
+      this.#avoidOthers(index, items.length, { nowSeconds: secondsOf(now) })
+  }
+
+  /** Offers another slot to a new key, if the one it was offered is that of another item. */
+  #avoidOthers(index: number, count: number, search: Partial<Search>): void {
+    const place = this.#places[index]!
+    if (place.kind === 'found') return
+    const avoid: number[] = []
+    for (let other = 0; other < count; other++) {
+      if (other !== index && this.#places[other]!.kind !== 'full') avoid.push(this.#places[other]!.half)
+    }
+    if (search.occupiedOnly !== true && !avoid.includes(place.half)) return
+    const overflow = place.bucketHalf >= this.#table.overflowAt
+    this.#table.locate(this.#fingerprints[index]!, place, { ...this.#search, ...search, overflow, avoid })
+  }
+
+  /** Whether the key at a place can be stored: it is there, or there is a slot and a record for it. */
+  #makeRoom(index: number, count: number, nowSeconds: number): boolean {
+    const place = this.#places[index]!
+    if (place.kind === 'found' || (place.kind === 'vacant' && place.payload > 0)) return true
+    if (place.kind === 'full') return false
+    const overflow = place.bucketHalf >= this.#table.overflowAt
+    if (this.#table.records.canGrow(overflow) || this.#table.reclaim(nowSeconds)) return true
+    this.#avoidOthers(index, count, { nowSeconds, occupiedOnly: true })
+    return isVacant(place)
+  }
+
+  #stillAll(count: number): boolean {
+    for (let index = 0; index < count; index++) if (!this.#table.isStill(this.#places[index]!)) return false
+    return true
+  }
+
+  /** Commits new states for places, all or none; the places of other items must be as they were read. */
+  #store(changes: readonly Change[], count: number, now: number): boolean {
+    const writes = this.#writes
+    writes.begin()
+    for (const { index, verdict, used } of changes) {
+      writes.put(this.#places[index]!, this.#fingerprints[index]!, { verdict, used })
+    }
+    for (let index = 0; index < count; index++) {
+      if (!changes.some((change) => change.index === index)) writes.keep(this.#places[index]!)
+    }
+    return writes.commit(secondsOf(now))
+  }
+
+  #correct(receipt: Receipt, actuals: readonly number[], late: boolean): Settlement {
+    for (;;) {
+      const now = this.#parts.clock.nowMicros()
+      const changes: Change[] = []
+      let corrected = 0
+      let gone = false
+      for (const [index, charge] of receipt.charges.entries()) {
+        const { limit, key } = charge
+        const place = this.#locate(limit, key, { index, nowSeconds: secondsOf(now) })
+        const units = late ? actuals[index]! : actuals[index]! - charge.cost
+        const verdict = createVerdict()
+        const correction = { now, units, charge: { ...charge, holder: receipt.holder } }
+        const applied = algorithmOf(limit).correct(place.state, limit, correction, verdict)
+        corrected += applied ?? 0
+        gone ||= applied === undefined
+        if (place.kind === 'found' || (units > 0 && this.#makeRoom(index, index + 1, secondsOf(now)))) {
+          changes.push({ index, verdict, used: usedAfter(limit, verdict, now) })
+        }
+      }
+      if (changes.length === 0 || this.#store(changes, 0, now)) return { outcome: outcomeOf(gone, late), corrected }
+    }
+  }
+
+  #giveBackExpired(now: number): void {
+    for (let receipt = this.#holds.nextExpired(now); receipt !== undefined; receipt = this.#holds.nextExpired(now)) {
+      this.#correct(
+        receipt,
+        receipt.charges.map(() => 0),
+        false,
+      )
+    }
+  }
+
+  #blockedUntil(rule: string, key: string, now: number): number {
+    const place = this.#locate(this.#blockSpace(rule), key, { index: BLOCKS_PLACE, nowSeconds: secondsOf(now) })
+    const until = place.kind === 'found' ? (place.state[0] ?? 0) : 0
+    return until > now ? until : 0
+  }
+
+  #removeKey(space: { readonly space0: number; readonly space1: number }, key: string): boolean {
+    for (;;) {
+      const place = this.#locate(space, key, { index: 0, nowSeconds: 0 })
+      if (place.kind !== 'found') return false
+      if (!this.#table.transactions.commit([this.#table.entryFor(place, -1)])) continue
+      this.#table.records.giveBack(this.#table.recordIn(place.payload))
+      return true
+    }
+  }
+
+  #locate(
+    space: { readonly space0: number; readonly space1: number },
+    key: string,
+    { index, nowSeconds, overflow = false }: { index: number; nowSeconds: number; overflow?: boolean },
+  ): Place {
+    const fingerprint = this.#fingerprints[index]!
+    const place = this.#places[index]!
+    fingerprint.of(space.space0, space.space1, key)
+    this.#table.locate(fingerprint, place, { nowSeconds, overflow, occupiedOnly: false, avoid: [] })
+    return place
+  }
+
+  #blockSpace(rule: string): { readonly space0: number; readonly space1: number } {
+    let space = this.#blockSpaces.get(rule)
+    if (space === undefined) {
+      // "#" cannot be in a rule's name, so no limit has this name space.
+      space = nameSpace(`${rule}#blocks`)
+      this.#blockSpaces.set(rule, space)
+    }
+    return space
+  }
+
+  #checkFits(batch: Batch): void {
+    if (batch.items.length > MOST_ITEMS) {
+      throw new SluiceError('SLUICE_UNSUPPORTED', {
+        problem: 'too many limits for one decision in shared memory',
+        received: batch.items.length,
+        expected: `at most ${MOST_ITEMS}`,
+      })
+    }
+    for (let index = 0; index < batch.items.length; index++) {
+      const { limit } = batch.items[index]!
+      if (limit.stateSize <= this.#layout.maxStateSize) continue
+      throw new SluiceError('SLUICE_UNSUPPORTED', {
+        problem: `the state of rule "${limit.rule}" (${limit.algorithm}) does not fit the shared memory store`,
+        received: limit.stateSize,
+        expected: `at most ${this.#layout.maxStateSize} values`,
+        action: `Create the store with maxStateSize: ${limit.stateSize}, or use an algorithm with a smaller state such as gcra.`,
+      })
+    }
+  }
+
+  #checkOpen(): void {
+    if (!this.#closed) return
+    throw new SluiceError('SLUICE_CLOSED', {
+      problem: 'the shared memory store is closed in this thread',
+      action: 'Attach again.',
+    })
+  }
+}
+
+/** A new state for the place of an item. */
+interface Change {
+  readonly index: number
+  readonly verdict: Verdict
+  readonly used: number
+}
+
+/** A function, because a search may have changed the kind since it was last looked at. */
+function isVacant(place: Place): boolean {
+  return place.kind === 'vacant'
+}
+
+function secondsOf(micros: number): number {
+  return Math.floor(micros / MICROS_PER_SECOND)
+}
+
+function usedAfter(limit: Limit, verdict: Verdict, now: number): number {
+  const after = createVerdict()
+  algorithmOf(limit).decide(
+    verdict.next.slice(0, verdict.nextLength),
+    limit,
+    { now, cost: 0, holder: 0, entitled: true },
+    after,
+  )
+  return useByte(limit.capacity, after.remaining)
+}
+
+function fullError(): SluiceError {
+  return new SluiceError('SLUICE_STORE_FULL', {
+    problem: 'the shared memory store has no room for another block',
+    action: 'Create it with a larger maxKeys.',
+  })
+}

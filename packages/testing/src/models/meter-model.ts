@@ -1,0 +1,27 @@
+import type { Limit } from '@sluice/core/internal'
+import type { Moment, ReferenceModel } from './reference-model.ts'
+
+const MICRO = 1_000_000n
+
+/** A bucket of tokens in integers of any size. Tokens arrive in whole micro-units, and what is not whole is dropped. */
+export function meterModel(limit: Extract<Limit, { rate: unknown }>): ReferenceModel {
+  const full = BigInt(limit.capacity) * MICRO
+  const units = BigInt(limit.rate.units)
+  const micros = BigInt(limit.rate.micros)
+  let tokens = full
+  let countedAt: bigint | undefined
+  const tokensAt = ({ now }: Moment): bigint => {
+    const arrived = countedAt === undefined ? full : ((BigInt(now) - countedAt) * units) / micros
+    return tokens + arrived > full ? full : tokens + arrived
+  }
+  return {
+    left: (moment) => {
+      const whole = tokensAt(moment)
+      return whole < 0n ? 0 : Number(whole / MICRO)
+    },
+    take(moment, cost) {
+      tokens = tokensAt(moment) - BigInt(cost) * MICRO
+      countedAt = BigInt(moment.now)
+    },
+  }
+}

@@ -1,0 +1,41 @@
+import { parentPort, workerData } from 'node:worker_threads'
+import { createLimiter } from '@sluice/core'
+import { attachWithFaults } from '@sluice/core/internal'
+import { GATE, type RaceWork, sharedInstant } from './thread-race.ts'
+
+// One thread of a race: attaches to the store, waits at the gate with the others, does its calls, reports the approvals.
+
+const work = workerData as RaceWork
+const gate = new Int32Array(work.gate)
+let commits = 0
+
+/** At the chosen commit the thread says so and never goes on: whoever watches can end it there. */
+function dieHere(): void {
+  commits++
+  if (commits !== work.dieAtCommit) return
+  Atomics.store(gate, GATE.stuck, 1)
+  Atomics.notify(gate, GATE.stuck)
+  Atomics.wait(gate, GATE.never, 0)
+}
+
+const store = attachWithFaults(work.handle, {
+  clock: sharedInstant(work.instant),
+  ...(work.dieAtCommit === undefined ? {} : { beforeCommit: dieHere }),
+})
+const limiters = createLimiter({ rules: work.rules, store })
+
+Atomics.add(gate, GATE.ready, 1)
+Atomics.notify(gate, GATE.ready)
+Atomics.wait(gate, GATE.open, 0)
+
+const approved = work.calls.map(() => 0)
+const rounds = Math.max(...work.calls.map((call) => call.times))
+for (let round = 0; round < rounds; round++) {
+  for (const [index, { requests, times }] of work.calls.entries()) {
+    if (round >= times || !limiters.checkAll(requests).allowed) continue
+    approved[index] = approved[index]! + 1
+    if (work.dieAtCommit !== undefined) Atomics.add(gate, GATE.victimApproved, 1)
+  }
+}
+await store.close()
+parentPort?.postMessage(approved)
