@@ -8,19 +8,29 @@ export interface AbortSignalLike {
   removeEventListener(type: 'abort', listener: () => void): void
 }
 
-/** `promise`, unless the signal aborts first; then rejects with its reason. Leaves no listener behind. */
-export function orAborted<T>(promise: Promise<T>, signal: AbortSignalLike | undefined): Promise<T> {
-  if (signal === undefined) return promise
-  if (signal.aborted) return Promise.reject(signal.reason)
+/** `promise`, unless one of the signals aborts first; then rejects with its reason. Leaves no listener behind. */
+export function orAborted<T>(promise: Promise<T>, signals: readonly (AbortSignalLike | undefined)[]): Promise<T> {
   const aborted = Promise.withResolvers<never>()
-  const listener = (): void => aborted.reject(signal.reason)
-  signal.addEventListener('abort', listener)
-  return Promise.race([promise, aborted.promise]).finally(() => signal.removeEventListener('abort', listener))
+  const stops: (() => void)[] = []
+  for (const signal of signals) {
+    if (signal === undefined) continue
+    const listener = (): void => aborted.reject(signal.reason)
+    if (signal.aborted) listener()
+    signal.addEventListener('abort', listener)
+    stops.push(() => signal.removeEventListener('abort', listener))
+  }
+  return Promise.race([aborted.promise, promise]).finally(() => {
+    for (const stop of stops) stop()
+  })
 }
 
-/** Resolves after `delayMs`, or rejects with the signal's reason. Leaves neither timer nor listener behind. */
-export function pause(timers: Timers, delayMs: number, signal: AbortSignalLike | undefined): Promise<void> {
+/** Resolves after `delayMs`, or rejects with the reason of a signal. Leaves neither timer nor listener behind. */
+export function pause(
+  timers: Timers,
+  delayMs: number,
+  signals: readonly (AbortSignalLike | undefined)[],
+): Promise<void> {
   const over = Promise.withResolvers<void>()
   const cancel = timers.schedule(delayMs, over.resolve)
-  return orAborted(over.promise, signal).finally(cancel)
+  return orAborted(over.promise, signals).finally(cancel)
 }

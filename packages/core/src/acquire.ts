@@ -2,13 +2,15 @@ import type { AbortSignalLike } from './abort.ts'
 import { orAborted, pause } from './abort.ts'
 import type { Clock } from './clock.ts'
 import { MICROS_PER_MS } from './clock.ts'
-import type { Decision } from './decision.ts'
+import type { Decision, Denied } from './decision.ts'
 import type { Timers } from './timers.ts'
 import type { WaitingLine } from './waiting-line.ts'
 
 /** What waiting needs. */
 export interface Wait {
   readonly attempt: () => Promise<Decision>
+  /** What an attempt would answer, without charging. */
+  readonly look: () => Promise<Decision>
   readonly giveBack: (decision: Decision) => Promise<void>
   readonly line: WaitingLine
   readonly key: string
@@ -26,25 +28,41 @@ export interface Wait {
  * takes, nothing piles up. An abort takes the caller out of the line; what it had already been charged is given back.
  */
 export async function waitForTurn(wait: Wait): Promise<Decision> {
-  const { line, key, signal, maxWaiting, attempt } = wait
-  if (signal?.aborted === true) throw signal.reason
-  if (line.size >= maxWaiting) return await attempt()
-  const ticket = line.join(key)
-  let decision: Decision
-  try {
-    await orAborted(ticket.turn, signal)
-    decision = await tryUntilAllowed(wait)
-  } finally {
-    ticket.leave()
-  }
+  if (wait.signal?.aborted === true) throw wait.signal.reason
+  const decision = wait.line.size >= wait.maxWaiting ? await wait.attempt() : await tryInTurn(wait)
   return decision.allowed && decision.delayMs > 0 ? await waitInQueue(wait, decision) : decision
 }
 
+async function tryInTurn(wait: Wait): Promise<Decision> {
+  const ticket = wait.line.join(wait.key)
+  try {
+    if (await isTurnInTime(wait, ticket.turn)) return await tryUntilAllowed(wait)
+    const standing = await wait.look()
+    return standing.allowed ? refusalOf(standing, 0) : standing
+  } finally {
+    ticket.leave()
+  }
+}
+
+/** Waits for the turn; false when the deadline comes first. */
+async function isTurnInTime(wait: Wait, turn: Promise<void>): Promise<boolean> {
+  const inTime = turn.then(() => true)
+  if (wait.deadlineMicros === Number.POSITIVE_INFINITY) return await orAborted(inTime, [wait.signal])
+  const late = Promise.withResolvers<boolean>()
+  const cancel = wait.timers.schedule(leftMs(wait), () => late.resolve(false))
+  return await orAborted(Promise.race([inTime, late.promise]), [wait.signal]).finally(cancel)
+}
+
 async function tryUntilAllowed(wait: Wait): Promise<Decision> {
+  const { signal, line, timers } = wait
   for (;;) {
     const decision = await wait.attempt()
-    if (decision.allowed || decision.retryAfterMs > leftMs(wait)) return decision
-    await pause(wait.timers, decision.retryAfterMs, wait.signal)
+    if (signal?.aborted === true) {
+      if (decision.allowed) await wait.giveBack(decision)
+      throw signal.reason
+    }
+    if (decision.allowed || decision.reason === 'never' || decision.retryAfterMs > leftMs(wait)) return decision
+    await pause(timers, decision.retryAfterMs, [signal, line.closing])
   }
 }
 
@@ -53,22 +71,21 @@ async function waitInQueue(wait: Wait, decision: Decision): Promise<Decision> {
   const left = leftMs(wait)
   if (decision.delayMs > left) {
     await wait.giveBack(decision)
-    return {
-      ...decision,
-      allowed: false,
-      reason: 'limit',
-      cost: 0,
-      delayMs: 0,
-      retryAfterMs: Math.ceil(decision.delayMs - left),
-    }
+    return refusalOf(decision, Math.ceil(decision.delayMs - left))
   }
   try {
-    await pause(wait.timers, decision.delayMs, wait.signal)
+    await pause(wait.timers, decision.delayMs, [wait.signal, wait.line.closing])
   } catch (reason) {
     await wait.giveBack(decision)
     throw reason
   }
   return decision
+}
+
+/** A refusal of a caller that would have been allowed, but not in the time it has. */
+function refusalOf(decision: Decision, retryAfterMs: number): Denied {
+  const remaining = decision.remaining + decision.cost
+  return { ...decision, allowed: false, reason: 'limit', cost: 0, remaining, delayMs: 0, retryAfterMs }
 }
 
 function leftMs(wait: Wait): number {

@@ -1,3 +1,5 @@
+import { MICROS_PER_MS } from './clock.ts'
+
 /** A period of the civil calendar in a time zone, as a window. */
 export interface CalendarPeriod {
   readonly period: 'minute' | 'hour' | 'day' | 'week' | 'month'
@@ -37,24 +39,45 @@ export function isTimeZone(name: string): boolean {
   }
 }
 
+/** The window that was last asked for: most questions are about the same one, and finding it costs much more. */
+const lastWindows = new WeakMap<CalendarPeriod, WindowBounds>()
+
 /**
  * The period around `nowMicros`. Days last 23 or 25 hours where the clocks change, and hours that are repeated count once
- * each; months and leap days are those of the calendar.
+ * each; months and leap days are those of the calendar. The windows of a period follow one another without gap or overlap.
  */
 export function calendarWindow(calendar: CalendarPeriod, nowMicros: number): WindowBounds {
-  const nowMs = Math.floor(nowMicros / 1000)
-  if (calendar.period === 'minute' || calendar.period === 'hour') return clockWindow(calendar, nowMs)
-  const civil = civilAt(nowMs, calendar.timeZone)
-  const [first, next] = civilBounds(calendar, civil)
-  return { startAt: instantOf(first, calendar.timeZone) * 1000, endAt: instantOf(next, calendar.timeZone) * 1000 }
+  const last = lastWindows.get(calendar)
+  if (last !== undefined && nowMicros >= last.startAt && nowMicros < last.endAt) return last
+  const nowMs = Math.floor(nowMicros / MICROS_PER_MS)
+  const isShort = calendar.period === 'minute' || calendar.period === 'hour'
+  const [startMs, endMs] = isShort ? clockWindow(calendar, nowMs) : dateWindow(calendar, nowMs)
+  const window = { startAt: startMs * MICROS_PER_MS, endAt: endMs * MICROS_PER_MS }
+  lastWindows.set(calendar, window)
+  return window
+}
+
+/** Days, weeks and months begin when the clocks first show midnight of their first day. */
+function dateWindow(calendar: CalendarPeriod, nowMs: number): [number, number] {
+  const [first, next] = civilBounds(calendar, civilAt(nowMs, calendar.timeZone))
+  const endMs = instantOf(next, calendar.timeZone)
+  if (nowMs < endMs) return [instantOf(first, calendar.timeZone), endMs]
+  // The clocks were set back over midnight. The next period had begun before, and goes on.
+  const [, following] = civilBounds(calendar, civilAt(next, 'UTC'))
+  return [endMs, instantOf(following, calendar.timeZone)]
 }
 
 /** Minutes and hours are cut by the zone's offset at that instant, so a repeated hour is a window of its own. */
-function clockWindow(calendar: CalendarPeriod, nowMs: number): WindowBounds {
-  const lengthMs = calendar.period === 'minute' ? MINUTE_MS : 60 * MINUTE_MS
-  const offsetMs = offsetAt(nowMs, calendar.timeZone)
+function clockWindow({ period, timeZone }: CalendarPeriod, nowMs: number): [number, number] {
+  const lengthMs = period === 'minute' ? MINUTE_MS : 60 * MINUTE_MS
+  const offsetMs = offsetAt(nowMs, timeZone)
   const startMs = Math.floor((nowMs + offsetMs) / lengthMs) * lengthMs - offsetMs
-  return { startAt: startMs * 1000, endAt: (startMs + lengthMs) * 1000 }
+  const endMs = startMs + lengthMs
+  // Where clocks change by half an hour, the window on either side ends at the change.
+  return [
+    offsetAt(startMs, timeZone) === offsetMs ? startMs : changeBetween(startMs, nowMs, timeZone),
+    offsetAt(endMs - 1, timeZone) === offsetMs ? endMs : changeBetween(nowMs, endMs - 1, timeZone),
+  ]
 }
 
 function civilBounds(calendar: CalendarPeriod, civil: Civil): [number, number] {
@@ -74,9 +97,14 @@ function instantOf(localMs: number, timeZone: string): number {
   if (before + offsetAt(before, timeZone) === localMs) return before
   const after = localMs - offsetAt(localMs + DAY_MS, timeZone)
   if (after + offsetAt(after, timeZone) === localMs) return after
-  // The clocks skip this time. It becomes the instant of the change: where the offset before meets the one after.
-  let [low, high] = [Math.min(before, after), Math.max(before, after)]
-  const offsetAfter = offsetAt(high, timeZone)
+  // The clocks skip this time. It becomes the instant of the change.
+  return changeBetween(Math.min(before, after), Math.max(before, after), timeZone)
+}
+
+/** The first instant with the offset of `highMs`, between one that has another and `highMs`. */
+function changeBetween(lowMs: number, highMs: number, timeZone: string): number {
+  const offsetAfter = offsetAt(highMs, timeZone)
+  let [low, high] = [lowMs, highMs]
   while (high - low > 1) {
     const middle = Math.floor((low + high) / 2)
     if (offsetAt(middle, timeZone) === offsetAfter) high = middle

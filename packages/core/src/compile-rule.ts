@@ -60,8 +60,9 @@ interface Identity {
   readonly space1: number
 }
 
+/** Who a limit is, before it is known what its states look like; {@link withState} adds that. */
 function identityOf(rule: string, id: string): Identity {
-  return { id, rule, stateSize: 0, fixedSize: false, ...nameSpace(id) }
+  return { id, rule, stateSize: 0, fixedSize: false, space0: 0, space1: 0 }
 }
 
 /**
@@ -98,12 +99,27 @@ export function compileRule(name: string, rule: Rule): readonly Limit[] {
       throw unknownOption(name, { option, algorithm: String(algorithm), known })
   }
   if (loose['limit'] === 'off' || loose['capacity'] === 'off') return []
-  return compileKnown(name, String(algorithm), loose).map(withStateSize)
+  return compileKnown(name, String(algorithm), loose).map(withState)
 }
 
-function withStateSize(limit: Limit): Limit {
+/** The limit with what its states look like, which is part of its id: numbers of another form mean something else. */
+function withState(limit: Limit): Limit {
   const algorithm = algorithmOf(limit)
-  return Object.freeze({ ...limit, stateSize: algorithm.stateSize(limit), fixedSize: algorithm.fixedSize(limit) })
+  const id = `${limit.id}#${formOf(limit)}`
+  return Object.freeze({
+    ...limit,
+    ...nameSpace(id),
+    id,
+    stateSize: algorithm.stateSize(limit),
+    fixedSize: algorithm.fixedSize(limit),
+  })
+}
+
+/** Limits of one form understand each other's states, so that a changed rule goes on from what has been used. */
+function formOf(limit: Limit): string {
+  if ('rate' in limit) return 'level'
+  if (limit.algorithm === 'fixed-window' && limit.rolloverMax > 0) return 'rollover'
+  return limit.algorithm === 'hybrid' ? `burst-over-${limit.base.algorithm}` : limit.algorithm
 }
 
 function compileKnown(name: string, algorithm: string, rule: Loose): Limit[] {
@@ -150,10 +166,11 @@ function windowsOf(name: string, rule: Loose): { identity: Identity; spec: Loose
     }
   }
   const seen = new Set<string>()
-  return windows.map((spec: Loose) => {
+  return windows.map((entry: unknown) => {
+    const spec = partOf(name, 'windows', { value: entry, known: ['limit', 'window', 'burst'] })
     const label =
       typeof spec['window'] === 'object'
-        ? JSON.stringify(spec['window'])
+        ? JSON.stringify(fixedWindowOf(name, spec))
         : String(durationMs(spec['window'] as Duration, 'window'))
     if (seen.has(label)) {
       throw invalid(name, {
@@ -232,15 +249,8 @@ function burstOver(identity: Identity, base: OverlayLimit['base'], rule: Loose):
 
 function hybrid(identity: Identity, rule: Loose): OverlayLimit {
   const base = windowLimit(identity, 'fixed-window', rule) as FixedWindowLimit
-  const burst = rule['burst']
-  if (typeof burst !== 'object' || burst === null) {
-    throw invalid(identity.rule, {
-      problem: 'has no usable "burst"',
-      received: burst,
-      expected: '{ capacity, refillPerSecond }',
-    })
-  }
-  const bucket = meter(identity, burst as Loose, { algorithm: 'token-bucket', rateOption: 'refillPerSecond' })
+  const burst = partOf(identity.rule, 'burst', { value: rule['burst'], known: ['capacity', 'refillPerSecond'] })
+  const bucket = meter(identity, burst, { algorithm: 'token-bucket', rateOption: 'refillPerSecond' })
   return overlay(identity, base, { capacity: bucket.capacity, rate: bucket.rate })
 }
 
@@ -287,7 +297,9 @@ function windowMicros(rule: Loose): number {
 function fixedWindowOf(name: string, rule: Loose): number | CalendarPeriod {
   const window = rule['window']
   if (typeof window !== 'object' || window === null) return windowMicros(rule)
-  const { calendar, timeZone = 'UTC', weekStart = 'monday' } = window as CalendarWindow
+  const known = ['calendar', 'timeZone', 'weekStart']
+  const options = partOf(name, 'window', { value: window, known }) as unknown as CalendarWindow
+  const { calendar, timeZone = 'UTC', weekStart = 'monday' } = options
   if (!PERIODS.includes(calendar)) {
     throw invalid(name, {
       problem: 'has an unknown calendar period',
@@ -313,6 +325,25 @@ function fixedWindowOf(name: string, rule: Loose): number | CalendarPeriod {
   return Object.freeze({ period: calendar, timeZone, weekStart: firstDay })
 }
 
+/** An option that is itself an object of options. */
+function partOf(name: string, option: string, { value, known }: { value: unknown; known: readonly string[] }): Loose {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw invalid(name, {
+      problem: `has an unusable "${option}"`,
+      received: value,
+      expected: `an object of ${known.join(', ')}`,
+    })
+  }
+  for (const part of Object.keys(value)) {
+    if (known.includes(part)) continue
+    throw invalid(name, {
+      problem: `has "${part}" in "${option}", which is not known there`,
+      expected: `only ${known.join(', ')}`,
+    })
+  }
+  return value as Loose
+}
+
 function units(name: string, option: string, value: unknown): number {
   return whole(name, option, { value, least: 0, most: LARGEST_LIMIT })
 }
@@ -336,22 +367,27 @@ function flag(name: string, option: string, value: unknown): boolean {
   throw invalid(name, { problem: `has an unusable "${option}"`, received: value, expected: 'true or false' })
 }
 
-const HINTS: Readonly<Record<string, string>> = {
-  burst: 'Here "capacity" is the burst.',
-  rollover: 'Units carry over only between windows that begin and end: use "fixed-window".',
-  limit: 'This algorithm calls it "capacity".',
-  window: 'This algorithm takes a rate per second instead of a window.',
+/** What to say about an option that belongs elsewhere, where the algorithm has what it is told to use instead. */
+const HINTS: Readonly<Record<string, { readonly instead: string; readonly hint: string }>> = {
+  burst: { instead: 'capacity', hint: 'Here "capacity" is the burst.' },
+  limit: { instead: 'capacity', hint: 'This algorithm calls it "capacity".' },
+  window: { instead: 'capacity', hint: 'This algorithm takes a rate per second instead of a window.' },
+  capacity: { instead: 'limit', hint: 'This algorithm calls it "limit".' },
+  rollover: {
+    instead: 'window',
+    hint: 'Units carry over only between windows that begin and end: use "fixed-window".',
+  },
 }
 
 function unknownOption(
   name: string,
   { option, algorithm, known }: { option: string; algorithm: string; known: readonly string[] },
 ): SluiceError {
-  const hint = HINTS[option]
+  const { instead, hint } = HINTS[option] ?? {}
   return invalid(name, {
     problem: `has the option "${option}", which ${algorithm} does not have`,
     expected: `only ${known.join(', ')}`,
-    ...(hint === undefined ? {} : { action: hint }),
+    ...(instead !== undefined && hint !== undefined && known.includes(instead) ? { action: hint } : {}),
   })
 }
 

@@ -9,7 +9,7 @@ import type { Limiter, LimiterSet, RuleRequest } from './limiter.ts'
 import type { Random } from './random.ts'
 import type { Rule } from './rule.ts'
 import type { LimiterParts } from './rule-limiter.ts'
-import { ask, chargedBy, deliver, Refunds, RuleLimiter } from './rule-limiter.ts'
+import { ask, chargedBy, deliver, RuleLimiter, refund } from './rule-limiter.ts'
 import { memoryStore } from './store/memory-store.ts'
 import type { Answer, Mode, Settlement, Store } from './store/store.ts'
 import { systemClock } from './system-clock.ts'
@@ -74,6 +74,13 @@ export function createLimiter(options: SingleOptions | SetOptions<string>): Limi
       })
     }
   }
+  if (typeof options.rules !== 'object' || options.rules === null) {
+    throw new SluiceError('SLUICE_INVALID_OPTION', {
+      problem: '"rules" cannot be used',
+      received: options.rules,
+      expected: 'an object of rules by their names',
+    })
+  }
   return new RuleLimiterSet(options.rules, parts)
 }
 
@@ -125,7 +132,7 @@ class RuleLimiterSet<Name extends string, M extends Mode> implements LimiterSet<
   readonly #limits = new Map<string, readonly Limit[]>()
   readonly #limiters = new Map<string, Limiter<M>>()
   readonly #parts: LimiterParts<M>
-  readonly #refunds = new Refunds()
+  #closed = false
 
   constructor(rules: Readonly<Record<Name, Rule>>, parts: LimiterParts<M>) {
     this.#parts = parts
@@ -149,10 +156,12 @@ class RuleLimiterSet<Name extends string, M extends Mode> implements LimiterSet<
   }
 
   refund(decision: Decision, units?: number): Answer<M, Settlement> {
-    return this.#refunds.refund(this.#parts.store, decision, units)
+    this.#checkOpen()
+    return refund(this.#parts.store, decision, units)
   }
 
   async close(): Promise<void> {
+    this.#closed = true
     for (const limiter of this.#limiters.values()) await limiter.close()
     if (this.#parts.ownsStore) await this.#parts.store.close()
   }
@@ -162,6 +171,7 @@ class RuleLimiterSet<Name extends string, M extends Mode> implements LimiterSet<
   }
 
   #decide(requests: readonly RuleRequest<Name>[], charge: boolean): Answer<M, Decision> {
+    this.#checkOpen()
     const { store, random } = this.#parts
     const batch = batchOf(
       requests.map(({ rule, key, cost = 1 }) => ({ limits: this.#limits.get(rule) ?? this.#unknown(rule), key, cost })),
@@ -170,6 +180,11 @@ class RuleLimiterSet<Name extends string, M extends Mode> implements LimiterSet<
     batch.charge = charge
     if (batch.items.some((item) => item.limit.algorithm === 'concurrency')) batch.holder = drawHolder(random)
     return ask(store, batch, (answered) => decisionOn(answered, chargedBy(answered)))
+  }
+
+  #checkOpen(): void {
+    if (!this.#closed) return
+    throw new SluiceError('SLUICE_CLOSED', { problem: 'the limiter is closed', action: 'Create a new one.' })
   }
 
   #unknown(rule: string): never {

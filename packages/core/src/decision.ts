@@ -80,13 +80,14 @@ class RecordedDecision {
 
   constructor(batch: Batch, item: Item, receipt: Receipt | undefined) {
     const { limit, verdict } = item
-    const allowed = batch.allowed
+    const { allowed } = batch
+    const charged = allowed && batch.charge
     this.allowed = allowed
     this.reason = allowed ? 'allowed' : reasonOf(batch, item)
     this.rule = limit.rule
     this.limit = limit.limit
-    this.remaining = remainingOf(batch, item)
-    this.cost = allowed && batch.charge ? item.cost : 0
+    this.remaining = charged ? verdict.remaining : remainingOf(batch, item)
+    this.cost = charged ? item.cost : 0
     this.resetAt = Math.ceil(verdict.resetAt / MICROS_PER_MS)
     this.retryAfterMs = allowed ? 0 : retryAfterMsOf(batch, item)
     this.delayMs = verdict.delayMicros === 0 ? 0 : Math.ceil(verdict.delayMicros / MICROS_PER_MS)

@@ -17,7 +17,10 @@ export type Limit =
 
 /** What every limit has. */
 interface LimitBase {
-  /** Unique among the limits of a store: the rule's name, and which of its windows. Counters belong to it. */
+  /**
+   * Unique among the limits of a store: the rule's name, which of its windows, and the form of its states. Counters belong
+   * to it: a rule that gets another limit goes on with them, a rule that gets another kind of algorithm starts afresh.
+   */
   readonly id: string
   /** The rule's name, as the caller wrote it. */
   readonly rule: string

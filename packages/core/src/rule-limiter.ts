@@ -41,25 +41,29 @@ export function deliver<M extends Mode, T>(store: Store<M>, value: T): Answer<M,
   return (store.mode === 'sync' ? value : Promise.resolve(value)) as Answer<M, T>
 }
 
-/** Gives units of a decision back through its receipt, remembering how much of it has been given back already. */
-export class Refunds {
-  readonly #givenBack = new WeakMap<Decision, number>()
+/** How much of each decision has been given back already, by whichever limiter. */
+const givenBack = new WeakMap<Decision, number>()
 
-  /** See `Limiter.refund`. */
-  refund<M extends Mode>(store: Store<M>, decision: Decision, units?: number): Answer<M, Settlement> {
-    const receipt = receiptOfDecision(decision)
-    const before = this.#givenBack.get(decision) ?? 0
-    if (units !== undefined) checkCost(units)
-    const charges = receipt?.charges.map((charge) => ({ ...charge, cost: Math.max(0, charge.cost - before) })) ?? []
-    const owed = charges.reduce((most, charge) => Math.max(most, charge.cost), 0)
-    const back = Math.min(units ?? owed, owed)
-    if (receipt === undefined || back === 0) return deliver(store, { outcome: 'settled', corrected: 0 })
-    this.#givenBack.set(decision, before + back)
-    return store.settle(
-      { ...receipt, held: false, charges },
-      charges.map(({ cost }) => Math.max(0, cost - back)),
-    )
+/** Gives units of a decision back through its receipt. See `Limiter.refund`. */
+export function refund<M extends Mode>(store: Store<M>, decision: Decision, units?: number): Answer<M, Settlement> {
+  const receipt = receiptOfDecision(decision)
+  if (receipt?.held === true) {
+    throw new SluiceError('SLUICE_UNSUPPORTED', {
+      problem: 'a reservation cannot be refunded',
+      action: 'Use its release() or settle(); left alone, it gives itself back.',
+    })
   }
+  const before = givenBack.get(decision) ?? 0
+  if (units !== undefined) checkCost(units)
+  const charges = receipt?.charges.map((charge) => ({ ...charge, cost: Math.max(0, charge.cost - before) })) ?? []
+  const owed = charges.reduce((most, charge) => Math.max(most, charge.cost), 0)
+  const back = Math.min(units ?? owed, owed)
+  if (receipt === undefined || back === 0) return deliver(store, { outcome: 'settled', corrected: 0 })
+  givenBack.set(decision, before + back)
+  return store.settle(
+    { ...receipt, charges },
+    charges.map(({ cost }) => Math.max(0, cost - back)),
+  )
 }
 
 /** The limiter of one rule. */
@@ -68,10 +72,11 @@ export class RuleLimiter<M extends Mode> implements Limiter<M> {
   readonly #limits: readonly Limit[]
   readonly #parts: LimiterParts<M>
   readonly #line = new WaitingLine()
-  readonly #refunds = new Refunds()
   /** Reused by synchronous stores, which are done with it when they answer: the common decision allocates one object. */
   readonly #sheet: Batch
   readonly #holdsSlots: boolean
+  /** One limit, no slots, a synchronous store: the common case, which takes a shorter way. */
+  readonly #simple: boolean
   #closed = false
 
   constructor(rule: string, limits: readonly Limit[], parts: LimiterParts<M>) {
@@ -80,14 +85,24 @@ export class RuleLimiter<M extends Mode> implements Limiter<M> {
     this.#parts = parts
     this.#sheet = createBatch(limits.map((limit) => createItem(limit, '', 1)))
     this.#holdsSlots = limits.some((limit) => limit.algorithm === 'concurrency')
+    this.#simple = limits.length === 1 && !this.#holdsSlots && parts.store.mode === 'sync'
   }
 
   tryAcquire(key: string): Answer<M, boolean> {
+    if (this.#simple) {
+      this.#askSimply(key, 1)
+      return this.#sheet.allowed as Answer<M, boolean>
+    }
+    if (this.#limits.length === 0) this.#checkCall(key)
     if (this.#limits.length === 0) return deliver(this.#parts.store, true)
     return ask(this.#parts.store, this.#batch(key, 1), isAllowed)
   }
 
   check(key: string, options?: CheckOptions): Answer<M, Decision> {
+    if (this.#simple && options === undefined) {
+      this.#askSimply(key, 1)
+      return decisionOnOne(this.#sheet) as Answer<M, Decision>
+    }
     return this.#decide(key, options, true)
   }
 
@@ -110,6 +125,7 @@ export class RuleLimiter<M extends Mode> implements Limiter<M> {
     const { clock, timers, maxWaiting } = this.#parts
     return await waitForTurn({
       attempt: () => Promise.resolve(this.check(key, { cost, entitled }) as Decision | Promise<Decision>),
+      look: () => Promise.resolve(this.peek(key, { cost, entitled }) as Decision | Promise<Decision>),
       giveBack: async (decision) => void (await this.refund(decision)),
       line: this.#line,
       key,
@@ -124,11 +140,10 @@ export class RuleLimiter<M extends Mode> implements Limiter<M> {
   reserve(key: string, options: ReserveOptions = {}): Answer<M, Reservation<M> | Denied> {
     const { cost = 1, entitled = true, expiresAfter = '1m' } = options
     const { store, random } = this.#parts
+    this.#checkCall(key)
     checkCost(cost)
     if (this.#limits.length === 0) return deliver(store, this.#unlimitedReservation(cost))
     const batch = createBatch(this.#limits.map((limit) => createItem(limit, key, cost)))
-    checkKey(key)
-    this.#checkOpen()
     batch.entitled = entitled
     batch.holder = drawHolder(random)
     batch.holdMicros = this.#holdsSlots ? 0 : durationMicros(expiresAfter, 'expiresAfter')
@@ -141,7 +156,7 @@ export class RuleLimiter<M extends Mode> implements Limiter<M> {
 
   refund(decision: Decision, units?: number): Answer<M, Settlement> {
     this.#checkOpen()
-    return this.#refunds.refund(this.#parts.store, decision, units)
+    return refund(this.#parts.store, decision, units)
   }
 
   reset(key: string): Answer<M, void> {
@@ -176,6 +191,7 @@ export class RuleLimiter<M extends Mode> implements Limiter<M> {
     const { store } = this.#parts
     const cost = options?.cost ?? 1
     if (cost !== 1) checkCost(cost)
+    if (this.#limits.length === 0) this.#checkCall(key)
     if (this.#limits.length === 0) return deliver(store, unlimited(this.#rule, charge ? cost : 0))
     const batch = this.#batch(key, cost)
     batch.charge = charge
@@ -185,6 +201,20 @@ export class RuleLimiter<M extends Mode> implements Limiter<M> {
     }
     if (this.#limits.length === 1 && !this.#holdsSlots) return ask(store, batch, decisionOnOne)
     return ask(store, batch, (answered) => decisionOn(answered, chargedBy(answered)))
+  }
+
+  /** Charges one key of the only limit. The answer is on the sheet. */
+  #askSimply(key: string, cost: number): void {
+    this.#checkOpen()
+    checkKey(key)
+    const sheet = this.#sheet
+    const item = sheet.items[0]!
+    item.key = key
+    item.cost = cost
+    sheet.charge = true
+    sheet.partial = false
+    sheet.entitled = true
+    this.#parts.store.decide(sheet)
   }
 
   /** The question of one key, on the reused sheet when the store allows. */
@@ -209,6 +239,11 @@ export class RuleLimiter<M extends Mode> implements Limiter<M> {
   #unlimitedReservation(cost: number): Reservation<M> {
     const decision = unlimited(this.#rule, cost) as Allowed
     return createReservation(this.#parts.store, decision, { holder: 0, held: false, charges: [] })
+  }
+
+  #checkCall(key: string): void {
+    this.#checkOpen()
+    checkKey(key)
   }
 
   #checkOpen(): void {

@@ -1,30 +1,21 @@
-import type { Clock } from './clock.ts'
-import { MICROS_PER_MS } from './clock.ts'
-
-declare const performance: { readonly timeOrigin: number; now(): number }
-
-/** How far the wall clock must run ahead of the monotonic one before it is followed (a suspended machine, a clock set right). */
-const FOLLOW_AFTER_MS = 1000
+import { type Clock, MICROS_PER_MS } from './clock.ts'
 
 /**
- * A clock that never goes back. It runs on the monotonic clock, and once a second it looks at the wall clock: when that is
- * more than a second ahead, it is followed; when it is behind (somebody set it back), it is not.
+ * A clock that never goes back. It follows the wall clock, to the millisecond; when that is set back, it goes on from where
+ * it was at the usual pace, and stays ahead by the difference.
  */
 export function createSystemClock(): Clock {
-  let origin = performance.timeOrigin
-  let nextLookAt = 0
+  let aheadMs = 0
+  let lastMs = 0
   return {
     nowMicros() {
-      let now = origin + performance.now()
-      if (now >= nextLookAt) {
-        const ahead = Date.now() - now
-        if (ahead > FOLLOW_AFTER_MS) {
-          origin += ahead
-          now += ahead
-        }
-        nextLookAt = now + FOLLOW_AFTER_MS
+      let nowMs = Date.now() + aheadMs
+      if (nowMs < lastMs) {
+        aheadMs += lastMs - nowMs
+        nowMs = lastMs
       }
-      return Math.floor(now * MICROS_PER_MS)
+      lastMs = nowMs
+      return nowMs * MICROS_PER_MS
     },
   }
 }

@@ -1,3 +1,4 @@
+import type { AbortSignalLike } from './abort.ts'
 import { SluiceError } from './errors.ts'
 
 /** A place in a line. */
@@ -19,12 +20,25 @@ interface Waiter {
  */
 export class WaitingLine {
   readonly #lines = new Map<string, Set<Waiter>>()
+  readonly #closeListeners = new Set<() => void>()
   #waiting = 0
   #closed = false
 
   /** Callers waiting or in turn, over all keys. */
   get size(): number {
     return this.#waiting
+  }
+
+  /** Aborts when the line closes: for those whose turn has come and who wait for something else. */
+  get closing(): AbortSignalLike {
+    return {
+      aborted: this.#closed,
+      get reason() {
+        return closedError()
+      },
+      addEventListener: (_type, listener) => void this.#closeListeners.add(listener),
+      removeEventListener: (_type, listener) => void this.#closeListeners.delete(listener),
+    }
   }
 
   /** Joins the end of the key's line. */
@@ -49,6 +63,7 @@ export class WaitingLine {
   close(): void {
     this.#closed = true
     for (const line of this.#lines.values()) for (const waiter of line) waiter.reject(closedError())
+    for (const listener of [...this.#closeListeners]) listener()
     this.#lines.clear()
     this.#waiting = 0
   }

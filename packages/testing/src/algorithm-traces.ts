@@ -211,15 +211,15 @@ export const TRACES: { readonly [A in AlgorithmName]: readonly Trace[] } = {
         0       1     allowed  4     -       1s
         0       (2)   limit    1     1s      1s
         0       (3)   never    1     never   1s
-        0       3     allowed  1     -       1s
-        0       (1)   limit    0     1s      1s
-        0       1     allowed  0     -       1s
-        0       1     limit    0     1s      1s
-        1s      4     limit    3     1s      1s
-        1s      3     allowed  0     -       1s
-        2s      6     never    3     never   1s
-        2s      5     limit    3     2s      1s
-        4s      5     allowed  0     -       1s
+        0       3     allowed  1     -       2s
+        0       (1)   limit    0     1s      2s
+        0       1     allowed  0     -       3s
+        0       1     limit    0     1s      3s
+        1s      4     limit    3     1s      2s
+        1s      3     allowed  0     -       3s
+        2s      6     never    3     never   2s
+        2s      5     limit    3     2s      2s
+        4s      5     allowed  0     -       3s
       `,
     },
     {
@@ -229,7 +229,7 @@ export const TRACES: { readonly [A in AlgorithmName]: readonly Trace[] } = {
         at      cost  ruling   left  retry   reset
         0       4     allowed  0     -       1s
         0       1     limit    0     500ms   1s
-        500ms   1     allowed  0     -       500ms
+        500ms   1     allowed  0     -       1s
         1s      4     limit    3     500ms   1s
         1s      3     allowed  0     -       1s
       `,

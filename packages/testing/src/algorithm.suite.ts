@@ -1,16 +1,18 @@
 import type { Rule } from '@sluice/core'
-import type { Algorithm, Ask, Charge, Limit, State, Verdict } from '@sluice/core/internal'
+import type { Algorithm, Limit, Verdict } from '@sluice/core/internal'
 import { ALGORITHMS, compileRule, createVerdict, NEVER } from '@sluice/core/internal'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { boundProperties } from './algorithm-bounds.suite.ts'
+import { correctionProperties } from './algorithm-corrections.suite.ts'
 import { TRACES } from './algorithm-traces.ts'
-import type { AlgorithmName, CallSequence } from './arbitraries.ts'
-import { callSequences, rules, spanMicros } from './arbitraries.ts'
+import type { AlgorithmName } from './arbitraries.ts'
+import { callSequences, recoveryMicros, rules, spanMicros } from './arbitraries.ts'
 import { START_MICROS } from './fake-clock.ts'
-import { departuresModel } from './models/departures-model.ts'
 import { modelOf } from './models/model-of.ts'
-import type { Play } from './play.ts'
 import { play } from './play.ts'
+import type { Subject } from './suite-subject.ts'
+import { answersOf, decide, forEachCall, stateAfter } from './suite-subject.ts'
 import { expectedTrace, playTrace } from './trace.ts'
 
 /** How to run {@link algorithmSuite}. */
@@ -20,8 +22,6 @@ export interface AlgorithmSuiteOptions {
   /** Random sequences for each property; 200 when left out. */
   readonly numRuns?: number
 }
-
-type RateLimit = Extract<Limit, { rate: unknown }>
 
 /**
  * Proves that an implementation of an algorithm decides as it should: worked examples step by step, agreement with a naive
@@ -41,35 +41,6 @@ export function algorithmSuite(name: AlgorithmName, options: AlgorithmSuiteOptio
     correctionProperties(subject)
     boundProperties(subject)
   })
-}
-
-interface Subject {
-  readonly name: AlgorithmName
-  readonly algorithm: Algorithm
-  readonly numRuns: number
-}
-
-function decide({ algorithm }: Subject, limit: Limit, { state, ask }: { state: State; ask: Readonly<Ask> }): Verdict {
-  const verdict = createVerdict()
-  algorithm.decide(state, limit, ask, verdict)
-  return verdict
-}
-
-/** Checks something about every call of random sequences. */
-function forEachCall(
-  { algorithm, name, numRuns }: Subject,
-  check: (one: Play, sequence: CallSequence, index: number) => void,
-): void {
-  fc.assert(
-    fc.property(callSequences(name), (sequence) => {
-      for (const [index, one] of play(sequence, algorithm).entries()) check(one, sequence, index)
-    }),
-    { numRuns },
-  )
-}
-
-function stateAfter(verdict: Verdict): State {
-  return verdict.next.slice(0, verdict.nextLength)
 }
 
 function modelProperties(subject: Subject): void {
@@ -156,7 +127,10 @@ function answerProperties(subject: Subject): void {
     })
     fc.assert(
       fc.property(rules(subject.name), fc.nat(5), (rule, cost) => {
-        const [limit] = compileRule('rule', withLimit(rule, () => 0))
+        const [limit] = compileRule(
+          'rule',
+          withLimit(rule, () => 0),
+        )
         const ask = { now: START_MICROS, cost, entitled: true, holder: 1 }
         const { ruling, remaining } = decide(subject, limit!, { state: [], ask })
         expect({ ruling, remaining }).toEqual({ ruling: 'never', remaining: 0 })
@@ -212,10 +186,6 @@ function timeProperties(subject: Subject): void {
   })
 }
 
-function answersOf({ ruling, remaining, resetAt, retryAt, delayMicros }: Verdict): object {
-  return { ruling, remaining, resetAt, retryAt, delayMicros }
-}
-
 /** The rule with another limit; a burst given as units above a window goes with it. */
 function withLimit(rule: Rule, change: (limit: number) => number): Rule {
   const changed: Record<string, unknown> = { ...rule }
@@ -230,8 +200,11 @@ function limitProperties(subject: Subject): void {
   it('applies a raised limit to what has been used, at once', () => {
     forEachCall(subject, ({ ask, after, verdict }, { limit, rule }, index) => {
       const by = index + 1
-      if (limit.limit + by > 90_000) return
-      const [raised] = compileRule('rule', withLimit(rule, (value) => value + by))
+      if (limit.capacity + by > 90_000) return
+      const [raised] = compileRule(
+        'rule',
+        withLimit(rule, (value) => value + by),
+      )
       const { remaining } = decide(subject, raised!, { state: after, ask: { ...ask, cost: 0 } })
       expect(remaining).toBeGreaterThanOrEqual(verdict.remaining + by)
     })
@@ -240,195 +213,31 @@ function limitProperties(subject: Subject): void {
   it('applies a lowered limit to what has been used, at once', () => {
     forEachCall(subject, ({ ask, after, verdict }, { limit, rule }, index) => {
       const lower = Math.max(1, limit.limit - index)
-      const [lowered] = compileRule('rule', withLimit(rule, (value) => Math.min(value, lower)))
+      const [lowered] = compileRule(
+        'rule',
+        withLimit(rule, (value) => Math.min(value, lower)),
+      )
       const { remaining } = decide(subject, lowered!, { state: after, ask: { ...ask, cost: 0 } })
       expect(remaining).toBeLessThanOrEqual(lowered!.capacity)
       expect(remaining).toBeLessThanOrEqual(verdict.remaining)
     })
   })
-}
 
-interface Correcting {
-  readonly limit: Limit
-  readonly state: State
-  readonly now: number
-  readonly units: number
-  readonly charge: Charge
-}
-
-function correct(
-  { algorithm }: Subject,
-  { limit, state, ...correction }: Correcting,
-): { applied: number | undefined; state: State; freshAt: number } {
-  const verdict = createVerdict()
-  const applied = algorithm.correct(state, limit, correction, verdict)
-  return { applied, state: Object.freeze(stateAfter(verdict)), freshAt: verdict.freshAt }
-}
-
-/** Every call of random sequences that was charged, as a charge. */
-function forEachCharge(
-  subject: Subject,
-  check: (
-    charged: { play: Play; charge: Charge; limit: Limit },
-    rest: { plays: readonly Play[]; index: number; sequence: CallSequence },
-  ) => void,
-): void {
-  fc.assert(
-    fc.property(callSequences(subject.name), (sequence) => {
-      const plays = play(sequence, subject.algorithm)
-      for (const [index, one] of plays.entries()) {
-        if (one.verdict.ruling !== 'allowed' || one.ask.cost === 0) continue
-        const { now, cost, holder } = one.ask
-        const charge = { at: now, cost, holder, mark: one.verdict.mark }
-        check({ play: one, charge, limit: sequence.limit }, { plays, index, sequence })
-      }
-    }),
-    { numRuns: subject.numRuns },
-  )
-}
-
-function correctionProperties(subject: Subject): void {
-  it('takes a charge back within its instant as if it had never been', () => {
-    forEachCharge(subject, ({ play: one, charge, limit }) => {
-      const { now, cost } = one.ask
-      const back = correct(subject, { limit, state: one.after, now, units: -cost, charge })
-      expect(back.applied).toBe(-cost)
-      const again = decide(subject, limit, { state: back.state, ask: one.ask })
-      expect(answersOf(again)).toEqual(answersOf(one.verdict))
-    })
-  })
-
-  it('never gives back more than was charged, nor more than is still in use, nor into a later window', () => {
-    forEachCharge(subject, ({ charge, limit }, { plays, index, sequence }) => {
-      // Everything else happens with and without the charge; what is left must not be more than without it.
-      const without = withoutCharge(subject, { sequence, plays, index })
-      for (const [step, later] of plays.entries()) {
-        if (step < index) continue
-        const { now } = later.ask
-        const peek = { ...later.ask, cost: 0, entitled: true }
-        const units = -(1 + ((charge.cost + step) % charge.cost))
-        const back = correct(subject, { limit, state: later.after, now, units, charge })
-        const applied = back.applied ?? 0
-        expect(applied).toBeLessThanOrEqual(0)
-        expect(applied).toBeGreaterThanOrEqual(units)
-        expect(back.state.filter((value) => !(Number.isSafeInteger(value) && value >= 0))).toEqual([])
-        expect(back.state.length).toBeLessThanOrEqual(subject.algorithm.stateSize(limit))
-        const before = decide(subject, limit, { state: later.after, ask: peek }).remaining
-        const after = decide(subject, limit, { state: back.state, ask: peek }).remaining
-        expect(after).toBeGreaterThanOrEqual(before)
-        expect(after).toBeLessThanOrEqual(before + Math.ceil(-applied))
-        // A window that is known to have been idle carries units over, one that is not known does not.
-        if (limit.algorithm === 'fixed-window' && limit.rolloverMax > 0) continue
-        // Without the charge a later call would have been paid by the window, and not by a burst that has since refilled.
-        if (limit.algorithm === 'hybrid') continue
-        expect(after).toBeLessThanOrEqual(decide(subject, limit, { state: without[step]!, ask: peek }).remaining)
-      }
-    })
-  })
-
-  it('gives back in two parts as much as in one', () => {
-    forEachCharge(subject, ({ play: one, charge, limit }) => {
-      const { now, cost } = one.ask
-      if (cost < 2) return
-      // A place in a queue can be given up once; concurrency slots are named by their holder.
-      if (subject.name === 'leaky-bucket-queue') return
-      const first = correct(subject, { limit, state: one.after, now, units: -1, charge })
-      const rest = { ...charge, cost: cost - 1 }
-      const second = correct(subject, { limit, state: first.state, now, units: 1 - cost, charge: rest })
-      expect([first.applied, second.applied]).toEqual([-1, 1 - cost])
-      const again = decide(subject, limit, { state: second.state, ask: one.ask })
-      expect(answersOf(again)).toEqual(answersOf(one.verdict))
-    })
-  })
-
-  it('charges beyond the limit when told to, which later calls feel', () => {
-    forEachCharge(subject, ({ play: one, charge, limit }, { index }) => {
-      const { now } = one.ask
-      const peek = { ...one.ask, cost: 0 }
-      const before = decide(subject, limit, { state: one.after, ask: peek }).remaining
-      const units = index % 2 === 0 ? before + index + 1 : 1
-      const more = correct(subject, { limit, state: one.after, now, units, charge })
-      expect(more.applied).toBe(units)
-      expect(more.state.filter((value) => !Number.isSafeInteger(value))).toEqual([])
-      expect(more.state.length).toBeLessThanOrEqual(subject.algorithm.stateSize(limit))
-      const after = decide(subject, limit, { state: more.state, ask: peek }).remaining
-      const burst = limit.algorithm === 'hybrid' ? limit.burst.capacity : 0
-      expect(after).toBeLessThanOrEqual(Math.max(burst, before - units))
-      if (burst === 0) expect(after).toBe(Math.max(0, before - units))
-      // It is paid off in the end.
-      if (more.freshAt > Number.MAX_SAFE_INTEGER) return
-      const fresh = decide(subject, limit, { state: more.state, ask: { ...peek, now: more.freshAt } })
-      expect(answersOf(fresh)).toEqual(
-        answersOf(decide(subject, limit, { state: [], ask: { ...peek, now: more.freshAt } })),
-      )
-    })
-  })
-
-  it('survives any forced charge', () => {
-    forEachCharge(subject, ({ play: one, charge, limit }) => {
-      const { now } = one.ask
-      const units = Number.MAX_SAFE_INTEGER
-      const more = correct(subject, { limit, state: one.after, now, units, charge })
-      expect(more.state.filter((value) => !Number.isInteger(value))).toEqual([])
-      const { ruling } = decide(subject, limit, { state: more.state, ask: { ...one.ask, entitled: false } })
-      expect(ruling).not.toBe('allowed')
-    })
-  })
-}
-
-/** The states of a sequence in which one charge was left out and all others happened all the same. */
-function withoutCharge(
-  subject: Subject,
-  { sequence, plays, index }: { sequence: CallSequence; plays: readonly Play[]; index: number },
-): readonly State[] {
-  let state: State = []
-  return plays.map(({ ask, verdict }, step) => {
-    if (step === index || verdict.ruling !== 'allowed' || ask.cost === 0) return state
-    const answer = decide(subject, sequence.limit, { state, ask })
-    expect(answer.ruling).toBe('allowed')
-    state = stateAfter(answer)
-    return state
-  })
-}
-
-function boundProperties(subject: Subject): void {
-  switch (subject.name) {
-    case 'token-bucket':
-    case 'leaky-bucket-meter':
-    case 'gcra':
-      rateBound(subject)
-      tightness(subject)
-      return
-    case 'leaky-bucket-queue':
-      rateBound(subject)
-      tightness(subject)
-      spacing(subject)
-      return
-    case 'sliding-window-log':
-    case 'sliding-window-segments':
-      windowBound(subject)
-  }
-}
-
-/** The calls that were let in, in order. */
-function admitted(plays: readonly Play[]): readonly Play[] {
-  return plays.filter(({ ask, verdict }) => verdict.ruling === 'allowed' && ask.cost > 0)
-}
-
-function rateBound(subject: Subject): void {
-  it('admits at most capacity + rate x time in every interval', () => {
+  it('takes over what was stored under any other limit of its form', () => {
     fc.assert(
-      fc.property(callSequences(subject.name), (sequence) => {
-        const calls = admitted(play(sequence, subject.algorithm))
-        const limit = sequence.limit as RateLimit
-        for (const [first, from] of calls.entries()) {
-          let units = 0n
-          for (const to of calls.slice(first)) {
-            units += BigInt(to.ask.cost)
-            const elapsed = BigInt(to.ask.now - from.ask.now)
-            const most = BigInt(limit.capacity) * 1_000_000n * BigInt(limit.rate.micros) + elapsed * BigInt(limit.rate.units)
-            expect(units * 1_000_000n * BigInt(limit.rate.micros) <= most).toBe(true)
-          }
+      fc.property(callSequences(subject.name), rules(subject.name), (sequence, rule) => {
+        const [other] = compileRule('rule', rule)
+        if (other!.id !== sequence.limit.id) return
+        for (const { ask, after } of play(sequence, subject.algorithm)) {
+          const verdict = decide(subject, other!, { state: after, ask })
+          expect(verdict.remaining).toBeGreaterThanOrEqual(0)
+          expect(verdict.remaining).toBeLessThanOrEqual(other!.capacity)
+          // Nobody is shut out for longer than the new limit needs to recover from all that the old one could give.
+          expect(verdict.freshAt).toBeLessThanOrEqual(ask.now + longestRecovery(sequence.limit, other!))
+          if (verdict.ruling !== 'limit' || verdict.retryAt > Number.MAX_SAFE_INTEGER) continue
+          const early = decide(subject, other!, { state: after, ask: { ...ask, now: verdict.retryAt - 1 } })
+          const inTime = decide(subject, other!, { state: after, ask: { ...ask, now: verdict.retryAt } })
+          expect([early.ruling, inTime.ruling]).toEqual(['limit', 'allowed'])
         }
       }),
       { numRuns: subject.numRuns },
@@ -436,117 +245,10 @@ function rateBound(subject: Subject): void {
   })
 }
 
-/** The calls as an ideal meter without rounding sees them: admitted never too early, and late by a micro-unit each at most. */
-function tightness(subject: Subject): void {
-  it('refuses only what an exact meter would refuse, but for a micro-unit a call', () => {
-    fc.assert(
-      fc.property(callSequences(subject.name), (sequence) => {
-        const limit = sequence.limit as RateLimit
-        const [units, micros] = [BigInt(limit.rate.units), BigInt(limit.rate.micros)]
-        const full = BigInt(limit.capacity) * 1_000_000n * micros
-        // The level in micro-units, multiplied by `micros` so that it is whole.
-        let [level, at, lost] = [0n, 0n, 0n]
-        for (const { ask, verdict } of play(sequence, subject.algorithm)) {
-          const now = BigInt(ask.now)
-          const sunk = level - (now - at) * units
-          level = sunk > 0n ? sunk : 0n
-          at = now
-          const after = level + BigInt(ask.cost) * 1_000_000n * micros
-          if (verdict.ruling === 'limit') expect(after + (lost + 1n) * micros > full).toBe(true)
-          if (verdict.ruling !== 'allowed') continue
-          expect(after <= full).toBe(true)
-          level = after
-          lost += 1n
-        }
-      }),
-      { numRuns: subject.numRuns },
-    )
-  })
-}
-
-/** Sequences whose every instant is a whole number, the last departure included. */
-const shapedSequences = callSequences('leaky-bucket-queue').filter(({ startMicros, limit, calls }) => {
-  const waited = calls.reduce((sum, { advanceMicros }) => sum + advanceMicros, 0)
-  const { capacity, rate } = limit as RateLimit
-  return startMicros + waited + (capacity * 1e6 * rate.micros) / rate.units < Number.MAX_SAFE_INTEGER
-})
-
-function spacing(subject: Subject): void {
-  it('lets calls out at a constant rate, as one server would', () => {
-    fc.assert(
-      fc.property(shapedSequences, (sequence) => {
-        const limit = sequence.limit as RateLimit
-        const [units, micros] = [BigInt(limit.rate.units), BigInt(limit.rate.micros)]
-        const server = departuresModel(limit)
-        let [before, work] = [0n, 0n]
-        for (const [index, { ask, verdict }] of admitted(play(sequence, subject.algorithm)).entries()) {
-          const leavesAt = BigInt(ask.now) + BigInt(verdict.delayMicros)
-          const ideal = server.waitMicros(ask.now)
-          expect(verdict.delayMicros).toBeGreaterThanOrEqual(ideal)
-          // Late by a micro-unit for each call before, at most, and a microsecond of rounding.
-          expect(verdict.delayMicros).toBeLessThanOrEqual(ideal + Number((BigInt(index) * micros) / units) + 2)
-          // The call before is worked off: work x 10^6 x micros / units microseconds, to the microsecond.
-          expect((leavesAt - before + 1n) * units > work * 1_000_000n * micros).toBe(true)
-          server.join(ask.now, ask.cost)
-          ;[before, work] = [leavesAt, BigInt(ask.cost)]
-        }
-      }),
-      { numRuns: subject.numRuns },
-    )
-  })
-
-  it('keeps calls apart when places in the queue are given up', () => {
-    fc.assert(
-      fc.property(
-        shapedSequences,
-        fc.array(fc.nat(29), { maxLength: 10 }),
-        (sequence, givenUp) => {
-          const limit = sequence.limit as RateLimit
-          const leaving: { at: bigint; work: bigint; index: number }[] = []
-          let state: State = []
-          let now = sequence.startMicros
-          const charges: Charge[] = []
-          for (const [index, { advanceMicros, cost }] of sequence.calls.entries()) {
-            now += advanceMicros
-            const verdict = decide(subject, limit, { state, ask: { now, cost, entitled: true, holder: index + 1 } })
-            charges.push({ at: now, cost, mark: verdict.mark, holder: index + 1 })
-            if (verdict.ruling === 'allowed' && cost > 0) {
-              state = stateAfter(verdict)
-              leaving.push({ at: BigInt(now) + BigInt(verdict.delayMicros), work: BigInt(cost), index })
-            }
-            for (const which of givenUp.filter((place) => (place * 7 + index) % 5 === 0 && place <= index)) {
-              const place = leaving.findIndex((one) => one.index === which && one.at > BigInt(now))
-              if (place < 0) continue
-              const charge = charges[which]!
-              state = correct(subject, { limit, state, now, units: -charge.cost, charge }).state
-              leaving.splice(place, 1)
-            }
-          }
-          for (const [index, one] of leaving.entries()) {
-            const next = leaving[index + 1]
-            if (next === undefined) continue
-            const gap = (next.at - one.at + 1n) * BigInt(limit.rate.units)
-            expect(gap > one.work * 1_000_000n * BigInt(limit.rate.micros)).toBe(true)
-          }
-        },
-      ),
-      { numRuns: subject.numRuns },
-    )
-  })
-}
-
-function windowBound(subject: Subject): void {
-  it('never admits more than the limit in any window', () => {
-    fc.assert(
-      fc.property(callSequences(subject.name), (sequence) => {
-        const calls = admitted(play(sequence, subject.algorithm))
-        const { limit, windowMicros } = sequence.limit as Extract<Limit, { windowMicros: number }>
-        for (const [first, from] of calls.entries()) {
-          const inWindow = calls.slice(first).filter(({ ask }) => ask.now < from.ask.now + windowMicros)
-          expect(inWindow.reduce((sum, { ask }) => sum + ask.cost, 0)).toBeLessThanOrEqual(limit)
-        }
-      }),
-      { numRuns: subject.numRuns },
-    )
-  })
+/** How long what the limit `before` admitted can count under the limit `after`, in microseconds, generously. */
+function longestRecovery(before: Limit, after: Limit): number {
+  const refill = after.algorithm === 'hybrid' ? after.burst : after
+  const level =
+    'rate' in refill ? ((before.capacity + after.capacity) * 1e6 * refill.rate.micros) / refill.rate.units : 0
+  return 2 * level + 4 * recoveryMicros(after) + recoveryMicros(before)
 }

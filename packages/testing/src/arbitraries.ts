@@ -77,17 +77,19 @@ function ratesPerSecond(): fc.Arbitrary<number> {
   )
 }
 
-const calendars: fc.Arbitrary<{ calendar: 'minute' | 'hour' | 'day' | 'week' | 'month'; timeZone: string }> = fc.record({
-  calendar: fc.constantFrom('minute', 'hour', 'day', 'week', 'month'),
-  timeZone: fc.constantFrom('UTC', 'Europe/Berlin', 'America/New_York', 'Asia/Kathmandu', 'Australia/Lord_Howe'),
-})
+const calendars: fc.Arbitrary<{ calendar: 'minute' | 'hour' | 'day' | 'week' | 'month'; timeZone: string }> = fc.record(
+  {
+    calendar: fc.constantFrom('minute', 'hour', 'day', 'week', 'month'),
+    timeZone: fc.constantFrom('UTC', 'Europe/Berlin', 'America/New_York', 'Asia/Kathmandu', 'Australia/Lord_Howe'),
+  },
+)
 
 /** A burst on top of a window: a whole number of units above the limit. */
 function withBurst<T extends { readonly limit: number }>(
-  windowed: fc.Arbitrary<T>,
+  base: fc.Arbitrary<T>,
 ): fc.Arbitrary<T & { readonly burst: number }> {
   return fc
-    .tuple(windowed, units({ least: 0, most: 5000 }))
+    .tuple(base, units({ least: 0, most: 5000 }))
     .map(([rule, extra]) => ({ ...rule, burst: Math.min(9_000_000_000, rule.limit + extra) }))
 }
 
@@ -252,12 +254,13 @@ const LONGEST_SPAN_MICROS = 3.2e15
 
 const PERIOD_MICROS = { minute: 6e7, hour: 3.6e9, day: 8.64e10, week: 6.048e11, month: 2.6784e12 } as const
 
-/** The time in which a limit recovers as a whole, in microseconds; at most a hundred years divided by thirty calls. */
+/** The time between calls that suits a limit: that in which it recovers as a whole, but never decades. */
 export function spanMicros(limit: Limit): number {
-  return Math.min(LONGEST_SPAN_MICROS / 120, exactSpan(limit))
+  return Math.min(LONGEST_SPAN_MICROS / 120, recoveryMicros(limit))
 }
 
-function exactSpan(limit: Limit): number {
+/** The time in which a limit recovers as a whole, in microseconds, however long. */
+export function recoveryMicros(limit: Limit): number {
   switch (limit.algorithm) {
     case 'token-bucket':
     case 'leaky-bucket-meter':
@@ -269,7 +272,7 @@ function exactSpan(limit: Limit): number {
     case 'concurrency':
       return limit.leaseMicros
     case 'hybrid':
-      return exactSpan(limit.base)
+      return recoveryMicros(limit.base)
     default:
       return limit.windowMicros
   }

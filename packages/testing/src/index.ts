@@ -1,14 +1,27 @@
-export { algorithmSuite, type AlgorithmSuiteOptions } from './algorithm.suite.ts'
+export { type AlgorithmSuiteOptions, algorithmSuite } from './algorithm.suite.ts'
 export {
   type AlgorithmName,
   type Call,
-  callSequences,
   type CallSequence,
+  callSequences,
   HOSTILE_KEYS,
   keys,
   rules,
 } from './arbitraries.ts'
+export {
+  expectSameDecisions,
+  expectSameStores,
+  OPERATION_RULES,
+  type Operation,
+  type OperationRule,
+  type OperationSequence,
+  operations,
+  RULES_OF,
+} from './differential.ts'
 export { FakeClock, START_MICROS } from './fake-clock.ts'
 export { FakeTimers } from './fake-timers.ts'
+export { deferredStore, ReferenceStore } from './reference-store.ts'
 export { seededRandom } from './seeded-random.ts'
+export { storeSuite } from './store.suite.ts'
+export type { StoreCapability, StoreHarness } from './store-scene.ts'
 export { type RaceCall, type RacePlan, runThreadRace } from './thread-race.ts'

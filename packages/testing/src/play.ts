@@ -33,3 +33,8 @@ export function play(sequence: CallSequence, algorithm: Algorithm = algorithmOf(
   }
   return plays
 }
+
+/** The calls that were let in and cost something, in order. */
+export function admitted(plays: readonly Play[]): readonly Play[] {
+  return plays.filter(({ ask, verdict }) => verdict.ruling === 'allowed' && ask.cost > 0)
+}

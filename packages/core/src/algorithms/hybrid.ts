@@ -43,18 +43,18 @@ function split(parts: Parts, limit: OverlayLimit, ask: Readonly<Ask>): Split {
   const burst = createVerdict()
   baseOf(limit).decide(parts.base, limit.base, ask, base)
   const fromBurst = base.ruling === 'allowed' ? 0 : ask.cost - base.remaining
-  if (fromBurst > 0) {
-    baseOf(limit).decide(parts.base, limit.base, { ...ask, cost: base.remaining }, base)
-    // An overdrawn window has nothing to pay with, which does not keep the burst from paying.
-    if (base.ruling !== 'allowed') leaveAsIs(base, parts.base)
-  }
+  if (base.ruling !== 'allowed') payWhatIsLeft(parts.base, limit, { ask, base })
   tokenBucketAlgorithm.decide(parts.burst, limit.burst, { ...ask, cost: fromBurst }, burst)
-  // Nor does a burst that is overdrawn, or of capacity 0, keep the window from paying.
+  // What asks nothing of the burst passes it, whatever state it is in: overdrawn, or of capacity 0.
   if (fromBurst === 0 && burst.ruling !== 'allowed') leaveAsIs(burst, parts.burst)
-  // What asks nothing of the burst passes it, whatever state it is in.
-  if (fromBurst === 0) burst.ruling = 'allowed'
-  else if (!ask.entitled) burst.ruling = 'limit'
+  if (fromBurst > 0 && !ask.entitled) burst.ruling = 'limit'
   return { base, burst, fromBurst }
+}
+
+/** Takes all that the window has left. An overdrawn one has nothing, which does not keep the burst from paying. */
+function payWhatIsLeft(state: State, limit: OverlayLimit, { ask, base }: { ask: Readonly<Ask>; base: Verdict }): void {
+  baseOf(limit).decide(state, limit.base, { ...ask, cost: base.remaining }, base)
+  if (base.ruling !== 'allowed') leaveAsIs(base, state)
 }
 
 /** Makes a refusal of nothing an allowance of nothing. */
@@ -62,11 +62,6 @@ function leaveAsIs(verdict: Verdict, state: State): void {
   verdict.ruling = 'allowed'
   verdict.next = [...state]
   verdict.nextLength = state.length
-}
-
-function leftIn(parts: Parts, limit: OverlayLimit, ask: Readonly<Ask>): number {
-  const { base, burst } = split(parts, limit, { ...ask, cost: 0 })
-  return base.remaining + (ask.entitled ? burst.remaining : 0)
 }
 
 function fitsAt(parts: Parts, limit: OverlayLimit, ask: Readonly<Ask>): boolean {
@@ -135,19 +130,21 @@ export const hybridAlgorithm: Algorithm<OverlayLimit> = {
   decide(state, limit, ask, verdict) {
     const parts = partsOf(state)
     const { base, burst, fromBurst } = split(parts, limit, ask)
-    const burstLeft = ask.entitled ? burst.remaining : 0
+    const allowed = base.ruling === 'allowed' && burst.ruling === 'allowed' && limit.capacity > 0
+    // A refusal says how things stand, not how they would stand after the part that could have been paid.
+    const standing = allowed ? { base, burst } : split(parts, limit, { ...ask, cost: 0 })
+    const left = standing.base.remaining + (ask.entitled ? standing.burst.remaining : 0)
     verdict.delayMicros = 0
     verdict.mark = ask.cost - fromBurst
-    verdict.resetAt = Math.max(base.resetAt, burst.freshAt)
-    verdict.freshAt = Math.max(base.freshAt, burst.freshAt)
-    if (base.ruling === 'allowed' && burst.ruling === 'allowed' && limit.capacity > 0) {
+    verdict.remaining = limit.capacity > 0 ? left : 0
+    verdict.resetAt = Math.max(standing.base.resetAt, standing.burst.freshAt)
+    verdict.freshAt = Math.max(standing.base.freshAt, standing.burst.freshAt)
+    if (allowed) {
       verdict.ruling = 'allowed'
-      verdict.remaining = base.remaining + burstLeft
       verdict.retryAt = ask.now
       write(verdict, base, burst)
       return
     }
-    verdict.remaining = limit.capacity > 0 ? leftIn(parts, limit, ask) : 0
     verdict.retryAt = limit.capacity > 0 ? retryAt(parts, limit, ask) : NEVER
     verdict.ruling = verdict.retryAt === NEVER ? 'never' : 'limit'
   },

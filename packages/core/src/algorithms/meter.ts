@@ -60,8 +60,9 @@ export function decideMeter(
   verdict.ruling = possible ? 'limit' : 'never'
   verdict.remaining = level < full ? Math.floor((full - level) / MICROS_PER_UNIT) : 0
   verdict.resetAt = verdict.freshAt = sunkAt(state, limit, { now, microUnits: stored })
+  // Subtracted in this order, every number on the way is whole.
   verdict.retryAt = possible
-    ? sunkAt(state, limit, { now, microUnits: stored + ask.cost * MICROS_PER_UNIT - full })
+    ? sunkAt(state, limit, { now, microUnits: stored - (full - ask.cost * MICROS_PER_UNIT) })
     : NEVER
   return level
 }
@@ -77,9 +78,7 @@ export function correctMeter(
   const level = levelAt(state, limit, now)
   const wanted = correction.units * MICROS_PER_UNIT
   const after =
-    wanted >= 0
-      ? Math.min(LARGEST_LEVEL, level + wanted)
-      : Math.max(0, level - refundable(limit, now, correction))
+    wanted >= 0 ? Math.min(LARGEST_LEVEL, level + wanted) : Math.max(0, level - refundable(limit, now, correction))
   verdict.next[0] = after
   verdict.next[1] = now
   verdict.nextLength = SIZE

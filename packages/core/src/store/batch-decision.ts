@@ -1,7 +1,6 @@
 import type { Ask, State, Verdict } from '../algorithms/algorithm.ts'
 import { NEVER } from '../algorithms/algorithm.ts'
 import { algorithmOf } from '../algorithms/registry.ts'
-import { MICROS_PER_SECOND } from '../clock.ts'
 import type { Batch, Item } from './store.ts'
 
 /**
@@ -11,7 +10,10 @@ import type { Batch, Item } from './store.ts'
  */
 export function decideBatch(batch: Batch, stateOf: (index: number) => State): void {
   let allowed = decideItems(batch, stateOf)
-  if (!allowed && batch.partial && grantWhatIsLeft(batch)) allowed = decideItems(batch, stateOf)
+  if (!allowed && batch.partial) {
+    lowerToWhatIsLeft(batch)
+    allowed = decideItems(batch, stateOf)
+  }
   batch.allowed = allowed
 }
 
@@ -27,16 +29,16 @@ function decideItems(batch: Batch, stateOf: (index: number) => State): boolean {
   return allowed
 }
 
-/** Lowers every cost to the most that all limits can give. False when that is nothing, or a block stands in the way. */
-function grantWhatIsLeft(batch: Batch): boolean {
+/**
+ * Lowers every cost to the most that all limits can give. When that is nothing, to one unit: refused too, but saying when
+ * there will be something again.
+ */
+function lowerToWhatIsLeft(batch: Batch): void {
   let granted = NEVER
-  for (const item of batch.items) {
-    const left = item.verdict.ruling === 'allowed' ? item.cost : item.verdict.remaining
-    granted = item.blockedUntil > batch.now ? 0 : Math.min(granted, left)
+  for (const { verdict, cost } of batch.items) {
+    granted = Math.min(granted, verdict.ruling === 'allowed' ? cost : verdict.remaining)
   }
-  if (granted <= 0) return false
-  for (const item of batch.items) item.cost = Math.min(item.cost, granted)
-  return true
+  for (const item of batch.items) item.cost = Math.min(item.cost, Math.max(1, granted))
 }
 
 /**
@@ -70,7 +72,10 @@ export function useByte(capacity: number, remaining: number): number {
 
 const LATEST_EXPIRY_SECONDS = 0xffff_ffff
 
+/** Good enough for an expiry, which is only about when to forget, and rounded up by a whole second. */
+const SECONDS_PER_MICRO = 1e-6
+
 /** When a store may forget a state, in seconds since 1970; never 0, which stands for "empty". */
 export function expirySecondsOf(verdict: Verdict): number {
-  return Math.min(LATEST_EXPIRY_SECONDS, Math.ceil(verdict.freshAt / MICROS_PER_SECOND) + 1)
+  return Math.min(LATEST_EXPIRY_SECONDS, Math.ceil(verdict.freshAt * SECONDS_PER_MICRO) + 1)
 }

@@ -9,24 +9,32 @@ interface Hold {
 /** Most reservations open at once in one book. */
 const LARGEST_BOOK = 1_000_000
 
+/** Settled reservations that may lie in the heap besides as many as are open. */
+const SPARE_PLACES = 64
+
 /**
  * Reservations that are to be given back by themselves. Nothing ticks: whoever uses the store first asks for those that
- * have run out. A binary heap by expiry; settled ones are skipped when they surface.
+ * have run out. A binary heap by expiry. Settled ones stay in it until they surface, or until they are more than the open
+ * ones: then they are cleared out.
  */
 export class HoldBook {
-  readonly #heap: Hold[] = []
+  #heap: Hold[] = []
   readonly #open = new Map<number, Hold>()
 
-  /** Notes a reservation. Throws `SLUICE_STORE_FULL` at a million open ones. */
+  /** Throws `SLUICE_STORE_FULL` at a million open reservations. Ask before charging what is to be noted. */
+  checkRoom(): void {
+    if (this.#open.size < LARGEST_BOOK) return
+    throw new SluiceError('SLUICE_STORE_FULL', {
+      problem: 'too many reservations are open',
+      received: this.#open.size,
+      expected: `fewer than ${LARGEST_BOOK}`,
+      action: 'Settle or release reservations, or give them a shorter time to live.',
+    })
+  }
+
+  /** Notes a reservation. */
   add(receipt: Receipt, expiresAt: number): void {
-    if (this.#open.size >= LARGEST_BOOK) {
-      throw new SluiceError('SLUICE_STORE_FULL', {
-        problem: 'too many reservations are open',
-        received: this.#open.size,
-        expected: `fewer than ${LARGEST_BOOK}`,
-        action: 'Settle or release reservations, or give them a shorter time to live.',
-      })
-    }
+    this.checkRoom()
     const hold = { receipt, expiresAt }
     this.#open.set(receipt.holder, hold)
     let place = this.#heap.length
@@ -42,7 +50,9 @@ export class HoldBook {
 
   /** Strikes a reservation off because it is settled. False when it has run out, or was never noted. */
   strike(holder: number): boolean {
-    return this.#open.delete(holder)
+    if (!this.#open.delete(holder)) return false
+    if (this.#heap.length > 2 * this.#open.size + SPARE_PLACES) this.#clearOut()
+    return true
   }
 
   /** Strikes off and returns one reservation that has run out at `now`, soonest first. */
@@ -59,6 +69,11 @@ export class HoldBook {
   /** Open reservations. */
   get size(): number {
     return this.#open.size
+  }
+
+  /** Keeps the open ones only. What is sorted is a heap. */
+  #clearOut(): void {
+    this.#heap = [...this.#open.values()].sort((one, other) => one.expiresAt - other.expiresAt)
   }
 
   #popFirst(): Hold {

@@ -80,18 +80,18 @@ class LocalStore implements MemoryStore {
   readonly #ask: Ask = { now: 0.5, cost: 0, holder: 0, entitled: true }
   /** Reused for reading states of 0 to 4 values, so that the common decision allocates nothing. */
   readonly #scratch: number[][] = [[], [0.5], [0.5, 0.5], [0.5, 0.5, 0.5], [0.5, 0.5, 0.5, 0.5]]
-  readonly #expiry = { expirySeconds: 0, used: 0 }
   #overflowed = 0
   #closed = false
 
   constructor(maxKeys: number, clock: Clock, random: Random) {
     const shards = maxKeys >= SHARDED_FROM_KEYS ? 1 << SHARD_BITS : 1
-    const perShard = Math.ceil(maxKeys / shards)
+    // Rounded so that all shards together hold exactly maxKeys.
+    const keysIn = (shard: number): number => Math.floor((maxKeys + shard) / shards)
     this.#clock = clock
     this.#fingerprint = new Fingerprint(drawSecret(random))
     this.#shardShift = shards === 1 ? 32 : 32 - SHARD_BITS
-    this.#narrow = Array.from({ length: shards }, () => new PackedTable(2, perShard))
-    this.#wide = Array.from({ length: shards }, () => new PackedTable(4, perShard))
+    this.#narrow = Array.from({ length: shards }, (_, shard) => new PackedTable(2, keysIn(shard)))
+    this.#wide = Array.from({ length: shards }, (_, shard) => new PackedTable(4, keysIn(shard)))
     this.#lists = new ListTable(maxKeys)
   }
 
@@ -109,6 +109,7 @@ class LocalStore implements MemoryStore {
     const now = this.#clock.nowMicros()
     batch.now = now
     if (this.#holds.size > 0) this.#giveBackExpired(now)
+    if (batch.holdMicros > 0) this.#holds.checkRoom()
     if (batch.items.length === 1 && !batch.partial && isPacked(batch.items[0]!.limit)) {
       this.#decideOne(batch, batch.items[0]!)
     } else {
@@ -164,6 +165,10 @@ class LocalStore implements MemoryStore {
     algorithm.decide(state, limit, ask, verdict)
     batch.allowed = verdict.ruling === 'allowed' && item.blockedUntil === 0
     if (!batch.allowed || !batch.charge || item.cost === 0) return
+    if (slot !== NO_SLOT) {
+      table.write(slot, verdict, limit.capacity)
+      return
+    }
     if (this.#write(table, slot, { limit, verdict, now })) return
     this.#overflowed++
     algorithm.decide(this.#overflow.get(limit.id) ?? EMPTY, limit, ask, verdict)
@@ -235,10 +240,12 @@ class LocalStore implements MemoryStore {
         units: alreadyGivenBack ? actual : actual - charge.cost,
         charge: { ...charge, holder: receipt.holder },
       }
-      const units = algorithmOf(limit).correct(this.#load(limit, key), limit, correction, verdict)
+      const state = this.#load(limit, key)
+      const units = algorithmOf(limit).correct(state, limit, correction, verdict)
       corrected += units ?? 0
       gone ||= units === undefined
-      this.#saveCorrected(limit, key, { verdict, now })
+      // There is nothing to give back to a key that is not known, nor a reason to know it.
+      if (state.length > 0 || correction.units > 0) this.#saveCorrected(limit, key, { verdict, now })
     }
     return { outcome: outcomeOf(gone, alreadyGivenBack), corrected }
   }
@@ -296,9 +303,7 @@ class LocalStore implements MemoryStore {
   ): boolean {
     const place = slot === NO_SLOT ? table.insert(this.#fingerprint, Math.floor(now / MICROS_PER_SECOND)) : slot
     if (place === NO_SLOT) return false
-    this.#expiry.expirySeconds = expirySecondsOf(verdict)
-    this.#expiry.used = useByte(limit.capacity, verdict.remaining)
-    table.write(place, verdict.next, this.#expiry)
+    table.write(place, verdict, limit.capacity)
     return true
   }
 

@@ -1,4 +1,6 @@
+import type { Verdict } from '../algorithms/algorithm.ts'
 import type { Fingerprint } from '../fingerprint.ts'
+import { expirySecondsOf, useByte } from './batch-decision.ts'
 
 // One slot, in 32-bit words: fingerprint (2 words), 24 bits of fingerprint with 8 bits of use, expiry in seconds, then the
 // state as doubles. Slots stand in one buffer, so that a lookup touches one or two cache lines. Linear probing; removal
@@ -53,13 +55,16 @@ export class PackedTable {
   /** The slot of a fingerprint, or {@link NO_SLOT}. */
   find(fingerprint: Fingerprint): number {
     const words = this.#words
+    const stride = this.#slotWords
     const mask = this.#slots - 1
     const { word0, word1 } = fingerprint
-    const word2 = fingerprint.word2 & FINGERPRINT_2
-    for (let slot = word0 & mask; ; slot = (slot + 1) & mask) {
-      const at = slot * this.#slotWords
+    const word2 = fingerprint.word2 << 8
+    let slot = word0 & mask
+    for (;;) {
+      const at = slot * stride
+      if (words[at] === word0 && words[at + 1] === word1 && words[at + 2]! << 8 === word2) return slot
       if (words[at + 3] === 0) return NO_SLOT
-      if (words[at] === word0 && words[at + 1] === word1 && (words[at + 2]! & FINGERPRINT_2) === word2) return slot
+      slot = (slot + 1) & mask
     }
   }
 
@@ -68,23 +73,27 @@ export class PackedTable {
     return this.#words[slot * this.#slotWords + 3]! >>> 0 < nowSeconds
   }
 
-  /** Copies as many values of a slot's state as `into` is long. */
+  /** Copies as many values of a slot's state as `into` is long, at least two. */
   read(slot: number, into: number[]): void {
+    const values = this.#values
     const at = (slot * this.#slotWords + HEADER_WORDS) >> 1
-    for (let index = 0; index < into.length; index++) into[index] = this.#values[at + index]!
+    into[0] = values[at]!
+    into[1] = values[at + 1]!
+    for (let index = 2; index < into.length; index++) into[index] = values[at + index]!
   }
 
-  /** Writes a state, when it expires (seconds since 1970, above 0) and how much of its limit it uses (0 to 255). */
-  write(
-    slot: number,
-    state: readonly number[],
-    { expirySeconds, used }: { expirySeconds: number; used: number },
-  ): void {
+  /** Stores the state after a verdict that allows, and what eviction must know: when it expires, how much it uses. */
+  write(slot: number, verdict: Verdict, capacity: number): void {
     const at = slot * this.#slotWords
-    this.#words[at + 2] = (this.#words[at + 2]! & FINGERPRINT_2) | (used << 24)
-    this.#words[at + 3] = expirySeconds
+    const words = this.#words
+    words[at + 2] = (words[at + 2]! & FINGERPRINT_2) | (useByte(capacity, verdict.remaining) << 24)
+    words[at + 3] = expirySecondsOf(verdict)
     const first = (at + HEADER_WORDS) >> 1
-    for (let index = 0; index < this.#width; index++) this.#values[first + index] = state[index]!
+    const { next } = verdict
+    const values = this.#values
+    values[first] = next[0]!
+    values[first + 1] = next[1]!
+    for (let index = 2; index < this.#width; index++) values[first + index] = next[index]!
   }
 
   /** A slot for a fingerprint that is not in the table, or {@link NO_SLOT} when there is no room. Write it at once. */
@@ -116,7 +125,8 @@ export class PackedTable {
       this.#words.copyWithin(hole * this.#slotWords, at, at + this.#slotWords)
       hole = next
     }
-    this.#words[hole * this.#slotWords + 3] = 0
+    // All of it: a search compares fingerprints before it looks whether a slot is empty.
+    this.#words.fill(0, hole * this.#slotWords, (hole + 1) * this.#slotWords)
     this.#count--
   }
 

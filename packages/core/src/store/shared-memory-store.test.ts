@@ -87,6 +87,29 @@ describe('several limits in one step', () => {
   })
 })
 
+describe('keys that several threads bring at the same moment', () => {
+  test('exist once: no charge goes to a twin that nobody finds again', async () => {
+    const rules = { one: { limit: 500, window: '1h' }, two: { limit: 500, window: '1h' } } as const
+    for (let round = 0; round < 8; round++) {
+      const store = sharedMemoryStore({ maxKeys: 2000, clock: new FakeClock() })
+      const keys = Array.from({ length: 25 }, (_, key) => `k${key}`)
+      const calls = keys.map((key) => ({
+        requests: [
+          { rule: 'one', key },
+          { rule: 'two', key },
+        ],
+        times: 3,
+      }))
+      await runThreadRace({ handle: store.handle(), rules, threads: same(3, calls), instantMicros: START_MICROS })
+      const limiters = createLimiter({ rules, store })
+      for (const key of keys) {
+        const left = (['one', 'two'] as const).map((rule) => limiters.limiter(rule).peek(key).remaining)
+        expect(left).toEqual([491, 491])
+      }
+    }
+  })
+})
+
 describe('a thread that dies in the middle', () => {
   const rules = { one: { limit: 500, window: '1h' }, two: { limit: 500, window: '1h' } } as const
 
@@ -94,7 +117,8 @@ describe('a thread that dies in the middle', () => {
     return await runThreadRace({
       handle,
       rules,
-      threads: same(3, [{ requests, times: 400 }]),
+      // Fewer calls than units: the victim gets to its commit whatever the others do.
+      threads: same(3, [{ requests, times: 150 }]),
       instantMicros: START_MICROS,
       victim: { thread: 1, dieAtCommit },
     })
@@ -166,6 +190,60 @@ describe('room', () => {
       const requests = Array.from({ length: 8 }, (_, key) => ({ key: `${round} ${key}` }))
       expect(limiter.checkAll(requests).allowed).toBe(true)
     }
+  })
+})
+
+describe('records', () => {
+  test('what one thread frees, another can use', () => {
+    const clock = new FakeClock()
+    const store = sharedMemoryStore({ maxKeys: 2000, clock })
+    const first = createLimiter({ limit: 5, window: '1h', store })
+    const other = createLimiter({ limit: 5, window: '1h', store: attachSharedMemoryStore(store.handle(), { clock }) })
+    for (let round = 0; round < 5; round++) {
+      for (let key = 0; key < 1500; key++) expect(first.tryAcquire(`${round} ${key}`)).toBe(true)
+      for (let key = 0; key < 1500; key++) other.reset(`${round} ${key}`)
+    }
+    expect(store.stats()).toEqual({ evictions: 0, overflowed: 0 })
+  })
+
+  test('what a closed thread held, others can use', async () => {
+    const clock = new FakeClock()
+    const store = sharedMemoryStore({ maxKeys: 2000, clock })
+    const limiter = createLimiter({ limit: 5, window: '1h', store })
+    for (let round = 0; round < 5; round++) {
+      for (let key = 0; key < 1500; key++) expect(limiter.tryAcquire(`${round} ${key}`)).toBe(true)
+      const guest = attachSharedMemoryStore(store.handle(), { clock })
+      const cleaner = createLimiter({ limit: 5, window: '1h', store: guest })
+      for (let key = 0; key < 1500; key++) cleaner.reset(`${round} ${key}`)
+      await guest.close()
+    }
+    expect(store.stats()).toEqual({ evictions: 0, overflowed: 0 })
+  })
+})
+
+describe('blocks', () => {
+  test('on a full store a block is refused with what to do, not waited for', () => {
+    const store = sharedMemoryStore({ maxKeys: 100, clock: new FakeClock() })
+    const limiter = createLimiter({ limit: 1, window: '1h', store })
+    for (let key = 0; key < 3000; key++) limiter.tryAcquire(`k${key}`)
+    const blockAll = () => {
+      for (let key = 0; key < 500; key++) limiter.block(`b${key}`, '1h')
+    }
+    expect(blockAll).toThrow(/SLUICE_STORE_FULL.*larger maxKeys/)
+  })
+
+  test('a block ends by itself, and can be lifted before', () => {
+    const clock = new FakeClock()
+    const store = sharedMemoryStore({ maxKeys: 100, clock })
+    const limiter = createLimiter({ limit: 5, window: '1h', store })
+    limiter.block('a', '10s')
+    limiter.block('b', '10s')
+    limiter.unblock('b')
+    expect([limiter.check('a').reason, limiter.check('b').reason]).toEqual(['blocked', 'allowed'])
+    clock.advance(9_999)
+    expect(limiter.check('a').retryAfterMs).toBe(1)
+    clock.advance(1)
+    expect(limiter.check('a').allowed).toBe(true)
   })
 })
 

@@ -20,14 +20,16 @@ export const HEADER = {
   secretHigh: 5,
   /** Records handed out so far; the rest has never been used. */
   nextRecord: 6,
-  /** Blocks set and not lifted, expired ones included. */
-  blocks: 7,
+  /** The last second at which any block is in force: after it, nobody need look for one. */
+  blockedUntilSeconds: 7,
   /** The bucket at which the next search for expired records begins. */
   hand: 8,
   evictions: 9,
   overflowed: 10,
   /** Records handed out so far to overflow counters, which have a supply of their own. */
   nextOverflowRecord: 11,
+  /** A word: the first of the records that no thread has, each of which names the next. */
+  freeRecords: 12,
   /** First of the words that say which thread numbers are taken. */
   threads: 16,
 } as const

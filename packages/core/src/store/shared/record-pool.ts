@@ -1,5 +1,6 @@
 import type { Fingerprint } from '../../fingerprint.ts'
 import { DESCRIPTOR_HALVES, HEADER, RECORD_HEADER_HALVES, RECORDS_PER_THREAD, type SharedLayout } from './layout.ts'
+import type { SharedWords } from './shared-words.ts'
 
 const FINGERPRINT_2 = 0x00ff_ffff
 const HALF = 0x1_0000_0000
@@ -7,8 +8,8 @@ const HALF = 0x1_0000_0000
 /** Records are taken from the common supply so many at a time. A thread that dies takes at most its own along. */
 const CLAIM = 8
 
-/** Room for records in a descriptor that is not in use. */
-const LARGEST_STASH: number = DESCRIPTOR_HALVES - 2
+/** Spare records a thread keeps to itself; more than this go back to all. */
+const MOST_SPARE: number = 2 * RECORDS_PER_THREAD
 
 /** What a record says besides its state. */
 export interface RecordHeader {
@@ -22,12 +23,17 @@ export interface RecordHeader {
  */
 export class RecordPool {
   readonly #halves: Int32Array
+  readonly #words: SharedWords
   readonly #layout: SharedLayout
   readonly #stashAt: number
   readonly #spare: number[] = []
 
-  constructor(halves: Int32Array, { layout, thread }: { layout: SharedLayout; thread: number }) {
+  constructor(
+    halves: Int32Array,
+    { words, layout, thread }: { words: SharedWords; layout: SharedLayout; thread: number },
+  ) {
     this.#halves = halves
+    this.#words = words
     this.#layout = layout
     this.#stashAt = layout.descriptorsAt + thread * DESCRIPTOR_HALVES + 1
     const stashed = Atomics.load(halves, this.#stashAt)
@@ -37,12 +43,11 @@ export class RecordPool {
     }
   }
 
-  /** Leaves the spare records to the next thread that gets this thread's number. */
+  /** Leaves as many spare records as a thread starts with to the next thread of this number, and the rest to all. */
   stash(): void {
-    const count = Math.min(this.#spare.length, LARGEST_STASH)
-    for (let index = 0; index < count; index++)
-      Atomics.store(this.#halves, this.#stashAt + 1 + index, this.#spare[index]!)
-    Atomics.store(this.#halves, this.#stashAt, count)
+    while (this.#spare.length > RECORDS_PER_THREAD) this.#release(this.#spare.pop()!)
+    for (const [index, record] of this.#spare.entries()) Atomics.store(this.#halves, this.#stashAt + 1 + index, record)
+    Atomics.store(this.#halves, this.#stashAt, this.#spare.length)
     this.#spare.length = 0
   }
 
@@ -54,15 +59,41 @@ export class RecordPool {
   /** Returns a record that no slot points to any more. */
   giveBack(record: number): void {
     this.#spare.push(record)
+    if (this.#spare.length > MOST_SPARE) this.#release(this.#spare.pop()!)
   }
 
   /** Makes sure that a record can be used up for good, by a new key in an empty slot. False when the supply is used up. */
   canGrow(overflow: boolean): boolean {
     if (this.#spare.length > RECORDS_PER_THREAD) return true
+    const free = this.#claimFree()
+    if (free >= 0) this.#spare.push(free)
+    if (free >= 0) return true
     const { overflowRecordsFrom, threadRecordsFrom } = this.#layout
     if (overflow) this.#claim(HEADER.nextOverflowRecord, { from: overflowRecordsFrom, to: threadRecordsFrom, count: 1 })
     else this.#claim(HEADER.nextRecord, { from: 0, to: overflowRecordsFrom, count: CLAIM })
     return this.#spare.length > RECORDS_PER_THREAD
+  }
+
+  /** Puts a record on the list of those that no thread has. */
+  #release(record: number): void {
+    for (;;) {
+      const version = this.#words.version(HEADER.freeRecords)
+      const payload = this.#words.payload(HEADER.freeRecords)
+      Atomics.store(this.#halves, this.#at(record), payload)
+      if (this.#words.advance(HEADER.freeRecords, { version, payload }, record + 1)) return
+    }
+  }
+
+  /** Takes a record off that list; -1 when it is empty. */
+  #claimFree(): number {
+    for (;;) {
+      const version = this.#words.version(HEADER.freeRecords)
+      const payload = this.#words.payload(HEADER.freeRecords)
+      if (payload === 0) return -1
+      // Another thread may take this record first and write it; then the version has moved on and this is not used.
+      const next = Atomics.load(this.#halves, this.#at(payload - 1))
+      if (this.#words.advance(HEADER.freeRecords, { version, payload }, next)) return payload - 1
+    }
   }
 
   #claim(counter: number, { from, to, count }: { from: number; to: number; count: number }): void {

@@ -72,23 +72,37 @@ export class SharedTable {
     this.#halves = new Int32Array(buffer)
     this.#layout = layout
     this.words = new SharedWords(buffer)
-    this.records = new RecordPool(this.#halves, { layout, thread })
+    this.records = new RecordPool(this.#halves, { words: this.words, layout, thread })
     this.transactions = new Transactions(this.words, this.#halves, { layout, thread })
   }
 
   /** Adds to one of the header's counters. */
-  count(counter: 'blocks' | 'evictions' | 'overflowed', by: number): void {
+  count(counter: 'evictions' | 'overflowed', by: number): void {
     Atomics.add(this.#halves, HEADER[counter], by)
   }
 
   /** One of the header's counters. */
-  counted(counter: 'blocks' | 'evictions' | 'overflowed'): number {
+  counted(counter: 'evictions' | 'overflowed'): number {
     return Atomics.load(this.#halves, HEADER[counter])
   }
 
   #bucketOf(fingerprint: Fingerprint, overflow: boolean): number {
     if (overflow) return this.#layout.buckets + (fingerprint.word0 & (OVERFLOW_BUCKETS - 1))
     return fingerprint.word0 & (this.#layout.buckets - 1)
+  }
+
+  /** Whether any block can be in force. */
+  hasBlocks(nowSeconds: number): boolean {
+    return Atomics.load(this.#halves, HEADER.blockedUntilSeconds) >>> 0 >= nowSeconds
+  }
+
+  /** Notes that a block is in force until a second. */
+  noteBlock(untilSeconds: number): void {
+    for (;;) {
+      const noted = Atomics.load(this.#halves, HEADER.blockedUntilSeconds)
+      if (noted >>> 0 >= untilSeconds) return
+      if (Atomics.compareExchange(this.#halves, HEADER.blockedUntilSeconds, noted, untilSeconds | 0) === noted) return
+    }
   }
 
   /**
@@ -172,7 +186,11 @@ export class SharedTable {
       // The version first, then what it is the version of.
       const version = Atomics.load(halves, half)
       const record = (payload & RECORD_MASK) - 1
-      if (!this.records.matches(record, fingerprint)) continue
+      if (!this.records.matches(record, fingerprint)) {
+        // Another key, unless the slot has just moved on to another record and this one is already somebody else's.
+        if (this.words.isStill(half, version, payload)) continue
+        return false
+      }
       place.kind = 'found'
       place.half = half
       place.version = version

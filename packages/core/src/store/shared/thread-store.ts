@@ -75,7 +75,7 @@ export class ThreadStore implements Store<'sync'> {
     this.#checkFits(batch)
     batch.now = this.#parts.clock.nowMicros()
     if (this.#holds.size > 0) this.#giveBackExpired(batch.now)
-    const simple = batch.items.length === 1 && !batch.partial && this.#table.counted('blocks') === 0
+    const simple = batch.items.length === 1 && !batch.partial && !this.#table.hasBlocks(secondsOf(batch.now))
     if (!simple || !this.#decideOne(batch, batch.items[0]!)) {
       const homeless = new Set<number>()
       while (!this.#decideOnce(batch, homeless)) batch.now = Math.max(batch.now, this.#parts.clock.nowMicros())
@@ -95,19 +95,19 @@ export class ThreadStore implements Store<'sync'> {
     this.#checkOpen()
     const now = this.#parts.clock.nowMicros()
     if (micros === 0) {
-      if (this.#removeKey(this.#blockSpace(rule), key)) this.#table.count('blocks', -1)
+      this.#removeKey(this.#blockSpace(rule), key)
       return
     }
     const verdict = { ...createVerdict(), next: [now + micros], nextLength: 1, freshAt: now + micros, remaining: 0 }
-    for (;;) {
-      const place = this.#locate(this.#blockSpace(rule), key, { index: 0, nowSeconds: secondsOf(now) })
-      if (place.kind === 'full') throw fullError()
-      const isNew = place.kind === 'vacant'
-      if (this.#makeRoom(0, 1, secondsOf(now)) && this.#store([{ index: 0, verdict, used: USED_UP }], 1, now)) {
-        if (isNew) this.#table.count('blocks', 1)
-        return
-      }
-    }
+    // Noted first: whoever does not see the note yet decided before the block.
+    this.#table.noteBlock(expirySecondsOf(verdict))
+    let stored = false
+    do {
+      this.#locate(this.#blockSpace(rule), key, { index: 0, nowSeconds: secondsOf(now) })
+      const room = this.#makeRoom(0, 1, secondsOf(now))
+      if (room === 'none') throw fullError()
+      stored = room === 'ready' && this.#store([{ index: 0, verdict, used: USED_UP }], 1, now)
+    } while (!stored)
   }
 
   reset(limits: readonly Limit[], key: string): void {
@@ -176,11 +176,12 @@ export class ThreadStore implements Store<'sync'> {
     const changes: Change[] = []
     for (const [index, { limit, verdict, cost }] of items.entries()) {
       if (cost === 0 || (homeless.has(index) && !isLastOverflow(items, homeless, index))) continue
-      if (!this.#makeRoom(index, items.length, secondsOf(now))) {
+      const room = this.#makeRoom(index, items.length, secondsOf(now))
+      if (room === 'none') {
         this.#table.count('overflowed', 1)
         homeless.add(index)
-        return false
       }
+      if (room !== 'ready') return false
       changes.push({ index, verdict, used: useByte(limit.capacity, verdict.remaining) })
     }
     this.#parts.beforeCommit?.()
@@ -189,7 +190,7 @@ export class ThreadStore implements Store<'sync'> {
 
   /** Looks all items up, and sees to it that no two of them are offered one slot. */
   #locateAll({ items, now }: Batch, homeless: ReadonlySet<number>): void {
-    const blocked = this.#table.counted('blocks') > 0
+    const blocked = this.#table.hasBlocks(secondsOf(now))
     for (const [index, item] of items.entries()) {
       item.blockedUntil = blocked ? this.#blockedUntil(item.limit.rule, item.key, now) : 0
       const overflow = homeless.has(index)
@@ -212,15 +213,18 @@ export class ThreadStore implements Store<'sync'> {
     this.#table.locate(this.#fingerprints[index]!, place, { ...this.#search, ...search, overflow, avoid })
   }
 
-  /** Whether the key at a place can be stored: it is there, or there is a slot and a record for it. */
-  #makeRoom(index: number, count: number, nowSeconds: number): boolean {
+  /**
+   * Whether the key at a place can be stored: `ready` when it is there, or there is a slot and a record for it; `changed` when
+   * looking for one found that another thread has stored the key meanwhile, so that what was decided no longer holds.
+   */
+  #makeRoom(index: number, count: number, nowSeconds: number): 'ready' | 'changed' | 'none' {
     const place = this.#places[index]!
-    if (place.kind === 'found' || (place.kind === 'vacant' && place.payload > 0)) return true
-    if (place.kind === 'full') return false
+    if (place.kind === 'full') return 'none'
+    if (place.payload > 0) return 'ready'
     const overflow = place.bucketHalf >= this.#table.overflowAt
-    if (this.#table.records.canGrow(overflow) || this.#table.reclaim(nowSeconds)) return true
+    if (this.#table.records.canGrow(overflow) || this.#table.reclaim(nowSeconds)) return 'ready'
     this.#avoidOthers(index, count, { nowSeconds, occupiedOnly: true })
-    return isVacant(place)
+    return roomAt(place)
   }
 
   #stillAll(count: number): boolean {
@@ -247,21 +251,37 @@ export class ThreadStore implements Store<'sync'> {
       const changes: Change[] = []
       let corrected = 0
       let gone = false
+      let changed = false
       for (const [index, charge] of receipt.charges.entries()) {
-        const { limit, key } = charge
-        const place = this.#locate(limit, key, { index, nowSeconds: secondsOf(now) })
         const units = late ? actuals[index]! : actuals[index]! - charge.cost
-        const verdict = createVerdict()
         const correction = { now, units, charge: { ...charge, holder: receipt.holder } }
-        const applied = algorithmOf(limit).correct(place.state, limit, correction, verdict)
+        const { applied, change, room } = this.#correctOne(index, charge, correction)
         corrected += applied ?? 0
         gone ||= applied === undefined
-        if (place.kind === 'found' || (units > 0 && this.#makeRoom(index, index + 1, secondsOf(now)))) {
-          changes.push({ index, verdict, used: usedAfter(limit, verdict, now) })
-        }
+        changed ||= room === 'changed'
+        if (change !== undefined) changes.push(change)
       }
-      if (changes.length === 0 || this.#store(changes, 0, now)) return { outcome: outcomeOf(gone, late), corrected }
+      const stored = !changed && (changes.length === 0 || this.#store(changes, 0, now))
+      if (stored) return { outcome: outcomeOf(gone, late), corrected }
     }
+  }
+
+  /** Works out the correction of one charge. Without a change there is nothing to store. */
+  #correctOne(
+    index: number,
+    { limit, key }: Receipt['charges'][number],
+    correction: Correction,
+  ): { applied: number | undefined; change?: Change; room: 'ready' | 'changed' | 'none' } {
+    const { now, units } = correction
+    const place = this.#locate(limit, key, { index, nowSeconds: secondsOf(now) })
+    const isNew = place.kind !== 'found'
+    const verdict = createVerdict()
+    const applied = algorithmOf(limit).correct(place.state, limit, correction, verdict)
+    if (isNew && units <= 0) return { applied, room: 'ready' }
+    const room = isNew ? this.#makeRoom(index, index + 1, secondsOf(now)) : 'ready'
+    return room === 'ready'
+      ? { applied, room, change: { index, verdict, used: usedAfter(limit, verdict, now) } }
+      : { applied, room }
   }
 
   #giveBackExpired(now: number): void {
@@ -348,9 +368,10 @@ interface Change {
   readonly used: number
 }
 
-/** A function, because a search may have changed the kind since it was last looked at. */
-function isVacant(place: Place): boolean {
-  return place.kind === 'vacant'
+/** What a search for an occupied slot came to. */
+function roomAt(place: Place): 'ready' | 'changed' | 'none' {
+  if (place.kind === 'found') return 'changed'
+  return place.kind === 'vacant' ? 'ready' : 'none'
 }
 
 function secondsOf(micros: number): number {

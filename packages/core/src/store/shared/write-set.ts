@@ -14,6 +14,8 @@ export class WriteSet {
   readonly #replaced: number[] = []
   /** Records of other keys among them. */
   readonly #victims: number[] = []
+  /** False when two places were read at different times of one word: then what was decided cannot stand. */
+  #consistent = true
 
   constructor(table: SharedTable) {
     this.#table = table
@@ -25,6 +27,7 @@ export class WriteSet {
     this.#written.length = 0
     this.#replaced.length = 0
     this.#victims.length = 0
+    this.#consistent = true
   }
 
   /** A new state for the key of a place. */
@@ -51,13 +54,16 @@ export class WriteSet {
     const { records } = this.#table
     let evictions = 0
     for (const record of this.#victims) if (records.expirySeconds(record) >= nowSeconds) evictions++
-    const committed = this.#table.transactions.commit(this.#entries)
+    const committed = this.#consistent && this.#table.transactions.commit(this.#entries)
     for (const record of committed ? this.#replaced : this.#written) records.giveBack(record)
     if (committed && evictions > 0) this.#table.count('evictions', evictions)
     return committed
   }
 
+  /** Adds a word that must be as it was read. Two places may have read the same word; they must have read the same. */
   #add(entry: Entry): void {
-    if (!this.#entries.some((other) => other.half === entry.half)) this.#entries.push(entry)
+    const same = this.#entries.find((other) => other.half === entry.half)
+    if (same === undefined) this.#entries.push(entry)
+    else if (same.version !== entry.version || same.from !== entry.from) this.#consistent = false
   }
 }

@@ -1,0 +1,235 @@
+import type { Decision, LimiterSet, Mode, Reservation, Rule, Store } from '@sluice/core'
+import { createLimiter, isSluiceError } from '@sluice/core'
+import fc from 'fast-check'
+import { expect } from 'vitest'
+import type { AlgorithmName } from './arbitraries.ts'
+import { FakeClock } from './fake-clock.ts'
+import { seededRandom } from './seeded-random.ts'
+
+/** The name of one of the rules in {@link OPERATION_RULES}. */
+export type OperationRule =
+  | 'bucket'
+  | 'meter'
+  | 'queue'
+  | 'gcra'
+  | 'fixed'
+  | 'rollover'
+  | 'calendar'
+  | 'counter'
+  | 'log'
+  | 'segments'
+  | 'hybrid'
+  | 'burst'
+  | 'slots'
+  | 'windows'
+
+/** The rules that random operations use: small enough that limits are met, of every algorithm. */
+export const OPERATION_RULES: Readonly<Record<OperationRule, Rule>> = {
+  bucket: { algorithm: 'token-bucket', capacity: 5, refillPerSecond: 2 },
+  meter: { algorithm: 'leaky-bucket-meter', capacity: 4, leakPerSecond: 1 / 3 },
+  queue: { algorithm: 'leaky-bucket-queue', capacity: 4, ratePerSecond: 3 },
+  gcra: { limit: 6, window: '2s', burst: 3 },
+  fixed: { algorithm: 'fixed-window', limit: 5, window: '2s' },
+  rollover: { algorithm: 'fixed-window', limit: 5, window: '2s', rollover: true },
+  calendar: { algorithm: 'fixed-window', limit: 5, window: { calendar: 'minute', timeZone: 'Asia/Kathmandu' } },
+  counter: { algorithm: 'sliding-window-counter', limit: 5, window: '3s' },
+  log: { algorithm: 'sliding-window-log', limit: 5, window: '3s' },
+  segments: { algorithm: 'sliding-window-log', limit: 5, window: '3s', segments: 4 },
+  hybrid: { algorithm: 'hybrid', limit: 3, window: '2s', burst: { capacity: 3, refillPerSecond: 1 } },
+  burst: { algorithm: 'sliding-window-counter', limit: 3, window: '2s', burst: 5 },
+  slots: { algorithm: 'concurrency', limit: 4, lease: '3s' },
+  windows: {
+    algorithm: 'fixed-window',
+    windows: [
+      { limit: 3, window: '1s' },
+      { limit: 6, window: '5s' },
+    ],
+  },
+}
+
+/** The rules that one algorithm decides; a differential test of a store that lacks one leaves them out. */
+export const RULES_OF: { readonly [A in AlgorithmName]: readonly OperationRule[] } = {
+  'token-bucket': ['bucket'],
+  'leaky-bucket-meter': ['meter'],
+  'leaky-bucket-queue': ['queue'],
+  gcra: ['gcra'],
+  'fixed-window': ['fixed', 'rollover', 'calendar', 'windows'],
+  'sliding-window-counter': ['counter'],
+  'sliding-window-log': ['log'],
+  'sliding-window-segments': ['segments'],
+  hybrid: ['hybrid', 'burst'],
+  concurrency: ['slots'],
+}
+
+interface Target {
+  readonly rule: OperationRule
+  readonly key: string
+}
+
+/** One thing that is done to a store. `which` counts decisions or reservations back from the latest. */
+export type Operation =
+  | { readonly kind: 'advance'; readonly ms: number }
+  | (Target & {
+      readonly kind: 'check' | 'peek'
+      readonly cost: number
+      readonly partial: boolean
+      readonly entitled: boolean
+    })
+  | { readonly kind: 'checkAll'; readonly requests: readonly (Target & { readonly cost: number })[] }
+  | (Target & { readonly kind: 'reserve'; readonly cost: number; readonly expiresAfterMs: number })
+  | { readonly kind: 'settle'; readonly which: number; readonly actual: number }
+  | { readonly kind: 'renew'; readonly which: number }
+  | { readonly kind: 'refund'; readonly which: number; readonly units: number | undefined }
+  | (Target & { readonly kind: 'block'; readonly ms: number })
+  | (Target & { readonly kind: 'unblock' | 'reset' })
+
+/** Sequences of operations on a few keys of some rules (all of {@link OPERATION_RULES} when left out). */
+export function operations(
+  names: readonly OperationRule[] = Object.keys(OPERATION_RULES) as OperationRule[],
+): fc.Arbitrary<readonly Operation[]> {
+  const rule = fc.constantFrom(...names)
+  const key = fc.constantFrom('a', 'b', '{c}\0')
+  const cost = fc.oneof(
+    { weight: 3, arbitrary: fc.constant(1) },
+    { weight: 2, arbitrary: fc.integer({ min: 0, max: 7 }) },
+  )
+  const which = fc.nat(3)
+  const kind = <K extends string>(name: K): fc.Arbitrary<K> => fc.constant(name)
+  const advance = fc.record({
+    kind: kind('advance'),
+    ms: fc.oneof(fc.constantFrom(0, 1, 250, 333, 500, 1000), fc.nat(4000), fc.nat(70_000)),
+  })
+  const check = fc.record({
+    kind: fc.constantFrom('check' as const, 'check' as const, 'peek' as const),
+    rule,
+    key,
+    cost,
+    partial: fc.boolean(),
+    entitled: fc.boolean(),
+  })
+  const requests = fc.array(fc.record({ rule, key, cost }), { minLength: 1, maxLength: 4 })
+  const expiresAfterMs = fc.integer({ min: 1, max: 5000 })
+  const operation: fc.Arbitrary<Operation> = fc.oneof(
+    { weight: 5, arbitrary: advance },
+    { weight: 8, arbitrary: check },
+    { weight: 3, arbitrary: fc.record({ kind: kind('checkAll'), requests }) },
+    { weight: 3, arbitrary: fc.record({ kind: kind('reserve'), rule, key, cost, expiresAfterMs }) },
+    { weight: 3, arbitrary: fc.record({ kind: kind('settle'), which, actual: fc.nat(8) }) },
+    { weight: 1, arbitrary: fc.record({ kind: kind('renew'), which }) },
+    {
+      weight: 3,
+      arbitrary: fc.record({ kind: kind('refund'), which, units: fc.option(fc.nat(6), { nil: undefined }) }),
+    },
+    { weight: 1, arbitrary: fc.record({ kind: kind('block'), rule, key, ms: fc.integer({ min: 1, max: 5000 }) }) },
+    { weight: 1, arbitrary: fc.record({ kind: fc.constantFrom('unblock' as const, 'reset' as const), rule, key }) },
+  )
+  return fc.array(operation, { minLength: 1, maxLength: 40 })
+}
+
+/** One store, used by operations. */
+class Performer {
+  readonly #set: LimiterSet<OperationRule>
+  readonly #decisions: Decision[] = []
+  readonly #reservations: Reservation[] = []
+
+  constructor(store: Store, clock: FakeClock) {
+    this.#set = createLimiter<OperationRule, Mode>({ rules: OPERATION_RULES, store, clock, random: seededRandom(7) })
+  }
+
+  /** What the store answers; a coded error is an answer too. */
+  async perform(operation: Operation): Promise<unknown> {
+    try {
+      return await this.#perform(operation)
+    } catch (error) {
+      if (isSluiceError(error)) return error.code
+      throw error
+    }
+  }
+
+  async #perform(operation: Operation): Promise<unknown> {
+    switch (operation.kind) {
+      case 'advance':
+        return undefined
+      case 'check':
+      case 'peek':
+      case 'checkAll':
+        return this.#noted(await this.#decide(operation))
+      case 'reserve':
+        return await this.#reserve(operation)
+      case 'settle':
+        return await this.#reservations.at(-1 - operation.which)?.settle(operation.actual)
+      case 'renew':
+        return await this.#reservations.at(-1 - operation.which)?.renew()
+      case 'refund': {
+        const decision = this.#decisions.at(-1 - operation.which)
+        return decision && (await this.#set.refund(decision, operation.units))
+      }
+      case 'block':
+        return await this.#set.limiter(operation.rule).block(operation.key, operation.ms)
+      case 'unblock':
+        return await this.#set.limiter(operation.rule).unblock(operation.key)
+      case 'reset':
+        return await this.#set.limiter(operation.rule).reset(operation.key)
+    }
+  }
+
+  async #decide(operation: Extract<Operation, { kind: 'check' | 'peek' | 'checkAll' }>): Promise<Decision> {
+    if (operation.kind === 'checkAll') return await this.#set.checkAll(operation.requests)
+    const limiter = this.#set.limiter(operation.rule)
+    const { key, cost, partial, entitled } = operation
+    return await (operation.kind === 'check'
+      ? limiter.check(key, { cost, partial, entitled })
+      : limiter.peek(key, { cost, partial, entitled }))
+  }
+
+  async #reserve({ rule, key, cost, expiresAfterMs }: Extract<Operation, { kind: 'reserve' }>): Promise<Decision> {
+    const answer = await this.#set.limiter(rule).reserve(key, { cost, expiresAfter: expiresAfterMs })
+    if (!answer.allowed) return { ...answer }
+    this.#reservations.push(answer)
+    return { ...answer.decision }
+  }
+
+  #noted(decision: Decision): Decision {
+    this.#decisions.push(decision)
+    return { ...decision }
+  }
+}
+
+/** Operations, and the clock that both stores take their time from. */
+export interface OperationSequence {
+  readonly operations: readonly Operation[]
+  readonly clock: FakeClock
+  /** Moves the time of both stores on; moves `clock` when left out. */
+  readonly advance?: (ms: number) => void | Promise<void>
+}
+
+/** Performs operations on two stores and expects the same answers, field by field. Both must be new. */
+export async function expectSameDecisions(one: Store, other: Store, sequence: OperationSequence): Promise<void> {
+  const { clock, advance = (ms) => clock.advance(ms) } = sequence
+  const performers = [new Performer(one, clock), new Performer(other, clock)] as const
+  for (const [index, operation] of sequence.operations.entries()) {
+    if (operation.kind === 'advance') await advance(operation.ms)
+    const [first, second] = [await performers[0].perform(operation), await performers[1].perform(operation)]
+    expect({ index, operation, answer: second }).toEqual({ index, operation, answer: first })
+  }
+}
+
+/** Compares two kinds of stores on random sequences of operations. */
+export async function expectSameStores(
+  create: (clock: FakeClock) => { readonly one: Store; readonly other: Store },
+  { numRuns = 100, rules }: { readonly numRuns?: number; readonly rules?: readonly OperationRule[] } = {},
+): Promise<void> {
+  await fc.assert(
+    fc.asyncProperty(operations(rules), async (sequence) => {
+      const clock = new FakeClock()
+      const { one, other } = create(clock)
+      try {
+        await expectSameDecisions(one, other, { operations: sequence, clock })
+      } finally {
+        await one.close()
+        await other.close()
+      }
+    }),
+    { numRuns },
+  )
+}
