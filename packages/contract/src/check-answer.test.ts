@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { checkAnswer } from './check-answer.ts'
+import { checkAnswer, checkAnswerJson } from './check-answer.ts'
 import type { DecisionLike } from './decision-like.ts'
 
 const ALLOWED: DecisionLike = {
@@ -60,5 +60,28 @@ describe('checkAnswer', () => {
   it('has no numbers where nothing limits the call', () => {
     const unlimited = { ...ALLOWED, limit: Number.POSITIVE_INFINITY, remaining: Number.POSITIVE_INFINITY, resetAt: 0 }
     expect(checkAnswer(unlimited, 'user')).toMatchObject({ limit: null, remaining: null, resetAt: null })
+  })
+})
+
+describe('checkAnswerJson', () => {
+  it('property: is the text of JSON.stringify', () => {
+    const count = fc.oneof(fc.nat(), fc.integer({ min: 0, max: 9_000_000_000 }))
+    const decision = fc.record({
+      allowed: fc.boolean(),
+      reason: fc.constantFrom('allowed', 'limit', 'never', 'blocked'),
+      rule: fc.string({ unit: 'binary' }),
+      limit: fc.oneof(count, fc.constant(Number.POSITIVE_INFINITY)),
+      remaining: count,
+      resetAt: fc.integer({ min: 0, max: 4_000_000_000_000 }),
+      retryAfterMs: fc.oneof(count, fc.constant(Number.POSITIVE_INFINITY)),
+    })
+    const dimension = fc.constantFrom('ip', 'user', 'apiKey', 'tenant', 'global')
+    const id = fc.oneof(fc.constant({}), fc.record({ decisionId: fc.string({ unit: 'binary' }) }))
+    fc.assert(
+      fc.property(decision, dimension, id, (made, counted, named) => {
+        const answer = { ...checkAnswer(made, counted), ...named }
+        expect(checkAnswerJson(answer)).toBe(JSON.stringify(answer))
+      }),
+    )
   })
 })

@@ -47,6 +47,17 @@ export function checkAnswer(decision: DecisionLike, dimension: Dimension): Check
   }
 }
 
+/**
+ * `answer` as JSON: the same text as `JSON.stringify` gives. Written out because every check ends here, and the general
+ * way costs a tenth of what a server spends on a request.
+ */
+export function checkAnswerJson(answer: CheckAnswer): string {
+  const { allowed, reason, limit, remaining, resetAt, retryAfter, dimension, rule, decisionId } = answer
+  const reset = resetAt === null ? 'null' : `"${resetAt}"`
+  const id = decisionId === undefined ? '' : `,"decisionId":${JSON.stringify(decisionId)}`
+  return `{"allowed":${allowed},"reason":"${reason}","limit":${limit},"remaining":${remaining},"resetAt":${reset},"retryAfter":${retryAfter},"dimension":"${dimension}","rule":${JSON.stringify(rule)}${id}}`
+}
+
 const SECONDS_PER_DAY = 86_400
 const TWO_DIGITS = Array.from({ length: 60 }, (_, number) => String(number).padStart(2, '0'))
 let lastDay = { number: 0, text: '1970-01-01' }

@@ -1,4 +1,4 @@
-export { type CheckAnswer, checkAnswer, type Dimension } from './check-answer.ts'
+export { type CheckAnswer, checkAnswer, checkAnswerJson, type Dimension } from './check-answer.ts'
 export {
   CHECK_PATH,
   type CheckField,

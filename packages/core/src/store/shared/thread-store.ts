@@ -1,4 +1,4 @@
-import { type Ask, createVerdict, type State, type Verdict } from '../../algorithms/algorithm.ts'
+import { type Ask, type Correction, createVerdict, type State, type Verdict } from '../../algorithms/algorithm.ts'
 import { algorithmOf } from '../../algorithms/registry.ts'
 import { type Clock, MICROS_PER_SECOND } from '../../clock.ts'
 import { SluiceError } from '../../errors.ts'

@@ -1,0 +1,27 @@
+/** What one candidate reached. */
+export interface BenchResult {
+  readonly name: string
+  readonly opsPerSecond?: number
+  readonly bytesPerKey?: number
+}
+
+/** What a bench found. Everything in it was measured in one run on one machine, so only the ratios travel. */
+export interface BenchReport {
+  readonly id: string
+  readonly results: readonly BenchResult[]
+  /** What is compared with the floors, by the same names. */
+  readonly ratios: Readonly<Record<string, number>>
+  /** The least (or, for bytes, the most) each ratio may be. */
+  readonly floor: Readonly<Record<string, number>>
+  /** True when every floor is met and every count was exact. */
+  readonly ok: boolean
+  /** What else there is to say, for people. */
+  readonly notes: readonly string[]
+}
+
+/** A benchmark that can be asked for by name. */
+export interface Bench {
+  readonly id: string
+  readonly title: string
+  run(progress: (line: string) => void): Promise<BenchReport>
+}

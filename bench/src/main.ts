@@ -1,0 +1,61 @@
+import type { Bench, BenchReport } from './bench.ts'
+import { memoryBytes } from './memory-bytes.ts'
+import { memoryKeys } from './memory-keys.ts'
+import { sharedThreads } from './shared-threads.ts'
+
+const BENCHES: readonly Bench[] = [memoryKeys, memoryBytes, sharedThreads]
+
+const USAGE = `npm run bench -- <name> [--json]
+
+Names:
+${BENCHES.map(({ id, title }) => `  ${id.padEnd(16)}${title}`).join('\n')}
+  ${'all'.padEnd(16)}all of them
+
+Exits with 0 when every floor is met, 1 when one is not, 2 when asked for something unknown.
+--json prints the report alone (with npm: npm run -s bench -- ...).
+`
+
+function chosen(words: readonly string[]): readonly Bench[] | undefined {
+  const names = words.filter((arg) => arg !== '--json')
+  if (names.length === 1 && names[0] === 'all') return BENCHES
+  const benches = names.map((name) => BENCHES.find(({ id }) => id === name))
+  return benches.length > 0 && benches.every((bench) => bench !== undefined) ? benches : undefined
+}
+
+function rounded(report: BenchReport): BenchReport {
+  const ratios = Object.fromEntries(
+    Object.entries(report.ratios).map(([name, ratio]) => [name, Math.round(ratio * 100) / 100]),
+  )
+  return { ...report, ratios }
+}
+
+function printTable({ id, results, ratios, floor, ok, notes }: BenchReport): void {
+  console.log(`\n${id}`)
+  for (const { name, opsPerSecond, bytesPerKey } of results) {
+    const value =
+      opsPerSecond === undefined ? `${bytesPerKey} bytes a key` : `${opsPerSecond.toLocaleString('en')} calls/s`
+    console.log(`  ${name.padEnd(28)}${value}`)
+  }
+  for (const [name, ratio] of Object.entries(ratios)) {
+    console.log(`  ratio ${name.padEnd(22)}${ratio}${name in floor ? ` (floor ${floor[name]})` : ''}`)
+  }
+  for (const note of notes) console.log(`  ${note}`)
+  console.log(`  ${ok ? 'floors met' : 'FLOOR MISSED'}`)
+}
+
+const args = process.argv.slice(2)
+const json = args.includes('--json')
+const benches = chosen(args)
+if (benches === undefined) {
+  console.error(`Received ${JSON.stringify(args.join(' '))}.\n\n${USAGE}`)
+  process.exit(2)
+}
+const reports: BenchReport[] = []
+for (const bench of benches) {
+  if (!json) console.log(`${bench.id}: ${bench.title}`)
+  const report = rounded(await bench.run(json ? () => undefined : (line) => console.log(`  ${line}`)))
+  reports.push(report)
+  if (!json) printTable(report)
+}
+if (json) console.log(JSON.stringify(reports.length === 1 ? reports[0] : reports, undefined, 2))
+process.exit(reports.every(({ ok }) => ok) ? 0 : 1)
