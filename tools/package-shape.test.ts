@@ -24,7 +24,7 @@ describe('the package', () => {
 describe('the root tsconfig.json', () => {
   it('references only projects that exist', () => {
     const missing = (rootProject.references ?? []).filter(
-      ({ path }) => !existsSync(join(repositoryRoot, path, 'tsconfig.json')),
+      ({ path }) => !existsSync(join(repositoryRoot, path.endsWith('.json') ? path : join(path, 'tsconfig.json'))),
     )
     expect(missing).toEqual([])
   })

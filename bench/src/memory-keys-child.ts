@@ -15,27 +15,27 @@ type Pass = (sequence: Uint32Array) => Promise<void> | void
 const CANDIDATES: Readonly<Record<string, () => Pass>> = {
   'sluice check': () => {
     const limiter = createLimiter({ limit: LIMIT, window: WINDOW_MS })
-    return (sequence) => {
-      for (const key of sequence) limiter.check(`user:${key}`)
+    return (ids) => {
+      for (const key of ids) limiter.check(`user:${key}`)
     }
   },
   'sluice tryAcquire': () => {
     const limiter = createLimiter({ limit: LIMIT, window: WINDOW_MS })
-    return (sequence) => {
-      for (const key of sequence) limiter.tryAcquire(`user:${key}`)
+    return (ids) => {
+      for (const key of ids) limiter.tryAcquire(`user:${key}`)
     }
   },
   'rate-limiter-flexible': () => {
     const limiter = new RateLimiterMemory({ points: LIMIT, duration: WINDOW_MS / 1000 })
-    return async (sequence) => {
-      for (const key of sequence) await limiter.consume(`user:${key}`)
+    return async (ids) => {
+      for (const key of ids) await limiter.consume(`user:${key}`)
     }
   },
   'express-rate-limit': () => {
     const store = new MemoryStore()
     store.init({ windowMs: WINDOW_MS } as Parameters<MemoryStore['init']>[0])
-    return async (sequence) => {
-      for (const key of sequence) await store.increment(`user:${key}`)
+    return async (ids) => {
+      for (const key of ids) await store.increment(`user:${key}`)
     }
   },
 }

@@ -63,40 +63,54 @@ const NO_REPORTS: readonly LimitReport[] = Object.freeze([])
 /** A decision that remembers, out of sight, what it charged. Fields are only declared, so each is written once. */
 class RecordedDecision {
   declare readonly allowed: boolean
-  declare readonly reason: 'allowed' | DenyReason
+  declare reason: 'allowed' | DenyReason
   declare readonly rule: string
   declare readonly limit: number
-  declare readonly remaining: number
-  declare readonly cost: number
+  declare remaining: number
+  declare cost: number
   declare readonly resetAt: number
-  declare readonly retryAfterMs: number
-  declare readonly delayMs: number
-  declare readonly limits: readonly LimitReport[]
+  declare retryAfterMs: number
+  declare delayMs: number
+  declare limits: readonly LimitReport[]
   readonly #limit: Limit
   readonly #key: string
   readonly #at: number
   readonly #mark: number
   readonly #receipt: Receipt | undefined
 
+  /** Writes the decision that is made most: one limit, allowed and charged. {@link amend} sees to the others. */
   constructor(batch: Batch, item: Item, receipt: Receipt | undefined) {
     const { limit, verdict } = item
-    const { allowed } = batch
-    const charged = allowed && batch.charge
-    this.allowed = allowed
-    this.reason = allowed ? 'allowed' : reasonOf(batch, item)
+    this.allowed = batch.allowed
+    this.reason = 'allowed'
     this.rule = limit.rule
     this.limit = limit.limit
-    this.remaining = charged ? verdict.remaining : remainingOf(batch, item)
-    this.cost = charged ? item.cost : 0
+    this.remaining = verdict.remaining
+    this.cost = item.cost
     this.resetAt = Math.ceil(verdict.resetAt / MICROS_PER_MS)
-    this.retryAfterMs = allowed ? 0 : retryAfterMsOf(batch, item)
-    this.delayMs = verdict.delayMicros === 0 ? 0 : Math.ceil(verdict.delayMicros / MICROS_PER_MS)
-    this.limits = batch.items.length === 1 ? NO_REPORTS : reportsOf(batch)
+    this.retryAfterMs = 0
+    this.delayMs = 0
+    this.limits = NO_REPORTS
     this.#limit = limit
     this.#key = item.key
     this.#at = batch.now
     this.#mark = verdict.mark
     this.#receipt = receipt
+  }
+
+  /** Corrects what the constructor took for granted. */
+  amend(batch: Batch, item: Item): this {
+    if (!(batch.allowed && batch.charge)) {
+      this.cost = 0
+      this.remaining = remainingOf(batch, item)
+    }
+    if (!batch.allowed) {
+      this.reason = reasonOf(batch, item)
+      this.retryAfterMs = retryAfterMsOf(batch, item)
+    }
+    this.delayMs = Math.ceil(item.verdict.delayMicros / MICROS_PER_MS)
+    if (batch.items.length > 1) this.limits = reportsOf(batch)
+    return this
   }
 
   /** What was charged; undefined when nothing was. */
@@ -117,12 +131,16 @@ class RecordedDecision {
 
 /** The decision on a batch of one item without a receipt of its own: the common case, made without detours. */
 export function decisionOnOne(batch: Batch): Decision {
-  return new RecordedDecision(batch, batch.items[0]!, undefined) as unknown as Decision
+  const item = batch.items[0]!
+  const decision = new RecordedDecision(batch, item, undefined)
+  const asWritten = batch.allowed && batch.charge && item.verdict.delayMicros === 0
+  return (asWritten ? decision : decision.amend(batch, item)) as unknown as Decision
 }
 
 /** The decision on any batch. `receipt` is what was charged, when that is more than one plain charge. */
 export function decisionOn(batch: Batch, receipt: Receipt | undefined): Decision {
-  return new RecordedDecision(batch, decidingItem(batch), receipt) as unknown as Decision
+  const item = decidingItem(batch)
+  return new RecordedDecision(batch, item, receipt).amend(batch, item) as unknown as Decision
 }
 
 /** What a decision charged; undefined when nothing was, or when it was not made by a limiter of this package. */

@@ -159,8 +159,9 @@ class LocalStore implements MemoryStore {
     ask.entitled = batch.entitled
     item.blockedUntil = this.#blocks.size === 0 ? 0 : this.#blocks.until(limit.rule, key, now)
     const table = this.#tableOf(limit, key)
-    const slot = table.find(this.#fingerprint)
-    const state = slot === NO_SLOT ? EMPTY : this.#read(table, slot, limit.stateSize)
+    const scratch = this.#scratch[limit.stateSize]!
+    const slot = table.load(this.#fingerprint, scratch)
+    const state = slot === NO_SLOT ? EMPTY : scratch
     const algorithm = algorithmOf(limit)
     algorithm.decide(state, limit, ask, verdict)
     batch.allowed = verdict.ruling === 'allowed' && item.blockedUntil === 0
@@ -280,8 +281,8 @@ class LocalStore implements MemoryStore {
   #load(limit: Limit, key: string): State {
     if (!isPacked(limit)) return this.#lists.read(joinKey([limit.id, key])) ?? EMPTY
     const table = this.#tableOf(limit, key)
-    const slot = table.find(this.#fingerprint)
-    return slot === NO_SLOT ? EMPTY : this.#read(table, slot, limit.stateSize).slice()
+    const state = this.#scratch[limit.stateSize]!.slice()
+    return table.load(this.#fingerprint, state) === NO_SLOT ? EMPTY : state
   }
 
   #save(limit: Limit, key: string, { verdict, now }: { verdict: Verdict; now: number }): boolean {
@@ -305,12 +306,6 @@ class LocalStore implements MemoryStore {
     if (place === NO_SLOT) return false
     table.write(place, verdict, limit.capacity)
     return true
-  }
-
-  #read(table: PackedTable, slot: number, size: number): number[] {
-    const state = this.#scratch[size]!
-    table.read(slot, state)
-    return state
   }
 
   /** The table a key of the limit belongs to. Leaves the key's fingerprint in `#fingerprint`. */

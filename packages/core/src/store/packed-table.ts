@@ -10,8 +10,9 @@ const FINGERPRINT_2 = 0x00_ff_ff_ff
 const MAX_LOAD = 0.85
 const SMALLEST_SLOTS = 64
 
-/** How many slots a search for room looks at, at most. */
-const ROOM_SEARCH = 32
+/** How many keys a search for room looks at, and how many slots at most to find so many. */
+const ROOM_SEARCH_KEYS = 16
+const ROOM_SEARCH_SLOTS = 256
 
 /** How many slots every insertion looks at to free what has expired, so that idle keys go without a timer. */
 const SWEEP_STEP = 2
@@ -68,18 +69,21 @@ export class PackedTable {
     }
   }
 
-  /** True when the state of a slot says no more than an empty one. */
-  isExpired(slot: number, nowSeconds: number): boolean {
-    return this.#words[slot * this.#slotWords + 3]! >>> 0 < nowSeconds
-  }
-
-  /** Copies as many values of a slot's state as `into` is long, at least two. */
-  read(slot: number, into: number[]): void {
+  /** Like {@link find}, and copies as many values of the state as `into` is long, two or more. */
+  load(fingerprint: Fingerprint, into: number[]): number {
+    const slot = this.find(fingerprint)
+    if (slot === NO_SLOT) return NO_SLOT
     const values = this.#values
     const at = (slot * this.#slotWords + HEADER_WORDS) >> 1
     into[0] = values[at]!
     into[1] = values[at + 1]!
     for (let index = 2; index < into.length; index++) into[index] = values[at + index]!
+    return slot
+  }
+
+  /** True when the state of a slot says no more than an empty one. */
+  isExpired(slot: number, nowSeconds: number): boolean {
+    return this.#words[slot * this.#slotWords + 3]! >>> 0 < nowSeconds
   }
 
   /** Stores the state after a verdict that allows, and what eviction must know: when it expires, how much it uses. */
@@ -141,7 +145,8 @@ export class PackedTable {
   #makeRoom(nowSeconds: number): boolean {
     let least = USED_UP
     let victim = NO_SLOT
-    for (let step = 0; step < ROOM_SEARCH; step++) {
+    let seen = 0
+    for (let step = 0; step < ROOM_SEARCH_SLOTS && seen < ROOM_SEARCH_KEYS; step++) {
       const slot = this.#hand
       this.#hand = (slot + 1) & (this.#slots - 1)
       const at = slot * this.#slotWords
@@ -150,6 +155,7 @@ export class PackedTable {
         this.remove(slot)
         return true
       }
+      seen++
       const used = this.#words[at + 2]! >>> 24
       if (used < least) {
         least = used

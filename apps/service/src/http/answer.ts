@@ -1,0 +1,24 @@
+/** What goes back to a client. */
+export interface Answer {
+  readonly status: number
+  /** All headers but those that Node adds itself (`Date`, `Connection`, `Keep-Alive`). */
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+}
+
+/** What a handler may add to an answer with a JSON body. */
+export interface JsonAnswerOptions {
+  readonly headers?: Readonly<Record<string, string>>
+  /** `application/json` when left out. */
+  readonly mediaType?: string
+}
+
+/** An answer whose body is `body`, which is JSON. */
+export function jsonAnswer(status: number, body: string, options: JsonAnswerOptions = {}): Answer {
+  const headers = {
+    'Content-Type': options.mediaType ?? 'application/json',
+    'Content-Length': String(Buffer.byteLength(body)),
+    ...options.headers,
+  }
+  return { status, headers, body }
+}

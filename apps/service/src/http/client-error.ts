@@ -1,0 +1,37 @@
+import { STATUS_CODES } from 'node:http'
+import type { Duplex } from 'node:stream'
+import type { Answer } from './answer.ts'
+import { problemAnswer } from './problem-answer.ts'
+
+const MALFORMED = rawAnswer(
+  problemAnswer('SLUICE_HTTP_MALFORMED', { detail: 'The bytes received are not an HTTP/1.1 request. Send one.' }),
+)
+const TIMEOUT = rawAnswer(
+  problemAnswer('SLUICE_HTTP_TIMEOUT', { detail: 'The request was not complete in time. Send it without pauses.' }),
+)
+const HEADERS_TOO_LARGE = rawAnswer(
+  problemAnswer('SLUICE_HTTP_HEADERS_TOO_LARGE', { detail: 'The headers are longer than is read. Send fewer.' }),
+)
+
+/**
+ * Answers what Node could not make a request of, and ends the connection: after broken bytes nobody knows where the next
+ * request begins.
+ */
+export function answerClientError(error: NodeJS.ErrnoException, socket: Duplex): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy()
+    return
+  }
+  socket.end(rawAnswerFor(error.code), () => socket.destroy())
+}
+
+function rawAnswerFor(code: string | undefined): string {
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return TIMEOUT
+  return code === 'HPE_HEADER_OVERFLOW' ? HEADERS_TOO_LARGE : MALFORMED
+}
+
+/** The bytes of an answer, for a connection that has no response object. */
+function rawAnswer({ status, headers, body }: Answer): string {
+  const lines = Object.entries({ ...headers, Connection: 'close' }).map(([name, value]) => `${name}: ${value}\r\n`)
+  return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${body}`
+}

@@ -1,0 +1,71 @@
+import { isUtf8 } from 'node:buffer'
+import type { IncomingMessage } from 'node:http'
+import type { Answer } from './answer.ts'
+import { problemAnswer } from './problem-answer.ts'
+import { discardBody, readBody } from './request-body.ts'
+
+/** Most bytes of a JSON body. */
+export const MAX_BODY_BYTES = 16_384
+
+/** The value in a body, or the answer to give instead. */
+export type JsonBody = { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly answer: Answer }
+
+const JSON_TYPE = /^application\/json[\t ]*(?:;[\t ]*charset[\t ]*=[\t ]*"?utf-?8"?[\t ]*)?;?$/i
+
+/**
+ * Reads the body of `request` as JSON: `application/json`, UTF-8, not compressed, at most {@link MAX_BODY_BYTES}. Where a
+ * name appears twice in an object, the last counts. When the client goes away, `done` is not called.
+ */
+export function readJsonBody(request: IncomingMessage, done: (body: JsonBody) => void): void {
+  const refusal = refuseType(request)
+  if (refusal !== undefined) {
+    discardBody(request)
+    done({ ok: false, answer: refusal })
+    return
+  }
+  readBody(request, MAX_BODY_BYTES, (body) => done(body === 'too-large' ? TOO_LARGE : parse(body)))
+}
+
+function parse(body: Buffer): JsonBody {
+  if (!isUtf8(body)) return notJson('bytes that are not UTF-8')
+  try {
+    return { ok: true, value: JSON.parse(body.toString()) }
+  } catch (error) {
+    return notJson(body.length === 0 ? 'an empty body' : `${body.length} bytes that are not JSON${placeOf(error)}`)
+  }
+}
+
+// A check by media type also keeps web pages out: a browser asks before it sends JSON to another origin.
+function refuseType(request: IncomingMessage): Answer | undefined {
+  const { 'content-type': type, 'content-encoding': encoding = 'identity' } = request.headers
+  if (type !== 'application/json' && !JSON_TYPE.test(type ?? '')) {
+    return unsupported(`Received ${type === undefined ? 'no Content-Type' : 'another Content-Type'}.`)
+  }
+  return encoding.toLowerCase() === 'identity' ? undefined : unsupported('Received a Content-Encoding.')
+}
+
+function unsupported(received: string): Answer {
+  return problemAnswer('SLUICE_HTTP_UNSUPPORTED_MEDIA_TYPE', {
+    detail: `${received} Send the body as JSON in UTF-8, uncompressed, with the header "Content-Type: application/json".`,
+    headers: { Accept: 'application/json' },
+  })
+}
+
+const TOO_LARGE: JsonBody = {
+  ok: false,
+  answer: problemAnswer('SLUICE_HTTP_TOO_LARGE', {
+    detail: `Received more than ${MAX_BODY_BYTES} bytes, which is the most that is read. Send a smaller body.`,
+  }),
+}
+
+function notJson(received: string): JsonBody {
+  const errors = [{ path: '', received, expected: 'a JSON text in UTF-8' }]
+  const detail = `Received ${received}. Send one JSON object in UTF-8.`
+  return { ok: false, answer: problemAnswer('SLUICE_HTTP_INVALID_JSON', { detail, errors }) }
+}
+
+/** Where the parser stopped, when it says so. Only the number is taken: the message quotes the body. */
+function placeOf(error: unknown): string {
+  const position = /at position (\d+)/.exec(String(error))?.[1]
+  return position === undefined ? '' : `, from byte ${position} on`
+}

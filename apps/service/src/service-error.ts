@@ -1,0 +1,51 @@
+/**
+ * Every error code of the service process and what it means. A code is never reused for another meaning. What clients get
+ * over HTTP is not here but among the problems of `@sluice/contract`.
+ */
+export const SERVICE_ERRORS = {
+  SLUICE_SERVICE_INVALID_SETTING: 'a setting has a value that cannot be used',
+  SLUICE_SERVICE_PORT_IN_USE: 'the port is taken by another program',
+  SLUICE_SERVICE_PORT_FORBIDDEN: 'the system does not let this user listen on the port',
+  SLUICE_SERVICE_HOST_UNAVAILABLE: 'the host is not an address of this machine',
+  SLUICE_SERVICE_LISTEN_FAILED: 'the server could not listen',
+} as const
+
+/** One of the codes of {@link SERVICE_ERRORS}. */
+export type ServiceErrorCode = keyof typeof SERVICE_ERRORS
+
+/** What an error tells besides its code; each is a phrase of the message. */
+export interface ServiceErrorDetails {
+  /** What was found. */
+  readonly received: string
+  /** What would have been right. */
+  readonly expected: string
+  /** What the reader should do, as a sentence. */
+  readonly action: string
+  readonly cause?: unknown
+}
+
+/** The process cannot run as it was told to. Recognise it by `code`. */
+export class ServiceError extends Error {
+  override readonly name = 'ServiceError'
+  readonly code: ServiceErrorCode
+  readonly received: string
+  readonly expected: string
+  readonly action: string
+
+  constructor(code: ServiceErrorCode, { received, expected, action, cause }: ServiceErrorDetails) {
+    super(
+      `${code}: ${SERVICE_ERRORS[code]}. Received ${received}; expected ${expected}. ${action}`,
+      cause === undefined ? undefined : { cause },
+    )
+    this.code = code
+    this.received = received
+    this.expected = expected
+    this.action = action
+  }
+}
+
+/** Whether `value` is an error of the service process, going by its code. */
+export function isServiceError(value: unknown): value is ServiceError {
+  if (typeof value !== 'object' || value === null || !('code' in value)) return false
+  return typeof value.code === 'string' && Object.hasOwn(SERVICE_ERRORS, value.code)
+}
