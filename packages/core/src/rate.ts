@@ -55,10 +55,13 @@ export function flowed(rate: Rate, elapsedMicros: number): number {
 export function microsToFlow(rate: Rate, microUnits: number): number {
   if (microUnits <= 0) return 0
   const product = microUnits * rate.micros
-  if (product <= Number.MAX_SAFE_INTEGER) return Math.ceil(product / rate.units)
+  return product <= Number.MAX_SAFE_INTEGER ? Math.ceil(product / rate.units) : searchMicros(rate, microUnits)
+}
+
+/** {@link microsToFlow} for numbers whose product is not safe: an estimate, corrected by the step or two it may be off. */
+function searchMicros(rate: Rate, microUnits: number): number {
   let micros = scaleDown(microUnits, rate.micros, rate.units)
   if (micros >= Number.MAX_SAFE_INTEGER) return Number.MAX_SAFE_INTEGER
-  // An estimate that was rounded is off by a step or two.
   while (micros > 0 && scaleDown(micros - 1, rate.units, rate.micros) >= microUnits) micros--
   while (scaleDown(micros, rate.units, rate.micros) < microUnits) micros++
   return micros
@@ -71,6 +74,10 @@ export function microsToFlow(rate: Rate, microUnits: number): number {
 function scaleDown(value: number, numerator: number, denominator: number): number {
   const product = value * numerator
   if (product <= Number.MAX_SAFE_INTEGER) return Math.floor(product / denominator)
+  return scaleLarge(value, numerator, denominator)
+}
+
+function scaleLarge(value: number, numerator: number, denominator: number): number {
   const whole = Math.floor(value / denominator)
   const rest = value - whole * denominator
   return whole * numerator + Math.floor((rest * numerator) / denominator)

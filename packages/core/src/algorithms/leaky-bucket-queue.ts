@@ -38,7 +38,12 @@ export const leakyBucketQueueAlgorithm: Algorithm<QueueLimit> = {
     verdict.mark = emptyAt(limit, verdict.next[0]!, verdict.next[1]!)
   },
   correct(state, limit, correction, verdict) {
-    const units = correction.units >= 0 || isLast(state, limit, correction.charge.mark) ? correction.units : 0
-    return correctMeter(state, limit, { ...correction, units }, verdict)
+    const { now, units, charge } = correction
+    if (units >= 0 || !isLast(state, limit, charge.mark)) {
+      return correctMeter(state, limit, { now, units: Math.max(0, units), charge }, verdict)
+    }
+    // What has flowed off since is those ahead of it: the last still waits whole, as if it had just come.
+    const fresh = { ...charge, at: Math.max(now, state[1]!) }
+    return correctMeter(state, limit, { now, units, charge: fresh }, verdict)
   },
 }
