@@ -80,11 +80,15 @@ function projectProblems({ folder, project }: WorkspacePackage, { rootReferences
 
 /** package.json, tsconfig references and the import table tell one story. */
 function dependencyProblems(item: WorkspacePackage, workspace: readonly WorkspacePackage[]): string[] {
-  const { folder, manifest, project } = item
+  const { folder, manifest, project, testProject } = item
   const shipped = siblings({ ...manifest.dependencies, ...manifest.peerDependencies }, workspace)
   const forTests = siblings(manifest.devDependencies, workspace)
   const needed = [...shipped, ...forTests].map((sibling) => sibling.folder).sort()
-  const referenced = (project?.references ?? []).map(({ path }) => posix.join(folder, path)).sort()
+  const references = [...(project?.references ?? []), ...(testProject?.references ?? [])]
+  const folders = references
+    .map(({ path }) => posix.join(folder, path))
+    .filter((path) => path !== folder && path !== `${folder}/`)
+  const referenced = [...new Set(folders)].sort()
   return [
     ...problems([
       [

@@ -37,6 +37,8 @@ export interface WorkspacePackage {
   readonly manifest: Manifest
   /** Undefined where there is no tsconfig.json. */
   readonly project: TypeScriptProject | undefined
+  /** tsconfig.test.json, where the tests are a project of their own because they import more than the sources may. */
+  readonly testProject?: TypeScriptProject
 }
 
 /** Folders that hold packages, and the folders that are packages themselves: the `workspaces` of package.json. */
@@ -53,11 +55,13 @@ export function readWorkspace(root: string): WorkspacePackage[] {
     .sort()
     .map((folder) => {
       const project = join(root, folder, 'tsconfig.json')
+      const testProject = join(root, folder, 'tsconfig.test.json')
       return {
         id: folder.slice(folder.lastIndexOf('/') + 1),
         folder,
         manifest: readJson<Manifest>(join(root, folder, 'package.json')),
         project: existsSync(project) ? readJson<TypeScriptProject>(project) : undefined,
+        ...(existsSync(testProject) ? { testProject: readJson<TypeScriptProject>(testProject) } : {}),
       }
     })
 }

@@ -3,7 +3,7 @@ import { sharedMemoryStore } from '@sluice/core'
 import type { Bench, BenchResult } from './bench.ts'
 import type { SharedThreadWork } from './shared-threads-worker.ts'
 
-const CALLS_PER_THREAD = 1_500_000
+const CALLS_PER_THREAD = 3_000_000
 const ROUNDS = 4
 const LEAST_RATIO = 1.6
 

@@ -5,7 +5,7 @@ declare const crypto: { getRandomValues(array: Uint32Array): Uint32Array }
 const POOL_SIZE = 256
 
 /** Cryptographic randomness, drawn in blocks because one draw is slow. */
-export function createSystemRandom(): Random {
+function createSystemRandom(): Random {
   const pool = new Uint32Array(POOL_SIZE)
   let next = POOL_SIZE
   return {

@@ -8,7 +8,7 @@ import { NEVER } from './algorithm.ts'
 // itself; a state whose window has passed counts for nothing but what it carries over.
 
 /** The window of the limit that `now` lies in: index = floor(now / window), or the period of the calendar. */
-export function windowOf(limit: FixedWindowLimit, now: number): WindowBounds {
+function windowOf(limit: FixedWindowLimit, now: number): WindowBounds {
   if (typeof limit.window !== 'number') return calendarWindow(limit.window, now)
   const startAt = Math.floor(now / limit.window) * limit.window
   return { startAt, endAt: startAt + limit.window }

@@ -1,21 +1,17 @@
 import type { QueueLimit } from '../limit.ts'
-import { MICROS_PER_UNIT, microsToFlow } from '../rate.ts'
-import type { Algorithm, State } from './algorithm.ts'
+import { flowed, MICROS_PER_UNIT, microsToFlow } from '../rate.ts'
+import type { Algorithm, Charge, State } from './algorithm.ts'
 import { correctMeter, decideMeter } from './meter.ts'
 
-/** When a queue of this level, counted at this instant, will be empty. */
-function emptyAt(limit: QueueLimit, level: number, at: number): number {
-  return at + microsToFlow(limit.rate, level)
-}
-
 /**
- * Whether a charge that ends at `endAt` is the last in the queue. A call behind it would end a unit later at least; rounding
- * moves the end by much less.
+ * Whether a charge is still the last in the queue: then the level is what it left, less what has flowed off since. A call
+ * behind it would make it a unit more at least; rounding makes it a few micro-units.
  */
-function isLast(state: State, limit: QueueLimit, endAt: number): boolean {
+function isLast(state: State, limit: QueueLimit, { now, charge }: { now: number; charge: Charge }): boolean {
   if (state.length === 0) return false
-  const halfUnit = microsToFlow(limit.rate, MICROS_PER_UNIT / 2)
-  return Math.abs(emptyAt(limit, state[0]!, state[1]!) - endAt) < halfUnit
+  const left = charge.mark - flowed(limit.rate, Math.max(0, now - charge.at))
+  const level = state[0]! - flowed(limit.rate, Math.max(0, now - state[1]!))
+  return left > 0 && Math.abs(level - left) < MICROS_PER_UNIT / 2
 }
 
 /**
@@ -23,7 +19,7 @@ function isLast(state: State, limit: QueueLimit, endAt: number): boolean {
  * let in and have not yet left, the one leaving now included; a call that finds no room is dropped.
  *
  * Only the last in the queue can be given back. Those behind any other have been told when to leave, so its turn passes
- * unused: handing it out again would let two calls out at once.
+ * unused: handing it out again would let two calls out at once. The mark of a charge is the level it left, in micro-units.
  */
 export const leakyBucketQueueAlgorithm: Algorithm<QueueLimit> = {
   name: 'leaky-bucket-queue',
@@ -34,12 +30,12 @@ export const leakyBucketQueueAlgorithm: Algorithm<QueueLimit> = {
     if (verdict.ruling !== 'allowed') return
     // Counted from the queue's own instant, which the caller's clock may be behind. Rounded up: leaving a microsecond late
     // keeps the output at or under the rate.
-    verdict.delayMicros = emptyAt(limit, ahead, verdict.next[1]!) - ask.now
-    verdict.mark = emptyAt(limit, verdict.next[0]!, verdict.next[1]!)
+    verdict.delayMicros = verdict.next[1]! - ask.now + microsToFlow(limit.rate, ahead)
+    verdict.mark = verdict.next[0]!
   },
   correct(state, limit, correction, verdict) {
     const { now, units, charge } = correction
-    if (units >= 0 || !isLast(state, limit, charge.mark)) {
+    if (units >= 0 || !isLast(state, limit, { now, charge })) {
       return correctMeter(state, limit, { now, units: Math.max(0, units), charge }, verdict)
     }
     // What has flowed off since is those ahead of it: the last still waits whole, as if it had just come.

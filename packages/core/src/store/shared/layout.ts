@@ -53,7 +53,7 @@ export const OVERFLOW_BUCKETS = 16
 export const RECORD_HEADER_HALVES = 6
 
 /** Records every thread may need at once beyond those in the table. */
-export const RECORDS_PER_THREAD: number = MOST_ENTRIES
+export const RECORDS_PER_THREAD = 64
 
 /** Payloads have 24 bits for the number of a record. */
 const MOST_RECORDS = 0x00ff_ffff
