@@ -24,8 +24,9 @@ export class BlockList {
 
   /** Blocks `key` until an instant. Throws `SLUICE_STORE_FULL` when a million blocks are in force. */
   set(rule: string, key: string, { until, now }: { until: number; now: number }): void {
-    if (this.#size >= LARGEST_LIST) this.#dropExpired(now)
-    if (this.#size >= LARGEST_LIST) {
+    const isNew = this.#rules.get(rule)?.has(key) !== true
+    if (isNew && this.#size >= LARGEST_LIST) this.#dropExpired(now)
+    if (isNew && this.#size >= LARGEST_LIST) {
       throw new SluiceError('SLUICE_STORE_FULL', {
         problem: 'too many keys are blocked',
         received: this.#size,
@@ -38,7 +39,7 @@ export class BlockList {
       keys = new Map()
       this.#rules.set(rule, keys)
     }
-    if (!keys.has(key)) this.#size++
+    if (isNew) this.#size++
     keys.set(key, until)
   }
 

@@ -71,6 +71,11 @@ export class HoldBook {
     return this.#open.size
   }
 
+  /** Places taken, by settled reservations too: at most twice the open ones, and a few. */
+  get places(): number {
+    return this.#heap.length
+  }
+
   /** Keeps the open ones only. What is sorted is a heap. */
   #clearOut(): void {
     this.#heap = [...this.#open.values()].sort((one, other) => one.expiresAt - other.expiresAt)
