@@ -1,6 +1,7 @@
 import type { Ask, State, Verdict } from '../algorithms/algorithm.ts'
-import { NEVER } from '../algorithms/algorithm.ts'
+import { createVerdict, NEVER } from '../algorithms/algorithm.ts'
 import { algorithmOf } from '../algorithms/registry.ts'
+import type { Limit } from '../limit.ts'
 import type { Batch, Item } from './store.ts'
 
 /**
@@ -63,6 +64,14 @@ export function isLastOverflow(items: readonly Item[], homeless: ReadonlySet<num
 /** The state after a verdict: what it would store when it allows, what was there before when it does not. */
 export function stateAfter(verdict: Verdict, before: State): State {
   return verdict.ruling === 'allowed' ? verdict.next.slice(0, verdict.nextLength) : before
+}
+
+/** Units left once the state of a verdict is stored: how well its key must be protected from eviction. */
+export function remainingAfter(limit: Limit, verdict: Verdict, now: number): number {
+  const after = createVerdict()
+  const state = verdict.next.slice(0, verdict.nextLength)
+  algorithmOf(limit).decide(state, limit, { now, cost: 0, holder: 0, entitled: true }, after)
+  return after.remaining
 }
 
 /** How much of its limit a key uses, from 0 to 255, where 255 says that nothing is left. */

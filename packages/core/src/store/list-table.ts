@@ -6,15 +6,29 @@ interface Entry {
   used: number
 }
 
-const ROOM_SEARCH = 32
+/** How many entries a search for room looks at, to free what has expired. */
+const ROOM_SEARCH = 64
+
+/** How many entries every insertion looks at, so that idle keys go without a timer. */
+const SWEEP_STEP = 2
+
+/** Keys are told apart by use to an eighth, and those that are used up. */
+const LEVELS = 9
+
+function levelOf(used: number): number {
+  return used === USED_UP ? LEVELS - 1 : used >> 5
+}
 
 /**
- * A bounded table for states of varying length, which do not fit a packed slot: the exact log, long rings, leases. Same
- * rules of room as the packed table.
+ * A bounded table for states of varying length, which do not fit a packed slot: the exact log, long rings, leases. When it
+ * is full, an insertion frees expired keys first, then the key that has used least, the oldest of those to an eighth, and
+ * fails when all of them are used up.
  */
 export class ListTable {
   readonly #maxKeys: number
   readonly #entries = new Map<string, Entry>()
+  /** The keys of each level of use: who must go is found without a search. */
+  readonly #levels: readonly Set<string>[] = Array.from({ length: LEVELS }, () => new Set<string>())
   #hand: MapIterator<[string, Entry]>
   /** Keys dropped to make room while they were still in use. */
   evictions = 0
@@ -42,49 +56,52 @@ export class ListTable {
   ): boolean {
     const entry = this.#entries.get(key)
     if (entry !== undefined) {
+      if (levelOf(entry.used) !== levelOf(used)) {
+        this.#levels[levelOf(entry.used)]!.delete(key)
+        this.#levels[levelOf(used)]!.add(key)
+      }
       entry.state = state
       entry.expirySeconds = expirySeconds
       entry.used = used
       return true
     }
-    this.#look(nowSeconds, 2)
+    this.#sweep(nowSeconds, SWEEP_STEP)
     if (this.#entries.size >= this.#maxKeys && !this.#makeRoom(nowSeconds)) return false
     this.#entries.set(key, { state, expirySeconds, used })
+    this.#levels[levelOf(used)]!.add(key)
     return true
   }
 
   /** Forgets a key. */
   remove(key: string): void {
+    const entry = this.#entries.get(key)
+    if (entry === undefined) return
     this.#entries.delete(key)
+    this.#levels[levelOf(entry.used)]!.delete(key)
   }
 
   #makeRoom(nowSeconds: number): boolean {
-    const victim = this.#look(nowSeconds, ROOM_SEARCH)
+    this.#sweep(nowSeconds, ROOM_SEARCH)
     if (this.#entries.size < this.#maxKeys) return true
-    if (victim === undefined) return false
-    this.#entries.delete(victim)
+    const lowest = this.#levels.findIndex((keys) => keys.size > 0)
+    if (lowest === LEVELS - 1) return false
+    const [victim] = this.#levels[lowest]!
+    this.remove(victim!)
     this.evictions++
     return true
   }
 
-  /** Passes over some entries, freeing the expired. Returns the least used key seen that is not used up. */
-  #look(nowSeconds: number, count: number): string | undefined {
-    let least = USED_UP
-    let victim: string | undefined
+  /** Passes over some entries and frees the expired. */
+  #sweep(nowSeconds: number, count: number): void {
     for (let step = 0; step < count; step++) {
       let { value, done } = this.#hand.next()
       if (done === true) {
         this.#hand = this.#entries.entries()
         ;({ value, done } = this.#hand.next())
-        if (done === true) return victim
+        if (done === true) return
       }
       const [key, entry] = value as [string, Entry]
-      if (entry.expirySeconds < nowSeconds) this.#entries.delete(key)
-      else if (entry.used < least) {
-        least = entry.used
-        victim = key
-      }
+      if (entry.expirySeconds < nowSeconds) this.remove(key)
     }
-    return victim
   }
 }

@@ -10,7 +10,15 @@ import type { Limit } from '../limit.ts'
 import type { Random } from '../random.ts'
 import { systemClock } from '../system-clock.ts'
 import { systemRandom } from '../system-random.ts'
-import { decideBatch, expirySecondsOf, isLastOverflow, overflowBefore, stateAfter, useByte } from './batch-decision.ts'
+import {
+  decideBatch,
+  expirySecondsOf,
+  isLastOverflow,
+  overflowBefore,
+  remainingAfter,
+  stateAfter,
+  useByte,
+} from './batch-decision.ts'
 import { BlockList } from './block-list.ts'
 import { HoldBook } from './hold-book.ts'
 import { ListTable } from './list-table.ts'
@@ -256,15 +264,7 @@ class LocalStore implements MemoryStore {
       this.#forget(limit, key)
       return
     }
-    // What is left after the correction says how well the key must be protected from eviction.
-    const after = createVerdict()
-    algorithmOf(limit).decide(
-      verdict.next.slice(0, verdict.nextLength),
-      limit,
-      { now, cost: 0, holder: 0, entitled: true },
-      after,
-    )
-    verdict.remaining = after.remaining
+    verdict.remaining = remainingAfter(limit, verdict, now)
     this.#save(limit, key, { verdict, now })
   }
 

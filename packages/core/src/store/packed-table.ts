@@ -10,9 +10,11 @@ const FINGERPRINT_2 = 0x00_ff_ff_ff
 const MAX_LOAD = 0.85
 const SMALLEST_SLOTS = 64
 
-/** How many keys a search for room looks at, and how many slots at most to find so many. */
-const ROOM_SEARCH_KEYS = 16
-const ROOM_SEARCH_SLOTS = 256
+/**
+ * How many keys a search for room looks at. Keys and not slots: so a crowded part of the table gives up more of them than
+ * an empty one, and the table stays even.
+ */
+const ROOM_SEARCH_KEYS = 64
 
 /** How many slots every insertion looks at to free what has expired, so that idle keys go without a timer. */
 const SWEEP_STEP = 2
@@ -146,7 +148,7 @@ export class PackedTable {
     let least = USED_UP
     let victim = NO_SLOT
     let seen = 0
-    for (let step = 0; step < ROOM_SEARCH_SLOTS && seen < ROOM_SEARCH_KEYS; step++) {
+    for (let step = 0; step < this.#slots && seen < ROOM_SEARCH_KEYS; step++) {
       const slot = this.#hand
       this.#hand = (slot + 1) & (this.#slots - 1)
       const at = slot * this.#slotWords

@@ -4,7 +4,15 @@ import { type Clock, MICROS_PER_SECOND } from '../../clock.ts'
 import { SluiceError } from '../../errors.ts'
 import { Fingerprint, nameSpace } from '../../fingerprint.ts'
 import type { Limit } from '../../limit.ts'
-import { decideBatch, expirySecondsOf, isLastOverflow, overflowBefore, stateAfter, useByte } from '../batch-decision.ts'
+import {
+  decideBatch,
+  expirySecondsOf,
+  isLastOverflow,
+  overflowBefore,
+  remainingAfter,
+  stateAfter,
+  useByte,
+} from '../batch-decision.ts'
 import { HoldBook } from '../hold-book.ts'
 import { USED_UP } from '../packed-table.ts'
 import { outcomeOf, receiptOf } from '../receipt.ts'
@@ -280,7 +288,11 @@ export class ThreadStore implements Store<'sync'> {
     if (isNew && units <= 0) return { applied, room: 'ready' }
     const room = isNew ? this.#makeRoom(index, index + 1, secondsOf(now)) : 'ready'
     return room === 'ready'
-      ? { applied, room, change: { index, verdict, used: usedAfter(limit, verdict, now) } }
+      ? {
+          applied,
+          room,
+          change: { index, verdict, used: useByte(limit.capacity, remainingAfter(limit, verdict, now)) },
+        }
       : { applied, room }
   }
 
@@ -376,17 +388,6 @@ function roomAt(place: Place): 'ready' | 'changed' | 'none' {
 
 function secondsOf(micros: number): number {
   return Math.floor(micros / MICROS_PER_SECOND)
-}
-
-function usedAfter(limit: Limit, verdict: Verdict, now: number): number {
-  const after = createVerdict()
-  algorithmOf(limit).decide(
-    verdict.next.slice(0, verdict.nextLength),
-    limit,
-    { now, cost: 0, holder: 0, entitled: true },
-    after,
-  )
-  return useByte(limit.capacity, after.remaining)
 }
 
 function fullError(): SluiceError {
