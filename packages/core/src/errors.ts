@@ -51,7 +51,7 @@ export class SluiceError extends Error {
 /** True for any error made by Sluice, also by another copy of the package; with `code`, only for that code. */
 export function isSluiceError(value: unknown, code?: ErrorCode): value is SluiceError {
   if (!(value instanceof Error) || !('code' in value) || typeof value.code !== 'string') return false
-  return code === undefined ? value.code in ERROR_CODES : value.code === code
+  return code === undefined ? Object.hasOwn(ERROR_CODES, value.code) : value.code === code
 }
 
 function formatMessage(code: ErrorCode, details: ErrorDetails): string {

@@ -1,6 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import { createLimiter } from '@sluice/core'
-import { attachWithFaults } from '@sluice/core/internal'
+import { attachWithFaults, type CommitStep } from '@sluice/core/internal'
 import { GATE, type RaceWork, sharedInstant } from './thread-race.ts'
 
 // One thread of a race: attaches to the store, waits at the gate with the others, does its calls, reports the approvals.
@@ -9,10 +9,11 @@ const work = workerData as RaceWork
 const gate = new Int32Array(work.gate)
 let commits = 0
 
-/** At the chosen commit the thread says so and never goes on: whoever watches can end it there. */
-function dieHere(): void {
+/** At the chosen step of the chosen commit the thread says so and never goes on: whoever watches can end it there. */
+function dieHere(step: CommitStep): void {
+  if (step !== work.death?.at) return
   commits++
-  if (commits !== work.dieAtCommit) return
+  if (commits !== work.death.commit) return
   Atomics.store(gate, GATE.stuck, 1)
   Atomics.notify(gate, GATE.stuck)
   Atomics.wait(gate, GATE.never, 0)
@@ -20,7 +21,7 @@ function dieHere(): void {
 
 const store = attachWithFaults(work.handle, {
   clock: sharedInstant(work.instant),
-  ...(work.dieAtCommit === undefined ? {} : { beforeCommit: dieHere }),
+  ...(work.death === undefined ? {} : { onStep: dieHere }),
 })
 const limiters = createLimiter({ rules: work.rules, store })
 
@@ -34,7 +35,7 @@ for (let round = 0; round < rounds; round++) {
   for (const [index, { requests, times }] of work.calls.entries()) {
     if (round >= times || !limiters.checkAll(requests).allowed) continue
     approved[index] = approved[index]! + 1
-    if (work.dieAtCommit !== undefined) Atomics.add(gate, GATE.victimApproved, 1)
+    if (work.death !== undefined) Atomics.add(gate, GATE.victimApproved, 1)
   }
 }
 await store.close()

@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads'
 import type { Clock, Rule, RuleRequest, SharedMemoryHandle } from '@sluice/core'
+import type { CommitStep } from '@sluice/core/internal'
 
 /** Places in the words that the threads of a race meet at. */
 export const GATE = { ready: 0, open: 1, stuck: 2, never: 3, victimApproved: 4 } as const
@@ -10,6 +11,12 @@ export interface RaceCall {
   readonly times: number
 }
 
+/** Where a thread ends: the n-th time it comes to this step of a commit. */
+export interface Death {
+  readonly at: CommitStep
+  readonly commit: number
+}
+
 /** What the threads of a race share. */
 export interface RacePlan {
   readonly handle: SharedMemoryHandle
@@ -18,8 +25,8 @@ export interface RacePlan {
   readonly threads: readonly (readonly RaceCall[])[]
   /** The time of all threads, microseconds since 1970: it stands still, so that counts are exact. */
   readonly instantMicros: number
-  /** A thread that stops for ever when it is about to commit for the n-th time, and is then ended from outside. */
-  readonly victim?: { readonly thread: number; readonly dieAtCommit: number }
+  /** A thread that stops for ever in the middle of a commit, and is then ended from outside. */
+  readonly victim?: { readonly thread: number } & Death
 }
 
 /** What one worker gets. */
@@ -29,7 +36,7 @@ export interface RaceWork {
   readonly calls: readonly RaceCall[]
   readonly gate: SharedArrayBuffer
   readonly instant: SharedArrayBuffer
-  readonly dieAtCommit?: number
+  readonly death?: Death
 }
 
 /** A clock that shows what stands in shared memory. */
@@ -47,7 +54,7 @@ export async function runThreadRace(plan: RacePlan): Promise<readonly (readonly 
   const instant = new SharedArrayBuffer(8)
   new Float64Array(instant)[0] = plan.instantMicros
   const runs = plan.threads.map((calls, thread) => {
-    const victim = plan.victim?.thread === thread ? { dieAtCommit: plan.victim.dieAtCommit } : {}
+    const victim = plan.victim?.thread === thread ? { death: plan.victim } : {}
     return startThread({ handle: plan.handle, rules: plan.rules, calls, gate, instant, ...victim })
   })
   const words = new Int32Array(gate)

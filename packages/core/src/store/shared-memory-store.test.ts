@@ -1,9 +1,9 @@
-import { FakeClock, type RaceCall, runThreadRace, START_MICROS } from '@sluice/testing'
+import { type Death, FakeClock, type RaceCall, runThreadRace, START_MICROS } from '@sluice/testing'
 import { describe, expect, test } from 'vitest'
 import { createLimiter } from '../create-limiter.ts'
 import { isSluiceError } from '../errors.ts'
 import type { Rule } from '../rule.ts'
-import { attachSharedMemoryStore, type SharedMemoryHandle, sharedMemoryStore } from './shared-memory-store.ts'
+import { attachSharedMemoryStore, sharedMemoryStore } from './shared-memory-store.ts'
 
 const HOUR_RULES: Readonly<Record<string, Rule>> = {
   'token-bucket': { algorithm: 'token-bucket', capacity: 1000, refillPerSecond: 1 },
@@ -112,41 +112,47 @@ describe('keys that several threads bring at the same moment', () => {
 
 describe('a thread that dies in the middle', () => {
   const rules = { one: { limit: 500, window: '1h' }, two: { limit: 500, window: '1h' } } as const
+  const one = [{ rule: 'one', key: 'k' }]
+  const both = [...one, { rule: 'two', key: 'k' }]
 
-  async function raceWithVictim(handle: SharedMemoryHandle, requests: RaceCall['requests'], dieAtCommit: number) {
-    return await runThreadRace({
-      handle,
+  /** Three threads, one of which dies; what the others and it were told, and what is left. */
+  async function raceWithVictim(requests: RaceCall['requests'], death: Death) {
+    const store = sharedMemoryStore({ maxKeys: 64, clock: new FakeClock() })
+    const approved = await runThreadRace({
+      handle: store.handle(),
       rules,
-      // Fewer calls than units: the victim gets to its commit whatever the others do.
+      // Fewer calls than units: the victim gets to its death whatever the others do.
       threads: same(3, [{ requests, times: 150 }]),
       instantMicros: START_MICROS,
-      victim: { thread: 1, dieAtCommit },
+      victim: { thread: 1, ...death },
     })
+    const limiters = createLimiter({ rules, store })
+    const left = requests.map(({ rule }) => limiters.limiter(rule as 'one').peek('k').remaining)
+    return { told: total(approved), left }
   }
 
   test.each([1, 2, 20])(
-    'at its commit number %i of one limit: nobody waits for it, nothing is lost',
+    'before its swap number %i of one limit: nobody waits for it, nothing is charged',
     async (commit) => {
-      const store = sharedMemoryStore({ maxKeys: 64, clock: new FakeClock() })
-      const requests = [{ rule: 'one', key: 'k' }]
-      const approved = await raceWithVictim(store.handle(), requests, commit)
-      // The victim's own approvals before its death were charged, the one it died in was not.
-      const remaining = createLimiter({ rules, store }).limiter('one').peek('k').remaining
-      expect(total(approved) + remaining).toBe(500)
+      const { told, left } = await raceWithVictim(one, { at: 'decided', commit })
+      expect(left).toEqual([500 - told])
     },
   )
 
-  test.each([1, 20])('at its commit number %i of two limits: both count the same', async (commit) => {
-    const store = sharedMemoryStore({ maxKeys: 64, clock: new FakeClock() })
-    const requests = [
-      { rule: 'one', key: 'k' },
-      { rule: 'two', key: 'k' },
-    ]
-    const approved = await raceWithVictim(store.handle(), requests, commit)
-    const limiters = createLimiter({ rules, store })
-    const left = limiters.limiter('one').peek('k').remaining
-    expect(limiters.limiter('two').peek('k').remaining).toBe(left)
-    expect(total(approved) + left).toBe(500)
+  // The first commit brings new keys: four words. Later ones change two.
+  const beforeTheEnd = (['decided', 'first-word', 'all-words'] as const).flatMap((at) =>
+    [1, 20].map((commit) => ({ at, commit })),
+  )
+
+  test.each(beforeTheEnd)('at $at of commit $commit of two limits: it did not happen, for both', async (death) => {
+    const { told, left } = await raceWithVictim(both, death)
+    expect(left).toEqual([500 - told, 500 - told])
+  })
+
+  test.each([1, 20])('committed for the %i. time and not finished: it happened, for both', async (commit) => {
+    const { told, left } = await raceWithVictim(both, { at: 'committed', commit })
+    // The victim was not told any more, but its last call was charged.
+    expect(left).toEqual([499 - told, 499 - told])
   })
 })
 

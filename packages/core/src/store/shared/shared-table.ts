@@ -3,7 +3,7 @@ import { USED_UP } from '../packed-table.ts'
 import { BUCKET_WORDS, HEADER, OVERFLOW_BUCKETS, type SharedLayout } from './layout.ts'
 import { RecordPool } from './record-pool.ts'
 import { SharedWords } from './shared-words.ts'
-import { type Entry, isReference, Transactions } from './transaction.ts'
+import { type Entry, isReference, type TransactionParts, Transactions } from './transaction.ts'
 
 const RECORD_MASK = 0x00ff_ffff
 const TAG_SHIFT = 24
@@ -68,12 +68,13 @@ export class SharedTable {
   readonly #halves: Int32Array
   readonly #layout: SharedLayout
 
-  constructor(buffer: SharedArrayBuffer, layout: SharedLayout, thread: number) {
+  constructor(buffer: SharedArrayBuffer, parts: TransactionParts) {
+    const { layout, thread } = parts
     this.#halves = new Int32Array(buffer)
     this.#layout = layout
     this.words = new SharedWords(buffer)
     this.records = new RecordPool(this.#halves, { words: this.words, layout, thread })
-    this.transactions = new Transactions(this.words, this.#halves, { layout, thread })
+    this.transactions = new Transactions(this.words, this.#halves, parts)
   }
 
   /** Adds to one of the header's counters. */

@@ -20,6 +20,7 @@ import type { Batch, Item, Receipt, Settlement, Store } from '../store.ts'
 import { HEADER, type SharedLayout } from './layout.ts'
 import { createPlace, type Place, type Search, SharedTable } from './shared-table.ts'
 import { claimThread, releaseThread } from './thread-number.ts'
+import type { CommitStep } from './transaction.ts'
 import { WriteSet } from './write-set.ts'
 
 /** Most limits in one decision. */
@@ -33,8 +34,8 @@ const NOTHING: readonly number[] = []
 /** What a thread's view of the store works with. */
 export interface ThreadParts {
   readonly clock: Clock
-  /** Called when a decision is made and about to be committed. */
-  readonly beforeCommit?: () => void
+  /** Called at each step of a commit, for tests that stop a thread there. */
+  readonly onStep?: (step: CommitStep) => void
 }
 
 /** One thread's view of a shared store. */
@@ -61,7 +62,7 @@ export class ThreadStore implements Store<'sync'> {
     this.#layout = layout
     this.#parts = parts
     this.#thread = claimThread(this.#halves, layout.maxThreads)
-    this.#table = new SharedTable(buffer, layout, this.#thread)
+    this.#table = new SharedTable(buffer, { layout, thread: this.#thread, onStep: parts.onStep })
     this.#writes = new WriteSet(this.#table)
     const secret = { low: this.#halves[HEADER.secretLow]!, high: this.#halves[HEADER.secretHigh]! }
     this.#fingerprints = Array.from({ length: MOST_ITEMS + 1 }, () => new Fingerprint(secret))
@@ -163,7 +164,7 @@ export class ThreadStore implements Store<'sync'> {
       const header = { expirySeconds: expirySecondsOf(verdict), used: useByte(limit.capacity, verdict.remaining) }
       records.write(record, fingerprint, header)
       records.writeState(record, verdict.next, verdict.nextLength)
-      this.#parts.beforeCommit?.()
+      this.#parts.onStep?.('decided')
       const committed = words.advance(place.half, place, this.#table.payloadFor(place, record))
       records.giveBack(committed ? this.#table.recordIn(place.payload) : record)
       if (committed) return true
@@ -192,7 +193,7 @@ export class ThreadStore implements Store<'sync'> {
       if (room !== 'ready') return false
       changes.push({ index, verdict, used: useByte(limit.capacity, verdict.remaining) })
     }
-    this.#parts.beforeCommit?.()
+    this.#parts.onStep?.('decided')
     return this.#store(changes, items.length, now)
   }
 

@@ -28,6 +28,12 @@ const SEQUENCE_MASK = 2 ** SEQUENCE_BITS - 1
 /** How often a word is looked at again before its transaction is aborted. Committing takes far less. */
 const PATIENCE = 2_000
 
+/**
+ * Where a thread may stop for ever: decided and about to commit, with the first word taken, with all words taken, committed
+ * with no word finished yet.
+ */
+export type CommitStep = 'decided' | 'first-word' | 'all-words' | 'committed'
+
 /** One word of a transaction. */
 export interface Entry {
   /** Index of the word, in 32-bit halves. */
@@ -44,6 +50,14 @@ export function isReference(payload: number): boolean {
   return payload < 0
 }
 
+/** What the transactions of a thread work with. */
+export interface TransactionParts {
+  readonly layout: SharedLayout
+  readonly thread: number
+  /** Called at each step, for tests that stop a thread there. */
+  readonly onStep?: ((step: CommitStep) => void) | undefined
+}
+
 /** The transactions of one thread, and its part in finishing those of others. */
 export class Transactions {
   readonly #words: SharedWords
@@ -51,13 +65,15 @@ export class Transactions {
   readonly #layout: SharedLayout
   readonly #thread: number
   readonly #descriptor: number
+  readonly #onStep: ((step: CommitStep) => void) | undefined
   #sequence: number
 
-  constructor(words: SharedWords, halves: Int32Array, { layout, thread }: { layout: SharedLayout; thread: number }) {
+  constructor(words: SharedWords, halves: Int32Array, { layout, thread, onStep }: TransactionParts) {
     this.#words = words
     this.#halves = halves
     this.#layout = layout
     this.#thread = thread
+    this.#onStep = onStep
     this.#descriptor = this.#descriptorOf(thread)
     this.#sequence = Atomics.load(halves, this.#descriptor) >>> STATUS_BITS
   }
@@ -75,12 +91,17 @@ export class Transactions {
     const status = this.#open(sorted)
     const reference = REFERENCE | (this.#thread << SEQUENCE_BITS) | this.#sequence
     let installed = 0
-    while (installed < count && this.#install(sorted[installed]!, reference)) installed++
+    while (installed < count && this.#install(sorted[installed]!, reference)) {
+      installed++
+      if (installed === 1) this.#onStep?.('first-word')
+    }
+    if (installed === count) this.#onStep?.('all-words')
     const decision = installed === count ? COMMITTED : ABORTED
     const undecided = (this.#sequence << STATUS_BITS) | UNDECIDED
     const committed =
       Atomics.compareExchange(this.#halves, status, undecided, (this.#sequence << STATUS_BITS) | decision) ===
         undecided && decision === COMMITTED
+    if (committed) this.#onStep?.('committed')
     for (let index = 0; index < installed; index++) this.#finish(sorted[index]!, reference, committed)
     return committed
   }
