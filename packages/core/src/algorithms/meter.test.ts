@@ -1,0 +1,44 @@
+import { START_MICROS } from '@sluice/testing'
+import { describe, expect, it } from 'vitest'
+import { compileRule } from '../compile-rule.ts'
+import type { MeterLimit } from '../limit.ts'
+import type { Rule } from '../rule.ts'
+import { createVerdict, step } from './algorithm.ts'
+import { tokenBucketAlgorithm } from './meter.ts'
+
+function bucket(capacity: number, refillPerSecond: number): MeterLimit {
+  const rule: Rule = { algorithm: 'token-bucket', capacity, refillPerSecond }
+  return compileRule('rule', rule)[0] as MeterLimit
+}
+
+describe('a bucket of extreme size', () => {
+  it.each([
+    [4_530_463_787, 0.639217, 4_530_463_787],
+    [5_132_307_266, 13 / 9, 4_742_251_914],
+    [7_705_046_407, 69 / 344, 1_371_498_261],
+  ])('of %d tokens at %d per second announces its retry exactly', (capacity, refillPerSecond, cost) => {
+    const limit = bucket(capacity, refillPerSecond)
+    const { state } = step(tokenBucketAlgorithm, [], limit, { now: START_MICROS, cost: capacity - 1 })
+    const { retryAt } = step(tokenBucketAlgorithm, state, limit, { now: START_MICROS, cost }).verdict
+    const ruling = (now: number): string => step(tokenBucketAlgorithm, state, limit, { now, cost }).verdict.ruling
+    expect([ruling(retryAt - 1), ruling(retryAt)]).toEqual(['limit', 'allowed'])
+  })
+
+  it('answers although it would take longer to refill than time can be counted', () => {
+    const limit = bucket(7_777_777_777, 1e-8)
+    const { verdict, state } = step(tokenBucketAlgorithm, [], limit, { now: START_MICROS, cost: 7_777_777_777 })
+    expect(verdict).toMatchObject({ ruling: 'allowed', remaining: 0 })
+    expect(verdict.resetAt).toBeGreaterThan(Number.MAX_SAFE_INTEGER)
+    const refused = step(tokenBucketAlgorithm, state, limit, { now: START_MICROS, cost: 7_777_777_777 }).verdict
+    expect(refused).toMatchObject({ ruling: 'limit', remaining: 0 })
+  })
+
+  it('stays a number whatever is charged beyond it', () => {
+    const limit = bucket(5, 1)
+    const verdict = createVerdict()
+    const charge = { at: START_MICROS, cost: 1, mark: 0, holder: 1 }
+    const correction = { now: START_MICROS, units: Number.MAX_SAFE_INTEGER, charge }
+    tokenBucketAlgorithm.correct([1_000_000, START_MICROS], limit, correction, verdict)
+    expect(verdict.next.slice(0, 2)).toEqual([Number.MAX_SAFE_INTEGER, START_MICROS])
+  })
+})
