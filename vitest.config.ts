@@ -9,7 +9,7 @@ export default defineConfig({
     exclude: ['**/node_modules/**', '**/dist/**'],
     // Type tests (*.test-d.ts, with expectTypeOf) are part of the TypeScript project of their package: `tsc -b` fails
     // on them. vitest could compile them once more, as a preview feature that says so on every run.
-    setupFiles: ['tools/leak-guard.ts'],
+    setupFiles: ['tools/leak-guard.ts', 'tools/property-seed.ts'],
     // A process per file: tests of worker threads and shared memory need one of their own.
     pool: 'forks',
     // Tests that race threads need the cores; more processes than cores only add noise.

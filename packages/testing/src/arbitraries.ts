@@ -273,6 +273,9 @@ export function recoveryMicros(limit: Limit): number {
       return limit.leaseMicros
     case 'hybrid':
       return recoveryMicros(limit.base)
+    case 'sliding-window-segments':
+      // Sub-windows are whole microseconds, and units leave with the one after the last.
+      return (limit.segments + 1) * Math.ceil(limit.windowMicros / limit.segments)
     default:
       return limit.windowMicros
   }
