@@ -229,14 +229,26 @@ describe('acquire', () => {
     expect(log).toHaveLength(3)
   })
 
-  it('gives back what came in while the caller gave up', async () => {
+  it('gives back what was charged while the caller gave up', async () => {
     const { signal, abort } = countingSignal()
-    const store = deferredStore(memoryStore({ clock }))
-    const limiter = limiterOf(bucket, { store })
-    const waiting = limiter.acquire('key', { signal })
+    const inner = memoryStore({ clock })
+    const answered = Promise.withResolvers<void>()
+    const slow: Store<'async'> = {
+      ...deferredStore(inner),
+      decide: async (batch) => {
+        inner.decide(batch)
+        await answered.promise
+      },
+    }
+    start(limiterOf(bucket, { store: slow }), 'a', { signal })
+    await timers.advance(0)
+    const seen = limiterOf(bucket, { store: proxyOf(inner) })
+    expect(await seen.peek('key')).toMatchObject({ remaining: 1 })
     abort('gone')
-    await expect(waiting).rejects.toBe('gone')
-    expect(await limiter.peek('key')).toMatchObject({ remaining: 2 })
+    answered.resolve()
+    await timers.advance(0)
+    expect(log).toEqual(['a ended (gone) after 0'])
+    expect(await seen.peek('key')).toMatchObject({ remaining: 2 })
   })
 
   it('checks its arguments', async () => {

@@ -41,6 +41,17 @@ export function correctionProperties(subject: Subject): void {
     })
   })
 
+  it('has nothing to give back to a key that is not known', () => {
+    forEachCharge(subject, ({ charge, limit }) => {
+      const back = correct(subject, { limit, state: [], now: charge.at, units: -charge.cost, charge })
+      expect(back.applied ?? 0).toBeCloseTo(0)
+      const peek = { now: charge.at, cost: 0, entitled: true, holder: 1 }
+      expect(decide(subject, limit, { state: back.state, ask: peek }).remaining).toBe(
+        decide(subject, limit, { state: [], ask: peek }).remaining,
+      )
+    })
+  })
+
   it('gives back in two parts as much as in one', () => {
     forEachCharge(subject, ({ play: one, charge, limit }) => {
       const { now, cost } = one.ask
