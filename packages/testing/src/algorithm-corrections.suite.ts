@@ -52,6 +52,18 @@ export function correctionProperties(subject: Subject): void {
     })
   })
 
+  it('stops at zero use, whatever it is told was charged', () => {
+    forEachCharge(subject, ({ charge, limit }, { plays, index }) => {
+      for (const { ask, after } of plays.slice(index)) {
+        const told = { ...charge, cost: limit.capacity + 5 }
+        const back = correct(subject, { limit, state: after, now: ask.now, units: -told.cost, charge: told })
+        expect(back.state.filter((value) => value < 0)).toEqual([])
+        const { remaining } = decide(subject, limit, { state: back.state, ask: { ...ask, cost: 0, entitled: true } })
+        expect(remaining).toBeLessThanOrEqual(limit.capacity)
+      }
+    })
+  })
+
   it('gives back in two parts as much as in one', () => {
     forEachCharge(subject, ({ play: one, charge, limit }) => {
       const { now, cost } = one.ask

@@ -12,16 +12,16 @@ function bucket(capacity: number, refillPerSecond: number): MeterLimit {
 }
 
 describe('a bucket of extreme size', () => {
+  // Levels and costs whose sum is beyond whole numbers, while each of them is not.
   it.each([
-    [4_530_463_787, 0.639217, 4_530_463_787],
-    [5_132_307_266, 13 / 9, 4_742_251_914],
-    [7_705_046_407, 69 / 344, 1_371_498_261],
-  ])('of %d tokens at %d per second announces its retry exactly', (capacity, refillPerSecond, cost) => {
+    [4_530_463_787, 0.639217, { level: 4_530_463_786_999_999, cost: 4_530_463_787 }],
+    [5_132_307_266, 13 / 9, { level: 5_132_307_265_999_997, cost: 5_132_307_266 }],
+    [9_000_000_000, 0.5, { level: 8_999_999_999_999_999, cost: 100_000_000 }],
+  ])('of %d tokens at %d per second announces its retry exactly', (capacity, refillPerSecond, { level, cost }) => {
     const limit = bucket(capacity, refillPerSecond)
-    const { state } = step(tokenBucketAlgorithm, [], limit, { now: START_MICROS, cost: capacity - 1 })
-    const { retryAt } = step(tokenBucketAlgorithm, state, limit, { now: START_MICROS, cost }).verdict
-    const ruling = (now: number): string => step(tokenBucketAlgorithm, state, limit, { now, cost }).verdict.ruling
-    expect([ruling(retryAt - 1), ruling(retryAt)]).toEqual(['limit', 'allowed'])
+    const ask = (now: number) => step(tokenBucketAlgorithm, [level, START_MICROS], limit, { now, cost }).verdict
+    const { retryAt } = ask(START_MICROS)
+    expect([ask(retryAt - 1).ruling, ask(retryAt).ruling]).toEqual(['limit', 'allowed'])
   })
 
   it('answers although it would take longer to refill than time can be counted', () => {

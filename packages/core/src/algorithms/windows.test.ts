@@ -69,6 +69,16 @@ describe('a window with rollover', () => {
 })
 
 describe('the sliding counter', () => {
+  it('takes back no more of the window before than is there', () => {
+    const limit = limitOf({ algorithm: 'sliding-window-counter', limit: 9, window: '1s' })
+    const verdict = createVerdict()
+    const charge = { at: START_MICROS, cost: 5, mark: 0, holder: 1 }
+    const correction = { now: START_MICROS + SECOND, units: -5, charge }
+    const applied = algorithmOf(limit).correct([START_MICROS + SECOND, 2, 4], limit, correction, verdict)
+    expect(applied).toBe(-2)
+    expect(verdict.next.slice(0, 3)).toEqual([START_MICROS + SECOND, 0, 4])
+  })
+
   it('agrees with itself where units times microseconds are beyond whole numbers', () => {
     const limit = limitOf({ algorithm: 'sliding-window-counter', limit: 8_999_999_999, window: '10000d' })
     const window = (limit as Extract<Limit, { windowMicros: number }>).windowMicros
