@@ -6,7 +6,8 @@ import {
   type Operation,
   ReferenceStore,
 } from '@sluice/testing'
-import { describe, it } from 'vitest'
+import { describe, expect, it } from 'vitest'
+import { createLimiter } from '../create-limiter.ts'
 import { memoryStore } from './memory-store.ts'
 import { sharedMemoryStore } from './shared-memory-store.ts'
 
@@ -51,6 +52,28 @@ describe('random operations get the same answers as from the reference store', (
     for (const create of stores) {
       const clock = new FakeClock()
       await expectSameDecisions(new ReferenceStore(clock), create(clock), { operations: sequence, clock })
+    }
+  })
+})
+
+describe('a settlement that makes several counters at once', () => {
+  it.each([
+    ['in memory', (clock: FakeClock) => memoryStore({ clock, maxKeys: 64 })],
+    ['in shared memory', (clock: FakeClock) => sharedMemoryStore({ clock, maxKeys: 64 })],
+  ])('finds a place for each %s', (_what, create) => {
+    const windows = [
+      { limit: 9, window: '1m' },
+      { limit: 9, window: '1h' },
+      { limit: 9, window: '1d' },
+    ] as const
+    const clock = new FakeClock()
+    const limiter = createLimiter({ algorithm: 'fixed-window', windows, clock, store: create(clock) })
+    for (let index = 0; index < 500; index++) {
+      const reservation = limiter.reserve(`key-${index}`, { cost: 0 })
+      if (!reservation.allowed) throw new Error('refused')
+      expect(reservation.settle(2)).toEqual({ outcome: 'settled', corrected: 6 })
+      expect(limiter.peek(`key-${index}`).limits).toMatchObject([{ remaining: 7 }, { remaining: 7 }, { remaining: 7 }])
+      limiter.reset(`key-${index}`)
     }
   })
 })

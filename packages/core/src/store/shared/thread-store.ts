@@ -283,6 +283,8 @@ export class ThreadStore implements Store<'sync'> {
   ): { applied: number | undefined; change?: Change; room: 'ready' | 'changed' | 'none' } {
     const { now, units } = correction
     const place = this.#locate(limit, key, { index, nowSeconds: secondsOf(now) })
+    // Two new keys of one receipt that were offered one slot could never be stored together.
+    this.#avoidOthers(index, index + 1, { nowSeconds: secondsOf(now) })
     const isNew = place.kind !== 'found'
     const verdict = createVerdict()
     const applied = algorithmOf(limit).correct(place.state, limit, correction, verdict)
