@@ -68,7 +68,7 @@ describe('checkAnswerJson', () => {
     const count = fc.oneof(fc.nat(), fc.integer({ min: 0, max: 9_000_000_000 }))
     const decision = fc.record({
       allowed: fc.boolean(),
-      reason: fc.constantFrom('allowed', 'limit', 'never', 'blocked'),
+      reason: fc.constantFrom('allowed', 'limit', 'never', 'blocked', 'unavailable'),
       rule: fc.string({ unit: 'binary' }),
       limit: fc.oneof(count, fc.constant(Number.POSITIVE_INFINITY)),
       remaining: count,

@@ -5,7 +5,7 @@
 export interface DecisionLike {
   readonly allowed: boolean
   /** `allowed`, or why not: `limit` (come back later), `never` (the cost can never fit), `blocked`. */
-  readonly reason: 'allowed' | 'limit' | 'never' | 'blocked'
+  readonly reason: 'allowed' | 'limit' | 'never' | 'blocked' | 'unavailable'
   /** The rule that decided. */
   readonly rule: string
   /** Units of its limit; `Infinity` when nothing limits the call. */

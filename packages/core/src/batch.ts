@@ -28,12 +28,23 @@ export function checkCost(cost: unknown): asserts cost is number {
 
 /** An item of a batch, unanswered. */
 export function createItem(limit: Limit, key: string, cost: number): Item {
-  return { limit, key, cost, verdict: createVerdict(), blockedUntil: 0 }
+  return { limit, key, cost, verdict: createVerdict(), blockedUntil: 0, at: 0 }
 }
 
 /** A batch that charges all of its items or none. */
 export function createBatch(items: readonly Item[]): Batch {
-  return { items, charge: true, partial: false, entitled: true, holder: 0, holdMicros: 0, allowed: false, now: 0.5 }
+  return {
+    items,
+    charge: true,
+    partial: false,
+    entitled: true,
+    holder: 0,
+    holdMicros: 0,
+    leaseMicros: 0,
+    allowed: false,
+    now: 0.5,
+    failure: undefined,
+  }
 }
 
 /** A batch of several requests; two requests to one limit and key become one of both costs. */

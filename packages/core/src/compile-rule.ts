@@ -17,6 +17,7 @@ import type {
 import type { Rate } from './rate.ts'
 import { rateOverWindow, ratePerSecond } from './rate.ts'
 import type { CalendarWindow, Rule, Weekday } from './rule.ts'
+import type { FailureMode } from './store/failure.ts'
 
 /** Largest limit: its micro-units must stay whole numbers in a double. */
 const LARGEST_LIMIT = 9_000_000_000
@@ -48,6 +49,9 @@ const OPTIONS: Readonly<Record<string, readonly string[]>> = {
   concurrency: ['limit', 'lease'],
 }
 
+/** Options of every rule. */
+const SETTINGS: ReadonlySet<string> = new Set(['algorithm', 'failureMode'])
+
 /** A rule as it may come in from outside: any property, any value. */
 type Loose = Readonly<Record<string, unknown>>
 
@@ -58,11 +62,12 @@ interface Identity {
   readonly fixedSize: boolean
   readonly space0: number
   readonly space1: number
+  readonly failureMode: FailureMode | undefined
 }
 
 /** Who a limit is, before it is known what its states look like; {@link withState} adds that. */
 function identityOf(rule: string, id: string): Identity {
-  return { id, rule, stateSize: 0, fixedSize: false, space0: 0, space1: 0 }
+  return { id, rule, stateSize: 0, fixedSize: false, space0: 0, space1: 0, failureMode: undefined }
 }
 
 /**
@@ -84,7 +89,7 @@ export function compileRule(name: string, rule: Rule): readonly Limit[] {
       expected: 'a rule such as { limit: 100, window: "1m" }',
     })
   }
-  const loose = rule as Loose
+  const loose: Loose = { ...rule }
   const algorithm = loose['algorithm'] ?? 'gcra'
   const known = typeof algorithm === 'string' && Object.hasOwn(OPTIONS, algorithm) ? OPTIONS[algorithm] : undefined
   if (known === undefined) {
@@ -95,11 +100,21 @@ export function compileRule(name: string, rule: Rule): readonly Limit[] {
     })
   }
   for (const option of Object.keys(loose)) {
-    if (option !== 'algorithm' && !known.includes(option))
+    if (!SETTINGS.has(option) && !known.includes(option))
       throw unknownOption(name, { option, algorithm: String(algorithm), known })
   }
   if (loose['limit'] === 'off' || loose['capacity'] === 'off') return []
-  return compileKnown(name, String(algorithm), loose).map(withState)
+  const failureMode = failureModeOf(name, loose['failureMode'])
+  return compileKnown(name, String(algorithm), loose).map((limit) => withState({ ...limit, failureMode }))
+}
+
+function failureModeOf(name: string, mode: unknown): FailureMode | undefined {
+  if (mode === undefined || mode === 'open' || mode === 'closed' || mode === 'local') return mode
+  throw invalid(name, {
+    problem: 'has an unusable "failureMode"',
+    received: mode,
+    expected: "'open', 'closed' or 'local'",
+  })
 }
 
 /** The limit with what its states look like, which is part of its id: numbers of another form mean something else. */

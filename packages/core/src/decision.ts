@@ -1,12 +1,14 @@
 import { MICROS_PER_MS } from './clock.ts'
 import type { Limit } from './limit.ts'
+import type { Failure } from './store/failure.ts'
 import type { Batch, Item, Receipt } from './store/store.ts'
 
 /**
  * Why a call was refused. `limit`: not now, come back after `retryAfterMs`. `never`: the cost is more than the limit can
- * ever give, so waiting does not help. `blocked`: the key was blocked.
+ * ever give, so waiting does not help. `blocked`: the key was blocked. `unavailable`: the store could not be asked and the
+ * rule says to refuse then.
  */
-export type DenyReason = 'limit' | 'never' | 'blocked'
+export type DenyReason = 'limit' | 'never' | 'blocked' | 'unavailable'
 
 /** How one of several limits stands. */
 export interface LimitReport {
@@ -35,6 +37,8 @@ interface DecisionFields {
   readonly delayMs: number
   /** One report for each limit when several were decided together; empty otherwise. */
   readonly limits: readonly LimitReport[]
+  /** Set when the store could not be asked and this was decided without it; else undefined. */
+  readonly failure: Failure | undefined
 }
 
 /** The call may go on. */
@@ -72,6 +76,7 @@ class RecordedDecision {
   declare retryAfterMs: number
   declare delayMs: number
   declare limits: readonly LimitReport[]
+  declare readonly failure: Failure | undefined
   readonly #limit: Limit
   readonly #key: string
   readonly #at: number
@@ -91,6 +96,7 @@ class RecordedDecision {
     this.retryAfterMs = 0
     this.delayMs = 0
     this.limits = NO_REPORTS
+    this.failure = batch.failure
     this.#limit = limit
     this.#key = item.key
     this.#at = batch.now
@@ -125,7 +131,7 @@ class RecordedDecision {
       cost: recorded.cost,
       mark: recorded.#mark,
     }
-    return { holder: 0, held: false, charges: [charge] }
+    return { holder: 0, held: false, leaseMicros: 0, charges: [charge] }
   }
 }
 
@@ -159,6 +165,7 @@ export function unlimited(rule: string, cost: number): Decision {
     retryAfterMs: 0,
     delayMs: 0,
     limits: NO_REPORTS,
+    failure: undefined,
   }
 }
 
@@ -187,6 +194,7 @@ function retryAfterMsOf(batch: Batch, item: Item): number {
 }
 
 function reasonOf(batch: Batch, item: Item): DenyReason {
+  if (batch.failure?.mode === 'closed') return 'unavailable'
   if (item.blockedUntil > batch.now) return 'blocked'
   return item.verdict.ruling === 'never' ? 'never' : 'limit'
 }

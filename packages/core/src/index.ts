@@ -18,6 +18,7 @@ export type {
 export type { Random } from './random.ts'
 export type { Reservation } from './reservation.ts'
 export {
+  type AlgorithmRule,
   type CalendarWindow,
   type ConcurrencyRule,
   concurrency,
@@ -32,6 +33,7 @@ export {
   leakyBucketMeter,
   leakyBucketQueue,
   type Rule,
+  type RuleSettings,
   type SlidingWindowCounterRule,
   type SlidingWindowLogRule,
   slidingWindowCounter,
@@ -42,6 +44,7 @@ export {
   type Weekday,
   type WindowSpec,
 } from './rule.ts'
+export type { Failure, FailureMode } from './store/failure.ts'
 export { type MemoryStore, type MemoryStoreOptions, type MemoryStoreStats, memoryStore } from './store/memory-store.ts'
 export {
   type AttachOptions,

@@ -1,5 +1,6 @@
 import type { CalendarPeriod } from './calendar.ts'
 import type { Rate } from './rate.ts'
+import type { FailureMode } from './store/failure.ts'
 
 /**
  * A rule as the algorithms see it: validated, in whole units and microseconds, frozen. One rule with several windows makes
@@ -35,6 +36,8 @@ interface LimitBase {
   readonly space1: number
   /** The most units that can be taken at one instant; a larger cost is answered `never`. 0 denies all. */
   readonly capacity: number
+  /** What to answer while the store cannot be asked; undefined leaves it to the store. */
+  readonly failureMode: FailureMode | undefined
 }
 
 /** A level that flows off at a constant rate: token bucket, leaky bucket (meter) and GCRA are three ways to state one. */

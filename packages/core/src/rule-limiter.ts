@@ -238,7 +238,7 @@ export class RuleLimiter<M extends Mode> implements Limiter<M> {
 
   #unlimitedReservation(cost: number): Reservation<M> {
     const decision = unlimited(this.#rule, cost) as Allowed
-    return createReservation(this.#parts.store, decision, { holder: 0, held: false, charges: [] })
+    return createReservation(this.#parts.store, decision, { holder: 0, held: false, leaseMicros: 0, charges: [] })
   }
 
   #checkCall(key: string): void {

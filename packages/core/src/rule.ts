@@ -1,5 +1,6 @@
 import type { CalendarPeriod } from './calendar.ts'
 import type { Duration } from './duration.ts'
+import type { FailureMode } from './store/failure.ts'
 
 /** The day a calendar week begins with. */
 export type Weekday = 'sunday' | 'monday' | 'tuesday' | 'wednesday' | 'thursday' | 'friday' | 'saturday'
@@ -92,7 +93,19 @@ export interface ConcurrencyRule {
 }
 
 /** Who may do how much: plain data, so it can be stored, sent and shown. */
-export type Rule =
+export type Rule = AlgorithmRule & RuleSettings
+
+/** What every rule may say besides its algorithm. */
+export interface RuleSettings {
+  /**
+   * What to answer while the store cannot be asked: allow all (`open`), refuse all (`closed`), or decide on this node with
+   * its share of the limit (`local`). What the store says when left out. Local stores never need it.
+   */
+  readonly failureMode?: FailureMode
+}
+
+/** An algorithm and its numbers. */
+export type AlgorithmRule =
   | TokenBucketRule
   | LeakyBucketMeterRule
   | LeakyBucketQueueRule
@@ -107,49 +120,63 @@ export type Rule =
 type Options<R> = R extends unknown ? Omit<R, 'algorithm'> : never
 
 /** Builds a {@link TokenBucketRule}. */
-export const tokenBucket = (options: Options<TokenBucketRule>): TokenBucketRule => ({
+export const tokenBucket = (options: Options<TokenBucketRule> & RuleSettings): TokenBucketRule & RuleSettings => ({
   ...options,
   algorithm: 'token-bucket',
 })
 
 /** Builds a {@link LeakyBucketMeterRule}. */
-export const leakyBucketMeter = (options: Options<LeakyBucketMeterRule>): LeakyBucketMeterRule => ({
+export const leakyBucketMeter = (
+  options: Options<LeakyBucketMeterRule> & RuleSettings,
+): LeakyBucketMeterRule & RuleSettings => ({
   ...options,
   algorithm: 'leaky-bucket-meter',
 })
 
 /** Builds a {@link LeakyBucketQueueRule}. */
-export const leakyBucketQueue = (options: Options<LeakyBucketQueueRule>): LeakyBucketQueueRule => ({
+export const leakyBucketQueue = (
+  options: Options<LeakyBucketQueueRule> & RuleSettings,
+): LeakyBucketQueueRule & RuleSettings => ({
   ...options,
   algorithm: 'leaky-bucket-queue',
 })
 
 /** Builds a {@link FixedWindowRule}. */
-export const fixedWindow = (options: Options<FixedWindowRule>): FixedWindowRule => ({
+export const fixedWindow = (options: Options<FixedWindowRule> & RuleSettings): FixedWindowRule & RuleSettings => ({
   ...options,
   algorithm: 'fixed-window',
 })
 
 /** Builds a {@link SlidingWindowCounterRule}. */
-export const slidingWindowCounter = (options: Options<SlidingWindowCounterRule>): SlidingWindowCounterRule => ({
+export const slidingWindowCounter = (
+  options: Options<SlidingWindowCounterRule> & RuleSettings,
+): SlidingWindowCounterRule & RuleSettings => ({
   ...options,
   algorithm: 'sliding-window-counter',
 })
 
 /** Builds a {@link SlidingWindowLogRule}. */
-export const slidingWindowLog = (options: Options<SlidingWindowLogRule>): SlidingWindowLogRule => ({
+export const slidingWindowLog = (
+  options: Options<SlidingWindowLogRule> & RuleSettings,
+): SlidingWindowLogRule & RuleSettings => ({
   ...options,
   algorithm: 'sliding-window-log',
 })
 
 /** Builds a {@link GcraRule}. */
-export const gcra = (options: Options<GcraRule>): GcraRule => ({ ...options, algorithm: 'gcra' })
+export const gcra = (options: Options<GcraRule> & RuleSettings): GcraRule & RuleSettings => ({
+  ...options,
+  algorithm: 'gcra',
+})
 
 /** Builds a {@link HybridRule}. */
-export const hybrid = (options: Options<HybridRule>): HybridRule => ({ ...options, algorithm: 'hybrid' })
+export const hybrid = (options: Options<HybridRule> & RuleSettings): HybridRule & RuleSettings => ({
+  ...options,
+  algorithm: 'hybrid',
+})
 
 /** Builds a {@link ConcurrencyRule}. */
-export const concurrency = (options: Options<ConcurrencyRule>): ConcurrencyRule => ({
+export const concurrency = (options: Options<ConcurrencyRule> & RuleSettings): ConcurrencyRule & RuleSettings => ({
   ...options,
   algorithm: 'concurrency',
 })

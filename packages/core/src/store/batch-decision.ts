@@ -2,6 +2,7 @@ import type { Ask, State, Verdict } from '../algorithms/algorithm.ts'
 import { createVerdict, NEVER } from '../algorithms/algorithm.ts'
 import { algorithmOf } from '../algorithms/registry.ts'
 import type { Limit } from '../limit.ts'
+import { decideBesideLeases, type LeasedUnits } from './leased-units.ts'
 import type { Batch, Item } from './store.ts'
 
 /**
@@ -9,22 +10,31 @@ import type { Batch, Item } from './store.ts'
  * the same in every store that runs the algorithms itself. `batch.now` and every `blockedUntil` must be set. Charging, when
  * `batch.allowed`, means storing each verdict's `next`, and is the store's.
  */
-export function decideBatch(batch: Batch, stateOf: (index: number) => State): void {
-  let allowed = decideItems(batch, stateOf)
+export function decideBatch(
+  batch: Batch,
+  stateOf: (index: number) => State,
+  leasedOf?: (index: number) => LeasedUnits,
+): void {
+  let allowed = decideItems(batch, stateOf, leasedOf)
   if (!allowed && batch.partial) {
     lowerToWhatIsLeft(batch)
-    allowed = decideItems(batch, stateOf)
+    allowed = decideItems(batch, stateOf, leasedOf)
   }
   batch.allowed = allowed
 }
 
-function decideItems(batch: Batch, stateOf: (index: number) => State): boolean {
+function decideItems(
+  batch: Batch,
+  stateOf: (index: number) => State,
+  leasedOf: ((index: number) => LeasedUnits) | undefined,
+): boolean {
   const ask: Ask = { now: batch.now, cost: 0, holder: batch.holder, entitled: batch.entitled }
   let allowed = true
   for (let index = 0; index < batch.items.length; index++) {
     const item = batch.items[index]!
     ask.cost = item.cost
-    algorithmOf(item.limit).decide(stateOf(index), item.limit, ask, item.verdict)
+    if (leasedOf === undefined) algorithmOf(item.limit).decide(stateOf(index), item.limit, ask, item.verdict)
+    else decideBesideLeases(stateOf(index), item.limit, { ask, leased: leasedOf(index) }, item.verdict)
     if (item.verdict.ruling !== 'allowed' || item.blockedUntil > batch.now) allowed = false
   }
   return allowed

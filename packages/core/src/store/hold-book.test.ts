@@ -4,7 +4,7 @@ import { HoldBook } from './hold-book.ts'
 import type { Receipt } from './store.ts'
 
 function receipt(holder: number): Receipt {
-  return { holder, held: true, charges: [] }
+  return { holder, held: true, leaseMicros: 0, charges: [] }
 }
 
 describe('a hold book', () => {
@@ -22,7 +22,7 @@ describe('a hold book', () => {
             .filter(({ expiresAt, struck }) => expiresAt <= now && !struck)
           const returned: number[] = []
           for (let next = book.nextExpired(now); next !== undefined; next = book.nextExpired(now))
-            returned.push(next.holder)
+            returned.push(next.receipt.holder)
           expect(returned.toSorted((a, b) => a - b)).toEqual(due.map(({ holder }) => holder))
           const times = returned.map((holder) => holds[holder - 1]!.expiresAt)
           expect(times).toEqual(times.toSorted((a, b) => a - b))
@@ -37,7 +37,7 @@ describe('a hold book', () => {
     book.add(receipt(1), 10)
     book.add(receipt(2), 20)
     expect([book.strike(1), book.strike(1), book.strike(3)]).toEqual([true, false, false])
-    expect(book.nextExpired(20)?.holder).toBe(2)
+    expect(book.nextExpired(20)?.receipt.holder).toBe(2)
     expect(book.strike(2)).toBe(false)
   })
 
@@ -50,7 +50,7 @@ describe('a hold book', () => {
       expect(book.places).toBeLessThanOrEqual(200)
     }
     expect(book.size).toBe(50)
-    expect(book.nextExpired(1e9)?.holder).toBe(1)
+    expect(book.nextExpired(1e9)?.receipt.holder).toBe(1)
   })
 
   it('is full at a million, and says so before anything is noted', () => {

@@ -1,7 +1,8 @@
 import { SluiceError } from '../errors.ts'
 import type { Receipt } from './store.ts'
 
-interface Hold {
+/** A reservation, and when it gives itself back (microseconds since 1970). */
+export interface Hold {
   readonly receipt: Receipt
   readonly expiresAt: number
 }
@@ -56,12 +57,12 @@ export class HoldBook {
   }
 
   /** Strikes off and returns one reservation that has run out at `now`, soonest first. */
-  nextExpired(now: number): Receipt | undefined {
+  nextExpired(now: number): Hold | undefined {
     while (this.#heap.length > 0 && this.#heap[0]!.expiresAt <= now) {
       const hold = this.#popFirst()
       if (this.#open.get(hold.receipt.holder) !== hold) continue
       this.#open.delete(hold.receipt.holder)
-      return hold.receipt
+      return hold
     }
     return undefined
   }

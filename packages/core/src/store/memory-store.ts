@@ -21,6 +21,7 @@ import {
 } from './batch-decision.ts'
 import { BlockList } from './block-list.ts'
 import { HoldBook } from './hold-book.ts'
+import { refuseLease } from './leased-units.ts'
 import { ListTable } from './list-table.ts'
 import { NO_SLOT, PackedTable } from './packed-table.ts'
 import { outcomeOf, receiptOf } from './receipt.ts'
@@ -118,6 +119,7 @@ class LocalStore implements MemoryStore {
     batch.now = now
     if (this.#holds.size > 0) this.#giveBackExpired(now)
     if (batch.holdMicros > 0) this.#holds.checkRoom()
+    if (batch.leaseMicros > 0) refuseLease(batch, 'the memory store')
     if (batch.items.length === 1 && !batch.partial && isPacked(batch.items[0]!.limit)) {
       this.#decideOne(batch, batch.items[0]!)
     } else {
@@ -229,8 +231,10 @@ class LocalStore implements MemoryStore {
   }
 
   #giveBackExpired(now: number): void {
-    for (let receipt = this.#holds.nextExpired(now); receipt !== undefined; receipt = this.#holds.nextExpired(now)) {
-      this.#correct(receipt, { now, actuals: receipt.charges.map(() => 0), alreadyGivenBack: false })
+    for (let hold = this.#holds.nextExpired(now); hold !== undefined; hold = this.#holds.nextExpired(now)) {
+      const { receipt, expiresAt } = hold
+      // As of the instant it ran out, so that it does not matter who comes by when.
+      this.#correct(receipt, { now: expiresAt, actuals: receipt.charges.map(() => 0), alreadyGivenBack: false })
     }
   }
 

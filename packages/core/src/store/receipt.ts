@@ -5,10 +5,11 @@ export function receiptOf(batch: Batch): Receipt {
   return {
     holder: batch.holder,
     held: batch.holdMicros > 0,
-    charges: batch.items.map(({ limit, key, cost, verdict }) => ({
+    leaseMicros: batch.leaseMicros,
+    charges: batch.items.map(({ limit, key, cost, verdict, at }) => ({
       limit,
       key,
-      at: batch.now,
+      at: at || batch.now,
       cost,
       mark: verdict.mark,
     })),

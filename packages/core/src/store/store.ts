@@ -1,5 +1,6 @@
 import type { Verdict } from '../algorithms/algorithm.ts'
 import type { Limit } from '../limit.ts'
+import type { Failure } from './failure.ts'
 
 /** Whether a store answers at once or by promise. */
 export type Mode = 'sync' | 'async'
@@ -17,6 +18,8 @@ export interface Item {
   readonly verdict: Verdict
   /** Answer: until when the key is blocked under the rule (microseconds since 1970), 0 when it is not. */
   blockedUntil: number
+  /** Answer: the time this limit was decided at, where that may differ from the batch's; 0 stands for `batch.now`. */
+  at: number
 }
 
 /**
@@ -35,10 +38,18 @@ export interface Batch {
   holder: number
   /** Above 0: give the charge back by itself after so many microseconds unless it is settled before. */
   holdMicros: number
+  /**
+   * Above 0: take the units as a lease. Until it is settled, or so many microseconds have passed, they count in full, whatever
+   * flows off or begins anew meanwhile. What was used of them is charged as of the settlement; when the time is over, all of
+   * them are charged as of that instant. Stores that cannot do it answer `SLUICE_UNSUPPORTED`.
+   */
+  leaseMicros: number
   /** Answer: every item was allowed (and, when `charge`, charged). */
   allowed: boolean
   /** Answer: the store's time, microseconds since 1970. */
   now: number
+  /** Answer: set when the store could not be asked and the decision was made without it. */
+  failure: Failure | undefined
 }
 
 /** What must be known to correct a charge later. */
@@ -46,6 +57,8 @@ export interface Receipt {
   readonly holder: number
   /** Whether the store would give it back by itself. */
   readonly held: boolean
+  /** How long a lease was taken for; 0 when it is none. */
+  readonly leaseMicros: number
   readonly charges: readonly {
     readonly limit: Limit
     readonly key: string

@@ -14,6 +14,7 @@ import {
   useByte,
 } from '../batch-decision.ts'
 import { HoldBook } from '../hold-book.ts'
+import { refuseLease } from '../leased-units.ts'
 import { USED_UP } from '../packed-table.ts'
 import { outcomeOf, receiptOf } from '../receipt.ts'
 import type { Batch, Item, Receipt, Settlement, Store } from '../store.ts'
@@ -84,6 +85,7 @@ export class ThreadStore implements Store<'sync'> {
     this.#checkFits(batch)
     batch.now = this.#parts.clock.nowMicros()
     if (this.#holds.size > 0) this.#giveBackExpired(batch.now)
+    if (batch.leaseMicros > 0) refuseLease(batch, 'the shared-memory store')
     const simple = batch.items.length === 1 && !batch.partial && !this.#table.hasBlocks(secondsOf(batch.now))
     if (!simple || !this.#decideOne(batch, batch.items[0]!)) {
       const homeless = new Set<number>()
@@ -97,7 +99,7 @@ export class ThreadStore implements Store<'sync'> {
     this.#checkOpen()
     this.#giveBackExpired(this.#parts.clock.nowMicros())
     const late = receipt.held && !this.#holds.strike(receipt.holder)
-    return this.#correct(receipt, actuals, late)
+    return this.#correct(receipt, { actuals, late, timeOf: () => this.#parts.clock.nowMicros() })
   }
 
   block(rule: string, key: string, micros: number): void {
@@ -254,9 +256,12 @@ export class ThreadStore implements Store<'sync'> {
     return writes.commit(secondsOf(now))
   }
 
-  #correct(receipt: Receipt, actuals: readonly number[], late: boolean): Settlement {
+  #correct(
+    receipt: Receipt,
+    { actuals, late, timeOf }: { actuals: readonly number[]; late: boolean; timeOf: () => number },
+  ): Settlement {
     for (;;) {
-      const now = this.#parts.clock.nowMicros()
+      const now = timeOf()
       const changes: Change[] = []
       let corrected = 0
       let gone = false
@@ -300,12 +305,11 @@ export class ThreadStore implements Store<'sync'> {
   }
 
   #giveBackExpired(now: number): void {
-    for (let receipt = this.#holds.nextExpired(now); receipt !== undefined; receipt = this.#holds.nextExpired(now)) {
-      this.#correct(
-        receipt,
-        receipt.charges.map(() => 0),
-        false,
-      )
+    for (let hold = this.#holds.nextExpired(now); hold !== undefined; hold = this.#holds.nextExpired(now)) {
+      const { receipt, expiresAt } = hold
+      // As of the instant it ran out, so that it does not matter who comes by when.
+      const actuals = receipt.charges.map(() => 0)
+      this.#correct(receipt, { actuals, late: false, timeOf: () => expiresAt })
     }
   }
 
