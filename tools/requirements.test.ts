@@ -67,7 +67,16 @@ describe('ensureRequirements', () => {
 
   it('has nothing to do for an empty list', () => {
     const { host, commands } = fakeMachine({ isRoot: false, hasAptGet: false })
-    expect(ensureRequirements(requirements.slice(0, 0), host).size).toBe(0)
+    expect(ensureRequirements([], host).size).toBe(0)
+    expect(commands).toEqual([])
+  })
+})
+
+describe('requirements', () => {
+  it('are all found where tests run, with nothing to install', () => {
+    const { host, commands } = fakeMachine({ isRoot: false, hasAptGet: false })
+    const found = ensureRequirements(requirements, host)
+    expect([...found.keys()]).toEqual(['redis-server', 'openssl'])
     expect(commands).toEqual([])
   })
 })

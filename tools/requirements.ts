@@ -16,7 +16,21 @@ export interface Requirement {
 }
 
 /** What the tests need. A missing program is installed or stops the run; it never turns into a skipped test. */
-export const requirements: readonly Requirement[] = []
+export const requirements: readonly Requirement[] = [
+  {
+    name: 'redis-server',
+    // Of Redis 7.0 or later; it is the sentinel too. The package starts a server on port 6379, which no test uses.
+    debianPackage: 'redis-server',
+    why: 'for the tests of the Redis store',
+    find: () => findProgram('redis-server'),
+  },
+  {
+    name: 'openssl',
+    debianPackage: 'openssl',
+    why: 'for the certificates of test servers that speak TLS',
+    find: () => findProgram('openssl'),
+  },
+]
 
 /** What {@link ensureRequirements} needs from the machine. */
 export interface RequirementHost {

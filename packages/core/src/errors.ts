@@ -15,6 +15,7 @@ export const ERROR_CODES = {
   SLUICE_STORE_FULL: 'A bounded table of the store (blocks, reservations, attached threads) has no room left.',
   SLUICE_STORE_UNAVAILABLE: 'The store could not be asked, or refused; nothing was changed by this call.',
   SLUICE_OUTCOME_UNKNOWN: 'The store was asked and no answer came: what was asked for may have happened or not.',
+  SLUICE_PROTOCOL: 'A store or a peer answered in a way that cannot be understood, or that contradicts this process.',
   SLUICE_CLOSED: 'The limiter or store was used after close().',
 } as const
 

@@ -44,7 +44,22 @@ export {
   type Weekday,
   type WindowSpec,
 } from './rule.ts'
+export type { BreakerOptions, BreakerState } from './store/breaker.ts'
+export { type DenyCacheOptions, denyCacheStore } from './store/deny-cache-store.ts'
 export type { Failure, FailureMode } from './store/failure.ts'
+export {
+  type FallbackStore,
+  type FallbackStoreOptions,
+  type FallbackStoreStats,
+  fallbackStore,
+} from './store/fallback-store.ts'
+export type { LeaseEvent } from './store/lease-desk.ts'
+export {
+  type LeasedStore,
+  type LeasedStoreOptions,
+  type LeasedStoreStats,
+  leasedStore,
+} from './store/leased-store.ts'
 export { type MemoryStore, type MemoryStoreOptions, type MemoryStoreStats, memoryStore } from './store/memory-store.ts'
 export {
   type AttachOptions,
@@ -55,6 +70,7 @@ export {
   sharedMemoryStore,
 } from './store/shared-memory-store.ts'
 export type { Answer, Mode, Settlement, Store } from './store/store.ts'
+export type { StoreEvent, StoreObserver } from './store/store-event.ts'
 export { systemClock } from './system-clock.ts'
 export { systemRandom } from './system-random.ts'
 export { systemTimers } from './system-timers.ts'

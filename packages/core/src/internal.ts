@@ -11,14 +11,25 @@ export {
   type Verdict,
 } from './algorithms/algorithm.ts'
 export { ALGORITHMS, algorithmOf } from './algorithms/registry.ts'
-export { createBatch, createItem } from './batch.ts'
+export { createBatch, createItem, drawHolder } from './batch.ts'
+export { type CalendarPeriod, calendarWindow } from './calendar.ts'
 export { MICROS_PER_MS, MICROS_PER_SECOND } from './clock.ts'
 export { compileRule } from './compile-rule.ts'
 export { decisionOn } from './decision.ts'
 export type { Limit } from './limit.ts'
 export { decideBatch } from './store/batch-decision.ts'
+export { Breaker, NOT_ADMITTED } from './store/breaker.ts'
 export { decideBesideLeases, type LeasedUnits } from './store/leased-units.ts'
+export { shareOf } from './store/limit-share.ts'
 export { outcomeOf, receiptOf } from './store/receipt.ts'
 export type { CommitStep } from './store/shared/transaction.ts'
 export { attachWithFaults } from './store/shared-memory-store.ts'
 export type { Batch, Item, Receipt } from './store/store.ts'
+export {
+  failureOf,
+  outcomeUnknown,
+  StoreError,
+  type StoreErrorDetails,
+  type StoreFailure,
+  storeUnavailable,
+} from './store/store-error.ts'

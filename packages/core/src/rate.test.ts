@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { flowed, microsToFlow, type Rate, rateOverWindow, ratePerSecond } from './rate.ts'
+import { flowed, microsToFlow, type Rate, rateOverWindow, ratePart, ratePerSecond } from './rate.ts'
 
 const rates: fc.Arbitrary<Rate> = fc.oneof(
   fc
@@ -127,6 +127,44 @@ describe('flowed and microsToFlow', () => {
     fc.assert(
       fc.property(rates, fc.nat({ max: Number.MAX_SAFE_INTEGER - 1 }), (rate, elapsed) => {
         expect(flowed(rate, elapsed + 1)).toBeGreaterThanOrEqual(flowed(rate, elapsed))
+      }),
+    )
+  })
+})
+
+describe('ratePart', () => {
+  it.each([
+    [{ units: 7, micros: 1 }, 7, { units: 1, micros: 1 }],
+    [{ units: 6, micros: 5 }, 4, { units: 3, micros: 10 }],
+    [{ units: 1, micros: 3 }, 5, { units: 1, micros: 15 }],
+    [{ units: 5, micros: 3 }, 1, { units: 5, micros: 3 }],
+  ])('%j in %d parts', (rate, parts, expected) => {
+    expect(ratePart(rate, parts)).toEqual(expected)
+  })
+
+  it('is rounded down where the exact fraction has no whole numbers: few units become one', () => {
+    // 3 / (9e15 x 10): the denominator would be 9e16, a third of it is 3e16, and both are too large.
+    expect(ratePart({ units: 3, micros: 8_000_000_000_000_000 }, 2)).toEqual({
+      units: 1,
+      micros: 5_333_333_333_333_334,
+    })
+    expect(ratePart({ units: 1, micros: 8_000_000_000_000_000 }, 10)).toEqual({
+      units: 1,
+      micros: Number.MAX_SAFE_INTEGER,
+    })
+  })
+
+  it('all parts together are the rate, or less by what rounding takes', () => {
+    fc.assert(
+      fc.property(rates, fc.integer({ min: 1, max: 1000 }), (rate, parts) => {
+        const part = ratePart(rate, parts)
+        expect(Number.isSafeInteger(part.units) && Number.isSafeInteger(part.micros)).toBe(true)
+        expect(part.units).toBeGreaterThan(0)
+        const together = BigInt(part.units) * BigInt(parts) * BigInt(rate.micros)
+        const whole = BigInt(rate.units) * BigInt(part.micros)
+        if (part.micros === Number.MAX_SAFE_INTEGER) return
+        expect(together <= whole).toBe(true)
+        expect((whole - together) * 100_000_000n <= whole * BigInt(parts)).toBe(true)
       }),
     )
   })

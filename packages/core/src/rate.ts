@@ -43,6 +43,34 @@ export function ratePerSecond(perSecond: number): Rate {
   return units > 0 ? { units, micros } : { units: 1, micros: Math.round(1 / perSecond) }
 }
 
+/**
+ * The rate of one of `parts` equal parts (whole, above 0): exact while the fraction is made of safe integers. Beyond that it
+ * is rounded down, by less than one part in 10^8 for each of the parts; the slowest rate there is, one unit in 2^53 - 1
+ * seconds, stands for anything slower.
+ */
+export function ratePart(rate: Rate, parts: number): Rate {
+  const shared = greatestCommonDivisor(rate.units, parts)
+  const units = rate.units / shared
+  const micros = rate.micros * (parts / shared)
+  if (micros <= Number.MAX_SAFE_INTEGER) return { units, micros }
+  return nearestBelow(BigInt(units), BigInt(rate.micros) * BigInt(parts / shared))
+}
+
+/** A fraction not above `units / micros`, in safe integers: with few units they become 1, with many both are scaled down. */
+function nearestBelow(units: bigint, micros: bigint): Rate {
+  const largest = BigInt(Number.MAX_SAFE_INTEGER)
+  if (units * units < largest) {
+    const alone = roundedUp(micros, units)
+    return { units: 1, micros: Number(alone < largest ? alone : largest) }
+  }
+  const scale = roundedUp(micros, largest)
+  return { units: Number(units / scale), micros: Number(roundedUp(micros, scale)) }
+}
+
+function roundedUp(dividend: bigint, divisor: bigint): bigint {
+  return (dividend + divisor - 1n) / divisor
+}
+
 /** Micro-units that flow in `elapsedMicros`, rounded down: what has not wholly arrived is not there yet. */
 export function flowed(rate: Rate, elapsedMicros: number): number {
   return scaleDown(elapsedMicros, rate.units, rate.micros)

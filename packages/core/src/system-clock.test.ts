@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { SystemClock } from './system-clock.ts'
+import { SystemClock, systemMonotonicMs } from './system-clock.ts'
 
 /** A wall clock set by hand that counts how often it is read, and a run of code that ends when it is told to. */
 function source() {
@@ -78,4 +78,10 @@ describe('the system clock', () => {
     read(60)
     expect(wall.reads).toBe(60)
   })
+})
+
+test('what measures how long something takes does not go back', () => {
+  const readings = Array.from({ length: 100 }, systemMonotonicMs)
+  expect(readings).toEqual(readings.toSorted((one, other) => one - other))
+  expect(readings[0]).toBeGreaterThan(0)
 })

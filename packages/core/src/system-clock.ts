@@ -2,6 +2,7 @@ import type { Clock } from './clock.ts'
 import { MICROS_PER_MS } from './clock.ts'
 
 declare function queueMicrotask(run: () => void): void
+declare const performance: { now(): number }
 
 /** What a {@link SystemClock} is made from. */
 interface ClockSource {
@@ -77,3 +78,8 @@ export const systemClock: Clock = new SystemClock({
   readWallMs: Date.now,
   afterThisRun: (run) => queueMicrotask(run),
 })
+
+/** Milliseconds, with fractions, since some instant: for measuring how long something takes. Nobody can set it. */
+export function systemMonotonicMs(): number {
+  return performance.now()
+}

@@ -1,4 +1,7 @@
-/** Where waiting comes from. Only `acquire` waits; nothing else in the core holds a timer. */
+/**
+ * Where waiting comes from: `acquire` waits for its turn, a fallback store for an answer, a leased store to give back what it
+ * does not need. Nothing else holds a timer.
+ */
 export interface Timers {
   /**
    * Calls `run` once after `delayMs` (0 or more, any length). Returns a function that cancels it; cancelling after it ran

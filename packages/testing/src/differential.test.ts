@@ -1,6 +1,14 @@
 import type { Store } from '@sluice/core'
+import { memoryStore } from '@sluice/core'
+import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { expectSameDecisions, expectSameStores, type Operation } from './differential.ts'
+import {
+  expectSameDecisions,
+  expectSameStores,
+  type Operation,
+  type OperationOptions,
+  operations,
+} from './differential.ts'
 import { FakeClock } from './fake-clock.ts'
 import { deferredStore, ReferenceStore } from './reference-store.ts'
 
@@ -27,6 +35,35 @@ describe('two stores', () => {
       one: new ReferenceStore(clock),
       other: deferredStore(new ReferenceStore(clock)),
     }))
+  })
+
+  it('that lend units the same way are the same', async () => {
+    const create = (clock: FakeClock) => ({
+      one: new ReferenceStore(clock),
+      other: deferredStore(new ReferenceStore(clock)),
+    })
+    await expectSameStores(create, { leases: true })
+  })
+
+  it('that do not lend units the same way are told apart', async () => {
+    const whole = expectSameStores((own) => ({ one: new ReferenceStore(own), other: forgetful(own) }), {
+      leases: true,
+      rules: ['bucket'],
+    })
+    await expect(whole).rejects.toThrow(/settleLease/)
+    const lends = expectSameStores((own) => ({ one: new ReferenceStore(own), other: memoryStore({ clock: own }) }), {
+      leases: true,
+      rules: ['fixed'],
+    })
+    await expect(lends).rejects.toThrow(/"kind":"lease"/)
+  })
+
+  it('are asked for leases only when they are said to have them', () => {
+    const kinds = (options: OperationOptions): Set<string> =>
+      new Set(fc.sample(operations(options), { numRuns: 300, seed: 1 }).flatMap((all) => all.map(({ kind }) => kind)))
+    expect(kinds({}).has('lease')).toBe(false)
+    expect(kinds({ leases: true, rules: ['log', 'slots'] }).has('lease')).toBe(false)
+    expect([...kinds({ leases: true })]).toEqual(expect.arrayContaining(['lease', 'settleLease']))
   })
 
   it('that do not are told apart, at the first answer that differs', async () => {

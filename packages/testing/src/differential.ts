@@ -1,5 +1,7 @@
 import type { Decision, LimiterSet, Mode, Reservation, Rule, Store } from '@sluice/core'
 import { createLimiter, isSluiceError } from '@sluice/core'
+import type { Receipt } from '@sluice/core/internal'
+import { compileRule, createBatch, createItem, decisionOn, MICROS_PER_MS, receiptOf } from '@sluice/core/internal'
 import fc from 'fast-check'
 import { expect } from 'vitest'
 import type { AlgorithmName } from './arbitraries.ts'
@@ -61,12 +63,15 @@ export const RULES_OF: { readonly [A in AlgorithmName]: readonly OperationRule[]
   concurrency: ['slots'],
 }
 
+/** The rules that units are taken on lease of. */
+const LEASABLE_RULES: ReadonlySet<OperationRule> = new Set(['bucket', 'meter', 'gcra', 'fixed', 'counter', 'windows'])
+
 interface Target {
   readonly rule: OperationRule
   readonly key: string
 }
 
-/** One thing that is done to a store. `which` counts decisions or reservations back from the latest. */
+/** One thing that is done to a store. `which` counts decisions, reservations or leases back from the latest. */
 export type Operation =
   | { readonly kind: 'advance'; readonly ms: number }
   | (Target & {
@@ -82,11 +87,22 @@ export type Operation =
   | { readonly kind: 'refund'; readonly which: number; readonly units: number | undefined }
   | (Target & { readonly kind: 'block'; readonly ms: number })
   | (Target & { readonly kind: 'unblock' | 'reset' })
+  | (Target & { readonly kind: 'lease'; readonly cost: number; readonly ms: number; readonly partial: boolean })
+  | { readonly kind: 'settleLease'; readonly which: number; readonly spent: number }
 
-/** Sequences of operations on a few keys of some rules (all of {@link OPERATION_RULES} when left out). */
-export function operations(
-  names: readonly OperationRule[] = Object.keys(OPERATION_RULES) as OperationRule[],
-): fc.Arbitrary<readonly Operation[]> {
+/** Which operations to draw. */
+export interface OperationOptions {
+  /** The rules they use; all of {@link OPERATION_RULES} when left out. */
+  readonly rules?: readonly OperationRule[]
+  /** Whether units are taken on lease too; false when left out, because only stores shared by several nodes can do it. */
+  readonly leases?: boolean
+}
+
+/** Sequences of operations on a few keys of some rules. */
+export function operations({
+  rules: names = Object.keys(OPERATION_RULES) as OperationRule[],
+  leases = false,
+}: OperationOptions = {}): fc.Arbitrary<readonly Operation[]> {
   const rule = fc.constantFrom(...names)
   const key = fc.constantFrom('a', 'b', '{c}\0')
   const cost = fc.oneof(
@@ -109,7 +125,7 @@ export function operations(
   })
   const requests = fc.array(fc.record({ rule, key, cost }), { minLength: 1, maxLength: 4 })
   const expiresAfterMs = fc.integer({ min: 1, max: 5000 })
-  const operation: fc.Arbitrary<Operation> = fc.oneof(
+  const everyStore = [
     { weight: 5, arbitrary: advance },
     { weight: 8, arbitrary: check },
     { weight: 3, arbitrary: fc.record({ kind: kind('checkAll'), requests }) },
@@ -122,17 +138,46 @@ export function operations(
     },
     { weight: 1, arbitrary: fc.record({ kind: kind('block'), rule, key, ms: fc.integer({ min: 1, max: 5000 }) }) },
     { weight: 1, arbitrary: fc.record({ kind: fc.constantFrom('unblock' as const, 'reset' as const), rule, key }) },
-  )
+  ] as const
+  const leasable = names.filter((name) => LEASABLE_RULES.has(name))
+  const operation: fc.Arbitrary<Operation> =
+    leases && leasable.length > 0 ? fc.oneof(...everyStore, ...leaseOperations(leasable, key)) : fc.oneof(...everyStore)
   return fc.array(operation, { minLength: 1, maxLength: 40 })
 }
 
+function leaseOperations(
+  names: readonly OperationRule[],
+  key: fc.Arbitrary<string>,
+): readonly { readonly weight: number; readonly arbitrary: fc.Arbitrary<Operation> }[] {
+  const ms = fc.oneof(fc.constantFrom(1, 500, 1000), fc.integer({ min: 1, max: 5000 }))
+  const lease = fc.record({
+    kind: fc.constant('lease' as const),
+    rule: fc.constantFrom(...names),
+    key,
+    cost: fc.integer({ min: 1, max: 5 }),
+    ms,
+    partial: fc.boolean(),
+  })
+  const settleLease = fc.record({ kind: fc.constant('settleLease' as const), which: fc.nat(3), spent: fc.nat(5) })
+  return [
+    { weight: 6, arbitrary: lease },
+    { weight: 5, arbitrary: settleLease },
+  ]
+}
+
+/** Leases are numbered from here on: the same in both stores, and nowhere near what a seeded draw gives. */
+const FIRST_LEASE_HOLDER = 2 ** 52
+
 /** One store, used by operations. */
 class Performer {
+  readonly #store: Store
   readonly #set: LimiterSet<OperationRule>
   readonly #decisions: Decision[] = []
   readonly #reservations: Reservation[] = []
+  readonly #leases: Receipt[] = []
 
   constructor(store: Store, clock: FakeClock) {
+    this.#store = store
     this.#set = createLimiter<OperationRule, Mode>({ rules: OPERATION_RULES, store, clock, random: seededRandom(7) })
   }
 
@@ -170,6 +215,13 @@ class Performer {
         return await this.#set.limiter(operation.rule).unblock(operation.key)
       case 'reset':
         return await this.#set.limiter(operation.rule).reset(operation.key)
+      case 'lease':
+        return await this.#lease(operation)
+      case 'settleLease': {
+        const receipt = this.#leases.at(-1 - operation.which)
+        const actuals = receipt?.charges.map(({ cost }) => Math.min(cost, operation.spent))
+        return receipt && actuals && (await this.#store.settle(receipt, actuals))
+      }
     }
   }
 
@@ -187,6 +239,17 @@ class Performer {
     if (!answer.allowed) return { ...answer }
     this.#reservations.push(answer)
     return { ...answer.decision }
+  }
+
+  async #lease({ rule, key, cost, ms, partial }: Extract<Operation, { kind: 'lease' }>): Promise<Decision> {
+    const limits = compileRule(rule, OPERATION_RULES[rule])
+    const batch = createBatch(limits.map((limit) => createItem(limit, key, cost)))
+    batch.partial = partial
+    batch.leaseMicros = ms * MICROS_PER_MS
+    batch.holder = FIRST_LEASE_HOLDER + this.#leases.length
+    await this.#store.decide(batch)
+    if (batch.allowed) this.#leases.push(receiptOf(batch))
+    return { ...decisionOn(batch, undefined) }
   }
 
   #noted(decision: Decision): Decision {
@@ -217,10 +280,10 @@ export async function expectSameDecisions(one: Store, other: Store, sequence: Op
 /** Compares two kinds of stores on random sequences of operations. */
 export async function expectSameStores(
   create: (clock: FakeClock) => { readonly one: Store; readonly other: Store },
-  { numRuns = 100, rules }: { readonly numRuns?: number; readonly rules?: readonly OperationRule[] } = {},
+  { numRuns = 100, ...options }: OperationOptions & { readonly numRuns?: number } = {},
 ): Promise<void> {
   await fc.assert(
-    fc.asyncProperty(operations(rules), async (sequence) => {
+    fc.asyncProperty(operations(options), async (sequence) => {
       const clock = new FakeClock()
       const { one, other } = create(clock)
       try {

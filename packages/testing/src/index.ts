@@ -13,6 +13,7 @@ export {
   expectSameStores,
   OPERATION_RULES,
   type Operation,
+  type OperationOptions,
   type OperationRule,
   type OperationSequence,
   operations,

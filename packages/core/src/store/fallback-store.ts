@@ -1,0 +1,291 @@
+import type { Clock } from '../clock.ts'
+import { isSluiceError, SluiceError } from '../errors.ts'
+import type { Limit } from '../limit.ts'
+import type { Random } from '../random.ts'
+import { systemClock, systemMonotonicMs } from '../system-clock.ts'
+import { systemRandom } from '../system-random.ts'
+import { systemTimers } from '../system-timers.ts'
+import type { Timers } from '../timers.ts'
+import { copyAnswers, copyQuestion } from './batch-copy.ts'
+import { Breaker, type BreakerOptions, type BreakerState } from './breaker.ts'
+import type { FailureMode } from './failure.ts'
+import { FallbackAnswers } from './fallback-answers.ts'
+import { type GuardedCall, GuardedCalls } from './guarded-calls.ts'
+import { memoryStore } from './memory-store.ts'
+import { receiptOf } from './receipt.ts'
+import type { Batch, Receipt, Settlement, Store } from './store.ts'
+import { outcomeUnknown, type StoreFailure, storeUnavailable } from './store-error.ts'
+import { type StoreObserver, tell } from './store-event.ts'
+
+/** Options of {@link fallbackStore}. */
+export interface FallbackStoreOptions {
+  /** How long a call waits for the store, 1 to 60,000; 50 when left out. */
+  readonly deadlineMs?: number
+  /** What to answer without the store, for rules that do not say; `open` when left out. */
+  readonly failureMode?: FailureMode
+  /** Nodes that are alive, this one included, for `local`: 1 when left out, and when the answer is not 1 or more. */
+  readonly nodes?: () => number
+  /** Where `local` counts, and for nothing else; a memory store of 100,000 keys when left out. Closed with this one. */
+  readonly local?: Store<'sync'>
+  readonly breaker?: BreakerOptions
+  /** Most calls in flight, 1 to 1,000,000; 10,000 when left out. Beyond it a call is answered without the store at once. */
+  readonly maxPending?: number
+  readonly observe?: StoreObserver
+  readonly timers?: Timers
+  /** The time of answers given without the store. */
+  readonly clock?: Clock
+  /** Milliseconds that only go on, for deadlines and pauses; `performance.now()` when left out. */
+  readonly monotonicMs?: () => number
+  readonly random?: Random
+}
+
+/** What a fallback store has done so far. */
+export interface FallbackStoreStats {
+  /** Calls made to the store, and those of them that got no usable answer in time. */
+  readonly asked: number
+  readonly failed: number
+  /** Calls in flight now. */
+  readonly pending: number
+  /** Checks answered without the store, by mode. */
+  readonly fellBack: Readonly<Record<FailureMode, number>>
+  /** Answers that came too late, and charges of them that were given back. */
+  readonly lateAnswers: number
+  readonly givenBack: number
+}
+
+/** A store that always answers in time. */
+export interface FallbackStore extends Store<'async'> {
+  /** Whether the store beneath is being asked. */
+  readonly state: BreakerState
+  stats(): FallbackStoreStats
+}
+
+/**
+ * A store that answers every check within a deadline, also while `store` is slow, refuses, or is gone, and says so in the
+ * decision's `failure`. It asks again by itself; nothing is ever sent twice. Settlements, blocks and resets have no other
+ * way to succeed: they fail with `SLUICE_STORE_UNAVAILABLE` (nothing happened) or `SLUICE_OUTCOME_UNKNOWN` (it may have);
+ * blocks and resets then count on this node all the same. A charge is settled where it was made. Leases are never made up:
+ * without the store, asking for one is an error.
+ *
+ * Closing it closes `store`, and answers the calls in flight with `SLUICE_CLOSED`.
+ */
+export function fallbackStore(store: Store<'async'>, options: FallbackStoreOptions = {}): FallbackStore {
+  return new InsuredStore(store, options)
+}
+
+class InsuredStore implements FallbackStore {
+  readonly mode = 'async'
+  readonly #store: Store<'async'>
+  readonly #breaker: Breaker
+  readonly #calls: GuardedCalls
+  readonly #answers: FallbackAnswers
+  readonly #observe: StoreObserver | undefined
+  readonly #deadlineMs: number
+  readonly #monotonicMs: () => number
+  readonly #fellBack: Record<FailureMode, number> = { open: 0, closed: 0, local: 0 }
+  #lateAnswers = 0
+  #givenBack = 0
+  #closing: Promise<void> | undefined
+
+  constructor(store: Store<'async'>, options: FallbackStoreOptions) {
+    const { observe, clock = systemClock, random = systemRandom, timers = systemTimers } = options
+    const { monotonicMs = systemMonotonicMs, nodes = () => 1, local } = options
+    const deadlineMs = checkRange('deadlineMs', options.deadlineMs ?? 50, 60_000)
+    const onChange = (state: BreakerState): void => tell(observe, { type: 'breaker', state })
+    this.#store = store
+    this.#observe = observe
+    this.#deadlineMs = deadlineMs
+    this.#monotonicMs = monotonicMs
+    this.#breaker = new Breaker({ ...options.breaker, random, onChange })
+    this.#calls = new GuardedCalls({
+      deadlineMs,
+      maxPending: checkRange('maxPending', options.maxPending ?? 10_000, 1_000_000),
+      breaker: this.#breaker,
+      timers,
+      monotonicMs,
+      observe,
+    })
+    this.#answers = new FallbackAnswers({
+      failureMode: checkMode(options.failureMode ?? 'open'),
+      nodes,
+      local,
+      createLocal: () => memoryStore({ maxKeys: 100_000, clock, random }),
+      clock,
+    })
+  }
+
+  get state(): BreakerState {
+    return this.#breaker.state
+  }
+
+  stats(): FallbackStoreStats {
+    return {
+      ...this.#calls.stats(),
+      fellBack: { ...this.#fellBack },
+      lateAnswers: this.#lateAnswers,
+      givenBack: this.#givenBack,
+    }
+  }
+
+  decide(batch: Batch): Promise<void> {
+    if (this.#closing !== undefined) return Promise.reject(closedError())
+    return new Promise((resolve, reject) => {
+      // The store may answer after the caller was answered: then it writes on a sheet that nobody reads.
+      const sheet = copyQuestion(batch)
+      let refused = true
+      this.#calls.send<void>({
+        start: () => this.#store.decide(sheet),
+        answered: () => {
+          copyAnswers(sheet, batch)
+          resolve()
+        },
+        failed: (failure, error) => {
+          try {
+            this.#fallBack(batch, failure, error)
+            refused = !batch.allowed
+            resolve()
+          } catch (problem) {
+            reject(problem)
+          }
+        },
+        givenUp: reject,
+        late: () => this.#endLate(sheet, refused),
+      })
+    })
+  }
+
+  settle(receipt: Receipt, actuals: readonly number[]): Promise<Settlement> {
+    if (this.#closing !== undefined) return Promise.reject(closedError())
+    return new Promise((resolve, reject) => {
+      const settled = this.#answers.settle(receipt, actuals)
+      if (settled !== undefined) resolve(settled)
+      else this.#calls.send(relayed({ start: () => this.#store.settle(receipt, actuals), resolve, reject }))
+    })
+  }
+
+  block(rule: string, key: string, micros: number): Promise<void> {
+    return this.#both(
+      () => this.#store.block(rule, key, micros),
+      () => this.#answers.block(rule, key, micros),
+    )
+  }
+
+  reset(limits: readonly Limit[], key: string): Promise<void> {
+    return this.#both(
+      () => this.#store.reset(limits, key),
+      () => this.#answers.reset(limits, key),
+    )
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close()
+    return this.#closing
+  }
+
+  async #close(): Promise<void> {
+    this.#calls.close(closedError())
+    try {
+      await this.#store.close()
+    } finally {
+      await this.#answers.close()
+    }
+  }
+
+  /** Does something in the store and here, whatever becomes of the other. */
+  #both(start: () => Promise<void>, doHere: () => void): Promise<void> {
+    if (this.#closing !== undefined) return Promise.reject(closedError())
+    return new Promise((resolve, reject) => {
+      this.#calls.send(relayed({ start, resolve, reject }))
+      doHere()
+    })
+  }
+
+  /** Answers a batch without the store. Throws when that cannot be. */
+  #fallBack(batch: Batch, { cause, charged: mayHaveCharged }: StoreFailure, error: unknown): void {
+    const charged = batch.charge ? mayHaveCharged : 'no'
+    if (batch.leaseMicros > 0) throw storeErrorOf({ cause, charged }, error)
+    const { mode, rule } = this.#answers.modeOf(batch)
+    const pauseMs = this.#breaker.pauseLeftMs(this.#monotonicMs())
+    this.#answers.decide(batch, mode, Math.max(1, pauseMs === 0 ? this.#deadlineMs : pauseMs))
+    batch.failure = { mode, cause, charged }
+    this.#fellBack[mode]++
+    tell(this.#observe, { type: 'fell-back', mode, rule })
+  }
+
+  /** The answer to a call came after its caller was told something else. */
+  #endLate(sheet: Batch, refused: boolean): void {
+    this.#lateAnswers++
+    const { allowed } = sheet
+    if (allowed && sheet.charge && refused) void this.#giveBack(receiptOf(sheet))
+    else tell(this.#observe, { type: 'late-answer', allowed, givenBack: false })
+  }
+
+  /** Once and without a deadline: nobody waits for it. A charge that cannot be given back stands. */
+  async #giveBack(receipt: Receipt): Promise<void> {
+    let givenBack = true
+    try {
+      await this.#store.settle(
+        receipt,
+        receipt.charges.map(() => 0),
+      )
+      this.#givenBack++
+    } catch {
+      givenBack = false
+    }
+    tell(this.#observe, { type: 'late-answer', allowed: true, givenBack })
+  }
+}
+
+/** A call whose answer, or failure, is the caller's as it is. */
+function relayed<T>(caller: {
+  readonly start: () => Promise<T>
+  readonly resolve: (value: T) => void
+  readonly reject: (error: unknown) => void
+}): GuardedCall<T> {
+  const { start, resolve, reject } = caller
+  return {
+    start,
+    answered: resolve,
+    failed: (failure, error) => reject(storeErrorOf(failure, error)),
+    givenUp: reject,
+    late: () => undefined,
+  }
+}
+
+const PROBLEMS: Readonly<Record<StoreFailure['cause'], string>> = {
+  deadline: 'the store did not answer in time',
+  unreachable: 'the store cannot be reached',
+  refused: 'the store answered with an error',
+  breaker: 'the store is not asked, because it failed just before',
+}
+
+/** What to tell a caller for whom there is no answer without the store. The store's own error, where it said as much. */
+function storeErrorOf({ cause, charged }: StoreFailure, error: unknown): unknown {
+  if (isSluiceError(error)) return error
+  const details = { because: cause, problem: PROBLEMS[cause], ...(error === undefined ? {} : { cause: error }) }
+  return charged === 'no'
+    ? storeUnavailable({ ...details, action: 'Nothing has changed: try again later.' })
+    : outcomeUnknown({ ...details, action: 'It may have happened: look before trying again.' })
+}
+
+function checkRange(option: string, value: number, most: number): number {
+  if (Number.isInteger(value) && value >= 1 && value <= most) return value
+  throw new SluiceError('SLUICE_INVALID_OPTION', {
+    problem: `"${option}" of the fallback store cannot be used`,
+    received: value,
+    expected: `a whole number from 1 to ${most}`,
+  })
+}
+
+function checkMode(mode: FailureMode): FailureMode {
+  if (mode === 'open' || mode === 'closed' || mode === 'local') return mode
+  throw new SluiceError('SLUICE_INVALID_OPTION', {
+    problem: '"failureMode" of the fallback store cannot be used',
+    received: mode,
+    expected: "'open', 'closed' or 'local'",
+  })
+}
+
+function closedError(): SluiceError {
+  return new SluiceError('SLUICE_CLOSED', { problem: 'the fallback store is closed', action: 'Create a new one.' })
+}

@@ -1,0 +1,155 @@
+import { type Breaker, NOT_ADMITTED } from './breaker.ts'
+import { DeadlineLine, type DeadlineParts, type WaitingCall } from './deadline-line.ts'
+import { failureOf, type StoreFailure } from './store-error.ts'
+import { type StoreObserver, tell } from './store-event.ts'
+
+/** What {@link GuardedCalls} work with. */
+export interface GuardedParts extends DeadlineParts {
+  readonly breaker: Breaker
+  /** Most calls in flight. */
+  readonly maxPending: number
+  readonly observe: StoreObserver | undefined
+}
+
+/**
+ * One call to a store. Exactly one of `answered`, `failed` and `givenUp` is called, within the deadline; after `failed` or
+ * `givenUp`, an answer that still comes goes to `late`.
+ */
+export interface GuardedCall<T> {
+  start(): Promise<T>
+  answered(value: T): void
+  /** There is no usable answer. `error` is the store's, if it gave one. */
+  failed(failure: StoreFailure, error: unknown): void
+  /** The caller made a mistake, or closed the store: the error is for the caller. */
+  givenUp(error: unknown): void
+  late(value: T): void
+}
+
+/** A call on its way. */
+class Flight<T> implements WaitingCall {
+  sentMs = 0.5
+  older: WaitingCall | undefined
+  newer: WaitingCall | undefined
+  ended = false
+  readonly call: GuardedCall<T>
+  readonly ticket: number
+  readonly #calls: GuardedCalls
+
+  constructor(call: GuardedCall<T>, ticket: number, calls: GuardedCalls) {
+    this.call = call
+    this.ticket = ticket
+    this.#calls = calls
+  }
+
+  expire(nowMs: number): void {
+    this.#calls.expire(this, nowMs)
+  }
+}
+
+/** Calls to a store, each ended by its deadline, none made while the breaker is open, so many at once and no more. */
+export class GuardedCalls {
+  readonly #parts: GuardedParts
+  readonly #line: DeadlineLine
+  #asked = 0
+  #failed = 0
+
+  constructor(parts: GuardedParts) {
+    this.#parts = parts
+    this.#line = new DeadlineLine(parts)
+  }
+
+  /** Calls that were made, and those that got no usable answer; calls in flight. */
+  stats(): { readonly asked: number; readonly failed: number; readonly pending: number } {
+    return { asked: this.#asked, failed: this.#failed, pending: this.#line.size }
+  }
+
+  /** Makes a call, or fails it at once. Never throws; the call is made once at most. */
+  send<T>(call: GuardedCall<T>): void {
+    const { breaker, maxPending, monotonicMs } = this.#parts
+    const nowMs = monotonicMs()
+    if (this.#line.size >= maxPending) {
+      this.#fail(call, { cause: 'deadline', charged: 'no' }, undefined)
+      return
+    }
+    const ticket = breaker.admit(nowMs)
+    if (ticket === NOT_ADMITTED) {
+      this.#fail(call, { cause: 'breaker', charged: 'no' }, undefined)
+      return
+    }
+    this.#asked++
+    const flight = new Flight(call, ticket, this)
+    this.#line.add(flight, nowMs)
+    startOf(call).then(
+      (value) => this.#answer(flight, value),
+      (error: unknown) => this.#reject(flight, error),
+    )
+  }
+
+  /** Gives all calls in flight up. */
+  close(error: unknown): void {
+    this.#line.close()
+    for (let waiting = this.#line.shift(); waiting !== undefined; waiting = this.#line.shift()) {
+      const flight = waiting as Flight<unknown>
+      flight.ended = true
+      flight.call.givenUp(error)
+    }
+  }
+
+  /** The deadline of a call in flight has come. */
+  expire(flight: Flight<unknown>, nowMs: number): void {
+    flight.ended = true
+    this.#tellAsked(flight.sentMs, 'failed')
+    this.#failed++
+    this.#parts.breaker.failed(flight.ticket, nowMs)
+    this.#fail(flight.call, { cause: 'deadline', charged: 'unknown' }, undefined)
+  }
+
+  #answer<T>(flight: Flight<T>, value: T): void {
+    if (flight.ended) {
+      flight.call.late(value)
+      return
+    }
+    flight.ended = true
+    this.#line.remove(flight)
+    // As of when it was sent, which saves reading the clock again and is at most one deadline ago.
+    this.#parts.breaker.succeeded(flight.ticket, flight.sentMs)
+    this.#tellAsked(flight.sentMs, 'answered')
+    flight.call.answered(value)
+  }
+
+  #reject(flight: Flight<unknown>, error: unknown): void {
+    if (flight.ended) return
+    flight.ended = true
+    this.#line.remove(flight)
+    const failure = failureOf(error)
+    this.#tellAsked(flight.sentMs, failure === undefined ? 'misused' : 'failed')
+    if (failure === undefined) {
+      this.#parts.breaker.withdrawn(flight.ticket)
+      flight.call.givenUp(error)
+      return
+    }
+    this.#failed++
+    this.#parts.breaker.failed(flight.ticket, this.#parts.monotonicMs())
+    this.#fail(flight.call, failure, error)
+  }
+
+  #fail(call: GuardedCall<unknown>, failure: StoreFailure, error: unknown): void {
+    if (this.#parts.observe !== undefined) tell(this.#parts.observe, { type: 'failed', ...failure, error })
+    call.failed(failure, error)
+  }
+
+  #tellAsked(sentMs: number, outcome: 'answered' | 'failed' | 'misused'): void {
+    const { observe, monotonicMs } = this.#parts
+    if (observe === undefined) return
+    tell(observe, { type: 'asked', micros: Math.round((monotonicMs() - sentMs) * 1000), outcome })
+  }
+}
+
+/** A store that throws instead of rejecting is no different. */
+function startOf<T>(call: GuardedCall<T>): Promise<T> {
+  try {
+    return call.start()
+  } catch (error) {
+    return Promise.reject(error)
+  }
+}

@@ -1,0 +1,45 @@
+import { isSluiceError, SluiceError } from '../errors.ts'
+import type { Failure } from './failure.ts'
+
+/** What a failed call says about the store: why there is no answer, and whether it may have changed something. */
+export type StoreFailure = Pick<Failure, 'cause' | 'charged'>
+
+/** The parts of a {@link StoreError}. */
+export interface StoreErrorDetails {
+  readonly because: Failure['cause']
+  readonly problem: string
+  readonly action?: string
+  /** The error beneath. */
+  readonly cause?: unknown
+}
+
+/** A store that could not do what was asked. The `failure` says as data what the code and message say in words. */
+export class StoreError extends SluiceError {
+  readonly failure: StoreFailure
+
+  constructor(charged: Failure['charged'], details: StoreErrorDetails) {
+    super(charged === 'no' ? 'SLUICE_STORE_UNAVAILABLE' : 'SLUICE_OUTCOME_UNKNOWN', details)
+    this.failure = { cause: details.because, charged }
+  }
+}
+
+/** `SLUICE_STORE_UNAVAILABLE`: nothing was sent, or the store refused; nothing has changed. */
+export function storeUnavailable(details: StoreErrorDetails): StoreError {
+  return new StoreError('no', details)
+}
+
+/** `SLUICE_OUTCOME_UNKNOWN`: it was sent, and no answer came; it may have happened or not. Sending it again may do it twice. */
+export function outcomeUnknown(details: StoreErrorDetails): StoreError {
+  return new StoreError('unknown', details)
+}
+
+/**
+ * What an error of a store says about the store; undefined for misuse, which is any other error of Sluice and says nothing.
+ * An error of any other origin is one that the store should have named: it failed, and what it did is not known.
+ */
+export function failureOf(error: unknown): StoreFailure | undefined {
+  if (!isSluiceError(error)) return { cause: 'refused', charged: 'unknown' }
+  const cause = (error as Partial<StoreError>).failure?.cause ?? 'unreachable'
+  if (error.code === 'SLUICE_STORE_UNAVAILABLE') return { cause, charged: 'no' }
+  return error.code === 'SLUICE_OUTCOME_UNKNOWN' ? { cause, charged: 'unknown' } : undefined
+}
