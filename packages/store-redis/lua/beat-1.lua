@@ -1,0 +1,18 @@
+-- Says that a node is alive, and counts those that are.
+--
+-- KEYS  [1] the sorted set of nodes by when they were last heard of
+-- ARGV  [1] the node, [2] microseconds after which a silent node counts no more; 0 takes this one off
+-- Returns how many nodes are alive, this one included.
+
+local call = redis.call
+local time = call('TIME')
+local now = time[1] * 1000000 + time[2]
+local silence = tonumber(ARGV[2])
+if silence == 0 then
+  call('ZREM', KEYS[1], ARGV[1])
+  return call('ZCARD', KEYS[1])
+end
+call('ZADD', KEYS[1], string.format('%.0f', now), ARGV[1])
+call('ZREMRANGEBYSCORE', KEYS[1], '-inf', string.format('%.0f', now - silence))
+call('PEXPIRE', KEYS[1], string.format('%.0f', math.ceil(silence / 1000) + 1000))
+return call('ZCARD', KEYS[1])

@@ -1,0 +1,33 @@
+-- Limits, as they travel with every call: what is stored never holds one, so a changed limit applies at once.
+
+local METER, QUEUE, FIXED, COUNTER, LOG, SEGMENTS, HYBRID, SLOTS = 1, 2, 3, 4, 5, 6, 7, 8
+
+-- Reads one limit from `blob` at `at`. Returns it and the position after it.
+local function read_limit(blob, at)
+  local kind, tag, block, lease, capacity, limit, window, extra, burst, units, micros, base, base_capacity, bounds, after =
+    unpack_binary('<Bc8c8c8dddddddddB', blob, at)
+  local edges
+  if bounds > 0 then
+    edges = { unpack_binary('<' .. string.rep('d', bounds), blob, after) }
+    after = edges[bounds + 1]
+    edges[bounds + 1] = nil
+  end
+  return {
+    kind = kind, tag = tag, block = block, lease = lease, capacity = capacity, limit = limit, window = window,
+    -- Units carried over at most (windows), or the number of sub-windows.
+    extra = extra,
+    -- The burst of a hybrid, and its rate; the rate of a meter.
+    burst = burst, units = units, micros = micros,
+    -- What a hybrid lies over.
+    base = base, base_capacity = base_capacity,
+    -- First instants of consecutive periods of the calendar; the last one only ends a period.
+    edges = edges,
+  }, after
+end
+
+local function read_limits(blob)
+  local count, at = unpack_binary('<H', blob)
+  local limits = {}
+  for index = 1, count do limits[index], at = read_limit(blob, at) end
+  return limits
+end

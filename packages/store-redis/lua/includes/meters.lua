@@ -1,0 +1,52 @@
+-- Levels that flow off at a constant rate: values[at + 1] micro-units at instant values[at + 2].
+
+-- The level at `now`, and `now` itself, which does not go back behind the stored instant.
+local function level_at(values, at, limit, now)
+  if not at then return 0, now end
+  local since = values[at + 2]
+  if since > now then now = since end
+  return max(0, values[at + 1] - flowed(limit.units, limit.micros, now - since)), now
+end
+
+local function meter_left(values, at, limit, capacity, now)
+  return floor((capacity * UNIT - level_at(values, at, limit, now)) / UNIT)
+end
+
+-- Writes the level with `units` more to values[to + 1 ...]. Returns when it is fresh, and the level.
+local function meter_write(values, at, limit, now, units, to)
+  local level, since = level_at(values, at, limit, now)
+  local after = level + units * UNIT
+  values[to + 1], values[to + 2] = after, since
+  return since + time_to_flow(limit.units, limit.micros, after), after
+end
+
+-- Corrects a charge on a level: what has flowed off since is gone. Returns the units applied and when the state is fresh.
+local function meter_correct(values, at, limit, now, units, charge, to)
+  local level, since = level_at(values, at, limit, now)
+  local after
+  if units >= 0 then
+    after = min(SAFE, level + units * UNIT)
+  else
+    local owed = charge.cost * UNIT - flowed(limit.units, limit.micros, max(0, since - charge.at))
+    after = max(0, level - max(0, min(-units * UNIT, owed)))
+  end
+  values[to + 1], values[to + 2] = after, since
+  return (after - level) / UNIT, since + time_to_flow(limit.units, limit.micros, after)
+end
+
+-- Whether a charge is still the last in a queue: the level is what it left, less what has flowed off since.
+local function is_last(values, at, limit, now, charge)
+  if not at then return false end
+  local left = charge.mark - flowed(limit.units, limit.micros, max(0, now - charge.at))
+  local level = values[at + 1] - flowed(limit.units, limit.micros, max(0, now - values[at + 2]))
+  return left > 0 and math.abs(level - left) < UNIT / 2
+end
+
+-- Only the last in a queue can be given back: those behind any other have been told when to leave.
+local function queue_correct(values, at, limit, now, units, charge, to)
+  if units >= 0 or not is_last(values, at, limit, now, charge) then
+    return meter_correct(values, at, limit, now, max(0, units), charge, to)
+  end
+  local fresh = { at = max(now, values[at + 2]), cost = charge.cost, mark = charge.mark }
+  return meter_correct(values, at, limit, now, units, fresh, to)
+end

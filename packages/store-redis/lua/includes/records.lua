@@ -1,0 +1,106 @@
+-- One record for a subject holds all its small states: `version B, entries H, {tag c8, size H}*`, then for each entry
+-- `fresh d, value d*`. `fresh` is the instant from which the entry says no more than none at all. Entries of rules that this
+-- call does not know are carried along until then.
+--
+-- A record of levels only, all counted at one instant, has a shorter form: version 2, the same header, then `kept d, at d` and
+-- `level d*`. `kept` is the instant that the key is kept to at least; it stands for `fresh` of every entry.
+
+local EMPTY_HEADER = '\1\0\0'
+local HOLDS = '\0\0\0holds'
+
+local layouts = {}
+
+-- What a header says: where the entries of a record stand. `at[tag]` is the place of `fresh`; value i stands at at[tag] + i.
+local function layout_of(header)
+  local layout = layouts[header]
+  if layout then return layout end
+  local tags, at, sizes, total = {}, {}, {}, 0
+  for entry = 1, (#header - 3) / 10 do
+    local tag, size = unpack_binary('<c8H', header, 10 * entry - 6)
+    tags[entry], at[tag], sizes[tag] = tag, total + 1, size
+    total = total + 1 + size
+  end
+  layout = { header = header, tags = tags, at = at, sizes = sizes, total = total, format = '<' .. string.rep('d', total) }
+  layouts[header] = layout
+  return layout
+end
+
+-- Records of this call by the index of their key: values, layout, whether to write them.
+local values_of, layout_at, changed = {}, {}, {}
+
+-- A record of the shorter form in the general one.
+local function general_form(raw)
+  local count = unpack_binary('<H', raw, 2)
+  local size = 3 + 10 * count
+  local kept, at, after = unpack_binary('<dd', raw, size + 1)
+  local parts = { string.char(VERSION), string.sub(raw, 2, size) }
+  for place = after, #raw, 8 do parts[#parts + 1] = pack('<d', kept) .. string.sub(raw, place, place + 7) .. pack('<d', at) end
+  return table.concat(parts)
+end
+
+local function load_record(key)
+  local values = values_of[key]
+  if values then return values, layout_at[key] end
+  local raw = raws[key]
+  local layout
+  if raw and string.byte(raw, 1) == SHARED then raw = general_form(raw) end
+  if raw and string.byte(raw, 1) == VERSION then
+    layout = layout_of(string.sub(raw, 1, 3 + 10 * unpack_binary('<H', raw, 2)))
+    values = { unpack_binary(layout.format, raw, #layout.header + 1) }
+  else
+    layout = layout_of(EMPTY_HEADER)
+    values = {}
+  end
+  values_of[key], layout_at[key] = values, layout
+  return values, layout
+end
+
+-- Rebuilds a record without the entries in `dropped` and those that are fresh by now, but for open reservations; with an
+-- entry of `size` values for `tag` at its end, if one is given. Returns values and the place of that entry.
+local function rebuild(key, dropped, now, tag, size)
+  local values, layout = values_of[key], layout_at[key]
+  local kept, parts, count = {}, {}, 0
+  for _, other in ipairs(layout.tags) do
+    local at = layout.at[other]
+    if not dropped[other] and (values[at] > now or (other == HOLDS and values[at + 1] > 0)) then
+      for index = at, at + layout.sizes[other] do kept[#kept + 1] = values[index] end
+      count = count + 1
+      parts[count] = pack('<c8H', other, layout.sizes[other])
+    end
+  end
+  local place = #kept + 1
+  if tag then
+    count = count + 1
+    parts[count] = pack('<c8H', tag, size)
+  end
+  values_of[key], layout_at[key] = kept, layout_of(pack('<BH', VERSION, count) .. table.concat(parts))
+  return kept, place
+end
+
+local function place_entry(key, tag, size, now)
+  return rebuild(key, { [tag] = true }, now, tag, size)
+end
+
+-- The place of an entry of exactly `size` values, made when there is none.
+local function entry_for(key, tag, size, now)
+  local values, layout = values_of[key], layout_at[key]
+  local place = layout.at[tag]
+  if place and layout.sizes[tag] == size then return values, place end
+  return place_entry(key, tag, size, now)
+end
+
+local function save_records(now, slack)
+  for key in pairs(changed) do
+    local values, layout = values_of[key], layout_at[key]
+    local fresh = 0
+    for _, place in pairs(layout.at) do
+      if values[place] > fresh then fresh = values[place] end
+    end
+    if fresh <= now then
+      call('DEL', KEYS[key])
+    else
+      local record = layout.header .. pack(layout.format, unpack(values, 1, layout.total))
+      call('PSETEX', KEYS[key], keep_for(fresh - now, slack), record)
+    end
+  end
+end

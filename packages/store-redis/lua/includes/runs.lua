@@ -1,0 +1,197 @@
+-- Runs: many subjects asked the same, by limits that are a level or a plain window each. Whatever is not plain about a record
+-- (blocks, leases, reservations) is left to the general way, which decides the same.
+
+-- How a run reads a record whose header is `header`: the places of its limits and of the other entries. False when there is
+-- something in it that a run does not handle. Limits without an entry are not handled either.
+local function view_of(run, header)
+  local layout = layout_of(header)
+  local view = { format = layout.format, total = layout.total, header = header, size = #header, others = {} }
+  view.length = view.size + 8 * view.total
+  view.write = '<c' .. view.size .. string.rep('d', view.total)
+  local mine = {}
+  for index, limit in ipairs(run.limits) do
+    local place = layout.at[limit.tag]
+    if not place or layout.sizes[limit.tag] ~= run.sizes[index] then return false end
+    if layout.at[limit.block] or layout.at[limit.lease] then return false end
+    view[index] = place
+    mine[place] = true
+  end
+  if layout.at[HOLDS] then return false end
+  for _, place in pairs(layout.at) do
+    if not mine[place] then view.others[#view.others + 1] = place end
+  end
+  return view
+end
+
+-- A run over `limits`: its kinds and sizes, and the header of a record that has these limits and nothing else.
+local function run_of(limits, levels)
+  local run = { limits = limits, sizes = {}, views = {} }
+  local header = pack('<BH', VERSION, #limits)
+  for index, limit in ipairs(limits) do
+    run.sizes[index] = limit.kind == COUNTER and 3 or 2
+    header = header .. pack('<c8H', limit.tag, run.sizes[index])
+  end
+  run.header = header
+  run.exact = view_of(run, header)
+  run.levels = levels
+  run.views[header] = run.exact
+  return run
+end
+
+-- A level that nothing is known of: nothing in use, counted just now. A window that nothing is known of: none at all.
+local function fresh_values(run, now)
+  local values = {}
+  for index, limit in ipairs(run.limits) do
+    values[#values + 1] = 0
+    values[#values + 1] = 0
+    values[#values + 1] = limit.kind == METER and now or 0
+    if run.sizes[index] == 3 then values[#values + 1] = 0 end
+  end
+  return values
+end
+
+-- How often the cost fits under all limits of a run, at most `times`. Leaves in `amounts` and `instants` what is in use, and
+-- as of when, for `take` to go on from.
+local amounts, instants, earlier = {}, {}, {}
+
+local function count_times(run, view, values, now, cost, times)
+  local limits = run.limits
+  for index = 1, #limits do
+    local limit = limits[index]
+    local place = view[index]
+    local kind, fitting = limit.kind, nil
+    if kind == METER then
+      local level, since = values[place + 1], values[place + 2]
+      if since < now then
+        local flow = (now - since) * limit.units
+        if flow <= SAFE then
+          flow = flow / limit.micros
+          flow = flow - flow % 1
+        else
+          flow = flowed(limit.units, limit.micros, now - since)
+        end
+        level = level > flow and level - flow or 0
+        since = now
+      end
+      amounts[index], instants[index] = level, since
+      -- Divided as whole numbers: a fraction of a unit must not be rounded into one.
+      fitting = (limit.capacity * UNIT - level) / (cost * UNIT)
+    elseif kind == FIXED then
+      local start = values[place + 1]
+      local window = limit.window
+      local first = start > now and start - start % window or now - now % window
+      local used = start >= first and values[place + 2] or 0
+      amounts[index], instants[index] = used, first
+      fitting = (limit.limit - used) / cost
+    else
+      local start, previous, current = counts_at(values, place, limit, now)
+      local elapsed = now > start and now - start or 0
+      if elapsed > limit.window then elapsed = limit.window end
+      amounts[index], instants[index], earlier[index] = current, start, previous
+      fitting = (limit.limit - ceil(previous * (limit.window - elapsed) / limit.window) - current) / cost
+    end
+    if limit.capacity <= 0 then return 0 end
+    if fitting < times then
+      if fitting < 1 then return 0 end
+      times = fitting - fitting % 1
+    end
+  end
+  return times
+end
+
+-- Charges `units` under all limits of a run, after `count_times`. Returns when the last of them is fresh.
+local function take(run, view, values, units)
+  local limits = run.limits
+  local last = 0
+  for index = 1, #limits do
+    local limit = limits[index]
+    local place = view[index]
+    local kind, instant, fresh = limit.kind, instants[index], nil
+    if kind == METER then
+      local level = amounts[index] + units * UNIT
+      values[place + 1], values[place + 2] = level, instant
+      fresh = instant + level / limit.units * limit.micros + 2
+    elseif kind == FIXED then
+      values[place + 1], values[place + 2] = instant, amounts[index] + units
+      fresh = instant + limit.window
+    else
+      values[place + 1], values[place + 2], values[place + 3] = instant, earlier[index], amounts[index] + units
+      fresh = instant + 2 * limit.window
+    end
+    values[place] = fresh
+    if fresh > last then last = fresh end
+  end
+  return last
+end
+
+local function admission(times, how)
+  return how < 2 and ADMITTED[how + 1][times] or pack('<HB', times, how)
+end
+
+-- The values of a run's limits in a record that has others too.
+local function values_text(run, view, values)
+  local parts = {}
+  for index = 1, #run.limits do
+    local place = view[index]
+    parts[index] = run.sizes[index] == 2 and pack('<dd', values[place + 1], values[place + 2])
+      or pack('<ddd', values[place + 1], values[place + 2], values[place + 3])
+  end
+  return table.concat(parts)
+end
+
+-- The shorter form of a record of levels only, when all of them were counted just now; else false.
+local function shared_form(levels, values, fresh, now, slack)
+  if not levels then return false end
+  local shared = { levels.header, now + keep_micros(2 * (fresh - now), slack), now }
+  for index = 1, levels.count do
+    if values[3 * index] ~= now then return false end
+    shared[index + 3] = values[3 * index - 1]
+  end
+  return pack(levels.format, unpack(shared, 1, levels.count + 3))
+end
+
+-- Asks the limits of a run about one subject, and stores what was charged. False when the general way must be taken.
+local function ask_run(run, key, times, cost, now, slack, out)
+  local raw = raws[key]
+  local view, values, header = run.exact, nil, nil
+  if raw and string.byte(raw, 1) == SHARED then
+    raw = general_form(raw)
+    raws[key] = raw
+  end
+  if not raw then
+    values = fresh_values(run, now)
+  elseif #raw == view.length then
+    values = { unpack_binary(view.format, raw, view.size + 1) }
+    header = string.sub(raw, 1, view.size)
+  end
+  if raw and header ~= view.header then
+    if string.byte(raw, 1) ~= VERSION then return false end
+    header = string.sub(raw, 1, 3 + 10 * unpack_binary('<H', raw, 2))
+    view = run.views[header]
+    if view == nil then
+      view = view_of(run, header)
+      run.views[header] = view
+    end
+    if not view then return false end
+    values = { unpack_binary(view.format, raw, view.size + 1) }
+  end
+  times = count_times(run, view, values, now, cost, times)
+  local count = #out
+  if not raw then
+    out[count + 1] = admission(times, 0)
+  elseif view == run.exact then
+    out[count + 1], out[count + 2] = admission(times, 1), raw
+  else
+    out[count + 1], out[count + 2] = admission(times, 2), values_text(run, view, values)
+  end
+  if times == 0 then return true end
+  local fresh = take(run, view, values, times * cost)
+  for _, place in ipairs(view.others) do
+    if values[place] > fresh then fresh = values[place] end
+  end
+  local record = view == run.exact and shared_form(run.levels, values, fresh, now, slack)
+    or pack(view.write, view.header, unpack(values, 1, view.total))
+  raws[key] = record
+  call('PSETEX', KEYS[key], keep_for(2 * (fresh - now), slack), record)
+  return true
+end

@@ -1,0 +1,196 @@
+import { SluiceError } from '@sluice/core'
+import type { Ask, Batch, Item, LeasedUnits, State } from '@sluice/core/internal'
+import { algorithmOf, decideBesideLeases, NEVER } from '@sluice/core/internal'
+import { codeOf } from './limit-code.ts'
+import type { Plan } from './plan.ts'
+import type { Question, QuestionGroup } from './question-group.ts'
+
+/** Why the script could not decide yet: reservations have run out, or the calendar does not reach. */
+export type NotYet = 'holds' | 'calendar'
+
+const NOT_DECIDED = 65_535
+
+/** The version of a record whose levels share an instant. */
+const SHARED = 2
+
+/** How a subject of a run is answered. */
+const NOTHING = 0
+const RECORD = 1
+const IN_GENERAL = 3
+
+/** What follows about an item. */
+const HAS_STATE = 1
+const HAS_BLOCK = 2
+const HAS_LEASES = 4
+const WOULD_ALLOW = 8
+
+const NO_STATE: State = []
+const NO_LEASES: LeasedUnits = { units: 0, soonestEnd: 0 }
+
+/** What the script saw of one item. */
+interface Seen {
+  state: State
+  leased: LeasedUnits
+  blockedUntil: number
+}
+
+/**
+ * Reads the reply of the deciding script. It says how many of a group's questions were admitted and what it saw; what each
+ * caller is told follows from that by the functions that decide in memory, which the script is held equal to.
+ */
+export class DecideReply {
+  readonly #bytes: Buffer
+  readonly now: number
+  #at = 8
+
+  constructor(bytes: Buffer) {
+    this.#bytes = bytes
+    this.now = bytes.readDoubleLE(0)
+  }
+
+  /** Answers the next subject of a run. Returns why not when it was not decided. */
+  answerRun(group: QuestionGroup, plan: Plan): NotYet | undefined {
+    const admitted = this.#uint16()
+    const how = this.#uint8()
+    if (how === IN_GENERAL) return this.answer(group)
+    const seen =
+      how === RECORD ? this.#record(plan) : plan.sizes.map((size) => this.#values(how === NOTHING ? 0 : size))
+    this.#tell(group.questions, admitted, seen)
+    return undefined
+  }
+
+  /** The states in a record that has those of a plan and nothing else. See lua/includes/records.lua. */
+  #record(plan: Plan): Seen[] {
+    const version = this.#bytes[this.#at]
+    this.#at += plan.headerBytes
+    if (version === SHARED) {
+      const at = this.#bytes.readDoubleLE(this.#at + 8)
+      this.#at += 16
+      return plan.sizes.map(() => ({ state: [this.#double(), at], leased: NO_LEASES, blockedUntil: 0 }))
+    }
+    return plan.sizes.map((size) => {
+      this.#at += 8
+      return this.#values(size)
+    })
+  }
+
+  /** A state of so many values; none at all with 0. */
+  #values(size: number): Seen {
+    const state: number[] = []
+    for (let index = 0; index < size; index++) state.push(this.#double())
+    return { state, leased: NO_LEASES, blockedUntil: 0 }
+  }
+
+  /** Answers the next question: writes into its batches. Returns why not when it was not decided. */
+  answer(group: QuestionGroup): NotYet | undefined {
+    const admitted = this.#uint16()
+    if (admitted === NOT_DECIDED) return this.#uint8() === 1 ? 'holds' : 'calendar'
+    const { questions, first } = group
+    if (first.partial) lowerCosts(first, this.#double())
+    this.#tell(
+      questions,
+      admitted,
+      first.items.map((item) => this.#item(item)),
+    )
+    return undefined
+  }
+
+  /** Writes the answers of questions that asked the same, in order. */
+  #tell(questions: readonly Question[], admitted: number, seen: readonly Seen[]): void {
+    for (let index = 0; index < questions.length; index++) {
+      const { batch } = questions[index]!
+      batch.now = this.now
+      batch.allowed = index < admitted
+      decideItems(batch, seen)
+      if (batch.allowed && batch.charge && index + 1 < questions.length) moveOn(batch, seen)
+    }
+  }
+
+  #item(item: Item): Seen {
+    const code = codeOf(item.limit)
+    const head = this.#uint8()
+    const blockedUntil = head & HAS_BLOCK ? this.#double() : 0
+    const leased = head & HAS_LEASES ? { units: this.#double(), soonestEnd: this.#double() } : NO_LEASES
+    if (code.answersItself) {
+      this.#answerOf(item, (head & WOULD_ALLOW) > 0)
+      return { state: NO_STATE, leased, blockedUntil }
+    }
+    if ((head & HAS_STATE) === 0) return { state: NO_STATE, leased, blockedUntil }
+    const state: number[] = []
+    for (let index = 0; index < code.smallSize; index++) state.push(this.#double())
+    if (code.hasList) {
+      const count = this.#uint16()
+      for (let index = 0; index < count; index++) state.push(this.#double())
+    }
+    return { state, leased, blockedUntil }
+  }
+
+  /** The answer of a limit whose state stays on the server. */
+  #answerOf({ verdict }: Item, wouldAllow: boolean): void {
+    verdict.remaining = this.#double()
+    verdict.resetAt = this.#double()
+    const retryAt = this.#double()
+    verdict.retryAt = retryAt < 0 ? NEVER : retryAt
+    verdict.freshAt = verdict.resetAt
+    verdict.delayMicros = 0
+    verdict.mark = 0
+    verdict.nextLength = 0
+    if (wouldAllow) verdict.ruling = 'allowed'
+    else verdict.ruling = retryAt < 0 ? 'never' : 'limit'
+  }
+
+  #uint8(): number {
+    return this.#bytes[this.#at++]!
+  }
+
+  #uint16(): number {
+    const value = this.#bytes[this.#at]! + 256 * this.#bytes[this.#at + 1]!
+    this.#at += 2
+    return value
+  }
+
+  #double(): number {
+    const value = this.#bytes.readDoubleLE(this.#at)
+    this.#at += 8
+    return value
+  }
+}
+
+function lowerCosts(batch: Batch, granted: number): void {
+  for (const item of batch.items) item.cost = Math.min(item.cost, granted)
+}
+
+function decideItems(batch: Batch, seen: readonly Seen[]): void {
+  const ask: Ask = { now: batch.now, cost: 0, holder: batch.holder, entitled: batch.entitled }
+  let allowed = true
+  for (let index = 0; index < seen.length; index++) {
+    const item = batch.items[index]!
+    const { state, leased, blockedUntil } = seen[index]!
+    item.blockedUntil = blockedUntil
+    ask.cost = item.cost
+    if (!codeOf(item.limit).answersItself) {
+      if (leased.units === 0) algorithmOf(item.limit).decide(state, item.limit, ask, item.verdict)
+      else decideBesideLeases(state, item.limit, { ask, leased }, item.verdict)
+    }
+    if (item.verdict.ruling !== 'allowed' || blockedUntil > 0) allowed = false
+  }
+  if (allowed !== batch.allowed) throw disagreement(batch)
+}
+
+/** After an allowed question, the next of its group finds what it left. */
+function moveOn(batch: Batch, seen: readonly Seen[]): void {
+  for (let index = 0; index < seen.length; index++) {
+    const { verdict, cost } = batch.items[index]!
+    if (cost > 0) seen[index]!.state = verdict.next.slice(0, verdict.nextLength)
+  }
+}
+
+/** The script and this process are of different minds: not a state to go on from in silence. */
+function disagreement(batch: Batch): SluiceError {
+  return new SluiceError('SLUICE_PROTOCOL', {
+    problem: 'Redis and this process decided differently',
+    received: `${batch.allowed ? 'allowed' : 'refused'} by Redis, under ${batch.items.map((item) => item.limit.id).join(', ')}`,
+    expected: 'the same decision from the same state',
+    action: 'Run the same version of Sluice on all nodes, under one key prefix. If they are, please report it.',
+  })
+}

@@ -1,0 +1,8 @@
+export {
+  type RedisStore,
+  type RedisStoreEvent,
+  type RedisStoreOptions,
+  type RedisStoreStats,
+  redisStore,
+} from './redis-store.ts'
+export type { ServerWarning } from './server-check.ts'

@@ -1,0 +1,205 @@
+import type {
+  Clock,
+  DenyCacheOptions,
+  FallbackStore,
+  FallbackStoreOptions,
+  LeasedStore,
+  LeasedStoreOptions,
+  LeasedStoreStats,
+  Settlement,
+  Store,
+  StoreEvent,
+} from '@sluice/core'
+import {
+  denyCacheStore,
+  fallbackStore,
+  leasedStore,
+  SluiceError,
+  systemClock,
+  systemRandom,
+  systemTimers,
+} from '@sluice/core'
+import type { Batch, Limit, Receipt } from '@sluice/core/internal'
+import { systemMonotonicMs } from '@sluice/core/internal'
+import { connectByUrl } from './clients/connect-by-url.ts'
+import { recogniseClient } from './clients/recognise-client.ts'
+import type { UrlOptions } from './clients/url-options.ts'
+import { ClusterStore } from './cluster-store.ts'
+import type { RedisConnection } from './connection.ts'
+import { LiveNodes } from './live-nodes.ts'
+import { ScriptRunner } from './script-runner.ts'
+import type { ServerWarning } from './server-check.ts'
+import { inspectServer } from './server-check.ts'
+import { StrictStore } from './strict-store.ts'
+import { atTurnEnd } from './turn-end.ts'
+
+/** Options of {@link redisStore}. */
+export interface RedisStoreOptions extends Omit<FallbackStoreOptions, 'nodes' | 'clock'>, UrlOptions {
+  /** Begins every key: stores with the same prefix share their limits. `sluice` when left out; letters, digits, `_ . : -`. */
+  readonly prefix?: string
+  /** Take units of busy keys in blocks, and decide from them without asking: `true`, or how. Off when left out. */
+  readonly leases?: boolean | LeasedStoreOptions
+  /** How long a refusal may be answered from memory, in milliseconds; 100 when left out, `false` never. */
+  readonly denyCache?: number | false
+  /** Is told once of what is wrong with the server; prints a warning of the process when left out. */
+  readonly onWarning?: (warning: ServerWarning) => void
+  /** Decides at this time instead of the server's: for tests. All processes that share the limits must use one clock. */
+  readonly clock?: Clock
+}
+
+/** Something that happened to a Redis store, for metrics. */
+export type RedisStoreEvent = StoreEvent
+
+/** What a Redis store has done, and how it stands. */
+export interface RedisStoreStats {
+  /** `closed`: Redis is asked. `open`: it is not, because it failed. `half-open`: one call tries whether it is back. */
+  readonly breaker: FallbackStore['state']
+  readonly calls: ReturnType<FallbackStore['stats']>
+  readonly leases: LeasedStoreStats | undefined
+  /** Nodes alive when it was last known, this one included. */
+  readonly nodes: number
+}
+
+/** A store on Redis. */
+export interface RedisStore extends Store<'async'> {
+  /**
+   * Waits for the first connection: at most so many milliseconds, 5000 when left out. Says whether there is one; nothing
+   * depends on it, but a program that waits for it at its start makes no decision without Redis.
+   */
+  ready(withinMs?: number): Promise<boolean>
+  stats(): RedisStoreStats
+}
+
+/**
+ * Limits shared by all processes that use the same Redis (6.2 or later, or Valkey; standalone, Sentinel or Cluster) and the
+ * same prefix. Exact: every decision is one atomic step at the server's time. All checks of one turn of the event loop go out
+ * together.
+ *
+ * Takes a client of node-redis, ioredis or valkey-glide, which stays the caller's to close, or a URL. Never waits longer than
+ * `deadlineMs`: while Redis is away, each rule's `failureMode` answers, and the decision says so. It may be away at the
+ * start, too.
+ */
+export function redisStore(target: unknown, options: RedisStoreOptions = {}): RedisStore {
+  return new ComposedStore(
+    isAddress(target) ? connectByUrl(target, options) : recogniseClient(target, options),
+    options,
+  )
+}
+
+function isAddress(target: unknown): target is string | readonly string[] {
+  return typeof target === 'string' || Array.isArray(target)
+}
+
+const PREFIX = /^[A-Za-z0-9_.:-]{1,64}$/
+
+class ComposedStore implements RedisStore {
+  readonly mode = 'async'
+  readonly #outer: Store<'async'>
+  readonly #fallback: FallbackStore
+  readonly #leased: LeasedStore | undefined
+  readonly #nodes: LiveNodes
+  readonly #runner: ScriptRunner
+  readonly #connection: RedisConnection
+  readonly #onWarning: (warning: ServerWarning) => void
+  #isInspected = false
+  #closing: Promise<void> | undefined
+
+  constructor(connection: RedisConnection, options: RedisStoreOptions) {
+    const { random = systemRandom, timers = systemTimers, monotonicMs = systemMonotonicMs } = options
+    const prefix = checkPrefix(options.prefix ?? 'sluice')
+    const pause = (ms: number): Promise<void> => new Promise((resolve) => void timers.schedule(ms, resolve))
+    this.#connection = connection
+    this.#onWarning = options.onWarning ?? warn
+    // Leaves time for the call itself.
+    this.#runner = new ScriptRunner(connection, pause, 0.8 * (options.deadlineMs ?? 50))
+    this.#nodes = new LiveNodes(this.#runner, { prefix, random, monotonicMs })
+    const strict = this.#strict(prefix, options)
+    const exact = connection.isCluster ? new ClusterStore(strict, random) : strict
+    this.#fallback = fallbackStore(exact, { ...options, nodes: () => this.#nodes.count })
+    const { leases = false, denyCache = 100 } = options
+    const shared = { random, timers, monotonicMs }
+    this.#leased =
+      leases === false ? undefined : leasedStore(this.#fallback, { ...shared, ...(leases === true ? {} : leases) })
+    const inner = this.#leased ?? this.#fallback
+    this.#outer = denyCache === false ? inner : denyCacheStore(inner, cacheOptions(denyCache, options))
+  }
+
+  decide(batch: Batch): Promise<void> {
+    return this.#outer.decide(batch)
+  }
+
+  settle(receipt: Receipt, actuals: readonly number[]): Promise<Settlement> {
+    return this.#outer.settle(receipt, actuals)
+  }
+
+  block(rule: string, key: string, micros: number): Promise<void> {
+    return this.#outer.block(rule, key, micros)
+  }
+
+  reset(limits: readonly Limit[], key: string): Promise<void> {
+    return this.#outer.reset(limits, key)
+  }
+
+  ready(withinMs = 5000): Promise<boolean> {
+    return this.#runner.untilReady(withinMs)
+  }
+
+  stats(): RedisStoreStats {
+    return {
+      breaker: this.#fallback.state,
+      calls: this.#fallback.stats(),
+      leases: this.#leased?.stats(),
+      nodes: this.#nodes.count,
+    }
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#close()
+    return this.#closing
+  }
+
+  async #close(): Promise<void> {
+    if (this.#connection.isReady()) await this.#nodes.leave()
+    await this.#outer.close()
+  }
+
+  #strict(prefix: string, options: RedisStoreOptions): StrictStore {
+    return new StrictStore({
+      connection: this.#connection,
+      runner: this.#runner,
+      prefix,
+      clock: options.clock ?? systemClock,
+      usesClock: options.clock !== undefined,
+      atTurnEnd,
+      onSend: () => {
+        this.#nodes.beat()
+        void this.#inspect()
+      },
+    })
+  }
+
+  /** Looks at the server when it is first there. */
+  async #inspect(): Promise<void> {
+    if (this.#isInspected || !this.#connection.isReady()) return
+    this.#isInspected = true
+    for (const warning of await inspectServer(this.#runner)) this.#onWarning(warning)
+  }
+}
+
+function cacheOptions(maxAgeMs: number, options: RedisStoreOptions): DenyCacheOptions {
+  const { observe, monotonicMs } = options
+  return { maxAgeMs, ...(observe && { observe }), ...(monotonicMs && { monotonicMs }) }
+}
+
+function warn({ code, message }: ServerWarning): void {
+  process.emitWarning(message, { type: 'SluiceWarning', code })
+}
+
+function checkPrefix(prefix: string): string {
+  if (PREFIX.test(prefix)) return prefix
+  throw new SluiceError('SLUICE_INVALID_OPTION', {
+    problem: '"prefix" of the Redis store cannot be used',
+    received: prefix,
+    expected: '1 to 64 letters, digits or any of _ . : -',
+  })
+}

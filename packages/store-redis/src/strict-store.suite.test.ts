@@ -1,0 +1,36 @@
+import { expectSameStores, type FakeClock, ReferenceStore, storeSuite } from '@sluice/testing'
+import { startRedis } from '@sluice/testing/servers'
+import { createClient } from 'redis'
+import { afterAll, describe, it } from 'vitest'
+import { nodeRedisConnection } from './clients/node-redis-connection.ts'
+import { ScriptRunner } from './script-runner.ts'
+import { StrictStore } from './strict-store.ts'
+import { atTurnEnd } from './turn-end.ts'
+
+const server = await startRedis()
+const client = createClient({ url: server.url })
+await client.connect()
+
+afterAll(async () => {
+  client.destroy()
+  await server.close()
+})
+
+let stores = 0
+
+function strictStore(clock: FakeClock): StrictStore {
+  const connection = nodeRedisConnection(client, () => Promise.resolve())
+  const runner = new ScriptRunner(connection, () => Promise.resolve())
+  return new StrictStore({ connection, runner, prefix: `store-${stores++}`, clock, usesClock: true, atTurnEnd })
+}
+
+storeSuite('on Redis', { create: strictStore })
+
+describe('random operations get the same answers as from the reference store', () => {
+  it('on Redis', async () => {
+    await expectSameStores((clock) => ({ one: new ReferenceStore(clock), other: strictStore(clock) }), {
+      numRuns: 600,
+      leases: true,
+    })
+  })
+})

@@ -1,0 +1,227 @@
+import type { Clock, Settlement, Store } from '@sluice/core'
+import { SluiceError } from '@sluice/core'
+import type { Batch, Limit, Receipt } from '@sluice/core/internal'
+import { outcomeUnknown } from '@sluice/core/internal'
+import { ByteWriter } from './byte-writer.ts'
+import type { CallTime } from './call-table.ts'
+import type { RedisConnection } from './connection.ts'
+import { decideCall } from './decide-call.ts'
+import type { NotYet } from './decide-reply.ts'
+import { DecideReply } from './decide-reply.ts'
+import { codeOf, entryTag } from './limit-code.ts'
+import type { QuestionGroup } from './question-group.ts'
+import type { ScriptRunner } from './script-runner.ts'
+import { scriptOf } from './script-runner.ts'
+import { CHANGE_SCRIPT, DECIDE_SCRIPT, SETTLE_SCRIPT } from './scripts.ts'
+import { giveBackCall, readSettlement, settleCall } from './settle-call.ts'
+import { holdNotesName, holdSetName, longName, SubjectNames } from './subject-key.ts'
+import type { CallPlan } from './turn.ts'
+import { Turn } from './turn.ts'
+
+const DECIDE = scriptOf('decide-n.lua', DECIDE_SCRIPT)
+const SETTLE = scriptOf('settle-n.lua', SETTLE_SCRIPT)
+const CHANGE = scriptOf('change-n.lua', CHANGE_SCRIPT)
+
+/** Most groups of questions in one call: a script holds up everybody else for as long as it runs. */
+const MOST_GROUPS = 64
+
+/** How often a call is repeated because reservations had to be given back, or the calendar did not reach, before it fails. */
+const MOST_ATTEMPTS = 10
+
+/** Reservations given back in one call. */
+const MOST_GIVEN_BACK = 50
+
+/** Milliseconds that keys outlive their time by when it is not the server's. */
+const FOREIGN_TIME_SLACK_MS = 3_600_000
+
+/** What a strict store is made of. */
+export interface StrictStoreParts {
+  readonly connection: RedisConnection
+  readonly runner: ScriptRunner
+  readonly prefix: string
+  /** About what time it is, for the calendar. */
+  readonly clock: Clock
+  /** Whether decisions are made at the time of `clock` instead of the server's: for tests. */
+  readonly usesClock: boolean
+  /** Runs something after everything that is ready now, in this turn of the event loop. */
+  readonly atTurnEnd: (run: () => void) => void
+  /** Is told whenever questions go out. */
+  readonly onSend?: () => void
+}
+
+/**
+ * Decides in Redis: exact across machines. All questions of one turn of the event loop travel together, and those that ask
+ * the same are asked once for all. Errors are raised as they are; deadlines and failure modes are the fallback store's.
+ */
+export class StrictStore implements Store<'async'> {
+  readonly mode = 'async'
+  readonly #parts: StrictStoreParts
+  readonly #runner: ScriptRunner
+  readonly #names: SubjectNames
+  readonly #nameOf: (key: string) => string
+  readonly #writer = new ByteWriter()
+  #turn = new Turn()
+  /** How far the server's clock is ahead of ours, as far as it has mattered. */
+  #serverAheadMicros = 0
+  #closed = false
+
+  constructor(parts: StrictStoreParts) {
+    this.#parts = parts
+    this.#runner = parts.runner
+    this.#names = new SubjectNames(parts.prefix)
+    this.#nameOf = (key) => this.#names.record(key)
+  }
+
+  decide(batch: Batch): Promise<void> {
+    if (this.#closed) return Promise.reject(closedError())
+    return new Promise((resolve, reject) => this.#open().add({ batch, resolve, reject }))
+  }
+
+  async settle(receipt: Receipt, actuals: readonly number[]): Promise<Settlement> {
+    return await this.#settle(receipt, { actuals, strikeOnly: false })
+  }
+
+  /** Makes a held charge stand. False when it had been given back already: then nothing is charged. */
+  async confirm(receipt: Receipt): Promise<boolean> {
+    const actuals = receipt.charges.map(({ cost }) => cost)
+    return (await this.#settle(receipt, { actuals, strikeOnly: true })).outcome === 'settled'
+  }
+
+  async block(rule: string, key: string, micros: number): Promise<void> {
+    await this.#change(key, { micros, tags: [entryTag('block', rule)], longs: [] })
+  }
+
+  async reset(limits: readonly Limit[], key: string): Promise<void> {
+    const tags = limits.flatMap(({ id, rule }) => [
+      entryTag('state', id),
+      entryTag('lease', id),
+      entryTag('block', rule),
+    ])
+    const longs = limits.map((limit) => codeOf(limit).longTag).filter((tag) => tag !== undefined)
+    await this.#change(key, { micros: -1, tags, longs })
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return
+    this.#closed = true
+    for (const group of this.#turn.all()) group.reject(closedError())
+    this.#turn = new Turn()
+    await this.#parts.connection.close()
+  }
+
+  #open(): Turn {
+    if (this.#turn.isEmpty) this.#parts.atTurnEnd(() => this.#send())
+    return this.#turn
+  }
+
+  #send(): void {
+    const turn = this.#turn
+    this.#turn = new Turn()
+    this.#parts.onSend?.()
+    for (const plan of turn.calls(MOST_GROUPS, this.#parts.connection.isCluster)) void this.#ask(plan)
+  }
+
+  /** Makes one call and answers all that it asked. Never rejects. */
+  async #ask(plan: CallPlan): Promise<void> {
+    try {
+      const call = decideCall(plan, { writer: this.#writer, time: this.#time(), nameOf: this.#nameOf })
+      const reply = new DecideReply(await this.#runner.runForBytes(DECIDE, call.keys, call.args))
+      const again: { group: QuestionGroup; why: NotYet }[] = []
+      const tell = (group: QuestionGroup, why: NotYet | undefined): void => {
+        if (why === undefined) for (const question of group.questions) question.resolve()
+        else again.push({ group, why })
+      }
+      for (const { plan: asked, groups } of plan.runs)
+        for (const group of groups) tell(group, reply.answerRun(group, asked))
+      for (const group of plan.groups) tell(group, reply.answer(group))
+      for (const { group, why } of again) void this.#askAgain(group, why, reply.now)
+    } catch (error) {
+      // Those answered already are settled: rejecting them changes nothing.
+      for (const { groups } of [...plan.runs, plan]) for (const group of groups) group.reject(error)
+    }
+  }
+
+  async #askAgain(group: QuestionGroup, why: NotYet, now: number): Promise<void> {
+    try {
+      group.attempts++
+      const keys = new Set(group.first.items.map((item) => item.key))
+      await this.#clearTheWay(why, { keys, now, attempts: group.attempts })
+      if (this.#closed) throw closedError()
+      this.#open().addGroup(group)
+    } catch (error) {
+      group.reject(error)
+    }
+  }
+
+  /** Does what kept a call from being done. */
+  async #clearTheWay(
+    why: NotYet,
+    { keys, now, attempts }: { readonly keys: Iterable<string>; readonly now: number; readonly attempts: number },
+  ): Promise<void> {
+    if (attempts > MOST_ATTEMPTS) {
+      throw outcomeUnknown({ because: 'refused', problem: `Redis asked for the same call ${attempts} times` })
+    }
+    if (why === 'calendar') this.#serverAheadMicros = now - this.#parts.clock.nowMicros()
+    else for (const key of keys) await this.#giveBackRunOut(this.#nameOf(key), now)
+  }
+
+  /** Gives back the reservations of a subject that have run out, each as of its end. */
+  async #giveBackRunOut(record: string, now: number): Promise<void> {
+    const [set, notes] = [holdSetName(record), holdNotesName(record)]
+    const range = ['ZRANGEBYSCORE', set, '-inf', now.toFixed(0), 'LIMIT', '0', String(MOST_GIVEN_BACK)]
+    const holders = (await this.#runner.command(range, record)) as Buffer[]
+    if (holders.length === 0) return
+    const found = (await this.#runner.command(['HMGET', notes, ...holders], record)) as (Buffer | null)[]
+    const holds = holders.map((holder, index) => ({ holder, note: found[index] ?? undefined }))
+    const call = giveBackCall(record, holds, { writer: this.#writer, time: this.#time(), nameOf: this.#nameOf })
+    await this.#runner.run(SETTLE, call.keys, call.args)
+  }
+
+  async #settle(
+    receipt: Receipt,
+    how: { readonly actuals: readonly number[]; readonly strikeOnly: boolean },
+  ): Promise<Settlement> {
+    if (this.#closed) throw closedError()
+    for (let attempts = 1; ; attempts++) {
+      const parts = { writer: this.#writer, time: this.#time(), nameOf: this.#nameOf }
+      const call = settleCall(receipt, how, parts)
+      const { outcome, corrected, now } = readSettlement(await this.#runner.runForBytes(SETTLE, call.keys, call.args))
+      if (outcome !== 'holds' && outcome !== 'calendar') return { outcome, corrected }
+      const keys = new Set(receipt.charges.map((charge) => charge.key))
+      await this.#clearTheWay(outcome, { keys, now, attempts })
+    }
+  }
+
+  async #change(
+    key: string,
+    { micros, tags, longs }: { readonly micros: number; readonly tags: readonly Buffer[]; readonly longs: string[] },
+  ): Promise<void> {
+    if (this.#closed) throw closedError()
+    const record = this.#nameOf(key)
+    const keys = [record, ...longs.map((tag) => longName(record, tag))]
+    for (let attempts = 1; ; attempts++) {
+      const { givenMicros, slackMs } = this.#time()
+      const head = Buffer.alloc(18)
+      head.writeDoubleLE(givenMicros, 0)
+      head.writeDoubleLE(slackMs, 8)
+      head.writeUInt16LE(keys.length, 16)
+      const span = Buffer.alloc(8)
+      span.writeDoubleLE(micros)
+      const reply = await this.#runner.runForBytes(CHANGE, keys, [head, span, Buffer.concat(tags)])
+      if (reply[8] === 1) return
+      await this.#clearTheWay('holds', { keys: [key], now: reply.readDoubleLE(0), attempts })
+    }
+  }
+
+  #time(): CallTime {
+    const nowMicros = this.#parts.clock.nowMicros()
+    if (this.#parts.usesClock) {
+      return { givenMicros: nowMicros, aboutMicros: nowMicros, slackMs: FOREIGN_TIME_SLACK_MS }
+    }
+    return { givenMicros: 0, aboutMicros: nowMicros + this.#serverAheadMicros, slackMs: 0 }
+  }
+}
+
+function closedError(): SluiceError {
+  return new SluiceError('SLUICE_CLOSED', { problem: 'the Redis store is closed', action: 'Create a new one.' })
+}
