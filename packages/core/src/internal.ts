@@ -33,3 +33,4 @@ export {
   type StoreFailure,
   storeUnavailable,
 } from './store/store-error.ts'
+export { systemMonotonicMs } from './system-clock.ts'
