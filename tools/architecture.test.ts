@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
-import { importTable, renderImportTable, tableMarkers } from './architecture.ts'
+import { importTable, packageIdOf, renderImportTable, tableMarkers } from './architecture.ts'
 import { findImportCycles } from './import-cycles.ts'
 import type { SourceFile } from './import-rules.ts'
 import { checkImports, describeViolation } from './import-rules.ts'
@@ -39,13 +39,15 @@ describe('the import table', () => {
 
   it('names only packages that have a row', () => {
     const named = Object.values(importTable).flatMap((row) => (row.workspace === 'any' ? [] : row.workspace))
-    expect(named.filter((id) => importTable[id] === undefined)).toEqual([])
+    expect(named.filter((entry) => importTable[packageIdOf(entry)] === undefined)).toEqual([])
   })
 
   it('has no circle of packages', () => {
     const files = Object.entries(importTable).map(([id, row]) => ({
       path: id,
-      text: (row.workspace === 'any' ? [] : row.workspace).map((target) => `import './${target}'`).join('\n'),
+      text: (row.workspace === 'any' ? [] : row.workspace)
+        .map((target) => `import './${packageIdOf(target)}'`)
+        .join('\n'),
     }))
     expect(findImportCycles(files)).toEqual([])
   })
@@ -63,7 +65,10 @@ describe('checkImports', () => {
     core: fakePackage('packages/core'),
     runtime: fakePackage('packages/runtime'),
     contract: fakePackage('packages/contract'),
-    testing: fakePackage('packages/testing', { peerDependencies: { vitest: '*' } }),
+    testing: fakePackage('packages/testing', {
+      peerDependencies: { vitest: '*' },
+      exports: { '.': {}, './servers': {} },
+    }),
     sluice: fakePackage('packages/sluice'),
     service: fakePackage('apps/service', { dependencies: { ioredis: '*' } }),
     harness: fakePackage('apps/harness'),
@@ -94,6 +99,8 @@ describe('checkImports', () => {
     ['service', 'a.ts', 'ioredis/built/types'],
     ['service', 'a.ts', '@sluice/core'],
     ['harness', 'a.ts', '@sluice/runtime'],
+    ['harness', 'a.ts', '@sluice/testing/servers'],
+    ['harness', 'a.test.ts', '@sluice/testing'],
     ['bench', 'a.ts', '@sluice/testing'],
     ['bench', 'a.ts', 'rate-limiter-flexible'],
   ] as const)('lets %s/%s import %s', (owner, file, specifier) => {
@@ -120,6 +127,7 @@ describe('checkImports', () => {
     ['service', 'a.ts', 'express', "'express' is not in the dependencies of apps/service"],
     ['testing', 'a.ts', 'fast-check', "'fast-check' is not in the peerDependencies of packages/testing"],
     ['harness', 'a.ts', '@sluice/testing', "'testing' is for tests"],
+    ['service', 'a.ts', '@sluice/testing/servers', "'testing' is for tests"],
     ['sluice', 'index.ts', '@sluice/core/internal', 'offers only what is public'],
     ['bench', 'a.ts', 'express', "'express' is not in the dependencies of bench"],
     ['unknown', 'a.ts', './b.ts', "package 'unknown' has no row"],

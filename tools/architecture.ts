@@ -1,6 +1,9 @@
 /** What the sources of one package may import, besides their own files. */
 export interface ImportRow {
-  /** Packages of this workspace, by folder name; `any` for all of them. */
+  /**
+   * Packages of this workspace, by folder name, or `name/entry` for one that is imported only by that entry of its exports;
+   * `any` for all of them.
+   */
   readonly workspace: readonly string[] | 'any'
   /** Whether `node:` modules may be imported. */
   readonly node: boolean
@@ -38,8 +41,13 @@ export const importTable: Readonly<Record<string, ImportRow>> = {
   },
   cli: { workspace: ['client', 'contract'], node: true, npm: 'dependencies' },
   dashboard: { workspace: ['contract'], node: false, npm: 'dependencies' },
-  harness: { workspace: ['core', 'runtime'], node: true, npm: 'none' },
+  harness: { workspace: ['core', 'runtime', 'store-redis', 'testing/servers'], node: true, npm: 'dependencies' },
   bench: { workspace: 'any', node: true, npm: 'any' },
+}
+
+/** The package that an entry of {@link ImportRow.workspace} names. */
+export function packageIdOf(entry: string): string {
+  return entry.split('/')[0]!
 }
 
 /** What a test may import on top of its package's row. */

@@ -17,8 +17,11 @@ function namesListedIn(path: string): string[] {
     .sort()
 }
 
-it('lets users of sluice have everything that the core offers', () => {
-  const core = namesListedIn('packages/core/src/index.ts')
-  expect(core).toContain('createLimiter')
-  expect(namesListedIn('packages/sluice/src/index.ts')).toEqual(core)
+it.each([
+  ['createLimiter', 'core', 'index.ts'],
+  ['redisStore', 'store-redis', 'redis.ts'],
+])('lets users of sluice have everything that goes with %s', (name, from, file) => {
+  const offered = namesListedIn(`packages/${from}/src/index.ts`)
+  expect(offered).toContain(name)
+  expect(namesListedIn(`packages/sluice/src/${file}`)).toEqual(offered)
 })

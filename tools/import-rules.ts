@@ -87,15 +87,17 @@ function brokenWorkspaceRule(question: Question, specifier: string, target: Work
   const { owner, row, file } = question
   if (target.id === owner.id) return 'a package does not import itself by name; use a relative import'
   const isTest = isTestFile(file.path)
+  const entry = specifier.slice(packageName(specifier).length)
   const isAllowed =
     row.workspace === 'any' ||
     row.workspace.includes(target.id) ||
+    row.workspace.includes(`${target.id}${entry}`) ||
     (isTest && testImports.workspace.includes(target.id))
   if (!isAllowed && testImports.workspace.includes(target.id)) {
     return `'${target.id}' is for tests; sources of '${owner.id}' do not import it`
   }
   if (!isAllowed) return `'${owner.id}' may not import '${target.id}'; the table is in tools/architecture.ts`
-  const subpath = `.${specifier.slice(packageName(specifier).length)}`
+  const subpath = `.${entry}`
   if (!Object.hasOwn(target.manifest.exports ?? {}, subpath)) {
     return `'${subpath}' is not in the exports of ${target.folder}/package.json; import what the package offers`
   }

@@ -45,7 +45,8 @@ function assemble(folder: string, name: string): string {
 
 function readPart(folder: string, name: string, part: string): string[] {
   const path = join(folder, 'includes', `${part}.lua`)
-  if (!existsSync(path)) throw new ToolError('LUA_INCLUDE_UNKNOWN', `${name} includes '${part}', and there is no ${path}`)
+  if (!existsSync(path))
+    throw new ToolError('LUA_INCLUDE_UNKNOWN', `${name} includes '${part}', and there is no ${path}`)
   return readFileSync(path, 'utf8').split('\n')
 }
 

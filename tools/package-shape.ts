@@ -1,5 +1,5 @@
 import { posix } from 'node:path'
-import { importTable, testImports } from './architecture.ts'
+import { importTable, packageIdOf, testImports } from './architecture.ts'
 import type { Manifest, WorkspacePackage } from './workspace.ts'
 import { isPublished } from './workspace.ts'
 
@@ -114,9 +114,12 @@ function versionProblems(manifest: Manifest, sibling: WorkspacePackage): string[
 
 function edgeProblems(item: WorkspacePackage, sibling: WorkspacePackage, also: readonly string[]): string[] {
   const allowed = importTable[item.id]?.workspace ?? []
-  const isAllowed = allowed === 'any' || allowed.includes(sibling.id) || also.includes(sibling.id)
+  const ids = allowed === 'any' ? [sibling.id] : [...allowed, ...also].map(packageIdOf)
   return problems([
-    [isAllowed, `depends on '${sibling.id}', which the table in tools/architecture.ts does not let it import`],
+    [
+      ids.includes(sibling.id),
+      `depends on '${sibling.id}', which the table in tools/architecture.ts does not let it import`,
+    ],
   ])
 }
 

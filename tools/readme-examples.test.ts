@@ -1,10 +1,11 @@
 // Every block marked `ts` in the documents is a program: it is compiled with the strictness of the sources, run, and what
 // it prints is compared with its comments. A block that begins with `// worker.ts` is a file that the other blocks of its
-// document use.
+// document use. A program that names the Redis at the usual address gets one that was started for it.
 import { execFile } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { promisify } from 'node:util'
+import { type RedisServer, startRedis } from '@sluice/testing/servers'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { MarkdownExample } from './markdown-examples.ts'
 import { examplesOf } from './markdown-examples.ts'
@@ -48,22 +49,28 @@ const PROJECT = {
   include: ['**/*.ts'],
 }
 
+/** Where documents say that a Redis is. */
+const USUAL_REDIS = 'redis://localhost:6379'
+
 describe('the examples of the documents', () => {
   let folder: string
+  let server: RedisServer
 
-  beforeAll(() => {
+  beforeAll(async () => {
+    server = await startRedis()
     // Inside the repository, so that the packages of the workspace are found; ignored by git and by every check.
     mkdirSync(join(repositoryRoot, '.sluice'), { recursive: true })
     folder = mkdtempSync(join(repositoryRoot, '.sluice', 'examples-'))
     writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(PROJECT))
     for (const { path, code } of examples) {
       mkdirSync(join(folder, path, '..'), { recursive: true })
-      writeFileSync(join(folder, path), code)
+      writeFileSync(join(folder, path), code.replaceAll(USUAL_REDIS, server.url))
     }
   })
 
-  afterAll(() => {
+  afterAll(async () => {
     rmSync(folder, { recursive: true, force: true })
+    await server.close()
   })
 
   it('are there', () => {

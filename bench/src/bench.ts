@@ -3,6 +3,9 @@ export interface BenchResult {
   readonly name: string
   readonly opsPerSecond?: number
   readonly bytesPerKey?: number
+  /** Half of the answers came within this time, and 99 of 100 within the other. */
+  readonly p50Ms?: number
+  readonly p99Ms?: number
 }
 
 /** What a bench found. Everything in it was measured in one run on one machine, so only the ratios travel. */

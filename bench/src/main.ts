@@ -1,9 +1,20 @@
 import type { Bench, BenchReport } from './bench.ts'
 import { memoryBytes } from './memory-bytes.ts'
 import { memoryKeys } from './memory-keys.ts'
+import { redisLeased } from './redis-leased.ts'
+import { redisLimits } from './redis-limits.ts'
+import { redisHot, redisKeys } from './redis-peers.ts'
 import { sharedThreads } from './shared-threads.ts'
 
-const BENCHES: readonly Bench[] = [memoryKeys, memoryBytes, sharedThreads]
+const BENCHES: readonly Bench[] = [
+  memoryKeys,
+  memoryBytes,
+  sharedThreads,
+  redisKeys,
+  redisHot,
+  redisLimits,
+  redisLeased,
+]
 
 const USAGE = `npm run bench -- <name> [--json]
 
@@ -31,10 +42,11 @@ function rounded(report: BenchReport): BenchReport {
 
 function printTable({ id, results, ratios, floor, ok, notes }: BenchReport): void {
   console.log(`\n${id}`)
-  for (const { name, opsPerSecond, bytesPerKey } of results) {
+  for (const { name, opsPerSecond, bytesPerKey, p50Ms, p99Ms } of results) {
     const value =
       opsPerSecond === undefined ? `${bytesPerKey} bytes a key` : `${opsPerSecond.toLocaleString('en')} calls/s`
-    console.log(`  ${name.padEnd(28)}${value}`)
+    const latency = p50Ms === undefined ? '' : `, p50 ${p50Ms} ms, p99 ${p99Ms} ms`
+    console.log(`  ${name.padEnd(36)}${value}${latency}`)
   }
   for (const [name, ratio] of Object.entries(ratios)) {
     console.log(`  ratio ${name.padEnd(22)}${ratio}${name in floor ? ` (floor ${floor[name]})` : ''}`)

@@ -21,6 +21,15 @@ export { decideBatch } from './store/batch-decision.ts'
 export { Breaker, NOT_ADMITTED } from './store/breaker.ts'
 export { decideBesideLeases, type LeasedUnits } from './store/leased-units.ts'
 export { shareOf } from './store/limit-share.ts'
+export {
+  type AnswerListener,
+  type AskedQuestion,
+  askByPromise,
+  asListened,
+  decideByListening,
+  isListened,
+  type ListenedStore,
+} from './store/listening.ts'
 export { outcomeOf, receiptOf } from './store/receipt.ts'
 export type { CommitStep } from './store/shared/transaction.ts'
 export { attachWithFaults } from './store/shared-memory-store.ts'

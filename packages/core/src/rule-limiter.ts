@@ -13,6 +13,7 @@ import type { AcquireOptions, CheckOptions, KeyRequest, Limiter, ReserveOptions 
 import type { Random } from './random.ts'
 import type { Reservation } from './reservation.ts'
 import { createReservation } from './reservation.ts'
+import { isListened, type ListenedStore } from './store/listening.ts'
 import { receiptOf } from './store/receipt.ts'
 import type { Answer, Batch, Mode, Receipt, Settlement, Store } from './store/store.ts'
 import type { Timers } from './timers.ts'
@@ -31,9 +32,17 @@ export interface LimiterParts<M extends Mode> {
 
 /** Asks a store and makes something of the answered batch, at once or by promise, as the store does. */
 export function ask<M extends Mode, T>(store: Store<M>, batch: Batch, finish: (batch: Batch) => T): Answer<M, T> {
+  if (store.mode !== 'sync' && isListened(store)) return listen(store, batch, finish) as Answer<M, T>
   const answer = store.decide(batch)
   if (store.mode === 'sync') return finish(batch) as Answer<M, T>
   return (answer as Promise<void>).then(() => finish(batch)) as Answer<M, T>
+}
+
+/** The one promise of a check on a store that can be listened to. */
+function listen<T>(store: ListenedStore, batch: Batch, finish: (batch: Batch) => T): Promise<T> {
+  return new Promise((resolve, reject) => {
+    store.ask(batch, { answered: (sheet) => resolve(finish(sheet)), unanswered: reject })
+  })
 }
 
 /** A value as the store's mode delivers it. */

@@ -1,6 +1,14 @@
-import type { Random, Settlement, Store } from '@sluice/core'
-import type { Batch, Limit, Receipt } from '@sluice/core/internal'
-import { createBatch, drawHolder, MICROS_PER_SECOND, receiptOf, storeUnavailable } from '@sluice/core/internal'
+import type { Random, Settlement } from '@sluice/core'
+import type { AnswerListener, AskedQuestion, Batch, Limit, ListenedStore, Receipt } from '@sluice/core/internal'
+import {
+  askByPromise,
+  createBatch,
+  decideByListening,
+  drawHolder,
+  MICROS_PER_SECOND,
+  receiptOf,
+  storeUnavailable,
+} from '@sluice/core/internal'
 import type { StrictStore } from './strict-store.ts'
 
 /**
@@ -22,7 +30,7 @@ interface Part {
  * instant because of a call that is refused in the end; never are more admitted than the limits allow, also when a process
  * dies half way: its reservations give themselves back. Questions about one key are one call, as everywhere.
  */
-export class ClusterStore implements Store<'async'> {
+export class ClusterStore implements ListenedStore {
   readonly mode = 'async'
   readonly #store: StrictStore
   readonly #random: Random
@@ -33,9 +41,13 @@ export class ClusterStore implements Store<'async'> {
   }
 
   decide(batch: Batch): Promise<void> {
+    return decideByListening(this, batch)
+  }
+
+  ask(batch: Batch, listener: AnswerListener): AskedQuestion {
     const { key } = batch.items[0]!
-    for (const item of batch.items) if (item.key !== key) return this.#decideParts(batch)
-    return this.#store.decide(batch)
+    const isOne = batch.items.every((item) => item.key === key)
+    return isOne ? this.#store.ask(batch, listener) : askByPromise((sheet) => this.#decideParts(sheet), batch, listener)
   }
 
   async settle(receipt: Receipt, actuals: readonly number[]): Promise<Settlement> {

@@ -98,7 +98,7 @@ export class DecideReply {
   /** Writes the answers of questions that asked the same, in order. */
   #tell(questions: readonly Question[], admitted: number, seen: readonly Seen[]): void {
     for (let index = 0; index < questions.length; index++) {
-      const { batch } = questions[index]!
+      const { sheet: batch } = questions[index]!
       batch.now = this.now
       batch.allowed = index < admitted
       decideItems(batch, seen)

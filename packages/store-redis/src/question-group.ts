@@ -1,11 +1,15 @@
-import type { Batch } from '@sluice/core/internal'
+import type { AnswerListener, AskedQuestion, Batch } from '@sluice/core/internal'
 import { codeOf } from './limit-code.ts'
 
-/** One batch and the promise of its answer. */
-export interface Question {
-  readonly batch: Batch
-  readonly resolve: () => void
-  readonly reject: (error: unknown) => void
+/** One batch, and who hears of its answer. */
+export class Question implements AskedQuestion {
+  sheet: Batch
+  readonly listener: AnswerListener
+
+  constructor(batch: Batch, listener: AnswerListener) {
+    this.sheet = batch
+    this.listener = listener
+  }
 }
 
 /**
@@ -13,7 +17,6 @@ export interface Question {
  * how many it admits. Each gets the answer it would have got alone.
  */
 export class QuestionGroup {
-  readonly first: Batch
   readonly questions: Question[]
   /** Whether nothing in it belongs to one caller alone, so that it can be asked for several at once. */
   readonly isPlain: boolean
@@ -21,20 +24,30 @@ export class QuestionGroup {
   attempts = 0
 
   constructor(question: Question) {
-    this.first = question.batch
     this.questions = [question]
-    this.isPlain = isPlain(question.batch)
+    this.isPlain = isPlain(question.sheet)
+  }
+
+  /** What all of them ask. */
+  get first(): Batch {
+    return this.questions[0]!.sheet
   }
 
   /** Takes in a question that asks the same. False when it does not, or when it must be asked on its own. */
   join(question: Question): boolean {
-    if (!this.isPlain || this.questions.length >= MOST_TIMES || !isSame(this.first, question.batch)) return false
+    if (!this.isPlain || this.questions.length >= MOST_TIMES || !isSame(this.first, question.sheet)) return false
     this.questions.push(question)
     return true
   }
 
+  /** Tells all of them that they are answered. */
+  resolve(): void {
+    for (const { listener, sheet } of this.questions) listener.answered(sheet)
+  }
+
+  /** Tells all of them that there is no answer. */
   reject(error: unknown): void {
-    for (const question of this.questions) question.reject(error)
+    for (const { listener } of this.questions) listener.unanswered(error)
   }
 }
 

@@ -9,6 +9,7 @@ import type {
   Settlement,
   Store,
   StoreEvent,
+  Timers,
 } from '@sluice/core'
 import {
   denyCacheStore,
@@ -19,8 +20,8 @@ import {
   systemRandom,
   systemTimers,
 } from '@sluice/core'
-import type { Batch, Limit, Receipt } from '@sluice/core/internal'
-import { systemMonotonicMs } from '@sluice/core/internal'
+import type { AnswerListener, AskedQuestion, Batch, Limit, ListenedStore, Receipt } from '@sluice/core/internal'
+import { asListened, systemMonotonicMs } from '@sluice/core/internal'
 import { connectByUrl } from './clients/connect-by-url.ts'
 import { recogniseClient } from './clients/recognise-client.ts'
 import type { UrlOptions } from './clients/url-options.ts'
@@ -90,17 +91,22 @@ function isAddress(target: unknown): target is string | readonly string[] {
   return typeof target === 'string' || Array.isArray(target)
 }
 
+/** How long closing waits for what is given back to Redis, in milliseconds. */
+const CLOSING_MS = 1000
+
 const PREFIX = /^[A-Za-z0-9_.:-]{1,64}$/
 
-class ComposedStore implements RedisStore {
+class ComposedStore implements RedisStore, ListenedStore {
   readonly mode = 'async'
-  readonly #outer: Store<'async'>
+  readonly #outer: ListenedStore
   readonly #fallback: FallbackStore
   readonly #leased: LeasedStore | undefined
   readonly #nodes: LiveNodes
   readonly #runner: ScriptRunner
   readonly #connection: RedisConnection
   readonly #onWarning: (warning: ServerWarning) => void
+  readonly #timers: Timers
+  readonly #deadlineMs: number
   #isInspected = false
   #closing: Promise<void> | undefined
 
@@ -108,24 +114,30 @@ class ComposedStore implements RedisStore {
     const { random = systemRandom, timers = systemTimers, monotonicMs = systemMonotonicMs } = options
     const prefix = checkPrefix(options.prefix ?? 'sluice')
     const pause = (ms: number): Promise<void> => new Promise((resolve) => void timers.schedule(ms, resolve))
+    this.#timers = timers
     this.#connection = connection
     this.#onWarning = options.onWarning ?? warn
+    this.#deadlineMs = options.deadlineMs ?? 50
     // Leaves time for the call itself.
-    this.#runner = new ScriptRunner(connection, pause, 0.8 * (options.deadlineMs ?? 50))
+    this.#runner = new ScriptRunner(connection, pause, { waitMs: 0.8 * this.#deadlineMs, monotonicMs })
     this.#nodes = new LiveNodes(this.#runner, { prefix, random, monotonicMs })
     const strict = this.#strict(prefix, options)
     const exact = connection.isCluster ? new ClusterStore(strict, random) : strict
-    this.#fallback = fallbackStore(exact, { ...options, nodes: () => this.#nodes.count })
     const { leases = false, denyCache = 100 } = options
     const shared = { random, timers, monotonicMs }
-    this.#leased =
-      leases === false ? undefined : leasedStore(this.#fallback, { ...shared, ...(leases === true ? {} : leases) })
-    const inner = this.#leased ?? this.#fallback
-    this.#outer = denyCache === false ? inner : denyCacheStore(inner, cacheOptions(denyCache, options))
+    this.#leased = leases === false ? undefined : leasedStore(exact, { ...shared, ...(leases === true ? {} : leases) })
+    this.#fallback = fallbackStore(this.#leased ?? exact, { ...options, nodes: () => this.#nodes.count })
+    this.#outer = asListened(
+      denyCache === false ? this.#fallback : denyCacheStore(this.#fallback, cacheOptions(denyCache, options)),
+    )
   }
 
   decide(batch: Batch): Promise<void> {
     return this.#outer.decide(batch)
+  }
+
+  ask(batch: Batch, listener: AnswerListener): AskedQuestion {
+    return this.#outer.ask(batch, listener)
   }
 
   settle(receipt: Receipt, actuals: readonly number[]): Promise<Settlement> {
@@ -159,8 +171,18 @@ class ComposedStore implements RedisStore {
   }
 
   async #close(): Promise<void> {
-    if (this.#connection.isReady()) await this.#nodes.leave()
-    await this.#outer.close()
+    this.#runner.stopWaiting()
+    // What is given back at the end is worth a moment, but a server that does not answer must not keep anybody: it forgets
+    // this node, and ends its leases, by itself.
+    if (this.#connection.isReady()) await this.#within(this.#deadlineMs, this.#nodes.leave())
+    await this.#within(CLOSING_MS, this.#outer.close())
+    await this.#connection.close()
+  }
+
+  async #within(ms: number, work: Promise<void>): Promise<void> {
+    const lapse = Promise.withResolvers<void>()
+    const cancel = this.#timers.schedule(ms, lapse.resolve)
+    await Promise.race([work, lapse.promise]).finally(cancel)
   }
 
   #strict(prefix: string, options: RedisStoreOptions): StrictStore {
@@ -182,7 +204,13 @@ class ComposedStore implements RedisStore {
   async #inspect(): Promise<void> {
     if (this.#isInspected || !this.#connection.isReady()) return
     this.#isInspected = true
-    for (const warning of await inspectServer(this.#runner)) this.#onWarning(warning)
+    for (const warning of await inspectServer(this.#runner)) {
+      try {
+        this.#onWarning(warning)
+      } catch {
+        // Whoever is told must not end the process with it.
+      }
+    }
   }
 }
 

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto'
 import { isSluiceError } from '@sluice/core'
 import type { StoreError } from '@sluice/core/internal'
-import { outcomeUnknown, storeUnavailable } from '@sluice/core/internal'
+import { outcomeUnknown, storeUnavailable, systemMonotonicMs } from '@sluice/core/internal'
 import type { RedisArgument, RedisConnection } from './connection.ts'
 
 /** A Lua script and the digest that the server knows it by. */
@@ -29,6 +29,14 @@ export function serverCodeOf(error: unknown): string | undefined {
 /** How often to look whether a connection is there. */
 const LOOK_EVERY_MS = 2
 
+/** How the first connection is waited for. */
+export interface StartWait {
+  /** How long calls wait for it: nothing is wrong yet. Not at all when left out. */
+  readonly waitMs?: number
+  /** Milliseconds that only go on; `performance.now()` when left out. */
+  readonly monotonicMs?: () => number
+}
+
 /** Tries while a slot moves to another node; each waits a moment more. Nothing was done, so asking again is safe. */
 const MOST_TRIES = 8
 
@@ -41,21 +49,25 @@ export class ScriptRunner {
   readonly #connection: RedisConnection
   readonly #pause: (ms: number) => Promise<void>
   readonly #startWaitMs: number
+  readonly #monotonicMs: () => number
   #wasReady = false
+  #isOver = false
 
-  /** Before the first connection is there, calls wait for it up to `startWaitMs`: nothing is wrong yet. */
-  constructor(connection: RedisConnection, pause: (ms: number) => Promise<void>, startWaitMs = 0) {
+  constructor(connection: RedisConnection, pause: (ms: number) => Promise<void>, start: StartWait = {}) {
     this.#connection = connection
     this.#pause = pause
-    this.#startWaitMs = startWaitMs
+    this.#startWaitMs = start.waitMs ?? 0
+    this.#monotonicMs = start.monotonicMs ?? systemMonotonicMs
   }
 
   /** Waits until there is a connection, for at most so long. Whether there is one. */
-  async untilReady(withinMs: number): Promise<boolean> {
-    for (let waitedMs = 0; !this.#connection.isReady() && waitedMs < withinMs; waitedMs += LOOK_EVERY_MS) {
-      await this.#pause(LOOK_EVERY_MS)
-    }
-    return this.#connection.isReady()
+  untilReady(withinMs: number): Promise<boolean> {
+    return this.#wait(withinMs, () => false)
+  }
+
+  /** Ends all waiting for a connection. */
+  stopWaiting(): void {
+    this.#isOver = true
   }
 
   /**
@@ -97,19 +109,28 @@ export class ScriptRunner {
     }
   }
 
-  async #untilStarted(): Promise<boolean> {
-    if (this.#connection.obstacle?.() !== undefined) return false
-    return await this.untilReady(this.#startWaitMs)
+  /** Waits for the first connection as long as nothing is known to be wrong. */
+  #untilStarted(): Promise<boolean> {
+    return this.#wait(this.#startWaitMs, () => this.#connection.obstacle?.() !== undefined)
+  }
+
+  async #wait(withinMs: number, isHopeless: () => boolean): Promise<boolean> {
+    const endMs = this.#monotonicMs() + withinMs
+    while (!(this.#connection.isReady() || this.#isOver || isHopeless()) && this.#monotonicMs() < endMs) {
+      await this.#pause(LOOK_EVERY_MS)
+    }
+    return this.#connection.isReady()
   }
 }
 
 function notConnected(obstacle: Error | undefined): Error {
   if (isSluiceError(obstacle)) return obstacle
-  const because = obstacle === undefined ? '' : `: ${obstacle.message}`
+  const code = serverCodeOf(obstacle)
   return storeUnavailable({
-    because: 'unreachable',
-    problem: `there is no connection to Redis${because}`,
-    action: 'It is connected again by itself; see that the server runs and can be reached.',
+    // A server that turns us away has been reached.
+    because: code === undefined ? 'unreachable' : 'refused',
+    problem: `there is no connection to Redis${obstacle === undefined ? '' : `: ${textOf(obstacle)}`}`,
+    action: code === undefined ? obstacleAdvice(obstacle) : (ADVICE[code] ?? SEE_SETTINGS),
     cause: obstacle,
   })
 }
@@ -126,11 +147,38 @@ function failureFrom(error: unknown): Error {
   }
   return storeUnavailable({
     because: 'refused',
-    problem: `Redis refused the call with ${code}`,
-    action: ADVICE[code] ?? 'The cause of this error has the answer of the server.',
+    problem: `Redis refused the call: ${textOf(error as Error)}`,
+    action: ADVICE[code] ?? (FORBIDDEN_IN_SCRIPT.test((error as Error).message) ? ADVICE['NOPERM']! : SEE_SETTINGS),
     cause: error,
   })
 }
+
+/** The text of an error, to go on from in a sentence. */
+function textOf(error: Error): string {
+  return error.message.replace(/\.$/, '')
+}
+
+/** How a server before 7.2 says NOPERM of a command inside of a script. */
+const FORBIDDEN_IN_SCRIPT = /can't run this command/
+
+const SEE_SETTINGS = 'See the settings of the server and of the client.'
+
+/** What to do when no server has answered, by what the client says of it. */
+const OBSTACLES: readonly { readonly sign: RegExp; readonly action: string }[] = [
+  { sign: /certificate/i, action: 'give the certificate to trust as `tls: { ca }`.' },
+  {
+    // The other end has hung up on the greeting, or does not speak the protocol.
+    sign: /ECONNRESET|EPIPE|closed|hang up|RESP|wrong version number|packet length/i,
+    action: 'see that Redis listens at this address, not something else, and with TLS only for rediss://.',
+  },
+]
+
+function obstacleAdvice(obstacle: Error | undefined): string {
+  const known = obstacle && OBSTACLES.find(({ sign }) => sign.test(obstacle.message))
+  return `It is tried again by itself; ${known?.action ?? 'see that the server runs and can be reached.'}`
+}
+
+const NODE_OF_A_CLUSTER = 'This server is a node of a cluster: use a cluster client, or `cluster: true` with the URL.'
 
 /** What to do about the answers that a limiter meets. */
 const ADVICE: Readonly<Record<string, string>> = {
@@ -139,10 +187,12 @@ const ADVICE: Readonly<Record<string, string>> = {
   LOADING: 'Redis is loading its data; it answers when it is done.',
   MISCONF: 'Redis cannot save to disk and refuses writes: see its log, or turn off stop-writes-on-bgsave-error.',
   NOAUTH: 'Give the client a user name and a password.',
-  WRONGPASS: 'The user name or the password is not right.',
+  WRONGPASS: 'Give the client the right user name and password.',
   NOPERM:
-    'The user may not do this: allow EVAL, EVALSHA, MGET, SET, DEL, TIME and the commands on sorted sets and hashes.',
-  MOVED: 'This server is a node of a cluster: use a cluster client, or `cluster: true` with the URL.',
+    'Allow the user the keys that begin with the prefix, and the commands EVAL, EVALSHA, MGET, PSETEX, DEL, TIME, PEXPIRE ' +
+    'and those on sorted sets and hashes.',
+  MOVED: NODE_OF_A_CLUSTER,
+  CROSSSLOT: NODE_OF_A_CLUSTER,
   CLUSTERDOWN: 'Some slots of the cluster have no primary: see CLUSTER INFO.',
   MASTERDOWN: 'This replica has lost its primary: connect to the primary.',
   NOREPLICAS: 'Too few replicas are connected for writes (min-replicas-to-write).',

@@ -1,7 +1,7 @@
-import type { Clock, Settlement, Store } from '@sluice/core'
+import type { Clock, Settlement } from '@sluice/core'
 import { SluiceError } from '@sluice/core'
-import type { Batch, Limit, Receipt } from '@sluice/core/internal'
-import { outcomeUnknown } from '@sluice/core/internal'
+import type { AnswerListener, AskedQuestion, Batch, Limit, ListenedStore, Receipt } from '@sluice/core/internal'
+import { decideByListening, outcomeUnknown } from '@sluice/core/internal'
 import { ByteWriter } from './byte-writer.ts'
 import type { CallTime } from './call-table.ts'
 import type { RedisConnection } from './connection.ts'
@@ -9,7 +9,8 @@ import { decideCall } from './decide-call.ts'
 import type { NotYet } from './decide-reply.ts'
 import { DecideReply } from './decide-reply.ts'
 import { codeOf, entryTag } from './limit-code.ts'
-import type { QuestionGroup } from './question-group.ts'
+import type { Plan } from './plan.ts'
+import { Question, type QuestionGroup } from './question-group.ts'
 import type { ScriptRunner } from './script-runner.ts'
 import { scriptOf } from './script-runner.ts'
 import { CHANGE_SCRIPT, DECIDE_SCRIPT, SETTLE_SCRIPT } from './scripts.ts'
@@ -53,7 +54,7 @@ export interface StrictStoreParts {
  * Decides in Redis: exact across machines. All questions of one turn of the event loop travel together, and those that ask
  * the same are asked once for all. Errors are raised as they are; deadlines and failure modes are the fallback store's.
  */
-export class StrictStore implements Store<'async'> {
+export class StrictStore implements ListenedStore {
   readonly mode = 'async'
   readonly #parts: StrictStoreParts
   readonly #runner: ScriptRunner
@@ -73,8 +74,14 @@ export class StrictStore implements Store<'async'> {
   }
 
   decide(batch: Batch): Promise<void> {
-    if (this.#closed) return Promise.reject(closedError())
-    return new Promise((resolve, reject) => this.#open().add({ batch, resolve, reject }))
+    return decideByListening(this, batch)
+  }
+
+  ask(batch: Batch, listener: AnswerListener): AskedQuestion {
+    const question = new Question(batch, listener)
+    if (this.#closed) listener.unanswered(closedError())
+    else this.#open().add(question)
+    return question
   }
 
   async settle(receipt: Receipt, actuals: readonly number[]): Promise<Settlement> {
@@ -123,22 +130,31 @@ export class StrictStore implements Store<'async'> {
 
   /** Makes one call and answers all that it asked. Never rejects. */
   async #ask(plan: CallPlan): Promise<void> {
+    let reply: DecideReply
     try {
       const call = decideCall(plan, { writer: this.#writer, time: this.#time(), nameOf: this.#nameOf })
-      const reply = new DecideReply(await this.#runner.runForBytes(DECIDE, call.keys, call.args))
-      const again: { group: QuestionGroup; why: NotYet }[] = []
-      const tell = (group: QuestionGroup, why: NotYet | undefined): void => {
-        if (why === undefined) for (const question of group.questions) question.resolve()
-        else again.push({ group, why })
-      }
-      for (const { plan: asked, groups } of plan.runs)
-        for (const group of groups) tell(group, reply.answerRun(group, asked))
-      for (const group of plan.groups) tell(group, reply.answer(group))
-      for (const { group, why } of again) void this.#askAgain(group, why, reply.now)
+      reply = new DecideReply(await this.#runner.runForBytes(DECIDE, call.keys, call.args))
     } catch (error) {
-      // Those answered already are settled: rejecting them changes nothing.
       for (const { groups } of [...plan.runs, plan]) for (const group of groups) group.reject(error)
+      return
     }
+    for (const run of plan.runs) for (const group of run.groups) this.#tell(group, reply, run.plan)
+    for (const group of plan.groups) this.#tell(group, reply, undefined)
+  }
+
+  /** Reads the answer to a group, in the order of the call, and tells those who wait for it. */
+  #tell(group: QuestionGroup, reply: DecideReply, plan: Plan | undefined): void {
+    try {
+      const why = plan === undefined ? reply.answer(group) : reply.answerRun(group, plan)
+      if (why !== undefined) {
+        void this.#askAgain(group, why, reply.now)
+        return
+      }
+    } catch (error) {
+      group.reject(error)
+      return
+    }
+    group.resolve()
   }
 
   async #askAgain(group: QuestionGroup, why: NotYet, now: number): Promise<void> {

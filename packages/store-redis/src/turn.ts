@@ -37,7 +37,7 @@ export class Turn {
   }
 
   add(question: Question): void {
-    const { items } = question.batch
+    const { items } = question.sheet
     const last = this.#lastOf.get(items[0]!.key)
     if (last !== undefined && this.#isLastOfAll(last.group, items) && last.group.join(question)) return
     this.addGroup(new QuestionGroup(question))

@@ -4,6 +4,13 @@ import type { Limit } from '../limit.ts'
 import { systemMonotonicMs } from '../system-clock.ts'
 import { ChangedKeys } from './changed-keys.ts'
 import { Denial } from './denial.ts'
+import {
+  type AnswerListener,
+  type AskedQuestion,
+  asListened,
+  decideByListening,
+  type ListenedStore,
+} from './listening.ts'
 import type { Batch, Receipt, Settlement, Store } from './store.ts'
 import { type StoreObserver, tell } from './store-event.ts'
 
@@ -33,9 +40,9 @@ export function denyCacheStore(store: Store<'async'>, options: DenyCacheOptions 
   return new RememberingStore(store, options)
 }
 
-class RememberingStore implements Store<'async'> {
+class RememberingStore implements ListenedStore {
   readonly mode = 'async'
-  readonly #store: Store<'async'>
+  readonly #store: ListenedStore
   readonly #maxAgeMs: number
   readonly #maxKeys: number
   readonly #observe: StoreObserver | undefined
@@ -48,7 +55,7 @@ class RememberingStore implements Store<'async'> {
   #closed = false
 
   constructor(store: Store<'async'>, options: DenyCacheOptions) {
-    this.#store = store
+    this.#store = asListened(store)
     this.#maxAgeMs = checkRange('maxAgeMs', options.maxAgeMs ?? 100, 60_000)
     this.#maxKeys = checkRange('maxKeys', options.maxKeys ?? 10_000, 10_000_000)
     this.#observe = options.observe
@@ -56,14 +63,23 @@ class RememberingStore implements Store<'async'> {
   }
 
   decide(batch: Batch): Promise<void> {
+    return decideByListening(this, batch)
+  }
+
+  ask(batch: Batch, listener: AnswerListener): AskedQuestion {
     const nowMs = this.#monotonicMs()
-    if (this.#denials.size > 0 && this.#answer(batch, nowMs)) return Promise.resolve()
-    const changes = this.#changes.count
-    return this.#store.decide(batch).then(() => {
-      if (!batch.charge) return
-      if (batch.allowed) this.#noteCharge(batch)
-      else if (isPlain(batch) && batch.failure === undefined) this.#remember(batch, nowMs, changes)
-    })
+    if (this.#denials.size > 0 && this.#answer(batch, nowMs)) {
+      listener.answered(batch)
+      return { sheet: batch }
+    }
+    return this.#store.ask(batch, new Hearing(this, listener, { sentMs: nowMs, changes: this.#changes.count }))
+  }
+
+  /** Makes a note of an answer of the store. */
+  note(batch: Batch, sentMs: number, changes: number): void {
+    if (!batch.charge) return
+    if (batch.allowed) this.#noteCharge(batch)
+    else if (isPlain(batch) && batch.failure === undefined) this.#remember(batch, sentMs, changes)
   }
 
   settle(receipt: Receipt, actuals: readonly number[]): Promise<Settlement> {
@@ -176,6 +192,30 @@ class RememberingStore implements Store<'async'> {
       if (denials.some((denial) => denial.isLive(nowMs))) return
       this.#denials.delete(key)
     }
+  }
+}
+
+/** Listens on behalf of somebody else, and makes a note first. */
+class Hearing implements AnswerListener {
+  readonly #store: RememberingStore
+  readonly #listener: AnswerListener
+  readonly #sentMs: number
+  readonly #changes: number
+
+  constructor(store: RememberingStore, listener: AnswerListener, asked: { sentMs: number; changes: number }) {
+    this.#store = store
+    this.#listener = listener
+    this.#sentMs = asked.sentMs
+    this.#changes = asked.changes
+  }
+
+  answered(sheet: Batch): void {
+    this.#store.note(sheet, this.#sentMs, this.#changes)
+    this.#listener.answered(sheet)
+  }
+
+  unanswered(error: unknown): void {
+    this.#listener.unanswered(error)
   }
 }
 

@@ -6,11 +6,18 @@ import { systemClock, systemMonotonicMs } from '../system-clock.ts'
 import { systemRandom } from '../system-random.ts'
 import { systemTimers } from '../system-timers.ts'
 import type { Timers } from '../timers.ts'
-import { copyAnswers, copyQuestion } from './batch-copy.ts'
+import { copyQuestion } from './batch-copy.ts'
 import { Breaker, type BreakerOptions, type BreakerState } from './breaker.ts'
 import type { FailureMode } from './failure.ts'
 import { FallbackAnswers } from './fallback-answers.ts'
-import { type GuardedCall, GuardedCalls } from './guarded-calls.ts'
+import { type CallEnd, type GuardedCall, GuardedCalls } from './guarded-calls.ts'
+import {
+  type AnswerListener,
+  type AskedQuestion,
+  asListened,
+  decideByListening,
+  type ListenedStore,
+} from './listening.ts'
 import { memoryStore } from './memory-store.ts'
 import { receiptOf } from './receipt.ts'
 import type { Batch, Receipt, Settlement, Store } from './store.ts'
@@ -73,9 +80,9 @@ export function fallbackStore(store: Store<'async'>, options: FallbackStoreOptio
   return new InsuredStore(store, options)
 }
 
-class InsuredStore implements FallbackStore {
+class InsuredStore implements FallbackStore, ListenedStore {
   readonly mode = 'async'
-  readonly #store: Store<'async'>
+  readonly #store: ListenedStore
   readonly #breaker: Breaker
   readonly #calls: GuardedCalls
   readonly #answers: FallbackAnswers
@@ -92,7 +99,7 @@ class InsuredStore implements FallbackStore {
     const { monotonicMs = systemMonotonicMs, nodes = () => 1, local } = options
     const deadlineMs = checkRange('deadlineMs', options.deadlineMs ?? 50, 60_000)
     const onChange = (state: BreakerState): void => tell(observe, { type: 'breaker', state })
-    this.#store = store
+    this.#store = asListened(store)
     this.#observe = observe
     this.#deadlineMs = deadlineMs
     this.#monotonicMs = monotonicMs
@@ -128,30 +135,19 @@ class InsuredStore implements FallbackStore {
   }
 
   decide(batch: Batch): Promise<void> {
-    if (this.#closing !== undefined) return Promise.reject(closedError())
-    return new Promise((resolve, reject) => {
-      // The store may answer after the caller was answered: then it writes on a sheet that nobody reads.
-      const sheet = copyQuestion(batch)
-      let refused = true
-      this.#calls.send<void>({
-        start: () => this.#store.decide(sheet),
-        answered: () => {
-          copyAnswers(sheet, batch)
-          resolve()
-        },
-        failed: (failure, error) => {
-          try {
-            this.#fallBack(batch, failure, error)
-            refused = !batch.allowed
-            resolve()
-          } catch (problem) {
-            reject(problem)
-          }
-        },
-        givenUp: reject,
-        late: () => this.#endLate(sheet, refused),
-      })
-    })
+    return decideByListening(this, batch)
+  }
+
+  ask(batch: Batch, listener: AnswerListener): AskedQuestion {
+    const call = new DecideCall(this, batch, listener)
+    if (this.#closing === undefined) this.#calls.send(call)
+    else listener.unanswered(closedError())
+    return call
+  }
+
+  /** Asks the store beneath. */
+  askBeneath(batch: Batch, listener: AnswerListener): AskedQuestion {
+    return this.#store.ask(batch, listener)
   }
 
   settle(receipt: Receipt, actuals: readonly number[]): Promise<Settlement> {
@@ -201,7 +197,7 @@ class InsuredStore implements FallbackStore {
   }
 
   /** Answers a batch without the store. Throws when that cannot be. */
-  #fallBack(batch: Batch, { cause, charged: mayHaveCharged }: StoreFailure, error: unknown): void {
+  fallBack(batch: Batch, { cause, charged: mayHaveCharged }: StoreFailure, error: unknown): void {
     const charged = batch.charge ? mayHaveCharged : 'no'
     if (batch.leaseMicros > 0) throw storeErrorOf({ cause, charged }, error)
     const { mode, rule } = this.#answers.modeOf(batch)
@@ -213,7 +209,7 @@ class InsuredStore implements FallbackStore {
   }
 
   /** The answer to a call came after its caller was told something else. */
-  #endLate(sheet: Batch, refused: boolean): void {
+  endLate(sheet: Batch, refused: boolean): void {
     this.#lateAnswers++
     const { allowed } = sheet
     if (allowed && sheet.charge && refused) void this.#giveBack(receiptOf(sheet))
@@ -236,6 +232,62 @@ class InsuredStore implements FallbackStore {
   }
 }
 
+/** One decision on its way through a fallback store: hears of the store beneath, and tells whoever asked. */
+class DecideCall implements GuardedCall<Batch>, AnswerListener, AskedQuestion {
+  sheet: Batch
+  readonly #store: InsuredStore
+  readonly #listener: AnswerListener
+  #end: CallEnd<Batch> | undefined
+  #asked: AskedQuestion | undefined
+  #refused = true
+
+  constructor(store: InsuredStore, batch: Batch, listener: AnswerListener) {
+    this.#store = store
+    this.sheet = batch
+    this.#listener = listener
+  }
+
+  start(end: CallEnd<Batch>): void {
+    this.#end = end
+    this.#asked = this.#store.askBeneath(this.sheet, this)
+  }
+
+  answered(sheet: Batch): void {
+    // Heard from beneath first, and told by the guard then.
+    const end = this.#end
+    this.#end = undefined
+    if (end === undefined) this.#listener.answered(sheet)
+    else end.answer(sheet)
+  }
+
+  unanswered(error: unknown): void {
+    this.#end?.reject(error)
+  }
+
+  failed(failure: StoreFailure, error: unknown): void {
+    const { sheet } = this
+    // The store may still answer, and then on a sheet that nobody reads.
+    if (this.#asked !== undefined) this.#asked.sheet = copyQuestion(sheet)
+    try {
+      this.#store.fallBack(sheet, failure, error)
+      this.#refused = !sheet.allowed
+    } catch (problem) {
+      this.#listener.unanswered(problem)
+      return
+    }
+    this.#listener.answered(sheet)
+  }
+
+  givenUp(error: unknown): void {
+    if (this.#asked !== undefined) this.#asked.sheet = copyQuestion(this.sheet)
+    this.#listener.unanswered(error)
+  }
+
+  late(sheet: Batch): void {
+    this.#store.endLate(sheet, this.#refused)
+  }
+}
+
 /** A call whose answer, or failure, is the caller's as it is. */
 function relayed<T>(caller: {
   readonly start: () => Promise<T>
@@ -244,7 +296,12 @@ function relayed<T>(caller: {
 }): GuardedCall<T> {
   const { start, resolve, reject } = caller
   return {
-    start,
+    start: (end) => {
+      start().then(
+        (value) => end.answer(value),
+        (error: unknown) => end.reject(error),
+      )
+    },
     answered: resolve,
     failed: (failure, error) => reject(storeErrorOf(failure, error)),
     givenUp: reject,

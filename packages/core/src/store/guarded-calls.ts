@@ -16,7 +16,8 @@ export interface GuardedParts extends DeadlineParts {
  * `givenUp`, an answer that still comes goes to `late`.
  */
 export interface GuardedCall<T> {
-  start(): Promise<T>
+  /** Makes the call; how it ended is told to `end`, at once or later. */
+  start(end: CallEnd<T>): void
   answered(value: T): void
   /** There is no usable answer. `error` is the store's, if it gave one. */
   failed(failure: StoreFailure, error: unknown): void
@@ -25,8 +26,14 @@ export interface GuardedCall<T> {
   late(value: T): void
 }
 
+/** How a call ended, as the store has it. */
+export interface CallEnd<T> {
+  answer(value: T): void
+  reject(error: unknown): void
+}
+
 /** A call on its way. */
-class Flight<T> implements WaitingCall {
+class Flight<T> implements WaitingCall, CallEnd<T> {
   sentMs = 0.5
   older: WaitingCall | undefined
   newer: WaitingCall | undefined
@@ -43,6 +50,14 @@ class Flight<T> implements WaitingCall {
 
   expire(nowMs: number): void {
     this.#calls.expire(this, nowMs)
+  }
+
+  answer(value: T): void {
+    this.#calls.answer(this, value)
+  }
+
+  reject(error: unknown): void {
+    this.#calls.reject(this, error)
   }
 }
 
@@ -79,10 +94,12 @@ export class GuardedCalls {
     this.#asked++
     const flight = new Flight(call, ticket, this)
     this.#line.add(flight, nowMs)
-    startOf(call).then(
-      (value) => this.#answer(flight, value),
-      (error: unknown) => this.#reject(flight, error),
-    )
+    try {
+      call.start(flight)
+    } catch (error) {
+      // A store that throws instead of rejecting is no different.
+      flight.reject(error)
+    }
   }
 
   /** Gives all calls in flight up. */
@@ -104,7 +121,8 @@ export class GuardedCalls {
     this.#fail(flight.call, { cause: 'deadline', charged: 'unknown' }, undefined)
   }
 
-  #answer<T>(flight: Flight<T>, value: T): void {
+  /** A call in flight was answered, or one that has ended. */
+  answer<T>(flight: Flight<T>, value: T): void {
     if (flight.ended) {
       flight.call.late(value)
       return
@@ -117,7 +135,8 @@ export class GuardedCalls {
     flight.call.answered(value)
   }
 
-  #reject(flight: Flight<unknown>, error: unknown): void {
+  /** A call in flight was rejected, or one that has ended. */
+  reject(flight: Flight<unknown>, error: unknown): void {
     if (flight.ended) return
     flight.ended = true
     this.#line.remove(flight)
@@ -142,14 +161,5 @@ export class GuardedCalls {
     const { observe, monotonicMs } = this.#parts
     if (observe === undefined) return
     tell(observe, { type: 'asked', micros: Math.round((monotonicMs() - sentMs) * 1000), outcome })
-  }
-}
-
-/** A store that throws instead of rejecting is no different. */
-function startOf<T>(call: GuardedCall<T>): Promise<T> {
-  try {
-    return call.start()
-  } catch (error) {
-    return Promise.reject(error)
   }
 }

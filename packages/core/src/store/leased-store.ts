@@ -1,3 +1,4 @@
+import { createBatch } from '../batch.ts'
 import { MICROS_PER_MS } from '../clock.ts'
 import { SluiceError } from '../errors.ts'
 import type { Limit } from '../limit.ts'
@@ -10,6 +11,7 @@ import type { Lease, LeaseEvent } from './lease-desk.ts'
 import { CLOCK_TOLERANCE, LeaseDesk } from './lease-desk.ts'
 import type { LeaseSizes } from './leased-key.ts'
 import { LeasedKey } from './leased-key.ts'
+import { type AnswerListener, type AskedQuestion, askByPromise, asListened, type ListenedStore } from './listening.ts'
 import type { Batch, Item, Receipt, Settlement, Store } from './store.ts'
 
 /** Options of {@link leasedStore}. */
@@ -53,6 +55,9 @@ const SWEEPS_PER_LEASE = 4
 /** No more keys than these are watched for leases; further ones are asked exactly. */
 const MOST_KEYS = 100_000
 
+/** Stands for a question that was answered at once. */
+const NOTHING_UNDER_WAY: AskedQuestion = { sheet: createBatch([]) }
+
 /** The answer to everything that was decided here: always the same, so that it costs nothing. */
 const DECIDED: Promise<void> = Promise.resolve()
 
@@ -73,9 +78,9 @@ export function leasedStore(store: Store<'async'>, options: LeasedStoreOptions =
   return new LeasingStore(store, options)
 }
 
-class LeasingStore implements LeasedStore {
+class LeasingStore implements LeasedStore, ListenedStore {
   readonly mode = 'async'
-  readonly #store: Store<'async'>
+  readonly #store: ListenedStore
   readonly #desk: LeaseDesk
   readonly #sizes: LeaseSizes
   readonly #minLimit: number
@@ -97,7 +102,7 @@ class LeasingStore implements LeasedStore {
     checkRange('minLimit', minLimit, { least: 2, most: Number.MAX_SAFE_INTEGER })
     checkRange('minUnits', minUnits, { least: 2, most: Number.MAX_SAFE_INTEGER })
     if (!(maxShare > 0 && maxShare <= 1)) throw invalidOption('maxShare', maxShare, 'a number above 0, at most 1')
-    this.#store = store
+    this.#store = asListened(store)
     this.#minLimit = minLimit
     this.#sizes = { minUnits, maxShare }
     this.#timers = options.timers ?? systemTimers
@@ -110,6 +115,16 @@ class LeasingStore implements LeasedStore {
   stats(): LeasedStoreStats {
     const { leases, units } = this.#desk.stats()
     return { leases, heldUnits: units, localDecisions: this.#localDecisions, grants: this.#desk.grants }
+  }
+
+  ask(batch: Batch, listener: AnswerListener): AskedQuestion {
+    if (batch.items.length === 1 && this.#takeOne(batch, batch.items[0]!)) {
+      listener.answered(batch)
+      return NOTHING_UNDER_WAY
+    }
+    if (this.#watched === 0 && !isPlainCharge(batch) && this.#closing === undefined)
+      return this.#store.ask(batch, listener)
+    return askByPromise((sheet) => this.decide(sheet), batch, listener)
   }
 
   decide(batch: Batch): Promise<void> {
