@@ -12,7 +12,7 @@ export interface DistributedResult {
 const NODES = 20
 const REQUESTS_PER_NODE = 200
 
-/** Requests for many nodes at once: every thread asks for every node. */
+/** Requests for many nodes at once: every thread or process asks for every node. */
 export async function distributedTest(bed: TestBed): Promise<DistributedResult> {
   const nodes = Array.from({ length: NODES }, (_, index) => `node-${index + 1}`)
   const { approvedPerNode, ms } = await bed.release({ nodes, requestsPerNode: REQUESTS_PER_NODE })

@@ -1,8 +1,9 @@
 /** Every error code of the harness and what it means. A code is never reused for another meaning. */
 export const HARNESS_ERRORS = {
   SLUICE_HARNESS_INVALID_OPTION: 'an option cannot be used',
-  SLUICE_HARNESS_THREAD_FAILED: 'a thread ended before it had made its requests',
-  SLUICE_HARNESS_THREADS_STUCK: 'the threads did not answer in time',
+  SLUICE_HARNESS_CALLER_FAILED: 'a thread or process did not make its requests to the end',
+  SLUICE_HARNESS_CALLERS_STUCK: 'the threads or processes did not answer in time',
+  SLUICE_HARNESS_REDIS_UNAVAILABLE: 'there is no Redis to run on',
 } as const
 
 /** One of the codes of {@link HARNESS_ERRORS}. */

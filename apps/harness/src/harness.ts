@@ -42,7 +42,9 @@ export async function runHarness(args: readonly string[], parts: HarnessParts): 
   }
   const choice = parts.stores[options.store]!
   if (choice.notice !== undefined) parts.printError(choice.notice)
-  const store = choice.open({ threads: options.threads, stopwatch: parts.stopwatch })
+  const { threads, redisUrl } = options
+  const { stopwatch, printError } = parts
+  const store = await choice.open({ threads, redisUrl, stopwatch, printError })
   try {
     return await runTests(store, options, parts)
   } finally {

@@ -1,4 +1,6 @@
+import type { ExecFileOptions } from 'node:child_process'
 import { execFile } from 'node:child_process'
+import { freePort } from '@sluice/testing/servers'
 import { describe, expect, it } from 'vitest'
 import { TESTED_ALGORITHMS } from './rules.ts'
 import type { TestResult } from './test-result.ts'
@@ -11,10 +13,15 @@ interface Ended {
   readonly stderr: string
 }
 
+const MAIN = ['--conditions=source', `${import.meta.dirname}/main.ts`]
+
 function runMain(...args: string[]): Promise<Ended> {
+  return runMainWith({}, args)
+}
+
+function runMainWith(options: ExecFileOptions, args: readonly string[]): Promise<Ended> {
   return new Promise((resolve) => {
-    const main = `${import.meta.dirname}/main.ts`
-    execFile(process.execPath, ['--conditions=source', main, ...args], (error, stdout, stderr) => {
+    execFile(process.execPath, [...MAIN, ...args], { ...options, encoding: 'utf8' }, (error, stdout, stderr) => {
       resolve({ exitCode: error === null ? 0 : error.code, stdout, stderr })
     })
   })
@@ -68,5 +75,38 @@ DistributedTest: Nodes=20, Req/Node=200 | Time=_ms
     expect(stdout).toBe('')
     expect(stderr).toContain('Received "--loops"; expected one of --threads')
     expect(exitCode).toBe(2)
+  })
+})
+
+describe('the process, on Redis', () => {
+  it('starts a server and shows that processes approve exactly the limit', async () => {
+    const chosen = ['--algorithms', 'sliding-window-log,hybrid', '--max', '100']
+    const { exitCode, stdout, stderr } = await runMain('--store', 'redis', '--threads', '3', '--json', ...chosen)
+    expect(stderr).toBe('')
+    expect(exitCode).toBe(0)
+    const ms = expect.any(Number)
+    const expected = ['Sliding Window Log', 'Hybrid'].map((algorithm) => ({
+      algorithm,
+      maxRequests: 100,
+      race: { attempts: 5000, threads: 3, approved: 100, ms },
+      accuracy: { requests: 2000, approved: 100, approvedAfterReset: 100, ms },
+      distributed: { nodes: 20, requestsPerNode: 200, approvedPerNode: Array.from({ length: 20 }, () => 100), ms },
+    }))
+    expect(JSON.parse(stdout) satisfies TestResult[]).toEqual(expected)
+  })
+
+  it('ends with 1 where nobody listens', async () => {
+    const url = `redis://127.0.0.1:${await freePort()}`
+    const { exitCode, stdout, stderr } = await runMain('--store', 'redis', '--redis-url', url)
+    expect(stdout).toBe('')
+    expect(stderr).toMatch(/^SLUICE_HARNESS_REDIS_UNAVAILABLE: there is no Redis to run on\. Received .*ECONNREFUSED/)
+    expect(exitCode).toBe(1)
+  })
+
+  it('says what to install where there is no redis-server', async () => {
+    const { exitCode, stdout, stderr } = await runMainWith({ env: { PATH: '/nowhere' } }, ['--store', 'redis'])
+    expect(stdout).toBe('')
+    expect(stderr).toContain('apt-get install redis-server), or --redis-url')
+    expect(exitCode).toBe(1)
   })
 })

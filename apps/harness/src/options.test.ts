@@ -71,7 +71,8 @@ describe('parseOptions', () => {
     [['--max', '5001'], 'Received --max "5001"', 'expected a whole number from 1 to 5000'],
     [['--algorithms', 'gcra,fixed'], 'Received --algorithms "fixed"', 'expected one of fixed-window, token-bucket'],
     [['--store', 'disk'], 'Received --store "disk"', 'expected one of shared, memory'],
-    [['--store', 'toString'], 'Received --store "toString"', 'expected one of shared, memory'],
+    [['--store', 'toString'], 'Received --store "toString"', 'expected one of shared, memory, redis'],
+    [['--redis-url', 'redis://h'], 'Received --redis-url with --store shared', 'expected it only with --store redis'],
   ])('refuses %j', (args, received, expected) => {
     const message = messageOf(...args)
     expect(message).toContain(received)
@@ -79,14 +80,34 @@ describe('parseOptions', () => {
   })
 })
 
+describe('--redis-url', () => {
+  it.each(['redis://localhost', 'redis://:p%40ss@10.0.0.1:7000/3', 'rediss://me:secret@[::1]:6380'])(
+    'takes %s',
+    (url) => {
+      expect(parse('--store', 'redis', '--redis-url', url).redisUrl).toBe(url)
+    },
+  )
+
+  it.each(['localhost:6379', 'http://secret@localhost', 'redis://', 'redis://:secret@localhost/x', ''])(
+    'refuses %j without showing it',
+    (url) => {
+      const message = messageOf('--store', 'redis', `--redis-url=${url}`)
+      expect(message).toContain('expected redis://[[user]:password@]host[:port][/database]')
+      expect(message).not.toContain('secret')
+    },
+  )
+})
+
 describe('helpText', () => {
   it('names every option, algorithm and store, and says which time it is', () => {
     const text = helpText(CHOICES)
-    const options = ['threads', 'attempts', 'algorithms', 'max', 'store', 'json', 'help'].map((name) => `--${name}`)
+    const options = ['threads', 'attempts', 'algorithms', 'max', 'store', 'redis-url', 'json', 'help'].map(
+      (name) => `--${name}`,
+    )
     for (const word of [...options, ...TESTED_ALGORITHMS.map(({ name }) => name), ...Object.keys(STORES)]) {
       expect(text).toContain(word)
     }
-    expect(text).toContain('it stands still while requests are made')
+    expect(text.replaceAll('\n', ' ')).toContain('it stands still while requests are made')
     expect(Math.max(...text.split('\n').map((line) => line.length))).toBeLessThanOrEqual(120)
   })
 })

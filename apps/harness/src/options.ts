@@ -12,6 +12,8 @@ export interface HarnessOptions {
   readonly maxRequests: readonly number[]
   /** Name of a store in the table. */
   readonly store: string
+  /** The Redis to run on, for a store that takes it. */
+  readonly redisUrl: string | undefined
   readonly json: boolean
   /** Print the help instead. */
   readonly help: boolean
@@ -42,6 +44,7 @@ const OPTION_TYPES = {
   algorithms: { type: 'string' },
   max: { type: 'string' },
   store: { type: 'string' },
+  'redis-url': { type: 'string' },
   json: { type: 'boolean' },
   help: { type: 'boolean' },
 } as const
@@ -59,12 +62,14 @@ export function parseOptions(args: readonly string[], { algorithms, stores }: Ch
     oneOf('algorithms', name, algorithmNames),
   )
   const storeNames = Object.keys(stores)
+  const store = oneOf('store', given.get('store') ?? storeNames[0]!, storeNames)
   return {
     threads: wholeNumber('threads', given.get('threads') ?? DEFAULTS.threads, THREADS),
     attempts: wholeNumber('attempts', given.get('attempts') ?? DEFAULTS.attempts, ATTEMPTS),
     algorithms: algorithms.filter(({ name }) => chosen.includes(name)),
     maxRequests: listOf(given.get('max') ?? DEFAULTS.max, (text) => wholeNumber('max', text, MAX_REQUESTS)),
-    store: oneOf('store', given.get('store') ?? storeNames[0]!, storeNames),
+    store,
+    redisUrl: redisUrlFor(store, given.get('redis-url'), stores),
     json: given.has('json'),
     help: given.has('help'),
   }
@@ -80,13 +85,14 @@ be approved, not one more or less.
 
 Usage: npm run harness -- [options]
 
-  --threads n        threads that make the requests, ${THREADS.least} to ${THREADS.most} (${DEFAULTS.threads})
+  --threads n        threads that make the requests, or with --store redis processes, ${THREADS.least} to ${THREADS.most} (${DEFAULTS.threads})
   --attempts n       simultaneous attempts of the race test, ${ATTEMPTS.least} to ${ATTEMPTS.most} (${DEFAULTS.attempts})
   --algorithms a,b   only these, of:
 ${algorithms.map(({ name }) => `                     ${name}`).join('\n')}
   --max a,b          values of MaxRequests, each ${MAX_REQUESTS.least} to ${MAX_REQUESTS.most} (${DEFAULTS.max})
   --store name       where the counters are:
 ${storeLines.join('\n')}
+  --redis-url url    with --store redis: run on this Redis, under keys that begin with sluice-harness- and are removed
   --json             print the counts as a JSON array; with "npm run --silent", nothing else is printed
   --help             print this
 
@@ -94,11 +100,16 @@ RaceTest releases all threads at one instant on one node. AccuracyTest makes its
 reset, and makes them again. DistributedTest asks for many nodes from all threads. A thread steps aside for a moment
 after every few approvals, so that all of them compete also where there are fewer cores than threads.
 
-The time that limits refill by is a clock of the harness, shared by all threads: it stands still while requests are made
-and moves only to the reset. So nothing refills meanwhile, and each count has one right answer however slow the machine
-is. Time= is real time: from the release of the threads to the last answer.
+On Redis, processes take the place of threads, each with a connection of its own. They are released by a message to each
+and make their requests a few at a time, so that those of all processes alternate. A request that Redis did not answer
+ends the run: every count consists of decisions made in Redis.
 
-Exit code: 0 when every count is exact, 1 when one is not (it is named on stderr), 2 for an option that cannot be used.`
+The time that limits refill by is a clock of the harness, the same for all who ask: it stands still while requests are
+made and moves only to the reset. So nothing refills meanwhile, and each count has one right answer however slow the
+machine is. Time= is real time: from the release to the last answer.
+
+Exit code: 0 when every count is exact, 1 when one is not or the run could not be finished (stderr says which or why),
+2 for an option that cannot be used.`
 }
 
 /** The options as they stand in the arguments; those without a value have an empty one. */
@@ -142,6 +153,26 @@ function wholeNumber(option: OptionName, text: string, { least, most }: WholeRan
 function oneOf(option: OptionName, text: string, names: readonly string[]): string {
   if (names.includes(text)) return text
   throw invalid({ received: `--${option} ${JSON.stringify(text)}`, expected: `one of ${names.join(', ')}` })
+}
+
+/** The Redis that was named, for a store that takes one. Messages do not show it: it may hold a password. */
+function redisUrlFor(store: string, text: string | undefined, stores: StoreTable): string | undefined {
+  if (text === undefined) return undefined
+  if (stores[store]?.takesRedisUrl !== true) {
+    const takers = Object.keys(stores).filter((name) => stores[name]?.takesRedisUrl === true)
+    throw invalid({
+      received: `--redis-url with --store ${store}`,
+      expected: `it only with --store ${takers.join(' or ')}`,
+    })
+  }
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  if (url !== undefined && /^rediss?:$/.test(url.protocol) && url.hostname !== '' && /^\/?\d*$/.test(url.pathname)) {
+    return text
+  }
+  throw invalid({
+    received: '--redis-url with a value that cannot be read as one',
+    expected: 'redis://[[user]:password@]host[:port][/database], or rediss:// for TLS',
+  })
 }
 
 function unknownOption(received: string): HarnessError {

@@ -3,6 +3,7 @@ import type { TestBed } from './test-bed.ts'
 /** What the race test counted. */
 export interface RaceResult {
   readonly attempts: number
+  /** Real threads, or processes, that made the attempts. */
   readonly threads: number
   readonly approved: number
   readonly ms: number
@@ -10,9 +11,9 @@ export interface RaceResult {
 
 /** How the race is run. */
 export interface RaceSetting {
-  /** Requests in all, spread over the threads. */
+  /** Requests in all, spread over the threads or processes. */
   readonly attempts: number
-  /** Threads that the test bed has. */
+  /** Threads, or processes, that the test bed has. */
   readonly threads: number
 }
 

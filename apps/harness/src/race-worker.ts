@@ -1,6 +1,7 @@
 import { parentPort, workerData } from 'node:worker_threads'
 import type { Limiter, Rule, SharedMemoryHandle, SharedMemoryStore } from '@sluice/core'
 import { attachSharedMemoryStore, createLimiter } from '@sluice/core'
+import type { Reply } from './callers.ts'
 import { SharedClock } from './shared-clock.ts'
 import { StartGate } from './start-gate.ts'
 import type { Burst } from './test-bed.ts'
@@ -24,12 +25,6 @@ export type Order =
   | { readonly kind: 'attach'; readonly subject: SharedSubject }
   | { readonly kind: 'burst'; readonly burst: Burst; readonly round: number }
   | { readonly kind: 'detach' }
-
-/** What a thread answers; `approvedPerNode` when it has made its requests, in the order of the nodes. */
-export interface Reply {
-  readonly kind: 'attached' | 'ready' | 'done' | 'detached'
-  readonly approvedPerNode: readonly number[]
-}
 
 /**
  * Approvals after which a thread steps aside. A hundred take less time than another thread needs to wake up: on a machine

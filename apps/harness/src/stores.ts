@@ -1,4 +1,5 @@
 import { memoryStoreUnderTest } from './memory-store.ts'
+import { redisStoreUnderTest } from './redis-store.ts'
 import { sharedStoreUnderTest } from './shared-store.ts'
 import type { StoreSetting, StoreUnderTest } from './test-bed.ts'
 
@@ -8,7 +9,9 @@ export interface StoreChoice {
   readonly summary: string
   /** Said before the run, when the run shows less than its names promise. */
   readonly notice?: string
-  readonly open: (setting: StoreSetting) => StoreUnderTest
+  /** Whether `--redis-url` says where it is. */
+  readonly takesRedisUrl?: boolean
+  readonly open: (setting: StoreSetting) => StoreUnderTest | Promise<StoreUnderTest>
 }
 
 /** Stores by name. A run does not mix them. */
@@ -25,5 +28,10 @@ export const STORES: StoreTable = {
     notice:
       'The memory store belongs to one thread: requests are interleaved tasks of it, and --threads has no effect.',
     open: (setting) => memoryStoreUnderTest(setting),
+  },
+  redis: {
+    summary: 'one Redis, asked by real processes; a server is started for the run',
+    takesRedisUrl: true,
+    open: redisStoreUnderTest,
   },
 }

@@ -26,18 +26,22 @@ export interface TestBed {
 
 /** A store to run the tests on. */
 export interface StoreUnderTest {
-  /** Real threads that make the requests of a burst at the same time. */
+  /** Real threads, or processes, that make the requests of a burst at the same time. */
   readonly threads: number
   /** A test bed with counters of its own. One at a time: it is closed before the next is made. */
   prepare(rule: Rule): Promise<TestBed>
-  /** Frees what is held, threads included. */
+  /** Frees what is held, threads and processes included. */
   close(): Promise<void>
 }
 
 /** What a store under test is made with. */
 export interface StoreSetting {
-  /** Threads wanted; a store that cannot be shared by threads uses one. */
+  /** Threads wanted, or processes for a store that processes share; a store that cannot be shared uses one thread. */
   readonly threads: number
+  /** The Redis to run on; without it, a store on Redis starts a server of its own. */
+  readonly redisUrl: string | undefined
+  /** Prints a text and a line end that are not part of the report. */
+  readonly printError: (text: string) => void
   /** Real time, for what a test took. */
   readonly stopwatch: Clock
 }

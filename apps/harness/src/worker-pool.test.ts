@@ -74,7 +74,7 @@ describe('WorkerPool', () => {
     const { subject } = createSubject(1)
     const handle = { buffer: new SharedArrayBuffer(8) }
     await expect(pool.attach({ ...subject, handle })).rejects.toMatchObject({
-      code: 'SLUICE_HARNESS_THREAD_FAILED',
+      code: 'SLUICE_HARNESS_CALLER_FAILED',
       received: expect.stringContaining('SLUICE_INVALID_OPTION'),
     })
   })
@@ -88,7 +88,7 @@ describe('WorkerPool', () => {
     }
     const pool = createPool({ timers: atOnce, deadlineMs: 1234 })
     await expect(pool.attach(createSubject(1).subject)).rejects.toMatchObject({
-      code: 'SLUICE_HARNESS_THREADS_STUCK',
+      code: 'SLUICE_HARNESS_CALLERS_STUCK',
       expected: 'all answers within 1234 ms',
     })
   })
