@@ -49,7 +49,7 @@ export function checkImports(
 
 /** Whether a file is a test: those may import more, and are never published. */
 function isTestFile(path: string): boolean {
-  return /\.test(?:-d)?\.tsx?$/.test(path)
+  return /\.test(?:-d|\.[a-z-]+)?\.tsx?$/.test(path)
 }
 
 interface Question {

@@ -1,0 +1,120 @@
+import type { Random, Timers } from '@sluice/core'
+import { SluiceError } from '@sluice/core'
+import type { RedisArgument, RedisConnection } from '../connection.ts'
+import { notSent } from './client-failure.ts'
+import type { Reconnectable } from './connection-keeper.ts'
+import { ConnectionKeeper } from './connection-keeper.ts'
+import { nodeRedisClusterConnection } from './node-redis-cluster-connection.ts'
+import { nodeRedisConnection } from './node-redis-connection.ts'
+import type { NodeRedisModule } from './node-redis-module.ts'
+import { clientOptions, clusterOptions, sentinelOptions } from './node-redis-module.ts'
+import { NodeRedisSentinelConnection } from './node-redis-sentinel-connection.ts'
+import type { RedisAddress } from './redis-url.ts'
+import type { UrlOptions } from './url-options.ts'
+
+/** What an {@link OwnConnection} is made with. */
+export interface OwnConnectionParts {
+  readonly timers: Timers
+  readonly random: Random
+  readonly monotonicMs: () => number
+  readonly load: () => Promise<NodeRedisModule>
+  readonly reach: UrlOptions
+}
+
+/** Time for one node to accept a connection and to answer the greeting. */
+const CONNECT_WITHIN_MS = 2000
+
+/** A connection that owes answers and has given none for so long is dead, whatever the network says. */
+const LONGEST_SILENCE_MS = 3000
+
+/** A connection that the store makes, keeps and closes. */
+export class OwnConnection implements RedisConnection {
+  readonly client = 'node-redis'
+  readonly isCluster: boolean
+  readonly #addresses: readonly RedisAddress[]
+  readonly #parts: OwnConnectionParts
+  readonly #loaded: Promise<void>
+  #inner: RedisConnection | undefined
+  #keeper: ConnectionKeeper | undefined
+  #obstacle: Error | undefined
+  #isClosed = false
+  #owed = 0
+  /** When it last answered, or last began to owe an answer. */
+  #heardAtMs = 0
+
+  constructor(addresses: readonly RedisAddress[], parts: OwnConnectionParts) {
+    this.#addresses = addresses
+    this.#parts = parts
+    this.isCluster = parts.reach.cluster === true
+    this.#loaded = this.#load()
+  }
+
+  isReady(): boolean {
+    return this.#inner?.isReady() === true
+  }
+
+  obstacle(): Error | undefined {
+    return this.#obstacle ?? this.#keeper?.failure
+  }
+
+  async send(command: readonly RedisArgument[], key: string): Promise<unknown> {
+    if (this.#inner === undefined) throw notSent(this.client, 'it is not loaded yet')
+    this.#watch()
+    this.#owed++
+    try {
+      return await this.#inner.send(command, key)
+    } finally {
+      this.#owed--
+      this.#heardAtMs = this.#parts.monotonicMs()
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    await this.#loaded
+    await this.#keeper?.close()
+  }
+
+  /** Gives up a connection that is silent. It is looked at only when there is something to send: no timer is needed. */
+  #watch(): void {
+    const nowMs = this.#parts.monotonicMs()
+    if (this.#owed === 0) this.#heardAtMs = nowMs
+    else if (nowMs - this.#heardAtMs > LONGEST_SILENCE_MS) this.#keeper?.drop()
+  }
+
+  async #load(): Promise<void> {
+    try {
+      const redis = await this.#parts.load()
+      if (!this.#isClosed) this.#connect(redis)
+    } catch (error) {
+      this.#obstacle = notLoaded(error as Error)
+    }
+  }
+
+  #connect(redis: NodeRedisModule): void {
+    const { timers, random, reach } = this.#parts
+    const close = (): Promise<void> => Promise.resolve()
+    const keep = <Client extends Reconnectable>(client: Client): Client => {
+      const connectWithinMs = CONNECT_WITHIN_MS * this.#addresses.length
+      this.#keeper = new ConnectionKeeper(client, { timers, random, connectWithinMs })
+      return client
+    }
+    if (this.isCluster) {
+      const cluster = keep(redis.createCluster(clusterOptions(this.#addresses, reach, random)))
+      this.#inner = nodeRedisClusterConnection(cluster, close, timers)
+    } else if (reach.sentinel === undefined) {
+      this.#inner = nodeRedisConnection(keep(redis.createClient(clientOptions(this.#addresses[0]!, reach))), close)
+    } else {
+      const sentinel = keep(redis.createSentinel(sentinelOptions(this.#addresses, reach, random)))
+      this.#inner = new NodeRedisSentinelConnection(sentinel, timers, close)
+    }
+  }
+}
+
+function notLoaded(cause: Error): SluiceError {
+  return new SluiceError('SLUICE_INVALID_OPTION', {
+    problem: `a Redis store made from a URL needs the package "redis", which cannot be loaded (${cause.message})`,
+    action: 'Run `npm install redis`, or give the store a client of ioredis or valkey-glide instead.',
+    cause,
+  })
+}
