@@ -2,14 +2,14 @@ import { batchOf, drawHolder } from './batch.ts'
 import type { Clock } from './clock.ts'
 import { compileRule } from './compile-rule.ts'
 import type { Decision } from './decision.ts'
-import { decisionOn, unlimited } from './decision.ts'
+import { unlimited } from './decision.ts'
 import { SluiceError } from './errors.ts'
 import type { Limit } from './limit.ts'
 import type { Limiter, LimiterSet, RuleRequest } from './limiter.ts'
 import type { Random } from './random.ts'
 import type { Rule } from './rule.ts'
 import type { LimiterParts } from './rule-limiter.ts'
-import { ask, chargedBy, deliver, RuleLimiter, refund } from './rule-limiter.ts'
+import { ask, deliver, MANY, RuleLimiter, refund } from './rule-limiter.ts'
 import { memoryStore } from './store/memory-store.ts'
 import type { Answer, Mode, Settlement, Store } from './store/store.ts'
 import { systemClock } from './system-clock.ts'
@@ -179,7 +179,7 @@ class RuleLimiterSet<Name extends string, M extends Mode> implements LimiterSet<
     if (batch.items.length === 0) return deliver(store, unlimited(requests[0]?.rule ?? 'none', 0))
     batch.charge = charge
     if (batch.items.some((item) => item.limit.algorithm === 'concurrency')) batch.holder = drawHolder(random)
-    return ask(store, batch, (answered) => decisionOn(answered, chargedBy(answered)))
+    return ask(store, batch, MANY)
   }
 
   #checkOpen(): void {

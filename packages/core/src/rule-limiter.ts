@@ -13,7 +13,7 @@ import type { AcquireOptions, CheckOptions, KeyRequest, Limiter, ReserveOptions 
 import type { Random } from './random.ts'
 import type { Reservation } from './reservation.ts'
 import { createReservation } from './reservation.ts'
-import { isListened, type ListenedStore } from './store/listening.ts'
+import { type AnswerListener, isListened } from './store/listening.ts'
 import { receiptOf } from './store/receipt.ts'
 import type { Answer, Batch, Mode, Receipt, Settlement, Store } from './store/store.ts'
 import type { Timers } from './timers.ts'
@@ -30,25 +30,55 @@ export interface LimiterParts<M extends Mode> {
   readonly maxWaiting: number
 }
 
-/** Asks a store and makes something of the answered batch, at once or by promise, as the store does. */
-export function ask<M extends Mode, T>(store: Store<M>, batch: Batch, finish: (batch: Batch) => T): Answer<M, T> {
-  if (store.mode !== 'sync' && isListened(store)) return listen(store, batch, finish) as Answer<M, T>
-  const answer = store.decide(batch)
-  if (store.mode === 'sync') return finish(batch) as Answer<M, T>
-  return (answer as Promise<void>).then(() => finish(batch)) as Answer<M, T>
+/** What is made of an answered batch. */
+export interface Finishing<T> {
+  readonly finish: (batch: Batch) => T
+  /** Gets the batch when it is not needed any more, where that is known. */
+  readonly reuse?: (batch: Batch) => void
 }
 
-/** The one promise of a check on a store that can be listened to. */
-function listen<T>(store: ListenedStore, batch: Batch, finish: (batch: Batch) => T): Promise<T> {
-  return new Promise((resolve, reject) => {
-    store.ask(batch, { answered: (sheet) => resolve(finish(sheet)), unanswered: reject })
-  })
+/** Asks a store and makes something of the answered batch, at once or by promise, as the store does. */
+export function ask<M extends Mode, T>(store: Store<M>, batch: Batch, finishing: Finishing<T>): Answer<M, T> {
+  if (store.mode !== 'sync' && isListened(store)) {
+    return new Promise<T>((resolve, reject) => {
+      store.ask(batch, new Finisher(finishing, resolve, reject))
+    }) as Answer<M, T>
+  }
+  const answer = store.decide(batch)
+  if (store.mode === 'sync') return finishing.finish(batch) as Answer<M, T>
+  return (answer as Promise<void>).then(() => finishing.finish(batch)) as Answer<M, T>
+}
+
+/** Keeps the one promise of a check on a store that can be listened to. */
+class Finisher<T> implements AnswerListener {
+  readonly #finishing: Finishing<T>
+  readonly #resolve: (value: T) => void
+  readonly #reject: (error: unknown) => void
+
+  constructor(finishing: Finishing<T>, resolve: (value: T) => void, reject: (error: unknown) => void) {
+    this.#finishing = finishing
+    this.#resolve = resolve
+    this.#reject = reject
+  }
+
+  answered(sheet: Batch): void {
+    const value = this.#finishing.finish(sheet)
+    this.#finishing.reuse?.(sheet)
+    this.#resolve(value)
+  }
+
+  unanswered(error: unknown): void {
+    this.#reject(error)
+  }
 }
 
 /** A value as the store's mode delivers it. */
 export function deliver<M extends Mode, T>(store: Store<M>, value: T): Answer<M, T> {
   return (store.mode === 'sync' ? value : Promise.resolve(value)) as Answer<M, T>
 }
+
+/** Most batches kept for the next questions. */
+const MOST_SPARE = 1000
 
 /** How much of each decision has been given back already, by whichever limiter. */
 const givenBack = new WeakMap<Decision, number>()
@@ -83,6 +113,10 @@ export class RuleLimiter<M extends Mode> implements Limiter<M> {
   readonly #line = new WaitingLine()
   /** Reused by synchronous stores, which are done with it when they answer: the common decision allocates one object. */
   readonly #sheet: Batch
+  /** Batches that were answered, for the next questions. */
+  readonly #spare: Batch[] = []
+  readonly #toDecision: Finishing<Decision>
+  readonly #toBoolean: Finishing<boolean>
   readonly #holdsSlots: boolean
   /** One limit, no slots, a synchronous store: the common case, which takes a shorter way. */
   readonly #simple: boolean
@@ -92,7 +126,13 @@ export class RuleLimiter<M extends Mode> implements Limiter<M> {
     this.#rule = rule
     this.#limits = limits
     this.#parts = parts
-    this.#sheet = createBatch(limits.map((limit) => createItem(limit, '', 1)))
+    this.#sheet = this.#newBatch()
+    const reuse = (batch: Batch): void => {
+      if (this.#spare.length < MOST_SPARE) this.#spare.push(batch)
+    }
+    const isOne = limits.length === 1 && limits[0]!.algorithm !== 'concurrency'
+    this.#toDecision = { finish: isOne ? decisionOnOne : MANY.finish, reuse }
+    this.#toBoolean = { finish: isAllowed, reuse }
     this.#holdsSlots = limits.some((limit) => limit.algorithm === 'concurrency')
     this.#simple = limits.length === 1 && !this.#holdsSlots && parts.store.mode === 'sync'
   }
@@ -104,7 +144,7 @@ export class RuleLimiter<M extends Mode> implements Limiter<M> {
     }
     if (this.#limits.length === 0) this.#checkCall(key)
     if (this.#limits.length === 0) return deliver(this.#parts.store, true)
-    return ask(this.#parts.store, this.#batch(key, 1), isAllowed)
+    return ask(this.#parts.store, this.#batch(key, 1), this.#toBoolean)
   }
 
   check(key: string, options?: CheckOptions): Answer<M, Decision> {
@@ -124,7 +164,7 @@ export class RuleLimiter<M extends Mode> implements Limiter<M> {
     const batch = batchOf(requests.map(({ key, cost = 1 }) => ({ limits: this.#limits, key, cost })))
     if (batch.items.length === 0) return deliver(this.#parts.store, unlimited(this.#rule, 0))
     batch.holder = this.#holdsSlots ? drawHolder(this.#parts.random) : 0
-    return ask(this.#parts.store, batch, (answered) => decisionOn(answered, chargedBy(answered)))
+    return ask(this.#parts.store, batch, MANY)
   }
 
   async acquire(key: string, options: AcquireOptions = {}): Promise<Decision> {
@@ -156,11 +196,12 @@ export class RuleLimiter<M extends Mode> implements Limiter<M> {
     batch.entitled = entitled
     batch.holder = drawHolder(random)
     batch.holdMicros = this.#holdsSlots ? 0 : durationMicros(expiresAfter, 'expiresAfter')
-    return ask(store, batch, (answered): Reservation<M> | Denied => {
+    const finish = (answered: Batch): Reservation<M> | Denied => {
       const receipt = receiptOf(answered)
       const decision = decisionOn(answered, answered.allowed ? receipt : undefined)
       return decision.allowed ? createReservation(store, decision, receipt) : decision
-    })
+    }
+    return ask(store, batch, { finish })
   }
 
   refund(decision: Decision, units?: number): Answer<M, Settlement> {
@@ -208,8 +249,7 @@ export class RuleLimiter<M extends Mode> implements Limiter<M> {
       batch.partial = options.partial ?? false
       batch.entitled = options.entitled ?? true
     }
-    if (this.#limits.length === 1 && !this.#holdsSlots) return ask(store, batch, decisionOnOne)
-    return ask(store, batch, (answered) => decisionOn(answered, chargedBy(answered)))
+    return ask(store, batch, this.#toDecision)
   }
 
   /** Charges one key of the only limit. The answer is on the sheet. */
@@ -231,18 +271,25 @@ export class RuleLimiter<M extends Mode> implements Limiter<M> {
     this.#checkOpen()
     checkKey(key)
     const { store, random } = this.#parts
-    const batch =
-      store.mode === 'sync' ? this.#sheet : createBatch(this.#limits.map((limit) => createItem(limit, key, cost)))
+    const batch = store.mode === 'sync' ? this.#sheet : (this.#spare.pop() ?? this.#newBatch())
     batch.charge = true
     batch.partial = false
     batch.entitled = true
     batch.holder = this.#holdsSlots ? drawHolder(random) : 0
+    batch.failure = undefined
     for (let index = 0; index < batch.items.length; index++) {
       const item = batch.items[index]!
+      // Whoever answers without the store puts another limit in its place.
+      item.limit = this.#limits[index]!
       item.key = key
       item.cost = cost
+      item.at = 0
     }
     return batch
+  }
+
+  #newBatch(): Batch {
+    return createBatch(this.#limits.map((limit) => createItem(limit, '', 1)))
   }
 
   #unlimitedReservation(cost: number): Reservation<M> {
@@ -263,6 +310,9 @@ export class RuleLimiter<M extends Mode> implements Limiter<M> {
     })
   }
 }
+
+/** The decision on any batch, with the receipt of what it charged. */
+export const MANY: Finishing<Decision> = { finish: (batch) => decisionOn(batch, chargedBy(batch)) }
 
 function isAllowed(batch: Batch): boolean {
   return batch.allowed

@@ -76,8 +76,10 @@ export class ClusterStore implements ListenedStore {
     const results = await Promise.allSettled(parts.map((part) => this.#store.decide(part.batch)))
     const failed = results.find((result) => result.status === 'rejected')
     const allowed = failed === undefined && parts.every((part) => part.batch.allowed)
-    if (!allowed)
-      this.#giveBack(parts.filter((part, index) => results[index]!.status === 'fulfilled' && part.batch.allowed))
+    if (!allowed) {
+      const charged = parts.filter((part, index) => results[index]!.status === 'fulfilled' && part.batch.allowed)
+      this.#giveBack(charged, { confirmed: false })
+    }
     if (failed !== undefined) throw failed.reason
     if (allowed && batch.charge) await this.#confirm(batch, parts)
     batch.allowed = allowed
@@ -103,10 +105,13 @@ export class ClusterStore implements ListenedStore {
   /** Makes all parts stand, at the least that any of them granted. */
   async #confirm(batch: Batch, parts: readonly Part[]): Promise<void> {
     const granted = batch.partial ? Math.min(...batch.items.map((item) => item.cost)) : Number.POSITIVE_INFINITY
-    const confirmed = await Promise.all(parts.map((part) => this.#confirmPart(part, granted)))
+    const results = await Promise.allSettled(parts.map((part) => this.#confirmPart(part, granted)))
     for (const item of batch.items) item.cost = Math.min(item.cost, granted)
-    if (confirmed.every((stands) => stands)) return
-    this.#giveBack(parts.filter((_, index) => confirmed[index]!).map((part) => ({ ...part, reserved: false })))
+    const standing = parts.filter((_, index) => stands(results[index]!))
+    if (standing.length === parts.length) return
+    this.#giveBack(standing, { confirmed: true })
+    const failed = results.find((result) => result.status === 'rejected')
+    if (failed !== undefined) throw failed.reason
     throw storeUnavailable({
       because: 'unreachable',
       problem: 'a decision over several slots took so long that a part of it was given back; it was undone',
@@ -126,18 +131,24 @@ export class ClusterStore implements ListenedStore {
   }
 
   /** Gives parts back without waiting: a call on the same connection comes after it. What is lost gives itself back. */
-  #giveBack(parts: readonly Part[]): void {
+  #giveBack(parts: readonly Part[], { confirmed }: { readonly confirmed: boolean }): void {
     for (const { batch, reserved } of parts) {
       if (!batch.charge) continue
       const receipt = receiptOf(batch)
-      const held = reserved || batch.holdMicros > 0
+      // What was confirmed is a reservation no longer, but a charge to be refunded.
+      const held = receipt.held && !(confirmed && reserved)
       const settled = this.#store.settle(
-        { ...receipt, held: held && receipt.held },
+        { ...receipt, held },
         receipt.charges.map(() => 0),
       )
       settled.catch(() => undefined)
     }
   }
+}
+
+/** Whether a part was confirmed. */
+function stands(result: PromiseSettledResult<boolean>): boolean {
+  return result.status === 'fulfilled' && result.value
 }
 
 function splitReceipt(

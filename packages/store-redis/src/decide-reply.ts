@@ -1,5 +1,5 @@
 import { SluiceError } from '@sluice/core'
-import type { Ask, Batch, Item, LeasedUnits, State } from '@sluice/core/internal'
+import type { Ask, Batch, Item, LeasedUnits } from '@sluice/core/internal'
 import { algorithmOf, decideBesideLeases, NEVER } from '@sluice/core/internal'
 import { codeOf } from './limit-code.ts'
 import type { Plan } from './plan.ts'
@@ -24,14 +24,13 @@ const HAS_BLOCK = 2
 const HAS_LEASES = 4
 const WOULD_ALLOW = 8
 
-const NO_STATE: State = []
 const NO_LEASES: LeasedUnits = { units: 0, soonestEnd: 0 }
 
 /** What the script saw of one item. */
 interface Seen {
-  state: State
-  leased: LeasedUnits
-  blockedUntil: number
+  readonly state: number[]
+  readonly leased: LeasedUnits
+  readonly blockedUntil: number
 }
 
 /**
@@ -113,9 +112,9 @@ export class DecideReply {
     const leased = head & HAS_LEASES ? { units: this.#double(), soonestEnd: this.#double() } : NO_LEASES
     if (code.answersItself) {
       this.#answerOf(item, (head & WOULD_ALLOW) > 0)
-      return { state: NO_STATE, leased, blockedUntil }
+      return { state: [], leased, blockedUntil }
     }
-    if ((head & HAS_STATE) === 0) return { state: NO_STATE, leased, blockedUntil }
+    if ((head & HAS_STATE) === 0) return { state: [], leased, blockedUntil }
     const state: number[] = []
     for (let index = 0; index < code.smallSize; index++) state.push(this.#double())
     if (code.hasList) {
@@ -177,11 +176,13 @@ function decideItems(batch: Batch, seen: readonly Seen[]): void {
   if (allowed !== batch.allowed) throw disagreement(batch)
 }
 
-/** After an allowed question, the next of its group finds what it left. */
+/** After an allowed question, the next of its group finds what it left. States are this reply's own, so they are changed. */
 function moveOn(batch: Batch, seen: readonly Seen[]): void {
   for (let index = 0; index < seen.length; index++) {
     const { verdict, cost } = batch.items[index]!
-    if (cost > 0) seen[index]!.state = verdict.next.slice(0, verdict.nextLength)
+    if (cost === 0) continue
+    const { state } = seen[index]!
+    for (let place = 0; place < verdict.nextLength; place++) state[place] = verdict.next[place]!
   }
 }
 

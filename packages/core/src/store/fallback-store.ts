@@ -10,7 +10,7 @@ import { copyQuestion } from './batch-copy.ts'
 import { Breaker, type BreakerOptions, type BreakerState } from './breaker.ts'
 import type { FailureMode } from './failure.ts'
 import { FallbackAnswers } from './fallback-answers.ts'
-import { type CallEnd, type GuardedCall, GuardedCalls } from './guarded-calls.ts'
+import { GuardedCall, GuardedCalls } from './guarded-calls.ts'
 import {
   type AnswerListener,
   type AskedQuestion,
@@ -155,7 +155,7 @@ class InsuredStore implements FallbackStore, ListenedStore {
     return new Promise((resolve, reject) => {
       const settled = this.#answers.settle(receipt, actuals)
       if (settled !== undefined) resolve(settled)
-      else this.#calls.send(relayed({ start: () => this.#store.settle(receipt, actuals), resolve, reject }))
+      else this.#calls.send(new RelayedCall({ start: () => this.#store.settle(receipt, actuals), resolve, reject }))
     })
   }
 
@@ -191,7 +191,7 @@ class InsuredStore implements FallbackStore, ListenedStore {
   #both(start: () => Promise<void>, doHere: () => void): Promise<void> {
     if (this.#closing !== undefined) return Promise.reject(closedError())
     return new Promise((resolve, reject) => {
-      this.#calls.send(relayed({ start, resolve, reject }))
+      this.#calls.send(new RelayedCall({ start, resolve, reject }))
       doHere()
     })
   }
@@ -233,41 +233,31 @@ class InsuredStore implements FallbackStore, ListenedStore {
 }
 
 /** One decision on its way through a fallback store: hears of the store beneath, and tells whoever asked. */
-class DecideCall implements GuardedCall<Batch>, AnswerListener, AskedQuestion {
+class DecideCall extends GuardedCall<Batch> implements AskedQuestion {
   sheet: Batch
   readonly #store: InsuredStore
   readonly #listener: AnswerListener
-  #end: CallEnd<Batch> | undefined
   #asked: AskedQuestion | undefined
   #refused = true
 
   constructor(store: InsuredStore, batch: Batch, listener: AnswerListener) {
+    super()
     this.#store = store
     this.sheet = batch
     this.#listener = listener
   }
 
-  start(end: CallEnd<Batch>): void {
-    this.#end = end
-    this.#asked = this.#store.askBeneath(this.sheet, this)
+  start(): void {
+    this.#asked = this.#store.askBeneath(this.sheet, new Beneath(this))
   }
 
   answered(sheet: Batch): void {
-    // Heard from beneath first, and told by the guard then.
-    const end = this.#end
-    this.#end = undefined
-    if (end === undefined) this.#listener.answered(sheet)
-    else end.answer(sheet)
-  }
-
-  unanswered(error: unknown): void {
-    this.#end?.reject(error)
+    this.#listener.answered(sheet)
   }
 
   failed(failure: StoreFailure, error: unknown): void {
     const { sheet } = this
-    // The store may still answer, and then on a sheet that nobody reads.
-    if (this.#asked !== undefined) this.#asked.sheet = copyQuestion(sheet)
+    this.#leaveToOthers()
     try {
       this.#store.fallBack(sheet, failure, error)
       this.#refused = !sheet.allowed
@@ -279,34 +269,74 @@ class DecideCall implements GuardedCall<Batch>, AnswerListener, AskedQuestion {
   }
 
   givenUp(error: unknown): void {
-    if (this.#asked !== undefined) this.#asked.sheet = copyQuestion(this.sheet)
+    this.#leaveToOthers()
     this.#listener.unanswered(error)
   }
 
   late(sheet: Batch): void {
     this.#store.endLate(sheet, this.#refused)
   }
+
+  /** The store may still answer, and then on a sheet that nobody reads. */
+  #leaveToOthers(): void {
+    if (this.#asked !== undefined) this.#asked.sheet = copyQuestion(this.sheet)
+  }
+}
+
+/** Hears of the store beneath on behalf of a call. */
+class Beneath implements AnswerListener {
+  readonly #call: DecideCall
+
+  constructor(call: DecideCall) {
+    this.#call = call
+  }
+
+  answered(sheet: Batch): void {
+    this.#call.answer(sheet)
+  }
+
+  unanswered(error: unknown): void {
+    this.#call.reject(error)
+  }
 }
 
 /** A call whose answer, or failure, is the caller's as it is. */
-function relayed<T>(caller: {
+class RelayedCall<T> extends GuardedCall<T> {
+  readonly #caller: Relayed<T>
+
+  constructor(caller: Relayed<T>) {
+    super()
+    this.#caller = caller
+  }
+
+  start(): void {
+    this.#caller.start().then(
+      (value) => this.answer(value),
+      (error: unknown) => this.reject(error),
+    )
+  }
+
+  answered(value: T): void {
+    this.#caller.resolve(value)
+  }
+
+  failed(failure: StoreFailure, error: unknown): void {
+    this.#caller.reject(storeErrorOf(failure, error))
+  }
+
+  givenUp(error: unknown): void {
+    this.#caller.reject(error)
+  }
+
+  late(): void {
+    // Nobody waits for it any more.
+  }
+}
+
+interface Relayed<T> {
   readonly start: () => Promise<T>
   readonly resolve: (value: T) => void
   readonly reject: (error: unknown) => void
-}): GuardedCall<T> {
-  const { start, resolve, reject } = caller
-  return {
-    start: (end) => {
-      start().then(
-        (value) => end.answer(value),
-        (error: unknown) => end.reject(error),
-      )
-    },
-    answered: resolve,
-    failed: (failure, error) => reject(storeErrorOf(failure, error)),
-    givenUp: reject,
-    late: () => undefined,
-  }
 }
 
 const PROBLEMS: Readonly<Record<StoreFailure['cause'], string>> = {

@@ -11,53 +11,44 @@ export interface GuardedParts extends DeadlineParts {
   readonly observe: StoreObserver | undefined
 }
 
-/**
- * One call to a store. Exactly one of `answered`, `failed` and `givenUp` is called, within the deadline; after `failed` or
- * `givenUp`, an answer that still comes goes to `late`.
- */
-export interface GuardedCall<T> {
-  /** Makes the call; how it ended is told to `end`, at once or later. */
-  start(end: CallEnd<T>): void
-  answered(value: T): void
-  /** There is no usable answer. `error` is the store's, if it gave one. */
-  failed(failure: StoreFailure, error: unknown): void
-  /** The caller made a mistake, or closed the store: the error is for the caller. */
-  givenUp(error: unknown): void
-  late(value: T): void
-}
-
 /** How a call ended, as the store has it. */
 export interface CallEnd<T> {
   answer(value: T): void
   reject(error: unknown): void
 }
 
-/** A call on its way. */
-class Flight<T> implements WaitingCall, CallEnd<T> {
+/**
+ * One call to a store, made once. Exactly one of `answered`, `failed` and `givenUp` is called, within the deadline; after
+ * `failed` or `givenUp`, an answer that still comes goes to `late`.
+ */
+export abstract class GuardedCall<T> implements WaitingCall, CallEnd<T> {
+  // What the line and the guard note about a call stands in the call itself: there are very many of them.
   sentMs = 0.5
-  older: WaitingCall | undefined
-  newer: WaitingCall | undefined
+  older: WaitingCall | undefined = undefined
+  newer: WaitingCall | undefined = undefined
   ended = false
-  readonly call: GuardedCall<T>
-  readonly ticket: number
-  readonly #calls: GuardedCalls
+  ticket = 0
+  calls: GuardedCalls | undefined = undefined
 
-  constructor(call: GuardedCall<T>, ticket: number, calls: GuardedCalls) {
-    this.call = call
-    this.ticket = ticket
-    this.#calls = calls
-  }
+  /** Makes the call; how it ended is told by `answer` or `reject`, at once or later. */
+  abstract start(): void
+  abstract answered(value: T): void
+  /** There is no usable answer. `error` is the store's, if it gave one. */
+  abstract failed(failure: StoreFailure, error: unknown): void
+  /** The caller made a mistake, or closed the store: the error is for the caller. */
+  abstract givenUp(error: unknown): void
+  abstract late(value: T): void
 
   expire(nowMs: number): void {
-    this.#calls.expire(this, nowMs)
+    this.calls?.expire(this, nowMs)
   }
 
   answer(value: T): void {
-    this.#calls.answer(this, value)
+    this.calls?.answer(this, value)
   }
 
   reject(error: unknown): void {
-    this.#calls.reject(this, error)
+    this.calls?.reject(this, error)
   }
 }
 
@@ -92,13 +83,14 @@ export class GuardedCalls {
       return
     }
     this.#asked++
-    const flight = new Flight(call, ticket, this)
-    this.#line.add(flight, nowMs)
+    call.ticket = ticket
+    call.calls = this
+    this.#line.add(call, nowMs)
     try {
-      call.start(flight)
+      call.start()
     } catch (error) {
       // A store that throws instead of rejecting is no different.
-      flight.reject(error)
+      call.reject(error)
     }
   }
 
@@ -106,50 +98,50 @@ export class GuardedCalls {
   close(error: unknown): void {
     this.#line.close()
     for (let waiting = this.#line.shift(); waiting !== undefined; waiting = this.#line.shift()) {
-      const flight = waiting as Flight<unknown>
-      flight.ended = true
-      flight.call.givenUp(error)
+      const call = waiting as GuardedCall<unknown>
+      call.ended = true
+      call.givenUp(error)
     }
   }
 
   /** The deadline of a call in flight has come. */
-  expire(flight: Flight<unknown>, nowMs: number): void {
-    flight.ended = true
-    this.#tellAsked(flight.sentMs, 'failed')
+  expire(call: GuardedCall<unknown>, nowMs: number): void {
+    call.ended = true
+    this.#tellAsked(call.sentMs, 'failed')
     this.#failed++
-    this.#parts.breaker.failed(flight.ticket, nowMs)
-    this.#fail(flight.call, { cause: 'deadline', charged: 'unknown' }, undefined)
+    this.#parts.breaker.failed(call.ticket, nowMs)
+    this.#fail(call, { cause: 'deadline', charged: 'unknown' }, undefined)
   }
 
   /** A call in flight was answered, or one that has ended. */
-  answer<T>(flight: Flight<T>, value: T): void {
-    if (flight.ended) {
-      flight.call.late(value)
+  answer<T>(call: GuardedCall<T>, value: T): void {
+    if (call.ended) {
+      call.late(value)
       return
     }
-    flight.ended = true
-    this.#line.remove(flight)
+    call.ended = true
+    this.#line.remove(call)
     // As of when it was sent, which saves reading the clock again and is at most one deadline ago.
-    this.#parts.breaker.succeeded(flight.ticket, flight.sentMs)
-    this.#tellAsked(flight.sentMs, 'answered')
-    flight.call.answered(value)
+    this.#parts.breaker.succeeded(call.ticket, call.sentMs)
+    this.#tellAsked(call.sentMs, 'answered')
+    call.answered(value)
   }
 
   /** A call in flight was rejected, or one that has ended. */
-  reject(flight: Flight<unknown>, error: unknown): void {
-    if (flight.ended) return
-    flight.ended = true
-    this.#line.remove(flight)
+  reject(call: GuardedCall<unknown>, error: unknown): void {
+    if (call.ended) return
+    call.ended = true
+    this.#line.remove(call)
     const failure = failureOf(error)
-    this.#tellAsked(flight.sentMs, failure === undefined ? 'misused' : 'failed')
+    this.#tellAsked(call.sentMs, failure === undefined ? 'misused' : 'failed')
     if (failure === undefined) {
-      this.#parts.breaker.withdrawn(flight.ticket)
-      flight.call.givenUp(error)
+      this.#parts.breaker.withdrawn(call.ticket)
+      call.givenUp(error)
       return
     }
     this.#failed++
-    this.#parts.breaker.failed(flight.ticket, this.#parts.monotonicMs())
-    this.#fail(flight.call, failure, error)
+    this.#parts.breaker.failed(call.ticket, this.#parts.monotonicMs())
+    this.#fail(call, failure, error)
   }
 
   #fail(call: GuardedCall<unknown>, failure: StoreFailure, error: unknown): void {
