@@ -26,6 +26,9 @@ const CHANGE = scriptOf('change-n.lua', CHANGE_SCRIPT)
 /** Most groups of questions in one call: a script holds up everybody else for as long as it runs. */
 const MOST_GROUPS = 64
 
+/** So many questions do not wait for the end of the turn when nothing else is under way. */
+const EARLY_QUESTIONS = 64
+
 /** How often a call is repeated because reservations had to be given back, or the calendar did not reach, before it fails. */
 const MOST_ATTEMPTS = 10
 
@@ -62,6 +65,8 @@ export class StrictStore implements ListenedStore {
   readonly #nameOf: (key: string) => string
   readonly #writer = new ByteWriter()
   #turn = new Turn()
+  /** Calls under way. */
+  #inFlight = 0
   /** How far the server's clock is ahead of ours, as far as it has mattered. */
   #serverAheadMicros = 0
   #closed = false
@@ -81,6 +86,8 @@ export class StrictStore implements ListenedStore {
     const question = new Question(batch, listener)
     if (this.#closed) listener.unanswered(closedError())
     else this.#open().add(question)
+    // With nothing under way, what is there goes out: Redis decides it while this process sees to the rest of the turn.
+    if (this.#inFlight === 0 && this.#turn.size >= EARLY_QUESTIONS) this.#send()
     return question
   }
 
@@ -117,12 +124,13 @@ export class StrictStore implements ListenedStore {
   }
 
   #open(): Turn {
-    if (this.#turn.isEmpty) this.#parts.atTurnEnd(() => this.#send())
+    if (this.#turn.size === 0) this.#parts.atTurnEnd(() => this.#send())
     return this.#turn
   }
 
   #send(): void {
     const turn = this.#turn
+    if (turn.size === 0) return
     this.#turn = new Turn()
     this.#parts.onSend?.()
     for (const plan of turn.calls(MOST_GROUPS, this.#parts.connection.isCluster)) void this.#ask(plan)
@@ -131,12 +139,15 @@ export class StrictStore implements ListenedStore {
   /** Makes one call and answers all that it asked. Never rejects. */
   async #ask(plan: CallPlan): Promise<void> {
     let reply: DecideReply
+    this.#inFlight++
     try {
       const call = decideCall(plan, { writer: this.#writer, time: this.#time(), nameOf: this.#nameOf })
       reply = new DecideReply(await this.#runner.runForBytes(DECIDE, call.keys, call.args))
     } catch (error) {
       for (const { groups } of [...plan.runs, plan]) for (const group of groups) group.reject(error)
       return
+    } finally {
+      this.#inFlight--
     }
     for (const run of plan.runs) for (const group of run.groups) this.#tell(group, reply, run.plan)
     for (const group of plan.groups) this.#tell(group, reply, undefined)
@@ -163,7 +174,7 @@ export class StrictStore implements ListenedStore {
       const keys = new Set(group.first.items.map((item) => item.key))
       await this.#clearTheWay(why, { keys, now, attempts: group.attempts })
       if (this.#closed) throw closedError()
-      this.#open().addGroup(group)
+      this.#open().addAgain(group)
     } catch (error) {
       group.reject(error)
     }

@@ -31,19 +31,28 @@ export class Turn {
   readonly #runs: Run[] = []
   readonly #groups: QuestionGroup[] = []
   readonly #lastOf = new Map<string, LastAsked>()
+  #size = 0
 
-  get isEmpty(): boolean {
-    return this.#runs.length === 0 && this.#groups.length === 0
+  /** Questions asked. */
+  get size(): number {
+    return this.#size
   }
 
   add(question: Question): void {
+    this.#size++
     const { items } = question.sheet
     const last = this.#lastOf.get(items[0]!.key)
     if (last !== undefined && this.#isLastOfAll(last.group, items) && last.group.join(question)) return
-    this.addGroup(new QuestionGroup(question))
+    this.#addGroup(new QuestionGroup(question))
   }
 
-  addGroup(group: QuestionGroup): void {
+  /** Adds questions that were asked before and could not be decided. */
+  addAgain(group: QuestionGroup): void {
+    this.#size += group.questions.length
+    this.#addGroup(group)
+  }
+
+  #addGroup(group: QuestionGroup): void {
     const { items } = group.first
     const plan = group.isPlain ? planOf(group.first) : undefined
     const last = plan === undefined ? undefined : this.#lastOf.get(items[0]!.key)
