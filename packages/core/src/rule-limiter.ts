@@ -319,6 +319,6 @@ function isAllowed(batch: Batch): boolean {
 }
 
 /** The receipt of a batch, when it charged anything. */
-export function chargedBy(batch: Batch): Receipt | undefined {
+function chargedBy(batch: Batch): Receipt | undefined {
   return batch.allowed && batch.charge ? receiptOf(batch) : undefined
 }

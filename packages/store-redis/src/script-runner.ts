@@ -105,7 +105,7 @@ export class ScriptRunner {
     try {
       return await this.#connection.send(command, key)
     } catch (error) {
-      throw failureFrom(error)
+      throw failureFrom(error, this.#connection.isCluster)
     }
   }
 
@@ -135,19 +135,23 @@ function notConnected(obstacle: Error | undefined): Error {
   })
 }
 
-function failureFrom(error: unknown): Error {
+function failureFrom(error: unknown, isCluster: boolean): Error {
   if (isSluiceError(error)) return error
   const code = serverCodeOf(error)
   if (code === undefined) {
     return outcomeUnknown({
       because: 'unreachable',
       problem: 'the connection to Redis broke while a call was under way',
+      // It was the connection to one of several nodes.
+      partial: isCluster,
       cause: error,
     })
   }
   return storeUnavailable({
     because: 'refused',
     problem: `Redis refused the call: ${textOf(error as Error)}`,
+    // A slot that is on its way from node to node.
+    partial: code === 'TRYAGAIN',
     action: ADVICE[code] ?? (FORBIDDEN_IN_SCRIPT.test((error as Error).message) ? ADVICE['NOPERM']! : SEE_SETTINGS),
     cause: error,
   })

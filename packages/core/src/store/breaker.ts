@@ -116,7 +116,7 @@ export class Breaker {
     this.#become('open')
   }
 
-  /** The call said nothing about the store, because it was misuse. When it was the probe, the next call is. */
+  /** The call said nothing about the store as a whole, or was misuse. When it was the probe, the next call is. */
   withdrawn(ticket: number): void {
     if (ticket === this.#ticket && this.#state === 'half-open') this.#become('open')
   }

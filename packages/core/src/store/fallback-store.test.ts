@@ -346,6 +346,27 @@ describe('the breaker', () => {
     expect(states).toEqual(['half-open', 'open'])
   })
 
+  it('does not open for what concerns only a part of the store, also as a probe', async () => {
+    const { limiter, timers, remote, store, openBreaker } = scene({ failureMode: 'closed' })
+    const failPartly = async (): Promise<void> => {
+      const answer = limiter.check('key')
+      remote.sent
+        .at(-1)!
+        .reject(storeUnavailable({ because: 'unreachable', problem: 'one node is gone', partial: true }))
+      expect(await answer).toMatchObject({ reason: 'unavailable', failure: { cause: 'unreachable', charged: 'no' } })
+    }
+    remote.well = false
+    for (let call = 0; call < 50; call++) await failPartly()
+    expect(store.state).toBe('closed')
+    await openBreaker()
+    await timers.advance(250)
+    await failPartly()
+    expect(store.state).toBe('open')
+    remote.well = true
+    expect(await limiter.check('key')).toMatchObject({ allowed: true, failure: undefined })
+    expect(store.state).toBe('closed')
+  })
+
   it('recovers by itself', async () => {
     const { limiter, timers, remote, store, openBreaker, leftRemotely } = scene()
     await openBreaker()

@@ -1,6 +1,6 @@
 import { type Breaker, NOT_ADMITTED } from './breaker.ts'
 import { DeadlineLine, type DeadlineParts, type WaitingCall } from './deadline-line.ts'
-import { failureOf, type StoreFailure } from './store-error.ts'
+import { failureOf, isPartialFailure, type StoreFailure } from './store-error.ts'
 import { type StoreObserver, tell } from './store-event.ts'
 
 /** What {@link GuardedCalls} work with. */
@@ -140,7 +140,8 @@ export class GuardedCalls {
       return
     }
     this.#failed++
-    this.#parts.breaker.failed(call.ticket, this.#parts.monotonicMs())
+    if (isPartialFailure(error)) this.#parts.breaker.withdrawn(call.ticket)
+    else this.#parts.breaker.failed(call.ticket, this.#parts.monotonicMs())
     this.#fail(call, failure, error)
   }
 

@@ -9,6 +9,8 @@ export interface StoreErrorDetails {
   readonly because: Failure['cause']
   readonly problem: string
   readonly action?: string
+  /** Whether only a part of the store is concerned, so that it says nothing about the rest; false when left out. */
+  readonly partial?: boolean
   /** The error beneath. */
   readonly cause?: unknown
 }
@@ -16,10 +18,13 @@ export interface StoreErrorDetails {
 /** A store that could not do what was asked. The `failure` says as data what the code and message say in words. */
 export class StoreError extends SluiceError {
   readonly failure: StoreFailure
+  /** Whether it says nothing about the rest of the store. */
+  readonly partial: boolean
 
   constructor(charged: Failure['charged'], details: StoreErrorDetails) {
     super(charged === 'no' ? 'SLUICE_STORE_UNAVAILABLE' : 'SLUICE_OUTCOME_UNKNOWN', details)
     this.failure = { cause: details.because, charged }
+    this.partial = details.partial ?? false
   }
 }
 
@@ -42,4 +47,9 @@ export function failureOf(error: unknown): StoreFailure | undefined {
   const cause = (error as Partial<StoreError>).failure?.cause ?? 'unreachable'
   if (error.code === 'SLUICE_STORE_UNAVAILABLE') return { cause, charged: 'no' }
   return error.code === 'SLUICE_OUTCOME_UNKNOWN' ? { cause, charged: 'unknown' } : undefined
+}
+
+/** Whether an error of a store says that only a part of it is concerned: a key that is moving, one node of many. */
+export function isPartialFailure(error: unknown): boolean {
+  return isSluiceError(error) && (error as Partial<StoreError>).partial === true
 }

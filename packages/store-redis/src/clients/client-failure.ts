@@ -1,10 +1,15 @@
 import type { StoreError } from '@sluice/core/internal'
 import { storeUnavailable } from '@sluice/core/internal'
 
-/** A command that a client says it never wrote: nothing has happened. */
-export function notSent(client: string, cause: unknown): StoreError {
+/**
+ * A command that a client says it never wrote: nothing has happened.
+ *
+ * @param partial - whether other keys, on other nodes, are not concerned
+ */
+export function notSent(client: string, cause: unknown, partial = false): StoreError {
   return storeUnavailable({
     because: 'unreachable',
+    partial,
     problem: `${client} did not send the command: ${textOf(cause)}`,
     action: 'It is connected again by itself; see that the server runs and can be reached.',
     cause,

@@ -7,10 +7,19 @@ import type { NodeRedisCommandOptions } from './node-redis-connection.ts'
 import { NodeRedisUse, QUEUED, rethrow } from './node-redis-connection.ts'
 
 /** A node of a cluster, as node-redis knows it. */
-interface NodeRedisClusterNode {
-  readonly client?: { readonly isReady: boolean } | undefined
+export interface NodeRedisClusterNode {
+  readonly address: string
+  client?: { readonly isReady: boolean; destroy(): void } | undefined
   /** Set while it is connected for the first time. */
   readonly connectPromise?: Promise<unknown> | undefined
+}
+
+/** Is told of what goes to the nodes of a cluster, and what comes back. */
+export interface NodeWatch {
+  /** A command goes to a node. */
+  asked(node: NodeRedisClusterNode): void
+  /** A node has answered, or its connection has broken, which the client sees to. */
+  heard(node: NodeRedisClusterNode): void
 }
 
 /** How long a command may wait while the node that it goes to is connected for the first time. */
@@ -41,7 +50,7 @@ export interface NodeRedisCluster {
 export function nodeRedisClusterConnection(
   cluster: NodeRedisCluster,
   close: () => Promise<void>,
-  timers: Timers = systemTimers,
+  { timers = systemTimers, silence }: { readonly timers?: Timers; readonly silence?: NodeWatch } = {},
 ): RedisConnection {
   const use = new NodeRedisUse('createCluster', cluster)
   return {
@@ -51,13 +60,17 @@ export function nodeRedisClusterConnection(
     obstacle: () => use.obstacle(),
     async send(command, key) {
       const firstKey = key === '' ? undefined : key
-      if (firstKey !== undefined && !(await isServed(cluster, firstKey, timers))) {
-        throw notSent('node-redis', 'the node that has the key is not connected')
+      const node = firstKey === undefined ? undefined : cluster.slots[hashSlotOf(firstKey)]?.master
+      if (node !== undefined) silence?.asked(node)
+      if (firstKey !== undefined && !(await isServed(cluster, node, timers))) {
+        throw notSent('node-redis', 'the node that has the key is not connected', true)
       }
       try {
         return await cluster.sendCommand(firstKey, false, command, QUEUED)
       } catch (error) {
         throw redirectionIn(error) ?? rethrow(error)
+      } finally {
+        if (node !== undefined) silence?.heard(node)
       }
     },
     close,
@@ -65,11 +78,14 @@ export function nodeRedisClusterConnection(
 }
 
 /**
- * Whether the primary of a key may be sent to. One that was never used is connected, and waited for: a moment only, because
+ * Whether a primary may be sent to. One that was never used is connected, and waited for: a moment only, because
  * node-redis would keep the command for as long as that takes.
  */
-function isServed(cluster: NodeRedisCluster, key: string, timers: Timers): boolean | Promise<boolean> {
-  const node = cluster.slots[hashSlotOf(key)]?.master
+function isServed(
+  cluster: NodeRedisCluster,
+  node: NodeRedisClusterNode | undefined,
+  timers: Timers,
+): boolean | Promise<boolean> {
   if (node === undefined || node.client?.isReady === true) return node !== undefined
   const connecting = node.client === undefined ? cluster.nodeClient(node) : node.connectPromise
   return connecting === undefined ? false : comes(connecting, timers)

@@ -10,6 +10,7 @@ import type { NodeRedisModule } from './node-redis-module.ts'
 import { clientOptions, clusterOptions, sentinelOptions } from './node-redis-module.ts'
 import { NodeRedisSentinelConnection } from './node-redis-sentinel-connection.ts'
 import type { RedisAddress } from './redis-url.ts'
+import { SilentNodes } from './silent-nodes.ts'
 import type { UrlOptions } from './url-options.ts'
 
 /** What an {@link OwnConnection} is made with. */
@@ -92,7 +93,7 @@ export class OwnConnection implements RedisConnection {
   }
 
   #connect(redis: NodeRedisModule): void {
-    const { timers, random, reach } = this.#parts
+    const { timers, random, monotonicMs, reach } = this.#parts
     const close = (): Promise<void> => Promise.resolve()
     const keep = <Client extends Reconnectable>(client: Client): Client => {
       const connectWithinMs = CONNECT_WITHIN_MS * this.#addresses.length
@@ -101,7 +102,10 @@ export class OwnConnection implements RedisConnection {
     }
     if (this.isCluster) {
       const cluster = keep(redis.createCluster(clusterOptions(this.#addresses, reach, random)))
-      this.#inner = nodeRedisClusterConnection(cluster, close, timers)
+      this.#inner = nodeRedisClusterConnection(cluster, close, {
+        timers,
+        silence: new SilentNodes(cluster, monotonicMs),
+      })
     } else if (reach.sentinel === undefined) {
       this.#inner = nodeRedisConnection(keep(redis.createClient(clientOptions(this.#addresses[0]!, reach))), close)
     } else {

@@ -53,7 +53,7 @@ export function recogniseClient(client: unknown, options: RecogniseOptions = {})
     if (can(client, 'getSentinelNode', '_execute'))
       return sentinelConnection(client as CopiedSentinel, { timers, random })
     return has(client, 'slots')
-      ? nodeRedisClusterConnection(client as NodeRedisCluster, kept, timers)
+      ? nodeRedisClusterConnection(client as NodeRedisCluster, kept, { timers })
       : nodeRedisConnection(client as NodeRedisClient, kept)
   }
   throw notRecognised(client)

@@ -1,0 +1,27 @@
+import type { Rule } from '@sluice/core'
+import { LONG_WINDOW } from './fault-trial.test.support.ts'
+
+export const LOCAL_LIMIT = 100
+
+/** What the nodes share. */
+export const LOCAL_RULE: Rule = {
+  algorithm: 'fixed-window',
+  limit: LOCAL_LIMIT,
+  window: LONG_WINDOW,
+  failureMode: 'local',
+}
+
+/** What a node is told: to check a key so often, to give back what was admitted without Redis, or to end in good order. */
+export type NodeOrder =
+  | { readonly do: 'check'; readonly key: string; readonly times: number }
+  | { readonly do: 'refund' }
+  | { readonly do: 'leave' }
+
+/** What a node reports. */
+export interface NodeAnswer {
+  readonly admitted: number
+  /** Answers that were not the store's. */
+  readonly fellBack: number
+  /** Nodes that it knows of, itself included. */
+  readonly nodes: number
+}
