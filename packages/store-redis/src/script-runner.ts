@@ -147,6 +147,9 @@ function failureFrom(error: unknown, isCluster: boolean): Error {
       cause: error,
     })
   }
+  if (code === 'ERR' && SCRIPT_FAILED.test((error as Error).message)) {
+    return outcomeUnknown({ because: 'refused', problem: `a script failed: ${textOf(error as Error)}`, cause: error })
+  }
   return storeUnavailable({
     because: 'refused',
     problem: `Redis refused the call: ${textOf(error as Error)}`,
@@ -161,6 +164,9 @@ function failureFrom(error: unknown, isCluster: boolean): Error {
 function textOf(error: Error): string {
   return error.message.replace(/\.$/, '')
 }
+
+/** A mistake in a script, found on its way: nobody knows how far it got. Never seen outside of development. */
+const SCRIPT_FAILED = /user_script:\d+: (?!.*can't run this command)/
 
 /** How a server before 7.2 says NOPERM of a command inside of a script. */
 const FORBIDDEN_IN_SCRIPT = /can't run this command/
