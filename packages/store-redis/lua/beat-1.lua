@@ -9,8 +9,8 @@ local time = call('TIME')
 local now = time[1] * 1000000 + time[2]
 local silence = tonumber(ARGV[2])
 if silence == 0 then
-  call('ZREM', KEYS[1], ARGV[1])
-  return call('ZCARD', KEYS[1])
+  local count = call('ZCARD', KEYS[1])
+  return count - call('ZREM', KEYS[1], ARGV[1])
 end
 call('ZADD', KEYS[1], string.format('%.0f', now), ARGV[1])
 call('ZREMRANGEBYSCORE', KEYS[1], '-inf', string.format('%.0f', now - silence))

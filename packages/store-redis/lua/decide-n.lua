@@ -25,10 +25,11 @@
 -- @include flow
 -- @include limits
 -- @include opening
--- @include levels
 
 local limits = read_limits(ARGV[2])
 local out = { pack('<d', now) }
+
+-- @include levels
 
 -- All that is not a run by levels. It is made only when it is needed: making it takes longer than most calls do.
 local function general_way()
@@ -270,7 +271,7 @@ local function general_way()
     save_longs(now, slack)
   end
 
-  return { run_of = run_of, values_of = values_of, ask_subject = ask_subject, ask_questions = ask_questions, save = save }
+  return { run_of = run_of, ask_subject = ask_subject, ask_questions = ask_questions, save = save }
 end
 
 local general
@@ -284,15 +285,19 @@ local function ask_runs(runs)
     at = fields[last + 1]
     local mine, run = {}, nil
     for index = 1, limit_count do mine[index] = limits[fields[index]] end
-    local levels = levels_of(mine)
-    for place = limit_count + 1, last, 2 do
-      local key, times = fields[place], fields[place + 1]
-      local is_plain = levels and not (general and general.values_of[key])
-      if not (is_plain and ask_levels(levels, key, times, cost, now, slack, out)) then
-        general = general or general_way()
-        run = run or general.run_of(mine, levels)
-        general.ask_subject(run, key, times, cost)
-      end
+    -- What the general way has changed in this call is not yet stored, so after it all go that way.
+    local levels = not general and levels_of(mine)
+    local function elsewhere(key, times)
+      general = general or general_way()
+      run = run or general.run_of(mine, levels or levels_of(mine))
+      general.ask_subject(run, key, times, cost)
+    end
+    if not levels then
+      for field = limit_count + 1, last, 2 do elsewhere(fields[field], fields[field + 1]) end
+    elseif limit_count == 1 then
+      ask_alone(levels, fields, 2, last, cost * UNIT, elsewhere)
+    else
+      ask_together(levels, fields, limit_count + 1, last, cost * UNIT, elsewhere)
     end
   end
 end

@@ -32,9 +32,7 @@ local function strike_holds(items, holder)
   for _, item in ipairs(items) do
     if item.holds > 0 and not done[item.key] then
       done[item.key] = true
-      if call('ZREM', KEYS[item.holds], name) == 0 then held = false end
-      call('HDEL', KEYS[item.holds + 1], name)
-      note_holds(item.key, item.holds, now)
+      if not strike_hold(item.key, item.holds, name, now) then held = false end
     end
   end
   return held

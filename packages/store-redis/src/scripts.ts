@@ -6,8 +6,8 @@ local time = call('TIME')
 local now = time[1] * 1000000 + time[2]
 local silence = tonumber(ARGV[2])
 if silence == 0 then
-call('ZREM', KEYS[1], ARGV[1])
-return call('ZCARD', KEYS[1])
+local count = call('ZCARD', KEYS[1])
+return count - call('ZREM', KEYS[1], ARGV[1])
 end
 call('ZADD', KEYS[1], string.format('%.0f', now), ARGV[1])
 call('ZREMRANGEBYSCORE', KEYS[1], '-inf', string.format('%.0f', now - silence))
@@ -146,14 +146,31 @@ local values, layout = load_record(key)
 local at = layout.at[HOLDS]
 return at and values[at + 1] > 0 and values[at + 1] <= now
 end
-local function note_holds(key, set, now)
+local function write_holds(key, first, last, now)
 load_record(key)
-local first = call('ZRANGE', KEYS[set], 0, 0, 'WITHSCORES')
-local last = call('ZREVRANGE', KEYS[set], 0, 0, 'WITHSCORES')
 local values, at = entry_for(key, HOLDS, 2, now)
-values[at + 1], values[at + 2] = tonumber(first[2] or 0), tonumber(last[2] or 0)
+values[at + 1], values[at + 2] = tonumber(first or 0), tonumber(last or 0)
 values[at] = values[at + 2]
 changed[key] = true
+end
+local function note_holds(key, set, now)
+local first = call('ZRANGE', KEYS[set], 0, 0, 'WITHSCORES')
+local last = call('ZREVRANGE', KEYS[set], 0, 0, 'WITHSCORES')
+write_holds(key, first[2], last[2], now)
+end
+local emptied = {}
+local function strike_hold(key, set, name, now)
+if emptied[set] then return false end
+local first = call('ZRANGE', KEYS[set], 0, 1, 'WITHSCORES')
+local last = call('ZREVRANGE', KEYS[set], 0, 1, 'WITHSCORES')
+call('HDEL', KEYS[set + 1], name)
+if call('ZREM', KEYS[set], name) == 0 then
+write_holds(key, first[2], last[2], now)
+return false
+end
+emptied[set] = #first == 2
+write_holds(key, first[first[1] == name and 4 or 2], last[last[1] == name and 4 or 2], now)
+return true
 end
 local micros = unpack_binary('<d', ARGV[2])
 if holds_due(1, now) then return pack('<dB', now, 0) end
@@ -237,6 +254,8 @@ keeping[ms] = text
 end
 return text
 end
+local limits = read_limits(ARGV[2])
+local out = { pack('<d', now) }
 local ADMITTED = { { [0] = '\\0\\0\\0', '\\1\\0\\0' }, { [0] = '\\0\\0\\1', '\\1\\0\\1' } }
 local function levels_of(limits)
 local levels = { units = {}, micros = {}, full = {}, span = {}, count = #limits }
@@ -252,9 +271,14 @@ levels.length = #header + 8 * (#limits + 2)
 levels.format = '<c' .. #header .. string.rep('d', #limits + 2)
 return levels
 end
-local function store_levels(key, record, fresh, kept, now, slack)
+local AGAIN = 8000000
+local function keeping_time(lasts, is_known)
+local twice = 2 * lasts
+return is_known and twice < AGAIN and AGAIN or twice
+end
+local function store_levels(key, record, time, slack)
 raws[key] = record
-if kept then call('SETRANGE', KEYS[key], '0', record) else call('PSETEX', KEYS[key], keep_for(2 * (fresh - now), slack), record) end
+if time then call('PSETEX', KEYS[key], keep_for(time, slack), record) else call('SETRANGE', KEYS[key], '0', record) end
 end
 local function sink(levels, values, elapsed, each, times)
 local units, micros, full = levels.units, levels.micros, levels.full
@@ -277,7 +301,7 @@ end
 end
 return times
 end
-local function ask_shared(levels, raw, key, times, each, now, slack, out)
+local function ask_shared(levels, raw, key, times, each)
 local values, how
 if raw then
 values, how = { unpack_binary(levels.format, raw) }, 1
@@ -299,20 +323,29 @@ local lasts = level * span[index - 3]
 if lasts > longest then longest = lasts end
 end
 local fresh = now + longest + 2
-local kept = fresh <= values[2]
-if not kept then values[2] = now + keep_micros(2 * (fresh - now), slack) end
+local time = fresh > values[2] and keeping_time(fresh - now, raw) or nil
+if time then values[2] = now + keep_micros(time, slack) end
 values[3] = now
-store_levels(key, pack(levels.format, unpack(values, 1, levels.count + 3)), fresh, kept, now, slack)
+store_levels(key, pack(levels.format, unpack(values, 1, levels.count + 3)), time, slack)
 return true
 end
-local function ask_level(levels, raw, key, times, each, now, slack, out)
-local kept, at, level, how, header = 0, now, 0, 0, nil
+local function ask_alone(levels, fields, first, last, each, elsewhere)
+local units, micros, full, span = levels.units[1], levels.micros[1], levels.full[1], levels.span[1]
+local header, format, length = levels.header, levels.format, levels.length
+local new, known, keys = ADMITTED[1], ADMITTED[2], KEYS
+local place = #out
+for field = first, last, 2 do
+local key, times = fields[field], fields[field + 1]
+local raw = raws[key]
+local mine, kept, at, level = header, 0, now, 0
 if raw then
-header, kept, at, level = unpack_binary(levels.format, raw)
-if header ~= levels.header or at > now then return false end
-how = 1
+mine = nil
+if #raw == length then mine, kept, at, level = unpack_binary(format, raw) end
 end
-local units, micros = levels.units[1], levels.micros[1]
+if mine ~= header or at > now then
+elsewhere(key, times)
+place = #out
+else
 local flow = (now - at) * units
 if flow <= SAFE then
 flow = flow / micros
@@ -321,27 +354,39 @@ else
 flow = flowed(units, micros, now - at)
 end
 level = level > flow and level - flow or 0
-local fitting = (levels.full[1] - level) / each
+local fitting = (full - level) / each
 if fitting < times then times = fitting < 1 and 0 or fitting - fitting % 1 end
-local place = #out
-out[place + 1] = ADMITTED[how + 1][times] or pack('<HB', times, how)
-if raw then out[place + 2] = raw end
-if times == 0 then return true end
+if raw then
+out[place + 1] = known[times] or pack('<HB', times, 1)
+out[place + 2] = raw
+place = place + 2
+else
+out[place + 1] = new[times] or pack('<HB', times, 0)
+place = place + 1
+end
+if times > 0 then
 level = level + times * each
-local fresh = now + level * levels.span[1] + 2
-local is_kept = fresh <= kept
-if not is_kept then kept = now + keep_micros(2 * (fresh - now), slack) end
-store_levels(key, pack(levels.format, levels.header, kept, now, level), fresh, is_kept, now, slack)
-return true
+local lasts = level * span + 2
+if now + lasts <= kept then
+local record = pack(format, header, kept, now, level)
+raws[key] = record
+call('SETRANGE', keys[key], '0', record)
+else
+local time = keeping_time(lasts, raw)
+store_levels(key, pack(format, header, now + keep_micros(time, slack), now, level), time, slack)
 end
-local function ask_levels(levels, key, times, cost, now, slack, out)
+end
+end
+end
+end
+local function ask_together(levels, fields, first, last, each, elsewhere)
+for field = first, last, 2 do
+local key, times = fields[field], fields[field + 1]
 local raw = raws[key]
-if raw and #raw ~= levels.length then return false end
-if levels.count == 1 then return ask_level(levels, raw, key, times, cost * UNIT, now, slack, out) end
-return ask_shared(levels, raw, key, times, cost * UNIT, now, slack, out)
+local is_done = (not raw or #raw == levels.length) and ask_shared(levels, raw, key, times, each)
+if not is_done then elsewhere(key, times) end
 end
-local limits = read_limits(ARGV[2])
-local out = { pack('<d', now) }
+end
 local function general_way()
 local EMPTY_HEADER = '\\1\\0\\0'
 local HOLDS = '\\0\\0\\0holds'
@@ -1030,14 +1075,31 @@ local values, layout = load_record(key)
 local at = layout.at[HOLDS]
 return at and values[at + 1] > 0 and values[at + 1] <= now
 end
-local function note_holds(key, set, now)
+local function write_holds(key, first, last, now)
 load_record(key)
-local first = call('ZRANGE', KEYS[set], 0, 0, 'WITHSCORES')
-local last = call('ZREVRANGE', KEYS[set], 0, 0, 'WITHSCORES')
 local values, at = entry_for(key, HOLDS, 2, now)
-values[at + 1], values[at + 2] = tonumber(first[2] or 0), tonumber(last[2] or 0)
+values[at + 1], values[at + 2] = tonumber(first or 0), tonumber(last or 0)
 values[at] = values[at + 2]
 changed[key] = true
+end
+local function note_holds(key, set, now)
+local first = call('ZRANGE', KEYS[set], 0, 0, 'WITHSCORES')
+local last = call('ZREVRANGE', KEYS[set], 0, 0, 'WITHSCORES')
+write_holds(key, first[2], last[2], now)
+end
+local emptied = {}
+local function strike_hold(key, set, name, now)
+if emptied[set] then return false end
+local first = call('ZRANGE', KEYS[set], 0, 1, 'WITHSCORES')
+local last = call('ZREVRANGE', KEYS[set], 0, 1, 'WITHSCORES')
+call('HDEL', KEYS[set + 1], name)
+if call('ZREM', KEYS[set], name) == 0 then
+write_holds(key, first[2], last[2], now)
+return false
+end
+emptied[set] = #first == 2
+write_holds(key, first[first[1] == name and 4 or 2], last[last[1] == name and 4 or 2], now)
+return true
 end
 local function view_of(run, header)
 local layout = layout_of(header)
@@ -1419,7 +1481,7 @@ local function save()
 save_records(now, slack)
 save_longs(now, slack)
 end
-return { run_of = run_of, values_of = values_of, ask_subject = ask_subject, ask_questions = ask_questions, save = save }
+return { run_of = run_of, ask_subject = ask_subject, ask_questions = ask_questions, save = save }
 end
 local general
 local function ask_runs(runs)
@@ -1431,15 +1493,18 @@ local fields = { unpack_binary('<' .. string.rep('H', last), runs, after) }
 at = fields[last + 1]
 local mine, run = {}, nil
 for index = 1, limit_count do mine[index] = limits[fields[index]] end
-local levels = levels_of(mine)
-for place = limit_count + 1, last, 2 do
-local key, times = fields[place], fields[place + 1]
-local is_plain = levels and not (general and general.values_of[key])
-if not (is_plain and ask_levels(levels, key, times, cost, now, slack, out)) then
+local levels = not general and levels_of(mine)
+local function elsewhere(key, times)
 general = general or general_way()
-run = run or general.run_of(mine, levels)
+run = run or general.run_of(mine, levels or levels_of(mine))
 general.ask_subject(run, key, times, cost)
 end
+if not levels then
+for field = limit_count + 1, last, 2 do elsewhere(fields[field], fields[field + 1]) end
+elseif limit_count == 1 then
+ask_alone(levels, fields, 2, last, cost * UNIT, elsewhere)
+else
+ask_together(levels, fields, limit_count + 1, last, cost * UNIT, elsewhere)
 end
 end
 end
@@ -2205,14 +2270,31 @@ local values, layout = load_record(key)
 local at = layout.at[HOLDS]
 return at and values[at + 1] > 0 and values[at + 1] <= now
 end
-local function note_holds(key, set, now)
+local function write_holds(key, first, last, now)
 load_record(key)
-local first = call('ZRANGE', KEYS[set], 0, 0, 'WITHSCORES')
-local last = call('ZREVRANGE', KEYS[set], 0, 0, 'WITHSCORES')
 local values, at = entry_for(key, HOLDS, 2, now)
-values[at + 1], values[at + 2] = tonumber(first[2] or 0), tonumber(last[2] or 0)
+values[at + 1], values[at + 2] = tonumber(first or 0), tonumber(last or 0)
 values[at] = values[at + 2]
 changed[key] = true
+end
+local function note_holds(key, set, now)
+local first = call('ZRANGE', KEYS[set], 0, 0, 'WITHSCORES')
+local last = call('ZREVRANGE', KEYS[set], 0, 0, 'WITHSCORES')
+write_holds(key, first[2], last[2], now)
+end
+local emptied = {}
+local function strike_hold(key, set, name, now)
+if emptied[set] then return false end
+local first = call('ZRANGE', KEYS[set], 0, 1, 'WITHSCORES')
+local last = call('ZREVRANGE', KEYS[set], 0, 1, 'WITHSCORES')
+call('HDEL', KEYS[set + 1], name)
+if call('ZREM', KEYS[set], name) == 0 then
+write_holds(key, first[2], last[2], now)
+return false
+end
+emptied[set] = #first == 2
+write_holds(key, first[first[1] == name and 4 or 2], last[last[1] == name and 4 or 2], now)
+return true
 end
 local SETTLED, LATE, GONE, DUE, BEYOND = 0, 1, 2, 3, 4
 local limits = read_limits(ARGV[2])
@@ -2221,9 +2303,7 @@ local name, done, held = pack('<d', holder), {}, true
 for _, item in ipairs(items) do
 if item.holds > 0 and not done[item.key] then
 done[item.key] = true
-if call('ZREM', KEYS[item.holds], name) == 0 then held = false end
-call('HDEL', KEYS[item.holds + 1], name)
-note_holds(item.key, item.holds, now)
+if not strike_hold(item.key, item.holds, name, now) then held = false end
 end
 end
 return held

@@ -61,7 +61,7 @@ export class Turn {
       for (const { key } of items) this.#lastOf.set(key, { group, run: Number.POSITIVE_INFINITY })
       return
     }
-    const run = this.#runFor(plan, items[0]!.cost, last?.run ?? 0)
+    const run = this.#runFor(plan, items[0]!.cost, last === undefined ? 0 : last.run + 1)
     this.#runs[run]!.groups.push(group)
     this.#lastOf.set(items[0]!.key, { group, run })
   }

@@ -8,13 +8,37 @@ local function holds_due(key, now)
   return at and values[at + 1] > 0 and values[at + 1] <= now
 end
 
--- Notes in the record what the sorted set says.
-local function note_holds(key, set, now)
+-- Notes in the record when the first and the last reservation end, 0 for none.
+local function write_holds(key, first, last, now)
   load_record(key)
-  local first = call('ZRANGE', KEYS[set], 0, 0, 'WITHSCORES')
-  local last = call('ZREVRANGE', KEYS[set], 0, 0, 'WITHSCORES')
   local values, at = entry_for(key, HOLDS, 2, now)
-  values[at + 1], values[at + 2] = tonumber(first[2] or 0), tonumber(last[2] or 0)
+  values[at + 1], values[at + 2] = tonumber(first or 0), tonumber(last or 0)
   values[at] = values[at + 2]
   changed[key] = true
+end
+
+-- Notes in the record what the sorted set says, which must have a member.
+local function note_holds(key, set, now)
+  local first = call('ZRANGE', KEYS[set], 0, 0, 'WITHSCORES')
+  local last = call('ZREVRANGE', KEYS[set], 0, 0, 'WITHSCORES')
+  write_holds(key, first[2], last[2], now)
+end
+
+-- Sets whose last member was struck off: they exist no more. While its slot moves to another node, touching a key that is
+-- gone would end the script half way, so all that is asked of a set is asked before a member is struck off.
+local emptied = {}
+
+-- Strikes a reservation off. True when it was still held.
+local function strike_hold(key, set, name, now)
+  if emptied[set] then return false end
+  local first = call('ZRANGE', KEYS[set], 0, 1, 'WITHSCORES')
+  local last = call('ZREVRANGE', KEYS[set], 0, 1, 'WITHSCORES')
+  call('HDEL', KEYS[set + 1], name)
+  if call('ZREM', KEYS[set], name) == 0 then
+    write_holds(key, first[2], last[2], now)
+    return false
+  end
+  emptied[set] = #first == 2
+  write_holds(key, first[first[1] == name and 4 or 2], last[last[1] == name and 4 or 2], now)
+  return true
 end

@@ -21,10 +21,19 @@ local function levels_of(limits)
   return levels
 end
 
+-- A key that is asked about again is kept for some seconds at least, so that most writes need not see to that.
+local AGAIN = 8000000
+
+-- How long to keep a record that is fresh `lasts` microseconds from now.
+local function keeping_time(lasts, is_known)
+  local twice = 2 * lasts
+  return is_known and twice < AGAIN and AGAIN or twice
+end
+
 -- Stores a record of levels. When its key is kept long enough already, its bytes are changed in place, which costs a third.
-local function store_levels(key, record, fresh, kept, now, slack)
+local function store_levels(key, record, time, slack)
   raws[key] = record
-  if kept then call('SETRANGE', KEYS[key], '0', record) else call('PSETEX', KEYS[key], keep_for(2 * (fresh - now), slack), record) end
+  if time then call('PSETEX', KEYS[key], keep_for(time, slack), record) else call('SETRANGE', KEYS[key], '0', record) end
 end
 
 -- Lets the levels in values[4 ...] sink for `elapsed` microseconds. Returns how often `each` fits under all, at most `times`.
@@ -53,7 +62,7 @@ end
 
 -- Asks several levels about one subject. `raw` is a record of them and nothing else, or nothing. False when it is another
 -- record, or the clock is behind it.
-local function ask_shared(levels, raw, key, times, each, now, slack, out)
+local function ask_shared(levels, raw, key, times, each)
   local values, how
   if raw then
     values, how = { unpack_binary(levels.format, raw) }, 1
@@ -75,50 +84,74 @@ local function ask_shared(levels, raw, key, times, each, now, slack, out)
     if lasts > longest then longest = lasts end
   end
   local fresh = now + longest + 2
-  local kept = fresh <= values[2]
-  if not kept then values[2] = now + keep_micros(2 * (fresh - now), slack) end
+  local time = fresh > values[2] and keeping_time(fresh - now, raw) or nil
+  if time then values[2] = now + keep_micros(time, slack) end
   values[3] = now
-  store_levels(key, pack(levels.format, unpack(values, 1, levels.count + 3)), fresh, kept, now, slack)
+  store_levels(key, pack(levels.format, unpack(values, 1, levels.count + 3)), time, slack)
   return true
 end
 
--- One level alone, the default of everything, asked about one subject any number of times: without a table. False when its
--- record is not one of that level and nothing else, or the clock is behind it.
-local function ask_level(levels, raw, key, times, each, now, slack, out)
-  local kept, at, level, how, header = 0, now, 0, 0, nil
-  if raw then
-    header, kept, at, level = unpack_binary(levels.format, raw)
-    if header ~= levels.header or at > now then return false end
-    how = 1
-  end
-  local units, micros = levels.units[1], levels.micros[1]
-  local flow = (now - at) * units
-  if flow <= SAFE then
-    flow = flow / micros
-    flow = flow - flow % 1
-  else
-    flow = flowed(units, micros, now - at)
-  end
-  level = level > flow and level - flow or 0
-  -- Divided as whole numbers: a fraction of a unit must not be rounded into one.
-  local fitting = (levels.full[1] - level) / each
-  if fitting < times then times = fitting < 1 and 0 or fitting - fitting % 1 end
+-- One level alone, the default of everything: subjects in fields[first], fields[first + 1] and on, each a key and how often it
+-- is asked. Without a table, and without a call but those to Redis. `elsewhere(key, times)` is for subjects whose record is
+-- not one of that level and nothing else, or that the clock is behind of.
+local function ask_alone(levels, fields, first, last, each, elsewhere)
+  local units, micros, full, span = levels.units[1], levels.micros[1], levels.full[1], levels.span[1]
+  local header, format, length = levels.header, levels.format, levels.length
+  local new, known, keys = ADMITTED[1], ADMITTED[2], KEYS
   local place = #out
-  out[place + 1] = ADMITTED[how + 1][times] or pack('<HB', times, how)
-  if raw then out[place + 2] = raw end
-  if times == 0 then return true end
-  level = level + times * each
-  local fresh = now + level * levels.span[1] + 2
-  local is_kept = fresh <= kept
-  if not is_kept then kept = now + keep_micros(2 * (fresh - now), slack) end
-  store_levels(key, pack(levels.format, levels.header, kept, now, level), fresh, is_kept, now, slack)
-  return true
+  for field = first, last, 2 do
+    local key, times = fields[field], fields[field + 1]
+    local raw = raws[key]
+    local mine, kept, at, level = header, 0, now, 0
+    if raw then
+      mine = nil
+      if #raw == length then mine, kept, at, level = unpack_binary(format, raw) end
+    end
+    if mine ~= header or at > now then
+      elsewhere(key, times)
+      place = #out
+    else
+      local flow = (now - at) * units
+      if flow <= SAFE then
+        flow = flow / micros
+        flow = flow - flow % 1
+      else
+        flow = flowed(units, micros, now - at)
+      end
+      level = level > flow and level - flow or 0
+      -- Divided as whole numbers: a fraction of a unit must not be rounded into one.
+      local fitting = (full - level) / each
+      if fitting < times then times = fitting < 1 and 0 or fitting - fitting % 1 end
+      if raw then
+        out[place + 1] = known[times] or pack('<HB', times, 1)
+        out[place + 2] = raw
+        place = place + 2
+      else
+        out[place + 1] = new[times] or pack('<HB', times, 0)
+        place = place + 1
+      end
+      if times > 0 then
+        level = level + times * each
+        local lasts = level * span + 2
+        if now + lasts <= kept then
+          local record = pack(format, header, kept, now, level)
+          raws[key] = record
+          call('SETRANGE', keys[key], '0', record)
+        else
+          local time = keeping_time(lasts, raw)
+          store_levels(key, pack(format, header, now + keep_micros(time, slack), now, level), time, slack)
+        end
+      end
+    end
+  end
 end
 
--- Asks levels only about one subject. False when ask_run must.
-local function ask_levels(levels, key, times, cost, now, slack, out)
-  local raw = raws[key]
-  if raw and #raw ~= levels.length then return false end
-  if levels.count == 1 then return ask_level(levels, raw, key, times, cost * UNIT, now, slack, out) end
-  return ask_shared(levels, raw, key, times, cost * UNIT, now, slack, out)
+-- Several levels. See ask_alone.
+local function ask_together(levels, fields, first, last, each, elsewhere)
+  for field = first, last, 2 do
+    local key, times = fields[field], fields[field + 1]
+    local raw = raws[key]
+    local is_done = (not raw or #raw == levels.length) and ask_shared(levels, raw, key, times, each)
+    if not is_done then elsewhere(key, times) end
+  end
 end
