@@ -1,5 +1,6 @@
 import type { Limiter, LimiterSet, Rule } from '@sluice/core'
 import { createLimiter } from '@sluice/core'
+import { systemMonotonicMs } from '@sluice/core/internal'
 import {
   deferredStore,
   FakeClock,
@@ -31,7 +32,15 @@ let stores = 0
 function strictStore(clock: FakeClock): StrictStore {
   const connection = nodeRedisConnection(client, () => Promise.resolve())
   const runner = new ScriptRunner(connection, () => Promise.resolve())
-  return new StrictStore({ connection, runner, prefix: `batch-${stores++}`, clock, usesClock: true, atTurnEnd })
+  return new StrictStore({
+    connection,
+    runner,
+    prefix: `batch-${stores++}`,
+    clock,
+    usesClock: true,
+    monotonicMs: systemMonotonicMs,
+    atTurnEnd,
+  })
 }
 
 /** Scripts that the server has run so far. */

@@ -32,9 +32,9 @@ function writeRuns(
     writer.double(cost)
     writer.uint16(groups.length)
     for (const limit of plan.limits) writer.uint16(table.limitNumber(limit))
-    for (const { first, questions } of groups) {
+    for (const { first, size } of groups) {
       writer.uint16(table.keyNumber(nameOf(first.items[0]!.key)))
-      writer.uint16(questions.length)
+      writer.uint16(size)
     }
   }
   return writer.take()
@@ -48,8 +48,8 @@ function writeQuestions(
   const noted: Buffer[] = []
   const patches: { readonly at: number; readonly place: number }[] = []
   writer.clear()
-  for (const { first, questions } of groups) {
-    writeQuestion(writer, first, questions.length)
+  for (const { first, size } of groups) {
+    writeQuestion(writer, first, size)
     for (const item of first.items) {
       const code = codeOf(item.limit)
       const record = nameOf(item.key)

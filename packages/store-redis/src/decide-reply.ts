@@ -54,7 +54,7 @@ export class DecideReply {
     if (how === IN_GENERAL) return this.answer(group)
     const seen =
       how === RECORD ? this.#record(plan) : plan.sizes.map((size) => this.#values(how === NOTHING ? 0 : size))
-    this.#tell(group.questions, admitted, seen)
+    this.#tell(group.head, admitted, seen)
     return undefined
   }
 
@@ -84,10 +84,10 @@ export class DecideReply {
   answer(group: QuestionGroup): NotYet | undefined {
     const admitted = this.#uint16()
     if (admitted === NOT_DECIDED) return this.#uint8() === 1 ? 'holds' : 'calendar'
-    const { questions, first } = group
+    const { first } = group
     if (first.partial) lowerCosts(first, this.#double())
     this.#tell(
-      questions,
+      group.head,
       admitted,
       first.items.map((item) => this.#item(item)),
     )
@@ -95,13 +95,14 @@ export class DecideReply {
   }
 
   /** Writes the answers of questions that asked the same, in order. */
-  #tell(questions: readonly Question[], admitted: number, seen: readonly Seen[]): void {
-    for (let index = 0; index < questions.length; index++) {
-      const { sheet: batch } = questions[index]!
-      batch.now = this.now
-      batch.allowed = index < admitted
-      decideItems(batch, seen)
-      if (batch.allowed && batch.charge && index + 1 < questions.length) moveOn(batch, seen)
+  #tell(head: Question, admitted: number, seen: readonly Seen[]): void {
+    let number = 0
+    for (let question: Question | undefined = head; question !== undefined; question = question.next) {
+      const { sheet } = question
+      sheet.now = this.now
+      sheet.allowed = number++ < admitted
+      decideItems(sheet, seen)
+      if (sheet.allowed && sheet.charge && question.next !== undefined) moveOn(sheet, seen)
     }
   }
 

@@ -1,6 +1,6 @@
 import type { Limiter, Rule } from '@sluice/core'
 import { createLimiter } from '@sluice/core'
-import { compileRule, createBatch, createItem } from '@sluice/core/internal'
+import { compileRule, createBatch, createItem, systemMonotonicMs } from '@sluice/core/internal'
 import { FakeClock, OPERATION_RULES, seededRandom } from '@sluice/testing'
 import { type Reply, startRedis } from '@sluice/testing/servers'
 import { createClient } from 'redis'
@@ -31,7 +31,15 @@ beforeEach(async () => {
 function newStore(): StrictStore {
   const connection = nodeRedisConnection(client, () => Promise.resolve())
   const runner = new ScriptRunner(connection, () => Promise.resolve())
-  return new StrictStore({ connection, runner, prefix: 'records', clock, usesClock: true, atTurnEnd })
+  return new StrictStore({
+    connection,
+    runner,
+    prefix: 'records',
+    clock,
+    usesClock: true,
+    monotonicMs: systemMonotonicMs,
+    atTurnEnd,
+  })
 }
 
 function limiterOf(rule: Rule, name = 'rule'): Limiter<'async'> {

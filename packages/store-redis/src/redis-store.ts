@@ -192,6 +192,7 @@ class ComposedStore implements RedisStore, ListenedStore {
       prefix,
       clock: options.clock ?? systemClock,
       usesClock: options.clock !== undefined,
+      monotonicMs: options.monotonicMs ?? systemMonotonicMs,
       atTurnEnd,
       onSend: () => {
         this.#nodes.beat()

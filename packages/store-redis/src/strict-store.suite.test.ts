@@ -1,3 +1,4 @@
+import { systemMonotonicMs } from '@sluice/core/internal'
 import { expectSameStores, type FakeClock, ReferenceStore, storeSuite } from '@sluice/testing'
 import { startRedis } from '@sluice/testing/servers'
 import { createClient } from 'redis'
@@ -21,7 +22,15 @@ let stores = 0
 function strictStore(clock: FakeClock): StrictStore {
   const connection = nodeRedisConnection(client, () => Promise.resolve())
   const runner = new ScriptRunner(connection, () => Promise.resolve())
-  return new StrictStore({ connection, runner, prefix: `store-${stores++}`, clock, usesClock: true, atTurnEnd })
+  return new StrictStore({
+    connection,
+    runner,
+    prefix: `store-${stores++}`,
+    clock,
+    usesClock: true,
+    monotonicMs: systemMonotonicMs,
+    atTurnEnd,
+  })
 }
 
 storeSuite('on Redis', { create: strictStore })

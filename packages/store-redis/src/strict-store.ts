@@ -3,6 +3,7 @@ import { SluiceError } from '@sluice/core'
 import type { AnswerListener, AskedQuestion, Batch, Limit, ListenedStore, Receipt } from '@sluice/core/internal'
 import { decideByListening, outcomeUnknown } from '@sluice/core/internal'
 import { ByteWriter } from './byte-writer.ts'
+import { CallLine } from './call-line.ts'
 import type { CallTime } from './call-table.ts'
 import type { RedisConnection } from './connection.ts'
 import { decideCall } from './decide-call.ts'
@@ -17,17 +18,10 @@ import { CHANGE_SCRIPT, DECIDE_SCRIPT, SETTLE_SCRIPT } from './scripts.ts'
 import { giveBackCall, readSettlement, settleCall } from './settle-call.ts'
 import { holdNotesName, holdSetName, longName, SubjectNames } from './subject-key.ts'
 import type { CallPlan } from './turn.ts'
-import { Turn } from './turn.ts'
 
 const DECIDE = scriptOf('decide-n.lua', DECIDE_SCRIPT)
 const SETTLE = scriptOf('settle-n.lua', SETTLE_SCRIPT)
 const CHANGE = scriptOf('change-n.lua', CHANGE_SCRIPT)
-
-/** Most groups of questions in one call: a script holds up everybody else for as long as it runs. */
-const MOST_GROUPS = 64
-
-/** So many questions do not wait for the end of the turn when nothing else is under way. */
-const EARLY_QUESTIONS = 64
 
 /** How often a call is repeated because reservations had to be given back, or the calendar did not reach, before it fails. */
 const MOST_ATTEMPTS = 10
@@ -47,6 +41,8 @@ export interface StrictStoreParts {
   readonly clock: Clock
   /** Whether decisions are made at the time of `clock` instead of the server's: for tests. */
   readonly usesClock: boolean
+  /** Milliseconds that only go on. */
+  readonly monotonicMs: () => number
   /** Runs something after everything that is ready now, in this turn of the event loop. */
   readonly atTurnEnd: (run: () => void) => void
   /** Is told whenever questions go out. */
@@ -64,9 +60,7 @@ export class StrictStore implements ListenedStore {
   readonly #names: SubjectNames
   readonly #nameOf: (key: string) => string
   readonly #writer = new ByteWriter()
-  #turn = new Turn()
-  /** Calls under way. */
-  #inFlight = 0
+  readonly #line: CallLine
   /** How far the server's clock is ahead of ours, as far as it has mattered. */
   #serverAheadMicros = 0
   #closed = false
@@ -76,6 +70,19 @@ export class StrictStore implements ListenedStore {
     this.#runner = parts.runner
     this.#names = new SubjectNames(parts.prefix)
     this.#nameOf = (key) => this.#names.record(key)
+    this.#line = new CallLine({
+      isCluster: parts.connection.isCluster,
+      monotonicMs: parts.monotonicMs,
+      atTurnEnd: parts.atTurnEnd,
+      call: (plan) => this.#call(plan),
+      answered: (plan, reply) => {
+        for (const run of plan.runs) for (const group of run.groups) this.#tell(group, reply, run.plan)
+        for (const group of plan.groups) this.#tell(group, reply, undefined)
+      },
+      failed: (plan, error) => {
+        for (const { groups } of [...plan.runs, plan]) for (const group of groups) group.reject(error)
+      },
+    })
   }
 
   decide(batch: Batch): Promise<void> {
@@ -85,9 +92,7 @@ export class StrictStore implements ListenedStore {
   ask(batch: Batch, listener: AnswerListener): AskedQuestion {
     const question = new Question(batch, listener)
     if (this.#closed) listener.unanswered(closedError())
-    else this.#open().add(question)
-    // With nothing under way, what is there goes out: Redis decides it while this process sees to the rest of the turn.
-    if (this.#inFlight === 0 && this.#turn.size >= EARLY_QUESTIONS) this.#send()
+    else this.#line.add(question)
     return question
   }
 
@@ -118,39 +123,14 @@ export class StrictStore implements ListenedStore {
   async close(): Promise<void> {
     if (this.#closed) return
     this.#closed = true
-    for (const group of this.#turn.all()) group.reject(closedError())
-    this.#turn = new Turn()
+    this.#line.close(closedError())
     await this.#parts.connection.close()
   }
 
-  #open(): Turn {
-    if (this.#turn.size === 0) this.#parts.atTurnEnd(() => this.#send())
-    return this.#turn
-  }
-
-  #send(): void {
-    const turn = this.#turn
-    if (turn.size === 0) return
-    this.#turn = new Turn()
+  async #call(plan: CallPlan): Promise<DecideReply> {
     this.#parts.onSend?.()
-    for (const plan of turn.calls(MOST_GROUPS, this.#parts.connection.isCluster)) void this.#ask(plan)
-  }
-
-  /** Makes one call and answers all that it asked. Never rejects. */
-  async #ask(plan: CallPlan): Promise<void> {
-    let reply: DecideReply
-    this.#inFlight++
-    try {
-      const call = decideCall(plan, { writer: this.#writer, time: this.#time(), nameOf: this.#nameOf })
-      reply = new DecideReply(await this.#runner.runForBytes(DECIDE, call.keys, call.args))
-    } catch (error) {
-      for (const { groups } of [...plan.runs, plan]) for (const group of groups) group.reject(error)
-      return
-    } finally {
-      this.#inFlight--
-    }
-    for (const run of plan.runs) for (const group of run.groups) this.#tell(group, reply, run.plan)
-    for (const group of plan.groups) this.#tell(group, reply, undefined)
+    const call = decideCall(plan, { writer: this.#writer, time: this.#time(), nameOf: this.#nameOf })
+    return new DecideReply(await this.#runner.runForBytes(DECIDE, call.keys, call.args))
   }
 
   /** Reads the answer to a group, in the order of the call, and tells those who wait for it. */
@@ -174,7 +154,7 @@ export class StrictStore implements ListenedStore {
       const keys = new Set(group.first.items.map((item) => item.key))
       await this.#clearTheWay(why, { keys, now, attempts: group.attempts })
       if (this.#closed) throw closedError()
-      this.#open().addAgain(group)
+      this.#line.addAgain(group)
     } catch (error) {
       group.reject(error)
     }

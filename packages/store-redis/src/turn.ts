@@ -17,12 +17,6 @@ export interface CallPlan {
   readonly groups: readonly QuestionGroup[]
 }
 
-interface LastAsked {
-  readonly group: QuestionGroup
-  /** The number of its run; runs go out in order, and all of them before the general questions. */
-  readonly run: number
-}
-
 /**
  * The questions of one turn of the event loop, in the order they will be decided in. Questions about one key are decided in
  * the order they were asked.
@@ -30,40 +24,37 @@ interface LastAsked {
 export class Turn {
   readonly #runs: Run[] = []
   readonly #groups: QuestionGroup[] = []
-  readonly #lastOf = new Map<string, LastAsked>()
-  #size = 0
+  readonly #lastOf = new Map<string, QuestionGroup>()
+  #subjects = 0
 
-  /** Questions asked. */
+  /** Subjects asked about, each as often as it needs a place in a call. */
   get size(): number {
-    return this.#size
+    return this.#subjects
   }
 
   add(question: Question): void {
-    this.#size++
     const { items } = question.sheet
     const last = this.#lastOf.get(items[0]!.key)
-    if (last !== undefined && this.#isLastOfAll(last.group, items) && last.group.join(question)) return
-    this.#addGroup(new QuestionGroup(question))
+    if (last !== undefined && this.#isLastOfAll(last, items) && last.join(question)) return
+    this.addGroup(new QuestionGroup(question))
   }
 
-  /** Adds questions that were asked before and could not be decided. */
-  addAgain(group: QuestionGroup): void {
-    this.#size += group.questions.length
-    this.#addGroup(group)
-  }
-
-  #addGroup(group: QuestionGroup): void {
+  /** Adds questions that stay together. */
+  addGroup(group: QuestionGroup): void {
+    this.#subjects++
     const { items } = group.first
     const plan = group.isPlain ? planOf(group.first) : undefined
     const last = plan === undefined ? undefined : this.#lastOf.get(items[0]!.key)
-    if (plan === undefined || last?.run === Number.POSITIVE_INFINITY) {
+    if (plan === undefined || last?.place === Number.POSITIVE_INFINITY) {
+      group.place = Number.POSITIVE_INFINITY
       this.#groups.push(group)
-      for (const { key } of items) this.#lastOf.set(key, { group, run: Number.POSITIVE_INFINITY })
+      for (const { key } of items) this.#lastOf.set(key, group)
       return
     }
-    const run = this.#runFor(plan, items[0]!.cost, last === undefined ? 0 : last.run + 1)
-    this.#runs[run]!.groups.push(group)
-    this.#lastOf.set(items[0]!.key, { group, run })
+    // Runs go out in order, and all of them before the general questions.
+    group.place = this.#runFor(plan, items[0]!.cost, last === undefined ? 0 : last.place + 1)
+    this.#runs[group.place]!.groups.push(group)
+    this.#lastOf.set(items[0]!.key, group)
   }
 
   /** The calls that ask everything, with at most so many subjects in each; in a cluster, with one subject in each. */
@@ -94,12 +85,6 @@ export class Turn {
     return calls
   }
 
-  /** Every question of the turn. */
-  *all(): Generator<QuestionGroup> {
-    for (const run of this.#runs) yield* run.groups
-    yield* this.#groups
-  }
-
   #callsByKey(): CallPlan[] {
     const calls = new Map<string, { runs: Run[]; groups: QuestionGroup[] }>()
     const callOf = (group: QuestionGroup): { runs: Run[]; groups: QuestionGroup[] } => {
@@ -119,7 +104,7 @@ export class Turn {
   /** Whether no later group asks about any of the keys, so that order is kept when this one takes in another question. */
   #isLastOfAll(group: QuestionGroup, items: Batch['items']): boolean {
     for (let index = 1; index < items.length; index++) {
-      if (items[index]!.key !== items[0]!.key && this.#lastOf.get(items[index]!.key)?.group !== group) return false
+      if (items[index]!.key !== items[0]!.key && this.#lastOf.get(items[index]!.key) !== group) return false
     }
     return true
   }

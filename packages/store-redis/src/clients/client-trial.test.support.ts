@@ -1,4 +1,5 @@
 import { systemTimers } from '@sluice/core'
+import { systemMonotonicMs } from '@sluice/core/internal'
 import type { FakeClock } from '@sluice/testing'
 import { expectSameStores, ReferenceStore, seededRandom, storeSuite } from '@sluice/testing'
 import { describe, expect, it } from 'vitest'
@@ -19,7 +20,15 @@ let stores = 0
 export function storeOver(connection: RedisConnection, clock: FakeClock, prefix = 'trial'): StrictStore | ClusterStore {
   const kept = keptOpen(connection)
   const runner = new ScriptRunner(kept, pause)
-  const parts = { connection: kept, runner, prefix: `${prefix}:${stores++}`, clock, usesClock: true, atTurnEnd }
+  const parts = {
+    connection: kept,
+    runner,
+    prefix: `${prefix}:${stores++}`,
+    clock,
+    usesClock: true,
+    monotonicMs: systemMonotonicMs,
+    atTurnEnd,
+  }
   const strict = new StrictStore(parts)
   return connection.isCluster ? new ClusterStore(strict, seededRandom(7)) : strict
 }

@@ -1,5 +1,6 @@
 import type { LimiterSet } from '@sluice/core'
 import { createLimiter } from '@sluice/core'
+import { systemMonotonicMs } from '@sluice/core/internal'
 import { FakeClock, seededRandom } from '@sluice/testing'
 import { startRedisCluster } from '@sluice/testing/servers'
 import { afterAll, beforeEach, describe, expect, it } from 'vitest'
@@ -58,7 +59,15 @@ function limitersBehind(gate: Gate): LimiterSet<Name, 'async'> {
     close: () => Promise.resolve(),
   }
   const runner = new ScriptRunner(gated, pause)
-  const strict = new StrictStore({ connection: gated, runner, prefix, clock, usesClock: true, atTurnEnd })
+  const strict = new StrictStore({
+    connection: gated,
+    runner,
+    prefix,
+    clock,
+    usesClock: true,
+    monotonicMs: systemMonotonicMs,
+    atTurnEnd,
+  })
   return createLimiter<Name, 'async'>({ store: new ClusterStore(strict, seededRandom(1)), rules })
 }
 
