@@ -1,7 +1,7 @@
 -- Blocks a subject under a rule, or forgets what it has used.
 --
 -- KEYS  [1] the subject's record, [2 ..] long states to forget
--- ARGV  [1] `now d, slack d, records H` as for deciding
+-- ARGV  [1] the opening (see includes/opening.lua)
 --       [2] `micros d`: how long to block, 0 lifts a block; below 0 forgets
 --       [3] tags of entries, 8 bytes each: the block's; or those to forget
 -- Returns one string: `now d, done B`: 1 when done, 0 when reservations of the subject have run out and must be given back first.

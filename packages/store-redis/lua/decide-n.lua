@@ -2,16 +2,14 @@
 --
 -- KEYS  [1 .. records]  records of subjects, then long states
 --       [records + 1 ..] two for each subject that a reservation is to be noted for: its set and its hash of holds
--- ARGV  [1] `now d, slack d, records H`: the caller's time in microseconds, 0 for the server's; milliseconds to keep keys
---           longer; how many keys to read
---       [2] limits (see includes/limits.lua)
---       [3] runs, each `limits H, cost d, subjects H`, the numbers of the limits `H*`, and for each subject `key H, times H`: the
---           limits are asked about that key so many times in a row, and charge. Levels and plain windows only
---       [4] questions: `flags B, times H, items H, holder d, span d`, then for each item
+-- ARGV  [1] the opening (see includes/opening.lua), the limits (see includes/limits.lua), and runs, each
+--           `limits H, cost d, subjects H`, the numbers of the limits `H*`, and for each subject `key H, times H`: the limits are
+--           asked about that key so many times in a row, and charge. Levels and plain windows only
+--       [2] questions, or nothing: `flags B, times H, items H, holder d, span d`, then for each item
 --           `limit H, key H, long H, holds H, cost d`. Flags: 1 charge, 2 partial, 4 entitled, 8 hold for `span`
 --           microseconds, 16 lease for `span`. `times` asks the same so many times in a row. `long` and `holds` are 0 when
 --           there is none.
---       [5 ..] for each item that is held, its limit as it is noted beside the charge
+--       [3 ..] for each item that is held, its limit as it is noted beside the charge
 -- Returns one string: `now d`, then for each subject of each run `admitted H, how B`: with 0 nothing was stored, with 1 the
 --   record follows as it was, with 2 the values of the limits as they were; with 3 the answer of a question follows,
 --   beginning with its `admitted`. Then for each question `admitted H`: how many of its times were allowed. 65535 says that it
@@ -26,7 +24,7 @@
 -- @include limits
 -- @include opening
 
-local limits = read_limits(ARGV[2])
+local limits, after_limits = read_limits()
 local out = { pack('<d', now) }
 
 -- @include levels
@@ -237,7 +235,7 @@ local function general_way()
   end
 
   local function ask_questions()
-    local questions, next_held = ARGV[4], 5
+    local questions, next_held = ARGV[2], 3
       local at, size = 1, #questions
     while at <= size do
       local flags, times, count, holder, span, after = unpack_binary('<BHHdd', questions, at)
@@ -276,8 +274,8 @@ end
 
 local general
 
-local function ask_runs(runs)
-  local at, size = 1, #runs
+local function ask_runs(runs, at)
+  local size = #runs
   while at <= size do
     local limit_count, cost, count, after = unpack_binary('<HdH', runs, at)
     local last = limit_count + 2 * count
@@ -302,8 +300,8 @@ local function ask_runs(runs)
   end
 end
 
-ask_runs(ARGV[3])
-if #ARGV[4] > 0 then
+ask_runs(ARGV[1], after_limits)
+if ARGV[2] then
   general = general or general_way()
   general.ask_questions()
 end

@@ -2,9 +2,8 @@
 --
 -- KEYS  [1 .. records]  records of subjects, then long states
 --       [records + 1 ..] two for each subject with a reservation: its set and its hash of holds
--- ARGV  [1] `now d, slack d, records H` as for deciding
---       [2] limits (see includes/limits.lua)
---       [3] settlements: `flags B, items H, holder d, span d`, then for each item
+-- ARGV  [1] the opening (see includes/opening.lua) and the limits (see includes/limits.lua)
+--       [2] settlements: `flags B, items H, holder d, span d`, then for each item
 --           `limit H, key H, long H, holds H, at d, cost d, mark d, actual d`. Flags: 1 the charge was held, 2 it was a
 --           lease for `span` microseconds, 4 it has run out at `span`: give it back as of then, if it is still held,
 --           8 strike it off the held ones, charge nothing.
@@ -24,7 +23,7 @@
 
 local SETTLED, LATE, GONE, DUE, BEYOND = 0, 1, 2, 3, 4
 
-local limits = read_limits(ARGV[2])
+local limits = read_limits()
 
 -- Strikes a reservation off under all its subjects. True when it was still held under every one.
 local function strike_holds(items, holder)
@@ -80,7 +79,7 @@ local function settle(flags, items, holder, span)
   return outcome, corrected
 end
 
-local settlements = ARGV[3]
+local settlements = ARGV[2]
 local out = { pack('<d', now) }
 local place, size = 1, #settlements
 while place <= size do

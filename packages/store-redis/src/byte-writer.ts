@@ -39,6 +39,13 @@ export class ByteWriter {
     this.#length += value.length
   }
 
+  /** Adds what another writer holds. */
+  append(other: ByteWriter): void {
+    this.#reserve(other.#length)
+    other.#bytes.copy(this.#bytes, this.#length, 0, other.#length)
+    this.#length += other.#length
+  }
+
   /** Changes two bytes that were written before. */
   patchUint16(at: number, value: number): void {
     this.#bytes.writeUInt16LE(value, at)

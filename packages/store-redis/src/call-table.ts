@@ -16,6 +16,8 @@ export interface CallTime {
 /** What a call needs to be written. */
 export interface CallParts {
   readonly writer: ByteWriter
+  /** Another one, for what must be written first and comes last. */
+  readonly body: ByteWriter
   readonly time: CallTime
   readonly nameOf: (key: string) => string
 }
@@ -37,6 +39,11 @@ export class CallTable {
 
   constructor(time: CallTime) {
     this.#time = time
+  }
+
+  /** Whether no key has a number yet. */
+  get isEmpty(): boolean {
+    return this.#records.length === 0
   }
 
   keyNumber(name: string): number {
@@ -66,6 +73,11 @@ export class CallTable {
     return tag === undefined ? 0 : this.keyNumber(longName(record, tag))
   }
 
+  /** The number of a key that is known not to be there yet. */
+  newKeyNumber(name: string): number {
+    return this.#records.push(name)
+  }
+
   /** The place of a subject's holds among those of the call, from 0; their key number is known when all keys are. */
   holdPlace(record: string): number {
     const name = holdSetName(record)
@@ -78,22 +90,19 @@ export class CallTable {
     return this.#records.length + 1 + place
   }
 
-  get keys(): string[] {
-    return [...this.#records, ...this.#holds]
+  get keys(): readonly string[] {
+    return this.#holds.length === 0 ? this.#records : [...this.#records, ...this.#holds]
   }
 
-  head(writer: ByteWriter): Buffer {
+  /** The opening of a call and its limits, and what was written to `body`, as one argument. */
+  opening(writer: ByteWriter, body?: ByteWriter): Buffer {
     writer.clear()
     writer.double(this.#time.givenMicros)
     writer.double(this.#time.slackMs)
     writer.uint16(this.#records.length)
-    return writer.take()
-  }
-
-  limits(writer: ByteWriter): Buffer {
-    writer.clear()
     writer.uint16(this.#limitBytes.length)
     for (const bytes of this.#limitBytes) writer.bytes(bytes)
+    if (body !== undefined) writer.append(body)
     return writer.take()
   }
 }

@@ -14,37 +14,40 @@ const HOLD = 8
 const LEASE = 16
 
 /** The call that asks everything of a plan, in order. `nameOf` gives the record of a caller's key. */
-export function decideCall(plan: CallPlan, { writer, time, nameOf }: CallParts): ScriptCall {
-  const table = new CallTable(time)
-  const runs = writeRuns(plan.runs, table, { writer, nameOf })
-  const { questions, noted } = writeQuestions(plan.groups, table, { writer, time, nameOf })
-  return { keys: table.keys, args: [table.head(writer), table.limits(writer), runs, questions, ...noted] }
+export function decideCall(plan: CallPlan, parts: CallParts): ScriptCall {
+  const { writer, body } = parts
+  const table = new CallTable(parts.time)
+  if (plan.groups.length === 0) {
+    writeRuns(plan.runs, table, parts)
+    return { keys: table.keys, args: [table.opening(writer, body)] }
+  }
+  const { questions, noted } = writeQuestions(plan.groups, table, parts)
+  writeRuns(plan.runs, table, parts)
+  return { keys: table.keys, args: [table.opening(writer, body), questions(), ...noted] }
 }
 
-function writeRuns(
-  runs: readonly Run[],
-  table: CallTable,
-  { writer, nameOf }: Pick<CallParts, 'writer' | 'nameOf'>,
-): Buffer {
-  writer.clear()
+function writeRuns(runs: readonly Run[], table: CallTable, { body, nameOf }: CallParts): void {
+  // A run asks about each subject once, so that with a single one no key can be there already.
+  const isAlone = runs.length === 1 && table.isEmpty
+  body.clear()
   for (const { plan, cost, groups } of runs) {
-    writer.uint16(plan.limits.length)
-    writer.double(cost)
-    writer.uint16(groups.length)
-    for (const limit of plan.limits) writer.uint16(table.limitNumber(limit))
+    body.uint16(plan.limits.length)
+    body.double(cost)
+    body.uint16(groups.length)
+    for (const limit of plan.limits) body.uint16(table.limitNumber(limit))
     for (const { first, size } of groups) {
-      writer.uint16(table.keyNumber(nameOf(first.items[0]!.key)))
-      writer.uint16(size)
+      const record = nameOf(first.items[0]!.key)
+      body.uint16(isAlone ? table.newKeyNumber(record) : table.keyNumber(record))
+      body.uint16(size)
     }
   }
-  return writer.take()
 }
 
 function writeQuestions(
   groups: readonly QuestionGroup[],
   table: CallTable,
   { writer, time, nameOf }: CallParts,
-): { readonly questions: Buffer; readonly noted: readonly Buffer[] } {
+): { readonly questions: () => Buffer; readonly noted: readonly Buffer[] } {
   const noted: Buffer[] = []
   const patches: { readonly at: number; readonly place: number }[] = []
   writer.clear()
@@ -64,8 +67,13 @@ function writeQuestions(
       writer.double(item.cost)
     }
   }
-  for (const { at, place } of patches) writer.patchUint16(at, table.holdNumber(place))
-  return { questions: writer.take(), noted }
+  const bytes = writer.take()
+  // The numbers of holds come after those of all records, which are known only when everything is written.
+  const questions = (): Buffer => {
+    for (const { at, place } of patches) bytes.writeUInt16LE(table.holdNumber(place), at)
+    return bytes
+  }
+  return { questions, noted }
 }
 
 function writeQuestion(writer: ByteWriter, batch: Batch, times: number): void {

@@ -31,6 +31,8 @@ interface Seen {
   readonly state: number[]
   readonly leased: LeasedUnits
   readonly blockedUntil: number
+  /** Whether the answer came with it, and need not be worked out. */
+  readonly answersItself: boolean
 }
 
 /**
@@ -65,7 +67,12 @@ export class DecideReply {
     if (version === SHARED) {
       const at = this.#bytes.readDoubleLE(this.#at + 8)
       this.#at += 16
-      return plan.sizes.map(() => ({ state: [this.#double(), at], leased: NO_LEASES, blockedUntil: 0 }))
+      return plan.sizes.map(() => ({
+        state: [this.#double(), at],
+        leased: NO_LEASES,
+        blockedUntil: 0,
+        answersItself: false,
+      }))
     }
     return plan.sizes.map((size) => {
       this.#at += 8
@@ -77,7 +84,7 @@ export class DecideReply {
   #values(size: number): Seen {
     const state: number[] = []
     for (let index = 0; index < size; index++) state.push(this.#double())
-    return { state, leased: NO_LEASES, blockedUntil: 0 }
+    return { state, leased: NO_LEASES, blockedUntil: 0, answersItself: false }
   }
 
   /** Answers the next question: writes into its batches. Returns why not when it was not decided. */
@@ -113,16 +120,16 @@ export class DecideReply {
     const leased = head & HAS_LEASES ? { units: this.#double(), soonestEnd: this.#double() } : NO_LEASES
     if (code.answersItself) {
       this.#answerOf(item, (head & WOULD_ALLOW) > 0)
-      return { state: [], leased, blockedUntil }
+      return { state: [], leased, blockedUntil, answersItself: true }
     }
-    if ((head & HAS_STATE) === 0) return { state: [], leased, blockedUntil }
+    if ((head & HAS_STATE) === 0) return { state: [], leased, blockedUntil, answersItself: false }
     const state: number[] = []
     for (let index = 0; index < code.smallSize; index++) state.push(this.#double())
     if (code.hasList) {
       const count = this.#uint16()
       for (let index = 0; index < count; index++) state.push(this.#double())
     }
-    return { state, leased, blockedUntil }
+    return { state, leased, blockedUntil, answersItself: false }
   }
 
   /** The answer of a limit whose state stays on the server. */
@@ -165,10 +172,10 @@ function decideItems(batch: Batch, seen: readonly Seen[]): void {
   let allowed = true
   for (let index = 0; index < seen.length; index++) {
     const item = batch.items[index]!
-    const { state, leased, blockedUntil } = seen[index]!
+    const { state, leased, blockedUntil, answersItself } = seen[index]!
     item.blockedUntil = blockedUntil
     ask.cost = item.cost
-    if (!codeOf(item.limit).answersItself) {
+    if (!answersItself) {
       if (leased.units === 0) algorithmOf(item.limit).decide(state, item.limit, ask, item.verdict)
       else decideBesideLeases(state, item.limit, { ask, leased }, item.verdict)
     }

@@ -14,15 +14,22 @@ export interface Plan {
 
 const plans = new WeakMap<Limit, Plan[]>()
 
+/** The plan asked for last: most questions have the same. */
+let last: Plan | undefined
+
 /** The plan of a batch, or undefined when it must be asked in the general way. */
 export function planOf(batch: Batch): Plan | undefined {
   const { items } = batch
   const { key, cost, limit } = items[0]!
   if (!batch.charge || cost === 0 || items.length > MOST_LIMITS) return undefined
-  for (const item of items) if (item.key !== key || item.cost !== cost || !isPlainLimit(item.limit)) return undefined
+  for (let index = 1; index < items.length; index++) {
+    if (items[index]!.key !== key || items[index]!.cost !== cost) return undefined
+  }
+  if (last !== undefined && isSameList(last.limits, items)) return last
+  if (!items.every((item) => isPlainLimit(item.limit))) return undefined
   const known = plans.get(limit) ?? []
-  const found = known.find(({ limits }) => isSameList(limits, items))
-  return found ?? createPlan(batch, known)
+  last = known.find(({ limits }) => isSameList(limits, items)) ?? createPlan(batch, known)
+  return last
 }
 
 function createPlan({ items }: Batch, known: Plan[]): Plan {
@@ -33,7 +40,9 @@ function createPlan({ items }: Batch, known: Plan[]): Plan {
 }
 
 function isSameList(limits: readonly Limit[], items: Batch['items']): boolean {
-  return limits.length === items.length && items.every((item, index) => item.limit === limits[index])
+  if (limits.length !== items.length) return false
+  for (let index = 0; index < items.length; index++) if (items[index]!.limit !== limits[index]) return false
+  return true
 }
 
 /** See lua/includes/runs.lua. */

@@ -1,5 +1,7 @@
 import type { AnswerListener, AskedQuestion, Batch } from '@sluice/core/internal'
 import { codeOf } from './limit-code.ts'
+import type { Plan } from './plan.ts'
+import { planOf } from './plan.ts'
 
 /** One batch, and who hears of its answer. */
 export class Question implements AskedQuestion {
@@ -33,6 +35,8 @@ export class QuestionGroup {
   head: Question
   #tail: Question
   size = 1
+  /** How a run can ask it; undefined when it must be asked in the general way. */
+  readonly plan: Plan | undefined
   /** Whether nothing in it belongs to one caller alone, so that it can be asked for several at once. */
   readonly isPlain: boolean
   /** Where it stands in its turn: the number of a run, or infinity among the general questions. */
@@ -43,7 +47,8 @@ export class QuestionGroup {
   constructor(question: Question) {
     this.head = question
     this.#tail = question
-    this.isPlain = isPlain(question.sheet)
+    this.plan = isSimple(question.sheet) ? planOf(question.sheet) : undefined
+    this.isPlain = this.plan !== undefined || isPlain(question.sheet)
   }
 
   /** What all of them ask. */
@@ -97,15 +102,19 @@ export class QuestionGroup {
 /** Counted in two bytes, of which the last value says "not decided". */
 const MOST_TIMES = 65_534
 
+/** Whether a batch asks for nothing that is its own. */
+function isSimple(batch: Batch): boolean {
+  return !(batch.partial || batch.holder !== 0 || batch.holdMicros > 0 || batch.leaseMicros > 0)
+}
+
 function isPlain(batch: Batch): boolean {
-  if (batch.partial || batch.holder !== 0 || batch.holdMicros > 0 || batch.leaseMicros > 0) return false
-  return batch.items.every((item) => !codeOf(item.limit).hasList)
+  return isSimple(batch) && batch.items.every((item) => !codeOf(item.limit).hasList)
 }
 
 function isSame(one: Batch, other: Batch): boolean {
   if (other.charge !== one.charge || other.entitled !== one.entitled || other.items.length !== one.items.length)
     return false
-  if (other.partial || other.holder !== 0 || other.holdMicros > 0 || other.leaseMicros > 0) return false
+  if (!isSimple(other)) return false
   for (let index = 0; index < one.items.length; index++) {
     const mine = one.items[index]!
     const its = other.items[index]!

@@ -32,6 +32,7 @@ import { ScriptRunner } from './script-runner.ts'
 import type { ServerWarning } from './server-check.ts'
 import { inspectServer } from './server-check.ts'
 import { StrictStore } from './strict-store.ts'
+import { turnClock } from './turn-clock.ts'
 import { atTurnEnd } from './turn-end.ts'
 
 /** Options of {@link redisStore}. */
@@ -126,9 +127,13 @@ class ComposedStore implements RedisStore, ListenedStore {
     const { leases = false, denyCache = 100 } = options
     const shared = { random, timers, monotonicMs }
     this.#leased = leases === false ? undefined : leasedStore(exact, { ...shared, ...(leases === true ? {} : leases) })
-    this.#fallback = fallbackStore(this.#leased ?? exact, { ...options, nodes: () => this.#nodes.count })
+    const burstMs = turnClock(monotonicMs)
+    const guard = { ...options, monotonicMs: burstMs, nodes: () => this.#nodes.count }
+    this.#fallback = fallbackStore(this.#leased ?? exact, guard)
     this.#outer = asListened(
-      denyCache === false ? this.#fallback : denyCacheStore(this.#fallback, cacheOptions(denyCache, options)),
+      denyCache === false
+        ? this.#fallback
+        : denyCacheStore(this.#fallback, cacheOptions(denyCache, options.observe, burstMs)),
     )
   }
 
@@ -215,9 +220,12 @@ class ComposedStore implements RedisStore, ListenedStore {
   }
 }
 
-function cacheOptions(maxAgeMs: number, options: RedisStoreOptions): DenyCacheOptions {
-  const { observe, monotonicMs } = options
-  return { maxAgeMs, ...(observe && { observe }), ...(monotonicMs && { monotonicMs }) }
+function cacheOptions(
+  maxAgeMs: number,
+  observe: RedisStoreOptions['observe'],
+  monotonicMs: () => number,
+): DenyCacheOptions {
+  return { maxAgeMs, monotonicMs, ...(observe && { observe }) }
 }
 
 function warn({ code, message }: ServerWarning): void {

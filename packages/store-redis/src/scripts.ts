@@ -220,11 +220,11 @@ base = base, base_capacity = base_capacity,
 edges = edges,
 }, after
 end
-local function read_limits(blob)
-local count, at = unpack_binary('<H', blob)
+local function read_limits()
+local count, at = unpack_binary('<H', ARGV[1], 19)
 local limits = {}
-for index = 1, count do limits[index], at = read_limit(blob, at) end
-return limits
+for index = 1, count do limits[index], at = read_limit(ARGV[1], at) end
+return limits, at
 end
 local VERSION, SHARED = 1, 2
 local now, slack, records = unpack_binary('<ddH', ARGV[1])
@@ -254,7 +254,7 @@ keeping[ms] = text
 end
 return text
 end
-local limits = read_limits(ARGV[2])
+local limits, after_limits = read_limits()
 local out = { pack('<d', now) }
 local ADMITTED = { { [0] = '\\0\\0\\0', '\\1\\0\\0' }, { [0] = '\\0\\0\\1', '\\1\\0\\1' } }
 local function levels_of(limits)
@@ -1451,7 +1451,7 @@ local why = answer(5, times, items, 0, 0)
 if why then out[#out + 1] = pack('<HB', 65535, why) end
 end
 local function ask_questions()
-local questions, next_held = ARGV[4], 5
+local questions, next_held = ARGV[2], 3
 local at, size = 1, #questions
 while at <= size do
 local flags, times, count, holder, span, after = unpack_binary('<BHHdd', questions, at)
@@ -1484,8 +1484,8 @@ end
 return { run_of = run_of, ask_subject = ask_subject, ask_questions = ask_questions, save = save }
 end
 local general
-local function ask_runs(runs)
-local at, size = 1, #runs
+local function ask_runs(runs, at)
+local size = #runs
 while at <= size do
 local limit_count, cost, count, after = unpack_binary('<HdH', runs, at)
 local last = limit_count + 2 * count
@@ -1508,8 +1508,8 @@ ask_together(levels, fields, limit_count + 1, last, cost * UNIT, elsewhere)
 end
 end
 end
-ask_runs(ARGV[3])
-if #ARGV[4] > 0 then
+ask_runs(ARGV[1], after_limits)
+if ARGV[2] then
 general = general or general_way()
 general.ask_questions()
 end
@@ -1549,11 +1549,11 @@ base = base, base_capacity = base_capacity,
 edges = edges,
 }, after
 end
-local function read_limits(blob)
-local count, at = unpack_binary('<H', blob)
+local function read_limits()
+local count, at = unpack_binary('<H', ARGV[1], 19)
 local limits = {}
-for index = 1, count do limits[index], at = read_limit(blob, at) end
-return limits
+for index = 1, count do limits[index], at = read_limit(ARGV[1], at) end
+return limits, at
 end
 local VERSION, SHARED = 1, 2
 local now, slack, records = unpack_binary('<ddH', ARGV[1])
@@ -2297,7 +2297,7 @@ write_holds(key, first[first[1] == name and 4 or 2], last[last[1] == name and 4 
 return true
 end
 local SETTLED, LATE, GONE, DUE, BEYOND = 0, 1, 2, 3, 4
-local limits = read_limits(ARGV[2])
+local limits = read_limits()
 local function strike_holds(items, holder)
 local name, done, held = pack('<d', holder), {}, true
 for _, item in ipairs(items) do
@@ -2347,7 +2347,7 @@ if units then corrected = corrected + units else outcome = GONE end
 end
 return outcome, corrected
 end
-local settlements = ARGV[3]
+local settlements = ARGV[2]
 local out = { pack('<d', now) }
 local place, size = 1, #settlements
 while place <= size do

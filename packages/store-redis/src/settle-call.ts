@@ -14,30 +14,30 @@ const STRIKE_ONLY = 8
 export function settleCall(
   receipt: Receipt,
   { actuals, strikeOnly }: { readonly actuals: readonly number[]; readonly strikeOnly: boolean },
-  { writer, time, nameOf }: CallParts,
+  { writer, body, time, nameOf }: CallParts,
 ): ScriptCall {
   const table = new CallTable(time)
   const patches: { readonly at: number; readonly place: number }[] = []
   let flags = strikeOnly ? STRIKE_ONLY : 0
   if (receipt.held) flags += HELD
   if (receipt.leaseMicros > 0) flags += LEASED
-  writer.clear()
-  writer.uint8(flags)
-  writer.uint16(receipt.charges.length)
-  writer.double(receipt.holder)
-  writer.double(receipt.leaseMicros)
+  body.clear()
+  body.uint8(flags)
+  body.uint16(receipt.charges.length)
+  body.double(receipt.holder)
+  body.double(receipt.leaseMicros)
   for (const [index, { limit, key, at, cost, mark }] of receipt.charges.entries()) {
     const record = nameOf(key)
-    writer.uint16(table.limitNumber(limit))
-    writer.uint16(table.keyNumber(record))
-    writer.uint16(table.longNumber(record, codeOf(limit).longTag))
-    if (receipt.held) patches.push({ at: writer.length, place: table.holdPlace(record) })
-    writer.uint16(0)
-    for (const value of [at, cost, mark, actuals[index]!]) writer.double(value)
+    body.uint16(table.limitNumber(limit))
+    body.uint16(table.keyNumber(record))
+    body.uint16(table.longNumber(record, codeOf(limit).longTag))
+    if (receipt.held) patches.push({ at: body.length, place: table.holdPlace(record) })
+    body.uint16(0)
+    for (const value of [at, cost, mark, actuals[index]!]) body.double(value)
   }
-  for (const { at, place } of patches) writer.patchUint16(at, table.holdNumber(place))
-  const settlements = writer.take()
-  return { keys: table.keys, args: [table.head(writer), table.limits(writer), settlements] }
+  for (const { at, place } of patches) body.patchUint16(at, table.holdNumber(place))
+  const settlements = body.take()
+  return { keys: table.keys, args: [table.opening(writer), settlements] }
 }
 
 /** One reservation of a subject as it is noted in Redis: its holder, and what it was charged, if that is still known. */
@@ -47,30 +47,34 @@ export interface HoldNote {
 }
 
 /** The call that gives back reservations of one subject that have run out, each as of its end. */
-export function giveBackCall(record: string, holds: readonly HoldNote[], { writer, time }: CallParts): ScriptCall {
+export function giveBackCall(
+  record: string,
+  holds: readonly HoldNote[],
+  { writer, body, time }: CallParts,
+): ScriptCall {
   const table = new CallTable(time)
   table.keyNumber(record)
   const patches: number[] = []
   table.holdPlace(record)
-  writer.clear()
+  body.clear()
   for (const { holder, note } of holds) {
     const { at, endsAt, charges } = readNote(note)
-    writer.uint8(HELD + RUN_OUT)
-    writer.uint16(charges.length)
-    writer.bytes(holder)
-    writer.double(endsAt)
+    body.uint8(HELD + RUN_OUT)
+    body.uint16(charges.length)
+    body.bytes(holder)
+    body.double(endsAt)
     for (const { limit, cost, mark } of charges) {
-      writer.uint16(table.noteLimit(limit))
-      writer.uint16(1)
-      writer.uint16(table.longNumber(record, longTagIn(limit)))
-      patches.push(writer.length)
-      writer.uint16(0)
-      for (const value of [at, cost, mark, 0]) writer.double(value)
+      body.uint16(table.noteLimit(limit))
+      body.uint16(1)
+      body.uint16(table.longNumber(record, longTagIn(limit)))
+      patches.push(body.length)
+      body.uint16(0)
+      for (const value of [at, cost, mark, 0]) body.double(value)
     }
   }
-  for (const at of patches) writer.patchUint16(at, table.holdNumber(0))
-  const settlements = writer.take()
-  return { keys: table.keys, args: [table.head(writer), table.limits(writer), settlements] }
+  for (const at of patches) body.patchUint16(at, table.holdNumber(0))
+  const settlements = body.take()
+  return { keys: table.keys, args: [table.opening(writer), settlements] }
 }
 
 /** The bytes of a limit that nothing is stored under: to strike off a reservation whose note was lost. */

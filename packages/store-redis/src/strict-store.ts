@@ -4,7 +4,7 @@ import type { AnswerListener, AskedQuestion, Batch, Limit, ListenedStore, Receip
 import { decideByListening, outcomeUnknown } from '@sluice/core/internal'
 import { ByteWriter } from './byte-writer.ts'
 import { CallLine } from './call-line.ts'
-import type { CallTime } from './call-table.ts'
+import type { CallParts, CallTime } from './call-table.ts'
 import type { RedisConnection } from './connection.ts'
 import { decideCall } from './decide-call.ts'
 import type { NotYet } from './decide-reply.ts'
@@ -60,6 +60,7 @@ export class StrictStore implements ListenedStore {
   readonly #names: SubjectNames
   readonly #nameOf: (key: string) => string
   readonly #writer = new ByteWriter()
+  readonly #body = new ByteWriter()
   readonly #line: CallLine
   /** How far the server's clock is ahead of ours, as far as it has mattered. */
   #serverAheadMicros = 0
@@ -129,7 +130,7 @@ export class StrictStore implements ListenedStore {
 
   async #call(plan: CallPlan): Promise<DecideReply> {
     this.#parts.onSend?.()
-    const call = decideCall(plan, { writer: this.#writer, time: this.#time(), nameOf: this.#nameOf })
+    const call = decideCall(plan, this.#callParts())
     return new DecideReply(await this.#runner.runForBytes(DECIDE, call.keys, call.args))
   }
 
@@ -180,7 +181,7 @@ export class StrictStore implements ListenedStore {
     if (holders.length === 0) return
     const found = (await this.#runner.command(['HMGET', notes, ...holders], record)) as (Buffer | null)[]
     const holds = holders.map((holder, index) => ({ holder, note: found[index] ?? undefined }))
-    const call = giveBackCall(record, holds, { writer: this.#writer, time: this.#time(), nameOf: this.#nameOf })
+    const call = giveBackCall(record, holds, this.#callParts())
     await this.#runner.run(SETTLE, call.keys, call.args)
   }
 
@@ -190,7 +191,7 @@ export class StrictStore implements ListenedStore {
   ): Promise<Settlement> {
     if (this.#closed) throw closedError()
     for (let attempts = 1; ; attempts++) {
-      const parts = { writer: this.#writer, time: this.#time(), nameOf: this.#nameOf }
+      const parts = this.#callParts()
       const call = settleCall(receipt, how, parts)
       const { outcome, corrected, now } = readSettlement(await this.#runner.runForBytes(SETTLE, call.keys, call.args))
       if (outcome !== 'holds' && outcome !== 'calendar') return { outcome, corrected }
@@ -218,6 +219,10 @@ export class StrictStore implements ListenedStore {
       if (reply[8] === 1) return
       await this.#clearTheWay('holds', { keys: [key], now: reply.readDoubleLE(0), attempts })
     }
+  }
+
+  #callParts(): CallParts {
+    return { writer: this.#writer, body: this.#body, time: this.#time(), nameOf: this.#nameOf }
   }
 
   #time(): CallTime {

@@ -1,6 +1,5 @@
 import type { Batch } from '@sluice/core/internal'
 import type { Plan } from './plan.ts'
-import { planOf } from './plan.ts'
 import type { Question } from './question-group.ts'
 import { QuestionGroup } from './question-group.ts'
 
@@ -43,7 +42,7 @@ export class Turn {
   addGroup(group: QuestionGroup): void {
     this.#subjects++
     const { items } = group.first
-    const plan = group.isPlain ? planOf(group.first) : undefined
+    const { plan } = group
     const last = plan === undefined ? undefined : this.#lastOf.get(items[0]!.key)
     if (plan === undefined || last?.place === Number.POSITIVE_INFINITY) {
       group.place = Number.POSITIVE_INFINITY

@@ -25,9 +25,10 @@ local function read_limit(blob, at)
   }, after
 end
 
-local function read_limits(blob)
-  local count, at = unpack_binary('<H', blob)
+-- All limits of a call, which follow its opening in ARGV[1], and the position after them.
+local function read_limits()
+  local count, at = unpack_binary('<H', ARGV[1], 19)
   local limits = {}
-  for index = 1, count do limits[index], at = read_limit(blob, at) end
-  return limits
+  for index = 1, count do limits[index], at = read_limit(ARGV[1], at) end
+  return limits, at
 end

@@ -1,4 +1,5 @@
--- How every call begins: `now d, slack d, records H` in ARGV[1], and all records and long states read at once.
+-- How every call begins: ARGV[1] has `now d, slack d, records H`, the caller's time in microseconds (0 for the server's),
+-- milliseconds to keep keys longer, and how many keys to read: all records and long states, at once.
 
 local VERSION, SHARED = 1, 2
 local now, slack, records = unpack_binary('<ddH', ARGV[1])
