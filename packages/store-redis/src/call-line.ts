@@ -109,9 +109,12 @@ export class CallLine {
       return
     }
     this.#inFlight--
-    // First, so that Redis decides these while this process sees to the answers.
+    const before = this.#inFlight
     this.#send()
-    this.#parts.answered(plan, reply)
+    // What has just gone out leaves the process at the end of the turn; the answers are seen to after that, while Redis is at
+    // work again.
+    if (this.#inFlight > before) this.#parts.atTurnEnd(() => this.#parts.answered(plan, reply))
+    else this.#parts.answered(plan, reply)
   }
 }
 
