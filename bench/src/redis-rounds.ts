@@ -19,7 +19,7 @@ export interface RedisOutcome extends BenchResult {
   readonly p99Ms: number
 }
 
-const ROUNDS = 3
+const ROUNDS = 5
 const WARM_MS = 700
 const RUN_MS = 1500
 

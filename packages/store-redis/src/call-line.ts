@@ -6,6 +6,9 @@ import { Turn } from './turn.ts'
 /** Most subjects in one call: a script holds up everybody else for as long as it runs. */
 const MOST_SUBJECTS = 64
 
+/** So many questions do not wait for the end of the turn while Redis has little to do, and no more subjects than fit a call. */
+const EARLY_QUESTIONS = 128
+
 /**
  * So many calls keep Redis busy: one is being decided, one lies ready. What is asked beyond that is better collected, because
  * it becomes fewer and larger calls, and because this process can see to answers while Redis decides, instead of both
@@ -38,9 +41,13 @@ export interface CallLineParts {
 export class CallLine {
   readonly #parts: CallLineParts
   #turn = new Turn()
+  /** Questions of the turn. */
+  #questions = 0
   /** Calls of an earlier turn that have not gone out yet. */
   #waiting: CallPlan[] = []
   #inFlight = 0
+  /** What was answered and not yet told; the first is being told. */
+  readonly #replies: { readonly plan: CallPlan; readonly reply: DecideReply }[] = []
   #lastSentMs = 0
   /** Whether questions have been held back, so that some may have been given up meanwhile. */
   #isLate = false
@@ -51,8 +58,9 @@ export class CallLine {
 
   add(question: Question): void {
     this.#open().add(question)
-    // A full call does not wait for the end of the turn while Redis has little to do.
-    if (this.#turn.size >= MOST_SUBJECTS && this.#inFlight < STEADY_CALLS) this.#send()
+    this.#questions++
+    if (this.#inFlight >= STEADY_CALLS) return
+    if (this.#turn.size >= MOST_SUBJECTS || this.#questions >= EARLY_QUESTIONS) this.#send()
   }
 
   /** Adds questions that were asked before and could not be decided. */
@@ -82,6 +90,7 @@ export class CallLine {
       if (this.#waiting.length === 0) {
         this.#waiting = this.#turn.calls(MOST_SUBJECTS, this.#parts.isCluster)
         this.#turn = new Turn()
+        this.#questions = 0
       }
       const plan = this.#waiting.shift()!
       const wanted = this.#isLate ? stillWanted(plan) : plan
@@ -111,10 +120,26 @@ export class CallLine {
     this.#inFlight--
     const before = this.#inFlight
     this.#send()
-    // What has just gone out leaves the process at the end of the turn; the answers are seen to after that, while Redis is at
-    // work again.
-    if (this.#inFlight > before) this.#parts.atTurnEnd(() => this.#parts.answered(plan, reply))
-    else this.#parts.answered(plan, reply)
+    if (this.#inFlight > before) {
+      // What was gathered leaves the process at the end of the turn. The answers are told after that, while Redis is at work.
+      this.#parts.atTurnEnd(() => this.#parts.answered(plan, reply))
+      return
+    }
+    this.#replies.push({ plan, reply })
+    if (this.#replies.length === 1) this.#tellNext()
+  }
+
+  /**
+   * Tells the answers of one call. Whoever gets one often asks again at once: that leaves the process before the next answers
+   * are told, so that here too one side works while the other does.
+   */
+  #tellNext(): void {
+    const { plan, reply } = this.#replies[0]!
+    this.#parts.answered(plan, reply)
+    queueMicrotask(() => {
+      this.#replies.shift()
+      if (this.#replies.length > 0) this.#parts.atTurnEnd(() => this.#tellNext())
+    })
   }
 }
 

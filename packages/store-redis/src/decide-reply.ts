@@ -27,12 +27,16 @@ const WOULD_ALLOW = 8
 const NO_LEASES: LeasedUnits = { units: 0, soonestEnd: 0 }
 
 /** What the script saw of one item. */
-interface Seen {
-  readonly state: number[]
-  readonly leased: LeasedUnits
-  readonly blockedUntil: number
+class Seen {
+  state: number[]
+  leased: LeasedUnits = NO_LEASES
+  blockedUntil = 0
   /** Whether the answer came with it, and need not be worked out. */
-  readonly answersItself: boolean
+  answersItself = false
+
+  constructor(state: number[]) {
+    this.state = state
+  }
 }
 
 /**
@@ -43,6 +47,8 @@ export class DecideReply {
   readonly #bytes: Buffer
   readonly now: number
   #at = 8
+  #scratchPlan: Plan | undefined = undefined
+  #scratchSeen: Seen[] = []
 
   constructor(bytes: Buffer) {
     this.#bytes = bytes
@@ -54,37 +60,44 @@ export class DecideReply {
     const admitted = this.#uint16()
     const how = this.#uint8()
     if (how === IN_GENERAL) return this.answer(group)
-    const seen =
-      how === RECORD ? this.#record(plan) : plan.sizes.map((size) => this.#values(how === NOTHING ? 0 : size))
+    const seen = this.#scratch(plan)
+    if (how === RECORD) this.#readRecord(plan, seen)
+    else if (how === NOTHING) for (const item of seen) item.state = []
+    else for (const [index, size] of plan.sizes.entries()) this.#readValues(seen[index]!.state, size)
     this.#tell(group.head, admitted, seen)
     return undefined
   }
 
-  /** The states in a record that has those of a plan and nothing else. See lua/includes/records.lua. */
-  #record(plan: Plan): Seen[] {
-    const version = this.#bytes[this.#at]
-    this.#at += plan.headerBytes
-    if (version === SHARED) {
-      const at = this.#bytes.readDoubleLE(this.#at + 8)
-      this.#at += 16
-      return plan.sizes.map(() => ({
-        state: [this.#double(), at],
-        leased: NO_LEASES,
-        blockedUntil: 0,
-        answersItself: false,
-      }))
+  /** What was seen of a subject is needed until its answers are written, so subjects of one plan share the place for it. */
+  #scratch(plan: Plan): Seen[] {
+    if (plan !== this.#scratchPlan) {
+      this.#scratchPlan = plan
+      this.#scratchSeen = plan.sizes.map(() => new Seen([]))
     }
-    return plan.sizes.map((size) => {
-      this.#at += 8
-      return this.#values(size)
-    })
+    return this.#scratchSeen
   }
 
-  /** A state of so many values; none at all with 0. */
-  #values(size: number): Seen {
-    const state: number[] = []
-    for (let index = 0; index < size; index++) state.push(this.#double())
-    return { state, leased: NO_LEASES, blockedUntil: 0, answersItself: false }
+  /** Reads the states in a record that has those of a plan and nothing else. See lua/includes/records.lua. */
+  #readRecord(plan: Plan, seen: readonly Seen[]): void {
+    const isShared = this.#bytes[this.#at] === SHARED
+    this.#at += plan.headerBytes
+    const at = isShared ? this.#bytes.readDoubleLE(this.#at + 8) : 0
+    if (isShared) this.#at += 16
+    for (let index = 0; index < seen.length; index++) {
+      const { state } = seen[index]!
+      if (isShared) {
+        state[0] = this.#double()
+        state[1] = at
+      } else {
+        this.#at += 8
+        this.#readValues(state, plan.sizes[index]!)
+      }
+    }
+  }
+
+  /** Reads a state of so many values. */
+  #readValues(state: number[], size: number): void {
+    for (let index = 0; index < size; index++) state[index] = this.#double()
   }
 
   /** Answers the next question: writes into its batches. Returns why not when it was not decided. */
@@ -116,20 +129,18 @@ export class DecideReply {
   #item(item: Item): Seen {
     const code = codeOf(item.limit)
     const head = this.#uint8()
-    const blockedUntil = head & HAS_BLOCK ? this.#double() : 0
-    const leased = head & HAS_LEASES ? { units: this.#double(), soonestEnd: this.#double() } : NO_LEASES
+    const seen = new Seen([])
+    if (head & HAS_BLOCK) seen.blockedUntil = this.#double()
+    if (head & HAS_LEASES) seen.leased = { units: this.#double(), soonestEnd: this.#double() }
     if (code.answersItself) {
+      seen.answersItself = true
       this.#answerOf(item, (head & WOULD_ALLOW) > 0)
-      return { state: [], leased, blockedUntil, answersItself: true }
+    } else if (head & HAS_STATE) {
+      this.#readValues(seen.state, code.smallSize)
+      const count = code.hasList ? this.#uint16() : 0
+      for (let index = 0; index < count; index++) seen.state.push(this.#double())
     }
-    if ((head & HAS_STATE) === 0) return { state: [], leased, blockedUntil, answersItself: false }
-    const state: number[] = []
-    for (let index = 0; index < code.smallSize; index++) state.push(this.#double())
-    if (code.hasList) {
-      const count = this.#uint16()
-      for (let index = 0; index < count; index++) state.push(this.#double())
-    }
-    return { state, leased, blockedUntil, answersItself: false }
+    return seen
   }
 
   /** The answer of a limit whose state stays on the server. */

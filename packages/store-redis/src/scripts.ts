@@ -301,6 +301,35 @@ end
 end
 return times
 end
+local function raise(levels, values, units)
+local span, longest = levels.span, 0
+for index = 1, levels.count do
+local level = values[index + 3] + units
+values[index + 3] = level
+local lasts = level * span[index]
+if lasts > longest then longest = lasts end
+end
+return longest
+end
+local function take_once(levels, values, elapsed, each)
+local units, micros, full, span, longest = levels.units, levels.micros, levels.full, levels.span, 0
+for index = 1, levels.count do
+local flow = elapsed * units[index]
+if flow <= SAFE then
+flow = flow / micros[index]
+flow = flow - flow % 1
+else
+flow = flowed(units[index], micros[index], elapsed)
+end
+local level = values[index + 3]
+level = (level > flow and level - flow or 0) + each
+if level > full[index] then return nil end
+values[index + 3] = level
+local lasts = level * span[index]
+if lasts > longest then longest = lasts end
+end
+return longest
+end
 local function ask_shared(levels, raw, key, times, each)
 local values, how
 if raw then
@@ -310,18 +339,18 @@ else
 values, how = { levels.header, 0, now }, 0
 for index = 1, levels.count do values[index + 3] = 0 end
 end
+local longest
+if times == 1 then
+longest = take_once(levels, values, now - values[3], each)
+times = longest and 1 or 0
+else
 times = sink(levels, values, now - values[3], each, times)
+longest = raise(levels, values, times * each)
+end
 local place = #out
 out[place + 1] = ADMITTED[how + 1][times] or pack('<HB', times, how)
 if raw then out[place + 2] = raw end
 if times == 0 then return true end
-local span, longest, units = levels.span, 0, times * each
-for index = 4, levels.count + 3 do
-local level = values[index] + units
-values[index] = level
-local lasts = level * span[index - 3]
-if lasts > longest then longest = lasts end
-end
 local fresh = now + longest + 2
 local time = fresh > values[2] and keeping_time(fresh - now, raw) or nil
 if time then values[2] = now + keep_micros(time, slack) end

@@ -60,6 +60,39 @@ local function sink(levels, values, elapsed, each, times)
   return times
 end
 
+-- Adds to the levels in values[4 ...]. Returns how long the last of them takes to flow off.
+local function raise(levels, values, units)
+  local span, longest = levels.span, 0
+  for index = 1, levels.count do
+    local level = values[index + 3] + units
+    values[index + 3] = level
+    local lasts = level * span[index]
+    if lasts > longest then longest = lasts end
+  end
+  return longest
+end
+
+-- The same as one sinking and raising, in one go. Nil when a level refuses, and then the values are spoilt.
+local function take_once(levels, values, elapsed, each)
+  local units, micros, full, span, longest = levels.units, levels.micros, levels.full, levels.span, 0
+  for index = 1, levels.count do
+    local flow = elapsed * units[index]
+    if flow <= SAFE then
+      flow = flow / micros[index]
+      flow = flow - flow % 1
+    else
+      flow = flowed(units[index], micros[index], elapsed)
+    end
+    local level = values[index + 3]
+    level = (level > flow and level - flow or 0) + each
+    if level > full[index] then return nil end
+    values[index + 3] = level
+    local lasts = level * span[index]
+    if lasts > longest then longest = lasts end
+  end
+  return longest
+end
+
 -- Asks several levels about one subject. `raw` is a record of them and nothing else, or nothing. False when it is another
 -- record, or the clock is behind it.
 local function ask_shared(levels, raw, key, times, each)
@@ -71,18 +104,18 @@ local function ask_shared(levels, raw, key, times, each)
     values, how = { levels.header, 0, now }, 0
     for index = 1, levels.count do values[index + 3] = 0 end
   end
-  times = sink(levels, values, now - values[3], each, times)
+  local longest
+  if times == 1 then
+    longest = take_once(levels, values, now - values[3], each)
+    times = longest and 1 or 0
+  else
+    times = sink(levels, values, now - values[3], each, times)
+    longest = raise(levels, values, times * each)
+  end
   local place = #out
   out[place + 1] = ADMITTED[how + 1][times] or pack('<HB', times, how)
   if raw then out[place + 2] = raw end
   if times == 0 then return true end
-  local span, longest, units = levels.span, 0, times * each
-  for index = 4, levels.count + 3 do
-    local level = values[index] + units
-    values[index] = level
-    local lasts = level * span[index - 3]
-    if lasts > longest then longest = lasts end
-  end
   local fresh = now + longest + 2
   local time = fresh > values[2] and keeping_time(fresh - now, raw) or nil
   if time then values[2] = now + keep_micros(time, slack) end
