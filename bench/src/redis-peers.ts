@@ -14,15 +14,15 @@ function againstPeers(id: string, title: string, { keys, floor }: { keys: number
     async run(progress) {
       await using server = await startRedis()
       const loads = [OURS, ...PEERS].map((name) => ({ name, candidate: name, callers: CALLERS, keys, limits: 1 }))
-      const best = await redisRounds(server, loads, progress)
-      const ours = outcomeOf(best, OURS)
-      const peer = PEERS.map((name) => outcomeOf(best, name)).reduce((one, other) =>
+      const outcomes = await redisRounds(server, loads, progress)
+      const ours = outcomeOf(outcomes, OURS)
+      const peer = PEERS.map((name) => outcomeOf(outcomes, name)).reduce((one, other) =>
         other.opsPerSecond > one.opsPerSecond ? other : one,
       )
       const ratio = ours.opsPerSecond / peer.opsPerSecond
       return {
         id,
-        results: redisResults(best),
+        results: redisResults(outcomes),
         ratios: { 'rate-limiter-flexible': ratio, 'p99 of rate-limiter-flexible': peer.p99Ms / ours.p99Ms },
         floor: { 'rate-limiter-flexible': floor, 'p99 of rate-limiter-flexible': 1 },
         ok: ratio >= floor && peer.p99Ms > ours.p99Ms,
