@@ -6,8 +6,8 @@ import { Turn } from './turn.ts'
 /** Most subjects in one call: a script holds up everybody else for as long as it runs. */
 const MOST_SUBJECTS = 64
 
-/** So many questions do not wait for the end of the turn while Redis has little to do, and no more subjects than fit a call. */
-const EARLY_QUESTIONS = 128
+/** Fewer questions are not worth a call of their own before the turn ends. */
+const LEAST_EARLY = 64
 
 /**
  * So many calls keep Redis busy: one is being decided, one lies ready. What is asked beyond that is better collected, because
@@ -43,6 +43,9 @@ export class CallLine {
   #turn = new Turn()
   /** Questions of the turn. */
   #questions = 0
+  /** Questions not yet answered, and the most there were of late. */
+  #open = 0
+  #mostOpen = 0
   /** Calls of an earlier turn that have not gone out yet. */
   #waiting: CallPlan[] = []
   #inFlight = 0
@@ -57,15 +60,16 @@ export class CallLine {
   }
 
   add(question: Question): void {
-    this.#open().add(question)
+    this.#openTurn().add(question)
     this.#questions++
-    if (this.#inFlight >= STEADY_CALLS) return
-    if (this.#turn.size >= MOST_SUBJECTS || this.#questions >= EARLY_QUESTIONS) this.#send()
+    this.#open++
+    // A good call does not wait for the end of the turn.
+    if (this.#inFlight < STEADY_CALLS && this.#isGoodCall()) this.#send()
   }
 
   /** Adds questions that were asked before and could not be decided. */
   addAgain(group: QuestionGroup): void {
-    this.#open().addGroup(group)
+    this.#openTurn().addGroup(group)
   }
 
   /** Turns away all that have not gone out. */
@@ -75,9 +79,17 @@ export class CallLine {
     this.#turn = new Turn()
   }
 
-  #open(): Turn {
+  #openTurn(): Turn {
     if (this.#turn.size === 0) this.#parts.atTurnEnd(() => this.#send())
     return this.#turn
+  }
+
+  /**
+   * Whether what was gathered makes a good call: a full one, or half of as many questions as have been open at once. Callers
+   * that ask again when they are answered come in two halves then, and one is decided while the other is told.
+   */
+  #isGoodCall(): boolean {
+    return this.#turn.size >= MOST_SUBJECTS || this.#questions >= Math.max(LEAST_EARLY, this.#mostOpen / 2)
   }
 
   /** Sends what may be sent. */
@@ -100,7 +112,11 @@ export class CallLine {
   }
 
   #maySend(): boolean {
-    if (this.#inFlight < STEADY_CALLS || this.#parts.isCluster) return true
+    if (this.#inFlight === 0 || this.#parts.isCluster) return true
+    if (this.#inFlight < STEADY_CALLS) {
+      // With few callers nothing is gained by waiting for more.
+      return this.#mostOpen < 2 * LEAST_EARLY || this.#waiting.length > 0 || this.#isGoodCall()
+    }
     return this.#inFlight < MOST_CALLS && this.#parts.monotonicMs() - this.#lastSentMs >= SLOW_AFTER_MS
   }
 
@@ -112,12 +128,12 @@ export class CallLine {
     try {
       reply = await this.#parts.call(plan)
     } catch (error) {
-      this.#inFlight--
+      this.#noteEnd(plan)
       this.#parts.failed(plan, error)
       this.#send()
       return
     }
-    this.#inFlight--
+    this.#noteEnd(plan)
     const before = this.#inFlight
     this.#send()
     if (this.#inFlight > before) {
@@ -127,6 +143,12 @@ export class CallLine {
     }
     this.#replies.push({ plan, reply })
     if (this.#replies.length === 1) this.#tellNext()
+  }
+
+  #noteEnd(plan: CallPlan): void {
+    this.#inFlight--
+    this.#mostOpen = Math.max(this.#open, this.#mostOpen - this.#mostOpen / 64)
+    this.#open = Math.max(0, this.#open - questionsIn(plan))
   }
 
   /**
@@ -141,6 +163,13 @@ export class CallLine {
       if (this.#replies.length > 0) this.#parts.atTurnEnd(() => this.#tellNext())
     })
   }
+}
+
+function questionsIn(plan: CallPlan): number {
+  let count = 0
+  for (const run of plan.runs) for (const group of run.groups) count += group.size
+  for (const group of plan.groups) count += group.size
+  return count
 }
 
 /** A plan without the questions that nobody waits for any more: they must not be charged. Undefined when none is left. */

@@ -178,8 +178,13 @@ function lowerCosts(batch: Batch, granted: number): void {
   for (const item of batch.items) item.cost = Math.min(item.cost, granted)
 }
 
+/** Used for one question after another. */
+const ask: Ask = { now: 0.5, cost: 0, holder: 0, entitled: true }
+
 function decideItems(batch: Batch, seen: readonly Seen[]): void {
-  const ask: Ask = { now: batch.now, cost: 0, holder: batch.holder, entitled: batch.entitled }
+  ask.now = batch.now
+  ask.holder = batch.holder
+  ask.entitled = batch.entitled
   let allowed = true
   for (let index = 0; index < seen.length; index++) {
     const item = batch.items[index]!

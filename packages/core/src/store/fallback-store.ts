@@ -233,7 +233,7 @@ class InsuredStore implements FallbackStore, ListenedStore {
 }
 
 /** One decision on its way through a fallback store: hears of the store beneath, and tells whoever asked. */
-class DecideCall extends GuardedCall<Batch> implements AskedQuestion {
+class DecideCall extends GuardedCall<Batch> implements AnswerListener, AskedQuestion {
   sheet: Batch
   readonly #store: InsuredStore
   readonly #listener: AnswerListener
@@ -248,10 +248,18 @@ class DecideCall extends GuardedCall<Batch> implements AskedQuestion {
   }
 
   start(): void {
-    this.#asked = this.#store.askBeneath(this.sheet, new Beneath(this))
+    this.#asked = this.#store.askBeneath(this.sheet, this)
   }
 
   answered(sheet: Batch): void {
+    this.answer(sheet)
+  }
+
+  unanswered(error: unknown): void {
+    this.reject(error)
+  }
+
+  deliver(sheet: Batch): void {
     this.#listener.answered(sheet)
   }
 
@@ -283,23 +291,6 @@ class DecideCall extends GuardedCall<Batch> implements AskedQuestion {
   }
 }
 
-/** Hears of the store beneath on behalf of a call. */
-class Beneath implements AnswerListener {
-  readonly #call: DecideCall
-
-  constructor(call: DecideCall) {
-    this.#call = call
-  }
-
-  answered(sheet: Batch): void {
-    this.#call.answer(sheet)
-  }
-
-  unanswered(error: unknown): void {
-    this.#call.reject(error)
-  }
-}
-
 /** A call whose answer, or failure, is the caller's as it is. */
 class RelayedCall<T> extends GuardedCall<T> {
   readonly #caller: Relayed<T>
@@ -316,7 +307,7 @@ class RelayedCall<T> extends GuardedCall<T> {
     )
   }
 
-  answered(value: T): void {
+  deliver(value: T): void {
     this.#caller.resolve(value)
   }
 

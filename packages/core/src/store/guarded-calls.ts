@@ -18,7 +18,7 @@ export interface CallEnd<T> {
 }
 
 /**
- * One call to a store, made once. Exactly one of `answered`, `failed` and `givenUp` is called, within the deadline; after
+ * One call to a store, made once. Exactly one of `deliver`, `failed` and `givenUp` is called, within the deadline; after
  * `failed` or `givenUp`, an answer that still comes goes to `late`.
  */
 export abstract class GuardedCall<T> implements WaitingCall, CallEnd<T> {
@@ -32,7 +32,7 @@ export abstract class GuardedCall<T> implements WaitingCall, CallEnd<T> {
 
   /** Makes the call; how it ended is told by `answer` or `reject`, at once or later. */
   abstract start(): void
-  abstract answered(value: T): void
+  abstract deliver(value: T): void
   /** There is no usable answer. `error` is the store's, if it gave one. */
   abstract failed(failure: StoreFailure, error: unknown): void
   /** The caller made a mistake, or closed the store: the error is for the caller. */
@@ -124,7 +124,7 @@ export class GuardedCalls {
     // As of when it was sent, which saves reading the clock again and is at most one deadline ago.
     this.#parts.breaker.succeeded(call.ticket, call.sentMs)
     this.#tellAsked(call.sentMs, 'answered')
-    call.answered(value)
+    call.deliver(value)
   }
 
   /** A call in flight was rejected, or one that has ended. */
