@@ -20,8 +20,8 @@ export interface RedisOutcome extends BenchResult {
 }
 
 const ROUNDS = 5
-const WARM_MS = 700
-const RUN_MS = 1500
+const WARM_MS = 1500
+const RUN_MS = 2000
 
 /**
  * Runs every load in a process of its own, round after round, so that a noisy moment does not hit one of them alone, each on
