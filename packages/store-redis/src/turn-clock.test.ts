@@ -1,5 +1,6 @@
 import { expect, it } from 'vitest'
 import { turnClock } from './turn-clock.ts'
+import { atTurnEnd } from './turn-end.ts'
 
 it('reads the time once for all that run in one go, and anew for what comes after', async () => {
   let readings = 0
@@ -10,6 +11,6 @@ it('reads the time once for all that run in one go, and anew for what comes afte
     return clock()
   })
   expect(await Promise.all(together)).toEqual([2, 2, 2])
-  await new Promise((resolve) => setImmediate(resolve))
+  await new Promise<void>((resolve) => atTurnEnd(resolve))
   expect(clock()).toBe(3)
 })

@@ -98,7 +98,8 @@ async function work({ url, rule, key, workers, oracle }: ChildOrders['work']): P
       await slot.release()
     }
   }
-  void Promise.all(Array.from({ length: workers }, (_, worker) => run(worker))).then(() => client.destroy())
+  // A worker that is waiting for a slot when the store is closed is told so.
+  void Promise.allSettled(Array.from({ length: workers }, (_, worker) => run(worker))).then(() => client.destroy())
 }
 
 process.on('message', async ({ id, name, order }: ChildOrder) => {
