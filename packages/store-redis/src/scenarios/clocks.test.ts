@@ -39,10 +39,11 @@ describe('processes whose wall clocks are wrong', () => {
         expect({ rule, ...total(first) }).toMatchObject({ rule, allowed: LIMIT / 3, denied: 0, failed: 0 })
         const looks = await Promise.all(processes.map((one) => one.order('peek', { rule, key: 'key' })))
         expect(new Set(looks.map(({ remaining }) => remaining))).toEqual(new Set([(2 * LIMIT) / 3]))
-        // Flowing limits are fresh at an instant that every look rounds alike.
+        // Looks at different instants round by a micro-unit at most, which the slowest rate here fills in a millisecond, and to
+        // milliseconds on top of that.
         expect(
           Math.max(...looks.map(({ resetAt }) => resetAt)) - Math.min(...looks.map(({ resetAt }) => resetAt)),
-        ).toBeLessThanOrEqual(1)
+        ).toBeLessThanOrEqual(2)
       }
       await processes[1]!.order('jump', { ms: 65 * MINUTE_MS })
       await processes[2]!.order('jump', { ms: -60 * MINUTE_MS })
