@@ -82,10 +82,53 @@ export interface RedisStore extends Store<'async'> {
  * start, too.
  */
 export function redisStore(target: unknown, options: RedisStoreOptions = {}): RedisStore {
-  return new ComposedStore(
-    isAddress(target) ? connectByUrl(target, options) : recogniseClient(target, options),
-    options,
-  )
+  checkOptions(options)
+  const connection = isAddress(target) ? connectByUrl(target, options) : recogniseClient(target, options)
+  try {
+    return new ComposedStore(connection, options)
+  } catch (error) {
+    // Nobody would ever close it.
+    void connection.close()
+    throw error
+  }
+}
+
+/** Every option there is, so that a misspelt one is not taken for none. */
+const OPTIONS: Readonly<Record<keyof RedisStoreOptions, true>> = {
+  prefix: true,
+  leases: true,
+  denyCache: true,
+  onWarning: true,
+  clock: true,
+  deadlineMs: true,
+  failureMode: true,
+  local: true,
+  breaker: true,
+  maxPending: true,
+  observe: true,
+  timers: true,
+  monotonicMs: true,
+  random: true,
+  cluster: true,
+  sentinel: true,
+  tls: true,
+}
+
+function checkOptions(options: RedisStoreOptions): void {
+  for (const name of Object.keys(options)) {
+    if (Object.hasOwn(OPTIONS, name)) continue
+    throw new SluiceError('SLUICE_INVALID_OPTION', {
+      problem: `the Redis store has no option "${name}"`,
+      expected: `one of ${Object.keys(OPTIONS).join(', ')}`,
+    })
+  }
+  const { leases } = options
+  if (leases === undefined || typeof leases === 'boolean' || (typeof leases === 'object' && leases !== null)) return
+  throw new SluiceError('SLUICE_INVALID_OPTION', {
+    problem: '"leases" of the Redis store cannot be used',
+    received: leases,
+    expected: 'true, false, or options such as { leaseMs: 1000 }',
+  })
 }
 
 function isAddress(target: unknown): target is string | readonly string[] {
