@@ -923,6 +923,11 @@ values[at] = max(burst_fresh, base_fresh)
 changed[item.key] = true
 return by_base
 end
+local function keep_beside_leases(item)
+local values, layout = values_of[item.key], layout_at[item.key]
+local state, leases = layout.at[item.limit.tag], layout.at[item.limit.lease]
+if state and leases and values[leases] > values[state] then values[state] = values[leases] end
+end
 local function charge(item, now, units, holder)
 local limit = item.limit
 local kind = limit.kind
@@ -945,9 +950,11 @@ changed[item.key] = true
 if kind == METER or kind == QUEUE then
 local fresh, level = meter_write(values, from, limit, now, units, to)
 values[to] = fresh
+keep_beside_leases(item)
 return kind == QUEUE and level or 0
 end
 values[to] = charge_window(item, limit, values, from, now, units, to)
+keep_beside_leases(item)
 return 0
 end
 local function correct_long(item, limit, now, units, past)
@@ -1032,6 +1039,7 @@ else
 applied = fixed_applied(values, from, limit, now, units, past)
 if window_now(values, from, limit, now) then values[to] = fixed_write(values, from, limit, now, applied, to) end
 end
+keep_beside_leases(item)
 return applied
 end
 local function lasting(limit)
@@ -1045,6 +1053,7 @@ for lease = 3, #leases, 3 do fresh = max(fresh, leases[lease]) end
 local values, at = place_entry(item.key, item.limit.lease, #leases, now)
 values[at] = fresh > 0 and fresh + lasting(item.limit) or 0
 for index = 1, #leases do values[at + index] = leases[index] end
+keep_beside_leases(item)
 changed[item.key] = true
 end
 local function leased_units(item, now)
@@ -1066,7 +1075,7 @@ end
 end
 if #ended == 0 then return out, soonest end
 table.sort(ended, function(one, other) return one.ends < other.ends end)
-write_leases(item, live, now)
+write_leases(item, live, ended[1].ends)
 for _, lease in ipairs(ended) do
 correct(item, lease.ends, lease.units, { at = lease.ends, cost = lease.units, mark = 0, holder = 0 })
 end
@@ -2118,6 +2127,11 @@ values[at] = max(burst_fresh, base_fresh)
 changed[item.key] = true
 return by_base
 end
+local function keep_beside_leases(item)
+local values, layout = values_of[item.key], layout_at[item.key]
+local state, leases = layout.at[item.limit.tag], layout.at[item.limit.lease]
+if state and leases and values[leases] > values[state] then values[state] = values[leases] end
+end
 local function charge(item, now, units, holder)
 local limit = item.limit
 local kind = limit.kind
@@ -2140,9 +2154,11 @@ changed[item.key] = true
 if kind == METER or kind == QUEUE then
 local fresh, level = meter_write(values, from, limit, now, units, to)
 values[to] = fresh
+keep_beside_leases(item)
 return kind == QUEUE and level or 0
 end
 values[to] = charge_window(item, limit, values, from, now, units, to)
+keep_beside_leases(item)
 return 0
 end
 local function correct_long(item, limit, now, units, past)
@@ -2227,6 +2243,7 @@ else
 applied = fixed_applied(values, from, limit, now, units, past)
 if window_now(values, from, limit, now) then values[to] = fixed_write(values, from, limit, now, applied, to) end
 end
+keep_beside_leases(item)
 return applied
 end
 local function lasting(limit)
@@ -2240,6 +2257,7 @@ for lease = 3, #leases, 3 do fresh = max(fresh, leases[lease]) end
 local values, at = place_entry(item.key, item.limit.lease, #leases, now)
 values[at] = fresh > 0 and fresh + lasting(item.limit) or 0
 for index = 1, #leases do values[at + index] = leases[index] end
+keep_beside_leases(item)
 changed[item.key] = true
 end
 local function leased_units(item, now)
@@ -2261,7 +2279,7 @@ end
 end
 if #ended == 0 then return out, soonest end
 table.sort(ended, function(one, other) return one.ends < other.ends end)
-write_leases(item, live, now)
+write_leases(item, live, ended[1].ends)
 for _, lease in ipairs(ended) do
 correct(item, lease.ends, lease.units, { at = lease.ends, cost = lease.units, mark = 0, holder = 0 })
 end

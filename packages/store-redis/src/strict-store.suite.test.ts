@@ -1,5 +1,5 @@
 import { systemMonotonicMs } from '@sluice/core/internal'
-import { expectSameStores, type FakeClock, ReferenceStore, storeSuite } from '@sluice/testing'
+import { expectSameDecisions, expectSameStores, FakeClock, ReferenceStore, storeSuite } from '@sluice/testing'
 import { startRedis } from '@sluice/testing/servers'
 import { createClient } from 'redis'
 import { afterAll, describe, it } from 'vitest'
@@ -40,6 +40,24 @@ describe('random operations get the same answers as from the reference store', (
     await expectSameStores((clock) => ({ one: new ReferenceStore(clock), other: strictStore(clock) }), {
       numRuns: 600,
       leases: true,
+    })
+  })
+
+  it('when a lease has ended beside a state that says nothing any more by the time somebody comes by', async () => {
+    const clock = new FakeClock()
+    const target = { rule: 'meter', key: 'a', cost: 1 } as const
+    const check = { kind: 'check', ...target, partial: false, entitled: true } as const
+    await expectSameDecisions(new ReferenceStore(clock), strictStore(clock), {
+      operations: [
+        { kind: 'lease', ...target, ms: 1, partial: false },
+        check,
+        { kind: 'advance', ms: 3001 },
+        // Another rule of the same key, which makes the record be written anew.
+        { ...check, rule: 'fixed' },
+        { ...check, cost: 0 },
+        check,
+      ],
+      clock,
     })
   })
 })

@@ -15,6 +15,7 @@ local function write_leases(item, leases, now)
   local values, at = place_entry(item.key, item.limit.lease, #leases, now)
   values[at] = fresh > 0 and fresh + lasting(item.limit) or 0
   for index = 1, #leases do values[at + index] = leases[index] end
+  keep_beside_leases(item)
   changed[item.key] = true
 end
 
@@ -38,7 +39,8 @@ local function leased_units(item, now)
   end
   if #ended == 0 then return out, soonest end
   table.sort(ended, function(one, other) return one.ends < other.ends end)
-  write_leases(item, live, now)
+  -- As of the first end: what was fresh only later is needed for what follows.
+  write_leases(item, live, ended[1].ends)
   for _, lease in ipairs(ended) do
     correct(item, lease.ends, lease.units, { at = lease.ends, cost = lease.units, mark = 0, holder = 0 })
   end

@@ -153,6 +153,14 @@ local function charge_hybrid(item, now, units)
   return by_base
 end
 
+-- A state must not be dropped before the leases beside it: one that has ended is charged to it when somebody comes by, as of
+-- its end.
+local function keep_beside_leases(item)
+  local values, layout = values_of[item.key], layout_at[item.key]
+  local state, leases = layout.at[item.limit.tag], layout.at[item.limit.lease]
+  if state and leases and values[leases] > values[state] then values[state] = values[leases] end
+end
+
 -- Charges `units` that fit. Returns the mark of the charge: what must be known to take it back.
 local function charge(item, now, units, holder)
   local limit = item.limit
@@ -176,9 +184,11 @@ local function charge(item, now, units, holder)
   if kind == METER or kind == QUEUE then
     local fresh, level = meter_write(values, from, limit, now, units, to)
     values[to] = fresh
+    keep_beside_leases(item)
     return kind == QUEUE and level or 0
   end
   values[to] = charge_window(item, limit, values, from, now, units, to)
+  keep_beside_leases(item)
   return 0
 end
 
@@ -271,5 +281,6 @@ local function correct(item, now, units, past)
     applied = fixed_applied(values, from, limit, now, units, past)
     if window_now(values, from, limit, now) then values[to] = fixed_write(values, from, limit, now, applied, to) end
   end
+  keep_beside_leases(item)
   return applied
 end
