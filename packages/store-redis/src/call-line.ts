@@ -70,6 +70,8 @@ export class CallLine {
   /** Adds questions that were asked before and could not be decided. */
   addAgain(group: QuestionGroup): void {
     this.#openTurn().addGroup(group)
+    this.#questions += group.size
+    this.#open += group.size
   }
 
   /** Turns away all that have not gone out. */
@@ -105,7 +107,7 @@ export class CallLine {
         this.#questions = 0
       }
       const plan = this.#waiting.shift()!
-      const wanted = this.#isLate ? stillWanted(plan) : plan
+      const wanted = this.#isLate ? this.#stillWanted(plan) : plan
       if (wanted !== undefined) void this.#make(wanted)
     }
     this.#isLate = false
@@ -145,10 +147,22 @@ export class CallLine {
     if (this.#replies.length === 1) this.#tellNext()
   }
 
+  /** A plan without the questions that nobody waits for any more: they must not be charged. Undefined when none is left. */
+  #stillWanted(plan: CallPlan): CallPlan | undefined {
+    const before = questionsIn(plan)
+    const runs = plan.runs
+      .map((run) => ({ ...run, groups: run.groups.filter((group) => group.dropAbandoned()) }))
+      .filter((run) => run.groups.length > 0)
+    const wanted = { runs, groups: plan.groups.filter((group) => group.dropAbandoned()) }
+    const left = questionsIn(wanted)
+    this.#open -= before - left
+    return left > 0 ? wanted : undefined
+  }
+
   #noteEnd(plan: CallPlan): void {
     this.#inFlight--
     this.#mostOpen = Math.max(this.#open, this.#mostOpen - this.#mostOpen / 64)
-    this.#open = Math.max(0, this.#open - questionsIn(plan))
+    this.#open -= questionsIn(plan)
   }
 
   /**
@@ -170,13 +184,4 @@ function questionsIn(plan: CallPlan): number {
   for (const run of plan.runs) for (const group of run.groups) count += group.size
   for (const group of plan.groups) count += group.size
   return count
-}
-
-/** A plan without the questions that nobody waits for any more: they must not be charged. Undefined when none is left. */
-function stillWanted(plan: CallPlan): CallPlan | undefined {
-  const runs = plan.runs
-    .map((run) => ({ ...run, groups: run.groups.filter((group) => group.dropAbandoned()) }))
-    .filter((run) => run.groups.length > 0)
-  const groups = plan.groups.filter((group) => group.dropAbandoned())
-  return runs.length > 0 || groups.length > 0 ? { runs, groups } : undefined
 }
