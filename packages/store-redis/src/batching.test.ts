@@ -1,6 +1,5 @@
 import type { Limiter, LimiterSet, Rule } from '@sluice/core'
 import { createLimiter } from '@sluice/core'
-import { systemMonotonicMs } from '@sluice/core/internal'
 import {
   deferredStore,
   FakeClock,
@@ -13,35 +12,18 @@ import { startRedis } from '@sluice/testing/servers'
 import fc from 'fast-check'
 import { createClient } from 'redis'
 import { afterAll, describe, expect, it } from 'vitest'
+import { storeOver } from './clients/client-trial.test.support.ts'
 import { nodeRedisConnection } from './clients/node-redis-connection.ts'
-import { ScriptRunner } from './script-runner.ts'
-import { StrictStore } from './strict-store.ts'
-import { atTurnEnd } from './turn-end.ts'
 
 const server = await startRedis()
 const client = createClient({ url: server.url })
 await client.connect()
+const connection = nodeRedisConnection(client, () => Promise.resolve())
 
 afterAll(async () => {
   client.destroy()
   await server.close()
 })
-
-let stores = 0
-
-function strictStore(clock: FakeClock): StrictStore {
-  const connection = nodeRedisConnection(client, () => Promise.resolve())
-  const runner = new ScriptRunner(connection, () => Promise.resolve())
-  return new StrictStore({
-    connection,
-    runner,
-    prefix: `batch-${stores++}`,
-    clock,
-    usesClock: true,
-    monotonicMs: systemMonotonicMs,
-    atTurnEnd,
-  })
-}
 
 /** Scripts that the server has run so far. */
 async function scriptsRun(): Promise<number> {
@@ -105,7 +87,7 @@ describe('questions of one turn', () => {
     await fc.assert(
       fc.asyncProperty(calls, async (turns) => {
         const clock = new FakeClock()
-        const both = [strictStore(clock), deferredStore(new ReferenceStore(clock))] as const
+        const both = [storeOver(connection, clock), deferredStore(new ReferenceStore(clock))] as const
         const [batched, alone] = both.map((store) =>
           createLimiter<OperationRule, 'async'>({ rules: OPERATION_RULES, store, clock, random: seededRandom(3) }),
         )
@@ -122,7 +104,7 @@ describe('questions of one turn', () => {
   })
 
   it('go out in one call, however many keys and callers there are', async () => {
-    const store = strictStore(new FakeClock())
+    const store = storeOver(connection, new FakeClock())
     const limiter = createLimiter({ limit: 100, window: '1m', store })
     await limiter.check('warm')
     const before = await scriptsRun()
@@ -131,7 +113,7 @@ describe('questions of one turn', () => {
   })
 
   it('are cut into calls of 64 subjects, so that no call holds up the others for long', async () => {
-    const store = strictStore(new FakeClock())
+    const store = storeOver(connection, new FakeClock())
     const limiter = createLimiter({ limit: 100, window: '1m', store })
     await limiter.check('warm')
     const before = await scriptsRun()
@@ -140,7 +122,7 @@ describe('questions of one turn', () => {
   })
 
   it('about one key are few questions with a count: 10,000 callers, three calls, exactly the limit admitted', async () => {
-    const store = strictStore(new FakeClock())
+    const store = storeOver(connection, new FakeClock())
     const limiter = createLimiter({ limit: 100, window: '1m', store })
     const before = await scriptsRun()
     const decisions = await Promise.all(Array.from({ length: 10_000 }, () => limiter.check('hot')))
@@ -159,7 +141,7 @@ describe('one exact decision', () => {
   const rules: Readonly<Record<string, Rule>> = OPERATION_RULES
 
   it.each(Object.keys(rules))('is exactly one call to the store (%s)', async (name) => {
-    const limiter = createLimiter<'async'>({ ...rules[name]!, name, store: strictStore(new FakeClock()) })
+    const limiter = createLimiter<'async'>({ ...rules[name]!, name, store: storeOver(connection, new FakeClock()) })
     await limiter.check('warm')
     const before = await scriptsRun()
     await limiter.check('key')

@@ -1,43 +1,25 @@
-import { systemMonotonicMs } from '@sluice/core/internal'
 import { expectSameDecisions, expectSameStores, FakeClock, ReferenceStore, storeSuite } from '@sluice/testing'
 import { startRedis } from '@sluice/testing/servers'
 import { createClient } from 'redis'
 import { afterAll, describe, it } from 'vitest'
+import { storeOver } from './clients/client-trial.test.support.ts'
 import { nodeRedisConnection } from './clients/node-redis-connection.ts'
-import { ScriptRunner } from './script-runner.ts'
-import { StrictStore } from './strict-store.ts'
-import { atTurnEnd } from './turn-end.ts'
 
 const server = await startRedis()
 const client = createClient({ url: server.url })
 await client.connect()
+const connection = nodeRedisConnection(client, () => Promise.resolve())
 
 afterAll(async () => {
   client.destroy()
   await server.close()
 })
 
-let stores = 0
-
-function strictStore(clock: FakeClock): StrictStore {
-  const connection = nodeRedisConnection(client, () => Promise.resolve())
-  const runner = new ScriptRunner(connection, () => Promise.resolve())
-  return new StrictStore({
-    connection,
-    runner,
-    prefix: `store-${stores++}`,
-    clock,
-    usesClock: true,
-    monotonicMs: systemMonotonicMs,
-    atTurnEnd,
-  })
-}
-
-storeSuite('on Redis', { create: strictStore })
+storeSuite('on Redis', { create: (clock) => storeOver(connection, clock) })
 
 describe('random operations get the same answers as from the reference store', () => {
   it('on Redis', async () => {
-    await expectSameStores((clock) => ({ one: new ReferenceStore(clock), other: strictStore(clock) }), {
+    await expectSameStores((clock) => ({ one: new ReferenceStore(clock), other: storeOver(connection, clock) }), {
       numRuns: 600,
       leases: true,
     })
@@ -47,7 +29,7 @@ describe('random operations get the same answers as from the reference store', (
     const clock = new FakeClock()
     const target = { rule: 'meter', key: 'a', cost: 1 } as const
     const check = { kind: 'check', ...target, partial: false, entitled: true } as const
-    await expectSameDecisions(new ReferenceStore(clock), strictStore(clock), {
+    await expectSameDecisions(new ReferenceStore(clock), storeOver(connection, clock), {
       operations: [
         { kind: 'lease', ...target, ms: 1, partial: false },
         check,

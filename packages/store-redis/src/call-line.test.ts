@@ -1,0 +1,362 @@
+import type { Batch } from '@sluice/core/internal'
+import { compileRule, createBatch, createItem } from '@sluice/core/internal'
+import { describe, expect, it } from 'vitest'
+import { CallLine } from './call-line.ts'
+import { DecideReply } from './decide-reply.ts'
+import { Question, QuestionGroup } from './question-group.ts'
+import type { CallPlan } from './turn.ts'
+import { atTurnEnd } from './turn-end.ts'
+
+const LIMIT = compileRule('rule', { limit: 1000, window: '1m' })[0]!
+
+const NOBODY = { answered: () => undefined, unanswered: () => undefined }
+
+function batchOn(key: string): Batch {
+  return createBatch([createItem(LIMIT, key, 1)])
+}
+
+function questionOn(key: string): Question {
+  return new Question(batchOn(key), NOBODY)
+}
+
+/** So many questions about one key, as one group. */
+function groupOn(key: string, size: number): QuestionGroup {
+  const group = new QuestionGroup(questionOn(key))
+  for (let count = 1; count < size; count++) group.join(questionOn(key))
+  return group
+}
+
+/** What a plan asks: every key, as often as it is asked about. */
+function keysOf(plan: CallPlan): string[] {
+  const groups = [...plan.runs.flatMap((run) => run.groups), ...plan.groups]
+  return groups.flatMap((group) => Array.from({ length: group.size }, () => group.first.items[0]!.key))
+}
+
+interface SentCall {
+  readonly plan: CallPlan
+  readonly resolve: (reply: DecideReply) => void
+  readonly reject: (error: unknown) => void
+}
+
+/** A line whose server, clock and turns of the event loop are moved by hand. */
+class Scene {
+  nowMs = 0
+  /** What those who are answered do at once. */
+  whenAnswered: () => void = () => undefined
+  /** Everything that happened, in order: `call`, `answered` or `failed`, and the keys. */
+  readonly events: string[] = []
+  readonly line: CallLine
+  readonly #sent: SentCall[] = []
+  #turnEnds: (() => void)[] = []
+
+  constructor({ isCluster = false }: { readonly isCluster?: boolean } = {}) {
+    this.line = new CallLine({
+      isCluster,
+      monotonicMs: () => this.nowMs,
+      atTurnEnd: (run) => void this.#turnEnds.push(run),
+      call: (plan) => this.#call(plan),
+      answered: (plan) => {
+        this.#note('answered', plan)
+        this.whenAnswered()
+      },
+      failed: (plan, error) => this.#note(`failed by ${String(error)}`, plan),
+    })
+  }
+
+  /** The keys of each call so far. */
+  get calls(): string[][] {
+    return this.#sent.map(({ plan }) => keysOf(plan))
+  }
+
+  /** How many questions each call had so far. */
+  get sizes(): number[] {
+    return this.calls.map((keys) => keys.length)
+  }
+
+  /** Asks about each key. */
+  ask(...keys: string[]): Question[] {
+    const questions = keys.map(questionOn)
+    for (const question of questions) this.line.add(question)
+    return questions
+  }
+
+  /** Asks about one key so many times. */
+  askTimes(times: number, key: string): Question[] {
+    return this.ask(...Array.from({ length: times }, () => key))
+  }
+
+  /** Asks in a turn of its own. */
+  askInTurn(...keys: string[]): Question[] {
+    const questions = this.ask(...keys)
+    this.endTurn()
+    return questions
+  }
+
+  endTurn(): void {
+    const ends = this.#turnEnds
+    this.#turnEnds = []
+    for (const end of ends) end()
+  }
+
+  /** The server answers calls, by their numbers, all at once. */
+  async answer(...calls: number[]): Promise<void> {
+    for (const call of calls) this.#sent[call]!.resolve(new DecideReply(Buffer.alloc(8)))
+    await promisesSettled()
+  }
+
+  async fail(call: number, error: unknown): Promise<void> {
+    this.#sent[call]!.reject(error)
+    await promisesSettled()
+  }
+
+  /** Asks alone and is answered, so many times, with nothing else under way. */
+  async askAlone(times: number): Promise<void> {
+    for (let count = 0; count < times; count++) {
+      this.askInTurn('alone')
+      await this.answer(this.#sent.length - 1)
+    }
+  }
+
+  #call(plan: CallPlan): Promise<DecideReply> {
+    this.#note('call', plan)
+    return new Promise((resolve, reject) => void this.#sent.push({ plan, resolve, reject }))
+  }
+
+  #note(what: string, plan: CallPlan): void {
+    this.events.push(`${what}: ${keysOf(plan).join(' ')}`)
+  }
+}
+
+/** Everything that awaits something that is there already has gone on. */
+function promisesSettled(): Promise<void> {
+  return new Promise((resolve) => atTurnEnd(resolve))
+}
+
+/** A line with two calls under way, `first` and `second`. */
+function busyScene(): Scene {
+  const scene = new Scene()
+  scene.askInTurn('first')
+  scene.askInTurn('second')
+  expect(scene.calls).toEqual([['first'], ['second']])
+  return scene
+}
+
+/** A line with nothing under way, on which 200 questions were open at once a moment ago. */
+async function crowdedScene(): Promise<Scene> {
+  const scene = new Scene()
+  scene.line.addAgain(groupOn('crowd', 200))
+  scene.endTurn()
+  await scene.answer(0)
+  expect(scene.sizes).toEqual([200])
+  return scene
+}
+
+/** Whoever asked goes on without the answer. */
+function abandon(questions: readonly Question[]): void {
+  for (const question of questions) question.sheet = batchOn('nobody reads this')
+}
+
+function numbered(count: number): string[] {
+  return Array.from({ length: count }, (_, index) => `key-${index}`)
+}
+
+describe('with nothing under way', () => {
+  it('questions leave together, at the end of the turn they were asked in', () => {
+    const scene = new Scene()
+    scene.ask('a', 'b', 'a')
+    expect(scene.calls).toEqual([])
+    scene.endTurn()
+    expect(scene.calls).toEqual([['a', 'a', 'b']])
+  })
+
+  it('64 questions leave before the turn ends, and what is asked after them at its end', () => {
+    const scene = new Scene()
+    scene.askTimes(63, 'a')
+    expect(scene.sizes).toEqual([])
+    scene.askTimes(2, 'a')
+    expect(scene.sizes).toEqual([64])
+    scene.endTurn()
+    expect(scene.sizes).toEqual([64, 1])
+  })
+})
+
+describe('with one call under way', () => {
+  it('a question leaves at the end of its turn when there are few callers, however much they have asked', async () => {
+    const scene = new Scene()
+    await scene.askAlone(200)
+    scene.askInTurn('a')
+    scene.askInTurn('b')
+    expect(scene.calls.slice(200)).toEqual([['a'], ['b']])
+  })
+
+  it('questions gather when there are many callers, and leave as soon as half of these have asked', async () => {
+    const scene = await crowdedScene()
+    scene.askInTurn('a')
+    scene.askTimes(99, 'b')
+    scene.endTurn()
+    expect(scene.sizes).toEqual([200, 1])
+    scene.ask('b')
+    expect(scene.sizes).toEqual([200, 1, 100])
+  })
+})
+
+describe('with two calls under way', () => {
+  it('questions gather over several turns, and leave in one call when one is answered', async () => {
+    const scene = busyScene()
+    scene.askInTurn('a')
+    scene.askInTurn('b', 'c')
+    expect(scene.calls).toHaveLength(2)
+    await scene.answer(0)
+    expect(scene.calls.slice(2)).toEqual([['a', 'b', 'c']])
+  })
+
+  it('more than fits in one call leaves one call at a time, one for each answer', async () => {
+    const scene = busyScene()
+    scene.askInTurn(...numbered(130))
+    await scene.answer(0)
+    expect(scene.sizes.slice(2)).toEqual([64])
+    await scene.answer(1)
+    expect(scene.sizes.slice(2)).toEqual([64, 64])
+    await scene.answer(2)
+    expect(scene.sizes.slice(2)).toEqual([64, 64, 2])
+  })
+
+  it('what has gathered leaves before the answer is told, at the end of that turn', async () => {
+    const scene = busyScene()
+    scene.askInTurn('a')
+    await scene.answer(0)
+    expect(scene.events.slice(2)).toEqual(['call: a'])
+    scene.endTurn()
+    expect(scene.events.slice(2)).toEqual(['call: a', 'answered: first'])
+  })
+
+  it('what has gathered leaves when one fails, after those who asked that one were told', async () => {
+    const scene = busyScene()
+    scene.askInTurn('a')
+    await scene.fail(1, 'an outage')
+    expect(scene.events.slice(2)).toEqual(['failed by an outage: second', 'call: a'])
+  })
+
+  it('answers that come together are told one call after another, and what is asked in between leaves in between', async () => {
+    const scene = busyScene()
+    scene.whenAnswered = () => {
+      scene.whenAnswered = () => undefined
+      // As whoever awaits an answer does.
+      queueMicrotask(() => scene.ask('again'))
+    }
+    await scene.answer(0, 1)
+    expect(scene.events.slice(2)).toEqual(['answered: first'])
+    scene.endTurn()
+    expect(scene.events.slice(2)).toEqual(['answered: first', 'call: again', 'answered: second'])
+  })
+
+  it('a third leaves at the end of a turn when the last one left 0.3 ms ago, not sooner', () => {
+    const soon = busyScene()
+    soon.nowMs = 0.29
+    soon.askInTurn('a')
+    expect(soon.calls).toHaveLength(2)
+    const late = busyScene()
+    late.nowMs = 0.3
+    late.askInTurn('a')
+    late.askInTurn('b')
+    expect(late.calls.slice(2)).toEqual([['a']])
+  })
+
+  it('no more than 64 are under way, however slow the network is', () => {
+    const scene = new Scene()
+    for (const key of numbered(70)) {
+      scene.nowMs += 10
+      scene.askInTurn(key)
+    }
+    expect(scene.calls).toHaveLength(64)
+  })
+})
+
+describe('in a cluster', () => {
+  it('every subject has a call of its own, and none is held back', () => {
+    const scene = new Scene({ isCluster: true })
+    scene.askInTurn('a', 'b', 'a')
+    scene.askInTurn('c')
+    expect(scene.calls).toEqual([['a', 'a'], ['b'], ['c']])
+  })
+})
+
+describe('questions that were abandoned while they were held back', () => {
+  it('are never sent: the others leave without them', async () => {
+    const scene = busyScene()
+    const [gone, , goneOfThree] = scene.askInTurn('a', 'b', 'c', 'c', 'c')
+    abandon([gone!, goneOfThree!])
+    await scene.answer(0)
+    expect(scene.calls.slice(2)).toEqual([['b', 'c', 'c']])
+  })
+
+  it('make no call when nobody else asked', async () => {
+    const scene = busyScene()
+    abandon(scene.askInTurn('a', 'b'))
+    await scene.answer(0, 1)
+    expect(scene.calls).toHaveLength(2)
+  })
+
+  it('do not count as open: after an outage and a hundred calls in peace, a second call is not held back', async () => {
+    const scene = busyScene()
+    const questions = scene.askTimes(500, 'a')
+    scene.endTurn()
+    abandon(questions)
+    await scene.fail(0, 'an outage')
+    await scene.fail(1, 'an outage')
+    await scene.askAlone(100)
+    scene.askInTurn('b')
+    scene.askInTurn('c')
+    expect(scene.calls.slice(102)).toEqual([['b'], ['c']])
+  })
+})
+
+describe('questions that are added again', () => {
+  it('leave at the end of the turn', () => {
+    const scene = new Scene()
+    scene.line.addAgain(groupOn('a', 3))
+    expect(scene.calls).toEqual([])
+    scene.endTurn()
+    expect(scene.calls).toEqual([['a', 'a', 'a']])
+  })
+
+  it('count as open: after 200 of them a second call waits for others', async () => {
+    const scene = await crowdedScene()
+    scene.askInTurn('a')
+    scene.askInTurn('b')
+    expect(scene.sizes).toEqual([200, 1])
+  })
+
+  it('count towards a call that is worth sending', async () => {
+    const scene = await crowdedScene()
+    scene.askInTurn('a')
+    scene.line.addAgain(groupOn('b', 99))
+    scene.endTurn()
+    expect(scene.sizes).toEqual([200, 1])
+    scene.ask('c')
+    expect(scene.sizes).toEqual([200, 1, 100])
+  })
+})
+
+describe('closing', () => {
+  it('turns away all that have not gone out, of earlier turns and of this one, and what is under way is answered', async () => {
+    const scene = busyScene()
+    scene.askInTurn(...numbered(130))
+    await scene.answer(0)
+    scene.endTurn()
+    scene.ask('late')
+    expect(scene.sizes).toEqual([1, 1, 64])
+    const before = scene.events.length
+    scene.line.close('closing')
+    const keys = numbered(130)
+    expect(scene.events.slice(before)).toEqual([
+      `failed by closing: ${keys.slice(64, 128).join(' ')}`,
+      `failed by closing: ${keys.slice(128).join(' ')}`,
+      'failed by closing: late',
+    ])
+    scene.endTurn()
+    await scene.answer(1, 2)
+    scene.endTurn()
+    expect(scene.events.slice(before + 3)).toEqual(['answered: second', `answered: ${keys.slice(0, 64).join(' ')}`])
+  })
+})
