@@ -24,7 +24,7 @@ export const importTable: Readonly<Record<string, ImportRow>> = {
   runtime: { workspace: [], node: true, npm: 'none' },
   contract: { workspace: [], node: false, npm: 'none' },
   'store-redis': { workspace: ['core'], node: true, npm: 'peers' },
-  'config-store': { workspace: ['core'], node: true, npm: 'peers' },
+  'config-store': { workspace: ['core'], node: true, npm: 'dependencies' },
   middleware: { workspace: ['core', 'contract'], node: true, npm: 'peers' },
   client: { workspace: ['contract', 'core', 'runtime'], node: false, npm: 'none' },
   testing: { workspace: ['core', 'contract'], node: true, npm: 'peers' },

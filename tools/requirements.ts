@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process'
-import { accessSync, constants, existsSync } from 'node:fs'
+import { accessSync, constants, existsSync, readdirSync } from 'node:fs'
 import { delimiter, join } from 'node:path'
 import { ToolError } from './tool-error.ts'
 
@@ -23,6 +23,13 @@ export const requirements: readonly Requirement[] = [
     debianPackage: 'redis-server',
     why: 'for the tests of the Redis store',
     find: () => findProgram('redis-server'),
+  },
+  {
+    name: 'postgres',
+    // Version 13 or later. The package keeps the program out of PATH and starts a server on port 5432, which no test uses.
+    debianPackage: 'postgresql',
+    why: 'for the tests of the configuration store',
+    find: () => findProgram('postgres') ?? findPostgres(),
   },
   {
     name: 'openssl',
@@ -105,6 +112,16 @@ export function findProgram(name: string, path: string = process.env['PATH'] ?? 
   return path
     .split(delimiter)
     .map((folder) => join(folder, name))
+    .find(isExecutable)
+}
+
+/** The newest PostgreSQL server where Debian and Ubuntu put it. */
+function findPostgres(): string | undefined {
+  const folder = '/usr/lib/postgresql'
+  const versions = existsSync(folder) ? readdirSync(folder) : []
+  return versions
+    .toSorted((one, other) => Number(other) - Number(one))
+    .map((version) => join(folder, version, 'bin', 'postgres'))
     .find(isExecutable)
 }
 

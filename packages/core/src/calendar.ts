@@ -101,8 +101,10 @@ function instantOf(localMs: number, timeZone: string): number {
   return changeBetween(Math.min(before, after), Math.max(before, after), timeZone)
 }
 
-/** The first instant with the offset of `highMs`, between one that has another and `highMs`. */
-function changeBetween(lowMs: number, highMs: number, timeZone: string): number {
+/**
+ * The first instant with the offset of `highMs`, between `lowMs`, which has another, and `highMs`. Milliseconds since 1970.
+ */
+export function changeBetween(lowMs: number, highMs: number, timeZone: string): number {
   const offsetAfter = offsetAt(highMs, timeZone)
   let [low, high] = [lowMs, highMs]
   while (high - low > 1) {
@@ -113,7 +115,8 @@ function changeBetween(lowMs: number, highMs: number, timeZone: string): number 
   return high
 }
 
-function offsetAt(ms: number, timeZone: string): number {
+/** How far clocks in the zone are ahead of UTC at `ms` (milliseconds since 1970), in milliseconds; below 0 when behind. */
+export function offsetAt(ms: number, timeZone: string): number {
   const civil = civilAt(ms, timeZone)
   const shown = Date.UTC(civil.year, civil.month - 1, civil.day, civil.hour, civil.minute)
   return shown - Math.floor(ms / MINUTE_MS) * MINUTE_MS

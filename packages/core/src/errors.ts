@@ -9,6 +9,7 @@ export const ERROR_CODES = {
   SLUICE_INVALID_COST: 'A cost is not a whole number of units, 0 or more.',
   SLUICE_INVALID_KEY: 'A key is not a text, is empty, or is longer than 4096 UTF-16 code units.',
   SLUICE_INVALID_OPTION: 'An option of a limiter, store or call is missing, unknown or out of range.',
+  SLUICE_INVALID_RULE_SET: 'A rule set, override or block has missing, unknown, contradictory or out-of-range parts.',
   SLUICE_RULE_CONFLICT: 'Two limiters use one store and one rule name for two different rules.',
   SLUICE_UNKNOWN_RULE: 'A call names a rule that this limiter does not have.',
   SLUICE_UNSUPPORTED: 'The store or the algorithm cannot do what was asked.',
@@ -16,6 +17,9 @@ export const ERROR_CODES = {
   SLUICE_STORE_UNAVAILABLE: 'The store could not be asked, or refused; nothing was changed by this call.',
   SLUICE_OUTCOME_UNKNOWN: 'The store was asked and no answer came: what was asked for may have happened or not.',
   SLUICE_PROTOCOL: 'A store or a peer answered in a way that cannot be understood, or that contradicts this process.',
+  SLUICE_CONFLICT: 'Somebody else changed what was to be changed, or it stands in the way of the change.',
+  SLUICE_NOT_FOUND: 'What was named does not exist.',
+  SLUICE_CONFIG_UNAVAILABLE: 'The configuration database could not be reached; limits go on with what was known last.',
   SLUICE_CLOSED: 'The limiter or store was used after close().',
 } as const
 

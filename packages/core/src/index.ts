@@ -15,6 +15,31 @@ export type {
   ReserveOptions,
   RuleRequest,
 } from './limiter.ts'
+export type {
+  DescriptorDomain,
+  DescriptorLimit,
+  DescriptorNode,
+  DescriptorUnit,
+} from './policy/descriptors/descriptor-domain.ts'
+export type { Block, Incident, Membership, Override, OverrideTerms } from './policy/live-entry.ts'
+export type { PolicyRequest } from './policy/policy-request.ts'
+export type {
+  DenyEntry,
+  Dimension,
+  ErrorRateCut,
+  Exemption,
+  Penalty,
+  PolicyRule,
+  PolicyRuleSettings,
+  RequestMatch,
+  RuleCost,
+  RuleSet,
+  ScheduleEntry,
+  Tier,
+} from './policy/rule-set.ts'
+export type { RuleSetChange } from './policy/rule-set-diff.ts'
+export { RuleSetError } from './policy/rule-set-error.ts'
+export type { RuleSetProblem } from './policy/rule-set-problem.ts'
 export type { Random } from './random.ts'
 export type { Reservation } from './reservation.ts'
 export {

@@ -262,6 +262,17 @@ describe('with two calls under way', () => {
     expect(late.calls.slice(2)).toEqual([['a']])
   })
 
+  it('what was held back leaves with what is asked in a later turn, once the last call left 0.3 ms ago', () => {
+    const scene = new Scene()
+    scene.askInTurn('a')
+    scene.askInTurn('b')
+    scene.askInTurn('held')
+    expect(scene.calls).toEqual([['a'], ['b']])
+    scene.nowMs = 0.3
+    scene.askInTurn('later')
+    expect(scene.calls).toEqual([['a'], ['b'], ['held', 'later']])
+  })
+
   it('no more than 64 are under way, however slow the network is', () => {
     const scene = new Scene()
     for (const key of numbered(70)) {

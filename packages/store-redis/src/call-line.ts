@@ -54,6 +54,12 @@ export class CallLine {
   #lastSentMs = 0
   /** Whether questions have been held back, so that some may have been given up meanwhile. */
   #isLate = false
+  /** Whether this turn's end has been asked for. */
+  #endAsked = false
+  readonly #endTurn = (): void => {
+    this.#endAsked = false
+    this.#send()
+  }
 
   constructor(parts: CallLineParts) {
     this.#parts = parts
@@ -82,7 +88,10 @@ export class CallLine {
   }
 
   #openTurn(): Turn {
-    if (this.#turn.size === 0) this.#parts.atTurnEnd(() => this.#send())
+    if (!this.#endAsked) {
+      this.#endAsked = true
+      this.#parts.atTurnEnd(this.#endTurn)
+    }
     return this.#turn
   }
 
