@@ -4,6 +4,7 @@ import { memoryKeys } from './memory-keys.ts'
 import { redisLeased } from './redis-leased.ts'
 import { redisLimits } from './redis-limits.ts'
 import { redisHot, redisKeys } from './redis-peers.ts'
+import { rulesScale } from './rules-scale.ts'
 import { sharedThreads } from './shared-threads.ts'
 
 const BENCHES: readonly Bench[] = [
@@ -14,6 +15,7 @@ const BENCHES: readonly Bench[] = [
   redisHot,
   redisLimits,
   redisLeased,
+  rulesScale,
 ]
 
 const USAGE = `npm run bench -- <name> [--json]

@@ -1,5 +1,6 @@
 import { MICROS_PER_MS } from './clock.ts'
 import type { Limit } from './limit.ts'
+import { windowMsOf } from './limit-window.ts'
 import type { Failure } from './store/failure.ts'
 import type { Batch, Item, Receipt } from './store/store.ts'
 
@@ -20,6 +21,8 @@ export interface LimitReport {
   /** Milliseconds since 1970. */
   readonly resetAt: number
   readonly retryAfterMs: number
+  /** The time that the limit is meant for, in milliseconds; for a rate without a window, how long the whole limit takes. */
+  readonly windowMs: number
 }
 
 interface DecisionFields {
@@ -119,6 +122,11 @@ class RecordedDecision {
     return this
   }
 
+  /** The limit that decided; undefined when none did. */
+  static limitOf(decision: Decision): Limit | undefined {
+    return #limit in decision ? (decision as unknown as RecordedDecision).#limit : undefined
+  }
+
   /** What was charged; undefined when nothing was. */
   static receiptOf(decision: Decision): Receipt | undefined {
     if (!(#receipt in decision)) return undefined
@@ -151,6 +159,9 @@ export function decisionOn(batch: Batch, receipt: Receipt | undefined): Decision
 
 /** What a decision charged; undefined when nothing was, or when it was not made by a limiter of this package. */
 export const receiptOfDecision: (decision: Decision) => Receipt | undefined = RecordedDecision.receiptOf
+
+/** The limit that decided; undefined when nothing limited, or when it was not made by a limiter of this package. */
+export const limitOfDecision: (decision: Decision) => Limit | undefined = RecordedDecision.limitOf
 
 /** The answer where nothing limits: every rule asked is off. */
 export function unlimited(rule: string, cost: number): Decision {
@@ -214,6 +225,7 @@ class ItemReport implements LimitReport {
   readonly remaining: number
   readonly resetAt: number
   readonly retryAfterMs: number
+  readonly windowMs: number
 
   constructor(batch: Batch, item: Item) {
     this.rule = item.limit.rule
@@ -222,6 +234,7 @@ class ItemReport implements LimitReport {
     this.remaining = remainingOf(batch, item)
     this.resetAt = Math.ceil(item.verdict.resetAt / MICROS_PER_MS)
     this.retryAfterMs = retryAfterMsOf(batch, item)
+    this.windowMs = windowMsOf(item.limit)
   }
 }
 

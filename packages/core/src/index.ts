@@ -15,14 +15,33 @@ export type {
   ReserveOptions,
   RuleRequest,
 } from './limiter.ts'
+export {
+  assertRuleSet,
+  checkBlock,
+  checkIncident,
+  checkMembership,
+  checkOverride,
+  checkRuleSet,
+  checkRuleSetFile,
+  type RuleSetCheckOptions,
+} from './policy/check-rule-set.ts'
+export type { CostFunction } from './policy/compiled-rule.ts'
+export type { CounterReport } from './policy/counter.ts'
 export type {
   DescriptorDomain,
   DescriptorLimit,
   DescriptorNode,
   DescriptorUnit,
 } from './policy/descriptors/descriptor-domain.ts'
+export { EngineEntries } from './policy/engine-entries.ts'
+export type { Explanation, LimitStep, RuleExplanation, RuleFate } from './policy/explain.ts'
 export type { Block, Incident, Membership, Override, OverrideTerms } from './policy/live-entry.ts'
+export type { PolicyDecision, PolicyDenyReason, PolicyLimitReport } from './policy/policy-decision.ts'
+export { PolicyEngine, type PolicyEngineOptions, type PolicyReserveOptions } from './policy/policy-engine.ts'
+export type { PolicyEvent, PolicyObserver } from './policy/policy-event.ts'
 export type { PolicyRequest } from './policy/policy-request.ts'
+export type { PolicyReservation, ReservationClaim } from './policy/policy-reservation.ts'
+export type { NumberedRuleSet, PolicyVersions } from './policy/policy-versions.ts'
 export type {
   DenyEntry,
   Dimension,
@@ -40,6 +59,7 @@ export type {
 export type { RuleSetChange } from './policy/rule-set-diff.ts'
 export { RuleSetError } from './policy/rule-set-error.ts'
 export type { RuleSetProblem } from './policy/rule-set-problem.ts'
+export type { Caller, UsageReport } from './policy/usage.ts'
 export type { Random } from './random.ts'
 export type { Reservation } from './reservation.ts'
 export {

@@ -21,6 +21,7 @@ export {
 } from './differential.ts'
 export { FakeClock, START_MICROS } from './fake-clock.ts'
 export { FakeTimers } from './fake-timers.ts'
+export { policySuite } from './policy.suite.ts'
 export { deferredStore, ReferenceStore } from './reference-store.ts'
 export { seededRandom } from './seeded-random.ts'
 export { storeSuite } from './store.suite.ts'

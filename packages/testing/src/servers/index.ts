@@ -2,6 +2,13 @@ export { FaultyProxy, type FaultyProxyOptions, type ProxyMode } from './faulty-p
 export { freePort } from './free-port.ts'
 export { slotOf } from './hash-slot.ts'
 export {
+  type PostgresDatabase,
+  type PostgresOptions,
+  type PostgresServer,
+  type PostgresStatus,
+  startPostgres,
+} from './postgres-server.ts'
+export {
   type ClusterNode,
   type RedisCluster,
   type RedisClusterOptions,

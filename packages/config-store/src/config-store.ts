@@ -1,0 +1,23 @@
+import type { Block, Membership, Override } from '@sluice/core'
+import type { ApiKeyTable } from './api-key.ts'
+import type { AuditLog } from './audit-log.ts'
+import type { ChangeFeed } from './change-feed.ts'
+import type { EntityKey, EntryTable, IncidentSwitch, OverrideKey } from './entry-table.ts'
+import type { VersionTable } from './version.ts'
+
+/**
+ * Where configuration is kept. Several nodes may use one at the same time. When the database cannot be reached, every call
+ * is refused with `SLUICE_CONFIG_UNAVAILABLE` and nothing was changed, except where the answer to a commit was lost.
+ */
+export interface ConfigStore {
+  readonly versions: VersionTable
+  readonly overrides: EntryTable<Override, OverrideKey>
+  readonly members: EntryTable<Membership, EntityKey>
+  readonly blocks: EntryTable<Block, EntityKey>
+  readonly incident: IncidentSwitch
+  readonly apiKeys: ApiKeyTable
+  readonly audit: AuditLog
+  readonly feed: ChangeFeed
+  /** Frees connections and files. May be called again. */
+  close(): Promise<void>
+}

@@ -1,0 +1,57 @@
+import type { Incident } from '@sluice/core'
+import type { Author } from './author.ts'
+import type { Page, PageRequest } from './page.ts'
+
+/** An entry as it is kept. */
+export interface Stored<E> {
+  readonly entry: E
+  /** Above 0, another with every change: what an editor has seen. */
+  readonly revision: number
+  /** Milliseconds since 1970. */
+  readonly changedAt: number
+  readonly changedBy: string
+}
+
+/** What an editor has seen: a change is refused with `SLUICE_CONFLICT` when something else is there by now. */
+export interface Seen {
+  /** The revision seen; 0 says that nothing was there. Not looked at when left out. */
+  readonly ifRevision?: number
+}
+
+/** Which entries to list. */
+export interface EntryFilter extends PageRequest {
+  readonly dimension?: string
+  readonly entity?: string
+}
+
+/**
+ * Entries of one kind, each found by the parts of it that make its `Key`. Every change is written with its audit record and
+ * its place in the change feed, or not at all.
+ */
+export interface EntryTable<E, Key> {
+  put(entry: E, author: Author, seen?: Seen): Promise<Stored<E>>
+  /** Puts many in as few steps as possible, in one step of the change feed and with one audit record each thousand. */
+  putAll(entries: Iterable<E>, author: Author): Promise<{ readonly count: number }>
+  get(key: Key): Promise<Stored<E> | undefined>
+  /** Removes it; false when it was not there. */
+  remove(key: Key, author: Author, seen?: Seen): Promise<boolean>
+  /** In the order of their keys. */
+  list(filter?: EntryFilter): Promise<Page<Stored<E>>>
+}
+
+/** Who is meant by an entry. */
+export interface EntityKey {
+  readonly dimension: string
+  readonly entity: string
+}
+
+/** Which override is meant. */
+export interface OverrideKey extends EntityKey {
+  readonly resource: string
+}
+
+/** The one switch of an incident. */
+export interface IncidentSwitch {
+  get(): Promise<Stored<Incident>>
+  set(incident: Incident, author: Author, seen?: Seen): Promise<Stored<Incident>>
+}

@@ -1,0 +1,92 @@
+import { readFile, stat } from 'node:fs/promises'
+import { SluiceError, type Timers } from '@sluice/core'
+
+/** A file that still changes after so many looks is left for later. */
+const MOST_LOOKS = 20
+
+/** What a {@link WatchedFile} needs. */
+export interface WatchedFileOptions {
+  readonly path: string
+  /** How long a changed file must stay as it is before it is read. */
+  readonly settleMs: number
+  readonly timers: Timers
+}
+
+/** A file that others write, read only when nobody seems to be writing it: half a file may be a good one with rules missing. */
+export class WatchedFile {
+  readonly #options: WatchedFileOptions
+  /** How the file looked from outside when it was read last. */
+  #stamp: string | undefined
+  #wake: (() => void) | undefined
+  #isStopped = false
+
+  constructor(options: WatchedFileOptions) {
+    this.#options = options
+  }
+
+  /**
+   * What is in the file; undefined when it looks as it did when it was read last, unless `mustRead`. Rejects when it cannot be
+   * read, or does not stay as it is.
+   */
+  async read(mustRead: boolean): Promise<Uint8Array | undefined> {
+    const { path } = this.#options
+    let stamp = await this.#stampNow()
+    if (stamp === this.#stamp && !mustRead) return undefined
+    let isSettled = stamp === this.#stamp || this.#stamp === undefined
+    for (let looks = 0; looks < MOST_LOOKS && !this.#isStopped; looks++) {
+      if (!isSettled) await this.#settle()
+      const before = await this.#stampNow()
+      isSettled = before === stamp
+      stamp = before
+      if (!isSettled) continue
+      const content = await readFile(path).catch((error: unknown) => this.#fail(error))
+      stamp = await this.#stampNow()
+      isSettled = stamp === before
+      if (!isSettled) continue
+      this.#stamp = stamp
+      return content
+    }
+    return this.#fail(new Error('it is being written all the time'))
+  }
+
+  /** Waits for nothing any more. */
+  stop(): void {
+    this.#isStopped = true
+    this.#wake?.()
+  }
+
+  #settle(): Promise<void> {
+    return new Promise((resolve) => {
+      const cancel = this.#options.timers.schedule(this.#options.settleMs, resolve)
+      this.#wake = () => {
+        cancel()
+        resolve()
+      }
+    })
+  }
+
+  async #stampNow(): Promise<string> {
+    try {
+      const { dev, ino, size, mtimeNs, ctimeNs } = await stat(this.#options.path, { bigint: true })
+      return [dev, ino, size, mtimeNs, ctimeNs].join(':')
+    } catch (error) {
+      return this.#fail(error)
+    }
+  }
+
+  #fail(cause: unknown): never {
+    const { path } = this.#options
+    if ((cause as NodeJS.ErrnoException).code === 'ENOENT') {
+      throw new SluiceError('SLUICE_NOT_FOUND', {
+        problem: `there is no configuration file ${path}`,
+        action: 'Put it there: it is read as soon as it is.',
+        cause,
+      })
+    }
+    throw new SluiceError('SLUICE_CONFIG_UNAVAILABLE', {
+      problem: `the configuration file ${path} cannot be read: ${String(cause)}`,
+      action: 'It is tried again by itself.',
+      cause,
+    })
+  }
+}

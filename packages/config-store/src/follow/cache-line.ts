@@ -1,0 +1,78 @@
+import type { EntryChange } from '../change-feed.ts'
+
+/**
+ * An entry is one line of the cache file: a JSON array of its kind, the parts of its key, and an object with the rest of it,
+ * such as `["member","user","u1",{"tier":"gold"}]`.
+ */
+export function lineOf(change: EntryChange): string | undefined {
+  if (change.entry === undefined) return undefined
+  return `${lineStart(change)},${JSON.stringify(restOf(change))}]\n`
+}
+
+/** How the line of an entry begins: up to the end of its key, so that it says whose line it is. */
+export function lineStart(change: EntryChange): string {
+  return JSON.stringify([change.kind, ...keyParts(change)]).slice(0, -1)
+}
+
+/** The same, of a line. Within a JSON text a quotation mark is escaped, so the first `,{"` is where the rest begins. */
+export function startOfLine(line: string): string {
+  return line.slice(0, line.indexOf(',{"'))
+}
+
+/** The entry of a line; undefined when it is of a kind that this program does not know. */
+export function changeOf(line: string): EntryChange | undefined {
+  const [kind, ...parts] = JSON.parse(line) as [string, ...unknown[]]
+  const rest = parts.pop() as object
+  const [first, second, third] = parts as string[]
+  switch (kind) {
+    case 'override':
+      return found(kind, { dimension: first, entity: second, resource: third }, rest)
+    case 'member':
+    case 'block':
+      return found(kind, { dimension: first, entity: second }, rest)
+    case 'incident':
+      return { kind, entry: rest } as EntryChange
+    case 'api-key':
+      return { kind, key: first, entry: { id: first, ...rest } } as EntryChange
+    default:
+      return undefined
+  }
+}
+
+function found(kind: EntryChange['kind'], key: object, rest: object): EntryChange {
+  return { kind, key, entry: { ...key, ...rest } } as EntryChange
+}
+
+function keyParts(change: EntryChange): readonly string[] {
+  switch (change.kind) {
+    case 'override':
+      return [change.key.dimension, change.key.entity, change.key.resource]
+    case 'member':
+    case 'block':
+      return [change.key.dimension, change.key.entity]
+    case 'api-key':
+      return [change.key]
+    default:
+      return []
+  }
+}
+
+function restOf(change: EntryChange): object {
+  switch (change.kind) {
+    case 'override': {
+      const { dimension, entity, resource, ...rest } = change.entry!
+      return rest
+    }
+    case 'member':
+    case 'block': {
+      const { dimension, entity, ...rest } = change.entry!
+      return rest
+    }
+    case 'api-key': {
+      const { id, ...rest } = change.entry!
+      return rest
+    }
+    default:
+      return change.entry
+  }
+}

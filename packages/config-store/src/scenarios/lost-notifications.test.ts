@@ -1,0 +1,102 @@
+import type { RuleSet } from '@sluice/core'
+import { type PostgresServer, startPostgres } from '@sluice/testing/servers'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import type { ChangeFeed } from '../change-feed.ts'
+import type { ConfigEvent, ConfigFollower } from '../config-follower.ts'
+import type { ConfigStore } from '../config-store.ts'
+import { followConfig } from '../follow-config.ts'
+import { openConfigStore } from '../open-config-store.ts'
+import { figure, until } from '../waiting.test.support.ts'
+import { engineNode } from './engine-target.test.support.ts'
+
+const AUTHOR = { name: 'operator' }
+const POLL_MS = 1000
+
+const withLimit = (limit: number): RuleSet => ({
+  rules: [{ resource: '/orders', dimension: 'user', limit, window: '1h' }],
+})
+
+let server: PostgresServer
+
+beforeAll(async () => {
+  server = await startPostgres()
+})
+
+afterAll(() => server.close())
+
+async function openStore(url: string): Promise<ConfigStore> {
+  const store = await openConfigStore(url)
+  onTestFinished(() => store.close())
+  return store
+}
+
+/** A feed whose hints are all lost, and nobody notices. */
+function deaf(feed: ChangeFeed): ChangeFeed {
+  return {
+    head: () => feed.head(),
+    load: () => feed.load(),
+    since: (position) => feed.since(position),
+    watch: () => Promise.resolve(() => Promise.resolve()),
+  }
+}
+
+async function follow(
+  feed: ChangeFeed,
+  pollMs = POLL_MS,
+): Promise<{ follower: ConfigFollower; events: ConfigEvent[] }> {
+  const events: ConfigEvent[] = []
+  const observe = (event: ConfigEvent): void => void events.push(event)
+  const follower = followConfig({ feed, target: engineNode().target, pollMs, observe })
+  onTestFinished(() => follower.close())
+  await follower.ready()
+  return { follower, events }
+}
+
+describe('lost notifications', () => {
+  it('nodes converge by polling within the interval, and the version skew is visible', async () => {
+    const { url } = await server.createDatabase()
+    const store = await openStore(url)
+    const hearing = await follow((await openStore(url)).feed, 600_000)
+    const missing = await follow(deaf((await openStore(url)).feed))
+    await until('both follow', () => [hearing, missing].every(({ follower }) => follower.stats().refreshes > 1))
+    let widest = 0
+    for (let number = 1; number <= 3; number++) {
+      await store.versions.edit(() => withLimit(number), AUTHOR)
+      const versions = (): unknown[] => [hearing, missing].map(({ follower }) => follower.stats().enforcedVersion)
+      await until('one has it', () => hearing.follower.stats().enforcedVersion === number)
+      const seen = versions()
+      const lateMs = await until('the other has it', () => missing.follower.stats().enforcedVersion === number)
+      widest = Math.max(widest, lateMs)
+      expect(seen[0]).toBe(number)
+      // Unless the poll came in between, the other node is behind, and says so by its version.
+      expect([number - 1, number].map((one) => (one === 0 ? undefined : one))).toContain(seen[1])
+    }
+    figure(`without hints a change came after at most ${Math.round(widest)} ms, polling every ${POLL_MS} ms`)
+    expect(widest).toBeLessThan(POLL_MS + 1000)
+    expect(missing.follower.stats()).toMatchObject({ notifications: 0, failures: 0 })
+    expect(missing.follower.stats().polls).toBeGreaterThanOrEqual(3)
+    expect(hearing.follower.stats()).toMatchObject({ polls: 0 })
+  })
+
+  it('a connection that hears notifications is cut: it is reported, and what changed meanwhile is found', async () => {
+    const { url, name } = await server.createDatabase()
+    const store = await openStore(url)
+    const { follower, events } = await follow((await openStore(url)).feed, 600_000)
+    await until('it listens', async () => (await listeners(name)).length === 1)
+    await server.query(
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${name}' AND query LIKE 'LISTEN%'`,
+    )
+    await store.versions.edit(() => withLimit(1), AUTHOR)
+    await until('the change is in force', () => follower.stats().enforcedVersion === 1)
+    expect(events.filter(({ type }) => type === 'hints-lost').length).toBeGreaterThan(0)
+    await until('it listens again', async () => (await listeners(name)).length === 1)
+    await store.versions.edit(() => withLimit(2), AUTHOR)
+    await until('the change is in force', () => follower.stats().enforcedVersion === 2)
+    expect(follower.stats()).toMatchObject({ polls: 0 })
+  })
+})
+
+async function listeners(database: string): Promise<string[]> {
+  const sql = `SELECT pid FROM pg_stat_activity WHERE datname = '${database}' AND query LIKE 'LISTEN%'`
+  return (await server.query(sql)).split('\n').filter((line) => line.trim() !== '')
+}

@@ -1,0 +1,131 @@
+import { SluiceError } from '@sluice/core'
+import type { Author } from '../author.ts'
+import type { SqlDriver, SqlTarget, SqlTransaction } from './sql-driver.ts'
+import { storedText } from './stored-text.ts'
+
+const LONGEST_AUTHOR = 200
+
+/** What is noted about a change. */
+export interface AuditEntry {
+  readonly action: string
+  readonly target: string
+  /** Without secrets; a {@link JsonText} is taken as it is. */
+  readonly before?: unknown
+  readonly after?: unknown
+}
+
+const AUDIT: SqlTarget = {
+  table: 'audit',
+  columns: [
+    { name: 'at', type: 'bigint' },
+    { name: 'author', type: 'text' },
+    { name: 'note', type: 'text' },
+    { name: 'action', type: 'text' },
+    { name: 'target', type: 'text' },
+    { name: 'before', type: 'text' },
+    { name: 'after', type: 'text' },
+  ],
+  key: [],
+}
+
+/** One change in the making: rows, audit records and places in the feed, all of them or none. */
+export class ConfigChange {
+  readonly transaction: SqlTransaction
+  /** Milliseconds since 1970. */
+  readonly at: number
+  readonly author: Author
+  /** The place in the feed that this change has for itself. */
+  readonly position: number
+
+  constructor(transaction: SqlTransaction, { at, author, position }: Pick<ConfigChange, 'at' | 'author' | 'position'>) {
+    this.transaction = transaction
+    this.at = at
+    this.author = author
+    this.position = position
+  }
+
+  /** Takes so many further places in the feed, in a row, and resolves with the first. */
+  async takePositions(count: number): Promise<number> {
+    return (await advance(this.transaction, count)) - count + 1
+  }
+
+  /** Adds records to the audit log, in this order. */
+  async note(entries: readonly AuditEntry[]): Promise<void> {
+    const { name, note } = this.author
+    await this.transaction.putRows(
+      AUDIT,
+      entries.map(({ action, target, before, after }) => [
+        this.at,
+        storedText(name),
+        note === undefined ? null : storedText(note),
+        action,
+        storedText(target),
+        jsonOf(before),
+        jsonOf(after),
+      ]),
+    )
+  }
+}
+
+/** JSON that was made already. */
+export class JsonText {
+  readonly text: string
+
+  constructor(text: string) {
+    this.text = text
+  }
+}
+
+/** The only way in which anything is changed. */
+export class ConfigWriter {
+  readonly #driver: SqlDriver
+  readonly #nowMs: () => number
+
+  constructor(driver: SqlDriver, nowMs: () => number) {
+    this.#driver = driver
+    this.#nowMs = nowMs
+  }
+
+  /**
+   * Runs `work` while nobody else writes, and then tells everybody. It may be run again from the beginning. What it throws is
+   * passed on, and nothing was changed.
+   */
+  async change<T>(author: Author, work: (change: ConfigChange) => Promise<T>): Promise<T> {
+    checkAuthor(author)
+    return await this.#driver.transaction(async (transaction) => {
+      // First of all, because it makes whoever else wants to write wait until this is committed.
+      const position = await advance(transaction, 1)
+      const result = await work(new ConfigChange(transaction, { at: Math.floor(this.#nowMs()), author, position }))
+      await transaction.notify()
+      return result
+    })
+  }
+}
+
+async function advance(transaction: SqlTransaction, count: number): Promise<number> {
+  const sql = 'UPDATE feed_head SET position = position + ? WHERE id = 1 RETURNING position'
+  const [row] = await transaction.query<{ position: number }>(sql, [count])
+  return row!.position
+}
+
+function jsonOf(value: unknown): string | null {
+  if (value === undefined) return null
+  return value instanceof JsonText ? value.text : JSON.stringify(value)
+}
+
+function checkAuthor({ name, note }: Author): void {
+  if (typeof name !== 'string' || name.length === 0 || name.length > LONGEST_AUTHOR) {
+    throw new SluiceError('SLUICE_INVALID_OPTION', {
+      problem: 'the name of the author cannot be used',
+      received: name,
+      expected: `a text of 1 to ${LONGEST_AUTHOR} characters`,
+    })
+  }
+  if (note !== undefined && typeof note !== 'string') {
+    throw new SluiceError('SLUICE_INVALID_OPTION', {
+      problem: 'the note of the author cannot be used',
+      received: note,
+      expected: 'a text',
+    })
+  }
+}

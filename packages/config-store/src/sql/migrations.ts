@@ -1,0 +1,78 @@
+import { SluiceError } from '@sluice/core'
+import { migration000001 } from './migrations/000001.ts'
+import { migration000002 } from './migrations/000002.ts'
+import type { Migration } from './migrations/migration.ts'
+import { SQL_FORMS } from './migrations/migration.ts'
+import type { SqlDriver, SqlTransaction } from './sql-driver.ts'
+
+/** All there are, in order. New ones are added at the end. */
+export const MIGRATIONS: readonly Migration[] = [migration000001, migration000002]
+
+/** Making an index over many rows takes its time, and so does waiting for another node that does it. */
+const DEADLINE_MS = 600_000
+
+/** Any number that nobody else is likely to lock. */
+const LOCK = 7_236_114_901
+
+/** What {@link migrate} may be told. */
+export interface MigrateOptions {
+  readonly nowMs: () => number
+  /** All that the program knows, when not given. */
+  readonly migrations?: readonly Migration[]
+}
+
+/**
+ * Brings the tables of a database to the newest form: each step in a transaction of its own, forward only. Several nodes may do
+ * so at the same time: one does it, the others wait. A database that a newer program has changed is refused with
+ * `SLUICE_UNSUPPORTED`.
+ */
+export async function migrate(
+  driver: SqlDriver,
+  { nowMs, migrations = MIGRATIONS }: MigrateOptions,
+): Promise<{ readonly from: number; readonly to: number }> {
+  const from = await driver.transaction(prepare, { deadlineMs: DEADLINE_MS })
+  const to = migrations.at(-1)?.number ?? 0
+  if (from > to) throw tooNew(from, to)
+  for (const migration of migrations) {
+    if (migration.number <= from) continue
+    await driver.transaction((transaction) => apply(transaction, migration, nowMs()), { deadlineMs: DEADLINE_MS })
+  }
+  return { from, to }
+}
+
+async function prepare(transaction: SqlTransaction): Promise<number> {
+  await lock(transaction)
+  const { whole, end } = SQL_FORMS[transaction.dialect]
+  await transaction.query(
+    `CREATE TABLE IF NOT EXISTS schema_migrations (number ${whole} PRIMARY KEY, applied_at ${whole} NOT NULL)${end}`,
+  )
+  return await newest(transaction)
+}
+
+async function apply(transaction: SqlTransaction, migration: Migration, nowMs: number): Promise<void> {
+  await lock(transaction)
+  // Another node may have been faster.
+  if ((await newest(transaction)) >= migration.number) return
+  for (const statement of migration.statements(SQL_FORMS[transaction.dialect])) await transaction.query(statement)
+  await transaction.query('INSERT INTO schema_migrations (number, applied_at) VALUES (?, ?)', [migration.number, nowMs])
+}
+
+/** SQLite lets only one write at a time anyway. */
+async function lock(transaction: SqlTransaction): Promise<void> {
+  if (transaction.dialect === 'postgres') await transaction.query('SELECT pg_advisory_xact_lock(?::bigint)', [LOCK])
+}
+
+async function newest(transaction: SqlTransaction): Promise<number> {
+  const [row] = await transaction.query<{ number: number | null }>(
+    'SELECT max(number) AS number FROM schema_migrations',
+  )
+  return row?.number ?? 0
+}
+
+function tooNew(found: number, known: number): SluiceError {
+  return new SluiceError('SLUICE_UNSUPPORTED', {
+    problem: `the tables of the configuration database are of form ${found}, made by a newer program`,
+    expected: `at most form ${known}`,
+    action: 'Upgrade this program, or use another database; forms are never taken back.',
+  })
+}

@@ -1,0 +1,75 @@
+import { SluiceError } from '@sluice/core'
+import type { AuditLog, AuditRecord } from '../audit-log.ts'
+import type { Page } from '../page.ts'
+import { pageLimit, pageOf, pageStart } from './paging.ts'
+import type { SqlSession, SqlValue } from './sql-driver.ts'
+import { originalText, storedText } from './stored-text.ts'
+
+type AuditFilter = NonNullable<Parameters<AuditLog['list']>[0]>
+
+interface AuditRow {
+  readonly number: number
+  readonly at: number
+  readonly author: string
+  readonly note: string | null
+  readonly action: string
+  readonly target: string
+  readonly before: string | null
+  readonly after: string | null
+}
+
+/** The audit log, as it is read. It is written by `ConfigWriter` alone. */
+export class SqlAuditLog implements AuditLog {
+  readonly #session: SqlSession
+
+  constructor(session: SqlSession) {
+    this.#session = session
+  }
+
+  async list(filter: AuditFilter = {}): Promise<Page<AuditRecord>> {
+    const limit = pageLimit(filter)
+    const { conditions, values } = conditionsOf(filter)
+    const where = conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`
+    const rows = await this.#session.query<AuditRow>(`SELECT * FROM audit ${where} ORDER BY number DESC LIMIT ?`, [
+      ...values,
+      limit + 1,
+    ])
+    return pageOf(rows, limit, { itemOf: recordOf, placeOf: (row) => [row.number] })
+  }
+}
+
+function conditionsOf(filter: AuditFilter): { conditions: readonly string[]; values: readonly SqlValue[] } {
+  const { by, action, since } = filter
+  if (since !== undefined && !Number.isFinite(since)) {
+    throw new SluiceError('SLUICE_INVALID_OPTION', {
+      problem: '"since" of the audit log cannot be used',
+      received: since,
+      expected: 'milliseconds since 1970',
+    })
+  }
+  const conditions: string[] = []
+  const values: SqlValue[] = []
+  const add = (condition: string, value: SqlValue | undefined): void => {
+    if (value === undefined) return
+    conditions.push(condition)
+    values.push(value)
+  }
+  add('number < ?', pageStart<number>(filter, ['number'])?.[0])
+  add('author = ?', by === undefined ? undefined : storedText(by))
+  add('action = ?', action === undefined ? undefined : storedText(action))
+  add('at >= ?', since === undefined ? undefined : Math.ceil(since))
+  return { conditions, values }
+}
+
+function recordOf({ number, at, author, note, action, target, before, after }: AuditRow): AuditRecord {
+  return {
+    number,
+    at,
+    by: originalText(author),
+    note: note === null ? undefined : originalText(note),
+    action,
+    target: originalText(target),
+    before: before === null ? undefined : JSON.parse(before),
+    after: after === null ? undefined : JSON.parse(after),
+  }
+}

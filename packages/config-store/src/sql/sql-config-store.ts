@@ -1,0 +1,69 @@
+import type { Block, Membership, Override } from '@sluice/core'
+import type { ApiKeyTable } from '../api-key.ts'
+import type { AuditLog } from '../audit-log.ts'
+import type { ChangeFeed } from '../change-feed.ts'
+import type { ConfigStore } from '../config-store.ts'
+import type { EntityKey, EntryTable, IncidentSwitch, OverrideKey } from '../entry-table.ts'
+import type { System } from '../system.ts'
+import type { VersionTable } from '../version.ts'
+import type { ConfigChange } from './config-writer.ts'
+import { ConfigWriter } from './config-writer.ts'
+import { BLOCKS, MEMBERS, OVERRIDES } from './entry-kind.ts'
+import { SqlApiKeyTable } from './sql-api-key-table.ts'
+import { SqlAuditLog } from './sql-audit-log.ts'
+import { SqlChangeFeed } from './sql-change-feed.ts'
+import type { SqlDriver } from './sql-driver.ts'
+import { SqlEntryTable } from './sql-entry-table.ts'
+import { SqlIncidentSwitch } from './sql-incident-switch.ts'
+import { SqlVersionTable } from './sql-version-table.ts'
+
+/** How long blocks are kept that have no effect any more, for whoever asks what happened: 1 day. */
+const FORGOTTEN_BLOCKS_KEPT_MS = 24 * 60 * 60 * 1000
+const SWEPT_AT_ONCE = 100
+
+/** Configuration in a database whose tables are of the newest form. */
+export class SqlConfigStore implements ConfigStore {
+  readonly versions: VersionTable
+  readonly overrides: EntryTable<Override, OverrideKey>
+  readonly members: EntryTable<Membership, EntityKey>
+  readonly blocks: EntryTable<Block, EntityKey>
+  readonly incident: IncidentSwitch
+  readonly apiKeys: ApiKeyTable
+  readonly audit: AuditLog
+  readonly feed: ChangeFeed
+  readonly #driver: SqlDriver
+
+  constructor(driver: SqlDriver, system: System) {
+    const writer = new ConfigWriter(driver, () => system.nowMs())
+    const common = { driver, writer, nextTurn: () => system.nextTurn() }
+    this.#driver = driver
+    this.versions = new SqlVersionTable(driver, writer)
+    this.overrides = new SqlEntryTable({ ...common, kind: OVERRIDES })
+    this.members = new SqlEntryTable({ ...common, kind: MEMBERS })
+    this.blocks = new SqlEntryTable({ ...common, kind: BLOCKS, alsoDo: sweepBlocks })
+    this.incident = new SqlIncidentSwitch(driver, writer)
+    this.apiKeys = new SqlApiKeyTable(driver, writer, system)
+    this.audit = new SqlAuditLog(driver)
+    this.feed = new SqlChangeFeed(driver)
+  }
+
+  close(): Promise<void> {
+    return this.#driver.close()
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+}
+
+/**
+ * Takes out blocks that are forgotten. Whoever still knows them knows as well that they have ended, so nobody needs to be told;
+ * without it the table would grow for ever.
+ */
+async function sweepBlocks({ transaction, at }: ConfigChange): Promise<void> {
+  await transaction.query(
+    `DELETE FROM blocks WHERE (dimension, entity) IN
+      (SELECT dimension, entity FROM blocks WHERE forgotten_at < ? ORDER BY forgotten_at LIMIT ?)`,
+    [at - FORGOTTEN_BLOCKS_KEPT_MS, SWEPT_AT_ONCE],
+  )
+}

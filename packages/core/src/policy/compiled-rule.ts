@@ -1,0 +1,135 @@
+import { checkCost } from '../batch.ts'
+import { SluiceError } from '../errors.ts'
+import type { Limit } from '../limit.ts'
+import { callerShare } from './caller-share.ts'
+import type { DimensionReader, DimensionReaders } from './dimension-reader.ts'
+import { EffectiveLimits } from './effective-rule.ts'
+import type { ErrorRateGuard } from './error-rate.ts'
+import { OverrideScope } from './override-table.ts'
+import { penaltyLimit } from './penalty.ts'
+import type { PolicyRequest } from './policy-request.ts'
+import { canonicalDimension } from './rule-name.ts'
+import type { RuleOrigin } from './rule-origin.ts'
+import type { ErrorRateCut, Penalty, PolicyRule } from './rule-set.ts'
+import { Schedule } from './schedule.ts'
+
+/** Says what a request costs, in whole units, 0 or more. */
+export type CostFunction = (request: PolicyRequest) => number
+
+/** What a rule is compiled with. */
+export interface CompileOptions {
+  /** One reader for each dimension, used by all rules. */
+  readonly readers: DimensionReaders
+  readonly costFunctions: Readonly<Record<string, CostFunction>>
+}
+
+/** Where a rule is in a rule set, and what that set says for rules that do not say it themselves. */
+export interface RulePlace {
+  readonly name: string
+  readonly label: string
+  readonly origin: RuleOrigin
+  readonly regions: Readonly<Record<string, number>> | undefined
+  readonly incident: number
+  readonly errorRate: ErrorRateCut | undefined
+}
+
+/** A rule of a rule set, ready to be applied. Immutable but for the guard, which counts failures across rule sets. */
+export class CompiledRule {
+  /** The name its counters go by. */
+  readonly name: string
+  /** The name as people know it, which is the same unless the rule is part of a version that is only measured. */
+  readonly label: string
+  readonly rule: PolicyRule
+  readonly dimension: string
+  readonly reader: DimensionReader
+  /** The limits for a caller that nothing is said about. */
+  readonly own: readonly Limit[]
+  /** Whether nothing but overrides, tiers and incidents changes its numbers. */
+  readonly isSteady: boolean
+  /** Which overrides can hold for it. */
+  readonly overrides: OverrideScope
+  readonly origin: RuleOrigin
+  readonly effective: EffectiveLimits
+  readonly schedule: Schedule | undefined
+  readonly incidentFactor: number
+  readonly errorRate: ErrorRateCut | undefined
+  readonly penalty: Penalty | undefined
+  /** Counts refusals, where there is a penalty. */
+  readonly penaltyLimit: Limit | undefined
+  /** Whether a tier changes its numbers. */
+  readonly isTiered: boolean
+  /** Set by the engine when failures are to be counted. */
+  guard: ErrorRateGuard | undefined = undefined
+  readonly #regions: ReadonlyMap<string, number> | undefined
+  readonly #unitCost: number
+  readonly #costFunction: CostFunction | undefined
+  readonly #percent: number
+
+  constructor(rule: PolicyRule, place: RulePlace, options: CompileOptions) {
+    this.name = place.name
+    this.label = place.label
+    this.rule = rule
+    this.dimension = rule.dimension
+    this.reader = options.readers.of(rule.dimension)
+    this.effective = new EffectiveLimits(place.name, rule)
+    this.own = this.effective.limitsFor({ terms: undefined, factor: 1, burst: 0, entitled: false })
+    const regions = rule.regions ?? place.regions
+    const errorRate = rule.errorRate ?? place.errorRate
+    this.isSteady = regions === undefined && rule.schedule === undefined && errorRate === undefined
+    this.overrides = new OverrideScope(canonicalDimension(rule.dimension), rule.resource)
+    this.origin = place.origin
+    this.schedule = rule.schedule === undefined ? undefined : new Schedule(rule.schedule)
+    this.incidentFactor = rule.incident ?? place.incident
+    this.errorRate = errorRate
+    this.penalty = rule.penalty
+    this.penaltyLimit = rule.penalty === undefined ? undefined : penaltyLimit(place.name, rule.penalty)
+    this.isTiered = place.origin.part === 'rules' && rule.dimension !== 'ip' && rule.dimension !== 'global'
+    this.#regions = regions === undefined ? undefined : new Map(Object.entries(regions))
+    this.#unitCost = typeof rule.cost === 'number' ? rule.cost : 1
+    this.#costFunction = costFunctionOf(rule, options.costFunctions)
+    this.#percent = rule.shadow === true ? 0 : (rule.percent ?? 100)
+  }
+
+  /** Units that the request takes of this rule, times `units`. */
+  costOf(request: PolicyRequest, units: number): number {
+    if (this.#costFunction === undefined) return this.#unitCost * units
+    const cost = this.#costFunction(request)
+    checkCost(cost)
+    return cost * units
+  }
+
+  regionFactor(region: string | undefined): number {
+    if (this.#regions === undefined || region === undefined) return 1
+    return this.#regions.get(region) ?? 1
+  }
+
+  /** Whether the rule is enforced for this caller, and not only measured. */
+  isEnforcedFor(entity: string): boolean {
+    if (this.#percent >= 100) return true
+    return this.#percent > 0 && callerShare(this.name, entity) < this.#percent
+  }
+}
+
+function costFunctionOf(
+  { cost }: PolicyRule,
+  functions: Readonly<Record<string, CostFunction>>,
+): CostFunction | undefined {
+  if (cost === undefined || typeof cost === 'number') return undefined
+  if ('function' in cost) {
+    const found = Object.hasOwn(functions, cost.function) ? functions[cost.function] : undefined
+    if (found !== undefined) return found
+    throw new SluiceError('SLUICE_INVALID_OPTION', {
+      problem: 'a rule names a cost function that the engine was not given',
+      received: cost.function,
+      expected:
+        Object.keys(functions).length > 0 ? `one of ${Object.keys(functions).join(', ')}` : 'none: there are none',
+      action: 'Pass it in "costFunctions".',
+    })
+  }
+  const { descriptor, per = 1 } = cost
+  return (request) => {
+    const value = Number(request.descriptors?.[descriptor] ?? 0)
+    // What is no number costs as much as nothing known: one unit, not none, or leaving it out would be free.
+    return Number.isFinite(value) && value > 0 ? Math.ceil(value / per) : 1
+  }
+}

@@ -1,0 +1,35 @@
+import { createBatch, createItem } from '../batch.ts'
+import { MICROS_PER_MS } from '../clock.ts'
+import type { Limit } from '../limit.ts'
+import type { Batch } from '../store/store.ts'
+
+/** How one counter stands. */
+export interface CounterReport {
+  /** Units announced to callers as the limit. */
+  readonly limit: number
+  /** Whole units in use: the limit less what is left. */
+  readonly used: number
+  readonly remaining: number
+  /** When the full limit is there again if nothing more is taken; milliseconds since 1970, rounded up. */
+  readonly resetAt: number
+  /** Milliseconds since 1970 until which the caller is blocked under the rule; 0 when it is not. */
+  readonly blockedUntil: number
+}
+
+/** A question that asks how limits stand for a key, and takes nothing. */
+export function lookAt(limits: readonly Limit[], key: string): Batch {
+  const batch = createBatch(limits.map((limit) => createItem(limit, key, 0)))
+  batch.charge = false
+  return batch
+}
+
+/** The answers to {@link lookAt}, one for each limit. */
+export function counterReports(batch: Batch): readonly CounterReport[] {
+  return batch.items.map(({ limit, verdict, blockedUntil }) => ({
+    limit: limit.limit,
+    used: Math.max(0, limit.limit - verdict.remaining),
+    remaining: blockedUntil > batch.now ? 0 : verdict.remaining,
+    resetAt: Math.ceil(verdict.resetAt / MICROS_PER_MS),
+    blockedUntil: blockedUntil > batch.now ? Math.ceil(blockedUntil / MICROS_PER_MS) : 0,
+  }))
+}

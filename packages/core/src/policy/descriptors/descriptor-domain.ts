@@ -1,0 +1,38 @@
+/** Length of the window of a descriptor's limit, cut at UTC. */
+export type DescriptorUnit = 'second' | 'minute' | 'hour' | 'day' | 'week' | 'month' | 'year'
+
+/** The limit at a node of a descriptor tree. */
+export interface DescriptorLimit {
+  /** Left out only when `unlimited`. */
+  readonly unit?: DescriptorUnit
+  /** 0 refuses all. */
+  readonly requestsPerUnit?: number
+  readonly unlimited?: boolean
+  readonly name?: string
+  /** Names of limits that are dropped from a request in which this one is matched too. */
+  readonly replaces?: readonly string[]
+}
+
+/** A node of a descriptor tree: what an entry of a request must say, and what follows. */
+export interface DescriptorNode {
+  readonly key: string
+  /** Any value, each counted on its own, when left out; may hold `*` anywhere. */
+  readonly value?: string
+  readonly limit?: DescriptorLimit
+  readonly descriptors?: readonly DescriptorNode[]
+  readonly shadow?: boolean
+  /** Over the limit only when every matched limit of this kind is. */
+  readonly quota?: boolean
+  /** All values that a `*` stands for share one counter. */
+  readonly shareThreshold?: boolean
+  readonly detailedMetric?: boolean
+  readonly valueToMetric?: boolean
+  /** Free data that is handed back with an answer. */
+  readonly metadata?: Readonly<Record<string, unknown>>
+}
+
+/** Limits by descriptors, for one domain of requests. */
+export interface DescriptorDomain {
+  readonly domain: string
+  readonly descriptors: readonly DescriptorNode[]
+}

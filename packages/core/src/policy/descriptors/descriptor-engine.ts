@@ -1,0 +1,107 @@
+import { SluiceError } from '../../errors.ts'
+import { ask, deliver, type Finishing } from '../../rule-limiter.ts'
+import type { Answer, Batch, Mode, Store } from '../../store/store.ts'
+import type { DescriptorDecision } from './descriptor-decision.ts'
+import { type DescriptorCharge, DescriptorPlan } from './descriptor-plan.ts'
+import type { DescriptorQuestion } from './descriptor-question.ts'
+import { checkDescriptorRequest, type DescriptorRequest } from './descriptor-request.ts'
+import type { DescriptorTree } from './descriptor-tree.ts'
+
+/** What decides: the limits and where their counters live. */
+export interface DescriptorSource<M extends Mode> {
+  readonly store: Store<M>
+  readonly tree: DescriptorTree
+}
+
+/** How a request is decided. */
+export interface DescriptorOptions {
+  /**
+   * `allowed`, when left out: a refused request costs nothing. `always`: what is charged has happened already, such as the
+   * tokens of an answer that was sent. Then every limit is charged on its own, whatever the others say; one that has less left
+   * is used up, and says that it is over.
+   */
+  readonly charge?: DescriptorCharge
+}
+
+/**
+ * Decides a request by descriptors, as the Envoy rate limit protocol has it.
+ *
+ * - All limits that are neither in shadow nor in quota mode are charged together in one atomic step, or none is. Those in
+ *   shadow and in quota mode are decided each on its own. What they took is given back when the request is refused, so that
+ *   a refused request costs nothing anywhere; another request may meet those units in between.
+ * - It is refused when any limit that is neither in shadow nor in quota mode is over, or when every one in quota mode is.
+ * - Descriptors that count under one key add up. A descriptor with 0 units only asks, and is over when nothing is left.
+ * - An unknown domain, and a descriptor that nothing was found for, limit nothing.
+ *
+ * `SLUICE_INVALID_OPTION` when the domain is empty or there are no descriptors; rejects as the store does when the store
+ * cannot be asked. Limits in shadow never make it fail.
+ */
+export function decideDescriptors<M extends Mode>(
+  source: DescriptorSource<M>,
+  request: DescriptorRequest,
+  options?: DescriptorOptions,
+): Answer<M, DescriptorDecision> {
+  checkDescriptorRequest(request)
+  const { store, tree } = source
+  const plan = new DescriptorPlan(tree, request, chargeOf(options))
+  if (plan.questions.length === 0) return deliver(store, plan.decision())
+  if (store.mode === 'sync') return decideNow(store as Store<'sync'>, plan) as Answer<M, DescriptorDecision>
+  return decideLater(store as Store<'async'>, plan) as Answer<M, DescriptorDecision>
+}
+
+function chargeOf(options: DescriptorOptions | undefined): DescriptorCharge {
+  const charge = options?.charge ?? 'allowed'
+  if (charge === 'allowed' || charge === 'always') return charge
+  throw new SluiceError('SLUICE_INVALID_OPTION', {
+    problem: '"charge" cannot be used',
+    received: charge,
+    expected: "'allowed' or 'always'",
+  })
+}
+
+function decideNow(store: Store<'sync'>, plan: DescriptorPlan): DescriptorDecision {
+  for (const { batch } of plan.questions) store.decide(batch)
+  plan.judge()
+  if (plan.owesUnits) {
+    for (const question of plan.questions) {
+      if (question.isCharged) store.settle(question.giveBack(), nothingOf(question))
+    }
+  }
+  return plan.decision()
+}
+
+const AS_IT_IS: Finishing<Batch> = { finish: (batch) => batch }
+
+async function decideLater(store: Store<'async'>, plan: DescriptorPlan): Promise<DescriptorDecision> {
+  const { questions } = plan
+  if (questions.length === 1 && !questions[0]!.isShadow) await ask(store, questions[0]!.batch, AS_IT_IS)
+  else await askAll(store, questions)
+  plan.judge()
+  if (plan.owesUnits) await giveBack(store, questions)
+  return plan.decision()
+}
+
+/** Asks everything at once. When an answer that is needed does not come, what the others took is given back. */
+async function askAll(store: Store<'async'>, questions: readonly DescriptorQuestion[]): Promise<void> {
+  const outcomes = await Promise.allSettled(questions.map(({ batch }) => ask(store, batch, AS_IT_IS)))
+  let failed: PromiseRejectedResult | undefined
+  for (const [index, outcome] of outcomes.entries()) {
+    if (outcome.status === 'fulfilled') continue
+    const question = questions[index]!
+    question.isAnswered = false
+    if (!question.isShadow) failed ??= outcome
+  }
+  if (failed === undefined) return
+  await giveBack(store, questions)
+  throw failed.reason
+}
+
+/** A refusal stands even when units cannot be given back: until the window ends they count as used, which lets nobody through. */
+async function giveBack(store: Store<'async'>, questions: readonly DescriptorQuestion[]): Promise<void> {
+  const charged = questions.filter(({ isCharged }) => isCharged)
+  await Promise.allSettled(charged.map((question) => store.settle(question.giveBack(), nothingOf(question))))
+}
+
+function nothingOf({ batch }: DescriptorQuestion): readonly number[] {
+  return batch.items.map(() => 0)
+}

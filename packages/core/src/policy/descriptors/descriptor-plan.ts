@@ -1,0 +1,175 @@
+import type { Failure } from '../../store/failure.ts'
+import type { DescriptorCode, DescriptorDecision, DescriptorStatus } from './descriptor-decision.ts'
+import { LARGEST_PER_UNIT } from './descriptor-limit.ts'
+import { DescriptorQuestion } from './descriptor-question.ts'
+import type { DescriptorRequest, RequestDescriptor } from './descriptor-request.ts'
+import type { CurrentLimit, DescriptorRule } from './descriptor-rule.ts'
+import type { DescriptorMatch, DescriptorTree, MatchKind } from './descriptor-tree.ts'
+
+/** One descriptor of a request: what was found for it, where it is asked about, and in the end its status. */
+class AskedDescriptor implements DescriptorStatus {
+  code: DescriptorCode = 'ok'
+  isOver = false
+  matched: MatchKind | 'replaced'
+  limit: CurrentLimit | undefined = undefined
+  remaining: number
+  resetAfterSeconds = 0
+  readonly rule: DescriptorRule | undefined
+  readonly #key: string
+  readonly #units: number
+  #question: DescriptorQuestion | undefined = undefined
+  #index = 0
+
+  constructor(match: DescriptorMatch, units: number) {
+    this.matched = match.kind
+    this.rule = match.rule
+    this.remaining = match.kind === 'unlimited' ? LARGEST_PER_UNIT : 0
+    this.#key = match.key
+    this.#units = units
+  }
+
+  get isQuota(): boolean {
+    return this.rule?.quota === true && this.matched !== 'replaced'
+  }
+
+  /** Whether its limit alone decides on the request. */
+  get isEnforced(): boolean {
+    return this.rule?.quota !== true && this.rule?.shadow !== true
+  }
+
+  askIn(question: DescriptorQuestion): void {
+    this.#question = question
+    this.#index = question.add(this.rule!.limit!, this.#key, this.#units)
+  }
+
+  /** Whether a question is about its counter. */
+  isAskedIn(question: DescriptorQuestion): boolean {
+    return question.indexOf(this.rule!.limit!, this.#key) >= 0
+  }
+
+  judge(): void {
+    if (this.#question !== undefined) this.isOver = this.#question.isOver(this.#index)
+  }
+
+  /** Writes down how it stands, once it is known whether the request is let through. */
+  finish(isRefusedForQuotas: boolean): void {
+    const question = this.#question
+    if (question === undefined) return
+    this.limit = this.rule!.current
+    this.remaining = question.remaining(this.#index)
+    this.resetAfterSeconds = question.resetAfterSeconds(this.#index)
+    if (this.isOver && (this.isEnforced || (isRefusedForQuotas && !this.rule!.shadow))) this.code = 'over'
+  }
+}
+
+/** How the units of a request are taken. */
+export type DescriptorCharge = 'allowed' | 'always'
+
+/** What is to be asked for a request, and what its answers mean. */
+export class DescriptorPlan {
+  readonly questions: DescriptorQuestion[] = []
+  readonly #asked: AskedDescriptor[] = []
+  readonly #charge: DescriptorCharge
+  #isRefused = false
+  #isRefusedForQuotas = false
+
+  constructor(tree: DescriptorTree, request: DescriptorRequest, charge: DescriptorCharge) {
+    this.#charge = charge
+    const { descriptors, domain } = request
+    const units = Math.max(1, request.hitsAddend ?? 1)
+    for (let index = 0; index < descriptors.length; index++) {
+      const descriptor = descriptors[index]!
+      this.#asked.push(new AskedDescriptor(matchOf(tree, domain, descriptor), descriptor.hitsAddend ?? units))
+    }
+    this.#dropReplaced()
+    for (let index = 0; index < this.#asked.length; index++) this.#place(this.#asked[index]!)
+  }
+
+  /** Reads the answers. What was charged for a request that is refused must then be given back, see `owesUnits`. */
+  judge(): void {
+    let quotas = 0
+    let quotasOver = 0
+    for (let index = 0; index < this.#asked.length; index++) {
+      const asked = this.#asked[index]!
+      asked.judge()
+      if (asked.isEnforced && asked.isOver) this.#isRefused = true
+      if (!asked.isQuota) continue
+      quotas++
+      // A limit in shadow answers that there is room.
+      if (asked.isOver && !asked.rule!.shadow) quotasOver++
+    }
+    this.#isRefusedForQuotas = quotas > 0 && quotasOver === quotas
+    if (this.#isRefusedForQuotas) this.#isRefused = true
+  }
+
+  /** Whether a refused request has taken units, which it must not. */
+  get owesUnits(): boolean {
+    return this.#isRefused && this.#charge === 'allowed' && this.questions.some(({ isCharged }) => isCharged)
+  }
+
+  /** The answer, once `judge` was called. */
+  decision(): DescriptorDecision {
+    let least: AskedDescriptor | undefined
+    for (let index = 0; index < this.#asked.length; index++) {
+      const asked = this.#asked[index]!
+      asked.finish(this.#isRefusedForQuotas)
+      if (asked.limit !== undefined && (least === undefined || asked.remaining < least.remaining)) least = asked
+    }
+    const failed = this.questions.find(({ batch }) => batch.failure !== undefined)
+    return new Answered(this.#isRefused ? 'over' : 'ok', this.#asked, { least, failure: failed?.batch.failure })
+  }
+
+  /** Takes those out whose names others of the request replace. A limit that came with the request has no name. */
+  #dropReplaced(): void {
+    for (let index = 0; index < this.#asked.length; index++) {
+      const { rule } = this.#asked[index]!
+      if (rule === undefined || rule.replaces.length === 0) continue
+      for (const other of this.#asked) {
+        const name = other.rule?.name
+        if (other.rule?.limit !== undefined && name !== undefined && rule.replaces.includes(name))
+          other.matched = 'replaced'
+      }
+    }
+  }
+
+  /** Enforced limits are asked about together; the others, and all when units are taken in any case, on their own. */
+  #place(asked: AskedDescriptor): void {
+    if (asked.matched !== 'limit') return
+    const isTogether = asked.isEnforced && this.#charge === 'allowed'
+    const isShadow = asked.rule!.shadow
+    for (const question of this.questions) {
+      const fits = isTogether
+        ? question.isTogether
+        : !question.isTogether && question.isShadow === isShadow && asked.isAskedIn(question)
+      if (fits) {
+        asked.askIn(question)
+        return
+      }
+    }
+    const question = new DescriptorQuestion({ isTogether, isShadow, partial: this.#charge === 'always' })
+    this.questions.push(question)
+    asked.askIn(question)
+  }
+}
+
+class Answered implements DescriptorDecision {
+  readonly code: DescriptorCode
+  readonly statuses: readonly DescriptorStatus[]
+  readonly least: DescriptorStatus | undefined
+  readonly failure: Failure | undefined
+
+  constructor(
+    code: DescriptorCode,
+    statuses: readonly DescriptorStatus[],
+    { least, failure }: Pick<DescriptorDecision, 'least' | 'failure'>,
+  ) {
+    this.code = code
+    this.statuses = statuses
+    this.least = least
+    this.failure = failure
+  }
+}
+
+function matchOf(tree: DescriptorTree, domain: string, { entries, limit }: RequestDescriptor): DescriptorMatch {
+  return limit === undefined ? tree.lookup(domain, entries) : tree.matchRequestLimit(domain, entries, limit)
+}

@@ -1,0 +1,61 @@
+import { checkCost } from '../../batch.ts'
+import { SluiceError } from '../../errors.ts'
+import type { RequestsPerUnit } from './descriptor-limit.ts'
+import type { DescriptorEntry } from './descriptor-rule.ts'
+
+/** One thing that a request is limited by. */
+export interface RequestDescriptor {
+  readonly entries: readonly DescriptorEntry[]
+  /** A limit that holds instead of the tree's. */
+  readonly limit?: RequestsPerUnit
+  /** Units this descriptor takes, instead of the request's; 0 asks only. */
+  readonly hitsAddend?: number
+}
+
+/** A request as the Envoy rate limit protocol has it. */
+export interface DescriptorRequest {
+  readonly domain: string
+  /** 1 to 1000. */
+  readonly descriptors: readonly RequestDescriptor[]
+  /** Units that each descriptor takes; 1 when left out or 0. */
+  readonly hitsAddend?: number
+}
+
+const MOST_DESCRIPTORS = 1000
+
+/** Throws `SLUICE_INVALID_OPTION` or `SLUICE_INVALID_COST` unless the request can be decided. */
+export function checkDescriptorRequest({ domain, descriptors, hitsAddend }: DescriptorRequest): void {
+  if (typeof domain !== 'string' || domain === '') {
+    throw new SluiceError('SLUICE_INVALID_OPTION', {
+      problem: 'the domain of a request must not be empty',
+      received: domain,
+      expected: 'the name of a domain',
+    })
+  }
+  if (!Array.isArray(descriptors) || descriptors.length === 0 || descriptors.length > MOST_DESCRIPTORS) {
+    throw new SluiceError('SLUICE_INVALID_OPTION', {
+      problem: 'the descriptors of a request cannot be used',
+      received: descriptors,
+      expected: `1 to ${MOST_DESCRIPTORS} descriptors`,
+    })
+  }
+  if (hitsAddend !== undefined) checkCost(hitsAddend)
+  for (let index = 0; index < descriptors.length; index++) checkDescriptor(descriptors[index]!)
+}
+
+function checkDescriptor({ entries, hitsAddend }: RequestDescriptor): void {
+  if (hitsAddend !== undefined) checkCost(hitsAddend)
+  if (!Array.isArray(entries)) throw unusableEntries(entries)
+  for (let index = 0; index < entries.length; index++) {
+    const { key, value } = entries[index]!
+    if (typeof key !== 'string' || typeof value !== 'string') throw unusableEntries(entries)
+  }
+}
+
+function unusableEntries(entries: unknown): SluiceError {
+  return new SluiceError('SLUICE_INVALID_OPTION', {
+    problem: 'the entries of a descriptor cannot be used',
+    received: entries,
+    expected: 'a list of { key, value }, both texts',
+  })
+}

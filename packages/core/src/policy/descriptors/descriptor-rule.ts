@@ -1,0 +1,139 @@
+import { joinKey, LONGEST_KEY } from '../../key.ts'
+import type { Limit } from '../../limit.ts'
+import { sha256 } from '../sha256.ts'
+import type { DescriptorNode } from './descriptor-domain.ts'
+import type { RequestsPerUnit } from './descriptor-limit.ts'
+
+/** One entry of a request's descriptor. The value may be empty. */
+export interface DescriptorEntry {
+  readonly key: string
+  readonly value: string
+}
+
+/** A limit as callers are told of it. */
+export interface CurrentLimit extends RequestsPerUnit {
+  readonly name: string | undefined
+}
+
+/** What a {@link DescriptorRule} is made of. */
+interface DescriptorRuleParts {
+  readonly domain: string
+  /** The nodes from the top to the one with the limit; empty when the limit came with the request. */
+  readonly path: readonly DescriptorNode[]
+  /** Undefined when it does not limit. */
+  readonly limit: Limit | undefined
+  readonly current: CurrentLimit | undefined
+}
+
+/** A node of a descriptor tree that has a limit, compiled. */
+export class DescriptorRule {
+  /** Undefined when it does not limit. */
+  readonly limit: Limit | undefined
+  /** Undefined when it does not limit. */
+  readonly current: CurrentLimit | undefined
+  /** Undefined when it has none. */
+  readonly name: string | undefined
+  /** Names of limits that are dropped from a request in which this one is matched too. */
+  readonly replaces: readonly string[]
+  readonly shadow: boolean
+  readonly quota: boolean
+  /** Free data that is handed back with an answer. */
+  readonly metadata: Readonly<Record<string, unknown>> | undefined
+  readonly #metricParts: readonly (string | undefined)[]
+  readonly #domain: string
+
+  constructor({ domain, path, limit, current }: DescriptorRuleParts) {
+    const node = path.at(-1)
+    this.limit = limit
+    this.current = current
+    this.name = node?.limit?.name
+    this.replaces = node?.limit?.replaces ?? []
+    this.shadow = node?.shadow ?? false
+    this.quota = node?.quota ?? false
+    this.metadata = node?.metadata
+    this.#domain = domain
+    this.#metricParts = path.map((each) => metricPart(each, node?.detailedMetric ?? false))
+  }
+
+  /**
+   * What to count a request under: `domain.key_value.key_value`, with the values that the tree names, and those of the
+   * request only where `detailedMetric` or `valueToMetric` ask for them.
+   */
+  metricName(entries: readonly DescriptorEntry[]): string {
+    let name = this.#domain
+    for (let index = 0; index < entries.length; index++) {
+      const { key, value } = entries[index]!
+      const asked = value === '' ? key : `${key}_${value}`
+      name += `.${this.#metricParts[index] ?? asked}`
+    }
+    return name
+  }
+}
+
+/** What a level adds to the metric's name; undefined where that is the request's own value. */
+function metricPart(
+  { key, value = '', shareThreshold, valueToMetric }: DescriptorNode,
+  detailed: boolean,
+): string | undefined {
+  const isNamed = value !== '' && (shareThreshold === true || !value.includes('*'))
+  if (isNamed) return `${key}_${value}`
+  if (detailed || valueToMetric === true) return undefined
+  return value === '' ? key : `${key}_${value}`
+}
+
+/**
+ * The keys of one rule's counters: the domain and all pairs of key and value by `joinKey`, with the pattern in the place of
+ * values that share a counter. What is the same for all requests is joined once.
+ */
+export class CounterKeys {
+  /** The only key there is; undefined when it depends on the request. */
+  readonly only: string | undefined
+  /** Text before each value that comes from the request, and after the last one. */
+  readonly #texts: readonly string[]
+  /** Which entries those values are of. */
+  readonly #indexes: readonly number[]
+
+  constructor(domain: string, path: readonly DescriptorNode[]) {
+    const texts: string[] = []
+    const indexes: number[] = []
+    let text = joinKey([domain])
+    for (const [index, { key, value = '', shareThreshold }] of path.entries()) {
+      text += joinKey([key])
+      if (value !== '' && (shareThreshold === true || !value.includes('*'))) {
+        text += joinKey([value])
+        continue
+      }
+      texts.push(text)
+      indexes.push(index)
+      text = ''
+    }
+    texts.push(text)
+    this.#texts = texts
+    this.#indexes = indexes
+    this.only = indexes.length === 0 ? shortened(text) : undefined
+  }
+
+  of(entries: readonly DescriptorEntry[]): string {
+    let key = this.#texts[0]!
+    for (let index = 0; index < this.#indexes.length; index++) {
+      const { value } = entries[this.#indexes[index]!]!
+      key += `${value.length}:${value}${this.#texts[index + 1]!}`
+    }
+    return shortened(key)
+  }
+}
+
+/** The key of a limit that came with the request. It is the one that a rule of the tree would count the same entries under. */
+export function keyOfEntries(domain: string, entries: readonly DescriptorEntry[]): string {
+  let joined = joinKey([domain])
+  for (const { key, value } of entries) joined += `${key.length}:${key}${value.length}:${value}`
+  return shortened(joined)
+}
+
+/**
+ * Values come from callers and may be of any length, and a value that is too long must not get past its limit. A joined key
+ * begins with a digit, so a shortened one is never mistaken for it.
+ */
+function shortened(key: string): string {
+  return key.length <= LONGEST_KEY ? key : `#${sha256(key)}`
+}

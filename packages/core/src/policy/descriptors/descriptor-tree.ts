@@ -1,0 +1,185 @@
+import { RuleSetError } from '../rule-set-error.ts'
+import type { DescriptorDomain, DescriptorNode } from './descriptor-domain.ts'
+import type { RequestsPerUnit } from './descriptor-limit.ts'
+import { DomainLimits } from './descriptor-limit.ts'
+import type { CurrentLimit, DescriptorEntry } from './descriptor-rule.ts'
+import { CounterKeys, DescriptorRule, keyOfEntries } from './descriptor-rule.ts'
+import { ValuePattern } from './value-pattern.ts'
+
+/**
+ * How a lookup ended. `unknown-domain`: there is no such domain. `none`: no limit for these entries. `unlimited`: a rule
+ * that does not limit. `limit`: a rule and the key to count under.
+ */
+export type MatchKind = 'unknown-domain' | 'none' | 'unlimited' | 'limit'
+
+/** What a lookup found. */
+export class DescriptorMatch {
+  readonly kind: MatchKind
+  /** Undefined when none was found. */
+  readonly rule: DescriptorRule | undefined
+  /** The key of the counter; empty unless the kind is `limit`. */
+  readonly key: string
+
+  constructor(kind: MatchKind, rule: DescriptorRule | undefined, key: string) {
+    this.kind = kind
+    this.rule = rule
+    this.key = key
+  }
+}
+
+const UNKNOWN_DOMAIN = new DescriptorMatch('unknown-domain', undefined, '')
+
+const NO_MATCH = new DescriptorMatch('none', undefined, '')
+
+/** The nodes of one level that have one key. */
+class KeyNodes {
+  readonly #exact = new Map<string, TreeNode>()
+  readonly #patterns: { readonly pattern: ValuePattern; readonly node: TreeNode }[] = []
+  #any: TreeNode | undefined
+
+  /** False when there is one for this value already. */
+  add(value: string, node: TreeNode): boolean {
+    const before = value === '' ? this.#any : this.#exact.get(value)
+    if (before !== undefined) return false
+    if (value === '') this.#any = node
+    else this.#exact.set(value, node)
+    if (value.includes('*')) this.#patterns.push({ pattern: new ValuePattern(value), node })
+    return true
+  }
+
+  /** The node with this very value, else the first whose pattern it is of, else the one for any value. */
+  find(value: string): TreeNode | undefined {
+    const exact = this.#exact.get(value)
+    if (exact !== undefined) return exact
+    for (let index = 0; index < this.#patterns.length; index++) {
+      const { pattern, node } = this.#patterns[index]!
+      if (pattern.matches(value)) return node
+    }
+    return this.#any
+  }
+}
+
+type Level = ReadonlyMap<string, KeyNodes>
+
+/** A node as it is walked. */
+class TreeNode {
+  readonly children: Level | undefined
+  /** The match where it is the same for all requests. */
+  readonly #match: DescriptorMatch | undefined
+  readonly #rule: DescriptorRule | undefined
+  readonly #keys: CounterKeys | undefined
+
+  constructor(children: Level | undefined, rule: DescriptorRule | undefined, keys: CounterKeys | undefined) {
+    this.children = children
+    this.#rule = rule
+    this.#keys = keys
+    if (rule === undefined) this.#match = NO_MATCH
+    else if (rule.limit === undefined) this.#match = new DescriptorMatch('unlimited', rule, '')
+    else if (keys?.only !== undefined) this.#match = new DescriptorMatch('limit', rule, keys.only)
+    else this.#match = undefined
+  }
+
+  match(entries: readonly DescriptorEntry[]): DescriptorMatch {
+    return this.#match ?? new DescriptorMatch('limit', this.#rule, this.#keys!.of(entries))
+  }
+}
+
+/** The tree of one domain. */
+class DomainTree {
+  readonly level: Level
+  readonly #domain: string
+  readonly #limits: DomainLimits
+
+  constructor({ domain, descriptors }: DescriptorDomain, pointer: string) {
+    this.#domain = domain
+    this.#limits = new DomainLimits(domain)
+    this.level = this.#compileLevel(descriptors, [], pointer)
+  }
+
+  matchRequestLimit(entries: readonly DescriptorEntry[], terms: RequestsPerUnit): DescriptorMatch {
+    const { unit, requestsPerUnit } = terms
+    const rule = this.#compileRule([], { unit, requestsPerUnit, name: undefined })
+    return new DescriptorMatch('limit', rule, keyOfEntries(this.#domain, entries))
+  }
+
+  #compileLevel(nodes: readonly DescriptorNode[], above: readonly DescriptorNode[], pointer: string): Level {
+    const level = new Map<string, KeyNodes>()
+    for (const [index, node] of nodes.entries()) {
+      const place = `${pointer}/descriptors/${index}`
+      const keyNodes = level.get(node.key) ?? new KeyNodes()
+      level.set(node.key, keyNodes)
+      if (keyNodes.add(node.value ?? '', this.#compileNode(node, [...above, node], place))) continue
+      throw unusable(
+        place,
+        `a second ${JSON.stringify(node.key)} with the same value`,
+        'each key and value once at a level',
+      )
+    }
+    return level
+  }
+
+  #compileNode(node: DescriptorNode, path: readonly DescriptorNode[], pointer: string): TreeNode {
+    const { limit, descriptors = [] } = node
+    const children = descriptors.length === 0 ? undefined : this.#compileLevel(descriptors, path, pointer)
+    if (limit === undefined) return new TreeNode(children, undefined, undefined)
+    if (limit.unlimited === true) return new TreeNode(children, this.#compileRule(path, undefined), undefined)
+    const { unit, requestsPerUnit, name } = limit
+    if (unit === undefined || requestsPerUnit === undefined)
+      throw unusable(`${pointer}/limit`, 'without unit or requestsPerUnit', 'both, or unlimited')
+    const rule = this.#compileRule(path, { unit, requestsPerUnit, name })
+    return new TreeNode(children, rule, new CounterKeys(this.#domain, path))
+  }
+
+  #compileRule(path: readonly DescriptorNode[], current: CurrentLimit | undefined): DescriptorRule {
+    const limit = current === undefined ? undefined : this.#limits.of(current)
+    return new DescriptorRule({ domain: this.#domain, path, limit, current })
+  }
+}
+
+/**
+ * The descriptor trees of a rule set, compiled; never changed, so that a new one can take its place between two requests.
+ *
+ * For each entry of a request, in turn, the node is taken whose key is the entry's and whose value is exactly that, else the
+ * first whose pattern fits, else the one without a value; there is no way back to another node. The limit of the last node
+ * counts, if it has one: a request with more or fewer entries than the rule is deep does not meet it.
+ */
+export class DescriptorTree {
+  readonly #domains = new Map<string, DomainTree>()
+
+  /** The domains of a rule set that was checked; one that cannot be used all the same is a `SLUICE_INVALID_RULE_SET`. */
+  constructor(domains: readonly DescriptorDomain[]) {
+    for (const [index, domain] of domains.entries()) {
+      const pointer = `/domains/${index}`
+      if (this.#domains.has(domain.domain))
+        throw unusable(pointer, `a second ${JSON.stringify(domain.domain)}`, 'each domain once')
+      this.#domains.set(domain.domain, new DomainTree(domain, pointer))
+    }
+  }
+
+  /** Finds the rule for the entries of one descriptor. Where there is nothing to count, nothing is allocated. */
+  lookup(domain: string, entries: readonly DescriptorEntry[]): DescriptorMatch {
+    const tree = this.#domains.get(domain)
+    if (tree === undefined) return UNKNOWN_DOMAIN
+    let level: Level | undefined = tree.level
+    let node: TreeNode | undefined
+    for (let index = 0; index < entries.length; index++) {
+      const { key, value }: DescriptorEntry = entries[index]!
+      node = level?.get(key)?.find(value)
+      if (node === undefined) return NO_MATCH
+      level = node.children
+    }
+    return node === undefined ? NO_MATCH : node.match(entries)
+  }
+
+  /**
+   * The match of a descriptor that brings its own limit: the tree is not asked, except for whether it knows the domain. It
+   * counts where a rule of the tree with the same unit would.
+   */
+  matchRequestLimit(domain: string, entries: readonly DescriptorEntry[], terms: RequestsPerUnit): DescriptorMatch {
+    return this.#domains.get(domain)?.matchRequestLimit(entries, terms) ?? UNKNOWN_DOMAIN
+  }
+}
+
+function unusable(path: string, received: string, expected: string): RuleSetError {
+  return new RuleSetError([{ path, received, expected }])
+}

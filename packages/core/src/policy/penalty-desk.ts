@@ -1,0 +1,101 @@
+import { createBatch, createItem } from '../batch.ts'
+import { MICROS_PER_MS } from '../clock.ts'
+import type { Batch, Store } from '../store/store.ts'
+import type { CompiledRule } from './compiled-rule.ts'
+import type { LiveEntries } from './live-entries.ts'
+import type { Block } from './live-entry.ts'
+import { nextBlock } from './penalty.ts'
+import type { PolicyObserver } from './policy-event.ts'
+import { tellPolicy } from './policy-event.ts'
+import type { ResolvedRequest } from './resolver.ts'
+
+/** What a {@link PenaltyDesk} works with. */
+export interface PenaltyDeskParts {
+  readonly store: Store
+  readonly live: LiveEntries
+  readonly keepBlock: ((block: Block) => unknown) | undefined
+  readonly observer: PolicyObserver | undefined
+}
+
+/**
+ * Counts refusals of rules with a penalty, and blocks callers that have too many. Refusals are counted in the store, so all
+ * nodes count together. A block holds at once on this node, and in the store for the rule that led to it; everywhere else when
+ * it has been handed on.
+ */
+export class PenaltyDesk {
+  readonly #parts: PenaltyDeskParts
+
+  constructor(parts: PenaltyDeskParts) {
+    this.#parts = parts
+  }
+
+  /** Takes note of a refused request. */
+  refused(batch: Batch, { rules, entities }: ResolvedRequest, nowMs: number): void {
+    // Without the store nothing says that the caller went too far.
+    if (batch.failure !== undefined) return
+    let counted: CompiledRule | undefined
+    for (const [index, item] of batch.items.entries()) {
+      const rule = rules[index]!
+      const isRefused = item.verdict.ruling !== 'allowed' && item.blockedUntil <= batch.now
+      // The windows of a rule come one after another, and are one refusal.
+      if (!isRefused || rule.penaltyLimit === undefined || rule === counted) continue
+      counted = rule
+      this.#count({ rule, entity: entities[index]!, key: item.key }, nowMs)
+    }
+  }
+
+  /** Puts a block in force here and hands it on. */
+  keep(block: Block, nowMs: number): void {
+    const { live, keepBlock, observer } = this.#parts
+    live.putOwnBlock(block, nowMs)
+    tellPolicy(observer, { type: 'blocked', block })
+    const fail = (error: unknown): void => tellPolicy(observer, { type: 'block-not-kept', block, error })
+    try {
+      const kept = keepBlock?.(block)
+      if (kept instanceof Promise) kept.catch(fail)
+    } catch (error) {
+      fail(error)
+    }
+  }
+
+  #count(offence: Offence, nowMs: number): void {
+    const { store } = this.#parts
+    const batch = createBatch([createItem(offence.rule.penaltyLimit!, offence.key, 1)])
+    const decide = (): void => {
+      const { verdict } = batch.items[0]!
+      if (batch.failure === undefined && (!batch.allowed || verdict.remaining === 0)) this.#block(offence, nowMs)
+    }
+    try {
+      const answer = store.decide(batch)
+      if (store.mode === 'sync') decide()
+      else (answer as Promise<void>).then(decide, (error: unknown) => this.#failed(error))
+    } catch (error) {
+      // The request was refused already: what goes wrong here is not its caller's business.
+      this.#failed(error)
+    }
+  }
+
+  #block({ rule, entity, key }: Offence, nowMs: number): void {
+    const { store, live } = this.#parts
+    const { dimension, penalty, name } = rule
+    const previous = live.strikesOf(dimension, entity, nowMs)
+    const block = nextBlock({ penalty: penalty!, previous, nowMs, dimension, entity, rule: name })
+    this.keep(block, nowMs)
+    const answers = [
+      store.block(name, key, (block.until - nowMs) * MICROS_PER_MS),
+      store.reset([rule.penaltyLimit!], key),
+    ]
+    for (const answer of answers) if (answer instanceof Promise) answer.catch((error: unknown) => this.#failed(error))
+  }
+
+  #failed(error: unknown): void {
+    tellPolicy(this.#parts.observer, { type: 'penalty-failed', error })
+  }
+}
+
+/** Who was refused by what. */
+interface Offence {
+  readonly rule: CompiledRule
+  readonly entity: string
+  readonly key: string
+}

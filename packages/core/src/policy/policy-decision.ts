@@ -1,0 +1,160 @@
+import type { Decision, DenyReason, LimitReport } from '../decision.ts'
+import { limitOfDecision } from '../decision.ts'
+import { windowMsOf } from '../limit-window.ts'
+import type { Failure } from '../store/failure.ts'
+import type { CompiledRule } from './compiled-rule.ts'
+
+/** Why a request was refused. `denied`: it is on the deny list. The others are as for a {@link Decision}. */
+export type PolicyDenyReason = DenyReason | 'denied'
+
+/** How one of the limits of a request stands. */
+export interface PolicyLimitReport extends LimitReport {
+  readonly dimension: string
+}
+
+/** The answer to a request, over all rules that apply to it. A denial is an answer, not an error. */
+export interface PolicyDecision {
+  readonly allowed: boolean
+  /** `allowed`, `exempt` (no rule holds for it), `unlimited` (no rule applies to it), or why it was refused. */
+  readonly reason: 'allowed' | 'exempt' | 'unlimited' | PolicyDenyReason
+  /**
+   * The rule that refused or, when allowed, the one with the least remaining; for `denied` and `exempt` the name of the entry.
+   * Empty when there is none.
+   */
+  readonly rule: string
+  /** The dimension of that rule; empty when there is none. */
+  readonly dimension: string
+  /** Units of that rule's limit; `Infinity` when nothing limits the request. */
+  readonly limit: number
+  /** Whole units left under it now. */
+  readonly remaining: number
+  /** Units charged to it: 0 when refused and when only asked. */
+  readonly cost: number
+  /** When its full limit is there again if nothing more is taken; milliseconds since 1970, rounded up; 0 when unlimited. */
+  readonly resetAt: number
+  /** Milliseconds until the same request would be allowed if nothing else happens; 0 when allowed, `Infinity` for never. */
+  readonly retryAfterMs: number
+  /** How long an admitted request must wait for its turn, in milliseconds. */
+  readonly delayMs: number
+  /** One report for each limit that was decided, in the order of the rules. */
+  readonly limits: readonly PolicyLimitReport[]
+  /** Number of the rule set that decided; 0 when none was in force. */
+  readonly version: number
+  /** Set when the store could not be asked and this was decided without it; else undefined. */
+  readonly failure: Failure | undefined
+}
+
+const NO_REPORTS: readonly PolicyLimitReport[] = Object.freeze([])
+
+/** What every decision is made from that no store was asked for. */
+export interface Ruling {
+  readonly allowed: boolean
+  readonly reason: PolicyDecision['reason']
+  readonly rule: string
+  readonly dimension: string
+  readonly retryAfterMs: number
+  /** Milliseconds since 1970. */
+  readonly resetAt: number
+  readonly version: number
+}
+
+/** A decision that remembers, out of sight, what it was made from. */
+class RecordedPolicyDecision implements PolicyDecision {
+  readonly allowed: boolean
+  readonly reason: PolicyDecision['reason']
+  readonly rule: string
+  readonly dimension: string
+  readonly limit: number
+  readonly remaining: number
+  readonly cost: number
+  readonly resetAt: number
+  readonly retryAfterMs: number
+  readonly delayMs: number
+  readonly limits: readonly PolicyLimitReport[]
+  readonly version: number
+  readonly failure: Failure | undefined
+  readonly #decision: Decision
+
+  constructor(decision: Decision, rules: readonly CompiledRule[], version: number) {
+    this.allowed = decision.allowed
+    this.reason = decision.reason
+    this.rule = decision.rule
+    this.dimension = dimensionOf(rules, decision.rule)
+    this.limit = decision.limit
+    this.remaining = decision.remaining
+    this.cost = decision.cost
+    this.resetAt = decision.resetAt
+    this.retryAfterMs = decision.retryAfterMs
+    this.delayMs = decision.delayMs
+    this.limits =
+      decision.limits.length > 0
+        ? decision.limits.map(
+            (report) =>
+              new DimensionReport(report, { dimension: dimensionOf(rules, report.rule), windowMs: report.windowMs }),
+          )
+        : [
+            new DimensionReport(decision, {
+              dimension: this.dimension,
+              windowMs: windowMsOf(limitOfDecision(decision)!),
+            }),
+          ]
+    this.version = version
+    this.failure = decision.failure
+    this.#decision = decision
+  }
+
+  static decisionOf(decision: PolicyDecision): Decision | undefined {
+    return #decision in decision ? decision.#decision : undefined
+  }
+}
+
+class DimensionReport implements PolicyLimitReport {
+  readonly rule: string
+  readonly dimension: string
+  readonly allowed: boolean
+  readonly limit: number
+  readonly remaining: number
+  readonly resetAt: number
+  readonly retryAfterMs: number
+  readonly windowMs: number
+
+  constructor(
+    report: Omit<LimitReport, 'windowMs'>,
+    { dimension, windowMs }: Pick<PolicyLimitReport, 'dimension' | 'windowMs'>,
+  ) {
+    this.rule = report.rule
+    this.dimension = dimension
+    this.windowMs = windowMs
+    this.allowed = report.allowed
+    this.limit = report.limit
+    this.remaining = report.remaining
+    this.resetAt = report.resetAt
+    this.retryAfterMs = report.retryAfterMs
+  }
+}
+
+/** The decision of a store over the limits of these rules. */
+export function policyDecision(decision: Decision, rules: readonly CompiledRule[], version: number): PolicyDecision {
+  return new RecordedPolicyDecision(decision, rules, version)
+}
+
+/** A decision for which no store was asked. */
+export function ruled(ruling: Ruling): PolicyDecision {
+  return {
+    ...ruling,
+    limit: ruling.allowed ? Number.POSITIVE_INFINITY : 0,
+    remaining: ruling.allowed ? Number.POSITIVE_INFINITY : 0,
+    cost: 0,
+    delayMs: 0,
+    limits: NO_REPORTS,
+    failure: undefined,
+  }
+}
+
+/** What the store decided; undefined when it was not asked, or when the decision was not made by an engine of this package. */
+export const storeDecisionOf: (decision: PolicyDecision) => Decision | undefined = RecordedPolicyDecision.decisionOf
+
+function dimensionOf(rules: readonly CompiledRule[], name: string): string {
+  for (const rule of rules) if (rule.name === name) return rule.dimension
+  return ''
+}

@@ -1,0 +1,9 @@
+import { deferredStore, policySuite } from '@sluice/testing'
+import { memoryStore } from '../store/memory-store.ts'
+import { sharedMemoryStore } from '../store/shared-memory-store.ts'
+
+policySuite('in memory', { create: (clock) => memoryStore({ clock }) })
+
+policySuite('in shared memory', { create: (clock) => sharedMemoryStore({ clock }) })
+
+policySuite('on a store that answers later', { create: (clock) => deferredStore(memoryStore({ clock })) })

@@ -1,0 +1,307 @@
+import { checkCost, createBatch, drawHolder } from '../batch.ts'
+import type { Clock } from '../clock.ts'
+import { MICROS_PER_MS } from '../clock.ts'
+import { decisionOn } from '../decision.ts'
+import type { Duration } from '../duration.ts'
+import { durationMicros, durationMs } from '../duration.ts'
+import { SluiceError } from '../errors.ts'
+import type { Random } from '../random.ts'
+import { ask, deliver, MANY, refund } from '../rule-limiter.ts'
+import { receiptOf } from '../store/receipt.ts'
+import type { Answer, Batch, Mode, Settlement, Store } from '../store/store.ts'
+import { systemClock } from '../system-clock.ts'
+import { systemRandom } from '../system-random.ts'
+import { decideEach, whenAnswered } from './answered.ts'
+import type { CostFunction } from './compiled-rule.ts'
+import { lookAt } from './counter.ts'
+import { DimensionReaders } from './dimension-reader.ts'
+import { EngineEntries } from './engine-entries.ts'
+import type { Explanation } from './explain.ts'
+import { explainRules, withCounters } from './explain.ts'
+import { LiveEntries } from './live-entries.ts'
+import type { Block } from './live-entry.ts'
+import { readPath } from './path.ts'
+import { PenaltyDesk } from './penalty-desk.ts'
+import type { PolicyDecision } from './policy-decision.ts'
+import { policyDecision, storeDecisionOf } from './policy-decision.ts'
+import type { PolicyObserver } from './policy-event.ts'
+import { tellPolicy } from './policy-event.ts'
+import type { PolicyRequest } from './policy-request.ts'
+import type { PolicyReservation, ReservationClaim } from './policy-reservation.ts'
+import { createPolicyReservation, EMPTY_CLAIM, renewClaim, settleClaim } from './policy-reservation.ts'
+import type { PolicyVersions } from './policy-versions.ts'
+import { VersionSelector } from './policy-versions.ts'
+import type { ResolvedRequest } from './resolver.ts'
+import { checkRequest, Resolver } from './resolver.ts'
+import type { RuleSet } from './rule-set.ts'
+import { ShadowRunner } from './shadow-runner.ts'
+import type { Caller, RuleCounters, UsageReport } from './usage.ts'
+import { countersOf, usageReports } from './usage.ts'
+
+/** What a policy engine is made of. */
+export interface PolicyEngineOptions<M extends Mode = Mode> {
+  /** Where counters live. It is not closed by the engine. */
+  readonly store: Store<M>
+  /** The rules in force from the start; none when left out, which allows everything. `use` puts others in their place. */
+  readonly ruleSet?: RuleSet
+  /** Functions that rules may name as their cost. */
+  readonly costFunctions?: Readonly<Record<string, CostFunction>>
+  /** Bits of an IPv6 address that make one caller, 1 to 128; 64 when left out. */
+  readonly ipv6PrefixLength?: number
+  /** Is given every block that is set or made by a penalty, to keep and list it. What it throws is reported, and no more. */
+  readonly keepBlock?: (block: Block) => unknown
+  /** Is told what happens, as it happens: it should be quick. What it throws is ignored. */
+  readonly observer?: PolicyObserver
+  readonly clock?: Clock
+  readonly random?: Random
+}
+
+/** How to reserve. */
+export interface PolicyReserveOptions {
+  /** After this time an unsettled reservation is given back; 1 minute when left out. Slots end with their lease. */
+  readonly expiresAfter?: Duration
+}
+
+/**
+ * Applies a rule set to requests: finds the rules that hold, resolves their limits, and decides all of them in one atomic step.
+ * On a local store every answer is immediate, on a remote one it is a promise. Rule sets and entries may be changed at any time;
+ * the next request goes by them.
+ */
+export class PolicyEngine<M extends Mode = Mode> {
+  /** Overrides, memberships, blocks and the incident switch. Changes hold from the next request on. */
+  readonly entries: EngineEntries
+  readonly #live: LiveEntries
+  readonly #store: Store<M>
+  readonly #clock: Clock
+  readonly #random: Random
+  readonly #versions: VersionSelector
+  readonly #resolver: Resolver
+  readonly #shadows: ShadowRunner
+  readonly #penalties: PenaltyDesk
+  readonly #observer: PolicyObserver | undefined
+
+  constructor(options: PolicyEngineOptions<M>) {
+    const { store, ruleSet, clock = systemClock, random = systemRandom, costFunctions = {}, observer } = options
+    this.#store = store
+    this.#clock = clock
+    this.#random = random
+    this.#observer = observer
+    const ipv6PrefixLength = prefixLengthOf(options.ipv6PrefixLength)
+    const live = new LiveEntries({ random })
+    this.#live = live
+    this.entries = new EngineEntries({ live, clock, ipv6PrefixLength })
+    const readers = new DimensionReaders({ ipv6PrefixLength })
+    this.#versions = new VersionSelector({ readers, costFunctions })
+    this.#resolver = new Resolver(live, readers, observer)
+    this.#shadows = new ShadowRunner(store, observer)
+    this.#penalties = new PenaltyDesk({ store, live, keepBlock: options.keepBlock, observer })
+    if (ruleSet !== undefined) this.use({ enforced: { number: 0, ruleSet } })
+  }
+
+  /** Number of the version that is enforced; 0 when it has none. */
+  get version(): number {
+    return this.#versions.enforced.version
+  }
+
+  /** Puts other rule sets in force, from the next request on. Throws `SLUICE_INVALID_RULE_SET` and keeps the old ones. */
+  use(versions: PolicyVersions): void {
+    this.#versions.use(versions)
+  }
+
+  /** Decides, and charges when allowed. A refused request costs nothing under any of its limits. */
+  check(request: PolicyRequest): Answer<M, PolicyDecision> {
+    return this.#decide(request, true)
+  }
+
+  /** What `check` would answer, without charging. */
+  peek(request: PolicyRequest): Answer<M, PolicyDecision> {
+    return this.#decide(request, false)
+  }
+
+  /** Takes units in advance, or slots; settle or release them later. */
+  reserve(
+    request: PolicyRequest,
+    options: PolicyReserveOptions = {},
+  ): Answer<M, PolicyReservation<M> | PolicyDecision> {
+    const store = this.#store
+    const nowMs = this.#begin(request)
+    const resolved = this.#resolve(request, nowMs)
+    const { ruling } = resolved
+    if (ruling !== undefined) {
+      return deliver(store, ruling.allowed ? createPolicyReservation(store, ruling, EMPTY_CLAIM) : ruling)
+    }
+    const batch = this.#batchOf(resolved)
+    batch.holder = drawHolder(this.#random)
+    batch.holdMicros = resolved.holdsSlots ? 0 : durationMicros(options.expiresAfter ?? '1m', 'expiresAfter')
+    const finish = (answered: Batch): PolicyReservation<M> | PolicyDecision => {
+      const receipt = answered.allowed ? receiptOf(answered) : undefined
+      const decision = policyDecision(decisionOn(answered, receipt), resolved.rules, resolved.version)
+      this.#follow(decision, answered, { resolved, request, nowMs })
+      if (receipt === undefined) return decision
+      return createPolicyReservation(store, decision, { receipt, cost: request.cost ?? 1 })
+    }
+    return ask(store, batch, { finish })
+  }
+
+  /** What `PolicyReservation.settle` does, for a claim that may come from another process. Settle each once. */
+  settle(claim: ReservationClaim, actual: number): Answer<M, Settlement> {
+    return settleClaim(this.#store, claim, actual)
+  }
+
+  /** What `PolicyReservation.renew` does, for a claim that may come from another process. */
+  renew(claim: ReservationClaim): Answer<M, Settlement> {
+    return renewClaim(this.#store, claim)
+  }
+
+  /** Gives units of an earlier decision back, and its slots: all, or so many units. */
+  refund(decision: PolicyDecision, units?: number): Answer<M, Settlement> {
+    const decided = storeDecisionOf(decision)
+    if (decided === undefined) return deliver(this.#store, { outcome: 'settled', corrected: 0 })
+    return refund(this.#store, decided, units)
+  }
+
+  /** Says how a request that was let through ended, for limits that are cut while too many fail. */
+  report(request: Pick<PolicyRequest, 'resource' | 'method'>, failed: boolean): void {
+    this.#versions.report(request, failed, this.#clock.nowMicros() / MICROS_PER_MS)
+  }
+
+  /** Every rule considered, why it holds or not, where its limit comes from, and what is left. Nothing is charged. */
+  explain(request: PolicyRequest): Answer<M, Explanation> {
+    const nowMs = this.#begin(request)
+    const snapshot = this.#versions.snapshotFor(request)
+    const resolver = this.#resolver
+    const rules = explainRules(resolver, snapshot, { request, nowMs })
+    const tier = resolver.tierOf(snapshot, request, nowMs)
+    const about = {
+      version: snapshot.version,
+      readings: readPath(request.resource),
+      denied: resolver.denialOf(snapshot, request, nowMs)?.name,
+      block: resolver.blockOf(snapshot, request, nowMs),
+      exemption: resolver.exemptionOf(snapshot, request, nowMs)?.exemption.name,
+      tier: tier === undefined ? undefined : { name: tier.tier.name, from: tier.from },
+    }
+    // The questions are asked before the answer to the first is waited for, so that they travel together.
+    const decided = this.#decide(request, false)
+    const looks = rules.map(({ look }) => look).filter((look) => look !== undefined)
+    const looked = decideEach(this.#store, looks)
+    const explained = (decision: PolicyDecision): Explanation => ({
+      ...about,
+      rules: rules.map(withCounters),
+      decision,
+    })
+    if (this.#store.mode === 'sync') return explained(decided as PolicyDecision) as Answer<M, Explanation>
+    return Promise.all([decided, looked]).then(([decision]) => explained(decision)) as Answer<M, Explanation>
+  }
+
+  /** How every counter of the callers in a request stands: of the rules that its resource matches, or of all without one. */
+  usage(who: Caller): Answer<M, readonly UsageReport[]> {
+    const counters = this.#countersOf(who)
+    const looks = counters.map(({ limits, key }) => lookAt(limits, key))
+    return whenAnswered(this.#store, decideEach(this.#store, looks), (answered) => usageReports(counters, answered))
+  }
+
+  /** Forgets what these callers have used: under the rules that the resource matches, or under all without one. */
+  async reset(who: Caller): Promise<void> {
+    await Promise.all(this.#countersOf(who).map(({ limits, key }) => this.#store.reset(limits, key)))
+  }
+
+  /** Refuses a caller everywhere for this long, and hands the block on to be kept. */
+  block(dimension: string, entity: string, options: { readonly duration: Duration; readonly reason?: string }): Block {
+    const { duration, reason } = options
+    const nowMs = this.#clock.nowMicros() / MICROS_PER_MS
+    const until = Math.ceil(nowMs + durationMs(duration, 'duration'))
+    const name = this.#resolver.readerOf(dimension).canonical(entity)
+    const strikes = (this.#live.strikesOf(dimension, name, nowMs)?.strikes ?? 0) + 1
+    const why = reason === undefined ? {} : { reason }
+    const block: Block = { dimension, entity: name, until, strikes, forgottenAt: until, ...why }
+    this.#penalties.keep(block, nowMs)
+    return block
+  }
+
+  /** Lifts the block of a caller, wherever it came from, and forgets what led to it: helps on the next request. */
+  async unblock(dimension: string, entity: string): Promise<void> {
+    const reader = this.#resolver.readerOf(dimension)
+    const name = reader.canonical(entity)
+    this.#live.removeBlock(dimension, name)
+    const key = reader.keyOf(name)
+    const rules = this.#versions.enforced.allRules.filter((rule) => rule.dimension === dimension && rule.penaltyLimit)
+    await Promise.all(
+      rules.flatMap((rule) => [this.#store.block(rule.name, key, 0), this.#store.reset([rule.penaltyLimit!], key)]),
+    )
+  }
+
+  #countersOf(who: Caller): readonly RuleCounters[] {
+    const snapshot = this.#versions.snapshotFor({ ...who, resource: who.resource ?? '*' })
+    return countersOf(this.#resolver, snapshot, { who, nowMs: this.#clock.nowMicros() / MICROS_PER_MS })
+  }
+
+  #decide(request: PolicyRequest, charge: boolean): Answer<M, PolicyDecision> {
+    const nowMs = this.#begin(request)
+    const resolved = this.#resolve(request, nowMs)
+    if (resolved.ruling !== undefined) {
+      if (charge && resolved.ruling.allowed) this.#measure(resolved, request, nowMs)
+      return deliver(this.#store, resolved.ruling)
+    }
+    const batch = this.#batchOf(resolved)
+    batch.charge = charge
+    const finish = (answered: Batch): PolicyDecision => {
+      const decision = policyDecision(MANY.finish(answered), resolved.rules, resolved.version)
+      if (charge) this.#follow(decision, answered, { resolved, request, nowMs })
+      return decision
+    }
+    return ask(this.#store, batch, { finish })
+  }
+
+  /** Checks a request and reads the clock, once for all that it touches here. */
+  #begin(request: PolicyRequest): number {
+    checkRequest(request)
+    if (request.cost !== undefined) checkCost(request.cost)
+    return this.#clock.nowMicros() / MICROS_PER_MS
+  }
+
+  #resolve(request: PolicyRequest, nowMs: number): ResolvedRequest {
+    return this.#resolver.resolve(this.#versions.snapshotFor(request), request, nowMs)
+  }
+
+  #batchOf(resolved: ResolvedRequest): Batch {
+    const batch = createBatch(resolved.items)
+    if (resolved.holdsSlots) batch.holder = drawHolder(this.#random)
+    return batch
+  }
+
+  /** What comes after a decision. */
+  #follow(decision: PolicyDecision, batch: Batch, { resolved, request, nowMs }: Decided): void {
+    if (decision.allowed) this.#measure(resolved, request, nowMs)
+    else this.#penalties.refused(batch, resolved, nowMs)
+  }
+
+  #measure(resolved: ResolvedRequest, request: PolicyRequest, nowMs: number): void {
+    if (resolved.shadows.length > 0) this.#shadows.measureRules(resolved, () => drawHolder(this.#random))
+    const snapshot = this.#versions.measuredFor(request)
+    if (snapshot === undefined) return
+    const { items, rules, holdsSlots, ruling } = this.#resolver.resolve(snapshot, request, nowMs)
+    const { version } = snapshot
+    if (ruling !== undefined) {
+      const { allowed, rule, dimension } = ruling
+      tellPolicy(this.#observer, { type: 'shadow', rule, dimension, allowed, version })
+      return
+    }
+    const holder = holdsSlots ? drawHolder(this.#random) : 0
+    this.#shadows.measure({ items, rules, version, holder })
+  }
+}
+
+interface Decided {
+  readonly resolved: ResolvedRequest
+  readonly request: PolicyRequest
+  readonly nowMs: number
+}
+
+function prefixLengthOf(length = 64): number {
+  if (Number.isInteger(length) && length >= 1 && length <= 128) return length
+  throw new SluiceError('SLUICE_INVALID_OPTION', {
+    problem: '"ipv6PrefixLength" cannot be used',
+    received: length,
+    expected: 'a whole number from 1 to 128',
+  })
+}

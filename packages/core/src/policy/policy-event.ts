@@ -1,0 +1,43 @@
+import type { Block, OverrideTerms } from './live-entry.ts'
+
+/**
+ * Something worth counting that an engine did.
+ *
+ * - `shadow`: a rule, or a candidate version as a whole, was evaluated without being enforced. `rule` is the one that would have
+ *   refused or had the least remaining; `version` is 0 for a rule of the enforced version.
+ * - `shadow-failed`: that could not be done. The request was not touched by it.
+ * - `blocked`: a caller was blocked, by a penalty or by somebody.
+ * - `block-not-kept`: a block holds on this node, and could not be handed on.
+ * - `penalty-failed`: a refusal could not be counted, or a block could not be written to the store.
+ * - `override-unusable`: an override cannot be applied to a rule, whose own numbers hold instead.
+ */
+export type PolicyEvent =
+  | {
+      readonly type: 'shadow'
+      readonly rule: string
+      readonly dimension: string
+      readonly allowed: boolean
+      readonly version: number
+    }
+  | { readonly type: 'shadow-failed'; readonly error: unknown }
+  | { readonly type: 'blocked'; readonly block: Block }
+  | { readonly type: 'block-not-kept'; readonly block: Block; readonly error: unknown }
+  | { readonly type: 'penalty-failed'; readonly error: unknown }
+  | {
+      readonly type: 'override-unusable'
+      readonly rule: string
+      readonly terms: OverrideTerms
+      readonly problem: string
+    }
+
+/** Is told of events, as they happen: it should be quick. What it throws is ignored, because a request is not its business. */
+export type PolicyObserver = (event: PolicyEvent) => void
+
+/** Tells an observer, if there is one. */
+export function tellPolicy(observe: PolicyObserver | undefined, event: PolicyEvent): void {
+  try {
+    observe?.(event)
+  } catch {
+    // A request must not fail because somebody counts it.
+  }
+}

@@ -1,0 +1,287 @@
+import { createItem } from '../batch.ts'
+import { SluiceError } from '../errors.ts'
+import type { Limit } from '../limit.ts'
+import type { Item } from '../store/store.ts'
+import type { CompiledRule } from './compiled-rule.ts'
+import type { DimensionReader, DimensionReaders } from './dimension-reader.ts'
+import type { LimitModification } from './effective-rule.ts'
+import type { LiveEntries } from './live-entries.ts'
+import type { Block, OverrideTerms } from './live-entry.ts'
+import type { PolicyDecision } from './policy-decision.ts'
+import { ruled } from './policy-decision.ts'
+import type { PolicyObserver } from './policy-event.ts'
+import { tellPolicy } from './policy-event.ts'
+import type { PolicyRequest } from './policy-request.ts'
+import type { DenyEntry } from './rule-set.ts'
+import { KNOWN_DIMENSIONS } from './rule-set.ts'
+import type { CompiledExemption, CompiledTier, Snapshot } from './snapshot.ts'
+
+/** Where a tier was found. */
+export interface FoundTier {
+  readonly tier: CompiledTier
+  /** `request`, or the dimension whose entity belongs to it. */
+  readonly from: string
+}
+
+/** Where identities that belong to tiers are looked for, in this order. */
+const TIER_DIMENSIONS = ['user', 'apiKey', 'tenant'] as const
+
+/** What one rule asks of a request. */
+export class RuleQuestion {
+  readonly rule: CompiledRule
+  readonly entity: string
+  readonly items: readonly Item[]
+
+  constructor(rule: CompiledRule, entity: string, items: readonly Item[]) {
+    this.rule = rule
+    this.entity = entity
+    this.items = items
+  }
+}
+
+class Modification implements LimitModification {
+  terms: OverrideTerms | undefined = undefined
+  factor = 1
+  burst = 0
+  entitled = false
+}
+
+/** A request, the rules that hold for it, and what they ask. */
+export class ResolvedRequest {
+  readonly version: number
+  /** The answer, when no limit has to be asked. */
+  ruling: PolicyDecision | undefined = undefined
+  /** Enforced limits, decided together. */
+  readonly items: Item[] = []
+  /** The rule of each item. */
+  readonly rules: CompiledRule[] = []
+  /** Who each item counts. */
+  readonly entities: string[] = []
+  /** Rules that are measured only. */
+  readonly shadows: RuleQuestion[] = []
+  holdsSlots = false
+
+  constructor(version: number) {
+    this.version = version
+  }
+
+  rule(ruling: PolicyDecision): this {
+    this.ruling = ruling
+    return this
+  }
+}
+
+/** Finds the rules that hold for a request, and the limits that follow from them. */
+export class Resolver {
+  readonly #live: LiveEntries
+  readonly #readers: DimensionReaders
+  readonly #observer: PolicyObserver | undefined
+  readonly #modification = new Modification()
+
+  constructor(live: LiveEntries, readers: DimensionReaders, observer: PolicyObserver | undefined) {
+    this.#live = live
+    this.#readers = readers
+    this.#observer = observer
+  }
+
+  /**
+   * What is to be asked for a request. The deny list comes first, then blocks, then exemptions, then rules: who is refused on
+   * purpose is refused, whatever else is said.
+   */
+  resolve(snapshot: Snapshot, request: PolicyRequest, nowMs: number): ResolvedRequest {
+    const resolved = new ResolvedRequest(snapshot.version)
+    const ruling = this.#refusal(snapshot, request, nowMs)
+    if (ruling !== undefined) return resolved.rule(ruling)
+    const exemption = this.exemptionOf(snapshot, request, nowMs)
+    if (exemption !== undefined && exemption.rules === undefined) {
+      return resolved.rule(passing(snapshot, 'exempt', exemption.exemption.name))
+    }
+    const { resource, method } = request
+    const tier = this.tierOf(snapshot, request, nowMs)?.tier
+    let rules = (exemption?.rules ?? snapshot.rules).find(resource, method)
+    if (tier !== undefined && exemption === undefined) rules = tier.over(rules, resource, method)
+    const context = this.contextOf(request, tier, nowMs)
+    for (let index = 0; index < rules.length; index++) this.#add(resolved, rules[index]!, context)
+    if (resolved.items.length === 0) resolved.rule(passing(snapshot, 'unlimited', ''))
+    return resolved
+  }
+
+  /** What the rules of a request are resolved with. */
+  contextOf(request: PolicyRequest, tier: CompiledTier | undefined, nowMs: number): ResolveContext {
+    return new ResolveContext({ request, tier, isIncident: this.#live.isIncident(nowMs) }, nowMs)
+  }
+
+  /** The entity that a request has in a dimension. */
+  entityOf(request: PolicyRequest, dimension: string): string | undefined {
+    return this.readerOf(dimension).read(request)
+  }
+
+  readerOf(dimension: string): DimensionReader {
+    return this.#readers.of(dimension)
+  }
+
+  /** The entry of the deny list that a request is refused by. */
+  denialOf(snapshot: Snapshot, request: PolicyRequest, nowMs: number): DenyEntry | undefined {
+    if (snapshot.denyList.isEmpty) return undefined
+    return snapshot.denyList.find(request, (dimension) => this.entityOf(request, dimension), nowMs)
+  }
+
+  exemptionOf(snapshot: Snapshot, request: PolicyRequest, nowMs: number): CompiledExemption | undefined {
+    if (snapshot.exemptions.isEmpty) return undefined
+    return snapshot.exemptions.find(request, (dimension) => this.entityOf(request, dimension), nowMs)
+  }
+
+  /** The tier of a request: the one it names, or that of the first of its identities that belongs to one. */
+  tierOf(snapshot: Snapshot, request: PolicyRequest, nowMs: number): FoundTier | undefined {
+    if (snapshot.tiers.size === 0) return undefined
+    if (request.tier !== undefined) {
+      const tier = snapshot.tiers.get(request.tier)
+      return tier === undefined ? undefined : { tier, from: 'request' }
+    }
+    if (!this.#live.hasMembers) return undefined
+    for (const dimension of TIER_DIMENSIONS) {
+      const entity = request[dimension]
+      const name = entity === undefined ? undefined : this.#live.tierOf(dimension, entity, nowMs)
+      const tier = name === undefined ? undefined : snapshot.tiers.get(name)
+      if (tier !== undefined) return { tier, from: dimension }
+    }
+    return undefined
+  }
+
+  /** The block that stands in the way of a request. */
+  blockOf(snapshot: Snapshot, request: PolicyRequest, nowMs: number): Block | undefined {
+    if (!this.#live.hasBlocks) return undefined
+    for (const dimension of KNOWN_DIMENSIONS) {
+      const block = this.#blockIn(dimension, request, nowMs)
+      if (block !== undefined) return block
+    }
+    for (const dimension of snapshot.furtherDimensions) {
+      const block = this.#blockIn(dimension, request, nowMs)
+      if (block !== undefined) return block
+    }
+    return undefined
+  }
+
+  /** What changes the numbers of a rule for a caller. The object is used again by the next call. */
+  modificationOf(rule: CompiledRule, entity: string, context: ResolveContext): LimitModification {
+    const { request, tier, nowMs } = context
+    const modification = this.#modification
+    const terms = this.#live.hasOverrides ? this.#live.overrideFor(rule.overrides, entity, nowMs) : undefined
+    modification.terms = terms
+    modification.burst = 0
+    modification.entitled = tier?.isEntitled === true
+    let factor = context.isIncident ? rule.incidentFactor : 1
+    if (rule.guard !== undefined) factor *= rule.guard.factorAt(nowMs)
+    const cuts = factor
+    if (terms === undefined) {
+      factor *= rule.regionFactor(request.region)
+      if (rule.schedule !== undefined) factor *= rule.schedule.multiplierAt(nowMs)
+      if (tier !== undefined && rule.isTiered) {
+        // What cuts limits cuts the burst on top of them too.
+        modification.burst = Math.floor(tier.burst * cuts)
+        factor *= tier.multiplier
+      }
+    }
+    modification.factor = factor
+    return modification
+  }
+
+  /** The limits of a rule for a caller. */
+  limitsOf(rule: CompiledRule, entity: string, context: ResolveContext): readonly Limit[] {
+    if (rule.isSteady && context.tier === undefined && !this.#live.hasOverrides && !context.isIncident) return rule.own
+    const modification = this.modificationOf(rule, entity, context)
+    const limits = rule.effective.limitsFor(modification)
+    const { terms } = modification
+    const problem = terms === undefined ? undefined : rule.effective.problemOf(terms)
+    if (terms !== undefined && problem !== undefined) {
+      tellPolicy(this.#observer, { type: 'override-unusable', rule: rule.name, terms, problem })
+    }
+    return limits
+  }
+
+  #add(resolved: ResolvedRequest, rule: CompiledRule, context: ResolveContext): void {
+    const entity = rule.reader.read(context.request)
+    if (entity === undefined) return
+    const limits = this.limitsOf(rule, entity, context)
+    if (limits.length === 0) return
+    const cost = rule.costOf(context.request, context.request.cost ?? 1)
+    const key = rule.reader.keyOf(entity)
+    if (!rule.isEnforcedFor(entity)) {
+      resolved.shadows.push(
+        new RuleQuestion(
+          rule,
+          entity,
+          limits.map((limit) => createItem(limit, key, cost)),
+        ),
+      )
+      return
+    }
+    for (const limit of limits) {
+      resolved.items.push(createItem(limit, key, cost))
+      resolved.rules.push(rule)
+      resolved.entities.push(entity)
+      if (limit.algorithm === 'concurrency') resolved.holdsSlots = true
+    }
+  }
+
+  #refusal(snapshot: Snapshot, request: PolicyRequest, nowMs: number): PolicyDecision | undefined {
+    const entry = this.denialOf(snapshot, request, nowMs)
+    if (entry !== undefined) {
+      return ruled({
+        allowed: false,
+        reason: 'denied',
+        rule: entry.name,
+        dimension: entry.match.dimension ?? '',
+        retryAfterMs: entry.expiresAt === undefined ? Number.POSITIVE_INFINITY : Math.ceil(entry.expiresAt - nowMs),
+        resetAt: entry.expiresAt ?? 0,
+        version: snapshot.version,
+      })
+    }
+    const block = this.blockOf(snapshot, request, nowMs)
+    if (block === undefined) return undefined
+    return ruled({
+      allowed: false,
+      reason: 'blocked',
+      rule: block.rule ?? '',
+      dimension: block.dimension,
+      retryAfterMs: Math.ceil(block.until - nowMs),
+      resetAt: block.until,
+      version: snapshot.version,
+    })
+  }
+
+  #blockIn(dimension: string, request: PolicyRequest, nowMs: number): Block | undefined {
+    const entity = this.entityOf(request, dimension)
+    return entity === undefined ? undefined : this.#live.blockOf(dimension, entity, nowMs)
+  }
+}
+
+/** What a rule is resolved for. */
+export class ResolveContext {
+  readonly request: PolicyRequest
+  readonly tier: CompiledTier | undefined
+  readonly isIncident: boolean
+  readonly nowMs: number
+
+  constructor({ request, tier, isIncident }: Pick<ResolveContext, 'request' | 'tier' | 'isIncident'>, nowMs: number) {
+    this.request = request
+    this.tier = tier
+    this.isIncident = isIncident
+    this.nowMs = nowMs
+  }
+}
+
+/** Throws `SLUICE_INVALID_OPTION` unless a request says what is called. */
+export function checkRequest(request: PolicyRequest): void {
+  if (typeof request?.resource === 'string' && request.resource !== '') return
+  throw new SluiceError('SLUICE_INVALID_OPTION', {
+    problem: 'the request does not say what is called',
+    received: request?.resource,
+    expected: 'a "resource": a path such as "/orders/17", or a name',
+  })
+}
+
+function passing(snapshot: Snapshot, reason: 'exempt' | 'unlimited', rule: string): PolicyDecision {
+  const { version } = snapshot
+  return ruled({ allowed: true, reason, rule, dimension: '', retryAfterMs: 0, resetAt: 0, version })
+}

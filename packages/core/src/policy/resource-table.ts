@@ -1,0 +1,298 @@
+import { SluiceError } from '../errors.ts'
+import { plainReading, readPath } from './path.ts'
+import { RecentMap } from './recent-map.ts'
+import type { ResourcePattern } from './resource-pattern.ts'
+import { compareSpecificity, parsePattern } from './resource-pattern.ts'
+import { canonicalMethods } from './rule-name.ts'
+
+/** Something that holds for a resource. */
+export interface ResourceEntry<T> {
+  /** See `parsePattern`. */
+  readonly pattern: string
+  /** HTTP methods it is for, in any case; all when undefined. */
+  readonly methods: readonly string[] | undefined
+  readonly value: T
+}
+
+/** How many resources a table remembers the matches of, and the longest that it does, in UTF-16 code units. */
+const MOST_REMEMBERED = 4096
+const LONGEST_REMEMBERED = 256
+
+/** How many different lists of matches are kept to be handed out again. */
+const MOST_LISTS = 65_536
+
+// Kinds of requests by their method. Methods that no entry names are all the same; each that one names is a kind of its own.
+const OTHER_METHOD = 0
+const NO_METHOD = 1
+const FIRST_NAMED = 2
+
+const SLASH = 0x2f
+
+/** A place in the tree of segments. Entries are known by their rank: their place in the order of specificity. */
+class Place {
+  literals: Map<string, Place> | undefined = undefined
+  any: Place | undefined = undefined
+  /** Entries whose pattern ends here, and those that hold for everything from here on. */
+  readonly ends: number[] = []
+  readonly rests: number[] = []
+}
+
+/** All that is known about a resource and a method. */
+class Matches<T> {
+  readonly ranks: readonly number[]
+  readonly united: readonly T[]
+  readonly certain: readonly T[]
+  readonly byReading: readonly (readonly T[])[]
+
+  constructor(
+    ranks: readonly number[],
+    lists: { united: readonly T[]; certain: readonly T[]; byReading: readonly (readonly T[])[] },
+  ) {
+    this.ranks = ranks
+    this.united = Object.freeze(lists.united)
+    this.certain = Object.freeze(lists.certain)
+    this.byReading = Object.freeze(lists.byReading)
+  }
+}
+
+/** A list of matches that was found, in a tree of such lists by the ranks in them. */
+class Listed<T> {
+  readonly longer = new Map<number, Listed<T>>()
+  withMethod: Matches<T> | undefined = undefined
+  withoutMethod: Matches<T> | undefined = undefined
+}
+
+/**
+ * Finds what holds for a resource. Immutable. The cost of finding does not grow with the number of entries, only with the
+ * length of the path and the number of matches: the segments of a path are followed through a tree, and the matches of recent
+ * resources are remembered.
+ *
+ * Methods are compared in any case. HEAD is also taken for GET, because servers answer it with what they do for GET.
+ *
+ * All lists are frozen, and the same matches are the same list: a caller may keep what follows from a list by its identity.
+ */
+export class ResourceTable<T> {
+  /** By rank. */
+  readonly #values: readonly T[]
+  readonly #kinds: readonly (ReadonlySet<number> | undefined)[]
+  /** Kinds of the methods that entries name. */
+  readonly #kindByMethod = new Map<string, number>()
+  readonly #root = new Place()
+  readonly #names = new Map<string, number[]>()
+  readonly #everything: number[] = []
+  readonly #recent: RecentMap<Matches<T>>
+  #listed = new Listed<T>()
+  #listedCount = 0
+  // What is searched for and what was found: of one search at a time.
+  #reading = ''
+  #kind = OTHER_METHOD
+  readonly #found: number[] = []
+
+  /** Throws `SLUICE_INVALID_RULE_SET` for what is no pattern. */
+  constructor(entries: readonly ResourceEntry<T>[]) {
+    const ranked = entries
+      .map(({ pattern, methods, value }) => ({
+        pattern: patternOf(pattern),
+        methods: canonicalMethods(methods),
+        value,
+      }))
+      .sort(compareSpecificity)
+    this.#values = ranked.map(({ value }) => value)
+    for (const { methods } of ranked) this.#nameKinds(methods ?? [])
+    this.#kinds = ranked.map(({ methods }) => this.#kindsOf(methods))
+    for (const [rank, { pattern }] of ranked.entries()) this.#ranksAt(pattern).push(rank)
+    this.#recent = new RecentMap(FIRST_NAMED + this.#kindByMethod.size, MOST_REMEMBERED)
+  }
+
+  /**
+   * Every value that holds for a resource in any of its readings (see `readPath`), the most specific first, none twice.
+   * Without a method, those for some methods hold too: leaving the method out must not lead past a rule.
+   */
+  find(resource: string, method: string | undefined): readonly T[] {
+    return this.#matches(resource, method).united
+  }
+
+  /**
+   * The same for each reading on its own, for whoever takes only the most specific of them: a reading that leads to a rule
+   * with a high limit must not hide another that leads to a rule with a low one. At least one list; readings with the same
+   * matches have one together.
+   */
+  findByReading(resource: string, method: string | undefined): readonly (readonly T[])[] {
+    return this.#matches(resource, method).byReading
+  }
+
+  /**
+   * The values that hold in every reading; without a method, only those for all methods. For what lifts limits: no odd
+   * spelling of something else must lead there.
+   */
+  findCertain(resource: string, method: string | undefined): readonly T[] {
+    return this.#matches(resource, method).certain
+  }
+
+  #matches(resource: string, method: string | undefined): Matches<T> {
+    const kind = this.#kindOf(method)
+    if (resource.length > LONGEST_REMEMBERED) return this.#search(resource, kind)
+    let matches = this.#recent.get(kind, resource)
+    if (matches === undefined) {
+      matches = this.#search(resource, kind)
+      this.#recent.add(kind, resource, matches)
+    }
+    return matches
+  }
+
+  #search(resource: string, kind: number): Matches<T> {
+    const plain = plainReading(resource)
+    if (plain !== undefined) return this.#searchReading(plain, kind)
+    const readings = readPath(resource)
+    if (readings.length === 1) return this.#searchReading(readings[0]!, kind)
+    const each = [...new Set(readings.map((reading) => this.#searchReading(reading, kind)))]
+    return each.length === 1 ? each[0]! : this.#combined(each, kind)
+  }
+
+  #searchReading(reading: string, kind: number): Matches<T> {
+    this.#reading = reading
+    this.#kind = kind
+    this.#found.length = 0
+    if (reading.charCodeAt(0) === SLASH) this.#follow(this.#root, 1)
+    else this.#take(this.#names.get(reading))
+    this.#take(this.#everything)
+    return this.#matchesOf(this.#found, kind)
+  }
+
+  /** Finds what matches the segments from a position on, the most specific first. */
+  #follow(place: Place, from: number): void {
+    const reading = this.#reading
+    if (from > reading.length || reading.length === 1) {
+      this.#take(place.ends)
+      this.#take(place.rests)
+      return
+    }
+    const slash = reading.indexOf('/', from)
+    const end = slash < 0 ? reading.length : slash
+    const { literals, any } = place
+    if (literals !== undefined) {
+      const literal = literals.get(reading.slice(from, end))
+      if (literal !== undefined) this.#follow(literal, end + 1)
+    }
+    // An empty segment is none.
+    if (any !== undefined && end > from) this.#follow(any, end + 1)
+    this.#take(place.rests)
+  }
+
+  #take(ranks: readonly number[] | undefined): void {
+    if (ranks === undefined) return
+    for (let index = 0; index < ranks.length; index++) {
+      const rank = ranks[index]!
+      const kinds = this.#kinds[rank]
+      if (kinds === undefined || kinds.has(this.#kind)) this.#found.push(rank)
+    }
+  }
+
+  /** The lists of some ranks, in rising order: those handed out before, if there are any. */
+  #matchesOf(ranks: readonly number[], kind: number): Matches<T> {
+    let listed = this.#listed
+    for (let index = 0; index < ranks.length; index++) {
+      const longer = listed.longer.get(ranks[index]!)
+      if (longer === undefined) return this.#newMatches(ranks, kind)
+      listed = longer
+    }
+    const matches = kind === NO_METHOD ? listed.withoutMethod : listed.withMethod
+    return matches ?? this.#newMatches(ranks, kind)
+  }
+
+  #newMatches(ranks: readonly number[], kind: number): Matches<T> {
+    if (this.#listedCount >= MOST_LISTS) {
+      this.#listed = new Listed()
+      this.#listedCount = 0
+    }
+    this.#listedCount++
+    let listed = this.#listed
+    for (const rank of ranks) {
+      let longer = listed.longer.get(rank)
+      if (longer === undefined) {
+        longer = new Listed()
+        listed.longer.set(rank, longer)
+      }
+      listed = longer
+    }
+    const united = this.#valuesOf(ranks)
+    if (kind !== NO_METHOD) {
+      listed.withMethod = new Matches([...ranks], { united, certain: united, byReading: [united] })
+      return listed.withMethod
+    }
+    const certain = this.#valuesOf(ranks.filter((rank) => this.#kinds[rank] === undefined))
+    listed.withoutMethod = new Matches([...ranks], { united, certain, byReading: [united] })
+    return listed.withoutMethod
+  }
+
+  #valuesOf(ranks: readonly number[]): readonly T[] {
+    return [...new Set(ranks.map((rank) => this.#values[rank]!))]
+  }
+
+  /** The matches of several readings as one. */
+  #combined(each: readonly Matches<T>[], kind: number): Matches<T> {
+    const some = new Set(each.flatMap(({ ranks }) => ranks))
+    const union = [...some].sort((one, other) => one - other)
+    const common = union.filter((rank) => each.every(({ ranks }) => ranks.includes(rank)))
+    const { united } = this.#matchesOf(union, kind)
+    const { certain } = this.#matchesOf(common, kind)
+    return new Matches(union, { united, certain, byReading: each.map((one) => one.united) })
+  }
+
+  #kindOf(method: string | undefined): number {
+    if (method === undefined || method === '') return NO_METHOD
+    return this.#kindByMethod.get(method) ?? this.#kindByMethod.get(method.toUpperCase()) ?? OTHER_METHOD
+  }
+
+  #nameKinds(methods: readonly string[]): void {
+    for (const method of methods) {
+      if (!this.#kindByMethod.has(method)) this.#kindByMethod.set(method, FIRST_NAMED + this.#kindByMethod.size)
+      if (method === 'GET') this.#nameKinds(['HEAD'])
+    }
+  }
+
+  /** The kinds of requests that an entry for some methods is for. */
+  #kindsOf(methods: readonly string[] | undefined): ReadonlySet<number> | undefined {
+    if (methods === undefined) return undefined
+    const named = methods.includes('GET') ? [...methods, 'HEAD'] : methods
+    const kinds = new Set(named.map((method) => this.#kindByMethod.get(method)!))
+    if (methods.length > 0) kinds.add(NO_METHOD)
+    return kinds
+  }
+
+  /** Where the rank of an entry belongs; makes the places on the way. */
+  #ranksAt({ kind, segments, hasRest }: ResourcePattern): number[] {
+    if (kind === 'all') return this.#everything
+    if (kind === 'name') return presentIn(this.#names, segments[0]!, () => [])
+    let place = this.#root
+    for (const segment of segments) {
+      if (segment === undefined) {
+        place.any ??= new Place()
+        place = place.any
+      } else {
+        place.literals ??= new Map()
+        place = presentIn(place.literals, segment, () => new Place())
+      }
+    }
+    return hasRest ? place.rests : place.ends
+  }
+}
+
+function presentIn<V>(map: Map<string, V>, key: string, create: () => V): V {
+  let value = map.get(key)
+  if (value === undefined) {
+    value = create()
+    map.set(key, value)
+  }
+  return value
+}
+
+function patternOf(text: string): ResourcePattern {
+  const pattern = parsePattern(text)
+  if (!('problem' in pattern)) return pattern
+  throw new SluiceError('SLUICE_INVALID_RULE_SET', {
+    problem: `a resource cannot be used: ${pattern.problem}`,
+    received: text,
+    expected: 'a path such as "/orders/:id" or "/files/*", a name, or "*"',
+  })
+}

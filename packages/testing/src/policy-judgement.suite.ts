@@ -1,0 +1,147 @@
+import type { PolicyReservation, RuleSet } from '@sluice/core'
+import { describe, expect, it } from 'vitest'
+import { withPolicy } from './policy-scene.ts'
+import type { StoreHarness } from './store-scene.ts'
+
+const BASE: RuleSet = {
+  rules: [{ name: 'base', resource: '*', dimension: 'user', limit: 2, window: '1m' }],
+  exemptions: [
+    { name: 'health', match: { resource: '/health' } },
+    { name: 'office', match: { cidrs: ['10.0.0.0/8', '2001:db8::/32'] } },
+    { name: 'staff', match: { dimension: 'user', entities: ['root', 'ops'] } },
+    {
+      name: 'services',
+      match: { services: ['billing'] },
+      rules: [{ name: 'billing', resource: '*', dimension: 'global', limit: 3, window: '1m' }],
+    },
+  ],
+  denyList: [
+    { name: 'abuse', match: { dimension: 'user', entities: ['mallory'] } },
+    { name: 'bad-net', match: { cidrs: ['203.0.113.0/24'] } },
+  ],
+}
+
+/** Deny list, blocks, exemptions, reservations, shadow and roll-out. */
+export function judgementTests(harness: StoreHarness): void {
+  describe('exemptions and deny list', () => {
+    it('an exempt request is never counted', async () => {
+      await withPolicy(harness, BASE, async ({ engine, admitted, check }) => {
+        expect(await admitted(5, { resource: '/health', user: 'u' })).toBe(5)
+        expect(await admitted(5, { resource: '/x', user: 'u', ip: '10.1.2.3' })).toBe(5)
+        expect(await admitted(5, { resource: '/x', user: 'u', ip: '::ffff:10.1.2.3' })).toBe(5)
+        expect(await admitted(5, { resource: '/x', user: 'ops' })).toBe(5)
+        expect(await check({ resource: '/HEALTH/', user: 'u' })).toMatchObject({ reason: 'exempt', rule: 'health' })
+        expect((await engine.usage({ user: 'u' }))[0]?.counters[0]?.used).toBe(0)
+      })
+    })
+
+    it('internal services have limits of their own', async () => {
+      await withPolicy(harness, BASE, async ({ admitted, check }) => {
+        expect(await admitted(5, { resource: '/x', user: 'u', service: 'billing' })).toBe(3)
+        expect(await check({ resource: '/x', user: 'u', service: 'billing' })).toMatchObject({ dimension: 'global' })
+        expect(await admitted(3, { resource: '/x', user: 'u', service: 'unknown' })).toBe(2)
+      })
+    })
+
+    it('the deny list comes before exemptions', async () => {
+      await withPolicy(harness, BASE, async ({ check }) => {
+        const denied = { allowed: false, reason: 'denied', retryAfterMs: Number.POSITIVE_INFINITY }
+        expect(await check({ resource: '/health', user: 'mallory' })).toMatchObject({ ...denied, rule: 'abuse' })
+        expect(await check({ resource: '/x', ip: '203.0.113.9' })).toMatchObject({ ...denied, rule: 'bad-net' })
+      })
+    })
+
+    it('an entry of the deny list ends', async () => {
+      await withPolicy(harness, { rules: [] }, async ({ engine, clock, check, advance }) => {
+        const expiresAt = clock.nowMicros() / 1000 + 5000
+        const denyList = [{ name: 'for-now', match: { dimension: 'user', entities: ['u'] }, expiresAt }]
+        engine.use({ enforced: { number: 1, ruleSet: { rules: [], denyList } } })
+        expect(await check({ resource: '/x', user: 'u' })).toMatchObject({ allowed: false, retryAfterMs: 5000 })
+        await advance(5000)
+        expect(await check({ resource: '/x', user: 'u' })).toMatchObject({ allowed: true })
+      })
+    })
+  })
+
+  describe('blocks', () => {
+    it('a blocked caller is refused everywhere until the block ends or is lifted', async () => {
+      await withPolicy(harness, BASE, async ({ engine, check, advance }) => {
+        const block = engine.block('user', 'u', { duration: '10s', reason: 'asked to' })
+        expect(block).toMatchObject({ entity: 'u', reason: 'asked to' })
+        const refused = { allowed: false, reason: 'blocked', dimension: 'user', retryAfterMs: 10_000 }
+        expect(await check({ resource: '/health', user: 'u' })).toMatchObject(refused)
+        expect(await check({ resource: '/x', user: 'v' })).toMatchObject({ allowed: true })
+        await engine.unblock('user', 'u')
+        expect(await check({ resource: '/x', user: 'u' })).toMatchObject({ allowed: true })
+        engine.block('user', 'u', { duration: '10s' })
+        await advance(9999)
+        expect(await check({ resource: '/x', user: 'u' })).toMatchObject({ allowed: false, retryAfterMs: 1 })
+        await advance(1)
+        expect(await check({ resource: '/x', user: 'u' })).toMatchObject({ allowed: true })
+      })
+    })
+
+    it('an address is blocked in all its spellings', async () => {
+      await withPolicy(harness, BASE, async ({ engine, check }) => {
+        engine.block('ip', '2001:db8:0:1::5', { duration: '1m' })
+        expect(await check({ resource: '/x', ip: '2001:DB8::1:0:0:0:9' })).toMatchObject({ reason: 'blocked' })
+      })
+    })
+  })
+
+  describe('reservations', () => {
+    it('are settled at the real cost under every limit, with the weight of each', async () => {
+      const ruleSet: RuleSet = {
+        rules: [
+          { name: 'tokens', resource: '*', dimension: 'user', limit: 100, window: '1m' },
+          { name: 'money', resource: '*', dimension: 'tenant', cost: 2, limit: 100, window: '1m' },
+          { name: 'slots', resource: '*', dimension: 'global', algorithm: 'concurrency', limit: 1, lease: '1m' },
+        ],
+      }
+      await withPolicy(harness, ruleSet, async ({ engine, check }) => {
+        const request = { resource: '/chat', user: 'u', tenant: 't' }
+        const reservation = (await engine.reserve({ ...request, cost: 1 })) as PolicyReservation
+        expect(reservation.allowed).toBe(true)
+        expect(await check(request)).toMatchObject({ allowed: false, rule: 'slots' })
+        await reservation.settle(30)
+        const after = await engine.peek(request)
+        expect(after.limits.map(({ remaining }) => remaining)).toEqual([70, 40, 1])
+      })
+    })
+
+    it('can be settled from their claim alone, sent as text', async () => {
+      await withPolicy(harness, BASE, async ({ engine, admitted }) => {
+        const { claim } = (await engine.reserve({ resource: '/x', user: 'u', cost: 2 })) as PolicyReservation
+        expect(await admitted(1, { resource: '/x', user: 'u' })).toBe(0)
+        const sent = JSON.parse(JSON.stringify(claim)) as typeof claim
+        expect(await engine.settle(sent, 1)).toMatchObject({ outcome: 'settled' })
+        expect(await admitted(2, { resource: '/x', user: 'u' })).toBe(1)
+      })
+    })
+
+    it('of slots are kept by their claim, and gone when their lease has ended', async () => {
+      const rule = { resource: '*', dimension: 'user', algorithm: 'concurrency', limit: 1, lease: '10s' } as const
+      await withPolicy(harness, { rules: [rule] }, async ({ engine, admitted, advance }) => {
+        const request = { resource: '/x', user: 'u' }
+        const { claim } = (await engine.reserve(request)) as PolicyReservation
+        const sent = JSON.parse(JSON.stringify(claim)) as typeof claim
+        await advance(9000)
+        expect(await engine.renew(sent)).toMatchObject({ outcome: 'settled' })
+        await advance(9000)
+        expect(await admitted(1, request)).toBe(0)
+        await advance(1000)
+        expect(await engine.renew(sent)).toMatchObject({ outcome: 'gone' })
+        expect(await admitted(2, request)).toBe(1)
+      })
+    })
+
+    it('give back everything when they are released', async () => {
+      await withPolicy(harness, BASE, async ({ engine, admitted }) => {
+        const reservation = (await engine.reserve({ resource: '/x', user: 'u', cost: 2 })) as PolicyReservation
+        expect(await admitted(1, { resource: '/x', user: 'u' })).toBe(0)
+        await reservation.release()
+        expect(await admitted(3, { resource: '/x', user: 'u' })).toBe(2)
+      })
+    })
+  })
+}

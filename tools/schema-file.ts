@@ -1,0 +1,31 @@
+import { join } from 'node:path'
+import { repositoryRoot } from './workspace.ts'
+
+/** As in biome.jsonc: what a file of ours looks like. */
+const LINE_WIDTH = 120
+
+/** Where the schema of rule set files is published, relative to the repository. */
+export const schemaFile = 'packages/config-store/sluice.schema.json'
+
+/** The text of that file, made of the schema that rule sets are checked by. */
+export async function renderSchemaFile(): Promise<string> {
+  const source = join(repositoryRoot, 'packages/core/src/policy/rule-set-schema.ts')
+  const { RULE_SET_FILE_SCHEMA } = (await import(source)) as { readonly RULE_SET_FILE_SCHEMA: object }
+  return `${printJson(RULE_SET_FILE_SCHEMA, '', 0)}\n`
+}
+
+/** JSON as the formatter leaves it: lists on one line where they fit and hold no object; `before`: what stands in the line. */
+function printJson(value: unknown, indent: string, before: number): string {
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value)
+  const deeper = `${indent}  `
+  if (Array.isArray(value)) {
+    const line = `[${value.map((entry) => printJson(entry, deeper, 0)).join(', ')}]`
+    if (!line.includes('\n') && before + line.length + 1 <= LINE_WIDTH) return line
+    return `[\n${value.map((entry) => deeper + printJson(entry, deeper, deeper.length)).join(',\n')}\n${indent}]`
+  }
+  const lines = Object.entries(value).map(([name, part]) => {
+    const head = `${deeper}${JSON.stringify(name)}: `
+    return head + printJson(part, deeper, head.length)
+  })
+  return lines.length === 0 ? '{}' : `{\n${lines.join(',\n')}\n${indent}}`
+}
