@@ -28,7 +28,11 @@ export const importTable: Readonly<Record<string, ImportRow>> = {
   middleware: { workspace: ['core', 'contract'], node: true, npm: 'peers' },
   client: { workspace: ['contract', 'core', 'runtime'], node: false, npm: 'none' },
   testing: { workspace: ['core', 'contract'], node: true, npm: 'peers' },
-  sluice: { workspace: ['core', 'store-redis', 'middleware', 'client', 'testing'], node: false, npm: 'none' },
+  sluice: {
+    workspace: ['core', 'store-redis', 'config-store', 'middleware', 'client', 'testing'],
+    node: false,
+    npm: 'none',
+  },
   service: {
     workspace: ['core', 'contract', 'runtime', 'store-redis', 'config-store'],
     node: true,
@@ -87,6 +91,6 @@ export function renderImportTable(existing: ReadonlySet<string>): string {
     '| package | may import |',
     '|---|---|',
     ...rows,
-    `| tests (\`*.test.ts\`) of any package | also ${tests}, Node modules |`,
+    `| tests (\`*.test.ts\`) of any package | also ${tests}, its devDependencies, Node modules |`,
   ].join('\n')
 }

@@ -20,6 +20,7 @@ function namesListedIn(path: string): string[] {
 it.each([
   ['createLimiter', 'core', 'index.ts'],
   ['redisStore', 'store-redis', 'redis.ts'],
+  ['openConfigStore', 'config-store', 'config.ts'],
 ])('lets users of sluice have everything that goes with %s', (name, from, file) => {
   const offered = namesListedIn(`packages/${from}/src/index.ts`)
   expect(offered).toContain(name)

@@ -110,7 +110,10 @@ function brokenWorkspaceRule(question: Question, specifier: string, target: Work
 function brokenNpmRule(question: Question, specifier: string): string | undefined {
   const { owner, row, file } = question
   const name = packageName(specifier)
-  if (isTestFile(file.path) && testImports.npm.includes(name)) return undefined
+  const isTest = isTestFile(file.path)
+  if (isTest && (testImports.npm.includes(name) || Object.hasOwn(owner.manifest.devDependencies ?? {}, name))) {
+    return undefined
+  }
   if (row.npm === 'none') return `'${owner.id}' imports no package from npm`
   const { dependencies, peerDependencies, devDependencies } = owner.manifest
   const declared = {

@@ -418,7 +418,7 @@ export function describeConfigStore(name: string, subject: ConfigStoreSubject): 
         await store.blocks.put({ ...old, entity: 'new', forgottenAt: nowMs + 10 }, ALICE)
         expect((await store.blocks.list()).items.map(({ entry }) => entry.entity)).toEqual(['new', 'old'])
         nowMs++
-        await store.blocks.put({ ...old, entity: 'newer', until: nowMs + 10 }, ALICE)
+        await store.blocks.put({ ...old, entity: 'newer', until: nowMs + 10, forgottenAt: nowMs + 10 }, ALICE)
         expect((await store.blocks.list()).items.map(({ entry }) => entry.entity)).toEqual(['new', 'newer'])
       })
     })

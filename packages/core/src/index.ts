@@ -27,12 +27,23 @@ export {
 } from './policy/check-rule-set.ts'
 export type { CostFunction } from './policy/compiled-rule.ts'
 export type { CounterReport } from './policy/counter.ts'
+export type { DescriptorCode, DescriptorDecision, DescriptorStatus } from './policy/descriptors/descriptor-decision.ts'
 export type {
   DescriptorDomain,
   DescriptorLimit,
   DescriptorNode,
   DescriptorUnit,
 } from './policy/descriptors/descriptor-domain.ts'
+export {
+  type DescriptorOptions,
+  type DescriptorSource,
+  decideDescriptors,
+} from './policy/descriptors/descriptor-engine.ts'
+export type { RequestsPerUnit } from './policy/descriptors/descriptor-limit.ts'
+export type { DescriptorCharge } from './policy/descriptors/descriptor-plan.ts'
+export type { DescriptorRequest, RequestDescriptor } from './policy/descriptors/descriptor-request.ts'
+export type { CurrentLimit, DescriptorEntry, DescriptorRule } from './policy/descriptors/descriptor-rule.ts'
+export { DescriptorMatch, DescriptorTree, type MatchKind } from './policy/descriptors/descriptor-tree.ts'
 export { EngineEntries } from './policy/engine-entries.ts'
 export type { Explanation, LimitStep, RuleExplanation, RuleFate } from './policy/explain.ts'
 export type { Block, Incident, Membership, Override, OverrideTerms } from './policy/live-entry.ts'
@@ -56,8 +67,9 @@ export type {
   ScheduleEntry,
   Tier,
 } from './policy/rule-set.ts'
-export type { RuleSetChange } from './policy/rule-set-diff.ts'
+export { diffRuleSets, type RuleSetChange } from './policy/rule-set-diff.ts'
 export { RuleSetError } from './policy/rule-set-error.ts'
+export { type FileContent, fileContent, type InFile, type RuleSetFile } from './policy/rule-set-file.ts'
 export type { RuleSetProblem } from './policy/rule-set-problem.ts'
 export type { Caller, UsageReport } from './policy/usage.ts'
 export type { Random } from './random.ts'

@@ -1,7 +1,6 @@
 import type { FileContent, RuleSetCheckOptions, RuleSetFile, RuleSetProblem } from '@sluice/core'
-import { checkRuleSetFile, RuleSetError } from '@sluice/core'
+import { checkRuleSetFile, fileContent, RuleSetError } from '@sluice/core'
 import { LineCounter, parseDocument } from 'yaml'
-import { fileContent } from '../../../core/src/policy/rule-set-file.ts'
 import { jsonFaultAt } from './json-fault.ts'
 import { type LinedDocument, lineAt, yamlProblems } from './yaml-lines.ts'
 

@@ -65,7 +65,7 @@ export class ConfigIntake {
       const batch = await feed.since(this.#position!)
       if (this.#isStopped) return
       // A database that was put back to an earlier state has lost changes that were followed here.
-      if (batch.restart) {
+      if (batch.restart || batch.position < this.#position!) {
         taken.changes += await this.#reload(feed, taken)
         continue
       }

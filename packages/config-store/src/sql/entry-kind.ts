@@ -1,6 +1,6 @@
 import type { Block, Membership, Override, RuleSetProblem } from '@sluice/core'
+import { checkBlock, checkMembership, checkOverride } from '@sluice/core'
 import type { EntityKey, OverrideKey } from '../entry-table.ts'
-import { checkBlock, checkMembership, checkOverride } from './rule-set-checks.ts'
 import type { SqlTarget, SqlValue } from './sql-driver.ts'
 import { storedKey } from './stored-text.ts'
 

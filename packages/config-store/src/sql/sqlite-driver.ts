@@ -30,7 +30,8 @@ export interface SqliteOptions {
 
 /**
  * A SQLite file through the module built into Node. Several processes and threads may use one file, on a local disk, at the
- * same time. Statements run in this thread and block it, for fractions of a millisecond; waiting for a lock does not.
+ * same time. Statements run in this thread and block it, for fractions of a millisecond; waiting for a lock does not. After
+ * each call everything else in this process has a turn, as with a database that has to be waited for.
  */
 export async function openSqlite(options: SqliteOptions): Promise<SqlDriver> {
   const { path } = options
@@ -82,7 +83,7 @@ class SqliteDriver implements SqlDriver {
       reader === undefined
         ? await this.#turns.run(() => this.#retry.run(() => this.#writer.all(sql, values)))
         : await this.#retry.run(() => reader.all(sql, values))
-    if (rows.length >= MANY_ROWS) await this.#options.system.nextTurn()
+    await this.#options.system.nextTurn()
     return rows as readonly R[]
   }
 
@@ -91,6 +92,7 @@ class SqliteDriver implements SqlDriver {
     const transaction = new SqliteTransaction(this.#writer, this.#options)
     const result = await this.#turns.run(() => this.#attempt(transaction, work))
     if (transaction.hasNotified) this.#listener.changedHere()
+    await this.#options.system.nextTurn()
     return result
   }
 
@@ -107,9 +109,9 @@ class SqliteDriver implements SqlDriver {
     }
   }
 
-  listen(changed: () => void, lost: (error: unknown) => void): Promise<() => Promise<void>> {
+  async listen(changed: () => void, lost: (error: unknown) => void): Promise<() => Promise<void>> {
     this.#requireOpen()
-    return this.#retry.run(() => this.#listener.add({ changed, lost }))
+    return await this.#retry.run(() => this.#listener.add({ changed, lost }))
   }
 
   close(): Promise<void> {

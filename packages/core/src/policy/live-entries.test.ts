@@ -1,4 +1,4 @@
-import { isSluiceError } from '@sluice/core'
+import { isSluiceError } from '../errors.ts'
 import { seededRandom } from '@sluice/testing'
 import { describe, expect, it } from 'vitest'
 import { LiveEntries } from './live-entries.ts'

@@ -1,4 +1,4 @@
-import { isSluiceError } from '@sluice/core'
+import { isSluiceError } from '../errors.ts'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { parseCidr } from './cidr.ts'

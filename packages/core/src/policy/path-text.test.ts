@@ -34,6 +34,8 @@ describe('decodeText', () => {
     ['not hexadecimal', '%zz%g1%1g%', '%zz%g1%1g%'],
     ['cut short', 'a%6', 'a%6'],
     ['a sequence cut short', '%e2%82x', '%e2%82x'],
+    ['a sequence that does not go on', '%c3%29%e2%82%41', '%c3)%e2%82A'],
+    ['what begins no sequence', '%f8%90%80%80', '%f8%90%80%80'],
     ['a lone continuation', '%80', '%80'],
     ['longer than needed', '%c0%af%e0%80%af', '%c0%af%e0%80%af'],
     ['a surrogate', '%ed%a0%80', '%ed%a0%80'],

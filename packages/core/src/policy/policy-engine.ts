@@ -14,6 +14,10 @@ import { systemRandom } from '../system-random.ts'
 import { decideEach, whenAnswered } from './answered.ts'
 import type { CostFunction } from './compiled-rule.ts'
 import { lookAt } from './counter.ts'
+import type { DescriptorDecision } from './descriptors/descriptor-decision.ts'
+import type { DescriptorOptions } from './descriptors/descriptor-engine.ts'
+import { decideDescriptors } from './descriptors/descriptor-engine.ts'
+import type { DescriptorRequest } from './descriptors/descriptor-request.ts'
 import { DimensionReaders } from './dimension-reader.ts'
 import { EngineEntries } from './engine-entries.ts'
 import type { Explanation } from './explain.ts'
@@ -141,6 +145,11 @@ export class PolicyEngine<M extends Mode = Mode> {
       return createPolicyReservation(store, decision, { receipt, cost: request.cost ?? 1 })
     }
     return ask(store, batch, { finish })
+  }
+
+  /** Decides a request that names its descriptors, as the Envoy protocol does, by the trees of the rule set. */
+  decideDescriptors(request: DescriptorRequest, options?: DescriptorOptions): Answer<M, DescriptorDecision> {
+    return decideDescriptors({ store: this.#store, tree: this.#versions.enforced.descriptors }, request, options)
   }
 
   /** What `PolicyReservation.settle` does, for a claim that may come from another process. Settle each once. */

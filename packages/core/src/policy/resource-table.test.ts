@@ -175,6 +175,16 @@ describe('ResourceTable', () => {
       expect(rules.find('/orders/1', 'GET')).toBe(rules.find('/orders//1;x', 'GET'))
       expect(rules.find('/orders/1', 'PUT')).toBe(rules.find('/orders/1', 'DELETE'))
       expect(rules.find('/orders/1', 'PUT')).not.toBe(rules.find('/orders/1', 'GET'))
+      expect(rules.findByReading('/orders/1', 'GET')).toBe(rules.findByReading('/orders/2', 'GET'))
+    })
+
+    it('are the same for the same matches of several readings', () => {
+      const [one, other] = ['/orders/1%2f2', '/Orders/3%2F4']
+      expect(rules.findByReading(one!, 'GET').length).toBe(2)
+      expect(rules.findByReading(one!, 'GET')).toBe(rules.findByReading(other!, 'GET'))
+      expect(rules.findCertain(one!, 'GET')).toBe(rules.findCertain(other!, 'GET'))
+      expect(rules.findCertain(one!, 'GET')).toEqual(['GET /orders/*', '*'])
+      expect(rules.findCertain(one!, undefined)).toEqual(['*'])
     })
 
     it('stay right in a flood of resources, remembered or not', () => {
@@ -248,6 +258,13 @@ describe('ResourceTable', () => {
     )
     const large = tableOf('*', ...rules)
     for (const rule of rules) expect(large.find(rule.replace(':id', '17'), 'GET')).toEqual([rule, '*'])
+  })
+
+  it('finds the same when there are too many lists to keep them all', () => {
+    const rules = Array.from({ length: 70_000 }, (_, index) => `/${index}`)
+    const large = tableOf(...rules)
+    const wrong = [...rules, ...rules].filter((rule) => String(large.find(rule, 'GET')) !== rule)
+    expect(wrong).toEqual([])
   })
 })
 

@@ -18,8 +18,9 @@ export interface ResourceEntry<T> {
 const MOST_REMEMBERED = 4096
 const LONGEST_REMEMBERED = 256
 
-/** How many different lists of matches are kept to be handed out again. */
+/** How many different lists of matches, and of matches of several readings, are kept to be handed out again. */
 const MOST_LISTS = 65_536
+const MOST_COMBINED = 4096
 
 // Kinds of requests by their method. Methods that no entry names are all the same; each that one names is a kind of its own.
 const OTHER_METHOD = 0
@@ -69,7 +70,8 @@ class Listed<T> {
  *
  * Methods are compared in any case. HEAD is also taken for GET, because servers answer it with what they do for GET.
  *
- * All lists are frozen, and the same matches are the same list: a caller may keep what follows from a list by its identity.
+ * All lists are frozen, and the same matches are the same list, as long as it is remembered: a caller may keep what follows
+ * from a list by its identity, weakly, because lists are forgotten and made anew when there are very many.
  */
 export class ResourceTable<T> {
   /** By rank. */
@@ -83,6 +85,8 @@ export class ResourceTable<T> {
   readonly #recent: RecentMap<Matches<T>>
   #listed = new Listed<T>()
   #listedCount = 0
+  /** Matches of several readings, by the lists of ranks of each. */
+  readonly #combined = new Map<string, Matches<T>>()
   // What is searched for and what was found: of one search at a time.
   #reading = ''
   #kind = OTHER_METHOD
@@ -146,7 +150,7 @@ export class ResourceTable<T> {
     const readings = readPath(resource)
     if (readings.length === 1) return this.#searchReading(readings[0]!, kind)
     const each = [...new Set(readings.map((reading) => this.#searchReading(reading, kind)))]
-    return each.length === 1 ? each[0]! : this.#combined(each, kind)
+    return each.length === 1 ? each[0]! : this.#combine(each, kind)
   }
 
   #searchReading(reading: string, kind: number): Matches<T> {
@@ -230,7 +234,18 @@ export class ResourceTable<T> {
   }
 
   /** The matches of several readings as one. */
-  #combined(each: readonly Matches<T>[], kind: number): Matches<T> {
+  #combine(each: readonly Matches<T>[], kind: number): Matches<T> {
+    const key = `${kind === NO_METHOD}:${each.map(({ ranks }) => ranks.join()).join(';')}`
+    let combined = this.#combined.get(key)
+    if (combined === undefined) {
+      combined = this.#newCombined(each, kind)
+      if (this.#combined.size >= MOST_COMBINED) this.#combined.clear()
+      this.#combined.set(key, combined)
+    }
+    return combined
+  }
+
+  #newCombined(each: readonly Matches<T>[], kind: number): Matches<T> {
     const some = new Set(each.flatMap(({ ranks }) => ranks))
     const union = [...some].sort((one, other) => one - other)
     const common = union.filter((rank) => each.every(({ ranks }) => ranks.includes(rank)))

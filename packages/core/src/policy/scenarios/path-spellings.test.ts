@@ -93,6 +93,11 @@ const ROUTERS: Readonly<Record<string, Reader>> = {
     return path === undefined ? undefined : split(path)
   },
 
+  'splits, then decodes each segment, knows no fragments (Go, patterns)': (target) => {
+    const segments = split(target.replace(/\?.*$/, '')).map((segment) => decodedOnce(segment))
+    return segments.every((segment) => segment !== undefined) ? segments : undefined
+  },
+
   'cleans a path that knows no fragments (Go, cleaned)': (target) => {
     const path = decodedOnce(target.replace(/\?.*$/, ''))
     return path === undefined ? undefined : cleaned(path)

@@ -1,0 +1,33 @@
+export type { ApiKey, ApiKeyRole, ApiKeyTable, IssuedApiKey, NewApiKey } from './api-key.ts'
+export type { AuditLog, AuditRecord } from './audit-log.ts'
+export type { Author } from './author.ts'
+export type { ChangeBatch, ChangeFeed, EntryChange, VersionsInForce } from './change-feed.ts'
+export type {
+  ConfigEvent,
+  ConfigFollower,
+  ConfigObserver,
+  ConfigSource,
+  ConfigStats,
+  RefusedVersion,
+} from './config-follower.ts'
+export type { ConfigStore } from './config-store.ts'
+export type { ConfigTarget } from './config-target.ts'
+export { type EngineTargetOptions, engineTarget } from './engine-target.ts'
+export type {
+  EntityKey,
+  EntryFilter,
+  EntryTable,
+  IncidentSwitch,
+  OverrideKey,
+  Seen,
+  Stored,
+} from './entry-table.ts'
+export { type EnvoyFile, type EnvoyImportOptions, importEnvoyYaml } from './envoy-import.ts'
+export { type FileConfig, type FileConfigOptions, type FileConfigStats, fileConfig } from './file-config.ts'
+export type { CacheOptions } from './follow/config-cache.ts'
+export { type FollowOptions, followConfig } from './follow-config.ts'
+export type { Notifier } from './notifier.ts'
+export { type ConfigStoreOptions, openConfigStore } from './open-config-store.ts'
+export type { Page, PageRequest } from './page.ts'
+export { type RedisNotifierOptions, redisNotifier } from './redis-notifier.ts'
+export type { StageChange, Version, VersionContent, VersionStage, VersionTable } from './version.ts'

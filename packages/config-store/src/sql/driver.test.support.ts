@@ -1,0 +1,35 @@
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { systemRandom } from '@sluice/core'
+import { onTestFinished } from 'vitest'
+import { system } from '../system.ts'
+import { openPostgres } from './postgres-driver.ts'
+import type { SqlDriver } from './sql-driver.ts'
+import { openSqlite } from './sqlite-driver.ts'
+
+/** What a driver of a test may be told. */
+export interface TestDriverOptions {
+  readonly deadlineMs?: number
+  readonly pollMs?: number
+  readonly keepaliveMs?: number
+  readonly connections?: number
+}
+
+/** The driver for an address, without a store on top. Closed when the test ends. */
+export async function openDriver(url: string, options: TestDriverOptions = {}): Promise<SqlDriver> {
+  const { deadlineMs = 5000, pollMs = 10, keepaliveMs = 10_000, connections = 4 } = options
+  const common = { deadlineMs, system, random: systemRandom }
+  const driver = url.startsWith('postgres:')
+    ? await openPostgres({ ...common, url, connections, keepaliveMs })
+    : await openSqlite({ ...common, path: url, pollMs })
+  onTestFinished(() => driver.close())
+  return driver
+}
+
+/** The path of a file that does not exist yet, in a folder that is gone when the test is. */
+export async function newFile(): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'sluice-config-store-'))
+  onTestFinished(() => rm(folder, { recursive: true, force: true }))
+  return join(folder, 'sluice.db')
+}

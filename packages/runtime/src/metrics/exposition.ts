@@ -1,0 +1,103 @@
+import { acceptedFormat, type ExpositionFormat } from './exposition-format.ts'
+import type { HistogramFamily, HistogramSample, MetricFamily, MetricsSnapshot } from './metrics-snapshot.ts'
+
+/** A page of metrics, as the body of an HTTP answer. */
+export interface MetricsPage {
+  readonly contentType: string
+  readonly body: string
+}
+
+const CONTENT_TYPES: Readonly<Record<ExpositionFormat, string>> = {
+  prometheus: 'text/plain; version=0.0.4; charset=utf-8',
+  openmetrics: 'application/openmetrics-text; version=1.0.0; charset=utf-8',
+}
+
+/**
+ * The page that shows a snapshot, in the format that the `Accept` header of the request asks for: OpenMetrics 1.0, or the
+ * Prometheus text format 0.0.4, which is also that of a request without the header.
+ */
+export function renderMetrics(snapshot: MetricsSnapshot, accept?: string): MetricsPage {
+  const format = acceptedFormat(accept)
+  const lines = snapshot.families.flatMap((family) => familyLines(family, format))
+  if (format === 'openmetrics') lines.push('# EOF')
+  return { contentType: CONTENT_TYPES[format], body: lines.map((line) => `${line}\n`).join('') }
+}
+
+function familyLines(family: MetricFamily, format: ExpositionFormat): string[] {
+  if (family.type === 'histogram') {
+    const lines = histogramLines(family, format)
+    return family.alsoAs === undefined ? lines : [...lines, ...histogramLines(inView(family), format)]
+  }
+  // In OpenMetrics the counter `a` has the samples `a_total`; in the older format both are `a_total`.
+  const isOpenCounter = format === 'openmetrics' && family.type === 'counter'
+  const head = headLines(family, isOpenCounter ? family.name.slice(0, -'_total'.length) : family.name, format)
+  const samples = family.samples.map(
+    ({ values, value }) => `${family.name}${labelText(family.labels, values)} ${value}`,
+  )
+  return [...head, ...samples]
+}
+
+function headLines(family: MetricFamily, name: string, format: ExpositionFormat): string[] {
+  const help = format === 'openmetrics' ? escapeQuoted(family.help) : escapeLine(family.help)
+  return [`# HELP ${name} ${help}`, `# TYPE ${name} ${family.type}`]
+}
+
+function histogramLines(family: HistogramFamily, format: ExpositionFormat): string[] {
+  const bounds = [...family.bounds.map((bound) => boundText(bound, format)), '+Inf']
+  return [
+    ...headLines(family, family.name, format),
+    ...family.samples.flatMap((sample) => histogramSampleLines(family, sample, bounds)),
+  ]
+}
+
+function histogramSampleLines(
+  { name, labels }: HistogramFamily,
+  { values, counts, sum }: HistogramSample,
+  bounds: readonly string[],
+): string[] {
+  const own = labelText(labels, values)
+  const bounded = [...labels, 'le']
+  let below = 0
+  const buckets = bounds.map((bound, bucket) => {
+    below += counts[bucket] as number
+    return `${name}_bucket${labelText(bounded, [...values, bound])} ${below}`
+  })
+  return [...buckets, `${name}_sum${own} ${sum}`, `${name}_count${own} ${below}`]
+}
+
+/** The histogram under its second name, with everything in the greater unit. */
+function inView(family: HistogramFamily): HistogramFamily {
+  const { name, divisor } = family.alsoAs as NonNullable<HistogramFamily['alsoAs']>
+  // Rounded off, because 0.07 / 1000 is a little more than 0.00007, and a bound is a name that must not change.
+  const inUnit = (value: number): number => Number((value / divisor).toPrecision(12))
+  return {
+    ...family,
+    name,
+    bounds: family.bounds.map(inUnit),
+    samples: family.samples.map((sample) => ({ ...sample, sum: sample.sum / divisor })),
+  }
+}
+
+/** How a bound is written: OpenMetrics has one text for each number, the older format that of most programs. */
+function boundText(bound: number, format: ExpositionFormat): string {
+  if (format === 'prometheus') return String(bound)
+  const magnitude = Math.abs(bound)
+  if (magnitude !== 0 && (magnitude < 1e-4 || magnitude >= 1e6)) {
+    // At least two digits of exponent, as 1e-05.
+    return bound.toExponential().replace(/e([+-])(\d)$/, 'e$10$2')
+  }
+  return Number.isInteger(bound) ? `${bound}.0` : String(bound)
+}
+
+function labelText(names: readonly string[], values: readonly string[]): string {
+  if (names.length === 0) return ''
+  return `{${names.map((name, index) => `${name}="${escapeQuoted(values[index] as string)}"`).join(',')}}`
+}
+
+function escapeLine(text: string): string {
+  return text.toWellFormed().replaceAll('\\', '\\\\').replaceAll('\n', '\\n')
+}
+
+function escapeQuoted(text: string): string {
+  return escapeLine(text).replaceAll('"', '\\"')
+}
