@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import type { Block, Membership, Override, RuleSet } from '@sluice/core'
 import { HOSTILE_KEYS } from '@sluice/testing'
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
@@ -38,6 +39,14 @@ const RULE_SET: RuleSet = {
   incident: 0.5,
   domains: [{ domain: 'edge', descriptors: [{ key: 'a', value: 'é', limit: { unit: 'minute', requestsPerUnit: 3 } }] }],
 }
+
+/** The longest keys there are, which cannot be made shorter, and differ only at their end. */
+const LONGEST_KEYS = ['a', 'b'].map((end) => {
+  const lines = Array.from({ length: 70 }, (_, line) => createHash('sha256').update(String(line)).digest('hex'))
+  return `${lines.join('').slice(0, 4095)}${end}`
+})
+
+const KEYS = [...HOSTILE_KEYS, ...LONGEST_KEYS]
 
 /** With another limit, to tell rule sets apart. */
 function ruleSetOf(limit: number): RuleSet {
@@ -329,17 +338,17 @@ export function describeConfigStore(name: string, subject: ConfigStoreSubject): 
         expect(await table.get(key)).toBeUndefined()
       })
 
-      it('are told apart by keys with any character', async () => {
-        for (const [index, entity] of HOSTILE_KEYS.entries()) await store.overrides.put(override(entity, index), ALICE)
+      it('are told apart by keys with any character, of any length', async () => {
+        for (const [index, entity] of KEYS.entries()) await store.overrides.put(override(entity, index), ALICE)
         const found = await Promise.all(
-          HOSTILE_KEYS.map((entity) => store.overrides.get({ dimension: 'user', entity, resource: '/orders' })),
+          KEYS.map((entity) => store.overrides.get({ dimension: 'user', entity, resource: '/orders' })),
         )
-        expect(found.map((stored) => stored?.entry)).toEqual(HOSTILE_KEYS.map((entity, i) => override(entity, i)))
+        expect(found.map((stored) => stored?.entry)).toEqual(KEYS.map((entity, i) => override(entity, i)))
         const listed = await itemsOf((page) => store.overrides.list(page), 3)
-        expect(new Set(listed.map(({ entry }) => entry.entity))).toEqual(new Set(HOSTILE_KEYS))
+        expect(new Set(listed.map(({ entry }) => entry.entity))).toEqual(new Set(KEYS))
         const reader = await FeedReader.load(store.feed)
-        expect(reader.overrides.map(({ entity }) => entity).sort()).toEqual([...HOSTILE_KEYS].sort())
-        for (const entity of HOSTILE_KEYS) {
+        expect(reader.overrides.map(({ entity }) => entity).sort()).toEqual([...KEYS].sort())
+        for (const entity of KEYS) {
           expect(await store.overrides.remove({ dimension: 'user', entity, resource: '/orders' }, ALICE)).toBe(true)
         }
         await reader.follow()

@@ -9,7 +9,7 @@ import type { VersionTable } from './version.ts'
  * Where configuration is kept. Several nodes may use one at the same time. When the database cannot be reached, every call
  * is refused with `SLUICE_CONFIG_UNAVAILABLE` and nothing was changed, except where the answer to a commit was lost.
  */
-export interface ConfigStore {
+export interface ConfigStore extends AsyncDisposable {
   readonly versions: VersionTable
   readonly overrides: EntryTable<Override, OverrideKey>
   readonly members: EntryTable<Membership, EntityKey>

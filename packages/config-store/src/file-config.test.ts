@@ -223,6 +223,8 @@ describe('a bad change of the file', () => {
     expect(events.find(({ type }) => type === 'refused')).toMatchObject({ error: { code: 'SLUICE_INVALID_RULE_SET' } })
     await expect(config.refresh()).rejects.toMatchObject({ code: 'SLUICE_INVALID_RULE_SET' })
     await config.ready()
+    // However often it is looked at, it is told once.
+    expect(events.filter(({ type }) => type === 'refused')).toHaveLength(1)
     await replace(withLimit(7))
     await until('it is mended', () => limit() === 7)
     expect(config.stats()).toMatchObject({ enforcedVersion: 2, refused: [] })
@@ -340,6 +342,11 @@ describe('close()', () => {
     const config = fileConfig(path, { target, timers })
     await config.ready()
     await replace(withLimit(2))
+    await until('it waits for the file to settle', async () => {
+      await timers.advance(0)
+      return config.stats().notifications > 0 && timers.pending === 1
+    })
+    await timers.advance(50)
     await config.close()
     await config.close()
     expect(timers.pending).toBe(0)

@@ -111,6 +111,27 @@ describe('following', () => {
     expect(follower.stats()).toMatchObject({ enforcedVersion: 2, notifications: 2, polls: 0, position: 2 })
   })
 
+  it('looks again after a look that a hint came in the middle of', async () => {
+    const { feed, target, timers, follow } = scene()
+    follow()
+    await timers.advance(1000)
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const answer = feed.since.bind(feed)
+    feed.since = async (position) => {
+      const batch = await answer(position)
+      await promise
+      return batch
+    }
+    feed.hint()
+    await timers.advance(50)
+    feed.since = answer
+    feed.use(enforced(2))
+    await timers.advance(100)
+    resolve()
+    await timers.advance(0)
+    expect(target.versions).toEqual(enforced(2))
+  })
+
   it('turns a storm of hints into a look every 50 ms', async () => {
     const { feed, timers, follow } = scene()
     const follower = follow()
@@ -172,6 +193,31 @@ describe('following', () => {
     await timers.advance(5000)
     expect(feed.watchers).toBe(1)
     feed.use(enforced(5))
+    await timers.advance(50)
+    expect(target.versions).toEqual(enforced(5))
+  })
+
+  it('goes on without a notifier that throws', async () => {
+    const { feed, target, timers, follow, events } = scene()
+    feed.use(enforced(1))
+    const watch = (): never => {
+      throw new Error('broken')
+    }
+    const follower = follow({ notifiers: [{ watch, announce: () => Promise.resolve(false) }] })
+    await timers.advance(20_000)
+    expect([target.versions, follower.stats().failures]).toEqual([enforced(1), 0])
+    expect(events.filter(({ type }) => type === 'hints-lost')).toMatchObject([{ error: { message: 'broken' } }])
+  })
+
+  it('looks at once for what it missed before it could listen', async () => {
+    const { feed, target, timers, follow } = scene()
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const watch = feed.watch.bind(feed)
+    feed.watch = (changed, lost) => promise.then(() => watch(changed, lost))
+    follow()
+    await timers.advance(1000)
+    feed.use(enforced(5))
+    resolve()
     await timers.advance(50)
     expect(target.versions).toEqual(enforced(5))
   })
@@ -377,6 +423,11 @@ describe('the database away', () => {
     expect(target.versions).toEqual(enforced(2))
     expect(follower.stats()).toMatchObject({ enforcedVersion: 2, lagMs: 0 })
     expect(events.filter(({ type }) => type === 'recovered')).toHaveLength(1)
+    // The next time begins with short distances again.
+    feed.isAway = true
+    const before = tries.length
+    await timers.advance(5000)
+    expect(tries[before + 1]! - tries[before]!).toBeLessThanOrEqual(200)
   })
 
   it('hints do not make it be tried more often than every 200 ms', async () => {

@@ -45,9 +45,10 @@ export interface ConfigStoreOptions {
  */
 export async function openConfigStore(url: string, options: ConfigStoreOptions = {}): Promise<ConfigStore> {
   checkOptions(options)
+  const { nowMs = system.nowMs } = options
   const own: System = {
     ...system,
-    ...(options.nowMs === undefined ? {} : { nowMs: options.nowMs }),
+    nowMs: () => Math.floor(nowMs()),
     ...(options.randomBytes === undefined ? {} : { randomBytes: options.randomBytes }),
     ...(options.timers === undefined ? {} : { timers: options.timers, backgroundTimers: options.timers }),
   }

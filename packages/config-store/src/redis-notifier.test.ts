@@ -6,6 +6,7 @@ import { enforced, FakeFeed, RecordingTarget } from './fake-feed.test.support.ts
 import type { RedisPubSubClient } from './follow/redis-subscriber.ts'
 import { followConfig } from './follow-config.ts'
 import { redisNotifier } from './redis-notifier.ts'
+import { system } from './system.ts'
 import { until } from './waiting.test.support.ts'
 
 const server: RedisServer = await startRedis()
@@ -93,6 +94,15 @@ describe.each(['node-redis', 'ioredis'] as const)('a notifier over %s', (name) =
     await until('it listens', () => heard.changed === 1)
     await server.kill()
     await until('it is told', async () => !(await notifier.announce()))
+  })
+
+  it('does not wait for a client that is not connected', async () => {
+    const client = await clients[name](server.url)
+    const notifier = redisNotifier(client, { announceWithinMs: 600_000 })
+    await server.kill()
+    await until('it is noticed', () => ('status' in client ? client.status !== 'ready' : !client.isReady))
+    // Before anything else in this process has its turn.
+    expect(await Promise.race([notifier.announce(), system.nextTurn()])).toBe(false)
   })
 
   it('gives up an announcement that nobody answers', async () => {

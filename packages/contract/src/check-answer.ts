@@ -44,6 +44,11 @@ export interface CheckAnswer {
   readonly failure?: FailureLike | undefined
 }
 
+/** The answer to a batch: one for each request, in their order. Status 200, whatever they say. */
+export interface BatchAnswer {
+  readonly answers: readonly CheckAnswer[]
+}
+
 /** The answer that tells `decision`. `dimension` is that of its rule; `decisionId` names it, where it has a name. */
 export function checkAnswer(decision: DecisionLike, dimension: Dimension, decisionId?: string): CheckAnswer {
   const { allowed, reason, rule, limit, remaining, resetAt, retryAfterMs, version, delayMs, failure } = decision

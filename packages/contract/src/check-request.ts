@@ -1,6 +1,17 @@
 import type { FieldProblem } from './field-problem.ts'
-import { describeReceived, pointerTo } from './field-problem.ts'
-import { isIpAddress } from './ip-address.ts'
+import type { BodyForm, Field, Parsed } from './request-fields.ts'
+import {
+  DESCRIPTORS_FIELD,
+  formProblems,
+  hasForm,
+  IP_FIELD,
+  identityField,
+  METHOD_FIELD,
+  RESOURCE_FIELD,
+  TIER_FIELD,
+  textField,
+  wholeField,
+} from './request-fields.ts'
 
 /** Where checks are asked: `POST` to this path. */
 export const CHECK_PATH = '/internal/ratelimit/check'
@@ -8,7 +19,13 @@ export const CHECK_PATH = '/internal/ratelimit/check'
 /** Most tokens one request may take. */
 export const MOST_TOKENS = 1_000_000_000
 
-/** The body of a check: who calls what. */
+/** Most checks in one batch. */
+export const MOST_CHECKS = 100
+
+/** Further dimensions and numbers of a request, by name. */
+export type Descriptors = Readonly<Record<string, string | number>>
+
+/** The body of a check: who calls what. Everything in it must have been verified by whoever asks. */
 export interface CheckRequest {
   /** The user, as your authentication knows it: 1 to 256 characters, no control characters. */
   readonly userId?: string
@@ -18,12 +35,20 @@ export interface CheckRequest {
   readonly clientIp?: string
   /** The tenant: 1 to 256 characters, no control characters. */
   readonly tenantId?: string
-  /** What is called: a path that begins with `/`, or `*`; at most 2048 characters. */
+  /** What is called: a path that begins with `/`, a name without `/`, or `*`; at most 2048 characters. */
   readonly resource: string
   /** Its HTTP method. */
   readonly method?: string
   /** Tokens to take: whole, 0 to {@link MOST_TOKENS}; 1 when left out, 0 asks without taking. */
   readonly tokens?: number
+  /** Further dimensions and numbers, at most 32: names as dimensions have them, texts of 1 to 512 characters, or numbers. */
+  readonly descriptors?: Descriptors
+  /** Where the call comes from, such as `US`, for limits that differ by region: 1 to 64 characters. */
+  readonly region?: string
+  /** The tier of the caller, when you know it; else it is looked up. */
+  readonly tier?: string
+  /** Name of the internal service that calls, when it is one: 1 to 256 characters. */
+  readonly service?: string
 }
 
 /** A field of {@link CheckRequest}. */
@@ -31,69 +56,36 @@ export type CheckField = keyof CheckRequest
 
 /** A check request that was found valid: nothing unknown in it, `tokens` filled in, the `Needed` fields there. */
 export type ValidCheckRequest<Needed extends CheckField = never> = {
-  readonly [Name in Exclude<CheckField, 'tokens'>]: Name extends Needed | 'resource' ? string : string | undefined
+  readonly [Name in Exclude<CheckField, 'tokens'>]: Name extends Needed | 'resource'
+    ? Required<CheckRequest>[Name]
+    : CheckRequest[Name] | undefined
 } & { readonly tokens: number }
 
 /** What {@link parseCheckRequest} found: the request, or everything that is wrong with it. */
-export type ParsedCheckRequest<Needed extends CheckField = never> =
-  | { readonly ok: true; readonly request: ValidCheckRequest<Needed> }
-  | {
-      readonly ok: false
-      /** At least one. All problems of known fields, then of unknown ones as many as fit. */
-      readonly problems: readonly FieldProblem[]
-      /** Unknown fields beyond those in `problems`: a body can hold thousands. */
-      readonly unlisted: number
-    }
+export type ParsedCheckRequest<Needed extends CheckField = never> = Parsed<{
+  readonly request: ValidCheckRequest<Needed>
+}>
 
-interface Field {
-  readonly accepts: (value: unknown) => boolean
-  readonly expected: string
-  /** Whether the value may be a secret or name a person: then no message repeats it. */
-  readonly isPrivate: boolean
-}
-
-const CONTROL_CHARACTER = /\p{Cc}/u
-const METHOD = /^[!#$%&'*+.^_`|~\dA-Za-z-]{1,32}$/
-
-const FIELDS: ReadonlyMap<string, Field> = new Map<CheckField, Field>([
-  ['userId', identity(256)],
-  ['apiKey', identity(512)],
-  [
-    'clientIp',
-    {
-      accepts: (value) => typeof value === 'string' && isIpAddress(value),
-      expected: 'an IPv4 or IPv6 address without port, brackets or zone',
-      isPrivate: true,
-    },
-  ],
-  ['tenantId', identity(256)],
-  [
-    'resource',
-    {
-      accepts: (value) => isText(value, 2048) && (value.startsWith('/') || value === '*'),
-      expected: 'a path that begins with "/", or "*", of at most 2048 characters and no control characters',
-      isPrivate: false,
-    },
-  ],
-  [
-    'method',
-    {
-      accepts: (value) => typeof value === 'string' && METHOD.test(value),
-      expected: 'an HTTP method such as "GET", of at most 32 characters',
-      isPrivate: false,
-    },
-  ],
-  [
-    'tokens',
-    {
-      accepts: (value) => Number.isInteger(value) && (value as number) >= 0 && (value as number) <= MOST_TOKENS,
-      expected: `a whole number from 0 to ${MOST_TOKENS}`,
-      isPrivate: false,
-    },
-  ],
+/** The fields of a check, for bodies that hold more than these. */
+export const CHECK_FIELDS: ReadonlyMap<string, Field> = new Map<CheckField, Field>([
+  ['userId', identityField(256)],
+  ['apiKey', identityField(512)],
+  ['clientIp', IP_FIELD],
+  ['tenantId', identityField(256)],
+  ['resource', RESOURCE_FIELD],
+  ['method', METHOD_FIELD],
+  ['tokens', wholeField(0, MOST_TOKENS)],
+  ['descriptors', DESCRIPTORS_FIELD],
+  ['region', textField(64)],
+  ['tier', TIER_FIELD],
+  ['service', textField(256)],
 ])
 
-const MOST_UNKNOWN_LISTED = 16
+const CHECK_FORM: BodyForm = {
+  fields: CHECK_FIELDS,
+  needed: ['resource'],
+  expected: 'a JSON object with the check',
+}
 
 /**
  * Turns the parsed JSON of a body into a check request, or into the list of everything that is wrong with it: wrong
@@ -104,64 +96,74 @@ export function parseCheckRequest<Needed extends CheckField = never>(
   body: unknown,
   needed: readonly Needed[] = [],
 ): ParsedCheckRequest<Needed> {
-  if (typeof body !== 'object' || body === null || Array.isArray(body)) {
-    const problem = { path: '', received: describeReceived(body, true), expected: 'a JSON object with the check' }
-    return { ok: false, problems: [problem], unlisted: 0 }
-  }
-  if (!isValid(body, needed)) return { ok: false, ...problemsOf(body, needed) }
-  const { userId, apiKey, clientIp, tenantId, resource, method, tokens = 1 } = body
-  // Adding 0 turns the -0 of JSON into 0.
-  const request = { userId, apiKey, clientIp, tenantId, resource, method, tokens: tokens + 0 }
+  const form = needed.length === 0 ? CHECK_FORM : { ...CHECK_FORM, needed: [...CHECK_FORM.needed, ...needed] }
+  if (!hasForm(body, form)) return formProblems(body, form)
   // The fields that are needed were just found.
-  return { ok: true, request: request as ValidCheckRequest<Needed> }
+  return { ok: true, request: validRequest(body as CheckRequest) as ValidCheckRequest<Needed> }
 }
 
-/** The common case on its own, because most bodies are right: one look at each member. */
-function isValid(body: object, needed: readonly CheckField[]): body is CheckRequest {
-  for (const name of Object.keys(body)) {
-    if (FIELDS.get(name)?.accepts((body as Record<string, unknown>)[name]) !== true) return false
-  }
-  return Object.hasOwn(body, 'resource') && needed.every((field) => Object.hasOwn(body, field))
+/** What {@link parseBatchRequest} found: the requests in their order, or everything that is wrong with them. */
+export type ParsedBatchRequest = Parsed<{ readonly requests: readonly ValidCheckRequest[] }>
+
+/** The body of a batch: up to {@link MOST_CHECKS} checks, each decided on its own. */
+export interface BatchRequest {
+  readonly requests: readonly CheckRequest[]
 }
 
-function problemsOf(
-  body: object,
-  needed: readonly CheckField[],
-): { readonly problems: readonly FieldProblem[]; readonly unlisted: number } {
-  const values = new Map<string, unknown>(Object.entries(body))
-  const problems: FieldProblem[] = []
-  for (const [name, { accepts, expected, isPrivate }] of FIELDS) {
-    const isNeeded = name === 'resource' || (needed as readonly string[]).includes(name)
-    const isWrong = values.has(name) ? !accepts(values.get(name)) : isNeeded
-    const received = describeReceived(values.get(name), isPrivate)
-    if (isWrong) problems.push({ path: pointerTo(name), received, expected })
-  }
-  const unknown = [...values.keys()].filter((name) => !FIELDS.has(name))
-  for (const name of unknown.slice(0, MOST_UNKNOWN_LISTED)) {
-    const expected = `only ${[...FIELDS.keys()].join(', ')}`
-    problems.push({ path: pointerTo(name), received: 'an unknown field', expected })
-  }
-  return { problems, unlisted: Math.max(0, unknown.length - MOST_UNKNOWN_LISTED) }
+const BATCH_FORM: BodyForm = {
+  fields: new Map<string, Field>([
+    [
+      'requests',
+      {
+        accepts: (value) => Array.isArray(value) && value.length > 0 && value.length <= MOST_CHECKS,
+        expected: `a list of 1 to ${MOST_CHECKS} checks`,
+        isPrivate: false,
+      },
+    ],
+  ]),
+  needed: ['requests'],
+  expected: 'a JSON object with "requests", a list of checks',
 }
 
-function identity(longest: number): Field {
-  return {
-    accepts: (value) => isText(value, longest),
-    expected: `a text of 1 to ${longest} characters and no control characters`,
-    isPrivate: true,
-  }
-}
+/** Most problems that are listed of a batch; the others are counted. */
+const MOST_BATCH_PROBLEMS = 64
 
 /**
- * Control characters would break log lines. Half a surrogate pair has no UTF-8 form: written to a store it would turn
- * into U+FFFD, and two callers would share a counter.
+ * Turns the parsed JSON of a batch into its check requests, or into what is wrong with it. One wrong request refuses the whole
+ * batch. Never throws.
  */
-function isText(value: unknown, longest: number): value is string {
-  return (
-    typeof value === 'string' &&
-    value.length > 0 &&
-    value.length <= longest &&
-    value.isWellFormed() &&
-    !CONTROL_CHARACTER.test(value)
-  )
+export function parseBatchRequest(body: unknown): ParsedBatchRequest {
+  if (!hasForm(body, BATCH_FORM)) return formProblems(body, BATCH_FORM)
+  const { requests } = body as { readonly requests: readonly unknown[] }
+  const problems: FieldProblem[] = []
+  let unlisted = 0
+  for (const [index, request] of requests.entries()) {
+    if (hasForm(request, CHECK_FORM)) continue
+    const found = formProblems(request, CHECK_FORM, `/requests/${index}`)
+    const room = MOST_BATCH_PROBLEMS - problems.length
+    problems.push(...found.problems.slice(0, room))
+    unlisted += found.unlisted + Math.max(0, found.problems.length - room)
+  }
+  if (problems.length > 0) return { ok: false, problems, unlisted }
+  return { ok: true, requests: (requests as readonly CheckRequest[]).map(validRequest) }
+}
+
+/** The check in a body whose form is right; what else is in the body is left behind. */
+export function validRequest(body: CheckRequest): ValidCheckRequest {
+  const { userId, apiKey, clientIp, tenantId, resource, method, tokens = 1 } = body
+  const { descriptors, region, tier, service } = body
+  return {
+    userId,
+    apiKey,
+    clientIp,
+    tenantId,
+    resource,
+    method,
+    // Adding 0 turns the -0 of JSON into 0.
+    tokens: tokens + 0,
+    descriptors,
+    region,
+    tier,
+    service,
+  }
 }

@@ -1,11 +1,16 @@
-/** One thing that is wrong with a request body. */
+/** One thing that is wrong with a request. */
 export interface FieldProblem {
-  /** Where: a JSON Pointer (RFC 6901) into the body, such as `/userId`; empty for the body itself. */
+  /**
+   * Where: a JSON Pointer (RFC 6901) into the body, such as `/userId`; empty for the body itself; `?` and the name for a
+   * parameter of the query or the path.
+   */
   readonly path: string
   /** What is there, in words. The text of an identity or a key is never repeated. */
   readonly received: string
   /** What should be there. */
   readonly expected: string
+  /** Line of the text that was sent, counted from 1, where it was a text of several lines. */
+  readonly line?: number
 }
 
 const LONGEST_SHOWN = 64

@@ -23,7 +23,22 @@ export function rateOverWindow(limit: number, windowMicros: number): Rate {
   const units = limit * (MICROS_PER_SECOND / common)
   const micros = windowMicros / common
   const shared = greatestCommonDivisor(units, micros)
-  return { units: units / shared, micros: micros / shared }
+  return sharedRate(units / shared, micros / shared)
+}
+
+/** Rates that were made lately: the rules of a large set have few different ones, and equal ones are one object in memory. */
+const rates = new Map<string, Rate>()
+const MOST_RATES = 1024
+
+function sharedRate(units: number, micros: number): Rate {
+  const text = `${units}/${micros}`
+  let rate = rates.get(text)
+  if (rate === undefined) {
+    if (rates.size >= MOST_RATES) rates.clear()
+    rate = Object.freeze({ units, micros })
+    rates.set(text, rate)
+  }
+  return rate
 }
 
 /** The fraction nearest to `perSecond` (above 0, may be fractional), by continued fractions. */
@@ -40,7 +55,7 @@ export function ratePerSecond(perSecond: number): Rate {
     ;[previousMicros, micros] = [micros, nextMicros]
     rest = inverse - whole
   }
-  return units > 0 ? { units, micros } : { units: 1, micros: Math.round(1 / perSecond) }
+  return units > 0 ? sharedRate(units, micros) : sharedRate(1, Math.round(1 / perSecond))
 }
 
 /**

@@ -40,7 +40,7 @@ export class RecentTopK {
     this.#generation = this.#readGeneration()
   }
 
-  /** Counts `key` `amount` times, more than zero, now. Default once. */
+  /** Counts `key` `amount` times now: a whole number, 1 or more. Default 1. */
   add(key: string, amount = 1): void {
     this.#turn()
     this.#current.add(key, amount)

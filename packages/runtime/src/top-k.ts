@@ -1,4 +1,4 @@
-import { requireInteger, requireNumber } from './option-range.ts'
+import { requireInteger } from './option-range.ts'
 
 /** How many keys a {@link TopK} keeps apart. */
 export interface TopKOptions {
@@ -51,9 +51,9 @@ export class TopK {
     this.#capacity = requireInteger('capacity', options.capacity, { min: 1, max: 1_000_000 })
   }
 
-  /** Counts `key` `amount` times, more than zero. Default once. */
+  /** Counts `key` `amount` times: a whole number, 1 or more. Default 1. */
   add(key: string, amount = 1): void {
-    requireNumber('amount', amount, { min: Number.MIN_VALUE, max: Number.MAX_SAFE_INTEGER })
+    requireInteger('amount', amount, { min: 1, max: Number.MAX_SAFE_INTEGER })
     this.#total += amount
     const known = this.#tallies.get(key)
     if (known !== undefined) {

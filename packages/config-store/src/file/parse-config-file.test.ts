@@ -115,6 +115,24 @@ denyList:
     ])
   })
 
+  it('has the line of what an alias stands for, as a whole too', () => {
+    const rule = 'dimension: ip, limit: 1, window: 1s'
+    const text = `rules:
+  - { resource: /a, ${rule}, schedule: &night [{ from: '22:00', to: '24:99', multiplier: 2 }] }
+  - { resource: /b, ${rule}, schedule: *night }
+`
+    const { problems } = errorOf(bytesOf(text), 'x.yaml')
+    expect(problems.map(({ path, line }) => [path, line])).toEqual([
+      ['/rules/0/schedule/0/to', 2],
+      ['/rules/1/schedule/0/to', 2],
+    ])
+  })
+
+  it.each(['!!binary aGk=', '!!timestamp 2026-01-01', '!<tag:example.org,2026:x> 1'])('%s is refused', (value) => {
+    const { problems } = errorOf(bytesOf(`rules: []\nincident: ${value}\n`), 'x.yaml')
+    expect(problems).toMatchObject([{ path: '/incident', line: 2, expected: 'a value without a tag' }])
+  })
+
   it.each([
     ['not UTF-8', Uint8Array.of(0x72, 0xff, 0xfe), 'not a text'],
     ['too large', new Uint8Array(33_554_433), '33554433 bytes long'],

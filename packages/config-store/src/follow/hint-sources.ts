@@ -28,14 +28,10 @@ export class HintSources {
   /** Watches a source unless it is watched already, or was tried and is not decided yet. */
   watch(source: HintSource): void {
     if (this.#isClosed || this.#watched.has(source)) return
-    const { changed, lost } = this.#listener
-    const watching = source.watch(
-      () => void (this.#isClosed || changed()),
-      (error) => void (this.#isClosed || lost(error)),
-    )
+    const { lost } = this.#listener
     this.#watched.set(
       source,
-      watching.then(
+      this.#begin(source).then(
         (end) => {
           this.#failing.delete(source)
           if (!this.#isClosed) this.#listener.begun()
@@ -56,5 +52,14 @@ export class HintSources {
     const ends = await Promise.all(this.#watched.values())
     this.#watched.clear()
     await Promise.allSettled(ends.map((end) => end?.()))
+  }
+
+  /** Rejects also when the source throws. */
+  async #begin(source: HintSource): Promise<() => Promise<void>> {
+    const { changed, lost } = this.#listener
+    return await source.watch(
+      () => void (this.#isClosed || changed()),
+      (error) => void (this.#isClosed || lost(error)),
+    )
   }
 }

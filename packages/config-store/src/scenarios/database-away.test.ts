@@ -8,7 +8,7 @@ import type { ConfigStore } from '../config-store.ts'
 import { type FollowOptions, followConfig } from '../follow-config.ts'
 import { openConfigStore } from '../open-config-store.ts'
 import { temporaryFolder, until } from '../waiting.test.support.ts'
-import { allowedOf, engineNode } from './engine-target.test.support.ts'
+import { allowedOf, engineNode } from './engine-node.test.support.ts'
 
 const AUTHOR = { name: 'operator' }
 const HOUR_MS = 3_600_000
@@ -61,7 +61,7 @@ const FAILURES = {
   hangs: [() => server.pause(), async () => server.resume()],
 } satisfies Record<string, readonly [() => Promise<void>, () => Promise<void>]>
 
-describe.each(Object.entries(FAILURES))('PostgreSQL %s', (_, [fail, recover]) => {
+describe.each(Object.entries(FAILURES))('PostgreSQL away (it %s)', (_, [fail, recover]) => {
   it('enforcement goes on with the last good rules, writes are refused, staleness rises, recovery without restart', async () => {
     const { url } = await server.createDatabase()
     const store = await openStore(url)
@@ -101,7 +101,7 @@ describe.each(Object.entries(FAILURES))('PostgreSQL %s', (_, [fail, recover]) =>
   })
 })
 
-describe('PostgreSQL is away at the start', () => {
+describe('PostgreSQL away at the start', () => {
   it('a node starts with the last good configuration on disk, and goes over to the database when it is back', async () => {
     const { url } = await server.createDatabase()
     const path = join(await temporaryFolder(), 'config.cache')

@@ -7,7 +7,7 @@ import type { ConfigStore } from '../config-store.ts'
 import { followConfig } from '../follow-config.ts'
 import { openConfigStore } from '../open-config-store.ts'
 import { figure, until } from '../waiting.test.support.ts'
-import { engineNode } from './engine-target.test.support.ts'
+import { engineNode } from './engine-node.test.support.ts'
 
 const AUTHOR = { name: 'operator' }
 const POLL_MS = 1000
@@ -59,20 +59,18 @@ describe('lost notifications', () => {
     const hearing = await follow((await openStore(url)).feed, 600_000)
     const missing = await follow(deaf((await openStore(url)).feed))
     await until('both follow', () => [hearing, missing].every(({ follower }) => follower.stats().refreshes > 1))
-    let widest = 0
+    let slowestMs = 0
+    let skews = 0
     for (let number = 1; number <= 3; number++) {
       await store.versions.edit(() => withLimit(number), AUTHOR)
-      const versions = (): unknown[] => [hearing, missing].map(({ follower }) => follower.stats().enforcedVersion)
-      await until('one has it', () => hearing.follower.stats().enforcedVersion === number)
-      const seen = versions()
-      const lateMs = await until('the other has it', () => missing.follower.stats().enforcedVersion === number)
-      widest = Math.max(widest, lateMs)
-      expect(seen[0]).toBe(number)
-      // Unless the poll came in between, the other node is behind, and says so by its version.
-      expect([number - 1, number].map((one) => (one === 0 ? undefined : one))).toContain(seen[1])
+      await until('one has it', () => hasVersion(hearing.follower, number))
+      if (!hasVersion(missing.follower, number)) skews++
+      slowestMs = Math.max(slowestMs, await until('the other has it too', () => hasVersion(missing.follower, number)))
     }
-    figure(`without hints a change came after at most ${Math.round(widest)} ms, polling every ${POLL_MS} ms`)
-    expect(widest).toBeLessThan(POLL_MS + 1000)
+    figure(`without hints a change came after at most ${Math.round(slowestMs)} ms, polling every ${POLL_MS} ms`)
+    expect(slowestMs).toBeLessThan(POLL_MS + 1000)
+    // A poll may come just then, but not every time.
+    expect(skews).toBeGreaterThan(0)
     expect(missing.follower.stats()).toMatchObject({ notifications: 0, failures: 0 })
     expect(missing.follower.stats().polls).toBeGreaterThanOrEqual(3)
     expect(hearing.follower.stats()).toMatchObject({ polls: 0 })
@@ -95,6 +93,10 @@ describe('lost notifications', () => {
     expect(follower.stats()).toMatchObject({ polls: 0 })
   })
 })
+
+function hasVersion(follower: ConfigFollower, number: number): boolean {
+  return follower.stats().enforcedVersion === number
+}
 
 async function listeners(database: string): Promise<string[]> {
   const sql = `SELECT pid FROM pg_stat_activity WHERE datname = '${database}' AND query LIKE 'LISTEN%'`

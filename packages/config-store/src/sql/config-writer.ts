@@ -95,7 +95,7 @@ export class ConfigWriter {
     return await this.#driver.transaction(async (transaction) => {
       // First of all, because it makes whoever else wants to write wait until this is committed.
       const position = await advance(transaction, 1)
-      const result = await work(new ConfigChange(transaction, { at: Math.floor(this.#nowMs()), author, position }))
+      const result = await work(new ConfigChange(transaction, { at: this.#nowMs(), author, position }))
       await transaction.notify()
       return result
     })

@@ -120,10 +120,22 @@ class PostgresDriver implements SqlDriver {
       for (const client of this.#clients) client.connection.stream.destroy()
     })
     try {
+      // The pool waits for whoever uses a connection, not for the end of the connections.
       await Promise.all([this.#listener.close(), this.#pool.end()])
+      await this.#untilDisconnected()
     } finally {
       cancel()
     }
+  }
+
+  #untilDisconnected(): Promise<void> {
+    return new Promise((resolve) => {
+      const check = (): void => {
+        if (this.#clients.size === 0) resolve()
+      }
+      this.#pool.on('remove', check)
+      check()
+    })
   }
 
   async #lend<T>(deadlineMs: number, use: (session: PostgresSession) => Promise<T>): Promise<T> {

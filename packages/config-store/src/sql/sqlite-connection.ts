@@ -27,8 +27,10 @@ const PRAGMAS = [
 const BUSY = 5
 const LOCKED = 6
 const CANNOT_OPEN = 14
-const CONSTRAINT = 19
 const NOT_A_DATABASE = 26
+
+/** Extended codes: a row that is there already, or one that must be there and is not. */
+const CONFLICTS: readonly unknown[] = [1555, 2067, 2579, 787]
 
 /** One connection to a file, or to a database in memory that ends with it. All calls block, and throw what SQLite throws. */
 export class SqliteConnection {
@@ -93,7 +95,7 @@ export function isLocked(error: unknown): boolean {
 export function sqliteFailure(error: unknown, path: string): unknown {
   const code = resultCode(error)
   if (code === undefined) return error
-  if (code === CONSTRAINT) {
+  if (CONFLICTS.includes((error as { errcode: unknown }).errcode)) {
     return new SluiceError('SLUICE_CONFLICT', {
       problem: 'the change does not fit to what is in the database',
       action: 'Read again what is there, and repeat the change.',

@@ -115,7 +115,7 @@ describe('a SQLite file', () => {
     await expect(openConfigStore(path)).rejects.toThrow('Name another file')
   })
 
-  it('notices within one look what another connection has changed, and stops looking when told', async () => {
+  it('notices each time that another connection has changed something, until told to stop', async () => {
     const path = await newFile()
     const driver = await openDriver(path, { pollMs: 5 })
     await driver.query('CREATE TABLE t (a INTEGER)')
@@ -130,8 +130,10 @@ describe('a SQLite file', () => {
     onTestFinished(() => other.close())
     other.exec('INSERT INTO t VALUES (1)')
     await until('the change is noticed', () => hints >= 1)
+    other.exec('INSERT INTO t VALUES (2)')
+    await until('the next change is noticed', () => hints >= 2)
     await stop()
-    expect(hints).toBe(1)
+    expect(hints).toBe(2)
   })
 })
 

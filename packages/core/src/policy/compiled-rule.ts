@@ -35,17 +35,26 @@ export interface RulePlace {
 
 /** A rule of a rule set, ready to be applied. Immutable but for the guard, which counts failures across rule sets. */
 export class CompiledRule {
+  // What every decision looks at comes first: with thousands of rules, each line of memory that is fetched counts.
+  readonly reader: DimensionReader
+  /** The only limit for a caller that nothing is said about; undefined when there are several or none. */
+  readonly only: Limit | undefined
+  /** Whether nothing but overrides, tiers and incidents changes its numbers, and it is enforced for all at a constant cost. */
+  readonly isPlain: boolean
+  readonly #unitCost: number
   /** The name its counters go by. */
   readonly name: string
-  /** The name as people know it, which is the same unless the rule is part of a version that is only measured. */
-  readonly label: string
-  readonly rule: PolicyRule
   readonly dimension: string
-  readonly reader: DimensionReader
   /** The limits for a caller that nothing is said about. */
   readonly own: readonly Limit[]
   /** Whether nothing but overrides, tiers and incidents changes its numbers. */
   readonly isSteady: boolean
+  readonly #costFunction: CostFunction | undefined
+  readonly #percent: number
+  readonly #regions: ReadonlyMap<string, number> | undefined
+  /** The name as people know it, which is the same unless the rule is part of a version that is only measured. */
+  readonly label: string
+  readonly rule: PolicyRule
   /** Which overrides can hold for it. */
   readonly overrides: OverrideScope
   readonly origin: RuleOrigin
@@ -60,34 +69,42 @@ export class CompiledRule {
   readonly isTiered: boolean
   /** Set by the engine when failures are to be counted. */
   guard: ErrorRateGuard | undefined = undefined
-  readonly #regions: ReadonlyMap<string, number> | undefined
-  readonly #unitCost: number
-  readonly #costFunction: CostFunction | undefined
-  readonly #percent: number
 
   constructor(rule: PolicyRule, place: RulePlace, options: CompileOptions) {
-    this.name = place.name
-    this.label = place.label
-    this.rule = rule
-    this.dimension = rule.dimension
-    this.reader = options.readers.of(rule.dimension)
-    this.effective = new EffectiveLimits(place.name, rule)
-    this.own = this.effective.limitsFor({ terms: undefined, factor: 1, burst: 0, entitled: false })
+    const effective = new EffectiveLimits(place.name, rule)
+    const own = effective.limitsFor({ terms: undefined, factor: 1, burst: 0, entitled: false })
     const regions = rule.regions ?? place.regions
     const errorRate = rule.errorRate ?? place.errorRate
-    this.isSteady = regions === undefined && rule.schedule === undefined && errorRate === undefined
+    const percent = rule.shadow === true ? 0 : (rule.percent ?? 100)
+    const costFunction = costFunctionOf(rule, options.costFunctions)
+    const isSteady = regions === undefined && rule.schedule === undefined && errorRate === undefined
+    this.reader = options.readers.of(rule.dimension)
+    this.only = own.length === 1 ? own[0] : undefined
+    this.isPlain = isSteady && percent >= 100 && costFunction === undefined
+    this.#unitCost = typeof rule.cost === 'number' ? rule.cost : 1
+    this.name = place.name
+    this.dimension = rule.dimension
+    this.own = own
+    this.isSteady = isSteady
+    this.#costFunction = costFunction
+    this.#percent = percent
+    this.#regions = regions === undefined ? undefined : new Map(Object.entries(regions))
+    this.label = place.label
+    this.rule = rule
     this.overrides = new OverrideScope(canonicalDimension(rule.dimension), rule.resource)
     this.origin = place.origin
+    this.effective = effective
     this.schedule = rule.schedule === undefined ? undefined : new Schedule(rule.schedule)
     this.incidentFactor = rule.incident ?? place.incident
     this.errorRate = errorRate
     this.penalty = rule.penalty
     this.penaltyLimit = rule.penalty === undefined ? undefined : penaltyLimit(place.name, rule.penalty)
     this.isTiered = place.origin.part === 'rules' && rule.dimension !== 'ip' && rule.dimension !== 'global'
-    this.#regions = regions === undefined ? undefined : new Map(Object.entries(regions))
-    this.#unitCost = typeof rule.cost === 'number' ? rule.cost : 1
-    this.#costFunction = costFunctionOf(rule, options.costFunctions)
-    this.#percent = rule.shadow === true ? 0 : (rule.percent ?? 100)
+  }
+
+  /** What a request takes of a plain rule, whose cost is constant. */
+  plainCost(units: number): number {
+    return this.#unitCost * units
   }
 
   /** Units that the request takes of this rule, times `units`. */

@@ -1,6 +1,6 @@
-import { isSluiceError } from '../errors.ts'
 import { seededRandom } from '@sluice/testing'
 import { describe, expect, it } from 'vitest'
+import { isSluiceError } from '../errors.ts'
 import { LiveEntries } from './live-entries.ts'
 import type { Block } from './live-entry.ts'
 import { OverrideScope } from './override-table.ts'

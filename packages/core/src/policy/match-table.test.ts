@@ -1,6 +1,6 @@
-import { isSluiceError } from '../errors.ts'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { isSluiceError } from '../errors.ts'
 import { parseCidr } from './cidr.ts'
 import { CidrTable } from './cidr-table.ts'
 import { parseIp } from './ip-address.ts'

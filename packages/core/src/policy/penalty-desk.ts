@@ -7,7 +7,7 @@ import type { Block } from './live-entry.ts'
 import { nextBlock } from './penalty.ts'
 import type { PolicyObserver } from './policy-event.ts'
 import { tellPolicy } from './policy-event.ts'
-import type { ResolvedRequest } from './resolver.ts'
+import type { PolicyRequest } from './policy-request.ts'
 
 /** What a {@link PenaltyDesk} works with. */
 export interface PenaltyDeskParts {
@@ -29,8 +29,8 @@ export class PenaltyDesk {
     this.#parts = parts
   }
 
-  /** Takes note of a refused request. */
-  refused(batch: Batch, { rules, entities }: ResolvedRequest, nowMs: number): void {
+  /** Takes note of a refused request. `rules`: the rule of each item of its batch. */
+  refused(batch: Batch, rules: readonly CompiledRule[], { request, nowMs }: RefusedRequest): void {
     // Without the store nothing says that the caller went too far.
     if (batch.failure !== undefined) return
     let counted: CompiledRule | undefined
@@ -40,7 +40,7 @@ export class PenaltyDesk {
       // The windows of a rule come one after another, and are one refusal.
       if (!isRefused || rule.penaltyLimit === undefined || rule === counted) continue
       counted = rule
-      this.#count({ rule, entity: entities[index]!, key: item.key }, nowMs)
+      this.#count({ rule, entity: rule.reader.read(request)!, key: item.key }, nowMs)
     }
   }
 
@@ -91,6 +91,13 @@ export class PenaltyDesk {
   #failed(error: unknown): void {
     tellPolicy(this.#parts.observer, { type: 'penalty-failed', error })
   }
+}
+
+/** A request that was refused, and when. */
+interface RefusedRequest {
+  readonly request: PolicyRequest
+  /** Milliseconds since 1970. */
+  readonly nowMs: number
 }
 
 /** Who was refused by what. */

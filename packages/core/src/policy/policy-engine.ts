@@ -1,7 +1,7 @@
 import { checkCost, createBatch, drawHolder } from '../batch.ts'
 import type { Clock } from '../clock.ts'
 import { MICROS_PER_MS } from '../clock.ts'
-import { decisionOn } from '../decision.ts'
+import { decisionOn, decisionOnOne } from '../decision.ts'
 import type { Duration } from '../duration.ts'
 import { durationMicros, durationMs } from '../duration.ts'
 import { SluiceError } from '../errors.ts'
@@ -254,7 +254,10 @@ export class PolicyEngine<M extends Mode = Mode> {
     const batch = this.#batchOf(resolved)
     batch.charge = charge
     const finish = (answered: Batch): PolicyDecision => {
-      const decision = policyDecision(MANY.finish(answered), resolved.rules, resolved.version)
+      // A decision on one limit remembers what it charged by itself.
+      const isOne = answered.items.length === 1 && answered.holder === 0
+      const decided = isOne ? decisionOnOne(answered) : MANY.finish(answered)
+      const decision = policyDecision(decided, resolved.rules, resolved.version)
       if (charge) this.#follow(decision, answered, { resolved, request, nowMs })
       return decision
     }
@@ -281,7 +284,7 @@ export class PolicyEngine<M extends Mode = Mode> {
   /** What comes after a decision. */
   #follow(decision: PolicyDecision, batch: Batch, { resolved, request, nowMs }: Decided): void {
     if (decision.allowed) this.#measure(resolved, request, nowMs)
-    else this.#penalties.refused(batch, resolved, nowMs)
+    else this.#penalties.refused(batch, resolved.rules, { request, nowMs })
   }
 
   #measure(resolved: ResolvedRequest, request: PolicyRequest, nowMs: number): void {

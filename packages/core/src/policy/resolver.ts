@@ -29,12 +29,10 @@ const TIER_DIMENSIONS = ['user', 'apiKey', 'tenant'] as const
 /** What one rule asks of a request. */
 export class RuleQuestion {
   readonly rule: CompiledRule
-  readonly entity: string
   readonly items: readonly Item[]
 
-  constructor(rule: CompiledRule, entity: string, items: readonly Item[]) {
+  constructor(rule: CompiledRule, items: readonly Item[]) {
     this.rule = rule
-    this.entity = entity
     this.items = items
   }
 }
@@ -46,6 +44,8 @@ class Modification implements LimitModification {
   entitled = false
 }
 
+const NONE: readonly RuleQuestion[] = Object.freeze([])
+
 /** A request, the rules that hold for it, and what they ask. */
 export class ResolvedRequest {
   readonly version: number
@@ -55,14 +55,18 @@ export class ResolvedRequest {
   readonly items: Item[] = []
   /** The rule of each item. */
   readonly rules: CompiledRule[] = []
-  /** Who each item counts. */
-  readonly entities: string[] = []
   /** Rules that are measured only. */
-  readonly shadows: RuleQuestion[] = []
+  shadows: readonly RuleQuestion[] = NONE
   holdsSlots = false
 
   constructor(version: number) {
     this.version = version
+  }
+
+  push(rule: CompiledRule, item: Item): void {
+    this.items.push(item)
+    this.rules.push(rule)
+    if (item.limit.algorithm === 'concurrency') this.holdsSlots = true
   }
 
   rule(ruling: PolicyDecision): this {
@@ -108,7 +112,7 @@ export class Resolver {
 
   /** What the rules of a request are resolved with. */
   contextOf(request: PolicyRequest, tier: CompiledTier | undefined, nowMs: number): ResolveContext {
-    return new ResolveContext({ request, tier, isIncident: this.#live.isIncident(nowMs) }, nowMs)
+    return new ResolveContext(request, tier, { live: this.#live, nowMs })
   }
 
   /** The entity that a request has in a dimension. */
@@ -188,7 +192,7 @@ export class Resolver {
 
   /** The limits of a rule for a caller. */
   limitsOf(rule: CompiledRule, entity: string, context: ResolveContext): readonly Limit[] {
-    if (rule.isSteady && context.tier === undefined && !this.#live.hasOverrides && !context.isIncident) return rule.own
+    if (rule.isSteady && context.isPlain) return rule.own
     const modification = this.modificationOf(rule, entity, context)
     const limits = rule.effective.limitsFor(modification)
     const { terms } = modification
@@ -202,26 +206,22 @@ export class Resolver {
   #add(resolved: ResolvedRequest, rule: CompiledRule, context: ResolveContext): void {
     const entity = rule.reader.read(context.request)
     if (entity === undefined) return
+    const { only } = rule
+    if (only !== undefined && rule.isPlain && context.isPlain) {
+      const units = rule.plainCost(context.request.cost ?? 1)
+      resolved.push(rule, createItem(only, rule.reader.keyOf(entity), units))
+      return
+    }
     const limits = this.limitsOf(rule, entity, context)
     if (limits.length === 0) return
     const cost = rule.costOf(context.request, context.request.cost ?? 1)
     const key = rule.reader.keyOf(entity)
     if (!rule.isEnforcedFor(entity)) {
-      resolved.shadows.push(
-        new RuleQuestion(
-          rule,
-          entity,
-          limits.map((limit) => createItem(limit, key, cost)),
-        ),
-      )
+      const items = limits.map((limit) => createItem(limit, key, cost))
+      resolved.shadows = [...resolved.shadows, new RuleQuestion(rule, items)]
       return
     }
-    for (const limit of limits) {
-      resolved.items.push(createItem(limit, key, cost))
-      resolved.rules.push(rule)
-      resolved.entities.push(entity)
-      if (limit.algorithm === 'concurrency') resolved.holdsSlots = true
-    }
+    for (const limit of limits) resolved.push(rule, createItem(limit, key, cost))
   }
 
   #refusal(snapshot: Snapshot, request: PolicyRequest, nowMs: number): PolicyDecision | undefined {
@@ -260,15 +260,23 @@ export class Resolver {
 export class ResolveContext {
   readonly request: PolicyRequest
   readonly tier: CompiledTier | undefined
-  readonly isIncident: boolean
   readonly nowMs: number
+  readonly isIncident: boolean
+  /** Whether rules hold with their own numbers, unless they change them themselves. */
+  readonly isPlain: boolean
 
-  constructor({ request, tier, isIncident }: Pick<ResolveContext, 'request' | 'tier' | 'isIncident'>, nowMs: number) {
+  constructor(request: PolicyRequest, tier: CompiledTier | undefined, { live, nowMs }: Moment) {
     this.request = request
     this.tier = tier
-    this.isIncident = isIncident
     this.nowMs = nowMs
+    this.isIncident = live.isIncident(nowMs)
+    this.isPlain = tier === undefined && !this.isIncident && !live.hasOverrides
   }
+}
+
+interface Moment {
+  readonly live: LiveEntries
+  readonly nowMs: number
 }
 
 /** Throws `SLUICE_INVALID_OPTION` unless a request says what is called. */

@@ -29,21 +29,35 @@ const FIRST_NAMED = 2
 
 const SLASH = 0x2f
 
-/** A place in the tree of segments. Entries are known by their rank: their place in the order of specificity. */
+/**
+ * A place in the tree of segments. Entries are known by their rank: their place in the order of specificity.
+ *
+ * Where only one way leads on, and nothing ends before its end, the segments of that way are kept in the place where it begins.
+ * Places are then few, and each is one that has to be looked at: with thousands of rules what costs time is memory that was not
+ * looked at lately, not steps.
+ */
 class Place {
   literals: Map<string, Place> | undefined = undefined
   any: Place | undefined = undefined
+  /** The only way on: a text, or undefined for any one segment. The entries are those at its end. */
+  way: readonly (string | undefined)[] | undefined = undefined
   /** Entries whose pattern ends here, and those that hold for everything from here on. */
-  readonly ends: number[] = []
-  readonly rests: number[] = []
+  ends: number[] = []
+  rests: number[] = []
+  /** Whether all entries are for its end and for all methods: what is found then depends on nothing else. */
+  isPlain = false
+  /** What was found when there was nothing else besides the entries for everything. */
+  alone: unknown = undefined
 }
 
-/** All that is known about a resource and a method. */
-class Matches<T> {
+/** What holds for a resource and a method. Frozen but for its note; the same matches are the same object. */
+export class Matches<T> {
   readonly ranks: readonly number[]
   readonly united: readonly T[]
   readonly certain: readonly T[]
   readonly byReading: readonly (readonly T[])[]
+  /** What somebody made of these matches, kept with them. */
+  note: unknown = undefined
 
   constructor(
     ranks: readonly number[],
@@ -91,6 +105,8 @@ export class ResourceTable<T> {
   #reading = ''
   #kind = OTHER_METHOD
   readonly #found: number[] = []
+  /** The place whose entries, not yet among the found, are the only ones so far. */
+  #alone: Place | undefined = undefined
 
   /** Throws `SLUICE_INVALID_RULE_SET` for what is no pattern. */
   constructor(entries: readonly ResourceEntry<T>[]) {
@@ -105,6 +121,8 @@ export class ResourceTable<T> {
     for (const { methods } of ranked) this.#nameKinds(methods ?? [])
     this.#kinds = ranked.map(({ methods }) => this.#kindsOf(methods))
     for (const [rank, { pattern }] of ranked.entries()) this.#ranksAt(pattern).push(rank)
+    const isForAll = (rank: number): boolean => this.#kinds[rank] === undefined
+    shorten(this.#root, new Map(), this.#everything.every(isForAll) ? isForAll : () => false)
     this.#recent = new RecentMap(FIRST_NAMED + this.#kindByMethod.size, MOST_REMEMBERED)
   }
 
@@ -123,6 +141,11 @@ export class ResourceTable<T> {
    */
   findByReading(resource: string, method: string | undefined): readonly (readonly T[])[] {
     return this.#matches(resource, method).byReading
+  }
+
+  /** The same as one object, to which a caller may add a note of what follows from it. */
+  findMatches(resource: string, method: string | undefined): Matches<T> {
+    return this.#matches(resource, method)
   }
 
   /**
@@ -157,15 +180,31 @@ export class ResourceTable<T> {
     this.#reading = reading
     this.#kind = kind
     this.#found.length = 0
+    this.#alone = undefined
     if (reading.charCodeAt(0) === SLASH) this.#follow(this.#root, 1)
     else this.#take(this.#names.get(reading))
-    this.#take(this.#everything)
-    return this.#matchesOf(this.#found, kind)
+    const alone = this.#alone as Place | undefined
+    if (alone === undefined) {
+      this.#take(this.#everything)
+      return this.#matchesOf(this.#found, kind)
+    }
+    if (alone.alone === undefined) {
+      this.#alone = undefined
+      this.#take(alone.ends)
+      this.#take(this.#everything)
+      alone.alone = this.#matchesOf(this.#found, OTHER_METHOD)
+    }
+    return alone.alone as Matches<T>
   }
 
   /** Finds what matches the segments from a position on, the most specific first. */
   #follow(place: Place, from: number): void {
     const reading = this.#reading
+    const { way } = place
+    if (way !== undefined) {
+      this.#followWay(place, way, from)
+      return
+    }
     if (from > reading.length || reading.length === 1) {
       this.#take(place.ends)
       this.#take(place.rests)
@@ -183,8 +222,40 @@ export class ResourceTable<T> {
     this.#take(place.rests)
   }
 
+  /** Follows the only way from a place on. */
+  #followWay(place: Place, way: readonly (string | undefined)[], from: number): void {
+    const reading = this.#reading
+    let at = from
+    for (let index = 0; index < way.length; index++) {
+      if (at > reading.length) return
+      const slash = reading.indexOf('/', at)
+      const end = slash < 0 ? reading.length : slash
+      const literal = way[index]
+      if (literal === undefined) {
+        if (end === at) return
+      } else if (end - at !== literal.length || !reading.startsWith(literal, at)) {
+        return
+      }
+      at = end + 1
+    }
+    if (at > reading.length) {
+      if (place.isPlain && this.#alone === undefined && this.#found.length === 0) {
+        this.#alone = place
+        return
+      }
+      this.#take(place.ends)
+    }
+    this.#take(place.rests)
+  }
+
   #take(ranks: readonly number[] | undefined): void {
-    if (ranks === undefined) return
+    if (ranks === undefined || ranks.length === 0) return
+    const alone = this.#alone
+    if (alone !== undefined) {
+      // It is not alone any more.
+      this.#alone = undefined
+      this.#take(alone.ends)
+    }
     for (let index = 0; index < ranks.length; index++) {
       const rank = ranks[index]!
       const kinds = this.#kinds[rank]
@@ -291,6 +362,50 @@ export class ResourceTable<T> {
     }
     return hasRest ? place.rests : place.ends
   }
+}
+
+/**
+ * Keeps the segments of ways without branches in the place where they begin. `known`: texts and ways that are there already;
+ * equal ones become the same object, so that thousands of rules with the same ending share one in memory. `isForAll`: whether
+ * what is found of an entry does not depend on the method.
+ */
+function shorten(
+  place: Place,
+  known: Map<string, readonly (string | undefined)[]>,
+  isForAll: (rank: number) => boolean,
+): void {
+  const way: (string | undefined)[] = []
+  let last = place
+  for (let next = onlyNext(last); next !== undefined; next = onlyNext(last)) {
+    way.push(next.segment)
+    last = next.place
+  }
+  if (last.literals === undefined && last.any === undefined && last !== place) {
+    const text = JSON.stringify(way.map((segment) => segment ?? null))
+    const kept = known.get(text) ?? way
+    known.set(text, kept)
+    place.way = kept
+    place.ends = last.ends
+    place.rests = last.rests
+    place.literals = undefined
+    place.any = undefined
+  }
+  if (place.rests.length === 0) place.isPlain = place.ends.every(isForAll)
+  if (place.ends.length === 0) place.ends = NOTHING
+  if (place.rests.length === 0) place.rests = NOTHING
+  for (const child of place.literals?.values() ?? []) shorten(child, known, isForAll)
+  if (place.any !== undefined) shorten(place.any, known, isForAll)
+}
+
+/** No entries: one list for all places, because a list of its own would have to be fetched. */
+const NOTHING: number[] = []
+
+/** Where the only way on from a place leads; undefined when something ends there, or there are several or none. */
+function onlyNext({ literals, any, ends, rests }: Place): { segment: string | undefined; place: Place } | undefined {
+  if (ends.length + rests.length > 0 || (literals?.size ?? 0) + (any === undefined ? 0 : 1) !== 1) return undefined
+  if (any !== undefined) return { segment: undefined, place: any }
+  const [[segment, place] = ['', new Place()]] = literals!
+  return { segment, place }
 }
 
 function presentIn<V>(map: Map<string, V>, key: string, create: () => V): V {

@@ -12,8 +12,6 @@ import { KNOWN_DIMENSIONS } from './rule-set.ts'
 export class RuleTable {
   readonly rules: readonly CompiledRule[]
   readonly #table: ResourceTable<CompiledRule>
-  /** What was chosen out of matches: the table gives the same lists for the same matches again. */
-  readonly #chosen = new WeakMap<readonly (readonly CompiledRule[])[], readonly CompiledRule[]>()
 
   constructor(rules: readonly CompiledRule[]) {
     this.rules = rules
@@ -28,13 +26,10 @@ export class RuleTable {
    * several ways, those of every reading, so that none of them leads past a rule.
    */
   find(resource: string, method: string | undefined): readonly CompiledRule[] {
-    const readings = this.#table.findByReading(resource, method)
-    let chosen = this.#chosen.get(readings)
-    if (chosen === undefined) {
-      chosen = [...new Set(readings.flatMap(mostSpecific))]
-      this.#chosen.set(readings, chosen)
-    }
-    return chosen
+    const matches = this.#table.findMatches(resource, method)
+    // Kept with the matches, which are the same for the same rules.
+    matches.note ??= [...new Set(matches.byReading.flatMap(mostSpecific))]
+    return matches.note as readonly CompiledRule[]
   }
 
   /** Every rule that matches, the most specific first. */
@@ -51,7 +46,7 @@ export class CompiledTier {
   readonly isEntitled: boolean
   readonly rules: RuleTable | undefined
   /** Rules for all with those of the tier in their place, by the list of the former. */
-  readonly #merged = new WeakMap<readonly CompiledRule[], Map<readonly CompiledRule[], readonly CompiledRule[]>>()
+  readonly #merged = new WeakMap<readonly CompiledRule[], WeakMap<readonly CompiledRule[], readonly CompiledRule[]>>()
 
   constructor(tier: Tier, rules: readonly CompiledRule[]) {
     this.name = tier.name
@@ -67,7 +62,7 @@ export class CompiledTier {
     if (own.length === 0) return general
     let byOwn = this.#merged.get(general)
     if (byOwn === undefined) {
-      byOwn = new Map()
+      byOwn = new WeakMap()
       this.#merged.set(general, byOwn)
     }
     let merged = byOwn.get(own)

@@ -1,0 +1,26 @@
+import type { ConfigFollower, ConfigStore } from '@sluice/config-store'
+import type { Clock, PolicyEngine, Store } from '@sluice/core'
+import type { Logger, MetricRegistry, Random, Sleep } from '@sluice/runtime'
+import type { Settings } from './settings.ts'
+
+/** What the doors of the service work with: one for each thread. */
+export interface ServiceContext {
+  readonly settings: Settings
+  readonly clock: Clock
+  readonly sleep: Sleep
+  readonly random: Random
+  /** Where counters live. */
+  readonly store: Store
+  /** Applies the rules that are in force. */
+  readonly engine: PolicyEngine
+  /** Where configuration is kept; undefined when it comes from a file, which only its owner changes. */
+  readonly config: ConfigStore | undefined
+  /** Keeps the engine up to date. */
+  readonly follower: ConfigFollower
+  readonly metrics: MetricRegistry
+  readonly log: Logger
+  /** Signs what is handed out and must come back as it was, such as reservations; the same on all nodes. */
+  readonly secret: Uint8Array
+  /** Unique ids: one decision, one id. */
+  readonly nextId: () => string
+}

@@ -1,0 +1,16 @@
+import { memoryStore, PolicyEngine } from '@sluice/core'
+import type { ConfigTarget } from '../config-target.ts'
+import { engineTarget } from '../engine-target.ts'
+
+/** A node: an engine with counters of its own, and the target that keeps it up to date. */
+export function engineNode(): { readonly engine: PolicyEngine<'sync'>; readonly target: ConfigTarget } {
+  const engine = new PolicyEngine({ store: memoryStore() })
+  return { engine, target: engineTarget(engine) }
+}
+
+/** How many of so many calls of a user are allowed. */
+export function allowedOf(engine: PolicyEngine<'sync'>, user: string, calls: number): number {
+  let allowed = 0
+  for (let call = 0; call < calls; call++) if (engine.check({ resource: '/orders', user }).allowed) allowed++
+  return allowed
+}

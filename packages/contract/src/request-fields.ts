@@ -1,0 +1,175 @@
+import type { FieldProblem } from './field-problem.ts'
+import { describeReceived, pointerTo } from './field-problem.ts'
+import { isIpAddress } from './ip-address.ts'
+
+/** What one field of a body may be. */
+export interface Field {
+  readonly accepts: (value: unknown) => boolean
+  readonly expected: string
+  /** Whether the value may be a secret or name a person: then no message repeats it. */
+  readonly isPrivate: boolean
+  /** Where in the value the problem is, for one that has parts; the field as a whole when left out. */
+  readonly problemsIn?: (value: object, path: string) => readonly FieldProblem[]
+}
+
+/** What a body may hold. */
+export interface BodyForm {
+  readonly fields: ReadonlyMap<string, Field>
+  /** The fields that must be there. */
+  readonly needed: readonly string[]
+  /** What the body should be, where it is something else altogether. */
+  readonly expected: string
+}
+
+/** A body that cannot be understood, and what is wrong with it. */
+export interface RefusedBody {
+  readonly ok: false
+  /** At least one. All problems of known fields, then of unknown ones as many as fit. */
+  readonly problems: readonly FieldProblem[]
+  /** Problems beyond those listed: a body can hold thousands. */
+  readonly unlisted: number
+}
+
+/** What a body said, or what is wrong with it. */
+export type Parsed<T> = ({ readonly ok: true } & T) | RefusedBody
+
+const MOST_UNKNOWN_LISTED = 16
+const MOST_DESCRIPTORS = 32
+const LONGEST_DESCRIPTOR = 512
+
+const CONTROL_CHARACTER = /\p{Cc}/u
+const METHOD = /^[!#$%&'*+.^_`|~\dA-Za-z-]{1,32}$/
+const DESCRIPTOR_NAME = /^[A-Za-z][A-Za-z0-9_.-]{0,63}$/
+const ENTRY_NAME = /^[A-Za-z0-9][A-Za-z0-9_.@-]{0,63}$/
+
+/** Whether `body` is an object of this form. One look at each member: most bodies are right. */
+export function hasForm(body: unknown, { fields, needed }: BodyForm): body is object {
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) return false
+  for (const name of Object.keys(body)) {
+    if (fields.get(name)?.accepts((body as Record<string, unknown>)[name]) !== true) return false
+  }
+  for (const name of needed) if (!Object.hasOwn(body, name)) return false
+  return true
+}
+
+/** Everything that is wrong with a body that does not have this form; `at` points to it. */
+export function formProblems(body: unknown, { fields, needed, expected }: BodyForm, at = ''): RefusedBody {
+  if (typeof body !== 'object' || body === null || Array.isArray(body)) {
+    return { ok: false, problems: [{ path: at, received: describeReceived(body, true), expected }], unlisted: 0 }
+  }
+  const values = new Map<string, unknown>(Object.entries(body))
+  const problems: FieldProblem[] = []
+  for (const [name, field] of fields) {
+    const isWrong = values.has(name) ? !field.accepts(values.get(name)) : needed.includes(name)
+    if (isWrong) problems.push(...fieldProblems(field, values.get(name), at + pointerTo(name)))
+  }
+  const unknown = [...values.keys()].filter((name) => !fields.has(name))
+  for (const name of unknown.slice(0, MOST_UNKNOWN_LISTED)) {
+    const known = `only ${[...fields.keys()].join(', ')}`
+    problems.push({ path: at + pointerTo(name), received: 'an unknown field', expected: known })
+  }
+  return { ok: false, problems, unlisted: Math.max(0, unknown.length - MOST_UNKNOWN_LISTED) }
+}
+
+function fieldProblems(field: Field, value: unknown, path: string): readonly FieldProblem[] {
+  const parts = typeof value === 'object' && value !== null ? (field.problemsIn?.(value, path) ?? []) : []
+  if (parts.length > 0) return parts
+  return [{ path, received: describeReceived(value, field.isPrivate), expected: field.expected }]
+}
+
+/** A text that names somebody or is a secret: 1 to `longest` characters. */
+export function identityField(longest: number): Field {
+  return { ...textField(longest), isPrivate: true }
+}
+
+/** A text of 1 to `longest` characters. */
+export function textField(longest: number): Field {
+  return {
+    accepts: (value) => isText(value, longest),
+    expected: `a text of 1 to ${longest} characters and no control characters`,
+    isPrivate: false,
+  }
+}
+
+/** A whole number in a range. */
+export function wholeField(minimum: number, maximum: number): Field {
+  return {
+    accepts: (value) => Number.isInteger(value) && (value as number) >= minimum && (value as number) <= maximum,
+    expected: `a whole number from ${minimum} to ${maximum}`,
+    isPrivate: false,
+  }
+}
+
+/** The address of a caller. */
+export const IP_FIELD: Field = {
+  accepts: (value) => typeof value === 'string' && isIpAddress(value),
+  expected: 'an IPv4 or IPv6 address without port, brackets or zone',
+  isPrivate: true,
+}
+
+/** What is called. A text with a slash that does not begin with one is a mistake: a path without its beginning. */
+export const RESOURCE_FIELD: Field = {
+  accepts: (value) => isText(value, 2048) && (value.startsWith('/') || !value.includes('/')),
+  expected:
+    'a path that begins with "/", a name without "/", or "*", of at most 2048 characters and no control characters',
+  isPrivate: false,
+}
+
+/** An HTTP method. */
+export const METHOD_FIELD: Field = {
+  accepts: (value) => typeof value === 'string' && METHOD.test(value),
+  expected: 'an HTTP method such as "GET", of at most 32 characters',
+  isPrivate: false,
+}
+
+/** The name of a tier. */
+export const TIER_FIELD: Field = {
+  accepts: (value) => typeof value === 'string' && ENTRY_NAME.test(value),
+  expected: '1 to 64 letters, digits or any of _ . @ -, beginning with a letter or digit',
+  isPrivate: false,
+}
+
+/** Further dimensions and numbers, by name. */
+export const DESCRIPTORS_FIELD: Field = {
+  accepts: (value) => {
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
+    const entries = Object.entries(value)
+    return entries.length <= MOST_DESCRIPTORS && entries.every(([name, part]) => isDescriptor(name, part))
+  },
+  expected: `an object of at most ${MOST_DESCRIPTORS} descriptors, by name`,
+  isPrivate: true,
+  problemsIn: (value, path) =>
+    Array.isArray(value) || Object.keys(value).length > MOST_DESCRIPTORS ? [] : descriptorProblems(value, path),
+}
+
+function isDescriptor(name: string, value: unknown): boolean {
+  return (
+    DESCRIPTOR_NAME.test(name) && (typeof value === 'number' ? Number.isFinite(value) : isText(value, LONGEST_DESCRIPTOR))
+  )
+}
+
+function descriptorProblems(descriptors: object, path: string): readonly FieldProblem[] {
+  return Object.entries(descriptors)
+    .filter(([name, value]) => !isDescriptor(name, value))
+    .map(([name, value]) => ({
+      path: path + pointerTo(name),
+      received: DESCRIPTOR_NAME.test(name) ? describeReceived(value, true) : 'a name that descriptors cannot have',
+      expected: DESCRIPTOR_NAME.test(name)
+        ? `a number, or a text of 1 to ${LONGEST_DESCRIPTOR} characters and no control characters`
+        : 'a name of 1 to 64 letters, digits or any of _ . -, beginning with a letter',
+    }))
+}
+
+/**
+ * Control characters would break log lines. Half a surrogate pair has no UTF-8 form: written to a store it would turn
+ * into U+FFFD, and two callers would share a counter.
+ */
+function isText(value: unknown, longest: number): value is string {
+  return (
+    typeof value === 'string' &&
+    value.length > 0 &&
+    value.length <= longest &&
+    value.isWellFormed() &&
+    !CONTROL_CHARACTER.test(value)
+  )
+}

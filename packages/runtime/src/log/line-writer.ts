@@ -1,0 +1,132 @@
+/** The part of a Node stream that lines are written to; `process.stdout`, a socket and a file stream have it. */
+export interface LineStream {
+  /** Takes the text over in any case; false asks to wait for `drain`. */
+  write(text: string, written: (error?: Error | null) => void): boolean
+  on(event: 'drain' | 'error', listener: (error?: Error) => void): unknown
+  off(event: 'drain' | 'error', listener: (error?: Error) => void): unknown
+}
+
+/** How a {@link LineWriter} behaves when its stream is slow. */
+export interface LineWriterOptions {
+  readonly stream: LineStream
+  /** How many characters may wait for a stream that is blocked. */
+  readonly mostWaiting: number
+  /** The line that says how many were lost, once there is room again. */
+  readonly lostLine: (count: number) => string
+}
+
+/**
+ * Writes lines to a stream and never waits for it: while the stream is blocked, lines wait up to a bound, and further
+ * ones are dropped and counted. When the stream flows again, a line says how many are missing. A stream that has failed
+ * gets nothing more; its lines are dropped and counted too.
+ */
+export class LineWriter {
+  readonly #options: LineWriterOptions
+  readonly #waiting: string[] = []
+  #waitingLength = 0
+  #isBlocked = false
+  #isClosed = false
+  #hasFailed = false
+  #unwritten = 0
+  #written = 0
+  #dropped = 0
+  /** Dropped lines that no line has told of yet. */
+  #untold = 0
+  #whenSettled: (() => void)[] = []
+
+  constructor(options: LineWriterOptions) {
+    this.#options = options
+    options.stream.on('drain', this.#onDrain)
+    options.stream.on('error', this.#onError)
+  }
+
+  /** How many lines the stream has taken over, and how many were lost. */
+  get counts(): { readonly written: number; readonly dropped: number } {
+    return { written: this.#written, dropped: this.#dropped }
+  }
+
+  /** Writes `line`, which ends without a line feed, or lets it wait, or drops it; at once in every case. */
+  write(line: string): void {
+    if (this.#isClosed || this.#hasFailed) this.#drop(1)
+    else if (!this.#isBlocked) this.#send(`${line}\n`, 1)
+    else if (this.#waitingLength + line.length > this.#options.mostWaiting) this.#drop(1)
+    else {
+      this.#waiting.push(line)
+      this.#waitingLength += line.length
+    }
+  }
+
+  /**
+   * Takes no further line and waits until the stream has written what it has and what waits for it, or has failed; or
+   * until `signal` aborts, and then drops what still waits. The stream stays open. Further calls wait for the same.
+   */
+  async close(signal?: AbortSignal): Promise<void> {
+    this.#isClosed = true
+    if (!this.#isSettled() && signal?.aborted !== true) {
+      await new Promise<void>((resolve) => {
+        const settled = (): void => {
+          signal?.removeEventListener('abort', settled)
+          resolve()
+        }
+        signal?.addEventListener('abort', settled, { once: true })
+        this.#whenSettled.push(settled)
+      })
+    }
+    this.#dropWaiting()
+    // While something is under way the stream may still fail, and a failure nobody listens to ends the process.
+    if (this.#unwritten > 0 && !this.#hasFailed) return
+    this.#options.stream.off('drain', this.#onDrain)
+    this.#options.stream.off('error', this.#onError)
+  }
+
+  #send(text: string, lines: number): void {
+    this.#unwritten++
+    this.#written += lines
+    this.#isBlocked = !this.#options.stream.write(text, this.#onWritten)
+  }
+
+  #drop(lines: number): void {
+    this.#dropped += lines
+    this.#untold += lines
+  }
+
+  #dropWaiting(): void {
+    this.#drop(this.#waiting.length)
+    this.#waiting.length = 0
+    this.#waitingLength = 0
+  }
+
+  #isSettled(): boolean {
+    return this.#hasFailed || (this.#unwritten === 0 && this.#waiting.length === 0)
+  }
+
+  #fail(): void {
+    this.#hasFailed = true
+    this.#dropWaiting()
+    this.#settle()
+  }
+
+  #settle(): void {
+    if (!this.#isSettled()) return
+    const settled = this.#whenSettled
+    this.#whenSettled = []
+    for (const resolve of settled) resolve()
+  }
+
+  readonly #onWritten = (error?: Error | null): void => {
+    this.#unwritten--
+    if (error) this.#fail()
+    else this.#settle()
+  }
+
+  readonly #onDrain = (): void => {
+    this.#isBlocked = false
+    const lines = this.#waiting.splice(0)
+    this.#waitingLength = 0
+    if (this.#untold > 0) lines.push(this.#options.lostLine(this.#untold))
+    this.#untold = 0
+    if (lines.length > 0) this.#send(`${lines.join('\n')}\n`, lines.length)
+  }
+
+  readonly #onError = (): void => this.#fail()
+}

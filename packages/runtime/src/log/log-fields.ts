@@ -1,0 +1,99 @@
+import { REDACTED, type Redaction } from './redaction.ts'
+
+/** What a line of the log says besides its message, by name. */
+export type LogFields = Readonly<Record<string, unknown>>
+
+const DEEPEST = 6
+const MOST_ITEMS = 100
+const LONGEST_TEXT = 8192
+
+/**
+ * What can be written of `fields`: plain data without secrets, bounded in depth (6), in items of a list or object (100)
+ * and in the length of texts (8192). What is left out leaves a note. Never throws, whatever the objects do.
+ */
+export function plainFields(fields: LogFields, redaction: Redaction): Record<string, unknown> {
+  return plainObject(Object.keys(fields), (name) => fields[name], { redaction, depth: 1, above: [fields] })
+}
+
+interface Place {
+  readonly redaction: Redaction
+  readonly depth: number
+  /** The objects that this one is part of. */
+  readonly above: readonly object[]
+}
+
+function plainValue(value: unknown, place: Place): unknown {
+  switch (typeof value) {
+    case 'string':
+      return plainText(value, place.redaction)
+    case 'bigint':
+      return String(value)
+    case 'number':
+      return Number.isFinite(value) ? value : String(value)
+    case 'function':
+    case 'symbol':
+      return `[${typeof value}]`
+    case 'object':
+      return value === null ? null : plainObjectOf(value, place)
+    default:
+      return value
+  }
+}
+
+function plainText(text: string, redaction: Redaction): string {
+  const rest = text.length - LONGEST_TEXT
+  // Cut first: looking for secrets in a text of any length would take any time.
+  return rest > 0 ? `${redaction.text(text.slice(0, LONGEST_TEXT))}[${rest} more]` : redaction.text(text)
+}
+
+function plainObjectOf(value: object, place: Place): unknown {
+  if (place.above.includes(value)) return '[circular]'
+  if (place.depth >= DEEPEST) return '[deeper]'
+  const inner = { ...place, depth: place.depth + 1, above: [...place.above, value] }
+  try {
+    if (ArrayBuffer.isView(value)) return `[${value.byteLength} bytes]`
+    if (Array.isArray(value)) return plainList(value, inner)
+    if (value instanceof Map) return plainMap(value, inner)
+    if (value instanceof Set) return plainList([...value], inner)
+    if (value instanceof Error) return plainError(value, inner)
+    if ('toJSON' in value && typeof value.toJSON === 'function') return plainValue(value.toJSON(), inner)
+    return plainObject(Object.keys(value), (name) => (value as LogFields)[name], inner)
+  } catch {
+    // Something of the object's own that ran while it was read.
+    return '[unreadable]'
+  }
+}
+
+function plainList(list: readonly unknown[], place: Place): unknown[] {
+  const shown = list.slice(0, MOST_ITEMS).map((item) => plainValue(item, place) ?? null)
+  return list.length > MOST_ITEMS ? [...shown, `[${list.length - MOST_ITEMS} more]`] : shown
+}
+
+function plainMap(map: ReadonlyMap<unknown, unknown>, place: Place): Record<string, unknown> {
+  const byName = new Map(Array.from(map, ([key, value]) => [String(key), value]))
+  return plainObject([...byName.keys()], (name) => byName.get(name), place)
+}
+
+function plainObject(names: readonly string[], read: (name: string) => unknown, place: Place): Record<string, unknown> {
+  // Without a prototype, so that a field called `__proto__` is one like any other.
+  const plain: Record<string, unknown> = Object.create(null)
+  for (const name of names.slice(0, MOST_ITEMS)) plain[name] = plainField(name, read, place)
+  if (names.length > MOST_ITEMS) plain['[more]'] = names.length - MOST_ITEMS
+  return plain
+}
+
+function plainField(name: string, read: (name: string) => unknown, place: Place): unknown {
+  try {
+    const value = read(name)
+    return value !== undefined && place.redaction.isSecret(name, value) ? REDACTED : plainValue(value, place)
+  } catch {
+    return '[unreadable]'
+  }
+}
+
+/** An error with what is not enumerable of it, and everything that was added to it. */
+function plainError(error: Error, place: Place): Record<string, unknown> {
+  const own = ['name', 'message', 'stack', 'cause', 'errors'].filter((name) => name === 'name' || name in error)
+  const added = Object.keys(error).filter((name) => !own.includes(name))
+  return plainObject([...own, ...added], (name) => (error as unknown as LogFields)[name], place)
+}

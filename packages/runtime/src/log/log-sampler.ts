@@ -1,0 +1,67 @@
+/** Lines that were not written because many of the same message came in one second. */
+export interface Suppressed<Level> {
+  readonly level: Level
+  readonly message: string
+  readonly count: number
+}
+
+interface Tally<Level> {
+  readonly level: Level
+  readonly message: string
+  seen: number
+}
+
+const MOST_MESSAGES = 1000
+
+/** Lets through at most so many lines a second of one message and level. Knows at most 1000 messages a second apart. */
+export class LogSampler<Level extends string> {
+  readonly #mostPerSecond: number
+  readonly #tallies = new Map<string, Tally<Level>>()
+  #second = Number.NaN
+
+  constructor(mostPerSecond: number) {
+    this.#mostPerSecond = mostPerSecond
+  }
+
+  /**
+   * Begins a new second when the clock shows another one, and gives what was suppressed in the one before. To be asked
+   * before each line; `nowMs` is the time of that line.
+   */
+  turn(nowMs: number): Suppressed<Level>[] {
+    const second = Math.floor(nowMs / 1000)
+    if (second === this.#second) return []
+    this.#second = second
+    return this.finish()
+  }
+
+  /** Whether a line may be written; counts it either way. */
+  admit(level: Level, message: string): boolean {
+    const known = this.#tallyOf(level, message)
+    known.seen++
+    return known.seen <= this.#mostPerSecond
+  }
+
+  /** What was suppressed so far in this second; every message begins anew. */
+  finish(): Suppressed<Level>[] {
+    const suppressed = Array.from(this.#tallies.values(), ({ level, message, seen }) => ({
+      level,
+      message,
+      count: seen - this.#mostPerSecond,
+    })).filter(({ count }) => count > 0)
+    this.#tallies.clear()
+    return suppressed
+  }
+
+  #tallyOf(level: Level, message: string): Tally<Level> {
+    // The rest of a flood of different messages counts as one message of its level.
+    const isKept = this.#tallies.size < MOST_MESSAGES || this.#tallies.has(`${level} ${message}`)
+    const kept = isKept ? message : 'other messages'
+    const key = `${level} ${kept}`
+    let tally = this.#tallies.get(key)
+    if (tally === undefined) {
+      tally = { level, message: kept, seen: 0 }
+      this.#tallies.set(key, tally)
+    }
+    return tally
+  }
+}
