@@ -139,9 +139,14 @@ export class PostgresServer {
   async kill(): Promise<void> {
     // Stopped first, so that nothing is born while its children are counted. They would not end at once by themselves.
     this.#process.signal('SIGSTOP')
+    const children = this.#process.isRunning ? childrenOf(this.pid) : []
     this.#signalAll('SIGKILL')
     this.#isPaused = false
     await this.#process.ended
+    // Until the last of them is gone, its shared memory keeps another server from starting on the same data.
+    await pollUntil(async () => ((await areAny(children, ALIVE)) ? undefined : true), {
+      what: `the processes of the PostgreSQL server on port ${this.port} to be gone`,
+    })
   }
 
   /** Ends it in good order: connections are closed, data is kept (SIGINT). Resolves when it is gone. */
@@ -155,7 +160,7 @@ export class PostgresServer {
     this.#isPaused = true
     await this.#process.freeze()
     this.#signalAll('SIGSTOP')
-    await pollUntil(async () => ((await isAnyActive(childrenOf(this.pid))) ? undefined : true), {
+    await pollUntil(async () => ((await areAny(childrenOf(this.pid), ACTIVE)) ? undefined : true), {
       what: `the connections of the PostgreSQL server on port ${this.port} to stand still`,
     })
   }
@@ -331,7 +336,11 @@ function signalProcess(pid: number, signal: NodeJS.Signals): void {
   }
 }
 
-async function isAnyActive(pids: readonly number[]): Promise<boolean> {
+/** States of a process that does something, and of one that is not yet over, as Linux tells them. */
+const ACTIVE = /^State:\s+[^TZX]/m
+const ALIVE = /^State:\s+[^ZX]/m
+
+async function areAny(pids: readonly number[], wanted: RegExp): Promise<boolean> {
   const states = await Promise.all(pids.map((pid) => readFile(`/proc/${pid}/status`, 'utf8').catch(() => 'State:\tX')))
-  return states.some((state) => !/^State:\s+[TZX]/m.test(state))
+  return states.some((state) => wanted.test(state))
 }
