@@ -30,7 +30,10 @@ export interface EntryFilter extends PageRequest {
  */
 export interface EntryTable<E, Key> {
   put(entry: E, author: Author, seen?: Seen): Promise<Stored<E>>
-  /** Puts many in as few steps as possible, in one step of the change feed and with one audit record each thousand. */
+  /**
+   * Puts many, all or none, in one step of the change feed and with one audit record each thousand; of several with one key the
+   * last counts. Whoever else wants to write waits meanwhile, and is refused at its deadline: a million take 10 seconds or more.
+   */
   putAll(entries: Iterable<E>, author: Author): Promise<{ readonly count: number }>
   get(key: Key): Promise<Stored<E> | undefined>
   /** Removes it; false when it was not there. */

@@ -21,6 +21,7 @@ const SERIALIZATION_FAILURE = '40001'
 const DEADLOCK = '40P01'
 const UNIQUE_VIOLATION = '23505'
 const FOREIGN_KEY_VIOLATION = '23503'
+const CANCELED = '57014'
 
 /** Whether the same transaction may succeed when it is run again: the server has given it up for the sake of another. */
 export function isWorthRepeating(error: unknown): boolean {
@@ -40,14 +41,19 @@ export function postgresFailure(error: unknown, place: string): unknown {
       cause,
     })
   }
-  const isOutcomeUnknown = statement === 'COMMIT' && code === undefined
   return new SluiceError('SLUICE_CONFIG_UNAVAILABLE', {
     problem: `the PostgreSQL database ${place} cannot be used: ${summary(cause)}`,
-    action: isOutcomeUnknown
-      ? 'Its last answer was lost: look whether the change is there before you repeat it.'
-      : 'Nothing was changed. Look whether the server runs and can be reached.',
+    action: actionFor(code, statement),
     cause,
   })
+}
+
+function actionFor(code: string | undefined, statement: string): string {
+  if (code === undefined && statement === 'COMMIT')
+    return 'Its last answer was lost: look whether the change is there before you repeat it.'
+  if (code === CANCELED)
+    return 'Nothing was changed. It took longer than the deadline, perhaps because another node writes much: try again.'
+  return 'Nothing was changed. Look whether the server runs and can be reached.'
 }
 
 /** The code that the server gave, if it answered. */
