@@ -7,6 +7,7 @@ import type { EntityKey, EntryTable, OverrideKey } from './entry-table.ts'
 import { FeedReader } from './feed-reader.test.support.ts'
 import type { ConfigStoreOptions } from './open-config-store.ts'
 import type { Page, PageRequest } from './page.ts'
+import { describeSharedValues } from './shared-values.suite.test.support.ts'
 import { until } from './waiting.test.support.ts'
 
 const DAY_MS = 24 * 60 * 60 * 1000
@@ -748,6 +749,7 @@ export function describeConfigStore(name: string, subject: ConfigStoreSubject): 
       expect(await Promise.all(calls.map(codeOf))).toEqual(calls.map(() => 'SLUICE_CLOSED'))
     })
 
+    describeSharedValues((options) => database.open(options))
     if (subject.isShared) describeSharing(() => database)
   })
 }

@@ -3,6 +3,9 @@ import type { ApiKeyTable } from './api-key.ts'
 import type { AuditLog } from './audit-log.ts'
 import type { ChangeFeed } from './change-feed.ts'
 import type { EntityKey, EntryTable, IncidentSwitch, OverrideKey } from './entry-table.ts'
+import type { NumberLeases } from './number-leases.ts'
+import type { RollupTable } from './rollup-table.ts'
+import type { SecretTable } from './secret-table.ts'
 import type { VersionTable } from './version.ts'
 
 /**
@@ -18,6 +21,9 @@ export interface ConfigStore extends AsyncDisposable {
   readonly apiKeys: ApiKeyTable
   readonly audit: AuditLog
   readonly feed: ChangeFeed
+  readonly secrets: SecretTable
+  readonly numbers: NumberLeases
+  readonly rollups: RollupTable
   /** Frees connections and files. May be called again. */
   close(): Promise<void>
 }

@@ -1,12 +1,13 @@
 import { SluiceError } from '@sluice/core'
 import { migration000001 } from './migrations/000001.ts'
 import { migration000002 } from './migrations/000002.ts'
+import { migration000003 } from './migrations/000003.ts'
 import type { Migration } from './migrations/migration.ts'
 import { SQL_FORMS } from './migrations/migration.ts'
 import type { SqlDriver, SqlTransaction } from './sql-driver.ts'
 
 /** All there are, in order. New ones are added at the end. */
-export const MIGRATIONS: readonly Migration[] = [migration000001, migration000002]
+export const MIGRATIONS: readonly Migration[] = [migration000001, migration000002, migration000003]
 
 /** Making an index over many rows takes its time, and so does waiting for another node that does it. */
 const DEADLINE_MS = 600_000

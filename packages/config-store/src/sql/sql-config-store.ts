@@ -4,6 +4,9 @@ import type { AuditLog } from '../audit-log.ts'
 import type { ChangeFeed } from '../change-feed.ts'
 import type { ConfigStore } from '../config-store.ts'
 import type { EntityKey, EntryTable, IncidentSwitch, OverrideKey } from '../entry-table.ts'
+import type { NumberLeases } from '../number-leases.ts'
+import type { RollupTable } from '../rollup-table.ts'
+import type { SecretTable } from '../secret-table.ts'
 import type { System } from '../system.ts'
 import type { VersionTable } from '../version.ts'
 import type { ConfigChange } from './config-writer.ts'
@@ -15,6 +18,9 @@ import { SqlChangeFeed } from './sql-change-feed.ts'
 import type { SqlDriver } from './sql-driver.ts'
 import { SqlEntryTable } from './sql-entry-table.ts'
 import { SqlIncidentSwitch } from './sql-incident-switch.ts'
+import { SqlNumberLeases } from './sql-number-leases.ts'
+import { SqlRollupTable } from './sql-rollup-table.ts'
+import { SqlSecretTable } from './sql-secret-table.ts'
 import { SqlVersionTable } from './sql-version-table.ts'
 
 /** How long blocks are kept that have no effect any more, for whoever asks what happened: 1 day. */
@@ -31,6 +37,9 @@ export class SqlConfigStore implements ConfigStore {
   readonly apiKeys: ApiKeyTable
   readonly audit: AuditLog
   readonly feed: ChangeFeed
+  readonly secrets: SecretTable
+  readonly numbers: NumberLeases
+  readonly rollups: RollupTable
   readonly #driver: SqlDriver
 
   constructor(driver: SqlDriver, system: System) {
@@ -45,6 +54,9 @@ export class SqlConfigStore implements ConfigStore {
     this.apiKeys = new SqlApiKeyTable(driver, writer, system)
     this.audit = new SqlAuditLog(driver)
     this.feed = new SqlChangeFeed(driver)
+    this.secrets = new SqlSecretTable(driver, system)
+    this.numbers = new SqlNumberLeases(driver, () => system.nowMs())
+    this.rollups = new SqlRollupTable(driver)
   }
 
   close(): Promise<void> {

@@ -1,0 +1,26 @@
+import type { Migration } from './migration.ts'
+
+/** What nodes share besides rules: secrets, numbers of their own, and totals of the past. */
+export const migration000003: Migration = {
+  number: 3,
+  statements: ({ whole, text, name, endByKey }) => [
+    `CREATE TABLE secrets (name ${name} PRIMARY KEY, value ${text} NOT NULL)${endByKey}`,
+    `CREATE TABLE number_leases (
+      name ${name} NOT NULL,
+      number ${whole} NOT NULL,
+      holder ${text} NOT NULL,
+      until ${whole} NOT NULL,
+      PRIMARY KEY (name, number)
+    )${endByKey}`,
+    `CREATE TABLE rollups (
+      span_ms ${whole} NOT NULL,
+      start_at ${whole} NOT NULL,
+      resource ${name} NOT NULL,
+      dimension ${name} NOT NULL,
+      result ${name} NOT NULL,
+      region ${name} NOT NULL,
+      count ${whole} NOT NULL,
+      PRIMARY KEY (span_ms, start_at, resource, dimension, result, region)
+    )${endByKey}`,
+  ],
+}
