@@ -2,7 +2,7 @@ import type { ConfigChange } from './config-writer.ts'
 import { storedKey } from './stored-text.ts'
 
 /** How long a node can be away and still learn of every removal without loading everything again: 7 days. */
-export const REMOVALS_KEPT_MS: number = 7 * 24 * 60 * 60 * 1000
+const REMOVALS_KEPT_MS: number = 7 * 24 * 60 * 60 * 1000
 
 /** Old ones that are forgotten with each new one: more than come in, so that they do not pile up. */
 const FORGOTTEN_AT_ONCE = 1000

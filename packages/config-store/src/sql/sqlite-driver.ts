@@ -8,7 +8,7 @@ import { SqliteListener } from './sqlite-listener.ts'
 import { TaskQueue } from './task-queue.ts'
 
 /** A database that ends with the process. */
-export const IN_MEMORY = ':memory:'
+const IN_MEMORY = ':memory:'
 
 const FIRST_RETRY_MS = 4
 const LONGEST_RETRY_MS = 32
