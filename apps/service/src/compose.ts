@@ -1,60 +1,105 @@
+import { randomBytes } from 'node:crypto'
+import { openConfigStore } from '@sluice/config-store'
 import type { Clock } from '@sluice/core'
-import { createLimiter } from '@sluice/core'
-import type { Sleep } from '@sluice/runtime'
-import { StartupGraph } from '@sluice/runtime'
-import { checkRoute } from './check-api/check-route.ts'
-import { userChecker } from './check-api/checker.ts'
-import type { NamedRule } from './check-api/named-rule.ts'
-import { DEFAULT_RULE } from './check-api/named-rule.ts'
-import { livenessRoute } from './health/liveness.ts'
-import type { HttpTimeouts } from './http/http-server.ts'
-import { HttpServer } from './http/http-server.ts'
-import { createRouter } from './http/router.ts'
+import type { Logger, LoopDelay, Random, Sleep } from '@sluice/runtime'
+import { SnowflakeGenerator, StartupGraph } from '@sluice/runtime'
+import { lockDataFolder, dataFolder } from './limits/data-folder.ts'
+import { prepareFirstStart } from './limits/first-start.ts'
+import { LateConfigStore } from './limits/late-config-store.ts'
+import { readSecret, SECRET_BYTES, writeSecret } from './limits/secret-file.ts'
 import type { Settings } from './settings.ts'
+import type { ThreadService } from './thread-service.ts'
+import { composeThread } from './thread-service.ts'
+import { SingleThread } from './threads/thread-group.ts'
 
 /** Everything the service needs from outside. */
 export interface ServiceParts {
   readonly settings: Settings
   readonly clock: Clock
   readonly sleep: Sleep
-  /** Told of failures that no client is at fault for. */
-  readonly reportError: (error: unknown) => void
+  readonly random: Random
+  readonly log: Logger
+  readonly loopDelay: LoopDelay
+  /** Shown to whoever started the service: the first API key, which is kept nowhere else. */
+  readonly showKey: (token: string) => void
 }
 
-/** The service, wired. `start` and `stop` are those of a `StartupGraph`. */
+/** The service, wired. */
 export interface Service {
   start(): Promise<void>
-  stop(): Promise<void>
+  /** Stops in order. With `drains`, others are first left the time of the settings to send their requests elsewhere. */
+  stop(options?: { readonly drains?: boolean }): Promise<void>
   /** The port it listens on; undefined unless it is started. */
   readonly port: number | undefined
-  readonly rule: NamedRule
+  /** Number of the rules in force; undefined while there are none. */
+  readonly version: number | undefined
 }
 
-/**
- * A whole request has seconds. A connection between requests has more than the minute after which most load balancers drop
- * theirs, so that it is they who end it and no request is sent into a closing connection.
- */
-const TIMEOUTS: HttpTimeouts = { headersMs: 10_000, requestMs: 15_000, idleMs: 65_000, checkEveryMs: 1000 }
-
-/** Longest wait of a stop for requests in flight; shorter than the time orchestrators give before they kill. */
-const GRACE_MS = 10_000
-
 /** Wires the service; nothing runs before `start`. */
-export function composeService({ settings, clock, sleep, reportError }: ServiceParts): Service {
-  const rule = DEFAULT_RULE
-  const limiter = createLimiter({ ...rule.rule, name: rule.name, clock })
-  const route = createRouter([checkRoute(userChecker(limiter), clock), livenessRoute])
-  const server = new HttpServer({ ...settings, route, reportError, timeouts: TIMEOUTS, sleep, graceMs: GRACE_MS })
+export function composeService(parts: ServiceParts): Service {
+  const { settings, clock, sleep } = parts
+  const folder = dataFolder(settings.dataDir)
+  const nowMs = (): number => clock.nowMicros() / 1000
+  const config = new LateConfigStore(async () => {
+    const store = await openConfigStore(settings.databaseUrl ?? `sqlite:${folder.database}`, { nowMs })
+    const token = await prepareFirstStart(store, sleep)
+    if (token !== undefined) parts.showKey(token)
+    return store
+  })
+  const secret = new Uint8Array(SECRET_BYTES)
+  const ids = new SnowflakeGenerator({ datacenter: 0, machine: settings.machine ?? 0, nowMs })
+  let unlock: (() => Promise<void>) | undefined
+  let thread: ThreadService | undefined
   const graph = new StartupGraph([
-    { name: 'limiter', stop: () => limiter.close() },
-    { name: 'http', dependsOn: ['limiter'], start: () => server.start(), stop: () => server.stop() },
+    {
+      name: 'lock',
+      start: async () => {
+        unlock = await lockDataFolder(folder)
+      },
+      stop: () => unlock?.(),
+    },
+    {
+      name: 'secret',
+      dependsOn: ['lock'],
+      start: async () => {
+        const known = await readSecret(folder.secret)
+        secret.set(known ?? randomBytes(SECRET_BYTES))
+        if (known === undefined) await writeSecret(folder.secret, secret)
+      },
+    },
+    { name: 'config', dependsOn: ['lock'], stop: () => config.close() },
+    {
+      name: 'thread',
+      dependsOn: ['config', 'secret'],
+      start: async () => {
+        thread = composeThread({
+          ...parts,
+          folder,
+          threads: new SingleThread(),
+          config,
+          shared: undefined,
+          secret,
+          nextId: () => ids.nextString(),
+          port: settings.port,
+          sharesPort: false,
+          readinessChecks: [],
+        })
+        await thread.start()
+      },
+      stop: () => thread?.stop(),
+    },
   ])
   return {
     start: () => graph.start(),
-    stop: () => graph.stop(),
-    get port() {
-      return server.port
+    async stop({ drains = false } = {}) {
+      await thread?.drain(drains ? settings.drainMs : 0)
+      await graph.stop()
     },
-    rule,
+    get port() {
+      return thread?.port
+    },
+    get version() {
+      return thread?.context.follower.stats().enforcedVersion
+    },
   }
 }

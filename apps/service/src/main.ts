@@ -1,6 +1,14 @@
 import { constants } from 'node:os'
-import { systemClock } from '@sluice/core'
-import { isRuntimeError, systemSleep } from '@sluice/runtime'
+import { isSluiceError, systemClock } from '@sluice/core'
+import {
+  isRuntimeError,
+  LogOutput,
+  Logger,
+  systemLoopDelay,
+  systemNowMs,
+  systemRandom,
+  systemSleep,
+} from '@sluice/runtime'
 import type { Service } from './compose.ts'
 import { composeService } from './compose.ts'
 import { isServiceError } from './service-error.ts'
@@ -9,10 +17,25 @@ import { startupMessage } from './startup-message.ts'
 
 async function main(): Promise<void> {
   const settings = readSettings()
-  const service = composeService({ settings, clock: systemClock, sleep: systemSleep, reportError: console.error })
+  const output = new LogOutput({ stream: process.stderr, nowMs: systemNowMs, level: settings.logLevel })
+  let firstKey: string | undefined
+  let isTold = false
+  const service = composeService({
+    settings,
+    clock: systemClock,
+    sleep: systemSleep,
+    random: systemRandom,
+    log: new Logger(output),
+    loopDelay: systemLoopDelay(),
+    showKey: (token) => {
+      firstKey = token
+      if (isTold) console.log(`The first API key, which may do everything and is shown only now:\n  ${token}`)
+    },
+  })
   stopOnSignals(service)
   await service.start()
-  console.log(startupMessage({ host: settings.host, port: service.port ?? settings.port, rule: service.rule }))
+  isTold = true
+  console.log(startupMessage({ settings, port: service.port ?? settings.port, version: service.version, firstKey }))
 }
 
 /** The first signal stops in order, and the process ends by itself with nothing left to do; the second ends it at once. */
@@ -23,7 +46,7 @@ function stopOnSignals(service: Service): void {
       if (stopping) process.exit(128 + constants.signals[signal])
       stopping = true
       console.log('Sluice is stopping: it answers what it has begun. Another signal ends it at once.')
-      service.stop().catch(fail)
+      service.stop({ drains: signal === 'SIGTERM' }).catch(fail)
     })
   }
 }
@@ -33,7 +56,11 @@ function fail(error: unknown): void {
   if (isRuntimeError(error, 'SLUICE_RUNTIME_GRAPH_INTERRUPTED')) return
   // The cause says it in the words of the settings.
   const told = isRuntimeError(error, 'SLUICE_RUNTIME_PART_START_FAILED') ? error.cause : error
-  console.error(isServiceError(told) ? told.message : told)
+  if (told !== error && isRuntimeError(told, 'SLUICE_RUNTIME_PART_START_FAILED')) {
+    fail(told)
+    return
+  }
+  console.error(isServiceError(told) || isSluiceError(told) ? told.message : told)
   process.exitCode = 1
 }
 

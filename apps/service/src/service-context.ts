@@ -2,6 +2,7 @@ import type { ConfigFollower, ConfigStore } from '@sluice/config-store'
 import type { Clock, PolicyEngine, Store } from '@sluice/core'
 import type { Logger, MetricRegistry, Random, Sleep } from '@sluice/runtime'
 import type { Settings } from './settings.ts'
+import type { ThreadGroup } from './threads/thread-group.ts'
 
 /** What the doors of the service work with: one for each thread. */
 export interface ServiceContext {
@@ -19,8 +20,13 @@ export interface ServiceContext {
   readonly follower: ConfigFollower
   readonly metrics: MetricRegistry
   readonly log: Logger
-  /** Signs what is handed out and must come back as it was, such as reservations; the same on all nodes. */
+  /**
+   * Signs what is handed out and must come back as it was, such as reservations; 32 bytes, the same on all nodes. When the
+   * database could not be reached at the start its bytes change once, when it is: read them at each use.
+   */
   readonly secret: Uint8Array
-  /** Unique ids: one decision, one id. */
-  readonly nextId: () => string
+  /** Unique ids: one decision, one id. Undefined while this node has no number of its own to make them from. */
+  readonly nextId: () => string | undefined
+  /** All threads that answer requests, this one among them. */
+  readonly threads: ThreadGroup
 }

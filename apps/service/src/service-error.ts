@@ -8,6 +8,9 @@ export const SERVICE_ERRORS = {
   SLUICE_SERVICE_PORT_FORBIDDEN: 'the system does not let this user listen on the port',
   SLUICE_SERVICE_HOST_UNAVAILABLE: 'the host is not an address of this machine',
   SLUICE_SERVICE_LISTEN_FAILED: 'the server could not listen',
+  SLUICE_SERVICE_DATA_DIR_IN_USE: 'the data folder is used by another process',
+  SLUICE_SERVICE_DATA_DIR_UNUSABLE: 'the data folder cannot be used',
+  SLUICE_SERVICE_THREAD_FAILED: 'a thread that answers requests could not be started',
 } as const
 
 /** One of the codes of {@link SERVICE_ERRORS}. */

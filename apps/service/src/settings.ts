@@ -1,45 +1,128 @@
+import { readFileSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
+import type { HeaderProfile } from '@sluice/contract'
+import type { FailureMode } from '@sluice/core'
+import type { LogLevel } from '@sluice/runtime'
 import { ServiceError } from './service-error.ts'
+import type { GivenSettings, SettingProblem } from './setting-sources.ts'
+import { settingsOfEnvironment, settingsOfFile, settingsOfFlags } from './setting-sources.ts'
 
-/** How the process is told to run. */
+/** How the process is told to run; each is explained by `--help`. */
 export interface Settings {
-  /** Address to listen on, from `HOST`; `127.0.0.1`, which only this machine can reach, when left out. */
   readonly host: string
-  /** Port to listen on, from `PORT`: 0 to 65535, 0 for any free one; 8080 when left out. */
+  /** 0 to 65535, 0 for any free one. */
   readonly port: number
+  readonly dataDir: string
+  /** The file that rules come from; undefined when they come from a database. */
+  readonly rulesFile: string | undefined
+  /** Undefined when counters live in this process. */
+  readonly redis: RedisSettings | undefined
+  /** Undefined when configuration is kept in the data folder. */
+  readonly databaseUrl: string | undefined
+  readonly threads: number
+  readonly maxKeys: number
+  readonly stateSize: number
+  readonly headers: HeaderProfile
+  /** Whether the check API asks for a key. */
+  readonly checkKey: boolean
+  readonly logLevel: LogLevel | 'off'
+  /** Of the first thread, 0 to 1023; undefined when it is to be found out. */
+  readonly machine: number | undefined
+  readonly region: string | undefined
+  readonly otlpEndpoint: string | undefined
+  readonly alerts: AlertSettings
+  readonly drainMs: number
+}
+
+/** Which Redis, and how it is used. */
+export interface RedisSettings {
+  readonly urls: readonly string[]
+  readonly isCluster: boolean
+  readonly sentinel: string | undefined
+  readonly prefix: string
+  readonly leases: boolean
+  readonly failureMode: FailureMode
+}
+
+/** Where alerts are sent to. */
+export interface AlertSettings {
+  readonly webhooks: readonly string[]
+  /** Signs what is sent; undefined when it is not signed. */
+  readonly secret: string | undefined
 }
 
 /** Names and values of environment variables. */
 export type Environment = Readonly<Record<string, string | undefined>>
 
-const HIGHEST_PORT = 65_535
+/** Where settings are read from. */
+export interface SettingSources {
+  /** The arguments of the command line; those of this process when left out. */
+  readonly args?: readonly string[]
+  /** The environment of this process when left out. */
+  readonly environment?: Environment
+  /** The content of a file; throws when it cannot be read. */
+  readonly readFile?: (path: string) => string
+  /** Cores of this machine, for `auto`. */
+  readonly cores?: number
+}
 
 /**
- * The settings in `environment`, by default the environment of this process. A variable that is set to nothing counts as
- * left out. Throws `SLUICE_SERVICE_INVALID_SETTING` that names every setting that cannot be used.
+ * The settings: what a flag says, else what the environment says, else what stands in the configuration file that one of the two
+ * names, else the default. A variable that is set to nothing counts as left out. Throws `SLUICE_SERVICE_INVALID_SETTING` that
+ * names everything that cannot be used.
  */
-export function readSettings(environment: Environment = process.env): Settings {
-  const host = environment['HOST'] || '127.0.0.1'
-  const port = environment['PORT'] || '8080'
-  const problems: { received: string; expected: string }[] = []
-  // A host with a scheme, a port or spaces is a mistake that the resolver would only call "not found".
-  if (!/^[\w.:%-]+$/.test(host) || /^[^:]*:\d*$/.test(host)) {
-    problems.push({
-      received: `HOST=${JSON.stringify(host)}`,
-      expected: 'HOST to be an address or host name, such as 127.0.0.1',
-    })
+export function readSettings(sources: SettingSources = {}): Settings {
+  const { args = process.argv.slice(2), environment = process.env, cores = availableParallelism() } = sources
+  const { readFile = (path) => readFileSync(path, 'utf8') } = sources
+  const problems: SettingProblem[] = []
+  const outer = { ...settingsOfEnvironment(environment, problems), ...settingsOfFlags(args, problems) }
+  const file = outer.config === undefined ? undefined : settingsOfFile(outer.config, readFile, problems)
+  const given: GivenSettings = { ...file?.settings, ...outer }
+  if (given.redisCluster === true && given.redisSentinel !== undefined) {
+    problems.push({ received: 'both a cluster and sentinels of Redis', expected: 'one of them' })
   }
-  if (!/^\d{1,5}$/.test(port) || Number(port) > HIGHEST_PORT) {
-    problems.push({
-      received: `PORT=${JSON.stringify(port)}`,
-      expected: `PORT to be a whole number from 0 to ${HIGHEST_PORT}`,
-    })
+  if (problems.length > 0) throw invalidSettings(problems)
+  return completed(given, { cores, hasRules: file?.hasRules === true })
+}
+
+function completed(given: GivenSettings, { cores, hasRules }: { cores: number; hasRules: boolean }): Settings {
+  return {
+    host: given.host ?? '127.0.0.1',
+    port: given.port ?? 8080,
+    dataDir: given.dataDir ?? '.sluice',
+    rulesFile: hasRules ? given.config : undefined,
+    redis: redisOf(given),
+    databaseUrl: given.databaseUrl,
+    threads: given.threads === 'auto' ? cores : (given.threads ?? 1),
+    maxKeys: given.maxKeys ?? 250_000,
+    stateSize: given.stateSize ?? 64,
+    headers: given.headers ?? 'legacy',
+    checkKey: given.checkKey ?? false,
+    logLevel: given.logLevel ?? 'info',
+    machine: given.machine,
+    region: given.region,
+    otlpEndpoint: given.otlpEndpoint,
+    alerts: { webhooks: given.alertWebhooks?.split(',') ?? [], secret: given.alertSecret },
+    drainMs: given.drainMs ?? 3000,
   }
-  if (problems.length > 0) {
-    throw new ServiceError('SLUICE_SERVICE_INVALID_SETTING', {
-      received: problems.map(({ received }) => received).join(' and '),
-      expected: problems.map(({ expected }) => expected).join(' and '),
-      action: 'Correct the environment variable, or leave it out: PORT is 8080 and HOST is 127.0.0.1 by default.',
-    })
+}
+
+function redisOf(given: GivenSettings): RedisSettings | undefined {
+  if (given.redisUrl === undefined) return undefined
+  return {
+    urls: given.redisUrl.split(','),
+    isCluster: given.redisCluster ?? false,
+    sentinel: given.redisSentinel,
+    prefix: given.redisPrefix ?? 'sluice',
+    leases: given.leases ?? false,
+    failureMode: given.failureMode ?? 'open',
   }
-  return { host, port: Number(port) }
+}
+
+function invalidSettings(problems: readonly SettingProblem[]): ServiceError {
+  return new ServiceError('SLUICE_SERVICE_INVALID_SETTING', {
+    received: problems.map(({ received }) => received).join(' and '),
+    expected: problems.map(({ expected }) => expected).join(' and '),
+    action: 'Correct it, or leave it out: everything has a default. --help lists all settings.',
+  })
 }

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { checkAnswer, checkAnswerJson } from './check-answer.ts'
+import { batchAnswerJson, checkAnswer, checkAnswerJson } from './check-answer.ts'
 import type { DecisionLike } from './decision-like.ts'
 
 const ALLOWED: DecisionLike = {
@@ -43,7 +43,7 @@ describe('checkAnswer', () => {
   })
 
   it('property: writes every instant as Date does, whatever instant came before', () => {
-    const instant = fc.oneof(fc.integer({ min: 0, max: 4_000_000_000 }), fc.nat(200_000))
+    const instant = fc.oneof(fc.integer({ min: 1, max: 4_000_000_000 }), fc.integer({ min: 1, max: 200_000 }))
     fc.assert(
       fc.property(fc.array(instant, { minLength: 2 }), (seconds) => {
         const told = seconds.map((second) => checkAnswer({ ...ALLOWED, resetAt: second * 1000 }, 'user').resetAt)
@@ -61,26 +61,75 @@ describe('checkAnswer', () => {
     const unlimited = { ...ALLOWED, limit: Number.POSITIVE_INFINITY, remaining: Number.POSITIVE_INFINITY, resetAt: 0 }
     expect(checkAnswer(unlimited, 'user')).toMatchObject({ limit: null, remaining: null, resetAt: null })
   })
+
+  it('has no instant where there is none', () => {
+    const denied: DecisionLike = { ...ALLOWED, allowed: false, reason: 'denied', limit: 0, remaining: 0, resetAt: 0 }
+    expect(checkAnswer({ ...denied, retryAfterMs: Number.POSITIVE_INFINITY }, '')).toMatchObject({
+      allowed: false,
+      reason: 'denied',
+      limit: 0,
+      resetAt: null,
+      retryAfter: null,
+    })
+  })
+
+  it('tells id, version, delay and failure where the decision has them', () => {
+    const failure = { mode: 'local', cause: 'deadline', charged: 'unknown' } as const
+    const decision: DecisionLike = { ...ALLOWED, version: 12, delayMs: 1.5, failure, limits: [] }
+    expect(checkAnswer(decision, 'tenant+user', '4711')).toMatchObject({
+      dimension: 'tenant+user',
+      decisionId: '4711',
+      version: 12,
+      delayMs: 1.5,
+      failure,
+    })
+  })
+
+  it('tells no delay where there is none', () => {
+    expect(checkAnswer({ ...ALLOWED, delayMs: 0 }, 'user').delayMs).toBeUndefined()
+  })
 })
+
+const count = fc.oneof(fc.nat(), fc.integer({ min: 0, max: 9_000_000_000 }))
+const hostileText = fc.string({ unit: 'binary', maxLength: 20 })
+const decisions: fc.Arbitrary<DecisionLike> = fc.record(
+  {
+    allowed: fc.boolean(),
+    reason: fc.constantFrom('allowed', 'exempt', 'unlimited', 'limit', 'never', 'blocked', 'denied', 'unavailable'),
+    rule: hostileText,
+    limit: fc.oneof(count, fc.constant(Number.POSITIVE_INFINITY)),
+    remaining: count,
+    resetAt: fc.integer({ min: 0, max: 4_000_000_000_000 }),
+    retryAfterMs: fc.oneof(count, fc.constant(Number.POSITIVE_INFINITY)),
+    version: fc.nat(),
+    delayMs: fc.oneof(fc.nat(), fc.double({ min: 0, max: 1e9, noNaN: true })),
+    failure: fc.record({
+      mode: fc.constantFrom('open', 'closed', 'local'),
+      cause: fc.constantFrom('deadline', 'unreachable', 'refused', 'breaker'),
+      charged: fc.constantFrom('no', 'unknown'),
+    }),
+  },
+  { requiredKeys: ['allowed', 'reason', 'rule', 'limit', 'remaining', 'resetAt', 'retryAfterMs'] },
+)
+const answers = fc
+  .tuple(decisions, fc.oneof(fc.constantFrom('ip', 'user', 'tenant+user', ''), hostileText), fc.option(hostileText))
+  .map(([decision, dimension, id]) => checkAnswer(decision, dimension, id ?? undefined))
 
 describe('checkAnswerJson', () => {
   it('property: is the text of JSON.stringify', () => {
-    const count = fc.oneof(fc.nat(), fc.integer({ min: 0, max: 9_000_000_000 }))
-    const decision = fc.record({
-      allowed: fc.boolean(),
-      reason: fc.constantFrom('allowed', 'limit', 'never', 'blocked', 'unavailable'),
-      rule: fc.string({ unit: 'binary' }),
-      limit: fc.oneof(count, fc.constant(Number.POSITIVE_INFINITY)),
-      remaining: count,
-      resetAt: fc.integer({ min: 0, max: 4_000_000_000_000 }),
-      retryAfterMs: fc.oneof(count, fc.constant(Number.POSITIVE_INFINITY)),
-    })
-    const dimension = fc.constantFrom('ip', 'user', 'apiKey', 'tenant', 'global')
-    const id = fc.oneof(fc.constant({}), fc.record({ decisionId: fc.string({ unit: 'binary' }) }))
     fc.assert(
-      fc.property(decision, dimension, id, (made, counted, named) => {
-        const answer = { ...checkAnswer(made, counted), ...named }
+      fc.property(answers, (answer) => {
         expect(checkAnswerJson(answer)).toBe(JSON.stringify(answer))
+      }),
+    )
+  })
+})
+
+describe('batchAnswerJson', () => {
+  it('property: is the text of JSON.stringify', () => {
+    fc.assert(
+      fc.property(fc.array(answers, { maxLength: 4 }), (several) => {
+        expect(batchAnswerJson(several)).toBe(JSON.stringify({ answers: several }))
       }),
     )
   })

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { CheckField } from './check-request.ts'
-import { MOST_TOKENS, parseCheckRequest } from './check-request.ts'
+import { MOST_CHECKS, MOST_TOKENS, parseBatchRequest, parseCheckRequest } from './check-request.ts'
 import type { FieldProblem } from './field-problem.ts'
 
 const CHECK = { userId: 'user-123', resource: '/api/v1/data' }
@@ -21,6 +21,10 @@ describe('a valid check request', () => {
       resource: '/api/v1/data',
       method: 'POST',
       tokens: 5,
+      descriptors: { model: 'large', bytes: 2048.5, constructor: 'x' },
+      region: 'US',
+      tier: 'premium',
+      service: 'billing',
     }
     expect(parseCheckRequest(body, ['userId', 'apiKey', 'method'])).toEqual({ ok: true, request: body })
   })
@@ -46,8 +50,16 @@ describe('a valid check request', () => {
     ['clientIp', '2001:db8::1'],
     ['tenantId', 'x'.repeat(256)],
     ['resource', '/'],
+    ['resource', '*'],
+    ['resource', 'checkout'],
     ['resource', `/${'x'.repeat(2047)}`],
     ['method', "!#$%&'*+.^_`|~0aZ-"],
+    ['descriptors', {}],
+    ['descriptors', Object.fromEntries(Array.from({ length: 32 }, (_, index) => [`d${index}`, index]))],
+    ['descriptors', { 'a.b_c-D9': 'x'.repeat(512), negative: -0.5 }],
+    ['region', 'x'.repeat(64)],
+    ['tier', 'a_.@-9'],
+    ['service', 'x'.repeat(256)],
   ])('takes %s %j', (field, value) => {
     expect(problemsOf({ ...CHECK, [field]: value })).toEqual([])
   })
@@ -68,7 +80,7 @@ describe('an invalid check request', () => {
     ['clientIp', 16_909_060, '16909060'],
     ['tenantId', { id: 'secret' }, 'an object'],
     ['resource', 'api/v1/data', '"api/v1/data"'],
-    ['resource', '**', '"**"'],
+    ['resource', '', 'an empty text'],
     ['resource', `/${'x'.repeat(2048)}`, 'a text of 2049 characters'],
     ['resource', '/a\u0000b', String.raw`"/a\u0000b"`],
     ['method', '', 'an empty text'],
@@ -80,11 +92,39 @@ describe('an invalid check request', () => {
     ['tokens', '1', '"1"'],
     ['tokens', true, 'true'],
     ['tokens', null, 'null'],
+    ['descriptors', [], 'an array'],
+    ['descriptors', 'model', 'a text of 5 characters'],
+    ['descriptors', Object.fromEntries(Array.from({ length: 33 }, (_, index) => [`d${index}`, 1])), 'an object'],
+    ['region', '', 'an empty text'],
+    ['region', 'x'.repeat(65), 'a text of 65 characters'],
+    ['tier', '-premium', '"-premium"'],
+    ['tier', 'x'.repeat(65), 'a text of 65 characters'],
+    ['service', 'x'.repeat(257), 'a text of 257 characters'],
+    ['service', 'a\tb', String.raw`"a\tb"`],
   ])('refuses %s %j and tells what it got', (field, value, received) => {
     const [problem, ...others] = problemsOf({ ...CHECK, [field]: value })
     expect(others).toEqual([])
     expect(problem).toMatchObject({ path: `/${field}`, received })
-    expect(problem?.expected).toMatch(/^an? .{10,}/)
+    expect(problem?.expected).toMatch(/^(?:an?|1 to) .{10,}/)
+  })
+
+  it.each([
+    ['model', '', 'an empty text', /^a number, or a text of 1 to 512 /],
+    ['model', 'x'.repeat(513), 'a text of 513 characters', /^a number, or a text/],
+    ['model', 'a\nb', 'a text of 3 characters', /^a number, or a text/],
+    ['model', true, 'true', /^a number, or a text/],
+    ['model', null, 'null', /^a number, or a text/],
+    ['model', { a: 1 }, 'an object', /^a number, or a text/],
+    ['9model', 'x', 'a name that descriptors cannot have', /^a name of 1 to 64 letters/],
+    ['__proto__', 'x', 'a name that descriptors cannot have', /^a name of 1 to 64 letters/],
+    ['m'.repeat(65), 'x', 'a name that descriptors cannot have', /^a name of 1 to 64 letters/],
+  ])('refuses a descriptor %s of %j at its place', (name, value, received, expected) => {
+    const body: unknown = JSON.parse(`{"resource":"/","descriptors":{"fine":1,"${name}":${JSON.stringify(value)}}}`)
+    const [problem, ...others] = problemsOf(body)
+    expect(others).toEqual([])
+    expect(problem?.path).toMatch(new RegExp(`^/descriptors/${name.slice(0, 64)}`))
+    expect(problem?.received).toBe(received)
+    expect(problem?.expected).toMatch(expected)
   })
 
   it.each([
@@ -103,7 +143,7 @@ describe('an invalid check request', () => {
   })
 
   it('names every problem at once', () => {
-    const body = { userId: '', apikey: 'k', resource: 'x', tokens: -1, 'a/b~c': 1 }
+    const body = { userId: '', apikey: 'k', resource: 'a/b', tokens: -1, 'a/b~c': 1 }
     expect(problemsOf(body, ['userId', 'clientIp']).map(({ path }) => path)).toEqual([
       '/userId',
       '/clientIp',
@@ -156,5 +196,38 @@ describe('an invalid check request', () => {
         for (const { received } of withSecret) expect(received).not.toContain(secret)
       }),
     )
+  })
+})
+
+describe('a batch', () => {
+  it('keeps its requests in their order, each filled in', () => {
+    const parsed = parseBatchRequest({ requests: [CHECK, { resource: '*', tokens: 3 }] })
+    expect(parsed).toEqual({ ok: true, requests: [{ ...CHECK, tokens: 1 }, { resource: '*', tokens: 3 }] })
+  })
+
+  it('may have as many as 100', () => {
+    const parsed = parseBatchRequest({ requests: Array.from({ length: MOST_CHECKS }, () => CHECK) })
+    expect(parsed.ok && parsed.requests.length).toBe(100)
+  })
+
+  it.each([
+    ['null', '', 'null'],
+    ['[]', '', 'an array'],
+    ['{}', '/requests', 'nothing'],
+    ['{"requests":{}}', '/requests', 'an object'],
+    ['{"requests":[]}', '/requests', 'an array'],
+    [`{"requests":[${Array.from({ length: 101 }, () => '{"resource":"*"}').join()}]}`, '/requests', 'an array'],
+    ['{"requests":[{"resource":"*"},7]}', '/requests/1', '7'],
+    ['{"requests":[{"resource":"*","tokens":-1}]}', '/requests/0/tokens', '-1'],
+    ['{"requests":[{"resource":"*"}],"note":"x"}', '/note', 'an unknown field'],
+  ])('refuses %.60s', (text, path, received) => {
+    expect(parseBatchRequest(JSON.parse(text))).toMatchObject({ ok: false, problems: [{ path, received }] })
+  })
+
+  it('lists a bounded number of problems and counts the others', () => {
+    const requests = Array.from({ length: 100 }, () => ({ userId: '', tokens: -1 }))
+    const parsed = parseBatchRequest({ requests })
+    if (parsed.ok) throw new Error('expected problems')
+    expect([parsed.problems.length, parsed.unlisted]).toEqual([64, 300 - 64])
   })
 })

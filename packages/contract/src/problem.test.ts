@@ -19,6 +19,20 @@ describe('problemDocument', () => {
   })
 })
 
+describe('a problem with more to say', () => {
+  it('lists what is not ready', () => {
+    const checks = [{ name: 'redis', ready: false, detail: 'no connection for 12 s' }]
+    expect(problemDocument('SLUICE_HTTP_NOT_READY', { detail: 'Redis is away.', checks })).toEqual({
+      type: 'urn:sluice:problem:not-ready',
+      title: 'The service is not ready',
+      status: 503,
+      detail: 'Redis is away.',
+      code: 'SLUICE_HTTP_NOT_READY',
+      checks,
+    })
+  })
+})
+
 describe('the catalogue', () => {
   it('has a type of its own for each code, derived from the same words', () => {
     for (const [code, { name, status, title }] of Object.entries(PROBLEMS)) {

@@ -11,6 +11,8 @@ export const PROBLEMS = {
   SLUICE_HTTP_MALFORMED: { status: 400, name: 'malformed', title: 'The request is not valid HTTP' },
   SLUICE_HTTP_INVALID_JSON: { status: 400, name: 'invalid-json', title: 'The body is not JSON' },
   SLUICE_HTTP_INVALID_REQUEST: { status: 400, name: 'invalid-request', title: 'The request has invalid fields' },
+  SLUICE_HTTP_UNAUTHORIZED: { status: 401, name: 'unauthorized', title: 'A valid API key is needed' },
+  SLUICE_HTTP_FORBIDDEN: { status: 403, name: 'forbidden', title: 'The role of this API key does not allow it' },
   SLUICE_HTTP_NOT_FOUND: { status: 404, name: 'not-found', title: 'There is nothing at this path' },
   SLUICE_HTTP_METHOD_NOT_ALLOWED: {
     status: 405,
@@ -18,6 +20,12 @@ export const PROBLEMS = {
     title: 'This path does not take this method',
   },
   SLUICE_HTTP_TIMEOUT: { status: 408, name: 'timeout', title: 'The request did not arrive in time' },
+  SLUICE_HTTP_CONFLICT: { status: 409, name: 'conflict', title: 'Something else stands in the way of the change' },
+  SLUICE_HTTP_PRECONDITION_FAILED: {
+    status: 412,
+    name: 'precondition-failed',
+    title: 'It was changed since it was read',
+  },
   SLUICE_HTTP_TOO_LARGE: { status: 413, name: 'too-large', title: 'The body is too large' },
   SLUICE_HTTP_UNSUPPORTED_MEDIA_TYPE: {
     status: 415,
@@ -29,8 +37,27 @@ export const PROBLEMS = {
     name: 'expectation-failed',
     title: 'The Expect header asks for something unknown',
   },
+  SLUICE_HTTP_INVALID_RULE_SET: { status: 422, name: 'invalid-rule-set', title: 'The rules cannot be used' },
+  SLUICE_HTTP_TOO_MANY_FAILURES: {
+    status: 429,
+    name: 'too-many-failures',
+    title: 'Too many attempts with an invalid API key',
+  },
   SLUICE_HTTP_HEADERS_TOO_LARGE: { status: 431, name: 'headers-too-large', title: 'The headers are too large' },
   SLUICE_HTTP_INTERNAL: { status: 500, name: 'internal', title: 'The service failed' },
+  SLUICE_HTTP_NOT_READY: { status: 503, name: 'not-ready', title: 'The service is not ready' },
+  SLUICE_HTTP_OVERLOADED: { status: 503, name: 'overloaded', title: 'The service has too much to do' },
+  SLUICE_HTTP_CONFIG_UNAVAILABLE: {
+    status: 503,
+    name: 'config-unavailable',
+    title: 'The configuration database cannot be reached',
+  },
+  SLUICE_HTTP_STORE_UNAVAILABLE: {
+    status: 503,
+    name: 'store-unavailable',
+    title: 'The store of the counters cannot be reached',
+  },
+  SLUICE_HTTP_OUTCOME_UNKNOWN: { status: 504, name: 'outcome-unknown', title: 'It is not known whether it happened' },
 } as const
 
 /** One of the codes of {@link PROBLEMS}. */
@@ -47,19 +74,38 @@ export interface ProblemDocument {
   readonly detail: string
   /** The same as `type`, in the form of the library's error codes. */
   readonly code: ProblemCode
-  /** Each thing that is wrong with the body; absent when the problem is not in the body's fields. */
+  /** Each thing that is wrong with what was sent; absent when the problem is not in its fields. */
   readonly errors?: readonly FieldProblem[]
+  /** What the service waits for, when it is not ready; else absent. */
+  readonly checks?: readonly ReadinessCheck[]
+}
+
+/** One thing that the service needs to be ready. */
+export interface ReadinessCheck {
+  /** Such as `redis`, `database`, `config`. */
+  readonly name: string
+  readonly ready: boolean
+  /** How it stands, in words; without secrets. */
+  readonly detail: string
 }
 
 /** What one occurrence of a problem adds to its kind. */
 export interface ProblemDetails {
   readonly detail: string
   readonly errors?: readonly FieldProblem[]
+  readonly checks?: readonly ReadinessCheck[]
 }
 
 /** The document for a problem of kind `code`. */
-export function problemDocument(code: ProblemCode, { detail, errors }: ProblemDetails): ProblemDocument {
+export function problemDocument(code: ProblemCode, { detail, errors, checks }: ProblemDetails): ProblemDocument {
   const { status, name, title } = PROBLEMS[code]
-  const document = { type: `urn:sluice:problem:${name}`, title, status, detail, code }
-  return errors === undefined ? document : { ...document, errors }
+  return {
+    type: `urn:sluice:problem:${name}`,
+    title,
+    status,
+    detail,
+    code,
+    ...(errors === undefined ? {} : { errors }),
+    ...(checks === undefined ? {} : { checks }),
+  }
 }

@@ -13,6 +13,9 @@ export interface RateLimitFields {
 /** Most limits that are announced: a header must stay a header. */
 const MOST_ANNOUNCED = 16
 
+/** How much of a name is kept when a number has to tell it from another one. */
+const LONGEST_NUMBERED = 200
+
 /**
  * The `RateLimit` and `RateLimit-Policy` fields for `decision`, or undefined when it has no limit to speak of. `nowMs` is the
  * time of the answer, milliseconds since 1970.
@@ -30,7 +33,7 @@ export function rateLimitFields(decision: DecisionLike, nowMs: number): RateLimi
   const state: string[] = []
   const policies: string[] = []
   for (const [index, report] of reports.entries()) {
-    const name = fieldString(names[index]!)
+    const name = names[index]!
     const key = report.partitionKey === undefined ? '' : `;pk=${fieldBytes(report.partitionKey)}`
     state.push(`${name};r=${fieldInteger(report.remaining)}${resetOf(report, decision.allowed, nowMs)}${key}`)
     policies.push(`${name};q=${fieldInteger(report.limit)}${unitOf(report)}${windowOf(report)}${key}`)
@@ -51,18 +54,20 @@ function announced(decision: DecisionLike): readonly LimitReportLike[] {
     : limits.filter((report) => Number.isFinite(report.limit))
   if (finite.length <= MOST_ANNOUNCED) return finite
   // The limits that refuse come first: they are what the caller has to know.
-  return finite.toSorted((one, other) => Number(other.retryAfterMs > 0) - Number(one.retryAfterMs > 0)).slice(0, MOST_ANNOUNCED)
+  return finite
+    .toSorted((one, other) => Number(other.retryAfterMs > 0) - Number(one.retryAfterMs > 0))
+    .slice(0, MOST_ANNOUNCED)
 }
 
-/** A name of its own for each limit. */
+/** A name of its own for each limit, as it is written. */
 function namesOf(reports: readonly LimitReportLike[]): readonly string[] {
-  if (reports.length === 1) return [reports[0]!.rule]
+  if (reports.length === 1) return [fieldString(reports[0]!.rule)]
   const rules = reports.map(({ rule }) => rule)
   const taken = new Set<string>()
-  return reports.map(({ rule, windowMs }, index) => {
-    const isAlone = rules.indexOf(rule) === index && rules.lastIndexOf(rule) === index
-    let name = isAlone ? rule : `${rule}:${windowMs === undefined ? index : spanOf(windowMs)}`
-    while (taken.has(name)) name = `${name}:${index}`
+  return reports.map(({ rule, windowMs }) => {
+    const isAlone = rules.indexOf(rule) === rules.lastIndexOf(rule)
+    let name = fieldString(isAlone || windowMs === undefined ? rule : `${rule}:${spanOf(windowMs)}`)
+    for (let number = 2; taken.has(name); number++) name = fieldString(`${rule.slice(0, LONGEST_NUMBERED)}:${number}`)
     taken.add(name)
     return name
   })

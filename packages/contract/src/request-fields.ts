@@ -144,7 +144,8 @@ export const DESCRIPTORS_FIELD: Field = {
 
 function isDescriptor(name: string, value: unknown): boolean {
   return (
-    DESCRIPTOR_NAME.test(name) && (typeof value === 'number' ? Number.isFinite(value) : isText(value, LONGEST_DESCRIPTOR))
+    DESCRIPTOR_NAME.test(name) &&
+    (typeof value === 'number' ? Number.isFinite(value) : isText(value, LONGEST_DESCRIPTOR))
   )
 }
 

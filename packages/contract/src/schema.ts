@@ -69,14 +69,28 @@ type TypeOf<V> = [V] extends [string]
             : never
 
 /** A schema for values of type `V`, as far as the compiler can tell. */
-export type PropertySchema<V> = Omit<JsonSchema, 'type'> & { readonly type?: TypeOf<V>; readonly [SHAPE]?: V }
+export type PropertySchema<V> = Omit<JsonSchema, 'type'> & {
+  readonly type?: TypeOf<Exclude<V, undefined>>
+  readonly [SHAPE]?: V
+}
+
+/** The schema of a list of `V`. */
+export interface ListSchema<V> extends Omit<JsonSchema, 'type'> {
+  readonly type: 'array'
+  readonly [SHAPE]?: readonly V[]
+}
+
+/** The schema of what stands in a list of `V`. */
+export type ItemSchema<V> = JsonSchema & { readonly [SHAPE]?: V }
 
 /** The names of the properties that every `T` has. */
 type RequiredKeys<T> = { [K in keyof T]-?: object extends Pick<T, K> ? never : K }[keyof T]
 
 type OptionalKeys<T> = Exclude<keyof T, RequiredKeys<T>>
 
-type PropertySchemas<T, Keys extends keyof T> = { readonly [K in Keys]-?: PropertySchema<Exclude<T[K], undefined>> }
+type PropertySchemas<T, Keys extends keyof T> = {
+  readonly [K in Keys]-?: PropertySchema<Required<T>[K]>
+}
 
 /**
  * The parts that the schema of an object type is made of: one schema for each property, under `required` or `optional` as the
@@ -94,12 +108,12 @@ export type ObjectParts<T> = {
   : { readonly optional: PropertySchemas<T, OptionalKeys<T>> })
 
 /** The schema of what clients send: properties that it does not name are refused. */
-export function requestSchema<T extends object>(name: string, parts: ObjectParts<T>): NamedSchema<T> {
+export function requestSchema<T extends object>(name: string, parts: ObjectParts<NoInfer<T>>): NamedSchema<T> {
   return named(name, { ...objectSchema(parts), additionalProperties: false })
 }
 
 /** The schema of what the service sends: clients read past properties that it does not name. */
-export function answerSchema<T extends object>(name: string, parts: ObjectParts<T>): NamedSchema<T> {
+export function answerSchema<T extends object>(name: string, parts: ObjectParts<NoInfer<T>>): NamedSchema<T> {
   return named(name, objectSchema(parts))
 }
 

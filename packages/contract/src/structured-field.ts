@@ -10,9 +10,10 @@ const ESCAPED = /["\\]/g
 
 const BASE64 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/'
 
-/** An Integer of a structured field: `value` without its fraction, within 0 and 15 digits. */
+/** An Integer of a structured field: `value` without its fraction, from 0 to 15 digits; 0 for what is no number. */
 export function fieldInteger(value: number): string {
-  return String(value < LARGEST_INTEGER ? Math.max(0, Math.floor(value)) : LARGEST_INTEGER)
+  if (value >= LARGEST_INTEGER) return String(LARGEST_INTEGER)
+  return value > 0 ? String(Math.floor(value)) : '0'
 }
 
 /**

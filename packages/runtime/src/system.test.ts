@@ -1,6 +1,6 @@
 import { getEventListeners } from 'node:events'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { systemNowMs, systemRandom, systemSleep } from './system.ts'
+import { systemLoopDelay, systemNowMs, systemRandom, systemSleep } from './system.ts'
 
 const DAY_MS = 86_400_000
 
@@ -72,5 +72,31 @@ describe('the system clock and random numbers', () => {
     vi.spyOn(Math, 'random').mockReturnValueOnce(0.125)
     expect(systemRandom()).toBe(0.125)
     vi.restoreAllMocks()
+  })
+})
+
+describe('systemLoopDelay', () => {
+  it('tells how late the event loop was since it was last asked', async () => {
+    const delay = systemLoopDelay()
+    const nextReading = async (): Promise<number> => {
+      for (;;) {
+        const lagMs = delay.readMs()
+        if (lagMs !== undefined) return lagMs
+        await systemSleep(1)
+      }
+    }
+    try {
+      expect(delay.readMs()).toBeUndefined()
+      expect(await nextReading()).toBeGreaterThanOrEqual(0)
+      const blockedUntil = systemNowMs() + 500
+      while (systemNowMs() < blockedUntil);
+      // The one long interval, or the mean of it and a few of 10 ms each.
+      expect(await nextReading()).toBeGreaterThan(50)
+    } finally {
+      delay.close()
+    }
+    delay.readMs()
+    await systemSleep(30)
+    expect(delay.readMs()).toBeUndefined()
   })
 })

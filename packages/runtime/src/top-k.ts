@@ -65,7 +65,7 @@ export class TopK {
   }
 
   /** The `most` keys that came most often, best first; all that are kept when left out. */
-  top(most: number = this.#capacity): TopKEntry[] {
+  top(most: number = this.#tallies.size): TopKEntry[] {
     requireInteger('most', most, { min: 0, max: Number.MAX_SAFE_INTEGER })
     return Array.from(this.#tallies, ([key, { count, missed }]) => ({ key, count, missed }))
       .sort(byFallingCount)

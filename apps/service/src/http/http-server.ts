@@ -4,12 +4,10 @@ import type { Socket } from 'node:net'
 import type { Sleep } from '@sluice/runtime'
 import type { Answer } from './answer.ts'
 import { answerClientError } from './client-error.ts'
-import { readJsonBody } from './json-body.ts'
 import type { ListenAddress } from './listen-error.ts'
 import { listenError } from './listen-error.ts'
 import { problemAnswer } from './problem-answer.ts'
 import { discardBody } from './request-body.ts'
-import type { Endpoint, Router } from './router.ts'
 
 /** How long a client may take; each in milliseconds. */
 export interface HttpTimeouts {
@@ -23,34 +21,44 @@ export interface HttpTimeouts {
   readonly checkEveryMs: number
 }
 
+/** Answers requests; {@link HttpServer} brings them. */
+export interface RequestServer {
+  /** Answers `request` by `response`, now or later. */
+  serve(request: IncomingMessage, response: ServerResponse): void
+  /** From now on connections end with their answer. */
+  leave(): void
+  /** Ends answers that would go on by themselves. */
+  endStreams(): void
+}
+
 /** Options of {@link HttpServer}. */
 export interface HttpServerOptions extends ListenAddress {
-  readonly route: Router
-  /** Told of every exception of an endpoint; the client only learns that there was one. */
+  readonly requests: RequestServer
+  /** Told of failures that no client is at fault for. */
   readonly reportError: (error: unknown) => void
   readonly timeouts: HttpTimeouts
   readonly sleep: Sleep
   /** How long a stop waits for requests that have begun, in milliseconds; then their connections are cut. */
   readonly graceMs: number
+  /** Whether other threads listen on the same port, each with a share of the connections. */
+  readonly sharesPort?: boolean
 }
 
-const FAILED = problemAnswer('SLUICE_HTTP_INTERNAL', {
-  detail: 'The request may have been counted or not. The log of the service says more; try again later.',
-})
-const NO_HOST = problemAnswer('SLUICE_HTTP_MALFORMED', { detail: 'Received no Host header. Send one.' })
 const UNKNOWN_EXPECTATION = problemAnswer('SLUICE_HTTP_EXPECTATION_FAILED', {
   detail: 'The only expectation known is "100-continue". Leave the Expect header out.',
 })
 
+/** How often a drain looks whether all connections are gone. */
+const DRAIN_LOOK_MS = 50
+
 /**
- * An HTTP/1.1 server: listens, lets endpoints answer, and stops without breaking off what it has begun. It runs once:
- * new -> listening -> stopping -> stopped.
+ * An HTTP/1.1 server: listens, brings requests to be answered, and stops without breaking off what it has begun. It runs once:
+ * new -> listening -> draining -> stopping -> stopped.
  */
 export class HttpServer {
   readonly #options: HttpServerOptions
   readonly #server: Server
   readonly #sockets = new Set<Socket>()
-  #stopping = false
 
   constructor(options: HttpServerOptions) {
     this.#options = options
@@ -63,10 +71,11 @@ export class HttpServer {
       // A missing Host header is refused here and not by Node, so that it is a problem document like all others.
       requireHostHeader: false,
     })
-    this.#server.on('request', (request, response) => this.#serve(request, response))
+    const { requests } = options
+    this.#server.on('request', (request, response) => requests.serve(request, response))
     this.#server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
       discardBody(request)
-      this.#send(response, UNKNOWN_EXPECTATION)
+      writeAnswer(response, UNKNOWN_EXPECTATION)
     })
     this.#server.on('clientError', answerClientError)
     this.#server.on('connection', (socket) => {
@@ -81,13 +90,18 @@ export class HttpServer {
     return address === null || typeof address === 'string' ? undefined : address.port
   }
 
+  /** Connections that are open. */
+  get connections(): number {
+    return this.#sockets.size
+  }
+
   /** Resolves when requests are accepted; rejects with a `SLUICE_SERVICE_*` error when they cannot be. */
   start(): Promise<void> {
-    const { host, port } = this.#options
+    const { host, port, sharesPort = false } = this.#options
     return new Promise((resolve, reject) => {
       const onError = (error: NodeJS.ErrnoException): void => reject(listenError(error, { host, port }))
       this.#server.once('error', onError)
-      this.#server.listen({ host, port }, () => {
+      this.#server.listen({ host, port, reusePort: sharesPort }, () => {
         this.#server.off('error', onError)
         // Such as no file descriptors left for another connection: the server goes on with those it has.
         this.#server.on('error', this.#options.reportError)
@@ -97,16 +111,29 @@ export class HttpServer {
   }
 
   /**
+   * Lets clients go elsewhere: everything is answered as before, and every connection ends with its answer. Resolves when no
+   * connection is left, after `drainMs` at the latest.
+   */
+  async drain(drainMs: number): Promise<void> {
+    this.#options.requests.leave()
+    for (let waitedMs = 0; waitedMs < drainMs && this.#sockets.size > 0; waitedMs += DRAIN_LOOK_MS) {
+      await this.#options.sleep(Math.min(DRAIN_LOOK_MS, drainMs - waitedMs))
+    }
+  }
+
+  /**
    * Accepts nothing more, answers what has begun, closes what is idle; resolves when no connection is left. Connections
    * that are not done after `graceMs` are cut.
    */
   async stop(): Promise<void> {
-    this.#stopping = true
+    const { requests, sleep, graceMs } = this.#options
+    requests.leave()
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()))
+    requests.endStreams()
     // Node closes connections between requests; one that never began a request it would wait for.
     for (const socket of this.#sockets) if (socket.bytesRead === 0) socket.destroy()
     const done = new AbortController()
-    const graceOver = this.#options.sleep(this.#options.graceMs, done.signal).then(
+    const graceOver = sleep(graceMs, done.signal).then(
       () => this.#server.closeAllConnections(),
       () => undefined,
     )
@@ -114,43 +141,10 @@ export class HttpServer {
     done.abort()
     await graceOver
   }
-
-  #serve(request: IncomingMessage, response: ServerResponse): void {
-    const found = isHostMissing(request) ? NO_HOST : this.#options.route(request)
-    if ('status' in found) {
-      discardBody(request)
-      this.#send(response, found)
-    } else if (found.body === 'none') {
-      this.#answer(found, undefined, response)
-    } else {
-      readJsonBody(request, (body) =>
-        body.ok ? this.#answer(found, body.value, response) : this.#send(response, body.answer),
-      )
-    }
-  }
-
-  #answer(endpoint: Endpoint, body: unknown, response: ServerResponse): void {
-    try {
-      const answer = endpoint.handle(body)
-      if ('status' in answer) this.#send(response, answer)
-      else answer.then((later) => this.#send(response, later)).catch((error) => this.#fail(response, error))
-    } catch (error) {
-      this.#fail(response, error)
-    }
-  }
-
-  #fail(response: ServerResponse, error: unknown): void {
-    this.#options.reportError(error)
-    if (!response.headersSent) this.#send(response, FAILED)
-  }
-
-  #send(response: ServerResponse, { status, headers, body }: Answer): void {
-    if (this.#stopping) response.shouldKeepAlive = false
-    response.writeHead(status, headers)
-    response.end(body)
-  }
 }
 
-function isHostMissing(request: IncomingMessage): boolean {
-  return request.headers.host === undefined && request.httpVersion === '1.1'
+/** Sends an answer that is whole. */
+export function writeAnswer(response: ServerResponse, { status, headers, body }: Answer): void {
+  response.writeHead(status, headers)
+  response.end(body)
 }

@@ -4,26 +4,23 @@ import type { Answer } from './answer.ts'
 import { problemAnswer } from './problem-answer.ts'
 import { discardBody, readBody } from './request-body.ts'
 
-/** Most bytes of a JSON body. */
-export const MAX_BODY_BYTES = 16_384
-
 /** The value in a body, or the answer to give instead. */
 export type JsonBody = { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly answer: Answer }
 
 const JSON_TYPE = /^application\/json[\t ]*(?:;[\t ]*charset[\t ]*=[\t ]*"?utf-?8"?[\t ]*)?;?$/i
 
 /**
- * Reads the body of `request` as JSON: `application/json`, UTF-8, not compressed, at most {@link MAX_BODY_BYTES}. Where a
- * name appears twice in an object, the last counts. When the client goes away, `done` is not called.
+ * Reads the body of `request` as JSON: `application/json`, UTF-8, not compressed, at most `maxBytes`. Where a name appears
+ * twice in an object, the last counts. When the client goes away, `done` is not called.
  */
-export function readJsonBody(request: IncomingMessage, done: (body: JsonBody) => void): void {
+export function readJsonBody(request: IncomingMessage, maxBytes: number, done: (body: JsonBody) => void): void {
   const refusal = refuseType(request)
   if (refusal !== undefined) {
     discardBody(request)
     done({ ok: false, answer: refusal })
     return
   }
-  readBody(request, MAX_BODY_BYTES, (body) => done(body === 'too-large' ? TOO_LARGE : parse(body)))
+  readBody(request, maxBytes, (body) => done(body === 'too-large' ? tooLarge(maxBytes) : parse(body)))
 }
 
 function parse(body: Buffer): JsonBody {
@@ -51,11 +48,9 @@ function unsupported(received: string): Answer {
   })
 }
 
-const TOO_LARGE: JsonBody = {
-  ok: false,
-  answer: problemAnswer('SLUICE_HTTP_TOO_LARGE', {
-    detail: `Received more than ${MAX_BODY_BYTES} bytes, which is the most that is read. Send a smaller body.`,
-  }),
+function tooLarge(maxBytes: number): JsonBody {
+  const detail = `Received more than ${maxBytes} bytes, which is the most that is read here. Send a smaller body.`
+  return { ok: false, answer: problemAnswer('SLUICE_HTTP_TOO_LARGE', { detail }) }
 }
 
 function notJson(received: string): JsonBody {

@@ -40,6 +40,8 @@ export class LookLine {
   readonly #options: LookLineOptions
   readonly #backoff: Backoff
   #next: PromiseWithResolvers<void> | undefined
+  /** Whether somebody waits for the next look, and not only a hint asks for it. */
+  #isAwaited = false
   #isLooking = false
   #looking: Promise<void> = Promise.resolve()
   #isFailing = false
@@ -68,7 +70,8 @@ export class LookLine {
   now(): Promise<void> {
     if (this.#isClosed) return Promise.reject(closed())
     const { promise } = this.#another()
-    if (!this.#isLooking) this.#begin()
+    if (this.#isLooking) this.#isAwaited = true
+    else this.#begin()
     return promise
   }
 
@@ -103,6 +106,7 @@ export class LookLine {
     this.#beganMs = this.#nowMs()
     const asked = this.#next
     this.#next = undefined
+    this.#isAwaited = false
     this.#looking = this.#options.look().then((result) => this.#end(result, asked))
   }
 
@@ -119,7 +123,9 @@ export class LookLine {
       this.#next = undefined
     }
     if (this.#isClosed) return
-    if (this.#next !== undefined) this.#wait(this.#soonMs(), () => this.#begin())
+    // Who waits must not depend on a timer that does not keep the process alive.
+    if (this.#next !== undefined && this.#isAwaited) this.#begin()
+    else if (this.#next !== undefined) this.#wait(this.#soonMs(), () => this.#begin())
     else if (result.isDone) this.#wait(this.#pollMs(), () => this.#poll())
     else this.#wait(this.#backoff.nextMs(), () => this.#begin())
   }

@@ -1,4 +1,4 @@
-import type { JsonSchema, PropertySchema } from '../schema.ts'
+import type { ItemSchema, JsonSchema, ListSchema } from '../schema.ts'
 
 /** The schema of a text. */
 export interface TextSchema extends Omit<JsonSchema, 'type'> {
@@ -13,12 +13,6 @@ export interface WholeSchema extends Omit<JsonSchema, 'type'> {
 /** The schema of true or false. */
 export interface FlagSchema extends Omit<JsonSchema, 'type'> {
   readonly type: 'boolean'
-}
-
-/** The schema of a list. */
-export interface ListSchema<V> extends Omit<JsonSchema, 'type' | 'items'> {
-  readonly type: 'array'
-  readonly items: PropertySchema<V>
 }
 
 /** Longest note on a change, in characters. */
@@ -63,7 +57,7 @@ export function flag(description: string): FlagSchema {
 }
 
 /** A list of what `items` describes. */
-export function listOf<V>(description: string, items: PropertySchema<V>): ListSchema<V> {
+export function listOf<V>(description: string, items: ItemSchema<V>): ListSchema<V> {
   return { description, type: 'array', items }
 }
 

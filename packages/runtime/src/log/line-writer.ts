@@ -2,8 +2,9 @@
 export interface LineStream {
   /** Takes the text over in any case; false asks to wait for `drain`. */
   write(text: string, written: (error?: Error | null) => void): boolean
-  on(event: 'drain' | 'error', listener: (error?: Error) => void): unknown
-  off(event: 'drain' | 'error', listener: (error?: Error) => void): unknown
+  /** `close` comes when the stream will not write any more, for whatever reason. */
+  on(event: 'drain' | 'error' | 'close', listener: () => void): unknown
+  off(event: 'drain' | 'error' | 'close', listener: () => void): unknown
 }
 
 /** How a {@link LineWriter} behaves when its stream is slow. */
@@ -18,7 +19,7 @@ export interface LineWriterOptions {
 /**
  * Writes lines to a stream and never waits for it: while the stream is blocked, lines wait up to a bound, and further
  * ones are dropped and counted. When the stream flows again, a line says how many are missing. A stream that has failed
- * gets nothing more; its lines are dropped and counted too.
+ * or was closed gets nothing more; its lines are dropped and counted too.
  */
 export class LineWriter {
   readonly #options: LineWriterOptions
@@ -37,7 +38,8 @@ export class LineWriter {
   constructor(options: LineWriterOptions) {
     this.#options = options
     options.stream.on('drain', this.#onDrain)
-    options.stream.on('error', this.#onError)
+    options.stream.on('error', this.#onFailure)
+    options.stream.on('close', this.#onFailure)
   }
 
   /** How many lines the stream has taken over, and how many were lost. */
@@ -73,10 +75,11 @@ export class LineWriter {
       })
     }
     this.#dropWaiting()
-    // While something is under way the stream may still fail, and a failure nobody listens to ends the process.
-    if (this.#unwritten > 0 && !this.#hasFailed) return
     this.#options.stream.off('drain', this.#onDrain)
-    this.#options.stream.off('error', this.#onError)
+    this.#options.stream.off('close', this.#onFailure)
+    // While something is under way the stream may still fail, and it says so once more after its writes have: a failure
+    // that nobody listens to ends the process.
+    if (this.#unwritten === 0 && !this.#hasFailed) this.#options.stream.off('error', this.#onFailure)
   }
 
   #send(text: string, lines: number): void {
@@ -128,5 +131,5 @@ export class LineWriter {
     if (lines.length > 0) this.#send(`${lines.join('\n')}\n`, lines.length)
   }
 
-  readonly #onError = (): void => this.#fail()
+  readonly #onFailure = (): void => this.#fail()
 }

@@ -29,7 +29,7 @@ export class Redaction {
 
   /** `more` are further names of secrets; upper case and separators make no difference. */
   constructor(more: readonly string[] = []) {
-    this.#names = [...SECRET_NAMES, ...more.map((name) => plainName(requireName('redact', name)))]
+    this.#names = [...SECRET_NAMES, ...more.map((name) => requireName('redact', plainName(name)))]
   }
 
   /**

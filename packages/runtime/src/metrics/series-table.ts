@@ -37,7 +37,6 @@ export class SeriesTable<Series> {
   readonly #names: readonly string[]
   readonly #root: Node<Series> = { children: new Map(), entry: undefined }
   readonly #entries: SeriesEntry<Series>[] = []
-  #kept = 0
 
   constructor(options: SeriesTableOptions<Series>) {
     this.#options = options
@@ -67,11 +66,9 @@ export class SeriesTable<Series> {
     const { labels, mostSeries, onOverflow } = this.#options
     const cleaned = labels.map((label) => this.#clean(label.name, values))
     const known = cleaned.map((value, index) => (labels[index]?.values?.has(value) === false ? OTHER : value))
-    const hasRoom = this.#kept < mostSeries || this.#nodeOf(known)?.entry !== undefined
+    const hasRoom = this.#entries.length < mostSeries || this.#nodeOf(known)?.entry !== undefined
     const counted = hasRoom ? known : known.map((value, index) => (labels[index]?.values === undefined ? OTHER : value))
-    const before = this.#entries.length
     const entry = this.#make(counted)
-    if (hasRoom) this.#kept += this.#entries.length - before
     if (counted.some((value, index) => value !== cleaned[index])) onOverflow()
     return entry.series
   }
