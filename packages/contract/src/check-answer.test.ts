@@ -91,7 +91,11 @@ describe('checkAnswer', () => {
 })
 
 const count = fc.oneof(fc.nat(), fc.integer({ min: 0, max: 9_000_000_000 }))
-const hostileText = fc.string({ unit: 'binary', maxLength: 20 })
+const hostileText = fc.oneof(
+  fc.string({ unit: 'binary', maxLength: 20 }),
+  fc.string({ unit: 'grapheme-ascii', maxLength: 20 }),
+  fc.constantFrom('"', '\\', '\n', '\u001f', '~\u007f', '\ud800', ' !#[]'),
+)
 const decisions: fc.Arbitrary<DecisionLike> = fc.record(
   {
     allowed: fc.boolean(),

@@ -142,6 +142,12 @@ describe('an invalid check request', () => {
     ])
   })
 
+  it('refuses such a number as a descriptor too', () => {
+    expect(problemsOf(JSON.parse('{"resource":"*","descriptors":{"bytes":1e400}}'))).toMatchObject([
+      { path: '/descriptors/bytes', received: 'Infinity' },
+    ])
+  })
+
   it('names every problem at once', () => {
     const body = { userId: '', apikey: 'k', resource: 'a/b', tokens: -1, 'a/b~c': 1 }
     expect(problemsOf(body, ['userId', 'clientIp']).map(({ path }) => path)).toEqual([
@@ -202,7 +208,13 @@ describe('an invalid check request', () => {
 describe('a batch', () => {
   it('keeps its requests in their order, each filled in', () => {
     const parsed = parseBatchRequest({ requests: [CHECK, { resource: '*', tokens: 3 }] })
-    expect(parsed).toEqual({ ok: true, requests: [{ ...CHECK, tokens: 1 }, { resource: '*', tokens: 3 }] })
+    expect(parsed).toEqual({
+      ok: true,
+      requests: [
+        { ...CHECK, tokens: 1 },
+        { resource: '*', tokens: 3 },
+      ],
+    })
   })
 
   it('may have as many as 100', () => {

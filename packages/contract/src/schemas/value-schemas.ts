@@ -20,9 +20,16 @@ const LONGEST_NOTE = 1000
 
 const LARGEST_INSTANT = 8_640_000_000_000_000
 
-/** A text of 1 to `longest` characters. */
+/** A text that clients send: 1 to `longest` characters, and no control characters, which would break the lines of logs. */
 export function text(description: string, longest: number): TextSchema {
-  return { description, type: 'string', minLength: 1, maxLength: longest }
+  return {
+    title: `a text of 1 to ${longest} characters and no control characters`,
+    description,
+    type: 'string',
+    minLength: 1,
+    maxLength: longest,
+    pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f]*$',
+  }
 }
 
 /** A text of any length, in what the service sends. */
@@ -95,10 +102,12 @@ export const DIMENSION: TextSchema = {
 }
 
 /** One caller of a dimension. */
-export const ENTITY: TextSchema = text(
-  'Who, as requests name them: an id of a user, a key, a tenant, an address.',
-  4096,
-)
+export const ENTITY: TextSchema = {
+  description: 'Who, as requests name them: an id of a user, a key, a tenant, an address.',
+  type: 'string',
+  minLength: 1,
+  maxLength: 4096,
+}
 
 /** The name of a tier, an exemption or an entry of the deny list. */
 export const ENTRY_NAME: TextSchema = {

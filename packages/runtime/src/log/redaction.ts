@@ -16,6 +16,8 @@ const SECRET_NAMES = [
   'privatekey',
 ]
 
+const MOST_KNOWN = 1000
+
 // Not `tokenSource`, which begins a new word after `token`.
 const PLURAL_TOKENS = /[tT]okens(?![a-z])/g
 
@@ -26,6 +28,8 @@ const CREDENTIALS = /\b(bearer\s+(?=[\w.~+/=-]{8})|basic\s+(?=[\w.~+/=-]{16}))[\
 /** Decides what must not be written, by the name of a field and by how a text looks. */
 export class Redaction {
   readonly #names: readonly string[]
+  /** Names that were looked at before: most lines have the same few. */
+  readonly #known = new Map<string, boolean>()
 
   /** `more` are further names of secrets; upper case and separators make no difference. */
   constructor(more: readonly string[] = []) {
@@ -37,8 +41,13 @@ export class Redaction {
    * is an amount.
    */
   isSecret(name: string, value: unknown): boolean {
-    const plain = plainName(typeof value === 'number' ? name.replaceAll(PLURAL_TOKENS, '') : name)
-    return this.#names.some((secret) => plain.includes(secret))
+    const meant = typeof value === 'number' ? name.replaceAll(PLURAL_TOKENS, '') : name
+    const known = this.#known.get(meant)
+    if (known !== undefined) return known
+    const plain = plainName(meant)
+    const isSecret = this.#names.some((secret) => plain.includes(secret))
+    if (this.#known.size < MOST_KNOWN) this.#known.set(meant, isSecret)
+    return isSecret
   }
 
   /** The text without the password of an address and without the credentials of an Authorization header. */

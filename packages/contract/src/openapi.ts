@@ -1,0 +1,209 @@
+import { ANSWER_HEADERS } from './operations/answer-headers.ts'
+import type { Operation, OperationAnswer, OperationParameter } from './operations/operation.ts'
+import { OPERATIONS } from './operations.ts'
+import type { ProblemCode } from './problem.ts'
+import { PROBLEMS, problemDocument } from './problem.ts'
+import type { JsonSchema } from './schema.ts'
+import type { ForeignSchemaName } from './schemas/rule-set-shapes.ts'
+import { SCHEMAS } from './schemas.ts'
+
+/** What the document is made of besides the table of operations. */
+export interface OpenApiOptions {
+  /** Version of the service. */
+  readonly version: string
+  /**
+   * The schemas of rule sets and live entries, which the rule engine has, and whatever those refer to. They refer to each
+   * other by `#/components/schemas/<name>`; `componentsOf` makes them out of a schema with definitions.
+   */
+  readonly components: Readonly<Record<ForeignSchemaName, object>> & Readonly<Record<string, object>>
+}
+
+/** An OpenAPI 3.1 document. */
+export interface OpenApiDocument {
+  readonly openapi: '3.1.0'
+  readonly info: object
+  readonly tags: readonly object[]
+  /** By path, then by method in small letters. */
+  readonly paths: Readonly<Record<string, Readonly<Record<string, object>>>>
+  readonly components: {
+    readonly schemas: Readonly<Record<string, object>>
+    /** The answers to problems, which many operations share. */
+    readonly responses: Readonly<Record<string, object>>
+    readonly headers: Readonly<Record<string, object>>
+    readonly securitySchemes: Readonly<Record<string, object>>
+  }
+}
+
+type Schemas = Readonly<Record<string, object>>
+
+const TAGS: readonly { readonly name: string; readonly description: string }[] = [
+  { name: 'checks', description: 'What gateways and services ask before they do something.' },
+  { name: 'service', description: 'What tells about the service itself, and unique ids.' },
+  { name: 'rules', description: 'The rules that are enforced, and what they have counted.' },
+  { name: 'callers', description: 'What holds for single callers: overrides, tiers, blocks.' },
+  { name: 'versions', description: 'Versions of the rule set: drafts, careful roll-out, and the way back.' },
+  { name: 'keys', description: 'Who may use the admin API.' },
+  { name: 'insight', description: 'What happens, and why.' },
+  { name: 'alerts', description: 'What somebody should look at.' },
+]
+
+const IF_MATCH = {
+  name: 'If-Match',
+  in: 'header',
+  required: false,
+  description:
+    'The ETag of what the change is made from: refused with 412 when something else is there by now. "0" stands for nothing there yet. Not looked at when left out.',
+  schema: { type: 'string', pattern: '^(?:\\*|"[0-9]+")$' },
+  example: '"12"',
+}
+
+/**
+ * The OpenAPI 3.1 document of the service: every operation of the table with its parameters, bodies, answers and problems. The
+ * role that an operation needs stands in its security requirement.
+ */
+export function openApiDocument({ version, components }: OpenApiOptions): OpenApiDocument {
+  const taken = Object.keys(components).find((name) => Object.hasOwn(SCHEMAS, name))
+  if (taken !== undefined)
+    throw new Error(`the contract has a schema "${taken}" of its own; give the component another name`)
+  const schemas: Schemas = {
+    ...SCHEMAS,
+    ResourceRule: {
+      ...withoutResource(components.PolicyRule),
+      title: 'a rule such as { dimension: "user", limit: 100, window: "1m" }',
+    },
+    ...components,
+  }
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Sluice',
+      version,
+      description:
+        'Limits how often something may happen. Errors are problem documents (RFC 9457). The admin API asks for an API key, sent as "Authorization: Bearer slk_...".',
+      license: { name: 'MIT', identifier: 'MIT' },
+    },
+    tags: TAGS,
+    paths: pathsOf(schemas),
+    components: {
+      schemas,
+      responses: sharedResponses(schemas),
+      headers: ANSWER_HEADERS,
+      securitySchemes: {
+        bearer: {
+          type: 'http',
+          scheme: 'bearer',
+          description:
+            'An API key, slk_<id>_<secret>. Its role must be the one that an operation names, or one above it.',
+        },
+      },
+    },
+  }
+}
+
+function pathsOf(schemas: Schemas): OpenApiDocument['paths'] {
+  const paths: Record<string, Record<string, object>> = {}
+  for (const operation of Object.values<Operation>(OPERATIONS)) {
+    paths[operation.path] ??= {}
+    paths[operation.path]![operation.method.toLowerCase()] = operationObject(operation, schemas)
+  }
+  return paths
+}
+
+function operationObject(operation: Operation, schemas: Schemas): object {
+  const { id, method, role, tag, summary, description, parameters, body, maxBodyBytes, answers, hasEtag } = operation
+  const listed = [
+    ...Object.entries(parameters).map(([name, parameter]) => parameterObject(name, parameter)),
+    ...(hasEtag && method !== 'GET' ? [IF_MATCH] : []),
+  ]
+  return {
+    operationId: id,
+    tags: [tag],
+    summary,
+    description,
+    security: role === 'none' ? [] : [{ bearer: [role] }],
+    ...(listed.length === 0 ? {} : { parameters: listed }),
+    ...(body === undefined
+      ? {}
+      : {
+          requestBody: {
+            description: `At most ${maxBodyBytes} bytes.`,
+            required: true,
+            content: { 'application/json': mediaObject(body, exampleOf(body, schemas)) },
+          },
+        }),
+    responses: Object.fromEntries(
+      Object.entries(answers).map(([status, answer]) => [status, answerObject(answer, operation, schemas)]),
+    ),
+  }
+}
+
+function parameterObject(name: string, { in: place, required, description, schema }: OperationParameter): object {
+  return { name, in: place, required, description, schema }
+}
+
+/** The answers to problems, each under the name of its problems. */
+function sharedResponses(schemas: Schemas): Record<string, object> {
+  const answers = Object.values<Operation>(OPERATIONS).flatMap((operation) => Object.values(operation.answers))
+  return Object.fromEntries(
+    answers.flatMap((answer) => {
+      const { problems } = answer
+      return problems === undefined
+        ? []
+        : [[sharedName(problems), responseObject(answer, answerExample(answer, schemas))]]
+    }),
+  )
+}
+
+/** Such as `InvalidJsonOrInvalidRequest`. */
+function sharedName(problems: readonly ProblemCode[]): string {
+  const words = (code: ProblemCode): string =>
+    PROBLEMS[code].name.replace(/(?:^|-)(\w)/g, (_, first: string) => first.toUpperCase())
+  return problems.map(words).join('Or')
+}
+
+function answerObject(answer: OperationAnswer, { streams }: Operation, schemas: Schemas): object {
+  if (answer.problems !== undefined) return { $ref: `#/components/responses/${sharedName(answer.problems)}` }
+  return responseObject(answer, streams ? undefined : answerExample(answer, schemas))
+}
+
+function responseObject(answer: OperationAnswer, example: unknown): object {
+  const { description, schema, mediaType = 'application/json', headers = [] } = answer
+  const references = headers.map((name) => [name, { $ref: `#/components/headers/${name}` }])
+  return {
+    description,
+    ...(headers.length === 0 ? {} : { headers: Object.fromEntries(references) }),
+    ...(schema === undefined ? {} : { content: { [mediaType]: mediaObject(schema, example) } }),
+  }
+}
+
+function mediaObject(schema: JsonSchema, example: unknown): object {
+  return example === undefined ? { schema } : { schema, example }
+}
+
+function answerExample(answer: OperationAnswer, schemas: Schemas): unknown {
+  const [problem] = answer.problems ?? []
+  if (problem !== undefined) return problemDocument(problem, { detail: `${PROBLEMS[problem].title}.` })
+  return answer.example ?? exampleOf(answer.schema, schemas)
+}
+
+/** The first example of the schema that is referred to. */
+function exampleOf(schema: JsonSchema | undefined, schemas: Schemas): unknown {
+  const name = schema?.$ref?.replace('#/components/schemas/', '') ?? ''
+  return (schemas[name] as JsonSchema | undefined)?.examples?.[0]
+}
+
+/** The schema of rules for one resource: that of all rules, without `resource`. */
+function withoutResource(rule: object): object {
+  const { properties, required, anyOf, examples, ...rest } = rule as JsonSchema
+  return {
+    ...rest,
+    ...(properties === undefined ? {} : { properties: omitResource(properties) }),
+    ...(required === undefined ? {} : { required: required.filter((name) => name !== 'resource') }),
+    ...(anyOf === undefined ? {} : { anyOf: anyOf.map(withoutResource) }),
+    ...(examples === undefined ? {} : { examples: examples.map((example) => omitResource(example as object)) }),
+  }
+}
+
+function omitResource(value: object): object {
+  return Object.fromEntries(Object.entries(value).filter(([name]) => name !== 'resource'))
+}

@@ -1,0 +1,91 @@
+import type { ProblemCode } from '../problem.ts'
+import type { AcknowledgeRequest, Alert, DeadLetter, SilenceRequest } from '../schemas/alert-schemas.ts'
+import { ACKNOWLEDGE_REQUEST, ALERT, ALERT_PAGE, DEAD_LETTER_PAGE, SILENCE_REQUEST } from '../schemas/alert-schemas.ts'
+import type { Page } from '../schemas/page-schema.ts'
+import type { CallOf, OperationsOf } from './operation.ts'
+import { operations, pathPart } from './operation.ts'
+import type { PageParameters } from './page-parameters.ts'
+import { PAGE_PARAMETERS } from './page-parameters.ts'
+
+interface AlertParameters {
+  readonly id: string
+}
+
+/** What goes in and out of the operations on alerts. */
+export interface AlertCalls {
+  readonly listAlerts: CallOf<{ readonly parameters: PageParameters; readonly answer: Page<Alert> }>
+  readonly acknowledgeAlert: CallOf<{
+    readonly parameters: AlertParameters
+    readonly body: AcknowledgeRequest
+    readonly answer: Alert
+  }>
+  readonly silenceAlert: CallOf<{
+    readonly parameters: AlertParameters
+    readonly body: SilenceRequest
+    readonly answer: Alert
+  }>
+  readonly listDeadLetters: CallOf<{ readonly parameters: PageParameters; readonly answer: Page<DeadLetter> }>
+  readonly retryDeadLetter: CallOf<{ readonly parameters: AlertParameters }>
+}
+
+const PROBLEMS_OF_ALL: readonly ProblemCode[] = ['SLUICE_HTTP_OVERLOADED']
+
+const ID = { type: 'string', pattern: '^[A-Za-z0-9_.-]{1,100}$' } as const
+
+const WHICH = { id: pathPart('Which one.', ID) }
+
+/** What somebody should look at. */
+export const ALERT_OPERATIONS: OperationsOf<AlertCalls> = operations<AlertCalls>('alerts', {
+  listAlerts: {
+    method: 'GET',
+    path: '/admin/alerts',
+    role: 'viewer',
+    summary: 'Lists alerts',
+    description: 'Those that hold first, then those that held, newest first.',
+    parameters: PAGE_PARAMETERS,
+    answers: { 200: { description: 'The alerts.', schema: ALERT_PAGE.ref } },
+    problems: PROBLEMS_OF_ALL,
+  },
+  acknowledgeAlert: {
+    method: 'POST',
+    path: '/admin/alerts/{id}/acknowledge',
+    role: 'admin',
+    summary: 'Says that somebody looks after an alert',
+    description: 'The alert is not sent again while it goes on.',
+    parameters: WHICH,
+    body: ACKNOWLEDGE_REQUEST.ref,
+    answers: { 200: { description: 'The alert.', schema: ALERT.ref } },
+    problems: PROBLEMS_OF_ALL,
+  },
+  silenceAlert: {
+    method: 'POST',
+    path: '/admin/alerts/{id}/silence',
+    role: 'admin',
+    summary: 'Keeps an alert quiet for a time',
+    description: 'The alert is listed as before, and not sent to anybody until its time is over.',
+    parameters: WHICH,
+    body: SILENCE_REQUEST.ref,
+    answers: { 200: { description: 'The alert.', schema: ALERT.ref } },
+    problems: PROBLEMS_OF_ALL,
+  },
+  listDeadLetters: {
+    method: 'GET',
+    path: '/admin/alerts/dead-letters',
+    role: 'viewer',
+    summary: 'Lists messages that could not be delivered',
+    description: 'Messages about alerts whose every attempt failed, newest first.',
+    parameters: PAGE_PARAMETERS,
+    answers: { 200: { description: 'The messages.', schema: DEAD_LETTER_PAGE.ref } },
+    problems: PROBLEMS_OF_ALL,
+  },
+  retryDeadLetter: {
+    method: 'POST',
+    path: '/admin/alerts/dead-letters/{id}/retry',
+    role: 'admin',
+    summary: 'Tries to deliver a message again',
+    description: 'The message is sent with the same idempotency key as before; whether it arrives is seen later.',
+    parameters: WHICH,
+    answers: { 202: { description: 'It will be tried.' } },
+    problems: PROBLEMS_OF_ALL,
+  },
+})

@@ -1,0 +1,71 @@
+import type { ProblemCode } from '../problem.ts'
+import type { ApiKey, ApiKeyRequest, IssuedApiKey, RotateRequest } from '../schemas/api-key-schemas.ts'
+import { API_KEY_PAGE, API_KEY_REQUEST, ISSUED_API_KEY, ROTATE_REQUEST } from '../schemas/api-key-schemas.ts'
+import type { Page } from '../schemas/page-schema.ts'
+import type { CallOf, OperationsOf } from './operation.ts'
+import { operations, pathPart } from './operation.ts'
+import type { PageParameters } from './page-parameters.ts'
+import { PAGE_PARAMETERS } from './page-parameters.ts'
+
+/** What goes in and out of the operations on API keys. */
+export interface ApiKeyCalls {
+  readonly listApiKeys: CallOf<{ readonly parameters: PageParameters; readonly answer: Page<ApiKey> }>
+  readonly createApiKey: CallOf<{ readonly body: ApiKeyRequest; readonly answer: IssuedApiKey }>
+  readonly rotateApiKey: CallOf<{
+    readonly parameters: { readonly id: string }
+    readonly body: RotateRequest
+    readonly answer: IssuedApiKey
+  }>
+  readonly revokeApiKey: CallOf<{ readonly parameters: { readonly id: string } }>
+}
+
+const PROBLEMS_OF_ALL: readonly ProblemCode[] = ['SLUICE_HTTP_OVERLOADED', 'SLUICE_HTTP_CONFIG_UNAVAILABLE']
+
+const WHICH = { id: pathPart('The visible part of the key.', { type: 'string', pattern: '^[A-Za-z0-9_-]{1,100}$' }) }
+
+const ISSUED = { schema: ISSUED_API_KEY.ref, headers: ['Cache-Control'] } as const
+
+/** Who may use this API. */
+export const API_KEY_OPERATIONS: OperationsOf<ApiKeyCalls> = operations<ApiKeyCalls>('keys', {
+  listApiKeys: {
+    method: 'GET',
+    path: '/admin/api-keys',
+    role: 'admin',
+    summary: 'Lists API keys',
+    description: 'All keys, without their secrets, also those that have ended.',
+    parameters: PAGE_PARAMETERS,
+    answers: { 200: { description: 'The keys.', schema: API_KEY_PAGE.ref } },
+    problems: PROBLEMS_OF_ALL,
+  },
+  createApiKey: {
+    method: 'POST',
+    path: '/admin/api-keys',
+    role: 'admin',
+    summary: 'Makes an API key',
+    description: 'The token is in this answer and nowhere else: only a hash of it is kept.',
+    body: API_KEY_REQUEST.ref,
+    answers: { 201: { description: 'The key and its token.', ...ISSUED } },
+    problems: PROBLEMS_OF_ALL,
+  },
+  rotateApiKey: {
+    method: 'POST',
+    path: '/admin/api-keys/{id}/rotate',
+    role: 'admin',
+    summary: 'Replaces an API key',
+    description: 'Makes a new key in the place of this one, which stays valid for as long as is said and then ends.',
+    parameters: WHICH,
+    body: ROTATE_REQUEST.ref,
+    answers: { 201: { description: 'The new key and its token.', ...ISSUED } },
+    problems: [...PROBLEMS_OF_ALL, 'SLUICE_HTTP_CONFLICT'],
+  },
+  revokeApiKey: {
+    method: 'DELETE',
+    path: '/admin/api-keys/{id}',
+    role: 'admin',
+    summary: 'Ends an API key',
+    description: 'The key is refused at once here, and on all nodes within seconds.',
+    parameters: WHICH,
+    answers: { 204: { description: 'It has ended.' } },
+    problems: [...PROBLEMS_OF_ALL, 'SLUICE_HTTP_CONFLICT'],
+  },
+})

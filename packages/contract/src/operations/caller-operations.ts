@@ -1,0 +1,235 @@
+import type { ResetRequest } from '../caller-request.ts'
+import type { ProblemCode } from '../problem.ts'
+import type {
+  BlockRequest,
+  BulkAnswer,
+  BulkMembersRequest,
+  BulkOverridesRequest,
+  Stored,
+} from '../schemas/entry-schemas.ts'
+import {
+  BLOCK_PAGE,
+  BLOCK_REQUEST,
+  BULK_ANSWER,
+  BULK_MEMBERS_REQUEST,
+  BULK_OVERRIDES_REQUEST,
+  MEMBER_PAGE,
+  OVERRIDE_PAGE,
+  STORED_BLOCK,
+  STORED_INCIDENT,
+  STORED_MEMBER,
+  STORED_OVERRIDE,
+} from '../schemas/entry-schemas.ts'
+import { RESET_REQUEST } from '../schemas/limit-schemas.ts'
+import type { Page } from '../schemas/page-schema.ts'
+import type { Block, Incident, Membership, Override } from '../schemas/rule-set-shapes.ts'
+import { INCIDENT, MEMBERSHIP, OVERRIDE } from '../schemas/rule-set-shapes.ts'
+import { DIMENSION, ENTITY, RESOURCE } from '../schemas/value-schemas.ts'
+import type { CallOf, OperationsOf } from './operation.ts'
+import { neededQuery, operations, query } from './operation.ts'
+import type { PageParameters } from './page-parameters.ts'
+import { PAGE_PARAMETERS } from './page-parameters.ts'
+
+/** Which entries to list. */
+export interface EntryFilter extends PageParameters {
+  readonly dimension?: string
+  readonly entity?: string
+}
+
+/** Which caller is meant. */
+export interface EntityParameters {
+  readonly dimension: string
+  readonly entity: string
+}
+
+/** Which override is meant. */
+export interface OverrideParameters extends EntityParameters {
+  readonly resource: string
+}
+
+/** What goes in and out of the operations on single callers. */
+export interface CallerCalls {
+  readonly listOverrides: CallOf<{ readonly parameters: EntryFilter; readonly answer: Page<Stored<Override>> }>
+  readonly putOverride: CallOf<{ readonly body: Override; readonly answer: Stored<Override> }>
+  readonly deleteOverride: CallOf<{ readonly parameters: OverrideParameters }>
+  readonly bulkOverrides: CallOf<{ readonly body: BulkOverridesRequest; readonly answer: BulkAnswer }>
+  readonly listMembers: CallOf<{ readonly parameters: EntryFilter; readonly answer: Page<Stored<Membership>> }>
+  readonly putMember: CallOf<{ readonly body: Membership; readonly answer: Stored<Membership> }>
+  readonly deleteMember: CallOf<{ readonly parameters: EntityParameters }>
+  readonly bulkMembers: CallOf<{ readonly body: BulkMembersRequest; readonly answer: BulkAnswer }>
+  readonly listBlocks: CallOf<{ readonly parameters: EntryFilter; readonly answer: Page<Stored<Block>> }>
+  readonly putBlock: CallOf<{ readonly body: BlockRequest; readonly answer: Stored<Block> }>
+  readonly deleteBlock: CallOf<{ readonly parameters: EntityParameters }>
+  readonly getIncident: CallOf<{ readonly answer: Stored<Incident> }>
+  readonly putIncident: CallOf<{ readonly body: Incident; readonly answer: Stored<Incident> }>
+  readonly reset: CallOf<{ readonly body: ResetRequest }>
+}
+
+const BULK_BYTES = 8_388_608
+
+const READS: readonly ProblemCode[] = ['SLUICE_HTTP_OVERLOADED', 'SLUICE_HTTP_CONFIG_UNAVAILABLE']
+
+/** What is written may also be refused for what it means. */
+const WRITES: readonly ProblemCode[] = [...READS, 'SLUICE_HTTP_INVALID_RULE_SET']
+
+const REMOVES: readonly ProblemCode[] = [...READS, 'SLUICE_HTTP_NOT_FOUND']
+
+const FILTER = {
+  ...PAGE_PARAMETERS,
+  dimension: query('Only callers of this dimension.', DIMENSION),
+  entity: query('Only this caller; with dimension.', ENTITY),
+}
+
+const WHO = {
+  dimension: neededQuery('The dimension of the caller.', DIMENSION),
+  entity: neededQuery('The caller.', ENTITY),
+}
+
+const LIST = { method: 'GET', role: 'viewer', parameters: FILTER, problems: READS } as const
+
+const GONE = { 204: { description: 'It is gone.' } } as const
+
+/** What holds for single callers. It is not part of a rule set, and holds on all nodes within a second. */
+export const CALLER_OPERATIONS: OperationsOf<CallerCalls> = operations<CallerCalls>('callers', {
+  listOverrides: {
+    ...LIST,
+    path: '/admin/overrides',
+    summary: 'Lists overrides',
+    description: 'Other numbers for single callers, in the order of dimension, entity and resource.',
+    answers: { 200: { description: 'The overrides.', schema: OVERRIDE_PAGE.ref } },
+  },
+  putOverride: {
+    method: 'PUT',
+    path: '/admin/overrides',
+    role: 'editor',
+    summary: 'Sets an override',
+    description:
+      'Adds an override, or puts it in the place of the one for the same dimension, entity and resource. With If-Match "0" only when there is none.',
+    body: OVERRIDE,
+    answers: { 200: { description: 'The override.', schema: STORED_OVERRIDE.ref, headers: ['ETag'] } },
+    problems: WRITES,
+    hasEtag: true,
+  },
+  deleteOverride: {
+    method: 'DELETE',
+    path: '/admin/overrides',
+    role: 'editor',
+    summary: 'Removes an override',
+    description: 'The caller is limited as the rules say.',
+    parameters: { ...WHO, resource: neededQuery('The resource of the override, as it writes it.', RESOURCE) },
+    answers: GONE,
+    problems: REMOVES,
+    hasEtag: true,
+  },
+  bulkOverrides: {
+    method: 'POST',
+    path: '/admin/overrides/bulk',
+    role: 'editor',
+    summary: 'Sets many overrides',
+    description: 'Puts up to 10000 overrides in one step: all of them, or none when one cannot be used.',
+    body: BULK_OVERRIDES_REQUEST.ref,
+    maxBodyBytes: BULK_BYTES,
+    answers: { 200: { description: 'They hold.', schema: BULK_ANSWER.ref } },
+    problems: WRITES,
+  },
+  listMembers: {
+    ...LIST,
+    path: '/admin/members',
+    summary: 'Lists members of tiers',
+    description: 'Which callers belong to which tier, in the order of dimension and entity.',
+    answers: { 200: { description: 'The members.', schema: MEMBER_PAGE.ref } },
+  },
+  putMember: {
+    method: 'PUT',
+    path: '/admin/members',
+    role: 'editor',
+    summary: 'Puts a caller into a tier',
+    description:
+      'A caller belongs to one tier of a dimension: this one from now on. With If-Match "0" only when to none yet.',
+    body: MEMBERSHIP,
+    answers: { 200: { description: 'The member.', schema: STORED_MEMBER.ref, headers: ['ETag'] } },
+    problems: WRITES,
+    hasEtag: true,
+  },
+  deleteMember: {
+    method: 'DELETE',
+    path: '/admin/members',
+    role: 'editor',
+    summary: 'Takes a caller out of its tier',
+    description: 'The caller is limited as everybody is.',
+    parameters: WHO,
+    answers: GONE,
+    problems: REMOVES,
+    hasEtag: true,
+  },
+  bulkMembers: {
+    method: 'POST',
+    path: '/admin/members/bulk',
+    role: 'editor',
+    summary: 'Puts many callers into tiers',
+    description: 'Puts up to 10000 members in one step: all of them, or none when one cannot be used.',
+    body: BULK_MEMBERS_REQUEST.ref,
+    maxBodyBytes: BULK_BYTES,
+    answers: { 200: { description: 'They hold.', schema: BULK_ANSWER.ref } },
+    problems: WRITES,
+  },
+  listBlocks: {
+    ...LIST,
+    path: '/admin/blocks',
+    summary: 'Lists blocks',
+    description: 'The callers that are refused for a time, set by somebody or by the penalty of a rule.',
+    answers: { 200: { description: 'The blocks.', schema: BLOCK_PAGE.ref } },
+  },
+  putBlock: {
+    method: 'PUT',
+    path: '/admin/blocks',
+    role: 'editor',
+    summary: 'Blocks a caller',
+    description: 'Refuses a caller everywhere for a time, from now on.',
+    body: BLOCK_REQUEST.ref,
+    answers: { 200: { description: 'The block.', schema: STORED_BLOCK.ref } },
+    problems: WRITES,
+  },
+  deleteBlock: {
+    method: 'DELETE',
+    path: '/admin/blocks',
+    role: 'editor',
+    summary: 'Lifts a block',
+    description: 'Lets a caller in again, and forgets what led to the block. Helps on the next request.',
+    parameters: WHO,
+    answers: GONE,
+    problems: [...REMOVES, 'SLUICE_HTTP_STORE_UNAVAILABLE'],
+  },
+  getIncident: {
+    method: 'GET',
+    path: '/admin/incident',
+    role: 'viewer',
+    summary: 'Is an incident declared?',
+    description: 'While an incident is declared, limits are cut as the rules say.',
+    answers: { 200: { description: 'How the switch stands.', schema: STORED_INCIDENT.ref, headers: ['ETag'] } },
+    problems: READS,
+    hasEtag: true,
+  },
+  putIncident: {
+    method: 'PUT',
+    path: '/admin/incident',
+    role: 'editor',
+    summary: 'Declares an incident, or its end',
+    description: 'Cuts limits as the rules say, until it is ended or its time is over.',
+    body: INCIDENT,
+    answers: { 200: { description: 'How the switch stands.', schema: STORED_INCIDENT.ref, headers: ['ETag'] } },
+    problems: WRITES,
+    hasEtag: true,
+  },
+  reset: {
+    method: 'POST',
+    path: '/admin/reset',
+    role: 'editor',
+    summary: 'Lets counters start anew',
+    description:
+      'Forgets what these callers have used: under the rules that the resource matches, or under all without one.',
+    body: RESET_REQUEST.ref,
+    answers: { 204: { description: 'It is forgotten.' } },
+    problems: ['SLUICE_HTTP_OVERLOADED', 'SLUICE_HTTP_STORE_UNAVAILABLE', 'SLUICE_HTTP_OUTCOME_UNKNOWN'],
+  },
+})

@@ -1,0 +1,168 @@
+import type { BatchAnswer, CheckAnswer } from '../check-answer.ts'
+import type { BatchRequest, CheckRequest } from '../check-request.ts'
+import { CHECK_PATH } from '../check-request.ts'
+import type { ProblemCode } from '../problem.ts'
+import type {
+  AcquireRequest,
+  HeartbeatAnswer,
+  ReservationAnswer,
+  ReservationRequest,
+  ReserveRequest,
+  SettlementAnswer,
+  SettleRequest,
+} from '../reservation.ts'
+import { BATCH_ANSWER, BATCH_REQUEST, CHECK_ANSWER, CHECK_REQUEST, REFUSED_EXAMPLE } from '../schemas/check-schemas.ts'
+import {
+  ACQUIRE_REQUEST,
+  HEARTBEAT_ANSWER,
+  RESERVATION_ANSWER,
+  RESERVATION_REQUEST,
+  RESERVE_REQUEST,
+  SETTLE_REQUEST,
+  SETTLEMENT_ANSWER,
+} from '../schemas/reservation-schemas.ts'
+import type { AnswerHeaderName } from './answer-headers.ts'
+import type { CallOf, OperationsOf } from './operation.ts'
+import { operations } from './operation.ts'
+
+/** What goes in and out of the check API. */
+export interface CheckCalls {
+  readonly check: CallOf<{ readonly body: CheckRequest; readonly answer: CheckAnswer }>
+  readonly checkBatch: CallOf<{ readonly body: BatchRequest; readonly answer: BatchAnswer }>
+  readonly checkBatchAlias: CheckCalls['checkBatch']
+  readonly peek: CheckCalls['check']
+  /** Only what was allowed has a `reservationId`. */
+  readonly reserve: CallOf<{ readonly body: ReserveRequest; readonly answer: ReservationAnswer | CheckAnswer }>
+  readonly settle: CallOf<{ readonly body: SettleRequest; readonly answer: SettlementAnswer }>
+  readonly release: CallOf<{ readonly body: ReservationRequest; readonly answer: SettlementAnswer }>
+  /** Only what was allowed has a `reservationId`. */
+  readonly acquire: CallOf<{ readonly body: AcquireRequest; readonly answer: ReservationAnswer | CheckAnswer }>
+  readonly heartbeat: CallOf<{ readonly body: ReservationRequest; readonly answer: HeartbeatAnswer }>
+}
+
+const BATCH_BYTES = 1_048_576
+
+const LIMIT_HEADERS: readonly AnswerHeaderName[] = [
+  'X-RateLimit-Limit',
+  'X-RateLimit-Remaining',
+  'X-RateLimit-Reset',
+  'X-RateLimit-Reset-After',
+  'RateLimit',
+  'RateLimit-Policy',
+]
+
+const BUSY: readonly ProblemCode[] = ['SLUICE_HTTP_NOT_READY', 'SLUICE_HTTP_OVERLOADED']
+
+const STORE_AWAY: readonly ProblemCode[] = [...BUSY, 'SLUICE_HTTP_STORE_UNAVAILABLE', 'SLUICE_HTTP_OUTCOME_UNKNOWN']
+
+const REFUSED = {
+  description: 'The call must not go on. It cost nothing.',
+  schema: CHECK_ANSWER.ref,
+  headers: [...LIMIT_HEADERS, 'Retry-After', 'Cache-Control'],
+  example: REFUSED_EXAMPLE,
+} as const
+
+const BATCH = {
+  method: 'POST',
+  role: 'none',
+  summary: 'Checks several calls at once',
+  description:
+    'Decides up to 100 checks, each on its own and in their order, as so many calls of check would: what one of them takes is gone for the next. The status is 200 whatever the answers say. One check that cannot be understood refuses the whole batch, and nothing is counted.',
+  body: BATCH_REQUEST.ref,
+  maxBodyBytes: BATCH_BYTES,
+  answers: { 200: { description: 'One answer for each check, in their order.', schema: BATCH_ANSWER.ref } },
+  problems: BUSY,
+} as const
+
+const HELD = {
+  description: 'It was allowed. Settle, release or renew it by its reservationId, on any node.',
+  schema: RESERVATION_ANSWER.ref,
+  headers: LIMIT_HEADERS,
+} as const
+
+/** What gateways and services ask before they do something. */
+export const CHECK_OPERATIONS: OperationsOf<CheckCalls> = operations<CheckCalls>('checks', {
+  check: {
+    method: 'POST',
+    path: CHECK_PATH,
+    role: 'none',
+    summary: 'May this call go on?',
+    description:
+      'Finds the rules that hold for a call, decides all of them together, and takes its tokens when all allow it. A refused call takes nothing. When the store of the counters does not answer, each rule decides by its failure mode, and the answer says so.',
+    body: CHECK_REQUEST.ref,
+    answers: {
+      200: { description: 'The call may go on.', schema: CHECK_ANSWER.ref, headers: LIMIT_HEADERS },
+      429: REFUSED,
+    },
+    problems: BUSY,
+  },
+  checkBatch: { ...BATCH, path: '/internal/ratelimit/check/batch' },
+  checkBatchAlias: { ...BATCH, path: '/internal/ratelimit/batch' },
+  peek: {
+    method: 'POST',
+    path: '/internal/ratelimit/peek',
+    role: 'none',
+    summary: 'What would a check answer?',
+    description: 'Answers as check would, and takes nothing.',
+    body: CHECK_REQUEST.ref,
+    answers: {
+      200: { description: 'The call could go on.', schema: CHECK_ANSWER.ref, headers: LIMIT_HEADERS },
+      429: REFUSED,
+    },
+    problems: BUSY,
+  },
+  reserve: {
+    method: 'POST',
+    path: '/internal/ratelimit/reserve',
+    role: 'none',
+    summary: 'Takes tokens in advance',
+    description:
+      'For calls whose cost is known afterwards: takes the tokens now; settle corrects them to what was used, release gives them back. What is neither settled nor released is given back by itself.',
+    body: RESERVE_REQUEST.ref,
+    answers: { 200: HELD, 429: REFUSED },
+    problems: BUSY,
+  },
+  settle: {
+    method: 'POST',
+    path: '/internal/ratelimit/settle',
+    role: 'none',
+    summary: 'Says what a reservation really cost',
+    description:
+      'Makes the charge of a reservation stand at what was used. Asked again, a node that remembers the settlement gives the same answer, and changes nothing.',
+    body: SETTLE_REQUEST.ref,
+    answers: { 200: { description: 'What became of the reservation.', schema: SETTLEMENT_ANSWER.ref } },
+    problems: STORE_AWAY,
+  },
+  release: {
+    method: 'POST',
+    path: '/internal/ratelimit/release',
+    role: 'none',
+    summary: 'Gives a reservation or slot back',
+    description:
+      'Gives back all that a reservation took, or the slot that is held. A second release gives nothing back.',
+    body: RESERVATION_REQUEST.ref,
+    answers: { 200: { description: 'What became of it.', schema: SETTLEMENT_ANSWER.ref } },
+    problems: STORE_AWAY,
+  },
+  acquire: {
+    method: 'POST',
+    path: '/internal/ratelimit/acquire',
+    role: 'none',
+    summary: 'Takes a slot',
+    description:
+      'For rules that limit how much goes on at once: takes a slot, and waits for one for as long as maxWaitMs says. The slot is held until it is released or its lease ends; heartbeat renews the lease.',
+    body: ACQUIRE_REQUEST.ref,
+    answers: { 200: HELD, 429: REFUSED },
+    problems: BUSY,
+  },
+  heartbeat: {
+    method: 'POST',
+    path: '/internal/ratelimit/heartbeat',
+    role: 'none',
+    summary: 'Keeps a slot',
+    description: 'Renews the lease of a slot. When the slot is gone, the work that it was taken for should end.',
+    body: RESERVATION_REQUEST.ref,
+    answers: { 200: { description: 'What became of the slot.', schema: HEARTBEAT_ANSWER.ref } },
+    problems: STORE_AWAY,
+  },
+})

@@ -1,0 +1,127 @@
+import type { CheckRequest } from '../check-request.ts'
+import type { ProblemCode } from '../problem.ts'
+import type { AuditRecord } from '../schemas/audit-schemas.ts'
+import { AUDIT_PAGE } from '../schemas/audit-schemas.ts'
+import { CHECK_REQUEST } from '../schemas/check-schemas.ts'
+import type { Explanation } from '../schemas/explain-schemas.ts'
+import { EXPLANATION } from '../schemas/explain-schemas.ts'
+import type { Page } from '../schemas/page-schema.ts'
+import type { HistoryAnswer, LiveSample, TopAnswer } from '../schemas/traffic-schemas.ts'
+import { HISTORY_ANSWER, LIVE_SAMPLE, TOP_ANSWER } from '../schemas/traffic-schemas.ts'
+import { DIMENSION, instant, text, whole } from '../schemas/value-schemas.ts'
+import type { CallOf, OperationsOf } from './operation.ts'
+import { operations, query } from './operation.ts'
+import type { PageParameters } from './page-parameters.ts'
+import { PAGE_PARAMETERS } from './page-parameters.ts'
+
+/** Which records of the audit log. */
+export interface AuditFilter extends PageParameters {
+  readonly by?: string
+  readonly action?: string
+  /** Milliseconds since 1970. */
+  readonly since?: number
+}
+
+/** Which part of the past. */
+export interface HistoryParameters {
+  /** Milliseconds since 1970; an hour before `to` when left out. */
+  readonly from?: number
+  /** Milliseconds since 1970; now when left out. */
+  readonly to?: number
+  /** Milliseconds of each point; as fits when left out. */
+  readonly stepMs?: number
+}
+
+/** What goes in and out of the operations that show what happens and why. */
+export interface InsightCalls {
+  readonly explain: CallOf<{ readonly body: CheckRequest; readonly answer: Explanation }>
+  readonly listAudit: CallOf<{ readonly parameters: AuditFilter; readonly answer: Page<AuditRecord> }>
+  /** The answer is the data of each event. */
+  readonly live: CallOf<{ readonly answer: LiveSample }>
+  readonly history: CallOf<{ readonly parameters: HistoryParameters; readonly answer: HistoryAnswer }>
+  readonly top: CallOf<{
+    readonly parameters: { readonly dimension?: string; readonly limit?: number }
+    readonly answer: TopAnswer
+  }>
+}
+
+const READS: readonly ProblemCode[] = ['SLUICE_HTTP_OVERLOADED', 'SLUICE_HTTP_CONFIG_UNAVAILABLE']
+
+/** What happens, and why. */
+export const INSIGHT_OPERATIONS: OperationsOf<InsightCalls> = operations<InsightCalls>('insight', {
+  explain: {
+    method: 'POST',
+    path: '/admin/explain',
+    role: 'viewer',
+    summary: 'Explains a decision',
+    description:
+      'For a call: every rule that was considered, why it holds or not, where its limit comes from, how its counters stand, and what a check would answer. Nothing is charged.',
+    body: CHECK_REQUEST.ref,
+    answers: { 200: { description: 'The explanation.', schema: EXPLANATION.ref } },
+    problems: ['SLUICE_HTTP_OVERLOADED', 'SLUICE_HTTP_STORE_UNAVAILABLE'],
+  },
+  listAudit: {
+    method: 'GET',
+    path: '/admin/audit',
+    role: 'viewer',
+    summary: 'Lists what was done',
+    description: 'Every change, newest first: who made it, why, what was there before and after.',
+    parameters: {
+      ...PAGE_PARAMETERS,
+      by: query('Only what was done with the API key of this name.', text('A name.', 200)),
+      action: query('Only actions of this kind.', text('An action such as override.put.', 100)),
+      since: query('Only what was done from then on.', instant('From then on.')),
+    },
+    answers: { 200: { description: 'The records.', schema: AUDIT_PAGE.ref } },
+    problems: READS,
+  },
+  live: {
+    method: 'GET',
+    path: '/admin/live',
+    role: 'viewer',
+    summary: 'Shows what happens now',
+    description:
+      'A stream of server-sent events, one each second, over all nodes that share this service: the event is called "sample", its data is JSON.',
+    answers: {
+      200: {
+        description: 'The stream.',
+        mediaType: 'text/event-stream',
+        schema: LIVE_SAMPLE.ref,
+        headers: ['Cache-Control'],
+      },
+    },
+    problems: ['SLUICE_HTTP_OVERLOADED'],
+    streams: true,
+  },
+  history: {
+    method: 'GET',
+    path: '/admin/history',
+    role: 'viewer',
+    summary: 'Shows what happened',
+    description: 'Checks, refusals and latency of the past, in equal spans.',
+    parameters: {
+      from: query('From when on; an hour before "to" when left out.', instant('From then on.')),
+      to: query('Until when; now when left out.', instant('Until then.')),
+      stepMs: query(
+        'Length of each span; as fits when left out.',
+        whole('Milliseconds; the next longer span that is kept is taken.', 1000, 86_400_000),
+      ),
+    },
+    answers: { 200: { description: 'What happened.', schema: HISTORY_ANSWER.ref } },
+    problems: READS,
+  },
+  top: {
+    method: 'GET',
+    path: '/admin/top',
+    role: 'viewer',
+    summary: 'Who is refused most?',
+    description:
+      'The users, addresses and other callers that were refused most in the last minutes, with how exact that is.',
+    parameters: {
+      dimension: query('Only callers of this dimension.', DIMENSION),
+      limit: query('Most callers of each dimension; 10 when left out.', whole('How many.', 1, 100)),
+    },
+    answers: { 200: { description: 'The callers.', schema: TOP_ANSWER.ref } },
+    problems: ['SLUICE_HTTP_OVERLOADED'],
+  },
+})

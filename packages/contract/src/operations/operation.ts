@@ -1,0 +1,199 @@
+import type { ProblemCode } from '../problem.ts'
+import { PROBLEM_MEDIA_TYPE, PROBLEMS } from '../problem.ts'
+import type { JsonSchema, PropertySchema, Reference } from '../schema.ts'
+import { PROBLEM } from '../schemas/service-schemas.ts'
+import type { AnswerHeaderName } from './answer-headers.ts'
+
+/** What an API key must be good for: its role, or one above it. `none`: no key is asked for. */
+export type OperationRole = 'none' | 'viewer' | 'editor' | 'admin'
+
+/** The methods that operations have. */
+export type OperationMethod = 'GET' | 'PUT' | 'POST' | 'DELETE'
+
+/** A parameter of the path or the query. */
+export interface OperationParameter {
+  readonly in: 'path' | 'query'
+  readonly required: boolean
+  readonly description: string
+  /** A text, or a whole number written in decimal digits. */
+  readonly schema: JsonSchema
+}
+
+/** One of the answers of an operation. */
+export interface OperationAnswer {
+  readonly description: string
+  /** The schema of the body, or of the data of each event of a stream; left out where there is no body. */
+  readonly schema?: JsonSchema
+  /** Media type of the body; `application/json` when left out. */
+  readonly mediaType?: string
+  readonly headers?: readonly AnswerHeaderName[]
+  /** A body of this answer; an example of the schema when left out. */
+  readonly example?: unknown
+  /** The problems that are answered so; left out where it is no problem. */
+  readonly problems?: readonly ProblemCode[]
+}
+
+/** Something that the service does: everything that servers, clients and documents need to know about it. */
+export interface Operation {
+  /** Names it in code and in the OpenAPI document. */
+  readonly id: string
+  readonly method: OperationMethod
+  /** With `{name}` for each parameter of the path. */
+  readonly path: string
+  readonly role: OperationRole
+  /** A few words. */
+  readonly summary: string
+  /** What it does, in sentences. */
+  readonly description: string
+  readonly tag: string
+  readonly parameters: Readonly<Record<string, OperationParameter>>
+  /** The schema of the body, which is JSON and must be there; left out where there is none. */
+  readonly body?: JsonSchema
+  /** Most bytes of a body; 0 where there is none. */
+  readonly maxBodyBytes: number
+  /** By status: at least one below 400, and all problems that it may answer with. */
+  readonly answers: Readonly<Record<number, OperationAnswer>>
+  /** Whether it takes part in optimistic locking: reads answer with an `ETag`, changes take `If-Match`. */
+  readonly hasEtag: boolean
+  /** Whether it answers with a page: takes `after` and `limit`, and answers with `items` and `next`. */
+  readonly isPaged: boolean
+  /** Whether its answer goes on until somebody ends it. */
+  readonly streams: boolean
+}
+
+/** What goes in and out of an operation, for typed clients and handlers. */
+export interface Call {
+  /** The parameters of path and query, by name. */
+  readonly parameters: object
+  /** The body; undefined where there is none. */
+  readonly body: unknown
+  /** The body of the answer when it went well; undefined where there is none. */
+  readonly answer: unknown
+}
+
+/** A {@link Call} of which only the parts that are there are named. */
+export type CallOf<Parts extends Partial<Call>> = {
+  readonly parameters: Parts extends { readonly parameters: infer P extends object } ? P : Record<never, never>
+  readonly body: Parts extends { readonly body: infer B } ? B : undefined
+  readonly answer: Parts extends { readonly answer: infer A } ? A : undefined
+}
+
+/** Operations by their ids. */
+export type OperationsOf<Calls> = { readonly [Id in keyof Calls & string]: Operation & { readonly id: Id } }
+
+type ParametersOf<P> = {
+  readonly [Name in keyof P]-?: OperationParameter & {
+    readonly required: object extends Pick<P, Name> ? false : true
+    readonly schema: PropertySchema<Required<P>[Name]>
+  }
+}
+
+/** What is said about an operation; the rest follows from it. The compiler compares it with its call. */
+export type OperationParts<C extends Call> = Pick<Operation, 'method' | 'path' | 'role' | 'summary' | 'description'> & {
+  readonly answers: Readonly<
+    Record<number, Omit<OperationAnswer, 'schema'> & { readonly schema?: PropertySchema<C['answer']> }>
+  >
+  /** Problems besides those that follow from body, parameters, role and locking. */
+  readonly problems?: readonly ProblemCode[]
+  readonly hasEtag?: boolean
+  readonly streams?: boolean
+} & (keyof C['parameters'] extends never
+    ? { readonly parameters?: undefined }
+    : { readonly parameters: ParametersOf<C['parameters']> }) &
+  (undefined extends C['body']
+    ? { readonly body?: undefined; readonly maxBodyBytes?: undefined }
+    : { readonly body: Reference<C['body']>; readonly maxBodyBytes?: number })
+
+/** Bytes that the bodies of most operations fit into. */
+const USUAL_BODY_BYTES = 16_384
+
+/** Makes operations of one tag out of what is said about each. */
+export function operations<Calls extends { readonly [Id in keyof Calls]: Call }>(
+  tag: string,
+  parts: { readonly [Id in keyof Calls]: OperationParts<Calls[Id]> },
+): OperationsOf<Calls> {
+  const entries = Object.entries<OperationParts<Call>>(parts as Readonly<Record<string, OperationParts<Call>>>)
+  const made = entries.map(([id, said]) => [id, operation(id, tag, said)])
+  return Object.fromEntries(made) as OperationsOf<Calls>
+}
+
+/** A parameter of the query that may be left out. */
+export function query<S extends JsonSchema>(
+  description: string,
+  schema: S,
+): OperationParameter & { readonly required: false; readonly schema: S } {
+  return { in: 'query', required: false, description, schema }
+}
+
+/** A parameter of the query that must be there. */
+export function neededQuery<S extends JsonSchema>(
+  description: string,
+  schema: S,
+): OperationParameter & { readonly required: true; readonly schema: S } {
+  return { in: 'query', required: true, description, schema }
+}
+
+/** A parameter of the path. */
+export function pathPart<S extends JsonSchema>(
+  description: string,
+  schema: S,
+): OperationParameter & { readonly required: true; readonly schema: S } {
+  return { in: 'path', required: true, description, schema }
+}
+
+function operation(id: string, tag: string, said: OperationParts<Call>): Operation {
+  const { method, path, role, summary, description, body, hasEtag = false, streams = false } = said
+  const parameters: Readonly<Record<string, OperationParameter>> = said.parameters ?? {}
+  return {
+    id,
+    method,
+    path,
+    role,
+    summary,
+    description,
+    tag,
+    parameters,
+    ...(body === undefined ? {} : { body }),
+    maxBodyBytes: body === undefined ? 0 : (said.maxBodyBytes ?? USUAL_BODY_BYTES),
+    answers: { ...said.answers, ...problemAnswers([...impliedProblems(said, parameters), ...(said.problems ?? [])]) },
+    hasEtag,
+    isPaged: Object.hasOwn(parameters, 'after') && Object.hasOwn(parameters, 'limit'),
+    streams,
+  }
+}
+
+/** The problems that follow from the form of an operation. */
+function impliedProblems(
+  { method, path, role, body, hasEtag = false }: OperationParts<Call>,
+  parameters: Readonly<Record<string, OperationParameter>>,
+): readonly ProblemCode[] {
+  const codes: ProblemCode[] = []
+  if (body !== undefined) {
+    codes.push('SLUICE_HTTP_INVALID_JSON', 'SLUICE_HTTP_TOO_LARGE', 'SLUICE_HTTP_UNSUPPORTED_MEDIA_TYPE')
+  }
+  if (body !== undefined || Object.keys(parameters).length > 0) codes.push('SLUICE_HTTP_INVALID_REQUEST')
+  if (role !== 'none') {
+    codes.push('SLUICE_HTTP_UNAUTHORIZED', 'SLUICE_HTTP_FORBIDDEN', 'SLUICE_HTTP_TOO_MANY_FAILURES')
+  }
+  if (path.includes('{')) codes.push('SLUICE_HTTP_NOT_FOUND')
+  if (hasEtag && method !== 'GET') codes.push('SLUICE_HTTP_PRECONDITION_FAILED')
+  return [...codes, 'SLUICE_HTTP_INTERNAL']
+}
+
+const PROBLEM_HEADERS: Readonly<Record<number, readonly AnswerHeaderName[]>> = {
+  401: ['WWW-Authenticate'],
+  429: ['Retry-After', 'Cache-Control'],
+  503: ['Retry-After'],
+}
+
+/** One answer for each status that these problems have. */
+function problemAnswers(codes: readonly ProblemCode[]): Readonly<Record<number, OperationAnswer>> {
+  const byStatus = Map.groupBy(new Set(codes), (code) => PROBLEMS[code].status)
+  const answers = [...byStatus].map(([status, problems]): [number, OperationAnswer] => {
+    const description = problems.map((code) => `${PROBLEMS[code].title} (\`${code}\`).`).join(' ')
+    const headers = PROBLEM_HEADERS[status]
+    const answer = { description, schema: PROBLEM.ref as JsonSchema, mediaType: PROBLEM_MEDIA_TYPE, problems }
+    return [status, headers === undefined ? answer : { ...answer, headers }]
+  })
+  return Object.fromEntries(answers)
+}

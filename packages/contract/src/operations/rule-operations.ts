@@ -1,0 +1,203 @@
+import type { UsageQuery } from '../caller-request.ts'
+import type { ProblemCode } from '../problem.ts'
+import type { RateLimitsAnswer, RateLimitsPage, RateLimitsRequest, UsageAnswer } from '../schemas/limit-schemas.ts'
+import { RATE_LIMITS_ANSWER, RATE_LIMITS_PAGE, RATE_LIMITS_REQUEST, USAGE_ANSWER } from '../schemas/limit-schemas.ts'
+import type { PartAnswer, PartPage } from '../schemas/part-schemas.ts'
+import {
+  DENY_ANSWER,
+  DENY_PAGE,
+  EXEMPTION_ANSWER,
+  EXEMPTION_PAGE,
+  TIER_ANSWER,
+  TIER_PAGE,
+} from '../schemas/part-schemas.ts'
+import type { DenyEntry, Exemption, Tier } from '../schemas/rule-set-shapes.ts'
+import { DENY_ENTRY, EXEMPTION, TIER } from '../schemas/rule-set-shapes.ts'
+import { ENTRY_NAME, RESOURCE } from '../schemas/value-schemas.ts'
+import type { CallOf, OperationsOf } from './operation.ts'
+import { neededQuery, operations, pathPart, query } from './operation.ts'
+import type { PageParameters } from './page-parameters.ts'
+import { PAGE_PARAMETERS } from './page-parameters.ts'
+
+/** What goes in and out of lists of named parts of the rule set. */
+type ListCall<P> = CallOf<{ readonly parameters: PageParameters; readonly answer: PartPage<P> }>
+type PutCall<P> = CallOf<{
+  readonly parameters: { readonly name: string }
+  readonly body: P
+  readonly answer: PartAnswer<P>
+}>
+type DeleteCall = CallOf<{ readonly parameters: { readonly name: string } }>
+
+/** What goes in and out of the operations on the enforced rules. */
+export interface RuleCalls {
+  readonly listRateLimits: CallOf<{
+    readonly parameters: PageParameters & { readonly resource?: string }
+    readonly answer: RateLimitsPage
+  }>
+  readonly putRateLimits: CallOf<{ readonly body: RateLimitsRequest; readonly answer: RateLimitsAnswer }>
+  readonly deleteRateLimits: CallOf<{ readonly parameters: { readonly resource: string } }>
+  readonly usage: CallOf<{ readonly parameters: UsageQuery; readonly answer: UsageAnswer }>
+  readonly listTiers: ListCall<Tier>
+  readonly putTier: PutCall<Tier>
+  readonly deleteTier: DeleteCall
+  readonly listExemptions: ListCall<Exemption>
+  readonly putExemption: PutCall<Exemption>
+  readonly deleteExemption: DeleteCall
+  readonly listDenyEntries: ListCall<DenyEntry>
+  readonly putDenyEntry: PutCall<DenyEntry>
+  readonly deleteDenyEntry: DeleteCall
+}
+
+const RULES_BYTES = 1_048_576
+
+const READS: readonly ProblemCode[] = ['SLUICE_HTTP_OVERLOADED', 'SLUICE_HTTP_CONFIG_UNAVAILABLE']
+
+const EDITS: readonly ProblemCode[] = [
+  ...READS,
+  'SLUICE_HTTP_NOT_FOUND',
+  'SLUICE_HTTP_CONFLICT',
+  'SLUICE_HTTP_INVALID_RULE_SET',
+]
+
+const NEW_VERSION =
+  'The change is a version of the rule set of its own: checked as a whole, enforced at once, and undone by a rollback.'
+
+const NAME = { name: pathPart('Its name.', ENTRY_NAME) }
+
+const PUT = {
+  method: 'PUT',
+  parameters: NAME,
+  maxBodyBytes: RULES_BYTES,
+  problems: EDITS,
+  hasEtag: true,
+} as const
+
+const DELETE = {
+  method: 'DELETE',
+  parameters: NAME,
+  answers: { 204: { description: 'It is gone.', headers: ['ETag'] } },
+  problems: EDITS,
+  hasEtag: true,
+} as const
+
+const LIST = { method: 'GET', role: 'viewer', parameters: PAGE_PARAMETERS, problems: READS, hasEtag: true } as const
+
+/** The rules that are enforced, and what they have counted. */
+export const RULE_OPERATIONS: OperationsOf<RuleCalls> = operations<RuleCalls>('rules', {
+  listRateLimits: {
+    ...LIST,
+    path: '/admin/ratelimits',
+    summary: 'Lists the rules',
+    description: 'The enforced rules, by resource.',
+    parameters: { ...PAGE_PARAMETERS, resource: query('Only the rules of this resource, as they write it.', RESOURCE) },
+    answers: { 200: { description: 'Resources and their rules.', schema: RATE_LIMITS_PAGE.ref, headers: ['ETag'] } },
+  },
+  putRateLimits: {
+    method: 'PUT',
+    path: '/admin/ratelimits',
+    role: 'editor',
+    summary: 'Sets the rules of a resource',
+    description: `Puts these rules in the place of all rules of the resource. ${NEW_VERSION}`,
+    body: RATE_LIMITS_REQUEST.ref,
+    maxBodyBytes: RULES_BYTES,
+    answers: {
+      200: { description: 'The rules are enforced.', schema: RATE_LIMITS_ANSWER.ref, headers: ['ETag'] },
+    },
+    problems: EDITS.filter((code) => code !== 'SLUICE_HTTP_NOT_FOUND'),
+    hasEtag: true,
+  },
+  deleteRateLimits: {
+    ...DELETE,
+    path: '/admin/ratelimits',
+    role: 'editor',
+    summary: 'Removes the rules of a resource',
+    description: `Removes all rules of the resource. ${NEW_VERSION}`,
+    parameters: { resource: neededQuery('The resource, as its rules write it.', RESOURCE) },
+  },
+  usage: {
+    method: 'GET',
+    path: '/admin/ratelimits/usage',
+    role: 'viewer',
+    summary: 'Shows what was used',
+    description:
+      'How the counters of these callers stand: of the rules that the resource matches, or of all without one. At least one parameter is needed. Nothing is charged.',
+    parameters: {
+      userId: query('The user.', { type: 'string', minLength: 1, maxLength: 256 }),
+      apiKey: query('The API key, as checks name it.', { type: 'string', minLength: 1, maxLength: 512 }),
+      clientIp: query('The address.', { type: 'string', minLength: 1, maxLength: 45 }),
+      tenantId: query('The tenant.', { type: 'string', minLength: 1, maxLength: 256 }),
+      resource: query('What is called.', { type: 'string', minLength: 1, maxLength: 2048 }),
+    },
+    answers: { 200: { description: 'How the counters stand.', schema: USAGE_ANSWER.ref } },
+    problems: ['SLUICE_HTTP_OVERLOADED', 'SLUICE_HTTP_STORE_UNAVAILABLE'],
+  },
+  listTiers: {
+    ...LIST,
+    path: '/admin/tiers',
+    summary: 'Lists the tiers',
+    description: 'The named groups of callers of the enforced rules.',
+    answers: { 200: { description: 'The tiers.', schema: TIER_PAGE.ref, headers: ['ETag'] } },
+  },
+  putTier: {
+    ...PUT,
+    path: '/admin/tiers/{name}',
+    role: 'editor',
+    summary: 'Sets a tier',
+    description: `Adds a tier, or puts it in the place of the one with its name. ${NEW_VERSION}`,
+    body: TIER,
+    answers: { 200: { description: 'The tier.', schema: TIER_ANSWER.ref, headers: ['ETag'] } },
+  },
+  deleteTier: {
+    ...DELETE,
+    path: '/admin/tiers/{name}',
+    role: 'editor',
+    summary: 'Removes a tier',
+    description: `Removes a tier; its members are limited as everybody is. ${NEW_VERSION}`,
+  },
+  listExemptions: {
+    ...LIST,
+    path: '/admin/exemptions',
+    summary: 'Lists the exemptions',
+    description: 'The requests that the rules are not for. Of several that match, the first counts.',
+    answers: { 200: { description: 'The exemptions.', schema: EXEMPTION_PAGE.ref, headers: ['ETag'] } },
+  },
+  putExemption: {
+    ...PUT,
+    path: '/admin/exemptions/{name}',
+    role: 'admin',
+    summary: 'Sets an exemption',
+    description: `Puts it in the place of the one with its name, or adds it at the end. ${NEW_VERSION}`,
+    body: EXEMPTION,
+    answers: { 200: { description: 'The exemption.', schema: EXEMPTION_ANSWER.ref, headers: ['ETag'] } },
+  },
+  deleteExemption: {
+    ...DELETE,
+    path: '/admin/exemptions/{name}',
+    role: 'admin',
+    summary: 'Removes an exemption',
+    description: `The requests are limited as all are. ${NEW_VERSION}`,
+  },
+  listDenyEntries: {
+    ...LIST,
+    path: '/admin/deny-list',
+    summary: 'Lists the deny list',
+    description: 'The requests that are refused whatever else is said.',
+    answers: { 200: { description: 'The entries.', schema: DENY_PAGE.ref, headers: ['ETag'] } },
+  },
+  putDenyEntry: {
+    ...PUT,
+    path: '/admin/deny-list/{name}',
+    role: 'admin',
+    summary: 'Sets an entry of the deny list',
+    description: `Puts it in the place of the one with its name, or adds it at the end. ${NEW_VERSION}`,
+    body: DENY_ENTRY,
+    answers: { 200: { description: 'The entry.', schema: DENY_ANSWER.ref, headers: ['ETag'] } },
+  },
+  deleteDenyEntry: {
+    ...DELETE,
+    path: '/admin/deny-list/{name}',
+    role: 'admin',
+    summary: 'Removes an entry of the deny list',
+    description: `The requests are let through as all are. ${NEW_VERSION}`,
+  },
+})

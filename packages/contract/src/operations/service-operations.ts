@@ -1,0 +1,89 @@
+import type { IdsAnswer, LivenessAnswer, ReadinessAnswer } from '../schemas/service-schemas.ts'
+import { IDS_ANSWER, LIVENESS_ANSWER, READINESS_ANSWER } from '../schemas/service-schemas.ts'
+import type { CallOf, OperationsOf } from './operation.ts'
+import { operations, query } from './operation.ts'
+
+/** What goes in and out of the operations about the service itself. */
+export interface ServiceCalls {
+  readonly ids: CallOf<{ readonly parameters: { readonly count?: number }; readonly answer: IdsAnswer }>
+  readonly livez: CallOf<{ readonly answer: LivenessAnswer }>
+  readonly readyz: CallOf<{ readonly answer: ReadinessAnswer }>
+  readonly metrics: CallOf<{ readonly answer: string }>
+  readonly openapi: CallOf<{ readonly answer: object }>
+  readonly dashboard: CallOf<{ readonly answer: string }>
+}
+
+/** Most ids of one call. */
+export const MOST_IDS = 1000
+
+/** What tells about the service itself, and unique ids. */
+export const SERVICE_OPERATIONS: OperationsOf<ServiceCalls> = operations<ServiceCalls>('service', {
+  ids: {
+    method: 'GET',
+    path: '/v1/ids',
+    role: 'none',
+    summary: 'Makes unique ids',
+    description: 'Makes ids of 63 bits that no other node makes, rising with time.',
+    parameters: { count: query('How many; 1 when left out.', { type: 'integer', minimum: 1, maximum: MOST_IDS }) },
+    answers: { 200: { description: 'The ids.', schema: IDS_ANSWER.ref, headers: ['Cache-Control'] } },
+    problems: ['SLUICE_HTTP_NOT_READY', 'SLUICE_HTTP_OVERLOADED'],
+  },
+  livez: {
+    method: 'GET',
+    path: '/livez',
+    role: 'none',
+    summary: 'Is the process alive?',
+    description:
+      'Answers as long as the process does. It depends on nothing else: a restart would not bring that back.',
+    answers: { 200: { description: 'It is.', schema: LIVENESS_ANSWER.ref, headers: ['Cache-Control'] } },
+  },
+  readyz: {
+    method: 'GET',
+    path: '/readyz',
+    role: 'none',
+    summary: 'Is the service ready?',
+    description:
+      'Says whether the service should be sent requests: its rules are loaded, and it is not about to stop. The answer lists what was looked at.',
+    answers: { 200: { description: 'It is.', schema: READINESS_ANSWER.ref, headers: ['Cache-Control'] } },
+    problems: ['SLUICE_HTTP_NOT_READY'],
+  },
+  metrics: {
+    method: 'GET',
+    path: '/metrics',
+    role: 'none',
+    summary: 'Metrics for Prometheus',
+    description:
+      'All metrics of the service, as text for Prometheus or, where the Accept header asks for it, OpenMetrics.',
+    answers: {
+      200: {
+        description: 'The metrics.',
+        mediaType: 'text/plain; version=0.0.4; charset=utf-8',
+        schema: { type: 'string' },
+        example: '# TYPE ratelimit_checks_total counter\nratelimit_checks_total{result="allowed"} 1200\n',
+      },
+    },
+  },
+  openapi: {
+    method: 'GET',
+    path: '/openapi.json',
+    role: 'none',
+    summary: 'This document',
+    description: 'The OpenAPI 3.1 document of the service.',
+    answers: { 200: { description: 'The document.', schema: { type: 'object' }, example: { openapi: '3.1.0' } } },
+  },
+  dashboard: {
+    method: 'GET',
+    path: '/',
+    role: 'none',
+    summary: 'The dashboard',
+    description: 'A page that shows what happens. It asks for an API key before it shows anything.',
+    answers: {
+      200: {
+        description: 'The page.',
+        mediaType: 'text/html; charset=utf-8',
+        schema: { type: 'string' },
+        example: '<!doctype html>',
+      },
+    },
+  },
+})

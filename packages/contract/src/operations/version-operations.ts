@@ -1,0 +1,138 @@
+import type { ProblemCode } from '../problem.ts'
+import type { Page } from '../schemas/page-schema.ts'
+import type {
+  DiffAnswer,
+  DraftRequest,
+  ImportRequest,
+  RollbackRequest,
+  StageRequest,
+  Version,
+  VersionContent,
+} from '../schemas/version-schemas.ts'
+import {
+  DIFF_ANSWER,
+  DRAFT_REQUEST,
+  IMPORT_REQUEST,
+  ROLLBACK_REQUEST,
+  STAGE_REQUEST,
+  VERSION,
+  VERSION_CONTENT,
+  VERSION_PAGE,
+} from '../schemas/version-schemas.ts'
+import type { CallOf, OperationsOf } from './operation.ts'
+import { neededQuery, operations, pathPart } from './operation.ts'
+import type { PageParameters } from './page-parameters.ts'
+import { PAGE_PARAMETERS } from './page-parameters.ts'
+
+/** Which version is meant. */
+interface VersionParameters {
+  readonly number: number
+}
+
+/** What goes in and out of the operations on versions of the rule set. */
+export interface VersionCalls {
+  readonly listVersions: CallOf<{ readonly parameters: PageParameters; readonly answer: Page<Version> }>
+  readonly createVersion: CallOf<{ readonly body: DraftRequest; readonly answer: Version }>
+  readonly getVersion: CallOf<{ readonly parameters: VersionParameters; readonly answer: VersionContent }>
+  readonly diffVersions: CallOf<{
+    readonly parameters: VersionParameters & { readonly to: number }
+    readonly answer: DiffAnswer
+  }>
+  readonly stageVersion: CallOf<{
+    readonly parameters: VersionParameters
+    readonly body: StageRequest
+    readonly answer: Version
+  }>
+  readonly rollbackVersion: CallOf<{ readonly body: RollbackRequest; readonly answer: Version }>
+  readonly importVersion: CallOf<{ readonly body: ImportRequest; readonly answer: Version }>
+}
+
+const RULE_SET_BYTES = 8_388_608
+
+const READS: readonly ProblemCode[] = ['SLUICE_HTTP_OVERLOADED', 'SLUICE_HTTP_CONFIG_UNAVAILABLE']
+
+const NUMBER = { type: 'integer', minimum: 1, maximum: 2_147_483_647 } as const
+
+const WHICH = { number: pathPart('Number of the version.', NUMBER) }
+
+/** Versions of the rule set: drafts, careful roll-out, and the way back. */
+export const VERSION_OPERATIONS: OperationsOf<VersionCalls> = operations<VersionCalls>('versions', {
+  listVersions: {
+    method: 'GET',
+    path: '/admin/versions',
+    role: 'viewer',
+    summary: 'Lists versions',
+    description: 'All versions of the rule set, newest first.',
+    parameters: PAGE_PARAMETERS,
+    answers: { 200: { description: 'The versions.', schema: VERSION_PAGE.ref } },
+    problems: READS,
+  },
+  createVersion: {
+    method: 'POST',
+    path: '/admin/versions',
+    role: 'editor',
+    summary: 'Keeps a rule set as a draft',
+    description:
+      'The rule set is checked as a whole; everything that is wrong with it is listed. A draft has no effect.',
+    body: DRAFT_REQUEST.ref,
+    maxBodyBytes: RULE_SET_BYTES,
+    answers: { 201: { description: 'The draft.', schema: VERSION.ref } },
+    problems: [...READS, 'SLUICE_HTTP_CONFLICT', 'SLUICE_HTTP_INVALID_RULE_SET'],
+  },
+  getVersion: {
+    method: 'GET',
+    path: '/admin/versions/{number}',
+    role: 'viewer',
+    summary: 'Shows a version',
+    description: 'A version and the rule set in it.',
+    parameters: WHICH,
+    answers: { 200: { description: 'The version.', schema: VERSION_CONTENT.ref, headers: ['ETag'] } },
+    problems: READS,
+    hasEtag: true,
+  },
+  diffVersions: {
+    method: 'GET',
+    path: '/admin/versions/{number}/diff',
+    role: 'viewer',
+    summary: 'Compares two versions',
+    description: 'What changes from one version to another.',
+    parameters: { ...WHICH, to: neededQuery('Number of the version to compare with.', NUMBER) },
+    answers: { 200: { description: 'What differs.', schema: DIFF_ANSWER.ref } },
+    problems: READS,
+  },
+  stageVersion: {
+    method: 'POST',
+    path: '/admin/versions/{number}/stage',
+    role: 'editor',
+    summary: 'Moves a version on',
+    description:
+      'Measures a version (shadow), enforces it for a share of the callers (percent) or for all (enforce), or takes it back (retired). At most one version is enforced, and at most one is on its way. A version cannot take the place of another that its author has not seen.',
+    parameters: WHICH,
+    body: STAGE_REQUEST.ref,
+    answers: { 200: { description: 'The version.', schema: VERSION.ref, headers: ['ETag'] } },
+    problems: [...READS, 'SLUICE_HTTP_CONFLICT'],
+    hasEtag: true,
+  },
+  rollbackVersion: {
+    method: 'POST',
+    path: '/admin/versions/rollback',
+    role: 'editor',
+    summary: 'Goes back to an earlier version',
+    description: 'Enforces the version that was enforced before, or the one named, in one step.',
+    body: ROLLBACK_REQUEST.ref,
+    answers: { 200: { description: 'The version that is enforced.', schema: VERSION.ref } },
+    problems: [...READS, 'SLUICE_HTTP_NOT_FOUND', 'SLUICE_HTTP_CONFLICT'],
+  },
+  importVersion: {
+    method: 'POST',
+    path: '/admin/versions/import',
+    role: 'editor',
+    summary: 'Makes a draft of Envoy files',
+    description:
+      'Reads files in the form of envoyproxy/ratelimit. The draft is the enforced rule set with their domains in the place of its own. Everything that is wrong in any of the files is listed.',
+    body: IMPORT_REQUEST.ref,
+    maxBodyBytes: RULE_SET_BYTES,
+    answers: { 201: { description: 'The draft.', schema: VERSION.ref } },
+    problems: [...READS, 'SLUICE_HTTP_CONFLICT', 'SLUICE_HTTP_INVALID_RULE_SET'],
+  },
+})
