@@ -1,6 +1,6 @@
 import { MICROS_PER_MS } from './clock.ts'
 import type { Limit } from './limit.ts'
-import { windowMsOf } from './limit-window.ts'
+import { quotaUnitOf, windowMsOf } from './limit-window.ts'
 import type { Failure } from './store/failure.ts'
 import type { Batch, Item, Receipt } from './store/store.ts'
 
@@ -23,6 +23,8 @@ export interface LimitReport {
   readonly retryAfterMs: number
   /** The time that the limit is meant for, in milliseconds; for a rate without a window, how long the whole limit takes. */
   readonly windowMs: number
+  /** What the units are: calls, or calls at one time. */
+  readonly quotaUnit: 'requests' | 'concurrent-requests'
 }
 
 interface DecisionFields {
@@ -226,6 +228,7 @@ class ItemReport implements LimitReport {
   readonly resetAt: number
   readonly retryAfterMs: number
   readonly windowMs: number
+  readonly quotaUnit: LimitReport['quotaUnit']
 
   constructor(batch: Batch, item: Item) {
     this.rule = item.limit.rule
@@ -235,6 +238,7 @@ class ItemReport implements LimitReport {
     this.resetAt = Math.ceil(item.verdict.resetAt / MICROS_PER_MS)
     this.retryAfterMs = retryAfterMsOf(batch, item)
     this.windowMs = windowMsOf(item.limit)
+    this.quotaUnit = quotaUnitOf(item.limit)
   }
 }
 

@@ -35,3 +35,8 @@ export function windowMsOf(limit: Limit): number {
       return limit.windowMicros / MICROS_PER_MS
   }
 }
+
+/** What the units of a limit are. */
+export function quotaUnitOf(limit: Limit): 'requests' | 'concurrent-requests' {
+  return limit.algorithm === 'concurrency' ? 'concurrent-requests' : 'requests'
+}

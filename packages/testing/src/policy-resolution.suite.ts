@@ -191,6 +191,22 @@ export function resolutionTests(harness: StoreHarness): void {
       })
     })
 
+    it('every limit says what its number means', async () => {
+      const rules: RuleSet['rules'] = [
+        { resource: '*', dimension: 'user', limit: 5, window: '1m' },
+        { resource: '*', dimension: 'tenant', algorithm: 'concurrency', limit: 3, lease: '30s' },
+      ]
+      await withPolicy(harness, { rules }, async ({ check }) => {
+        const { limits } = await check({ resource: '/x', user: 'a', tenant: 't' })
+        expect(limits.map(({ windowMs, quotaUnit }) => [windowMs, quotaUnit])).toEqual([
+          [60_000, 'requests'],
+          [30_000, 'concurrent-requests'],
+        ])
+        const [only] = (await check({ resource: '/x', user: 'b' })).limits
+        expect(only).toMatchObject({ windowMs: 60_000, quotaUnit: 'requests' })
+      })
+    })
+
     it('a refund gives back under every limit', async () => {
       await withPolicy(harness, ruleSet, async ({ engine, check }) => {
         const request = { resource: '/x', user: 'a', tenant: 't', cost: 4 }

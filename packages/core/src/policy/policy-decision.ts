@@ -1,6 +1,7 @@
 import type { Decision, DenyReason, LimitReport } from '../decision.ts'
 import { limitOfDecision } from '../decision.ts'
-import { windowMsOf } from '../limit-window.ts'
+import type { Limit } from '../limit.ts'
+import { quotaUnitOf, windowMsOf } from '../limit-window.ts'
 import type { Failure } from '../store/failure.ts'
 import type { CompiledRule } from './compiled-rule.ts'
 
@@ -88,16 +89,8 @@ class RecordedPolicyDecision implements PolicyDecision {
     this.delayMs = decision.delayMs
     this.limits =
       decision.limits.length > 0
-        ? decision.limits.map(
-            (report) =>
-              new DimensionReport(report, { dimension: dimensionOf(rules, report.rule), windowMs: report.windowMs }),
-          )
-        : [
-            new DimensionReport(decision, {
-              dimension: this.dimension,
-              windowMs: windowMsOf(limitOfDecision(decision)!),
-            }),
-          ]
+        ? decision.limits.map((report) => new DimensionReport(report, dimensionOf(rules, report.rule), report))
+        : [new DimensionReport(decision, this.dimension, meaningOf(limitOfDecision(decision)!))]
     this.version = version
     this.failure = decision.failure
     this.#decision = decision
@@ -117,20 +110,26 @@ class DimensionReport implements PolicyLimitReport {
   readonly resetAt: number
   readonly retryAfterMs: number
   readonly windowMs: number
+  readonly quotaUnit: LimitReport['quotaUnit']
 
-  constructor(
-    report: Omit<LimitReport, 'windowMs'>,
-    { dimension, windowMs }: Pick<PolicyLimitReport, 'dimension' | 'windowMs'>,
-  ) {
+  constructor(report: Omit<LimitReport, keyof Meaning>, dimension: string, { windowMs, quotaUnit }: Meaning) {
     this.rule = report.rule
     this.dimension = dimension
-    this.windowMs = windowMs
     this.allowed = report.allowed
     this.limit = report.limit
     this.remaining = report.remaining
     this.resetAt = report.resetAt
     this.retryAfterMs = report.retryAfterMs
+    this.windowMs = windowMs
+    this.quotaUnit = quotaUnit
   }
+}
+
+/** What the number of a limit means. */
+type Meaning = Pick<LimitReport, 'windowMs' | 'quotaUnit'>
+
+function meaningOf(limit: Limit): Meaning {
+  return { windowMs: windowMsOf(limit), quotaUnit: quotaUnitOf(limit) }
 }
 
 /** The decision of a store over the limits of these rules. */
