@@ -194,7 +194,7 @@ export function resolutionTests(harness: StoreHarness): void {
     it('every limit says what its number means', async () => {
       const rules: RuleSet['rules'] = [
         { resource: '*', dimension: 'user', limit: 5, window: '1m' },
-        { resource: '*', dimension: 'tenant', algorithm: 'concurrency', limit: 3, lease: '30s' },
+        { resource: '*', dimension: 'tenant', algorithm: 'concurrency', limit: 1, lease: '30s' },
       ]
       await withPolicy(harness, { rules }, async ({ check }) => {
         const { limits } = await check({ resource: '/x', user: 'a', tenant: 't' })
