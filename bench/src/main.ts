@@ -1,4 +1,5 @@
 import type { Bench, BenchReport } from './bench.ts'
+import { httpCheck } from './http-check.ts'
 import { memoryBytes } from './memory-bytes.ts'
 import { memoryKeys } from './memory-keys.ts'
 import { redisLeased } from './redis-leased.ts'
@@ -16,6 +17,7 @@ const BENCHES: readonly Bench[] = [
   redisLimits,
   redisLeased,
   rulesScale,
+  httpCheck,
 ]
 
 const USAGE = `npm run bench -- <name> [--json]

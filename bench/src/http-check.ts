@@ -1,0 +1,94 @@
+import { execFile } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import type { Bench } from './bench.ts'
+import { runChild } from './child.ts'
+import type { BenchServer } from './http-servers.ts'
+import { startEcho, startService } from './http-servers.ts'
+
+const ROUNDS = 5
+const SECONDS = 4
+const CONNECTIONS = 64
+const FLOOR = 0.7
+/** Share of its saturation that latencies are measured at. */
+const CALM = 0.4
+const USERS = 1000
+
+const SCRIPT = `
+local body = '{"userId":"user-%d","resource":"/api/v1/data","method":"GET","clientIp":"192.0.2.1"}'
+local count = 0
+wrk.method = 'POST'
+wrk.headers['Content-Type'] = 'application/json'
+request = function()
+  count = (count + 1) % ${USERS}
+  return wrk.format(nil, nil, nil, string.format(body, count))
+end
+`
+
+/** Requests a second that a server answers when it is asked as fast as it can, by wrk. */
+async function saturate(server: BenchServer, script: string): Promise<number> {
+  const args = ['-t1', `-c${CONNECTIONS}`, `-d${SECONDS}s`, '-s', script, server.url]
+  const { stdout } = await promisify(execFile)('wrk', args).catch((error: unknown) => {
+    throw new Error('this bench needs wrk: apt-get install wrk', { cause: error })
+  })
+  const bad = /Non-2xx or 3xx responses: (\d+)/.exec(stdout)
+  if (bad !== null) throw new Error(`${bad[1]} requests were not answered with 200`)
+  return Number(/Requests\/sec:\s+([\d.]+)/.exec(stdout)?.[1] ?? Number.NaN)
+}
+
+function middleOf(values: readonly number[]): number {
+  return values.toSorted((one, other) => one - other)[Math.floor(values.length / 2)] ?? Number.NaN
+}
+
+interface Latency {
+  readonly p50Ms: number
+  readonly p99Ms: number
+  readonly p999Ms: number
+  readonly errors: number
+}
+
+/** The check API against a server that does nothing but read and write JSON. */
+export const httpCheck: Bench = {
+  id: 'http-check',
+  title: 'POST /internal/ratelimit/check against a bare node:http server that echoes JSON',
+  async run(progress) {
+    const folder = mkdtempSync(join(tmpdir(), 'sluice-wrk-'))
+    const script = join(folder, 'check.lua')
+    writeFileSync(script, SCRIPT)
+    const servers = { echo: await startEcho(), service: await startService() }
+    try {
+      const reached = { echo: [] as number[], service: [] as number[] }
+      for (const server of Object.values(servers)) await saturate(server, script)
+      for (let round = 1; round <= ROUNDS; round++) {
+        for (const name of ['service', 'echo'] as const) {
+          const perSecond = await saturate(servers[name], script)
+          reached[name].push(perSecond)
+          progress(`round ${round} of ${ROUNDS}: ${name} ${Math.round(perSecond).toLocaleString('en')} requests/s`)
+        }
+      }
+      const [service, echo] = [middleOf(reached.service), middleOf(reached.echo)]
+      const perSecond = Math.round(service * CALM)
+      const order = { url: servers.service.url, perSecond, seconds: 10, connections: CONNECTIONS, users: USERS }
+      const calm = await runChild<Latency>('http-load-child.ts', [JSON.stringify(order)])
+      return {
+        id: 'http-check',
+        results: [
+          { name: 'service', opsPerSecond: Math.round(service), p50Ms: calm.p50Ms, p99Ms: calm.p99Ms },
+          { name: 'bare node:http echo', opsPerSecond: Math.round(echo) },
+        ],
+        ratios: { 'to the bare server': service / echo },
+        floor: { 'to the bare server': FLOOR },
+        ok: service / echo >= FLOOR && calm.errors === 0,
+        notes: [
+          `latencies at a constant ${perSecond.toLocaleString('en')} requests/s, from when each was due; p99.9 ${calm.p999Ms} ms, ${calm.errors} errors`,
+          'client and server share two hardware threads',
+        ],
+      }
+    } finally {
+      await Promise.all(Object.values(servers).map((server) => server.stop()))
+      rmSync(folder, { recursive: true, force: true })
+    }
+  },
+}

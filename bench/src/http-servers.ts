@@ -1,0 +1,71 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+
+/** A server in a process of its own. */
+export interface BenchServer {
+  /** Where checks, or what stands for them, are asked. */
+  readonly url: string
+  /** Resident memory of its process, in bytes. */
+  readonly residentBytes: () => Promise<number>
+  stop(): Promise<void>
+}
+
+/** A rule set that refuses nobody: what is measured is deciding, not refusing. */
+const GENEROUS = `rules:
+  - { resource: '*', dimension: user, limit: 1000000000, window: 1m }
+`
+
+/** Starts the bare echo. */
+export async function startEcho(): Promise<BenchServer> {
+  const script = fileURLToPath(new URL('./http-echo-child.ts', import.meta.url))
+  return await serverOf(spawn(process.execPath, ['--conditions=source', script]), (line) => /^http:\S+/.exec(line)?.[0])
+}
+
+/** Starts the service with one thread, counters in memory, and rules that refuse nobody. */
+export async function startService(): Promise<BenchServer> {
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-bench-'))
+  const rules = join(folder, 'sluice.yaml')
+  writeFileSync(rules, GENEROUS)
+  const main = fileURLToPath(new URL('../../apps/service/src/main.ts', import.meta.url))
+  const environment = { ...process.env, PORT: '0', SLUICE_DATA_DIR: folder, SLUICE_LOG_LEVEL: 'error' }
+  const child = spawn(process.execPath, ['--conditions=source', main, '--config', rules], { env: environment })
+  const server = await serverOf(child, (line) => /http:\/\/\S+\/internal\/ratelimit\/check/.exec(line)?.[0])
+  return {
+    ...server,
+    async stop() {
+      await server.stop()
+      rmSync(folder, { recursive: true, force: true })
+    },
+  }
+}
+
+async function serverOf(child: ChildProcess, urlIn: (line: string) => string | undefined): Promise<BenchServer> {
+  const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()))
+  const said: string[] = []
+  child.stderr?.on('data', (data: Buffer) => said.push(data.toString()))
+  const url = await new Promise<string>((resolve, reject) => {
+    const lines = createInterface({ input: child.stdout! })
+    lines.on('line', (line) => {
+      said.push(line)
+      const found = urlIn(line)
+      if (found !== undefined) resolve(found)
+    })
+    void ended.then(() => reject(new Error(`the server ended before it listened: ${said.join('\n')}`)))
+  })
+  return {
+    url,
+    residentBytes: async () => {
+      const { stdout } = await promisify(execFile)('ps', ['-o', 'rss=', '-p', String(child.pid)])
+      return Number(stdout) * 1024
+    },
+    async stop() {
+      child.kill('SIGTERM')
+      await ended
+    },
+  }
+}
