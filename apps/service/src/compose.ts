@@ -1,105 +1,95 @@
-import { randomBytes } from 'node:crypto'
-import { openConfigStore } from '@sluice/config-store'
-import type { Clock } from '@sluice/core'
-import type { Logger, LoopDelay, Random, Sleep } from '@sluice/runtime'
-import { SnowflakeGenerator, StartupGraph } from '@sluice/runtime'
-import { lockDataFolder, dataFolder } from './limits/data-folder.ts'
-import { prepareFirstStart } from './limits/first-start.ts'
-import { LateConfigStore } from './limits/late-config-store.ts'
-import { readSecret, SECRET_BYTES, writeSecret } from './limits/secret-file.ts'
+import type { ConfigStats } from '@sluice/config-store'
+import { StartupGraph } from '@sluice/runtime'
+import { drawBytes } from './draw-bytes.ts'
+import { DatabaseHost } from './limits/config-database.ts'
+import { sharedCounters } from './limits/counter-store.ts'
+import { dataFolder, lockDataFolder } from './limits/data-folder.ts'
+import { IdSource, MachineCells } from './limits/machine-cell.ts'
+import { nodeNumbers } from './limits/node-numbers.ts'
+import { SECRET_BYTES } from './limits/secret-file.ts'
+import { SigningSecret } from './limits/signing-secret.ts'
+import { MemoryRollups } from './observability/rollup-store.ts'
+import { ProcessWatch } from './process-watch.ts'
 import type { Settings } from './settings.ts'
-import type { ThreadService } from './thread-service.ts'
-import { composeThread } from './thread-service.ts'
-import { SingleThread } from './threads/thread-group.ts'
+import type { ThreadServiceParts, ThreadSystem } from './thread-service.ts'
+import { CONFIG_TOPIC } from './thread-service.ts'
+import type { Crew } from './threads/crew.ts'
+import { singleCrew } from './threads/single-crew.ts'
+import { superviseCrew } from './threads/supervised-crew.ts'
 
 /** Everything the service needs from outside. */
 export interface ServiceParts {
   readonly settings: Settings
-  readonly clock: Clock
-  readonly sleep: Sleep
-  readonly random: Random
-  readonly log: Logger
-  readonly loopDelay: LoopDelay
-  /** Shown to whoever started the service: the first API key, which is kept nowhere else. */
+  /** For this thread; further threads have the system's own. */
+  readonly system: ThreadSystem
+  /** Is given the token of the first API key, which is kept nowhere, when it was just made: to show it to whoever started this. */
   readonly showKey: (token: string) => void
 }
 
-/** The service, wired. */
+/** The service, wired. It runs once. */
 export interface Service {
-  start(): Promise<void>
-  /** Stops in order. With `drains`, others are first left the time of the settings to send their requests elsewhere. */
-  stop(options?: { readonly drains?: boolean }): Promise<void>
   /** The port it listens on; undefined unless it is started. */
   readonly port: number | undefined
+  start(): Promise<void>
+  /**
+   * Stops in order: not ready any more, what has begun is answered, then everything is closed. With `drains`, others are first
+   * left the time that the settings say to send their requests elsewhere.
+   */
+  stop(options?: { readonly drains?: boolean }): Promise<void>
   /** Number of the rules in force; undefined while there are none. */
-  readonly version: number | undefined
+  version(): Promise<number | undefined>
 }
 
 /** Wires the service; nothing runs before `start`. */
 export function composeService(parts: ServiceParts): Service {
-  const { settings, clock, sleep } = parts
+  const { settings, system } = parts
   const folder = dataFolder(settings.dataDir)
-  const nowMs = (): number => clock.nowMicros() / 1000
-  const config = new LateConfigStore(async () => {
-    const store = await openConfigStore(settings.databaseUrl ?? `sqlite:${folder.database}`, { nowMs })
-    const token = await prepareFirstStart(store, sleep)
-    if (token !== undefined) parts.showKey(token)
-    return store
-  })
-  const secret = new Uint8Array(SECRET_BYTES)
-  const ids = new SnowflakeGenerator({ datacenter: 0, machine: settings.machine ?? 0, nowMs })
+  const nowMs = (): number => system.clock.nowMicros() / 1000
+  const secret = new SigningSecret(settings.databaseUrl === undefined ? undefined : folder.secret)
+  const host = new DatabaseHost({ ...parts, ...system, folder, secret, nowMs })
+  const { database } = host
+  const cells = new MachineCells(settings.threads)
+  const numbers = nodeNumbers({ ...system, settings, cells, database, nowMs })
+  const ids = new IdSource(cells, 0, nowMs)
+  const rollups = new MemoryRollups()
+  const common = { settings, system, folder, database, rollups, secret: secret.bytes, nextId: () => ids.next() }
+  const crew = crewOf(common, { secret: secret.memory, cells: cells.memory })
+  const watch = new ProcessWatch({ settings, system, folder, group: crew.group, rollups, nowMs })
   let unlock: (() => Promise<void>) | undefined
-  let thread: ThreadService | undefined
+  const lock = async (): Promise<void> => {
+    unlock = await lockDataFolder(folder)
+  }
   const graph = new StartupGraph([
-    {
-      name: 'lock',
-      start: async () => {
-        unlock = await lockDataFolder(folder)
-      },
-      stop: () => unlock?.(),
-    },
-    {
-      name: 'secret',
-      dependsOn: ['lock'],
-      start: async () => {
-        const known = await readSecret(folder.secret)
-        secret.set(known ?? randomBytes(SECRET_BYTES))
-        if (known === undefined) await writeSecret(folder.secret, secret)
-      },
-    },
-    { name: 'config', dependsOn: ['lock'], stop: () => config.close() },
-    {
-      name: 'thread',
-      dependsOn: ['config', 'secret'],
-      start: async () => {
-        thread = composeThread({
-          ...parts,
-          folder,
-          threads: new SingleThread(),
-          config,
-          shared: undefined,
-          secret,
-          nextId: () => ids.nextString(),
-          port: settings.port,
-          sharesPort: false,
-          readinessChecks: [],
-        })
-        await thread.start()
-      },
-      stop: () => thread?.stop(),
-    },
+    { name: 'lock', start: lock, stop: () => unlock?.() },
+    { name: 'secret', dependsOn: ['lock'], start: () => secret.start(drawBytes(system.secureRandom, SECRET_BYTES)) },
+    { name: 'database', dependsOn: ['secret'], start: () => host.start(), stop: () => host.stop() },
+    { name: 'numbers', dependsOn: ['database'], start: () => numbers.start(), stop: () => numbers.stop() },
+    { name: 'alerts', dependsOn: ['numbers'], start: () => watch.openAlerts(), stop: () => watch.closeAlerts() },
+    { name: 'crew', dependsOn: ['alerts'], start: () => crew.start(), stop: () => crew.stop() },
+    { name: 'history', dependsOn: ['crew'], start: () => watch.keepHistory(), stop: () => watch.closeHistory() },
   ])
   return {
+    get port() {
+      return crew.port
+    },
     start: () => graph.start(),
     async stop({ drains = false } = {}) {
-      await thread?.drain(drains ? settings.drainMs : 0)
+      await crew.drain(drains ? settings.drainMs : 0)
       await graph.stop()
     },
-    get port() {
-      return thread?.port
-    },
-    get version() {
-      return thread?.context.follower.stats().enforcedVersion
+    async version() {
+      const [stats] = await crew.group.gather<ConfigStats>(CONFIG_TOPIC)
+      return stats?.enforcedVersion
     },
   }
+}
+
+/** `memory`: what further threads share with this one. */
+function crewOf(
+  parts: Omit<ThreadServiceParts, 'threads' | 'checks' | 'shared' | 'port'>,
+  memory: { readonly secret: SharedArrayBuffer; readonly cells: SharedArrayBuffer },
+): Crew {
+  const { settings, system } = parts
+  if (settings.threads === 1) return singleCrew({ ...parts, shared: undefined, port: settings.port })
+  return superviseCrew({ ...system, settings, ...memory, shared: sharedCounters(settings, system.clock) })
 }

@@ -1,6 +1,9 @@
 import type { ChildProcess } from 'node:child_process'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { RawConnection, rawCheck, startService } from './service.fixture.ts'
 
@@ -44,13 +47,20 @@ class Running {
   }
 }
 
-function startMain(env: Record<string, string> = {}): Running {
+function freshFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'sluice-main-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  return folder
+}
+
+function startMain(env: Record<string, string> = {}, args: readonly string[] = []): Running {
   const main = `${import.meta.dirname}/main.ts`
-  return new Running(process.execPath, ['--conditions=source', main], { PORT: '0', ...env })
+  const defaults = { PORT: '0', SLUICE_DATA_DIR: env['SLUICE_DATA_DIR'] ?? freshFolder(), SLUICE_DRAIN_MS: '0' }
+  return new Running(process.execPath, ['--conditions=source', main, ...args], { ...defaults, ...env })
 }
 
 const CURL_LINE = /^ {2}(curl .*)\n/m
-const PORT_PRINTED = /http:\/\/127\.0\.0\.1:(\d+)\/livez/
+const PORT_PRINTED = /http:\/\/127\.0\.0\.1:(\d+)\/readyz/
 
 async function portOf(service: Running): Promise<number> {
   return Number((await service.printed(PORT_PRINTED))[1])
@@ -82,9 +92,14 @@ describe('the process', () => {
     expect(service.output.split('\n').map((line) => line.trim().split(/\s{2,}| is | -i /)[0])).toEqual([
       'Sluice',
       'check API',
+      'admin API',
+      'metrics',
       'health',
-      'rule',
+      'counters',
+      'rules',
       'reach',
+      'The first API key, which may do everything and',
+      expect.stringMatching(/^slk_\w+_\w+$/),
       'Try it:',
       'curl',
       '',
@@ -127,10 +142,100 @@ describe('the process', () => {
   })
 })
 
+describe('the flags', () => {
+  it('are listed by --help, and nothing runs', async () => {
+    const service = startMain({}, ['--port', 'x', '--help'])
+    expect(await service.exit).toEqual([0, null])
+    expect(service.output).toContain('--redis-url <url,...>')
+    expect(service.output).not.toContain('Sluice is running')
+  })
+
+  it('go before the environment', async () => {
+    const service = startMain({ SLUICE_THREADS: 'no number', HOST: '127.0.0.9' }, [
+      '--threads',
+      '1',
+      '--host=127.0.0.1',
+    ])
+    // What is wrong is told although a flag goes before it.
+    expect(await service.exit).toEqual([1, null])
+    expect(service.output).toContain('SLUICE_THREADS="no number"')
+    await portOf(startMain({ HOST: '127.0.0.9' }, ['--host=127.0.0.1']))
+  })
+})
+
+describe('the data folder', () => {
+  it('has what is needed to go on: the key and the rules of the first start hold after the second', async () => {
+    const folder = freshFolder()
+    const first = startMain({ SLUICE_DATA_DIR: folder })
+    const [key] = await first.printed(/slk_\w+_\w+/)
+    await portOf(first)
+    first.child.kill('SIGTERM')
+    expect(await first.exit).toEqual([0, null])
+    const second = startMain({ SLUICE_DATA_DIR: folder })
+    const port = await portOf(second)
+    const url = `http://127.0.0.1:${port}/admin/ratelimits`
+    expect((await fetch(url, { headers: { Authorization: `Bearer ${key}` } })).status).toBe(200)
+    expect((await fetch(url)).status).toBe(401)
+    expect(second.output).not.toContain('slk_')
+  })
+
+  it('is used by one process: a second start says so, and leaves the first alone', async () => {
+    const folder = freshFolder()
+    const first = startMain({ SLUICE_DATA_DIR: folder })
+    const port = await portOf(first)
+    const second = startMain({ SLUICE_DATA_DIR: folder })
+    expect(await second.exit).toEqual([1, null])
+    expect(second.output).toContain('SLUICE_SERVICE_DATA_DIR_IN_USE')
+    expect(second.output).toContain(`process ${first.child.pid}`)
+    expect(second.output.trimEnd().split('\n')).toHaveLength(1)
+    expect((await fetch(`http://127.0.0.1:${port}/readyz`)).status).toBe(200)
+  })
+
+  it('is free again after a process that was killed', async () => {
+    const folder = freshFolder()
+    const first = startMain({ SLUICE_DATA_DIR: folder })
+    await portOf(first)
+    first.child.kill('SIGKILL')
+    await first.exit
+    await portOf(startMain({ SLUICE_DATA_DIR: folder }))
+  })
+})
+
+describe('several threads', () => {
+  it('answer on one port, and stop with the process', async () => {
+    const service = startMain({ SLUICE_THREADS: '2' })
+    const port = await portOf(service)
+    expect(service.output).toContain('shared by the 2 threads')
+    const ready = await fetch(`http://127.0.0.1:${port}/readyz`)
+    expect(await ready.json()).toMatchObject({
+      checks: expect.arrayContaining([{ name: 'threads', ready: true, detail: '2 of 2 answer' }]),
+    })
+    service.child.kill('SIGTERM')
+    expect(await service.exit).toEqual([0, null])
+  })
+
+  it('do not share a port with another process', async () => {
+    const port = await portOf(startMain({ SLUICE_THREADS: '2' }))
+    const second = startMain({ SLUICE_THREADS: '2', PORT: String(port) })
+    expect(await second.exit).toEqual([1, null])
+    expect(second.output).toContain('SLUICE_SERVICE_PORT_IN_USE')
+    expect(second.output.trimEnd().split('\n')).toHaveLength(1)
+  })
+})
+
 describe('a start that fails', () => {
+  it('names what is wrong with the file of the rules', async () => {
+    const file = join(freshFolder(), 'sluice.yaml')
+    writeFileSync(file, 'rules:\n  - { resource: "*", dimension: user, limit: many, window: 1m }\n')
+    const service = startMain({}, ['--config', file])
+    expect(await service.exit).toEqual([1, null])
+    expect(service.output).toContain('SLUICE_INVALID_RULE_SET')
+    expect(service.output).toContain('sluice.yaml')
+  })
+
   it('names the port that is taken, and another', async () => {
     const other = await startService()
-    onTestFinished(() => other.service.stop())
+    onTestFinished(() => other.stop())
     const service = startMain({ PORT: String(other.port) })
     expect(await service.exit).toEqual([1, null])
     expect(service.output).toContain('SLUICE_SERVICE_PORT_IN_USE')

@@ -1,41 +1,37 @@
 import { constants } from 'node:os'
-import { isSluiceError, systemClock } from '@sluice/core'
-import {
-  isRuntimeError,
-  LogOutput,
-  Logger,
-  systemLoopDelay,
-  systemNowMs,
-  systemRandom,
-  systemSleep,
-} from '@sluice/runtime'
+import { isSluiceError } from '@sluice/core'
+import { isRuntimeError, LogOutput, systemNowMs } from '@sluice/runtime'
 import type { Service } from './compose.ts'
 import { composeService } from './compose.ts'
 import { isServiceError } from './service-error.ts'
 import { readSettings } from './settings.ts'
-import { startupMessage } from './startup-message.ts'
+import { settingsHelp } from './settings-help.ts'
+import { firstKeyMessage, startupMessage } from './startup-message.ts'
+import { systemParts } from './system-parts.ts'
 
-async function main(): Promise<void> {
-  const settings = readSettings()
+async function main(args: readonly string[]): Promise<void> {
+  if (args.includes('--help')) {
+    console.log(settingsHelp())
+    return
+  }
+  const settings = readSettings({ args })
   const output = new LogOutput({ stream: process.stderr, nowMs: systemNowMs, level: settings.logLevel })
   let firstKey: string | undefined
   let isTold = false
   const service = composeService({
     settings,
-    clock: systemClock,
-    sleep: systemSleep,
-    random: systemRandom,
-    log: new Logger(output),
-    loopDelay: systemLoopDelay(),
+    system: systemParts(output),
     showKey: (token) => {
       firstKey = token
-      if (isTold) console.log(`The first API key, which may do everything and is shown only now:\n  ${token}`)
+      // The database was away at the start.
+      if (isTold) console.log(firstKeyMessage(token))
     },
   })
   stopOnSignals(service)
   await service.start()
+  const version = await service.version()
+  console.log(startupMessage({ settings, port: service.port ?? settings.port, version, firstKey }))
   isTold = true
-  console.log(startupMessage({ settings, port: service.port ?? settings.port, version: service.version, firstKey }))
 }
 
 /** The first signal stops in order, and the process ends by itself with nothing left to do; the second ends it at once. */
@@ -64,4 +60,4 @@ function fail(error: unknown): void {
   process.exitCode = 1
 }
 
-main().catch(fail)
+main(process.argv.slice(2)).catch(fail)

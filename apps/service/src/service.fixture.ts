@@ -1,62 +1,172 @@
+import { mkdtemp, rm } from 'node:fs/promises'
 import type { Socket } from 'node:net'
 import { connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Writable } from 'node:stream'
 import type { CheckAnswer } from '@sluice/contract'
 import { CHECK_PATH } from '@sluice/contract'
+import { systemRandom as secureRandom } from '@sluice/core'
+import type { Sleep } from '@sluice/runtime'
+import { Logger, LogOutput } from '@sluice/runtime'
 import type { Service } from './compose.ts'
 import { composeService } from './compose.ts'
+import type { Settings } from './settings.ts'
+import { readSettings } from './settings.ts'
+import { systemReadings } from './system-readings.ts'
 
 // What the tests of this app share: the whole service on a free port, with time in the hands of the test.
 
 /** 2023-11-05T10:39:15Z, the time at which every service of a test begins. */
-const START_MS = 1_699_180_755_000
+export const START_MS = 1_699_180_755_000
+
+/** A line of the log. */
+export interface LogLine {
+  readonly level: string
+  readonly message: string
+  readonly [field: string]: unknown
+}
 
 /** A started service and what its test controls. */
 export interface RunningService {
   readonly service: Service
+  readonly settings: Settings
   readonly port: number
   readonly origin: string
-  /** What was reported as a failure of the service itself. */
-  readonly errors: unknown[]
+  /** Lines of the log, oldest first. */
+  readonly log: readonly LogLine[]
+  /** Those that say that the service itself failed. */
+  readonly errors: readonly LogLine[]
+  /** The first API key; undefined when this start made none. */
+  readonly adminKey: string | undefined
   /** Lets the time of the limiter pass. */
   advance(micros: number): void
-  /** Ends every wait of the service, such as the grace period of a stop. */
-  endWaits(): void
+  /** Ends the waits of the service that are this long, such as the grace period of a stop; there need not be one yet. */
+  endWaits(delayMs: number): Promise<void>
   /** Asks for a check with this body: JSON of a value, or a text or bytes as they are. */
   check(body: unknown, headers?: Readonly<Record<string, string>>): Promise<Response>
+  /** Asks the admin API with the first key; `body` is sent as JSON. */
+  admin(method: string, path: string, body?: unknown): Promise<Response>
+  /** Stops it, and removes its data folder unless the settings named one. */
+  stop(): Promise<void>
 }
 
-/** Starts a service. The test calls `service.stop()`. */
-export async function startService(): Promise<RunningService> {
+/** Settings that differ from the defaults: a free port, nothing in the log but failures, no time to drain. */
+export function testSettings(settings: Partial<Settings> = {}): Settings {
+  const defaults = readSettings({ args: [], environment: {}, cores: 1 })
+  return { ...defaults, port: 0, logLevel: 'warn', drainMs: 0, ...settings }
+}
+
+/** Starts a service, in a data folder of its own unless `settings` names one. The test calls `stop()`. */
+export async function startService(settings: Partial<Settings> = {}): Promise<RunningService> {
+  const folder = settings.dataDir ?? (await mkdtemp(join(tmpdir(), 'sluice-service-')))
+  const complete = testSettings({ ...settings, dataDir: folder })
   let nowMicros = START_MS * 1000
-  const errors: unknown[] = []
-  const waits = Promise.withResolvers<void>()
+  let adminKey: string | undefined
+  const log: LogLine[] = []
+  const waits = new HeldWaits()
+  const output = new LogOutput({ stream: intoLines(log), nowMs: () => nowMicros / 1000, level: complete.logLevel })
   const service = composeService({
-    settings: { host: '127.0.0.1', port: 0 },
-    clock: { nowMicros: () => nowMicros },
-    sleep: (_delayMs, signal) =>
-      Promise.race([
-        waits.promise,
-        new Promise<never>((_, reject) => signal?.addEventListener('abort', () => reject(signal.reason))),
-      ]),
-    reportError: (error) => errors.push(error),
+    settings: complete,
+    system: {
+      clock: { nowMicros: () => nowMicros },
+      sleep: waits.sleep,
+      random: () => 0.5,
+      secureRandom,
+      monotonicMs: () => nowMicros / 1000,
+      openLoopDelay: () => ({ readMs: () => 0, close: () => undefined }),
+      readings: systemReadings,
+      log: new Logger(output),
+      logOutput: output,
+    },
+    showKey: (token) => {
+      adminKey = token
+    },
   })
-  await service.start()
+  const removeFolder = async (): Promise<void> => {
+    if (settings.dataDir === undefined) await rm(folder, { recursive: true, force: true })
+  }
+  try {
+    await service.start()
+  } catch (error) {
+    await removeFolder()
+    throw error
+  }
   const port = service.port ?? 0
   const origin = `http://127.0.0.1:${port}`
   return {
     service,
+    settings: complete,
     port,
     origin,
-    errors,
+    log,
+    get errors() {
+      return log.filter(({ level }) => level === 'error')
+    },
+    get adminKey() {
+      return adminKey
+    },
     advance: (micros) => {
       nowMicros += micros
     },
-    endWaits: waits.resolve,
+    endWaits: (delayMs) => waits.end(delayMs),
     check: (body, headers = { 'Content-Type': 'application/json' }) => {
       const isRaw = typeof body === 'string' || body instanceof Uint8Array
       return fetch(origin + CHECK_PATH, { method: 'POST', headers, body: isRaw ? body : JSON.stringify(body) })
     },
+    admin: (method, path, body) => {
+      const headers = { Authorization: `Bearer ${adminKey}`, 'Content-Type': 'application/json' }
+      return fetch(origin + path, { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) })
+    },
+    async stop() {
+      await service.stop()
+      await removeFolder()
+    },
   }
+}
+
+/** Waits that end when the test says so. */
+class HeldWaits {
+  readonly #pending = new Map<() => void, number>()
+  #notify = (): void => undefined
+
+  readonly sleep: Sleep = (delayMs, signal) =>
+    new Promise((resolve, reject) => {
+      if (signal?.aborted) {
+        reject(signal.reason)
+        return
+      }
+      const finish = (): void => {
+        this.#pending.delete(finish)
+        signal?.removeEventListener('abort', onAbort)
+        resolve()
+      }
+      const onAbort = (): void => {
+        this.#pending.delete(finish)
+        reject(signal?.reason)
+      }
+      signal?.addEventListener('abort', onAbort)
+      this.#pending.set(finish, delayMs)
+      this.#notify()
+    })
+
+  async end(delayMs: number): Promise<void> {
+    while (![...this.#pending.values()].includes(delayMs)) {
+      await new Promise<void>((resolve) => {
+        this.#notify = resolve
+      })
+    }
+    for (const [finish, waitMs] of [...this.#pending]) if (waitMs === delayMs) finish()
+  }
+}
+
+function intoLines(log: LogLine[]): Writable {
+  return new Writable({
+    write(chunk, _encoding, done) {
+      for (const line of String(chunk).split('\n')) if (line !== '') log.push(JSON.parse(line))
+      done()
+    },
+  })
 }
 
 /** The body of an answer to a check. */

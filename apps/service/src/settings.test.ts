@@ -1,39 +1,274 @@
+import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { SETTING_NAMES, SETTING_TABLE } from './setting-table.ts'
+import type { Environment, Settings } from './settings.ts'
 import { readSettings } from './settings.ts'
+import { settingsHelp } from './settings-help.ts'
 
-describe('readSettings', () => {
-  it('works with nothing set: port 8080, this machine only', () => {
-    expect(readSettings({})).toEqual({ host: '127.0.0.1', port: 8080 })
-    expect(readSettings({ PORT: '', HOST: '' })).toEqual({ host: '127.0.0.1', port: 8080 })
+function fromEnvironment(environment: Environment): Settings {
+  return readSettings({ args: [], environment, cores: 8 })
+}
+
+function fromFlags(...args: string[]): Settings {
+  return readSettings({ args, environment: {}, cores: 8 })
+}
+
+function fromFile(text: string, more: { args?: string[]; environment?: Environment } = {}): Settings {
+  const readFile = (path: string): string => {
+    if (path === 'sluice.yaml') return text
+    throw new Error('no such file')
+  }
+  const { args = [], environment = {} } = more
+  return readSettings({ args: ['--config', 'sluice.yaml', ...args], environment, cores: 8, readFile })
+}
+
+describe('settings', () => {
+  it('work with nothing set: port 8080, this machine only, everything embedded', () => {
+    const defaults: Settings = {
+      host: '127.0.0.1',
+      port: 8080,
+      dataDir: '.sluice',
+      rulesFile: undefined,
+      redis: undefined,
+      databaseUrl: undefined,
+      threads: 1,
+      maxKeys: 250_000,
+      stateSize: 64,
+      headers: 'legacy',
+      checkKey: false,
+      logLevel: 'warn',
+      machine: undefined,
+      region: undefined,
+      otlpEndpoint: undefined,
+      alerts: { options: {}, webhooks: [], secret: undefined },
+      drainMs: 3000,
+    }
+    expect(fromEnvironment({})).toEqual(defaults)
+    expect(fromEnvironment({ PORT: '', HOST: '', REDIS_URL: '', SLUICE_THREADS: '' })).toEqual(defaults)
+  })
+
+  it('can all be given by the environment', () => {
+    expect(
+      fromEnvironment({
+        HOST: '::1',
+        PORT: '0',
+        SLUICE_DATA_DIR: '/var/lib/sluice',
+        REDIS_URL: 'rediss://:pw@one:6379,rediss://:pw@two:6379',
+        SLUICE_REDIS_CLUSTER: '1',
+        SLUICE_REDIS_PREFIX: 'blue',
+        SLUICE_LEASES: 'true',
+        SLUICE_FAILURE_MODE: 'local',
+        DATABASE_URL: 'postgres://u:pw@db/sluice',
+        SLUICE_THREADS: 'auto',
+        SLUICE_MAX_KEYS: '1000',
+        SLUICE_STATE_SIZE: '128',
+        SLUICE_HEADERS: 'both',
+        SLUICE_CHECK_KEY: 'true',
+        SLUICE_LOG_LEVEL: 'debug',
+        SLUICE_MACHINE: '1023',
+        SLUICE_REGION: 'eu-west-1',
+        OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318',
+        SLUICE_ALERT_WEBHOOKS: 'https://one.example/a,https://two.example/b',
+        SLUICE_ALERT_SECRET: 'sixteen characters',
+        SLUICE_DRAIN_MS: '0',
+      }),
+    ).toEqual({
+      host: '::1',
+      port: 0,
+      dataDir: '/var/lib/sluice',
+      rulesFile: undefined,
+      redis: {
+        urls: ['rediss://:pw@one:6379', 'rediss://:pw@two:6379'],
+        isCluster: true,
+        sentinel: undefined,
+        prefix: 'blue',
+        leases: true,
+        failureMode: 'local',
+      },
+      databaseUrl: 'postgres://u:pw@db/sluice',
+      threads: 8,
+      maxKeys: 1000,
+      stateSize: 128,
+      headers: 'both',
+      checkKey: true,
+      logLevel: 'debug',
+      machine: 1023,
+      region: 'eu-west-1',
+      otlpEndpoint: 'http://127.0.0.1:4318',
+      alerts: {
+        options: {},
+        webhooks: ['https://one.example/a', 'https://two.example/b'],
+        secret: 'sixteen characters',
+      },
+      drainMs: 0,
+    } satisfies Settings)
+  })
+
+  it('can all be given by flags, with = or without', () => {
+    expect(fromFlags('--port', '81', '--leases', '--redis-url=redis://h', '--redis-sentinel', 'main')).toMatchObject({
+      port: 81,
+      redis: { leases: true, sentinel: 'main', urls: ['redis://h'], failureMode: 'open', prefix: 'sluice' },
+    })
+    expect(fromFlags('--threads=3', '--check-key')).toMatchObject({ threads: 3, checkKey: true })
+  })
+
+  it('are taken from a flag before the environment, and from that before the file', () => {
+    const text = 'service: { port: 1, threads: 2, logLevel: error }'
+    const settings = fromFile(text, { args: ['--port', '3'], environment: { PORT: '4', SLUICE_THREADS: '5' } })
+    expect(settings).toMatchObject({ port: 3, threads: 5, logLevel: 'error', rulesFile: undefined })
+  })
+
+  it('come from the file that the environment names, too', () => {
+    const readFile = (): string => '{"service": {"region": "eu"}}'
+    expect(readSettings({ args: [], environment: { SLUICE_CONFIG: 'x.json' }, readFile }).region).toBe('eu')
+  })
+})
+
+describe('a configuration file', () => {
+  it('says when alerts fire', () => {
+    const { alerts } = fromFile('service: { alerts: { denial-rate: { threshold: 0.5 } } }')
+    expect(alerts.options).toEqual({ 'denial-rate': { threshold: 0.5 } })
+    expect(() => fromFile('service: { alerts: { denial-rate: { threshold: 2 } } }')).toThrow(
+      'service.alerts.denial-rate.threshold',
+    )
+  })
+
+  it('has rules when there is anything in it but settings', () => {
+    expect(fromFile('service: { port: 1 }').rulesFile).toBeUndefined()
+    expect(fromFile('rules: []').rulesFile).toBe('sluice.yaml')
+    expect(fromFile('service: { port: 1 }\nrules: []')).toMatchObject({ rulesFile: 'sluice.yaml', port: 1 })
+  })
+
+  it('that is no YAML is left to whoever enforces its rules, who tells the line', () => {
+    expect(fromFile('rules: [').rulesFile).toBe('sluice.yaml')
+    expect(fromFile('just a text').rulesFile).toBe('sluice.yaml')
   })
 
   it.each([
-    ['0', 0],
-    ['8081', 8081],
-    ['65535', 65_535],
-  ])('takes port %s', (text, port) => expect(readSettings({ PORT: text }).port).toBe(port))
-
-  it.each(['0.0.0.0', '::', '::1', 'fe80::1%eth0', 'localhost', 'node-1.example.com'])('takes host %s', (host) =>
-    expect(readSettings({ HOST: host }).host).toBe(host),
-  )
-
-  it.each(['65536', '-1', '80.5', '1e3', '0x50', ' 80', 'http', '999999'])('refuses port %j', (port) => {
-    expect(() => readSettings({ PORT: port })).toThrow(
+    ['service: { prot: 1 }', 'service.prot an unknown property', 'did you mean "port"'],
+    ['service: { port: "8080" }', 'service.port "8080"', 'a whole number from 0 to 65535'],
+    ['service: { config: other.yaml }', 'service.config', 'names no other'],
+    ['service: [1]', 'with service ', 'an object'],
+    ['service: { redisUrl: "http://:secret@h" }', 'service.redisUrl of another form', 'redis://'],
+  ])('with %s is refused', (text, received, expected) => {
+    expect(() => fromFile(text)).toThrow(
       expect.objectContaining({
         code: 'SLUICE_SERVICE_INVALID_SETTING',
-        received: `PORT="${port}"`,
-        expected: 'PORT to be a whole number from 0 to 65535',
+        received: expect.stringContaining(received),
+        expected: expect.stringContaining(expected),
+      }),
+    )
+    expect(() => fromFile(text)).not.toThrow('secret')
+  })
+
+  it('that cannot be read is named', () => {
+    expect(() => readSettings({ args: ['--config=/nowhere/sluice.yaml'], environment: {} })).toThrow(
+      '--config /nowhere/sluice.yaml, which cannot be read',
+    )
+  })
+})
+
+describe('a setting', () => {
+  it.each(['0.0.0.0', '::', '::1', 'fe80::1%eth0', 'localhost', 'node-1.example.com'])('takes host %s', (host) =>
+    expect(fromEnvironment({ HOST: host }).host).toBe(host),
+  )
+
+  it.each([
+    ['PORT', '65536'],
+    ['PORT', '-1'],
+    ['PORT', '80.5'],
+    ['PORT', '1e3'],
+    ['PORT', '0x50'],
+    ['PORT', ' 80'],
+    ['PORT', '999999999999'],
+    ['HOST', 'http://localhost'],
+    ['HOST', 'localhost:8080'],
+    ['HOST', 'a b'],
+    ['HOST', '*'],
+    ['HOST', 'host:'],
+    ['SLUICE_THREADS', '0'],
+    ['SLUICE_THREADS', '65'],
+    ['SLUICE_THREADS', 'many'],
+    ['SLUICE_HEADERS', 'draft-7'],
+    ['SLUICE_CHECK_KEY', 'yes'],
+    ['SLUICE_MACHINE', '1024'],
+    ['SLUICE_LOG_LEVEL', 'loud'],
+    ['SLUICE_REGION', 'a b'],
+    ['SLUICE_FAILURE_MODE', 'half-open'],
+    ['SLUICE_DATA_DIR', 'a\nb'],
+  ])('%s=%j is refused', (variable, text) => {
+    expect(() => fromEnvironment({ [variable]: text })).toThrow(
+      expect.objectContaining({
+        code: 'SLUICE_SERVICE_INVALID_SETTING',
+        received: `${variable}=${JSON.stringify(text)}`,
+        expected: expect.stringMatching(new RegExp(`^${variable} to be .`)),
       }),
     )
   })
 
-  it.each(['http://localhost', 'localhost:8080', '127.0.0.1:80', 'a b', '*', 'host:'])('refuses host %j', (host) => {
-    expect(() => readSettings({ HOST: host })).toThrow(
-      expect.objectContaining({ code: 'SLUICE_SERVICE_INVALID_SETTING', received: `HOST="${host}"` }),
-    )
+  it.each([
+    ['REDIS_URL', 'http://:hunter2@h'],
+    ['DATABASE_URL', 'mysql://u:hunter2@h/d'],
+    ['SLUICE_ALERT_WEBHOOKS', 'ftp://u:hunter2@h'],
+    ['SLUICE_ALERT_SECRET', 'hunter2'],
+    ['OTEL_EXPORTER_OTLP_ENDPOINT', 'grpc://u:hunter2@h'],
+  ])('%s that may hold a secret is refused without being shown', (variable, text) => {
+    expect(() => fromEnvironment({ [variable]: text })).toThrow(`${variable}=(hidden)`)
+    expect(() => fromEnvironment({ [variable]: text })).not.toThrow('hunter2')
   })
 
   it('names everything that is wrong at once', () => {
-    expect(() => readSettings({ HOST: '*', PORT: 'x' })).toThrow('HOST="*" and PORT="x"')
+    const read = (): Settings =>
+      readSettings({ args: ['--threads', 'x'], environment: { HOST: '*', PORT: 'x' }, cores: 1 })
+    expect(read).toThrow('HOST="*" and PORT="x" and --threads="x"')
+  })
+
+  it('cannot be a cluster and sentinels at once', () => {
+    expect(() => fromFlags('--redis-cluster', '--redis-sentinel', 'main')).toThrow('one of them')
+  })
+})
+
+describe('a flag', () => {
+  it.each([
+    ['--prot', 'the unknown flag --prot', 'did you mean --port?'],
+    ['--data-dri=x', 'the unknown flag --data-dri', 'did you mean --data-dir?'],
+    ['--xyzzy', 'the unknown flag --xyzzy', '--help lists'],
+    ['serve', '"serve"', 'only flags'],
+  ])('%s is refused', (flag, received, expected) => {
+    expect(() => fromFlags(flag)).toThrow(
+      expect.objectContaining({ received, expected: expect.stringContaining(expected) }),
+    )
+  })
+
+  it('without the value it needs is refused', () => {
+    expect(() => fromFlags('--port')).toThrow('--port and nothing after it')
+    expect(() => fromFlags('--port', '--leases')).toThrow(/--port/)
+  })
+
+  it('of any kind, with any text, is read or refused with the code (property)', () => {
+    const anyFlag = fc.oneof(
+      fc.constantFrom(...SETTING_NAMES.map((name) => `--${SETTING_TABLE[name].flag}`)),
+      fc.string(),
+    )
+    fc.assert(
+      fc.property(fc.array(fc.oneof(anyFlag, fc.string()), { maxLength: 6 }), (args) => {
+        try {
+          readSettings({ args, environment: {}, cores: 2, readFile: () => '{}' })
+        } catch (error) {
+          expect(error).toMatchObject({ code: 'SLUICE_SERVICE_INVALID_SETTING' })
+        }
+      }),
+    )
+  })
+})
+
+describe('the help', () => {
+  it('names every setting by flag, variable and place in the file', () => {
+    const help = settingsHelp()
+    for (const name of SETTING_NAMES) {
+      const { flag, variable } = SETTING_TABLE[name]
+      expect(help).toContain(`--${flag}`)
+      expect(help).toContain(`Environment: ${variable}. File: service.${name}`)
+    }
   })
 })

@@ -3,6 +3,7 @@ import { availableParallelism } from 'node:os'
 import type { HeaderProfile } from '@sluice/contract'
 import type { FailureMode } from '@sluice/core'
 import type { LogLevel } from '@sluice/runtime'
+import type { AlertOptions } from './alerts/alert-rule.ts'
 import { ServiceError } from './service-error.ts'
 import type { GivenSettings, SettingProblem } from './setting-sources.ts'
 import { settingsOfEnvironment, settingsOfFile, settingsOfFlags } from './setting-sources.ts'
@@ -44,8 +45,9 @@ export interface RedisSettings {
   readonly failureMode: FailureMode
 }
 
-/** Where alerts are sent to. */
+/** What alerts are about, and where they are sent to. */
 export interface AlertSettings {
+  readonly options: AlertOptions
   readonly webhooks: readonly string[]
   /** Signs what is sent; undefined when it is not signed. */
   readonly secret: string | undefined
@@ -98,11 +100,11 @@ function completed(given: GivenSettings, { cores, hasRules }: { cores: number; h
     stateSize: given.stateSize ?? 64,
     headers: given.headers ?? 'legacy',
     checkKey: given.checkKey ?? false,
-    logLevel: given.logLevel ?? 'info',
+    logLevel: given.logLevel ?? 'warn',
     machine: given.machine,
     region: given.region,
     otlpEndpoint: given.otlpEndpoint,
-    alerts: { webhooks: given.alertWebhooks?.split(',') ?? [], secret: given.alertSecret },
+    alerts: { options: given.alerts ?? {}, webhooks: given.alertWebhooks?.split(',') ?? [], secret: given.alertSecret },
     drainMs: given.drainMs ?? 3000,
   }
 }

@@ -1,28 +1,68 @@
-import { expect, it } from 'vitest'
-import { DEFAULT_RULE } from './check-api/named-rule.ts'
+import { describe, expect, it } from 'vitest'
+import { testSettings } from './service.fixture.ts'
+import type { Settings } from './settings.ts'
 import { startupMessage } from './startup-message.ts'
 
-const messageAt = (host: string): string => startupMessage({ host, port: 8080, rule: DEFAULT_RULE })
+interface Facts extends Partial<Settings> {
+  readonly version?: number
+  readonly firstKey?: string
+}
 
-it('says what runs, where, by which rule, who can reach it, and what to try', () => {
-  expect(messageAt('127.0.0.1').split('\n')).toEqual([
-    'Sluice is running.',
-    '  check API   http://127.0.0.1:8080/internal/ratelimit/check',
-    '  health      http://127.0.0.1:8080/livez',
-    '  rule        default: 100 per 1m for each user (gcra, in memory)',
-    '  reach       this machine only; HOST=0.0.0.0 npm start opens it to others',
-    'Try it:',
-    `  curl -i http://127.0.0.1:8080/internal/ratelimit/check -H 'Content-Type: application/json' -d '{"userId":"user-123","resource":"/api/v1/data"}'`,
-  ])
-})
+function message({ version = 1, firstKey, ...settings }: Facts = {}): string {
+  return startupMessage({ settings: testSettings(settings), port: 8080, version, firstKey })
+}
 
-it.each([
-  ['0.0.0.0', 'http://127.0.0.1:8080/', 'without authentication'],
-  ['::', 'http://[::1]:8080/', 'without authentication'],
-  ['::1', 'http://[::1]:8080/', 'this machine only'],
-  ['localhost', 'http://localhost:8080/', 'this machine only'],
-  ['192.0.2.7', 'http://192.0.2.7:8080/', 'without authentication'],
-])('on %s shows addresses that can be connected to, and warns when others can', (host, address, reach) => {
-  expect(messageAt(host)).toContain(address)
-  expect(messageAt(host)).toContain(reach)
+const REDIS = { isCluster: false, sentinel: undefined, prefix: 'sluice', leases: false, failureMode: 'open' } as const
+
+describe('the message at the start', () => {
+  it('says what runs, where, what it remembers where, who can reach it, and what to try', () => {
+    expect(message().split('\n')).toEqual([
+      'Sluice is running.',
+      '  check API   http://127.0.0.1:8080/internal/ratelimit/check',
+      '  admin API   http://127.0.0.1:8080/admin, with an API key; http://127.0.0.1:8080/openapi.json describes it',
+      '  metrics     http://127.0.0.1:8080/metrics',
+      '  health      http://127.0.0.1:8080/livez and http://127.0.0.1:8080/readyz',
+      '  counters    in the memory of this process',
+      '  rules       version 1, from SQLite in .sluice',
+      '  reach       this machine only; HOST=0.0.0.0 npm start opens it to others',
+      'Try it:',
+      `  curl -i http://127.0.0.1:8080/internal/ratelimit/check -H 'Content-Type: application/json' -d '{"userId":"user-123","resource":"/api/v1/data"}'`,
+    ])
+  })
+
+  it('shows the first API key when there is one to show', () => {
+    expect(message({ firstKey: 'slk_a_b' })).toContain('is shown only now:\n  slk_a_b\n')
+    expect(message()).not.toContain('API key, which')
+  })
+
+  it('shows where things are, and no secrets', () => {
+    const urls = ['redis://user:hunter2@one:6379/3', 'redis://user:hunter2@two:6379/3']
+    const text = message({
+      redis: { ...REDIS, urls },
+      databaseUrl: 'postgres://user:hunter2@db:5432/sluice?password=hunter2',
+    })
+    expect(text).toContain('  counters    in Redis at redis://one:6379/3, redis://two:6379/3\n')
+    expect(text).toContain('  rules       version 1, from postgres://db:5432/sluice\n')
+    expect(text).not.toContain('hunter2')
+  })
+
+  it('names the threads, the file of the rules, and that there are none yet', () => {
+    const text = message({ threads: 4, rulesFile: 'sluice.yaml' })
+    expect(text).toContain('in memory shared by the 4 threads of this process')
+    expect(text).toContain('  rules       version 1, from sluice.yaml\n')
+    const settings = testSettings()
+    expect(startupMessage({ settings, port: 1, version: undefined, firstKey: undefined })).toContain('none yet')
+  })
+
+  it.each([
+    ['0.0.0.0', 'http://127.0.0.1:8080/', 'asks for no key'],
+    ['::', 'http://[::1]:8080/', 'asks for no key'],
+    ['::1', 'http://[::1]:8080/', 'this machine only'],
+    ['localhost', 'http://localhost:8080/', 'this machine only'],
+    ['192.0.2.7', 'http://192.0.2.7:8080/', 'asks for no key'],
+  ])('on %s shows addresses that can be connected to, and warns when others can', (host, address, reach) => {
+    expect(message({ host })).toContain(address)
+    expect(message({ host })).toContain(reach)
+    expect(message({ host, checkKey: true })).not.toContain('asks for no key')
+  })
 })

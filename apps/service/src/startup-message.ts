@@ -1,5 +1,5 @@
 import { CHECK_PATH } from '@sluice/contract'
-import { shownUrl } from './limits/rule-source.ts'
+import { shownUrl } from './limits/shown-url.ts'
 import type { Settings } from './settings.ts'
 
 /** What the start of the service tells its user. */
@@ -25,11 +25,16 @@ export function startupMessage({ settings, port, version, firstKey }: StartupFac
     `  counters    ${countersOf(settings)}`,
     `  rules       ${rulesOf(settings, version)}`,
     `  reach       ${isLoopback(host) ? 'this machine only; HOST=0.0.0.0 npm start opens it to others' : reachOf(settings)}`,
-    ...(firstKey === undefined ? [] : ['The first API key, which may do everything and is shown only now:', `  ${firstKey}`]),
+    ...(firstKey === undefined ? [] : [firstKeyMessage(firstKey)]),
     'Try it:',
     `  curl -i ${origin}${CHECK_PATH} -H 'Content-Type: application/json' -d '{"userId":"user-123","resource":"/api/v1/data"}'`,
   ]
   return lines.join('\n')
+}
+
+/** Shows the first API key: the only time that anybody sees it. */
+export function firstKeyMessage(token: string): string {
+  return `The first API key, which may do everything and is shown only now:\n  ${token}`
 }
 
 function countersOf({ redis, threads }: Settings): string {

@@ -1,3 +1,4 @@
+import type { Author } from './author.ts'
 import type { Page, PageRequest } from './page.ts'
 
 /** Something that was done. */
@@ -19,6 +20,8 @@ export interface AuditRecord {
 
 /** What was done, newest first. Nothing is ever changed or removed in it. */
 export interface AuditLog {
+  /** Notes something that was done elsewhere, such as counters that were reset. Changes in this store are noted by themselves. */
+  add(done: Pick<AuditRecord, 'action' | 'target'>, author: Author): Promise<void>
   list(
     filter?: PageRequest & {
       readonly by?: string

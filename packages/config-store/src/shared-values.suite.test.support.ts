@@ -4,6 +4,15 @@ import type { ConfigStoreOptions } from './open-config-store.ts'
 
 /** Secrets, numbers and totals, which nodes share besides rules. */
 export function describeSharedValues(open: (options?: ConfigStoreOptions) => Promise<ConfigStore>): void {
+  describe('the audit log', () => {
+    it('takes note of what was done elsewhere', async () => {
+      const store = await open({ nowMs: () => 1234 })
+      await store.audit.add({ action: 'counters.reset', target: 'user:u1' }, { name: 'ada', note: 'asked to' })
+      const record = { by: 'ada', note: 'asked to', action: 'counters.reset', target: 'user:u1', at: 1234 }
+      expect((await store.audit.list()).items).toEqual([expect.objectContaining(record)])
+    })
+  })
+
   describe('secrets', () => {
     it('are made once, by whoever asks first, and differ by name', async () => {
       const store = await open()

@@ -1,4 +1,5 @@
 import type { PolicyReservation, RuleSet } from '@sluice/core'
+import { joinKey } from '@sluice/core'
 import { describe, expect, it } from 'vitest'
 import { withPolicy } from './policy-scene.ts'
 import type { StoreHarness } from './store-scene.ts'
@@ -78,6 +79,18 @@ export function judgementTests(harness: StoreHarness): void {
         expect(await check({ resource: '/x', user: 'u' })).toMatchObject({ allowed: false, retryAfterMs: 1 })
         await advance(1)
         expect(await check({ resource: '/x', user: 'u' })).toMatchObject({ allowed: true })
+      })
+    })
+
+    it('a combination is blocked, however its names are ordered', async () => {
+      const rules = [{ resource: '*', dimension: 'user+tenant', limit: 9, window: '1m' }] as const
+      await withPolicy(harness, { rules }, async ({ engine, check }) => {
+        const request = { resource: '/x', tenant: 't', user: 'u' }
+        engine.block('user+tenant', joinKey(['t', 'u']), { duration: '1m' })
+        expect(await check(request)).toMatchObject({ reason: 'blocked', dimension: 'tenant+user' })
+        expect(await check({ ...request, user: 'v' })).toMatchObject({ allowed: true })
+        await engine.unblock('tenant+user', joinKey(['t', 'u']))
+        expect(await check(request)).toMatchObject({ allowed: true })
       })
     })
 

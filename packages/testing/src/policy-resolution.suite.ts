@@ -253,6 +253,8 @@ export function resolutionTests(harness: StoreHarness): void {
         const identity = { user: 'u', tenant: 't', apiKey: 'k' }
         const decision = await check({ resource: '/x', ...identity, descriptors: { bytes: 2049 }, cost: 2 })
         expect(decision.limits.map(({ limit, remaining }) => limit - remaining)).toEqual([2, 10, 6, 4])
+        const huge = await check({ resource: '/x', ...identity, descriptors: { bytes: 1e300 } })
+        expect(huge).toMatchObject({ allowed: false, rule: 'bytes', reason: 'never' })
       })
     })
   })

@@ -118,7 +118,9 @@ function matched<Target>(
 function fits<Target>(pattern: Pattern<Target>, segments: readonly string[]): boolean {
   return (
     pattern.segments.length === segments.length &&
-    pattern.segments.every((wanted, index) => (wanted === undefined ? segments[index] !== '' : wanted === segments[index]))
+    pattern.segments.every((wanted, index) =>
+      wanted === undefined ? segments[index] !== '' : wanted === segments[index],
+    )
   )
 }
 

@@ -1,6 +1,8 @@
 import { SluiceError } from '@sluice/core'
 import type { AuditLog, AuditRecord } from '../audit-log.ts'
+import type { Author } from '../author.ts'
 import type { Page } from '../page.ts'
+import type { ConfigWriter } from './config-writer.ts'
 import { pageLimit, pageOf, pageStart } from './paging.ts'
 import type { SqlSession, SqlValue } from './sql-driver.ts'
 import { originalText, storedText } from './stored-text.ts'
@@ -18,12 +20,20 @@ interface AuditRow {
   readonly after: string | null
 }
 
-/** The audit log, as it is read. It is written by `ConfigWriter` alone. */
+/** The audit log. All is written by `ConfigWriter`, in the order it was done. */
 export class SqlAuditLog implements AuditLog {
   readonly #session: SqlSession
+  readonly #writer: ConfigWriter
 
-  constructor(session: SqlSession) {
+  constructor(session: SqlSession, writer: ConfigWriter) {
     this.#session = session
+    this.#writer = writer
+  }
+
+  async add({ action, target }: Pick<AuditRecord, 'action' | 'target'>, author: Author): Promise<void> {
+    await this.#writer.change(author, (change) =>
+      change.note([{ action, target, before: undefined, after: undefined }]),
+    )
   }
 
   async list(filter: AuditFilter = {}): Promise<Page<AuditRecord>> {

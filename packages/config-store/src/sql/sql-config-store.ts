@@ -52,7 +52,7 @@ export class SqlConfigStore implements ConfigStore {
     this.blocks = new SqlEntryTable({ ...common, kind: BLOCKS, alsoDo: sweepBlocks })
     this.incident = new SqlIncidentSwitch(driver, writer)
     this.apiKeys = new SqlApiKeyTable(driver, writer, system)
-    this.audit = new SqlAuditLog(driver)
+    this.audit = new SqlAuditLog(driver, writer)
     this.feed = new SqlChangeFeed(driver)
     this.secrets = new SqlSecretTable(driver, system)
     this.numbers = new SqlNumberLeases(driver, () => system.nowMs())

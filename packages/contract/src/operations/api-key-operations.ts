@@ -21,6 +21,8 @@ export interface ApiKeyCalls {
 
 const PROBLEMS_OF_ALL: readonly ProblemCode[] = ['SLUICE_HTTP_OVERLOADED', 'SLUICE_HTTP_CONFIG_UNAVAILABLE']
 
+const PROBLEMS_OF_WRITES: readonly ProblemCode[] = [...PROBLEMS_OF_ALL, 'SLUICE_HTTP_CONFLICT']
+
 const WHICH = { id: pathPart('The visible part of the key.', { type: 'string', pattern: '^[A-Za-z0-9_-]{1,100}$' }) }
 
 const ISSUED = { schema: ISSUED_API_KEY.ref, headers: ['Cache-Control'] } as const
@@ -45,7 +47,7 @@ export const API_KEY_OPERATIONS: OperationsOf<ApiKeyCalls> = operations<ApiKeyCa
     description: 'The token is in this answer and nowhere else: only a hash of it is kept.',
     body: API_KEY_REQUEST.ref,
     answers: { 201: { description: 'The key and its token.', ...ISSUED } },
-    problems: PROBLEMS_OF_ALL,
+    problems: PROBLEMS_OF_WRITES,
   },
   rotateApiKey: {
     method: 'POST',
@@ -56,7 +58,7 @@ export const API_KEY_OPERATIONS: OperationsOf<ApiKeyCalls> = operations<ApiKeyCa
     parameters: WHICH,
     body: ROTATE_REQUEST.ref,
     answers: { 201: { description: 'The new key and its token.', ...ISSUED } },
-    problems: [...PROBLEMS_OF_ALL, 'SLUICE_HTTP_CONFLICT'],
+    problems: PROBLEMS_OF_WRITES,
   },
   revokeApiKey: {
     method: 'DELETE',
@@ -66,6 +68,6 @@ export const API_KEY_OPERATIONS: OperationsOf<ApiKeyCalls> = operations<ApiKeyCa
     description: 'The key is refused at once here, and on all nodes within seconds.',
     parameters: WHICH,
     answers: { 204: { description: 'It has ended.' } },
-    problems: [...PROBLEMS_OF_ALL, 'SLUICE_HTTP_CONFLICT'],
+    problems: PROBLEMS_OF_WRITES,
   },
 })

@@ -70,9 +70,9 @@ const BULK_BYTES = 8_388_608
 const READS: readonly ProblemCode[] = ['SLUICE_HTTP_OVERLOADED', 'SLUICE_HTTP_CONFIG_UNAVAILABLE']
 
 /** What is written may also be refused for what it means. */
-const WRITES: readonly ProblemCode[] = [...READS, 'SLUICE_HTTP_INVALID_RULE_SET']
+const WRITES: readonly ProblemCode[] = [...READS, 'SLUICE_HTTP_INVALID_RULE_SET', 'SLUICE_HTTP_CONFLICT']
 
-const REMOVES: readonly ProblemCode[] = [...READS, 'SLUICE_HTTP_NOT_FOUND']
+const REMOVES: readonly ProblemCode[] = [...READS, 'SLUICE_HTTP_NOT_FOUND', 'SLUICE_HTTP_CONFLICT']
 
 const FILTER = {
   ...PAGE_PARAMETERS,
@@ -187,8 +187,9 @@ export const CALLER_OPERATIONS: OperationsOf<CallerCalls> = operations<CallerCal
     summary: 'Blocks a caller',
     description: 'Refuses a caller everywhere for a time, from now on.',
     body: BLOCK_REQUEST.ref,
-    answers: { 200: { description: 'The block.', schema: STORED_BLOCK.ref } },
+    answers: { 200: { description: 'The block.', schema: STORED_BLOCK.ref, headers: ['ETag'] } },
     problems: WRITES,
+    hasEtag: true,
   },
   deleteBlock: {
     method: 'DELETE',
@@ -199,6 +200,7 @@ export const CALLER_OPERATIONS: OperationsOf<CallerCalls> = operations<CallerCal
     parameters: WHO,
     answers: GONE,
     problems: [...REMOVES, 'SLUICE_HTTP_STORE_UNAVAILABLE'],
+    hasEtag: true,
   },
   getIncident: {
     method: 'GET',

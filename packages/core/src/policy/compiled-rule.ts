@@ -104,15 +104,15 @@ export class CompiledRule {
 
   /** What a request takes of a plain rule, whose cost is constant. */
   plainCost(units: number): number {
-    return this.#unitCost * units
+    return bounded(this.#unitCost * units)
   }
 
   /** Units that the request takes of this rule, times `units`. */
   costOf(request: PolicyRequest, units: number): number {
-    if (this.#costFunction === undefined) return this.#unitCost * units
+    if (this.#costFunction === undefined) return bounded(this.#unitCost * units)
     const cost = this.#costFunction(request)
     checkCost(cost)
-    return cost * units
+    return bounded(cost * units)
   }
 
   regionFactor(region: string | undefined): number {
@@ -125,6 +125,11 @@ export class CompiledRule {
     if (this.#percent >= 100) return true
     return this.#percent > 0 && callerShare(this.name, entity) < this.#percent
   }
+}
+
+/** A cost beyond every limit there can be is as good as the largest number: it never fits. */
+function bounded(cost: number): number {
+  return Math.min(cost, Number.MAX_SAFE_INTEGER)
 }
 
 function costFunctionOf(
@@ -147,6 +152,6 @@ function costFunctionOf(
   return (request) => {
     const value = Number(request.descriptors?.[descriptor] ?? 0)
     // What is no number costs as much as nothing known: one unit, not none, or leaving it out would be free.
-    return Number.isFinite(value) && value > 0 ? Math.ceil(value / per) : 1
+    return Number.isFinite(value) && value > 0 ? bounded(Math.ceil(value / per)) : 1
   }
 }

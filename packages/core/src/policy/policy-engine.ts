@@ -219,10 +219,11 @@ export class PolicyEngine<M extends Mode = Mode> {
     const { duration, reason } = options
     const nowMs = this.#clock.nowMicros() / MICROS_PER_MS
     const until = Math.ceil(nowMs + durationMs(duration, 'duration'))
-    const name = this.#resolver.readerOf(dimension).canonical(entity)
-    const strikes = (this.#live.strikesOf(dimension, name, nowMs)?.strikes ?? 0) + 1
+    const reader = this.#resolver.readerOf(dimension)
+    const name = reader.canonical(entity)
+    const strikes = (this.#live.strikesOf(reader.dimension, name, nowMs)?.strikes ?? 0) + 1
     const why = reason === undefined ? {} : { reason }
-    const block: Block = { dimension, entity: name, until, strikes, forgottenAt: until, ...why }
+    const block: Block = { dimension: reader.dimension, entity: name, until, strikes, forgottenAt: until, ...why }
     this.#penalties.keep(block, nowMs)
     return block
   }
@@ -231,9 +232,11 @@ export class PolicyEngine<M extends Mode = Mode> {
   async unblock(dimension: string, entity: string): Promise<void> {
     const reader = this.#resolver.readerOf(dimension)
     const name = reader.canonical(entity)
-    this.#live.removeBlock(dimension, name)
+    this.#live.removeBlock(reader.dimension, name)
     const key = reader.keyOf(name)
-    const rules = this.#versions.enforced.allRules.filter((rule) => rule.dimension === dimension && rule.penaltyLimit)
+    const rules = this.#versions.enforced.allRules.filter(
+      (rule) => rule.reader.dimension === reader.dimension && rule.penaltyLimit,
+    )
     await Promise.all(
       rules.flatMap((rule) => [this.#store.block(rule.name, key, 0), this.#store.reset([rule.penaltyLimit!], key)]),
     )

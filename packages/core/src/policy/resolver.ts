@@ -251,8 +251,9 @@ export class Resolver {
   }
 
   #blockIn(dimension: string, request: PolicyRequest, nowMs: number): Block | undefined {
-    const entity = this.entityOf(request, dimension)
-    return entity === undefined ? undefined : this.#live.blockOf(dimension, entity, nowMs)
+    const reader = this.#readers.of(dimension)
+    const entity = reader.read(request)
+    return entity === undefined ? undefined : this.#live.blockOf(reader.dimension, entity, nowMs)
   }
 }
 

@@ -1,0 +1,67 @@
+import type { Command } from './command.ts'
+import { blocksLiftCommand } from './commands/blocks-lift.ts'
+import { blocksListCommand } from './commands/blocks-list.ts'
+import { blocksPutCommand } from './commands/blocks-put.ts'
+import { checkCommand } from './commands/check.ts'
+import { doctorCommand } from './commands/doctor.ts'
+import { explainCommand } from './commands/explain.ts'
+import { harnessCommand } from './commands/harness.ts'
+import { idDecodeCommand } from './commands/id-decode.ts'
+import { idNewCommand } from './commands/id-new.ts'
+import { keysCreateCommand } from './commands/keys-create.ts'
+import { keysListCommand } from './commands/keys-list.ts'
+import { keysRevokeCommand } from './commands/keys-revoke.ts'
+import { keysRotateCommand } from './commands/keys-rotate.ts'
+import { overridesDeleteCommand } from './commands/overrides-delete.ts'
+import { overridesGetCommand } from './commands/overrides-get.ts'
+import { overridesImportCommand } from './commands/overrides-import.ts'
+import { overridesListCommand } from './commands/overrides-list.ts'
+import { overridesPutCommand } from './commands/overrides-put.ts'
+import { resetCommand } from './commands/reset.ts'
+import { rulesDeleteCommand } from './commands/rules-delete.ts'
+import { rulesDiffCommand } from './commands/rules-diff.ts'
+import { rulesGetCommand } from './commands/rules-get.ts'
+import { rulesImportCommand } from './commands/rules-import.ts'
+import { rulesListCommand } from './commands/rules-list.ts'
+import { rulesPutCommand } from './commands/rules-put.ts'
+import { rulesRollbackCommand } from './commands/rules-rollback.ts'
+import { rulesStageCommand } from './commands/rules-stage.ts'
+import { rulesVersionsCommand } from './commands/rules-versions.ts'
+import { serveCommand } from './commands/serve.ts'
+import { topCommand } from './commands/top.ts'
+import { usageCommand } from './commands/usage.ts'
+
+/** Every command, in the order of the help. */
+export const COMMANDS: readonly Command[] = [
+  serveCommand,
+  checkCommand,
+  explainCommand,
+  usageCommand,
+  resetCommand,
+  rulesListCommand,
+  rulesGetCommand,
+  rulesPutCommand,
+  rulesDeleteCommand,
+  rulesDiffCommand,
+  rulesImportCommand,
+  rulesVersionsCommand,
+  rulesStageCommand,
+  rulesRollbackCommand,
+  overridesListCommand,
+  overridesGetCommand,
+  overridesPutCommand,
+  overridesDeleteCommand,
+  overridesImportCommand,
+  blocksListCommand,
+  blocksPutCommand,
+  blocksLiftCommand,
+  keysListCommand,
+  keysCreateCommand,
+  keysRotateCommand,
+  keysRevokeCommand,
+  topCommand,
+  idNewCommand,
+  idDecodeCommand,
+  doctorCommand,
+  harnessCommand,
+]

@@ -1,0 +1,100 @@
+import type { Client } from '@sluice/client'
+import type { Wait } from './doctor/within.ts'
+import type { ExitCode } from './exit-code.ts'
+import type { Progress } from './output/progress.ts'
+import type { Terminal } from './output/terminal.ts'
+import type { Flags, GivenFlags } from './parsing/flag.ts'
+import type { GivenPositionals, Positionals } from './parsing/positional.ts'
+import type { ProgramHost } from './programs/program-host.ts'
+import type { CliEnvironment } from './settings.ts'
+
+/** What commands work with. */
+export interface CommandContext {
+  /** Asks the service that `--url` names, with the key of `--key`. Throws when one of these cannot be used. */
+  readonly client: Client
+  /** Where that is. */
+  readonly url: string
+  /** Whether there is a key. */
+  readonly hasKey: boolean
+  /** Whether the result is to be printed as JSON: for commands that print it piece by piece. */
+  readonly isJson: boolean
+  readonly environment: CliEnvironment
+  readonly terminal: Terminal
+  readonly progress: Progress
+  readonly nowMs: () => number
+  readonly wait: Wait
+  /** Of the Node that runs this. */
+  readonly nodeVersion: string
+  /** Aborts when the user interrupts; a command that is not live need not look at it. */
+  readonly signal: AbortSignal
+  /** The text of a file; of standard input for `-`. */
+  readonly readText: (path: string) => Promise<string>
+  /** Starts the other programs of this project. */
+  readonly programs: ProgramHost
+}
+
+/** What a command has to say. */
+export interface CommandResult {
+  /** For `--json`: its fields are part of the public interface. Undefined where the command printed everything itself. */
+  readonly value: unknown
+  /** The same for people. */
+  readonly text: string
+  /** 0 when left out. */
+  readonly exitCode?: ExitCode
+}
+
+/** What stands on the command line, read. */
+export interface Invocation<F extends Flags, P extends Positionals> {
+  readonly flags: GivenFlags<F>
+  readonly args: GivenPositionals<P>
+}
+
+/** What is said about a command. */
+export interface CommandParts<F extends Flags, P extends Positionals> {
+  /** As it is typed: `rules put`. */
+  readonly name: string
+  /** A few words. */
+  readonly summary: string
+  /** What it does, in sentences. */
+  readonly description: string
+  readonly args: P
+  readonly flags: F
+  /** Command lines that work, without `sluice`. */
+  readonly examples: readonly [string, ...string[]]
+  /** Whether it asks the service, and so takes `--url`, `--key` and `--timeout`. */
+  readonly asksService: boolean
+  /** Whether it writes to the terminal itself while it runs, so that no progress is shown. */
+  readonly isLive?: boolean
+  readonly run: (invocation: Invocation<F, P>, context: CommandContext) => Promise<CommandResult>
+}
+
+/** A command, whatever its flags. */
+export interface Command extends Omit<CommandParts<Flags, Positionals>, 'run' | 'isLive'> {
+  readonly isLive: boolean
+  /** Whether everything after its name is passed on to another program as it is. */
+  readonly passesOn: boolean
+  readonly run: (invocation: Invocation<Flags, Positionals>, context: CommandContext) => Promise<CommandResult>
+}
+
+/** A command; the compiler holds its `run` against its flags and arguments. */
+export function command<F extends Flags, P extends Positionals>(parts: CommandParts<F, P>): Command {
+  const run = parts.run as Command['run']
+  return { ...parts, isLive: parts.isLive ?? false, passesOn: false, run }
+}
+
+/** A command that passes everything after its name on to another program; `args` has it. */
+export function passingCommand(
+  parts: Omit<CommandParts<Record<never, never>, Record<never, never>>, 'args' | 'flags' | 'asksService' | 'run'> & {
+    readonly run: (args: readonly string[], context: CommandContext) => Promise<CommandResult>
+  },
+): Command {
+  return {
+    ...parts,
+    args: { flags: { count: 'several', help: 'Passed on as they are.' } },
+    flags: {},
+    asksService: false,
+    isLive: true,
+    passesOn: true,
+    run: ({ args }, context) => parts.run((args['flags'] ?? []) as readonly string[], context),
+  }
+}

@@ -1,0 +1,10 @@
+import type { Counter } from '@sluice/contract'
+import { instantText } from '../output/table.ts'
+
+/** The titles of {@link counterCells}. */
+export const COUNTER_TITLES: readonly string[] = ['used', 'limit', 'remaining', 'resets at', 'blocked until']
+
+/** How a counter stands, in cells of a table. */
+export function counterCells({ used, limit, remaining, resetAt, blockedUntil }: Counter): readonly string[] {
+  return [String(used), String(limit), String(remaining), instantText(resetAt), instantText(blockedUntil)]
+}

@@ -1,0 +1,45 @@
+import type { Explanation, RuleExplanation } from '@sluice/contract'
+import type { Command } from '../command.ts'
+import { command } from '../command.ts'
+import { facts, instantText } from '../output/table.ts'
+import { CHECK_FLAGS, checkOf } from '../parsing/caller-flags.ts'
+import { needed } from '../parsing/positional.ts'
+import { answerText } from './answer-text.ts'
+
+/** Explains why a call is let through or not. */
+export const explainCommand: Command = command({
+  name: 'explain',
+  summary: 'Explain why a call is let through or not',
+  description:
+    'Lists every rule that was considered for a call, why it holds or not, where its limit comes from, how its counters stand, and what a check would answer. Takes nothing.',
+  args: { resource: needed('What is called.') },
+  flags: CHECK_FLAGS,
+  examples: ['explain /api/v1/data --user user-123 --method POST'],
+  asksService: true,
+  run: async ({ args, flags }, { client }) => {
+    const value = await client.call('explain', { body: checkOf(args.resource, flags) })
+    return { value, text: explanationText(value) }
+  },
+})
+
+function explanationText(explanation: Explanation): string {
+  const { denied, block, exemption, tier, readings, rules, decision } = explanation
+  const circumstances = facts([
+    ['version', explanation.version],
+    ['read as', readings.join(' or ')],
+    ['deny list', denied],
+    ['block', block && `until ${instantText(block.until)}${block.reason === undefined ? '' : `: ${block.reason}`}`],
+    ['exemption', exemption],
+    ['tier', tier && `${tier.name}, from ${tier.from}`],
+  ])
+  return [circumstances, '', ...rules.map(ruleText), '', answerText(decision)].join('\n')
+}
+
+function ruleText({ rule, fate, why, entity, steps, counters }: RuleExplanation): string {
+  const who = entity === undefined ? '' : ` for ${entity}`
+  const limits = steps.map(({ source, change, limit }) => `    ${source}: ${change} -> ${limit}`)
+  const used = counters.map(
+    ({ used: units, limit, resetAt }) => `    used ${units} of ${limit}, resets at ${instantText(resetAt)}`,
+  )
+  return [`${fate.padEnd(8)}  ${rule}${who}: ${why}`, ...limits, ...used].join('\n')
+}

@@ -1,0 +1,23 @@
+import { CliError } from '../cli-error.ts'
+import type { Command } from '../command.ts'
+import { passingCommand } from '../command.ts'
+import type { ExitCode } from '../exit-code.ts'
+
+/** Runs the harness. */
+export const harnessCommand: Command = passingCommand({
+  name: 'harness',
+  summary: 'Show that limits hold under real threads and processes',
+  description:
+    'Counts what every algorithm approves under concurrent requests, and compares it with its limit. Flags are those of the harness: "sluice harness -- --help" lists them. Ends as the harness does.',
+  examples: ['harness --threads 4 --max 100', 'harness --store redis --json'],
+  run: async (args, { programs }) => {
+    const program = programs.start('@sluice/harness', { args, isRead: false })
+    if (program === undefined) {
+      throw new CliError('SLUICE_CLI_PROGRAM_MISSING', {
+        detail:
+          'The package @sluice/harness is not here: it is part of the repository, where "npm run harness" runs it.',
+      })
+    }
+    return { value: undefined, text: '', exitCode: (await program.ended) as ExitCode }
+  },
+})

@@ -1,0 +1,23 @@
+import type { ApiKey, IssuedApiKey } from '@sluice/contract'
+import type { CommandResult } from '../command.ts'
+import { instantText, table } from '../output/table.ts'
+
+/** API keys, for people. */
+export function keyTable(keys: readonly ApiKey[]): string {
+  const rows = keys.map(({ id, name, role, tenant, tier, createdAt, expiresAt, revokedAt }) => [
+    id,
+    name,
+    role,
+    tenant ?? '-',
+    tier ?? '-',
+    instantText(createdAt),
+    instantText(expiresAt),
+    instantText(revokedAt),
+  ])
+  return table(['id', 'name', 'role', 'tenant', 'tier', 'made', 'expires', 'revoked'], rows)
+}
+
+/** A key that was just made: its token is shown here and nowhere else. */
+export function issuedResult(value: IssuedApiKey): CommandResult {
+  return { value, text: `${keyTable([value.apiKey])}\n\nThe key, which is shown only now:\n  ${value.token}` }
+}

@@ -1,0 +1,51 @@
+import type { OverrideTerms } from '@sluice/contract'
+import { usageError } from '../cli-error.ts'
+import type { Command } from '../command.ts'
+import { command } from '../command.ts'
+import { present } from '../parsing/caller-flags.ts'
+import type { Flags, GivenFlags } from '../parsing/flag.ts'
+import { flag } from '../parsing/flag.ts'
+import { needed } from '../parsing/positional.ts'
+import { shown } from '../parsing/shown.ts'
+import { overrideTable } from './override-rows.ts'
+
+const FLAGS = {
+  limit: flag('text', '<count|off>', 'Units allowed; off does not limit at all.'),
+  window: flag('text', '<duration>', 'The time that the limit is meant for. That of the rule when left out.'),
+  burst: flag('whole', '<count>', 'Units on top for a burst.'),
+  multiplier: flag('number', '<factor>', 'So many times what the rule allows.'),
+  expires: flag('instant', '<when>', 'From then on it does not hold. Holds for good when left out.'),
+  'if-revision': flag('whole', '<revision>', 'Only when it still has this revision; 0: only when there is none.'),
+} as const satisfies Flags
+
+/** Sets an override. */
+export const overridesPutCommand: Command = command({
+  name: 'overrides put',
+  summary: 'Give a caller other numbers',
+  description:
+    'Sets the override of a caller for a resource, or * for all. One of --limit and --multiplier is needed. With --json: entry, revision, changedAt and changedBy.',
+  args: {
+    dimension: needed('What kind of caller: user, tenant, apiKey, ip, ...'),
+    entity: needed('The caller.'),
+    resource: needed('The resource, as the rules write it.'),
+  },
+  flags: FLAGS,
+  examples: ["overrides put tenant acme '*' --multiplier 5 --expires 30d", 'overrides put user u1 /export --limit 500'],
+  asksService: true,
+  run: async ({ args, flags }, { client }) => {
+    const { expires: expiresAt, 'if-revision': ifMatch } = flags
+    const body = { ...args, terms: termsOf(flags), ...present({ expiresAt }) }
+    const value = await client.call('putOverride', { body, ifMatch })
+    return { value, text: overrideTable([value]) }
+  },
+})
+
+function termsOf({ limit, window, burst, multiplier }: GivenFlags<typeof FLAGS>): OverrideTerms {
+  if ((limit === undefined) === (multiplier === undefined)) {
+    throw usageError('Which numbers? Expected one of --limit and --multiplier.')
+  }
+  if (limit !== undefined && limit !== 'off' && !/^\d{1,15}$/.test(limit)) {
+    throw usageError(`--limit got ${shown(limit)}; expected a whole number or off.`)
+  }
+  return present({ limit: limit === undefined || limit === 'off' ? limit : Number(limit), window, burst, multiplier })
+}

@@ -1,0 +1,23 @@
+import type { Command } from '../command.ts'
+import { command } from '../command.ts'
+import { DESCRIPTOR_FLAGS, descriptorsOf, IDENTITY_FLAGS, identityOf, present } from '../parsing/caller-flags.ts'
+import { flag } from '../parsing/flag.ts'
+import { optional } from '../parsing/positional.ts'
+
+/** Lets counters start anew. */
+export const resetCommand: Command = command({
+  name: 'reset',
+  summary: 'Let the counters of callers start anew',
+  description:
+    'Forgets what these callers have used: under the rules that the resource matches, or under all without one. At least one of resource and flags that name somebody is needed.',
+  args: { resource: optional('What is called.') },
+  flags: { ...IDENTITY_FLAGS, ...DESCRIPTOR_FLAGS, note: flag('text', '<text>', 'Why, for the audit log.') },
+  examples: ['reset --user user-123 --note "import of last night"'],
+  asksService: true,
+  run: async ({ args, flags }, { client }) => {
+    const { note } = flags
+    const more = present({ resource: args.resource, descriptors: descriptorsOf(flags), note })
+    await client.call('reset', { body: { ...identityOf(flags), ...more } })
+    return { value: { reset: true }, text: 'The counters start anew.' }
+  },
+})

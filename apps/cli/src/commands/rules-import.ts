@@ -1,0 +1,31 @@
+import { basename } from 'node:path'
+import type { EnvoyFile } from '@sluice/contract'
+import type { Command } from '../command.ts'
+import { command } from '../command.ts'
+import { present } from '../parsing/caller-flags.ts'
+import { toggle } from '../parsing/flag.ts'
+import { several } from '../parsing/positional.ts'
+import { STAGE_FLAGS, staged, stageOf, versionText } from './staging.ts'
+
+/** Makes a version of files of envoyproxy/ratelimit. */
+export const rulesImportCommand: Command = command({
+  name: 'rules import',
+  summary: 'Make a version of files of envoyproxy/ratelimit',
+  description:
+    'Reads files in the form of envoyproxy/ratelimit. The new version is the enforced rule set with their domains in the place of its own; it is kept as a draft unless --stage says otherwise. Everything that is wrong in any of the files is listed with its line.',
+  args: { file: several('The files; - for standard input.') },
+  flags: { ...STAGE_FLAGS, 'merge-domains': toggle('Several files may have parts of one domain.') },
+  examples: ['rules import shop.yaml mail.yaml', 'rules import shop.yaml --stage shadow'],
+  asksService: true,
+  run: async ({ args, flags }, { client, readText }) => {
+    const next = stageOf({ ...flags, stage: flags.stage ?? 'draft' })
+    const files: EnvoyFile[] = []
+    for (const path of args.file) files.push({ name: basename(path), text: await readText(path) })
+    const mergeDomains = flags['merge-domains']
+    const draft = await client.call('importVersion', {
+      body: { files, mergeDomains, ...present({ note: flags.note }) },
+    })
+    const value = await staged(client, draft, next)
+    return { value, text: versionText(value) }
+  },
+})

@@ -1,0 +1,24 @@
+import type { Command } from '../command.ts'
+import { command } from '../command.ts'
+import { present } from '../parsing/caller-flags.ts'
+import { flag } from '../parsing/flag.ts'
+import { NOTE_FLAG } from './note-flag.ts'
+import { versionText } from './staging.ts'
+
+/** Goes back to an earlier version. */
+export const rulesRollbackCommand: Command = command({
+  name: 'rules rollback',
+  summary: 'Go back to an earlier version of the rules',
+  description: 'Enforces the version that was enforced before, or another one, in one step.',
+  args: {},
+  flags: {
+    to: flag('whole', '<version>', 'The version to enforce. The one enforced before when left out.'),
+    note: NOTE_FLAG,
+  },
+  examples: ['rules rollback --note "exports fail"', 'rules rollback --to 11'],
+  asksService: true,
+  run: async ({ flags: { to, note } }, { client }) => {
+    const value = await client.call('rollbackVersion', { body: present({ to, note }) })
+    return { value, text: versionText(value) }
+  },
+})

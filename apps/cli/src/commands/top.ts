@@ -1,0 +1,79 @@
+import type { LiveSample, TopAnswer } from '@sluice/contract'
+import type { Command, CommandContext } from '../command.ts'
+import { command } from '../command.ts'
+import { ENTER_SCREEN, LEAVE_SCREEN, sampleLine, samplePicture } from '../output/live-view.ts'
+import { flag } from '../parsing/flag.ts'
+
+/** Samples between two questions for the callers that were refused most. */
+const SAMPLES_PER_TOP = 5
+
+/** Shows what happens now. */
+export const topCommand: Command = command({
+  name: 'top',
+  summary: 'Show what happens now',
+  description:
+    'Checks, refusals, latency of the store, resources, and who is refused most, once a second until it is interrupted. One line for each second where the output is no terminal. With --json: one sample in each line, as the live stream has it.',
+  args: {},
+  flags: { count: flag('whole', '<samples>', 'End after so many seconds. Goes on when left out.') },
+  examples: ['top', 'top --count 10 --json'],
+  asksService: true,
+  isLive: true,
+  run: async ({ flags: { count = Number.POSITIVE_INFINITY } }, context) => {
+    const show = context.terminal.isTty && !context.isJson ? screen(context) : lines(context)
+    try {
+      await follow(context, count, show)
+    } finally {
+      show.end()
+    }
+    return { value: undefined, text: '' }
+  },
+})
+
+interface Show {
+  begin(): void
+  sample(sample: LiveSample): Promise<void> | void
+  end(): void
+}
+
+async function follow({ client, signal }: CommandContext, count: number, show: Show): Promise<void> {
+  let seen = 0
+  try {
+    for await (const sample of client.stream('live', { signal })) {
+      if (seen === 0) show.begin()
+      await show.sample(sample)
+      seen++
+      if (seen >= count) return
+    }
+  } catch (error) {
+    // Being interrupted is how it ends.
+    if (!signal.aborted) throw error
+  }
+}
+
+function lines({ terminal, isJson }: CommandContext): Show {
+  return {
+    begin: () => undefined,
+    sample: (sample) => terminal.print(isJson ? JSON.stringify(sample) : sampleLine(sample)),
+    end: () => undefined,
+  }
+}
+
+function screen({ client, terminal, url, signal }: CommandContext): Show {
+  let top: TopAnswer | undefined
+  let seen = 0
+  let isOn = false
+  return {
+    begin: () => {
+      isOn = true
+      terminal.draw(ENTER_SCREEN)
+    },
+    sample: async (sample) => {
+      if (seen++ % SAMPLES_PER_TOP === 0) top = await client.call('top', { parameters: { limit: 5 }, signal })
+      const { columns, rows } = terminal
+      terminal.draw(samplePicture(sample, top, { columns, rows, url }))
+    },
+    end: () => {
+      if (isOn) terminal.draw(LEAVE_SCREEN)
+    },
+  }
+}

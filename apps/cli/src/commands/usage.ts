@@ -1,0 +1,26 @@
+import type { Command } from '../command.ts'
+import { command } from '../command.ts'
+import { table } from '../output/table.ts'
+import { IDENTITY_FLAGS, identityOf, present } from '../parsing/caller-flags.ts'
+import { optional } from '../parsing/positional.ts'
+import { COUNTER_TITLES, counterCells } from './counter-rows.ts'
+
+/** Shows what callers have used. */
+export const usageCommand: Command = command({
+  name: 'usage',
+  summary: 'Show what callers have used',
+  description:
+    'How the counters of these callers stand: under the rules that the resource matches, or under all without one. Takes nothing. At least one of resource and flags is needed.',
+  args: { resource: optional('What is called.') },
+  flags: IDENTITY_FLAGS,
+  examples: ['usage --user user-123', 'usage /api/v1/data --tenant acme'],
+  asksService: true,
+  run: async ({ args, flags }, { client }) => {
+    const parameters = { ...identityOf(flags), ...present({ resource: args.resource }) }
+    const value = await client.call('usage', { parameters })
+    const rows = value.usage.flatMap(({ rule, dimension, entity, counters }) =>
+      counters.map((counter) => [rule, `${dimension}:${entity}`, ...counterCells(counter)]),
+    )
+    return { value, text: table(['rule', 'caller', ...COUNTER_TITLES], rows) }
+  },
+})

@@ -1,0 +1,103 @@
+import { clockFinding } from './clock-skew.ts'
+import type { Finding } from './finding.ts'
+import { failed, ok, warning } from './finding.ts'
+import { reasonOf, shownUrl } from './shown-url.ts'
+import type { Wait } from './within.ts'
+import { within } from './within.ts'
+
+const ANSWER_WITHIN_MS = 3000
+const OLDEST = [6, 2] as const
+
+/** What the checks of other servers work with. */
+export interface ServerQuestion {
+  readonly url: string
+  readonly nowMs: () => number
+  readonly wait: Wait
+}
+
+interface Answers {
+  /** What the server says about itself, by field. */
+  readonly info: ReadonlyMap<string, string>
+  readonly beforeMs: number
+  readonly thereMs: number
+  readonly afterMs: number
+}
+
+/** Whether a Redis or Valkey server is there and fit to hold limits. */
+export async function redisFindings(question: ServerQuestion): Promise<readonly Finding[]> {
+  const place = shownUrl(question.url)
+  let answers: Answers
+  try {
+    answers = await askServer(question)
+  } catch (error) {
+    const advice =
+      'Look whether it runs, and whether address, user and password are right. Limits go by their failure mode until then.'
+    return [failed('redis', `${place} cannot be used (${reasonOf(error)})`, advice)]
+  }
+  const { info } = answers
+  return [versionFinding(info, place), roleFinding(info), evictionFinding(info), clockFinding('redis clock', answers)]
+}
+
+async function askServer({ url, nowMs, wait }: ServerQuestion): Promise<Answers> {
+  const { createClient } = await import('redis')
+  const client = createClient({ url, socket: { connectTimeout: ANSWER_WITHIN_MS, reconnectStrategy: false } })
+  // Failures are told by the calls themselves.
+  client.on('error', () => undefined)
+  const ask = async (): Promise<Answers> => {
+    await client.connect()
+    const info = fieldsOf(String(await client.sendCommand(['INFO'])))
+    const beforeMs = nowMs()
+    const [seconds, micros] = (await client.sendCommand(['TIME'])) as unknown as [string, string]
+    const afterMs = nowMs()
+    return { info, beforeMs, thereMs: Number(seconds) * 1000 + Number(micros) / 1000, afterMs }
+  }
+  try {
+    return await within(ANSWER_WITHIN_MS, wait, ask())
+  } finally {
+    client.destroy()
+  }
+}
+
+function fieldsOf(info: string): ReadonlyMap<string, string> {
+  return new Map(
+    info.split('\r\n').flatMap((line): [string, string][] => {
+      const colon = line.indexOf(':')
+      return colon < 0 || line.startsWith('#') ? [] : [[line.slice(0, colon), line.slice(colon + 1)]]
+    }),
+  )
+}
+
+function versionFinding(info: ReadonlyMap<string, string>, place: string): Finding {
+  const valkey = info.get('valkey_version')
+  if (valkey !== undefined) return ok('redis', `Valkey ${valkey} at ${place}`)
+  const version = info.get('redis_version') ?? ''
+  const [major = 0, minor = 0] = version.split('.').map(Number)
+  const isNewEnough = major > OLDEST[0] || (major === OLDEST[0] && minor >= OLDEST[1])
+  if (isNewEnough) return ok('redis', `Redis ${version} at ${place}`)
+  return failed(
+    'redis',
+    `Redis ${version} at ${place}, expected ${OLDEST.join('.')} or later, or Valkey`,
+    'Upgrade it.',
+  )
+}
+
+function roleFinding(info: ReadonlyMap<string, string>): Finding {
+  const role = info.get('role') ?? 'unknown'
+  if (role !== 'slave') return ok('redis role', role)
+  return failed(
+    'redis role',
+    'replica',
+    'Limits are written: name the primary, or let sentinels find it (--redis-sentinel).',
+  )
+}
+
+function evictionFinding(info: ReadonlyMap<string, string>): Finding {
+  const policy = info.get('maxmemory_policy') ?? 'unknown'
+  const check = 'redis eviction'
+  if (policy === 'noeviction') return ok(check, policy)
+  const advice =
+    'Set maxmemory-policy noeviction, and give limits an instance of their own: an evicted counter starts afresh.'
+  // Without a limit of its memory nothing is evicted, until somebody sets one.
+  if (info.get('maxmemory') === '0') return warning(check, `${policy}, without a limit of memory`, advice)
+  return failed(check, policy, advice)
+}

@@ -1,0 +1,54 @@
+import { readFileSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { text } from 'node:stream/consumers'
+import { runCli } from './cli.ts'
+import { COMMANDS } from './command-table.ts'
+import { invalidFile } from './documents/document.ts'
+import { streamTerminal } from './output/terminal.ts'
+import { nodePrograms } from './programs/node-programs.ts'
+import { readEnvironment } from './settings.ts'
+import { systemEvery, systemNowMs, systemWait } from './system.ts'
+
+async function main(): Promise<void> {
+  const interrupted = new AbortController()
+  process.once('SIGINT', () => interrupted.abort())
+  // Whoever reads the output may have enough of it: `sluice rules list | head -1`.
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error
+    process.exit(0)
+  })
+  process.exitCode = await runCli(process.argv.slice(2), {
+    commands: COMMANDS,
+    environment: readEnvironment(),
+    terminal: streamTerminal(process.stdout, process.stderr),
+    nowMs: systemNowMs,
+    wait: systemWait,
+    every: systemEvery,
+    nodeVersion: process.versions.node,
+    readText,
+    programs: nodePrograms(import.meta.url),
+    signal: interrupted.signal,
+    version: versionOfPackage(),
+  })
+  // What is still under way is not waited for.
+  if (interrupted.signal.aborted) process.exit()
+}
+
+async function readText(path: string): Promise<string> {
+  if (path === '-') return await text(process.stdin)
+  try {
+    return await readFile(path, 'utf8')
+  } catch (error) {
+    throw invalidFile(path, `it cannot be read (${(error as Error).message}).`)
+  }
+}
+
+function versionOfPackage(): string {
+  const manifest = readFileSync(new URL('../package.json', import.meta.url), 'utf8')
+  return (JSON.parse(manifest) as { readonly version: string }).version
+}
+
+main().catch((error: unknown) => {
+  console.error(error)
+  process.exitCode = 1
+})

@@ -1,0 +1,86 @@
+import type { LiveSample, TopAnswer, TrafficShare } from '@sluice/contract'
+import { plain } from './terminal.ts'
+
+const HOME_AND_CLEAR = '\u001B[H\u001B[J'
+
+/** What goes before the first picture: a screen of its own, so that what was there comes back; no cursor. */
+export const ENTER_SCREEN = '\u001B[?1049h\u001B[?25l'
+
+/** What goes after the last. */
+export const LEAVE_SCREEN = '\u001B[?25h\u001B[?1049l'
+
+/** One sample as one line. */
+export function sampleLine(sample: LiveSample): string {
+  const { at, checks, denials, spanMs, version, inFlight, firingAlerts } = sample
+  return [
+    new Date(at).toISOString().replace(/\.\d{3}Z$/, 'Z'),
+    `checks ${rate(checks, spanMs)}/s`,
+    `denied ${rate(denials, spanMs)}/s (${share(denials, checks)})`,
+    `store p50 ${latency(sample.storeP50Ms)} p99 ${latency(sample.storeP99Ms)}`,
+    `errors ${sample.storeErrors}`,
+    `in flight ${inFlight}`,
+    `version ${version}`,
+    `alerts ${firingAlerts}`,
+  ].join('  ')
+}
+
+/** What fits on the screen. */
+export interface ScreenSize {
+  readonly columns: number
+  readonly rows: number
+}
+
+/** One sample as a picture that fills the screen, control characters included. */
+export function samplePicture(
+  sample: LiveSample,
+  top: TopAnswer | undefined,
+  { columns, rows, url }: ScreenSize & { readonly url: string },
+): string {
+  const { checks, denials, spanMs, withoutStore, storeErrors, configAgeMs } = sample
+  const lines = [
+    `Sluice at ${url}   ${new Date(sample.at).toISOString().slice(11, 19)} UTC   Ctrl-C ends`,
+    '',
+    `checks ${rate(checks, spanMs)}/s   denied ${rate(denials, spanMs)}/s (${share(denials, checks)})   in flight ${sample.inFlight}`,
+    `store p50 ${latency(sample.storeP50Ms)}   p99 ${latency(sample.storeP99Ms)}   errors ${storeErrors}   decided without it ${withoutStore}`,
+    `version ${sample.version}   ${(configAgeMs / 1000).toFixed(1)} s old   alerts ${sample.firingAlerts}`,
+    '',
+    ...shares('resource', sample.resources, spanMs),
+    ...(sample.regions.length === 0 ? [] : ['', ...shares('region', sample.regions, spanMs)]),
+    ...(top === undefined ? [] : topLines(top)),
+  ]
+  const shown = lines.slice(0, rows - 1).map((text) => plain(text).slice(0, columns))
+  return `${HOME_AND_CLEAR}${shown.join('\n')}\n`
+}
+
+function shares(title: string, list: readonly TrafficShare[], spanMs: number): readonly string[] {
+  const rows = list
+    .toSorted((one, other) => other.checks - one.checks)
+    .map(({ name, checks, denials }) => line(name, `${rate(checks, spanMs)}/s`, share(denials, checks)))
+  return [line(title.toUpperCase(), 'CHECKS', 'DENIED'), ...rows]
+}
+
+function topLines({ spanMs, dimensions }: TopAnswer): readonly string[] {
+  return dimensions.flatMap(({ dimension, entries }) => {
+    if (entries.length === 0) return []
+    const title = line(`MOST REFUSED: ${dimension}`, `IN ${Math.round(spanMs / 60_000)} MIN`, '')
+    return ['', title, ...entries.map(({ entity, denials }) => line(entity, String(denials), ''))]
+  })
+}
+
+function line(name: string, first: string, second: string): string {
+  const cut = name.length > 40 ? `${name.slice(0, 39)}~` : name
+  return `${cut.padEnd(40)} ${first.padStart(12)} ${second.padStart(9)}`.trimEnd()
+}
+
+function rate(count: number, spanMs: number): string {
+  const perSecond = spanMs > 0 ? (count * 1000) / spanMs : 0
+  return perSecond >= 100 || Number.isInteger(perSecond) ? String(Math.round(perSecond)) : perSecond.toFixed(1)
+}
+
+function share(part: number, whole: number): string {
+  return whole === 0 ? '0 %' : `${((100 * part) / whole).toFixed(1)} %`
+}
+
+function latency(ms: number | null): string {
+  return ms === null ? '-' : `${ms >= 10 ? Math.round(ms) : ms.toFixed(1)} ms`
+}

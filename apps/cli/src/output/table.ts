@@ -1,0 +1,32 @@
+/** Rows of texts in columns, as wide as they need to be, under their titles. The last column is not filled up. */
+export function table(titles: readonly string[], rows: readonly (readonly string[])[]): string {
+  if (rows.length === 0) return 'none'
+  const lines = [titles.map((title) => title.toUpperCase()), ...rows].map((row) => row.map(oneLine))
+  const widths = titles.map((_, column) => Math.max(...lines.map((line) => line[column]!.length)))
+  const last = titles.length - 1
+  return lines
+    .map((line) =>
+      line
+        .map((cell, column) => (column === last ? cell : cell.padEnd(widths[column]!)))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n')
+}
+
+/** Names and values, one below the other; those whose value is undefined are left out. */
+export function facts(entries: readonly (readonly [name: string, value: string | number | undefined])[]): string {
+  const known = entries.filter(([, value]) => value !== undefined)
+  const width = Math.max(...known.map(([name]) => name.length))
+  return known.map(([name, value]) => `${name.padEnd(width)}  ${oneLine(String(value))}`).join('\n')
+}
+
+/** An instant for people: in UTC, in whole seconds; `-` for none. */
+export function instantText(ms: number | undefined): string {
+  if (ms === undefined || ms === 0) return '-'
+  return new Date(ms).toISOString().replace(/\.\d{3}Z$/, 'Z')
+}
+
+function oneLine(text: string): string {
+  return text.replaceAll(/[\r\n\t]+/g, ' ')
+}

@@ -1,0 +1,61 @@
+import type { OperationHandler, OperationHandlers } from '../http/operation-handler.ts'
+import type { ServiceContext } from '../service-context.ts'
+import type { AdminParts } from './admin-parts.ts'
+import { apiKeyHandlers } from './api-keys.ts'
+import { auditHandlers } from './audit.ts'
+import { blockHandlers } from './blocks.ts'
+import type { AdminDesk } from './config-access.ts'
+import { ConfigAccess } from './config-access.ts'
+import { CountedEntities } from './counted-entity.ts'
+import { explainHandlers } from './explain.ts'
+import { incidentHandlers } from './incident.ts'
+import { memberHandlers } from './members.ts'
+import { namedPartHandlers } from './named-parts.ts'
+import { overrideHandlers } from './overrides.ts'
+import { rateLimitHandlers } from './rate-limits.ts'
+import { refusalAnswer } from './refusal.ts'
+import { resetHandlers } from './reset.ts'
+import { usageHandlers } from './usage.ts'
+import { versionHandlers } from './versions.ts'
+
+/**
+ * The admin API: reads and changes of the configuration, and questions about it. Who asks was found out before; every change is
+ * made in their name, and in force on this node when it is answered.
+ */
+export function adminHandlers(context: ServiceContext, desk: AdminDesk = {}): OperationHandlers {
+  const parts: AdminParts = {
+    context,
+    access: new ConfigAccess(context, desk),
+    counted: new CountedEntities({ clock: context.clock, ipv6PrefixLength: desk.ipv6PrefixLength }),
+  }
+  const handlers: OperationHandlers = {
+    ...rateLimitHandlers(parts),
+    ...usageHandlers(parts),
+    ...namedPartHandlers(parts, { path: '/admin/tiers', field: 'tiers', noun: 'tier' }),
+    ...namedPartHandlers(parts, { path: '/admin/exemptions', field: 'exemptions', noun: 'exemption' }),
+    ...namedPartHandlers(parts, { path: '/admin/deny-list', field: 'denyList', noun: 'entry' }),
+    ...overrideHandlers(parts),
+    ...memberHandlers(parts),
+    ...blockHandlers(parts),
+    ...incidentHandlers(parts),
+    ...apiKeyHandlers(parts),
+    ...versionHandlers(parts),
+    ...auditHandlers(parts),
+    ...explainHandlers(parts),
+    ...resetHandlers(parts),
+  }
+  return Object.fromEntries(Object.entries(handlers).map(([name, handle]) => [name, answering(handle)]))
+}
+
+/** The handler, with what it throws answered as a problem. What no client is at fault for is thrown on. */
+function answering(handle: OperationHandler): OperationHandler {
+  return async (request) => {
+    try {
+      return await handle(request)
+    } catch (error) {
+      const answer = refusalAnswer(error)
+      if (answer === undefined) throw error
+      return answer
+    }
+  }
+}

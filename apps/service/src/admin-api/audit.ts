@@ -1,0 +1,16 @@
+import type { OperationHandlers } from '../http/operation-handler.ts'
+import { pageAnswer } from './admin-answer.ts'
+import type { AdminParts } from './admin-parts.ts'
+import { pageRequestOf } from './list-page.ts'
+import { numberOf, textsOf } from './query.ts'
+
+/** What was done, newest first. */
+export function auditHandlers({ access }: AdminParts): OperationHandlers {
+  return {
+    'GET /admin/audit': async ({ query }) => {
+      const since = numberOf(query, 'since')
+      const filter = { ...textsOf(query, ['by', 'action']), ...pageRequestOf(query) }
+      return pageAnswer(await access.keyReads.audit.list({ ...filter, ...(since === undefined ? {} : { since }) }))
+    },
+  }
+}

@@ -1,0 +1,351 @@
+import { joinKey } from '@sluice/core'
+import { describe, expect, it } from 'vitest'
+import { AdminNode, allItems, itemsOf, startWithKeys, wrongPaths } from './admin-node.test.support.ts'
+import type { TestDatabases } from './database.test.support.ts'
+
+const PER_USER = { resource: '/orders', rules: [{ dimension: 'user', limit: 2, window: '1m' }] }
+const PER_IP = { resource: '/orders', rules: [{ dimension: 'ip', limit: 2, window: '1m' }] }
+
+const OVERRIDE = { dimension: 'user', entity: 'u1', resource: '/orders', terms: { limit: 5 } }
+const MEMBER = { dimension: 'user', entity: 'u1', tier: 'premium' }
+
+const WHICH_OVERRIDE = '/admin/overrides?dimension=user&entity=u1&resource=%2Forders'
+
+/** What the admin API promises about single callers. */
+export function describeCallers(databases: TestDatabases): void {
+  const start = async (): Promise<AdminNode> => await startWithKeys(await (await databases.create())())
+
+  describe('overrides', () => {
+    it('are put, in force when that is answered, listed, and removed', async () => {
+      const node = await start()
+      await node.ask('PUT /admin/ratelimits', { body: PER_USER })
+      const put = await node.ask('PUT /admin/overrides', { body: OVERRIDE })
+      expect(put).toMatchObject({ status: 200, body: { entry: OVERRIDE, changedBy: 'the admin' } })
+      expect(put.etag).toBe(`"${put.body['revision']}"`)
+      expect(node.admitted(9, { resource: '/orders', user: 'u1' })).toBe(5)
+      expect(itemsOf(await node.ask('GET /admin/overrides'))).toEqual([put.body])
+      expect((await node.ask(`DELETE ${WHICH_OVERRIDE}`)).status).toBe(204)
+      expect(itemsOf(await node.ask('GET /admin/overrides'))).toEqual([])
+      node.clock.advance(600_000)
+      expect(node.admitted(9, { resource: '/orders', user: 'u1' })).toBe(2)
+      expect((await node.ask(`DELETE ${WHICH_OVERRIDE}`)).status).toBe(404)
+    })
+
+    it('are not changed by who has seen something else', async () => {
+      const node = await start()
+      const first = await node.ask('PUT /admin/overrides', { body: OVERRIDE, ifMatch: '"0"' })
+      const other = { ...OVERRIDE, terms: { limit: 7 } }
+      for (const ifMatch of ['"0"', '"999"', 'nothing']) {
+        expect((await node.ask('PUT /admin/overrides', { body: other, ifMatch })).status).toBe(412)
+        expect((await node.ask(`DELETE ${WHICH_OVERRIDE}`, { ifMatch })).status).toBe(412)
+      }
+      const absent = { ...OVERRIDE, entity: 'u2' }
+      expect((await node.ask('PUT /admin/overrides', { body: absent, ifMatch: '*' })).status).toBe(412)
+      const second = await node.ask('PUT /admin/overrides', { body: other, ifMatch: first.etag! })
+      expect(second.status).toBe(200)
+      expect((await node.ask('PUT /admin/overrides', { body: OVERRIDE, ifMatch: '*' })).status).toBe(200)
+      expect((await node.ask(`DELETE ${WHICH_OVERRIDE}`, { ifMatch: second.etag! })).status).toBe(412)
+      expect((await node.ask(`DELETE ${WHICH_OVERRIDE}`, { ifMatch: '*' })).status).toBe(204)
+      expect((await node.ask(`DELETE ${WHICH_OVERRIDE}`, { ifMatch: '*' })).status).toBe(412)
+    })
+
+    it('of two editors who saw the same are changed by one', async () => {
+      const open = await databases.create()
+      const one = await startWithKeys(await open())
+      const other = await AdminNode.start({ config: await open() })
+      other.token = one.token
+      let { etag } = await one.ask('PUT /admin/overrides', { body: OVERRIDE })
+      for (let round = 0; round < 5; round++) {
+        const answers = await Promise.all(
+          [one, other].map((node, index) =>
+            node.ask('PUT /admin/overrides', { body: { ...OVERRIDE, terms: { limit: index } }, ifMatch: etag! }),
+          ),
+        )
+        expect(answers.map(({ status }) => status).sort()).toEqual([200, 412])
+        etag = answers.find(({ status }) => status === 200)!.etag
+      }
+    })
+
+    it('are refused with everything that is wrong', async () => {
+      const node = await start()
+      const form = await node.ask('PUT /admin/overrides', { body: { ...OVERRIDE, terms: { limits: 5 }, by: 'me' } })
+      expect([form.status, wrongPaths(form)]).toEqual([400, expect.arrayContaining(['/terms/limits', '/by'])])
+      const meaning = await node.ask('PUT /admin/overrides', { body: { ...OVERRIDE, resource: '/a/:' } })
+      expect([meaning.status, wrongPaths(meaning)]).toEqual([422, ['/resource']])
+      expect((await node.ask('DELETE /admin/overrides?dimension=user&entity=u1')).status).toBe(400)
+    })
+
+    it('of an address are one, however it is spelled', async () => {
+      const node = await start()
+      await node.ask('PUT /admin/ratelimits', { body: PER_IP })
+      const body = { ...OVERRIDE, dimension: 'ip', entity: '2001:DB8:0:1:0:0:0:7' }
+      expect((await node.ask('PUT /admin/overrides', { body })).body).toMatchObject({
+        entry: { entity: '2001:db8:0:1::/64' },
+      })
+      await node.ask('PUT /admin/overrides', { body: { ...body, entity: '2001:db8:0:1::8', terms: { limit: 4 } } })
+      expect(itemsOf(await node.ask('GET /admin/overrides'))).toHaveLength(1)
+      const listed = await node.ask('GET /admin/overrides?dimension=ip&entity=2001:db8:0:1::9')
+      expect(itemsOf(listed)).toMatchObject([{ entry: { terms: { limit: 4 } } }])
+      expect(node.admitted(9, { resource: '/orders', ip: '2001:db8:0:1::a' })).toBe(4)
+      const which = 'dimension=ip&entity=2001:db8:0:1:ffff::&resource=%2Forders'
+      expect((await node.ask(`DELETE /admin/overrides?${which}`)).status).toBe(204)
+      expect(itemsOf(await node.ask('GET /admin/overrides'))).toEqual([])
+    })
+
+    it('of a joint dimension are one, in whatever order it is named', async () => {
+      const node = await start()
+      for (const dimension of ['user+tenant', 'tenant+user']) {
+        await node.ask('PUT /admin/overrides', { body: { ...OVERRIDE, dimension, entity: joinKey(['acme', 'u1']) } })
+      }
+      expect(itemsOf(await node.ask('GET /admin/overrides'))).toMatchObject([{ entry: { dimension: 'tenant+user' } }])
+      const which = new URLSearchParams({
+        ...OVERRIDE,
+        dimension: 'user+tenant',
+        entity: joinKey(['acme', 'u1']),
+        terms: '',
+      })
+      which.delete('terms')
+      expect((await node.ask(`DELETE /admin/overrides?${which}`)).status).toBe(204)
+    })
+
+    it('come in pages, of all callers or of one', async () => {
+      const node = await start()
+      const overrides = ['u3', 'u1', 'u2'].flatMap((entity) =>
+        ['/a', '/b'].map((resource) => ({ ...OVERRIDE, entity, resource })),
+      )
+      const bulk = await node.ask('POST /admin/overrides/bulk', { body: { overrides, note: 'contracts' } })
+      expect([bulk.status, bulk.body]).toEqual([200, { count: 6 }])
+      const pages = await allItems(node, '/admin/overrides', 4)
+      expect(pages.map((page) => page.length)).toEqual([4, 2])
+      const names = pages.flat().map((item) => (item as { entry: typeof OVERRIDE }).entry)
+      expect(names.map(({ entity, resource }) => entity + resource)).toEqual([
+        'u1/a',
+        'u1/b',
+        'u2/a',
+        'u2/b',
+        'u3/a',
+        'u3/b',
+      ])
+      const ofOne = await allItems(node, '/admin/overrides?dimension=user&entity=u2', 1)
+      expect(ofOne.map((page) => page.length)).toEqual([1, 1])
+    })
+
+    it('are put in bulk all or not at all, and the answer says which one is wrong', async () => {
+      const node = await start()
+      const overrides = [OVERRIDE, { ...OVERRIDE, entity: 'u2', resource: '/a/:' }]
+      const wrong = await node.ask('POST /admin/overrides/bulk', { body: { overrides } })
+      expect([wrong.status, wrongPaths(wrong)]).toEqual([422, ['/overrides/1/resource']])
+      expect(itemsOf(await node.ask('GET /admin/overrides'))).toEqual([])
+    })
+  })
+
+  describe('members', () => {
+    it('are put, listed, changed under If-Match, and removed', async () => {
+      const node = await start()
+      const put = await node.ask('PUT /admin/members', { body: MEMBER, ifMatch: '"0"' })
+      expect(put).toMatchObject({ status: 200, body: { entry: MEMBER, changedBy: 'the admin' } })
+      expect((await node.ask('PUT /admin/members', { body: MEMBER, ifMatch: '"0"' })).status).toBe(412)
+      const changed = { ...MEMBER, tier: 'gold' }
+      expect((await node.ask('PUT /admin/members', { body: changed, ifMatch: put.etag! })).status).toBe(200)
+      expect(itemsOf(await node.ask('GET /admin/members'))).toMatchObject([{ entry: changed }])
+      expect((await node.ask('DELETE /admin/members?dimension=user&entity=u1')).status).toBe(204)
+      expect((await node.ask('DELETE /admin/members?dimension=user&entity=u1')).status).toBe(404)
+    })
+
+    it('are put in bulk', async () => {
+      const node = await start()
+      const members = ['u1', 'u2', 'u3'].map((entity) => ({ ...MEMBER, entity }))
+      expect((await node.ask('POST /admin/members/bulk', { body: { members } })).body).toEqual({ count: 3 })
+      expect((await allItems(node, '/admin/members', 2)).map((page) => page.length)).toEqual([2, 1])
+      const wrong = await node.ask('POST /admin/members/bulk', { body: { members: [{ ...MEMBER, dimension: 'ip' }] } })
+      expect([wrong.status, wrongPaths(wrong)]).toEqual([400, ['/members/0/dimension']])
+    })
+  })
+
+  describe('blocks', () => {
+    const BLOCK = { dimension: 'user', entity: 'u1', duration: '1h', reason: 'abuse report 4711' }
+
+    it('refuse a caller from the answer on, everywhere, until they end', async () => {
+      const open = await databases.create()
+      const node = await startWithKeys(await open())
+      const other = await AdminNode.start({ config: await open(), clock: node.clock })
+      const put = await node.ask('PUT /admin/blocks', { body: BLOCK })
+      const until = node.clock.nowMicros() / 1000 + 3_600_000
+      expect(put.body).toMatchObject({
+        entry: { dimension: 'user', entity: 'u1', until, strikes: 1, forgottenAt: until, reason: 'abuse report 4711' },
+        changedBy: 'the admin',
+      })
+      expect(node.engine.check({ resource: '/', user: 'u1' }).reason).toBe('blocked')
+      await other.follower.refresh()
+      expect(other.engine.check({ resource: '/', user: 'u1' }).reason).toBe('blocked')
+      expect(itemsOf(await node.ask('GET /admin/blocks'))).toEqual([put.body])
+      node.clock.advance(3_599_999)
+      expect(node.admitted(1, { resource: '/', user: 'u1' })).toBe(0)
+      node.clock.advance(1)
+      expect(node.admitted(1, { resource: '/', user: 'u1' })).toBe(1)
+    })
+
+    it('count as one more strike until the last is forgotten', async () => {
+      const node = await start()
+      const strikes = async (): Promise<unknown> =>
+        ((await node.ask('PUT /admin/blocks', { body: BLOCK })).body['entry'] as { strikes: number }).strikes
+      expect([await strikes(), await strikes()]).toEqual([1, 2])
+      node.clock.advance(3_600_000)
+      expect(await strikes()).toBe(1)
+    })
+
+    it('are lifted everywhere', async () => {
+      const open = await databases.create()
+      const node = await startWithKeys(await open())
+      const other = await AdminNode.start({ config: await open(), clock: node.clock })
+      await node.ask('PUT /admin/blocks', { body: { ...BLOCK, dimension: 'ip', entity: '2001:db8::1' } })
+      await other.follower.refresh()
+      expect(other.admitted(1, { resource: '/', ip: '2001:db8::2' })).toBe(0)
+      expect((await node.ask('DELETE /admin/blocks?dimension=ip&entity=2001:db8::3')).status).toBe(204)
+      expect(node.admitted(1, { resource: '/', ip: '2001:db8::2' })).toBe(1)
+      await other.follower.refresh()
+      expect(other.admitted(1, { resource: '/', ip: '2001:db8::2' })).toBe(1)
+      expect(itemsOf(await node.ask('GET /admin/blocks'))).toEqual([])
+      expect((await node.ask('DELETE /admin/blocks?dimension=ip&entity=2001:db8::3')).status).toBe(404)
+    })
+
+    it('are not changed by who has seen something else', async () => {
+      const node = await start()
+      const which = 'DELETE /admin/blocks?dimension=user&entity=u1'
+      const first = await node.ask('PUT /admin/blocks', { body: BLOCK })
+      const second = await node.send('PUT /admin/blocks', { body: BLOCK, ifMatch: first.etag! })
+      expect(second.status).toBe(200)
+      for (const ifMatch of [first.etag!, '"0"']) {
+        expect((await node.send('PUT /admin/blocks', { body: BLOCK, ifMatch })).status).toBe(412)
+        expect((await node.send(which, { ifMatch })).status).toBe(412)
+      }
+      expect(node.admitted(1, { resource: '/', user: 'u1' })).toBe(0)
+      expect((await node.send(which, { ifMatch: second.headers.get('etag')! })).status).toBe(204)
+    })
+
+    it('of a penalty are lifted with what led to them', async () => {
+      const node = await start()
+      const penalty = { after: 2, within: '1h', block: '1h' }
+      await node.ask('PUT /admin/ratelimits', {
+        body: { resource: '/login', rules: [{ dimension: 'user', limit: 1, window: '1s', penalty }] },
+      })
+      const login = { resource: '/login', user: 'u1' }
+      expect(node.admitted(3, login)).toBe(1)
+      node.clock.advance(2000)
+      expect(node.engine.check(login).reason).toBe('blocked')
+      expect((await node.ask('DELETE /admin/blocks?dimension=user&entity=u1')).status).toBe(204)
+      expect(node.admitted(2, login)).toBe(1)
+      node.clock.advance(2000)
+      expect(node.admitted(1, login)).toBe(1)
+    })
+
+    it('that only this node knows of are lifted too', async () => {
+      const node = await start()
+      node.engine.block('user', 'u1', { duration: '1h' })
+      expect((await node.ask('DELETE /admin/blocks?dimension=user&entity=u1')).status).toBe(204)
+      expect(node.admitted(1, { resource: '/', user: 'u1' })).toBe(1)
+    })
+
+    it('are refused with a duration or a field that cannot be used', async () => {
+      const node = await start()
+      for (const [body, path] of [
+        [{ ...BLOCK, duration: 'an hour' }, '/duration'],
+        [{ ...BLOCK, until: 1 }, '/until'],
+      ]) {
+        const wrong = await node.ask('PUT /admin/blocks', { body })
+        expect([wrong.status, wrongPaths(wrong)]).toEqual([400, [path]])
+      }
+      expect((await node.ask('PUT /admin/blocks', { body: { ...BLOCK, duration: '0s' } })).status).toBe(400)
+      expect((await node.ask('PUT /admin/blocks', { body: { ...BLOCK, duration: '99999w' } })).status).toBe(400)
+    })
+  })
+
+  describe('the incident switch', () => {
+    it('is read, set under If-Match, and in force when that is answered', async () => {
+      const node = await start()
+      await node.ask('POST /admin/versions', {
+        body: { ruleSet: { incident: 0.5, rules: [{ resource: '*', dimension: 'user', limit: 4, window: '1m' }] } },
+      })
+      await node.ask('POST /admin/versions/1/stage', { body: { stage: 'enforce' } })
+      const before = await node.ask('GET /admin/incident')
+      expect(before.body).toMatchObject({ entry: { active: false } })
+      const set = await node.ask('PUT /admin/incident', { body: { active: true }, ifMatch: before.etag! })
+      expect(set).toMatchObject({ status: 200, body: { entry: { active: true }, changedBy: 'the admin' } })
+      expect(node.admitted(9, { resource: '/', user: 'u1' })).toBe(2)
+      const stale = await node.ask('PUT /admin/incident', { body: { active: false }, ifMatch: before.etag! })
+      expect(stale.status).toBe(412)
+      expect((await node.ask('PUT /admin/incident', { body: { active: false }, ifMatch: '*' })).status).toBe(200)
+      expect((await node.ask('PUT /admin/incident', { body: { active: 'yes' } })).status).toBe(400)
+      expect(node.admitted(9, { resource: '/', user: 'u2' })).toBe(4)
+    })
+  })
+
+  describe('reset', () => {
+    it('lets the counters of a caller start anew, and of nobody else', async () => {
+      const node = await start()
+      await node.ask('PUT /admin/ratelimits', { body: PER_USER })
+      await node.ask('PUT /admin/ratelimits', { body: { ...PER_USER, resource: '/other' } })
+      for (const resource of ['/orders', '/other']) {
+        for (const user of ['u1', 'u2']) expect(node.admitted(3, { resource, user })).toBe(2)
+      }
+      const reset = await node.ask('POST /admin/reset', { body: { userId: 'u1', resource: '/orders', note: 'why' } })
+      expect([reset.status, reset.text]).toEqual([204, ''])
+      expect(node.admitted(3, { resource: '/orders', user: 'u1' })).toBe(2)
+      expect(node.admitted(3, { resource: '/other', user: 'u1' })).toBe(0)
+      expect(node.admitted(3, { resource: '/orders', user: 'u2' })).toBe(0)
+    })
+
+    it('must be of somebody', async () => {
+      const node = await start()
+      expect((await node.ask('POST /admin/reset', { body: { note: 'all' } })).status).toBe(400)
+      const wrong = await node.ask('POST /admin/reset', { body: { user: 'u1', clientIp: 'x' } })
+      expect([wrong.status, wrongPaths(wrong)]).toEqual([400, ['/clientIp', '/user']])
+    })
+  })
+
+  describe('explain', () => {
+    it('says which rules hold, where their limits come from, and what a check would answer', async () => {
+      const node = await start()
+      await node.ask('PUT /admin/ratelimits', { body: PER_USER })
+      await node.ask('PUT /admin/overrides', { body: OVERRIDE })
+      node.admitted(1, { resource: '/orders', user: 'u1' })
+      const body = { resource: '/orders', userId: 'u1', clientIp: '192.0.2.1' }
+      for (const answer of [
+        await node.ask('POST /admin/explain', { body }),
+        await node.ask('POST /admin/explain', { body }),
+      ]) {
+        expect(answer.body).toMatchObject({
+          version: 1,
+          readings: ['/orders'],
+          rules: [
+            {
+              dimension: 'user',
+              fate: 'applies',
+              entity: 'u1',
+              steps: [
+                { source: 'rule', limit: 2 },
+                { source: 'override', limit: 5 },
+              ],
+              counters: [{ limit: 5, used: 1, remaining: 4 }],
+            },
+          ],
+          decision: { allowed: true, reason: 'allowed', limit: 5, dimension: 'user', version: 1 },
+        })
+      }
+    })
+
+    it('tells of a block and of nothing that limits', async () => {
+      const node = await start()
+      const free = await node.ask('POST /admin/explain', { body: { resource: '/free' } })
+      expect(free.body).toMatchObject({ decision: { reason: 'unlimited', limit: null, remaining: null }, rules: [] })
+      await node.ask('PUT /admin/blocks', { body: { dimension: 'user', entity: 'u1', duration: '1h' } })
+      const blocked = await node.ask('POST /admin/explain', { body: { resource: '/free', userId: 'u1' } })
+      expect(blocked.body).toMatchObject({ block: { entity: 'u1' }, decision: { reason: 'blocked', retryAfter: 3600 } })
+    })
+
+    it('refuses what is no request', async () => {
+      const wrong = await (await start()).ask('POST /admin/explain', { body: { user: 'u1' } })
+      expect([wrong.status, wrongPaths(wrong)]).toEqual([400, ['/resource', '/user']])
+    })
+  })
+}

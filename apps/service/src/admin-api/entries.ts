@@ -1,0 +1,76 @@
+import type { ConfigStore, EntityKey, EntryTable, Page, Stored } from '@sluice/config-store'
+import type { Answer } from '../http/answer.ts'
+import type { OperationRequest } from '../http/operation-handler.ts'
+import { adminAnswer, pageAnswer, removedAnswer } from './admin-answer.ts'
+import type { AdminParts } from './admin-parts.ts'
+import { pageRequestOf } from './list-page.ts'
+import { seenBy, underPrecondition } from './precondition.ts'
+import { textsOf } from './query.ts'
+import { notFound, placingProblems } from './refusal.ts'
+
+/** The entries of one kind: their table, and what one of them is called in a message. */
+export interface EntryKind<E, Key> {
+  readonly table: (config: ConfigStore) => EntryTable<E, Key>
+  readonly noun: string
+}
+
+/** Lists entries, by the parameters `dimension`, `entity`, `after` and `limit`. */
+export async function listEntries<E>(
+  { counted }: AdminParts,
+  { query }: OperationRequest,
+  list: (filter: Parameters<EntryTable<E, EntityKey>['list']>[0]) => Promise<Page<Stored<E>>>,
+): Promise<Answer> {
+  const filter = textsOf(query, ['dimension', 'entity'])
+  const { dimension, entity } = filter
+  const meant = dimension !== undefined && entity !== undefined ? counted.of({ dimension, entity }) : filter
+  return pageAnswer(await list({ ...meant, ...pageRequestOf(query) }))
+}
+
+/** Puts one entry; `If-Match` has the revision that the editor has seen. */
+export async function putEntry<E extends Key, Key extends EntityKey>(
+  { access, counted }: AdminParts,
+  request: OperationRequest,
+  { table, entry }: EntryKind<E, Key> & { readonly entry: E },
+): Promise<Answer> {
+  const meant = counted.of(entry)
+  const stored = await underPrecondition(request, () =>
+    access.change(request, async (config, author) => {
+      const entries = table(config)
+      const seen = await seenBy(request, async () => (await entries.get(meant))?.revision)
+      return await entries.put(meant, author, seen)
+    }),
+  )
+  return adminAnswer(stored, { revision: stored.revision })
+}
+
+/** Removes one entry. */
+export async function removeEntry<E, Key extends EntityKey>(
+  { access, counted }: AdminParts,
+  request: OperationRequest,
+  { table, noun, key }: EntryKind<E, Key> & { readonly key: Key },
+): Promise<Answer> {
+  const meant = counted.of(key)
+  await underPrecondition(request, () =>
+    access.change(request, async (config, author) => {
+      const entries = table(config)
+      const seen = await seenBy(request, async () => (await entries.get(meant))?.revision)
+      if (!(await entries.remove(meant, author, seen))) throw notFound(`${noun} of this caller`)
+    }),
+  )
+  return removedAnswer()
+}
+
+/** Puts many entries in one step: all of them, or none. They stand in the body under `field`. */
+export async function putEntries<E extends Key, Key extends EntityKey>(
+  { access, counted }: AdminParts,
+  request: OperationRequest,
+  { table, field }: EntryKind<E, Key> & { readonly field: 'overrides' | 'members' },
+): Promise<Answer> {
+  const { [field]: given } = request.body as Readonly<Record<typeof field, readonly E[]>>
+  const entries = given.map((entry) => counted.of(entry))
+  const { count } = await placingProblems(
+    (path) => `/${field}${path}`,
+    () => access.change(request, (config, author) => table(config).putAll(entries, author)),
+  )
+  return adminAnswer({ count })
+}

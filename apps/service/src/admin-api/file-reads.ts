@@ -1,0 +1,140 @@
+import type {
+  ApiKey,
+  AuditRecord,
+  ConfigTarget,
+  EntryChange,
+  EntryFilter,
+  Page,
+  PageRequest,
+  Stored,
+  Version,
+  VersionContent,
+  VersionsInForce,
+} from '@sluice/config-store'
+import type { Block, Incident, Membership, Override, PolicyEngine, RuleSetChange } from '@sluice/core'
+import { diffRuleSets } from '@sluice/core'
+import type { ConfigReads } from './config-reads.ts'
+import { pageOfList } from './list-page.ts'
+import { notFound } from './refusal.ts'
+
+/** An entry of a caller. */
+type Entry = Override | Membership | Block
+
+/**
+ * The configuration of a service whose rules come from a file, as the admin API shows it: it stands between the follower of the
+ * file and the target, and remembers what passes. A file has one version at a time, and neither audit log nor API keys.
+ */
+export class FileReads implements ConfigReads {
+  /** The file, as answers call it. */
+  readonly file: string
+  readonly #engine: PolicyEngine
+  readonly #overrides = new Map<string, Override>()
+  readonly #members = new Map<string, Membership>()
+  #inForce: VersionsInForce = { enforced: undefined, candidate: undefined }
+
+  constructor({ file, engine }: { readonly file: string; readonly engine: PolicyEngine }) {
+    this.file = file
+    this.#engine = engine
+  }
+
+  /** The target to hand to `fileConfig`: it passes everything on to `target`. */
+  watch(target: ConfigTarget): ConfigTarget {
+    return {
+      useVersions: (versions) => {
+        target.useVersions(versions)
+        this.#inForce = versions
+      },
+      apply: (changes) => {
+        target.apply(changes)
+        for (const change of changes) this.#note(change)
+      },
+      beginReload: () => target.beginReload(),
+      endReload: () => target.endReload(),
+    }
+  }
+
+  readonly versions: ConfigReads['versions'] = {
+    get: (number: number): Promise<VersionContent | undefined> => Promise.resolve(this.#version(number)),
+    list: (page: PageRequest = {}): Promise<Page<Version>> => {
+      const { enforced } = this.#inForce
+      return this.#page(enforced === undefined ? [] : [withoutRules(enforced)], ({ number }) => String(number), page)
+    },
+    current: () => Promise.resolve(this.#inForce),
+    diff: async (from: number, to: number): Promise<readonly RuleSetChange[]> =>
+      diffRuleSets(this.#existing(from).ruleSet, this.#existing(to).ruleSet),
+  }
+
+  readonly overrides: ConfigReads['overrides'] = {
+    list: (filter = {}) => this.#entries([...this.#overrides.values()], filter),
+  }
+
+  readonly members: ConfigReads['members'] = {
+    list: (filter = {}) => this.#entries([...this.#members.values()], filter),
+  }
+
+  readonly blocks: ConfigReads['blocks'] = {
+    list: (filter = {}) => this.#entries(this.#engine.entries.blocks(), filter),
+  }
+
+  readonly incident: ConfigReads['incident'] = {
+    get: () => Promise.resolve(this.#stored<Incident>({ active: false })),
+  }
+
+  readonly apiKeys: ConfigReads['apiKeys'] = { list: () => Promise.resolve<Page<ApiKey>>(emptyPage()) }
+
+  readonly audit: ConfigReads['audit'] = { list: () => Promise.resolve<Page<AuditRecord>>(emptyPage()) }
+
+  #version(number: number): VersionContent | undefined {
+    const { enforced } = this.#inForce
+    return enforced?.number === number ? enforced : undefined
+  }
+
+  #existing(number: number): VersionContent {
+    const version = this.#version(number)
+    if (version !== undefined) return version
+    throw notFound(`version ${number}: of ${this.file} there is only the one in force`)
+  }
+
+  #note(change: EntryChange): void {
+    if (change.kind === 'override') put(this.#overrides, nameOf(change.key), change.entry)
+    else if (change.kind === 'member') put(this.#members, nameOf(change.key), change.entry)
+  }
+
+  #entries<E extends Entry>(all: readonly E[], { dimension, entity, ...page }: EntryFilter): Promise<Page<Stored<E>>> {
+    const found = all.filter(
+      (entry) =>
+        (dimension === undefined || entry.dimension === dimension) && (entity === undefined || entry.entity === entity),
+    )
+    const named = found.map((entry) => ({ name: nameOf(entry), entry }))
+    named.sort((one, other) => (one.name < other.name ? -1 : 1))
+    const stored = named.map(({ entry }) => this.#stored(entry))
+    return this.#page(stored, ({ entry }) => nameOf(entry), page)
+  }
+
+  #page<T>(items: readonly T[], name: (item: T) => string, page: PageRequest): Promise<Page<T>> {
+    return Promise.resolve(pageOfList(items, name, page))
+  }
+
+  /** An entry of the file, which has no revisions but that of the whole. */
+  #stored<E>(entry: E): Stored<E> {
+    const { enforced } = this.#inForce
+    return { entry, revision: enforced?.number ?? 0, changedAt: enforced?.createdAt ?? 0, changedBy: this.file }
+  }
+}
+
+function nameOf(entry: { readonly dimension: string; readonly entity: string; readonly resource?: string }): string {
+  return JSON.stringify([entry.dimension, entry.entity, entry.resource ?? ''])
+}
+
+function put<E>(entries: Map<string, E>, name: string, entry: E | undefined): void {
+  if (entry === undefined) entries.delete(name)
+  else entries.set(name, entry)
+}
+
+function withoutRules({ ruleSet: _ruleSet, ...version }: VersionContent): Version {
+  return version
+}
+
+function emptyPage<T>(): Page<T> {
+  return { items: [], next: undefined }
+}

@@ -1,0 +1,73 @@
+import type { DenyEntry, Exemption, RuleSet, Tier } from '@sluice/core'
+import type { OperationHandlers } from '../http/operation-handler.ts'
+import { adminAnswer, pageAnswer, removedAnswer } from './admin-answer.ts'
+import type { AdminParts } from './admin-parts.ts'
+import { pageOfList, pageRequestOf } from './list-page.ts'
+import { missing } from './precondition.ts'
+import { invalidRequest, notFound } from './refusal.ts'
+import { editRules, enforcedRules } from './rule-set-access.ts'
+
+/** A named part of a rule set, and where it stands in it. */
+export interface NamedPart {
+  readonly path: '/admin/tiers' | '/admin/exemptions' | '/admin/deny-list'
+  readonly field: 'tiers' | 'exemptions' | 'denyList'
+  /** What one of them is called in a message. */
+  readonly noun: string
+}
+
+type Named = Tier | Exemption | DenyEntry
+
+/**
+ * The handlers of one kind of named parts of the rule set. A change of one puts it where it stood, because of exemptions and
+ * deny entries the first that matches counts; a new one comes last.
+ */
+export function namedPartHandlers({ access }: AdminParts, { path, field, noun }: NamedPart): OperationHandlers {
+  return {
+    [`GET ${path}`]: async ({ query }) => {
+      const page = pageRequestOf(query)
+      const { number, ruleSet } = await enforcedRules(access)
+      return pageAnswer(
+        pageOfList(entriesOf(ruleSet, field), ({ name }) => name, page),
+        { version: number },
+      )
+    },
+
+    [`PUT ${path}/{name}`]: async (request) => {
+      const entry = request.body as Named
+      const name = request.params['name'] ?? ''
+      if (entry.name !== name) {
+        throw invalidRequest({ path: '/name', received: JSON.stringify(entry.name), expected: 'the name in the path' })
+      }
+      let place = ''
+      const version = await editRules(access, request, {
+        change: (ruleSet, mustExist) => {
+          const entries = entriesOf(ruleSet, field)
+          const index = entries.findIndex((other) => other.name === name)
+          if (index < 0 && mustExist) throw missing()
+          place = `/${field}/${index < 0 ? entries.length : index}`
+          return { ...ruleSet, [field]: index < 0 ? [...entries, entry] : entries.with(index, entry) }
+        },
+        placeOf: (found) => (found.startsWith(`${place}/`) ? found.slice(place.length) : found),
+      })
+      return adminAnswer({ entry, version }, { revision: version })
+    },
+
+    [`DELETE ${path}/{name}`]: async (request) => {
+      const { name } = request.params
+      const version = await editRules(access, request, {
+        change: (ruleSet) => {
+          const entries = entriesOf(ruleSet, field)
+          const rest = entries.filter((other) => other.name !== name)
+          if (rest.length === entries.length) throw notFound(`${noun} of this name`)
+          return { ...ruleSet, [field]: rest }
+        },
+        placeOf: (found) => found,
+      })
+      return removedAnswer({ revision: version })
+    },
+  }
+}
+
+function entriesOf(ruleSet: RuleSet, field: NamedPart['field']): readonly Named[] {
+  return ruleSet[field] ?? []
+}

@@ -1,0 +1,52 @@
+import type { VersionContent } from '@sluice/config-store'
+import type { RuleSet } from '@sluice/core'
+import type { OperationRequest } from '../http/operation-handler.ts'
+import type { ConfigAccess } from './config-access.ts'
+import { expectedOf, underPrecondition } from './precondition.ts'
+import { placingProblems } from './refusal.ts'
+
+/** The rule set that is enforced. */
+export interface EnforcedRules {
+  /** 0 when none is. */
+  readonly number: number
+  readonly ruleSet: RuleSet
+}
+
+const NO_RULES: EnforcedRules = { number: 0, ruleSet: { rules: [] } }
+
+/** Reads the rule set that is enforced. */
+export async function enforcedRules(access: ConfigAccess): Promise<EnforcedRules> {
+  const { versions } = access.reads
+  const { enforced } = await versions.current()
+  if (enforced === undefined) return NO_RULES
+  const content: VersionContent | undefined = await versions.get(enforced.number)
+  return content ?? NO_RULES
+}
+
+/** A change of the rule set. */
+export interface RuleSetEdit {
+  /** The rule set with the change. May be called again; may throw a `Refusal`. `mustExist`: what is changed has to be there. */
+  readonly change: (ruleSet: RuleSet, mustExist: boolean) => RuleSet
+  /** Where in the body of the request something stands, by its place in the changed rule set. */
+  readonly placeOf: (path: string) => string
+}
+
+/**
+ * Makes a version out of the enforced one and enforces it, in one step; resolves with its number. `If-Match` names the version
+ * that the editor has seen.
+ */
+export async function editRules(
+  access: ConfigAccess,
+  request: OperationRequest,
+  { change, placeOf }: RuleSetEdit,
+): Promise<number> {
+  const expected = expectedOf(request)
+  const ifVersion = expected === 'any' ? undefined : expected
+  const edit = (ruleSet: RuleSet): RuleSet => change(ruleSet, expected === 'any')
+  const { number } = await underPrecondition(request, () =>
+    placingProblems(placeOf, () =>
+      access.change(request, (config, author) => config.versions.edit(edit, author, ifVersion)),
+    ),
+  )
+  return number
+}

@@ -1,0 +1,275 @@
+import { describe, expect, it } from 'vitest'
+import { AdminNode, allItems, itemsOf, startWithKeys, wrongPaths } from './admin-node.test.support.ts'
+import type { TestDatabases } from './database.test.support.ts'
+
+/** The rules of the example in the documentation. */
+const DATA_RULES = [
+  { dimension: 'user', limit: 1000, window: '1m' },
+  { dimension: 'apiKey', limit: 10_000, window: '1h' },
+  { dimension: 'ip', limit: 100, window: '1s' },
+]
+
+const ORDERS = { resource: '/orders', rules: [{ dimension: 'user', limit: 2, window: '1m' }] }
+
+/** What the admin API promises about the parts of the rule set. */
+export function describeRules(databases: TestDatabases): void {
+  const start = async (): Promise<AdminNode> => await startWithKeys(await (await databases.create())())
+
+  describe('rules', () => {
+    it('are put for a resource, in force when that is answered, and read again', async () => {
+      const node = await start()
+      expect(await node.ask('GET /admin/ratelimits')).toMatchObject({ body: { items: [], version: 0 }, etag: '"0"' })
+      const put = await node.ask('PUT /admin/ratelimits', { body: { resource: '/api/v1/data', rules: DATA_RULES } })
+      expect(put).toMatchObject({ status: 200, etag: '"1"' })
+      expect(put.body).toEqual({ resource: '/api/v1/data', rules: DATA_RULES, version: 1 })
+      expect(node.admitted(200, { resource: '/api/v1/data', ip: '192.0.2.1' })).toBe(100)
+      const read = await node.ask('GET /admin/ratelimits')
+      expect(read.body).toEqual({ items: [{ resource: '/api/v1/data', rules: DATA_RULES }], version: 1 })
+      expect(read.etag).toBe('"1"')
+    })
+
+    it('take the place of all rules of that resource, however it is spelled, and of no others', async () => {
+      const node = await start()
+      await node.ask('PUT /admin/ratelimits', { body: { resource: '/orders/:id', rules: DATA_RULES } })
+      await node.ask('PUT /admin/ratelimits', { body: ORDERS })
+      const [rule] = ORDERS.rules
+      await node.ask('PUT /admin/ratelimits', { body: { resource: '/orders/:order', rules: [rule] } })
+      const { body } = await node.ask('GET /admin/ratelimits')
+      expect(body['items']).toEqual([ORDERS, { resource: '/orders/:order', rules: [rule] }])
+    })
+
+    it('are found by their resource', async () => {
+      const node = await start()
+      await node.ask('PUT /admin/ratelimits', { body: { resource: '/orders/:id', rules: DATA_RULES } })
+      await node.ask('PUT /admin/ratelimits', { body: ORDERS })
+      const found = await node.ask('GET /admin/ratelimits?resource=%2Forders%2F%3Aother')
+      expect(itemsOf(found)).toEqual([{ resource: '/orders/:id', rules: DATA_RULES }])
+      expect(itemsOf(await node.ask('GET /admin/ratelimits?resource=%2Fnothing'))).toEqual([])
+    })
+
+    it('are removed with their resource', async () => {
+      const node = await start()
+      await node.ask('PUT /admin/ratelimits', { body: ORDERS })
+      expect(node.admitted(5, { resource: '/orders', user: 'u1' })).toBe(2)
+      const removed = await node.ask('DELETE /admin/ratelimits?resource=%2Forders')
+      expect([removed.status, removed.etag, removed.text]).toEqual([204, '"2"', ''])
+      expect(node.admitted(5, { resource: '/orders', user: 'u1' })).toBe(5)
+      expect((await node.ask('DELETE /admin/ratelimits?resource=%2Forders')).status).toBe(404)
+      expect((await node.ask('DELETE /admin/ratelimits')).status).toBe(400)
+      expect((await node.ask('GET /admin/ratelimits')).etag).toBe('"2"')
+    })
+
+    it('come in pages', async () => {
+      const node = await start()
+      for (const name of ['c', 'a', 'b', 'e', 'd']) {
+        await node.ask('PUT /admin/ratelimits', { body: { ...ORDERS, resource: `/${name}` } })
+      }
+      const pages = await allItems(node, '/admin/ratelimits', 2)
+      expect(pages.map((page) => page.map((item) => (item as { resource: string }).resource))).toEqual([
+        ['/a', '/b'],
+        ['/c', '/d'],
+        ['/e'],
+      ])
+      const gone = await node.ask('GET /admin/ratelimits?after=bm90aGluZw')
+      expect([gone.status, wrongPaths(gone)]).toEqual([400, ['?after']])
+      expect((await node.ask('GET /admin/ratelimits?limit=0')).status).toBe(400)
+      expect((await node.ask('GET /admin/ratelimits?limit=1001')).status).toBe(400)
+      expect((await node.ask('GET /admin/ratelimits?page=2')).status).toBe(400)
+    })
+
+    it('are refused as a whole with everything that is wrong, and nothing is changed', async () => {
+      const node = await start()
+      const other = { ...ORDERS, resource: '/other' }
+      await node.ask('PUT /admin/ratelimits', { body: other })
+      const wrong = await node.ask('PUT /admin/ratelimits', {
+        body: {
+          resource: '/orders',
+          rules: [
+            { dimension: 'user', limit: 5, window: '1m', name: 'twice' },
+            { dimension: 'ip', limit: 5, window: '1m', name: 'twice' },
+            { dimension: 'tenant', limit: 5, window: '0s' },
+          ],
+        },
+      })
+      expect(wrong).toMatchObject({ status: 422, body: { code: 'SLUICE_HTTP_INVALID_RULE_SET' } })
+      expect(wrongPaths(wrong)).toEqual(['/rules/1/name', '/rules/2/window'])
+      const pattern = await node.ask('PUT /admin/ratelimits', { body: { ...ORDERS, resource: '/a/:' } })
+      expect([pattern.status, wrongPaths(pattern)]).toEqual([422, ['/resource']])
+      expect((await node.ask('GET /admin/ratelimits')).body).toEqual({ items: [other], version: 1 })
+    })
+
+    it.each<[string, unknown, string]>([
+      ['a field that is unknown', { ...ORDERS, limits: 1 }, '/limits'],
+      ['a field of a rule that is unknown', { ...ORDERS, rules: [{ ...ORDERS.rules[0], max: 1 }] }, '/rules/0/max'],
+      ['no rules', { resource: '/orders', rules: [] }, '/rules'],
+      ['no resource', { rules: ORDERS.rules }, '/resource'],
+      ['a list', [], ''],
+    ])('are refused with %s', async (_title, body, path) => {
+      const wrong = await (await start()).ask('PUT /admin/ratelimits', { body })
+      expect(wrong).toMatchObject({ status: 400, body: { code: 'SLUICE_HTTP_INVALID_REQUEST' } })
+      expect(wrongPaths(wrong)).toEqual([path])
+    })
+
+    it('are not changed by who has seen another version', async () => {
+      const node = await start()
+      await node.ask('PUT /admin/ratelimits', { body: ORDERS, ifMatch: '"0"' })
+      const other = { ...ORDERS, resource: '/other' }
+      for (const ifMatch of ['"0"', '"7"', 'W/"1"', '"one"', '1']) {
+        const stale = await node.ask('PUT /admin/ratelimits', { body: other, ifMatch })
+        expect([ifMatch, stale.status, stale.body['code']]).toEqual([ifMatch, 412, 'SLUICE_HTTP_PRECONDITION_FAILED'])
+        expect((await node.ask('DELETE /admin/ratelimits?resource=%2Forders', { ifMatch })).status).toBe(412)
+      }
+      expect((await node.ask('PUT /admin/ratelimits', { body: other, ifMatch: '*' })).status).toBe(412)
+      expect((await node.ask('PUT /admin/ratelimits', { body: ORDERS, ifMatch: '*' })).etag).toBe('"2"')
+      expect((await node.ask('PUT /admin/ratelimits', { body: other, ifMatch: '"2"' })).etag).toBe('"3"')
+    })
+
+    it('of two editors who saw the same are changed by one', async () => {
+      const open = await databases.create()
+      const [one, other] = [await startWithKeys(await open()), await AdminNode.start({ config: await open() })]
+      other.token = one.token
+      await one.ask('PUT /admin/ratelimits', { body: ORDERS })
+      await other.follower.refresh()
+      for (let round = 1; round <= 5; round++) {
+        const ifMatch = `"${round}"`
+        const answers = await Promise.all(
+          [one, other].map((node, index) =>
+            node.ask('PUT /admin/ratelimits', { body: { ...ORDERS, resource: `/editor-${index}` }, ifMatch }),
+          ),
+        )
+        expect(answers.map(({ status }) => status).sort()).toEqual([200, 412])
+        expect((await one.ask('GET /admin/ratelimits')).etag).toBe(`"${round + 1}"`)
+      }
+    })
+
+    it('of many editors who do not look are changed by all, one after the other', async () => {
+      const node = await start()
+      const resources = Array.from({ length: 8 }, (_, index) => `/editor-${index}`)
+      const answers = await Promise.all(
+        resources.map((resource) => node.ask('PUT /admin/ratelimits', { body: { ...ORDERS, resource } })),
+      )
+      expect(answers.map(({ status }) => status)).toEqual(resources.map(() => 200))
+      const { body } = await node.ask('GET /admin/ratelimits')
+      expect(body).toMatchObject({ version: 8, items: resources.map((resource) => ({ resource })) })
+    })
+  })
+
+  describe.each([
+    {
+      path: '/admin/tiers',
+      first: { name: 'premium', multiplier: 10 },
+      changed: { name: 'premium', multiplier: 3, burst: 5 },
+      wrong: { name: 'premium', rules: [{ resource: '/a', dimension: 'user', limit: 1, window: '0s' }] },
+      wrongPath: '/rules/0/window',
+    },
+    {
+      path: '/admin/exemptions',
+      first: { name: 'health', match: { resource: '/health' } },
+      changed: { name: 'health', match: { resource: '/healthz', methods: ['GET'] } },
+      wrong: { name: 'health', match: { cidrs: ['10.0.0.0/40'] } },
+      wrongPath: '/match/cidrs/0',
+    },
+    {
+      path: '/admin/deny-list',
+      first: { name: 'scrapers', match: { cidrs: ['192.0.2.0/24'] } },
+      changed: { name: 'scrapers', match: { cidrs: ['192.0.2.0/25'] }, expiresAt: 1_900_000_000_000 },
+      wrong: { name: 'scrapers', match: { cidrs: ['192.0.2.0/40'] } },
+      wrongPath: '/match/cidrs/0',
+    },
+  ])('parts of the rule set at $path', ({ path, first, changed, wrong, wrongPath }) => {
+    it('are put, listed with the version as ETag, changed where they stand, and removed', async () => {
+      const node = await start()
+      const put = await node.ask(`PUT ${path}/${first.name}`, { body: first })
+      expect(put).toMatchObject({ status: 200, etag: '"1"', body: { entry: first, version: 1 } })
+      const last = { ...first, name: 'last' }
+      await node.ask(`PUT ${path}/last`, { body: last, ifMatch: '"1"' })
+      await node.ask(`PUT ${path}/${first.name}`, { body: changed, ifMatch: '*' })
+      const listed = await node.ask(`GET ${path}`)
+      expect([listed.etag, listed.body]).toEqual(['"3"', { items: [changed, last], version: 3 }])
+      const removed = await node.ask(`DELETE ${path}/${first.name}`)
+      expect([removed.status, removed.etag]).toEqual([204, '"4"'])
+      expect(itemsOf(await node.ask(`GET ${path}`))).toEqual([last])
+      expect((await node.ask(`DELETE ${path}/${first.name}`)).status).toBe(404)
+    })
+
+    it('come in pages, in the order in which they count', async () => {
+      const node = await start()
+      for (const name of ['z', 'a', 'm']) await node.ask(`PUT ${path}/${name}`, { body: { ...first, name } })
+      const pages = await allItems(node, path, 2)
+      expect(pages.map((page) => page.map((item) => (item as { name: string }).name))).toEqual([['z', 'a'], ['m']])
+    })
+
+    it('are refused when they are of another name, unknown or meaningless', async () => {
+      const node = await start()
+      const misnamed = await node.ask(`PUT ${path}/other`, { body: first })
+      expect([misnamed.status, wrongPaths(misnamed)]).toEqual([400, ['/name']])
+      const unknown = await node.ask(`PUT ${path}/${first.name}`, { body: { ...first, extra: 1 } })
+      expect([unknown.status, wrongPaths(unknown)]).toEqual([400, ['/extra']])
+      await node.ask(`PUT ${path}/other`, { body: { ...first, name: 'other' } })
+      const meaningless = await node.ask(`PUT ${path}/${first.name}`, { body: wrong })
+      expect([meaningless.status, wrongPaths(meaningless)]).toEqual([422, [wrongPath]])
+      expect((await node.ask(`PUT ${path}/${first.name}`, { body: first, ifMatch: '*' })).status).toBe(412)
+      expect((await node.ask(`PUT ${path}/${first.name}`, { body: first, ifMatch: '"3"' })).status).toBe(412)
+      expect((await node.ask(`DELETE ${path}/${first.name}`, { ifMatch: '"3"' })).status).toBe(412)
+      expect(itemsOf(await node.ask(`GET ${path}`))).toHaveLength(1)
+    })
+  })
+
+  describe('tiers, exemptions and deny list', () => {
+    it('hold from the answer on', async () => {
+      const node = await start()
+      await node.ask('PUT /admin/ratelimits', { body: ORDERS })
+      await node.ask('PUT /admin/tiers/premium', { body: { name: 'premium', multiplier: 3 } })
+      await node.ask('PUT /admin/members', { body: { dimension: 'user', entity: 'u1', tier: 'premium' } })
+      expect(node.admitted(9, { resource: '/orders', user: 'u1' })).toBe(6)
+      await node.ask('PUT /admin/exemptions/own', { body: { name: 'own', match: { cidrs: ['10.0.0.0/8'] } } })
+      expect(node.admitted(9, { resource: '/orders', user: 'u2', ip: '10.1.2.3' })).toBe(9)
+      await node.ask('PUT /admin/deny-list/bad', { body: { name: 'bad', match: { cidrs: ['10.1.0.0/16'] } } })
+      expect(node.admitted(9, { resource: '/orders', user: 'u2', ip: '10.1.2.3' })).toBe(0)
+    })
+  })
+
+  describe('usage', () => {
+    it('tells how the counters of a caller stand, and charges nothing', async () => {
+      const node = await start()
+      await node.ask('PUT /admin/ratelimits', { body: { resource: '/api/v1/data', rules: DATA_RULES } })
+      node.admitted(477, { resource: '/api/v1/data', user: 'user-123' })
+      const path = '/admin/ratelimits/usage?userId=user-123&resource=%2Fapi%2Fv1%2Fdata'
+      for (const answer of [await node.ask(`GET ${path}`), await node.ask(`GET ${path}`)]) {
+        expect(answer.body).toMatchObject({
+          version: 1,
+          usage: [
+            {
+              resource: '/api/v1/data',
+              dimension: 'user',
+              entity: 'user-123',
+              counters: [{ limit: 1000, used: 477, remaining: 523, blockedUntil: 0 }],
+            },
+          ],
+        })
+      }
+    })
+
+    it('is of all callers named, under all rules without a resource', async () => {
+      const node = await start()
+      await node.ask('PUT /admin/ratelimits', { body: { resource: '/api/v1/data', rules: DATA_RULES } })
+      await node.ask('PUT /admin/ratelimits', { body: ORDERS })
+      const { body } = await node.ask('GET /admin/ratelimits/usage?userId=u1&clientIp=192.0.2.1')
+      const usage = body['usage'] as readonly { dimension: string; resource: string }[]
+      expect(usage.map(({ resource, dimension }) => `${dimension} ${resource}`).sort()).toEqual([
+        'ip /api/v1/data',
+        'user /api/v1/data',
+        'user /orders',
+      ])
+    })
+
+    it('must be of somebody', async () => {
+      const node = await start()
+      expect((await node.ask('GET /admin/ratelimits/usage')).status).toBe(400)
+      const unknown = await node.ask('GET /admin/ratelimits/usage?user=u1')
+      expect([unknown.status, wrongPaths(unknown)]).toEqual([400, ['?user']])
+      const wrong = await node.ask('GET /admin/ratelimits/usage?clientIp=nowhere')
+      expect([wrong.status, wrongPaths(wrong)]).toEqual([400, ['?clientIp']])
+    })
+  })
+}

@@ -1,0 +1,125 @@
+import type { NowMs, RatioCounts } from '@sluice/runtime'
+import { RollingHistogram, RollingRatio } from '@sluice/runtime'
+import type { AlertRule, AlertRuleName } from './alert-rule.ts'
+
+/** Where a thread tells what alerts are about. */
+export interface AlertSignals {
+  /** A check was decided. */
+  recordCheck(denied: boolean): void
+  /**
+   * A call of the store ended, or was not even made because the store is known to be away: that is a failure too.
+   * `micros`: how long it took, in microseconds; 0 when the store was not asked, which says nothing about its latency.
+   */
+  recordStoreCall(micros: number, failed: boolean): void
+}
+
+/** What one thread knows, or several together: plain data, to be sent from thread to thread. */
+export interface SignalSnapshot {
+  /** Checks in the window of `denial-rate`; `hits` were refused. */
+  readonly checks: RatioCounts
+  /** Calls of the store in the window of `store-errors`; `hits` failed. */
+  readonly storeCalls: RatioCounts
+  /** Calls of the store in the window of `store-latency` by how long they took, see {@link latencyBoundsMs}. */
+  readonly storeLatency: readonly number[]
+  /** How far the rules in force are behind. */
+  readonly configLagMs: number
+}
+
+/** What a {@link SignalRecorder} is made of. */
+export interface SignalRecorderParts {
+  /** What is watched; nothing is kept for other rules. The same for all threads. */
+  readonly rules: readonly AlertRule[]
+  readonly nowMs: NowMs
+  /** How far the rules in force in this thread are behind; asked for each snapshot. */
+  readonly configLagMs: () => number
+}
+
+const MICROS_PER_MS = 1000
+
+const NOTHING: RatioCounts = { hits: 0, total: 0 }
+
+/** Finer where stores are when they are well. */
+const BOUNDS_MS: readonly number[] = [
+  0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1, 1.5, 2, 3, 4, 5, 7.5, 10, 15, 20, 30, 50, 75, 100, 150, 250, 500, 1000, 2500, 5000,
+  10_000, 30_000, 60_000,
+]
+
+/** The bounds that calls are sorted by. The threshold is one of them, so that "above it" is exact. */
+export function latencyBoundsMs(threshold: number): readonly number[] {
+  return [...new Set([...BOUNDS_MS, threshold])].sort((one, other) => one - other)
+}
+
+/** Counts what happens in one thread, over the windows of the rules. Takes the same memory whatever happens. */
+export class SignalRecorder implements AlertSignals {
+  readonly #readClock: NowMs
+  readonly #configLagMs: () => number
+  readonly #checks: RollingRatio | undefined
+  readonly #storeCalls: RollingRatio | undefined
+  readonly #storeLatency: RollingHistogram | undefined
+  /** Read once for each call, and not by every count. */
+  #nowMs: number
+
+  constructor({ rules, nowMs, configLagMs }: SignalRecorderParts) {
+    this.#readClock = nowMs
+    this.#nowMs = nowMs()
+    this.#configLagMs = configLagMs
+    const read = (): number => this.#nowMs
+    const ratioOf = (name: AlertRuleName): RollingRatio | undefined => {
+      const rule = ruleOf(rules, name)
+      return rule === undefined ? undefined : new RollingRatio({ windowMs: rule.windowMs, nowMs: read })
+    }
+    this.#checks = ratioOf('denial-rate')
+    this.#storeCalls = ratioOf('store-errors')
+    const latency = ruleOf(rules, 'store-latency')
+    if (latency !== undefined) {
+      const { threshold, windowMs } = latency
+      this.#storeLatency = new RollingHistogram({ windowMs, nowMs: read, bounds: latencyBoundsMs(threshold) })
+    }
+  }
+
+  recordCheck(denied: boolean): void {
+    this.#nowMs = this.#readClock()
+    this.#checks?.add(denied)
+  }
+
+  recordStoreCall(micros: number, failed: boolean): void {
+    this.#nowMs = this.#readClock()
+    this.#storeCalls?.add(failed)
+    if (micros > 0) this.#storeLatency?.observe(micros / MICROS_PER_MS)
+  }
+
+  /** What is known now. */
+  snapshot(): SignalSnapshot {
+    this.#nowMs = this.#readClock()
+    return {
+      checks: this.#checks?.counts() ?? NOTHING,
+      storeCalls: this.#storeCalls?.counts() ?? NOTHING,
+      storeLatency: Array.from(this.#storeLatency?.counts() ?? []),
+      configLagMs: this.#configLagMs(),
+    }
+  }
+}
+
+/** What several threads with the same rules know together: calls add up, the rules are as old as the oldest. */
+export function mergeSignals(snapshots: readonly SignalSnapshot[]): SignalSnapshot {
+  const buckets = Math.max(0, ...snapshots.map(({ storeLatency }) => storeLatency.length))
+  return {
+    checks: sumOf(snapshots.map(({ checks }) => checks)),
+    storeCalls: sumOf(snapshots.map(({ storeCalls }) => storeCalls)),
+    storeLatency: Array.from({ length: buckets }, (_, bucket) =>
+      snapshots.reduce((sum, { storeLatency }) => sum + (storeLatency[bucket] ?? 0), 0),
+    ),
+    configLagMs: Math.max(0, ...snapshots.map(({ configLagMs }) => configLagMs)),
+  }
+}
+
+function ruleOf(rules: readonly AlertRule[], name: AlertRuleName): AlertRule | undefined {
+  return rules.find((rule) => rule.name === name)
+}
+
+function sumOf(counts: readonly RatioCounts[]): RatioCounts {
+  return {
+    hits: counts.reduce((sum, { hits }) => sum + hits, 0),
+    total: counts.reduce((sum, { total }) => sum + total, 0),
+  }
+}

@@ -1,0 +1,150 @@
+import type { DeadLetter } from '@sluice/contract'
+import type {
+  DeadLetter as DeadDelivery,
+  DeliveryAttempt,
+  DeliveryCounts,
+  DeliveryEvent,
+  DeliveryStore,
+  Logger,
+  NowMs,
+  Random,
+  Sleep,
+} from '@sluice/runtime'
+import { DeliveryQueue } from '@sluice/runtime'
+import type { AlertNotice } from './alert-notice.ts'
+import type { AlertOutlet } from './alert-outlet.ts'
+import type { RedeliverOutcome } from './alerts.ts'
+import type { Webhook } from './webhook.ts'
+import { postWebhook, WebhookError } from './webhook.ts'
+
+/** A notice for one receiver: plain data, without its address. */
+export interface AlertMessage {
+  /** The {@link Webhook} it is for. */
+  readonly webhook: string
+  /** Scheme and host, to be shown. */
+  readonly destination: string
+  readonly notice: AlertNotice
+}
+
+/** What a {@link WebhookOutlet} works with. */
+export interface WebhookOutletParts {
+  readonly webhooks: readonly Webhook[]
+  readonly nowMs: NowMs
+  readonly sleep: Sleep
+  readonly random: Random
+  readonly log: Pick<Logger, 'warn' | 'error'>
+  /** Where messages survive a restart; nowhere when left out. */
+  readonly store?: DeliveryStore<AlertMessage> | undefined
+}
+
+/** Ten tries within a quarter of an hour. */
+const TRIES = { maxTries: 10, baseMs: 2000, capMs: 300_000, timeoutMs: 10_000 }
+
+const MOST = { mostPending: 500, mostDead: 500, mostInFlight: 8 }
+
+/**
+ * Delivers notices to webhooks, each at least once: a try that fails is followed by others, ten in a quarter of an hour; after
+ * the last, or when no try can help, the message is a dead letter, which can be tried again.
+ */
+export class WebhookOutlet implements AlertOutlet {
+  readonly #webhooks: readonly Webhook[]
+  readonly #queue: DeliveryQueue<AlertMessage>
+
+  private constructor(webhooks: readonly Webhook[], queue: DeliveryQueue<AlertMessage>) {
+    this.#webhooks = webhooks
+    this.#queue = queue
+  }
+
+  /** Goes on with what the store has. Rejects with its error when it cannot be read. */
+  static async open({ webhooks, log, ...ports }: WebhookOutletParts): Promise<WebhookOutlet> {
+    const byId = new Map(webhooks.map((webhook) => [webhook.id, webhook]))
+    const queue = await DeliveryQueue.open<AlertMessage>({
+      ...ports,
+      ...TRIES,
+      ...MOST,
+      deliver: (attempt) => deliver(byId.get(attempt.message.webhook), attempt),
+      newKey: () => {
+        throw new Error('every message is added with a key, by which it is known after a restart')
+      },
+      shouldRetry: (error) => !(isWebhookError(error) && error.isFinal),
+      retryAfterMs: (error) => (isWebhookError(error) ? error.retryAfterMs : undefined),
+      onEvent: (event) => report(event, log),
+    })
+    return new WebhookOutlet(webhooks, queue)
+  }
+
+  async send(notice: AlertNotice): Promise<boolean> {
+    const outcomes = await Promise.all(
+      this.#webhooks.map(({ id, destination }) =>
+        this.#queue.add({ webhook: id, destination, notice }, { idempotencyKey: `${notice.id}.${id}` }),
+      ),
+    )
+    return outcomes.every(({ outcome }) => outcome === 'queued' || outcome === 'duplicate')
+  }
+
+  deadLetters(): readonly DeadLetter[] {
+    return this.#queue.deadLetters().map(shownLetter).reverse()
+  }
+
+  redeliver(id: string): RedeliverOutcome {
+    return this.#queue.redeliver(id)
+  }
+
+  /** How many messages there are, and what became of those before. */
+  counts(): DeliveryCounts {
+    return this.#queue.counts()
+  }
+
+  /** Ends tries that are under way, and keeps what is not delivered. */
+  close(): Promise<void> {
+    return this.#queue.close()
+  }
+}
+
+async function deliver(webhook: Webhook | undefined, attempt: DeliveryAttempt<AlertMessage>): Promise<void> {
+  if (webhook === undefined) throw new WebhookError('is not among the webhooks any more', { isFinal: true })
+  const { message, idempotencyKey, signal } = attempt
+  // The same bytes at every try.
+  await postWebhook(webhook, { body: JSON.stringify(message.notice), idempotencyKey, signal })
+}
+
+function isWebhookError(error: unknown): error is WebhookError {
+  return error instanceof WebhookError
+}
+
+function shownLetter(letter: DeadDelivery<AlertMessage>): DeadLetter {
+  const { idempotencyKey, message, tries, addedAt, failedAt, reason } = letter
+  return {
+    id: idempotencyKey,
+    alertId: message.notice.alert.id,
+    destination: message.destination,
+    attempts: tries,
+    firstAttemptAt: Math.floor(addedAt),
+    lastAttemptAt: Math.floor(failedAt),
+    error: reason,
+  }
+}
+
+function report(event: DeliveryEvent<AlertMessage>, log: WebhookOutletParts['log']): void {
+  switch (event.type) {
+    case 'retrying': {
+      const { delivery, error, delayMs } = event
+      log.warn('an alert was not delivered, and will be tried again', { ...told(delivery.message), error, delayMs })
+      return
+    }
+    case 'dead':
+      log.error('an alert could not be delivered', { ...told(event.letter.message), reason: event.letter.reason })
+      return
+    case 'dead-dropped':
+      log.error('an alert that could not be delivered was dropped', told(event.letter.message))
+      return
+    case 'store-failed':
+      log.error('what is to be delivered could not be saved', { error: event.error })
+      return
+    case 'delivered':
+  }
+}
+
+function told({ destination, notice }: AlertMessage): { destination: string; notice: string } {
+  return { destination, notice: notice.id }
+}

@@ -1,0 +1,138 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { ApiKeyRole } from '@sluice/config-store'
+import { mayDo } from '@sluice/contract'
+import type { Clock, Random } from '@sluice/core'
+import { MICROS_PER_MS } from '@sluice/core/internal'
+import type { Logger } from '@sluice/runtime'
+import { keyDigest } from '@sluice/runtime'
+import type { Answer } from '../http/answer.ts'
+import type { Principal } from '../http/operation-handler.ts'
+import { problemAnswer } from '../http/problem-answer.ts'
+import type { ApiKeyCache, KnownApiKey } from './api-key-cache.ts'
+import type { ReadToken } from './api-token.ts'
+import { hasSecret, readBearer } from './api-token.ts'
+import { FailedAttempts } from './failed-attempts.ts'
+
+/** What an {@link Authenticator} works with. */
+export interface AuthenticatorParts {
+  readonly keys: ApiKeyCache
+  readonly clock: Clock
+  readonly random: Random
+  readonly log: Logger
+  /** Goes into the digests that the log has in the place of addresses and ids; it is read at each use. */
+  readonly secret: Uint8Array
+}
+
+/** The parts of a request that say who asks. */
+export interface Credentials {
+  readonly headers: IncomingHttpHeaders
+  /** Address of the other end of the connection. */
+  readonly remoteAddress: string
+}
+
+/** Why somebody was not let in, as the log has it. */
+type Refusal = 'no-key' | 'unreadable' | 'unknown' | 'revoked' | 'expired'
+
+const CHALLENGE = 'Bearer realm="sluice"'
+
+const HOW_TO = 'Send an API key in the header "Authorization: Bearer slk_<id>_<secret>".'
+
+const DETAILS: Readonly<Record<Refusal, string>> = {
+  'no-key': `This needs an API key. ${HOW_TO}`,
+  unreadable: `The Authorization header has no API key in it. ${HOW_TO}`,
+  unknown: 'There is no such API key. Look whether it is complete, and of this service.',
+  revoked: 'This API key was revoked. Use another one.',
+  expired: 'This API key has ended. Use the one that took its place, or have one made.',
+}
+
+/**
+ * Finds out who asks, by API key, without asking the database. A key that is right is let in whatever others did: its secret
+ * has 256 bits, so that there is nothing to guess, while keeping it out would let anybody lock the operators out. Everything
+ * else is counted, and refused with 429 beyond the limits of {@link FailedAttempts}. What is answered and how long it takes is
+ * the same for a key that does not exist and a secret that is wrong.
+ */
+export class Authenticator {
+  readonly #keys: ApiKeyCache
+  readonly #clock: Clock
+  readonly #log: Logger
+  readonly #secret: Uint8Array
+  readonly #failures: FailedAttempts
+
+  constructor({ keys, clock, random, log, secret }: AuthenticatorParts) {
+    this.#keys = keys
+    this.#clock = clock
+    this.#log = log
+    this.#secret = secret
+    this.#failures = new FailedAttempts({ clock, random })
+  }
+
+  /**
+   * Who asks, when the role of the key is enough; else the problem to answer with: 401, 403 or 429, or 503 while no keys are
+   * known yet. `needed`: the role that is asked for; `none` for any valid key.
+   */
+  authenticate({ headers, remoteAddress }: Credentials, needed: ApiKeyRole): Principal | Answer {
+    const { authorization } = headers
+    if (authorization === undefined) return unauthorized('no-key')
+    const token = readBearer(authorization)
+    if (token === undefined) return this.#refuse('unreadable', undefined, remoteAddress)
+    const key = this.#keys.find(token.id)
+    const refusal = this.#refusalOf(token, key)
+    if (refusal !== undefined && !this.#keys.isLoaded) return notLoaded()
+    if (refusal !== undefined || key === undefined) return this.#refuse(refusal ?? 'unknown', token.id, remoteAddress)
+    if (!mayDo(key.role, needed)) return forbidden(key.role, needed)
+    return { id: key.id, name: key.name, role: key.role }
+  }
+
+  #refusalOf(token: ReadToken, key: KnownApiKey | undefined): Refusal | undefined {
+    if (!hasSecret(token, key?.secretHash) || key === undefined) return 'unknown'
+    if (key.revokedAt !== undefined) return 'revoked'
+    const nowMs = this.#clock.nowMicros() / MICROS_PER_MS
+    return key.expiresAt !== undefined && key.expiresAt <= nowMs ? 'expired' : undefined
+  }
+
+  #refuse(refusal: Refusal, keyId: string | undefined, remoteAddress: string): Answer {
+    const retryAfterMs = this.#failures.count({ remoteAddress, keyId })
+    this.#log.warn('an API key was refused', {
+      reason: refusal,
+      limited: retryAfterMs > 0,
+      address: this.#digest(remoteAddress),
+      // Not the id itself: whoever mixes things up sends secrets in its place.
+      ...(keyId === undefined ? {} : { key: this.#digest(keyId) }),
+    })
+    return retryAfterMs > 0 ? tooManyFailures(retryAfterMs) : unauthorized(refusal)
+  }
+
+  #digest(text: string): string {
+    return keyDigest(text, Buffer.from(this.#secret).toString('hex'))
+  }
+}
+
+function unauthorized(refusal: Refusal): Answer {
+  const challenge = refusal === 'no-key' ? CHALLENGE : `${CHALLENGE}, error="invalid_token"`
+  return refusalAnswer('SLUICE_HTTP_UNAUTHORIZED', DETAILS[refusal], { 'WWW-Authenticate': challenge })
+}
+
+function forbidden(role: ApiKeyRole, needed: ApiKeyRole): Answer {
+  const detail = `This API key has the role "${role}". Use one with the role "${needed}", or a higher one.`
+  const challenge = `${CHALLENGE}, error="insufficient_scope", scope="${needed}"`
+  return refusalAnswer('SLUICE_HTTP_FORBIDDEN', detail, { 'WWW-Authenticate': challenge })
+}
+
+function tooManyFailures(retryAfterMs: number): Answer {
+  const seconds = Math.ceil(retryAfterMs / 1000)
+  const detail = `Too many attempts with API keys that are not valid. Try again in ${seconds} seconds, with a valid one.`
+  return refusalAnswer('SLUICE_HTTP_TOO_MANY_FAILURES', detail, { 'Retry-After': String(seconds) })
+}
+
+function notLoaded(): Answer {
+  const detail = 'No API keys are known yet: the configuration is still being loaded. Try again.'
+  return refusalAnswer('SLUICE_HTTP_CONFIG_UNAVAILABLE', detail, { 'Retry-After': '1' })
+}
+
+function refusalAnswer(
+  code: Parameters<typeof problemAnswer>[0],
+  detail: string,
+  headers: Readonly<Record<string, string>>,
+): Answer {
+  return problemAnswer(code, { detail, headers: { ...headers, 'Cache-Control': 'no-store' } })
+}

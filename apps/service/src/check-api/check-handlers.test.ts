@@ -1,0 +1,321 @@
+import { HEADER_PROFILES, OPERATIONS } from '@sluice/contract'
+import type { RuleSet } from '@sluice/core'
+import { memoryStore } from '@sluice/core'
+import { RuntimeError } from '@sluice/runtime'
+import { FakeClock } from '@sluice/testing'
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { CheckApi, perUser, readAnswer, wrongPaths } from './check-api.test.support.ts'
+
+const ORDER = { userId: 'ann', resource: '/orders' }
+
+function inMemory(options: { ruleSet?: RuleSet; headers?: (typeof HEADER_PROFILES)[number] } = {}): {
+  readonly api: CheckApi
+  readonly clock: FakeClock
+} {
+  const clock = new FakeClock()
+  return { api: new CheckApi({ store: memoryStore({ clock }), clock, ...options }), clock }
+}
+
+/** The operations of the check API that take a check. */
+const TAKES_CHECK = ['check', 'peek', 'reserve', 'acquire'] as const
+
+describe('the check API', () => {
+  it('has a handler for every operation of its table, and for no other', () => {
+    const wanted = Object.values(OPERATIONS)
+      .filter(({ tag, id }) => tag === 'checks' || id === 'ids')
+      .map(({ method, path }) => `${method} ${path}`)
+    expect(Object.keys(inMemory().api.handlers).toSorted()).toEqual(wanted.toSorted())
+  })
+
+  it('answers at once on a store that does', async () => {
+    const { api } = inMemory({ ruleSet: perUser(100) })
+    const reserved = await api.post('reserve', ORDER)
+    const body = { ...ORDER, ...{ reservationId: reserved.body['reservationId'], tokens: 1 } }
+    const { reservationId, tokens, ...check } = body
+    const bodies: Readonly<Record<string, unknown>> = {
+      'check/batch': { requests: [check] },
+      batch: { requests: [check] },
+      settle: { reservationId, tokens },
+      release: { reservationId },
+      heartbeat: { reservationId },
+    }
+    for (const operation of Object.keys(api.handlers)) {
+      const name = operation.replace('POST /internal/ratelimit/', '')
+      expect(api.call(operation, { body: bodies[name] ?? check }), operation).not.toBeInstanceOf(Promise)
+    }
+  })
+
+  it.each([
+    ['has no number', () => undefined],
+    [
+      'has a clock that was set back',
+      () => {
+        throw new RuntimeError('SLUICE_RUNTIME_CLOCK_BACKWARDS', { received: '', expected: '', action: '' })
+      },
+    ],
+  ])('decides without naming the decision while this node %s', async (_what, nextId) => {
+    const clock = new FakeClock()
+    const api = new CheckApi({ store: memoryStore({ clock }), clock, ruleSet: perUser(1), nextId })
+    const { status, body } = await api.post('check', ORDER)
+    expect(status).toBe(200)
+    expect(Object.keys(body)).not.toContain('decisionId')
+  })
+
+  it('fails when ids are made by a mistake', () => {
+    const clock = new FakeClock()
+    const nextId = (): never => {
+      throw new TypeError('a mistake')
+    }
+    const api = new CheckApi({ store: memoryStore({ clock }), clock, nextId })
+    expect(() => api.call('POST /internal/ratelimit/check', { body: ORDER })).toThrow('a mistake')
+  })
+})
+
+describe('what cannot be understood', () => {
+  it.each(TAKES_CHECK)('names every field that is wrong, and counts nothing (%s)', async (operation) => {
+    const { api } = inMemory({ ruleSet: perUser(1) })
+    const wrong = {
+      userId: '',
+      apiKey: 7,
+      clientIp: '1.2.3',
+      tenantId: 'a\nb',
+      resource: 'a/b',
+      method: 'GET /',
+      tokens: 0.5,
+      descriptors: { 'no name': 1 },
+      region: null,
+      tier: '-',
+      service: [],
+    }
+    const answer = await api.post(operation, wrong)
+    expect(answer).toMatchObject({ status: 400, headers: {}, body: { code: 'SLUICE_HTTP_INVALID_REQUEST' } })
+    expect(wrongPaths(answer)).toEqual(
+      Object.keys(wrong).map((field) => (field === 'descriptors' ? '/descriptors/no name' : `/${field}`)),
+    )
+    for (const [field, value] of Object.entries(wrong)) {
+      const [path] = wrongPaths(await api.post(operation, { ...ORDER, [field]: value }))
+      expect(path).toMatch(new RegExp(`^/${field}`))
+    }
+    expect(await api.admitted(2, ORDER)).toBe(1)
+  })
+
+  it.each([
+    ['check', ORDER, 'user'],
+    ['peek', ORDER, 'user_id'],
+    ['reserve', ORDER, 'maxWaitMs'],
+    ['acquire', ORDER, 'expiresAfterMs'],
+    ['settle', { reservationId: 'r1', tokens: 1 }, 'used'],
+    ['release', { reservationId: 'r1' }, 'tokens'],
+    ['heartbeat', { reservationId: 'r1' }, 'leaseMs'],
+    ['batch', { requests: [ORDER] }, 'atomic'],
+  ])('is refused by %s with a field that it does not know', async (operation, body, unknown) => {
+    const answer = await inMemory({ ruleSet: perUser(1) }).api.post(operation, { ...body, [unknown]: 1 })
+    expect(answer.status).toBe(400)
+    expect(answer.body['errors']).toContainEqual({
+      path: `/${unknown}`,
+      received: 'an unknown field',
+      expected: expect.stringMatching(/^only /),
+    })
+  })
+
+  it.each([
+    ['settle', {}, ['/reservationId', '/tokens']],
+    ['settle', { reservationId: 'x', tokens: -1 }, ['/tokens']],
+    ['settle', { reservationId: 7, tokens: '1' }, ['/reservationId', '/tokens']],
+    ['release', {}, ['/reservationId']],
+    ['release', { reservationId: 'x'.repeat(8193) }, ['/reservationId']],
+    ['heartbeat', { reservationId: '' }, ['/reservationId']],
+    ['heartbeat', null, ['']],
+    ['reserve', { ...ORDER, expiresAfterMs: 0 }, ['/expiresAfterMs']],
+    ['reserve', { ...ORDER, expiresAfterMs: 86_400_001 }, ['/expiresAfterMs']],
+    ['acquire', { ...ORDER, maxWaitMs: 30_001 }, ['/maxWaitMs']],
+    ['check', {}, ['/resource']],
+    ['check', 'text', ['']],
+  ])('is refused by %s: %j', async (operation, body, paths) => {
+    const answer = await inMemory({ ruleSet: perUser(1) }).api.post(operation, body)
+    expect(answer.status).toBe(400)
+    expect(wrongPaths(answer)).toEqual(paths)
+  })
+
+  it('lists so many problems, and counts the others', async () => {
+    const unknown = Object.fromEntries(Array.from({ length: 20 }, (_, index) => [`field${index}`, index]))
+    const answer = await inMemory().api.post('check', { ...ORDER, ...unknown })
+    expect(wrongPaths(answer).length).toBe(16)
+    expect(answer.body['detail']).toMatch(
+      /^20 things are wrong: \/field0, .*, and 4 more that are not listed\. Nothing was counted\.$/,
+    )
+    const one = await inMemory().api.post('check', { ...ORDER, tokens: -1 })
+    expect(one.body['detail']).toBe('One thing is wrong: /tokens. Nothing was counted.')
+  })
+
+  it('never repeats an identity or a key', async () => {
+    const answer = await inMemory().api.post('check', { ...ORDER, apiKey: 'secret\u0000', userId: 'private\u0000' })
+    expect(answer.status).toBe(400)
+    expect(JSON.stringify(answer)).not.toMatch(/secret|private/)
+  })
+
+  it('is a cost that cannot be counted', async () => {
+    const rules: RuleSet['rules'] = [
+      { resource: '*', dimension: 'user', limit: 1, window: '1m', cost: { descriptor: 'bytes', per: 1e-300 } },
+    ]
+    const { api } = inMemory({ ruleSet: { rules } })
+    const answer = await api.post('check', { ...ORDER, descriptors: { bytes: 1e300 } })
+    expect(answer.status).toBe(400)
+    expect(wrongPaths(answer)).toEqual(['/descriptors'])
+  })
+
+  it('property: whatever JSON is sent, it is answered, and leaves no trace', async () => {
+    const { api } = inMemory({ ruleSet: perUser(5) })
+    const name = fc.oneof(
+      fc.constantFrom(
+        'userId',
+        'resource',
+        'tokens',
+        'requests',
+        'reservationId',
+        'descriptors',
+        '__proto__',
+        'constructor',
+      ),
+      fc.string(),
+    )
+    const json = fc.oneof(fc.jsonValue(), fc.dictionary(name, fc.jsonValue()))
+    const operation = fc.constantFrom(...Object.keys(api.handlers).filter((one) => one.startsWith('POST ')))
+    await fc.assert(
+      fc.asyncProperty(operation, json, async (one, value) => {
+        // As a body comes in: a member named __proto__ is one like any other.
+        const body: unknown = JSON.parse(JSON.stringify(value))
+        const { status } = readAnswer(one, await api.call(one, { body }))
+        expect([200, 400, 429]).toContain(status)
+        expect(({} as Record<string, unknown>)['userId']).toBeUndefined()
+      }),
+    )
+  })
+})
+
+describe('a reservation id that this service did not give', () => {
+  const ENDS = [
+    ['settle', { tokens: 0 }],
+    ['release', {}],
+    ['heartbeat', {}],
+  ] as const
+
+  it.each(ENDS)('is refused with what to do, and changes nothing (%s)', async (operation, more) => {
+    const { api, clock } = inMemory({ ruleSet: perUser(100) })
+    const other = new CheckApi({
+      store: memoryStore({ clock }),
+      clock,
+      ruleSet: perUser(100),
+      secret: new Uint8Array(32),
+    })
+    const id = String((await api.post('reserve', { ...ORDER, tokens: 40 })).body['reservationId'])
+    const foreign = String((await other.post('reserve', { ...ORDER, tokens: 40 })).body['reservationId'])
+    const [form, text, mac] = id.split('.') as [string, string, string]
+    const more40 = Buffer.from(Buffer.from(text, 'base64url').toString().replace(',40,', ',90,')).toString('base64url')
+    const forged = [
+      foreign,
+      id.slice(0, -1),
+      `${form}.${text}`,
+      `${form}.${text}.`,
+      `${form}.${more40}.${mac}`,
+      `${form}.${text}.${'A'.repeat(43)}`,
+      `r2.${text}.${mac}`,
+      ` ${id}`,
+      'ann',
+    ]
+    for (const reservationId of forged) {
+      const answer = await api.post(operation, { reservationId, ...more })
+      expect(answer, reservationId).toMatchObject({ status: 400, body: { code: 'SLUICE_HTTP_INVALID_REQUEST' } })
+      expect(answer.body['errors']).toEqual([
+        {
+          path: '/reservationId',
+          received: `a text of ${reservationId.length} characters that is no reservation of this service`,
+          expected: 'the "reservationId" of an answer, whole and unchanged, from a node with the same secret',
+        },
+      ])
+    }
+    expect(await api.remaining(ORDER)).toBe(60)
+  })
+})
+
+describe('when to come back', () => {
+  const limits: readonly RuleSet['rules'][number][] = [
+    { resource: '*', dimension: 'user', algorithm: 'fixed-window', limit: 1, window: 2500 },
+    { resource: '*', dimension: 'user', algorithm: 'gcra', limit: 3, window: 3001 },
+    { resource: '*', dimension: 'user', algorithm: 'sliding-window-log', limit: 2, window: 1999 },
+    { resource: '*', dimension: 'user', algorithm: 'token-bucket', capacity: 2, refillPerSecond: 0.7 },
+  ]
+
+  it.each(limits)('is never too early, to the microsecond ($algorithm)', async (rule) => {
+    for (const offsetMicros of [0, 1, 999, 1000, 1001, 499_999, 500_000, 999_000, 999_999, 1_000_000, 1_000_001]) {
+      const { api, clock } = inMemory({ ruleSet: { rules: [rule] } })
+      clock.advanceMicros(1_234_567)
+      await api.admitted(3, ORDER)
+      clock.advanceMicros(offsetMicros)
+      const refused = await api.post('check', ORDER)
+      if (refused.status === 200) continue
+      const seconds = Number(refused.headers['Retry-After'])
+      expect(refused.body['retryAfter']).toBe(seconds)
+      expect(Number.isInteger(seconds) && seconds > 0).toBe(true)
+      clock.advanceMicros(seconds * 1_000_000)
+      expect(await api.post('peek', ORDER), `${rule.algorithm} at ${offsetMicros}`).toMatchObject({ status: 200 })
+    }
+  })
+
+  it.each([
+    [1000, '1'],
+    [1001, '2'],
+    [1999, '2'],
+    [2000, '2'],
+    [2001, '3'],
+    [1, '1'],
+  ])('is rounded up: %d ms are %s s', async (leftMs, seconds) => {
+    const { api, clock } = inMemory({ ruleSet: perUser(1) })
+    await api.post('check', ORDER)
+    clock.advance(60_000 - leftMs)
+    const { headers, body } = await api.post('check', ORDER)
+    expect(headers).toMatchObject({ 'Retry-After': seconds, 'X-RateLimit-Reset-After': seconds })
+    expect(body['retryAfter']).toBe(Number(seconds))
+    clock.advance(leftMs - 1)
+    expect((await api.post('check', ORDER)).status).toBe(429)
+    clock.advance(1)
+    expect((await api.post('check', ORDER)).status).toBe(200)
+  })
+})
+
+describe('headers', () => {
+  const LEGACY = ['X-RateLimit-Limit', 'X-RateLimit-Remaining', 'X-RateLimit-Reset', 'X-RateLimit-Reset-After']
+  const DRAFT = ['RateLimit', 'RateLimit-Policy']
+  const REFUSAL = ['Retry-After', 'Cache-Control']
+  const names = { legacy: LEGACY, 'draft-11': DRAFT, both: [...LEGACY, ...DRAFT], off: [] } as const
+
+  it.each(HEADER_PROFILES)('are those of the profile, on every answer (%s)', async (headers) => {
+    const { api } = inMemory({ ruleSet: perUser(2), headers })
+    for (const operation of ['check', 'peek', 'reserve'] as const) {
+      expect(Object.keys((await api.post(operation, ORDER)).headers), operation).toEqual(names[headers])
+    }
+    for (const operation of TAKES_CHECK) {
+      const answer = await api.post(operation, ORDER)
+      expect(answer.status).toBe(429)
+      expect(Object.keys(answer.headers), operation).toEqual([...names[headers], ...REFUSAL])
+    }
+  })
+
+  it('of the draft tell every limit and its window', async () => {
+    const rules: RuleSet['rules'] = [
+      {
+        resource: '*',
+        dimension: 'user',
+        name: 'each',
+        windows: [10, 60].map((s) => ({ limit: s, window: `${s}s` as const })),
+      },
+      { resource: '*', dimension: 'global', name: 'all', limit: 3, window: '1s' },
+    ]
+    const { headers } = await inMemory({ ruleSet: { rules }, headers: 'draft-11' }).api.post('check', ORDER)
+    expect(headers).toEqual({
+      RateLimit: '"each:10s";r=9;t=1, "each:60s";r=59;t=1, "all";r=2;t=1',
+      'RateLimit-Policy': '"each:10s";q=10;w=10, "each:60s";q=60;w=60, "all";q=3;w=1',
+    })
+  })
+})

@@ -1,0 +1,64 @@
+import type { CheckAnswer, HeaderProfile } from '@sluice/contract'
+import { batchAnswerJson, checkAnswer, checkAnswerJson, rateLimitHeaders } from '@sluice/contract'
+import type { Clock, PolicyDecision } from '@sluice/core'
+import { isRuntimeError } from '@sluice/runtime'
+import type { Answer } from '../http/answer.ts'
+import { jsonAnswer } from '../http/answer.ts'
+
+const MICROS_PER_MS = 1000
+
+/** What answers are written with. */
+export interface DecisionAnswerParts {
+  readonly clock: Clock
+  readonly nextId: () => string | undefined
+  readonly profile: HeaderProfile
+}
+
+/** Turns decisions into answers: 200 when allowed, 429 when not, each with an id of its own and the rate limit headers. */
+export class DecisionAnswers {
+  readonly #clock: Clock
+  readonly #nextId: () => string | undefined
+  readonly #headerOptions: { readonly profile: HeaderProfile }
+
+  constructor({ clock, nextId, profile }: DecisionAnswerParts) {
+    this.#clock = clock
+    this.#nextId = nextId
+    this.#headerOptions = { profile }
+  }
+
+  /** The answer to a check. */
+  tell(decision: PolicyDecision): Answer {
+    return this.#tell(decision, checkAnswerJson(this.#answerOf(decision)))
+  }
+
+  /** The answer to a check that holds more than a decision: `more` is JSON of further members, without braces. */
+  tellWith(decision: PolicyDecision, more: string): Answer {
+    return this.#tell(decision, `${checkAnswerJson(this.#answerOf(decision)).slice(0, -1)},${more}}`)
+  }
+
+  /** The answer to a batch: 200 whatever the decisions are. It has no rate limit headers: there is one limit for each decision. */
+  tellAll(decisions: readonly PolicyDecision[]): Answer {
+    return jsonAnswer(200, batchAnswerJson(decisions.map((decision) => this.#answerOf(decision))))
+  }
+
+  #answerOf(decision: PolicyDecision): CheckAnswer {
+    return checkAnswer(decision, decision.dimension, this.#idOrNone())
+  }
+
+  /** A decision that was made is told, also when there is no id for it, such as while the clock is behind. */
+  #idOrNone(): string | undefined {
+    try {
+      return this.#nextId()
+    } catch (error) {
+      if (isRuntimeError(error)) return undefined
+      throw error
+    }
+  }
+
+  #tell(decision: PolicyDecision, body: string): Answer {
+    const headers = rateLimitHeaders(decision, this.#clock.nowMicros() / MICROS_PER_MS, this.#headerOptions)
+    headers['Content-Type'] = 'application/json'
+    headers['Content-Length'] = String(Buffer.byteLength(body))
+    return { status: decision.allowed ? 200 : 429, headers, body }
+  }
+}

@@ -1,0 +1,68 @@
+import type { RefusedBody } from '@sluice/contract'
+import { isSluiceError } from '@sluice/core'
+import type { Answer } from '../http/answer.ts'
+import type { OperationHandler } from '../http/operation-handler.ts'
+import { problemAnswer } from '../http/problem-answer.ts'
+
+/** How soon to ask again what could not be done, in seconds: a breaker tries the store again after about as long. */
+const RETRY_SECONDS = '1'
+
+/** The answer to a body that cannot be understood. */
+export function invalidBody({ problems, unlisted }: RefusedBody): Answer {
+  const count = problems.length + unlisted
+  const places = problems.map(({ path }) => path || 'the body').join(', ')
+  const more = unlisted === 0 ? '' : `, and ${unlisted} more that are not listed`
+  return problemAnswer('SLUICE_HTTP_INVALID_REQUEST', {
+    detail: `${count === 1 ? 'One thing is' : `${count} things are`} wrong: ${places}${more}. Nothing was counted.`,
+    errors: problems,
+  })
+}
+
+/** The handler, with failures of the store answered as problems. What is nobody's but ours to know is thrown on. */
+export function withStoreProblems(handle: OperationHandler): OperationHandler {
+  return (request) => {
+    try {
+      const answer = handle(request)
+      return answer instanceof Promise ? answer.catch(problemOf) : answer
+    } catch (error) {
+      return problemOf(error)
+    }
+  }
+}
+
+function problemOf(error: unknown): Answer {
+  if (!isSluiceError(error)) throw error
+  switch (error.code) {
+    case 'SLUICE_STORE_UNAVAILABLE':
+      return problemAnswer('SLUICE_HTTP_STORE_UNAVAILABLE', {
+        detail: 'The store of the counters did not do it. Nothing has changed: try again later.',
+        headers: { 'Retry-After': RETRY_SECONDS },
+      })
+    case 'SLUICE_OUTCOME_UNKNOWN':
+      return problemAnswer('SLUICE_HTTP_OUTCOME_UNKNOWN', {
+        detail:
+          'The store of the counters was asked, and no answer came: it may have happened. Done again, it may count twice; left alone, what was reserved is given back by itself.',
+      })
+    case 'SLUICE_STORE_FULL':
+      return problemAnswer('SLUICE_HTTP_OVERLOADED', {
+        detail: 'Too many reservations are open. Settle or release some, or let them end sooner, and try again.',
+        headers: { 'Retry-After': RETRY_SECONDS },
+      })
+    case 'SLUICE_CLOSED':
+      return problemAnswer('SLUICE_HTTP_NOT_READY', {
+        detail: 'This node is stopping. Ask another one.',
+        headers: { 'Retry-After': RETRY_SECONDS },
+      })
+    case 'SLUICE_INVALID_COST':
+      // Tokens were checked before: only a number among the descriptors can make a cost that cannot be counted.
+      return invalidBody({
+        ok: false,
+        problems: [
+          { path: '/descriptors', received: 'a number too large to count', expected: 'numbers that make a cost' },
+        ],
+        unlisted: 0,
+      })
+    default:
+      throw error
+  }
+}

@@ -1,0 +1,162 @@
+import type { RuleSet } from '@sluice/core'
+import { memoryStore } from '@sluice/core'
+import { FakeClock, FakeTimers } from '@sluice/testing'
+import { describe, expect, it } from 'vitest'
+import type { ReadAnswer } from './check-api.test.support.ts'
+import { CheckApi, perUser } from './check-api.test.support.ts'
+
+const JOB = { tenantId: 'acme', resource: '/jobs' }
+
+const ONE_JOB: RuleSet = {
+  rules: [
+    {
+      resource: '/jobs',
+      dimension: 'tenant',
+      algorithm: 'concurrency',
+      limit: 1,
+      lease: '30s',
+      penalty: { after: 3, within: '1m', block: '1h' },
+    },
+  ],
+}
+
+/** Handlers whose waits pass as the test says. */
+function waiting(ruleSet: RuleSet = ONE_JOB): {
+  readonly api: CheckApi
+  readonly clock: FakeClock
+  readonly timers: FakeTimers
+  /** Asks, and notes when the answer comes. */
+  readonly ask: (body: object, signal?: AbortSignal) => { answer: ReadAnswer | undefined; atMs: number }
+} {
+  const clock = new FakeClock()
+  const timers = new FakeTimers(clock)
+  const startMs = clock.nowMicros() / 1000
+  const sleep = (delayMs: number, signal?: AbortSignal): Promise<void> =>
+    new Promise((resolve, reject) => {
+      const cancel = timers.schedule(delayMs, resolve)
+      signal?.addEventListener('abort', () => {
+        cancel()
+        reject(signal.reason)
+      })
+    })
+  const api = new CheckApi({ store: memoryStore({ clock }), clock, ruleSet, sleep })
+  const ask = (body: object, signal?: AbortSignal): { answer: ReadAnswer | undefined; atMs: number } => {
+    const asked: { answer: ReadAnswer | undefined; atMs: number } = { answer: undefined, atMs: Number.NaN }
+    void api.post('acquire', body, signal).then((answer) => {
+      asked.answer = answer
+      asked.atMs = clock.nowMicros() / 1000 - startMs
+    })
+    return asked
+  }
+  return { api, clock, timers, ask }
+}
+
+describe('a request that waits for a slot', () => {
+  it('gets one at once when one is free', async () => {
+    const { ask, timers } = waiting()
+    const asked = ask({ ...JOB, maxWaitMs: 5000 })
+    await timers.advance(0)
+    expect(asked).toMatchObject({ atMs: 0, answer: { status: 200, body: { leaseMs: 30_000 } } })
+    expect(timers.pending).toBe(0)
+  })
+
+  it('gets one soon after it comes back', async () => {
+    const { api, ask, timers } = waiting()
+    const { reservationId } = (await api.post('acquire', JOB)).body
+    const asked = ask({ ...JOB, maxWaitMs: 5000 })
+    await timers.advance(2000)
+    expect(asked.answer).toBeUndefined()
+    await api.post('release', { reservationId })
+    await timers.advance(250)
+    expect(asked.answer).toMatchObject({ status: 200, body: { allowed: true } })
+    expect(timers.pending).toBe(0)
+  })
+
+  it('gets one when the lease of a silent holder ends', async () => {
+    const { api, ask, timers } = waiting()
+    await api.post('acquire', JOB)
+    await timers.advance(10_000)
+    const asked = ask({ ...JOB, maxWaitMs: 30_000 })
+    await timers.advance(19_999)
+    expect(asked.answer).toBeUndefined()
+    await timers.advance(251)
+    expect(asked.answer).toMatchObject({ status: 200 })
+  })
+
+  it('is refused when its time is over, and not before', async () => {
+    const { api, ask, timers } = waiting()
+    await api.post('acquire', JOB)
+    const asked = ask({ ...JOB, maxWaitMs: 4321 })
+    await timers.advance(4320)
+    expect(asked.answer).toBeUndefined()
+    await timers.advance(1)
+    expect(asked).toMatchObject({ atMs: 4321, answer: { status: 429, headers: { 'Retry-After': '26' } } })
+    expect(timers.pending).toBe(0)
+  })
+
+  it('is refused once, however often it looked: nobody is punished for waiting', async () => {
+    const { api, ask, timers } = waiting()
+    const { reservationId } = (await api.post('acquire', JOB)).body
+    for (let wait = 0; wait < 2; wait++) {
+      ask({ ...JOB, maxWaitMs: 3000 })
+      await timers.advance(3000)
+    }
+    await api.post('release', { reservationId })
+    expect((await api.post('acquire', JOB)).status).toBe(200)
+  })
+
+  it('does not wait where that does not help', async () => {
+    const { api, ask, timers } = waiting({ ...ONE_JOB, denyList: [{ name: 'bad', match: { cidrs: ['192.0.2.1'] } }] })
+    api.engine.block('tenant', 'banned', { duration: '1h' })
+    const asked = [{ tokens: 2 }, { clientIp: '192.0.2.1' }, { tenantId: 'banned' }].map((call) =>
+      ask({ ...JOB, ...call, maxWaitMs: 30_000 }),
+    )
+    await timers.advance(0)
+    expect(asked.map(({ answer }) => answer?.body['reason'])).toEqual(['never', 'denied', 'blocked'])
+    expect(timers.pending).toBe(0)
+  })
+
+  it('waits for units too', async () => {
+    const { ask, timers } = waiting(perUser(1))
+    const call = { userId: 'ann', resource: '/orders', maxWaitMs: 30_000 }
+    await timers.advance(45_000)
+    const asked = [ask(call), ask(call)]
+    await timers.advance(15_250)
+    expect(asked.map(({ answer }) => answer?.status)).toEqual([200, 200])
+    expect(asked[0]!.atMs).toBe(45_000)
+    expect(asked[1]!.atMs).toBeGreaterThanOrEqual(60_000)
+  })
+
+  it('leaves when the client does, and takes nothing', async () => {
+    const { api, ask, timers } = waiting()
+    const { reservationId } = (await api.post('acquire', JOB)).body
+    const client = new AbortController()
+    const asked = ask({ ...JOB, maxWaitMs: 30_000 }, client.signal)
+    await timers.advance(1000)
+    client.abort()
+    await timers.advance(0)
+    expect(asked.answer?.status).toBe(429)
+    expect(timers.pending).toBe(0)
+    await api.post('release', { reservationId })
+    expect(await api.remaining(JOB)).toBe(1)
+  })
+
+  it('gives the slot back when the client left just before', async () => {
+    const { api, ask, timers } = waiting()
+    ask({ ...JOB, maxWaitMs: 30_000 }, AbortSignal.abort())
+    await timers.advance(0)
+    expect(await api.remaining(JOB)).toBe(1)
+  })
+
+  it('is answered at once when too many wait already', async () => {
+    const { api, ask, timers } = waiting({ rules: ONE_JOB.rules.map(({ penalty: _, ...rule }) => rule) })
+    await api.post('acquire', JOB)
+    for (let round = 0; round < 2; round++) {
+      const crowd = Array.from({ length: 1001 }, () => ask({ ...JOB, maxWaitMs: 3000 }))
+      await timers.advance(0)
+      expect(crowd.filter(({ answer }) => answer?.status === 429).length).toBe(1)
+      await timers.advance(3000)
+      expect(crowd.filter(({ answer }) => answer?.status === 429).length).toBe(1001)
+    }
+  })
+})

@@ -1,0 +1,276 @@
+import type { FailureMode, Mode, RuleSet, Store } from '@sluice/core'
+import { fallbackStore, memoryStore, SluiceError } from '@sluice/core'
+import { outcomeUnknown, storeUnavailable } from '@sluice/core/internal'
+import { redisStore } from '@sluice/store-redis'
+import { deferredStore, FakeClock, FakeTimers } from '@sluice/testing'
+import { startRedis } from '@sluice/testing/servers'
+import { describe, expect, it } from 'vitest'
+import type { CheckApiOptions } from './check-api.test.support.ts'
+import { CheckApi, perUser } from './check-api.test.support.ts'
+
+const ORDER = { userId: 'ann', resource: '/orders' }
+const JOB = { tenantId: 'acme', resource: '/jobs' }
+
+const RULES: RuleSet = {
+  rules: [
+    { resource: '/orders', dimension: 'user', algorithm: 'fixed-window', limit: 100, window: '1h' },
+    { resource: '/jobs', dimension: 'tenant', algorithm: 'concurrency', limit: 2, lease: '30s' },
+  ],
+}
+
+/** A store behind a network that can go away, several processes that share it, and their clock. */
+class Network {
+  readonly clock = new FakeClock()
+  readonly #beneath = memoryStore({ clock: this.clock })
+  #failure: (() => Error) | undefined
+
+  goAway(failure: () => Error = () => storeUnavailable({ because: 'unreachable', problem: 'it is away' })): void {
+    this.#failure = failure
+  }
+
+  comeBack(): void {
+    this.#failure = undefined
+  }
+
+  /** The API of one more process. */
+  process(failureMode: FailureMode = 'open', options: Partial<CheckApiOptions> = {}): CheckApi {
+    const { clock } = this
+    const timers = new FakeTimers(clock)
+    const breaker = { failures: 1000 }
+    const guard = { failureMode, clock, timers, breaker, monotonicMs: () => clock.nowMicros() / 1000 }
+    const store = fallbackStore(this.#connection(), guard)
+    return new CheckApi({ store, clock, ruleSet: RULES, ...options })
+  }
+
+  #connection(): Store<'async'> {
+    const store = deferredStore(this.#beneath)
+    const reach = <T>(ask: () => Promise<T>): Promise<T> =>
+      this.#failure === undefined ? ask() : Promise.reject(this.#failure())
+    return {
+      mode: 'async',
+      decide: (batch) => reach(() => store.decide(batch)),
+      settle: (receipt, actuals) => reach(() => store.settle(receipt, actuals)),
+      block: (rule, key, micros) => reach(() => store.block(rule, key, micros)),
+      reset: (limits, key) => reach(() => store.reset(limits, key)),
+      close: () => Promise.resolve(),
+    }
+  }
+}
+
+describe('a check while the store is away', () => {
+  it.each([
+    ['open', 200, { allowed: true, reason: 'allowed', remaining: 100 }],
+    ['local', 200, { allowed: true, reason: 'allowed', remaining: 99 }],
+    ['closed', 429, { allowed: false, reason: 'unavailable', retryAfter: 1 }],
+  ] as const)('is answered by the failure mode of its rule, and says so (%s)', async (mode, status, said) => {
+    const network = new Network()
+    const api = network.process(mode)
+    network.goAway()
+    const answer = await api.post('check', ORDER)
+    expect(answer).toMatchObject({
+      status,
+      body: { ...said, failure: { mode, cause: 'unreachable', charged: 'no' } },
+    })
+    expect(answer.headers['Retry-After']).toBe(status === 429 ? '1' : undefined)
+    network.comeBack()
+    const after = await api.post('check', ORDER)
+    expect(after).toMatchObject({ status: 200, body: { remaining: 99 } })
+    expect(Object.keys(after.body)).not.toContain('failure')
+  })
+
+  it('says so of every check of a batch', async () => {
+    const network = new Network()
+    const api = network.process('open')
+    network.goAway()
+    const { body } = await api.post('batch', { requests: [ORDER, { resource: '/free' }, ORDER] })
+    const failure = { mode: 'open', cause: 'unreachable', charged: 'no' }
+    expect(body['answers']).toMatchObject([{ failure }, { reason: 'unlimited' }, { failure }])
+  })
+
+  it('is answered in time when a real Redis is gone', async () => {
+    const server = await startRedis()
+    const store = redisStore(server.url, { failureMode: 'closed', deadlineMs: 10_000 })
+    try {
+      await store.ready()
+      const api = new CheckApi({ store, clock: new FakeClock(), ruleSet: perUser(3) })
+      expect(await api.post('check', ORDER)).toMatchObject({ status: 200, body: { remaining: 2 } })
+      await server.close()
+      const answer = await api.post('check', ORDER)
+      expect(answer).toMatchObject({ status: 429, body: { reason: 'unavailable', failure: { mode: 'closed' } } })
+      expect(Number(answer.headers['Retry-After'])).toBeGreaterThan(0)
+    } finally {
+      await store.close()
+      await server.close()
+    }
+  })
+})
+
+describe('a reservation made while the store is away', () => {
+  it('owes nothing when everything is let through, whoever settles it and whenever', async () => {
+    const network = new Network()
+    const [here, there] = [network.process('open'), network.process('open')]
+    network.goAway()
+    const answers = [await here.post('reserve', { ...ORDER, tokens: 9 }), await here.post('reserve', ORDER)]
+    const [one, other] = answers.map(({ body }) => body['reservationId'])
+    const nothing = { outcome: 'settled', corrected: 0 }
+    expect((await here.post('settle', { reservationId: one, tokens: 50 })).body).toEqual(nothing)
+    network.comeBack()
+    expect((await there.post('settle', { reservationId: other, tokens: 50 })).body).toEqual(nothing)
+    expect(await here.remaining(ORDER)).toBe(100)
+  })
+
+  it('is settled where it was charged when a node decides alone, and owes nothing elsewhere', async () => {
+    const network = new Network()
+    const [here, there] = [network.process('local'), network.process('local')]
+    network.goAway()
+    const one = (await here.post('reserve', { ...ORDER, tokens: 40 })).body
+    const other = (await here.post('reserve', { ...ORDER, tokens: 40 })).body
+    expect(one).toMatchObject({ remaining: 60, failure: { mode: 'local' } })
+    const { reservationId } = one
+    expect((await there.post('settle', { reservationId, tokens: 1 })).body).toEqual({
+      outcome: 'settled',
+      corrected: 0,
+    })
+    expect(await here.remaining(ORDER)).toBe(20)
+    expect((await here.post('settle', { reservationId, tokens: 1 })).body).toEqual({
+      outcome: 'settled',
+      corrected: -39,
+    })
+    expect(await here.remaining(ORDER)).toBe(59)
+    network.comeBack()
+    await here.post('release', { reservationId: other['reservationId'] })
+    expect(await here.remaining(ORDER)).toBe(100)
+    network.goAway()
+    expect(await here.remaining(ORDER)).toBe(99)
+  })
+})
+
+describe('a slot taken while the store is away', () => {
+  it('is kept by heartbeats when everything is let through', async () => {
+    const network = new Network()
+    const [here, there] = [network.process('open'), network.process('open')]
+    network.goAway()
+    const { reservationId, expiresAt } = (await here.post('acquire', JOB)).body
+    expect(expiresAt).toBe('2030-01-01T00:00:30.000Z')
+    network.comeBack()
+    network.clock.advance(29_000)
+    const renewed = { outcome: 'renewed', expiresAt: '2030-01-01T00:00:59.000Z', leaseMs: 30_000 }
+    expect((await here.post('heartbeat', { reservationId })).body).toEqual(renewed)
+    expect((await there.post('heartbeat', { reservationId })).body).toEqual(renewed)
+  })
+
+  it('is known to the node that decided alone, and to no other', async () => {
+    const network = new Network()
+    const [here, there] = [network.process('local'), network.process('local')]
+    network.goAway()
+    const { reservationId } = (await here.post('acquire', JOB)).body
+    await here.post('acquire', JOB)
+    expect((await here.post('acquire', JOB)).status).toBe(429)
+    expect((await there.post('heartbeat', { reservationId })).body['outcome']).toBe('gone')
+    expect((await here.post('heartbeat', { reservationId })).body['outcome']).toBe('renewed')
+    expect((await here.post('release', { reservationId })).body).toEqual({ outcome: 'settled', corrected: -1 })
+    expect((await here.post('acquire', JOB)).status).toBe(200)
+    expect((await here.post('heartbeat', { reservationId })).body['outcome']).toBe('gone')
+  })
+})
+
+describe('the way to the store', () => {
+  it('is gone once to give a slot back, and twice to correct what was charged besides', async () => {
+    const clock = new FakeClock()
+    const store = deferredStore(memoryStore({ clock }))
+    let settlements = 0
+    const counting: Store<'async'> = {
+      ...store,
+      settle: (receipt, actuals) => {
+        settlements++
+        return store.settle(receipt, actuals)
+      },
+    }
+    const rules = [...RULES.rules, { resource: '/jobs', dimension: 'global', limit: 10, window: '1h' } as const]
+    const api = new CheckApi({ store: counting, clock, ruleSet: { rules } })
+    const take = async (): Promise<unknown> => (await api.post('acquire', JOB)).body['reservationId']
+    await api.post('release', { reservationId: await take() })
+    expect(settlements).toBe(1)
+    await api.post('settle', { reservationId: await take(), tokens: 1 })
+    expect(settlements).toBe(2)
+    await api.post('settle', { reservationId: await take(), tokens: 0 })
+    expect(settlements).toBe(4)
+  })
+})
+
+describe('what cannot be done without the store', () => {
+  it.each([
+    ['settle', { tokens: 1 }, ORDER, 'reserve'],
+    ['release', {}, ORDER, 'reserve'],
+    ['heartbeat', {}, JOB, 'acquire'],
+  ])('is a problem that says to try again, and can be tried again (%s)', async (operation, more, call, take) => {
+    const network = new Network()
+    const api = network.process()
+    const { reservationId } = (await api.post(take, call)).body
+    network.goAway()
+    expect(await api.post(operation, { reservationId, ...more })).toMatchObject({
+      status: 503,
+      headers: { 'Retry-After': '1' },
+      body: { code: 'SLUICE_HTTP_STORE_UNAVAILABLE' },
+    })
+    network.comeBack()
+    const { body } = await api.post(operation, { reservationId, ...more })
+    expect(body['outcome']).toBe(operation === 'heartbeat' ? 'renewed' : 'settled')
+  })
+
+  it('is another problem when nobody knows whether it happened', async () => {
+    const network = new Network()
+    const api = network.process()
+    const { reservationId } = (await api.post('reserve', ORDER)).body
+    network.goAway(() => outcomeUnknown({ because: 'unreachable', problem: 'the connection broke' }))
+    const answer = await api.post('settle', { reservationId, tokens: 1 })
+    expect(answer).toMatchObject({ status: 504, body: { code: 'SLUICE_HTTP_OUTCOME_UNKNOWN' } })
+    expect(answer.headers['Retry-After']).toBeUndefined()
+  })
+
+  it('does not keep an acquire without slots from going on', async () => {
+    const clock = new FakeClock()
+    const away = storeUnavailable({ because: 'unreachable', problem: 'it went away just now' })
+    const store = { ...deferredStore(memoryStore({ clock })), settle: () => Promise.reject(away) }
+    const api = new CheckApi({ store, clock, ruleSet: RULES })
+    expect(await api.post('acquire', ORDER)).toMatchObject({ status: 200, body: { allowed: true, expiresAt: null } })
+  })
+
+  it.each([
+    ['SLUICE_STORE_FULL', 503, 'SLUICE_HTTP_OVERLOADED'],
+    ['SLUICE_CLOSED', 503, 'SLUICE_HTTP_NOT_READY'],
+  ] as const)('is a problem: %s', async (code, status, problem) => {
+    const clock = new FakeClock()
+    const store = memoryStore({ clock })
+    const failing: Store<'sync'> = {
+      ...store,
+      mode: 'sync',
+      decide: () => {
+        throw new SluiceError(code, { problem: 'it cannot be' })
+      },
+    }
+    for (const one of [failing, deferredStore(failing)]) {
+      const api = new CheckApi({ store: one, clock, ruleSet: RULES })
+      expect(await api.post('reserve', ORDER)).toMatchObject({
+        status,
+        headers: { 'Retry-After': '1' },
+        body: { code: problem },
+      })
+    }
+  })
+
+  it('is thrown on when it is a mistake of ours', async () => {
+    const clock = new FakeClock()
+    const store = deferredStore(memoryStore({ clock }))
+    const failing: Store<Mode> = { ...store, decide: () => Promise.reject(new RangeError('a mistake')) }
+    const api = new CheckApi({ store: failing, clock, ruleSet: RULES })
+    await expect(api.post('check', ORDER)).rejects.toThrow('a mistake')
+    const unsupported = new SluiceError('SLUICE_UNSUPPORTED', { problem: 'another mistake' })
+    const other = new CheckApi({
+      store: { ...failing, decide: () => Promise.reject(unsupported) },
+      clock,
+      ruleSet: RULES,
+    })
+    await expect(other.post('check', ORDER)).rejects.toThrow('another mistake')
+  })
+})

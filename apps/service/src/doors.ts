@@ -1,0 +1,103 @@
+import type { Operation, ReadinessCheck } from '@sluice/contract'
+import { CHECK_PATH, OPERATIONS } from '@sluice/contract'
+import type { LoopDelay } from '@sluice/runtime'
+import { InFlight, LagGuard } from '@sluice/runtime'
+import type { Authenticator } from './auth/authenticator.ts'
+import { healthHandlers } from './health/health-handlers.ts'
+import { Readiness } from './health/readiness.ts'
+import { EndpointServer } from './http/endpoint-server.ts'
+import type { HttpTimeouts } from './http/http-server.ts'
+import { HttpServer } from './http/http-server.ts'
+import type { Treatment } from './http/operation-endpoints.ts'
+import { operationRoutes } from './http/operation-endpoints.ts'
+import type { OperationHandlers } from './http/operation-handler.ts'
+import { createRouter } from './http/router.ts'
+import { documentHandlers, formSchemas } from './http/service-document.ts'
+import type { ServiceContext } from './service-context.ts'
+import { VERSION } from './version.ts'
+
+/** What the doors of one thread are made of. */
+export interface DoorsParts {
+  readonly context: ServiceContext
+  readonly authenticator: Authenticator
+  /** What answers, besides what the doors know themselves. */
+  readonly handlers: OperationHandlers
+  readonly checks: readonly (() => ReadinessCheck | Promise<ReadinessCheck>)[]
+  readonly loopDelay: LoopDelay
+  readonly newRequestId: () => string
+  readonly port: number
+  /** Whether other threads listen on the same port. */
+  readonly sharesPort: boolean
+}
+
+/** Where requests come in, in one thread. */
+export interface Doors {
+  readonly server: HttpServer
+  readonly readiness: Readiness
+}
+
+/**
+ * A whole request has seconds. A connection between requests has more than the minute after which most load balancers drop
+ * theirs, so that it is they who end it and no request is sent into a closing connection.
+ */
+const TIMEOUTS: HttpTimeouts = { headersMs: 10_000, requestMs: 15_000, idleMs: 65_000, checkEveryMs: 1000 }
+
+/** Longest wait of a stop for requests in flight; shorter than the time orchestrators give before they kill. */
+const GRACE_MS = 10_000
+
+/** Checks that a thread has under way at most: more than this only wait for each other. */
+const MOST_CHECKS_IN_FLIGHT = 5000
+
+/** The same for everything else that takes time. */
+const MOST_OTHERS_IN_FLIGHT = 200
+
+/** Operations outside the check API whose bodies are checks, too, and are read by what reads those. */
+const READ_AS_CHECKS: ReadonlySet<string> = new Set(['explain', 'reset'])
+
+/** Answered whatever is going on, because somebody decides by them what is to become of this process. */
+const ALWAYS_ANSWERED: ReadonlySet<string> = new Set(['livez', 'readyz', 'metrics'])
+
+/** Makes the doors; nothing comes in before the server is started. */
+export function composeDoors(parts: DoorsParts): Doors {
+  const { context, authenticator } = parts
+  const { settings, log, sleep } = context
+  const readiness = new Readiness(parts.checks)
+  const routes = operationRoutes({
+    operations: Object.values<Operation>(OPERATIONS),
+    handlers: { ...parts.handlers, ...healthHandlers(readiness), ...documentHandlers(VERSION) },
+    components: formSchemas(),
+    authenticate: (exchange, role) => authenticator.authenticate(exchange, role),
+    treatmentOf: treatments(parts),
+  })
+  const hint = `Checks are asked at POST ${CHECK_PATH}; GET /openapi.json lists everything there is.`
+  const requests = new EndpointServer({
+    route: createRouter(routes, hint),
+    reportError: (error, details) => log.error('a request failed', { ...details, error }),
+    newRequestId: parts.newRequestId,
+  })
+  const server = new HttpServer({
+    host: settings.host,
+    port: parts.port,
+    sharesPort: parts.sharesPort,
+    requests,
+    reportError: (error) => log.error('the server failed', { error }),
+    timeouts: TIMEOUTS,
+    sleep,
+    graceMs: GRACE_MS,
+  })
+  return { server, readiness }
+}
+
+function treatments({ context, loopDelay }: DoorsParts): (operation: Operation) => Treatment {
+  const { clock, settings } = context
+  const guard = new LagGuard({ delay: loopDelay, nowMs: () => clock.nowMicros() / 1000 })
+  const checks = new InFlight({ most: MOST_CHECKS_IN_FLIGHT, isOverloaded: () => guard.isLate() })
+  const others = new InFlight({ most: MOST_OTHERS_IN_FLIGHT })
+  return ({ id, tag }) => {
+    if (tag === 'checks') {
+      return { lane: checks, needsKey: settings.checkKey, checksItself: true, hasRequestId: false }
+    }
+    const lane = ALWAYS_ANSWERED.has(id) ? undefined : others
+    return { lane, needsKey: false, checksItself: READ_AS_CHECKS.has(id), hasRequestId: true }
+  }
+}

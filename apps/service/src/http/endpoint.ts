@@ -1,0 +1,28 @@
+import type { FieldProblem } from '@sluice/contract'
+import type { InFlight } from '@sluice/runtime'
+import type { Answer } from './answer.ts'
+import type { Exchange } from './exchange.ts'
+import type { OperationHandler, Principal } from './operation-handler.ts'
+
+/** How the body of a request is read. */
+export interface BodyForm {
+  readonly maxBytes: number
+  /** What is wrong with the parsed JSON; nothing is looked at when left out, because the handler does. */
+  readonly problemsOf?: ((value: unknown) => readonly FieldProblem[]) | undefined
+}
+
+/** Everything that happens to the requests for one operation, in this order; what is undefined is left out. */
+export interface Endpoint {
+  /** `METHOD /path` of its operation: for logs. */
+  readonly name: string
+  /** Bounds how many are under way. */
+  readonly lane: InFlight | undefined
+  /** Who asks, or the answer to give whoever may not. */
+  readonly admit: ((exchange: Exchange) => Principal | Answer | Promise<Principal | Answer>) | undefined
+  /** The answer to parameters that are wrong; undefined when all are right. */
+  readonly refuseParameters: ((exchange: Exchange) => Answer | undefined) | undefined
+  readonly body: BodyForm | undefined
+  readonly handle: OperationHandler
+  /** Whether answers carry the id of the request; checks do not, because their decisions have ids of their own. */
+  readonly hasRequestId: boolean
+}

@@ -1,0 +1,59 @@
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
+import type { OperationRequest, Principal } from './operation-handler.ts'
+import type { PathParameters } from './router.ts'
+
+/**
+ * One request and its answer. What handlers may ask for is made when it is asked for: a check needs neither the query nor a
+ * signal, and there are tens of thousands of them in a second.
+ */
+export class Exchange implements OperationRequest {
+  readonly params: PathParameters
+  body: unknown = undefined
+  principal: Principal | undefined = undefined
+  readonly #request: IncomingMessage
+  readonly #response: ServerResponse
+  #query: URLSearchParams | undefined = undefined
+  #signal: AbortSignal | undefined = undefined
+
+  constructor(request: IncomingMessage, response: ServerResponse, params: PathParameters) {
+    this.params = params
+    this.#request = request
+    this.#response = response
+  }
+
+  get query(): URLSearchParams {
+    this.#query ??= new URLSearchParams(queryOf(this.#request.url ?? ''))
+    return this.#query
+  }
+
+  get headers(): IncomingHttpHeaders {
+    return this.#request.headers
+  }
+
+  get remoteAddress(): string {
+    return this.#request.socket.remoteAddress ?? ''
+  }
+
+  get signal(): AbortSignal {
+    this.#signal ??= signalOf(this.#response)
+    return this.#signal
+  }
+}
+
+function queryOf(url: string): string {
+  const start = url.indexOf('?')
+  if (start < 0) return ''
+  const end = url.indexOf('#', start)
+  return end < 0 ? url.slice(start + 1) : url.slice(start + 1, end)
+}
+
+function signalOf(response: ServerResponse): AbortSignal {
+  const gone = new AbortController()
+  if (response.destroyed) gone.abort()
+  else {
+    response.once('close', () => {
+      if (!response.writableFinished) gone.abort()
+    })
+  }
+  return gone.signal
+}

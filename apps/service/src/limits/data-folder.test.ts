@@ -1,0 +1,65 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, it, onTestFinished } from 'vitest'
+import type { DataFolder } from './data-folder.ts'
+import { dataFolder, lockDataFolder } from './data-folder.ts'
+
+async function freshFolder(): Promise<DataFolder> {
+  const parent = await mkdtemp(join(tmpdir(), 'sluice-data-'))
+  onTestFinished(() => rm(parent, { recursive: true, force: true }))
+  return dataFolder(join(parent, 'a', 'b'))
+}
+
+it('is made, for this user alone', async () => {
+  const folder = await freshFolder()
+  const unlock = await lockDataFolder(folder)
+  expect((await stat(folder.path)).mode & 0o777).toBe(0o700)
+  expect(await readFile(folder.holder, 'utf8')).toContain(`process ${process.pid} on `)
+  await unlock()
+})
+
+it('is had by one at a time, and by the next when it was given back', async () => {
+  const folder = await freshFolder()
+  const unlock = await lockDataFolder(folder)
+  const failure = await lockDataFolder(folder).catch((error: unknown) => error)
+  expect(failure).toMatchObject({ code: 'SLUICE_SERVICE_DATA_DIR_IN_USE' })
+  expect(String(failure)).toContain(folder.path)
+  expect(String(failure)).toContain(`process ${process.pid} on `)
+  expect(String(failure)).toContain('SLUICE_DATA_DIR=')
+  await unlock()
+  await (await lockDataFolder(folder))()
+})
+
+it('is free again when its process was killed, whatever that left behind', async () => {
+  const folder = await freshFolder()
+  await (await lockDataFolder(folder))()
+  const hold = `
+    import { DatabaseSync } from 'node:sqlite'
+    const lock = new DatabaseSync(${JSON.stringify(folder.lock)})
+    lock.exec('BEGIN EXCLUSIVE')
+    console.log('held')
+    process.stdin.resume()`
+  const child = spawn(process.execPath, ['--input-type=module', '-e', hold], { stdio: ['pipe', 'pipe', 'inherit'] })
+  const ended = once(child, 'close')
+  await once(child.stdout, 'data')
+  await writeFile(folder.holder, 'process 12345 on elsewhere')
+  const failure = await lockDataFolder(folder).catch((error: unknown) => error)
+  expect(String(failure)).toContain('process 12345 on elsewhere')
+  child.kill('SIGKILL')
+  await ended
+  await (await lockDataFolder(folder))()
+})
+
+it('that cannot be written to is told with the reason', async () => {
+  const folder = await freshFolder()
+  await (await lockDataFolder(folder))()
+  // A file stands where the folder should be.
+  const failure = await lockDataFolder(dataFolder(folder.lock)).catch((error: unknown) => error)
+  expect(failure).toMatchObject({ code: 'SLUICE_SERVICE_DATA_DIR_UNUSABLE', cause: { code: 'EEXIST' } })
+  await writeFile(folder.lock, 'this is no database, and longer than a header of one must be'.repeat(10))
+  const damaged = await lockDataFolder(folder).catch((error: unknown) => error)
+  expect(damaged).toMatchObject({ code: 'SLUICE_SERVICE_DATA_DIR_UNUSABLE' })
+})

@@ -1,0 +1,95 @@
+import type { NumberLeases } from '@sluice/config-store'
+import type { Logger, NowMs, Sleep } from '@sluice/runtime'
+import type { MachineCells } from './machine-cell.ts'
+import { MACHINE_NUMBERS } from './machine-cell.ts'
+
+/** How the numbers of a process are found. */
+export interface MachineNumbersOptions {
+  readonly cells: MachineCells
+  /** So many are needed, one for each thread. */
+  readonly count: number
+  readonly leases: Pick<NumberLeases, 'take'>
+  /** Unique to this process. */
+  readonly holder: string
+  readonly nowMs: NowMs
+  readonly sleep: Sleep
+  readonly log: Logger
+}
+
+const LEASE_MS = 120_000
+
+/** How long a number is used after it was asked for. The rest of the lease is for clocks of other nodes that are ahead. */
+const USED_MS = 90_000
+
+const RENEW_EVERY_MS = 20_000
+
+/** How soon it is tried again when a number could not be had. */
+const RETRY_MS = 2000
+
+/**
+ * Leases a number for each thread, and renews it for as long as the process runs. When that fails for long, the threads find
+ * that they have none, and make no ids until one can be had again. Numbers are not given back: their leases end, and until
+ * then clocks of other nodes have passed the last id that was made with them.
+ */
+export class MachineNumbers {
+  readonly #options: MachineNumbersOptions
+  readonly #stopped = new AbortController()
+  #running: Promise<void> = Promise.resolve()
+  #isTold = false
+
+  constructor(options: MachineNumbersOptions) {
+    this.#options = options
+  }
+
+  /** Resolves after the first try, whether it succeeded or not. */
+  async start(): Promise<void> {
+    const isLeased = await this.#leaseAll()
+    this.#running = this.#renew(isLeased)
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped.abort()
+    await this.#running
+  }
+
+  async #renew(wasLeased: boolean): Promise<void> {
+    const { sleep } = this.#options
+    const { signal } = this.#stopped
+    let isLeased = wasLeased
+    while (!signal.aborted) {
+      try {
+        await sleep(isLeased ? RENEW_EVERY_MS : RETRY_MS, signal)
+      } catch {
+        return
+      }
+      isLeased = await this.#leaseAll()
+    }
+  }
+
+  async #leaseAll(): Promise<boolean> {
+    const { count, log } = this.#options
+    try {
+      for (let thread = 0; thread < count; thread++) await this.#lease(thread)
+      if (this.#isTold) log.info('this node has a number for its ids again')
+      this.#isTold = false
+      return true
+    } catch (error) {
+      if (!this.#isTold) log.warn('this node has no number for its ids', { error })
+      this.#isTold = true
+      return false
+    }
+  }
+
+  async #lease(thread: number): Promise<void> {
+    const { cells, leases, holder, nowMs } = this.#options
+    const askedAtMs = nowMs()
+    const number = await leases.take({
+      name: 'machine',
+      count: MACHINE_NUMBERS,
+      holder: `${holder}/${thread}`,
+      leaseMs: LEASE_MS,
+    })
+    if (number === undefined) throw new Error(`all ${MACHINE_NUMBERS} numbers are taken`)
+    cells.give(thread, number, askedAtMs + USED_MS)
+  }
+}

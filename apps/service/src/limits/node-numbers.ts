@@ -1,0 +1,69 @@
+import type { Random } from '@sluice/core'
+import type { Logger, NowMs, Sleep } from '@sluice/runtime'
+import { drawHex } from '../draw-bytes.ts'
+import type { Settings } from '../settings.ts'
+import type { LateConfigStore } from './late-config-store.ts'
+import type { MachineCells } from './machine-cell.ts'
+import { MACHINE_NUMBERS } from './machine-cell.ts'
+import { MachineNumbers } from './machine-numbers.ts'
+import type { RedisLink } from './redis-link.ts'
+import { connectRedis } from './redis-link.ts'
+import { redisNumbers } from './redis-numbers.ts'
+
+/** What the numbers of a process are found with. */
+export interface NodeNumbersParts {
+  readonly settings: Settings
+  readonly cells: MachineCells
+  readonly database: LateConfigStore
+  readonly secureRandom: Random
+  readonly nowMs: NowMs
+  readonly sleep: Sleep
+  readonly log: Logger
+}
+
+/** Gives the threads of a process the numbers that they make ids with, for as long as it runs. */
+export interface NodeNumbers {
+  /** Resolves after the first try, whether it succeeded or not. */
+  start(): Promise<void>
+  stop(): Promise<void>
+}
+
+const HOLDER_BYTES = 16
+
+/**
+ * The numbers that the settings give, or numbers that no other node has: leased from Redis, else from the database that nodes
+ * share. A process that shares nothing has no other nodes, and begins with 0.
+ */
+export function nodeNumbers(parts: NodeNumbersParts): NodeNumbers {
+  const { settings, database, secureRandom } = parts
+  const { machine, redis, databaseUrl, threads } = settings
+  if (machine !== undefined || (redis === undefined && databaseUrl === undefined)) return givenNumbers(parts)
+  const common = { ...parts, count: threads, holder: drawHex(secureRandom, HOLDER_BYTES) }
+  if (redis === undefined) return new MachineNumbers({ ...common, leases: database.numbers })
+  let link: RedisLink | undefined
+  let numbers: MachineNumbers | undefined
+  return {
+    async start() {
+      link = await connectRedis(redis, parts.sleep)
+      numbers = new MachineNumbers({ ...common, leases: redisNumbers(link, redis.prefix) })
+      await numbers.start()
+    },
+    async stop() {
+      await numbers?.stop()
+      await link?.close()
+    },
+  }
+}
+
+function givenNumbers({ settings, cells }: NodeNumbersParts): NodeNumbers {
+  const { machine = 0, threads } = settings
+  return {
+    start() {
+      for (let thread = 0; thread < threads; thread++) {
+        cells.give(thread, (machine + thread) % MACHINE_NUMBERS, Number.POSITIVE_INFINITY)
+      }
+      return Promise.resolve()
+    },
+    stop: () => Promise.resolve(),
+  }
+}

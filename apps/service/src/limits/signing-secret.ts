@@ -1,0 +1,34 @@
+import type { ConfigStore } from '@sluice/config-store'
+import { readSecret, SECRET_BYTES, writeSecret } from './secret-file.ts'
+
+/**
+ * What signs things that are handed out and must come back as they were. It is kept in the configuration database, so that all
+ * nodes have the same; a copy in the data folder is used while the database is away.
+ */
+export class SigningSecret {
+  /** Shared by the threads of the process. */
+  readonly memory: SharedArrayBuffer
+  /** Its bytes, which change in place. */
+  readonly bytes: Uint8Array
+  readonly #path: string | undefined
+
+  /** `path`: of the copy; undefined when the database is in the data folder itself. */
+  constructor(path: string | undefined) {
+    this.#path = path
+    this.memory = new SharedArrayBuffer(SECRET_BYTES)
+    this.bytes = new Uint8Array(this.memory)
+  }
+
+  /** Takes the copy; `makeshift` when there is none, until the database can be reached. */
+  async start(makeshift: Uint8Array): Promise<void> {
+    const copy = this.#path === undefined ? undefined : await readSecret(this.#path)
+    this.bytes.set(copy ?? makeshift)
+  }
+
+  /** Takes the secret of the database. */
+  async learn(config: ConfigStore): Promise<void> {
+    const secret = await config.secrets.get('signing')
+    this.bytes.set(secret)
+    if (this.#path !== undefined) await writeSecret(this.#path, secret)
+  }
+}

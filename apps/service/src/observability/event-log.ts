@@ -1,0 +1,139 @@
+import type { ConfigEvent } from '@sluice/config-store'
+import type { LeaseEvent, PolicyEvent, StoreEvent } from '@sluice/core'
+import type { Logger, NowMs } from '@sluice/runtime'
+import { errorFields } from './error-fields.ts'
+import { isStoreError } from './store-metrics.ts'
+import { digestOf } from './top-callers.ts'
+
+/** What an {@link EventLog} works with. */
+export interface EventLogParts {
+  readonly log: Logger
+  readonly nowMs: NowMs
+  /** Goes into the digests that stand for callers; read at each use. */
+  readonly secret: Uint8Array
+}
+
+/** A trouble that goes on is told again after so long. */
+const SAME_TROUBLE_MS = 10_000
+
+/** Writes what goes wrong into the log: one line for each trouble, whatever number of requests it concerns. */
+export class EventLog {
+  readonly #log: Logger
+  readonly #nowMs: NowMs
+  readonly #secret: Uint8Array
+  readonly #toldAt = new Map<string, number>()
+
+  constructor({ log, nowMs, secret }: EventLogParts) {
+    this.#log = log
+    this.#nowMs = nowMs
+    this.#secret = secret
+  }
+
+  store(event: StoreEvent): void {
+    if (event.type === 'breaker') {
+      const { state } = event
+      if (state === 'open') this.#log.warn('the store is not asked for a while, because it failed', { state })
+      else if (state === 'closed') this.#log.info('the store is asked again', { state })
+      else this.#log.debug('one call tries whether the store is back', { state })
+      return
+    }
+    // While it is not asked there is nothing new to say.
+    if (event.type === 'failed' && isStoreError(event)) {
+      const { cause, charged, error } = event
+      this.#tellAgain('the store gave no usable answer', () => ({
+        cause,
+        charged,
+        ...(error === undefined ? {} : { error: errorFields(error) }),
+      }))
+    }
+  }
+
+  lease(event: LeaseEvent): void {
+    if (event.type !== 'lease-failed') return
+    const { rule, error } = event
+    this.#tellAgain('the store could not be asked for a lease, or told about one', () => ({
+      rule,
+      error: errorFields(error),
+    }))
+  }
+
+  policy(event: PolicyEvent): void {
+    switch (event.type) {
+      case 'blocked':
+        this.#log.info('a caller was blocked', this.#blockFields(event.block))
+        return
+      case 'block-not-kept':
+        this.#log.error('a block holds on this node only: it could not be handed on', {
+          ...this.#blockFields(event.block),
+          error: errorFields(event.error),
+        })
+        return
+      case 'shadow-failed':
+        this.#tellAgain('what is in shadow could not be measured', () => ({ error: errorFields(event.error) }))
+        return
+      case 'penalty-failed':
+        this.#tellAgain('a refusal could not be counted for a penalty', () => ({ error: errorFields(event.error) }))
+        return
+      case 'override-unusable':
+        this.#tellAgain('an override cannot be applied to a rule', () => ({ rule: event.rule, problem: event.problem }))
+        return
+      default:
+      // What was measured is counted, not told.
+    }
+  }
+
+  config(event: ConfigEvent): void {
+    switch (event.type) {
+      case 'refreshed': {
+        const { source, enforcedVersion, candidateVersion, changes, reloaded } = event
+        this.#log.info('the configuration in force has changed', {
+          source,
+          enforcedVersion,
+          candidateVersion,
+          changes,
+          reloaded,
+        })
+        return
+      }
+      case 'recovered':
+        this.#log.info('the configuration can be read again', { afterMs: event.afterMs })
+        return
+      case 'cache-refused':
+        this.#log.warn('the kept copy of the configuration cannot be used', { reason: event.reason })
+        return
+      default: {
+        const { message, level } = CONFIG_TROUBLES[event.type]
+        const version = event.type === 'refused' && event.version !== undefined ? { version: event.version } : {}
+        this.#log[level](message, { ...version, error: errorFields(event.error) })
+      }
+    }
+  }
+
+  #blockFields(block: Extract<PolicyEvent, { readonly type: 'blocked' }>['block']): Readonly<Record<string, unknown>> {
+    const { dimension, entity, until, strikes, rule } = block
+    return {
+      dimension,
+      caller: digestOf(entity, this.#secret),
+      until,
+      strikes,
+      ...(rule === undefined ? {} : { rule }),
+    }
+  }
+
+  /** Tells of a trouble, unless it has been told a moment ago. */
+  #tellAgain(message: string, fieldsOf: () => Readonly<Record<string, unknown>>): void {
+    const nowMs = this.#nowMs()
+    const toldAt = this.#toldAt.get(message)
+    // A clock that was set back must not silence it for long.
+    if (toldAt !== undefined && nowMs - toldAt < SAME_TROUBLE_MS && nowMs >= toldAt) return
+    this.#toldAt.set(message, nowMs)
+    this.#log.warn(message, fieldsOf())
+  }
+}
+
+const CONFIG_TROUBLES = {
+  refused: { message: 'a version of the rules cannot be used; what was in force stays', level: 'error' },
+  unavailable: { message: 'the configuration cannot be read; limits go on with what is known', level: 'warn' },
+  'hints-lost': { message: 'notifications of changes may be missing; they are looked for instead', level: 'warn' },
+  'cache-failed': { message: 'the copy of the configuration for a start without it cannot be written', level: 'warn' },
+} as const

@@ -1,0 +1,185 @@
+import type { CounterSeries, GaugeSeries, HistogramSeries, Logger, MetricRegistry } from '@sluice/runtime'
+import type { Answer } from '../http/answer.ts'
+import type { OperationHandler, OperationHandlers, OperationRequest, StreamAnswer } from '../http/operation-handler.ts'
+import { METRIC } from './metric-names.ts'
+import { digestOf } from './top-callers.ts'
+import type { RequestSpan, Tracing } from './tracing.ts'
+
+/** What handlers are observed with. */
+export interface HandlerObservation {
+  readonly metrics: MetricRegistry
+  readonly log: Logger
+  /** Milliseconds since some instant, with fractions, never going back. */
+  readonly monotonicMs: () => number
+  /** Goes into the digests of addresses; read at each use. */
+  readonly secret: Uint8Array
+  /** None when left out. */
+  readonly tracing?: Tracing | undefined
+}
+
+const DURATION_BOUNDS_SECONDS = [
+  0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5,
+]
+
+const MS_PER_SECOND = 1000
+
+const MOST_SERIES = 1000
+
+const FIRST_FAILED_STATUS = 500
+
+/** Of these so many are not told of, because there are so many of them: one in a thousand is. */
+const OFTEN = /^\w+ \/(?:internal\/|v1\/|livez$|readyz$|metrics$)/
+const OFTEN_EVERY = 1000
+
+/**
+ * The same handlers, each of whose requests is counted, timed, traced and told of in the access log: every request to the admin
+ * API, one in a thousand of those that come often, and every one that the service could not answer. A handler that answers at
+ * once still does.
+ */
+export function observedHandlers(handlers: OperationHandlers, observation: HandlerObservation): OperationHandlers {
+  const shared = sharedSeries(observation.metrics)
+  return Object.fromEntries(
+    Object.entries(handlers).map(([operation, handle]) => {
+      const record = new OperationRecord(operation, shared, observation)
+      return [operation, observed(handle, record)]
+    }),
+  )
+}
+
+function observed(handle: OperationHandler, record: OperationRecord): OperationHandler {
+  return (request) => {
+    const finish = record.begin(request)
+    let answer: Answer | StreamAnswer | Promise<Answer | StreamAnswer>
+    try {
+      answer = finish.span === undefined ? handle(request) : finish.span.run(() => handle(request))
+    } catch (error) {
+      record.failed(finish)
+      throw error
+    }
+    if ('status' in answer) {
+      record.answered(finish, answer.status)
+      return answer
+    }
+    return answer.then(
+      (later) => {
+        record.answered(finish, later.status)
+        return later
+      },
+      (error: unknown) => {
+        record.failed(finish)
+        throw error
+      },
+    )
+  }
+}
+
+/** A request that is being answered. */
+interface Begun {
+  readonly request: OperationRequest
+  readonly startedMs: number
+  readonly span: RequestSpan | undefined
+}
+
+/** Observes the requests to one operation. */
+class OperationRecord {
+  readonly #operation: string
+  readonly #observation: HandlerObservation
+  readonly #shared: SharedSeries
+  readonly #byStatus = new Map<number, CounterSeries>()
+  readonly #every: number
+  #count = 0
+  /** There from the first request on: most operations are not used in most processes. */
+  #duration: HistogramSeries | undefined
+
+  constructor(operation: string, shared: SharedSeries, observation: HandlerObservation) {
+    this.#operation = operation
+    this.#observation = observation
+    this.#shared = shared
+    this.#every = OFTEN.test(operation) ? OFTEN_EVERY : 1
+  }
+
+  begin(request: OperationRequest): Begun {
+    const { monotonicMs, tracing } = this.#observation
+    this.#shared.inFlight.add(1)
+    return { request, startedMs: monotonicMs(), span: tracing?.begin(this.#operation, request.headers) }
+  }
+
+  answered(begun: Begun, status: number): void {
+    const durationMs = this.#end(begun, status)
+    const isTold = this.#count % this.#every === 0
+    this.#count++
+    if (status >= FIRST_FAILED_STATUS)
+      this.#tell('warn', 'a request could not be answered', { begun, status, durationMs })
+    else if (isTold) this.#tell('info', 'request', { begun, status, durationMs })
+  }
+
+  /** Whoever called the handler tells of the error. */
+  failed(begun: Begun): void {
+    this.#end(begun, FIRST_FAILED_STATUS)
+  }
+
+  #end({ startedMs, span }: Begun, status: number): number {
+    const durationMs = Math.max(0, this.#observation.monotonicMs() - startedMs)
+    this.#shared.inFlight.add(-1)
+    this.#duration ??= this.#shared.durationOf(this.#operation)
+    this.#duration.observe(durationMs / MS_PER_SECOND)
+    let count = this.#byStatus.get(status)
+    if (count === undefined) {
+      count = this.#shared.countOf(this.#operation, String(status))
+      this.#byStatus.set(status, count)
+    }
+    count.inc()
+    span?.end(status)
+    return durationMs
+  }
+
+  #tell(level: 'info' | 'warn', message: string, { begun, status, durationMs }: Told): void {
+    const { log, secret } = this.#observation
+    if (!log.isEnabled(level)) return
+    const { remoteAddress, principal } = begun.request
+    log[level](message, {
+      operation: this.#operation,
+      status,
+      durationMs: Number(durationMs.toFixed(3)),
+      caller: digestOf(remoteAddress, secret),
+      ...(principal === undefined ? {} : { principal: principal.id }),
+      ...(this.#every === 1 ? {} : { oneOf: this.#every }),
+    })
+  }
+}
+
+interface Told {
+  readonly begun: Begun
+  readonly status: number
+  readonly durationMs: number
+}
+
+/** What the records of all operations count in. */
+interface SharedSeries {
+  readonly inFlight: GaugeSeries
+  readonly durationOf: (operation: string) => HistogramSeries
+  readonly countOf: (operation: string, status: string) => CounterSeries
+}
+
+function sharedSeries(metrics: MetricRegistry): SharedSeries {
+  const duration = metrics.histogram({
+    name: 'sluice_http_request_duration_seconds',
+    help: 'How long requests took to answer, in seconds.',
+    labels: ['operation'],
+    bounds: DURATION_BOUNDS_SECONDS,
+    mostSeries: MOST_SERIES,
+  })
+  const requests = metrics.counter({
+    name: 'sluice_http_requests_total',
+    help: 'Requests that were answered by a handler, by operation and status.',
+    labels: ['operation', 'status'],
+    mostSeries: MOST_SERIES,
+  })
+  return {
+    inFlight: metrics
+      .gauge({ name: METRIC.inFlight, help: 'Requests that are being answered.', merge: 'sum' })
+      .labels(),
+    durationOf: (operation) => duration.labels({ operation }),
+    countOf: (operation, status) => requests.labels({ operation, status }),
+  }
+}

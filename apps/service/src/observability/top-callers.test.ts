@@ -1,0 +1,129 @@
+import type { RuleSet } from '@sluice/core'
+import { keyDigest } from '@sluice/runtime'
+import { FakeClock } from '@sluice/testing'
+import { describe, expect, it } from 'vitest'
+import { createScene, SECRET } from './observability.fixture.ts'
+import { mergeTopCallers, shownCallers, TopCallers } from './top-callers.ts'
+
+function callers() {
+  const clock = new FakeClock()
+  return { clock, top: new TopCallers(() => clock.nowMicros() / 1000) }
+}
+
+const VIEW = { limit: 10, secret: SECRET }
+
+describe('TopCallers', () => {
+  it('counts refusals by the caller of the dimension that refused', () => {
+    const ruleSet: RuleSet = {
+      rules: [
+        { resource: '*', dimension: 'user', limit: 1, window: '1m' },
+        { resource: '*', dimension: 'ip', limit: 3, window: '1m' },
+        { resource: '*', dimension: 'global', limit: 6, window: '1m' },
+      ],
+    }
+    const { engine, instrument } = createScene({ ruleSet })
+    const check = (user: string, ip: string): void => void engine.check({ resource: '/data', user, ip })
+    for (let call = 0; call < 4; call++) check('ann', '192.0.2.1')
+    for (const user of ['bob', 'cid', 'dan', 'eve']) check(user, '192.0.2.1')
+    for (const user of ['fay', 'gil', 'hal', 'ida']) check(user, '192.0.2.2')
+    // ann 1 of 4; bob and cid, then the address is full for dan and eve; three of .2, then all together are too many.
+    expect(shownCallers(instrument.report().top, VIEW)).toEqual([
+      {
+        dimension: 'ip',
+        entries: [
+          { entity: '192.0.2.1', denials: 2, error: 0 },
+          { entity: '192.0.2.2', denials: 1, error: 0 },
+        ],
+      },
+      { dimension: 'user', entries: [{ entity: 'ann', denials: 3, error: 0 }] },
+    ])
+  })
+
+  it('counts each part of a joint dimension, descriptors, and addresses by their network', () => {
+    const { top } = callers()
+    const request = {
+      resource: '/',
+      user: 'ann',
+      tenant: 't1',
+      ip: '2001:db8::1',
+      descriptors: { plan: 'free', seats: 3 },
+    }
+    top.refused(request, 'tenant+user')
+    top.refused(request, 'plan')
+    top.refused(request, 'seats')
+    top.refused(request, 'ip')
+    top.refused({ ...request, ip: '2001:db8::2' }, 'ip')
+    top.refused(request, 'global')
+    top.refused(request, 'toString')
+    top.refused({ resource: '/' }, 'user')
+    const shown = shownCallers(top.snapshot(), VIEW).map(({ dimension, entries }) => [
+      dimension,
+      entries.map(({ entity, denials }) => `${entity} ${denials}`),
+    ])
+    expect(Object.fromEntries(shown)).toEqual({
+      tenant: ['t1 1'],
+      user: ['ann 1'],
+      plan: ['free 1'],
+      seats: ['3 1'],
+      ip: ['2001:db8::/64 2'],
+    })
+  })
+
+  it('shows API keys by their digests only', () => {
+    const { top } = callers()
+    top.refused({ resource: '/', apiKey: 'key-abc' }, 'apiKey')
+    const digest = keyDigest('key-abc', Buffer.from(SECRET).toString('hex'))
+    expect(shownCallers(top.snapshot(), VIEW)).toEqual([
+      { dimension: 'apiKey', entries: [{ entity: digest, denials: 1, error: 0 }] },
+    ])
+  })
+
+  it('finds the few that are refused most among a flood of others, in bounded memory', () => {
+    const { top } = callers()
+    for (let number = 0; number < 100_000; number++) {
+      top.refused({ resource: '/', ip: `10.${number >> 16}.${(number >> 8) & 255}.${number & 255}` }, 'ip')
+      if (number % 10 === 0) top.refused({ resource: '/', ip: '203.0.113.7' }, 'ip')
+      top.refused({ resource: '/', descriptors: { [`d${number % 1000}`]: number } }, `d${number % 1000}`)
+    }
+    const { dimensions } = top.snapshot()
+    expect(dimensions).toHaveLength(16)
+    const ip = dimensions.find(({ dimension }) => dimension === 'ip')!
+    expect(ip.callers.entries.length).toBeLessThanOrEqual(2000)
+    const [first] = shownCallers(top.snapshot(), { ...VIEW, dimension: 'ip' })[0]!.entries
+    expect(first!.entity).toBe('203.0.113.7')
+    expect(first!.denials).toBeGreaterThanOrEqual(10_000)
+    expect(first!.denials - first!.error).toBeLessThanOrEqual(10_000)
+  })
+
+  it('forgets after ten minutes, and remembers for five', () => {
+    const { clock, top } = callers()
+    const start = clock.nowMicros() / 1000
+    top.refused({ resource: '/', user: 'ann' }, 'user')
+    clock.advance(10 * 60_000 - 1)
+    expect(shownCallers(top.snapshot(), VIEW)[0]!.entries).toHaveLength(1)
+    expect(top.snapshot().startedAt).toBe(start)
+    clock.advance(1)
+    expect(shownCallers(top.snapshot(), VIEW)[0]!.entries).toEqual([])
+    expect(top.snapshot().startedAt).toBe(start + 5 * 60_000)
+  })
+
+  it('counts a caller by the beginning of a very long name', () => {
+    const { top } = callers()
+    top.refused({ resource: '/', user: 'x'.repeat(10_000) }, 'user')
+    expect(shownCallers(top.snapshot(), VIEW)[0]!.entries[0]!.entity).toBe('x'.repeat(256))
+  })
+
+  it('adds up what several threads know', () => {
+    const one = callers().top
+    const other = callers().top
+    for (let call = 0; call < 3; call++) one.refused({ resource: '/', user: 'ann' }, 'user')
+    for (let call = 0; call < 2; call++) other.refused({ resource: '/', user: 'ann' }, 'user')
+    for (let call = 0; call < 4; call++) other.refused({ resource: '/', user: 'bob', ip: '192.0.2.1' }, 'user')
+    other.refused({ resource: '/', ip: '192.0.2.1' }, 'ip')
+    const merged = mergeTopCallers([one.snapshot(), other.snapshot()])
+    expect(shownCallers(merged, { ...VIEW, limit: 1 })).toEqual([
+      { dimension: 'ip', entries: [{ entity: '192.0.2.1', denials: 1, error: 0 }] },
+      { dimension: 'user', entries: [{ entity: 'ann', denials: 5, error: 0 }] },
+    ])
+  })
+})

@@ -1,0 +1,163 @@
+import { parseArgs } from 'node:util'
+import type { JsonSchema } from '@sluice/core/internal'
+import { SchemaCheck } from '@sluice/core/internal'
+import { parseDocument } from 'yaml'
+import type { AlertOptions } from './alerts/alert-rule.ts'
+import { ALERT_OPTIONS_SCHEMA } from './alerts/alert-rule.ts'
+import type { SettingName, SettingValues } from './setting-table.ts'
+import { SETTING_NAMES, SETTING_TABLE } from './setting-table.ts'
+
+/** What one source says; what it does not say is left out. */
+export interface GivenSettings extends Partial<SettingValues> {
+  /** Only in a file: it has parts. */
+  readonly alerts?: AlertOptions
+}
+
+/** One thing that is wrong, as two phrases. */
+export interface SettingProblem {
+  readonly received: string
+  readonly expected: string
+}
+
+const CHECK = new SchemaCheck({
+  type: 'object',
+  additionalProperties: false,
+  properties: {
+    ...Object.fromEntries(SETTING_NAMES.map((name) => [name, SETTING_TABLE[name].schema])),
+    alerts: ALERT_OPTIONS_SCHEMA,
+  },
+})
+
+/** Flags alone, to find the one that was meant by another word. */
+const FLAG_CHECK = new SchemaCheck({
+  type: 'object',
+  additionalProperties: false,
+  properties: Object.fromEntries(SETTING_NAMES.map((name) => [SETTING_TABLE[name].flag, {} satisfies JsonSchema])),
+})
+
+/** What the environment says. */
+export function settingsOfEnvironment(
+  environment: Readonly<Record<string, string | undefined>>,
+  problems: SettingProblem[],
+): GivenSettings {
+  const given: Record<string, unknown> = {}
+  for (const name of SETTING_NAMES) {
+    const { variable } = SETTING_TABLE[name]
+    const text = environment[variable]
+    if (text !== undefined && text !== '') take(given, { name, text, from: variable }, problems)
+  }
+  return given
+}
+
+/** What the arguments of the command line say. */
+export function settingsOfFlags(args: readonly string[], problems: SettingProblem[]): GivenSettings {
+  const names = new Map(SETTING_NAMES.map((name) => [SETTING_TABLE[name].flag, name]))
+  const options = Object.fromEntries(
+    SETTING_NAMES.map((name) => [
+      SETTING_TABLE[name].flag,
+      { type: SETTING_TABLE[name].argument === '' ? ('boolean' as const) : ('string' as const) },
+    ]),
+  )
+  const given: Record<string, unknown> = {}
+  const { tokens } = parseArgs({ args: [...args], options, strict: false, allowPositionals: true, tokens: true })
+  for (const token of tokens) {
+    if (token.kind === 'option-terminator') continue
+    const name = token.kind === 'option' ? names.get(token.name) : undefined
+    if (token.kind === 'positional') problems.push({ received: JSON.stringify(token.value), expected: 'only flags' })
+    else if (name === undefined) problems.push(unknownFlag(token.rawName, token.name))
+    else if (token.value === undefined && SETTING_TABLE[name].argument !== '') {
+      problems.push({
+        received: `${token.rawName} and nothing after it`,
+        expected: `${token.rawName} to be followed by ${expectedOf(name)}`,
+      })
+    } else take(given, { name, text: token.value ?? 'true', from: token.rawName }, problems)
+  }
+  return given
+}
+
+/** What a configuration file says of the service, and whether rules are in it. */
+export function settingsOfFile(
+  path: string,
+  readFile: (path: string) => string,
+  problems: SettingProblem[],
+): { readonly settings: GivenSettings; readonly hasRules: boolean } {
+  const content = contentOf(path, readFile, problems)
+  const { service, ...rest } = (content ?? {}) as { readonly service?: unknown }
+  // All but `service` is the business of whoever enforces the rules, and is checked there.
+  const hasRules = Object.keys(rest).length > 0
+  if (service === undefined) return { settings: {}, hasRules }
+  const found = CHECK.problemsOf(service)
+  for (const { path: place, received, expected } of found) {
+    const name = place.slice(1) as SettingName
+    const isSecret = Object.hasOwn(SETTING_TABLE, name) && SETTING_TABLE[name].isSecret === true
+    problems.push({
+      received: `${path} with service${place.replaceAll('/', '.')} ${isSecret ? 'of another form' : received}`,
+      expected: `service${place.replaceAll('/', '.')} to be ${expected}`,
+    })
+  }
+  if (typeof service === 'object' && service !== null && 'config' in service) {
+    problems.push({ received: `${path} with service.config`, expected: 'a file that names no other' })
+  }
+  return { settings: found.length === 0 ? (service as GivenSettings) : {}, hasRules }
+}
+
+function contentOf(path: string, readFile: (path: string) => string, problems: SettingProblem[]): object | undefined {
+  try {
+    const document = parseDocument(readFile(path), { prettyErrors: false, logLevel: 'error', merge: true })
+    const content: unknown = document.errors.length > 0 ? undefined : document.toJS({ maxAliasCount: 10_000 })
+    // What is wrong with it is told with its line by whoever enforces its rules.
+    return typeof content === 'object' && content !== null ? content : { rules: undefined }
+  } catch (error) {
+    problems.push({
+      received: `--config ${path}, which cannot be read (${(error as Error).message})`,
+      expected: 'a readable file',
+    })
+    return undefined
+  }
+}
+
+interface Given {
+  readonly name: SettingName
+  readonly text: string
+  /** The flag or variable. */
+  readonly from: string
+}
+
+function take(settings: Record<string, unknown>, { name, text, from }: Given, problems: SettingProblem[]): void {
+  const value = readValue(name, text)
+  if (CHECK.problemsOf({ [name]: value }).length === 0) settings[name] = value
+  else {
+    const shown = SETTING_TABLE[name].isSecret ? '(hidden)' : JSON.stringify(text)
+    problems.push({ received: `${from}=${shown}`, expected: `${from} to be ${expectedOf(name)}` })
+  }
+}
+
+const SWITCH_WORDS: ReadonlyMap<string, boolean> = new Map([
+  ['true', true],
+  ['1', true],
+  ['false', false],
+  ['0', false],
+])
+
+/** A text as the kind of value that its setting has. */
+function readValue(name: SettingName, text: string): unknown {
+  const { schema } = SETTING_TABLE[name]
+  if (schema.type === 'boolean') return SWITCH_WORDS.get(text) ?? text
+  const isNumber = schema.type === 'integer' || schema.anyOf?.some(({ type }) => type === 'integer') === true
+  return isNumber && /^\d{1,9}$/.test(text) ? Number(text) : text
+}
+
+/** What a setting must be, in the words of its schema. */
+function expectedOf(name: SettingName): string {
+  const [problem] = CHECK.problemsOf({ [name]: null })
+  return problem?.expected ?? ''
+}
+
+function unknownFlag(rawName: string, name: string): SettingProblem {
+  const [problem] = FLAG_CHECK.problemsOf({ [name]: true })
+  const meant = /did you mean "(.+)"/.exec(problem?.expected ?? '')?.[1]
+  return {
+    received: `the unknown flag ${rawName}`,
+    expected: meant === undefined ? 'a flag that --help lists' : `a known one (did you mean --${meant}?)`,
+  }
+}

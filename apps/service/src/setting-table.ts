@@ -1,0 +1,251 @@
+import type { HeaderProfile } from '@sluice/contract'
+import { HEADER_PROFILES } from '@sluice/contract'
+import type { FailureMode } from '@sluice/core'
+import type { JsonSchema } from '@sluice/core/internal'
+import type { LogLevel } from '@sluice/runtime'
+
+/** What each setting is once it was read. */
+export interface SettingValues {
+  readonly host: string
+  readonly port: number
+  readonly dataDir: string
+  readonly config: string
+  /** One or more, with commas between. */
+  readonly redisUrl: string
+  readonly redisCluster: boolean
+  readonly redisSentinel: string
+  readonly redisPrefix: string
+  readonly leases: boolean
+  readonly failureMode: FailureMode
+  readonly databaseUrl: string
+  readonly threads: number | 'auto'
+  readonly maxKeys: number
+  readonly stateSize: number
+  readonly headers: HeaderProfile
+  readonly checkKey: boolean
+  readonly logLevel: LogLevel | 'off'
+  readonly machine: number
+  readonly region: string
+  readonly otlpEndpoint: string
+  /** One or more, with commas between. */
+  readonly alertWebhooks: string
+  readonly alertSecret: string
+  readonly drainMs: number
+}
+
+/** The name of a setting. */
+export type SettingName = keyof SettingValues
+
+/** One thing that can be set. */
+export interface SettingDefinition {
+  /** Without the two dashes. */
+  readonly flag: string
+  /** Of the environment. */
+  readonly variable: string
+  /** What stands for its value in the help; empty for a switch, which needs none. */
+  readonly argument: string
+  /** What it does, and what holds when it is left out. */
+  readonly help: string
+  /** What its value must be. `title` is what is expected, as the rest of a sentence. */
+  readonly schema: JsonSchema
+  /** Whether a value may hold a password. It is never shown then. */
+  readonly isSecret?: boolean
+}
+
+const HIGHEST_PORT = 65_535
+
+/** Texts of one line without what terminals and logs would take for commands. */
+const PLAIN = '^[^\\p{Cc}]+$'
+
+const REDIS_URLS = '^(rediss?|valkeys?)://\\S+(,(rediss?|valkeys?)://\\S+)*$'
+const HTTP_URL = '^https?://\\S+$'
+const HTTP_URLS = '^https?://[^\\s,]+(,https?://[^\\s,]+)*$'
+
+/**
+ * Everything that can be set, by the name it has in the `service` part of a configuration file: by flag, else by variable of the
+ * environment, else in that file.
+ */
+export const SETTING_TABLE: Readonly<Record<SettingName, SettingDefinition>> = {
+  host: {
+    flag: 'host',
+    variable: 'HOST',
+    argument: '<address>',
+    help: 'Address to listen on. 127.0.0.1, which only this machine can reach, when left out.',
+    // A host with a scheme, a port or spaces is a mistake that the resolver would only call "not found".
+    schema: {
+      type: 'string',
+      pattern: '^(?![^:]*:\\d*$)[\\w.:%\\-]+$',
+      title: 'an address or host name, such as 127.0.0.1',
+    },
+  },
+  port: {
+    flag: 'port',
+    variable: 'PORT',
+    argument: '<number>',
+    help: 'Port to listen on; 0 for any free one. 8080 when left out.',
+    schema: { type: 'integer', minimum: 0, maximum: HIGHEST_PORT },
+  },
+  dataDir: {
+    flag: 'data-dir',
+    variable: 'SLUICE_DATA_DIR',
+    argument: '<folder>',
+    help: 'Where the service keeps its files; made when missing. .sluice when left out.',
+    schema: { type: 'string', pattern: PLAIN, title: 'the path of a folder' },
+  },
+  config: {
+    flag: 'config',
+    variable: 'SLUICE_CONFIG',
+    argument: '<file>',
+    help: 'A sluice.yaml. Rules in it are enforced instead of those in the database; "service" in it holds these settings.',
+    schema: { type: 'string', pattern: PLAIN, title: 'the path of a file' },
+  },
+  redisUrl: {
+    flag: 'redis-url',
+    variable: 'REDIS_URL',
+    argument: '<url,...>',
+    help: 'Count in Redis, shared by all nodes that do. In the memory of this process when left out.',
+    schema: {
+      type: 'string',
+      pattern: REDIS_URLS,
+      title: 'redis://[[user]:password@]host[:port][/database] or rediss://, several with commas between',
+    },
+    isSecret: true,
+  },
+  redisCluster: {
+    flag: 'redis-cluster',
+    variable: 'SLUICE_REDIS_CLUSTER',
+    argument: '',
+    help: 'The URLs of Redis are nodes of a cluster.',
+    schema: { type: 'boolean', title: 'true or false' },
+  },
+  redisSentinel: {
+    flag: 'redis-sentinel',
+    variable: 'SLUICE_REDIS_SENTINEL',
+    argument: '<name>',
+    help: 'The URLs of Redis are sentinels, which know the server under this name.',
+    schema: { type: 'string', pattern: PLAIN, title: 'the name of a group of servers' },
+  },
+  redisPrefix: {
+    flag: 'redis-prefix',
+    variable: 'SLUICE_REDIS_PREFIX',
+    argument: '<text>',
+    help: 'Begins every key in Redis: nodes with one prefix share their limits. sluice when left out.',
+    schema: {
+      type: 'string',
+      pattern: '^[A-Za-z0-9_.:\\-]{1,64}$',
+      title: '1 to 64 letters, digits or any of _ . : -',
+    },
+  },
+  leases: {
+    flag: 'leases',
+    variable: 'SLUICE_LEASES',
+    argument: '',
+    help: 'Take units of busy keys from Redis in blocks, and decide from them without asking.',
+    schema: { type: 'boolean', title: 'true or false' },
+  },
+  failureMode: {
+    flag: 'failure-mode',
+    variable: 'SLUICE_FAILURE_MODE',
+    argument: '<mode>',
+    help: 'What rules that do not say so answer while Redis is away: open, closed or local. open when left out.',
+    schema: { enum: ['open', 'closed', 'local'] },
+  },
+  databaseUrl: {
+    flag: 'database-url',
+    variable: 'DATABASE_URL',
+    argument: '<url>',
+    help: 'Keep configuration in PostgreSQL, shared by all nodes that do. In SQLite in the data folder when left out.',
+    schema: { type: 'string', pattern: '^postgres(ql)?://\\S+$', title: 'postgres://user:password@host:port/database' },
+    isSecret: true,
+  },
+  threads: {
+    flag: 'threads',
+    variable: 'SLUICE_THREADS',
+    argument: '<number>',
+    help: 'Threads that answer requests, sharing the port and the limits; auto for one on each core. 1 when left out.',
+    schema: { anyOf: [{ type: 'integer', minimum: 1, maximum: 64 }, { const: 'auto' }], title: '1 to 64, or auto' },
+  },
+  maxKeys: {
+    flag: 'max-keys',
+    variable: 'SLUICE_MAX_KEYS',
+    argument: '<number>',
+    help: 'Most keys counted in the memory of this process. 250000 when left out.',
+    schema: { type: 'integer', minimum: 64, maximum: 16_000_000 },
+  },
+  stateSize: {
+    flag: 'state-size',
+    variable: 'SLUICE_STATE_SIZE',
+    argument: '<number>',
+    help: 'Most numbers remembered for a key when several threads count: 3 for each concurrent slot. 64 when left out.',
+    schema: { type: 'integer', minimum: 4, maximum: 16_384 },
+  },
+  headers: {
+    flag: 'headers',
+    variable: 'SLUICE_HEADERS',
+    argument: '<profile>',
+    help: `Rate limit headers of answers: ${HEADER_PROFILES.join(', ')}. legacy when left out.`,
+    schema: { enum: HEADER_PROFILES },
+  },
+  checkKey: {
+    flag: 'check-key',
+    variable: 'SLUICE_CHECK_KEY',
+    argument: '',
+    help: 'Ask for an API key, of any role, at the check API too.',
+    schema: { type: 'boolean', title: 'true or false' },
+  },
+  logLevel: {
+    flag: 'log-level',
+    variable: 'SLUICE_LOG_LEVEL',
+    argument: '<level>',
+    help: 'What goes into the log, on standard error: debug, info (with requests), warn, error or off. warn when left out.',
+    schema: { enum: ['debug', 'info', 'warn', 'error', 'off'] },
+  },
+  machine: {
+    flag: 'machine',
+    variable: 'SLUICE_MACHINE',
+    argument: '<number>',
+    help: 'Makes ids of this node unlike those of others; each thread after the first takes the next. Found out when left out.',
+    schema: { type: 'integer', minimum: 0, maximum: 1023 },
+  },
+  region: {
+    flag: 'region',
+    variable: 'SLUICE_REGION',
+    argument: '<name>',
+    help: 'Where this node stands, for callers that do not say where they are.',
+    schema: { type: 'string', pattern: '^[\\w.\\-]{1,64}$', title: '1 to 64 letters, digits or any of _ . -' },
+  },
+  otlpEndpoint: {
+    flag: 'otlp-endpoint',
+    variable: 'OTEL_EXPORTER_OTLP_ENDPOINT',
+    argument: '<url>',
+    help: 'Send traces there by OTLP over HTTP. None are made when left out.',
+    schema: { type: 'string', pattern: HTTP_URL, title: 'http://host:port or https://' },
+    isSecret: true,
+  },
+  alertWebhooks: {
+    flag: 'alert-webhooks',
+    variable: 'SLUICE_ALERT_WEBHOOKS',
+    argument: '<url,...>',
+    help: 'Send alerts there. They are only listed when left out.',
+    schema: { type: 'string', pattern: HTTP_URLS, title: 'http:// or https:// addresses, several with commas between' },
+    isSecret: true,
+  },
+  alertSecret: {
+    flag: 'alert-secret',
+    variable: 'SLUICE_ALERT_SECRET',
+    argument: '<text>',
+    help: 'Signs alerts, so that a receiver knows where they are from.',
+    schema: { type: 'string', pattern: '^[^\\p{Cc}]{16,}$', title: 'a text of 16 characters or more' },
+    isSecret: true,
+  },
+  drainMs: {
+    flag: 'drain-ms',
+    variable: 'SLUICE_DRAIN_MS',
+    argument: '<ms>',
+    help: 'How long SIGTERM leaves others to send their requests elsewhere before connections are closed. 3000 when left out.',
+    schema: { type: 'integer', minimum: 0, maximum: 600_000 },
+  },
+}
+
+/** All names, in the order of the help. */
+export const SETTING_NAMES: readonly SettingName[] = Object.keys(SETTING_TABLE) as SettingName[]

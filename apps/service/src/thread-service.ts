@@ -1,0 +1,170 @@
+import type { ReadinessCheck } from '@sluice/contract'
+import type { Clock, Random as SecureRandom, SharedMemoryHandle } from '@sluice/core'
+import type { Logger, LogOutput, LoopDelay, Random, Sleep, StartupPart } from '@sluice/runtime'
+import { MetricRegistry, StartupGraph } from '@sluice/runtime'
+import { adminHandlers } from './admin-api/admin-handlers.ts'
+import { alertHandlers } from './alerts/alert-handlers.ts'
+import { alertRules } from './alerts/alert-rule.ts'
+import { remoteAlerts } from './alerts/remote-alerts.ts'
+import { threadSignals } from './alerts/thread-signals.ts'
+import { Authenticator } from './auth/authenticator.ts'
+import { checkHandlers } from './check-api/check-handlers.ts'
+import { composeDoors } from './doors.ts'
+import { drawHex } from './draw-bytes.ts'
+import type { OperationHandlers } from './http/operation-handler.ts'
+import type { DataFolder } from './limits/data-folder.ts'
+import type { LateConfigStore } from './limits/late-config-store.ts'
+import type { Limits } from './limits/limits.ts'
+import { openLimits } from './limits/limits.ts'
+import { Instrument } from './observability/instrument.ts'
+import { observabilityHandlers } from './observability/observability-handlers.ts'
+import { observedHandlers } from './observability/observed-handlers.ts'
+import { OtlpTracing } from './observability/otlp-tracing.ts'
+import { shareReports } from './observability/report-desk.ts'
+import type { RollupStore } from './observability/rollup-store.ts'
+import type { ServiceContext } from './service-context.ts'
+import type { Settings } from './settings.ts'
+import type { SystemReadings } from './system-readings.ts'
+import type { ThreadGroup } from './threads/thread-group.ts'
+
+/** What a thread takes from the system. */
+export interface ThreadSystem {
+  readonly clock: Clock
+  readonly sleep: Sleep
+  readonly random: Random
+  /** Nobody can guess what it gives. */
+  readonly secureRandom: SecureRandom
+  /** Milliseconds since some instant, with fractions, never going back. */
+  readonly monotonicMs: () => number
+  readonly openLoopDelay: () => LoopDelay & { readonly close: () => void }
+  readonly readings: SystemReadings
+  readonly log: Logger
+  /** Where the log goes to. */
+  readonly logOutput: Pick<LogOutput, 'counts'>
+}
+
+/** What one thread that answers requests is made of. */
+export interface ThreadServiceParts {
+  readonly settings: Settings
+  readonly system: ThreadSystem
+  readonly folder: DataFolder
+  readonly threads: ThreadGroup
+  /** Closed by whoever made it. */
+  readonly database: LateConfigStore
+  readonly shared: SharedMemoryHandle | undefined
+  readonly secret: Uint8Array
+  readonly nextId: () => string | undefined
+  /** Where history is kept. */
+  readonly rollups: RollupStore
+  /** Where to listen. */
+  readonly port: number
+  /** What readiness depends on besides what this thread has itself. */
+  readonly checks: readonly (() => ReadinessCheck | Promise<ReadinessCheck>)[]
+}
+
+/** One thread that answers requests. `start` and `stop` are those of a `StartupGraph`. */
+export interface ThreadService {
+  readonly context: ServiceContext
+  /** The port it listens on; undefined unless it is started. */
+  readonly port: number | undefined
+  start(): Promise<void>
+  /** From now on it is not ready, and connections end with their answers; resolves when none is left, or after `drainMs`. */
+  drain(drainMs: number): Promise<void>
+  stop(): Promise<void>
+}
+
+/** Long enough for names that nobody has by chance. */
+const NAME_BYTES = 8
+
+/** On this topic threads tell how up to date their rules are. */
+export const CONFIG_TOPIC = 'config'
+
+/** Wires one thread and begins to follow the rules; nothing is answered before `start`. */
+export function composeThread(parts: ThreadServiceParts): ThreadService {
+  const { settings, system, threads, secret, nextId } = parts
+  const { clock, sleep, random, log } = system
+  const metrics = new MetricRegistry()
+  const tracing = settings.otlpEndpoint === undefined ? undefined : tracingTo(settings.otlpEndpoint, system)
+  // Asked for when signals are gathered, which is after the limits are there.
+  const signals = threadSignals(threads, {
+    rules: alertRules(settings.alerts.options),
+    nowMs: () => clock.nowMicros() / 1000,
+    configLagMs: () => limits.follower.stats().lagMs,
+  })
+  const instrument = new Instrument({ metrics, log, clock, secret, signals, tracer: tracing })
+  const limits: Limits = openLimits({ ...parts, ...system, instrument })
+  const { store, engine, config, follower } = limits
+  const context: ServiceContext = {
+    ...{ settings, clock, sleep, random, log },
+    ...{ store, engine, config, follower, metrics, secret, nextId, threads },
+  }
+  threads.answer(CONFIG_TOPIC, () => follower.stats())
+  shareReports(threads, drawHex(system.secureRandom, NAME_BYTES), () => instrument.report())
+  const observation = { metrics, log, monotonicMs: system.monotonicMs, secret, tracing }
+  const loopDelay = system.openLoopDelay()
+  const { server, readiness } = composeDoors({
+    ...parts,
+    context,
+    loopDelay,
+    newRequestId: () => drawHex(system.secureRandom, NAME_BYTES),
+    authenticator: new Authenticator({ ...context, keys: limits.keys, random: system.secureRandom }),
+    handlers: observedHandlers(handlersOf(context, limits, parts.rollups), observation),
+    checks: [...parts.checks, ...limits.checks],
+    sharesPort: threads.count > 1,
+  })
+  const graph = new StartupGraph([
+    watching(system, instrument, context),
+    { name: 'lag', stop: () => loopDelay.close() },
+    { name: 'tracing', start: () => tracing?.start(), stop: () => tracing?.close() },
+    { name: 'store', dependsOn: ['watching', 'lag', 'tracing'], stop: () => limits.closeStore() },
+    { name: 'rules', dependsOn: ['store'], start: () => limits.startFollowing(), stop: () => limits.stopFollowing() },
+    { name: 'http', dependsOn: ['rules'], start: () => server.start(), stop: () => server.stop() },
+  ])
+  return {
+    context,
+    get port() {
+      return server.port
+    },
+    start: () => graph.start(),
+    async drain(drainMs) {
+      readiness.beginStop()
+      await server.drain(drainMs)
+    },
+    stop: () => graph.stop(),
+  }
+}
+
+function tracingTo(endpoint: string, { clock, monotonicMs, log }: ThreadSystem): OtlpTracing {
+  return new OtlpTracing({ endpoint, clock, monotonicMs, log })
+}
+
+function handlersOf(context: ServiceContext, { file, keys }: Limits, rollups: RollupStore): OperationHandlers {
+  return {
+    ...checkHandlers(context),
+    ...adminHandlers(context, file === undefined ? {} : { file }),
+    ...observabilityHandlers(context, { rollups, keys }),
+    ...alertHandlers(remoteAlerts(context.threads)),
+  }
+}
+
+/** Shows how this thread stands for as long as it runs. */
+function watching(
+  { openLoopDelay, readings, logOutput }: ThreadSystem,
+  instrument: Instrument,
+  { store, engine, follower }: ServiceContext,
+): StartupPart {
+  const delay = openLoopDelay()
+  const stop = instrument.watch({
+    store,
+    engine,
+    follower,
+    thread: { loopDelayMs: delay.readMs, heapBytes: readings.heapBytes, logCounts: () => logOutput.counts() },
+  })
+  return {
+    name: 'watching',
+    stop() {
+      stop()
+      delay.close()
+    },
+  }
+}

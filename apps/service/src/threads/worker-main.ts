@@ -1,0 +1,70 @@
+import { parentPort, workerData } from 'node:worker_threads'
+import type { ReadinessCheck } from '@sluice/contract'
+import { systemClock } from '@sluice/core'
+import { Logger, LogOutput, systemNowMs, systemSleep } from '@sluice/runtime'
+import { configDatabase } from '../limits/config-database.ts'
+import { dataFolder } from '../limits/data-folder.ts'
+import { IdSource, MachineCells } from '../limits/machine-cell.ts'
+import { MemoryRollups } from '../observability/rollup-store.ts'
+import { systemParts } from '../system-parts.ts'
+import type { ThreadService } from '../thread-service.ts'
+import { composeThread } from '../thread-service.ts'
+import { ThreadMember } from './linked-threads.ts'
+import { THREADS_TOPIC } from './thread-group.ts'
+import { ThreadLink } from './thread-link.ts'
+import { THREAD_DRAIN, THREAD_START, THREAD_STOP } from './thread-supervisor.ts'
+import type { WorkerData } from './worker-data.ts'
+
+// A thread that answers requests. It does nothing before its supervisor tells it to.
+
+const { settings, index, shared, secret, cells } = workerData as WorkerData
+const nowMs = (): number => systemClock.nowMicros() / 1000
+const output = new LogOutput({ stream: process.stderr, nowMs: systemNowMs, level: settings.logLevel })
+const member = new ThreadMember({ index, count: settings.threads, link: () => link })
+const folder = dataFolder(settings.dataDir)
+const database = configDatabase(settings, folder, nowMs)
+let service: ThreadService | undefined
+
+const link: ThreadLink = new ThreadLink({ port: parentPort!, sleep: systemSleep, answer })
+
+function answer(topic: string, question: unknown): Promise<unknown> {
+  switch (topic) {
+    case THREAD_START:
+      return start(question as number)
+    case THREAD_DRAIN:
+      return drain(question as number)
+    case THREAD_STOP:
+      return stop()
+    default:
+      return member.serve(topic, question)
+  }
+}
+
+async function start(port: number): Promise<number | undefined> {
+  const ids = new IdSource(new MachineCells(settings.threads, cells), index, nowMs)
+  service = composeThread({
+    settings,
+    system: { ...systemParts(output), log: new Logger(output, { thread: index }) },
+    folder,
+    threads: member,
+    database,
+    shared,
+    secret: new Uint8Array(secret),
+    nextId: () => ids.next(),
+    rollups: new MemoryRollups(),
+    port,
+    checks: [() => member.askMain<ReadinessCheck>(THREADS_TOPIC)],
+  })
+  await service.start()
+  return service.port
+}
+
+async function drain(drainMs: number): Promise<void> {
+  await service?.drain(drainMs)
+}
+
+async function stop(): Promise<void> {
+  await service?.stop()
+  await database.close()
+  await output.close()
+}
