@@ -168,7 +168,7 @@ describe('RollupRecorder', () => {
     await timers.advance(0)
     check(1)
     await timers.advance(60_000)
-    clock.advance(2 * 24 * HOUR_MS - MINUTE_MS)
+    clock.advance(2 * 24 * HOUR_MS)
     check(1)
     await timers.advance(60_000)
     expect((await kept(MINUTE_MS)).map(([at]) => at)).not.toContain(start)
@@ -261,13 +261,13 @@ describe('history', () => {
         return inner.list(span)
       },
     }
-    const rows = Array.from({ length: 300 }, (_, minute) => ({
+    const kept = Array.from({ length: 300 }, (_, minute) => ({
       stepMs: MINUTE_MS,
       at: NOW - (minute + 1) * MINUTE_MS,
       source: 'a',
       body: JSON.stringify({ checks: [{ resource: '/a', dimension: 'user', result: 'allowed', count: 1 }] }),
     }))
-    await store.put(rows)
+    await store.put(kept)
     const plan = planHistory({ from: NOW - 300 * MINUTE_MS, stepMs: MINUTE_MS }, NOW)
     const { points } = await readHistory(store, plan)
     expect(points).toHaveLength(300)

@@ -1,0 +1,130 @@
+import type { ConfigEvent } from '@sluice/config-store'
+import type { PolicyEvent } from '@sluice/core'
+import { keyDigest } from '@sluice/runtime'
+import { FakeClock } from '@sluice/testing'
+import { describe, expect, it } from 'vitest'
+import { EventLog } from './event-log.ts'
+import { captureLog, SECRET } from './observability.fixture.ts'
+
+function scene() {
+  const clock = new FakeClock()
+  const log = captureLog(clock)
+  const events = new EventLog({ log: log.logger, nowMs: () => clock.nowMicros() / 1000, secret: SECRET })
+  return { clock, log, events }
+}
+
+const BLOCK = { dimension: 'user', entity: 'ann', until: 5000, strikes: 2, forgottenAt: 9000, reason: 'ann did it' }
+
+describe('EventLog', () => {
+  it('tells of a trouble with the store once in ten seconds', () => {
+    const { clock, log, events } = scene()
+    const fail = (): void =>
+      events.store({ type: 'failed', cause: 'unreachable', charged: 'unknown', error: new Error('broken') })
+    for (let call = 0; call < 1000; call++) fail()
+    clock.advance(9999)
+    fail()
+    expect(log.lines).toHaveLength(1)
+    clock.advance(1)
+    fail()
+    expect(log.lines).toHaveLength(2)
+    clock.setMicros(clock.nowMicros() - 60_000_000)
+    fail()
+    expect(log.lines).toHaveLength(3)
+    expect(log.entries()[0]).toMatchObject({
+      level: 'warn',
+      message: 'the store gave no usable answer',
+      cause: 'unreachable',
+      charged: 'unknown',
+      error: { name: 'Error', message: 'broken' },
+    })
+  })
+
+  it('has nothing to say of a store that is not asked, of answers, and of what was measured', () => {
+    const { log, events } = scene()
+    events.store({ type: 'failed', cause: 'breaker', charged: 'no', error: undefined })
+    events.store({ type: 'asked', micros: 5, outcome: 'answered' })
+    events.store({ type: 'fell-back', mode: 'open', rule: 'r' })
+    events.store({ type: 'remembered', rule: 'r' })
+    events.policy({ type: 'shadow', rule: 'r', dimension: 'user', allowed: true, version: 0 })
+    events.lease({ type: 'lease-granted', rule: 'r', units: 5 })
+    expect(log.lines).toEqual([])
+  })
+
+  it('names callers by digests', () => {
+    const { log, events } = scene()
+    const caller = keyDigest('ann', Buffer.from(SECRET).toString('hex'))
+    const happened: PolicyEvent[] = [
+      { type: 'blocked', block: BLOCK },
+      { type: 'block-not-kept', block: { ...BLOCK, rule: 'r' }, error: new Error('away') },
+    ]
+    for (const event of happened) events.policy(event)
+    expect(log.entries()).toMatchObject([
+      { level: 'info', message: 'a caller was blocked', dimension: 'user', caller, until: 5000, strikes: 2 },
+      { level: 'error', caller, rule: 'r', error: { message: 'away' } },
+    ])
+    expect(log.lines.join('')).not.toContain('ann')
+  })
+
+  it.each<[PolicyEvent, string]>([
+    [{ type: 'shadow-failed', error: new Error('e') }, 'what is in shadow could not be measured'],
+    [{ type: 'penalty-failed', error: new Error('e') }, 'a refusal could not be counted for a penalty'],
+    [
+      { type: 'override-unusable', rule: 'r', terms: { limit: 5 }, problem: 'no window' },
+      'an override cannot be applied to a rule',
+    ],
+  ])('warns of %j once', (event, message) => {
+    const { log, events } = scene()
+    events.policy(event)
+    events.policy(event)
+    expect(log.entries()).toMatchObject([{ level: 'warn', message }])
+  })
+
+  it('warns of leases that fail', () => {
+    const { log, events } = scene()
+    events.lease({ type: 'lease-failed', rule: 'r', error: new Error('e') })
+    expect(log.entries()).toMatchObject([{ level: 'warn', rule: 'r', error: { message: 'e' } }])
+  })
+
+  it.each<[ConfigEvent, Record<string, unknown>]>([
+    [
+      {
+        type: 'refreshed',
+        source: 'database',
+        enforcedVersion: 3,
+        candidateVersion: undefined,
+        changes: 2,
+        reloaded: true,
+      },
+      { level: 'info', source: 'database', enforcedVersion: 3, changes: 2, reloaded: true },
+    ],
+    [
+      { type: 'refused', version: 4, error: new Error('bad') },
+      { level: 'error', version: 4, error: { message: 'bad' } },
+    ],
+    [
+      { type: 'unavailable', error: new Error('away') },
+      { level: 'warn', error: { message: 'away' } },
+    ],
+    [
+      { type: 'recovered', afterMs: 700 },
+      { level: 'info', afterMs: 700 },
+    ],
+    [
+      { type: 'hints-lost', error: new Error('cut') },
+      { level: 'warn', error: { message: 'cut' } },
+    ],
+    [
+      { type: 'cache-failed', error: new Error('full') },
+      { level: 'warn', error: { message: 'full' } },
+    ],
+    [
+      { type: 'cache-refused', reason: 'of another database' },
+      { level: 'warn', reason: 'of another database' },
+    ],
+  ])('writes one line of %j', (event, line) => {
+    const { log, events } = scene()
+    events.config(event)
+    expect(log.entries()).toHaveLength(1)
+    expect(log.entries()[0]).toMatchObject(line)
+  })
+})

@@ -1,0 +1,84 @@
+import type { FieldProblem, ProblemCode, ProblemDocument, ReadinessCheck } from '@sluice/contract'
+import { PROBLEMS } from '@sluice/contract'
+
+/**
+ * Every error code of this package and what it means; the problems that the service answers with have codes of their own. A
+ * code is never reused for another meaning, so programs may decide by it; messages may change.
+ */
+export const CLIENT_ERRORS = {
+  SLUICE_CLIENT_INVALID_OPTION: 'an option or argument of the client cannot be used',
+  SLUICE_CLIENT_UNREACHABLE: 'the service cannot be reached',
+  SLUICE_CLIENT_TIMEOUT: 'the service did not answer in time',
+  SLUICE_CLIENT_UNEXPECTED_ANSWER: 'the answer is none that the service gives',
+} as const
+
+/** One of the codes of {@link CLIENT_ERRORS}, or of the problems that the service answers with. */
+export type ClientErrorCode = keyof typeof CLIENT_ERRORS | ProblemCode
+
+/** What an error tells besides its code. */
+export interface ClientErrorDetails {
+  /** What happened, and what to do. Without secrets. */
+  readonly detail: string
+  readonly status?: number | undefined
+  readonly errors?: readonly FieldProblem[] | undefined
+  readonly checks?: readonly ReadinessCheck[] | undefined
+  readonly retryAfterMs?: number | undefined
+  readonly cause?: unknown
+}
+
+/**
+ * A call that went wrong: the service answered with a problem, or could not be asked. That a check is refused is no error but an
+ * answer. Recognise it with {@link isClientError}.
+ */
+export class ClientError extends Error {
+  override readonly name = 'ClientError'
+  readonly code: ClientErrorCode
+  /** The HTTP status; undefined when there was no answer. */
+  readonly status: number | undefined
+  /** What happened, and what to do. */
+  readonly detail: string
+  /** Each thing that is wrong with what was sent; empty when the problem is not in its fields. */
+  readonly errors: readonly FieldProblem[]
+  /** What the service waits for, when it is not ready; else empty. */
+  readonly checks: readonly ReadinessCheck[]
+  /** Milliseconds after which it is worth trying again, when the service said so. */
+  readonly retryAfterMs: number | undefined
+
+  constructor(code: ClientErrorCode, details: ClientErrorDetails) {
+    super(`${code}: ${titleOf(code)}. ${details.detail}`, 'cause' in details ? { cause: details.cause } : undefined)
+    this.code = code
+    this.status = details.status
+    this.detail = details.detail
+    this.errors = details.errors ?? []
+    this.checks = details.checks ?? []
+    this.retryAfterMs = details.retryAfterMs
+  }
+}
+
+/**
+ * Whether `value` is an error of this package, and of this `code` when one is given. Goes by name and code and not by the class,
+ * so it also holds when two copies of the package are loaded.
+ */
+export function isClientError(value: unknown, code?: ClientErrorCode): value is ClientError {
+  if (!(value instanceof Error) || value.name !== 'ClientError' || !('code' in value)) return false
+  return code === undefined ? isClientErrorCode(value.code) : value.code === code
+}
+
+/** The error for a problem that the service answered with; undefined when `value` is no problem document of the service. */
+export function problemError(value: unknown, retryAfterMs: number | undefined): ClientError | undefined {
+  if (typeof value !== 'object' || value === null) return undefined
+  const { code, status, detail, errors, checks } = value as Partial<ProblemDocument>
+  if (!isClientErrorCode(code) || typeof status !== 'number' || typeof detail !== 'string') return undefined
+  return new ClientError(code, { status, detail, errors, checks, retryAfterMs })
+}
+
+function isClientErrorCode(code: unknown): code is ClientErrorCode {
+  return typeof code === 'string' && (Object.hasOwn(CLIENT_ERRORS, code) || Object.hasOwn(PROBLEMS, code))
+}
+
+function titleOf(code: ClientErrorCode): string {
+  const title = Object.hasOwn(PROBLEMS, code)
+    ? PROBLEMS[code as ProblemCode].title
+    : CLIENT_ERRORS[code as keyof typeof CLIENT_ERRORS]
+  return title.charAt(0).toUpperCase() + title.slice(1)
+}

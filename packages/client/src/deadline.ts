@@ -1,0 +1,56 @@
+import type { Sleep } from '@sluice/runtime'
+import { ClientError } from './client-error.ts'
+
+/** Why a wait ends that is not needed any more: any value does that is not made anew for each call. */
+const OVER = 'over'
+
+/** What a call is ended by. */
+export interface DeadlineOptions {
+  readonly sleep: Sleep
+  /** The caller's own, if any. */
+  readonly signal: AbortSignal | undefined
+}
+
+/**
+ * Ends what takes too long: `signal` aborts when `renew` was not called for as long as it was last told, with a `ClientError`, or
+ * when the signal of the caller aborts, with its reason. Holds nothing any more after `end`.
+ */
+export class Deadline {
+  readonly #controller = new AbortController()
+  readonly #options: DeadlineOptions
+  readonly #pass = (): void => this.#controller.abort(this.#options.signal?.reason)
+  #wait: AbortController | undefined
+
+  constructor(options: DeadlineOptions) {
+    this.#options = options
+    if (options.signal?.aborted === true) this.#pass()
+    else options.signal?.addEventListener('abort', this.#pass, { once: true })
+  }
+
+  /** Aborts with what ended the call. */
+  get signal(): AbortSignal {
+    return this.#controller.signal
+  }
+
+  /** From now on there are `ms` milliseconds; `waited` says for what, as the rest of a sentence. */
+  renew(ms: number, waited: string): void {
+    this.pause()
+    const wait = new AbortController()
+    this.#wait = wait
+    const expire = (): void => {
+      const detail = `No answer within ${ms} ms ${waited}. Whether it was dealt with is not known: look before you repeat a change.`
+      this.#controller.abort(new ClientError('SLUICE_CLIENT_TIMEOUT', { detail }))
+    }
+    this.#options.sleep(ms, wait.signal).then(expire, () => undefined)
+  }
+
+  /** Until it is renewed there is no end to it but that of the caller. */
+  pause(): void {
+    this.#wait?.abort(OVER)
+  }
+
+  end(): void {
+    this.pause()
+    this.#options.signal?.removeEventListener('abort', this.#pass)
+  }
+}

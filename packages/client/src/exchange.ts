@@ -1,0 +1,150 @@
+import type { Operation } from '@sluice/contract'
+import { PROBLEM_MEDIA_TYPE } from '@sluice/contract'
+import type { Sleep } from '@sluice/runtime'
+import { ClientError, problemError } from './client-error.ts'
+import { Deadline } from './deadline.ts'
+import { EventStreamReader, type StreamEvent } from './event-stream.ts'
+import { operationUrl, type ParameterValues } from './operation-url.ts'
+
+/** Which service, and how it is asked. */
+export interface ServiceAddress {
+  /** Without a slash at its end. */
+  readonly base: string
+  readonly token: string | undefined
+  readonly sleep: Sleep
+}
+
+/** One request to an operation. */
+export interface Request {
+  readonly operation: Operation
+  readonly parameters: ParameterValues
+  readonly body: unknown
+  /** The value of `If-Match`; undefined for none. */
+  readonly ifMatch: string | undefined
+  readonly timeoutMs: number
+  readonly signal: AbortSignal | undefined
+}
+
+/** How long a stream may be silent. The service sends something far more often. */
+const LONGEST_SILENCE_MS = 30_000
+
+/** Sends a request and gives the body of its answer: parsed JSON, a text, or undefined when there is none. */
+export async function exchange(address: ServiceAddress, request: Request): Promise<unknown> {
+  const deadline = new Deadline({ sleep: address.sleep, signal: request.signal })
+  deadline.renew(request.timeoutMs, `from ${address.base}`)
+  try {
+    const response = await send(address, request, deadline.signal)
+    const text = await response.text()
+    return answerOf(request.operation, response, text)
+  } catch (error) {
+    throw failureOf(error, address, deadline.signal)
+  } finally {
+    deadline.end()
+  }
+}
+
+/** Sends a request whose answer is a stream of events, and gives these until the service or the reader ends it. */
+export async function* openStream(address: ServiceAddress, request: Request): AsyncGenerator<StreamEvent, void, void> {
+  const deadline = new Deadline({ sleep: address.sleep, signal: request.signal })
+  deadline.renew(request.timeoutMs, `from ${address.base}`)
+  try {
+    const response = await send(address, request, deadline.signal)
+    if (!mediaTypeOf(response).startsWith('text/event-stream') || response.body === null) {
+      answerOf(request.operation, response, await response.text())
+      throw unexpected(response, 'no stream of events')
+    }
+    const reader = new EventStreamReader()
+    const decoder = new TextDecoder()
+    deadline.renew(LONGEST_SILENCE_MS, 'on a stream')
+    for await (const bytes of response.body as ReadableStream<Uint8Array>) {
+      // What the reader does with an event takes as long as it takes.
+      deadline.pause()
+      yield* reader.push(decoder.decode(bytes, { stream: true }))
+      deadline.renew(LONGEST_SILENCE_MS, 'on a stream')
+    }
+  } catch (error) {
+    throw failureOf(error, address, deadline.signal)
+  } finally {
+    deadline.end()
+  }
+}
+
+async function send(address: ServiceAddress, request: Request, signal: AbortSignal): Promise<Response> {
+  const { operation, parameters, body, ifMatch } = request
+  return await fetch(operationUrl(address.base, operation, parameters), {
+    method: operation.method,
+    headers: {
+      Accept: acceptOf(operation),
+      ...(address.token === undefined ? {} : { Authorization: `Bearer ${address.token}` }),
+      ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
+      ...(ifMatch === undefined ? {} : { 'If-Match': ifMatch }),
+    },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    // The service redirects nobody. Whoever does is not to get the key.
+    redirect: 'manual',
+    signal,
+  })
+}
+
+function acceptOf({ answers }: Operation): string {
+  const types = Object.values(answers).flatMap(({ schema, mediaType = 'application/json' }) =>
+    schema === undefined ? [] : [mediaType],
+  )
+  return [...new Set([...types, PROBLEM_MEDIA_TYPE])].join(', ')
+}
+
+/** What was answered, where that is one of the answers of the operation; else throws what it means. */
+function answerOf({ answers }: Operation, response: Response, text: string): unknown {
+  const mediaType = mediaTypeOf(response)
+  if (mediaType === PROBLEM_MEDIA_TYPE) {
+    throw problemError(parsed(text), retryAfterOf(response)) ?? unexpected(response, 'an unknown problem')
+  }
+  const declared = answers[response.status]
+  if (declared === undefined || declared.problems !== undefined) throw unexpected(response, mediaType || 'nothing')
+  if (declared.schema === undefined) return undefined
+  const expected = (declared.mediaType ?? 'application/json').split(';')[0]!
+  if (mediaType !== expected) throw unexpected(response, mediaType || 'nothing')
+  if (expected !== 'application/json') return text
+  const value = parsed(text)
+  if (value === undefined) throw unexpected(response, 'what is not JSON')
+  return value
+}
+
+function mediaTypeOf(response: Response): string {
+  return (response.headers.get('content-type') ?? '').split(';')[0]!.trim().toLowerCase()
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+function retryAfterOf(response: Response): number | undefined {
+  const value = response.headers.get('retry-after') ?? ''
+  return /^\d{1,9}$/.test(value) ? Number(value) * 1000 : undefined
+}
+
+function unexpected(response: Response, content: string): ClientError {
+  const { status } = response
+  const detail = `It has status ${status} and ${content}. Look whether the address is that of the service, and whether something stands in between.`
+  return new ClientError('SLUICE_CLIENT_UNEXPECTED_ANSWER', { status, detail })
+}
+
+/** What is thrown for a request that failed. */
+function failureOf(error: unknown, { base }: ServiceAddress, signal: AbortSignal): unknown {
+  // Whoever ended it has said why.
+  if (signal.aborted) return signal.reason
+  if (error instanceof ClientError) return error
+  const detail = `${base} does not answer: ${reasonOf(error)}. Look whether the service runs and the address is right.`
+  return new ClientError('SLUICE_CLIENT_UNREACHABLE', { detail, cause: error })
+}
+
+/** Why, in the words of the innermost error: "fetch failed" says nothing. */
+function reasonOf(error: unknown): string {
+  if (error instanceof AggregateError && error.message === '') return error.errors.map(reasonOf).join('; ')
+  if (error instanceof Error && error.cause instanceof Error) return reasonOf(error.cause)
+  return error instanceof Error ? error.message : String(error)
+}
