@@ -47,6 +47,8 @@ export interface CommandResult {
 export interface Invocation<F extends Flags, P extends Positionals> {
   readonly flags: GivenFlags<F>
   readonly args: GivenPositionals<P>
+  /** For a command that passes everything on: that. Else empty. */
+  readonly rest: readonly string[]
 }
 
 /** What is said about a command. */
@@ -82,19 +84,19 @@ export function command<F extends Flags, P extends Positionals>(parts: CommandPa
   return { ...parts, isLive: parts.isLive ?? false, passesOn: false, run }
 }
 
-/** A command that passes everything after its name on to another program; `args` has it. */
+/** A command that passes everything after its name on to another program. */
 export function passingCommand(
   parts: Omit<CommandParts<Record<never, never>, Record<never, never>>, 'args' | 'flags' | 'asksService' | 'run'> & {
-    readonly run: (args: readonly string[], context: CommandContext) => Promise<CommandResult>
+    readonly run: (rest: readonly string[], context: CommandContext) => Promise<CommandResult>
   },
 ): Command {
   return {
     ...parts,
-    args: { flags: { count: 'several', help: 'Passed on as they are.' } },
+    args: {},
     flags: {},
     asksService: false,
     isLive: true,
     passesOn: true,
-    run: ({ args }, context) => parts.run((args['flags'] ?? []) as readonly string[], context),
+    run: ({ rest }, context) => parts.run(rest, context),
   }
 }

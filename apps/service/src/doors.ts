@@ -12,7 +12,7 @@ import type { Treatment } from './http/operation-endpoints.ts'
 import { operationRoutes } from './http/operation-endpoints.ts'
 import type { OperationHandlers } from './http/operation-handler.ts'
 import { createRouter } from './http/router.ts'
-import { documentHandlers, formSchemas } from './http/service-document.ts'
+import { documentHandlers, serviceDocument } from './http/service-document.ts'
 import type { ServiceContext } from './service-context.ts'
 import { VERSION } from './version.ts'
 
@@ -62,10 +62,11 @@ export function composeDoors(parts: DoorsParts): Doors {
   const { context, authenticator } = parts
   const { settings, log, sleep } = context
   const readiness = new Readiness(parts.checks)
+  const document = serviceDocument(VERSION)
   const routes = operationRoutes({
     operations: Object.values<Operation>(OPERATIONS),
-    handlers: { ...parts.handlers, ...healthHandlers(readiness), ...documentHandlers(VERSION) },
-    components: formSchemas(),
+    handlers: { ...parts.handlers, ...healthHandlers(readiness), ...documentHandlers(document) },
+    components: document.components.schemas,
     authenticate: (exchange, role) => authenticator.authenticate(exchange, role),
     treatmentOf: treatments(parts),
   })

@@ -8,12 +8,14 @@ import type { CheckAnswer } from '@sluice/contract'
 import { CHECK_PATH } from '@sluice/contract'
 import { systemRandom as secureRandom } from '@sluice/core'
 import type { Sleep } from '@sluice/runtime'
-import { Logger, LogOutput } from '@sluice/runtime'
+import { Logger, LogOutput, systemNowMs } from '@sluice/runtime'
 import type { Service } from './compose.ts'
 import { composeService } from './compose.ts'
 import type { Settings } from './settings.ts'
 import { readSettings } from './settings.ts'
+import { systemParts } from './system-parts.ts'
 import { systemReadings } from './system-readings.ts'
+import type { ThreadSystem } from './thread-service.ts'
 
 // What the tests of this app share: the whole service on a free port, with time in the hands of the test.
 
@@ -27,8 +29,8 @@ export interface LogLine {
   readonly [field: string]: unknown
 }
 
-/** A started service and what its test controls. */
-export interface RunningService {
+/** A started service. */
+export interface RunningNode {
   readonly service: Service
   readonly settings: Settings
   readonly port: number
@@ -39,16 +41,22 @@ export interface RunningService {
   readonly errors: readonly LogLine[]
   /** The first API key; undefined when this start made none. */
   readonly adminKey: string | undefined
+  /** Asks for a check with this body: JSON of a value, or a text or bytes as they are. */
+  check(body: unknown, headers?: Readonly<Record<string, string>>): Promise<Response>
+  /** Asks the admin API with `key`, the first one when left out; `body` is sent as JSON. */
+  admin(method: string, path: string, options?: { readonly body?: unknown; readonly key?: string }): Promise<Response>
+  /** Stops it, and removes its data folder unless the settings named one. */
+  stop(): Promise<void>
+}
+
+/** A started service whose test controls its time. */
+export interface RunningService extends RunningNode {
   /** Lets the time of the limiter pass. */
   advance(micros: number): void
   /** Ends the waits of the service that are this long, such as the grace period of a stop; there need not be one yet. */
   endWaits(delayMs: number): Promise<void>
-  /** Asks for a check with this body: JSON of a value, or a text or bytes as they are. */
-  check(body: unknown, headers?: Readonly<Record<string, string>>): Promise<Response>
-  /** Asks the admin API with the first key; `body` is sent as JSON. */
-  admin(method: string, path: string, body?: unknown): Promise<Response>
-  /** Stops it, and removes its data folder unless the settings named one. */
-  stop(): Promise<void>
+  /** Says how late the event loop is from now on. */
+  setLoopDelay(delayMs: number): void
 }
 
 /** Settings that differ from the defaults: a free port, nothing in the log but failures, no time to drain. */
@@ -59,30 +67,50 @@ export function testSettings(settings: Partial<Settings> = {}): Settings {
 
 /** Starts a service, in a data folder of its own unless `settings` names one. The test calls `stop()`. */
 export async function startService(settings: Partial<Settings> = {}): Promise<RunningService> {
+  let nowMicros = START_MS * 1000
+  let loopDelayMs = 0
+  const waits = new HeldWaits()
+  const node = await startNode(settings, (output) => ({
+    clock: { nowMicros: () => nowMicros },
+    sleep: waits.sleep,
+    random: () => 0.5,
+    secureRandom,
+    monotonicMs: () => nowMicros / 1000,
+    openLoopDelay: () => ({ readMs: () => loopDelayMs, close: () => undefined }),
+    readings: systemReadings,
+    log: new Logger(output),
+    logOutput: output,
+  }))
+  const controls = {
+    advance(micros: number): void {
+      nowMicros += micros
+    },
+    endWaits: (delayMs: number) => waits.end(delayMs),
+    setLoopDelay(delayMs: number): void {
+      loopDelayMs = delayMs
+    },
+  }
+  return Object.assign(node, controls)
+}
+
+/** The same with the real clock and real timers, for what several processes or servers do together. */
+export function startRealService(settings: Partial<Settings> = {}): Promise<RunningNode> {
+  return startNode(settings, systemParts)
+}
+
+async function startNode(
+  settings: Partial<Settings>,
+  systemOf: (output: LogOutput) => ThreadSystem,
+): Promise<RunningNode> {
   const folder = settings.dataDir ?? (await mkdtemp(join(tmpdir(), 'sluice-service-')))
   const complete = testSettings({ ...settings, dataDir: folder })
-  let nowMicros = START_MS * 1000
   let adminKey: string | undefined
   const log: LogLine[] = []
-  const waits = new HeldWaits()
-  const output = new LogOutput({ stream: intoLines(log), nowMs: () => nowMicros / 1000, level: complete.logLevel })
-  const service = composeService({
-    settings: complete,
-    system: {
-      clock: { nowMicros: () => nowMicros },
-      sleep: waits.sleep,
-      random: () => 0.5,
-      secureRandom,
-      monotonicMs: () => nowMicros / 1000,
-      openLoopDelay: () => ({ readMs: () => 0, close: () => undefined }),
-      readings: systemReadings,
-      log: new Logger(output),
-      logOutput: output,
-    },
-    showKey: (token) => {
-      adminKey = token
-    },
-  })
+  const output = new LogOutput({ stream: intoLines(log), nowMs: systemNowMs, level: complete.logLevel })
+  const showKey = (token: string): void => {
+    adminKey = token
+  }
+  const service = composeService({ settings: complete, system: systemOf(output), showKey })
   const removeFolder = async (): Promise<void> => {
     if (settings.dataDir === undefined) await rm(folder, { recursive: true, force: true })
   }
@@ -106,16 +134,12 @@ export async function startService(settings: Partial<Settings> = {}): Promise<Ru
     get adminKey() {
       return adminKey
     },
-    advance: (micros) => {
-      nowMicros += micros
-    },
-    endWaits: (delayMs) => waits.end(delayMs),
     check: (body, headers = { 'Content-Type': 'application/json' }) => {
       const isRaw = typeof body === 'string' || body instanceof Uint8Array
       return fetch(origin + CHECK_PATH, { method: 'POST', headers, body: isRaw ? body : JSON.stringify(body) })
     },
-    admin: (method, path, body) => {
-      const headers = { Authorization: `Bearer ${adminKey}`, 'Content-Type': 'application/json' }
+    admin: (method, path, { body, key = adminKey } = {}) => {
+      const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' }
       return fetch(origin + path, { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) })
     },
     async stop() {

@@ -22,6 +22,7 @@ export interface SettingValues {
   readonly maxKeys: number
   readonly stateSize: number
   readonly headers: HeaderProfile
+  readonly retryJitter: number
   readonly checkKey: boolean
   readonly logLevel: LogLevel | 'off'
   readonly machine: number
@@ -185,6 +186,13 @@ export const SETTING_TABLE: Readonly<Record<SettingName, SettingDefinition>> = {
     argument: '<profile>',
     help: `Rate limit headers of answers: ${HEADER_PROFILES.join(', ')}. legacy when left out.`,
     schema: { enum: HEADER_PROFILES },
+  },
+  retryJitter: {
+    flag: 'retry-jitter',
+    variable: 'SLUICE_RETRY_JITTER',
+    argument: '<percent>',
+    help: 'Adds up to so many percent to Retry-After, by chance, so that callers do not all come back at once. 0 when left out.',
+    schema: { type: 'integer', minimum: 0, maximum: 100 },
   },
   checkKey: {
     flag: 'check-key',

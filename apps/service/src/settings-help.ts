@@ -18,6 +18,6 @@ export function settingsHelp(): string {
     ...lines,
     `${'  --help'.padEnd(WIDTH)} Print this.`,
     '',
-    'Only in a file: service.alerts, when somebody should look at something (docs/reference/settings.md).',
+    'Only in a file: service.alerts, when somebody should look at something (docs/guides/alerts.md).',
   ].join('\n')
 }

@@ -24,6 +24,8 @@ export interface Settings {
   readonly maxKeys: number
   readonly stateSize: number
   readonly headers: HeaderProfile
+  /** `Retry-After` is longer than the wait by up to so much of it: 0 to 1. */
+  readonly retryJitter: number
   /** Whether the check API asks for a key. */
   readonly checkKey: boolean
   readonly logLevel: LogLevel | 'off'
@@ -99,6 +101,7 @@ function completed(given: GivenSettings, { cores, hasRules }: { cores: number; h
     maxKeys: given.maxKeys ?? 250_000,
     stateSize: given.stateSize ?? 64,
     headers: given.headers ?? 'legacy',
+    retryJitter: (given.retryJitter ?? 0) / 100,
     checkKey: given.checkKey ?? false,
     logLevel: given.logLevel ?? 'warn',
     machine: given.machine,

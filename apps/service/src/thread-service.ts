@@ -3,6 +3,7 @@ import type { Clock, Random as SecureRandom, SharedMemoryHandle } from '@sluice/
 import type { Logger, LogOutput, LoopDelay, Random, Sleep, StartupPart } from '@sluice/runtime'
 import { MetricRegistry, StartupGraph } from '@sluice/runtime'
 import { adminHandlers } from './admin-api/admin-handlers.ts'
+import { AuditNotes } from './admin-api/audit-notes.ts'
 import { alertHandlers } from './alerts/alert-handlers.ts'
 import { alertRules } from './alerts/alert-rule.ts'
 import { remoteAlerts } from './alerts/remote-alerts.ts'
@@ -108,7 +109,7 @@ export function composeThread(parts: ThreadServiceParts): ThreadService {
     loopDelay,
     newRequestId: () => drawHex(system.secureRandom, NAME_BYTES),
     authenticator: new Authenticator({ ...context, keys: limits.keys, random: system.secureRandom }),
-    handlers: observedHandlers(handlersOf(context, limits, parts.rollups), observation),
+    handlers: observedHandlers(handlersOf(context, limits, parts), observation),
     checks: [...parts.checks, ...limits.checks],
     sharesPort: threads.count > 1,
   })
@@ -138,12 +139,16 @@ function tracingTo(endpoint: string, { clock, monotonicMs, log }: ThreadSystem):
   return new OtlpTracing({ endpoint, clock, monotonicMs, log })
 }
 
-function handlersOf(context: ServiceContext, { file, keys }: Limits, rollups: RollupStore): OperationHandlers {
+function handlersOf(
+  context: ServiceContext,
+  { file, keys, keyDatabase }: Limits,
+  parts: Pick<ThreadServiceParts, 'rollups' | 'database'>,
+): OperationHandlers {
   return {
     ...checkHandlers(context),
-    ...adminHandlers(context, file === undefined ? {} : { file }),
-    ...observabilityHandlers(context, { rollups, keys }),
-    ...alertHandlers(remoteAlerts(context.threads)),
+    ...adminHandlers(context, { ...(file && { file }), ...(keyDatabase && { keys: keyDatabase }) }),
+    ...observabilityHandlers(context, { rollups: parts.rollups, keys }),
+    ...alertHandlers(remoteAlerts(context.threads), new AuditNotes({ config: parts.database, log: context.log })),
   }
 }
 

@@ -48,12 +48,14 @@ export interface ReservationAnswer extends CheckAnswer {
    * give back, because nothing limits the call.
    */
   readonly expiresAt: string | null
+  /** Milliseconds that a slot is held for, from each heartbeat on, above 0: a heartbeat is due before. Absent when there is no slot. */
+  readonly leaseMs?: number
 }
 
 /** What became of a reservation. */
 export interface SettlementAnswer {
   /**
-   * `settled`: the charge now stands at what was used. `late`: the reservation had run out and been given back, so what was
+   * `settled`: the charge now stands at what was used, or did before this call, which changed nothing then. `late`: the reservation had run out and been given back, so what was
    * used was charged anew. `gone`: the slot is no longer held.
    */
   readonly outcome: 'settled' | 'late' | 'gone'
@@ -67,6 +69,8 @@ export interface HeartbeatAnswer {
   readonly outcome: 'renewed' | 'gone'
   /** As in {@link ReservationAnswer}; null when it is gone. */
   readonly expiresAt: string | null
+  /** As in {@link ReservationAnswer}; absent when it is gone. */
+  readonly leaseMs?: number
 }
 
 const RESERVATION_ID: Field = identityField(LONGEST_RESERVATION_ID)

@@ -56,7 +56,7 @@ function checkText({ name, detail }: ReadinessCheck): string {
 async function serviceClock({ client, nowMs }: ServiceQuestion): Promise<Finding> {
   const check = 'service clock'
   try {
-    const beforeMs = Math.floor(nowMs())
+    const beforeMs = nowMs()
     const { ids } = await client.call('ids')
     const afterMs = nowMs()
     return clockFinding(check, { beforeMs, thereMs: decodeSnowflake(ids[0]!).timestampMs, afterMs })

@@ -53,7 +53,7 @@ export function parseCommandLine(args: readonly string[], { commands, nowMs }: L
     if (isOwnHelp) return { kind: 'help', command, group, isJson, isAsked: true }
     const common = { json: isJson, url: undefined, key: undefined, timeout: undefined }
     const passed = rest.filter((arg, place) => !(arg === '--' && place === 0))
-    return { kind: 'run', command, invocation: { flags: {}, args: { flags: passed } }, common }
+    return { kind: 'run', command, invocation: { flags: {}, args: {}, rest: passed }, common }
   }
   if (isHelp) return { kind: 'help', command, group, isJson, isAsked: true }
   return { kind: 'run', command, ...readLine(command, rest, nowMs) }
@@ -89,7 +89,7 @@ function readLine(
     if (token.kind === 'option') takeFlag(token, given, { command, known, nowMs })
   }
   const flags = Object.fromEntries(Object.entries(known).map(([name, flag]) => [name, given.get(name) ?? absent(flag)]))
-  const invocation = { flags, args: takePlaces(command, places) } as unknown as Invocation<Flags, Positionals>
+  const invocation = { flags, args: takePlaces(command, places), rest: [] } as unknown as Invocation<Flags, Positionals>
   return { invocation, common: { json: false, url: undefined, key: undefined, timeout: undefined, ...flags } }
 }
 
@@ -155,5 +155,6 @@ function takePlaces(command: Command, places: readonly string[]): Readonly<Recor
 /** How a command is written. */
 export function usageOf(command: Command): string {
   const args = Object.entries(command.args).map(([name, positional]) => placeholder(name, positional))
-  return ['sluice', command.name, ...args, ...(Object.keys(command.flags).length === 0 ? [] : ['[flags]'])].join(' ')
+  const hasFlags = command.passesOn || Object.keys(command.flags).length > 0
+  return ['sluice', command.name, ...args, ...(hasFlags ? ['[flags]'] : [])].join(' ')
 }

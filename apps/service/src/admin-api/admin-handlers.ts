@@ -1,19 +1,19 @@
-import type { OperationHandler, OperationHandlers } from '../http/operation-handler.ts'
+import type { OperationHandlers } from '../http/operation-handler.ts'
 import type { ServiceContext } from '../service-context.ts'
 import type { AdminParts } from './admin-parts.ts'
+import { answeringRefusals } from './answering-refusals.ts'
 import { apiKeyHandlers } from './api-keys.ts'
 import { auditHandlers } from './audit.ts'
+import { AuditNotes } from './audit-notes.ts'
 import { blockHandlers } from './blocks.ts'
 import type { AdminDesk } from './config-access.ts'
 import { ConfigAccess } from './config-access.ts'
-import { CountedEntities } from './counted-entity.ts'
 import { explainHandlers } from './explain.ts'
 import { incidentHandlers } from './incident.ts'
 import { memberHandlers } from './members.ts'
 import { namedPartHandlers } from './named-parts.ts'
 import { overrideHandlers } from './overrides.ts'
 import { rateLimitHandlers } from './rate-limits.ts'
-import { refusalAnswer } from './refusal.ts'
 import { resetHandlers } from './reset.ts'
 import { usageHandlers } from './usage.ts'
 import { versionHandlers } from './versions.ts'
@@ -26,7 +26,7 @@ export function adminHandlers(context: ServiceContext, desk: AdminDesk = {}): Op
   const parts: AdminParts = {
     context,
     access: new ConfigAccess(context, desk),
-    counted: new CountedEntities({ clock: context.clock, ipv6PrefixLength: desk.ipv6PrefixLength }),
+    notes: new AuditNotes({ config: context.config ?? desk.keys?.config, log: context.log }),
   }
   const handlers: OperationHandlers = {
     ...rateLimitHandlers(parts),
@@ -44,18 +44,5 @@ export function adminHandlers(context: ServiceContext, desk: AdminDesk = {}): Op
     ...explainHandlers(parts),
     ...resetHandlers(parts),
   }
-  return Object.fromEntries(Object.entries(handlers).map(([name, handle]) => [name, answering(handle)]))
-}
-
-/** The handler, with what it throws answered as a problem. What no client is at fault for is thrown on. */
-function answering(handle: OperationHandler): OperationHandler {
-  return async (request) => {
-    try {
-      return await handle(request)
-    } catch (error) {
-      const answer = refusalAnswer(error)
-      if (answer === undefined) throw error
-      return answer
-    }
-  }
+  return answeringRefusals(handlers)
 }

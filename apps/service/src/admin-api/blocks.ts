@@ -1,10 +1,11 @@
 import type { BlockRequest } from '@sluice/contract'
 import type { Block, Duration } from '@sluice/core'
-import { MICROS_PER_MS } from '@sluice/core/internal'
+import { durationMs, MICROS_PER_MS } from '@sluice/core/internal'
 import type { Answer } from '../http/answer.ts'
 import type { OperationHandlers, OperationRequest } from '../http/operation-handler.ts'
 import { adminAnswer, removedAnswer } from './admin-answer.ts'
 import type { AdminParts } from './admin-parts.ts'
+import { countedEntity } from './counted-entity.ts'
 import { listEntries } from './entries.ts'
 import { seenBy, underPrecondition } from './precondition.ts'
 import { textOf } from './query.ts'
@@ -13,25 +14,23 @@ import { notFound } from './refusal.ts'
 /** Callers that are refused everywhere for a time. */
 export function blockHandlers(parts: AdminParts): OperationHandlers {
   return {
-    'GET /admin/blocks': (request) =>
-      listEntries<Block>(parts, request, (filter) => parts.access.reads.blocks.list(filter)),
+    'GET /admin/blocks': (request) => listEntries<Block>(request, (filter) => parts.access.reads.blocks.list(filter)),
     'PUT /admin/blocks': (request) => setBlock(parts, request),
     'DELETE /admin/blocks': (request) => liftBlock(parts, request),
   }
 }
 
 /** Keeps a block, and enforces it here before it is answered. It counts as one more strike, as every block does. */
-async function setBlock({ access, context, counted }: AdminParts, request: OperationRequest): Promise<Answer> {
+async function setBlock({ access, context }: AdminParts, request: OperationRequest): Promise<Answer> {
   const { duration, reason, ...who } = request.body as BlockRequest
-  const first = counted.blockOf(who, {
-    duration: duration as Duration,
-    ...(reason === undefined ? {} : { reason }),
-  })
+  const nowMs = context.clock.nowMicros() / MICROS_PER_MS
+  const until = Math.ceil(nowMs + durationMs(duration as Duration, 'duration'))
+  const first = { ...countedEntity(who), until, forgottenAt: until, ...(reason === undefined ? {} : { reason }) }
   const stored = await underPrecondition(request, () =>
     access.change(request, async (config, author) => {
       const before = await config.blocks.get(first)
       const seen = await seenBy(request, () => Promise.resolve(before?.revision))
-      const strikes = strikesOf(before?.entry, context.clock.nowMicros() / MICROS_PER_MS) + 1
+      const strikes = strikesOf(before?.entry, nowMs) + 1
       const kept = await config.blocks.put({ ...first, strikes }, author, seen)
       context.engine.entries.putBlock(kept.entry)
       return kept
@@ -41,9 +40,9 @@ async function setBlock({ access, context, counted }: AdminParts, request: Opera
 }
 
 /** Lifts a block wherever it holds, also one that only this node knows of, and forgets what led to it. */
-async function liftBlock({ access, context, counted }: AdminParts, request: OperationRequest): Promise<Answer> {
+async function liftBlock({ access, context }: AdminParts, request: OperationRequest): Promise<Answer> {
   const { query } = request
-  const key = counted.of({ dimension: textOf(query, 'dimension'), entity: textOf(query, 'entity') })
+  const key = countedEntity({ dimension: textOf(query, 'dimension'), entity: textOf(query, 'entity') })
   await underPrecondition(request, () =>
     access.change(request, async (config, author) => {
       const seen = await seenBy(request, async () => (await config.blocks.get(key))?.revision)

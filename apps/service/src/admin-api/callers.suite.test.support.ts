@@ -295,6 +295,26 @@ export function describeCallers(databases: TestDatabases): void {
       expect(node.admitted(3, { resource: '/orders', user: 'u2' })).toBe(0)
     })
 
+    it('is in the audit log, where a digest stands for an API key', async () => {
+      const node = await start()
+      const body = {
+        userId: 'u1',
+        clientIp: '192.0.2.1',
+        tenantId: 't1',
+        apiKey: 'a secret',
+        descriptors: { plan: 'x' },
+      }
+      await node.ask('POST /admin/reset', { body: { ...body, resource: '/orders', note: 'why' } })
+      const { text, body: page } = await node.ask('GET /admin/audit?action=counters.reset')
+      expect(page['items']).toMatchObject([
+        {
+          note: 'why',
+          target: expect.stringMatching(/^user:u1 apiKey:[0-9a-f]{16} ip:192\.0\.2\.1 tenant:t1 plan:x \/orders$/),
+        },
+      ])
+      expect(text).not.toContain('a secret')
+    })
+
     it('must be of somebody', async () => {
       const node = await start()
       expect((await node.ask('POST /admin/reset', { body: { note: 'all' } })).status).toBe(400)

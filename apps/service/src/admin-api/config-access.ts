@@ -1,6 +1,7 @@
 import type { Author, ConfigFollower, ConfigStore } from '@sluice/config-store'
 import type { OperationRequest } from '../http/operation-handler.ts'
 import type { ServiceContext } from '../service-context.ts'
+import { authorOf } from './author.ts'
 import type { ConfigReads } from './config-reads.ts'
 import type { FileReads } from './file-reads.ts'
 import type { Refusal } from './refusal.ts'
@@ -14,8 +15,6 @@ export interface AdminDesk {
   readonly keys?: KeyDatabase
   /** Tells the other nodes of a change, where the database does not. What it says or throws changes nothing. */
   readonly announce?: () => Promise<unknown>
-  /** Bits of an IPv6 address that make one caller, as the engine has it; 64 when left out. */
-  readonly ipv6PrefixLength?: number
 }
 
 /** A database of which only the API keys count, and what keeps this node up to date with it. */
@@ -101,11 +100,4 @@ function notReached(): Refusal {
   return refusal('SLUICE_HTTP_CONFIG_UNAVAILABLE', 'The configuration database was not reached yet. Try again.', {
     'Retry-After': RETRY_AFTER_SECONDS,
   })
-}
-
-function authorOf({ principal, body }: OperationRequest): Author {
-  // The table of operations asks for a role wherever something is changed, so that nothing is ever changed by nobody.
-  if (principal === undefined) throw new Error('a change was asked for without an API key')
-  const note = typeof body === 'object' && body !== null && 'note' in body ? body.note : undefined
-  return { name: principal.name, ...(typeof note === 'string' ? { note } : {}) }
 }

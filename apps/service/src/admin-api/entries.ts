@@ -3,6 +3,7 @@ import type { Answer } from '../http/answer.ts'
 import type { OperationRequest } from '../http/operation-handler.ts'
 import { adminAnswer, pageAnswer, removedAnswer } from './admin-answer.ts'
 import type { AdminParts } from './admin-parts.ts'
+import { countedEntity } from './counted-entity.ts'
 import { pageRequestOf } from './list-page.ts'
 import { seenBy, underPrecondition } from './precondition.ts'
 import { textsOf } from './query.ts'
@@ -16,23 +17,22 @@ export interface EntryKind<E, Key> {
 
 /** Lists entries, by the parameters `dimension`, `entity`, `after` and `limit`. */
 export async function listEntries<E>(
-  { counted }: AdminParts,
   { query }: OperationRequest,
   list: (filter: Parameters<EntryTable<E, EntityKey>['list']>[0]) => Promise<Page<Stored<E>>>,
 ): Promise<Answer> {
   const filter = textsOf(query, ['dimension', 'entity'])
   const { dimension, entity } = filter
-  const meant = dimension !== undefined && entity !== undefined ? counted.of({ dimension, entity }) : filter
+  const meant = dimension !== undefined && entity !== undefined ? countedEntity({ dimension, entity }) : filter
   return pageAnswer(await list({ ...meant, ...pageRequestOf(query) }))
 }
 
 /** Puts one entry; `If-Match` has the revision that the editor has seen. */
 export async function putEntry<E extends Key, Key extends EntityKey>(
-  { access, counted }: AdminParts,
+  { access }: AdminParts,
   request: OperationRequest,
   { table, entry }: EntryKind<E, Key> & { readonly entry: E },
 ): Promise<Answer> {
-  const meant = counted.of(entry)
+  const meant = countedEntity(entry)
   const stored = await underPrecondition(request, () =>
     access.change(request, async (config, author) => {
       const entries = table(config)
@@ -45,11 +45,11 @@ export async function putEntry<E extends Key, Key extends EntityKey>(
 
 /** Removes one entry. */
 export async function removeEntry<E, Key extends EntityKey>(
-  { access, counted }: AdminParts,
+  { access }: AdminParts,
   request: OperationRequest,
   { table, noun, key }: EntryKind<E, Key> & { readonly key: Key },
 ): Promise<Answer> {
-  const meant = counted.of(key)
+  const meant = countedEntity(key)
   await underPrecondition(request, () =>
     access.change(request, async (config, author) => {
       const entries = table(config)
@@ -62,12 +62,12 @@ export async function removeEntry<E, Key extends EntityKey>(
 
 /** Puts many entries in one step: all of them, or none. They stand in the body under `field`. */
 export async function putEntries<E extends Key, Key extends EntityKey>(
-  { access, counted }: AdminParts,
+  { access }: AdminParts,
   request: OperationRequest,
   { table, field }: EntryKind<E, Key> & { readonly field: 'overrides' | 'members' },
 ): Promise<Answer> {
   const { [field]: given } = request.body as Readonly<Record<typeof field, readonly E[]>>
-  const entries = given.map((entry) => counted.of(entry))
+  const entries = given.map((entry) => countedEntity(entry))
   const { count } = await placingProblems(
     (path) => `/${field}${path}`,
     () => access.change(request, (config, author) => table(config).putAll(entries, author)),

@@ -103,6 +103,5 @@ export const EXAMPLE_CALLS: readonly ExampleCall[] = [
   { id: 'revokeApiKey', target: `DELETE /admin/api-keys/${ISSUED}`, audited: ['api-key.revoke'] },
   { id: 'listAudit', target: 'GET /admin/audit' },
   { id: 'explain', target: 'POST /admin/explain', body: { resource: '/orders', userId: 'u1' } },
-  // Counters are no configuration: who let them start anew stands in the log.
-  { id: 'reset', target: 'POST /admin/reset', body: { userId: 'u1' } },
+  { id: 'reset', target: 'POST /admin/reset', body: { userId: 'u1' }, audited: ['counters.reset'] },
 ]

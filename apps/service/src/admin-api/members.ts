@@ -12,7 +12,7 @@ const MEMBERS: EntryKind<Membership, EntityKey> = { table: ({ members }) => memb
 export function memberHandlers(parts: AdminParts): OperationHandlers {
   return {
     'GET /admin/members': (request) =>
-      listEntries<Membership>(parts, request, (filter) => parts.access.reads.members.list(filter)),
+      listEntries<Membership>(request, (filter) => parts.access.reads.members.list(filter)),
 
     'PUT /admin/members': (request) => putEntry(parts, request, { ...MEMBERS, entry: request.body as Membership }),
 

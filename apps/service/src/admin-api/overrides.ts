@@ -12,7 +12,7 @@ const OVERRIDES: EntryKind<Override, OverrideKey> = { table: ({ overrides }) => 
 export function overrideHandlers(parts: AdminParts): OperationHandlers {
   return {
     'GET /admin/overrides': (request) =>
-      listEntries<Override>(parts, request, (filter) => parts.access.reads.overrides.list(filter)),
+      listEntries<Override>(request, (filter) => parts.access.reads.overrides.list(filter)),
 
     'PUT /admin/overrides': (request) => putEntry(parts, request, { ...OVERRIDES, entry: request.body as Override }),
 

@@ -128,12 +128,17 @@ describe('a service whose rules come from a file', () => {
       { action: 'api-key.revoke' },
       { action: 'api-key.create' },
     ])
+    await node.ask('POST /admin/reset', { body: { userId: 'u1', note: 'a test' } })
+    expect(itemsOf(await node.ask('GET /admin/audit?action=counters.reset'))).toMatchObject([
+      { by: 'the admin', note: 'a test', target: 'user:u1' },
+    ])
     expect((await node.send('PUT /admin/incident', { body: { active: true } })).status).toBe(409)
   })
 
   it('refuses every change, and says what to change instead', async () => {
     const { node } = await startOnFile()
-    const changes = EXAMPLE_CALLS.filter(({ audited }) => audited !== undefined)
+    // Counters are this node's own, wherever the rules come from.
+    const changes = EXAMPLE_CALLS.filter(({ id, audited }) => audited !== undefined && id !== 'reset')
     expect(changes.length).toBeGreaterThan(20)
     for (const { id, target, body } of changes) {
       const answer = await node.send(target.replace(ISSUED, 'slk_some'), body === undefined ? {} : { body })

@@ -1,10 +1,10 @@
-import type { DeadLetter } from '@sluice/contract'
+import type { Alert, DeadLetter } from '@sluice/contract'
 import type { Logger, NowMs } from '@sluice/runtime'
 import type { AlertNotice } from './alert-notice.ts'
 import { dueNotice, noticeId, noticeText, withTold } from './alert-notice.ts'
 import type { AlertOutlet } from './alert-outlet.ts'
 import { readingOf, summaryOf } from './alert-reading.ts'
-import type { AlertMark, AlertRecord, ShownAlert, Silence } from './alert-record.ts'
+import type { AlertMark, AlertRecord, Silence } from './alert-record.ts'
 import { isSilent, shownAlert } from './alert-record.ts'
 import type { AlertRule, AlertRuleName } from './alert-rule.ts'
 import type { SignalSnapshot } from './alert-signals.ts'
@@ -76,14 +76,14 @@ export class AlertDesk implements Alerts {
     this.#dispatch()
   }
 
-  list(): readonly ShownAlert[] {
+  list(): readonly Alert[] {
     const nowMs = this.#nowMs()
     const newestFirst = [...this.#alerts.values()].reverse()
     const inOrder = [...newestFirst.filter(isFiring), ...newestFirst.filter((record) => !isFiring(record))]
     return inOrder.map((record) => this.#shown(record, nowMs))
   }
 
-  acknowledge(id: string, actor: AlertActor): ShownAlert | undefined {
+  acknowledge(id: string, actor: AlertActor): Alert | undefined {
     const record = this.#alerts.get(id)
     if (record === undefined) return undefined
     const nowMs = this.#nowMs()
@@ -94,7 +94,7 @@ export class AlertDesk implements Alerts {
     return this.#shown(acknowledged, nowMs)
   }
 
-  silence(id: string, order: SilenceOrder): ShownAlert | undefined {
+  silence(id: string, order: SilenceOrder): Alert | undefined {
     const record = this.#alerts.get(id)
     if (record === undefined) return undefined
     const nowMs = this.#nowMs()
@@ -224,7 +224,7 @@ export class AlertDesk implements Alerts {
     return [...this.#alerts.values()].find((record) => record.rule === rule && isFiring(record))
   }
 
-  #shown(record: AlertRecord, nowMs: number): ShownAlert {
+  #shown(record: AlertRecord, nowMs: number): Alert {
     return shownAlert(record, this.#silences.get(record.rule), nowMs)
   }
 

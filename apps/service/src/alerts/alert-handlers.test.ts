@@ -4,11 +4,13 @@ import type { Operation } from '@sluice/contract'
 import { OPERATIONS, SCHEMAS } from '@sluice/contract'
 import type { JsonSchema } from '@sluice/core/internal'
 import { SchemaCheck } from '@sluice/core/internal'
+import { Logger, LogOutput } from '@sluice/runtime'
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
+import { AuditNotes } from '../admin-api/audit-notes.ts'
 import { EndpointServer } from '../http/endpoint-server.ts'
 import { operationRoutes } from '../http/operation-endpoints.ts'
 import { createRouter } from '../http/router.ts'
-import { formSchemas } from '../http/service-document.ts'
+import { serviceDocument } from '../http/service-document.ts'
 import { ERRORS, TestDesk } from './alert-desk.test.support.ts'
 import { alertHandlers } from './alert-handlers.ts'
 import { START_MS } from './alerts.test.support.ts'
@@ -31,14 +33,47 @@ const alerts: Alerts = {
   redeliver: (id) => outcome ?? test.desk.redeliver(id),
 }
 
+/** What is in the audit log. */
+let noted: string[] = []
+let isDatabaseAway = false
+const lines: string[] = []
+
+const notes = new AuditNotes({
+  config: {
+    audit: {
+      add: ({ action, target }, { name, note }) => {
+        if (isDatabaseAway) return Promise.reject(new Error('it is away'))
+        noted.push(`${name}: ${action} ${target}${note === undefined ? '' : ` (${note})`}`)
+        return Promise.resolve()
+      },
+      list: () => Promise.reject(new Error('Nobody asks.')),
+    },
+  },
+  log: new Logger(
+    new LogOutput({
+      stream: {
+        write: (text, written) => {
+          lines.push(text)
+          written()
+          return true
+        },
+        on: () => undefined,
+        off: () => undefined,
+      },
+      nowMs: () => START_MS,
+      level: 'warn',
+    }),
+  ),
+})
+
 const server = createServer((request, response) => endpoints.serve(request, response))
 
 const endpoints = new EndpointServer({
   route: createRouter(
     operationRoutes({
       operations,
-      handlers: alertHandlers(alerts),
-      components: formSchemas(),
+      handlers: alertHandlers(alerts, notes),
+      components: serviceDocument('test').components.schemas,
       authenticate: () => ({ id: 'slk_1', name: 'ada', role: 'admin' }),
       treatmentOf: () => ({ lane: undefined, needsKey: false, checksItself: false, hasRequestId: false }),
     }),
@@ -65,6 +100,8 @@ afterAll(async () => {
 beforeEach(() => {
   test = new TestDesk({ rules: { 'store-errors': { resolveAfterSeconds: 0 } } })
   outcome = undefined
+  noted = []
+  isDatabaseAway = false
 })
 
 async function get(path: string): Promise<{ readonly status: number; readonly body: unknown }> {
@@ -90,7 +127,7 @@ async function fire(times: number): Promise<void> {
 describe('handlers', () => {
   it('are there for every operation on alerts, and for nothing else', () => {
     const names = operations.map(({ method, path }) => `${method} ${path}`)
-    expect(Object.keys(alertHandlers(alerts)).sort()).toEqual(names.sort())
+    expect(Object.keys(alertHandlers(alerts, notes)).sort()).toEqual(names.sort())
     expect(names).toHaveLength(5)
   })
 })
@@ -138,6 +175,15 @@ describe('POST /admin/alerts/{id}/acknowledge', () => {
     expect(answers.problemsOf(body, '#/components/schemas/Alert')).toEqual([])
     expect(body).toMatchObject({ id: 'a1', acknowledgedBy: 'ada', acknowledgedNote: 'we know' })
     expect(test.desk.list()).toEqual([body])
+    expect(noted).toEqual(['ada: alert.acknowledge store-errors a1 (we know)'])
+  })
+
+  it('is done while the database with the audit log is away, and the log says so', async () => {
+    await fire(1)
+    isDatabaseAway = true
+    expect((await post('/admin/alerts/a1/acknowledge', {})).status).toBe(200)
+    expect(lines.at(-1)).toContain('what was done is not in the audit log')
+    expect(lines.at(-1)).toContain('alert.acknowledge')
   })
 
   it('needs no note', async () => {
@@ -153,6 +199,7 @@ describe('POST /admin/alerts/{id}/acknowledge', () => {
       status: 404,
       body: { code: 'SLUICE_HTTP_NOT_FOUND', detail: expect.stringContaining('GET /admin/alerts') },
     })
+    expect(noted).toEqual([])
   })
 
   it('refuses a field that it does not know', async () => {
@@ -176,6 +223,7 @@ describe('POST /admin/alerts/{id}/silence', () => {
       silencedBy: 'ada',
       silencedNote: 'until noon',
     })
+    expect(noted).toEqual(['ada: alert.silence store-errors a1 for 1h30m (until noon)'])
   })
 
   it('ends a silence with a duration of nothing', async () => {
@@ -226,6 +274,7 @@ describe('dead letters', () => {
   it('are tried again', async () => {
     test.outlet.letters.push(letter)
     expect(await post(`/admin/alerts/dead-letters/${letter.id}/retry`)).toMatchObject({ status: 202, body: undefined })
+    expect(noted).toEqual([`ada: dead-letter.retry ${letter.id}`])
   })
 
   it('are not when they do not exist', async () => {
@@ -241,5 +290,6 @@ describe('dead letters', () => {
     expect(status).toBe(503)
     expect(body).toMatchObject({ code: 'SLUICE_HTTP_OVERLOADED' })
     expect(headers.get('retry-after')).toBe('10')
+    expect(noted).toEqual([])
   })
 })

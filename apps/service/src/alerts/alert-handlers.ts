@@ -1,51 +1,56 @@
-import type { AcknowledgeRequest, SilenceRequest } from '@sluice/contract'
+import type { AcknowledgeRequest, Alert, SilenceRequest } from '@sluice/contract'
+import type { Duration } from '@sluice/core'
+import { isSluiceError } from '@sluice/core'
+import { durationMs } from '@sluice/core/internal'
 import { adminAnswer, pageAnswer } from '../admin-api/admin-answer.ts'
+import { answeringRefusals } from '../admin-api/answering-refusals.ts'
+import type { AuditNotes } from '../admin-api/audit-notes.ts'
 import { pageOfList, pageRequestOf } from '../admin-api/list-page.ts'
-import { invalidRequest, notFound, refusal, refusalAnswer } from '../admin-api/refusal.ts'
+import { invalidRequest, notFound, refusal } from '../admin-api/refusal.ts'
 import type { Answer } from '../http/answer.ts'
-import type { OperationHandler, OperationHandlers, OperationRequest } from '../http/operation-handler.ts'
+import type { OperationHandlers, OperationRequest } from '../http/operation-handler.ts'
 import type { AlertActor, Alerts, RedeliverOutcome } from './alerts.ts'
-import { durationMsOf } from './duration-text.ts'
 
 /** Longer ones are taken for mistakes of unit: 90 days. */
 const LONGEST_SILENCE_MS = 7_776_000_000
 
+const NOTHING = /^0\s?(?:ms|s|m|h|d|w)$/
+
 /** What somebody should look at, and what could not be told to anybody. */
-export function alertHandlers(alerts: Alerts): OperationHandlers {
-  const handlers: Readonly<Record<string, (request: OperationRequest) => Promise<Answer>>> = {
+export function alertHandlers(alerts: Alerts, notes: AuditNotes): OperationHandlers {
+  return answeringRefusals({
     'GET /admin/alerts': async ({ query }) =>
       pageAnswer(pageOfList(await alerts.list(), ({ id }) => id, pageRequestOf(query))),
 
     'POST /admin/alerts/{id}/acknowledge': async (request) => {
       const { note } = request.body as AcknowledgeRequest
-      return adminAnswer(found(await alerts.acknowledge(idOf(request), actorOf(request, note))))
+      const alert = found(await alerts.acknowledge(idOf(request), actorOf(request, note)))
+      await notes.note(request, { action: 'alert.acknowledge', target: targetOf(alert) })
+      return adminAnswer(alert)
     },
 
     'POST /admin/alerts/{id}/silence': async (request) => {
       const { duration, note } = request.body as SilenceRequest
       const order = { ...actorOf(request, note), durationMs: silenceMs(duration) }
-      return adminAnswer(found(await alerts.silence(idOf(request), order)))
+      const alert = found(await alerts.silence(idOf(request), order))
+      await notes.note(request, { action: 'alert.silence', target: `${targetOf(alert)} for ${duration}` })
+      return adminAnswer(alert)
     },
 
     'GET /admin/alerts/dead-letters': async ({ query }) =>
       pageAnswer(pageOfList(await alerts.deadLetters(), ({ id }) => id, pageRequestOf(query))),
 
-    'POST /admin/alerts/dead-letters/{id}/retry': async (request) => retryAnswer(await alerts.redeliver(idOf(request))),
-  }
-  return Object.fromEntries(Object.entries(handlers).map(([name, handle]) => [name, answering(handle)]))
+    'POST /admin/alerts/dead-letters/{id}/retry': async (request) => {
+      const answer = retryAnswer(await alerts.redeliver(idOf(request)))
+      await notes.note(request, { action: 'dead-letter.retry', target: idOf(request) })
+      return answer
+    },
+  })
 }
 
-/** The handler, with what it refuses answered as a problem. */
-function answering(handle: (request: OperationRequest) => Promise<Answer>): OperationHandler {
-  return async (request) => {
-    try {
-      return await handle(request)
-    } catch (error) {
-      const answer = refusalAnswer(error)
-      if (answer === undefined) throw error
-      return answer
-    }
-  }
+/** The alert, as the audit log names it. */
+function targetOf({ rule, id }: Alert): string {
+  return `${rule} ${id}`
 }
 
 function idOf({ params }: OperationRequest): string {
@@ -63,8 +68,13 @@ function found<T>(alert: T | undefined): T {
 
 /** 0 ends a silence. */
 function silenceMs(duration: string): number {
-  const durationMs = durationMsOf(duration)
-  if (durationMs !== undefined && durationMs <= LONGEST_SILENCE_MS) return durationMs
+  if (NOTHING.test(duration)) return 0
+  try {
+    const silenceForMs = Math.ceil(durationMs(duration as Duration, 'duration'))
+    if (silenceForMs <= LONGEST_SILENCE_MS) return silenceForMs
+  } catch (error) {
+    if (!isSluiceError(error, 'SLUICE_INVALID_DURATION')) throw error
+  }
   throw invalidRequest({
     path: '/duration',
     received: JSON.stringify(duration),

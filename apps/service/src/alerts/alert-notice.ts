@@ -1,4 +1,5 @@
-import type { AlertRecord, ShownAlert } from './alert-record.ts'
+import type { Alert } from '@sluice/contract'
+import type { AlertRecord } from './alert-record.ts'
 
 /**
  * What a receiver is told: the body of a webhook, as JSON.
@@ -18,7 +19,7 @@ export interface AlertNotice {
   /** All of it in one line, to be shown to people. */
   readonly text: string
   /** The alert as it stood then. */
-  readonly alert: ShownAlert
+  readonly alert: Alert
 }
 
 /** What decides whether it is time for a notice. */

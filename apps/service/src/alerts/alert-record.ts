@@ -33,15 +33,8 @@ export interface AlertRecord extends Pick<AlertRule, 'threshold' | 'unit'> {
   readonly reminders: number
 }
 
-/** An alert as it is shown: what was promised, and what was noted about it. */
-export interface ShownAlert extends Alert {
-  readonly acknowledgedNote?: string
-  readonly silencedBy?: string
-  readonly silencedNote?: string
-}
-
 /** An alert as it is shown at `nowMs`, with the silence of its rule while that lasts. */
-export function shownAlert(record: AlertRecord, silence: Silence | undefined, nowMs: number): ShownAlert {
+export function shownAlert(record: AlertRecord, silence: Silence | undefined, nowMs: number): Alert {
   const { id, rule, state, summary, value, threshold, unit, firedAt, resolvedAt, acknowledgement } = record
   return {
     id,
@@ -63,10 +56,10 @@ export function isSilent(silence: Silence | undefined, nowMs: number): boolean {
   return silence !== undefined && nowMs < silence.until
 }
 
-function shownAcknowledgement({ at, by, note }: AlertMark): Partial<ShownAlert> {
+function shownAcknowledgement({ at, by, note }: AlertMark): Partial<Alert> {
   return { acknowledgedAt: at, acknowledgedBy: by, ...(note === undefined ? {} : { acknowledgedNote: note }) }
 }
 
-function shownSilence({ until, by, note }: Silence): Partial<ShownAlert> {
+function shownSilence({ until, by, note }: Silence): Partial<Alert> {
   return { silencedUntil: until, silencedBy: by, ...(note === undefined ? {} : { silencedNote: note }) }
 }

@@ -1,5 +1,4 @@
-import type { DeadLetter } from '@sluice/contract'
-import type { ShownAlert } from './alert-record.ts'
+import type { Alert, DeadLetter } from '@sluice/contract'
 
 /** Who asks for something to be done to an alert. */
 export interface AlertActor {
@@ -23,11 +22,11 @@ type Now<T> = T | Promise<T>
 /** The alerts of this process, as every thread can reach them: arguments and answers are plain data. */
 export interface Alerts {
   /** Those that hold first, then those that held, newest first. */
-  list(): Now<readonly ShownAlert[]>
+  list(): Now<readonly Alert[]>
   /** Notes that somebody looks after an alert, in the place of who did before; undefined when there is no such alert. */
-  acknowledge(id: string, actor: AlertActor): Now<ShownAlert | undefined>
+  acknowledge(id: string, actor: AlertActor): Now<Alert | undefined>
   /** Keeps the rule of an alert quiet, also when it fires anew meanwhile; undefined when there is no such alert. */
-  silence(id: string, order: SilenceOrder): Now<ShownAlert | undefined>
+  silence(id: string, order: SilenceOrder): Now<Alert | undefined>
   /** Messages that could not be delivered, newest first. */
   deadLetters(): Now<readonly DeadLetter[]>
   /** Has a message delivered that could not be before. */

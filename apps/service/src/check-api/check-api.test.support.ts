@@ -1,5 +1,5 @@
 import type { HeaderProfile, Operation, ProblemDocument } from '@sluice/contract'
-import { OPERATIONS } from '@sluice/contract'
+import { OPERATIONS, SCHEMAS } from '@sluice/contract'
 import type { Mode, RuleSet, Store } from '@sluice/core'
 import { PolicyEngine } from '@sluice/core'
 import type { Sleep } from '@sluice/runtime'
@@ -19,6 +19,8 @@ export interface CheckApiOptions {
   readonly clock: FakeClock
   readonly ruleSet?: RuleSet
   readonly headers?: HeaderProfile
+  readonly retryJitter?: number
+  readonly random?: () => number
   readonly region?: string
   readonly secret?: Uint8Array
   readonly sleep?: Sleep
@@ -43,16 +45,16 @@ export class CheckApi {
   readonly handlers: OperationHandlers
 
   constructor(options: CheckApiOptions) {
-    const { store, clock, ruleSet, headers = 'legacy', region, secret = SECRET } = options
+    const { store, clock, ruleSet, headers = 'legacy', retryJitter = 0, region, secret = SECRET } = options
     const { threads = new SingleThread(), nextId = counting() } = options
     const { sleep = () => Promise.reject(new Error('Nothing waits here.')) } = options
     const random = seededRandom(clock.nowMicros() % 1000)
     this.engine = new PolicyEngine<Mode>({ store, clock, random, ...(ruleSet === undefined ? {} : { ruleSet }) })
     this.handlers = checkHandlers({
-      settings: { headers, region },
+      settings: { headers, retryJitter, region },
       clock,
       sleep,
-      random: () => 0.5,
+      random: options.random ?? (() => 0.5),
       store,
       engine: this.engine,
       threads,
@@ -116,6 +118,9 @@ export function readAnswer(operation: string, answer: Answer | StreamAnswer): Re
   expect(headers['Content-Type']).toBe(declared.mediaType ?? 'application/json')
   if (declared.problems !== undefined) expect(declared.problems).toContain(body['code'])
   const { 'Content-Type': _type, 'Content-Length': _length, ...said } = headers
+  const { $ref = '' } = declared.schema ?? {}
+  const promised = SCHEMAS[$ref.slice($ref.lastIndexOf('/') + 1)]?.properties ?? {}
+  expect(Object.keys(promised)).toEqual(expect.arrayContaining(Object.keys(body)))
   for (const name of Object.keys(said)) expect(declared.headers ?? []).toContain(name)
   return { status, headers: said, body }
 }

@@ -61,3 +61,35 @@ describe('a batch on Redis', () => {
     }
   })
 })
+
+describe('two processes on one Redis', () => {
+  it('settle a reservation once, however often and wherever it is settled at the same time', async () => {
+    const clock = new FakeClock()
+    const options = { clock, prefix: 'two-processes', denyCache: false, deadlineMs: 10_000 } as const
+    const stores = [redisStore(server.url, options), redisStore(server.url, options)]
+    try {
+      await Promise.all(stores.map((store) => store.ready()))
+      const rules = [
+        { resource: '/orders', dimension: 'user', algorithm: 'fixed-window', limit: 1000, window: '1d' },
+      ] as const
+      const nodes = stores.map((store) => new CheckApi({ store, clock, ruleSet: { rules } }))
+      const [here] = nodes as [CheckApi, CheckApi]
+      const ids: unknown[] = []
+      for (let index = 0; index < 20; index++) {
+        const { body } = await here.post('reserve', { userId: 'ann', resource: '/orders', tokens: 10 })
+        ids.push(body['reservationId'])
+      }
+      const settleAll = (which: readonly unknown[]): Promise<unknown> =>
+        Promise.all(
+          which.flatMap((reservationId) => nodes.map((node) => node.post('settle', { reservationId, tokens: 4 }))),
+        )
+      await settleAll(ids.slice(0, 10))
+      // The other half was given back by then, and is charged anew.
+      clock.advance(61_000)
+      await settleAll(ids.slice(10))
+      expect(await here.remaining({ userId: 'ann', resource: '/orders' })).toBe(1000 - 20 * 4)
+    } finally {
+      await Promise.all(stores.map((store) => store.close()))
+    }
+  })
+})

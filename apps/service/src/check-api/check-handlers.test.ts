@@ -72,6 +72,44 @@ describe('the check API', () => {
   })
 })
 
+describe('Retry-After with jitter', () => {
+  const BUSY: RuleSet = { rules: [{ resource: '*', dimension: 'user', limit: 1, window: '100s' }] }
+
+  it('is spread by chance, up to so much of the wait', async () => {
+    const draws = [0, 0.5, 0.999]
+    const clock = new FakeClock()
+    const random = (): number => draws.shift() ?? 0
+    const api = new CheckApi({ store: memoryStore({ clock }), clock, ruleSet: BUSY, retryJitter: 0.5, random })
+    await api.post('check', ORDER)
+    expect(draws).toHaveLength(3)
+    const waits: unknown[] = []
+    for (let call = 0; call < 3; call++) waits.push((await api.post('check', ORDER)).headers['Retry-After'])
+    expect(waits).toEqual(['100', '125', '150'])
+    expect((await api.post('check', ORDER)).body['retryAfter']).toBe(100)
+  })
+
+  it('property: is never earlier than the truth', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.integer({ min: 0, max: 100 }),
+        fc.double({ min: 0, max: 1, maxExcluded: true, noNaN: true }),
+        fc.integer({ min: 0, max: 99_999 }),
+        async (percent, drawn, elapsedMs) => {
+          const clock = new FakeClock()
+          const random = (): number => drawn
+          const options = { ruleSet: BUSY, retryJitter: percent / 100, random }
+          const api = new CheckApi({ store: memoryStore({ clock }), clock, ...options })
+          await api.post('check', ORDER)
+          clock.advance(elapsedMs)
+          const refused = await api.post('check', ORDER)
+          clock.advance(Number(refused.headers['Retry-After']) * 1000)
+          expect((await api.post('check', ORDER)).status).toBe(200)
+        },
+      ),
+    )
+  })
+})
+
 describe('what cannot be understood', () => {
   it.each(TAKES_CHECK)('names every field that is wrong, and counts nothing (%s)', async (operation) => {
     const { api } = inMemory({ ruleSet: perUser(1) })
@@ -155,14 +193,13 @@ describe('what cannot be understood', () => {
     expect(JSON.stringify(answer)).not.toMatch(/secret|private/)
   })
 
-  it('is a cost that cannot be counted', async () => {
+  it('is not a cost that is too large to count: it never fits', async () => {
     const rules: RuleSet['rules'] = [
       { resource: '*', dimension: 'user', limit: 1, window: '1m', cost: { descriptor: 'bytes', per: 1e-300 } },
     ]
     const { api } = inMemory({ ruleSet: { rules } })
     const answer = await api.post('check', { ...ORDER, descriptors: { bytes: 1e300 } })
-    expect(answer.status).toBe(400)
-    expect(wrongPaths(answer)).toEqual(['/descriptors'])
+    expect(answer).toMatchObject({ status: 429, body: { reason: 'never', retryAfter: null } })
   })
 
   it('property: whatever JSON is sent, it is answered, and leaves no trace', async () => {

@@ -17,7 +17,7 @@ import { whenKnown } from './when-known.ts'
 /** What the check API works with. */
 export interface CheckContext
   extends Pick<ServiceContext, 'clock' | 'sleep' | 'random' | 'store' | 'engine' | 'secret' | 'nextId' | 'threads'> {
-  readonly settings: Pick<Settings, 'headers' | 'region'>
+  readonly settings: Pick<Settings, 'headers' | 'retryJitter' | 'region'>
 }
 
 /**
@@ -25,8 +25,14 @@ export interface CheckContext
  * that waits. What cannot be understood is answered with a problem, and counts nothing.
  */
 export function checkHandlers(context: CheckContext): OperationHandlers {
-  const { engine, clock, nextId, settings } = context
-  const answers = new DecisionAnswers({ clock, nextId, profile: settings.headers })
+  const { engine, clock, nextId, random, settings } = context
+  const answers = new DecisionAnswers({
+    clock,
+    nextId,
+    random,
+    profile: settings.headers,
+    retryJitter: settings.retryJitter,
+  })
   const desk = new ReservationDesk(context)
   const requestOf = (request: ValidCheckRequest): PolicyRequest => policyRequestOf(request, settings.region)
   const parts = { ...context, answers, desk, requestOf }

@@ -1,6 +1,7 @@
 import type { CheckAnswer, HeaderProfile } from '@sluice/contract'
 import { batchAnswerJson, checkAnswer, checkAnswerJson, rateLimitHeaders } from '@sluice/contract'
 import type { Clock, PolicyDecision } from '@sluice/core'
+import type { Random } from '@sluice/runtime'
 import { isRuntimeError } from '@sluice/runtime'
 import type { Answer } from '../http/answer.ts'
 import { jsonAnswer } from '../http/answer.ts'
@@ -12,18 +13,25 @@ export interface DecisionAnswerParts {
   readonly clock: Clock
   readonly nextId: () => string | undefined
   readonly profile: HeaderProfile
+  /** `Retry-After` is longer than the wait by up to so much of it: 0 to 1. */
+  readonly retryJitter: number
+  readonly random: Random
 }
 
 /** Turns decisions into answers: 200 when allowed, 429 when not, each with an id of its own and the rate limit headers. */
 export class DecisionAnswers {
   readonly #clock: Clock
   readonly #nextId: () => string | undefined
-  readonly #headerOptions: { readonly profile: HeaderProfile }
+  readonly #profile: HeaderProfile
+  readonly #retryJitter: number
+  readonly #random: Random
 
-  constructor({ clock, nextId, profile }: DecisionAnswerParts) {
+  constructor({ clock, nextId, profile, retryJitter, random }: DecisionAnswerParts) {
     this.#clock = clock
     this.#nextId = nextId
-    this.#headerOptions = { profile }
+    this.#profile = profile
+    this.#retryJitter = retryJitter
+    this.#random = random
   }
 
   /** The answer to a check. */
@@ -56,7 +64,9 @@ export class DecisionAnswers {
   }
 
   #tell(decision: PolicyDecision, body: string): Answer {
-    const headers = rateLimitHeaders(decision, this.#clock.nowMicros() / MICROS_PER_MS, this.#headerOptions)
+    const jitter = decision.allowed || this.#retryJitter === 0 ? 0 : this.#retryJitter * this.#random()
+    const options = { profile: this.#profile, jitter }
+    const headers = rateLimitHeaders(decision, this.#clock.nowMicros() / MICROS_PER_MS, options)
     headers['Content-Type'] = 'application/json'
     headers['Content-Length'] = String(Buffer.byteLength(body))
     return { status: decision.allowed ? 200 : 429, headers, body }

@@ -53,15 +53,6 @@ function problemOf(error: unknown): Answer {
         detail: 'This node is stopping. Ask another one.',
         headers: { 'Retry-After': RETRY_SECONDS },
       })
-    case 'SLUICE_INVALID_COST':
-      // Tokens were checked before: only a number among the descriptors can make a cost that cannot be counted.
-      return invalidBody({
-        ok: false,
-        problems: [
-          { path: '/descriptors', received: 'a number too large to count', expected: 'numbers that make a cost' },
-        ],
-        unlisted: 0,
-      })
     default:
       throw error
   }

@@ -3,6 +3,7 @@ import { MICROS_PER_MS } from '@sluice/core/internal'
 import type { ThreadGroup } from '../threads/thread-group.ts'
 import { BoundedMap } from './bounded-map.ts'
 import { ReservationIds } from './reservation-ids.ts'
+import { SettlementMarks } from './settlement-marks.ts'
 import type { Ticket } from './ticket.ts'
 import { partOf, withoutCharges } from './ticket.ts'
 import { whenKnown } from './when-known.ts'
@@ -10,7 +11,7 @@ import { whenKnown } from './when-known.ts'
 /** What a reservation desk works with. */
 export interface ReservationDeskParts {
   readonly engine: PolicyEngine
-  readonly store: Pick<Store, 'mode'>
+  readonly store: Store
   readonly clock: Clock
   readonly threads: ThreadGroup
   /** Signs the ids; the same for all that share the store. */
@@ -47,7 +48,8 @@ interface Order {
  * Hands out reservations by id and takes them back, also those of other threads and nodes: ids say nearly all there is to know.
  * What only the thread knows that handed one out, it is asked for: a store in memory notes in each thread what is to be given
  * back by itself, and what was decided while the store could not be asked was charged in one thread. Each thread remembers
- * what became of the last {@link MOST_REMEMBERED} it ended, so that ending one again gets the same answer.
+ * what became of the last {@link MOST_REMEMBERED} it ended, so that ending one again gets the same answer. Another process on
+ * the same store answers that it is settled and that nothing was corrected, which is so.
  */
 export class ReservationDesk {
   readonly #engine: PolicyEngine
@@ -56,6 +58,8 @@ export class ReservationDesk {
   readonly #ids: ReservationIds
   /** Whether threads note apart from each other what is to be given back by itself. */
   readonly #notesApart: boolean
+  /** Where processes share the store: what any of them settled. */
+  readonly #marks: SettlementMarks | undefined
   readonly #local = new BoundedMap<number, ReservationClaim>(MOST_REMEMBERED)
   readonly #ended = new BoundedMap<number, Settlement | Promise<Settlement>>(MOST_REMEMBERED)
 
@@ -65,6 +69,7 @@ export class ReservationDesk {
     this.#threads = threads
     this.#ids = new ReservationIds(secret)
     this.#notesApart = store.mode === 'sync'
+    this.#marks = store.mode === 'async' ? new SettlementMarks({ store, lateMs: LATE_SETTLEMENT_MS }) : undefined
     threads.answer(TOPIC, (order) => this.#obey(order as Order))
   }
 
@@ -152,7 +157,7 @@ export class ReservationDesk {
     if (before !== undefined) return before
     const claim = this.#claimOf(ticket)
     if (claim.receipt.charges.length === 0) return NOTHING_OWED
-    const settlement = this.#settleClaim(claim, tokens)
+    const settlement = this.#settleOnce({ ...ticket, claim }, tokens)
     this.#ended.set(holder, settlement)
     if (!(settlement instanceof Promise)) return settlement
     return settlement.catch((error: unknown) => {
@@ -160,6 +165,29 @@ export class ReservationDesk {
       this.#ended.delete(holder)
       throw error
     })
+  }
+
+  /**
+   * Units that are held and were given back are charged anew when they are settled, so that it must be known whether they were
+   * settled before. Slots are known to the store.
+   */
+  #settleOnce(ticket: Ticket, tokens: number): Settlement | Promise<Settlement> {
+    const { failure, leaseMs, claim } = ticket
+    const needsMark = failure === undefined && leaseMs === 0 && claim.receipt.held
+    if (this.#marks === undefined || !needsMark) return this.#settleClaim(claim, tokens)
+    return this.#settleMarked(ticket, tokens, this.#marks)
+  }
+
+  async #settleMarked(ticket: Ticket, tokens: number, marks: SettlementMarks): Promise<Settlement> {
+    if (!(await marks.take(ticket))) return NOTHING_OWED
+    try {
+      const settlement = await this.#settleClaim(ticket.claim, tokens)
+      marks.keep(ticket)
+      return settlement
+    } catch (error) {
+      await marks.takeBack(ticket)
+      throw error
+    }
   }
 
   #claimOf({ failure, claim }: Ticket): ReservationClaim {

@@ -114,6 +114,30 @@ export function reservationSuite(name: string, open: OpenStore): void {
         expect(await reservations.remaining(ORDER)).toBe(85)
       }))
 
+    it('are ended once by all processes: one that comes again elsewhere changes nothing, early or late', () =>
+      withStore(open, async ({ api, clock, store }) => {
+        const rules: RuleSet['rules'] = [
+          { resource: '/orders', dimension: 'user', algorithm: 'fixed-window', limit: 100, window: '1d' },
+        ]
+        // Threads of one process ask the one that handed it out; without a shared store there are no other processes.
+        const here = api({ ruleSet: { rules } })
+        const there = store.mode === 'async' ? api() : here
+        const [early, late] = [
+          await reserve(here, { ...ORDER, tokens: 40 }),
+          await reserve(here, { ...ORDER, tokens: 9 }),
+        ]
+        const first = await here.post('settle', { reservationId: early, tokens: 15 })
+        const again = store.mode === 'async' ? { ...first, body: { outcome: 'settled', corrected: 0 } } : first
+        expect(await there.post('settle', { reservationId: early, tokens: 15 })).toEqual(again)
+        expect(await there.post('release', { reservationId: early })).toEqual(again)
+        expect(await here.remaining(ORDER)).toBe(76)
+        clock.advance(60_000 + 3_600_000 - 1)
+        expect((await there.post('settle', { reservationId: late, tokens: 7 })).body['outcome']).toBe('late')
+        await here.post('settle', { reservationId: late, tokens: 7 })
+        if (store.mode === 'async') await api().post('settle', { reservationId: early, tokens: 50 })
+        expect(await here.remaining(ORDER)).toBe(78)
+      }))
+
     it('that nobody ends are given back by themselves, a minute later or when they were told to', () =>
       withStore(open, async ({ api, clock }) => {
         const rules: RuleSet['rules'] = [

@@ -23,6 +23,14 @@ class Network {
   readonly clock = new FakeClock()
   readonly #beneath = memoryStore({ clock: this.clock })
   #failure: (() => Error) | undefined
+  /** What goes through while the rest fails. */
+  #passing: readonly string[] = []
+
+  /** Only these calls fail from now on. */
+  fail(calls: readonly string[], failure: () => Error): void {
+    this.#passing = ['decide', 'settle', 'reset'].filter((call) => !calls.includes(call))
+    this.#failure = failure
+  }
 
   goAway(failure: () => Error = () => storeUnavailable({ because: 'unreachable', problem: 'it is away' })): void {
     this.#failure = failure
@@ -30,6 +38,7 @@ class Network {
 
   comeBack(): void {
     this.#failure = undefined
+    this.#passing = []
   }
 
   /** The API of one more process. */
@@ -44,14 +53,14 @@ class Network {
 
   #connection(): Store<'async'> {
     const store = deferredStore(this.#beneath)
-    const reach = <T>(ask: () => Promise<T>): Promise<T> =>
-      this.#failure === undefined ? ask() : Promise.reject(this.#failure())
+    const reach = <T>(ask: () => Promise<T>, call = ''): Promise<T> =>
+      this.#failure === undefined || this.#passing.includes(call) ? ask() : Promise.reject(this.#failure())
     return {
       mode: 'async',
-      decide: (batch) => reach(() => store.decide(batch)),
-      settle: (receipt, actuals) => reach(() => store.settle(receipt, actuals)),
+      decide: (batch) => reach(() => store.decide(batch), 'decide'),
+      settle: (receipt, actuals) => reach(() => store.settle(receipt, actuals), 'settle'),
       block: (rule, key, micros) => reach(() => store.block(rule, key, micros)),
-      reset: (limits, key) => reach(() => store.reset(limits, key)),
+      reset: (limits, key) => reach(() => store.reset(limits, key), 'reset'),
       close: () => Promise.resolve(),
     }
   }
@@ -226,6 +235,40 @@ describe('what cannot be done without the store', () => {
     const answer = await api.post('settle', { reservationId, tokens: 1 })
     expect(answer).toMatchObject({ status: 504, body: { code: 'SLUICE_HTTP_OUTCOME_UNKNOWN' } })
     expect(answer.headers['Retry-After']).toBeUndefined()
+  })
+
+  const UNAVAILABLE = (): Error => storeUnavailable({ because: 'unreachable', problem: 'it is away' })
+  const UNKNOWN = (): Error => outcomeUnknown({ because: 'unreachable', problem: 'the connection broke' })
+
+  it.each([
+    ['noted', ['decide'], UNAVAILABLE, 503],
+    ['noted, or perhaps was', ['decide'], UNKNOWN, 504],
+    ['done', ['settle'], UNAVAILABLE, 503],
+    ['done, or perhaps was', ['settle'], UNKNOWN, 504],
+  ])('is a settlement that could not be %s: it can be tried again on any node, and counts', async (...given) => {
+    const [, calls, failure, status] = given
+    const network = new Network()
+    const [here, there] = [network.process('closed'), network.process('closed')]
+    const { reservationId } = (await here.post('reserve', { ...ORDER, tokens: 40 })).body
+    network.fail(calls, failure)
+    expect((await here.post('settle', { reservationId, tokens: 15 })).status).toBe(status)
+    network.comeBack()
+    const settled = { outcome: 'settled', corrected: -25 }
+    expect((await there.post('settle', { reservationId, tokens: 15 })).body).toEqual(settled)
+    expect((await here.post('settle', { reservationId, tokens: 15 })).body['corrected']).toBe(0)
+    expect(await here.remaining(ORDER)).toBe(85)
+  })
+
+  it('is a settlement whose mark could not be taken back either: the node that made it tries again', async () => {
+    const network = new Network()
+    const [here, there] = [network.process('closed'), network.process('closed')]
+    const { reservationId } = (await here.post('reserve', { ...ORDER, tokens: 40 })).body
+    network.fail(['settle', 'reset'], UNAVAILABLE)
+    expect((await here.post('settle', { reservationId, tokens: 15 })).status).toBe(503)
+    network.comeBack()
+    expect((await here.post('settle', { reservationId, tokens: 15 })).body['corrected']).toBe(-25)
+    expect((await there.post('settle', { reservationId, tokens: 15 })).body['corrected']).toBe(0)
+    expect(await here.remaining(ORDER)).toBe(85)
   })
 
   it('does not keep an acquire without slots from going on', async () => {

@@ -176,7 +176,7 @@ describe('the size of a body', () => {
     const { port } = await freshService()
     const connection = openRaw(port)
     connection.send(rawCheck('').replace('Content-Length: 0', 'Content-Length: 999999999'))
-    connection.send(Buffer.alloc(2 * 1_048_576, 0x20))
+    connection.send(Buffer.alloc(8 * 1_048_576, 0x20))
     expect(await connection.end()).toMatch(/^HTTP\/1\.1 413 /)
   })
 

@@ -24,9 +24,11 @@ export function readJsonBody(request: IncomingMessage, maxBytes: number, done: (
 }
 
 function parse(body: Buffer): JsonBody {
-  if (!isUtf8(body)) return notJson('bytes that are not UTF-8')
+  const text = body.toString()
+  // Bytes that are no UTF-8 become this character; only then is it worth looking at them once more.
+  if (text.includes('\ufffd') && !isUtf8(body)) return notJson('bytes that are not UTF-8')
   try {
-    return { ok: true, value: JSON.parse(body.toString()) }
+    return { ok: true, value: JSON.parse(text) }
   } catch (error) {
     return notJson(body.length === 0 ? 'an empty body' : `${body.length} bytes that are not JSON${placeOf(error)}`)
   }

@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 
 /** Bytes of a refused body that are still read, so that a client that is sending gets to see the answer. */
-const MOST_DISCARDED_BYTES = 1_048_576
+const MOST_DISCARDED_BYTES = 4_194_304
 
 /**
  * Hands the body of `request` to `done`, or `'too-large'` as soon as it is known to have more than `maxBytes`: by its
@@ -34,7 +34,7 @@ export function readBody(request: IncomingMessage, maxBytes: number, done: (body
 
 /**
  * Reads and drops what is left of a body that nobody wants, so that the connection can carry the next request; cuts the
- * connection when that is more than a megabyte.
+ * connection when that is more than four megabytes.
  */
 export function discardBody(request: IncomingMessage): void {
   let size = 0

@@ -1,5 +1,5 @@
 import type { OpenApiDocument } from '@sluice/contract'
-import { componentsOf, FOREIGN_SCHEMAS, openApiDocument, SCHEMAS } from '@sluice/contract'
+import { componentsOf, openApiDocument } from '@sluice/contract'
 import { RULE_SET_SCHEMA } from '@sluice/core/internal'
 import { jsonAnswer } from './answer.ts'
 import type { OperationHandlers } from './operation-handler.ts'
@@ -10,17 +10,8 @@ export function serviceDocument(version: string): OpenApiDocument {
   return openApiDocument({ version, components: components as Parameters<typeof openApiDocument>[0]['components'] })
 }
 
-/**
- * The schemas that bodies are checked by before a handler gets them. What is said of rules and entries is not among them: the
- * engine checks more than a schema can say, so that is told all at once, by whoever hands it to the engine.
- */
-export function formSchemas(): Readonly<Record<string, object>> {
-  const anything = [...FOREIGN_SCHEMAS, 'ResourceRule'].map((name) => [name, {}])
-  return { ...SCHEMAS, ...Object.fromEntries(anything) }
-}
-
 /** `GET /openapi.json`. */
-export function documentHandlers(version: string): OperationHandlers {
-  const answer = jsonAnswer(200, JSON.stringify(serviceDocument(version)))
+export function documentHandlers(document: OpenApiDocument): OperationHandlers {
+  const answer = jsonAnswer(200, JSON.stringify(document))
   return { 'GET /openapi.json': () => answer }
 }

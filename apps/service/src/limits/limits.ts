@@ -3,6 +3,7 @@ import { engineTarget } from '@sluice/config-store'
 import type { ReadinessCheck } from '@sluice/contract'
 import type { Block, Clock, PolicyEngine, SharedMemoryHandle, Store } from '@sluice/core'
 import type { Logger } from '@sluice/runtime'
+import type { KeyDatabase } from '../admin-api/config-access.ts'
 import { FileReads } from '../admin-api/file-reads.ts'
 import { ApiKeyCache } from '../auth/api-key-cache.ts'
 import type { Instrument } from '../observability/instrument.ts'
@@ -39,6 +40,8 @@ export interface Limits {
   readonly keys: ApiKeyCache
   /** What the file says that rules come from; undefined when they come from the database. */
   readonly file: FileReads | undefined
+  /** Where API keys are changed when the rules come from a file; undefined when they come from the database. */
+  readonly keyDatabase: KeyDatabase | undefined
   readonly checks: readonly (() => ReadinessCheck | Promise<ReadinessCheck>)[]
   /** Resolves when there are rules, or after some seconds without any. Rejects when they come from a file that cannot be used. */
   startFollowing(): Promise<void>
@@ -82,6 +85,7 @@ export function openLimits(parts: LimitsParts): Limits {
     follower,
     keys,
     file,
+    keyDatabase: keyFollower && { config: database, follower: keyFollower },
     checks: [() => counters.check(), () => rulesCheck(follower)],
     async startFollowing() {
       try {

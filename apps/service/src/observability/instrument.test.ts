@@ -53,7 +53,12 @@ describe('Instrument', () => {
       unavailable: 0,
     })
     // Of 5 units, 1 left and 0 left are near the limit.
-    expect(numbersOf(snapshot, 'ratelimit_near_limit_total')).toMatchObject({ 'user /data': 2, 'ip *': 0 })
+    expect(numbersOf(snapshot, 'ratelimit_near_limit_total')).toEqual({
+      'user /data': 2,
+      'ip *': 0,
+      'none /health': 0,
+      'none other': 0,
+    })
     expect(numbersOf(snapshot, 'ratelimit_region_checks_total')).toEqual({
       'none allowed': 3,
       'none denied': 1,

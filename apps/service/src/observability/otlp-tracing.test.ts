@@ -2,11 +2,14 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { RuleSet } from '@sluice/core'
 import { FakeClock } from '@sluice/testing'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
 import { jsonAnswer } from '../http/answer.ts'
 import { captureLog, createScene, requestOf, SECRET } from './observability.fixture.ts'
 import { observedHandlers } from './observed-handlers.ts'
 import { OtlpTracing } from './otlp-tracing.ts'
+
+// The libraries import `node:process`, which opens the standard input. It keeps no process alive, but is there.
+afterAll(() => void process.stdin.unref())
 
 interface OtlpSpan {
   readonly traceId: string
@@ -99,7 +102,7 @@ async function tracedScene(endpoint: string, mostPerSecond?: number) {
   )
   const call = (operation: string, headers: Readonly<Record<string, string>> = {}) =>
     handlers[operation]!(requestOf({ headers }))
-  return { tracing, call, outgoing, clock, log, ...scene }
+  return { tracing, call, outgoing, clock, log }
 }
 
 describe('OtlpTracing', () => {

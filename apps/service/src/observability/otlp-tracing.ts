@@ -71,7 +71,8 @@ export class OtlpTracing implements Tracing {
   async close(): Promise<void> {
     const loaded = this.#loaded
     this.#loaded = undefined
-    await loaded?.provider.shutdown()
+    // What cannot be delivered was told by the exporter.
+    await loaded?.provider.shutdown().catch(() => undefined)
   }
 
   begin(operation: string, headers: IncomingHttpHeaders): RequestSpan {

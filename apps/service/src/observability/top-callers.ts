@@ -2,7 +2,7 @@ import type { TopDimension } from '@sluice/contract'
 import type { PolicyRequest } from '@sluice/core'
 import type { NowMs, TopKSnapshot } from '@sluice/runtime'
 import { keyDigest, mergeTopK, RecentTopK } from '@sluice/runtime'
-import { addressNetwork } from './address-network.ts'
+import { addressNetwork } from '../address-network.ts'
 
 /** What one thread, or several together, know of the callers that were refused most: plain data. */
 export interface TopCallersSnapshot {

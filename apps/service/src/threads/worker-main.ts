@@ -1,3 +1,5 @@
+import { constants } from 'node:fs'
+import { copyFile } from 'node:fs/promises'
 import { parentPort, workerData } from 'node:worker_threads'
 import type { ReadinessCheck } from '@sluice/contract'
 import { systemClock } from '@sluice/core'
@@ -21,7 +23,9 @@ const { settings, index, shared, secret, cells } = workerData as WorkerData
 const nowMs = (): number => systemClock.nowMicros() / 1000
 const output = new LogOutput({ stream: process.stderr, nowMs: systemNowMs, level: settings.logLevel })
 const member = new ThreadMember({ index, count: settings.threads, link: () => link })
-const folder = dataFolder(settings.dataDir)
+// Each thread writes a copy of the configuration for itself: in one file they would get in each other's way.
+const common = dataFolder(settings.dataDir)
+const folder = index === 0 ? common : { ...common, rulesCache: `${common.rulesCache}-${index}` }
 const database = configDatabase(settings, folder, nowMs)
 let service: ThreadService | undefined
 
@@ -41,6 +45,8 @@ function answer(topic: string, question: unknown): Promise<unknown> {
 }
 
 async function start(port: number): Promise<number | undefined> {
+  // A thread that there was not before begins with what the first knows.
+  await copyFile(common.rulesCache, folder.rulesCache, constants.COPYFILE_EXCL).catch(() => undefined)
   const ids = new IdSource(new MachineCells(settings.threads, cells), index, nowMs)
   service = composeThread({
     settings,

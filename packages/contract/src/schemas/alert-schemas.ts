@@ -22,8 +22,11 @@ export interface Alert {
   readonly resolvedAt?: number
   readonly acknowledgedAt?: number
   readonly acknowledgedBy?: string
+  readonly acknowledgedNote?: string
   /** It is not sent to anybody until then. */
   readonly silencedUntil?: number
+  readonly silencedBy?: string
+  readonly silencedNote?: string
 }
 
 /** The body that says that somebody looks after an alert. */
@@ -72,10 +75,20 @@ const DEAD_LETTER_EXAMPLE: DeadLetter = {
   error: 'answered with status 502',
 }
 
+const SEEN_ALERT_EXAMPLE: Alert = {
+  ...ALERT_EXAMPLE,
+  acknowledgedAt: 1_762_337_160_000,
+  acknowledgedBy: 'ada',
+  acknowledgedNote: 'we know: load test',
+  silencedUntil: 1_762_340_760_000,
+  silencedBy: 'ada',
+  silencedNote: 'load test until noon',
+}
+
 /** The schema of {@link Alert}. */
 export const ALERT: NamedSchema<Alert> = answerSchema('Alert', {
   description: 'Something that somebody should look at.',
-  examples: [ALERT_EXAMPLE],
+  examples: [ALERT_EXAMPLE, SEEN_ALERT_EXAMPLE],
   required: {
     id: words('Names it.'),
     rule: words('What it watches, such as store-latency, denial-rate, store-errors or config-lag.'),
@@ -90,7 +103,10 @@ export const ALERT: NamedSchema<Alert> = answerSchema('Alert', {
     resolvedAt: instant('Since when it does not hold any more.'),
     acknowledgedAt: instant('When somebody said that they look after it.'),
     acknowledgedBy: words('Name of the API key that said so.'),
+    acknowledgedNote: words('What they wrote with it.'),
     silencedUntil: instant('It is not sent to anybody until then.'),
+    silencedBy: words('Name of the API key that asked for that.'),
+    silencedNote: words('What they wrote with it.'),
   },
 })
 

@@ -23,6 +23,12 @@ const EXPIRES_AT = {
   pattern: '^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\\.[0-9]{3}Z$',
 } as const
 
+const LEASE_MS = {
+  description: 'Milliseconds that a slot is held for, from each heartbeat on. Absent when no slot is held.',
+  type: 'number',
+  exclusiveMinimum: 0,
+} as const
+
 /** The schema of {@link ReserveRequest}. */
 export const RESERVE_REQUEST: NamedSchema<ReserveRequest> = requestSchema('ReserveRequest', {
   description: 'A check whose tokens are taken in advance.',
@@ -71,7 +77,7 @@ export const RESERVATION_ANSWER: NamedSchema<ReservationAnswer> = answerSchema('
   description: 'The answer to the check, and what it is settled, released or renewed by.',
   examples: [{ ...ALLOWED_EXAMPLE, reservationId: ID_EXAMPLE, expiresAt: '2025-11-05T10:04:30.250Z' }],
   required: { ...CHECK_ANSWER_PROPERTIES.required, reservationId: RESERVATION_ID, expiresAt: EXPIRES_AT },
-  optional: CHECK_ANSWER_PROPERTIES.optional,
+  optional: { ...CHECK_ANSWER_PROPERTIES.optional, leaseMs: LEASE_MS },
 })
 
 /** The schema of {@link SettlementAnswer}. */
@@ -81,7 +87,7 @@ export const SETTLEMENT_ANSWER: NamedSchema<SettlementAnswer> = answerSchema('Se
   required: {
     outcome: {
       description:
-        'settled: the charge stands at what was used. late: the reservation had run out, so that was charged anew. gone: the slot is no longer held.',
+        'settled: the charge stands at what was used, since this call or an earlier one. late: the reservation had run out, so that was charged anew. gone: the slot is no longer held.',
       enum: ['settled', 'late', 'gone'],
     },
     corrected: {
@@ -95,7 +101,7 @@ export const SETTLEMENT_ANSWER: NamedSchema<SettlementAnswer> = answerSchema('Se
 export const HEARTBEAT_ANSWER: NamedSchema<HeartbeatAnswer> = answerSchema('HeartbeatAnswer', {
   description: 'What became of a slot.',
   examples: [
-    { outcome: 'renewed', expiresAt: '2025-11-05T10:05:00.250Z' },
+    { outcome: 'renewed', expiresAt: '2025-11-05T10:05:00.250Z', leaseMs: 30_000 },
     { outcome: 'gone', expiresAt: null },
   ],
   required: {
@@ -105,4 +111,5 @@ export const HEARTBEAT_ANSWER: NamedSchema<HeartbeatAnswer> = answerSchema('Hear
     },
     expiresAt: EXPIRES_AT,
   },
+  optional: { leaseMs: LEASE_MS },
 })

@@ -1,0 +1,70 @@
+import type { LiveSample, TopAnswer } from '@sluice/contract'
+import { describe, expect, it } from 'vitest'
+import { sampleLine, samplePicture } from './live-view.ts'
+
+const SAMPLE: LiveSample = {
+  at: Date.UTC(2027, 0, 1, 12, 30, 15, 400),
+  spanMs: 1000,
+  checks: 1200,
+  denials: 37,
+  withoutStore: 4,
+  storeErrors: 2,
+  storeP50Ms: 0.31,
+  storeP99Ms: 17.2,
+  resources: [
+    { name: '/small', checks: 100, denials: 0 },
+    { name: '/large', checks: 1100, denials: 37 },
+  ],
+  regions: [{ name: 'EU', checks: 1200, denials: 37 }],
+  version: 12,
+  configAgeMs: 400,
+  inFlight: 3,
+  firingAlerts: 1,
+}
+
+const TOP: TopAnswer = {
+  spanMs: 600_000,
+  dimensions: [
+    { dimension: 'user', entries: [{ entity: 'user-123', denials: 411, error: 3 }] },
+    { dimension: 'ip', entries: [] },
+  ],
+}
+
+const SIZE = { columns: 80, rows: 40, url: 'http://127.0.0.1:8080' }
+
+describe('sampleLine', () => {
+  it('says it all in one line', () => {
+    expect(sampleLine(SAMPLE)).toBe(
+      '2027-01-01T12:30:15Z  checks 1200/s  denied 37/s (3.1 %)  store p50 0.3 ms p99 17 ms  errors 2  in flight 3  version 12  alerts 1',
+    )
+  })
+
+  it('gives rates for each second, whatever the span', () => {
+    const quiet = { ...SAMPLE, spanMs: 4000, checks: 10, denials: 0, storeP50Ms: null, storeP99Ms: null }
+    expect(sampleLine(quiet)).toContain('checks 2.5/s  denied 0/s (0.0 %)  store p50 - p99 -')
+    expect(sampleLine({ ...quiet, checks: 0 })).toContain('checks 0/s  denied 0/s (0 %)')
+  })
+})
+
+describe('samplePicture', () => {
+  it('begins at the top, most checked resource first, then who is refused most', () => {
+    const [head, ...rest] = samplePicture(SAMPLE, TOP, SIZE).split('\n')
+    expect(head).toBe('\u001B[H\u001B[JSluice at http://127.0.0.1:8080   12:30:15 UTC   Ctrl-C ends')
+    const found = rest.map((line) => line.split(/ {2,}/)[0])
+    expect(found).toEqual(
+      expect.arrayContaining(['RESOURCE', '/large', '/small', 'REGION', 'EU', 'MOST REFUSED: user']),
+    )
+    expect(found.indexOf('/large')).toBeLessThan(found.indexOf('/small'))
+    expect(rest).toContainEqual(expect.stringMatching(/^user-123 +411$/))
+    expect(rest.join('\n')).not.toContain('MOST REFUSED: ip')
+  })
+
+  it('fits on the screen, and leaves no commands to who names things', () => {
+    const long = { ...SAMPLE, resources: [{ name: `/\u001B[2J${'x'.repeat(100)}`, checks: 1, denials: 0 }] }
+    const picture = samplePicture(long, TOP, { ...SIZE, columns: 30, rows: 9 })
+    const lines = picture.replace('\u001B[H\u001B[J', '').trimEnd().split('\n')
+    expect(lines).toHaveLength(8)
+    expect(Math.max(...lines.map((line) => line.length))).toBe(30)
+    expect(lines.join('')).not.toContain('\u001B')
+  })
+})

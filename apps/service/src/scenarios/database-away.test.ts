@@ -1,0 +1,109 @@
+import type { CheckAnswer } from '@sluice/contract'
+import { decodeSnowflake } from '@sluice/runtime'
+import type { PostgresServer } from '@sluice/testing/servers'
+import { startPostgres } from '@sluice/testing/servers'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import type { RunningNode } from '../service.fixture.ts'
+import { startRealService } from '../service.fixture.ts'
+import type { Settings } from '../settings.ts'
+
+// Configuration is in PostgreSQL: nodes share it, and it may be away at any time.
+
+let postgres: PostgresServer
+
+beforeAll(async () => {
+  postgres = await startPostgres()
+})
+
+afterAll(() => postgres.close())
+
+async function startOn(settings: Partial<Settings>): Promise<RunningNode> {
+  const node = await startRealService({ logLevel: 'error', ...settings })
+  onTestFinished(() => node.stop())
+  return node
+}
+
+async function answerOf(node: RunningNode, userId: string): Promise<CheckAnswer> {
+  return (await (await node.check({ userId, resource: '/x' })).json()) as CheckAnswer
+}
+
+describe('nodes that share a database', () => {
+  it('make one first key, go by one set of rules, and know what another handed out', async () => {
+    const { url } = await postgres.createDatabase()
+    const nodes = await Promise.all(Array.from({ length: 3 }, () => startOn({ databaseUrl: url })))
+    const keys = nodes.flatMap(({ adminKey = [] }) => adminKey)
+    expect(keys).toHaveLength(1)
+    const [key = ''] = keys
+    for (const node of nodes) expect((await node.admin('GET', '/admin/ratelimits', { key })).status).toBe(200)
+
+    const rules = [{ dimension: 'user', limit: 5, window: '1m' }]
+    const put = await nodes[0]!.admin('PUT', '/admin/ratelimits', { key, body: { resource: '/x', rules } })
+    expect(put.status).toBe(200)
+    await expect.poll(async () => (await answerOf(nodes[2]!, 'any')).limit, { timeout: 30_000 }).toBe(5)
+  })
+
+  it('sign with one secret: what one reserved another recognises', async () => {
+    const { url } = await postgres.createDatabase()
+    const [one, other] = [await startOn({ databaseUrl: url }), await startOn({ databaseUrl: url })]
+    const post = (node: RunningNode, path: string, body: unknown): Promise<Response> =>
+      fetch(`${node.origin}/internal/ratelimit/${path}`, {
+        method: 'POST',
+        headers: { 'Content-Type': 'application/json' },
+        body: JSON.stringify(body),
+      })
+    const reserved = await post(one, 'reserve', { userId: 'u1', resource: '/x', tokens: 3 })
+    const { reservationId } = (await reserved.json()) as { reservationId: string }
+    expect((await post(other, 'release', { reservationId })).status).toBe(200)
+    expect((await post(other, 'release', { reservationId: reservationId.replace(/.$/, '') })).status).toBe(400)
+  })
+
+  it('never make the same id', async () => {
+    const { url } = await postgres.createDatabase()
+    const nodes = await Promise.all(Array.from({ length: 3 }, () => startOn({ databaseUrl: url })))
+    const ids = await Promise.all(nodes.map(async (node) => BigInt((await answerOf(node, 'u1')).decisionId!)))
+    const numbers = ids.map((id) => decodeSnowflake(id)).map(({ datacenter, machine }) => datacenter * 32 + machine)
+    expect(new Set(numbers).size).toBe(3)
+  })
+})
+
+describe('the database away at the start', () => {
+  it('is calm: the service runs, is not ready, and goes on by itself when the database comes', async () => {
+    const away = await startPostgres()
+    onTestFinished(() => away.close())
+    const { url } = await away.createDatabase()
+    await away.stop()
+    const node = await startOn({ databaseUrl: url })
+    expect((await fetch(`${node.origin}/livez`)).status).toBe(200)
+    const ready = await fetch(`${node.origin}/readyz`)
+    expect(ready.status).toBe(503)
+    expect(await ready.text()).toContain('no rules were loaded yet')
+    expect(node.adminKey).toBeUndefined()
+    expect(await answerOf(node, 'u1')).toMatchObject({ allowed: true, reason: 'unlimited' })
+    await away.restart()
+    await expect.poll(async () => (await fetch(`${node.origin}/readyz`)).status, { timeout: 30_000 }).toBe(200)
+    expect((await answerOf(node, 'u1')).limit).toBe(100)
+    await expect.poll(() => node.adminKey, { timeout: 30_000 }).toBeDefined()
+    await expect.poll(async () => (await node.admin('GET', '/admin/ratelimits')).status, { timeout: 30_000 }).toBe(200)
+    expect(node.errors).toEqual([])
+  })
+
+  it('changes nothing for a node that was there before: rules, keys and secret are those it knew last', async () => {
+    const server = await startPostgres()
+    onTestFinished(() => server.close())
+    const { url } = await server.createDatabase()
+    const first = await startRealService({ databaseUrl: url, logLevel: 'error' })
+    const key = first.adminKey!
+    const rules = [{ dimension: 'user', limit: 5, window: '1m' }]
+    await first.admin('PUT', '/admin/ratelimits', { body: { resource: '/x', rules } })
+    await first.service.stop()
+    await server.stop()
+    const again = await startOn({ databaseUrl: url, dataDir: first.settings.dataDir })
+    onTestFinished(() => first.stop())
+    const ready = await fetch(`${again.origin}/readyz`)
+    expect(ready.status).toBe(200)
+    expect(await ready.text()).toContain('from disk')
+    expect((await answerOf(again, 'u1')).limit).toBe(5)
+    expect((await again.admin('GET', '/admin/ratelimits/usage?userId=u1', { key })).status).toBe(200)
+    expect((await again.admin('PUT', '/admin/ratelimits', { key, body: { resource: '/x', rules } })).status).toBe(503)
+  })
+})

@@ -1,0 +1,78 @@
+import type { Operation } from '@sluice/contract'
+import { OPERATIONS } from '@sluice/contract'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { RunningService } from '../service.fixture.ts'
+import { startService } from '../service.fixture.ts'
+
+// Whatever is sent to whichever operation is answered with what was wrong about it.
+
+let node: RunningService
+
+beforeAll(async () => {
+  node = await startService({ logLevel: 'error' })
+})
+
+afterAll(() => node.stop())
+
+const deep = (open: string, close: string): string => open.repeat(5000) + close.repeat(5000)
+
+const BODIES: readonly (readonly [string, string | Uint8Array])[] = [
+  ['two megabytes of numeric keys', `{${Array.from({ length: 150_000 }, (_, key) => `"${key}":1`).join(',')}}`],
+  ['nested lists', deep('[', ']')],
+  ['nested objects', `${'{"a":'.repeat(2500)}1${'}'.repeat(2500)}`],
+  ['a prototype', '{"__proto__":{"isAdmin":true},"resource":"/x","userId":"u"}'],
+  ['a constructor', '{"constructor":{"prototype":{"isAdmin":true}}}'],
+  ['huge numbers', `{"tokens":1${'0'.repeat(400)},"resource":"/x"}`],
+  ['numbers of many digits', `{"tokens":${'9'.repeat(10_000)}}`],
+  ['broken UTF-8', Uint8Array.of(0x7b, 0x22, 0xff, 0xfe, 0x22, 0x3a, 0x31, 0x7d)],
+  ['lone surrogates', '{"userId":"\\ud800","resource":"/x"}'],
+  ['control characters', '{"userId":"a\\u0000\\n","resource":"/x\\u0007"}'],
+  ['nothing', ''],
+  ['half of it', '{"resource":"/x'],
+  ['null', 'null'],
+  ['a list', '[]'],
+  ['a number', '1e999'],
+]
+
+const WITH_BODY = Object.values<Operation>(OPERATIONS).filter(({ body }) => body !== undefined)
+
+describe.each(WITH_BODY.map((operation) => [`${operation.method} ${operation.path}`, operation] as const))(
+  '%s',
+  (_name, operation) => {
+    it.each(BODIES)('refuses %s', async (_title, body) => {
+      const path = operation.path.replace(/\{\w+\}/g, '1')
+      const response = await fetch(node.origin + path, {
+        method: operation.method,
+        headers: { 'Content-Type': 'application/json', Authorization: `Bearer ${node.adminKey}` },
+        body,
+      })
+      const text = await response.text()
+      expect([response.status >= 400 && response.status < 500, text]).toEqual([true, text])
+      expect(response.headers.get('content-type')).toBe('application/problem+json')
+      expect(({} as { isAdmin?: boolean }).isAdmin).toBeUndefined()
+    })
+  },
+)
+
+describe('every operation', () => {
+  it.each(
+    Object.values<Operation>(OPERATIONS)
+      .filter(({ role, path }) => role !== 'none' && !path.includes('{'))
+      .map(({ method, path }) => [method, path] as const),
+  )('%s %s refuses a query that it does not know', async (method, path) => {
+    const response = await fetch(`${node.origin}${path}?__proto__=1&%ff=%00&x=${'y'.repeat(4000)}`, {
+      method,
+      headers: { 'Content-Type': 'application/json', Authorization: `Bearer ${node.adminKey}` },
+      ...(method === 'GET' ? {} : { body: '{}' }),
+    })
+    expect(response.status).toBe(400)
+    expect(await response.json()).toMatchObject({ code: 'SLUICE_HTTP_INVALID_REQUEST' })
+  })
+
+  it('left the service as it was', async () => {
+    expect(node.errors).toEqual([])
+    expect((await fetch(`${node.origin}/readyz`)).status).toBe(200)
+    const { items } = (await (await node.admin('GET', '/admin/versions')).json()) as { items: unknown[] }
+    expect(items).toHaveLength(1)
+  })
+})

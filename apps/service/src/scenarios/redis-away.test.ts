@@ -1,0 +1,103 @@
+import type { CheckAnswer } from '@sluice/contract'
+import { decodeSnowflake } from '@sluice/runtime'
+import type { RedisServer } from '@sluice/testing/servers'
+import { startRedis } from '@sluice/testing/servers'
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
+import type { RunningNode } from '../service.fixture.ts'
+import { startRealService } from '../service.fixture.ts'
+import type { RedisSettings } from '../settings.ts'
+
+// Counters live in Redis: nodes share them, and Redis may be away at any time.
+
+let redis: RedisServer
+
+beforeAll(async () => {
+  redis = await startRedis()
+})
+
+afterAll(() => redis.close())
+
+let prefixes = 0
+
+/** Settings of nodes that share limits with each other, and with no other test. */
+function sharedLimits(settings: Partial<RedisSettings> = {}): { readonly redis: RedisSettings } {
+  prefixes++
+  const common = { isCluster: false, sentinel: undefined, leases: false, failureMode: 'open' as const }
+  return { redis: { ...common, urls: [redis.url], prefix: `test-${prefixes}`, ...settings } }
+}
+
+async function startOn(settings: { readonly redis: RedisSettings }): Promise<RunningNode> {
+  const node = await startRealService({ ...settings, logLevel: 'error' })
+  onTestFinished(() => node.stop())
+  return node
+}
+
+async function answerOf(node: RunningNode, userId: string, tokens = 1): Promise<CheckAnswer> {
+  return (await (await node.check({ userId, resource: '/x', tokens })).json()) as CheckAnswer
+}
+
+describe('nodes that share a Redis', () => {
+  it('hold one limit together', async () => {
+    const settings = sharedLimits()
+    const nodes = [await startOn(settings), await startOn(settings)]
+    const answers = await Promise.all(Array.from({ length: 300 }, (_, index) => answerOf(nodes[index % 2]!, 'shared')))
+    expect(answers.filter(({ allowed }) => allowed)).toHaveLength(100)
+  })
+
+  it('never make the same id', async () => {
+    const settings = sharedLimits()
+    const nodes = await Promise.all(Array.from({ length: 3 }, () => startOn(settings)))
+    const pages = await Promise.all(nodes.map(({ origin }) => fetch(`${origin}/v1/ids?count=1000`)))
+    const ids = await Promise.all(pages.map(async (page) => ((await page.json()) as { ids: string[] }).ids))
+    expect(new Set(ids.flat()).size).toBe(3000)
+    const numbers = ids
+      .map(([id]) => decodeSnowflake(BigInt(id!)))
+      .map(({ datacenter, machine }) => datacenter * 32 + machine)
+    expect(numbers.toSorted()).toEqual([0, 1, 2])
+  })
+})
+
+describe('Redis away at the start', () => {
+  it('is calm: the service runs, decides by failure mode, says so, and goes on by itself when Redis comes', async () => {
+    const away = await startRedis()
+    onTestFinished(() => away.close())
+    await away.stop()
+    const node = await startOn(sharedLimits({ urls: [away.url] }))
+    expect((await fetch(`${node.origin}/livez`)).status).toBe(200)
+    const ready = await fetch(`${node.origin}/readyz`)
+    expect(ready.status).toBe(200)
+    expect(await ready.text()).toContain('Redis does not answer')
+    expect(await answerOf(node, 'u1')).toMatchObject({ allowed: true, failure: { mode: 'open' } })
+    expect((await answerOf(node, 'u1')).decisionId).toBeUndefined()
+    await away.restart()
+    await expect.poll(async () => (await answerOf(node, 'u1')).failure, { timeout: 30_000 }).toBeUndefined()
+    await expect.poll(async () => (await answerOf(node, 'u1')).decisionId, { timeout: 30_000 }).toBeDefined()
+    expect(await (await fetch(`${node.origin}/readyz`)).text()).toContain('Redis answers')
+    expect(node.errors).toEqual([])
+  })
+
+  it('with failure mode "closed" is not ready, and is when Redis comes although nobody asked meanwhile', async () => {
+    const away = await startRedis()
+    onTestFinished(() => away.close())
+    await away.stop()
+    const node = await startOn(sharedLimits({ urls: [away.url], failureMode: 'closed' }))
+    const ready = async (): Promise<number> => (await fetch(`${node.origin}/readyz`)).status
+    expect(await ready()).toBe(503)
+    expect(await answerOf(node, 'u1')).toMatchObject({ allowed: false, reason: 'unavailable' })
+    await away.restart()
+    await expect.poll(ready, { timeout: 30_000 }).toBe(200)
+  })
+})
+
+describe('leases', () => {
+  it('go back when a node stops: another finds every unit that was not used', async () => {
+    const settings = sharedLimits({ leases: true })
+    const [leaving, staying] = [await startOn(settings), await startOn(settings)]
+    let used = 0
+    for (let asked = 0; asked < 30; asked++) if ((await answerOf(leaving, 'leased')).allowed) used++
+    expect(used).toBe(30)
+    await leaving.stop()
+    // A unit comes back every 600 ms, which may have happened; nothing is missing.
+    expect((await answerOf(staying, 'leased', 70)).allowed).toBe(true)
+  })
+})
