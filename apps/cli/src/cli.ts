@@ -74,7 +74,7 @@ function interruption(signal: AbortSignal): Promise<never> {
 
 function contextOf(common: CommonValues, parts: CliParts, progress: Progress): CommandContext {
   const { environment, terminal, nowMs, wait, nodeVersion, signal, readText, programs } = parts
-  const url = environment.url ?? common.url ?? USUAL_URL
+  const url = common.url ?? environment.url ?? USUAL_URL
   const token = common.key ?? environment.apiKey
   return {
     get client() {

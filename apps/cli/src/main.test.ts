@@ -144,7 +144,7 @@ it('ends with 130 when it is interrupted, whatever is still under way', async ()
     await new Promise((resolve) => void server.close(resolve))
   })
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  const { child, ended, printed } = start(['check', '/x', '--url', url])
+  const { child, ended, printed } = start(['check', '/x', '--url', url, '--timeout', '1h'])
   server.once('request', () => child.kill('SIGINT'))
   expect([await ended, printed]).toEqual([130, { out: '', err: '' }])
 })
@@ -174,6 +174,11 @@ describe('serve', () => {
     expect(JSON.parse(second.printed.out)).toMatchObject({ firstKey: null })
     second.child.kill('SIGINT')
     expect(await second.ended).toBe(0)
+    // One that is killed is told apart from one that ends.
+    const third = start(['serve', '--json', ...flags])
+    await third.printedMatch(/\n/)
+    process.kill((JSON.parse(third.printed.out) as { pid: number }).pid, 'SIGKILL')
+    expect(await third.ended).toBe(137)
   })
 
   it('ends as the service does, with what it says', async () => {

@@ -89,9 +89,15 @@ export function composeDoors(parts: DoorsParts): Doors {
   return { server, readiness }
 }
 
+/**
+ * So late the event loop must be before checks are refused for lack of capacity. A collection of garbage or a neighbour on the
+ * same machine takes a tenth of that now and then; who is refused for it would only ask again.
+ */
+const LATE_FROM_MS = 1000
+
 function treatments({ context, loopDelay }: DoorsParts): (operation: Operation) => Treatment {
   const { clock, settings } = context
-  const guard = new LagGuard({ delay: loopDelay, nowMs: () => clock.nowMicros() / 1000 })
+  const guard = new LagGuard({ delay: loopDelay, nowMs: () => clock.nowMicros() / 1000, lateFromMs: LATE_FROM_MS })
   const checks = new InFlight({ most: MOST_CHECKS_IN_FLIGHT, isOverloaded: () => guard.isLate() })
   const others = new InFlight({ most: MOST_OTHERS_IN_FLIGHT })
   return ({ id, tag }) => {

@@ -174,6 +174,15 @@ describe('an answer that the service never gives', () => {
     expect(error).toMatchObject({ code: 'SLUICE_CLIENT_UNEXPECTED_ANSWER', status })
   })
 
+  it('is not taken for a text either', async () => {
+    const { server, client } = await start()
+    server.answer = (_, response) => {
+      response.writeHead(200, { 'Content-Type': 'text/html' }).end('<html>')
+      return true
+    }
+    expect(await failure(client.call('metrics'))).toMatchObject({ code: 'SLUICE_CLIENT_UNEXPECTED_ANSWER' })
+  })
+
   it('such as a redirect is not followed, and nobody gets the key', async () => {
     const { server, client } = await start({ token: TOKEN })
     const other = await TableServer.start()
@@ -296,6 +305,7 @@ describe('what cannot be used', () => {
   it.each([
     ['no address', { url: 'localhost' }],
     ['another protocol', { url: 'ftp://host' }],
+    ['a user in the address', { url: 'http://user@host' }],
     ['a password in the address', { url: `http://user:${TOKEN}@host` }],
     ['a query in the address', { url: 'http://host/?a' }],
     ['a key with a line end', { url: 'http://host', token: `${TOKEN}\nX: y` }],

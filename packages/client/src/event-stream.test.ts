@@ -38,6 +38,7 @@ describe('EventStreamReader', () => {
           rest = rest.slice(cut)
         }
         expect(read(...pieces, rest)).toEqual(read(whole))
+        expect(read(...whole)).toEqual(read(whole))
       }),
     )
   })

@@ -100,7 +100,7 @@ function answerOf({ answers }: Operation, response: Response, text: string): unk
     throw problemError(parsed(text), retryAfterOf(response)) ?? unexpected(response, 'an unknown problem')
   }
   const declared = answers[response.status]
-  if (declared === undefined || declared.problems !== undefined) throw unexpected(response, mediaType || 'nothing')
+  if (declared === undefined) throw unexpected(response, mediaType || 'nothing')
   if (declared.schema === undefined) return undefined
   const expected = (declared.mediaType ?? 'application/json').split(';')[0]!
   if (mediaType !== expected) throw unexpected(response, mediaType || 'nothing')

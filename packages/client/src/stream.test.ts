@@ -85,6 +85,19 @@ describe('stream', () => {
     expect(waits).toEqual([70, 30_000, 30_000])
   })
 
+  it('lets the reader take its time', async () => {
+    const waits: AbortSignal[] = []
+    const sleep = (_: number, signal?: AbortSignal): Promise<void> => {
+      if (signal !== undefined) waits.push(signal)
+      return new Promise((_resolve, reject) => signal?.addEventListener('abort', reject))
+    }
+    const { client } = await streaming((response) => response.write('data: {"checks":1}\n\n'), { sleep })
+    for await (const _ of client.stream('live')) {
+      expect(waits.map(({ aborted }) => aborted)).toEqual([true, true])
+      break
+    }
+  })
+
   it('says when an event is not what is sent', async () => {
     const { client } = await streaming((response) => response.end('data: {\n\n'))
     expect(await checksOf(client)).toMatchObject({ error: { code: 'SLUICE_CLIENT_UNEXPECTED_ANSWER' } })

@@ -25,11 +25,17 @@ class Network {
   #failure: (() => Error) | undefined
   /** What goes through while the rest fails. */
   #passing: readonly string[] = []
+  #losing: readonly string[] = []
 
   /** Only these calls fail from now on. */
   fail(calls: readonly string[], failure: () => Error): void {
     this.#passing = ['decide', 'settle', 'reset'].filter((call) => !calls.includes(call))
     this.#failure = failure
+  }
+
+  /** These calls are done from now on, and their answers are lost. */
+  loseAnswers(calls: readonly string[]): void {
+    this.#losing = calls
   }
 
   goAway(failure: () => Error = () => storeUnavailable({ because: 'unreachable', problem: 'it is away' })): void {
@@ -39,6 +45,7 @@ class Network {
   comeBack(): void {
     this.#failure = undefined
     this.#passing = []
+    this.#losing = []
   }
 
   /** The API of one more process. */
@@ -53,8 +60,12 @@ class Network {
 
   #connection(): Store<'async'> {
     const store = deferredStore(this.#beneath)
-    const reach = <T>(ask: () => Promise<T>, call = ''): Promise<T> =>
-      this.#failure === undefined || this.#passing.includes(call) ? ask() : Promise.reject(this.#failure())
+    const reach = async <T>(ask: () => Promise<T>, call = ''): Promise<T> => {
+      if (this.#failure !== undefined && !this.#passing.includes(call)) throw this.#failure()
+      const answer = await ask()
+      if (this.#losing.includes(call)) throw outcomeUnknown({ because: 'unreachable', problem: 'the connection broke' })
+      return answer
+    }
     return {
       mode: 'async',
       decide: (batch) => reach(() => store.decide(batch), 'decide'),
@@ -257,6 +268,22 @@ describe('what cannot be done without the store', () => {
     expect((await there.post('settle', { reservationId, tokens: 15 })).body).toEqual(settled)
     expect((await here.post('settle', { reservationId, tokens: 15 })).body['corrected']).toBe(0)
     expect(await here.remaining(ORDER)).toBe(85)
+  })
+
+  it.each([
+    ['was noted', 'decide', { outcome: 'settled', corrected: -25 }, 85],
+    // It never counts too little.
+    ['was done', 'settle', { outcome: 'late', corrected: 15 }, 70],
+  ])('is a settlement that %s without anybody knowing: tried again, it counts once or twice', async (...given) => {
+    const [, call, again, remaining] = given
+    const network = new Network()
+    const [here, there] = [network.process('closed'), network.process('closed')]
+    const { reservationId } = (await here.post('reserve', { ...ORDER, tokens: 40 })).body
+    network.loseAnswers([call])
+    expect((await here.post('settle', { reservationId, tokens: 15 })).status).toBe(504)
+    network.comeBack()
+    expect((await there.post('settle', { reservationId, tokens: 15 })).body).toEqual(again)
+    expect(await here.remaining(ORDER)).toBe(remaining)
   })
 
   it('is a settlement whose mark could not be taken back either: the node that made it tries again', async () => {

@@ -21,7 +21,7 @@ export function parseTraceparent(header: unknown): TraceParent | undefined {
   const [, version, traceId, spanId, flags, more] = TRACEPARENT.exec(header.trim()) ?? []
   if (version === undefined || traceId === undefined || spanId === undefined || flags === undefined) return undefined
   // Only later versions may say more.
-  if ((version === '00' && more !== undefined)) return undefined
+  if (version === 'ff' || (version === '00' && more !== undefined)) return undefined
   if (ZEROS.test(traceId) || ZEROS.test(spanId)) return undefined
   return { traceId, spanId, flags: Number.parseInt(flags, 16) }
 }

@@ -1,0 +1,95 @@
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { CheckAnswer } from '@sluice/contract'
+import { describe, expect, it, onTestFinished } from 'vitest'
+import type { RunningService } from './service.fixture.ts'
+import { startService } from './service.fixture.ts'
+import type { Settings } from './settings.ts'
+
+const CHECK = { userId: 'u1', resource: '/x' }
+
+async function start(settings: Partial<Settings> = {}): Promise<RunningService> {
+  const running = await startService(settings)
+  onTestFinished(() => running.stop())
+  return running
+}
+
+/** A key with this role, made by the first one. */
+async function keyWith(node: RunningService, role: string): Promise<string> {
+  const made = await node.admin('POST', '/admin/api-keys', { body: { name: role, role } })
+  expect(made.status).toBe(201)
+  return ((await made.json()) as { token: string }).token
+}
+
+describe('the check API', () => {
+  it('asks for no key', async () => {
+    const { check } = await start()
+    expect((await check(CHECK)).status).toBe(200)
+  })
+
+  it('asks for a key of any role when it is told to, and costs nothing without', async () => {
+    const node = await start({ checkKey: true })
+    expect((await node.check(CHECK)).status).toBe(401)
+    const key = await keyWith(node, 'none')
+    const headers = { 'Content-Type': 'application/json', Authorization: `Bearer ${key}` }
+    const response = await node.check(CHECK, headers)
+    expect([response.status, ((await response.json()) as CheckAnswer).remaining]).toEqual([200, 99])
+    expect((await fetch(`${node.origin}/livez`)).status).toBe(200)
+    expect((await node.admin('GET', '/admin/ratelimits', { key })).status).toBe(403)
+  })
+
+  it('has headers by the profile of the settings', async () => {
+    const { check } = await start({ headers: 'draft-11' })
+    const response = await check(CHECK)
+    expect([response.headers.has('ratelimit'), response.headers.has('x-ratelimit-limit')]).toEqual([true, false])
+  })
+})
+
+describe('the admin API', () => {
+  it('is let in by role', async () => {
+    const node = await start()
+    const viewer = await keyWith(node, 'viewer')
+    expect((await fetch(`${node.origin}/admin/ratelimits`)).status).toBe(401)
+    expect((await node.admin('GET', '/admin/ratelimits', { key: viewer })).status).toBe(200)
+    const body = { resource: '/x', rules: [{ dimension: 'user', limit: 5, window: '1m' }] }
+    expect((await node.admin('PUT', '/admin/ratelimits', { key: viewer, body })).status).toBe(403)
+    expect((await node.admin('PUT', '/admin/ratelimits', { body })).status).toBe(200)
+    expect(((await (await node.check(CHECK)).json()) as CheckAnswer).limit).toBe(5)
+  })
+
+  it('answers preflight requests of browsers with nothing that lets them in', async () => {
+    const { origin } = await start()
+    const headers = { Origin: 'https://evil.example', 'Access-Control-Request-Method': 'PUT' }
+    const response = await fetch(`${origin}/admin/ratelimits`, { method: 'OPTIONS', headers })
+    expect(response.status).toBe(405)
+    expect([...response.headers.keys()].filter((name) => name.startsWith('access-control'))).toEqual([])
+  })
+})
+
+describe('rules from a file', () => {
+  async function startWithFile(): Promise<{ node: RunningService; file: string }> {
+    const folder = await mkdtemp(join(tmpdir(), 'sluice-rules-'))
+    onTestFinished(() => rm(folder, { recursive: true, force: true }))
+    const file = join(folder, 'sluice.yaml')
+    await writeFile(file, 'rules:\n  - { name: filed, resource: "*", dimension: user, limit: 3, window: 1m }\n')
+    return { node: await start({ rulesFile: file }), file }
+  }
+
+  it('are enforced instead of those in the database, and keys still come from there', async () => {
+    const { node } = await startWithFile()
+    const answer = (await (await node.check(CHECK)).json()) as CheckAnswer
+    expect([answer.limit, answer.rule]).toEqual([3, 'filed'])
+    const ready = await (await fetch(`${node.origin}/readyz`)).text()
+    expect(ready).toContain('version 1 from file')
+    const listed = await node.admin('GET', '/admin/ratelimits')
+    expect([listed.status, await listed.text()]).toEqual([200, expect.stringContaining('filed')])
+  })
+
+  it('are changed in the file only', async () => {
+    const { node, file } = await startWithFile()
+    const body = { resource: '/x', rules: [{ dimension: 'user', limit: 5, window: '1m' }] }
+    const refused = await node.admin('PUT', '/admin/ratelimits', { body })
+    expect([refused.status, await refused.text()]).toEqual([409, expect.stringContaining(file)])
+  })
+})
