@@ -31,7 +31,7 @@ async function main(): Promise<void> {
     version: versionOfPackage(),
   })
   // What is still under way is not waited for.
-  
+  if (interrupted.signal.aborted) process.exit()
 }
 
 async function readText(path: string): Promise<string> {

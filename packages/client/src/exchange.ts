@@ -86,11 +86,18 @@ async function send(address: ServiceAddress, request: Request, signal: AbortSign
   })
 }
 
-function acceptOf({ answers }: Operation): string {
-  const types = Object.values(answers).flatMap(({ schema, mediaType = 'application/json' }) =>
+const accepted = new WeakMap<Operation, string>()
+
+/** The media types that an operation answers with; worked out once. */
+function acceptOf(operation: Operation): string {
+  const known = accepted.get(operation)
+  if (known !== undefined) return known
+  const types = Object.values(operation.answers).flatMap(({ schema, mediaType = 'application/json' }) =>
     schema === undefined ? [] : [mediaType],
   )
-  return [...new Set([...types, PROBLEM_MEDIA_TYPE])].join(', ')
+  const accept = [...new Set([...types, PROBLEM_MEDIA_TYPE])].join(', ')
+  accepted.set(operation, accept)
+  return accept
 }
 
 /** What was answered, where that is one of the answers of the operation; else throws what it means. */

@@ -7,14 +7,14 @@ export type ParameterValues = Readonly<Record<string, string | number | undefine
 /** Where an operation is asked: its path and query below `base`, which has no slash at its end. */
 export function operationUrl(base: string, operation: Operation, parameters: ParameterValues): string {
   const { path, parameters: declared } = operation
-  const query = new URLSearchParams()
+  const query: [string, string][] = []
   for (const [name, value] of Object.entries(parameters)) {
     const place = Object.hasOwn(declared, name) ? declared[name]?.in : undefined
     if (place === undefined) throw unusable(operation, `the parameter "${name}"`, known(operation))
-    if (place === 'query' && value !== undefined) query.set(name, String(value))
+    if (place === 'query' && value !== undefined) query.push([name, String(value)])
   }
   const filled = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => pathSegment(operation, name, parameters[name]))
-  return query.size === 0 ? base + filled : `${base}${filled}?${query}`
+  return query.length === 0 ? base + filled : `${base}${filled}?${new URLSearchParams(query)}`
 }
 
 function pathSegment(operation: Operation, name: string, value: string | number | undefined): string {

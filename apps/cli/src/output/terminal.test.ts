@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { plain } from './terminal.ts'
+import { plain, streamTerminal } from './terminal.ts'
 
 describe('plain', () => {
   it('leaves nothing that a terminal takes for a command', () => {
@@ -8,5 +8,29 @@ describe('plain', () => {
 
   it('leaves texts of any language and line ends as they are', () => {
     expect(plain('Grüße\nこんにちは 👋')).toBe('Grüße\nこんにちは 👋')
+  })
+})
+
+describe('streamTerminal', () => {
+  const size = (columns: number | undefined, rows: number | undefined): unknown => {
+    const terminal = streamTerminal({ write: () => true, columns, rows }, { write: () => true })
+    return [terminal.columns, terminal.rows]
+  }
+
+  it('is as large as the stream says, and large enough where that is not known', () => {
+    expect(size(60, 10)).toEqual([60, 10])
+    expect(size(0, 0)).toEqual([100, 30])
+    expect(size(undefined, undefined)).toEqual([100, 30])
+  })
+
+  it('prints without commands and draws with them', () => {
+    const written: string[] = []
+    const terminal = streamTerminal({ write: (text) => written.push(text) }, { write: (text) => written.push(text) })
+    terminal.print('a\u001B')
+    terminal.printError('b\u001B')
+    terminal.draw('c\u001B')
+    terminal.drawError('d\u001B')
+    expect(written).toEqual(['a\ufffd\n', 'b\ufffd\n', 'c\u001B', 'd\u001B'])
+    expect([terminal.isTty, terminal.isErrorTty]).toEqual([false, false])
   })
 })

@@ -37,10 +37,11 @@ export function streamTerminal(output: TerminalStream, errors: TerminalStream): 
     isTty: output.isTTY === true,
     isErrorTty: errors.isTTY === true,
     get columns() {
-      return output.columns ?? USUAL_COLUMNS
+      // Some terminals do not know how large they are, and say 0.
+      return output.columns || USUAL_COLUMNS
     },
     get rows() {
-      return output.rows ?? USUAL_ROWS
+      return output.rows || USUAL_ROWS
     },
   }
 }

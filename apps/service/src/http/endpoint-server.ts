@@ -1,14 +1,16 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { InFlight } from '@sluice/runtime'
+import type { FieldProblem } from '@sluice/contract'
 import type { Answer } from './answer.ts'
 import type { BodyForm, Endpoint } from './endpoint.ts'
 import { Exchange } from './exchange.ts'
 import type { RequestServer } from './http-server.ts'
 import { writeAnswer } from './http-server.ts'
 import { readJsonBody } from './json-body.ts'
+import { LaneBook } from './lane-book.ts'
 import type { Principal, StreamAnswer } from './operation-handler.ts'
 import { invalidRequest, problemAnswer } from './problem-answer.ts'
 import { discardBody } from './request-body.ts'
+import { readHead } from './request-head.ts'
 import type { Router } from './router.ts'
 import { sendStream } from './stream-answer.ts'
 
@@ -48,6 +50,7 @@ const REQUEST_ID = /^[\w.:-]{1,64}$/
  */
 export class EndpointServer implements RequestServer {
   readonly #options: EndpointServerOptions
+  readonly #lanes = new LaneBook()
   readonly #streams = new Set<{ readonly end: () => void }>()
   #isLeaving = false
 
@@ -56,21 +59,22 @@ export class EndpointServer implements RequestServer {
   }
 
   serve(request: IncomingMessage, response: ServerResponse): void {
-    const found = isHostMissing(request) ? NO_HOST : this.#options.route(request.url ?? '', request.method ?? '')
+    const head = readHead(request)
+    const isHostMissing = !head.hasHost && request.httpVersion === '1.1'
+    const found = isHostMissing ? NO_HOST : this.#options.route(request.url ?? '', request.method ?? '')
     if ('status' in found) {
       this.#refuse(request, response, found)
       return
     }
-    const { target, params } = found
-    const { lane } = target
+    const { lane, admit } = found.target
     if (lane !== undefined && !lane.tryEnter()) {
       this.#refuse(request, response, OVERLOADED)
       return
     }
-    if (lane !== undefined) response.once('close', leaving(lane))
-    const exchange = new Exchange(request, response, params)
-    if (target.admit === undefined) this.#takeParameters({ request, response, exchange, endpoint: target })
-    else void this.#admit({ request, response, exchange, endpoint: target })
+    const exchange = new Exchange(request, response, { head, found })
+    if (lane !== undefined) this.#lanes.enter(exchange)
+    if (admit === undefined) this.#takeParameters(exchange)
+    else void this.#admit(exchange, admit)
   }
 
   leave(): void {
@@ -81,62 +85,61 @@ export class EndpointServer implements RequestServer {
     for (const { end } of this.#streams) end()
   }
 
-  async #admit(step: Step): Promise<void> {
-    const { request, response, exchange, endpoint } = step
+  async #admit(exchange: Exchange, admit: NonNullable<Endpoint['admit']>): Promise<void> {
     try {
-      const admitted = await endpoint.admit!(exchange)
+      const admitted = await admit(exchange)
       if (isAnswer(admitted)) {
-        discardBody(request)
-        this.#send(step, admitted)
+        discardBody(exchange.request)
+        this.#send(exchange, admitted)
         return
       }
       exchange.principal = admitted
     } catch (error) {
-      discardBody(request)
-      this.#fail(step, error)
+      discardBody(exchange.request)
+      this.#fail(exchange, error)
       return
     }
-    if (!response.destroyed) this.#takeParameters(step)
+    if (!exchange.response.destroyed) this.#takeParameters(exchange)
   }
 
-  #takeParameters(step: Step): void {
-    const { request, exchange, endpoint } = step
-    const refusal = endpoint.refuseParameters?.(exchange)
+  #takeParameters(exchange: Exchange): void {
+    const { refuseParameters, body } = exchange.endpoint
+    const refusal = refuseParameters?.(exchange)
     if (refusal !== undefined) {
-      discardBody(request)
-      this.#send(step, refusal)
-    } else if (endpoint.body === undefined) this.#handle(step)
-    else this.#takeBody(step, endpoint.body)
+      discardBody(exchange.request)
+      this.#send(exchange, refusal)
+    } else if (body === undefined) this.#handle(exchange)
+    else this.#takeBody(exchange, body)
   }
 
-  #takeBody(step: Step, { maxBytes, problemsOf }: BodyForm): void {
-    readJsonBody(step.request, maxBytes, (body) => {
+  #takeBody(exchange: Exchange, { maxBytes, problemsOf }: BodyForm): void {
+    readJsonBody(exchange, maxBytes, (body) => {
       if (!body.ok) {
-        this.#send(step, body.answer)
+        this.#send(exchange, body.answer)
         return
       }
-      const problems = problemsOf?.(body.value) ?? []
+      const problems = problemsOf?.(body.value) ?? NO_PROBLEMS
       if (problems.length > 0) {
-        this.#send(step, invalidRequest(problems))
+        this.#send(exchange, invalidRequest(problems))
         return
       }
-      step.exchange.body = body.value
-      this.#handle(step)
+      exchange.body = body.value
+      this.#handle(exchange)
     })
   }
 
-  #handle(step: Step): void {
+  #handle(exchange: Exchange): void {
     try {
-      const answer = step.endpoint.handle(step.exchange)
-      if ('status' in answer) this.#send(step, answer)
-      else answer.then((later) => this.#send(step, later)).catch((error) => this.#fail(step, error))
+      const answer = exchange.endpoint.handle(exchange)
+      if ('status' in answer) this.#send(exchange, answer)
+      else answer.then((later) => this.#send(exchange, later)).catch((error) => this.#fail(exchange, error))
     } catch (error) {
-      this.#fail(step, error)
+      this.#fail(exchange, error)
     }
   }
 
-  #fail(step: Step, error: unknown): void {
-    const { request, response, endpoint } = step
+  #fail(exchange: Exchange, error: unknown): void {
+    const { request, response, endpoint } = exchange
     const requestId = this.#requestId(request)
     this.#options.reportError(error, { operation: endpoint.name, requestId })
     if (response.headersSent) {
@@ -145,22 +148,38 @@ export class EndpointServer implements RequestServer {
       return
     }
     const detail = `The request may have been counted or not. The log of the service says more under "${requestId}"; try again later.`
-    this.#write(response, problemAnswer('SLUICE_HTTP_INTERNAL', { detail, headers: { 'X-Request-Id': requestId } }))
+    const headers = { 'X-Request-Id': requestId }
+    this.#answer(exchange, problemAnswer('SLUICE_HTTP_INTERNAL', { detail, headers }))
   }
 
-  #send({ request, response, endpoint }: Step, answer: Answer | StreamAnswer): void {
+  #send(exchange: Exchange, answer: Answer | StreamAnswer): void {
+    const { request, response, endpoint } = exchange
     if (endpoint.hasRequestId) response.setHeader('X-Request-Id', this.#requestId(request))
-    if (!('stream' in answer)) this.#write(response, answer)
-    else if (request.method === 'HEAD') this.#write(response, { ...answer, body: '' })
-    else this.#stream(response, answer)
+    if (!('stream' in answer)) this.#answer(exchange, answer)
+    else if (request.method === 'HEAD') this.#answer(exchange, { ...answer, body: '' })
+    else this.#stream(exchange, answer)
   }
 
   /** A connection ends with its stream, which nobody can say the end of when the server stops. */
-  #stream(response: ServerResponse, answer: StreamAnswer): void {
+  #stream(exchange: Exchange, answer: StreamAnswer): void {
+    const { response } = exchange
     response.shouldKeepAlive = false
     const stream = { end: (): void => undefined }
     this.#streams.add(stream)
-    stream.end = sendStream(response, answer, () => this.#streams.delete(stream))
+    stream.end = sendStream(response, answer, () => {
+      this.#streams.delete(stream)
+      this.#leaveLane(exchange)
+    })
+  }
+
+  #answer(exchange: Exchange, answer: Answer): void {
+    this.#write(exchange.response, answer)
+    this.#leaveLane(exchange)
+  }
+
+  #leaveLane(exchange: Exchange): void {
+    const { lane } = exchange.endpoint
+    if (lane !== undefined) this.#lanes.leave(exchange, lane)
   }
 
   #refuse(request: IncomingMessage, response: ServerResponse, answer: Answer): void {
@@ -179,22 +198,8 @@ export class EndpointServer implements RequestServer {
   }
 }
 
-/** A request on its way. */
-interface Step {
-  readonly request: IncomingMessage
-  readonly response: ServerResponse
-  readonly exchange: Exchange
-  readonly endpoint: Endpoint
-}
+const NO_PROBLEMS: readonly FieldProblem[] = []
 
 function isAnswer(admitted: Principal | Answer): admitted is Answer {
   return 'status' in admitted
-}
-
-function leaving(lane: InFlight): () => void {
-  return () => lane.leave()
-}
-
-function isHostMissing(request: IncomingMessage): boolean {
-  return request.headers.host === undefined && request.httpVersion === '1.1'
 }

@@ -1,8 +1,7 @@
 import type { FieldProblem } from '@sluice/contract'
 import type { InFlight } from '@sluice/runtime'
 import type { Answer } from './answer.ts'
-import type { Exchange } from './exchange.ts'
-import type { OperationHandler, Principal } from './operation-handler.ts'
+import type { OperationHandler, OperationRequest, Principal } from './operation-handler.ts'
 
 /** How the body of a request is read. */
 export interface BodyForm {
@@ -18,9 +17,9 @@ export interface Endpoint {
   /** Bounds how many are under way. */
   readonly lane: InFlight | undefined
   /** Who asks, or the answer to give whoever may not. */
-  readonly admit: ((exchange: Exchange) => Principal | Answer | Promise<Principal | Answer>) | undefined
+  readonly admit: ((request: OperationRequest) => Principal | Answer | Promise<Principal | Answer>) | undefined
   /** The answer to parameters that are wrong; undefined when all are right. */
-  readonly refuseParameters: ((exchange: Exchange) => Answer | undefined) | undefined
+  readonly refuseParameters: ((request: OperationRequest) => Answer | undefined) | undefined
   readonly body: BodyForm | undefined
   readonly handle: OperationHandler
   /** Whether answers carry the id of the request; checks do not, because their decisions have ids of their own. */

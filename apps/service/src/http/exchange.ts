@@ -1,43 +1,55 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
+import type { Endpoint } from './endpoint.ts'
 import type { OperationRequest, Principal } from './operation-handler.ts'
-import type { PathParameters } from './router.ts'
+import type { RequestHead } from './request-head.ts'
+import type { Found, PathParameters } from './router.ts'
 
 /**
- * One request and its answer. What handlers may ask for is made when it is asked for: a check needs neither the query nor a
- * signal, and there are tens of thousands of them in a second.
+ * One request and its answer, on their way. What handlers may ask for is made when it is asked for: a check needs neither the
+ * query nor a signal, and there are tens of thousands of them in a second.
  */
 export class Exchange implements OperationRequest {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly head: RequestHead
+  readonly endpoint: Endpoint
   readonly params: PathParameters
   body: unknown = undefined
   principal: Principal | undefined = undefined
-  readonly #request: IncomingMessage
-  readonly #response: ServerResponse
   #query: URLSearchParams | undefined = undefined
   #signal: AbortSignal | undefined = undefined
 
-  constructor(request: IncomingMessage, response: ServerResponse, params: PathParameters) {
-    this.params = params
-    this.#request = request
-    this.#response = response
+  constructor(request: IncomingMessage, response: ServerResponse, { head, found }: ExchangeParts) {
+    this.request = request
+    this.response = response
+    this.head = head
+    this.endpoint = found.target
+    this.params = found.params
   }
 
   get query(): URLSearchParams {
-    this.#query ??= new URLSearchParams(queryOf(this.#request.url ?? ''))
+    this.#query ??= new URLSearchParams(queryOf(this.request.url ?? ''))
     return this.#query
   }
 
   get headers(): IncomingHttpHeaders {
-    return this.#request.headers
+    return this.request.headers
   }
 
   get remoteAddress(): string {
-    return this.#request.socket.remoteAddress ?? ''
+    return this.request.socket.remoteAddress ?? ''
   }
 
   get signal(): AbortSignal {
-    this.#signal ??= signalOf(this.#response)
+    this.#signal ??= signalOf(this.response)
     return this.#signal
   }
+}
+
+/** What is known of a request when an exchange begins. */
+export interface ExchangeParts {
+  readonly head: RequestHead
+  readonly found: Found<Endpoint>
 }
 
 function queryOf(url: string): string {

@@ -1,8 +1,9 @@
 import { isUtf8 } from 'node:buffer'
-import type { IncomingMessage } from 'node:http'
 import type { Answer } from './answer.ts'
 import { problemAnswer } from './problem-answer.ts'
+import type { IncomingBody } from './request-body.ts'
 import { discardBody, readBody } from './request-body.ts'
+import type { RequestHead } from './request-head.ts'
 
 /** The value in a body, or the answer to give instead. */
 export type JsonBody = { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly answer: Answer }
@@ -10,17 +11,17 @@ export type JsonBody = { readonly ok: true; readonly value: unknown } | { readon
 const JSON_TYPE = /^application\/json[\t ]*(?:;[\t ]*charset[\t ]*=[\t ]*"?utf-?8"?[\t ]*)?;?$/i
 
 /**
- * Reads the body of `request` as JSON: `application/json`, UTF-8, not compressed, at most `maxBytes`. Where a name appears
+ * Reads the body of a request as JSON: `application/json`, UTF-8, not compressed, at most `maxBytes`. Where a name appears
  * twice in an object, the last counts. When the client goes away, `done` is not called.
  */
-export function readJsonBody(request: IncomingMessage, maxBytes: number, done: (body: JsonBody) => void): void {
-  const refusal = refuseType(request)
+export function readJsonBody(incoming: IncomingBody, maxBytes: number, done: (body: JsonBody) => void): void {
+  const refusal = refuseType(incoming.head)
   if (refusal !== undefined) {
-    discardBody(request)
+    discardBody(incoming.request)
     done({ ok: false, answer: refusal })
     return
   }
-  readBody(request, maxBytes, (body) => done(body === 'too-large' ? tooLarge(maxBytes) : parse(body)))
+  readBody(incoming, maxBytes, (body) => done(body === 'too-large' ? tooLarge(maxBytes) : parse(body)))
 }
 
 function parse(body: Buffer): JsonBody {
@@ -35,12 +36,11 @@ function parse(body: Buffer): JsonBody {
 }
 
 // A check by media type also keeps web pages out: a browser asks before it sends JSON to another origin.
-function refuseType(request: IncomingMessage): Answer | undefined {
-  const { 'content-type': type, 'content-encoding': encoding = 'identity' } = request.headers
-  if (type !== 'application/json' && !JSON_TYPE.test(type ?? '')) {
-    return unsupported(`Received ${type === undefined ? 'no Content-Type' : 'another Content-Type'}.`)
+function refuseType({ contentType, isEncoded }: RequestHead): Answer | undefined {
+  if (contentType !== 'application/json' && !JSON_TYPE.test(contentType ?? '')) {
+    return unsupported(`Received ${contentType === undefined ? 'no Content-Type' : 'another Content-Type'}.`)
   }
-  return encoding.toLowerCase() === 'identity' ? undefined : unsupported('Received a Content-Encoding.')
+  return isEncoded ? unsupported('Received a Content-Encoding.') : undefined
 }
 
 function unsupported(received: string): Answer {

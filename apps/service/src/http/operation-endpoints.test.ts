@@ -3,9 +3,9 @@ import { InFlight } from '@sluice/runtime'
 import { describe, expect, it } from 'vitest'
 import { jsonAnswer } from './answer.ts'
 import type { Endpoint } from './endpoint.ts'
-import type { Exchange } from './exchange.ts'
 import type { EndpointParts } from './operation-endpoints.ts'
 import { operationRoutes } from './operation-endpoints.ts'
+import type { OperationRequest } from './operation-handler.ts'
 
 const PUT_TIER: Operation = {
   id: 'putTier',
@@ -58,8 +58,8 @@ function endpointOf(operation: Operation, more: Partial<EndpointParts> = {}): En
 }
 
 /** A request as far as parameters are concerned. */
-function asked(name: string, query: string): Exchange {
-  return { params: { name }, query: new URLSearchParams(query) } as unknown as Exchange
+function asked(name: string, query: string): OperationRequest {
+  return { params: { name }, query: new URLSearchParams(query) } as unknown as OperationRequest
 }
 
 function refusalOf(endpoint: Endpoint, name: string, query: string): unknown {

@@ -4,8 +4,7 @@ import { SchemaCheck } from '@sluice/core/internal'
 import type { InFlight } from '@sluice/runtime'
 import type { Answer } from './answer.ts'
 import type { Endpoint } from './endpoint.ts'
-import type { Exchange } from './exchange.ts'
-import type { OperationHandler, OperationHandlers, Principal } from './operation-handler.ts'
+import type { OperationHandler, OperationHandlers, OperationRequest, Principal } from './operation-handler.ts'
 import { invalidRequest } from './problem-answer.ts'
 import type { Route } from './router.ts'
 
@@ -17,7 +16,7 @@ export interface EndpointParts {
   /** The schemas that those of the operations refer to as `#/components/schemas/<name>`. */
   readonly components: Readonly<Record<string, unknown>>
   /** Who asks, when the key is good for `role`. */
-  readonly authenticate: (exchange: Exchange, role: Operation['role']) => Principal | Answer
+  readonly authenticate: (request: OperationRequest, role: Operation['role']) => Principal | Answer
   /** Says how operations are dealt with beyond what the table of operations tells. */
   readonly treatmentOf: (operation: Operation) => Treatment
 }
@@ -62,7 +61,7 @@ function endpointOf(
   return {
     name: nameOf(operation),
     lane,
-    admit: isOpen ? undefined : (exchange) => authenticate(exchange, role),
+    admit: isOpen ? undefined : (request) => authenticate(request, role),
     refuseParameters: checksItself ? undefined : parameterCheck(operation),
     body:
       body === undefined

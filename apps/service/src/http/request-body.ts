@@ -1,15 +1,26 @@
 import type { IncomingMessage } from 'node:http'
+import type { RequestHead } from './request-head.ts'
+
+/** A request whose body is to be read. */
+export interface IncomingBody {
+  readonly request: IncomingMessage
+  readonly head: RequestHead
+}
 
 /** Bytes of a refused body that are still read, so that a client that is sending gets to see the answer. */
 const MOST_DISCARDED_BYTES = 4_194_304
 
 /**
- * Hands the body of `request` to `done`, or `'too-large'` as soon as it is known to have more than `maxBytes`: by its
+ * Hands the body of a request to `done`, or `'too-large'` as soon as it is known to have more than `maxBytes`: by its
  * `Content-Length`, or when that many have come. Never holds more than `maxBytes` and one chunk. When the client goes away,
  * `done` is not called: nobody waits for an answer. A callback and not a promise, because every request passes here.
  */
-export function readBody(request: IncomingMessage, maxBytes: number, done: (body: Buffer | 'too-large') => void): void {
-  if (Number(request.headers['content-length'] ?? 0) > maxBytes) {
+export function readBody(
+  { request, head }: IncomingBody,
+  maxBytes: number,
+  done: (body: Buffer | 'too-large') => void,
+): void {
+  if (head.contentLength > maxBytes) {
     discardBody(request)
     done('too-large')
     return

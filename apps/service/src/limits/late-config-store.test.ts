@@ -42,8 +42,9 @@ describe('a configuration store that comes late', () => {
     const stop = await config.feed.watch(changed.resolve, () => undefined)
     await config.versions.edit(() => ({ rules: [] }), { name: 'ada' })
     await changed.promise
-    const parts = await Array.fromAsync(config.feed.load())
-    expect(parts[0]?.versions?.enforced?.number).toBe(1)
+    const versions: unknown[] = []
+    for await (const part of config.feed.load()) versions.push(part.versions?.enforced?.number)
+    expect(versions[0]).toBe(1)
     expect((await config.feed.since(0)).position).toBeGreaterThan(0)
     await stop()
   })
