@@ -4,7 +4,7 @@ import { keyDigest } from '@sluice/runtime'
 import { FakeClock } from '@sluice/testing'
 import { describe, expect, it } from 'vitest'
 import { EventLog } from './event-log.ts'
-import { captureLog, SECRET } from './observability.fixture.ts'
+import { captureLog, SECRET } from './observability.test.support.ts'
 
 function scene() {
   const clock = new FakeClock()

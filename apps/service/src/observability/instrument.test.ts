@@ -5,7 +5,7 @@ import { MetricRegistry } from '@sluice/runtime'
 import { deferredStore, FakeClock, FakeTimers, seededRandom } from '@sluice/testing'
 import { describe, expect, it } from 'vitest'
 import { Instrument } from './instrument.ts'
-import { captureLog, createScene, numbersOf, parseMetricsPage, SECRET } from './observability.fixture.ts'
+import { captureLog, createScene, numbersOf, parseMetricsPage, SECRET } from './observability.test.support.ts'
 import { ObservedEngine } from './observed-engine.ts'
 
 const RULES: RuleSet = {

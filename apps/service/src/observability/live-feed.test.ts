@@ -2,8 +2,8 @@ import type { RuleSet } from '@sluice/core'
 import { describe, expect, it } from 'vitest'
 import type { LiveEvent } from './live-feed.ts'
 import { LiveFeed } from './live-feed.ts'
-import type { Scene } from './observability.fixture.ts'
-import { createScene, SECRET } from './observability.fixture.ts'
+import type { Scene } from './observability.test.support.ts'
+import { createScene, SECRET } from './observability.test.support.ts'
 import { ReportDesk } from './report-desk.ts'
 
 const RULES: RuleSet = { rules: [{ resource: '/data', dimension: 'user', limit: 2, window: '1h' }] }

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import type { Answer } from '../http/answer.ts'
 import { jsonAnswer } from '../http/answer.ts'
 import type { OperationHandlers } from '../http/operation-handler.ts'
-import { createScene, numbersOf, requestOf, SECRET } from './observability.fixture.ts'
+import { createScene, numbersOf, requestOf, SECRET } from './observability.test.support.ts'
 import { observedHandlers } from './observed-handlers.ts'
 
 function scene(handlers: OperationHandlers) {

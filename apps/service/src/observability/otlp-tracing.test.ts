@@ -4,7 +4,7 @@ import type { RuleSet } from '@sluice/core'
 import { FakeClock } from '@sluice/testing'
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
 import { jsonAnswer } from '../http/answer.ts'
-import { captureLog, createScene, requestOf, SECRET } from './observability.fixture.ts'
+import { captureLog, createScene, requestOf, SECRET } from './observability.test.support.ts'
 import { observedHandlers } from './observed-handlers.ts'
 import { OtlpTracing } from './otlp-tracing.ts'
 

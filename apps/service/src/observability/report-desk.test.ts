@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { SingleThread } from '../threads/thread-group.ts'
 import type { ThreadReport } from './instrument.ts'
-import { createScene, numbersOf } from './observability.fixture.ts'
+import { createScene, numbersOf } from './observability.test.support.ts'
 import type { ProcessReadings } from './process-metrics.ts'
 import { askReport, collectReports, ReportDesk, shareReports } from './report-desk.ts'
 

@@ -1,7 +1,7 @@
 import type { RuleSet } from '@sluice/core'
 import { describe, expect, it } from 'vitest'
 import { planHistory, readHistory } from './history.ts'
-import { createScene } from './observability.fixture.ts'
+import { createScene } from './observability.test.support.ts'
 import { ReportDesk } from './report-desk.ts'
 import { RollupRecorder } from './rollup-recorder.ts'
 import type { RollupRow, RollupStore } from './rollup-store.ts'

@@ -1,4 +1,4 @@
-import { rollupStoreSuite } from './rollup-store.suite.ts'
+import { rollupStoreSuite } from './rollup-store.suite.test.support.ts'
 import { MemoryRollups } from './rollup-store.ts'
 
 rollupStoreSuite('memory', () => new MemoryRollups())

@@ -2,7 +2,7 @@ import type { RuleSet } from '@sluice/core'
 import { keyDigest } from '@sluice/runtime'
 import { FakeClock } from '@sluice/testing'
 import { describe, expect, it } from 'vitest'
-import { createScene, SECRET } from './observability.fixture.ts'
+import { createScene, SECRET } from './observability.test.support.ts'
 import { mergeTopCallers, shownCallers, TopCallers } from './top-callers.ts'
 
 function callers() {
