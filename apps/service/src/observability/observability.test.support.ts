@@ -87,7 +87,7 @@ export function createScene({ signals, tracer, ...options }: SceneOptions = {}):
 }
 
 /** Sleeps on fake timers. */
-export function fakeSleep(timers: FakeTimers): Sleep {
+function fakeSleep(timers: FakeTimers): Sleep {
   return (delayMs, signal) =>
     new Promise((resolve, reject) => {
       if (signal?.aborted === true) {
