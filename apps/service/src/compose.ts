@@ -8,7 +8,6 @@ import { IdSource, MachineCells } from './limits/machine-cell.ts'
 import { nodeNumbers } from './limits/node-numbers.ts'
 import { SECRET_BYTES } from './limits/secret-file.ts'
 import { SigningSecret } from './limits/signing-secret.ts'
-import { MemoryRollups } from './observability/rollup-store.ts'
 import { ProcessWatch } from './process-watch.ts'
 import type { Settings } from './settings.ts'
 import type { ThreadServiceParts, ThreadSystem } from './thread-service.ts'
@@ -51,7 +50,7 @@ export function composeService(parts: ServiceParts): Service {
   const cells = new MachineCells(settings.threads)
   const numbers = nodeNumbers({ ...system, settings, cells, database, nowMs })
   const ids = new IdSource(cells, 0, nowMs)
-  const rollups = new MemoryRollups()
+  const { rollups } = database
   const common = { settings, system, folder, database, rollups, secret: secret.bytes, nextId: () => ids.next() }
   const crew = crewOf(common, { secret: secret.memory, cells: cells.memory })
   const watch = new ProcessWatch({ settings, system, folder, group: crew.group, rollups, nowMs })

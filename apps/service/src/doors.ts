@@ -25,6 +25,8 @@ export interface DoorsParts {
   readonly checks: readonly (() => ReadinessCheck | Promise<ReadinessCheck>)[]
   readonly loopDelay: LoopDelay
   readonly newRequestId: () => string
+  /** Runs something at the end of this turn of the event loop. */
+  readonly atTurnEnd: (run: () => void) => void
   readonly port: number
   /** Whether other threads listen on the same port. */
   readonly sharesPort: boolean
@@ -75,6 +77,7 @@ export function composeDoors(parts: DoorsParts): Doors {
     route: createRouter(routes, hint),
     reportError: (error, details) => log.error('a request failed', { ...details, error }),
     newRequestId: parts.newRequestId,
+    atTurnEnd: parts.atTurnEnd,
   })
   const server = new HttpServer({
     host: settings.host,
@@ -96,13 +99,16 @@ export function composeDoors(parts: DoorsParts): Doors {
 const LATE_FROM_MS = 1000
 
 function treatments({ context, loopDelay }: DoorsParts): (operation: Operation) => Treatment {
-  const { clock, settings } = context
+  const { clock, settings, store } = context
+  // What a remote store is asked in one turn goes out together anyway.
+  const answersAtTurnEnd = store.mode === 'sync'
   const guard = new LagGuard({ delay: loopDelay, nowMs: () => clock.nowMicros() / 1000, lateFromMs: LATE_FROM_MS })
   const checks = new InFlight({ most: MOST_CHECKS_IN_FLIGHT, isOverloaded: () => guard.isLate() })
   const others = new InFlight({ most: MOST_OTHERS_IN_FLIGHT })
   return ({ id, tag }) => {
     if (tag === 'checks') {
-      return { lane: checks, needsKey: settings.checkKey, checksItself: true, hasRequestId: false }
+      const needsKey = settings.checkKey
+      return { lane: checks, needsKey, checksItself: true, hasRequestId: false, answersAtTurnEnd }
     }
     const lane = ALWAYS_ANSWERED.has(id) ? undefined : others
     return { lane, needsKey: false, checksItself: READ_AS_CHECKS.has(id), hasRequestId: true }

@@ -16,6 +16,7 @@ import { readSettings } from './settings.ts'
 import { systemParts } from './system-parts.ts'
 import { systemReadings } from './system-readings.ts'
 import type { ThreadSystem } from './thread-service.ts'
+import { atTurnEnd } from './turn-end.ts'
 
 // What the tests of this app share: the whole service on a free port, with time in the hands of the test.
 
@@ -76,6 +77,7 @@ export async function startService(settings: Partial<Settings> = {}): Promise<Ru
     random: () => 0.5,
     secureRandom,
     monotonicMs: () => nowMicros / 1000,
+    atTurnEnd,
     openLoopDelay: () => ({ readMs: () => loopDelayMs, close: () => undefined }),
     readings: systemReadings,
     log: new Logger(output),

@@ -4,6 +4,7 @@ import type { LogOutput } from '@sluice/runtime'
 import { Logger, systemLoopDelay, systemRandom, systemSleep } from '@sluice/runtime'
 import { systemReadings } from './system-readings.ts'
 import type { ThreadSystem } from './thread-service.ts'
+import { atTurnEnd } from './turn-end.ts'
 
 /** The real clock, timers, chance and log of this process, for one of its threads. */
 export function systemParts(logOutput: LogOutput): ThreadSystem {
@@ -13,6 +14,7 @@ export function systemParts(logOutput: LogOutput): ThreadSystem {
     random: systemRandom,
     secureRandom,
     monotonicMs: systemMonotonicMs,
+    atTurnEnd,
     openLoopDelay: systemLoopDelay,
     readings: systemReadings,
     log: new Logger(logOutput),

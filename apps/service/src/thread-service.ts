@@ -37,6 +37,8 @@ export interface ThreadSystem {
   readonly secureRandom: SecureRandom
   /** Milliseconds since some instant, with fractions, never going back. */
   readonly monotonicMs: () => number
+  /** Runs something at the end of this turn of the event loop. */
+  readonly atTurnEnd: (run: () => void) => void
   readonly openLoopDelay: () => LoopDelay & { readonly close: () => void }
   readonly readings: SystemReadings
   readonly log: Logger
@@ -107,6 +109,7 @@ export function composeThread(parts: ThreadServiceParts): ThreadService {
     ...parts,
     context,
     loopDelay,
+    atTurnEnd: system.atTurnEnd,
     newRequestId: () => drawHex(system.secureRandom, NAME_BYTES),
     authenticator: new Authenticator({ ...context, keys: limits.keys, random: system.secureRandom }),
     handlers: observedHandlers(handlersOf(context, limits, parts), observation),

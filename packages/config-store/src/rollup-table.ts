@@ -1,30 +1,21 @@
-/** How many requests of one kind there were in one span of time. */
+/** What was counted in one span of time by one process. */
 export interface Rollup {
-  /** When the span begins; milliseconds since 1970. */
-  readonly startAt: number
-  /** Its length in milliseconds. */
-  readonly spanMs: number
-  readonly resource: string
-  readonly dimension: string
-  readonly result: string
-  readonly region: string
-  readonly count: number
+  /** Length of the span in milliseconds. */
+  readonly stepMs: number
+  /** When the span began; milliseconds since 1970. */
+  readonly at: number
+  /** Names the process, and no other before or after it. */
+  readonly source: string
+  /** What was counted, as JSON. */
+  readonly body: string
 }
 
-/** Which totals to read. */
-export interface RollupFilter {
-  readonly spanMs: number
-  /** From this instant on, and before the other; milliseconds since 1970. */
-  readonly from: number
-  readonly to: number
-}
-
-/** Totals of the past. Several nodes may add to the same ones. */
+/** Totals of the past. Several processes may write at the same time, each its own rows. */
 export interface RollupTable {
-  /** Adds to what is there. */
-  add(rollups: readonly Rollup[]): Promise<void>
-  /** In the order of time. */
-  list(filter: RollupFilter): Promise<readonly Rollup[]>
-  /** Forgets totals of spans of this length that began before an instant. */
-  removeBefore(spanMs: number, before: number): Promise<void>
+  /** Puts rows, all or none; each takes the place of one of the same span and source. Putting them again changes nothing. */
+  put(rows: readonly Rollup[]): Promise<void>
+  /** All rows of this length that began from `fromMs` on and before `toMs`, oldest first. */
+  list(span: { readonly fromMs: number; readonly toMs: number; readonly stepMs: number }): Promise<readonly Rollup[]>
+  /** Drops rows of this length that began before `beforeMs`. */
+  forget(span: { readonly stepMs: number; readonly beforeMs: number }): Promise<void>
 }

@@ -45,34 +45,27 @@ export function describeSharedValues(open: (options?: ConfigStoreOptions) => Pro
   })
 
   describe('totals', () => {
-    it('add up, are listed by time, and are forgotten', async () => {
+    it('take the place of older ones of the same process and span, are listed by time, and are forgotten', async () => {
       const store = await open()
-      const total = {
-        spanMs: 60_000,
-        startAt: 120_000,
-        resource: '/a',
-        dimension: 'user',
-        result: 'allowed',
-        region: '',
-      }
-      await store.rollups.add([
-        { ...total, count: 3 },
-        { ...total, result: 'denied', count: 1 },
-        { ...total, startAt: 60_000, resource: 'odd \0 \ud83d', count: 7 },
-        { ...total, spanMs: 3_600_000, startAt: 0, count: 100 },
+      const row = { stepMs: 60_000, at: 120_000, source: 'node-1', body: '{"count":1}' }
+      await store.rollups.put([
+        row,
+        { ...row, source: 'node-2' },
+        { ...row, at: 60_000 },
+        { ...row, stepMs: 3_600_000, at: 0 },
       ])
-      await store.rollups.add([{ ...total, count: 4 }])
-      await store.rollups.add([])
-      const listed = await store.rollups.list({ spanMs: 60_000, from: 60_000, to: 180_000 })
-      expect(listed.map(({ startAt, resource, result, count }) => [startAt, resource, result, count])).toEqual([
-        [60_000, 'odd \0 \ud83d', 'allowed', 7],
-        [120_000, '/a', 'allowed', 7],
-        [120_000, '/a', 'denied', 1],
+      await store.rollups.put([row, { ...row, body: '{"count":2}' }])
+      await store.rollups.put([])
+      const listed = await store.rollups.list({ stepMs: 60_000, fromMs: 60_000, toMs: 180_000 })
+      expect(listed.map(({ at, source, body }) => [at, source, body])).toEqual([
+        [60_000, 'node-1', '{"count":1}'],
+        [120_000, 'node-1', '{"count":2}'],
+        [120_000, 'node-2', '{"count":1}'],
       ])
-      expect(await store.rollups.list({ spanMs: 60_000, from: 0, to: 120_000 })).toHaveLength(1)
-      await store.rollups.removeBefore(60_000, 120_000)
-      expect(await store.rollups.list({ spanMs: 60_000, from: 0, to: 180_000 })).toHaveLength(2)
-      expect(await store.rollups.list({ spanMs: 3_600_000, from: 0, to: 1 })).toHaveLength(1)
+      expect(await store.rollups.list({ stepMs: 60_000, fromMs: 0, toMs: 120_000 })).toHaveLength(1)
+      await store.rollups.forget({ stepMs: 60_000, beforeMs: 120_000 })
+      expect(await store.rollups.list({ stepMs: 60_000, fromMs: 0, toMs: 180_000 })).toHaveLength(2)
+      expect(await store.rollups.list({ stepMs: 3_600_000, fromMs: 0, toMs: 1 })).toHaveLength(1)
     })
   })
 }

@@ -44,7 +44,6 @@ export {
   type RedisNotifierOptions,
   type RefusedVersion,
   type Rollup,
-  type RollupFilter,
   type RollupTable,
   redisNotifier,
   type SecretTable,

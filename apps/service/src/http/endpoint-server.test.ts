@@ -2,6 +2,7 @@ import type { ProblemDocument } from '@sluice/contract'
 import { InFlight } from '@sluice/runtime'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { RawConnection } from '../service.fixture.ts'
+import { atTurnEnd } from '../turn-end.ts'
 import type { Answer } from './answer.ts'
 import { jsonAnswer } from './answer.ts'
 import type { Endpoint } from './endpoint.ts'
@@ -38,6 +39,7 @@ async function serve(endpoint: Partial<Endpoint>): Promise<Running> {
     route: () => ({ target, params: { name: 'gold' } }),
     reportError: (error, details) => errors.push([error, details]),
     newRequestId: () => 'made-here',
+    atTurnEnd,
   })
   const server = new HttpServer({
     host: '127.0.0.1',
@@ -180,6 +182,25 @@ describe('a handler that fails', () => {
     const { origin, errors } = await serve({ handle: () => Promise.resolve(unsendable) })
     expect(await problemOf(await fetch(origin))).toEqual([500, 'SLUICE_HTTP_INTERNAL'])
     expect(errors).toMatchObject([[{ code: 'ERR_INVALID_CHAR' }, {}]])
+  })
+})
+
+describe('requests that are answered at the end of a turn', () => {
+  const BODY = 'POST / HTTP/1.1\r\nHost: t\r\nContent-Type: application/json\r\nContent-Length: 1\r\n\r\n'
+
+  it('are answered in order on each connection, those that fail among them', async () => {
+    const handle: Endpoint['handle'] = ({ body }) => {
+      if (body === 2) throw new Error('no')
+      return body === 3 ? Promise.resolve(jsonAnswer(200, '"later 3"')) : jsonAnswer(200, `"now ${body}"`)
+    }
+    const { connect, errors } = await serve({ handle, body: { maxBytes: 10 }, answersAtTurnEnd: true })
+    const connection = connect()
+    connection.send(`${BODY}1${BODY}2${BODY}3${BODY}4`)
+    const text = await connection.until('now 4')
+    expect(text.match(/HTTP\/1\.1 \d+|now \d|later \d/g)).toEqual([
+      ...['HTTP/1.1 200', 'now 1', 'HTTP/1.1 500', 'HTTP/1.1 200', 'later 3', 'HTTP/1.1 200', 'now 4'],
+    ])
+    expect(errors).toMatchObject([[new Error('no'), {}]])
   })
 })
 

@@ -1,13 +1,14 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { FieldProblem } from '@sluice/contract'
 import type { Answer } from './answer.ts'
+import { AnswerTurn } from './answer-turn.ts'
 import type { BodyForm, Endpoint } from './endpoint.ts'
 import { Exchange } from './exchange.ts'
 import type { RequestServer } from './http-server.ts'
 import { writeAnswer } from './http-server.ts'
 import { readJsonBody } from './json-body.ts'
 import { LaneBook } from './lane-book.ts'
-import type { Principal, StreamAnswer } from './operation-handler.ts'
+import type { OperationHandler, Principal, StreamAnswer } from './operation-handler.ts'
 import { invalidRequest, problemAnswer } from './problem-answer.ts'
 import { discardBody } from './request-body.ts'
 import { readHead } from './request-head.ts'
@@ -29,6 +30,8 @@ export interface EndpointServerOptions {
   readonly reportError: (error: unknown, details: FailureDetails) => void
   /** A name for a request that came without one. */
   readonly newRequestId: () => string
+  /** Runs something at the end of this turn of the event loop; for endpoints that are answered then, which there are none of when left out. */
+  readonly atTurnEnd?: (run: () => void) => void
 }
 
 const NO_HOST = problemAnswer('SLUICE_HTTP_MALFORMED', { detail: 'Received no Host header. Send one.' })
@@ -52,10 +55,19 @@ export class EndpointServer implements RequestServer {
   readonly #options: EndpointServerOptions
   readonly #lanes = new LaneBook()
   readonly #streams = new Set<{ readonly end: () => void }>()
+  readonly #turn: AnswerTurn<Handled> | undefined
   #isLeaving = false
 
   constructor(options: EndpointServerOptions) {
     this.#options = options
+    const { atTurnEnd } = options
+    if (atTurnEnd === undefined) return
+    const decide = (exchange: Exchange): Handled => this.#ask(exchange)
+    this.#turn = new AnswerTurn({
+      atTurnEnd,
+      decide,
+      send: (exchange, handled) => this.#sendHandled(exchange, handled),
+    })
   }
 
   serve(request: IncomingMessage, response: ServerResponse): void {
@@ -124,16 +136,30 @@ export class EndpointServer implements RequestServer {
         return
       }
       exchange.body = body.value
-      this.#handle(exchange)
+      if (this.#turn !== undefined && exchange.endpoint.answersAtTurnEnd === true) this.#turn.add(exchange)
+      else this.#handle(exchange)
     })
   }
 
   #handle(exchange: Exchange): void {
+    this.#sendHandled(exchange, this.#ask(exchange))
+  }
+
+  #ask(exchange: Exchange): Handled {
     try {
-      const answer = exchange.endpoint.handle(exchange)
-      if ('status' in answer) this.#send(exchange, answer)
-      else answer.then((later) => this.#send(exchange, later)).catch((error) => this.#fail(exchange, error))
+      return exchange.endpoint.handle(exchange)
     } catch (error) {
+      return { error }
+    }
+  }
+
+  #sendHandled(exchange: Exchange, handled: Handled): void {
+    try {
+      if ('status' in handled) this.#send(exchange, handled)
+      else if ('error' in handled) this.#fail(exchange, handled.error)
+      else handled.then((later) => this.#send(exchange, later)).catch((error) => this.#fail(exchange, error))
+    } catch (error) {
+      // An answer that cannot be sent.
       this.#fail(exchange, error)
     }
   }
@@ -197,6 +223,9 @@ export class EndpointServer implements RequestServer {
     return typeof given === 'string' && REQUEST_ID.test(given) ? given : this.#options.newRequestId()
   }
 }
+
+/** What a handler gave, or what it threw. */
+type Handled = ReturnType<OperationHandler> | { readonly error: unknown }
 
 const NO_PROBLEMS: readonly FieldProblem[] = []
 

@@ -22,6 +22,11 @@ export interface Endpoint {
   readonly refuseParameters: ((request: OperationRequest) => Answer | undefined) | undefined
   readonly body: BodyForm | undefined
   readonly handle: OperationHandler
+  /**
+   * Whether requests that come in one turn of the event loop are handled together at its end: for handlers that answer at once,
+   * and are asked tens of thousands of times in a second. Not when left out.
+   */
+  readonly answersAtTurnEnd?: boolean
   /** Whether answers carry the id of the request; checks do not, because their decisions have ids of their own. */
   readonly hasRequestId: boolean
 }

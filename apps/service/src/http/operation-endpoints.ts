@@ -30,6 +30,8 @@ export interface Treatment {
   /** Whether its handler checks body and parameters itself. */
   readonly checksItself: boolean
   readonly hasRequestId: boolean
+  /** See {@link Endpoint}. */
+  readonly answersAtTurnEnd?: boolean
 }
 
 /** The routes of all operations that have a handler. */
@@ -55,7 +57,7 @@ function endpointOf(
   handle: OperationHandler,
   { check, treatmentOf, authenticate }: EndpointParts & { readonly check: SchemaCheck },
 ): Endpoint {
-  const { lane, needsKey, checksItself, hasRequestId } = treatmentOf(operation)
+  const { lane, needsKey, checksItself, hasRequestId, answersAtTurnEnd = false } = treatmentOf(operation)
   const { role, body, maxBodyBytes } = operation
   const isOpen = role === 'none' && !needsKey
   return {
@@ -69,6 +71,7 @@ function endpointOf(
         : { maxBytes: maxBodyBytes, problemsOf: checksItself ? undefined : bodyCheck(check, body.$ref!) },
     handle,
     hasRequestId,
+    answersAtTurnEnd,
   }
 }
 

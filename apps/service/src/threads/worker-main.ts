@@ -7,7 +7,6 @@ import { Logger, LogOutput, systemNowMs, systemSleep } from '@sluice/runtime'
 import { configDatabase } from '../limits/config-database.ts'
 import { dataFolder } from '../limits/data-folder.ts'
 import { IdSource, MachineCells } from '../limits/machine-cell.ts'
-import { MemoryRollups } from '../observability/rollup-store.ts'
 import { systemParts } from '../system-parts.ts'
 import type { ThreadService } from '../thread-service.ts'
 import { composeThread } from '../thread-service.ts'
@@ -57,7 +56,7 @@ async function start(port: number): Promise<number | undefined> {
     shared,
     secret: new Uint8Array(secret),
     nextId: () => ids.next(),
-    rollups: new MemoryRollups(),
+    rollups: database.rollups,
     port,
     checks: [() => member.askMain<ReadinessCheck>(THREADS_TOPIC)],
   })

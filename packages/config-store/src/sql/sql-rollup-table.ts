@@ -1,15 +1,22 @@
-import type { Rollup, RollupFilter, RollupTable } from '../rollup-table.ts'
-import type { SqlDriver } from './sql-driver.ts'
-import { originalText, storedText } from './stored-text.ts'
+import type { Rollup, RollupTable } from '../rollup-table.ts'
+import type { SqlDriver, SqlTarget } from './sql-driver.ts'
 
 interface RollupRow {
-  readonly span_ms: number
-  readonly start_at: number
-  readonly resource: string
-  readonly dimension: string
-  readonly result: string
-  readonly region: string
-  readonly count: number
+  readonly step_ms: number
+  readonly at: number
+  readonly source: string
+  readonly body: string
+}
+
+const ROLLUPS: SqlTarget = {
+  table: 'rollups',
+  columns: [
+    { name: 'step_ms', type: 'bigint' },
+    { name: 'at', type: 'bigint' },
+    { name: 'source', type: 'text' },
+    { name: 'body', type: 'text' },
+  ],
+  key: ['step_ms', 'at', 'source'],
 }
 
 /** Totals in a database. */
@@ -20,42 +27,29 @@ export class SqlRollupTable implements RollupTable {
     this.#driver = driver
   }
 
-  async add(rollups: readonly Rollup[]): Promise<void> {
-    if (rollups.length === 0) return
-    await this.#driver.transaction(async (transaction) => {
-      for (const { spanMs, startAt, resource, dimension, result, region, count } of rollups) {
-        await transaction.query(
-          `INSERT INTO rollups (span_ms, start_at, resource, dimension, result, region, count)
-            VALUES (?, ?, ?, ?, ?, ?, ?)
-            ON CONFLICT (span_ms, start_at, resource, dimension, result, region)
-            DO UPDATE SET count = rollups.count + excluded.count`,
-          [spanMs, startAt, ...[resource, dimension, result, region].map(storedText), count],
-        )
-      }
-    })
-  }
-
-  async list({ spanMs, from, to }: RollupFilter): Promise<readonly Rollup[]> {
-    const rows = await this.#driver.query<RollupRow>(
-      `SELECT span_ms, start_at, resource, dimension, result, region, count FROM rollups
-        WHERE span_ms = ? AND start_at >= ? AND start_at < ?
-        ORDER BY start_at, resource, dimension, result, region`,
-      [spanMs, from, to],
+  async put(rows: readonly Rollup[]): Promise<void> {
+    if (rows.length === 0) return
+    // The last one of the same span and source counts, and no two of them may be put at once.
+    const distinct = new Map(rows.map((row) => [`${row.stepMs} ${row.at} ${row.source}`, row]))
+    await this.#driver.transaction((transaction) =>
+      transaction.putRows(
+        ROLLUPS,
+        [...distinct.values()].map(({ stepMs, at, source, body }) => [stepMs, at, source, body]),
+      ),
     )
-    return rows.map((row) => ({
-      startAt: row.start_at,
-      spanMs: row.span_ms,
-      resource: originalText(row.resource),
-      dimension: originalText(row.dimension),
-      result: originalText(row.result),
-      region: originalText(row.region),
-      count: row.count,
-    }))
   }
 
-  async removeBefore(spanMs: number, before: number): Promise<void> {
+  async list({ fromMs, toMs, stepMs }: Parameters<RollupTable['list']>[0]): Promise<readonly Rollup[]> {
+    const rows = await this.#driver.query<RollupRow>(
+      'SELECT step_ms, at, source, body FROM rollups WHERE step_ms = ? AND at >= ? AND at < ? ORDER BY at, source',
+      [stepMs, Math.ceil(fromMs), Math.ceil(toMs)],
+    )
+    return rows.map(({ step_ms, at, source, body }) => ({ stepMs: step_ms, at, source, body }))
+  }
+
+  async forget({ stepMs, beforeMs }: Parameters<RollupTable['forget']>[0]): Promise<void> {
     await this.#driver.transaction(async (transaction) => {
-      await transaction.query('DELETE FROM rollups WHERE span_ms = ? AND start_at < ?', [spanMs, before])
+      await transaction.query('DELETE FROM rollups WHERE step_ms = ? AND at < ?', [stepMs, Math.ceil(beforeMs)])
     })
   }
 }

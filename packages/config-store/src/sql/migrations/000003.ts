@@ -13,14 +13,11 @@ export const migration000003: Migration = {
       PRIMARY KEY (name, number)
     )${endByKey}`,
     `CREATE TABLE rollups (
-      span_ms ${whole} NOT NULL,
-      start_at ${whole} NOT NULL,
-      resource ${name} NOT NULL,
-      dimension ${name} NOT NULL,
-      result ${name} NOT NULL,
-      region ${name} NOT NULL,
-      count ${whole} NOT NULL,
-      PRIMARY KEY (span_ms, start_at, resource, dimension, result, region)
+      step_ms ${whole} NOT NULL,
+      at ${whole} NOT NULL,
+      source ${name} NOT NULL,
+      body ${text} NOT NULL,
+      PRIMARY KEY (step_ms, at, source)
     )${endByKey}`,
   ],
 }
