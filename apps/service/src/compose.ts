@@ -50,10 +50,9 @@ export function composeService(parts: ServiceParts): Service {
   const cells = new MachineCells(settings.threads)
   const numbers = nodeNumbers({ ...system, settings, cells, database, nowMs })
   const ids = new IdSource(cells, 0, nowMs)
-  const { rollups } = database
-  const common = { settings, system, folder, database, rollups, secret: secret.bytes, nextId: () => ids.next() }
+  const common = { settings, system, folder, database, secret: secret.bytes, nextId: () => ids.next() }
   const crew = crewOf(common, { secret: secret.memory, cells: cells.memory })
-  const watch = new ProcessWatch({ settings, system, folder, group: crew.group, rollups, nowMs })
+  const watch = new ProcessWatch({ settings, system, folder, group: crew.group, rollups: database.rollups, nowMs })
   let unlock: (() => Promise<void>) | undefined
   const lock = async (): Promise<void> => {
     unlock = await lockDataFolder(folder)

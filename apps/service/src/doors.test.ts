@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { CheckAnswer } from '@sluice/contract'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { RunningService } from './service.fixture.ts'
-import { startService } from './service.fixture.ts'
+import { START_MS, startService } from './service.fixture.ts'
 import type { Settings } from './settings.ts'
 
 const CHECK = { userId: 'u1', resource: '/x' }
@@ -64,6 +64,22 @@ describe('the admin API', () => {
     const response = await fetch(`${origin}/admin/ratelimits`, { method: 'OPTIONS', headers })
     expect(response.status).toBe(405)
     expect([...response.headers.keys()].filter((name) => name.startsWith('access-control'))).toEqual([])
+  })
+})
+
+describe('history', () => {
+  it('is kept: what was decided before a restart is shown after it', async () => {
+    const dataDir = await mkdtemp(join(tmpdir(), 'sluice-history-'))
+    onTestFinished(() => rm(dataDir, { recursive: true, force: true }))
+    const before = await startService({ dataDir })
+    await before.check({ ...CHECK, tokens: 100 })
+    await before.check(CHECK)
+    await before.stop()
+    const after = await start({ dataDir })
+    const path = `/admin/history?from=${START_MS - 120_000}&to=${START_MS + 60_000}&stepMs=60000`
+    const response = await after.admin('GET', path, { key: before.adminKey! })
+    expect(response.status).toBe(200)
+    expect(await response.text()).toMatch(/"checks":2\b.*"denials":1\b|"denials":1\b.*"checks":2\b/)
   })
 })
 

@@ -21,7 +21,7 @@ import { atTurnEnd } from './turn-end.ts'
 // What the tests of this app share: the whole service on a free port, with time in the hands of the test.
 
 /** 2023-11-05T10:39:15Z, the time at which every service of a test begins. */
-const START_MS = 1_699_180_755_000
+export const START_MS = 1_699_180_755_000
 
 /** A line of the log. */
 export interface LogLine {

