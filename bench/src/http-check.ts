@@ -13,7 +13,7 @@ const SECONDS = 4
 const CONNECTIONS = 64
 const FLOOR = 0.7
 /** Share of its saturation that latencies are measured at. */
-const CALM = 0.4
+const CALM = 0.1
 const USERS = 1000
 
 const SCRIPT = `

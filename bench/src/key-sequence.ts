@@ -13,3 +13,12 @@ export function keySequence(count: number, range: number): Uint32Array {
   }
   return sequence
 }
+
+/**
+ * Numbers below `range` as traffic spreads over them: the n-th about 1/n as often as the first (Zipf's law). The same in every
+ * run.
+ */
+export function skewedSequence(count: number, range: number): Uint32Array {
+  const even = keySequence(count, 0xff_ff_ff_ff)
+  return even.map((drawn) => Math.floor((range + 1) ** (drawn / 0xff_ff_ff_ff)) - 1)
+}

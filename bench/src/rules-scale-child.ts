@@ -1,5 +1,5 @@
 import { memoryStore, PolicyEngine, type PolicyRule } from '@sluice/core'
-import { keySequence } from './key-sequence.ts'
+import { keySequence, skewedSequence } from './key-sequence.ts'
 
 // Decides requests under so many rules and overrides, in a process of its own. Started by the rules-scale bench.
 
@@ -7,7 +7,7 @@ const LIMIT = 1_000_000
 const CALLERS = 10_000
 const IDS = 1_000_000
 
-const [rules = '', overrides = '', calls = '', passes = ''] = process.argv.slice(2)
+const [rules = '', overrides = '', spread = '', calls = '', passes = ''] = process.argv.slice(2)
 const ruleCount = Number(rules)
 
 function ruleOf(index: number): PolicyRule {
@@ -38,7 +38,7 @@ for (let entity = 0; entity < Number(overrides); entity++) {
 const loadMs = performance.now() - loadStarted
 const bytes = heapAndBuffers() - before
 
-const sequence = keySequence(Number(calls), CALLERS)
+const sequence = (spread === 'even' ? keySequence : skewedSequence)(Number(calls), CALLERS)
 const ids = keySequence(Number(calls), IDS)
 let best = 0
 for (let pass = 0; pass < Number(passes); pass++) {

@@ -69,13 +69,20 @@ export class EffectiveLimits {
     return factor === 1 && burst === 0 ? table.own : table.find(burst, factor).limits
   }
 
+  /** The limits under terms of an override, and why the terms cannot be applied, if they cannot. */
+  variantFor(modification: LimitModification & { readonly terms: OverrideTerms }): Variant {
+    const table = modification.entitled === false && this.#plain !== undefined ? this.#plain : this.#variants
+    return table.find(modification.terms, modification.factor)
+  }
+
   /** Why these terms cannot be applied to this rule, in a sentence; undefined when they can. Cheap to ask again. */
   problemOf(terms: OverrideTerms): string | undefined {
     return this.#variants.find(terms, 1).problem
   }
 }
 
-class Variant {
+/** Limits that follow from a modification. */
+export class Variant {
   readonly limits: readonly Limit[]
   readonly problem: string | undefined
 
@@ -112,6 +119,10 @@ class VariantTable {
   readonly #rule: Rule
   #young = new Generation()
   #old = this.#young
+  // What was asked for last is often asked for again.
+  #last: Variant | undefined = undefined
+  #lastSource: OverrideTerms | number = 0
+  #lastFactor = 1
 
   constructor(name: string, rule: Rule) {
     this.#name = name
@@ -125,7 +136,12 @@ class VariantTable {
   }
 
   find(source: OverrideTerms | number, factor: number): Variant {
-    return this.#young.find(source, factor) ?? this.#fetch(source, factor)
+    if (this.#last !== undefined && source === this.#lastSource && factor === this.#lastFactor) return this.#last
+    const variant = this.#young.find(source, factor) ?? this.#fetch(source, factor)
+    this.#last = variant
+    this.#lastSource = source
+    this.#lastFactor = factor
+    return variant
   }
 
   #fetch(source: OverrideTerms | number, factor: number): Variant {

@@ -194,10 +194,12 @@ export class Resolver {
   limitsOf(rule: CompiledRule, entity: string, context: ResolveContext): readonly Limit[] {
     if (rule.isSteady && context.isPlain) return rule.own
     const modification = this.modificationOf(rule, entity, context)
-    const limits = rule.effective.limitsFor(modification)
     const { terms } = modification
-    const problem = terms === undefined ? undefined : rule.effective.problemOf(terms)
-    if (terms !== undefined && problem !== undefined) {
+    if (terms === undefined) return rule.effective.limitsFor(modification)
+    const { limits, problem } = rule.effective.variantFor(
+      modification as LimitModification & { readonly terms: OverrideTerms },
+    )
+    if (problem !== undefined) {
       tellPolicy(this.#observer, { type: 'override-unusable', rule: rule.name, terms, problem })
     }
     return limits
