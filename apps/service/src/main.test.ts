@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { startPostgres, startRedis } from '@sluice/testing/servers'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { RawConnection, rawCheck, startService } from './service.fixture.ts'
 
@@ -198,6 +199,27 @@ describe('the data folder', () => {
     first.child.kill('SIGKILL')
     await first.exit
     await portOf(startMain({ SLUICE_DATA_DIR: folder }))
+  })
+})
+
+describe('Redis and PostgreSQL', () => {
+  it('take two variables: counters and configuration are there then, and nothing else changes', async () => {
+    const [redis, postgres] = await Promise.all([startRedis(), startPostgres()])
+    onTestFinished(() => redis.close())
+    onTestFinished(() => postgres.close())
+    const service = startMain({ REDIS_URL: redis.url, DATABASE_URL: postgres.url })
+    const port = await portOf(service)
+    const [key] = await service.printed(/slk_\w+_\w+/)
+    expect(service.output).toContain(`in Redis at redis://127.0.0.1:${redis.port}`)
+    expect(service.output).toContain(`from postgres://127.0.0.1:${postgres.port}/`)
+    const [, line = ''] = await service.printed(CURL_LINE)
+    expect(await paste(line)).toContain('"remaining":99')
+    const headers = { Authorization: `Bearer ${key}` }
+    expect((await fetch(`http://127.0.0.1:${port}/admin/ratelimits`, { headers })).status).toBe(200)
+    expect(await redis.command('DBSIZE')).not.toBe(0)
+    expect(await postgres.query('SELECT count(*) FROM api_keys')).toContain('1')
+    service.child.kill('SIGTERM')
+    expect(await service.exit).toEqual([0, null])
   })
 })
 

@@ -1,6 +1,6 @@
 import { systemSleep } from '@sluice/runtime'
 import type { RedisServer } from '@sluice/testing/servers'
-import { startRedis, startRedisCluster } from '@sluice/testing/servers'
+import { startRedis, startRedisCluster, startSentinel } from '@sluice/testing/servers'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import type { RedisSettings } from '../settings.ts'
 import { connectRedis } from './redis-link.ts'
@@ -62,6 +62,16 @@ describe('numbers in Redis', () => {
     await expect(
       redisNumbers(link, 'sluice').take({ name: 'x', count: 1, holder: 'h', leaseMs: 1000 }),
     ).rejects.toThrow()
+  })
+
+  it('can be had from the server that sentinels know', async () => {
+    const group = await startSentinel()
+    onTestFinished(() => group.close())
+    const urls = group.sentinels.map(({ url }) => url)
+    const numbers = await numbersOf({ ...COMMON, urls, sentinel: group.masterName })
+    const ask = (holder: string): Promise<number | undefined> =>
+      numbers.take({ name: 'machine', count: 4, holder, leaseMs: 60_000 })
+    expect([await ask('a'), await ask('b'), await ask('a')]).toEqual([0, 1, 0])
   })
 
   it('can be had from a cluster', async () => {

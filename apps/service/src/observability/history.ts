@@ -30,15 +30,15 @@ export interface HistoryPlan {
 /** Which spans answer a question best: of the length asked for or the next longer one, not too many, and still kept. */
 export function planHistory({ from, to, stepMs }: HistoryParameters, nowMs: number): HistoryPlan {
   const untilMs = Math.min(to ?? nowMs, nowMs)
-  const sinceMs = Math.max(0, from ?? untilMs - HOUR_MS)
+  // Nothing is there from before, so there is nothing to look for.
+  const sinceMs = Math.max(from ?? untilMs - HOUR_MS, nowMs - KEPT_MS[HOUR_MS]!)
   const lengthMs = Math.max(0, untilMs - sinceMs)
   const leastMs = Math.max(
     stepMs ?? lengthMs / USUAL_POINTS,
     lengthMs / MOST_POINTS,
     sinceMs < nowMs - KEPT_MS[MINUTE_MS]! ? HOUR_MS : MINUTE_MS,
   )
-  const longest = STEPS_MS.at(-1)!
-  const step = STEPS_MS.find((one) => one >= leastMs) ?? Math.ceil(leastMs / longest) * longest
+  const step = STEPS_MS.find((one) => one >= leastMs) ?? STEPS_MS.at(-1)!
   return {
     fromMs: Math.floor(sinceMs / step) * step,
     toMs: untilMs,

@@ -9,13 +9,13 @@ import { jsonAnswer } from '../http/answer.ts'
 import { SingleThread } from '../threads/thread-group.ts'
 import { errorFields } from './error-fields.ts'
 import { LiveFeed } from './live-feed.ts'
-import { createScene, parseMetricsPage, requestOf, SECRET } from './observability.test.support.ts'
+import { createScene, MemoryRollups, parseMetricsPage, requestOf, SECRET } from './observability.test.support.ts'
 import { observabilityHandlers } from './observability-handlers.ts'
 import { observedHandlers } from './observed-handlers.ts'
 import { OtlpTracing } from './otlp-tracing.ts'
 import { askReport, collectReports, shareReports } from './report-desk.ts'
 import { RollupRecorder } from './rollup-recorder.ts'
-import { HOUR_MS, MemoryRollups, MINUTE_MS } from './rollup-store.ts'
+import { HOUR_MS, MINUTE_MS } from './rollup-store.ts'
 
 // Whoever calls is in no line of the log, no label of a metric, no span, and no row of history, whatever they call themselves.
 

@@ -198,25 +198,39 @@ describe('Instrument', () => {
   })
 
   it('has as many series after a million callers, paths and regions as after a hundred', () => {
-    const { engine, metrics } = createScene({ ruleSet: RULES })
-    const flood = (from: number, to: number): void => {
-      for (let number = from; number < to; number++) {
-        engine.check({
-          resource: `/data/${number}`,
-          user: `user-${number}`,
-          ip: `10.${(number >> 16) & 255}.${(number >> 8) & 255}.${number & 255}`,
-          region: `region-${number}`,
-          tier: `tier-${number}`,
-          descriptors: { [`d${number % 100}`]: `v${number}` },
-        })
-      }
-    }
+    const { engine, metrics, instrument } = createScene({
+      ruleSet: { rules: [{ resource: '/data/*', dimension: 'user', limit: 1, window: '1m' }] },
+    })
+    const requestOf = (number: number) => ({
+      resource: `/data/${number}`,
+      user: `user-${number}`,
+      ip: `10.${(number >> 16) & 255}.${(number >> 8) & 255}.${number & 255}`,
+      region: `region-${number}`,
+      tier: `tier-${number}`,
+      descriptors: { [`d${number % 100}`]: `v${number}` },
+    })
     const seriesCount = (): number => metrics.snapshot().families.reduce((sum, { samples }) => sum + samples.length, 0)
-    flood(0, 100)
+    for (let number = 0; number < 100; number++) engine.check(requestOf(number))
+    engine.check(requestOf(0))
     const before = seriesCount()
-    flood(100, 1_000_000)
+    for (let number = 100; number < 20_000; number++) engine.check(requestOf(number))
+    // The rest as if the engine had decided: it is slower than what is tried here.
+    const [allowed, denied] = [engine.check(requestOf(20_000)), engine.check(requestOf(20_000))]
+    for (let number = 20_001; number < 1_000_000; number++) {
+      instrument.checked(requestOf(number), number % 2 === 0 ? allowed : denied, 1)
+    }
     expect(seriesCount()).toBe(before)
     expect(Object.keys(numbersOf(metrics.snapshot(), 'ratelimit_region_checks_total'))).toHaveLength(2 * 66)
+    const [users] = instrument.report().top.dimensions
+    expect(users!.callers.entries.length).toBeLessThanOrEqual(2000)
+  })
+
+  it('counts the lines of the log by what became of them', () => {
+    const { metrics, log } = createScene()
+    for (let line = 0; line < 60; line++) log.logger.info('again')
+    metrics.snapshot()
+    log.logger.info('another')
+    expect(numbersOf(metrics.snapshot(), 'sluice_log_lines_total')).toEqual({ written: 51, suppressed: 10, dropped: 0 })
   })
 
   it('takes regions for labels only when they look like regions', () => {

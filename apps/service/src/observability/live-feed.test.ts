@@ -252,9 +252,10 @@ describe('LiveFeed', () => {
     back.keepsUp = false
     back.open(feed, '0')
     expect(back.samples()).toHaveLength(60)
-    back.keepsUp = true
     await timers.advance(1000)
     expect(back.isEnded).toBe(false)
+    await timers.advance(1000)
+    expect(back.isEnded).toBe(true)
     other.leave()
     back.leave()
   })

@@ -3,16 +3,17 @@ import type { AddressInfo, Socket } from 'node:net'
 import { connect } from 'node:net'
 import type { TopAnswer } from '@sluice/contract'
 import type { RuleSet } from '@sluice/core'
+import { SluiceError } from '@sluice/core'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { KnownApiKey } from '../auth/api-key-cache.ts'
 import type { Answer } from '../http/answer.ts'
 import type { OperationRequest, StreamAnswer } from '../http/operation-handler.ts'
 import { sendStream } from '../http/stream-answer.ts'
 import { SingleThread } from '../threads/thread-group.ts'
-import { createScene, parseMetricsPage, requestOf, SECRET } from './observability.test.support.ts'
+import { createScene, MemoryRollups, parseMetricsPage, requestOf, SECRET } from './observability.test.support.ts'
 import { observabilityHandlers } from './observability-handlers.ts'
 import { collectReports, shareReports } from './report-desk.ts'
-import { MemoryRollups, MINUTE_MS } from './rollup-store.ts'
+import { MINUTE_MS } from './rollup-store.ts'
 
 const RULES: RuleSet = {
   rules: [
@@ -149,6 +150,21 @@ describe('GET /admin/history', () => {
       now - 5 * MINUTE_MS,
     ])
     expect((await ask(`from=${now - 100 * MINUTE_MS}&to=${now - 10 * MINUTE_MS}`)).points).toHaveLength(1)
+  })
+})
+
+describe('GET /admin/history without the database', () => {
+  it('says that it cannot be reached, and passes other errors on', async () => {
+    const { call, rollups } = handlersScene()
+    const errors = [
+      new SluiceError('SLUICE_CONFIG_UNAVAILABLE', { problem: 'away' }),
+      new SluiceError('SLUICE_CLOSED', { problem: 'closed' }),
+    ]
+    rollups.list = () => Promise.reject(errors.shift())
+    const answer = (await call('GET /admin/history')) as Answer
+    expect(answer).toMatchObject({ status: 503, headers: { 'Retry-After': '2' } })
+    expect(answer.body).toContain('SLUICE_HTTP_CONFIG_UNAVAILABLE')
+    await expect(call('GET /admin/history')).rejects.toThrow('SLUICE_CLOSED')
   })
 })
 

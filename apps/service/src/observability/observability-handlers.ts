@@ -1,4 +1,5 @@
 import type { TopAnswer } from '@sluice/contract'
+import { isSluiceError } from '@sluice/core'
 import { MICROS_PER_MS } from '@sluice/core/internal'
 import { renderMetrics } from '@sluice/runtime'
 import type { ApiKeyCache } from '../auth/api-key-cache.ts'
@@ -35,6 +36,11 @@ const TOO_MANY_STREAMS = problemAnswer('SLUICE_HTTP_OVERLOADED', {
   headers: { 'Retry-After': '5', ...NOT_STORED },
 })
 
+const NO_HISTORY = problemAnswer('SLUICE_HTTP_CONFIG_UNAVAILABLE', {
+  detail: 'The database that history is kept in cannot be reached. Try again; what happens now is at GET /admin/live.',
+  headers: { 'Retry-After': '2', ...NOT_STORED },
+})
+
 /** Shows what happens: metrics, a live stream, history, and the callers that are refused most. */
 export function observabilityHandlers(context: ObservabilityContext, parts: ObservabilityParts): OperationHandlers {
   const { clock, sleep, log, secret, threads } = context
@@ -68,7 +74,12 @@ export function observabilityHandlers(context: ObservabilityContext, parts: Obse
         { ...optional('from', query), ...optional('to', query), ...optional('stepMs', query) },
         nowMs(),
       )
-      return jsonAnswer(200, JSON.stringify(await readHistory(rollups, plan)), { headers: NOT_STORED })
+      try {
+        return jsonAnswer(200, JSON.stringify(await readHistory(rollups, plan)), { headers: NOT_STORED })
+      } catch (error) {
+        if (isSluiceError(error, 'SLUICE_CONFIG_UNAVAILABLE')) return NO_HISTORY
+        throw error
+      }
     },
   }
 }

@@ -9,6 +9,7 @@ import type { OperationRequest } from '../http/operation-handler.ts'
 import type { CheckSignals } from './instrument.ts'
 import { Instrument } from './instrument.ts'
 import { ObservedEngine } from './observed-engine.ts'
+import type { RollupRow, RollupStore } from './rollup-store.ts'
 import type { Tracing } from './tracing.ts'
 
 // What the tests of observability share: an observed engine on a fake clock, and readers of what it shows.
@@ -200,4 +201,24 @@ function parseLabels(block: string): Readonly<Record<string, string>> {
     rest = rest.slice(whole.length)
   }
   return labels
+}
+
+/** A place for history in memory. */
+export class MemoryRollups implements RollupStore {
+  readonly #rows = new Map<string, RollupRow>()
+
+  put(rows: readonly RollupRow[]): Promise<void> {
+    for (const row of rows) this.#rows.set(`${row.stepMs} ${row.at} ${row.source}`, row)
+    return Promise.resolve()
+  }
+
+  list({ fromMs, toMs, stepMs }: Parameters<RollupStore['list']>[0]): Promise<readonly RollupRow[]> {
+    const found = [...this.#rows.values()].filter((row) => row.stepMs === stepMs && row.at >= fromMs && row.at < toMs)
+    return Promise.resolve(found.sort((one, other) => one.at - other.at))
+  }
+
+  forget({ stepMs, beforeMs }: Parameters<RollupStore['forget']>[0]): Promise<void> {
+    for (const [key, row] of this.#rows) if (row.stepMs === stepMs && row.at < beforeMs) this.#rows.delete(key)
+    return Promise.resolve()
+  }
 }

@@ -17,8 +17,8 @@ class Told implements CheckObserver {
   used({ enforced }: PolicyVersions): void {
     this.calls.push(`used ${enforced?.number}`)
   }
-  checked(request: { readonly user?: string }, { allowed }: PolicyDecision, durationMs: number): void {
-    this.calls.push(`${request.user} ${allowed} ${durationMs}`)
+  checked(request: { readonly user?: string }, { reason }: PolicyDecision, durationMs: number): void {
+    this.calls.push(`${request.user} ${reason} ${durationMs}`)
   }
   checkedDescriptors(domain: string, { code }: { readonly code: string }, durationMs: number): void {
     this.calls.push(`${domain} ${code} ${durationMs}`)
@@ -52,7 +52,7 @@ describe('ObservedEngine', () => {
       ruleSet: RULES,
     })
     for (let call = 0; call < 3; call++) expect(engine.check(REQUEST)).toEqual(plain.check(REQUEST))
-    expect(observer.calls).toEqual(['used 0', 'u true 1', 'u true 1', 'u false 1'])
+    expect(observer.calls).toEqual(['used 0', 'u allowed 1', 'u allowed 1', 'u limit 1'])
   })
 
   it('times one decision in 16 on a local store, which stands for those that follow', () => {
@@ -75,7 +75,7 @@ describe('ObservedEngine', () => {
     engine.explain(REQUEST)
     engine.usage({ user: 'u' })
     await engine.reset({ user: 'u' })
-    expect(observer.calls).toEqual(['used 0', 'u true 1', 'u false 3', 'shop ok 5', 'shop over 7'])
+    expect(observer.calls).toEqual(['used 0', 'u allowed 1', 'u limit 3', 'shop ok 5', 'shop over 7'])
   })
 
   it('tells of decisions of a remote store when they are there, each with its own time', async () => {
@@ -86,7 +86,7 @@ describe('ObservedEngine', () => {
     const second = engine.check(REQUEST)
     expect(observer.calls).toEqual(['used 0'])
     expect((await Promise.all([first, second])).map(({ remaining }) => remaining)).toEqual([1, 0])
-    expect(observer.calls.slice(1)).toEqual(['u true 3', 'u true 5'])
+    expect(observer.calls.slice(1)).toEqual(['u allowed 3', 'u allowed 5'])
   })
 
   it('tells of errors and passes them on, thrown or rejected', async () => {

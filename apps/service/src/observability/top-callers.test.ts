@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest'
 import { createScene, SECRET } from './observability.test.support.ts'
 import { mergeTopCallers, shownCallers, TopCallers } from './top-callers.ts'
 
-function callers() {
+function recent() {
   const clock = new FakeClock()
   return { clock, top: new TopCallers(() => clock.nowMicros() / 1000) }
 }
@@ -40,7 +40,7 @@ describe('TopCallers', () => {
   })
 
   it('counts each part of a joint dimension, descriptors, and addresses by their network', () => {
-    const { top } = callers()
+    const { top } = recent()
     const request = {
       resource: '/',
       user: 'ann',
@@ -70,7 +70,7 @@ describe('TopCallers', () => {
   })
 
   it('shows API keys by their digests only', () => {
-    const { top } = callers()
+    const { top } = recent()
     top.refused({ resource: '/', apiKey: 'key-abc' }, 'apiKey')
     const digest = keyDigest('key-abc', Buffer.from(SECRET).toString('hex'))
     expect(shownCallers(top.snapshot(), VIEW)).toEqual([
@@ -79,7 +79,7 @@ describe('TopCallers', () => {
   })
 
   it('finds the few that are refused most among a flood of others, in bounded memory', () => {
-    const { top } = callers()
+    const { top } = recent()
     for (let number = 0; number < 100_000; number++) {
       top.refused({ resource: '/', ip: `10.${number >> 16}.${(number >> 8) & 255}.${number & 255}` }, 'ip')
       if (number % 10 === 0) top.refused({ resource: '/', ip: '203.0.113.7' }, 'ip')
@@ -95,8 +95,14 @@ describe('TopCallers', () => {
     expect(first!.denials - first!.error).toBeLessThanOrEqual(10_000)
   })
 
+  it('says how many refusals there were at most, and how many fewer there may have been', () => {
+    const callers = { total: 20, missed: 4, entries: [{ key: 'ann', count: 10, missed: 3 }] }
+    const shown = shownCallers({ startedAt: 0, dimensions: [{ dimension: 'user', callers }] }, VIEW)
+    expect(shown).toEqual([{ dimension: 'user', entries: [{ entity: 'ann', denials: 13, error: 3 }] }])
+  })
+
   it('forgets after ten minutes, and remembers for five', () => {
-    const { clock, top } = callers()
+    const { clock, top } = recent()
     const start = clock.nowMicros() / 1000
     top.refused({ resource: '/', user: 'ann' }, 'user')
     clock.advance(10 * 60_000 - 1)
@@ -108,14 +114,14 @@ describe('TopCallers', () => {
   })
 
   it('counts a caller by the beginning of a very long name', () => {
-    const { top } = callers()
+    const { top } = recent()
     top.refused({ resource: '/', user: 'x'.repeat(10_000) }, 'user')
     expect(shownCallers(top.snapshot(), VIEW)[0]!.entries[0]!.entity).toBe('x'.repeat(256))
   })
 
   it('adds up what several threads know', () => {
-    const one = callers().top
-    const other = callers().top
+    const one = recent().top
+    const other = recent().top
     for (let call = 0; call < 3; call++) one.refused({ resource: '/', user: 'ann' }, 'user')
     for (let call = 0; call < 2; call++) other.refused({ resource: '/', user: 'ann' }, 'user')
     for (let call = 0; call < 4; call++) other.refused({ resource: '/', user: 'bob', ip: '192.0.2.1' }, 'user')

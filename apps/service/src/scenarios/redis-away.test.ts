@@ -105,6 +105,8 @@ describe('leases', () => {
     let used = 0
     for (let asked = 0; asked < 30; asked++) if ((await answerOf(leaving, 'leased')).allowed) used++
     expect(used).toBe(30)
+    const taken = /^ratelimit_lease_units_total\{.*\} [1-9]/m
+    expect(await (await fetch(`${leaving.origin}/metrics`)).text()).toMatch(taken)
     await leaving.stop()
     // A unit comes back every 600 ms, which may have happened; nothing is missing.
     expect((await answerOf(staying, 'leased', 70)).allowed).toBe(true)

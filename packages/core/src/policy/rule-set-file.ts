@@ -13,6 +13,8 @@ export interface RuleSetFile extends Omit<RuleSet, 'denyList'> {
   readonly $schema?: string
   /** Version of the form of the file. */
   readonly version?: 1
+  /** Settings of the service, which are no part of the rule set. */
+  readonly service?: Readonly<Record<string, unknown>>
   readonly denyList?: readonly InFile<DenyEntry>[]
   readonly overrides?: readonly InFile<Override>[]
   readonly members?: readonly InFile<Membership>[]
@@ -27,7 +29,15 @@ export interface FileContent {
 
 /** What is in a file that `checkRuleSetFile` found nothing wrong with. */
 export function fileContent(file: RuleSetFile): FileContent {
-  const { $schema: _schema, version: _version, denyList, overrides = [], members = [], ...ruleSet } = file
+  const {
+    $schema: _schema,
+    version: _version,
+    service: _service,
+    denyList,
+    overrides = [],
+    members = [],
+    ...ruleSet
+  } = file
   return {
     ruleSet: denyList === undefined ? ruleSet : { ...ruleSet, denyList: denyList.map(withInstant) },
     overrides: overrides.map(withInstant),

@@ -155,6 +155,7 @@ const ruleSetFile: Properties<RuleSetFile> = {
   ...ruleSet,
   $schema: true,
   version: true,
+  service: true,
   overrides: true,
   members: true,
 }

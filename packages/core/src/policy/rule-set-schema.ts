@@ -155,6 +155,11 @@ export const RULE_SET_FILE_SCHEMA: JsonSchema = {
       type: 'string',
     },
     version: { description: 'Version of the form of this file; 1 when left out.', examples: [1], const: 1 },
+    service: {
+      description: 'Settings of the service that reads this file, by their names; the service checks them.',
+      examples: [{ port: 8080 }],
+      type: 'object',
+    },
     ...PARTS,
     overrides: {
       description: 'Other numbers for single callers.',
