@@ -19,6 +19,8 @@ const SAMPLE: LiveSample = {
   version: 12,
   configAgeMs: 400,
   inFlight: 3,
+  breaker: 'closed',
+  top: [],
   firingAlerts: 1,
 }
 

@@ -1,6 +1,6 @@
+import type { LiveSample } from '@sluice/contract'
 import type { RuleSet } from '@sluice/core'
 import { describe, expect, it } from 'vitest'
-import type { LiveEvent } from './live-feed.ts'
 import { LiveFeed } from './live-feed.ts'
 import type { Scene } from './observability.test.support.ts'
 import { createScene, SECRET } from './observability.test.support.ts'
@@ -54,8 +54,8 @@ class Client {
     this.#stop?.()
   }
 
-  samples(): readonly LiveEvent[] {
-    return [...this.text.matchAll(/^data: (.*)$/gm)].map(([, json]) => JSON.parse(json!) as LiveEvent)
+  samples(): readonly LiveSample[] {
+    return [...this.text.matchAll(/^data: (.*)$/gm)].map(([, json]) => JSON.parse(json!) as LiveSample)
   }
 
   ids(): readonly string[] {

@@ -1,4 +1,4 @@
-import type { LiveSample, TopDimension } from '@sluice/contract'
+import type { LiveSample } from '@sluice/contract'
 import type { BreakerState, Clock } from '@sluice/core'
 import { MICROS_PER_MS } from '@sluice/core/internal'
 import type { Logger, MetricsSnapshot, Sleep } from '@sluice/runtime'
@@ -10,14 +10,6 @@ import { shownCallers } from './top-callers.ts'
 import { trafficPoint } from './traffic-point.ts'
 import type { TrafficTotals } from './traffic-totals.ts'
 import { trafficOf, trafficSince } from './traffic-totals.ts'
-
-/** The data of an event of the live stream. */
-export interface LiveEvent extends LiveSample {
-  /** Whether the store is asked. */
-  readonly breaker: BreakerState
-  /** The callers that were refused most in the last minutes. */
-  readonly top: readonly TopDimension[]
-}
 
 /** What a {@link LiveFeed} works with. */
 export interface LiveFeedParts {
@@ -160,7 +152,7 @@ export class LiveFeed {
     this.#writeAll(text)
   }
 
-  #eventOf(report: ServiceReport, before: Baseline, now: Baseline): LiveEvent {
+  #eventOf(report: ServiceReport, before: Baseline, now: Baseline): LiveSample {
     const { metrics, top } = report
     const spanMs = Math.max(1, Math.round(now.atMs - before.atMs))
     return {

@@ -81,7 +81,7 @@ export const INSIGHT_OPERATIONS: OperationsOf<InsightCalls> = operations<Insight
     role: 'viewer',
     summary: 'Shows what happens now',
     description:
-      'A stream of server-sent events, one each second, over all nodes that share this service: the event is called "sample", its data is JSON.',
+      'A stream of server-sent events, one each second, over all threads of this node: the event is called "sample", its data is JSON.',
     answers: {
       200: {
         description: 'The stream.',

@@ -37,6 +37,10 @@ export interface LiveSample extends TrafficPoint {
   /** Requests that are being answered. */
   readonly inFlight: number
   readonly firingAlerts: number
+  /** Whether the store is asked: `closed` when it is, `open` when it is left alone, `half-open` when it is tried again. */
+  readonly breaker: 'closed' | 'half-open' | 'open'
+  /** The callers that were refused most in the last minutes. */
+  readonly top: readonly TopDimension[]
 }
 
 /** What happened over a longer time. */
@@ -128,19 +132,6 @@ export const TRAFFIC_POINT: NamedSchema<TrafficPoint> = answerSchema('TrafficPoi
   required: POINT_PARTS,
 })
 
-/** The schema of {@link LiveSample}. */
-export const LIVE_SAMPLE: NamedSchema<LiveSample> = answerSchema('LiveSample', {
-  description: 'What happens now: the data of each event.',
-  examples: [{ ...POINT_EXAMPLE, version: 12, configAgeMs: 400, inFlight: 3, firingAlerts: 0 }],
-  required: {
-    ...POINT_PARTS,
-    version: count('Number of the version that is enforced; 0 when none is.'),
-    configAgeMs: count('Milliseconds since the configuration was last known to be current.'),
-    inFlight: count('Requests that are being answered.'),
-    firingAlerts: count('Alerts that hold.'),
-  },
-})
-
 /** The schema of {@link HistoryAnswer}. */
 export const HISTORY_ANSWER: NamedSchema<HistoryAnswer> = answerSchema('HistoryAnswer', {
   description: 'What happened over a longer time.',
@@ -169,6 +160,35 @@ export const TOP_DIMENSION: NamedSchema<TopDimension> = answerSchema('TopDimensi
   required: {
     dimension: words('What kind of caller.'),
     entries: listOf<TopEntry>('Most refused first.', TOP_ENTRY.ref),
+  },
+})
+
+/** The schema of {@link LiveSample}. */
+export const LIVE_SAMPLE: NamedSchema<LiveSample> = answerSchema('LiveSample', {
+  description: 'What happens now: the data of each event.',
+  examples: [
+    {
+      ...POINT_EXAMPLE,
+      version: 12,
+      configAgeMs: 400,
+      inFlight: 3,
+      firingAlerts: 0,
+      breaker: 'closed',
+      top: [TOP_EXAMPLE],
+    },
+  ],
+  required: {
+    ...POINT_PARTS,
+    version: count('Number of the version that is enforced; 0 when none is.'),
+    configAgeMs: count('Milliseconds since the configuration was last known to be current.'),
+    inFlight: count('Requests that are being answered.'),
+    firingAlerts: count('Alerts that hold.'),
+    breaker: {
+      description: 'Whether the store is asked: closed when it is, half-open when it is tried again.',
+      type: 'string',
+      enum: ['closed', 'half-open', 'open'],
+    },
+    top: listOf<TopDimension>('The callers that were refused most in the last minutes.', TOP_DIMENSION.ref),
   },
 })
 
