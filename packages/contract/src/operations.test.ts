@@ -22,7 +22,6 @@ none   GET    /livez
 none   GET    /readyz
 none   GET    /metrics
 none   GET    /openapi.json
-none   GET    /
 viewer GET    /admin/ratelimits
 editor PUT    /admin/ratelimits
 editor DELETE /admin/ratelimits

@@ -57,7 +57,7 @@ export class CheckMetrics {
     this.#duration = registry
       .histogram({
         name: METRIC.checkDuration,
-        help: 'How long checks took to decide, in milliseconds.',
+        help: 'How long checks took to decide.',
         bounds: DURATION_BOUNDS_MS,
         alsoAs: { name: 'ratelimit_check_duration_seconds', divisor: 1000 },
       })

@@ -34,7 +34,7 @@ export class StoreMetrics {
     this.#duration = registry
       .histogram({
         name: METRIC.storeDuration,
-        help: 'How long a remote store took to answer, in milliseconds.',
+        help: 'How long a remote store took to answer.',
         bounds: DURATION_BOUNDS_MS,
         alsoAs: { name: 'ratelimit_store_duration_seconds', divisor: 1000 },
       })

@@ -10,7 +10,6 @@ export interface ServiceCalls {
   readonly readyz: CallOf<{ readonly answer: ReadinessAnswer }>
   readonly metrics: CallOf<{ readonly answer: string }>
   readonly openapi: CallOf<{ readonly answer: object }>
-  readonly dashboard: CallOf<{ readonly answer: string }>
 }
 
 /** Most ids of one call. */
@@ -70,20 +69,5 @@ export const SERVICE_OPERATIONS: OperationsOf<ServiceCalls> = operations<Service
     summary: 'This document',
     description: 'The OpenAPI 3.1 document of the service.',
     answers: { 200: { description: 'The document.', schema: { type: 'object' }, example: { openapi: '3.1.0' } } },
-  },
-  dashboard: {
-    method: 'GET',
-    path: '/',
-    role: 'none',
-    summary: 'The dashboard',
-    description: 'A page that shows what happens. It asks for an API key before it shows anything.',
-    answers: {
-      200: {
-        description: 'The page.',
-        mediaType: 'text/html; charset=utf-8',
-        schema: { type: 'string' },
-        example: '<!doctype html>',
-      },
-    },
   },
 })
