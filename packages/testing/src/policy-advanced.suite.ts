@@ -113,6 +113,21 @@ export function advancedTests(harness: StoreHarness): void {
       })
     })
 
+    it('count a refusal once, however many windows of the rule refuse', async () => {
+      const windows = [
+        { limit: 1, window: '1m' },
+        { limit: 1, window: '1h' },
+      ] as const
+      const two: RuleSet = { rules: [{ name: 'two', resource: '*', dimension: 'user', windows, penalty }] }
+      await withPolicy(harness, two, async ({ check, admitted, settled }) => {
+        await admitted(3, request)
+        await settled()
+        expect(await check(request)).toMatchObject({ reason: 'limit' })
+        await settled()
+        expect(await check(request)).toMatchObject({ reason: 'blocked' })
+      })
+    })
+
     it('are as long as allowed at most, and forgotten after a while', async () => {
       await withPolicy(harness, ruleSet, async ({ check, admitted, advance, settled }) => {
         for (const lengthMs of [10_000, 30_000, 60_000, 60_000]) {
@@ -178,6 +193,14 @@ export function advancedTests(harness: StoreHarness): void {
         expect(await admitted(100, { resource: '/x', user: 'rich', tier: 'premium' })).toBe(57)
         expect(await admitted(10, { resource: '/hybrid', user: 'free' })).toBe(2)
         expect(await admitted(10, { resource: '/hybrid', user: 'rich', tier: 'entitled' })).toBe(5)
+      })
+    })
+
+    it('an incident cuts the burst of a tier too', async () => {
+      const tiers = [{ name: 'premium', burst: 10 }]
+      await withPolicy(harness, { rules: [RULE], tiers, incident: 0.5 }, async ({ engine, admitted }) => {
+        engine.entries.setIncident({ active: true })
+        expect(await admitted(30, { resource: '/x', user: 'u', tier: 'premium' })).toBe(10)
       })
     })
 

@@ -73,7 +73,7 @@ export function rolloutTests(harness: StoreHarness): void {
     })
 
     it('a candidate at n percent is enforced for its share, and those counters go on when it is enforced for all', async () => {
-      await withPolicy(harness, {}, async ({ engine, admitted, check }) => {
+      await withPolicy(harness, {}, async ({ engine, admitted, check, events, settled }) => {
         engine.use({ enforced, candidate: { number: 2, ruleSet: ruleSetOf(2), stage: 'percent', percent: 50 } })
         const counts = new Map<number, number>()
         for (let user = 0; user < 100; user++) {
@@ -83,6 +83,9 @@ export function rolloutTests(harness: StoreHarness): void {
         expect([...counts.keys()].toSorted((one, other) => one - other)).toEqual([2, 5])
         expect(counts.get(2)).toBeGreaterThan(25)
         expect(counts.get(2)).toBeLessThan(75)
+        await settled()
+        // Measured for those only that it is not enforced for, each time they were let through.
+        expect(measuredIn(events)).toBe(5 * counts.get(5)!)
         engine.use({ enforced: { number: 2, ruleSet: ruleSetOf(2) } })
         expect(await check({ resource: '/x', user: 'user-1' })).toMatchObject({ allowed: false, version: 2 })
         expect(await admitted(3, { resource: '/x', user: 'new' })).toBe(2)
