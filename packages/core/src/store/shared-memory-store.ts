@@ -10,7 +10,7 @@ import type { Store } from './store.ts'
 
 /** Options of {@link sharedMemoryStore}. */
 export interface SharedMemoryStoreOptions {
-  /** Most keys held, 16 to 16,000,000; 100,000 when left out. The memory is taken at once: 96 to 128 bytes a key. */
+  /** Keys that there is room for in any case, 16 to 16,000,000; 100,000 when left out. The memory is taken at once: about 100 bytes a key. */
   readonly maxKeys?: number
   /**
    * Most values in a state, 4 to 16,384; 4 when left out, which fits every algorithm but three: the exact log needs 2 for

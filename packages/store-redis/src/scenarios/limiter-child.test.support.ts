@@ -38,7 +38,7 @@ const actions: Actions = {
     return Promise.resolve()
   },
   peek: async ({ rule, key }) => {
-    const { allowed, remaining, resetAt } = await limiters.limiter(rule).peek(key)
+    const { allowed, remaining, resetAt } = await limiters.limiter(rule).peek(key, { cost: 0 })
     return { allowed, remaining, resetAt }
   },
   stats: () => Promise.resolve(store.stats()),

@@ -36,6 +36,7 @@ export interface ChildOrders {
   }
   /** Sets the wall clock of the process off by so much. */
   jump: { readonly ms: number }
+  /** What there is now; the reset is not that of a call that would be made now. */
   peek: { readonly rule: string; readonly key: string }
   stats: Record<string, never>
   close: Record<string, never>

@@ -37,8 +37,11 @@ export const HEADER = {
 const MAGIC = 0x51_1c_e0_01
 const HEADER_HALVES = 64
 
-/** Entries of one transaction: a batch of 32 limits, each with its slot and its bucket. */
-export const MOST_ENTRIES = 64
+/** Most limits in one decision. */
+export const MOST_ITEMS = 32
+
+/** Entries of one transaction: each of its limits with its slot and its bucket. */
+export const MOST_ENTRIES: number = 2 * MOST_ITEMS
 export const ENTRY_HALVES = 4
 
 /** Status, count, and the entries. */
@@ -86,7 +89,9 @@ export interface SharedLayout extends SharedSizes {
 /** The layout for given sizes. */
 export function layoutFor({ maxKeys, maxStateSize, maxThreads }: SharedSizes): SharedLayout {
   const buckets = 2 ** Math.ceil(Math.log2(Math.max(1, maxKeys / KEYS_PER_BUCKET)))
-  const threadRecordsFrom = maxKeys + OVERFLOW_BUCKETS * BUCKET_WORDS
+  // Threads that are about to store the same new keys each hold records for them, which must not cost another key its own.
+  const overflowRecordsFrom = maxKeys + maxThreads * MOST_ITEMS
+  const threadRecordsFrom = overflowRecordsFrom + OVERFLOW_BUCKETS * BUCKET_WORDS
   const allRecords = threadRecordsFrom + maxThreads * RECORDS_PER_THREAD
   if (allRecords > MOST_RECORDS) {
     throw new SluiceError('SLUICE_INVALID_OPTION', {
@@ -108,7 +113,7 @@ export function layoutFor({ maxKeys, maxStateSize, maxThreads }: SharedSizes): S
     bucketsAt,
     buckets,
     recordsAt,
-    overflowRecordsFrom: maxKeys,
+    overflowRecordsFrom,
     threadRecordsFrom,
     recordHalves,
     totalHalves,

@@ -5,12 +5,6 @@ import type { SharedWords } from './shared-words.ts'
 const FINGERPRINT_2 = 0x00ff_ffff
 const HALF = 0x1_0000_0000
 
-/** Records are taken from the common supply so many at a time. A thread that dies takes at most its own along. */
-const CLAIM = 8
-
-/** Spare records a thread keeps to itself; more than this go back to all. */
-const MOST_SPARE: number = 2 * RECORDS_PER_THREAD
-
 /** What a record says besides its state. */
 export interface RecordHeader {
   readonly expirySeconds: number
@@ -37,7 +31,7 @@ export class RecordPool {
     this.#layout = layout
     this.#stashAt = layout.descriptorsAt + thread * DESCRIPTOR_HALVES + 1
     const stashed = Atomics.load(halves, this.#stashAt)
-    for (let index = 0; index < Math.max(stashed, RECORDS_PER_THREAD); index++) {
+    for (let index = 0; index < (stashed > 0 ? stashed : RECORDS_PER_THREAD); index++) {
       const first = layout.threadRecordsFrom + thread * RECORDS_PER_THREAD
       this.#spare.push(stashed > 0 ? Atomics.load(halves, this.#stashAt + 1 + index) : first + index)
     }
@@ -56,22 +50,20 @@ export class RecordPool {
     return this.#spare.pop()!
   }
 
-  /** Returns a record that no slot points to any more. */
+  /** Returns a record that no slot points to any more. What a thread does not need for its next decision is for all. */
   giveBack(record: number): void {
     this.#spare.push(record)
-    if (this.#spare.length > MOST_SPARE) this.#release(this.#spare.pop()!)
+    while (this.#spare.length > RECORDS_PER_THREAD) this.#release(this.#spare.pop()!)
   }
 
-  /** Makes sure that a record can be used up for good, by a new key in an empty slot. False when the supply is used up. */
-  canGrow(overflow: boolean): boolean {
-    if (this.#spare.length > RECORDS_PER_THREAD) return true
-    const free = this.#claimFree()
-    if (free >= 0) this.#spare.push(free)
-    if (free >= 0) return true
-    const { overflowRecordsFrom, threadRecordsFrom } = this.#layout
-    if (overflow) this.#claim(HEADER.nextOverflowRecord, { from: overflowRecordsFrom, to: threadRecordsFrom, count: 1 })
-    else this.#claim(HEADER.nextRecord, { from: 0, to: overflowRecordsFrom, count: CLAIM })
-    return this.#spare.length > RECORDS_PER_THREAD
+  /** Makes sure that `count` records can be used up for good, by new keys in empty slots. False when there are too few. */
+  canGrow(overflow: boolean, count: number): boolean {
+    while (this.#spare.length < RECORDS_PER_THREAD + count) {
+      const record = this.#claim(overflow)
+      if (record < 0) return false
+      this.#spare.push(record)
+    }
+    return true
   }
 
   /** Puts a record on the list of those that no thread has. */
@@ -96,13 +88,21 @@ export class RecordPool {
     }
   }
 
-  #claim(counter: number, { from, to, count }: { from: number; to: number; count: number }): void {
-    for (let claimed = 0; claimed < count; claimed++) {
-      // Looked at first, so that the counter does not run on for ever once the supply is used up.
-      if (from + Atomics.load(this.#halves, counter) >= to) return
-      const record = from + Atomics.add(this.#halves, counter, 1)
-      if (record < to) this.#spare.push(record)
-    }
+  /** A record that no thread has; -1 when there is none. */
+  #claim(overflow: boolean): number {
+    const free = this.#claimFree()
+    if (free >= 0) return free
+    const { overflowRecordsFrom, threadRecordsFrom } = this.#layout
+    return overflow
+      ? this.#claimUnused(HEADER.nextOverflowRecord, { from: overflowRecordsFrom, to: threadRecordsFrom })
+      : this.#claimUnused(HEADER.nextRecord, { from: 0, to: overflowRecordsFrom })
+  }
+
+  #claimUnused(counter: number, { from, to }: { from: number; to: number }): number {
+    // Looked at first, so that the counter does not run on for ever once the supply is used up.
+    if (from + Atomics.load(this.#halves, counter) >= to) return -1
+    const record = from + Atomics.add(this.#halves, counter, 1)
+    return record < to ? record : -1
   }
 
   /** True when the record has this fingerprint. */

@@ -153,15 +153,15 @@ export class SharedTable {
     return this.#layout.bucketsAt + this.#layout.buckets * BUCKET_WORDS * 2
   }
 
-  /** Frees expired records somewhere in the table for this thread to use. True when it can grow afterwards. */
-  reclaim(nowSeconds: number): boolean {
+  /** Frees expired records somewhere in the table. True when it can grow by `count` afterwards. */
+  reclaim(nowSeconds: number, count: number): boolean {
     const buckets = this.#layout.buckets
     const first = Atomics.add(this.#halves, HEADER.hand, RECLAIM_BUCKETS) >>> 0
     for (let step = 0; step < RECLAIM_BUCKETS; step++) {
       const at = this.#layout.bucketsAt + ((first + step) % buckets) * BUCKET_WORDS * 2
       for (let slot = 1; slot < BUCKET_WORDS; slot++) this.#freeIfExpired(at + 2 * slot, nowSeconds)
     }
-    return this.records.canGrow(false)
+    return this.records.canGrow(false, count)
   }
 
   #freeIfExpired(half: number, nowSeconds: number): void {

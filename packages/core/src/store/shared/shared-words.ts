@@ -28,9 +28,12 @@ export class SharedWords {
     return Atomics.load(this.#halves, half + 1)
   }
 
-  /** True while the word has this version and payload. */
+  /**
+   * True when the word has had this version and payload since the version was read. The payload is looked at first: when the
+   * version is the same before and after, the payload in between was that of it.
+   */
   isStill(half: number, version: number, payload: number): boolean {
-    return Atomics.load(this.#halves, half) === version && Atomics.load(this.#halves, half + 1) === payload
+    return Atomics.load(this.#halves, half + 1) === payload && Atomics.load(this.#halves, half) === version
   }
 
   /** Changes the word to the next version and this payload, if it still has the version and payload of `from`. */

@@ -18,14 +18,11 @@ import { refuseLease } from '../leased-units.ts'
 import { USED_UP } from '../packed-table.ts'
 import { outcomeOf, receiptOf } from '../receipt.ts'
 import type { Batch, Item, Receipt, Settlement, Store } from '../store.ts'
-import { HEADER, type SharedLayout } from './layout.ts'
+import { HEADER, MOST_ITEMS, type SharedLayout } from './layout.ts'
 import { createPlace, type Place, type Search, SharedTable } from './shared-table.ts'
 import { claimThread, releaseThread } from './thread-number.ts'
 import type { CommitStep } from './transaction.ts'
 import { WriteSet } from './write-set.ts'
-
-/** Most limits in one decision. */
-const MOST_ITEMS = 32
 
 /** Blocks are looked up in a place of their own, while the items of a batch keep theirs. */
 const BLOCKS_PLACE = MOST_ITEMS
@@ -233,7 +230,9 @@ export class ThreadStore implements Store<'sync'> {
     if (place.kind === 'full') return 'none'
     if (place.payload > 0) return 'ready'
     const overflow = place.bucketHalf >= this.#table.overflowAt
-    if (this.#table.records.canGrow(overflow) || this.#table.reclaim(nowSeconds)) return 'ready'
+    // The items before this one may need a record each as well.
+    const growth = index + 1
+    if (this.#table.records.canGrow(overflow, growth) || this.#table.reclaim(nowSeconds, growth)) return 'ready'
     this.#avoidOthers(index, count, { nowSeconds, occupiedOnly: true })
     return roomAt(place)
   }
