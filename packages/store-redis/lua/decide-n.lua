@@ -12,7 +12,7 @@
 --       [3 ..] for each item that is held, its limit as it is noted beside the charge
 -- Returns one string: `now d`, then for each subject of each run `admitted H, how B`: with 0 nothing was stored, with 1 the
 --   record follows as it was, with 2 the values of the limits as they were; with 3 the answer of a question follows,
---   beginning with its `admitted`. Then for each question `admitted H`: how many of its times were allowed. 65535 says that it
+--   beginning with its `admitted`; with 4 `kept d, at d, level d*` after the charge. Then for each question `admitted H`: how many of its times were allowed. 65535 says that it
 --   was not decided, and then `why B`: 1 reservations of a subject have run out, 2 the calendar does not reach.
 --   Else `granted d` when partial, and for each item `head B` (1 a state follows, 2 a block, 4 leases, 8 would be allowed),
 --   `blocked until d`, `leased units d, soonest end d`, and the state as it was before: the values of a small one;
@@ -295,7 +295,7 @@ local function ask_runs(runs, at)
     elseif limit_count == 1 then
       ask_alone(levels, fields, 2, last, cost * UNIT, elsewhere)
     else
-      ask_together(levels, fields, limit_count + 1, last, cost * UNIT, elsewhere)
+      ask_together(levels, fields, limit_count + 1, last, cost * UNIT, elsewhere, at <= size or ARGV[2])
     end
   end
 end

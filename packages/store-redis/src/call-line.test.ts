@@ -212,13 +212,13 @@ describe('with two calls under way', () => {
 
   it('more than fits in one call leaves one call at a time, one for each answer', async () => {
     const scene = busyScene()
-    scene.askInTurn(...numbered(130))
+    scene.askInTurn(...numbered(258))
     await scene.answer(0)
-    expect(scene.sizes.slice(2)).toEqual([64])
+    expect(scene.sizes.slice(2)).toEqual([128])
     await scene.answer(1)
-    expect(scene.sizes.slice(2)).toEqual([64, 64])
+    expect(scene.sizes.slice(2)).toEqual([128, 128])
     await scene.answer(2)
-    expect(scene.sizes.slice(2)).toEqual([64, 64, 2])
+    expect(scene.sizes.slice(2)).toEqual([128, 128, 2])
   })
 
   it('what has gathered leaves before the answer is told, at the end of that turn', async () => {
@@ -352,22 +352,22 @@ describe('questions that are added again', () => {
 describe('closing', () => {
   it('turns away all that have not gone out, of earlier turns and of this one, and what is under way is answered', async () => {
     const scene = busyScene()
-    scene.askInTurn(...numbered(130))
+    scene.askInTurn(...numbered(258))
     await scene.answer(0)
     scene.endTurn()
     scene.ask('late')
-    expect(scene.sizes).toEqual([1, 1, 64])
+    expect(scene.sizes).toEqual([1, 1, 128])
     const before = scene.events.length
     scene.line.close('closing')
-    const keys = numbered(130)
+    const keys = numbered(258)
     expect(scene.events.slice(before)).toEqual([
-      `failed by closing: ${keys.slice(64, 128).join(' ')}`,
-      `failed by closing: ${keys.slice(128).join(' ')}`,
+      `failed by closing: ${keys.slice(128, 256).join(' ')}`,
+      `failed by closing: ${keys.slice(256).join(' ')}`,
       'failed by closing: late',
     ])
     scene.endTurn()
     await scene.answer(1, 2)
     scene.endTurn()
-    expect(scene.events.slice(before + 3)).toEqual(['answered: second', `answered: ${keys.slice(0, 64).join(' ')}`])
+    expect(scene.events.slice(before + 3)).toEqual(['answered: second', `answered: ${keys.slice(0, 128).join(' ')}`])
   })
 })

@@ -1,6 +1,6 @@
 import { SluiceError } from '@sluice/core'
 import type { Ask, Batch, Item, LeasedUnits } from '@sluice/core/internal'
-import { algorithmOf, decideBesideLeases, NEVER } from '@sluice/core/internal'
+import { algorithmOf, decideBesideLeases, MICROS_PER_UNIT, NEVER } from '@sluice/core/internal'
 import { codeOf } from './limit-code.ts'
 import type { Plan } from './plan.ts'
 import type { Question, QuestionGroup } from './question-group.ts'
@@ -17,6 +17,7 @@ const SHARED = 2
 const NOTHING = 0
 const RECORD = 1
 const IN_GENERAL = 3
+const CHARGED = 4
 
 /** What follows about an item. */
 const HAS_STATE = 1
@@ -62,6 +63,7 @@ export class DecideReply {
     if (how === IN_GENERAL) return this.answer(group)
     const seen = this.#scratch(plan)
     if (how === RECORD) this.#readRecord(plan, seen)
+    else if (how === CHARGED) this.#readCharged(seen, admitted * group.first.items[0]!.cost)
     else if (how === NOTHING) for (const item of seen) item.state = []
     else for (const [index, size] of plan.sizes.entries()) this.#readValues(seen[index]!.state, size)
     this.#tell(group.head, admitted, seen)
@@ -92,6 +94,17 @@ export class DecideReply {
         this.#at += 8
         this.#readValues(state, plan.sizes[index]!)
       }
+    }
+  }
+
+  /** Reads levels as they are after a charge: they were lower by that, as of the same instant. */
+  #readCharged(seen: readonly Seen[], units: number): void {
+    const at = this.#bytes.readDoubleLE(this.#at + 8)
+    this.#at += 16
+    for (let index = 0; index < seen.length; index++) {
+      const { state } = seen[index]!
+      state[0] = this.#double() - units * MICROS_PER_UNIT
+      state[1] = at
     }
   }
 

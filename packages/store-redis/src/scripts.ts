@@ -118,19 +118,26 @@ return found
 end`
 
 /** `lua/includes/levels.lua` */
-const LEVELS = `local ADMITTED = { { [0] = '\\0\\0\\0', '\\1\\0\\0' }, { [0] = '\\0\\0\\1', '\\1\\0\\1' } }
+const LEVELS = `local ADMITTED_ONCE = '\\1\\0\\4'
+local ADMITTED = { { [0] = '\\0\\0\\0', '\\1\\0\\0' }, { [0] = '\\0\\0\\1', '\\1\\0\\1' } }
 local function levels_of(limits)
-local levels = { units = {}, micros = {}, full = {}, span = {}, count = #limits }
-local header = pack('<BH', SHARED, #limits)
+local units, micros, full, span, most = { 0, 0 }, { 0, 0 }, { 0, 0 }, { 0, 0 }, 1
+local parts = { pack('<BH', SHARED, #limits) }
 for index, limit in ipairs(limits) do
 if limit.kind ~= METER or limit.capacity <= 0 then return nil end
-levels.units[index], levels.micros[index] = limit.units, limit.micros
-levels.full[index], levels.span[index] = limit.capacity * UNIT, limit.micros / limit.units
-header = header .. pack('<c8H', limit.tag, 2)
+local place = index + 2
+units[place], micros[place] = limit.units, limit.micros
+full[place], span[place] = limit.capacity * UNIT, limit.micros / limit.units
+if limit.units > most then most = limit.units end
+parts[index + 1] = pack('<c8H', limit.tag, 2)
 end
+local header = table.concat(parts)
+local levels = { units = units, micros = micros, full = full, span = span, last = #limits + 2, safe = floor(SAFE / most) }
 levels.header = header
 levels.length = #header + 8 * (#limits + 2)
 levels.format = '<c' .. #header .. string.rep('d', #limits + 2)
+levels.values = '<' .. string.rep('d', #limits + 2)
+levels.first, levels.offset = #header + 1, string.format('%d', #header)
 return levels
 end
 local AGAIN = 8000000
@@ -144,18 +151,18 @@ if time then call('PSETEX', KEYS[key], keep_for(time, slack), record) else call(
 end
 local function sink(levels, values, elapsed, each, times)
 local units, micros, full = levels.units, levels.micros, levels.full
-for index = 1, levels.count do
-local flow = elapsed * units[index]
+for place = 3, levels.last do
+local flow = elapsed * units[place]
 if flow <= SAFE then
-flow = flow / micros[index]
+flow = flow / micros[place]
 flow = flow - flow % 1
 else
-flow = flowed(units[index], micros[index], elapsed)
+flow = flowed(units[place], micros[place], elapsed)
 end
-local level = values[index + 3]
+local level = values[place]
 level = level > flow and level - flow or 0
-values[index + 3] = level
-local fitting = (full[index] - level) / each
+values[place] = level
+local fitting = (full[place] - level) / each
 if fitting < times then
 if fitting < 1 then return 0 end
 times = fitting - fitting % 1
@@ -165,63 +172,67 @@ return times
 end
 local function raise(levels, values, units)
 local span, longest = levels.span, 0
-for index = 1, levels.count do
-local level = values[index + 3] + units
-values[index + 3] = level
-local lasts = level * span[index]
+for place = 3, levels.last do
+local level = values[place] + units
+values[place] = level
+local lasts = level * span[place]
 if lasts > longest then longest = lasts end
 end
 return longest
 end
 local function take_once(levels, values, elapsed, each)
 local units, micros, full, span, longest = levels.units, levels.micros, levels.full, levels.span, 0
-for index = 1, levels.count do
-local flow = elapsed * units[index]
-if flow <= SAFE then
-flow = flow / micros[index]
-flow = flow - flow % 1
-else
-flow = flowed(units[index], micros[index], elapsed)
-end
-local level = values[index + 3]
-level = (level > flow and level - flow or 0) + each
-if level > full[index] then return nil end
-values[index + 3] = level
-local lasts = level * span[index]
+for place = 3, levels.last do
+local level = values[place]
+local flow = elapsed * units[place] / micros[place]
+if level > flow then level = level - (flow - flow % 1) + each else level = each end
+if level > full[place] then return nil end
+values[place] = level
+local lasts = level * span[place]
 if lasts > longest then longest = lasts end
 end
 return longest
 end
-local function ask_shared(levels, raw, key, times, each)
+local function ask_shared(levels, raw, key, times, each, is_needed)
 local values, how
 if raw then
-values, how = { unpack_binary(levels.format, raw) }, 1
-if values[1] ~= levels.header or values[3] > now then return false end
+if string.find(raw, levels.header, 1, true) ~= 1 then return false end
+values, how = { unpack_binary(levels.values, raw, levels.first) }, 1
+if values[2] > now then return false end
 else
-values, how = { levels.header, 0, now }, 0
-for index = 1, levels.count do values[index + 3] = 0 end
+values, how = { 0, now }, 0
+for place = 3, levels.last do values[place] = 0 end
 end
 local longest
-if times == 1 then
-longest = take_once(levels, values, now - values[3], each)
+local elapsed = now - values[2]
+if times == 1 and elapsed <= levels.safe then
+longest = take_once(levels, values, elapsed, each)
 times = longest and 1 or 0
 else
-times = sink(levels, values, now - values[3], each, times)
+times = sink(levels, values, elapsed, each, times)
 longest = raise(levels, values, times * each)
 end
 local place = #out
-out[place + 1] = ADMITTED[how + 1][times] or pack('<HB', times, how)
+if times == 0 then
+out[place + 1] = ADMITTED[how + 1][0]
 if raw then out[place + 2] = raw end
-if times == 0 then return true end
-local fresh = now + longest + 2
-local time = fresh > values[2] and keeping_time(fresh - now, raw) or nil
-if time then values[2] = now + keep_micros(time, slack) end
-values[3] = now
-store_levels(key, pack(levels.format, unpack(values, 1, levels.count + 3)), time, slack)
+return true
+end
+local kept, fresh = values[1], now + longest + 2
+local time = fresh > kept and keeping_time(fresh - now, raw) or nil
+if time then values[1] = now + keep_micros(time, slack) end
+values[2] = now
+local left = pack(levels.values, unpack(values, 1, levels.last))
+out[place + 1], out[place + 2] = times == 1 and ADMITTED_ONCE or pack('<HB', times, 4), left
+if time or is_needed then
+store_levels(key, levels.header .. left, time, slack)
+else
+call('SETRANGE', KEYS[key], levels.offset, left)
+end
 return true
 end
 local function ask_alone(levels, fields, first, last, each, elsewhere)
-local units, micros, full, span = levels.units[1], levels.micros[1], levels.full[1], levels.span[1]
+local units, micros, full, span = levels.units[3], levels.micros[3], levels.full[3], levels.span[3]
 local header, format, length = levels.header, levels.format, levels.length
 local new, known, keys = ADMITTED[1], ADMITTED[2], KEYS
 local place = #out
@@ -270,11 +281,11 @@ end
 end
 end
 end
-local function ask_together(levels, fields, first, last, each, elsewhere)
+local function ask_together(levels, fields, first, last, each, elsewhere, is_needed)
 for field = first, last, 2 do
 local key, times = fields[field], fields[field + 1]
 local raw = raws[key]
-local is_done = (not raw or #raw == levels.length) and ask_shared(levels, raw, key, times, each)
+local is_done = (not raw or #raw == levels.length) and ask_shared(levels, raw, key, times, each, is_needed)
 if not is_done then elsewhere(key, times) end
 end
 end`
@@ -756,11 +767,11 @@ end
 local function shared_form(levels, values, fresh, now, slack)
 if not levels then return false end
 local shared = { levels.header, now + keep_micros(2 * (fresh - now), slack), now }
-for index = 1, levels.count do
+for index = 1, levels.last - 2 do
 if values[3 * index] ~= now then return false end
 shared[index + 3] = values[3 * index - 1]
 end
-return pack(levels.format, unpack(shared, 1, levels.count + 3))
+return pack(levels.format, unpack(shared, 1, levels.last + 1))
 end
 local function ask_run(run, key, times, cost, now, slack, out)
 local raw = raws[key]
@@ -1425,7 +1436,7 @@ for field = limit_count + 1, last, 2 do elsewhere(fields[field], fields[field + 
 elseif limit_count == 1 then
 ask_alone(levels, fields, 2, last, cost * UNIT, elsewhere)
 else
-ask_together(levels, fields, limit_count + 1, last, cost * UNIT, elsewhere)
+ask_together(levels, fields, limit_count + 1, last, cost * UNIT, elsewhere, at <= size or ARGV[2])
 end
 end
 end

@@ -1,23 +1,34 @@
 -- Runs by levels only, over records of these levels and nothing else: by far the most of all that is asked. What happens for
 -- each subject is written out, without a table or a call that can be avoided.
 
--- `admitted H, how B`: 0 nothing was stored, 1 the record as it was follows, 2 the values of the run's limits follow.
+-- `admitted H, how B`: 0 nothing was stored, 1 the record as it was follows, 2 the values of the run's limits follow, 4 what
+-- follows is `kept d, at d, level d*` after the charge.
+local ADMITTED_ONCE = '\1\0\4'
 local ADMITTED = { { [0] = '\0\0\0', '\1\0\0' }, { [0] = '\0\0\1', '\1\0\1' } }
 
 -- When all limits are levels: their rates, what they hold in full, how long a micro-unit takes, and how to read and write a
 -- record of them and nothing else. Else nil.
 local function levels_of(limits)
-  local levels = { units = {}, micros = {}, full = {}, span = {}, count = #limits }
-  local header = pack('<BH', SHARED, #limits)
+  -- In places 3, 4 and on, as the levels in the values of a record are.
+  local units, micros, full, span, most = { 0, 0 }, { 0, 0 }, { 0, 0 }, { 0, 0 }, 1
+  local parts = { pack('<BH', SHARED, #limits) }
   for index, limit in ipairs(limits) do
     if limit.kind ~= METER or limit.capacity <= 0 then return nil end
-    levels.units[index], levels.micros[index] = limit.units, limit.micros
-    levels.full[index], levels.span[index] = limit.capacity * UNIT, limit.micros / limit.units
-    header = header .. pack('<c8H', limit.tag, 2)
+    local place = index + 2
+    units[place], micros[place] = limit.units, limit.micros
+    full[place], span[place] = limit.capacity * UNIT, limit.micros / limit.units
+    if limit.units > most then most = limit.units end
+    parts[index + 1] = pack('<c8H', limit.tag, 2)
   end
+  local header = table.concat(parts)
+  -- In so many microseconds no product of time and units is beyond the safe integers.
+  local levels = { units = units, micros = micros, full = full, span = span, last = #limits + 2, safe = floor(SAFE / most) }
   levels.header = header
   levels.length = #header + 8 * (#limits + 2)
   levels.format = '<c' .. #header .. string.rep('d', #limits + 2)
+  -- The part of a record that changes, and where it begins, as Lua and as Redis count.
+  levels.values = '<' .. string.rep('d', #limits + 2)
+  levels.first, levels.offset = #header + 1, string.format('%d', #header)
   return levels
 end
 
@@ -36,22 +47,22 @@ local function store_levels(key, record, time, slack)
   if time then call('PSETEX', KEYS[key], keep_for(time, slack), record) else call('SETRANGE', KEYS[key], '0', record) end
 end
 
--- Lets the levels in values[4 ...] sink for `elapsed` microseconds. Returns how often `each` fits under all, at most `times`.
+-- Lets the levels in values[3 ...] sink for `elapsed` microseconds. Returns how often `each` fits under all, at most `times`.
 local function sink(levels, values, elapsed, each, times)
   local units, micros, full = levels.units, levels.micros, levels.full
-  for index = 1, levels.count do
-    local flow = elapsed * units[index]
+  for place = 3, levels.last do
+    local flow = elapsed * units[place]
     if flow <= SAFE then
-      flow = flow / micros[index]
+      flow = flow / micros[place]
       flow = flow - flow % 1
     else
-      flow = flowed(units[index], micros[index], elapsed)
+      flow = flowed(units[place], micros[place], elapsed)
     end
-    local level = values[index + 3]
+    local level = values[place]
     level = level > flow and level - flow or 0
-    values[index + 3] = level
+    values[place] = level
     -- Divided as whole numbers: a fraction of a unit must not be rounded into one.
-    local fitting = (full[index] - level) / each
+    local fitting = (full[place] - level) / each
     if fitting < times then
       if fitting < 1 then return 0 end
       times = fitting - fitting % 1
@@ -60,67 +71,73 @@ local function sink(levels, values, elapsed, each, times)
   return times
 end
 
--- Adds to the levels in values[4 ...]. Returns how long the last of them takes to flow off.
+-- Adds to the levels in values[3 ...]. Returns how long the last of them takes to flow off.
 local function raise(levels, values, units)
   local span, longest = levels.span, 0
-  for index = 1, levels.count do
-    local level = values[index + 3] + units
-    values[index + 3] = level
-    local lasts = level * span[index]
+  for place = 3, levels.last do
+    local level = values[place] + units
+    values[place] = level
+    local lasts = level * span[place]
     if lasts > longest then longest = lasts end
   end
   return longest
 end
 
--- The same as one sinking and raising, in one go. Nil when a level refuses, and then the values are spoilt.
+-- The same as one sinking and raising, in one go, for at most levels.safe microseconds. Nil when a level refuses, and then
+-- the values are spoilt.
 local function take_once(levels, values, elapsed, each)
   local units, micros, full, span, longest = levels.units, levels.micros, levels.full, levels.span, 0
-  for index = 1, levels.count do
-    local flow = elapsed * units[index]
-    if flow <= SAFE then
-      flow = flow / micros[index]
-      flow = flow - flow % 1
-    else
-      flow = flowed(units[index], micros[index], elapsed)
-    end
-    local level = values[index + 3]
-    level = (level > flow and level - flow or 0) + each
-    if level > full[index] then return nil end
-    values[index + 3] = level
-    local lasts = level * span[index]
+  for place = 3, levels.last do
+    local level = values[place]
+    local flow = elapsed * units[place] / micros[place]
+    if level > flow then level = level - (flow - flow % 1) + each else level = each end
+    if level > full[place] then return nil end
+    values[place] = level
+    local lasts = level * span[place]
     if lasts > longest then longest = lasts end
   end
   return longest
 end
 
 -- Asks several levels about one subject. `raw` is a record of them and nothing else, or nothing. False when it is another
--- record, or the clock is behind it.
-local function ask_shared(levels, raw, key, times, each)
+-- record, or the clock is behind it. Every byte of a text that is made costs time here, so the header, which may be most of a
+-- record, is neither read nor written again; unless the record `is_needed` later in this call.
+local function ask_shared(levels, raw, key, times, each, is_needed)
   local values, how
   if raw then
-    values, how = { unpack_binary(levels.format, raw) }, 1
-    if values[1] ~= levels.header or values[3] > now then return false end
+    if string.find(raw, levels.header, 1, true) ~= 1 then return false end
+    values, how = { unpack_binary(levels.values, raw, levels.first) }, 1
+    if values[2] > now then return false end
   else
-    values, how = { levels.header, 0, now }, 0
-    for index = 1, levels.count do values[index + 3] = 0 end
+    values, how = { 0, now }, 0
+    for place = 3, levels.last do values[place] = 0 end
   end
   local longest
-  if times == 1 then
-    longest = take_once(levels, values, now - values[3], each)
+  local elapsed = now - values[2]
+  if times == 1 and elapsed <= levels.safe then
+    longest = take_once(levels, values, elapsed, each)
     times = longest and 1 or 0
   else
-    times = sink(levels, values, now - values[3], each, times)
+    times = sink(levels, values, elapsed, each, times)
     longest = raise(levels, values, times * each)
   end
   local place = #out
-  out[place + 1] = ADMITTED[how + 1][times] or pack('<HB', times, how)
-  if raw then out[place + 2] = raw end
-  if times == 0 then return true end
-  local fresh = now + longest + 2
-  local time = fresh > values[2] and keeping_time(fresh - now, raw) or nil
-  if time then values[2] = now + keep_micros(time, slack) end
-  values[3] = now
-  store_levels(key, pack(levels.format, unpack(values, 1, levels.count + 3)), time, slack)
+  if times == 0 then
+    out[place + 1] = ADMITTED[how + 1][0]
+    if raw then out[place + 2] = raw end
+    return true
+  end
+  local kept, fresh = values[1], now + longest + 2
+  local time = fresh > kept and keeping_time(fresh - now, raw) or nil
+  if time then values[1] = now + keep_micros(time, slack) end
+  values[2] = now
+  local left = pack(levels.values, unpack(values, 1, levels.last))
+  out[place + 1], out[place + 2] = times == 1 and ADMITTED_ONCE or pack('<HB', times, 4), left
+  if time or is_needed then
+    store_levels(key, levels.header .. left, time, slack)
+  else
+    call('SETRANGE', KEYS[key], levels.offset, left)
+  end
   return true
 end
 
@@ -128,7 +145,7 @@ end
 -- is asked. Without a table, and without a call but those to Redis. `elsewhere(key, times)` is for subjects whose record is
 -- not one of that level and nothing else, or that the clock is behind of.
 local function ask_alone(levels, fields, first, last, each, elsewhere)
-  local units, micros, full, span = levels.units[1], levels.micros[1], levels.full[1], levels.span[1]
+  local units, micros, full, span = levels.units[3], levels.micros[3], levels.full[3], levels.span[3]
   local header, format, length = levels.header, levels.format, levels.length
   local new, known, keys = ADMITTED[1], ADMITTED[2], KEYS
   local place = #out
@@ -179,12 +196,12 @@ local function ask_alone(levels, fields, first, last, each, elsewhere)
   end
 end
 
--- Several levels. See ask_alone.
-local function ask_together(levels, fields, first, last, each, elsewhere)
+-- Several levels. See ask_alone. `is_needed` when more is asked after this in the same call.
+local function ask_together(levels, fields, first, last, each, elsewhere, is_needed)
   for field = first, last, 2 do
     local key, times = fields[field], fields[field + 1]
     local raw = raws[key]
-    local is_done = (not raw or #raw == levels.length) and ask_shared(levels, raw, key, times, each)
+    local is_done = (not raw or #raw == levels.length) and ask_shared(levels, raw, key, times, each, is_needed)
     if not is_done then elsewhere(key, times) end
   end
 end

@@ -143,11 +143,11 @@ end
 local function shared_form(levels, values, fresh, now, slack)
   if not levels then return false end
   local shared = { levels.header, now + keep_micros(2 * (fresh - now), slack), now }
-  for index = 1, levels.count do
+  for index = 1, levels.last - 2 do
     if values[3 * index] ~= now then return false end
     shared[index + 3] = values[3 * index - 1]
   end
-  return pack(levels.format, unpack(shared, 1, levels.count + 3))
+  return pack(levels.format, unpack(shared, 1, levels.last + 1))
 end
 
 -- Asks the limits of a run about one subject, and stores what was charged. False when the general way must be taken.
