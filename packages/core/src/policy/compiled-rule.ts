@@ -5,6 +5,7 @@ import { callerShare } from './caller-share.ts'
 import type { DimensionReader, DimensionReaders } from './dimension-reader.ts'
 import { EffectiveLimits } from './effective-rule.ts'
 import type { ErrorRateGuard } from './error-rate.ts'
+import type { OverrideTerms } from './live-entry.ts'
 import { OverrideScope } from './override-table.ts'
 import { penaltyLimit } from './penalty.ts'
 import type { PolicyRequest } from './policy-request.ts'
@@ -42,6 +43,11 @@ export class CompiledRule {
   /** Whether nothing but overrides, tiers and incidents changes its numbers, and it is enforced for all at a constant cost. */
   readonly isPlain: boolean
   readonly #unitCost: number
+  /** Which overrides can hold for it. */
+  readonly overrides: OverrideScope
+  /** The only limit under terms that were asked for last: most rules have few, and of these one is asked for most. */
+  #lastTerms: OverrideTerms | undefined = undefined
+  #lastOnly: Limit | undefined = undefined
   /** The name its counters go by. */
   readonly name: string
   readonly dimension: string
@@ -55,8 +61,6 @@ export class CompiledRule {
   /** The name as people know it, which is the same unless the rule is part of a version that is only measured. */
   readonly label: string
   readonly rule: PolicyRule
-  /** Which overrides can hold for it. */
-  readonly overrides: OverrideScope
   readonly origin: RuleOrigin
   readonly effective: EffectiveLimits
   readonly schedule: Schedule | undefined
@@ -67,6 +71,8 @@ export class CompiledRule {
   readonly penaltyLimit: Limit | undefined
   /** Whether a tier changes its numbers. */
   readonly isTiered: boolean
+  /** A list of this rule. */
+  readonly alone: readonly CompiledRule[] = Object.freeze([this])
   /** Set by the engine when failures are to be counted. */
   guard: ErrorRateGuard | undefined = undefined
 
@@ -100,6 +106,19 @@ export class CompiledRule {
     this.penalty = rule.penalty
     this.penaltyLimit = rule.penalty === undefined ? undefined : penaltyLimit(place.name, rule.penalty)
     this.isTiered = place.origin.part === 'rules' && rule.dimension !== 'ip' && rule.dimension !== 'global'
+  }
+
+  /**
+   * The only limit of a plain rule for a caller with an override and nothing else that changes numbers; undefined when there
+   * are several or none, or the terms cannot be applied.
+   */
+  onlyUnder(terms: OverrideTerms): Limit | undefined {
+    if (terms !== this.#lastTerms) {
+      const { limits, problem } = this.effective.variantFor({ terms, factor: 1, burst: 0, entitled: false })
+      this.#lastTerms = terms
+      this.#lastOnly = limits.length === 1 && problem === undefined ? limits[0] : undefined
+    }
+    return this.#lastOnly
   }
 
   /** What a request takes of a plain rule, whose cost is constant. */

@@ -56,6 +56,8 @@ export class InternedValues<V> {
   readonly #places = new Map<string, Place<V>>()
   readonly #values = new Map<string, Shared<V>>()
   readonly #held: (Held<V> | undefined)[] = [undefined]
+  /** The values of the same numbers, for those who only want these. */
+  readonly #valueOf: (V | undefined)[] = [undefined]
   readonly #free: number[] = []
   /** Another number whenever a place has come or gone. */
   placesVersion = 0
@@ -76,7 +78,7 @@ export class InternedValues<V> {
 
   /** The value held under a number that was taken and not released. */
   valueOf(number: number): V {
-    return this.#held[number]!.value
+    return this.#valueOf[number]!
   }
 
   /** Holds a value in a place once more. Give its number back by {@link release}. */
@@ -92,6 +94,7 @@ export class InternedValues<V> {
     if (held === undefined) {
       held = new Held(place, this.#share(text, value), { text, number: this.#free.pop() ?? this.#held.length })
       this.#held[held.number] = held
+      this.#valueOf[held.number] = held.value
       place.held.set(text, held)
     }
     held.count++
@@ -105,6 +108,7 @@ export class InternedValues<V> {
     if (held.count > 0) return
     const { place, text } = held
     this.#held[number] = undefined
+    this.#valueOf[number] = undefined
     this.#free.push(number)
     this.#unshare(text)
     place.held.delete(text)

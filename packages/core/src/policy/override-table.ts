@@ -10,7 +10,7 @@ import type { Dimension } from './rule-set.ts'
 const EVERY_RESOURCE = '*'
 
 /** Resources whose canonical form is remembered: a million overrides name the same few. */
-const MOST_REMEMBERED = 1024
+const MOST_REMEMBERED = 16_384
 
 /**
  * Which overrides can hold for a rule: made once for each rule, so that a decision does not name its resource again. It may

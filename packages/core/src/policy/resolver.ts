@@ -2,7 +2,7 @@ import { createItem } from '../batch.ts'
 import { SluiceError } from '../errors.ts'
 import type { Limit } from '../limit.ts'
 import type { Item } from '../store/store.ts'
-import type { CompiledRule } from './compiled-rule.ts'
+import { CompiledRule } from './compiled-rule.ts'
 import type { DimensionReader, DimensionReaders } from './dimension-reader.ts'
 import type { LimitModification } from './effective-rule.ts'
 import type { LiveEntries } from './live-entries.ts'
@@ -102,10 +102,14 @@ export class Resolver {
     }
     const { resource, method } = request
     const tier = this.tierOf(snapshot, request, nowMs)?.tier
-    let rules = (exemption?.rules ?? snapshot.rules).find(resource, method)
-    if (tier !== undefined && exemption === undefined) rules = tier.over(rules, resource, method)
+    const table = exemption?.rules ?? snapshot.rules
+    const found =
+      tier !== undefined && exemption === undefined
+        ? tier.over(table.find(resource, method), resource, method)
+        : table.findOneOrMany(resource, method)
     const context = this.contextOf(request, tier, nowMs)
-    for (let index = 0; index < rules.length; index++) this.#add(resolved, rules[index]!, context)
+    if (found instanceof CompiledRule) this.#add(resolved, found, context)
+    else for (let index = 0; index < found.length; index++) this.#add(resolved, found[index]!, context)
     if (resolved.items.length === 0) resolved.rule(passing(snapshot, 'unlimited', ''))
     return resolved
   }
@@ -208,8 +212,8 @@ export class Resolver {
   #add(resolved: ResolvedRequest, rule: CompiledRule, context: ResolveContext): void {
     const entity = rule.reader.read(context.request)
     if (entity === undefined) return
-    const { only } = rule
-    if (only !== undefined && rule.isPlain && context.isPlain) {
+    const only = rule.isPlain && context.isUnchanged ? this.#onlyOf(rule, entity, context) : undefined
+    if (only !== undefined) {
       const units = rule.plainCost(context.request.cost ?? 1)
       resolved.push(rule, createItem(only, rule.reader.keyOf(entity), units))
       return
@@ -224,6 +228,13 @@ export class Resolver {
       return
     }
     for (const limit of limits) resolved.push(rule, createItem(limit, key, cost))
+  }
+
+  /** The only limit of a plain rule where nothing but an override can change its numbers; undefined when there is not one. */
+  #onlyOf(rule: CompiledRule, entity: string, context: ResolveContext): Limit | undefined {
+    if (context.isPlain) return rule.only
+    const terms = this.#live.overrideFor(rule.overrides, entity, context.nowMs)
+    return terms === undefined ? rule.only : rule.onlyUnder(terms)
   }
 
   #refusal(snapshot: Snapshot, request: PolicyRequest, nowMs: number): PolicyDecision | undefined {
@@ -265,7 +276,9 @@ export class ResolveContext {
   readonly tier: CompiledTier | undefined
   readonly nowMs: number
   readonly isIncident: boolean
-  /** Whether rules hold with their own numbers, unless they change them themselves. */
+  /** Whether nothing but overrides changes the numbers of rules, unless they change them themselves. */
+  readonly isUnchanged: boolean
+  /** Whether overrides do not, either. */
   readonly isPlain: boolean
 
   constructor(request: PolicyRequest, tier: CompiledTier | undefined, { live, nowMs }: Moment) {
@@ -273,7 +286,8 @@ export class ResolveContext {
     this.tier = tier
     this.nowMs = nowMs
     this.isIncident = live.isIncident(nowMs)
-    this.isPlain = tier === undefined && !this.isIncident && !live.hasOverrides
+    this.isUnchanged = tier === undefined && !this.isIncident
+    this.isPlain = this.isUnchanged && !live.hasOverrides
   }
 }
 

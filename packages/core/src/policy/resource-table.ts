@@ -36,28 +36,40 @@ const SLASH = 0x2f
  * Places are then few, and each is one that has to be looked at: with thousands of rules what costs time is memory that was not
  * looked at lately, not steps.
  */
-class Place {
-  literals: Map<string, Place> | undefined = undefined
-  any: Place | undefined = undefined
+class Place<T> implements Found<T> {
+  // What most searches look at comes first, so that it lies together.
   /** The only way on: a text, or undefined for any one segment. The entries are those at its end. */
   way: readonly (string | undefined)[] | undefined = undefined
+  /** Whether all entries are for its end and for all methods: what is found then depends on nothing else. */
+  isPlain = false
+  note: unknown = undefined
+  /** What was found when there was nothing else besides the entries for everything. */
+  alone: Matches<T> | undefined = undefined
+  literals: Map<string, Place<T>> | undefined = undefined
+  any: Place<T> | undefined = undefined
   /** Entries whose pattern ends here, and those that hold for everything from here on. */
   ends: number[] = []
   rests: number[] = []
-  /** Whether all entries are for its end and for all methods: what is found then depends on nothing else. */
-  isPlain = false
-  /** What was found when there was nothing else besides the entries for everything. */
-  alone: unknown = undefined
+
+  get matches(): Matches<T> {
+    return this.alone!
+  }
+}
+
+/** Matches, and what somebody made of them. */
+export interface Found<T> {
+  readonly matches: Matches<T>
+  /** Kept as long as the same is found; undefined until it is set. */
+  note: unknown
 }
 
 /** What holds for a resource and a method. Frozen but for its note; the same matches are the same object. */
-export class Matches<T> {
+export class Matches<T> implements Found<T> {
+  note: unknown = undefined
   readonly ranks: readonly number[]
   readonly united: readonly T[]
   readonly certain: readonly T[]
   readonly byReading: readonly (readonly T[])[]
-  /** What somebody made of these matches, kept with them. */
-  note: unknown = undefined
 
   constructor(
     ranks: readonly number[],
@@ -67,6 +79,10 @@ export class Matches<T> {
     this.united = Object.freeze(lists.united)
     this.certain = Object.freeze(lists.certain)
     this.byReading = Object.freeze(lists.byReading)
+  }
+
+  get matches(): this {
+    return this
   }
 }
 
@@ -93,10 +109,10 @@ export class ResourceTable<T> {
   readonly #kinds: readonly (ReadonlySet<number> | undefined)[]
   /** Kinds of the methods that entries name. */
   readonly #kindByMethod = new Map<string, number>()
-  readonly #root = new Place()
+  readonly #root = new Place<T>()
   readonly #names = new Map<string, number[]>()
   readonly #everything: number[] = []
-  readonly #recent: RecentMap<Matches<T>>
+  readonly #recent: RecentMap<Found<T>>
   #listed = new Listed<T>()
   #listedCount = 0
   /** Matches of several readings, by the lists of ranks of each. */
@@ -106,7 +122,7 @@ export class ResourceTable<T> {
   #kind = OTHER_METHOD
   readonly #found: number[] = []
   /** The place whose entries, not yet among the found, are the only ones so far. */
-  #alone: Place | undefined = undefined
+  #alone: Place<T> | undefined = undefined
 
   /** Throws `SLUICE_INVALID_RULE_SET` for what is no pattern. */
   constructor(entries: readonly ResourceEntry<T>[]) {
@@ -131,7 +147,7 @@ export class ResourceTable<T> {
    * Without a method, those for some methods hold too: leaving the method out must not lead past a rule.
    */
   find(resource: string, method: string | undefined): readonly T[] {
-    return this.#matches(resource, method).united
+    return this.#find(resource, method).matches.united
   }
 
   /**
@@ -140,12 +156,12 @@ export class ResourceTable<T> {
    * matches have one together.
    */
   findByReading(resource: string, method: string | undefined): readonly (readonly T[])[] {
-    return this.#matches(resource, method).byReading
+    return this.#find(resource, method).matches.byReading
   }
 
-  /** The same as one object, to which a caller may add a note of what follows from it. */
-  findMatches(resource: string, method: string | undefined): Matches<T> {
-    return this.#matches(resource, method)
+  /** The same with room for a note of what follows from it. */
+  findNoted(resource: string, method: string | undefined): Found<T> {
+    return this.#find(resource, method)
   }
 
   /**
@@ -153,37 +169,37 @@ export class ResourceTable<T> {
    * spelling of something else must lead there.
    */
   findCertain(resource: string, method: string | undefined): readonly T[] {
-    return this.#matches(resource, method).certain
+    return this.#find(resource, method).matches.certain
   }
 
-  #matches(resource: string, method: string | undefined): Matches<T> {
+  #find(resource: string, method: string | undefined): Found<T> {
     const kind = this.#kindOf(method)
     if (resource.length > LONGEST_REMEMBERED) return this.#search(resource, kind)
-    let matches = this.#recent.get(kind, resource)
-    if (matches === undefined) {
-      matches = this.#search(resource, kind)
-      this.#recent.add(kind, resource, matches)
+    let found = this.#recent.get(kind, resource)
+    if (found === undefined) {
+      found = this.#search(resource, kind)
+      this.#recent.add(kind, resource, found)
     }
-    return matches
+    return found
   }
 
-  #search(resource: string, kind: number): Matches<T> {
+  #search(resource: string, kind: number): Found<T> {
     const plain = plainReading(resource)
     if (plain !== undefined) return this.#searchReading(plain, kind)
     const readings = readPath(resource)
     if (readings.length === 1) return this.#searchReading(readings[0]!, kind)
-    const each = [...new Set(readings.map((reading) => this.#searchReading(reading, kind)))]
+    const each = [...new Set(readings.map((reading) => this.#searchReading(reading, kind).matches))]
     return each.length === 1 ? each[0]! : this.#combine(each, kind)
   }
 
-  #searchReading(reading: string, kind: number): Matches<T> {
+  #searchReading(reading: string, kind: number): Found<T> {
     this.#reading = reading
     this.#kind = kind
     this.#found.length = 0
     this.#alone = undefined
     if (reading.charCodeAt(0) === SLASH) this.#follow(this.#root, 1)
     else this.#take(this.#names.get(reading))
-    const alone = this.#alone as Place | undefined
+    const alone = this.#alone as Place<T> | undefined
     if (alone === undefined) {
       this.#take(this.#everything)
       return this.#matchesOf(this.#found, kind)
@@ -194,11 +210,11 @@ export class ResourceTable<T> {
       this.#take(this.#everything)
       alone.alone = this.#matchesOf(this.#found, OTHER_METHOD)
     }
-    return alone.alone as Matches<T>
+    return alone
   }
 
   /** Finds what matches the segments from a position on, the most specific first. */
-  #follow(place: Place, from: number): void {
+  #follow(place: Place<T>, from: number): void {
     const reading = this.#reading
     const { way } = place
     if (way !== undefined) {
@@ -223,7 +239,7 @@ export class ResourceTable<T> {
   }
 
   /** Follows the only way from a place on. */
-  #followWay(place: Place, way: readonly (string | undefined)[], from: number): void {
+  #followWay(place: Place<T>, way: readonly (string | undefined)[], from: number): void {
     const reading = this.#reading
     let at = from
     for (let index = 0; index < way.length; index++) {
@@ -353,11 +369,11 @@ export class ResourceTable<T> {
     let place = this.#root
     for (const segment of segments) {
       if (segment === undefined) {
-        place.any ??= new Place()
+        place.any ??= new Place<T>()
         place = place.any
       } else {
         place.literals ??= new Map()
-        place = presentIn(place.literals, segment, () => new Place())
+        place = presentIn(place.literals, segment, () => new Place<T>())
       }
     }
     return hasRest ? place.rests : place.ends
@@ -369,8 +385,8 @@ export class ResourceTable<T> {
  * equal ones become the same object, so that thousands of rules with the same ending share one in memory. `isForAll`: whether
  * what is found of an entry does not depend on the method.
  */
-function shorten(
-  place: Place,
+function shorten<T>(
+  place: Place<T>,
   known: Map<string, readonly (string | undefined)[]>,
   isForAll: (rank: number) => boolean,
 ): void {
@@ -401,10 +417,15 @@ function shorten(
 const NOTHING: number[] = []
 
 /** Where the only way on from a place leads; undefined when something ends there, or there are several or none. */
-function onlyNext({ literals, any, ends, rests }: Place): { segment: string | undefined; place: Place } | undefined {
+function onlyNext<T>({
+  literals,
+  any,
+  ends,
+  rests,
+}: Place<T>): { segment: string | undefined; place: Place<T> } | undefined {
   if (ends.length + rests.length > 0 || (literals?.size ?? 0) + (any === undefined ? 0 : 1) !== 1) return undefined
   if (any !== undefined) return { segment: undefined, place: any }
-  const [[segment, place] = ['', new Place()]] = literals!
+  const [[segment, place] = ['', new Place<T>()]] = literals!
   return { segment, place }
 }
 

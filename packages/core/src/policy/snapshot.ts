@@ -26,10 +26,16 @@ export class RuleTable {
    * several ways, those of every reading, so that none of them leads past a rule.
    */
   find(resource: string, method: string | undefined): readonly CompiledRule[] {
-    const matches = this.#table.findMatches(resource, method)
-    // Kept with the matches, which are the same for the same rules.
-    matches.note ??= [...new Set(matches.byReading.flatMap(mostSpecific))]
-    return matches.note as readonly CompiledRule[]
+    const found = this.findOneOrMany(resource, method)
+    return found instanceof CompiledRule ? found.alone : found
+  }
+
+  /** The same; a rule that holds alone is not put into a list, which would be more memory to look at. */
+  findOneOrMany(resource: string, method: string | undefined): CompiledRule | readonly CompiledRule[] {
+    const found = this.#table.findNoted(resource, method)
+    // Kept with what was found, which is the same for the same rules.
+    found.note ??= oneOrMany([...new Set(found.matches.byReading.flatMap(mostSpecific))])
+    return found.note as CompiledRule | readonly CompiledRule[]
   }
 
   /** Every rule that matches, the most specific first. */
@@ -140,6 +146,10 @@ export class Snapshot {
     const known = new Set<string>(KNOWN_DIMENSIONS)
     this.furtherDimensions = [...new Set(all.map(({ dimension }) => dimension))].filter((name) => !known.has(name))
   }
+}
+
+function oneOrMany(rules: readonly CompiledRule[]): CompiledRule | readonly CompiledRule[] {
+  return rules.length === 1 ? rules[0]! : rules
 }
 
 /** Of matches in order of specificity: the first of each dimension, and all that always hold. */
