@@ -180,57 +180,6 @@ if lasts > longest then longest = lasts end
 end
 return longest
 end
-local function take_once(levels, values, elapsed, each)
-local units, micros, full, span, longest = levels.units, levels.micros, levels.full, levels.span, 0
-for place = 3, levels.last do
-local level = values[place]
-local flow = elapsed * units[place] / micros[place]
-if level > flow then level = level - (flow - flow % 1) + each else level = each end
-if level > full[place] then return nil end
-values[place] = level
-local lasts = level * span[place]
-if lasts > longest then longest = lasts end
-end
-return longest
-end
-local function ask_shared(levels, raw, key, times, each, is_needed)
-local values, how
-if raw then
-if string.find(raw, levels.header, 1, true) ~= 1 then return false end
-values, how = { unpack_binary(levels.values, raw, levels.first) }, 1
-if values[2] > now then return false end
-else
-values, how = { 0, now }, 0
-for place = 3, levels.last do values[place] = 0 end
-end
-local longest
-local elapsed = now - values[2]
-if times == 1 and elapsed <= levels.safe then
-longest = take_once(levels, values, elapsed, each)
-times = longest and 1 or 0
-else
-times = sink(levels, values, elapsed, each, times)
-longest = raise(levels, values, times * each)
-end
-local place = #out
-if times == 0 then
-out[place + 1] = ADMITTED[how + 1][0]
-if raw then out[place + 2] = raw end
-return true
-end
-local kept, fresh = values[1], now + longest + 2
-local time = fresh > kept and keeping_time(fresh - now, raw) or nil
-if time then values[1] = now + keep_micros(time, slack) end
-values[2] = now
-local left = pack(levels.values, unpack(values, 1, levels.last))
-out[place + 1], out[place + 2] = times == 1 and ADMITTED_ONCE or pack('<HB', times, 4), left
-if time or is_needed then
-store_levels(key, levels.header .. left, time, slack)
-else
-call('SETRANGE', KEYS[key], levels.offset, left)
-end
-return true
-end
 local function ask_alone(levels, fields, first, last, each, elsewhere)
 local units, micros, full, span = levels.units[3], levels.micros[3], levels.full[3], levels.span[3]
 local header, format, length = levels.header, levels.format, levels.length
@@ -281,12 +230,62 @@ end
 end
 end
 end
-local function ask_together(levels, fields, first, last, each, elsewhere, is_needed)
+local function ask_together(levels, fields, first, last, each, elsewhere, is_asked)
+local units, micros, full, span, safe = levels.units, levels.micros, levels.full, levels.span, levels.safe
+local header, format, length, values_at = levels.header, levels.values, levels.length, levels.first
+local offset, last_level, keys, find = levels.offset, levels.last, KEYS, string.find
+local place = #out
 for field = first, last, 2 do
 local key, times = fields[field], fields[field + 1]
 local raw = raws[key]
-local is_done = (not raw or #raw == levels.length) and ask_shared(levels, raw, key, times, each, is_needed)
-if not is_done then elsewhere(key, times) end
+local values
+if not raw then
+values = { 0, now }
+for level = 3, last_level do values[level] = 0 end
+elseif #raw == length and find(raw, header, 1, true) == 1 then
+values = { unpack_binary(format, raw, values_at) }
+end
+if not values or values[2] > now then
+elsewhere(key, times)
+place = #out
+else
+local elapsed, longest = now - values[2], 0
+if times == 1 and elapsed <= safe then
+for index = 3, last_level do
+local level = values[index]
+local flow = elapsed * units[index] / micros[index]
+if level > flow then level = level - (flow - flow % 1) + each else level = each end
+if level > full[index] then
+times = 0
+break
+end
+values[index] = level
+local lasts = level * span[index]
+if lasts > longest then longest = lasts end
+end
+else
+times = sink(levels, values, elapsed, each, times)
+longest = raise(levels, values, times * each)
+end
+if times == 0 then
+out[place + 1] = raw and ADMITTED[2][0] or ADMITTED[1][0]
+if raw then out[place + 2] = raw end
+place = #out
+else
+local fresh = now + longest + 2
+local time = fresh > values[1] and keeping_time(fresh - now, raw) or nil
+if time then values[1] = now + keep_micros(time, slack) end
+values[2] = now
+local left = pack(format, unpack(values, 1, last_level))
+out[place + 1], out[place + 2] = times == 1 and ADMITTED_ONCE or pack('<HB', times, 4), left
+place = place + 2
+if time or is_asked then
+store_levels(key, header .. left, time, slack)
+else
+call('SETRANGE', keys[key], offset, left)
+end
+end
+end
 end
 end`
 
