@@ -92,7 +92,7 @@ function brokenWorkspaceRule(question: Question, specifier: string, target: Work
     row.workspace === 'any' ||
     row.workspace.includes(target.id) ||
     row.workspace.includes(`${target.id}${entry}`) ||
-    (isTest && testImports.workspace.includes(target.id))
+    (isTest && (testImports.workspace.includes(target.id) || isDeclaredForTests(owner, target)))
   if (!isAllowed && testImports.workspace.includes(target.id)) {
     return `'${target.id}' is for tests; sources of '${owner.id}' do not import it`
   }
@@ -124,6 +124,12 @@ function brokenNpmRule(question: Question, specifier: string): string | undefine
   if (Object.hasOwn(declared, name)) return undefined
   const places = { peers: 'peerDependencies', dependencies: 'dependencies', any: 'dependencies' }
   return `'${name}' is not in the ${places[row.npm]} of ${owner.folder}/package.json`
+}
+
+/** Whether the tests of a package say that they need another. A test may look from above: it tries the two together. */
+function isDeclaredForTests(owner: WorkspacePackage, target: WorkspacePackage): boolean {
+  const { name } = target.manifest
+  return name !== undefined && Object.hasOwn(owner.manifest.devDependencies ?? {}, name)
 }
 
 function isNodeModule(specifier: string): boolean {

@@ -21,9 +21,15 @@ const GENEROUS = `rules:
 `
 
 /** Starts the bare echo. */
-export async function startEcho(): Promise<BenchServer> {
-  const script = fileURLToPath(new URL('./http-echo-child.ts', import.meta.url))
-  return await serverOf(spawn(process.execPath, ['--conditions=source', script]), (line) => /^http:\S+/.exec(line)?.[0])
+export function startEcho(): Promise<BenchServer> {
+  return startScript('http-echo-child.ts', [])
+}
+
+/** Starts a script of this folder that prints where it listens. */
+export async function startScript(script: string, args: readonly string[]): Promise<BenchServer> {
+  const file = fileURLToPath(new URL(`./${script}`, import.meta.url))
+  const child = spawn(process.execPath, ['--conditions=source', file, ...args])
+  return await serverOf(child, (line) => /^http:\S+/.exec(line)?.[0])
 }
 
 /** Starts the service with one thread, counters in memory, and rules that refuse nobody. */

@@ -2,6 +2,7 @@ import type { Bench, BenchReport } from './bench.ts'
 import { httpCheck } from './http-check.ts'
 import { memoryBytes } from './memory-bytes.ts'
 import { memoryKeys } from './memory-keys.ts'
+import { middleware } from './middleware.ts'
 import { redisLeased } from './redis-leased.ts'
 import { redisLimits } from './redis-limits.ts'
 import { redisHot, redisKeys } from './redis-peers.ts'
@@ -18,6 +19,7 @@ const BENCHES: readonly Bench[] = [
   redisLeased,
   rulesScale,
   httpCheck,
+  middleware,
 ]
 
 const USAGE = `npm run bench -- <name> [--json]

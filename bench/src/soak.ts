@@ -1,45 +1,46 @@
+import type { LoadOrder, LoadOutcome } from './autocannon-child.ts'
 import { runChild } from './child.ts'
 import { startService } from './http-servers.ts'
 
-// A long run of the service at a constant rate: npm run soak [-- <minutes> <requests a second>]. Prints a line a minute and exits
-// with 1 when a request failed or memory kept growing.
+// A long run of the service at 70% of what it can do: npm run soak [-- <minutes>]. First it is asked as fast as it answers, to
+// learn what it can do with this client on this machine. Prints a line a minute and exits with 1 when a request failed or memory
+// kept growing.
 
-const [minutes = '10', perSecond = '4000'] = process.argv.slice(2)
+const [minutes = '10'] = process.argv.slice(2)
+const SHARE = 0.7
 const CONNECTIONS = 64
-const USERS = 10_000
+const USERS = 200
+const SATURATING_SECONDS = 20
 /** Memory may settle for so many minutes before it must be flat. */
 const SETTLING = 2
 /** Growth from the end of the settling to the end of the run that is still called flat. */
 const MOST_GROWTH = 1.15
 
-interface Minute {
-  readonly answered: number
-  readonly statuses: Readonly<Record<string, number>>
-  readonly errors: number
-  readonly p50Ms: number
-  readonly p99Ms: number
-  readonly p999Ms: number
-  readonly longestMs: number
-}
-
 const service = await startService()
 const memory: number[] = []
 let failures = 0
+
+function load(order: Pick<LoadOrder, 'seconds' | 'perSecond'>): Promise<LoadOutcome> {
+  const bodies = Array.from({ length: USERS }, (_, user) =>
+    JSON.stringify({ userId: `user-${user}`, resource: '/api/v1/data', method: 'GET' }),
+  )
+  const whole: LoadOrder = { url: service.url, method: 'POST', connections: CONNECTIONS, bodies, ...order }
+  return runChild<LoadOutcome>('autocannon-child.ts', [], JSON.stringify(whole))
+}
+
 try {
+  await load({ seconds: SATURATING_SECONDS / 4 })
+  const saturation = (await load({ seconds: SATURATING_SECONDS })).perSecond
+  const perSecond = Math.round(SHARE * saturation)
+  console.log(
+    `saturated at ${Math.round(saturation).toLocaleString('en')} requests/s; runs at ${perSecond.toLocaleString('en')}`,
+  )
   for (let minute = 1; minute <= Number(minutes); minute++) {
-    const order = {
-      url: service.url,
-      perSecond: Number(perSecond),
-      seconds: 60,
-      connections: CONNECTIONS,
-      users: USERS,
-    }
-    const outcome = await runChild<Minute>('http-load-child.ts', [JSON.stringify(order)])
+    const outcome = await load({ seconds: 60, perSecond })
     memory.push(await service.residentBytes())
-    const refused = outcome.answered - (outcome.statuses['200'] ?? 0)
-    failures += outcome.errors + refused
+    failures += outcome.errors + outcome.not2xx
     console.log(
-      `minute ${minute} of ${minutes}: ${outcome.answered.toLocaleString('en')} answered, ${outcome.errors} errors, ${refused} not 200, ` +
+      `minute ${minute} of ${minutes}: ${outcome.answered.toLocaleString('en')} answered, ${outcome.errors} errors, ${outcome.not2xx} not 200, ` +
         `p50 ${outcome.p50Ms} ms, p99 ${outcome.p99Ms} ms, p99.9 ${outcome.p999Ms} ms, longest ${outcome.longestMs} ms, ` +
         `memory ${Math.round(memory.at(-1)! / 1e6)} MB`,
     )

@@ -101,6 +101,13 @@ describe('the name of the counter of refusals', () => {
 })
 
 describe('a block', () => {
+  it('is as long as the rule says, also where that is longer than the usual longest', () => {
+    const first = blockAfter({ block: '7d' }, undefined)
+    expect(first.until).toBe(NOW_MS + 7 * DAY_MS)
+    expect(blockAfter({ block: '7d' }, first, first.until).until).toBe(first.until + 7 * DAY_MS)
+    expect(blockAfter({ block: '20h' }, blockAfter({ block: '20h' }, undefined)).until).toBe(NOW_MS + DAY_MS)
+  })
+
   it('names who, why and until when', () => {
     expect(blockAfter({}, undefined)).toEqual({
       dimension: 'ip',

@@ -8,6 +8,7 @@ import type { Dimension, Penalty } from './rule-set.ts'
 const PREFIX = 'penalty:'
 const LONGEST_NAME = 128
 const DEFAULT_GROWTH = 2
+const DEFAULT_LONGEST_MS = 86_400_000
 
 /**
  * The limit that counts the refusals of a rule: charge it 1 for each. The one that leaves nothing, or finds nothing left, is
@@ -44,9 +45,11 @@ export interface BlockCause {
  * longer than `longest`, in whole milliseconds. It does not end before one that is still running.
  */
 export function nextBlock({ penalty, previous, nowMs, dimension, entity, rule }: BlockCause): Block {
-  const { growth = DEFAULT_GROWTH, longest = '1d', forgetAfter = '1d' } = penalty
+  const { growth = DEFAULT_GROWTH, longest, forgetAfter = '1d' } = penalty
+  const blockMs = durationMs(penalty.block, 'block')
+  const longestMs = longest === undefined ? Math.max(DEFAULT_LONGEST_MS, blockMs) : durationMs(longest, 'longest')
   const remembered = previous !== undefined && nowMs < previous.forgottenAt ? previous.strikes : 0
-  const lengthMs = Math.min(durationMs(longest, 'longest'), durationMs(penalty.block, 'block') * growth ** remembered)
+  const lengthMs = Math.min(longestMs, blockMs * growth ** remembered)
   const until = Math.max(Math.ceil(nowMs + lengthMs), previous?.until ?? 0)
   const forgottenAt = Math.ceil(until + durationMs(forgetAfter, 'forgetAfter'))
   return { dimension, entity, until, strikes: remembered + 1, forgottenAt, rule }

@@ -53,7 +53,7 @@ export interface Penalty {
   readonly block: Duration
   /** Each further block is so many times longer; 2 when left out, 1 for equal ones. */
   readonly growth?: number
-  /** No block is longer; 1 day when left out. */
+  /** No block is longer; when left out 1 day, or the first block if that is longer. */
   readonly longest?: Duration
   /** A caller without a block for so long starts again with the first; 1 day when left out. */
   readonly forgetAfter?: Duration
