@@ -1,37 +1,15 @@
 // Every block marked `ts` in the documents is a program: it is compiled with the strictness of the sources, run, and what
 // it prints is compared with its comments. A block that begins with `// worker.ts` is a file that the other blocks of its
 // document use. A program that names the Redis at the usual address gets one that was started for it.
-import { execFile } from 'node:child_process'
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
 import { type RedisServer, startRedis } from '@sluice/testing/servers'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import type { MarkdownExample } from './markdown-examples.ts'
+import { compileProject, documentExamples, runExample, writeExamples } from './document-examples.ts'
 import { examplesOf } from './markdown-examples.ts'
-import { repositoryFiles } from './repository-files.ts'
 import { repositoryRoot } from './workspace.ts'
 
-const LONGEST_RUN_MS = 30_000
-
-const run = promisify(execFile)
-
-interface DocumentExample extends MarkdownExample {
-  /** `path:line`, as an editor takes it. */
-  readonly place: string
-  /** Where it is written to, below the folder of this run. */
-  readonly path: string
-}
-
-const examples: readonly DocumentExample[] = repositoryFiles(repositoryRoot)
-  .filter((document) => document.endsWith('.md'))
-  .flatMap((document) =>
-    examplesOf(readFileSync(join(repositoryRoot, document), 'utf8')).map((example) => ({
-      ...example,
-      place: `${document}:${example.line}`,
-      path: join(document, example.file ?? `line-${example.line}.ts`),
-    })),
-  )
+const examples = documentExamples()
 
 const programs = examples.filter(({ file }) => file === undefined)
 
@@ -49,9 +27,6 @@ const PROJECT = {
   include: ['**/*.ts'],
 }
 
-/** Where documents say that a Redis is. */
-const USUAL_REDIS = 'redis://localhost:6379'
-
 describe('the examples of the documents', () => {
   let folder: string
   let server: RedisServer
@@ -62,10 +37,7 @@ describe('the examples of the documents', () => {
     mkdirSync(join(repositoryRoot, '.sluice'), { recursive: true })
     folder = mkdtempSync(join(repositoryRoot, '.sluice', 'examples-'))
     writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(PROJECT))
-    for (const { path, code } of examples) {
-      mkdirSync(join(folder, path, '..'), { recursive: true })
-      writeFileSync(join(folder, path), code.replaceAll(USUAL_REDIS, server.url))
-    }
+    writeExamples(folder, examples, server.url)
   })
 
   afterAll(async () => {
@@ -78,12 +50,7 @@ describe('the examples of the documents', () => {
   })
 
   it('compile', async () => {
-    const compiler = join(repositoryRoot, 'node_modules/typescript/bin/tsc')
-    const complaints = await run(process.execPath, [compiler, '--project', folder], { cwd: folder }).then(
-      () => '',
-      (failed: { stdout: string; stderr: string }) => `${failed.stdout}${failed.stderr}` || String(failed),
-    )
-    expect(complaints).toBe('')
+    expect(await compileProject(folder)).toBe('')
   })
 
   it.each(programs.map((example) => [example.place, example] as const))(
@@ -92,12 +59,11 @@ describe('the examples of the documents', () => {
       expect(example.unexplained).toEqual([])
       expect(example.expected).not.toEqual([])
       const flags = ['--conditions=source', '--disable-warning=ExperimentalWarning']
-      const { stdout, stderr } = await run(process.execPath, [...flags, join(folder, example.path)], {
-        cwd: folder,
-        timeout: LONGEST_RUN_MS,
-      })
-      expect(stderr).toBe('')
-      expect(stdout.trimEnd().split('\n')).toEqual(example.expected)
+      // Programs of several documents may count the same key.
+      await server.command('FLUSHALL')
+      const { lines, complaints } = await runExample(folder, example, flags)
+      expect(complaints).toBe('')
+      expect(lines).toEqual(example.expected)
     },
   )
 })

@@ -1,11 +1,24 @@
 import type { Call, Calls, OperationId } from '@sluice/contract'
+import type { ClientFailureMode } from './failure-answer.ts'
 
 /** How a call is made. */
 export interface CallOptions {
   /** Ends the call: it rejects with the reason of the signal. */
   readonly signal?: AbortSignal | undefined
-  /** Milliseconds, above 0, to wait for the answer; those of the client when left out. */
+  /** Milliseconds, above 0, that the call may take with all its tries; those of the client when left out. */
   readonly timeoutMs?: number | undefined
+}
+
+/** How a check is made. */
+export interface CheckCallOptions extends CallOptions {
+  /** What to give when the service cannot be asked; that of the client when left out. */
+  readonly failureMode?: ClientFailureMode | undefined
+}
+
+/** How a check is made that may go together with others. */
+export interface SingleCheckOptions extends CheckCallOptions {
+  /** Whether it goes together with the other checks of this turn; as the client says when left out. */
+  readonly batch?: boolean | undefined
 }
 
 type ParametersInput<P> = keyof P extends never

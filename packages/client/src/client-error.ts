@@ -10,6 +10,7 @@ export const CLIENT_ERRORS = {
   SLUICE_CLIENT_UNREACHABLE: 'the service cannot be reached',
   SLUICE_CLIENT_TIMEOUT: 'the service did not answer in time',
   SLUICE_CLIENT_UNEXPECTED_ANSWER: 'the answer is none that the service gives',
+  SLUICE_CLIENT_TURN_REFUSED: 'the turn of a request does not come in time',
 } as const
 
 /** One of the codes of {@link CLIENT_ERRORS}, or of the problems that the service answers with. */

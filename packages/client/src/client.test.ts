@@ -3,9 +3,10 @@ import { problemDocument } from '@sluice/contract'
 import { freePort } from '@sluice/testing/servers'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { Client, ClientOptions } from './client.ts'
+import type { Client } from './client.ts'
 import { createClient } from './client.ts'
 import { isClientError } from './client-error.ts'
+import type { ClientOptions } from './client-options.ts'
 import { ALL_OPERATIONS, answerJson, exampleOf, exampleOfSchema, TableServer } from './table-server.test.support.ts'
 
 const TOKEN = 'slk_4f9d1c_a-secret-that-nobody-prints'
@@ -14,7 +15,8 @@ type AnyCall = (id: OperationId, input: object) => Promise<unknown>
 
 async function start(options: Partial<ClientOptions> = {}): Promise<{ server: TableServer; client: Client }> {
   const server = await TableServer.start()
-  return { server, client: createClient({ url: server.url, ...options }) }
+  // What is tried again has tests of its own.
+  return { server, client: createClient({ url: server.url, retry: false, ...options }) }
 }
 
 /** What a promise was rejected with. */
@@ -198,7 +200,7 @@ describe('an answer that the service never gives', () => {
 describe('a service that does not answer', () => {
   it('is an error that names it and why', async () => {
     const port = await freePort()
-    const client = createClient({ url: `http://127.0.0.1:${port}`, token: TOKEN })
+    const client = createClient({ url: `http://127.0.0.1:${port}`, token: TOKEN, retry: false })
     const error = await failure(client.check({ resource: '/x' }))
     expect(error).toMatchObject({ code: 'SLUICE_CLIENT_UNREACHABLE', status: undefined })
     expect(String(error)).toContain(`http://127.0.0.1:${port} does not answer: connect ECONNREFUSED 127.0.0.1:${port}.`)

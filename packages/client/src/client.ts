@@ -14,39 +14,37 @@ import type {
   SettleRequest,
 } from '@sluice/contract'
 import { etagOf, OPERATIONS } from '@sluice/contract'
-import type { Sleep } from '@sluice/runtime'
-import { systemSleep } from '@sluice/runtime'
-import type { CallArguments, CallOptions, ItemOf, PagedOperationId, StreamOperationId } from './call-input.ts'
+import type {
+  CallArguments,
+  CallOptions,
+  CheckCallOptions,
+  ItemOf,
+  PagedOperationId,
+  SingleCheckOptions,
+  StreamOperationId,
+} from './call-input.ts'
+import { CheckLine } from './check-line.ts'
 import { ClientError } from './client-error.ts'
-import { exchange, openStream, type Request, type ServiceAddress } from './exchange.ts'
+import { type ClientOptions, checkedMode, checkedTimeout, resolveOptions } from './client-options.ts'
+import { Deadline } from './deadline.ts'
+import { openStream, type Patience, type ServiceRequest } from './exchange.ts'
+import { failureAnswer } from './failure-answer.ts'
 import type { ParameterValues } from './operation-url.ts'
-
-const USUAL_TIMEOUT_MS = 5000
-const LONGEST_TIMEOUT_MS = 86_400_000
-
-/** Which service, and how it is asked. */
-export interface ClientOptions {
-  /** Where the service is: `http://` or `https://`, host, port; a path when it stands behind one. */
-  readonly url: string
-  /** An API key, sent with every call; none when left out, which the check API does not need unless it is told to ask. */
-  readonly token?: string | undefined
-  /** Milliseconds, above 0, to wait for an answer; 5000 when left out. Calls may say their own. */
-  readonly timeoutMs?: number | undefined
-  /** Waits; on timers of the process when left out. */
-  readonly sleep?: Sleep | undefined
-}
+import { repeatedExchange } from './repeated-exchange.ts'
+import { invalidOption } from './retry-options.ts'
 
 /**
  * Asks a service. Every call may be made while others are under way; connections are kept and used again. A call that went wrong
- * rejects with a `ClientError`, one that was ended with the reason of its signal. Nothing is tried a second time.
+ * rejects with a `ClientError`, one that was ended with the reason of its signal. A call that failed is made again, within its
+ * time, where it was not dealt with for sure, or where it changes nothing; any other is not.
  */
 export interface Client {
   /** Whether a call may go on; takes its tokens when it may. That it may not is an answer, too. */
-  check(request: CheckRequest, options?: CallOptions): Promise<CheckAnswer>
+  check(request: CheckRequest, options?: SingleCheckOptions): Promise<CheckAnswer>
   /** Up to 100 checks, each on its own, in their order; one answer each. */
-  batch(requests: readonly CheckRequest[], options?: CallOptions): Promise<BatchAnswer['answers']>
+  batch(requests: readonly CheckRequest[], options?: CheckCallOptions): Promise<BatchAnswer['answers']>
   /** What `check` would answer; takes nothing. */
-  peek(request: CheckRequest, options?: CallOptions): Promise<CheckAnswer>
+  peek(request: CheckRequest, options?: CheckCallOptions): Promise<CheckAnswer>
   /** Takes tokens in advance. The answer has a `reservationId` when it was allowed. */
   reserve(request: ReserveRequest, options?: CallOptions): Promise<ReservationAnswer | CheckAnswer>
   /** Says what a reservation really cost. */
@@ -76,25 +74,66 @@ interface LooseInput extends CallOptions {
   readonly ifMatch?: number | '*' | undefined
 }
 
+/** Operations that change nothing, or nothing more, when they are dealt with a second time; besides all that only read. */
+const HARMLESS_TWICE: ReadonlySet<string> = new Set<OperationId>(['peek', 'heartbeat', 'release'])
+
 /** A client for the service at `url`. Nothing is sent before it is asked. Throws when an option cannot be used. */
 export function createClient(options: ClientOptions): Client {
-  const { token, timeoutMs = USUAL_TIMEOUT_MS, sleep = systemSleep } = options
-  if (token !== undefined && !/^[\x21-\x7e]{1,4096}$/.test(token)) {
-    throw invalidOption('a token with spaces, line ends or other signs that no API key has', 'one such as slk_..._...')
+  const { service, timeoutMs, failureMode, batch: isBatching, turnEnd } = resolveOptions(options)
+  const line = new CheckLine(service, turnEnd)
+
+  /** Does something within the time of a call. */
+  async function within<T>({ signal, ...more }: CallOptions, work: (deadline: Deadline) => Promise<T>): Promise<T> {
+    const deadline = new Deadline({ ...service, signal })
+    deadline.renew(checkedTimeout(more.timeoutMs ?? timeoutMs), `from ${service.base}`)
+    try {
+      return await work(deadline)
+    } finally {
+      deadline.end()
+    }
   }
-  const address: ServiceAddress = { base: baseOf(options.url), token, sleep }
-  const requestOf = (operation: Operation, input: LooseInput): Request => ({
-    operation,
-    parameters: (input.parameters ?? {}) as ParameterValues,
-    body: input.body,
-    ifMatch: typeof input.ifMatch === 'number' ? etagOf(input.ifMatch) : input.ifMatch,
-    timeoutMs: checkedTimeout(input.timeoutMs ?? timeoutMs),
-    signal: input.signal,
-  })
-  checkedTimeout(timeoutMs)
+
+  async function send(operation: Operation, input: LooseInput): Promise<unknown> {
+    const request = requestOf(operation, input)
+    return await within(input, (deadline) => repeatedExchange(service, request, deadline))
+  }
 
   async function call<Id extends OperationId>(id: Id, ...[input]: CallArguments<Id>): Promise<Calls[Id]['answer']> {
-    return (await exchange(address, requestOf(OPERATIONS[id], input ?? {}))) as Calls[Id]['answer']
+    return (await send(OPERATIONS[id], input ?? {})) as Calls[Id]['answer']
+  }
+
+  async function check(body: CheckRequest, more: SingleCheckOptions = {}): Promise<CheckAnswer> {
+    const mode = checkedMode(more.failureMode ?? failureMode)
+    const takes = body?.tokens !== 0
+    try {
+      if (!(more.batch ?? isBatching)) return await call('check', { ...more, body })
+      const text = jsonOf('check', body)
+      const lined = { body: text, isHarmlessTwice: !takes }
+      return (await within(more, (budget) => line.ask({ ...lined, budget }))) as CheckAnswer
+    } catch (error) {
+      return failureAnswer(error, { mode, takes })
+    }
+  }
+
+  async function peek(body: CheckRequest, more: CheckCallOptions = {}): Promise<CheckAnswer> {
+    const mode = checkedMode(more.failureMode ?? failureMode)
+    try {
+      return await call('peek', { ...more, body })
+    } catch (error) {
+      return failureAnswer(error, { mode, takes: false })
+    }
+  }
+
+  async function batch(
+    requests: readonly CheckRequest[],
+    more: CheckCallOptions = {},
+  ): Promise<readonly CheckAnswer[]> {
+    const mode = checkedMode(more.failureMode ?? failureMode)
+    try {
+      return (await call('checkBatch', { ...more, body: { requests } })).answers
+    } catch (error) {
+      return requests.map(({ tokens }) => failureAnswer(error, { mode, takes: tokens !== 0 }))
+    }
   }
 
   async function* pages<Id extends PagedOperationId>(
@@ -104,7 +143,7 @@ export function createClient(options: ClientOptions): Client {
     let after: string | undefined
     for (;;) {
       const parameters = { ...input?.parameters, ...(after === undefined ? {} : { after }) }
-      const page = (await exchange(address, requestOf(OPERATIONS[id], { ...input, parameters }))) as Calls[Id]['answer']
+      const page = (await send(OPERATIONS[id], { ...input, parameters })) as Calls[Id]['answer']
       yield page
       if (page.next === undefined) return
       if (page.next === after) throw endless(id)
@@ -123,15 +162,16 @@ export function createClient(options: ClientOptions): Client {
     id: Id,
     ...[input]: CallArguments<Id>
   ): AsyncGenerator<Calls[Id]['answer'], void, void> {
-    for await (const { data } of openStream(address, requestOf(OPERATIONS[id], input ?? {}))) {
+    const patience: Patience = { timeoutMs: checkedTimeout(input?.timeoutMs ?? timeoutMs), signal: input?.signal }
+    for await (const { data } of openStream(service, requestOf(OPERATIONS[id], input ?? {}), patience)) {
       yield eventData(id, data) as Calls[Id]['answer']
     }
   }
 
   return {
-    check: (body, more) => call('check', { ...more, body }),
-    batch: async (requests, more) => (await call('checkBatch', { ...more, body: { requests } })).answers,
-    peek: (body, more) => call('peek', { ...more, body }),
+    check,
+    batch,
+    peek,
     reserve: (body, more) => call('reserve', { ...more, body }),
     settle: (body, more) => call('settle', { ...more, body }),
     release: (body, more) => call('release', { ...more, body }),
@@ -145,25 +185,34 @@ export function createClient(options: ClientOptions): Client {
   }
 }
 
-function baseOf(url: string): string {
-  const parsed = URL.canParse(url) ? new URL(url) : undefined
-  // What is wrong is not shown: it may hold a password.
-  if (parsed === undefined || !/^https?:$/.test(parsed.protocol)) {
-    throw invalidOption('an address that cannot be read as one', 'http://host:port or https://host')
+function requestOf(operation: Operation, input: LooseInput): ServiceRequest {
+  const { body, ifMatch, parameters } = input
+  return {
+    operation,
+    parameters: (parameters ?? {}) as ParameterValues,
+    body: body === undefined ? undefined : jsonOf(operation.id, body),
+    ifMatch: typeof ifMatch === 'number' ? etagOf(ifMatch) : ifMatch,
+    isHarmlessTwice: operation.method === 'GET' || HARMLESS_TWICE.has(operation.id) || takesNothing(operation, body),
   }
-  if (parsed.username !== '' || parsed.password !== '' || parsed.search !== '' || parsed.hash !== '') {
-    throw invalidOption('an address with a user, a query or a fragment', 'scheme, host, port and path alone')
-  }
-  return `${parsed.origin}${parsed.pathname.replace(/\/+$/, '')}`
 }
 
-function checkedTimeout(timeoutMs: number): number {
-  if (timeoutMs > 0 && timeoutMs <= LONGEST_TIMEOUT_MS) return timeoutMs
-  throw invalidOption(`timeoutMs ${timeoutMs}`, `a number above 0, at most ${LONGEST_TIMEOUT_MS}`)
+function takesNothing({ id }: Operation, body: unknown): boolean {
+  if (id === 'check') return (body as Partial<CheckRequest> | undefined)?.tokens === 0
+  if (id !== 'checkBatch' && id !== 'checkBatchAlias') return false
+  const { requests } = body as { readonly requests: readonly CheckRequest[] }
+  return requests.every(({ tokens }) => tokens === 0)
 }
 
-function invalidOption(received: string, expected: string): ClientError {
-  return new ClientError('SLUICE_CLIENT_INVALID_OPTION', { detail: `Received ${received}; expected ${expected}.` })
+/** A body as JSON; throws when there is no JSON for it. */
+function jsonOf(id: string, body: unknown): string {
+  let text: string | undefined
+  try {
+    text = JSON.stringify(body)
+  } catch {
+    // A circle, or a number without end: told below, with what else has no JSON.
+  }
+  if (text !== undefined) return text
+  throw invalidOption(`a body for "${id}" that cannot be written as JSON`, 'an object of texts, numbers and lists')
 }
 
 function eventData(id: string, data: string): unknown {

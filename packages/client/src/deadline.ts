@@ -1,4 +1,4 @@
-import type { Sleep } from '@sluice/runtime'
+import type { NowMs, Sleep } from '@sluice/runtime/portable'
 import { ClientError } from './client-error.ts'
 
 /** Why a wait ends that is not needed any more: any value does that is not made anew for each call. */
@@ -7,6 +7,7 @@ const OVER = 'over'
 /** What a call is ended by. */
 export interface DeadlineOptions {
   readonly sleep: Sleep
+  readonly nowMs: NowMs
   /** The caller's own, if any. */
   readonly signal: AbortSignal | undefined
 }
@@ -20,6 +21,7 @@ export class Deadline {
   readonly #options: DeadlineOptions
   readonly #pass = (): void => this.#controller.abort(this.#options.signal?.reason)
   #wait: AbortController | undefined
+  #endsAt = Number.POSITIVE_INFINITY
 
   constructor(options: DeadlineOptions) {
     this.#options = options
@@ -35,6 +37,7 @@ export class Deadline {
   /** From now on there are `ms` milliseconds; `waited` says for what, as the rest of a sentence. */
   renew(ms: number, waited: string): void {
     this.pause()
+    this.#endsAt = this.#options.nowMs() + ms
     const wait = new AbortController()
     this.#wait = wait
     const expire = (): void => {
@@ -44,9 +47,15 @@ export class Deadline {
     this.#options.sleep(ms, wait.signal).then(expire, () => undefined)
   }
 
+  /** Milliseconds that are left, 0 or more; Infinity while it is paused. */
+  leftMs(): number {
+    return Math.max(0, this.#endsAt - this.#options.nowMs())
+  }
+
   /** Until it is renewed there is no end to it but that of the caller. */
   pause(): void {
     this.#wait?.abort(OVER)
+    this.#endsAt = Number.POSITIVE_INFINITY
   }
 
   end(): void {

@@ -1,9 +1,11 @@
 import type { Operation } from '@sluice/contract'
 import { PROBLEM_MEDIA_TYPE } from '@sluice/contract'
-import type { Sleep } from '@sluice/runtime'
+import type { NowMs, Sleep } from '@sluice/runtime/portable'
+import { announcedWaitMs } from './announced-wait.ts'
 import { ClientError, problemError } from './client-error.ts'
 import { Deadline } from './deadline.ts'
 import { EventStreamReader, type StreamEvent } from './event-stream.ts'
+import type { FetchFunction } from './fetch-function.ts'
 import { operationUrl, type ParameterValues } from './operation-url.ts'
 
 /** Which service, and how it is asked. */
@@ -11,16 +13,25 @@ export interface ServiceAddress {
   /** Without a slash at its end. */
   readonly base: string
   readonly token: string | undefined
+  readonly fetch: FetchFunction
   readonly sleep: Sleep
+  readonly nowMs: NowMs
 }
 
 /** One request to an operation. */
-export interface Request {
+export interface ServiceRequest {
   readonly operation: Operation
   readonly parameters: ParameterValues
-  readonly body: unknown
+  /** JSON; undefined for none. */
+  readonly body: string | undefined
   /** The value of `If-Match`; undefined for none. */
   readonly ifMatch: string | undefined
+  /** Whether it changes nothing that it has not changed already when it is dealt with once more. */
+  readonly isHarmlessTwice: boolean
+}
+
+/** How long a caller waits. */
+export interface Patience {
   readonly timeoutMs: number
   readonly signal: AbortSignal | undefined
 }
@@ -28,30 +39,37 @@ export interface Request {
 /** How long a stream may be silent. The service sends something far more often. */
 const LONGEST_SILENCE_MS = 30_000
 
-/** Sends a request and gives the body of its answer: parsed JSON, a text, or undefined when there is none. */
-export async function exchange(address: ServiceAddress, request: Request): Promise<unknown> {
-  const deadline = new Deadline({ sleep: address.sleep, signal: request.signal })
-  deadline.renew(request.timeoutMs, `from ${address.base}`)
+/**
+ * Sends a request, once, and gives the body of its answer: parsed JSON, a text, or undefined when there is none. Rejects with
+ * the reason of `signal` when that aborts, else with a `ClientError`.
+ */
+export async function exchange(
+  address: ServiceAddress,
+  request: ServiceRequest,
+  signal: AbortSignal,
+): Promise<unknown> {
   try {
-    const response = await send(address, request, deadline.signal)
+    const response = await send(address, request, signal)
     const text = await response.text()
-    return answerOf(request.operation, response, text)
+    return answerOf(request.operation, { response, text, nowMs: address.nowMs() })
   } catch (error) {
-    throw failureOf(error, address, deadline.signal)
-  } finally {
-    deadline.end()
+    throw failureOf(error, address, signal)
   }
 }
 
 /** Sends a request whose answer is a stream of events, and gives these until the service or the reader ends it. */
-export async function* openStream(address: ServiceAddress, request: Request): AsyncGenerator<StreamEvent, void, void> {
-  const deadline = new Deadline({ sleep: address.sleep, signal: request.signal })
-  deadline.renew(request.timeoutMs, `from ${address.base}`)
+export async function* openStream(
+  address: ServiceAddress,
+  request: ServiceRequest,
+  { timeoutMs, signal }: Patience,
+): AsyncGenerator<StreamEvent, void, void> {
+  const deadline = new Deadline({ ...address, signal })
+  deadline.renew(timeoutMs, `from ${address.base}`)
   try {
     const response = await send(address, request, deadline.signal)
     if (!mediaTypeOf(response).startsWith('text/event-stream') || response.body === null) {
-      answerOf(request.operation, response, await response.text())
-      throw unexpected(response, 'no stream of events')
+      answerOf(request.operation, { response, text: await response.text(), nowMs: address.nowMs() })
+      throw unexpected(response, 'no stream of events', address.nowMs())
     }
     const reader = new EventStreamReader()
     const decoder = new TextDecoder()
@@ -69,9 +87,9 @@ export async function* openStream(address: ServiceAddress, request: Request): As
   }
 }
 
-async function send(address: ServiceAddress, request: Request, signal: AbortSignal): Promise<Response> {
+async function send(address: ServiceAddress, request: ServiceRequest, signal: AbortSignal): Promise<Response> {
   const { operation, parameters, body, ifMatch } = request
-  return await fetch(operationUrl(address.base, operation, parameters), {
+  return await address.fetch(operationUrl(address.base, operation, parameters), {
     method: operation.method,
     headers: {
       Accept: acceptOf(operation),
@@ -79,7 +97,7 @@ async function send(address: ServiceAddress, request: Request, signal: AbortSign
       ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
       ...(ifMatch === undefined ? {} : { 'If-Match': ifMatch }),
     },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    ...(body === undefined ? {} : { body }),
     // The service redirects nobody. Whoever does is not to get the key.
     redirect: 'manual',
     signal,
@@ -100,20 +118,27 @@ function acceptOf(operation: Operation): string {
   return accept
 }
 
+interface Received {
+  readonly response: Response
+  readonly text: string
+  readonly nowMs: number
+}
+
 /** What was answered, where that is one of the answers of the operation; else throws what it means. */
-function answerOf({ answers }: Operation, response: Response, text: string): unknown {
+function answerOf({ answers }: Operation, { response, text, nowMs }: Received): unknown {
   const mediaType = mediaTypeOf(response)
   if (mediaType === PROBLEM_MEDIA_TYPE) {
-    throw problemError(parsed(text), retryAfterOf(response)) ?? unexpected(response, 'an unknown problem')
+    const error = problemError(parsed(text), announcedWaitMs(response, nowMs))
+    throw error ?? unexpected(response, 'an unknown problem', nowMs)
   }
   const declared = answers[response.status]
-  if (declared === undefined) throw unexpected(response, mediaType || 'nothing')
+  if (declared === undefined) throw unexpected(response, mediaType || 'nothing', nowMs)
   if (declared.schema === undefined) return undefined
   const expected = (declared.mediaType ?? 'application/json').split(';')[0]!
-  if (mediaType !== expected) throw unexpected(response, mediaType || 'nothing')
+  if (mediaType !== expected) throw unexpected(response, mediaType || 'nothing', nowMs)
   if (expected !== 'application/json') return text
   const value = parsed(text)
-  if (value === undefined) throw unexpected(response, 'what is not JSON')
+  if (value === undefined) throw unexpected(response, 'what is not JSON', nowMs)
   return value
 }
 
@@ -129,15 +154,11 @@ function parsed(text: string): unknown {
   }
 }
 
-function retryAfterOf(response: Response): number | undefined {
-  const value = response.headers.get('retry-after') ?? ''
-  return /^\d{1,9}$/.test(value) ? Number(value) * 1000 : undefined
-}
-
-function unexpected(response: Response, content: string): ClientError {
+function unexpected(response: Response, content: string, nowMs: number): ClientError {
   const { status } = response
   const detail = `It has status ${status} and ${content}. Look whether the address is that of the service, and whether something stands in between.`
-  return new ClientError('SLUICE_CLIENT_UNEXPECTED_ANSWER', { status, detail })
+  const retryAfterMs = announcedWaitMs(response, nowMs)
+  return new ClientError('SLUICE_CLIENT_UNEXPECTED_ANSWER', { status, detail, retryAfterMs })
 }
 
 /** What is thrown for a request that failed. */

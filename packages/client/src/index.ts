@@ -1,13 +1,22 @@
-export { decodeSnowflake, type SnowflakeParts } from '@sluice/runtime'
+export {
+  decodeSnowflake,
+  type NowMs,
+  type Random,
+  type RetryNotice,
+  type Sleep,
+  type SnowflakeParts,
+} from '@sluice/runtime/portable'
 export type {
   CallArguments,
   CallInput,
   CallOptions,
+  CheckCallOptions,
   ItemOf,
   PagedOperationId,
+  SingleCheckOptions,
   StreamOperationId,
 } from './call-input.ts'
-export { type Client, type ClientOptions, createClient } from './client.ts'
+export { type Client, createClient } from './client.ts'
 export {
   CLIENT_ERRORS,
   ClientError,
@@ -15,3 +24,14 @@ export {
   type ClientErrorDetails,
   isClientError,
 } from './client-error.ts'
+export type { ClientOptions } from './client-options.ts'
+export { decisionOf } from './decision-of.ts'
+export type { ClientFailureMode } from './failure-answer.ts'
+export type { FetchFunction } from './fetch-function.ts'
+export { type LimitedFetchOptions, limitedFetch } from './limited-fetch.ts'
+export type { OutgoingRequest } from './outgoing-request.ts'
+export type { ClientRetryOptions } from './repeated-exchange.ts'
+export { type FetchRetryNotice, type RepeatPolicy, type RetryFetchOptions, retryFetch } from './retry-fetch.ts'
+export type { TryOptions } from './retry-options.ts'
+export { type ServiceTurnsOptions, serviceTurns } from './service-turns.ts'
+export type { Turn, TurnLimiter, TurnOptions } from './turn-limiter.ts'

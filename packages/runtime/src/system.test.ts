@@ -1,6 +1,6 @@
 import { getEventListeners } from 'node:events'
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
-import { systemLoopDelay, systemNowMs, systemRandom, systemSleep } from './system.ts'
+import { systemNowMs, systemRandom, systemSleep, systemTurnEnd } from './system.ts'
 
 const DAY_MS = 86_400_000
 
@@ -75,28 +75,22 @@ describe('the system clock and random numbers', () => {
   })
 })
 
-describe('systemLoopDelay', () => {
-  it('tells how late the event loop was since it was last asked', async () => {
-    const delay = systemLoopDelay()
-    const nextReading = async (): Promise<number> => {
-      for (;;) {
-        const lagMs = delay.readMs()
-        if (lagMs !== undefined) return lagMs
-        await systemSleep(1)
-      }
-    }
-    try {
-      expect(delay.readMs()).toBeUndefined()
-      expect(await nextReading()).toBeGreaterThanOrEqual(0)
-      const blockedUntil = systemNowMs() + 500
-      while (systemNowMs() < blockedUntil);
-      // The one long interval, or the mean of it and a few of 10 ms each.
-      expect(await nextReading()).toBeGreaterThan(50)
-    } finally {
-      delay.close()
-    }
-    delay.readMs()
-    await systemSleep(30)
-    expect(delay.readMs()).toBeUndefined()
+describe('systemTurnEnd', () => {
+  it('comes after all code that runs now and all that follows from it, and before any timer', async () => {
+    const order: string[] = []
+    systemTurnEnd(() => order.push('turn end'))
+    Promise.resolve().then(() => void Promise.resolve().then(() => order.push('promise')))
+    await systemSleep(1)
+    order.push('timer')
+    expect(order).toEqual(['promise', 'turn end', 'timer'])
+  })
+
+  it('comes after the code that runs now where the platform knows no turns', async () => {
+    vi.stubGlobal('setImmediate', undefined)
+    const order: string[] = []
+    systemTurnEnd(() => order.push('turn end'))
+    order.push('code')
+    await Promise.resolve()
+    expect(order).toEqual(['code', 'turn end'])
   })
 })

@@ -1,9 +1,7 @@
-import { monitorEventLoopDelay } from 'node:perf_hooks'
-import type { LoopDelay } from './lag-guard.ts'
 import { requireNumber } from './option-range.ts'
 
 // The only file of this package that touches the real clock, the real timers and real randomness. Nothing here is a
-// hidden default: a caller that wants the real thing passes it in by name.
+// hidden default: a caller that wants the real thing passes it in by name. Browsers have all of it, or something like it.
 
 /** The system's wall clock in milliseconds. It goes back when the system's time is corrected. */
 export const systemNowMs = (): number => Date.now()
@@ -46,24 +44,11 @@ export function systemSleep(delayMs: number, signal?: AbortSignal): Promise<void
   })
 }
 
-const LOOP_DELAY_RESOLUTION_MS = 10
-
-/** The delay of this thread's event loop, looked at every 10 ms until `close`. Keeps no process alive. */
-export function systemLoopDelay(): LoopDelay & { readonly close: () => void } {
-  const histogram = monitorEventLoopDelay({ resolution: LOOP_DELAY_RESOLUTION_MS })
-  histogram.enable()
-  let readCount = 0
-  let readSum = 0
-  const readMs = (): number | undefined => {
-    // Differences, and not reset(): that would lose the interval that is under way, which is the long one.
-    const { count } = histogram
-    const sum = count === 0 ? 0 : histogram.mean * count
-    const intervals = count - readCount
-    if (intervals === 0) return undefined
-    const intervalMs = (sum - readSum) / intervals / 1e6
-    readCount = count
-    readSum = sum
-    return Math.max(0, intervalMs - LOOP_DELAY_RESOLUTION_MS)
-  }
-  return { readMs, close: () => void histogram.disable() }
+/**
+ * Runs something at the end of this turn of the event loop: after the callbacks of all input that has arrived, and before
+ * waiting for more. Where the platform cannot say when that is, as in browsers, after the code that runs now.
+ */
+export function systemTurnEnd(run: () => void): void {
+  if (typeof globalThis.setImmediate === 'function') globalThis.setImmediate(run)
+  else queueMicrotask(run)
 }

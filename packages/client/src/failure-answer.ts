@@ -1,0 +1,49 @@
+import type { CheckAnswer } from '@sluice/contract'
+import { isClientError } from './client-error.ts'
+import { isUntouched } from './repeat-safety.ts'
+
+/**
+ * What a check gives when the service cannot be asked: an answer that allows (`open`) or refuses (`closed`) and says in
+ * `failure` that it is not the service's, or an error (`throw`).
+ */
+export type ClientFailureMode = 'open' | 'closed' | 'throw'
+
+/** Statuses by which the service, or what stands before it, says that it does not answer now. */
+const TURNED_AWAY: ReadonlySet<number> = new Set([408, 429])
+const FIRST_SERVER_ERROR = 500
+
+/** What a failed check is about. */
+export interface FailedCheck {
+  readonly mode: ClientFailureMode
+  /** Whether it would have taken tokens. */
+  readonly takes: boolean
+}
+
+/**
+ * The answer in the place of one that the service did not give. Throws `error` where it is wanted, and where it is not an outage:
+ * a request or a key that the service does not accept, or a call that its caller ended.
+ */
+export function failureAnswer(error: unknown, { mode, takes }: FailedCheck): CheckAnswer {
+  const cause = causeOf(error)
+  if (mode === 'throw' || cause === undefined) throw error
+  const waitMs = isClientError(error) ? error.retryAfterMs : undefined
+  return {
+    allowed: mode === 'open',
+    reason: mode === 'open' ? 'allowed' : 'unavailable',
+    limit: null,
+    remaining: null,
+    resetAt: null,
+    retryAfter: mode === 'open' || waitMs === undefined ? null : Math.ceil(waitMs / 1000),
+    dimension: '',
+    rule: '',
+    failure: { mode, cause, charged: takes && !isUntouched(error) ? 'unknown' : 'no' },
+  }
+}
+
+function causeOf(error: unknown): 'deadline' | 'unreachable' | 'refused' | undefined {
+  if (!isClientError(error)) return undefined
+  if (error.code === 'SLUICE_CLIENT_TIMEOUT') return 'deadline'
+  if (error.code === 'SLUICE_CLIENT_UNREACHABLE') return 'unreachable'
+  const { status = 0 } = error
+  return status >= FIRST_SERVER_ERROR || TURNED_AWAY.has(status) ? 'refused' : undefined
+}

@@ -1,0 +1,1 @@
+export { type SluiceRateLimitStore, type SluiceStoreOptions, sluiceStore } from '@sluice/middleware/express-rate-limit'

@@ -1,0 +1,1 @@
+export { type ExpressRateLimit, type ExpressRateLimitOptions, rateLimit, rateLimitOf } from '@sluice/middleware/express'

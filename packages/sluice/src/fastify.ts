@@ -1,0 +1,6 @@
+export {
+  type FastifyLimitHook,
+  type FastifyLimitOptions,
+  type FastifyRateLimitOptions,
+  rateLimit,
+} from '@sluice/middleware/fastify'

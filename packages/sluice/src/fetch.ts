@@ -1,0 +1,7 @@
+export {
+  type FetchCall,
+  type FetchRateLimit,
+  type FetchRateLimitOptions,
+  rateLimit,
+  rateLimitOf,
+} from '@sluice/middleware/fetch'

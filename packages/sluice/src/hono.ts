@@ -1,0 +1,1 @@
+export { type HonoRateLimit, type HonoRateLimitOptions, rateLimit } from '@sluice/middleware/hono'

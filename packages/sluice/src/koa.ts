@@ -1,0 +1,1 @@
+export { type KoaRateLimit, type KoaRateLimitOptions, rateLimit } from '@sluice/middleware/koa'

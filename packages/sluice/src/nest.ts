@@ -1,0 +1,16 @@
+export {
+  type GuardedRoutes,
+  type NestExchange,
+  type NestRateLimitAsyncOptions,
+  type NestRateLimitOptions,
+  type PlatformRequest,
+  type PlatformResponse,
+  RATE_LIMIT_OPTIONS,
+  RateLimit,
+  RateLimitException,
+  RateLimitGuard,
+  RateLimitModule,
+  type RateLimitOptionsFactory,
+  type RouteRateLimitOptions,
+  SkipRateLimit,
+} from '@sluice/middleware/nest'

@@ -1,0 +1,241 @@
+// The package as users get it: packed, installed outside of the repository, imported, compiled, bundled, and every program
+// of the documents for users run on it.
+import { execFile } from 'node:child_process'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { promisify } from 'node:util'
+import { type RedisServer, startRedis } from '@sluice/testing/servers'
+import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import type { Bundle } from './bundle.ts'
+import { compileProject, documentExamples, runExample, writeExamples } from './document-examples.ts'
+import { scanImports } from './import-scanner.ts'
+import { makePackageProjects, type PackageProjects, testFolder } from './package-project.test.support.ts'
+import { statedSizes } from './package-sizes.ts'
+import type { Manifest } from './workspace.ts'
+import { readJson, repositoryRoot } from './workspace.ts'
+
+const run = promisify(execFile)
+
+const facade = readJson<Manifest>(join(repositoryRoot, 'packages/sluice/package.json'))
+
+/** `sluice`, `sluice/redis`, ... */
+const entries = Object.keys(facade.exports ?? {}).map((subpath) => `sluice${subpath.slice(1)}`)
+
+/** Entries that need a package of the user's beside them even to be imported. */
+const NEED_A_PEER = ['sluice/nest', 'sluice/testing']
+
+/** Entries that run in browsers and on the edge, where there is no Node. */
+const RUN_ANYWHERE = ['sluice', 'sluice/client', 'sluice/fetch', 'sluice/hono', 'sluice/middleware']
+
+/** A first compilation on a busy machine takes longer than a hook may otherwise. */
+const LONGEST_INSTALL_MS = 300_000
+
+let projects: PackageProjects
+let redis: RedisServer
+
+beforeAll(async () => {
+  redis = await startRedis()
+})
+
+afterAll(() => redis.close())
+
+beforeAll(() => {
+  projects = makePackageProjects()
+  return projects.remove
+}, LONGEST_INSTALL_MS)
+
+/** How a program ends, and what it prints. */
+async function ended(args: readonly string[]): Promise<{ readonly code: number; readonly text: string }> {
+  return await run(process.execPath, args).then(
+    ({ stdout, stderr }) => ({ code: 0, text: `${stdout}${stderr}` }),
+    (failed: { code: number; stdout: string; stderr: string }) => ({
+      code: failed.code,
+      text: `${failed.stdout}${failed.stderr}`,
+    }),
+  )
+}
+
+describe('the installed package', () => {
+  it('brings nothing along that it does not depend on', () => {
+    const installed = readdirSync(join(projects.bare, 'node_modules')).filter((name) => !name.startsWith('.'))
+    expect(installed).toEqual(['sluice', ...Object.keys(projects.manifest.dependencies ?? {})].toSorted())
+  })
+
+  it('names no package of the workspace', () => {
+    const code = projects.pack.files.filter((path) => /\.(?:js|d\.ts)$/.test(path))
+    const named = code.flatMap((path) =>
+      scanImports(readFileSync(join(projects.bare, 'node_modules/sluice', path), 'utf8'))
+        .filter(({ specifier }) => specifier === undefined || specifier.startsWith('@sluice/'))
+        .map(({ specifier, line }) => `${path}:${line} ${specifier}`),
+    )
+    expect(code.length).toBeGreaterThan(entries.length)
+    expect(named).toEqual([])
+  })
+
+  it('holds no tests and no sources', () => {
+    expect(projects.pack.files.filter((path) => /\.test|\.suite\.test|(?<!\.d)\.ts$|\.map$/.test(path))).toEqual([])
+  })
+
+  it.each([
+    ['imported', (entry: string) => `import('${entry}')`],
+    ['required', (entry: string) => `Promise.resolve(require('${entry}'))`],
+  ])('can be %s, by each of its entries', async (_, load) => {
+    const namesIn = async (project: string, names: readonly string[]): Promise<object> => {
+      const program = `Promise.all([${names.map(load).join()}])
+        .then((all) => console.log(JSON.stringify(all.map((entry) => Object.keys(entry).sort()))))`
+      const flags = ['--disable-warning=ExperimentalWarning', '--eval', program]
+      const { stdout, stderr } = await run(process.execPath, flags, { cwd: project })
+      expect(stderr).toBe('')
+      const lists = JSON.parse(stdout) as string[][]
+      return Object.fromEntries(names.map((name, index) => [name, lists[index]]))
+    }
+    const listed = await Promise.all(
+      entries.map(async (entry) => [
+        entry,
+        Object.keys(await import(join(repositoryRoot, sourceOf(entry)))).toSorted(),
+      ]),
+    )
+    const found = {
+      ...(await namesIn(
+        projects.bare,
+        entries.filter((entry) => !NEED_A_PEER.includes(entry)),
+      )),
+      ...(await namesIn(projects.full, NEED_A_PEER)),
+    }
+    expect(found).toEqual(Object.fromEntries(listed))
+  })
+
+  it('offers the schema of its files', async () => {
+    const print = "import schema from 'sluice/sluice.schema.json' with { type: 'json' }; console.log(schema.type)"
+    expect((await run(process.execPath, ['--eval', print], { cwd: projects.bare })).stdout).toBe('object\n')
+  })
+})
+
+function sourceOf(entry: string): string {
+  const target = facade.exports?.[`.${entry.slice('sluice'.length)}`]
+  return join('packages/sluice', (target as Readonly<Record<string, string>>)['source']!)
+}
+
+describe('to the compiler, the installed package', () => {
+  /** Compiles a file that uses every type of these entries, the declarations of the package included. */
+  async function complaintsOf(project: string, names: readonly string[], compilerOptions: object): Promise<string> {
+    const folder = testFolder(project)
+    const lines = names.map((name, index) => `import * as entry${index} from '${name}'`)
+    const used = `export const used: object[] = [${names.map((_, index) => `entry${index}`).join(', ')}]`
+    writeFileSync(join(folder, 'consumer.ts'), [...lines, used, ''].join('\n'))
+    const strict = { strict: true, noEmit: true, target: 'es2024', types: [], ...compilerOptions }
+    writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions: strict, files: ['consumer.ts'] }))
+    return await compileProject(folder)
+  }
+
+  it.each([
+    ['nodenext', { module: 'nodenext', moduleResolution: 'nodenext' }],
+    ['bundler', { module: 'esnext', moduleResolution: 'bundler' }],
+  ])('has types for every entry, found the %s way', async (_, options) => {
+    const withNode = { ...options, types: ['node'], skipLibCheck: true }
+    expect(await complaintsOf(projects.full, entries, withNode)).toBe('')
+  })
+
+  it('has types that need neither Node nor a peer, where the code does not', async () => {
+    const names = [...RUN_ANYWHERE.filter((entry) => entry !== 'sluice/hono')]
+    const options = { module: 'nodenext', lib: ['es2024', 'esnext.disposable', 'dom', 'dom.iterable'] }
+    expect(await complaintsOf(projects.bare, names, { ...options, exactOptionalPropertyTypes: true })).toBe('')
+  })
+
+  it('resolves without findings of are-the-types-wrong', async () => {
+    const program = join(repositoryRoot, 'node_modules/@arethetypeswrong/cli/dist/index.js')
+    const flags = ['--profile', 'esm-only', '--format', 'ascii', '--no-color']
+    expect(await ended([program, projects.pack.path, ...flags])).toMatchObject({ code: 0 })
+  })
+
+  it('is linted by publint without findings', async () => {
+    const program = join(repositoryRoot, 'node_modules/publint/src/cli.js')
+    const linted = await ended([program, projects.pack.path, '--strict'])
+    expect(linted).toEqual({ code: 0, text: expect.stringMatching(/\nAll good!\s*$/) })
+  })
+})
+
+describe('to a bundler, the installed package', () => {
+  async function bundlesOf(programs: readonly string[]): Promise<Bundle[]> {
+    const program = join(repositoryRoot, 'tools/bundle-programs.ts')
+    const flags = ['--conditions=source', '--disable-warning=ExperimentalWarning']
+    const { code, text } = await ended([...flags, program, projects.full, ...programs])
+    if (code !== 0) throw new Error(text)
+    return JSON.parse(text) as Bundle[]
+  }
+
+  it('needs no Node where it is said to run anywhere', async () => {
+    const bundles = await bundlesOf(RUN_ANYWHERE.map((entry) => `export * from '${entry}'`))
+    const found = bundles.map(({ modules, imports }, index) => ({
+      entry: RUN_ANYWHERE[index],
+      isEmpty: modules.length === 0,
+      needs: imports.filter((name) => name.startsWith('node:')),
+    }))
+    expect(found).toEqual(RUN_ANYWHERE.map((entry) => ({ entry, isEmpty: false, needs: [] })))
+  })
+
+  it('gives a limiter without anything that it does not use', async () => {
+    const [limiter] = await bundlesOf([
+      "import { createLimiter } from 'sluice'; console.log(createLimiter({ limit: 1, window: '1s' }).tryAcquire('a'))",
+    ])
+    const inside = join(projects.full, 'node_modules/sluice/dist/packages/')
+    const files = limiter!.modules.filter((path) => path.startsWith(inside)).map((path) => path.slice(inside.length))
+    expect(limiter!.imports).toEqual([])
+    expect(files).toContain('core/create-limiter.js')
+    expect(files.filter((path) => !path.startsWith('core/'))).toEqual([])
+    expect(files.filter((path) => /\/(?:policy|shared)\/|-store\.js$/.test(path))).toEqual([
+      'core/store/memory-store.js',
+    ])
+  })
+
+  it('is as small as the reference says', async () => {
+    const stated = statedSizes(readFileSync(join(repositoryRoot, 'docs/reference/package.md'), 'utf8'))
+    expect(stated.map(({ entry }) => entry)).toEqual(entries.filter((entry) => !entry.startsWith('sluice/testing')))
+    const bundles = await bundlesOf(stated.map(({ program }) => program))
+    const wrong = stated.flatMap(({ entry, kilobytes }, index) => {
+      const actual = bundles[index]!.gzipBytes / 1000
+      return actual <= kilobytes && actual > kilobytes * 0.7
+        ? []
+        : `${entry} is ${actual} kB, stated as ${kilobytes} kB`
+    })
+    expect(wrong).toEqual([])
+  })
+})
+
+describe('the programs of the documents, on the installed package,', () => {
+  const FOR_USERS = /^(?:README\.md|packages\/sluice\/README\.md|docs\/(?:guides|algorithms)\/.+)$/
+  const examples = documentExamples().filter(({ document }) => FOR_USERS.test(document))
+  const programs = examples.filter(({ file }) => file === undefined)
+  let folder: string
+
+  beforeAll(() => {
+    folder = projects.full
+    writeExamples(folder, examples, redis.url)
+  })
+
+  it('are there', () => {
+    const documents = new Set(programs.map(({ document }) => document))
+    expect([...documents]).toEqual(expect.arrayContaining(['README.md', 'docs/guides/quickstart.md']))
+  })
+
+  it.each([
+    ['nodenext', { module: 'nodenext' }],
+    ['bundler', { module: 'esnext', moduleResolution: 'bundler' }],
+  ])('compile, with modules found the %s way', async (way, options) => {
+    const common = { strict: true, noEmit: true, target: 'es2024', types: ['node'], skipLibCheck: true }
+    const project = { compilerOptions: { ...common, ...options }, files: examples.map(({ path }) => path) }
+    writeFileSync(join(folder, `tsconfig.${way}.json`), JSON.stringify(project))
+    expect(await compileProject(folder, `tsconfig.${way}.json`)).toBe('')
+  })
+
+  it.each(programs.map((example) => [example.place, example] as const))(
+    '%s prints what it says',
+    async (_, example) => {
+      // Programs of several documents may count the same key.
+      await redis.command('FLUSHALL')
+      const { lines, complaints } = await runExample(folder, example, ['--disable-warning=ExperimentalWarning'])
+      expect(complaints).toBe('')
+      expect(lines).toEqual(example.expected)
+    },
+  )
+})
