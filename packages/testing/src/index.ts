@@ -21,6 +21,19 @@ export {
 } from './differential.ts'
 export { FakeClock, START_MICROS } from './fake-clock.ts'
 export { FakeTimers } from './fake-timers.ts'
+export { middlewareSuite } from './middleware.suite.ts'
+export {
+  type MiddlewareCapability,
+  type MiddlewareHarness,
+  type RunningApp,
+  type ServedApp,
+  SUITE_PATHS,
+  type SuiteAnswer,
+  type SuiteCall,
+  type SuiteDecision,
+  type SuiteOptions,
+  type SuiteRequest,
+} from './middleware-scene.ts'
 export { policySuite } from './policy.suite.ts'
 export { deferredStore, ReferenceStore } from './reference-store.ts'
 export { seededRandom } from './seeded-random.ts'

@@ -1,0 +1,51 @@
+import type { AddressTiers } from './address-tiers.ts'
+import type { CompiledTrust } from './client-address.ts'
+import { clientAddress } from './client-address.ts'
+import type { Eventually } from './eventually.ts'
+import { isLater } from './eventually.ts'
+import type { HttpRequest } from './http-request.ts'
+import type { Identity, IdentityAnswer, KeySource } from './identity.ts'
+import { identityOf } from './identity.ts'
+import type { CostSource } from './rate-limit-options.ts'
+
+/** Reads off a request who it counts for, and how much. */
+export class CallReader<Context> {
+  readonly tiers: AddressTiers
+  readonly #trust: CompiledTrust
+
+  constructor(trust: CompiledTrust, tiers: AddressTiers) {
+    this.#trust = trust
+    this.tiers = tiers
+  }
+
+  /** Where the request comes from; undefined when that is not known. */
+  addressOf(request: HttpRequest): string | undefined {
+    return clientAddress(request, this.#trust)
+  }
+
+  /** Who the request counts for. */
+  identityOf(source: KeySource<Context>, context: Context, request: HttpRequest): Eventually<Identity> {
+    if (source === 'ip') return identityOf(undefined, this.addressOf(request))
+    const answer = source(context, request)
+    return isLater(answer)
+      ? answer.then((later) => this.#identified(later, request))
+      : this.#identified(answer, request)
+  }
+
+  /** The counter of whoever the request counts for. */
+  keyOf(source: KeySource<Context>, context: Context, request: HttpRequest): Eventually<string> {
+    const identity = this.identityOf(source, context, request)
+    return isLater(identity) ? identity.then((later) => this.tiers.keyOf(later)) : this.tiers.keyOf(identity)
+  }
+
+  /** What the request costs. */
+  costOf(source: CostSource<Context>, context: Context, request: HttpRequest): Eventually<number> {
+    return typeof source === 'number' ? source : source(context, request)
+  }
+
+  #identified(answer: IdentityAnswer, request: HttpRequest): Identity {
+    // The address is looked for only where nothing better is known.
+    const isKnown = typeof answer === 'string' && answer !== ''
+    return identityOf(answer, isKnown ? undefined : this.addressOf(request))
+  }
+}

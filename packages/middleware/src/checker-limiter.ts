@@ -1,0 +1,133 @@
+import type { Decision, Duration, Limiter, Reservation } from '@sluice/core'
+import type { CallReader } from './call-reader.ts'
+import type { Charge, ChargeFate } from './charge.ts'
+import { FinalCharge } from './charge.ts'
+import type { Checker } from './checker.ts'
+import type { Eventually } from './eventually.ts'
+import { isLater, whenThere } from './eventually.ts'
+import type { HttpRequest } from './http-request.ts'
+import type { KeySource } from './identity.ts'
+import type { LimitMeaning } from './limit-meaning.ts'
+import { askMeaning } from './limit-meaning.ts'
+import type { CostSource } from './rate-limit-options.ts'
+
+/** Longest that a request is under way without being charged anew when it ends. */
+const RESERVED_FOR: Duration = '1h'
+
+/** What decides by one limiter. */
+export interface LimiterCheckerParts<Context> {
+  readonly limiter: Limiter
+  readonly reader: CallReader<Context>
+  readonly key: KeySource<Context>
+  readonly cost: CostSource<Context>
+  /** Whether charges are changed to what the requests really cost. */
+  readonly settles: boolean
+  /** What its limit means, and whether it was made here; a limiter from elsewhere is asked with the first request. */
+  readonly own: { readonly meaning: LimitMeaning | undefined } | undefined
+}
+
+/** Decides by one limiter. */
+export class LimiterChecker<Context> implements Checker<Context> {
+  readonly #parts: LimiterCheckerParts<Context>
+  readonly #limiter: Limiter
+  #meaning: LimitMeaning | undefined
+  #isKnown: boolean
+  #reserves: boolean
+
+  constructor(parts: LimiterCheckerParts<Context>) {
+    this.#parts = parts
+    this.#limiter = parts.limiter
+    this.#meaning = parts.own?.meaning
+    this.#isKnown = parts.own !== undefined
+    this.#reserves = parts.settles
+  }
+
+  get meaning(): LimitMeaning | undefined {
+    return this.#meaning
+  }
+
+  ask(context: Context, request: HttpRequest): Eventually<Charge> {
+    const { reader } = this.#parts
+    const key = reader.keyOf(this.#parts.key, context, request)
+    const cost = reader.costOf(this.#parts.cost, context, request)
+    if (!(isLater(key) || isLater(cost))) return this.#decide(key, cost)
+    return Promise.all([key, cost]).then(([laterKey, laterCost]) => this.#decide(laterKey, laterCost))
+  }
+
+  async close(): Promise<void> {
+    if (this.#parts.own !== undefined) await this.#limiter.close()
+  }
+
+  #decide(key: string, cost: number): Eventually<Charge> {
+    if (!this.#isKnown) return this.#learn(key, cost)
+    if (this.#reserves) return this.#reserve(key, cost)
+    const decision = (
+      cost === 1 ? this.#limiter.check(key) : this.#limiter.check(key, { cost })
+    ) as Eventually<Decision>
+    if (isLater(decision)) return decision.then((later) => new RefundableCharge(this.#limiter, later))
+    return new RefundableCharge(this.#limiter, decision)
+  }
+
+  #learn(key: string, cost: number): Eventually<Charge> {
+    return whenThere(askMeaning(this.#limiter, key), (meaning) => {
+      this.#meaning = meaning
+      this.#isKnown = true
+      this.#reserves ||= isSlot(meaning)
+      return this.#decide(key, cost)
+    })
+  }
+
+  #reserve(key: string, cost: number): Eventually<Charge> {
+    const asked = this.#limiter.reserve(key, { cost, expiresAfter: RESERVED_FOR }) as Eventually<Reservation | Decision>
+    const leaseMs = isSlot(this.#meaning) ? this.#meaning!.windowMs : 0
+    return whenThere(asked, (answer): Charge => {
+      return 'settle' in answer ? new ReservedCharge(answer, cost, leaseMs) : new FinalCharge(answer)
+    })
+  }
+}
+
+function isSlot(meaning: LimitMeaning | undefined): boolean {
+  return meaning?.quotaUnit === 'concurrent-requests'
+}
+
+/** A charge that stands unless it is given back. */
+class RefundableCharge implements Charge {
+  readonly decision: Decision
+  readonly isHeld = false
+  readonly leaseMs = 0
+  readonly #limiter: Limiter
+
+  constructor(limiter: Limiter, decision: Decision) {
+    this.decision = decision
+    this.#limiter = limiter
+  }
+
+  end(fate: ChargeFate): Eventually<unknown> {
+    return fate === 'given-back' ? this.#limiter.refund(this.decision) : undefined
+  }
+}
+
+/** Units, or a slot, that are held until the request has ended. */
+class ReservedCharge implements Charge {
+  readonly decision: Decision
+  readonly isHeld = true
+  readonly leaseMs: number
+  readonly #reservation: Reservation
+  readonly #cost: number
+
+  constructor(reservation: Reservation, cost: number, leaseMs: number) {
+    this.decision = reservation.decision
+    this.leaseMs = leaseMs
+    this.#reservation = reservation
+    this.#cost = cost
+  }
+
+  end(fate: ChargeFate): Eventually<unknown> {
+    if (fate === 'given-back' || this.leaseMs > 0) return this.#reservation.release()
+    return this.#reservation.settle(fate === 'stands' ? this.#cost : fate)
+  }
+
+  renew(): Eventually<unknown> {
+    return this.#reservation.renew()
+  }
+}

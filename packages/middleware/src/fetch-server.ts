@@ -1,0 +1,41 @@
+/** The answer as Node's http module knows it, as far as it tells when it ended. */
+interface NodeAnswer {
+  readonly statusCode: number
+  readonly headersSent: boolean
+  readonly closed?: boolean
+  readonly destroyed?: boolean
+  once(event: 'close', run: () => void): unknown
+}
+
+/**
+ * The address at the other end of the connection, by what a server hands to a fetch handler beside the request:
+ * `{ incoming }` of @hono/node-server, the server of Bun.serve, the connection of Deno.serve. Undefined when it is none of
+ * these.
+ */
+export function peerAddressFrom(server: unknown, request: Request): string | undefined {
+  const known = property(server, 'server') ?? server
+  const ofNode = property(property(property(known, 'incoming'), 'socket'), 'remoteAddress')
+  if (typeof ofNode === 'string') return ofNode
+  const ofDeno = property(property(known, 'remoteAddr'), 'hostname')
+  if (typeof ofDeno === 'string') return ofDeno
+  if (typeof property(known, 'requestIP') !== 'function') return undefined
+  const ofBun = property((known as { requestIP(of: Request): unknown }).requestIP(request), 'address')
+  return typeof ofBun === 'string' ? ofBun : undefined
+}
+
+/** The answer of Node's http module behind a fetch handler; undefined where there is none. */
+export function nodeAnswerFrom(server: unknown): NodeAnswer | undefined {
+  const answer = property(property(server, 'server') ?? server, 'outgoing')
+  const isAnswer = typeof property(answer, 'once') === 'function' && typeof property(answer, 'statusCode') === 'number'
+  return isAnswer ? (answer as NodeAnswer) : undefined
+}
+
+function property(of: unknown, name: string): unknown {
+  return typeof of === 'object' && of !== null ? (of as Readonly<Record<string, unknown>>)[name] : undefined
+}
+
+/** Path and query of an absolute URL, as they stand in it. */
+export function pathOf(url: string): string {
+  const start = url.indexOf('/', url.indexOf('://') + 3)
+  return start < 0 ? '/' : url.slice(start)
+}

@@ -1,0 +1,168 @@
+import type { DecisionLike } from '@sluice/contract'
+import type { Store } from '@sluice/core'
+import { systemClock, systemRandom, systemTimers } from '@sluice/core'
+import { compileIpv6 } from './address-tiers.ts'
+import { Announcer } from './announcer.ts'
+import { CallReader } from './call-reader.ts'
+import type { Charge } from './charge.ts'
+import { ChargeEnd, onceToProcess } from './charge-end.ts'
+import type { Checker } from './checker.ts'
+import { createChecker } from './checker-source.ts'
+import { compileTrust } from './client-address.ts'
+import type { Eventually } from './eventually.ts'
+import { isLater } from './eventually.ts'
+import type { Admission, HttpOutcome } from './http-outcome.ts'
+import type { HttpRequest } from './http-request.ts'
+import { MisuseDesk } from './misuse.ts'
+import { checkOptions } from './rate-limit-option-check.ts'
+import type { RateLimitOptions, RuleFields } from './rate-limit-options.ts'
+import { RULE_FIELDS } from './rate-limit-options.ts'
+import { RefusalWriter } from './refusal.ts'
+
+/** What a framework is to the limiter. */
+export interface HttpAdapter<Context> {
+  /** Name of the framework, such as `express`. */
+  readonly name: string
+  /** Options that this adapter takes besides those of {@link RateLimitOptions} and `onLimited`. */
+  readonly ownOptions?: readonly string[]
+  /** What the core has to know of a request. Called once for each. */
+  request(context: Context): HttpRequest
+}
+
+/** Limits the requests of a framework. */
+export interface HttpLimiter<Context> {
+  /**
+   * Decides what is to become of a request. The answer is there at once where the store is local and no option is asynchronous.
+   * Throws or rejects when an option does, or when the store cannot be asked and nothing says what to do then.
+   */
+  begin(context: Context): Eventually<HttpOutcome>
+  /** Frees what was made here, which is a store when none was given; what was given stays open. May be called again. */
+  close(): Promise<void>
+}
+
+const NO_HEADERS: Readonly<Record<string, string>> = Object.freeze({})
+
+/** The outcome for a request that is not limited. */
+const SKIPPED: Admission = Object.freeze({
+  allowed: true,
+  decision: undefined,
+  headers: NO_HEADERS,
+  delayMs: 0,
+  finish: undefined,
+})
+
+/**
+ * A limiter by these options, for the framework of `adapter`. Throws a coded error that says what to do when options are unknown,
+ * contradict each other or are out of range.
+ */
+export function createHttpLimiter<Context>(
+  options: RateLimitOptions<Context>,
+  adapter: HttpAdapter<Context>,
+): HttpLimiter<Context> {
+  checkOptions(options, adapter)
+  return new CheckingLimiter(options, adapter)
+}
+
+class CheckingLimiter<Context> implements HttpLimiter<Context> {
+  readonly #adapter: HttpAdapter<Context>
+  readonly #checker: Checker<Context>
+  readonly #skip: RateLimitOptions<Context>['skip']
+  readonly #onDecision: RateLimitOptions<Context>['onDecision']
+  readonly #shadow: boolean
+  readonly #announcer: Announcer
+  readonly #refusals: RefusalWriter
+  readonly #end: ChargeEnd<Context>
+  readonly #reader: CallReader<Context>
+  readonly #desk: MisuseDesk
+  /** Whether requests are counted by their addresses, unless a rule says otherwise. */
+  readonly #countsAddress: boolean
+  readonly #ownStore: Store | undefined
+
+  constructor(options: RateLimitOptions<Context>, adapter: HttpAdapter<Context>) {
+    const { clock = systemClock, random = systemRandom, timers = systemTimers } = options
+    const trust = compileTrust(options.trustProxy)
+    this.#adapter = adapter
+    this.#reader = new CallReader(trust, compileIpv6(options.ipv6))
+    const { checker, counters, name, isLocal, ownStore } = createChecker(options, {
+      reader: this.#reader,
+      clock,
+      random,
+    })
+    this.#checker = checker
+    this.#ownStore = ownStore
+    this.#skip = options.skip
+    this.#onDecision = options.onDecision
+    this.#shadow = options.shadow ?? false
+    this.#announcer = new Announcer({
+      profile: options.headers ?? 'legacy',
+      jitter: options.jitter ?? 0,
+      clock,
+      random,
+    })
+    this.#refusals = new RefusalWriter(options.status ?? 429)
+    const { refund, actualCost, onError = onceToProcess() } = options
+    this.#end = new ChargeEnd({ refund, actualCost, timers, onError })
+    this.#countsAddress = (options.key ?? 'ip') === 'ip' && options.engine === undefined
+    this.#desk = new MisuseDesk({ name, counters, trust, warn: options.warn })
+    this.#desk.shortWindow(windowsOf(options))
+    if (isLocal) this.#desk.memoryInCluster()
+    else if (options.store !== undefined) this.#desk.sharedName(ruleText(options))
+  }
+
+  begin(context: Context): Eventually<HttpOutcome> {
+    const request = this.#adapter.request(context)
+    if (this.#skip === undefined) return this.#ask(context, request)
+    const skipped = this.#skip(context, request)
+    if (isLater(skipped)) return skipped.then((isSkipped) => (isSkipped ? SKIPPED : this.#ask(context, request)))
+    return skipped ? SKIPPED : this.#ask(context, request)
+  }
+
+  async close(): Promise<void> {
+    await this.#checker.close()
+    await this.#ownStore?.close()
+  }
+
+  #ask(context: Context, request: HttpRequest): Eventually<HttpOutcome> {
+    if (this.#desk.watches()) this.#look(context, request)
+    const charge = this.#checker.ask(context, request)
+    return isLater(charge) ? charge.then((asked) => this.#outcome(asked, context)) : this.#outcome(charge, context)
+  }
+
+  /** Looks for mistakes in how the limiter is used. */
+  #look(context: Context, request: HttpRequest): void {
+    const address = this.#reader.addressOf(request)
+    this.#desk.meet(context as object, request, { address, counts: this.#countsAddress })
+  }
+
+  #outcome(charge: Charge, context: Context): HttpOutcome {
+    const { decision } = charge
+    if (decision.failure !== undefined) this.#desk.storeAway(decision.failure)
+    const finish = decision.allowed ? this.#end.watch(charge, context) : undefined
+    try {
+      return this.#tell(decision, context, finish)
+    } catch (error) {
+      finish?.(0)
+      throw error
+    }
+  }
+
+  #tell(decision: DecisionLike, context: Context, finish: ((status: number) => void) | undefined): HttpOutcome {
+    this.#onDecision?.(decision, context)
+    if (this.#shadow) return { allowed: true, decision, headers: NO_HEADERS, delayMs: 0, finish }
+    const headers = this.#announcer.announce(decision, context, this.#checker.meaning)
+    if (!decision.allowed) return this.#refusals.refuse(decision, headers)
+    return { allowed: true, decision, headers, delayMs: decision.delayMs ?? 0, finish }
+  }
+}
+
+/** A text that is different for different rules. */
+function ruleText(options: RateLimitOptions<never>): string {
+  const fields = Object.fromEntries(RULE_FIELDS.map((field) => [field, options[field]]))
+  return JSON.stringify({ ...fields, rules: options.rules })
+}
+
+/** The windows of all rules, as they were written. */
+function windowsOf({ window, windows, rules = {} }: RateLimitOptions<never>): readonly unknown[] {
+  const ofRules = Object.values(rules as Readonly<Record<string, RuleFields>>).flatMap(windowsOf)
+  return [window, ...(windows ?? []).map((spec) => spec.window), ...ofRules]
+}

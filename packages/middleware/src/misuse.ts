@@ -1,0 +1,226 @@
+import { type CompiledTrust, entriesPresent, isNearby, isTrusted } from './client-address.ts'
+import type { HttpRequest } from './http-request.ts'
+import { isOneOfMany, type ProcessFacts, processFacts } from './misuse-process.ts'
+import { type MisuseRecord, type PassedLimit, processRecord } from './misuse-record.ts'
+import { type MisuseCode, type MisuseListener, misuseDocs, warnProcess } from './misuse-warning.ts'
+
+export type { MisuseWarning } from './misuse-warning.ts'
+
+/** What the desk of a limiter has to know of it. */
+export interface MisuseDeskOptions {
+  /** Name of its rule. */
+  readonly name: string
+  /** What keeps its counters: the store, or the engine or function that is asked in its place. */
+  readonly counters: object
+  readonly trust: CompiledTrust
+  /** Is told; a warning of the process when left out. */
+  readonly warn?: MisuseListener | undefined
+  /** That of this process when left out. */
+  readonly record?: MisuseRecord
+}
+
+/** Every request is looked at up to this one, and few after it. */
+const FIRST_REQUESTS = 1000
+/** Of so many later requests, two in a row are looked at: the same request may come twice. */
+const LATER_REQUESTS = 128
+
+/** Whoever writes a window as a smaller number has probably thought of seconds. */
+const LEAST_PLAUSIBLE_MS = 1000
+
+/**
+ * Looks for mistakes in how one limiter is used: one method for each kind. Each kind is told once to each listener, and so once
+ * in a process where there is no listener of one's own; those about a limiter's name, window or proxies once for each name.
+ *
+ * All that has to be asked for a request is {@link watches}, and {@link meet} when it says so. It says so for the first 1,000
+ * requests of a limiter and for one in 64 of the later ones, so that a request costs the increment of a number.
+ */
+export class MisuseDesk {
+  readonly #limit: PassedLimit
+  readonly #trust: CompiledTrust
+  readonly #warn: MisuseListener
+  readonly #record: MisuseRecord
+  #requests = 0
+  /** True until whatever made the limiter has come to its end. */
+  #isNew = true
+  #isUsedAtOnce = false
+
+  constructor(options: MisuseDeskOptions) {
+    this.#limit = { name: options.name, counters: options.counters }
+    this.#trust = options.trust
+    this.#warn = options.warn ?? warnProcess
+    this.#record = options.record ?? processRecord
+    queueMicrotask(() => {
+      this.#isNew = false
+    })
+    this.proxyTrustTooWide()
+  }
+
+  /** Whether the next request is to be shown to {@link meet}. To be asked once for each request. */
+  watches(): boolean {
+    const count = this.#requests++
+    return count < FIRST_REQUESTS || count % LATER_REQUESTS < 2
+  }
+
+  /**
+   * All checks of a request. `context` is the framework's own object for it, the same for all limiters that it passes;
+   * `address` is what `clientAddress` says, and whether it is what the request counts by.
+   */
+  meet(context: object, request: HttpRequest, { address, counts }: MetAddress): void {
+    this.limiterInHandler()
+    this.countedTwice(context)
+    this.proxyNotTrusted(request)
+    this.proxyTrustTooWide(request)
+    if (counts) this.noAddress(address)
+  }
+
+  /** A proxy of one's own names the client, and nobody listens. */
+  proxyNotTrusted(request: HttpRequest): void {
+    const { peerAddress } = request
+    if (isTrusted(peerAddress, this.#trust)) return
+    const header = ['x-forwarded-for', 'forwarded'].find((name) => request.header(name) !== undefined)
+    if (header === undefined || !isNearby(peerAddress)) return
+    this.#tell('SLUICE_USE_PROXY_NOT_TRUSTED', {
+      seen: `A request came from ${peerAddress}, which is not on the Internet and not a trusted proxy, with a header "${header}"`,
+      action:
+        'Set "trustProxy" to the number of proxies before this server, or to their addresses: now all clients of a proxy share one limit.',
+    })
+  }
+
+  /** Before the first request: networks that hold everybody. With a request: fewer entries in the header than proxies. */
+  proxyTrustTooWide(request?: HttpRequest): void {
+    const { hops, tooWide, header } = this.#trust
+    if (request === undefined) {
+      if (tooWide === undefined) return
+      this.#tell('SLUICE_USE_PROXY_TRUST_TOO_WIDE', {
+        seen: `"trustProxy" trusts ${tooWide}, to which callers belong too`,
+        action: 'Name the networks of your proxies only: a caller that is taken for a proxy chooses its own address.',
+        matter: this.#limit.name,
+      })
+      return
+    }
+    if (hops < 2) return
+    const entries = entriesPresent(request, this.#trust)
+    if (entries === 0 || entries >= hops) return
+    this.#tell('SLUICE_USE_PROXY_TRUST_TOO_WIDE', {
+      seen: `"trustProxy" says that there are ${hops} proxies, and a header "${header}" has ${entries === 1 ? 'one entry' : `${entries} entries`}`,
+      action:
+        'Count the proxies again: with one too many, a caller chooses its own address by sending the header itself.',
+      matter: this.#limit.name,
+    })
+  }
+
+  /** Limiters are used where they are made, again and again, and never a second time. */
+  limiterInHandler(): void {
+    if (this.#isUsedAtOnce) this.#record.usedAgain()
+    if (!this.#isNew) return
+    this.#isNew = false
+    this.#isUsedAtOnce = true
+    if (!this.#record.usedAtOnce()) return
+    this.#tell('SLUICE_USE_LIMITER_IN_HANDLER', {
+      seen: 'Limiters are made while requests are handled, and each is used for one request only',
+      action: 'Make the limiter once, outside the handler: a new one has counted nothing, and so never refuses.',
+    })
+  }
+
+  /** One request comes by the same counters again, or by others of the same name. */
+  countedTwice(context: object): void {
+    const before = this.#record.pass(context, this.#limit)
+    if (before === undefined) return
+    const { name, counters } = this.#limit
+    if (before.counters !== counters) {
+      this.#tellSharedName('One request passes two limiters with it')
+      return
+    }
+    this.#tell('SLUICE_USE_COUNTED_TWICE', {
+      seen: `One request was charged twice under the name "${name}"`,
+      action:
+        'Put the limiter in one place, before the handlers, or give limits that are meant to differ names and stores of their own.',
+      matter: name,
+    })
+  }
+
+  /**
+   * To be called when the limiter is made on a store outside the process, where two store objects may keep the same counters.
+   * `rule` is a text that is different for different rules. On one store object it is an error of the core.
+   */
+  sharedName(rule: string): void {
+    if (this.#record.nameRule(this.#limit.name, rule)) return
+    this.#tellSharedName('Two limiters with different rules have it on stores that may be the same')
+  }
+
+  /** To be called when the limiter is made and counts in the memory of its process; `facts` are its own when left out. */
+  memoryInCluster(facts: ProcessFacts = ownFacts()): void {
+    if (!isOneOfMany(facts)) return
+    this.#tell('SLUICE_USE_MEMORY_IN_CLUSTER', {
+      seen: 'A limiter counts in the memory of one of several processes',
+      action: 'Use a store that they share, such as redisStore, or divide the limit by the number of processes.',
+    })
+  }
+
+  /** To be called when the limiter is made, with the windows of its rules as they were written. */
+  shortWindow(windows: readonly unknown[]): void {
+    const short = windows.find((window) => typeof window === 'number' && window < LEAST_PLAUSIBLE_MS)
+    if (short === undefined) return
+    this.#tell('SLUICE_USE_SHORT_WINDOW', {
+      seen: `A window of "${this.#limit.name}" is the number ${short}, which is milliseconds`,
+      action: `Write "${short}s" for seconds. If milliseconds are meant, "${short}ms" says so.`,
+      matter: this.#limit.name,
+    })
+  }
+
+  /** To be called when a request was decided without the store. */
+  storeAway({ mode, cause }: DecidedWithout): void {
+    this.#tell('SLUICE_USE_STORE_AWAY', {
+      seen: `The store of "${this.#limit.name}" could not be asked (${cause}): a request was answered by the failure mode "${mode}"`,
+      action:
+        'See that the server runs and that its address is right. What to answer meanwhile is "failureMode": "open" limits nothing, "closed" refuses all, "local" counts in this process.',
+    })
+  }
+
+  /** A request is to be counted by its address, and has none. */
+  noAddress(address: string | undefined): void {
+    if (address !== undefined) return
+    this.#tell('SLUICE_USE_NO_ADDRESS', {
+      seen: 'A request that is counted by its address has none',
+      action:
+        'Behind a proxy on a Unix socket, set "trustProxy" to the number of proxies. Elsewhere give a "key" that says who is calling.',
+    })
+  }
+
+  #tellSharedName(seen: string): void {
+    this.#tell('SLUICE_USE_SHARED_NAME', {
+      seen: `The name "${this.#limit.name}" is not unique. ${seen}`,
+      action: 'Give each of them a "name" of its own.',
+      matter: this.#limit.name,
+    })
+  }
+
+  #tell(code: MisuseCode, { seen, action, matter = '' }: Finding): void {
+    if (!this.#record.isNews(this.#warn, `${code} ${matter}`)) return
+    this.#warn({ code, message: `${seen}. ${action}`, docs: misuseDocs(code) })
+  }
+}
+
+/** The address of a request, and whether it is what the request counts by. */
+export interface MetAddress {
+  readonly address: string | undefined
+  readonly counts: boolean
+}
+
+/** Why a request was decided without the store, and how. */
+interface DecidedWithout {
+  readonly mode: string
+  readonly cause: string
+}
+
+interface Finding {
+  /** What was seen, without a full stop. */
+  readonly seen: string
+  readonly action: string
+  /** Things of which each is told once; all are one when left out. */
+  readonly matter?: string
+}
+
+function ownFacts(): ProcessFacts {
+  return processFacts(typeof process === 'undefined' ? undefined : process)
+}

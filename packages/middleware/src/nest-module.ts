@@ -1,0 +1,98 @@
+import type { DynamicModule, FactoryProvider, Provider } from '@nestjs/common'
+import { Module } from '@nestjs/common'
+import { APP_GUARD, ModulesContainer } from '@nestjs/core'
+import { SluiceError } from '@sluice/core'
+import { RateLimitGuard } from './nest-guard.ts'
+import type {
+  GuardedRoutes,
+  NestRateLimitAsyncOptions,
+  NestRateLimitOptions,
+  RateLimitOptionsFactory,
+} from './nest-options.ts'
+import { RouteLimits } from './nest-route-limits.ts'
+
+/** Under this token the options of the module can be injected. */
+export const RATE_LIMIT_OPTIONS: unique symbol = Symbol('sluice.rate-limit-options')
+
+/**
+ * Limits the requests to a Nest app, on Express and on Fastify. Import it once, in the root module; several limits at once are
+ * its `rules`.
+ */
+// biome-ignore lint/complexity/noStaticOnlyClass: Nest knows a module by its class
+export class RateLimitModule {
+  // A decorator, called: its syntax would have to be compiled.
+  static {
+    Module({})(RateLimitModule)
+  }
+
+  /**
+   * Limits by options that are known at once:
+   *
+   * ```ts
+   * @Module({ imports: [RateLimitModule.forRoot({ limit: 100, window: '1m' })] })
+   * export class AppModule {}
+   * ```
+   *
+   * `limit: 'off'` limits only the routes that say so by `@RateLimit`.
+   */
+  static forRoot(options: NestRateLimitOptions): DynamicModule {
+    return dynamicModule([{ provide: RATE_LIMIT_OPTIONS, useValue: options }], options?.routes)
+  }
+
+  /**
+   * Limits by options that depend on other providers, such as a store that is injected:
+   *
+   * ```ts
+   * RateLimitModule.forRootAsync({
+   *   imports: [RedisModule],
+   *   inject: [RedisClient],
+   *   useFactory: (client: RedisClient) => ({ limit: 100, window: '1m', store: redisStore(client) }),
+   * })
+   * ```
+   */
+  static forRootAsync(options: NestRateLimitAsyncOptions): DynamicModule {
+    return { ...dynamicModule(optionsProviders(options), options.routes), imports: options.imports ?? [] }
+  }
+}
+
+function dynamicModule(options: Provider[], routes: GuardedRoutes = 'all'): DynamicModule {
+  if (routes !== 'all' && routes !== 'chosen') {
+    throw new SluiceError('SLUICE_INVALID_OPTION', {
+      problem: '"routes" of RateLimitModule cannot be used',
+      received: routes,
+      expected: '"all", or "chosen" to limit those that say @UseGuards(RateLimitGuard)',
+    })
+  }
+  const limits: FactoryProvider<RouteLimits> = {
+    provide: RouteLimits,
+    inject: [RATE_LIMIT_OPTIONS, ModulesContainer],
+    // Code that is not typed may have none.
+    useFactory: (given: NestRateLimitOptions | undefined, modules: ModulesContainer) =>
+      new RouteLimits(given ?? {}, modules),
+  }
+  const everywhere: Provider[] = routes === 'all' ? [{ provide: APP_GUARD, useExisting: RateLimitGuard }] : []
+  return {
+    module: RateLimitModule,
+    global: true,
+    providers: [...options, limits, RateLimitGuard, ...everywhere],
+    exports: [RATE_LIMIT_OPTIONS, RouteLimits, RateLimitGuard],
+  }
+}
+
+function optionsProviders({ useFactory, useClass, useExisting, inject = [] }: NestRateLimitAsyncOptions): Provider[] {
+  const provide = RATE_LIMIT_OPTIONS
+  if (useFactory !== undefined) return [{ provide, useFactory: useFactory as FactoryProvider['useFactory'], inject }]
+  const factory = useExisting ?? useClass
+  if (factory === undefined) {
+    throw new SluiceError('SLUICE_INVALID_OPTION', {
+      problem: 'RateLimitModule.forRootAsync() was not told where its options come from',
+      action: 'Give it one of useFactory, useClass and useExisting.',
+    })
+  }
+  const made: FactoryProvider = {
+    provide,
+    inject: [factory],
+    useFactory: (maker: RateLimitOptionsFactory) => maker.createRateLimitOptions(),
+  }
+  return useExisting === undefined ? [made, factory] : [made]
+}

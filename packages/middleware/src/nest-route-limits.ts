@@ -1,0 +1,128 @@
+import type { ExecutionContext, OnApplicationShutdown, OnModuleInit, Type } from '@nestjs/common'
+import type { ModulesContainer } from '@nestjs/core'
+import { Reflector } from '@nestjs/core'
+import type { MemoryStore, Store } from '@sluice/core'
+import { memoryStore } from '@sluice/core'
+import type { HttpAdapter, HttpLimiter } from './http-limiter.ts'
+import { createHttpLimiter } from './http-limiter.ts'
+import { RATE_LIMIT_METADATA } from './nest-decorators.ts'
+import type { NestExchange } from './nest-exchange.ts'
+import { NestHttpRequest } from './nest-exchange.ts'
+import type { NestRateLimitOptions, RouteRateLimitOptions } from './nest-options.ts'
+import { routeOptions, usesStore } from './route-options.ts'
+
+/** A method of a controller. */
+export type RouteHandler = ReturnType<ExecutionContext['getHandler']>
+
+/** The limit of a route, and the options it was made by. */
+export interface RouteLimit {
+  readonly limiter: HttpLimiter<ExecutionContext>
+  readonly options: RouteRateLimitOptions
+}
+
+/** The limits of all routes of an app, by what the module and the decorators say. */
+export class RouteLimits implements OnModuleInit, OnApplicationShutdown {
+  readonly #options: NestRateLimitOptions
+  readonly #modules: ModulesContainer
+  readonly #reflector = new Reflector()
+  readonly #adapter: HttpAdapter<ExecutionContext>
+  readonly #made: HttpLimiter<ExecutionContext>[] = []
+  readonly #byHandler = new WeakMap<RouteHandler, Map<Type, RouteLimit | undefined>>()
+  readonly #ofModule: RouteLimit
+  #ownStore: MemoryStore | undefined
+
+  /** Throws when the options are wrong. Limits of routes are made when the module starts, so that theirs are found then. */
+  constructor({ routes: _, ...options }: NestRateLimitOptions, modules: ModulesContainer) {
+    this.#options = options
+    this.#modules = modules
+    this.#adapter = {
+      name: 'nest',
+      ownOptions: ['exchange'],
+      request: (context) => new NestHttpRequest(this.exchangeOf(context)!.request),
+    }
+    this.#ofModule = this.#create(options)
+  }
+
+  /** Request and answer of a call; undefined when it has none, and is not limited. */
+  exchangeOf(context: ExecutionContext): NestExchange | undefined {
+    const { exchange } = this.#options
+    if (exchange !== undefined) return exchange(context)
+    if (context.getType() !== 'http') return undefined
+    const http = context.switchToHttp()
+    return { request: http.getRequest(), response: http.getResponse() }
+  }
+
+  /** The limit of a route; undefined when it has none. */
+  of(handler: RouteHandler, controller: Type): RouteLimit | undefined {
+    const known = this.#byHandler.get(handler)
+    if (known?.has(controller) === true) return known.get(controller)
+    const limit = this.#find(handler, controller)
+    this.#byHandler.set(handler, new Map(known).set(controller, limit))
+    return limit
+  }
+
+  /** Makes the limits of all routes. */
+  onModuleInit(): void {
+    for (const module of this.#modules.values()) {
+      for (const { metatype } of [...module.controllers.values(), ...module.providers.values()]) {
+        if (typeof metatype === 'function') this.#prepare(metatype as Type)
+      }
+    }
+  }
+
+  /** Frees what was made here, when the last request has been answered. */
+  async onApplicationShutdown(): Promise<void> {
+    await Promise.all(this.#made.map((limiter) => limiter.close()))
+    await this.#ownStore?.close()
+  }
+
+  #prepare(owner: Type): void {
+    for (const method of methodsOf(owner).values()) {
+      if (this.#said(method, owner) !== undefined) this.of(method, owner)
+    }
+  }
+
+  /** What the decorators say about a route. */
+  #said(handler: RouteHandler, controller: Type): RouteRateLimitOptions | false | undefined {
+    return this.#reflector.getAllAndOverride(RATE_LIMIT_METADATA, [handler, controller])
+  }
+
+  #find(handler: RouteHandler, controller: Type): RouteLimit | undefined {
+    const said = this.#said(handler, controller)
+    if (said === undefined) return this.#ofModule
+    if (said === false) return undefined
+    const isOfHandler = this.#reflector.get(RATE_LIMIT_METADATA, handler) !== undefined
+    const name = isOfHandler ? `${controller.name}.${methodName(handler, controller)}` : controller.name
+    return this.#create(routeOptions(this.#options, said, name))
+  }
+
+  #create(options: RouteRateLimitOptions): RouteLimit {
+    const complete = usesStore(options) ? { ...options, store: this.#storeFor(options) } : options
+    const limiter = createHttpLimiter(complete, this.#adapter)
+    this.#made.push(limiter)
+    return { limiter, options: complete }
+  }
+
+  /** One store for all limits without one, so that routes whose limits have one name count together. */
+  #storeFor({ store, clock }: RouteRateLimitOptions): Store {
+    if (store !== undefined) return store
+    this.#ownStore ??= memoryStore(clock === undefined ? {} : { clock })
+    return this.#ownStore
+  }
+}
+
+/** The methods of a class by their names, with those it inherits. */
+function methodsOf(owner: Type): Map<string, RouteHandler> {
+  const parent = Object.getPrototypeOf(owner)
+  const methods = parent === null || parent === Function.prototype ? new Map<string, RouteHandler>() : methodsOf(parent)
+  for (const [name, { value }] of Object.entries(Object.getOwnPropertyDescriptors(owner.prototype ?? {}))) {
+    if (typeof value === 'function' && name !== 'constructor') methods.set(name, value)
+  }
+  return methods
+}
+
+/** Not simply the name of the function: a decorator may have put one without in the place of the method. */
+function methodName(handler: RouteHandler, controller: Type): string {
+  for (const [name, method] of methodsOf(controller)) if (method === handler) return name
+  return handler.name
+}

@@ -1,0 +1,38 @@
+import type { RateLimitOptions } from './rate-limit-options.ts'
+import { RULE_FIELDS } from './rate-limit-options.ts'
+
+/** Where limits come from when it is not the fields of one rule. */
+const SOURCES = ['rules', 'limiter', 'engine', 'check'] as const
+
+/** Those that keep counters themselves, and leave nothing to a store. */
+const STORELESS = ['limiter', 'engine', 'check'] as const
+
+/** What says which limits hold. All else says how they are applied; so does the name, to another count of the same limit. */
+const LIMIT_OPTIONS: ReadonlySet<string> = new Set([...RULE_FIELDS, ...SOURCES, 'identify'])
+
+/** Options for some framework; which one does not matter here. */
+type AnyOptions = Pick<RateLimitOptions<never>, (typeof SOURCES)[number] | 'store' | 'name'>
+
+/** Whether options say which limits hold, and not only how they are applied. */
+export function bringsLimits(options: AnyOptions): boolean {
+  return Object.keys(options).some((option) => LIMIT_OPTIONS.has(option))
+}
+
+/** Whether counters of these options are kept in a store. */
+export function usesStore(options: AnyOptions): boolean {
+  return STORELESS.every((source) => options[source] === undefined)
+}
+
+/**
+ * The options of a route inside an app that has some too. What the route does not say is as in the app, except that limits are
+ * taken over as a whole: a route that brings any part of a limit has none of the app's. Its rule is called `name` when it does
+ * not name it. A route without limits of its own counts together with the app.
+ */
+export function routeOptions<Options extends AnyOptions>(app: Options, route: Options, name: string): Options {
+  if (!bringsLimits(route)) return { ...app, ...route }
+  const isOneRule = SOURCES.every((source) => route[source] === undefined)
+  const inherited = Object.entries(app).filter(
+    ([option]) => !LIMIT_OPTIONS.has(option) && option !== 'name' && (option !== 'store' || usesStore(route)),
+  )
+  return { ...(isOneRule ? { name } : undefined), ...(Object.fromEntries(inherited) as Options), ...route }
+}
