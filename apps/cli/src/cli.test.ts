@@ -258,7 +258,7 @@ describe('a service that is not there', () => {
 
   it.each(asking.map(({ name }) => [name]))('ends %s with 4', async (name) => {
     const url = `http://127.0.0.1:${await freePort()}`
-    const files = { 1: 'rules: []\noverrides: [{}]' }
+    const files = { 1: 'name: x\nrules: []\noverrides: [{}]' }
     const more: Record<string, string[]> = {
       'overrides put': ['--limit', '1'],
       'keys create': ['--role', 'viewer'],

@@ -78,7 +78,8 @@ function contextOf(common: CommonValues, parts: CliParts, progress: Progress): C
   const token = common.key ?? environment.apiKey
   return {
     get client() {
-      return createClient({ url, token, timeoutMs: common.timeout ?? USUAL_TIMEOUT_MS })
+      // A person who waits wants to know what is wrong, and not that it was tried five times.
+      return createClient({ url, token, timeoutMs: common.timeout ?? USUAL_TIMEOUT_MS, retry: false })
     },
     url: shownAddress(url),
     hasKey: token !== undefined,

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import type { CheckAnswer } from '@sluice/contract'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { RunningService } from './service.fixture.ts'
-import { START_MS, startService } from './service.fixture.ts'
+import { RawConnection, rawCheck, START_MS, startService } from './service.fixture.ts'
 import type { Settings } from './settings.ts'
 
 const CHECK = { userId: 'u1', resource: '/x' }
@@ -64,6 +64,47 @@ describe('the admin API', () => {
     const response = await fetch(`${origin}/admin/ratelimits`, { method: 'OPTIONS', headers })
     expect(response.status).toBe(405)
     expect([...response.headers.keys()].filter((name) => name.startsWith('access-control'))).toEqual([])
+  })
+})
+
+describe('every answer', () => {
+  it('is counted, whoever gave it', async () => {
+    const node = await start({ maxInFlight: 1 })
+    const ask = async (method: string, path: string): Promise<number> =>
+      (await fetch(node.origin + path, { method })).status
+    expect(await ask('GET', '/admin/tiers')).toBe(401)
+    expect(await ask('GET', '/nowhere')).toBe(404)
+    expect(await ask('GET', '/nowhere-else')).toBe(404)
+    expect(await ask('DELETE', '/livez')).toBe(405)
+    expect(await ask('GET', '/livez')).toBe(200)
+    expect((await node.check('{')).status).toBe(400)
+    expect((await node.admin('GET', '/admin/tiers?limit=0')).status).toBe(400)
+    const broken = new RawConnection(node.port)
+    broken.send('nonsense\r\n\r\n')
+    await broken.end()
+    // A check that has begun takes the only place there is.
+    const slow = new RawConnection(node.port)
+    slow.send(rawCheck('{}', 'Expect: 100-continue\r\n').slice(0, -1))
+    await slow.until('100 Continue')
+    expect((await node.check(CHECK)).status).toBe(503)
+    slow.send('}')
+    await slow.until('400 Bad Request')
+    slow.close()
+    const shown = await (await fetch(`${node.origin}/metrics`)).text()
+    const counted = [...shown.matchAll(/^sluice_http_requests_total\{(.*)\} (\d+)$/gm)].map(([, labels, count]) => [
+      labels,
+      Number(count),
+    ])
+    expect(Object.fromEntries(counted)).toEqual({
+      'operation="GET /admin/tiers",status="401"': 1,
+      'operation="GET /admin/tiers",status="400"': 1,
+      'operation="none",status="404"': 2,
+      'operation="none",status="405"': 1,
+      'operation="none",status="400"': 1,
+      'operation="GET /livez",status="200"': 1,
+      'operation="POST /internal/ratelimit/check",status="400"': 2,
+      'operation="POST /internal/ratelimit/check",status="503"': 1,
+    })
   })
 })
 

@@ -13,6 +13,8 @@ import { operationRoutes } from './http/operation-endpoints.ts'
 import type { OperationHandlers } from './http/operation-handler.ts'
 import { createRouter } from './http/router.ts'
 import { documentHandlers, serviceDocument } from './http/service-document.ts'
+import { errorFields } from './observability/error-fields.ts'
+import type { RequestObserver } from './observability/request-observer.ts'
 import type { ServiceContext } from './service-context.ts'
 import { VERSION } from './version.ts'
 
@@ -22,6 +24,8 @@ export interface DoorsParts {
   readonly authenticator: Authenticator
   /** What answers, besides what the doors know themselves. */
   readonly handlers: OperationHandlers
+  /** Is told of every request. */
+  readonly observer: RequestObserver
   readonly checks: readonly (() => ReadinessCheck | Promise<ReadinessCheck>)[]
   readonly loopDelay: LoopDelay
   readonly newRequestId: () => string
@@ -47,27 +51,27 @@ const TIMEOUTS: HttpTimeouts = { headersMs: 10_000, requestMs: 15_000, idleMs: 6
 /** Longest wait of a stop for requests in flight; shorter than the time orchestrators give before they kill. */
 const GRACE_MS = 10_000
 
-/** Checks that a thread has under way at most: more than this only wait for each other. */
-const MOST_CHECKS_IN_FLIGHT = 5000
-
-/** The same for everything else that takes time. */
+/** Requests that a thread has under way at most, other than checks, which have a bound of their own. */
 const MOST_OTHERS_IN_FLIGHT = 200
 
 /** Operations outside the check API whose bodies are checks, too, and are read by what reads those. */
 const READ_AS_CHECKS: ReadonlySet<string> = new Set(['explain', 'reset'])
+
+/** These end what a check has begun: to refuse them for lack of room would keep what is held, and there would be no end to it. */
+const ENDINGS: ReadonlySet<string> = new Set(['settle', 'release', 'heartbeat'])
 
 /** Answered whatever is going on, because somebody decides by them what is to become of this process. */
 const ALWAYS_ANSWERED: ReadonlySet<string> = new Set(['livez', 'readyz', 'metrics'])
 
 /** Makes the doors; nothing comes in before the server is started. */
 export function composeDoors(parts: DoorsParts): Doors {
-  const { context, authenticator } = parts
+  const { context, authenticator, observer } = parts
   const { settings, log, sleep } = context
   const readiness = new Readiness(parts.checks)
   const document = serviceDocument(VERSION)
   const routes = operationRoutes({
     operations: Object.values<Operation>(OPERATIONS),
-    handlers: { ...parts.handlers, ...healthHandlers(readiness), ...documentHandlers(document) },
+    handlers: observer.observed({ ...parts.handlers, ...healthHandlers(readiness), ...documentHandlers(document) }),
     components: document.components.schemas,
     authenticate: (exchange, role) => authenticator.authenticate(exchange, role),
     treatmentOf: treatments(parts),
@@ -75,7 +79,9 @@ export function composeDoors(parts: DoorsParts): Doors {
   const hint = `Checks are asked at POST ${CHECK_PATH}; GET /openapi.json lists everything there is.`
   const requests = new EndpointServer({
     route: createRouter(routes, hint),
-    reportError: (error, details) => log.error('a request failed', { ...details, error }),
+    sleep,
+    reportError: (error, details) => log.error('a request failed', { ...details, error: errorFields(error) }),
+    observeRefusal: (refusal) => observer.refused(refusal),
     newRequestId: parts.newRequestId,
     atTurnEnd: parts.atTurnEnd,
   })
@@ -84,7 +90,8 @@ export function composeDoors(parts: DoorsParts): Doors {
     port: parts.port,
     sharesPort: parts.sharesPort,
     requests,
-    reportError: (error) => log.error('the server failed', { error }),
+    observeRefusal: (status, remoteAddress) => observer.refused({ operation: undefined, status, remoteAddress }),
+    reportError: (error) => log.error('the server failed', { error: errorFields(error) }),
     timeouts: TIMEOUTS,
     sleep,
     graceMs: GRACE_MS,
@@ -103,12 +110,14 @@ function treatments({ context, loopDelay }: DoorsParts): (operation: Operation) 
   // What a remote store is asked in one turn goes out together anyway.
   const answersAtTurnEnd = store.mode === 'sync'
   const guard = new LagGuard({ delay: loopDelay, nowMs: () => clock.nowMicros() / 1000, lateFromMs: LATE_FROM_MS })
-  const checks = new InFlight({ most: MOST_CHECKS_IN_FLIGHT, isOverloaded: () => guard.isLate() })
+  const checks = new InFlight({ most: settings.maxInFlight, isOverloaded: () => guard.isLate() })
+  const endings = new InFlight({ most: settings.maxInFlight })
   const others = new InFlight({ most: MOST_OTHERS_IN_FLIGHT })
   return ({ id, tag }) => {
     if (tag === 'checks') {
       const needsKey = settings.checkKey
-      return { lane: checks, needsKey, checksItself: true, hasRequestId: false, answersAtTurnEnd }
+      const lane = ENDINGS.has(id) ? endings : checks
+      return { lane, needsKey, checksItself: true, hasRequestId: false, answersAtTurnEnd }
     }
     const lane = ALWAYS_ANSWERED.has(id) ? undefined : others
     return { lane, needsKey: false, checksItself: READ_AS_CHECKS.has(id), hasRequestId: true }

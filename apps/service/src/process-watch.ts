@@ -5,6 +5,7 @@ import type { OpenAlerts } from './alerts/open-alerts.ts'
 import { openAlerts } from './alerts/open-alerts.ts'
 import { drawHex } from './draw-bytes.ts'
 import type { DataFolder } from './limits/data-folder.ts'
+import { OtlpTracing } from './observability/otlp-tracing.ts'
 import { askReport, collectReports } from './observability/report-desk.ts'
 import { RollupRecorder } from './observability/rollup-recorder.ts'
 import type { RollupStore } from './observability/rollup-store.ts'
@@ -29,11 +30,15 @@ const MS_PER_SECOND = 1000
 export class ProcessWatch {
   readonly #parts: ProcessWatchParts
   readonly #recorder: RollupRecorder
+  readonly #tracing: OtlpTracing | undefined
   #alerts: OpenAlerts | undefined
 
   constructor(parts: ProcessWatchParts) {
     this.#parts = parts
-    const { system, group, rollups, nowMs } = parts
+    const { settings, system, group, rollups, nowMs } = parts
+    const { otlpEndpoint: endpoint, alerts } = settings
+    const isTraced = endpoint !== undefined && alerts.webhooks.length > 0
+    this.#tracing = isTraced ? new OtlpTracing({ ...system, endpoint }) : undefined
     const { readings, secureRandom } = system
     collectReports(group, { ...readings, startedAt: nowMs(), firingAlerts: () => this.#firing() })
     this.#recorder = new RollupRecorder({
@@ -48,6 +53,7 @@ export class ProcessWatch {
   async openAlerts(): Promise<void> {
     const { settings, system, folder, group, nowMs } = this.#parts
     const { options, webhooks, secret } = settings.alerts
+    await this.#tracing?.start()
     this.#alerts = await openAlerts({
       ...system,
       rules: alertRules(options),
@@ -59,11 +65,13 @@ export class ProcessWatch {
       path: folder.alerts,
       nowMs,
       threads: group,
+      tracing: this.#tracing,
     })
   }
 
   async closeAlerts(): Promise<void> {
     await this.#alerts?.close()
+    await this.#tracing?.close()
   }
 
   /** Begins to keep what is counted. */

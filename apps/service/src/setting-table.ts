@@ -21,6 +21,7 @@ export interface SettingValues {
   readonly threads: number | 'auto'
   readonly maxKeys: number
   readonly stateSize: number
+  readonly maxInFlight: number
   readonly headers: HeaderProfile
   readonly retryJitter: number
   readonly checkKey: boolean
@@ -179,6 +180,13 @@ export const SETTING_TABLE: Readonly<Record<SettingName, SettingDefinition>> = {
     argument: '<number>',
     help: 'Most numbers remembered for a key when several threads count: 3 for each concurrent slot. 64 when left out.',
     schema: { type: 'integer', minimum: 4, maximum: 16_384 },
+  },
+  maxInFlight: {
+    flag: 'max-in-flight',
+    variable: 'SLUICE_MAX_IN_FLIGHT',
+    argument: '<number>',
+    help: 'Most checks that a thread has under way; what is asked beyond that is answered with 503 at once. 5000 when left out.',
+    schema: { type: 'integer', minimum: 1, maximum: 100_000 },
   },
   headers: {
     flag: 'headers',

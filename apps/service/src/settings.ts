@@ -23,6 +23,8 @@ export interface Settings {
   readonly threads: number
   readonly maxKeys: number
   readonly stateSize: number
+  /** Checks that a thread has under way at most. */
+  readonly maxInFlight: number
   readonly headers: HeaderProfile
   /** `Retry-After` is longer than the wait by up to so much of it: 0 to 1. */
   readonly retryJitter: number
@@ -100,6 +102,8 @@ function completed(given: GivenSettings, { cores, hasRules }: { cores: number; h
     threads: given.threads === 'auto' ? cores : (given.threads ?? 1),
     maxKeys: given.maxKeys ?? 250_000,
     stateSize: given.stateSize ?? 64,
+    // More than this only wait for each other.
+    maxInFlight: given.maxInFlight ?? 5000,
     headers: given.headers ?? 'legacy',
     retryJitter: (given.retryJitter ?? 0) / 100,
     checkKey: given.checkKey ?? false,

@@ -19,9 +19,9 @@ import type { Limits } from './limits/limits.ts'
 import { openLimits } from './limits/limits.ts'
 import { Instrument } from './observability/instrument.ts'
 import { observabilityHandlers } from './observability/observability-handlers.ts'
-import { observedHandlers } from './observability/observed-handlers.ts'
 import { OtlpTracing } from './observability/otlp-tracing.ts'
 import { shareReports } from './observability/report-desk.ts'
+import { RequestObserver } from './observability/request-observer.ts'
 import type { ServiceContext } from './service-context.ts'
 import type { Settings } from './settings.ts'
 import type { SystemReadings } from './system-readings.ts'
@@ -109,7 +109,8 @@ export function composeThread(parts: ThreadServiceParts): ThreadService {
     atTurnEnd: system.atTurnEnd,
     newRequestId: () => drawHex(system.secureRandom, NAME_BYTES),
     authenticator: new Authenticator({ ...context, keys: limits.keys, random: system.secureRandom }),
-    handlers: observedHandlers(handlersOf(context, limits, parts), observation),
+    handlers: handlersOf(context, limits, parts),
+    observer: new RequestObserver(observation),
     checks: [...parts.checks, ...limits.checks],
     sharesPort: threads.count > 1,
   })

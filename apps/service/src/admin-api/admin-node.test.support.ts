@@ -130,6 +130,7 @@ export class AdminNode {
       }),
     })
     const endpoints = new EndpointServer({
+      sleep: () => Promise.reject(new Error('Nothing waits here.')),
       route: createRouter(routes, 'nothing'),
       reportError: (error) => this.errors.push(error),
       newRequestId: () => '1',

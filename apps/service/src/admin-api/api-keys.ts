@@ -42,14 +42,14 @@ export function apiKeyHandlers({ access, context }: AdminParts): OperationHandle
   }
 }
 
-/** Whether nobody but the holder of this key could administer the service. */
+/** Whether nobody but the holder of this key could administer the service, which no key of a tenant is good for. */
 async function isLastAdmin(apiKeys: ApiKeyTable, id: string, clock: Clock): Promise<boolean> {
   const nowMs = clock.nowMicros() / MICROS_PER_MS
   let isAdmin = false
   let after: string | undefined
   do {
     const { items, next } = await apiKeys.list({ limit: MOST_LISTED, ...(after === undefined ? {} : { after }) })
-    const admins = items.filter((key) => key.role === 'admin' && isValid(key, nowMs))
+    const admins = items.filter((key) => key.role === 'admin' && key.tenant === undefined && isValid(key, nowMs))
     if (admins.some((key) => key.id !== id)) return false
     isAdmin ||= admins.length > 0
     after = next

@@ -1,6 +1,7 @@
 import type { AuditRecord, ConfigStore } from '@sluice/config-store'
 import type { Logger } from '@sluice/runtime'
 import type { OperationRequest } from '../http/operation-handler.ts'
+import { errorFields } from '../observability/error-fields.ts'
 import { authorOf } from './author.ts'
 
 /** What notes are written with. */
@@ -30,7 +31,11 @@ export class AuditNotes {
       if (this.#config === undefined) throw new Error('there is no database with an audit log')
       await this.#config.audit.add(done, author)
     } catch (error) {
-      this.#log.warn('what was done is not in the audit log', { by: author.name, action: done.action, error })
+      this.#log.warn('what was done is not in the audit log', {
+        by: author.name,
+        action: done.action,
+        error: errorFields(error),
+      })
     }
   }
 }

@@ -1,11 +1,14 @@
 import type { Author, ConfigFollower, ConfigStore } from '@sluice/config-store'
+import type { RuleSet } from '@sluice/core'
 import type { OperationRequest } from '../http/operation-handler.ts'
+import { errorFields } from '../observability/error-fields.ts'
 import type { ServiceContext } from '../service-context.ts'
 import { authorOf } from './author.ts'
 import type { ConfigReads } from './config-reads.ts'
 import type { FileReads } from './file-reads.ts'
 import type { Refusal } from './refusal.ts'
-import { RETRY_AFTER_SECONDS, refusal } from './refusal.ts'
+import { invalidRuleSet, RETRY_AFTER_SECONDS, refusal } from './refusal.ts'
+import { RuleFit } from './rule-fit.ts'
 
 /** What the admin API works with besides the context of the service. */
 export interface AdminDesk {
@@ -13,8 +16,6 @@ export interface AdminDesk {
   readonly file?: FileReads
   /** Where API keys are kept when the rules come from a file; without it there keys are neither listed nor changed. */
   readonly keys?: KeyDatabase
-  /** Tells the other nodes of a change, where the database does not. What it says or throws changes nothing. */
-  readonly announce?: () => Promise<unknown>
 }
 
 /** A database of which only the API keys count, and what keeps this node up to date with it. */
@@ -27,10 +28,19 @@ export interface KeyDatabase {
 export class ConfigAccess {
   readonly #context: ServiceContext
   readonly #desk: AdminDesk
+  /** Says whether rules fit into the memory of this service. */
+  readonly fit: RuleFit
 
   constructor(context: ServiceContext, desk: AdminDesk) {
     this.#context = context
     this.#desk = desk
+    this.fit = new RuleFit(context.settings)
+  }
+
+  /** Refuses rules whose states do not fit; `placeOf` turns a place in them into one in the body of the request. */
+  refuseUnfit(ruleSet: RuleSet, placeOf: (path: string) => string = (path) => path): void {
+    const problems = this.fit.problemsOf(ruleSet)
+    if (problems.length > 0) throw invalidRuleSet(problems.map((one) => ({ ...one, path: placeOf(one.path) })))
   }
 
   /** What is there: in the database, or in the file. */
@@ -68,7 +78,7 @@ export class ConfigAccess {
   ): Promise<T> {
     if (where?.config === undefined) throw this.#unchangeable()
     const result = await change(where.config, authorOf(request))
-    await Promise.all([this.#announce(), this.#follow(where.follower)])
+    await this.#follow(where.follower)
     return result
   }
 
@@ -83,15 +93,7 @@ export class ConfigAccess {
     try {
       await follower.refresh()
     } catch (error) {
-      this.#context.log.warn('a change could not be followed at once', { error })
-    }
-  }
-
-  async #announce(): Promise<void> {
-    try {
-      await this.#desk.announce?.()
-    } catch (error) {
-      this.#context.log.warn('a change could not be announced', { error })
+      this.#context.log.warn('a change could not be followed at once', { error: errorFields(error) })
     }
   }
 }

@@ -39,7 +39,7 @@ export function describeKeys(databases: TestDatabases): void {
       expect(made.headers.get('cache-control')).toBe('no-store')
       const { id, token } = issuedBy(made)
       expect(token.startsWith(`${id}_`)).toBe(true)
-      expect((await node.ask('GET /admin/incident', { token })).status).toBe(200)
+      expect((await node.ask('GET /admin/members', { token })).status).toBe(200)
       const listed = await node.ask('GET /admin/api-keys')
       expect(itemsOf(listed)).toContainEqual(made.body['apiKey'])
       expect(made.body['apiKey']).toMatchObject({ id, name: 'deploy', role: 'editor', tenant: 'acme' })

@@ -97,7 +97,8 @@ function hasProblems(error: SluiceError): error is SluiceError & { readonly prob
   return error.code === 'SLUICE_INVALID_RULE_SET' && 'problems' in error && Array.isArray(error.problems)
 }
 
-function invalidRuleSet(errors: readonly RuleSetProblem[]): Refusal {
+/** Ends a request with rules or entries that cannot be used. */
+export function invalidRuleSet(errors: readonly RuleSetProblem[]): Refusal {
   const what = errors.length === 1 ? 'One thing is wrong' : `${errors.length} things are wrong`
   const detail = `${what}; nothing was changed. Correct what "errors" lists, and send it again.`
   return new Refusal(problemOf('SLUICE_HTTP_INVALID_RULE_SET', { detail, errors }))

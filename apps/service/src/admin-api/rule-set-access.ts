@@ -42,7 +42,11 @@ export async function editRules(
 ): Promise<number> {
   const expected = expectedOf(request)
   const ifVersion = expected === 'any' ? undefined : expected
-  const edit = (ruleSet: RuleSet): RuleSet => change(ruleSet, expected === 'any')
+  const edit = (ruleSet: RuleSet): RuleSet => {
+    const changed = change(ruleSet, expected === 'any')
+    access.refuseUnfit(changed, placeOf)
+    return changed
+  }
   const { number } = await underPrecondition(request, () =>
     placingProblems(placeOf, () =>
       access.change(request, (config, author) => config.versions.edit(edit, author, ifVersion)),

@@ -7,6 +7,7 @@ import type { Answer } from '../http/answer.ts'
 import type { OperationHandlers, OperationRequest } from '../http/operation-handler.ts'
 import { adminAnswer, pageAnswer } from './admin-answer.ts'
 import type { AdminParts } from './admin-parts.ts'
+import type { ConfigAccess } from './config-access.ts'
 import { pageRequestOf } from './list-page.ts'
 import { changedMeanwhile, seenBy } from './precondition.ts'
 import { textOf, wholeNumber } from './query.ts'
@@ -37,6 +38,7 @@ export function versionHandlers(parts: AdminParts): OperationHandlers {
 
     'POST /admin/versions/rollback': async (request) => {
       const { to } = request.body as RollbackRequest
+      if (to !== undefined) await refuseUnfitVersion(access, to)
       return versionAnswer(await access.change(request, ({ versions }, author) => versions.rollback(author, to)))
     },
 
@@ -46,6 +48,7 @@ export function versionHandlers(parts: AdminParts): OperationHandlers {
 
 async function keepDraft({ access }: AdminParts, request: OperationRequest): Promise<Answer> {
   const { ruleSet, basedOn } = request.body as DraftRequest
+  access.refuseUnfit(ruleSet as RuleSet, (path) => `/ruleSet${path}`)
   const create = async ({ versions }: ConfigStore, author: Author): Promise<Version> => {
     try {
       return await versions.create(ruleSet as RuleSet, author, basedOn)
@@ -66,6 +69,7 @@ async function stage({ access }: AdminParts, request: OperationRequest): Promise
   const number = numberIn(request)
   const change = stageOf(request.body as StageRequest)
   const version = await access.change(request, async ({ versions }, author) => {
+    await refuseUnfitVersion(access, number)
     const revision = async (): Promise<number | undefined> => (await versions.get(number))?.revision
     const seen = await seenBy(request, revision)
     try {
@@ -89,6 +93,12 @@ async function importFiles({ access }: AdminParts, request: OperationRequest): P
     return await versions.create({ ...ruleSet, domains }, author, number)
   })
   return draftAnswer(version)
+}
+
+/** It may have been made by a node with more room, or with one thread. */
+async function refuseUnfitVersion(access: ConfigAccess, number: number): Promise<void> {
+  const version = await access.reads.versions.get(number)
+  if (version !== undefined) access.refuseUnfit(version.ruleSet)
 }
 
 function stageOf({ stage: to, percent }: StageRequest): StageChange {

@@ -1,5 +1,6 @@
 import type { Alert, DeadLetter } from '@sluice/contract'
 import type { Logger, NowMs } from '@sluice/runtime'
+import { errorFields } from '../observability/error-fields.ts'
 import type { AlertNotice } from './alert-notice.ts'
 import { dueNotice, noticeId, noticeText, withTold } from './alert-notice.ts'
 import type { AlertOutlet } from './alert-outlet.ts'
@@ -201,7 +202,7 @@ export class AlertDesk implements Alerts {
     const { store, log } = this.#parts
     if (store === undefined) return
     const saved = store.save(this.#state()).catch((error: unknown) => {
-      log.error('the state of alerts could not be saved', { error })
+      log.error('the state of alerts could not be saved', { error: errorFields(error) })
     })
     this.#track(saved)
   }

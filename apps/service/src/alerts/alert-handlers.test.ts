@@ -69,6 +69,7 @@ const notes = new AuditNotes({
 const server = createServer((request, response) => endpoints.serve(request, response))
 
 const endpoints = new EndpointServer({
+  sleep: () => Promise.reject(new Error('Nothing waits here.')),
   route: createRouter(
     operationRoutes({
       operations,

@@ -1,4 +1,5 @@
 import type { Logger, Sleep } from '@sluice/runtime'
+import { errorFields } from '../observability/error-fields.ts'
 import type { AlertDesk } from './alert-desk.ts'
 import type { SignalSnapshot } from './alert-signals.ts'
 import { mergeSignals } from './alert-signals.ts'
@@ -46,7 +47,7 @@ export class AlertLoop {
     try {
       desk.evaluate(mergeSignals(await gather()))
     } catch (error) {
-      log.error('alerts could not be looked at', { error })
+      log.error('alerts could not be looked at', { error: errorFields(error) })
     }
   }
 }

@@ -41,6 +41,7 @@ async function start(webhooks: readonly string[], { time = new TestTime(), ids =
   const signals = threadSignals(threads, { rules: RULES, nowMs, configLagMs: () => 0 })
   let count = 0
   const alerts = await openAlerts({
+    tracing: undefined,
     rules: RULES,
     remindEveryMs: 0,
     node: 'node-1',
@@ -182,6 +183,7 @@ describe('several threads', () => {
       },
     }) as MainThread
     const alerts = await openAlerts({
+      tracing: undefined,
       rules: RULES,
       remindEveryMs: 0,
       node: 'node-1',

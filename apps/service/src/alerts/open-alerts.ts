@@ -10,7 +10,7 @@ import { shareAlerts } from './remote-alerts.ts'
 import { StateFile } from './state-file.ts'
 import { gatherSignals } from './thread-signals.ts'
 import { webhooksOf } from './webhook.ts'
-import type { AlertMessage } from './webhook-outlet.ts'
+import type { AlertMessage, WebhookOutletParts } from './webhook-outlet.ts'
 import { WebhookOutlet } from './webhook-outlet.ts'
 
 /** What the alerts of a process are made of. */
@@ -32,6 +32,8 @@ export interface AlertParts {
   readonly random: Random
   readonly log: Logger
   readonly threads: MainThread
+  /** See {@link WebhookOutletParts}. */
+  readonly tracing: WebhookOutletParts['tracing']
 }
 
 /** The alerts of a process, being watched. */
@@ -46,13 +48,13 @@ export interface OpenAlerts extends Alerts {
 
 /** Begins to watch, in the main thread, and lets the other threads reach it. */
 export async function openAlerts(parts: AlertParts): Promise<OpenAlerts> {
-  const { rules, remindEveryMs, node, newId, nowMs, sleep, random, log, threads } = parts
+  const { rules, remindEveryMs, node, newId, nowMs, sleep, random, log, threads, tracing } = parts
   const webhooks = webhooksOf(parts.webhooks, parts.secret)
   const file = await StateFile.open(parts.path, (asidePath) =>
     log.error('the file of alerts is damaged, and was put aside', { asidePath }),
   )
   const store = deliveryFileStore<AlertMessage>(file)
-  const outlet = await WebhookOutlet.open({ webhooks, nowMs, sleep, random, log, store })
+  const outlet = await WebhookOutlet.open({ webhooks, nowMs, sleep, random, log, store, tracing })
   const desk = new AlertDesk({ rules, remindEveryMs, node, nowMs, newId, outlet, log, store: alertStateStore(file) })
   const loop = new AlertLoop({ desk, gather: () => gatherSignals(threads), sleep, log })
   shareAlerts(threads, desk)

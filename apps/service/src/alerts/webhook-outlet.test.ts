@@ -1,9 +1,10 @@
 import type { DeliveryChanges, DeliveryRecord, DeliveryStore } from '@sluice/runtime'
+import { freePort } from '@sluice/testing/servers'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { AlertNotice } from './alert-notice.ts'
 import { Receiver, START_MS, status, TestLog, TestTime } from './alerts.test.support.ts'
 import { webhooksOf } from './webhook.ts'
-import type { AlertMessage } from './webhook-outlet.ts'
+import type { AlertMessage, WebhookOutletParts } from './webhook-outlet.ts'
 import { WebhookOutlet } from './webhook-outlet.ts'
 
 const NOTICE: AlertNotice = {
@@ -49,12 +50,17 @@ interface Scene {
 
 async function openOutlet(
   urls: readonly string[],
-  { time = new TestTime(), store = undefined as TestDeliveryStore | undefined, secret = 'a secret of sixteen' } = {},
+  {
+    time = new TestTime(),
+    store = undefined as TestDeliveryStore | undefined,
+    secret = 'a secret of sixteen',
+    tracing = undefined as WebhookOutletParts['tracing'],
+  } = {},
 ): Promise<Scene> {
   const log = new TestLog()
   const webhooks = webhooksOf(urls, secret)
   const { nowMs, sleep } = time
-  const outlet = await WebhookOutlet.open({ webhooks, nowMs, sleep, random: () => 0.5, log, store })
+  const outlet = await WebhookOutlet.open({ webhooks, nowMs, sleep, random: () => 0.5, log, store, tracing })
   onTestFinished(() => outlet.close())
   return { outlet, time, log }
 }
@@ -177,7 +183,7 @@ describe('a receiver that does not answer', () => {
     expect(outlet.counts()).toMatchObject({ failedTries: 0, inFlight: 1 })
     await time.advance(1)
     expect(outlet.counts()).toMatchObject({ failedTries: 1, inFlight: 0 })
-    expect(String(log.lines[0]?.fields?.['error'])).toContain('No answer in 10000 ms')
+    expect(log.lines[0]?.fields?.['error']).toHaveProperty('message', expect.stringContaining('No answer in 10000 ms'))
     await passWait(time, 2)
     await receiver.untilPosts(2)
     await expect.poll(() => outlet.counts().delivered).toBe(1)
@@ -278,5 +284,49 @@ describe('after a restart', () => {
     const kept = JSON.stringify([...store.records.values()])
     expect(kept).toContain('a1')
     expect(kept).not.toMatch(/T0KEN|hidden/)
+  })
+})
+
+describe('a try', () => {
+  it('is a span of a trace of its own, which the receiver is told', async () => {
+    const receiver = await Receiver.start((response, number) => response.writeHead(number === 1 ? 503 : 204).end())
+    const spans: [string, number | undefined][] = []
+    let running = 0
+    const tracing = {
+      beginAsking: (operation: string) => {
+        const number = spans.push([operation, undefined])
+        return {
+          run: <T>(work: () => T): T => {
+            running = number
+            return work()
+          },
+          end: (code: number) => {
+            spans[number - 1]![1] = code
+          },
+        }
+      },
+      outgoingHeaders: () => ({ traceparent: `trace-${running}` }),
+    }
+    const { outlet, time } = await openOutlet([`${receiver.origin}/hook`], { tracing })
+    await outlet.send(NOTICE)
+    await passWait(time, 2)
+    await receiver.untilPosts(2)
+    await expect.poll(() => outlet.counts().delivered).toBe(1)
+    expect(receiver.posts.map(({ headers }) => headers['traceparent'])).toEqual(['trace-1', 'trace-2'])
+    expect(spans).toEqual([
+      ['POST webhook', 503],
+      ['POST webhook', 204],
+    ])
+  })
+
+  it('that nobody answers is a span without a status', async () => {
+    const ended: number[] = []
+    const tracing = {
+      beginAsking: () => ({ run: <T>(work: () => T): T => work(), end: (code: number) => void ended.push(code) }),
+      outgoingHeaders: () => ({}),
+    }
+    const { outlet } = await openOutlet([`http://127.0.0.1:${await freePort()}/hook`], { tracing })
+    await outlet.send(NOTICE)
+    await expect.poll(() => ended).toEqual([0])
   })
 })

@@ -11,6 +11,8 @@ import type {
   Sleep,
 } from '@sluice/runtime'
 import { DeliveryQueue } from '@sluice/runtime'
+import { errorFields } from '../observability/error-fields.ts'
+import type { Tracing } from '../observability/tracing.ts'
 import type { AlertNotice } from './alert-notice.ts'
 import type { AlertOutlet } from './alert-outlet.ts'
 import type { RedeliverOutcome } from './alerts.ts'
@@ -33,6 +35,8 @@ export interface WebhookOutletParts {
   readonly sleep: Sleep
   readonly random: Random
   readonly log: Pick<Logger, 'warn' | 'error'>
+  /** Every try begins a trace, which the receiver is told; none when left out. */
+  readonly tracing?: Pick<Tracing, 'beginAsking' | 'outgoingHeaders'> | undefined
   /** Where messages survive a restart; nowhere when left out. */
   readonly store?: DeliveryStore<AlertMessage> | undefined
 }
@@ -56,13 +60,13 @@ export class WebhookOutlet implements AlertOutlet {
   }
 
   /** Goes on with what the store has. Rejects with its error when it cannot be read. */
-  static async open({ webhooks, log, ...ports }: WebhookOutletParts): Promise<WebhookOutlet> {
+  static async open({ webhooks, log, tracing, ...ports }: WebhookOutletParts): Promise<WebhookOutlet> {
     const byId = new Map(webhooks.map((webhook) => [webhook.id, webhook]))
     const queue = await DeliveryQueue.open<AlertMessage>({
       ...ports,
       ...TRIES,
       ...MOST,
-      deliver: (attempt) => deliver(byId.get(attempt.message.webhook), attempt),
+      deliver: (attempt) => deliver(byId.get(attempt.message.webhook), attempt, tracing),
       newKey: () => {
         throw new Error('every message is added with a key, by which it is known after a restart')
       },
@@ -101,11 +105,26 @@ export class WebhookOutlet implements AlertOutlet {
   }
 }
 
-async function deliver(webhook: Webhook | undefined, attempt: DeliveryAttempt<AlertMessage>): Promise<void> {
+async function deliver(
+  webhook: Webhook | undefined,
+  attempt: DeliveryAttempt<AlertMessage>,
+  tracing: WebhookOutletParts['tracing'],
+): Promise<void> {
   if (webhook === undefined) throw new WebhookError('is not among the webhooks any more', { isFinal: true })
   const { message, idempotencyKey, signal } = attempt
   // The same bytes at every try.
-  await postWebhook(webhook, { body: JSON.stringify(message.notice), idempotencyKey, signal })
+  const post = { body: JSON.stringify(message.notice), idempotencyKey, signal }
+  if (tracing === undefined) {
+    await postWebhook(webhook, post)
+    return
+  }
+  const span = tracing.beginAsking('POST webhook')
+  try {
+    span.end(await span.run(() => postWebhook(webhook, { ...post, headers: tracing.outgoingHeaders() })))
+  } catch (error) {
+    span.end(isWebhookError(error) ? error.status : 0)
+    throw error
+  }
 }
 
 function isWebhookError(error: unknown): error is WebhookError {
@@ -129,7 +148,11 @@ function report(event: DeliveryEvent<AlertMessage>, log: WebhookOutletParts['log
   switch (event.type) {
     case 'retrying': {
       const { delivery, error, delayMs } = event
-      log.warn('an alert was not delivered, and will be tried again', { ...told(delivery.message), error, delayMs })
+      log.warn('an alert was not delivered, and will be tried again', {
+        ...told(delivery.message),
+        error: errorFields(error),
+        delayMs,
+      })
       return
     }
     case 'dead':
@@ -139,7 +162,7 @@ function report(event: DeliveryEvent<AlertMessage>, log: WebhookOutletParts['log
       log.error('an alert that could not be delivered was dropped', told(event.letter.message))
       return
     case 'store-failed':
-      log.error('what is to be delivered could not be saved', { error: event.error })
+      log.error('what is to be delivered could not be saved', { error: errorFields(event.error) })
       return
     case 'delivered':
   }

@@ -23,6 +23,15 @@ export interface WebhookPost {
   readonly idempotencyKey: string
   /** Ends the try. */
   readonly signal: AbortSignal
+  /** What else is said, such as the trace it belongs to. */
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** What is known of a try that failed. */
+interface WebhookErrorDetails {
+  readonly isFinal?: boolean
+  readonly retryAfterMs?: number
+  readonly status?: number
 }
 
 /** A try that failed. The message tells neither address nor body. */
@@ -32,11 +41,14 @@ export class WebhookError extends Error {
   readonly isFinal: boolean
   /** The wait that the receiver asked for; undefined when it asked for none. */
   readonly retryAfterMs: number | undefined
+  /** What it answered with; 0 when it did not. */
+  readonly status: number
 
-  constructor(message: string, { isFinal = false, retryAfterMs }: { isFinal?: boolean; retryAfterMs?: number } = {}) {
+  constructor(message: string, { isFinal = false, retryAfterMs, status = 0 }: WebhookErrorDetails = {}) {
     super(message)
     this.isFinal = isFinal
     this.retryAfterMs = retryAfterMs
+    this.status = status
   }
 }
 
@@ -76,16 +88,17 @@ function signatureOf(body: string, secret: string): string {
 }
 
 /**
- * Posts to a webhook. Resolves when it answered with a status from 200 to 299 and the answer has come, or as much of it as is
+ * Posts to a webhook. Resolves with the status when it answered with one from 200 to 299 and the answer has come, or as much of it as is
  * read. Redirects are not followed. Rejects with a {@link WebhookError}, or with the reason of the signal when that aborts.
  */
-export function postWebhook(webhook: Webhook, { body, idempotencyKey, signal }: WebhookPost): Promise<void> {
+export function postWebhook(webhook: Webhook, { body, idempotencyKey, signal, headers }: WebhookPost): Promise<number> {
   const { url, secret } = webhook
   return new Promise((resolve, reject) => {
     const send = url.protocol === 'https:' ? requestHttps : requestHttp
     const options = {
       method: 'POST',
       headers: {
+        ...headers,
         'Content-Type': 'application/json',
         'Content-Length': String(Buffer.byteLength(body)),
         'User-Agent': 'sluice',
@@ -100,8 +113,9 @@ export function postWebhook(webhook: Webhook, { body, idempotencyKey, signal }: 
     const onResponse = (response: IncomingMessage): void => {
       response.on('error', fail)
       readAnswer(request, response, () => {
-        const refusal = refusalOf(response.statusCode ?? 0, response.headers)
-        if (refusal === undefined) resolve()
+        const { statusCode = 0 } = response
+        const refusal = refusalOf(statusCode, response.headers)
+        if (refusal === undefined) resolve(statusCode)
         else reject(refusal)
       })
     }
@@ -130,12 +144,14 @@ function refusalOf(status: number, headers: IncomingHttpHeaders): WebhookError |
   if (status >= 300 && status <= 399) {
     return new WebhookError(`answered with status ${status}: redirects are not followed, set the address it leads to`, {
       isFinal: true,
+      status,
     })
   }
   const isFinal = status >= 400 && status <= 499 && !PASSING_CLIENT_ERRORS.has(status)
   const retryAfterMs = retryAfterOf(headers['retry-after'])
   return new WebhookError(`answered with status ${status}`, {
     isFinal,
+    status,
     ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
   })
 }

@@ -80,7 +80,7 @@ export class Authenticator {
     if (refusal !== undefined && !this.#keys.isLoaded) return notLoaded()
     if (refusal !== undefined || key === undefined) return this.#refuse(refusal ?? 'unknown', token.id, remoteAddress)
     if (!mayDo(key.role, needed)) return forbidden(key.role, needed)
-    return { id: key.id, name: key.name, role: key.role }
+    return { id: key.id, name: key.name, role: key.role, tenant: key.tenant }
   }
 
   #refusalOf(token: ReadToken, key: KnownApiKey | undefined): Refusal | undefined {
@@ -92,13 +92,15 @@ export class Authenticator {
 
   #refuse(refusal: Refusal, keyId: string | undefined, remoteAddress: string): Answer {
     const retryAfterMs = this.#failures.count({ remoteAddress, keyId })
-    this.#log.warn('an API key was refused', {
-      reason: refusal,
-      limited: retryAfterMs > 0,
-      address: this.#digest(remoteAddress),
-      // Not the id itself: whoever mixes things up sends secrets in its place.
-      ...(keyId === undefined ? {} : { key: this.#digest(keyId) }),
-    })
+    if (this.#log.isEnabled('warn')) {
+      this.#log.warn('an API key was refused', {
+        reason: refusal,
+        limited: retryAfterMs > 0,
+        address: this.#digest(remoteAddress),
+        // Not the id itself: whoever mixes things up sends secrets in its place.
+        ...(keyId === undefined ? {} : { key: this.#digest(keyId) }),
+      })
+    }
     return retryAfterMs > 0 ? tooManyFailures(retryAfterMs) : unauthorized(refusal)
   }
 

@@ -3,29 +3,31 @@ import type { Duplex } from 'node:stream'
 import type { Answer } from './answer.ts'
 import { problemAnswer } from './problem-answer.ts'
 
-const MALFORMED = rawAnswer(
-  problemAnswer('SLUICE_HTTP_MALFORMED', { detail: 'The bytes received are not an HTTP/1.1 request. Send one.' }),
-)
-const TIMEOUT = rawAnswer(
-  problemAnswer('SLUICE_HTTP_TIMEOUT', { detail: 'The request was not complete in time. Send it without pauses.' }),
-)
-const HEADERS_TOO_LARGE = rawAnswer(
-  problemAnswer('SLUICE_HTTP_HEADERS_TOO_LARGE', { detail: 'The headers are longer than is read. Send fewer.' }),
-)
+const MALFORMED = problemAnswer('SLUICE_HTTP_MALFORMED', {
+  detail: 'The bytes received are not an HTTP/1.1 request. Send one.',
+})
+const TIMEOUT = problemAnswer('SLUICE_HTTP_TIMEOUT', {
+  detail: 'The request was not complete in time. Send it without pauses.',
+})
+const HEADERS_TOO_LARGE = problemAnswer('SLUICE_HTTP_HEADERS_TOO_LARGE', {
+  detail: 'The headers are longer than is read. Send fewer.',
+})
 
 /**
  * Answers what Node could not make a request of, and ends the connection: after broken bytes nobody knows where the next
- * request begins.
+ * request begins. Says the status of the answer; undefined when nobody is there to get one.
  */
-export function answerClientError(error: NodeJS.ErrnoException, socket: Duplex): void {
+export function answerClientError(error: NodeJS.ErrnoException, socket: Duplex): number | undefined {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy()
-    return
+    return undefined
   }
-  socket.end(rawAnswerFor(error.code), () => socket.destroy())
+  const answer = answerFor(error.code)
+  socket.end(rawAnswer(answer), () => socket.destroy())
+  return answer.status
 }
 
-function rawAnswerFor(code: string | undefined): string {
+function answerFor(code: string | undefined): Answer {
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return TIMEOUT
   return code === 'HPE_HEADER_OVERFLOW' ? HEADERS_TOO_LARGE : MALFORMED
 }

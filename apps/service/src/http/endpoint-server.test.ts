@@ -1,3 +1,4 @@
+import { createConnection } from 'node:net'
 import type { ProblemDocument } from '@sluice/contract'
 import { InFlight } from '@sluice/runtime'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
@@ -11,6 +12,7 @@ import { EndpointServer } from './endpoint-server.ts'
 import { HttpServer } from './http-server.ts'
 import type { OperationRequest, StreamAnswer } from './operation-handler.ts'
 import { problemAnswer } from './problem-answer.ts'
+import { STREAM_GRACE_MS } from './stream-answer.ts'
 
 const OK = jsonAnswer(200, '{}')
 const TIMEOUTS = { headersMs: 60_000, requestMs: 60_000, idleMs: 60_000, checkEveryMs: 1000 }
@@ -20,6 +22,8 @@ interface Running {
   readonly server: HttpServer
   readonly errors: [unknown, FailureDetails][]
   connect(): RawConnection
+  /** The waits for clients that do not read, in milliseconds, and what ends them. */
+  readonly waits: { readonly delayMs: number; readonly wake: () => void }[]
 }
 
 /** A server that answers everything by one endpoint. */
@@ -35,7 +39,13 @@ async function serve(endpoint: Partial<Endpoint>): Promise<Running> {
     hasRequestId: true,
     ...endpoint,
   }
+  const waits: Running['waits'] = []
   const requests = new EndpointServer({
+    sleep: (delayMs, signal) =>
+      new Promise((resolve, reject) => {
+        signal?.addEventListener('abort', () => reject(signal.reason))
+        waits.push({ delayMs, wake: resolve })
+      }),
     route: () => ({ target, params: { name: 'gold' } }),
     reportError: (error, details) => errors.push([error, details]),
     newRequestId: () => 'made-here',
@@ -58,7 +68,7 @@ async function serve(endpoint: Partial<Endpoint>): Promise<Running> {
     onTestFinished(() => connection.close())
     return connection
   }
-  return { origin: `http://127.0.0.1:${server.port}`, server, errors, connect }
+  return { origin: `http://127.0.0.1:${server.port}`, server, errors, connect, waits }
 }
 
 async function problemOf(response: Response): Promise<[number, string]> {
@@ -344,6 +354,33 @@ describe('an answer that goes on', () => {
     await connection.until('data: 1')
     await server.stop()
     expect(await connection.end()).toContain('0\r\n\r\n')
+  })
+
+  it('that was ended is cut when its client does not read what is left', async () => {
+    const begun = Promise.withResolvers<() => void>()
+    const stream: StreamAnswer = {
+      status: 200,
+      headers: HEADERS,
+      stream: (write, finish) => {
+        begun.resolve(finish)
+        // More than the system takes for a client that does not read.
+        while (write('x'.repeat(1_048_576)));
+        for (let more = 0; more < 32; more++) write('x'.repeat(1_048_576))
+        return () => undefined
+      },
+    }
+    const { server, waits } = await serve({ handle: () => stream })
+    const client = createConnection(server.port!, '127.0.0.1')
+    onTestFinished(() => void client.destroy())
+    client.on('error', () => undefined)
+    client.pause()
+    client.write('GET /x HTTP/1.1\r\nHost: test\r\n\r\n')
+    const end = await begun.promise
+    end()
+    expect(waits.map(({ delayMs }) => delayMs)).toEqual([STREAM_GRACE_MS])
+    expect(server.connections).toBe(1)
+    waits[0]!.wake()
+    await vi.waitUntil(() => server.connections === 0)
   })
 
   it('has only headers for HEAD', async () => {

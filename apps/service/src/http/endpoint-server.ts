@@ -1,5 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { FieldProblem } from '@sluice/contract'
+import { PROBLEMS } from '@sluice/contract'
+import type { Sleep } from '@sluice/runtime'
 import type { Answer } from './answer.ts'
 import { AnswerTurn } from './answer-turn.ts'
 import type { BodyForm, Endpoint } from './endpoint.ts'
@@ -10,6 +12,7 @@ import { readJsonBody } from './json-body.ts'
 import { LaneBook } from './lane-book.ts'
 import type { OperationHandler, Principal, StreamAnswer } from './operation-handler.ts'
 import { invalidRequest, problemAnswer } from './problem-answer.ts'
+import type { RefusedRequest } from './refused-request.ts'
 import { discardBody } from './request-body.ts'
 import { readHead } from './request-head.ts'
 import type { Router } from './router.ts'
@@ -26,8 +29,11 @@ export interface FailureDetails {
 /** Options of {@link EndpointServer}. */
 export interface EndpointServerOptions {
   readonly route: Router<Endpoint>
+  readonly sleep: Sleep
   /** Told of every exception of an endpoint; the client only learns that there was one. */
   readonly reportError: (error: unknown, details: FailureDetails) => void
+  /** Told of every request that is answered without a handler. */
+  readonly observeRefusal?: (refusal: RefusedRequest) => void
   /** A name for a request that came without one. */
   readonly newRequestId: () => string
   /** Runs something at the end of this turn of the event loop; for endpoints that are answered then, which there are none of when left out. */
@@ -43,6 +49,9 @@ const OVERLOADED = problemAnswer('SLUICE_HTTP_OVERLOADED', {
   detail: `More is asked than can be answered in time. Nothing was counted; try again in ${RETRY_AFTER_SECONDS} second.`,
   headers: { 'Retry-After': String(RETRY_AFTER_SECONDS), 'Cache-Control': 'no-store' },
 })
+
+/** Of an answer to a request that the service failed at. */
+const FAILED_STATUS = PROBLEMS.SLUICE_HTTP_INTERNAL.status
 
 /** A request id from outside that may go into logs and headers. */
 const REQUEST_ID = /^[\w.:-]{1,64}$/
@@ -75,12 +84,12 @@ export class EndpointServer implements RequestServer {
     const isHostMissing = !head.hasHost && request.httpVersion === '1.1'
     const found = isHostMissing ? NO_HOST : this.#options.route(request.url ?? '', request.method ?? '')
     if ('status' in found) {
-      this.#refuse(request, response, found)
+      this.#turnAway(request, response, { answer: found })
       return
     }
     const { lane, admit } = found.target
     if (lane !== undefined && !lane.tryEnter()) {
-      this.#refuse(request, response, OVERLOADED)
+      this.#turnAway(request, response, { answer: OVERLOADED, endpoint: found.target })
       return
     }
     const exchange = new Exchange(request, response, { head, found })
@@ -102,12 +111,13 @@ export class EndpointServer implements RequestServer {
       const admitted = await admit(exchange)
       if (isAnswer(admitted)) {
         discardBody(exchange.request)
-        this.#send(exchange, admitted)
+        this.#refuse(exchange, admitted)
         return
       }
       exchange.principal = admitted
     } catch (error) {
       discardBody(exchange.request)
+      this.#observe(exchange.request, FAILED_STATUS, exchange.endpoint)
       this.#fail(exchange, error)
       return
     }
@@ -119,7 +129,7 @@ export class EndpointServer implements RequestServer {
     const refusal = refuseParameters?.(exchange)
     if (refusal !== undefined) {
       discardBody(exchange.request)
-      this.#send(exchange, refusal)
+      this.#refuse(exchange, refusal)
     } else if (body === undefined) this.#handle(exchange)
     else this.#takeBody(exchange, body)
   }
@@ -127,12 +137,12 @@ export class EndpointServer implements RequestServer {
   #takeBody(exchange: Exchange, { maxBytes, problemsOf }: BodyForm): void {
     readJsonBody(exchange, maxBytes, (body) => {
       if (!body.ok) {
-        this.#send(exchange, body.answer)
+        this.#refuse(exchange, body.answer)
         return
       }
       const problems = problemsOf?.(body.value) ?? NO_PROBLEMS
       if (problems.length > 0) {
-        this.#send(exchange, invalidRequest(problems))
+        this.#refuse(exchange, invalidRequest(problems))
         return
       }
       exchange.body = body.value
@@ -192,10 +202,11 @@ export class EndpointServer implements RequestServer {
     response.shouldKeepAlive = false
     const stream = { end: (): void => undefined }
     this.#streams.add(stream)
-    stream.end = sendStream(response, answer, () => {
+    const done = (): void => {
       this.#streams.delete(stream)
       this.#leaveLane(exchange)
-    })
+    }
+    stream.end = sendStream(response, answer, { sleep: this.#options.sleep, done })
   }
 
   #answer(exchange: Exchange, answer: Answer): void {
@@ -208,9 +219,22 @@ export class EndpointServer implements RequestServer {
     if (lane !== undefined) this.#lanes.leave(exchange, lane)
   }
 
-  #refuse(request: IncomingMessage, response: ServerResponse, answer: Answer): void {
+  /** Answers a request that does not come to its handler. */
+  #refuse(exchange: Exchange, answer: Answer): void {
+    this.#observe(exchange.request, answer.status, exchange.endpoint)
+    this.#send(exchange, answer)
+  }
+
+  /** Answers a request that nothing is done for. */
+  #turnAway(request: IncomingMessage, response: ServerResponse, { answer, endpoint }: TurnedAway): void {
+    this.#observe(request, answer.status, endpoint)
     discardBody(request)
     this.#write(response, answer)
+  }
+
+  #observe({ socket }: IncomingMessage, status: number, endpoint: Endpoint | undefined): void {
+    const { observeRefusal } = this.#options
+    observeRefusal?.({ operation: endpoint?.name, status, remoteAddress: socket.remoteAddress ?? '' })
   }
 
   #write(response: ServerResponse, answer: Answer): void {
@@ -222,6 +246,12 @@ export class EndpointServer implements RequestServer {
     const given = request.headers['x-request-id']
     return typeof given === 'string' && REQUEST_ID.test(given) ? given : this.#options.newRequestId()
   }
+}
+
+/** The answer to a request that nothing is done for, and what was asked for where that is known. */
+interface TurnedAway {
+  readonly answer: Answer
+  readonly endpoint?: Endpoint
 }
 
 /** What a handler gave, or what it threw. */

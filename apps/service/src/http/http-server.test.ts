@@ -39,6 +39,7 @@ function serverWith(options: Partial<HttpServerOptions>): HttpServer {
     host: '127.0.0.1',
     port: 0,
     requests: new EndpointServer({
+      sleep: () => Promise.reject(new Error('Nothing waits here.')),
       route: () => ({ target, params: {} }),
       reportError: () => undefined,
       newRequestId: () => 'r1',

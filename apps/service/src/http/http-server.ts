@@ -34,6 +34,8 @@ export interface RequestServer {
 /** Options of {@link HttpServer}. */
 export interface HttpServerOptions extends ListenAddress {
   readonly requests: RequestServer
+  /** Told of every answer to what could not be made a request of. */
+  readonly observeRefusal?: (status: number, remoteAddress: string) => void
   /** Told of failures that no client is at fault for. */
   readonly reportError: (error: unknown) => void
   readonly timeouts: HttpTimeouts
@@ -71,13 +73,18 @@ export class HttpServer {
       // A missing Host header is refused here and not by Node, so that it is a problem document like all others.
       requireHostHeader: false,
     })
-    const { requests } = options
+    const { requests, observeRefusal } = options
     this.#server.on('request', (request, response) => requests.serve(request, response))
     this.#server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
+      observeRefusal?.(UNKNOWN_EXPECTATION.status, request.socket.remoteAddress ?? '')
       discardBody(request)
       writeAnswer(response, UNKNOWN_EXPECTATION)
     })
-    this.#server.on('clientError', answerClientError)
+    this.#server.on('clientError', (error, socket) => {
+      const remoteAddress = 'remoteAddress' in socket ? String(socket.remoteAddress) : ''
+      const status = answerClientError(error, socket)
+      if (status !== undefined) observeRefusal?.(status, remoteAddress)
+    })
     this.#server.on('connection', (socket) => {
       this.#sockets.add(socket)
       socket.once('close', () => this.#sockets.delete(socket))

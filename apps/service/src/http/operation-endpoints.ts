@@ -2,7 +2,9 @@ import type { FieldProblem, Operation, OperationParameter } from '@sluice/contra
 import type { JsonSchema } from '@sluice/core/internal'
 import { SchemaCheck } from '@sluice/core/internal'
 import type { InFlight } from '@sluice/runtime'
+import { admittedTo, withinTenant } from '../auth/tenant-scope.ts'
 import type { Answer } from './answer.ts'
+import { oversizedPart } from './body-shape.ts'
 import type { Endpoint } from './endpoint.ts'
 import type { OperationHandler, OperationHandlers, OperationRequest, Principal } from './operation-handler.ts'
 import { invalidRequest } from './problem-answer.ts'
@@ -63,13 +65,13 @@ function endpointOf(
   return {
     name: nameOf(operation),
     lane,
-    admit: isOpen ? undefined : (request) => authenticate(request, role),
+    admit: isOpen ? undefined : (request) => admittedTo(operation, authenticate(request, role)),
     refuseParameters: checksItself ? undefined : parameterCheck(operation),
     body:
       body === undefined
         ? undefined
         : { maxBytes: maxBodyBytes, problemsOf: checksItself ? undefined : bodyCheck(check, body.$ref!) },
-    handle,
+    handle: isOpen ? handle : withinTenant(operation, handle),
     hasRequestId,
     answersAtTurnEnd,
   }
@@ -78,7 +80,10 @@ function endpointOf(
 function bodyCheck(check: SchemaCheck, part: string): (value: unknown) => readonly FieldProblem[] {
   // A schema that cannot be checked by is a mistake to find now, and not with the first request.
   check.problemsOf(undefined, part)
-  return (value) => check.problemsOf(value, part)
+  return (value) => {
+    const oversized = oversizedPart(value)
+    return oversized === undefined ? check.problemsOf(value, part) : [oversized]
+  }
 }
 
 /** Undefined where any query is taken: an operation without parameters that everybody may call, such as a health check. */

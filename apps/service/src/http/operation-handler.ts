@@ -8,6 +8,8 @@ export interface Principal {
   readonly id: string
   readonly name: string
   readonly role: ApiKeyRole
+  /** The only tenant that the key is good for; undefined for one that is good for all. */
+  readonly tenant?: string | undefined
 }
 
 /** A request to one operation, checked against its form. */

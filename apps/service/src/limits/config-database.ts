@@ -1,5 +1,6 @@
 import { openConfigStore } from '@sluice/config-store'
 import type { Logger, NowMs, Sleep } from '@sluice/runtime'
+import { errorFields } from '../observability/error-fields.ts'
 import type { Settings } from '../settings.ts'
 import type { DataFolder } from './data-folder.ts'
 import { prepareFirstStart } from './first-start.ts'
@@ -29,6 +30,9 @@ export interface DatabaseHostParts {
 
 const RETRY_MS = 2000
 
+/** Of so many tries that fail one is told of: one in a minute. */
+const TOLD_EVERY = 30
+
 /**
  * Looks after the configuration database for a whole process: makes an empty one usable, and learns what all nodes must know. When
  * it cannot be reached at the start, that is done as soon as it can.
@@ -38,6 +42,7 @@ export class DatabaseHost {
   readonly #parts: DatabaseHostParts
   readonly #stopped = new AbortController()
   #waiting: Promise<void> = Promise.resolve()
+  #failures = 0
 
   constructor(parts: DatabaseHostParts) {
     this.#parts = parts
@@ -85,9 +90,13 @@ export class DatabaseHost {
     const { log } = this.#parts
     try {
       await this.database.opened()
+      if (this.#failures > 0) log.info('the configuration database is reached', { triesBefore: this.#failures })
       return true
     } catch (error) {
-      log.warn('the configuration database cannot be reached', { error })
+      if (this.#failures % TOLD_EVERY === 0) {
+        log.warn('the configuration database cannot be reached; it is tried again', { error: errorFields(error) })
+      }
+      this.#failures++
       return false
     }
   }

@@ -6,6 +6,7 @@ import type { Logger } from '@sluice/runtime'
 import type { KeyDatabase } from '../admin-api/config-access.ts'
 import { FileReads } from '../admin-api/file-reads.ts'
 import { ApiKeyCache } from '../auth/api-key-cache.ts'
+import { errorFields } from '../observability/error-fields.ts'
 import type { Instrument } from '../observability/instrument.ts'
 import { ObservedEngine } from '../observability/observed-engine.ts'
 import type { Settings } from '../settings.ts'
@@ -96,7 +97,7 @@ export function openLimits(parts: LimitsParts): Limits {
           await stopFollowing()
           throw error
         }
-        log.warn('no configuration was loaded yet', { error })
+        log.warn('no configuration was loaded yet', { error: errorFields(error) })
       }
     },
     stopFollowing,

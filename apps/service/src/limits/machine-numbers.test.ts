@@ -6,6 +6,8 @@ import { MachineNumbers } from './machine-numbers.ts'
 
 const START_MS = 1_800_000_000_000
 
+const SILENT = { write: () => true, on: () => undefined, off: () => undefined }
+
 interface Scene {
   readonly numbers: MachineNumbers
   readonly cells: MachineCells
@@ -13,9 +15,11 @@ interface Scene {
   readonly asked: NumberLeaseRequest[]
   nowMs: number
   /** What the next requests get; an error is thrown. */
-  answers: (number | 'none' | Error)[]
+  answers: (number | 'none' | 'silent' | Error)[]
   /** Ends the wait that is under way and lets what follows run; says how long it was. */
   wake(): Promise<number>
+  /** Ends the wait that began last; says how long it was. */
+  wakeLast(): number
 }
 
 function scene(count = 1): Scene {
@@ -23,7 +27,7 @@ function scene(count = 1): Scene {
   const asked: NumberLeaseRequest[] = []
   const waits: { delayMs: number; wake: () => void }[] = []
   let waiting = Promise.withResolvers<void>()
-  const output = new LogOutput({ stream: process.stderr, nowMs: () => START_MS, level: 'off' })
+  const output = new LogOutput({ stream: SILENT, nowMs: () => START_MS, level: 'off' })
   const made: Scene = {
     cells,
     asked,
@@ -38,6 +42,11 @@ function scene(count = 1): Scene {
       await waiting.promise
       return delayMs
     },
+    wakeLast() {
+      const { delayMs, wake } = waits.pop()!
+      wake()
+      return delayMs
+    },
     numbers: new MachineNumbers({
       cells,
       count,
@@ -49,6 +58,7 @@ function scene(count = 1): Scene {
           asked.push(request)
           const answer = made.answers.shift() ?? asked.length
           if (answer instanceof Error) return Promise.reject(answer)
+          if (answer === 'silent') return new Promise(() => undefined)
           return Promise.resolve(answer === 'none' ? undefined : answer)
         },
       },
@@ -133,6 +143,47 @@ describe('the numbers of a process', () => {
     expect(node.ids.next()).toBeUndefined()
     expect(await node.wake()).toBe(2000)
     expect(node.ids.next()).toBeDefined()
+  })
+})
+
+describe('a stop in order', () => {
+  it('leaves the numbers of this process taken for as long as clocks may differ, and no longer', async () => {
+    const node = scene(2)
+    node.answers = [4, 5]
+    await node.numbers.start()
+    await node.numbers.stop()
+    expect(node.asked.slice(2).map(({ holder, leaseMs }) => [holder, leaseMs])).toEqual([
+      ['me/0', 30_000],
+      ['me/1', 30_000],
+    ])
+  })
+
+  it('takes no number that it did not have, or has lost', async () => {
+    const without = scene()
+    without.answers = ['none']
+    await without.numbers.start()
+    await without.numbers.stop()
+    const late = scene()
+    await late.numbers.start()
+    late.nowMs += 90_000
+    await late.numbers.stop()
+    expect([without.asked.length, late.asked.length]).toEqual([1, 1])
+  })
+
+  it('does not fail, nor wait for long, when the numbers cannot be reached', async () => {
+    const failing = scene()
+    failing.answers = [1, new Error('away')]
+    await failing.numbers.start()
+    await failing.numbers.stop()
+    expect(failing.asked).toHaveLength(2)
+    const silent = scene()
+    silent.answers = [1, 'silent']
+    await silent.numbers.start()
+    const stopped = silent.numbers.stop()
+    // The renewal that was under way, and the end that nobody answers.
+    await expect.poll(() => silent.asked.length).toBe(2)
+    expect(silent.wakeLast()).toBe(1000)
+    await stopped
   })
 })
 

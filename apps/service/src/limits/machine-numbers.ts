@@ -1,5 +1,6 @@
 import type { NumberLeases } from '@sluice/config-store'
 import type { Logger, NowMs, Sleep } from '@sluice/runtime'
+import { errorFields } from '../observability/error-fields.ts'
 import type { MachineCells } from './machine-cell.ts'
 import { MACHINE_NUMBERS } from './machine-cell.ts'
 
@@ -21,6 +22,12 @@ const LEASE_MS = 120_000
 /** How long a number is used after it was asked for. The rest of the lease is for clocks of other nodes that are ahead. */
 const USED_MS = 90_000
 
+/** How long a number stays taken after the last id that was made with it. */
+const UNUSED_MS = LEASE_MS - USED_MS
+
+/** How long a stop waits for the leases to be ended: they end by themselves. */
+const END_WITHIN_MS = 1000
+
 const RENEW_EVERY_MS = 20_000
 
 /** How soon it is tried again when a number could not be had. */
@@ -28,8 +35,8 @@ const RETRY_MS = 2000
 
 /**
  * Leases a number for each thread, and renews it for as long as the process runs. When that fails for long, the threads find
- * that they have none, and make no ids until one can be had again. Numbers are not given back: their leases end, and until
- * then clocks of other nodes have passed the last id that was made with them.
+ * that they have none, and make no ids until one can be had again. When it stops in order, nobody else gets its numbers before
+ * clocks of other nodes have passed the last id that was made with them, and not much later.
  */
 export class MachineNumbers {
   readonly #options: MachineNumbersOptions
@@ -47,9 +54,29 @@ export class MachineNumbers {
     this.#running = this.#renew(isLeased)
   }
 
+  /** No more ids may be made by then. */
   async stop(): Promise<void> {
     this.#stopped.abort()
     await this.#running
+    const { sleep } = this.#options
+    const ended = new AbortController()
+    const late = sleep(END_WITHIN_MS, ended.signal).catch(() => undefined)
+    await Promise.race([this.#endLeases(), late])
+    ended.abort()
+    await late
+  }
+
+  /** Lets other nodes have the numbers sooner than if the process had failed. */
+  async #endLeases(): Promise<void> {
+    const { count, cells, nowMs } = this.#options
+    try {
+      for (let thread = 0; thread < count; thread++) {
+        // One that has no number would only take one now.
+        if (cells.numberOf(thread) >= 0 && cells.untilOf(thread) > nowMs()) await this.#take(thread, UNUSED_MS)
+      }
+    } catch {
+      // Whoever keeps them is away; they end by themselves.
+    }
   }
 
   async #renew(wasLeased: boolean): Promise<void> {
@@ -70,26 +97,27 @@ export class MachineNumbers {
     const { count, log } = this.#options
     try {
       for (let thread = 0; thread < count; thread++) await this.#lease(thread)
-      if (this.#isTold) log.info('this node has a number for its ids again')
+      if (this.#isTold) log.info('the number for the ids of this node can be had again')
       this.#isTold = false
       return true
     } catch (error) {
-      if (!this.#isTold) log.warn('this node has no number for its ids', { error })
+      if (!this.#isTold)
+        log.warn('the number for the ids of this node cannot be had, or kept for longer', { error: errorFields(error) })
       this.#isTold = true
       return false
     }
   }
 
   async #lease(thread: number): Promise<void> {
-    const { cells, leases, holder, nowMs } = this.#options
+    const { cells, nowMs } = this.#options
     const askedAtMs = nowMs()
-    const number = await leases.take({
-      name: 'machine',
-      count: MACHINE_NUMBERS,
-      holder: `${holder}/${thread}`,
-      leaseMs: LEASE_MS,
-    })
+    const number = await this.#take(thread, LEASE_MS)
     if (number === undefined) throw new Error(`all ${MACHINE_NUMBERS} numbers are taken`)
     cells.give(thread, number, askedAtMs + USED_MS)
+  }
+
+  async #take(thread: number, leaseMs: number): Promise<number | undefined> {
+    const { leases, holder } = this.#options
+    return await leases.take({ name: 'machine', count: MACHINE_NUMBERS, holder: `${holder}/${thread}`, leaseMs })
   }
 }

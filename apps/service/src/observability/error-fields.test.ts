@@ -1,3 +1,5 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { SluiceError } from '@sluice/core'
 import { RuntimeError } from '@sluice/runtime'
 import { describe, expect, it } from 'vitest'
@@ -50,6 +52,14 @@ describe('errorFields', () => {
     expect(JSON.stringify(fields)).not.toContain('ann@example.com')
   })
 
+  it('leaves out where a failure of the system came from', () => {
+    const error = Object.assign(new Error('connect ECONNREFUSED 127.0.0.1:1'), {
+      code: 'ECONNREFUSED',
+      syscall: 'connect',
+    })
+    expect(errorFields(error)).toEqual({ name: 'Error', code: 'ECONNREFUSED', message: error.message })
+  })
+
   it('follows causes, but not for ever', () => {
     const circular = new Error('one')
     circular.cause = circular
@@ -71,5 +81,46 @@ describe('errorFields', () => {
 
   it('cuts long messages', () => {
     expect(String(errorFields(new Error('x'.repeat(5000)))['message'])).toHaveLength(1000)
+  })
+})
+
+/** Where something is written into the log, from there to the end of the call. */
+function logCallsIn(source: string): readonly string[] {
+  const calls = source.matchAll(/\blog(?:\[\w+\]|\.(?:debug|info|warn|error))\(/g)
+  return Array.from(calls, ({ index, 0: start }) => {
+    let depth = 1
+    let end = index + start.length
+    for (; depth > 0 && end < source.length; end++) {
+      if (source[end] === '(') depth++
+      else if (source[end] === ')') depth--
+    }
+    return source.slice(index, end)
+  })
+}
+
+/** Whether an error goes into the log as it is: `{ error }`, or `error:` with anything but its fields. */
+function hasRawError(call: string): boolean {
+  return /[{,]\s*(?:error|cause)\s*[,}]|\b(?:error|cause):(?!\s*errorFields\()/.test(call)
+}
+
+describe('the log of the service', () => {
+  const folder = join(import.meta.dirname, '..')
+  const calls = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((path) => path.endsWith('.ts') && !/\.(?:test|fixture)\./.test(path))
+    .flatMap((path) => logCallsIn(readFileSync(join(folder, path), 'utf8')).map((call) => ({ path, call })))
+
+  it('is never given an error as it is', () => {
+    expect(calls.length).toBeGreaterThan(30)
+    expect(calls.filter(({ call }) => hasRawError(call))).toEqual([])
+  })
+
+  it.each([
+    ["log.warn('x', { error })", true],
+    ["log.warn('x', { a: 1, error, b })", true],
+    ["log.error('x', { error: event.error })", true],
+    ["log.error('x', { error: errorFields(event.error) })", false],
+    ["log.error('x')", false],
+  ])('%s is seen for what it is', (source, isRaw) => {
+    expect(logCallsIn(`first(); ${source}; last({ error })`).map(hasRawError)).toEqual([isRaw])
   })
 })

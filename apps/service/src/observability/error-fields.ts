@@ -21,7 +21,8 @@ export function errorFields(error: unknown, depth = 1): LogFields {
     name,
     ...(code === undefined ? {} : { code }),
     message: (isOurs ? message.split(RECEIVED, 1)[0]! : message).slice(0, LONGEST_MESSAGE),
-    ...(isOurs || stack === undefined ? {} : { stack: framesOf(stack) }),
+    // What the system could not do, such as connect, comes from nowhere in particular.
+    ...(isOurs || 'syscall' in error || stack === undefined ? {} : { stack: framesOf(stack) }),
     ...(cause === undefined || depth >= DEEPEST_CAUSE ? {} : { cause: errorFields(cause, depth + 1) }),
   }
 }

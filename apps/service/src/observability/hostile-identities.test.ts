@@ -11,9 +11,9 @@ import { errorFields } from './error-fields.ts'
 import { LiveFeed } from './live-feed.ts'
 import { createScene, MemoryRollups, parseMetricsPage, requestOf, SECRET } from './observability.test.support.ts'
 import { observabilityHandlers } from './observability-handlers.ts'
-import { observedHandlers } from './observed-handlers.ts'
 import { OtlpTracing } from './otlp-tracing.ts'
 import { askReport, collectReports, shareReports } from './report-desk.ts'
+import { RequestObserver } from './request-observer.ts'
 import { RollupRecorder } from './rollup-recorder.ts'
 import { HOUR_MS, MINUTE_MS } from './rollup-store.ts'
 
@@ -101,6 +101,7 @@ async function wholeScene() {
   const tracer = {
     begin: (...args: Parameters<OtlpTracing['begin']>) => late.tracing!.begin(...args),
     decided: (...args: Parameters<OtlpTracing['decided']>) => late.tracing!.decided(...args),
+    beginAsking: (operation: string) => late.tracing!.beginAsking(operation),
     outgoingHeaders: () => late.tracing!.outgoingHeaders(),
   }
   const scene = createScene({ ruleSet: RULES, tracer })
@@ -119,26 +120,29 @@ async function wholeScene() {
     { clock, sleep, log: log.logger, secret: SECRET, threads },
     { rollups, keys: { find: () => undefined } },
   )
-  const handlers = observedHandlers(
-    {
-      'POST /internal/ratelimit/check': ({ body }) => {
-        const request = body as PolicyRequest
-        engine.check(request)
-        engine.reserve({ ...request, cost: 1 })
-        engine.decideDescriptors({ domain: 'shop', descriptors: [{ entries: [{ key: 'k', value: request.user! }] }] })
-        engine.decideDescriptors({ domain: request.user!, descriptors: [{ entries: [{ key: 'k', value: 'v' }] }] })
-        return jsonAnswer(200, '{}')
-      },
-      'PUT /admin/overrides': ({ body }) => {
-        const { user = '', ip = '' } = body as PolicyRequest
-        engine.entries.putOverride({ dimension: 'user', entity: user, resource: '/data/*', terms: { windows: [] } })
-        engine.block('user', user, { duration: '1ms', reason: user })
-        engine.block('ip', ip, { duration: '1ms' })
-        return jsonAnswer(503, '{}')
-      },
+  const handlers = new RequestObserver({
+    metrics,
+    log: log.logger,
+    monotonicMs,
+    secret: SECRET,
+    tracing: tracer,
+  }).observed({
+    'POST /internal/ratelimit/check': ({ body }) => {
+      const request = body as PolicyRequest
+      engine.check(request)
+      engine.reserve({ ...request, cost: 1 })
+      engine.decideDescriptors({ domain: 'shop', descriptors: [{ entries: [{ key: 'k', value: request.user! }] }] })
+      engine.decideDescriptors({ domain: request.user!, descriptors: [{ entries: [{ key: 'k', value: 'v' }] }] })
+      return jsonAnswer(200, '{}')
     },
-    { metrics, log: log.logger, monotonicMs, secret: SECRET, tracing: tracer },
-  )
+    'PUT /admin/overrides': ({ body }) => {
+      const { user = '', ip = '' } = body as PolicyRequest
+      engine.entries.putOverride({ dimension: 'user', entity: user, resource: '/data/*', terms: { windows: [] } })
+      engine.block('user', user, { duration: '1ms', reason: user })
+      engine.block('ip', ip, { duration: '1ms' })
+      return jsonAnswer(503, '{}')
+    },
+  })
   return { ...scene, tracing, handlers, shown, recorder, rollups, report, bodies }
 }
 

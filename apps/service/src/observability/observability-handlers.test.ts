@@ -4,6 +4,7 @@ import { connect } from 'node:net'
 import type { TopAnswer } from '@sluice/contract'
 import type { RuleSet } from '@sluice/core'
 import { SluiceError } from '@sluice/core'
+import { systemSleep } from '@sluice/runtime'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { KnownApiKey } from '../auth/api-key-cache.ts'
 import type { Answer } from '../http/answer.ts'
@@ -172,7 +173,8 @@ describe('GET /admin/history without the database', () => {
 async function serveLive(scene: ReturnType<typeof handlersScene>): Promise<number> {
   const server = createServer((request, response) => {
     const answer = scene.call('GET /admin/live', { headers: request.headers, principal: PRINCIPAL })
-    if ('stream' in (answer as StreamAnswer)) sendStream(response, answer as StreamAnswer, () => undefined)
+    const options = { sleep: systemSleep, done: () => undefined }
+    if ('stream' in (answer as StreamAnswer)) sendStream(response, answer as StreamAnswer, options)
     else response.writeHead((answer as Answer).status, (answer as Answer).headers).end((answer as Answer).body)
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))

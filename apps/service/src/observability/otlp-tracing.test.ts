@@ -5,8 +5,8 @@ import { FakeClock } from '@sluice/testing'
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
 import { jsonAnswer } from '../http/answer.ts'
 import { captureLog, createScene, requestOf, SECRET } from './observability.test.support.ts'
-import { observedHandlers } from './observed-handlers.ts'
 import { OtlpTracing } from './otlp-tracing.ts'
+import { RequestObserver } from './request-observer.ts'
 
 // The libraries import `node:process`, which opens the standard input. It keeps no process alive, but is there.
 afterAll(() => void process.stdin.unref())
@@ -81,25 +81,28 @@ async function tracedScene(endpoint: string, mostPerSecond?: number) {
   onTestFinished(() => tracing.close())
   const scene = createScene({ ruleSet: RULES, tracer: tracing })
   const outgoing: Readonly<Record<string, string>>[] = []
-  const handlers = observedHandlers(
-    {
-      'POST /internal/ratelimit/check': () => {
-        const { allowed } = scene.engine.check({ resource: '/data', user: 'ann' })
-        stopwatch += 2.5
-        return jsonAnswer(allowed ? 200 : 429, '{}')
-      },
-      'POST /later': async () => {
-        await undefined
-        scene.engine.check({ resource: '/data', user: 'bob' })
-        outgoing.push(tracing.outgoingHeaders())
-        return jsonAnswer(503, '{}')
-      },
-      'POST /broken': () => {
-        throw new Error('ann')
-      },
+  const handlers = new RequestObserver({
+    metrics: scene.metrics,
+    log: log.logger,
+    monotonicMs: () => stopwatch,
+    secret: SECRET,
+    tracing,
+  }).observed({
+    'POST /internal/ratelimit/check': () => {
+      const { allowed } = scene.engine.check({ resource: '/data', user: 'ann' })
+      stopwatch += 2.5
+      return jsonAnswer(allowed ? 200 : 429, '{}')
     },
-    { metrics: scene.metrics, log: log.logger, monotonicMs: () => stopwatch, secret: SECRET, tracing },
-  )
+    'POST /later': async () => {
+      await undefined
+      scene.engine.check({ resource: '/data', user: 'bob' })
+      outgoing.push(tracing.outgoingHeaders())
+      return jsonAnswer(503, '{}')
+    },
+    'POST /broken': () => {
+      throw new Error('ann')
+    },
+  })
   const call = (operation: string, headers: Readonly<Record<string, string>> = {}) =>
     handlers[operation]!(requestOf({ headers }))
   return { tracing, call, outgoing, clock, log }
@@ -139,6 +142,23 @@ describe('OtlpTracing', () => {
     expect(BigInt(decision!.endTimeUnixNano) - BigInt(decision!.startTimeUnixNano)).toBe(1_000_000n)
     const [resource] = collector.bodies.flatMap(({ resourceSpans }) => resourceSpans.map((one) => one.resource))
     expect(attributesOf(resource as unknown as OtlpSpan)['service.name']).toBe('sluice')
+  })
+
+  it('begins a trace for what is asked of another by nobody, and hands it on', async () => {
+    const collector = await startCollector()
+    const { tracing } = await tracedScene(collector.endpoint)
+    const [sent, lost] = [tracing.beginAsking('POST webhook'), tracing.beginAsking('POST webhook')]
+    const { traceparent = '' } = sent.run(() => tracing.outgoingHeaders())
+    sent.end(204)
+    lost.end(0)
+    await tracing.close()
+    const [first, second] = collector.spans()
+    expect(first).toMatchObject({ name: 'POST webhook', kind: 3 })
+    expect(traceparent).toBe(`00-${first!.traceId}-${first!.spanId}-01`)
+    expect(first!.parentSpanId ?? '').toBe('')
+    expect(attributesOf(first!)).toEqual({ 'http.request.method': 'POST', 'http.response.status_code': 204 })
+    expect(second!.traceId).not.toBe(first!.traceId)
+    expect(attributesOf(second!)).toEqual({ 'http.request.method': 'POST' })
   })
 
   it('hands the trace on to what is asked of others, also when the answer comes later', async () => {

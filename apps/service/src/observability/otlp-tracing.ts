@@ -33,6 +33,9 @@ const LONGEST_STATE = 512
 
 const FIRST_FAILED_STATUS = 500
 
+/** To whoever asked, every refusal is a failure. */
+const FIRST_REFUSED_STATUS = 300
+
 type Api = typeof import('@opentelemetry/api')
 
 /** What is there once the libraries are loaded. */
@@ -76,19 +79,29 @@ export class OtlpTracing implements Tracing {
   }
 
   begin(operation: string, headers: IncomingHttpHeaders): RequestSpan {
-    if (this.#loaded === undefined) return NO_SPAN
-    const { api, tracer } = this.#loaded
+    return this.#loaded === undefined ? NO_SPAN : this.#begin(this.#loaded, operation, headers)
+  }
+
+  beginAsking(operation: string): RequestSpan {
+    return this.#loaded === undefined ? NO_SPAN : this.#begin(this.#loaded, operation, undefined)
+  }
+
+  /** `headers`: of the request that is answered; undefined for one that is asked of another. */
+  #begin({ api, tracer }: Loaded, operation: string, headers: IncomingHttpHeaders | undefined): RequestSpan {
     const [method = '', route = ''] = operation.split(' ')
     const start = this.#beginning()
-    const parent = parentContext(api, headers)
-    const attributes = { 'http.request.method': method, 'http.route': route }
-    const span = tracer.startSpan(operation, { kind: api.SpanKind.SERVER, startTime: start.time, attributes }, parent)
+    const isServer = headers !== undefined
+    const parent = isServer ? parentContext(api, headers) : api.ROOT_CONTEXT
+    const attributes = { 'http.request.method': method, ...(isServer ? { 'http.route': route } : {}) }
+    const kind = isServer ? api.SpanKind.SERVER : api.SpanKind.CLIENT
+    const span = tracer.startSpan(operation, { kind, startTime: start.time, attributes }, parent)
     const active = { span, context: api.trace.setSpan(parent, span) }
     return {
       run: (work) => this.#active.run(active, work),
       end: (status) => {
-        span.setAttribute('http.response.status_code', status)
-        if (status >= FIRST_FAILED_STATUS) span.setStatus({ code: api.SpanStatusCode.ERROR })
+        if (status > 0) span.setAttribute('http.response.status_code', status)
+        const isFailed = status === 0 || status >= (isServer ? FIRST_FAILED_STATUS : FIRST_REFUSED_STATUS)
+        if (isFailed) span.setStatus({ code: api.SpanStatusCode.ERROR })
         span.end(start.after(this.#parts.monotonicMs() - start.monotonicMs))
       },
     }

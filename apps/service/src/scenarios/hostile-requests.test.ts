@@ -1,5 +1,6 @@
 import type { Operation } from '@sluice/contract'
 import { OPERATIONS } from '@sluice/contract'
+import { systemMonotonicMs } from '@sluice/core/internal'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { RunningService } from '../service.fixture.ts'
 import { startService } from '../service.fixture.ts'
@@ -34,18 +35,19 @@ const BODIES: readonly (readonly [string, string | Uint8Array])[] = [
   ['a number', '1e999'],
 ]
 
+/** As many bytes as the largest of them, and nothing wrong with it but that it is too long to be a name. */
+const ORDINARY = JSON.stringify({ resource: 'x'.repeat(Math.max(...BODIES.map(([, body]) => body.length)) - 15) })
+
+/** How many times as long as an ordinary request one may take at most. */
+const MOST_TIMES = 10
+
 const WITH_BODY = Object.values<Operation>(OPERATIONS).filter(({ body }) => body !== undefined)
 
 describe.each(WITH_BODY.map((operation) => [`${operation.method} ${operation.path}`, operation] as const))(
   '%s',
   (_name, operation) => {
     it.each(BODIES)('refuses %s', async (_title, body) => {
-      const path = operation.path.replace(/\{\w+\}/g, '1')
-      const response = await fetch(node.origin + path, {
-        method: operation.method,
-        headers: { 'Content-Type': 'application/json', Authorization: `Bearer ${node.adminKey}` },
-        body,
-      })
+      const response = await send(operation, body)
       const text = await response.text()
       expect([response.status >= 400 && response.status < 500, text]).toEqual([true, text])
       expect(response.headers.get('content-type')).toBe('application/problem+json')
@@ -53,6 +55,36 @@ describe.each(WITH_BODY.map((operation) => [`${operation.method} ${operation.pat
     })
   },
 )
+
+async function send({ method, path }: Operation, body: string | Uint8Array): Promise<Response> {
+  const headers = { 'Content-Type': 'application/json', Authorization: `Bearer ${node.adminKey}` }
+  return await fetch(node.origin + path.replace(/\{\w+\}/g, '1'), { method, headers, body })
+}
+
+/** The shortest of several times: whatever else the machine does only adds to it. */
+async function shortestMs(operation: Operation, body: string | Uint8Array): Promise<number> {
+  let shortest = Number.POSITIVE_INFINITY
+  for (let tried = 0; tried < 3; tried++) {
+    const startedMs = systemMonotonicMs()
+    await (await send(operation, body)).arrayBuffer()
+    shortest = Math.min(shortest, systemMonotonicMs() - startedMs)
+  }
+  return shortest
+}
+
+describe('a hostile body', () => {
+  it('keeps the service at most a few times as long as an ordinary one of the same size', async () => {
+    const slow: string[] = []
+    for (const operation of WITH_BODY) {
+      const ordinaryMs = await shortestMs(operation, ORDINARY)
+      for (const [title, body] of BODIES) {
+        const ratio = (await shortestMs(operation, body)) / ordinaryMs
+        if (ratio > MOST_TIMES) slow.push(`${operation.id}, ${title}: ${ratio.toFixed(1)} times`)
+      }
+    }
+    expect(slow).toEqual([])
+  })
+})
 
 describe('every operation', () => {
   it.each(

@@ -1,5 +1,6 @@
 import type { Logger, Random, Sleep } from '@sluice/runtime'
 import { backoffDelayMs } from '@sluice/runtime'
+import { errorFields } from '../observability/error-fields.ts'
 import { ServiceError } from '../service-error.ts'
 import type { ThreadHub } from './linked-threads.ts'
 import type { ThreadPort } from './thread-link.ts'
@@ -99,7 +100,7 @@ export class ThreadSupervisor {
         try {
           await link.ask(topic, question, withinMs)
         } catch (error) {
-          log.warn('a thread did not stop in order', { thread: index, error })
+          log.warn('a thread did not stop in order', { thread: index, error: errorFields(error) })
         }
       }),
     )
@@ -140,7 +141,11 @@ export class ThreadSupervisor {
   #relaunch(index: number, failures: number, error: unknown): void {
     const { log, random, sleep } = this.#options
     const delayMs = backoffDelayMs(failures, random, BACKOFF)
-    log.error('a thread ended and is started again', { thread: index, error, delayMs: Math.round(delayMs) })
+    log.error('a thread ended and is started again', {
+      thread: index,
+      error: errorFields(error),
+      delayMs: Math.round(delayMs),
+    })
     const restart = sleep(delayMs, this.#stopping.signal).then(
       () =>
         this.#launch(index, failures + 1).catch((cause: unknown) => {

@@ -1,12 +1,13 @@
-import type { CounterSeries, GaugeSeries, HistogramSeries, Logger, MetricRegistry } from '@sluice/runtime'
+import type { CounterSeries, GaugeSeries, HistogramSeries, LogFields, Logger, MetricRegistry } from '@sluice/runtime'
 import type { Answer } from '../http/answer.ts'
 import type { OperationHandler, OperationHandlers, OperationRequest, StreamAnswer } from '../http/operation-handler.ts'
-import { METRIC } from './metric-names.ts'
+import type { RefusedRequest } from '../http/refused-request.ts'
+import { METRIC, NONE } from './metric-names.ts'
 import { digestOf } from './top-callers.ts'
 import type { RequestSpan, Tracing } from './tracing.ts'
 
-/** What handlers are observed with. */
-export interface HandlerObservation {
+/** What requests are observed with. */
+export interface RequestObservation {
   readonly metrics: MetricRegistry
   readonly log: Logger
   /** Milliseconds since some instant, with fractions, never going back. */
@@ -28,22 +29,44 @@ const MOST_SERIES = 1000
 const FIRST_FAILED_STATUS = 500
 
 /** Of these so many are not told of, because there are so many of them: one in a thousand is. */
-const OFTEN = /^\w+ \/(?:internal\/|v1\/|livez$|readyz$|metrics$)/
+const OFTEN = /^none$|^\w+ \/(?:internal\/|v1\/|livez$|readyz$|metrics$)/
 const OFTEN_EVERY = 1000
 
 /**
- * The same handlers, each of whose requests is counted, timed, traced and told of in the access log: every request to the admin
- * API, one in a thousand of those that come often, and every one that the service could not answer. A handler that answers at
- * once still does.
+ * Counts every request and tells of them in the access log: all those to the admin API, one in a thousand of those that come often,
+ * or that anybody can make as many of as they like, and every one that a handler could not answer. Those that come to a handler are
+ * timed and traced as well.
  */
-export function observedHandlers(handlers: OperationHandlers, observation: HandlerObservation): OperationHandlers {
-  const shared = sharedSeries(observation.metrics)
-  return Object.fromEntries(
-    Object.entries(handlers).map(([operation, handle]) => {
-      const record = new OperationRecord(operation, shared, observation)
-      return [operation, observed(handle, record)]
-    }),
-  )
+export class RequestObserver {
+  readonly #observation: RequestObservation
+  readonly #shared: SharedSeries
+  readonly #records = new Map<string, OperationRecord>()
+
+  constructor(observation: RequestObservation) {
+    this.#observation = observation
+    this.#shared = sharedSeries(observation.metrics)
+  }
+
+  /** The same handlers, each of whose requests is observed. One that answers at once still does. */
+  observed(handlers: OperationHandlers): OperationHandlers {
+    return Object.fromEntries(
+      Object.entries(handlers).map(([operation, handle]) => [operation, observed(handle, this.#recordOf(operation))]),
+    )
+  }
+
+  /** Counts a request that no handler was asked about. */
+  refused({ operation = NONE, status, remoteAddress }: RefusedRequest): void {
+    this.#recordOf(operation).refused(status, remoteAddress)
+  }
+
+  #recordOf(operation: string): OperationRecord {
+    let record = this.#records.get(operation)
+    if (record === undefined) {
+      record = new OperationRecord(operation, this.#shared, this.#observation)
+      this.#records.set(operation, record)
+    }
+    return record
+  }
 }
 
 function observed(handle: OperationHandler, record: OperationRecord): OperationHandler {
@@ -83,15 +106,16 @@ interface Begun {
 /** Observes the requests to one operation. */
 class OperationRecord {
   readonly #operation: string
-  readonly #observation: HandlerObservation
+  readonly #observation: RequestObservation
   readonly #shared: SharedSeries
   readonly #byStatus = new Map<number, CounterSeries>()
   readonly #every: number
   #count = 0
+  #refusals = 0
   /** There from the first request on: most operations are not used in most processes. */
   #duration: HistogramSeries | undefined
 
-  constructor(operation: string, shared: SharedSeries, observation: HandlerObservation) {
+  constructor(operation: string, shared: SharedSeries, observation: RequestObservation) {
     this.#operation = operation
     this.#observation = observation
     this.#shared = shared
@@ -108,9 +132,9 @@ class OperationRecord {
     const durationMs = this.#end(begun, status)
     const isTold = this.#count % this.#every === 0
     this.#count++
-    if (status >= FIRST_FAILED_STATUS)
-      this.#tell('warn', 'a request could not be answered', { begun, status, durationMs })
-    else if (isTold) this.#tell('info', 'request', { begun, status, durationMs })
+    const { remoteAddress, principal } = begun.request
+    const fields = { durationMs: Number(durationMs.toFixed(3)), ...(principal && { principal: principal.id }) }
+    if (isTold || isFailure(status)) this.#tell(status, remoteAddress, { ...fields, ...this.#oneOf(this.#every) })
   }
 
   /** Whoever called the handler tells of the error. */
@@ -118,40 +142,54 @@ class OperationRecord {
     this.#end(begun, FIRST_FAILED_STATUS)
   }
 
+  refused(status: number, remoteAddress: string): void {
+    this.#countOf(status).inc()
+    // When there is too much to do, there is enough to do without a line for each that is turned away.
+    const every = isFailure(status) ? OFTEN_EVERY : this.#every
+    const isTold = this.#refusals % every === 0
+    this.#refusals++
+    if (isTold) this.#tell(status, remoteAddress, this.#oneOf(every))
+  }
+
   #end({ startedMs, span }: Begun, status: number): number {
     const durationMs = Math.max(0, this.#observation.monotonicMs() - startedMs)
     this.#shared.inFlight.add(-1)
     this.#duration ??= this.#shared.durationOf(this.#operation)
     this.#duration.observe(durationMs / MS_PER_SECOND)
+    this.#countOf(status).inc()
+    span?.end(status)
+    return durationMs
+  }
+
+  #countOf(status: number): CounterSeries {
     let count = this.#byStatus.get(status)
     if (count === undefined) {
       count = this.#shared.countOf(this.#operation, String(status))
       this.#byStatus.set(status, count)
     }
-    count.inc()
-    span?.end(status)
-    return durationMs
+    return count
   }
 
-  #tell(level: 'info' | 'warn', message: string, { begun, status, durationMs }: Told): void {
+  #oneOf(every: number): LogFields {
+    return every === 1 ? {} : { oneOf: every }
+  }
+
+  #tell(status: number, remoteAddress: string, fields: LogFields): void {
     const { log, secret } = this.#observation
+    const level = isFailure(status) ? 'warn' : 'info'
     if (!log.isEnabled(level)) return
-    const { remoteAddress, principal } = begun.request
+    const message = isFailure(status) ? 'a request could not be answered' : 'request'
     log[level](message, {
       operation: this.#operation,
       status,
-      durationMs: Number(durationMs.toFixed(3)),
       caller: digestOf(remoteAddress, secret),
-      ...(principal === undefined ? {} : { principal: principal.id }),
-      ...(this.#every === 1 ? {} : { oneOf: this.#every }),
+      ...fields,
     })
   }
 }
 
-interface Told {
-  readonly begun: Begun
-  readonly status: number
-  readonly durationMs: number
+function isFailure(status: number): boolean {
+  return status >= FIRST_FAILED_STATUS
 }
 
 /** What the records of all operations count in. */
@@ -171,7 +209,7 @@ function sharedSeries(metrics: MetricRegistry): SharedSeries {
   })
   const requests = metrics.counter({
     name: 'sluice_http_requests_total',
-    help: 'Requests that were answered by a handler, by operation and status.',
+    help: 'Requests that were answered, by operation and status.',
     labels: ['operation', 'status'],
     mostSeries: MOST_SERIES,
   })

@@ -4,18 +4,18 @@ import type { Answer } from '../http/answer.ts'
 import { jsonAnswer } from '../http/answer.ts'
 import type { OperationHandlers } from '../http/operation-handler.ts'
 import { createScene, numbersOf, requestOf, SECRET } from './observability.test.support.ts'
-import { observedHandlers } from './observed-handlers.ts'
+import { RequestObserver } from './request-observer.ts'
 
 function scene(handlers: OperationHandlers) {
   const made = createScene()
   const { metrics, log, monotonicMs } = made
-  const observed = observedHandlers(handlers, { metrics, log: log.logger, monotonicMs, secret: SECRET })
-  return { ...made, observed }
+  const observer = new RequestObserver({ metrics, log: log.logger, monotonicMs, secret: SECRET })
+  return { ...made, observer, observed: observer.observed(handlers) }
 }
 
 const PRINCIPAL = { id: 'slk_abc', name: 'the deploy key', role: 'admin' } as const
 
-describe('observedHandlers', () => {
+describe('an observed handler', () => {
   it('answers as the handler does: at once, later, with an error, with a stream', async () => {
     const answer = jsonAnswer(200, '{}')
     const stream = { status: 200, headers: {}, stream: () => () => undefined }
@@ -120,5 +120,40 @@ describe('observedHandlers', () => {
       ['warn', 503],
       ['warn', 503],
     ])
+  })
+})
+
+describe('a request that comes to no handler', () => {
+  const ADDRESS = '203.0.113.7'
+
+  it('is counted by operation and status with the others, and not timed', () => {
+    const { observed, observer, metrics } = scene({ 'GET /admin/tiers': () => jsonAnswer(200, '{}') })
+    observed['GET /admin/tiers']!(requestOf())
+    for (const status of [401, 401, 200]) {
+      observer.refused({ operation: 'GET /admin/tiers', status, remoteAddress: ADDRESS })
+    }
+    observer.refused({ operation: undefined, status: 404, remoteAddress: ADDRESS })
+    const snapshot = metrics.snapshot()
+    expect(numbersOf(snapshot, 'sluice_http_requests_total')).toEqual({
+      'GET /admin/tiers 200': 2,
+      'GET /admin/tiers 401': 2,
+      'none 404': 1,
+    })
+    expect(numbersOf(snapshot, 'sluice_http_request_duration_seconds')).toEqual({ 'GET /admin/tiers': 1 })
+    expect(numbersOf(snapshot, 'sluice_http_requests_in_flight')).toEqual({ '': 0 })
+  })
+
+  it.each([
+    ['GET /admin/tiers', 401, 'info', 50],
+    ['GET /admin/tiers', 503, 'warn', 3],
+    ['POST /internal/ratelimit/check', 400, 'info', 3],
+    ['POST /internal/ratelimit/check', 503, 'warn', 3],
+    [undefined, 404, 'info', 3],
+  ] as const)('at %s with %i is told of at level %s %i times in 2001', (operation, status, level, lines) => {
+    const { observer, log } = scene({})
+    for (let number = 0; number < 2001; number++) observer.refused({ operation, status, remoteAddress: ADDRESS })
+    expect(log.lines).toHaveLength(lines)
+    expect(log.entries()[0]).toMatchObject({ level, status, operation: operation ?? 'none' })
+    expect(log.lines.join()).not.toContain(ADDRESS)
   })
 })

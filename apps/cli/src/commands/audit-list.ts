@@ -1,0 +1,43 @@
+import type { AuditRecord } from '@sluice/contract'
+import type { Command } from '../command.ts'
+import { command } from '../command.ts'
+import { instantText, table } from '../output/table.ts'
+import { present } from '../parsing/caller-flags.ts'
+import { flag } from '../parsing/flag.ts'
+
+/** How many records are shown when nobody says. */
+const USUAL_COUNT = 50
+
+/** Lists what was done. */
+export const auditListCommand: Command = command({
+  name: 'audit list',
+  summary: 'List what was done',
+  description:
+    'Every change, newest first: when, by whom, what, and why. With --json: items, with what was there before and after.',
+  args: {},
+  flags: {
+    by: flag('text', '<name>', 'Only what was done with the API key of this name.'),
+    action: flag('text', '<action>', 'Only actions of this kind, such as override.put.'),
+    since: flag('instant', '<when>', 'Only what was done from then on.'),
+    count: flag('whole', '<count>', `How many records at most. ${USUAL_COUNT} when left out.`),
+  },
+  examples: ['audit list --by deploy --since 2027-01-01', 'audit list --action version.rollback --count 5'],
+  asksService: true,
+  run: async ({ flags: { by, action, since, count = USUAL_COUNT } }, { client }) => {
+    const parameters = { limit: Math.max(1, Math.min(count, 1000)), ...present({ by, action, since }) }
+    const items: AuditRecord[] = []
+    if (count > 0) {
+      for await (const record of client.items('listAudit', { parameters })) {
+        if (items.push(record) >= count) break
+      }
+    }
+    const rows = items.map((record) => [
+      instantText(record.at),
+      record.by,
+      record.action,
+      record.target,
+      record.note ?? '-',
+    ])
+    return { value: { items }, text: table(['when', 'by', 'action', 'target', 'note'], rows) }
+  },
+})

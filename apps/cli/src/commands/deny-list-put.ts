@@ -1,0 +1,23 @@
+import type { DenyEntry } from '@sluice/contract'
+import type { Command } from '../command.ts'
+import { command } from '../command.ts'
+import { needed } from '../parsing/positional.ts'
+import { IF_VERSION_FLAG } from './if-version-flag.ts'
+import { namedDocument } from './named-document.ts'
+
+/** Refuse requests from a file. */
+export const denyListPutCommand: Command = command({
+  name: 'deny-list put',
+  summary: 'Refuse requests from a file',
+  description:
+    'A file of YAML or JSON with one entry: its name, what it must match, and expiresAt, if it ends. Enforced at once. With --json: entry and version.',
+  args: { file: needed('The file; - for standard input.') },
+  flags: { 'if-version': IF_VERSION_FLAG },
+  examples: ['deny-list put scrapers.yaml'],
+  asksService: true,
+  run: async ({ args: { file }, flags: { 'if-version': ifMatch } }, { client, readText }) => {
+    const body = namedDocument<DenyEntry>(await readText(file), file, 'entry of the deny list')
+    const value = await client.call('putDenyEntry', { parameters: { name: body.name }, body, ifMatch })
+    return { value, text: `${body.name} is set, enforced since version ${value.version}.` }
+  },
+})

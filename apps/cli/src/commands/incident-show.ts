@@ -1,0 +1,16 @@
+import type { Command } from '../command.ts'
+import { command } from '../command.ts'
+import { incidentResult } from './incident-result.ts'
+
+/** Says whether limits are lowered because of an incident. */
+export const incidentShowCommand: Command = command({
+  name: 'incident show',
+  summary: 'Say whether there is an incident',
+  description:
+    'In an incident, rules are lowered by what they say for it. With --json: entry, revision, changedAt and changedBy.',
+  args: {},
+  flags: {},
+  examples: ['incident show'],
+  asksService: true,
+  run: async (_, { client }) => incidentResult(await client.call('getIncident')),
+})

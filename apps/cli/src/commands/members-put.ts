@@ -1,0 +1,31 @@
+import type { Membership } from '@sluice/contract'
+import type { Command } from '../command.ts'
+import { command } from '../command.ts'
+import { present } from '../parsing/caller-flags.ts'
+import { flag } from '../parsing/flag.ts'
+import { needed } from '../parsing/positional.ts'
+import { memberTable } from './member-rows.ts'
+
+/** Puts a caller into a tier. */
+export const membersPutCommand: Command = command({
+  name: 'members put',
+  summary: 'Put a caller into a tier',
+  description:
+    'A caller belongs to one tier at most; the one it belonged to before is left. With --json: entry, revision, changedAt and changedBy.',
+  args: {
+    dimension: needed('What kind of caller: user, apiKey or tenant.'),
+    entity: needed('The caller.'),
+    tier: needed('The name of the tier.'),
+  },
+  flags: {
+    expires: flag('instant', '<when>', 'From then on it does not belong to it. For good when left out.'),
+    'if-revision': flag('whole', '<revision>', 'Only when it still has this revision; 0: only when there is none.'),
+  },
+  examples: ['members put tenant acme premium --expires 30d'],
+  asksService: true,
+  run: async ({ args, flags: { expires: expiresAt, 'if-revision': ifMatch } }, { client }) => {
+    const body = { ...args, ...present({ expiresAt }) } as Membership
+    const value = await client.call('putMember', { body, ifMatch })
+    return { value, text: memberTable([value]) }
+  },
+})
