@@ -13,7 +13,15 @@ const CATALOGUES = [
   { heading: 'Command line', file: 'apps/cli/src/cli-error.ts', name: 'CLI_ERRORS' },
 ] as const
 
-const reference = readFileSync(join(repositoryRoot, 'docs/reference/errors.md'), 'utf8')
+/** Mistakes that are told and not thrown have a page of their own. */
+const MISUSES = { file: 'packages/middleware/src/misuse-warning.ts', name: 'MISUSES' } as const
+
+const reference = read('docs/reference/errors.md')
+const misuseReference = read('docs/reference/misuse.md')
+
+function read(path: string): string {
+  return readFileSync(join(repositoryRoot, path), 'utf8')
+}
 
 /** The parts of the reference by their second-level heading. */
 const sections = new Map(
@@ -29,7 +37,18 @@ async function codesOf(file: string, name: string): Promise<string[]> {
 }
 
 function codesExplained(heading: string): string[] {
-  return [...(sections.get(heading) ?? '').matchAll(/^### `(SLUICE_[A-Z0-9_]+)`$/gm)].map((match) => match[1]!)
+  return headingsOf(sections.get(heading) ?? '')
+}
+
+function headingsOf(text: string): string[] {
+  return [...text.matchAll(/^### `(SLUICE_[A-Z0-9_]+)`$/gm)].map((match) => match[1]!)
+}
+
+/** The headings of entries that do not say what the code means, why it happens and what to do. */
+function incompleteEntries(text: string): (string | undefined)[] {
+  const entries = text.split(/^### /m).slice(1)
+  const incomplete = entries.filter((entry) => !/\n\n.+[\s\S]*\n- Cause: .+[\s\S]*\n- Do: .+/.test(entry))
+  return incomplete.map((entry) => entry.split('\n')[0])
 }
 
 describe('the error reference', () => {
@@ -46,8 +65,18 @@ describe('the error reference', () => {
   })
 
   it('says of every code what it means, why it happens and what to do', () => {
-    const entries = reference.split(/^### /m).slice(1)
-    const incomplete = entries.filter((entry) => !/\n\n.+[\s\S]*\n- Cause: .+[\s\S]*\n- Do: .+/.test(entry))
-    expect(incomplete.map((entry) => entry.split('\n')[0])).toEqual([])
+    expect(incompleteEntries(reference)).toEqual([])
+  })
+})
+
+describe('the reference of misuse', () => {
+  it('explains every warning once, and no other', async () => {
+    const codes = await codesOf(MISUSES.file, MISUSES.name)
+    expect(codes).not.toEqual([])
+    expect(headingsOf(misuseReference).toSorted()).toEqual(codes.toSorted())
+  })
+
+  it('says of every warning what it means, why it is told and what to do', () => {
+    expect(incompleteEntries(misuseReference)).toEqual([])
   })
 })

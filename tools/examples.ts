@@ -132,7 +132,8 @@ function isSameBody(shown: string, came: string): boolean {
   return Object.entries(JSON.parse(shown) as Record<string, unknown>).every(([name, value]) => {
     const actual = fields[name]
     if (name === 'retryAfter') return isWait(String(actual)) && Number(actual) <= Number(value)
-    return withoutNumbers(name === 'detail' ? actual : JSON.stringify(actual)) === withoutNumbers(name === 'detail' ? value : JSON.stringify(value))
+    if (name === 'detail') return withoutNumbers(actual) === withoutNumbers(value)
+    return JSON.stringify(actual) === JSON.stringify(value)
   })
 }
 

@@ -32,6 +32,13 @@ export const requirements: readonly Requirement[] = [
     find: () => findProgram('postgres') ?? findPostgres(),
   },
   {
+    name: 'nginx',
+    // The package starts a server on port 80, which no test uses, and keeps the program in /usr/sbin.
+    debianPackage: 'nginx',
+    why: 'for the example that stands behind it',
+    find: () => findProgram('nginx') ?? findProgram('nginx', '/usr/sbin'),
+  },
+  {
     name: 'openssl',
     debianPackage: 'openssl',
     why: 'for the certificates of test servers that speak TLS',

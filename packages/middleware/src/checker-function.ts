@@ -54,7 +54,7 @@ export class FunctionChecker<Context> implements Checker<Context> {
 }
 
 /** The decision that an answer of the service tells, to the second; a decision as it is. */
-export function decisionOf(answer: DecisionLike | CheckAnswer): DecisionLike {
+function decisionOf(answer: DecisionLike | CheckAnswer): DecisionLike {
   if (typeof (answer as Partial<DecisionLike> | undefined)?.allowed !== 'boolean') throw invalidAnswer(answer)
   if ('retryAfterMs' in answer) return answer
   const { allowed, reason, rule, limit, remaining, resetAt, retryAfter, version, delayMs, failure } = answer

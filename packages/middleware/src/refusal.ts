@@ -43,7 +43,7 @@ export class RefusalWriter {
 }
 
 /** The document that tells the refusal of `decision`. */
-export function refusalProblem(decision: DecisionLike, status: number): RefusalProblem {
+function refusalProblem(decision: DecisionLike, status: number): RefusalProblem {
   const { limit, remaining, resetAt, retryAfter } = checkAnswer(decision, '')
   const { type, title, detail } = kindOf(decision, retryAfter)
   return {

@@ -72,7 +72,7 @@ export const API_KEY: NamedSchema<ApiKey> = answerSchema('ApiKey', {
     createdAt: instant('When it was made.'),
   },
   optional: {
-    tenant: words('The tenant it belongs to.'),
+    tenant: words('The tenant it belongs to: it reaches nothing of others.'),
     tier: words('The tier of its holder.'),
     expiresAt: instant('From then on it is not valid.'),
     revokedAt: instant('When it was ended.'),
@@ -89,7 +89,7 @@ export const API_KEY_REQUEST: NamedSchema<ApiKeyRequest> = requestSchema('ApiKey
   examples: [{ name: 'deploy', role: 'editor', expiresAt: 1_798_761_600_000 }],
   required: { name: text('What to call it.', 200), role: ROLE },
   optional: {
-    tenant: text('The tenant it belongs to.', 256),
+    tenant: text('The tenant it belongs to: it reaches nothing of others.', 256),
     tier: { ...ENTRY_NAME, description: 'The tier of its holder.' },
     expiresAt: instant('From then on it is not valid; never ends by itself when left out.'),
   },

@@ -256,4 +256,18 @@ describe('a pointer', () => {
       '/a/b~1~0',
     ])
   })
+
+  it('stops after a thousand problems, and says that there are more', () => {
+    const wrong = Array.from({ length: 200_000 }, () => ({ unknown: 1 }))
+    const item = { type: 'object', properties: { name: { type: 'string' } }, additionalProperties: false } as const
+    const problems = new SchemaCheck({ type: 'array', items: item }).problemsOf(wrong)
+    expect(problems).toHaveLength(1001)
+    expect(problems[999]).toMatchObject({ path: '/999/unknown' })
+    expect(problems[1000]).toEqual({
+      path: '',
+      received: 'more than 1000 problems',
+      expected: 'the listed ones to be mended first',
+    })
+    expect(new SchemaCheck({ type: 'array', items: item }).problemsOf(wrong.slice(0, 999))).toHaveLength(999)
+  })
 })

@@ -8,6 +8,9 @@ import { SchemaNodes, typeBits } from './schema/schema-node.ts'
 /** Deeper documents are not looked at: nobody writes them, and one that holds itself would have no end. */
 const DEEPEST = 64
 
+/** After so many problems the rest is not looked at: nobody reads more, and to find a million takes seconds. */
+const MOST_PROBLEMS = 1000
+
 /** How many names a message lists. */
 const LISTED_NAMES = 12
 
@@ -22,12 +25,13 @@ export class SchemaCheck {
   }
 
   /**
-   * What is wrong with `value`, in the order of the document; nothing when it is valid. `part` is the place in the schema
-   * that it is checked by. A property that is undefined counts as left out.
+   * What is wrong with `value`, in the order of the document, about the first thousand; nothing when it is valid. `part` is the
+   * place in the schema that it is checked by. A property that is undefined counts as left out.
    */
   problemsOf(value: unknown, part = '#'): RuleSetProblem[] {
     const walk = new Walk()
     walk.check(this.#nodes.at(part), value, '')
+    if (walk.isFull) walk.problems.push(UNLISTED)
     return walk.problems
   }
 }
@@ -36,6 +40,13 @@ export class SchemaCheck {
 export function pointerTo(path: string, name: string | number): string {
   if (typeof name === 'number' || !/[~/]/.test(name)) return `${path}/${name}`
   return `${path}/${name.replaceAll('~', '~0').replaceAll('/', '~1')}`
+}
+
+/** Stands for the problems that are not listed. */
+const UNLISTED: RuleSetProblem = {
+  path: '',
+  received: `more than ${MOST_PROBLEMS} problems`,
+  expected: 'the listed ones to be mended first',
 }
 
 /** One way through a document. */
@@ -49,6 +60,11 @@ class Walk {
     if (!node.admits(typeBits(value))) this.#add(path, describeValue(value), node.expected)
     else if (typeof value !== 'object' || value === null) this.#checkScalar(node, value, path)
     else this.#checkParts(node, value, path)
+  }
+
+  /** Whether enough has been found. */
+  get isFull(): boolean {
+    return this.problems.length >= MOST_PROBLEMS
   }
 
   #add(path: string, received: string, expected: string): void {
@@ -80,7 +96,7 @@ class Walk {
     const { minItems = 0, maxItems = Number.POSITIVE_INFINITY, uniqueItems = false } = schema
     if (values.length < minItems || values.length > maxItems) this.#add(path, describeValue(values), expected)
     const seen = uniqueItems ? new Set<unknown>() : undefined
-    for (let index = 0; index < values.length; index++) {
+    for (let index = 0; index < values.length && !this.isFull; index++) {
       const value = values[index]
       if (items !== undefined) this.check(items, value, `${path}/${index}`)
       if (seen?.has(value)) this.#add(`${path}/${index}`, describeValue(value), 'each only once')
@@ -91,6 +107,7 @@ class Walk {
   #checkProperties(node: SchemaNode, value: Properties, path: string): void {
     let count = 0
     for (const name of Object.keys(value)) {
+      if (this.isFull) return
       const part = value[name]
       if (part !== undefined) count++
       const known = node.properties.get(name)

@@ -3,6 +3,9 @@ import type { RuleSetProblem } from '../rule-set-problem.ts'
 /** Properties of something in a document, as far as it is known: any name, any value. */
 export type Properties = Readonly<Record<string, unknown>>
 
+/** So many problems are listed at most, and one that says so. Who has mended these is told the next. */
+const MOST_PROBLEMS = 1001
+
 /**
  * The problems of a document: those of its form, and after them those of its meaning, which is looked at only where the form
  * is right.
@@ -26,7 +29,7 @@ export class ProblemList {
   }
 
   add(path: string, received: string, expected: string): void {
-    this.#problems.push({ path, received, expected })
+    if (this.#problems.length < MOST_PROBLEMS) this.#problems.push({ path, received, expected })
   }
 
   /** True when the form is right at `path` and everywhere below. */

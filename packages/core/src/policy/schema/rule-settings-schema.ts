@@ -52,7 +52,10 @@ const penalty: JsonSchema = {
       minimum: 1,
       maximum: 1000,
     },
-    longest: { $ref: '#/$defs/duration', description: 'No block is longer; when left out 1 day, or the first block if that is longer.' },
+    longest: {
+      $ref: '#/$defs/duration',
+      description: 'No block is longer; when left out 1 day, or the first block if that is longer.',
+    },
     forgetAfter: {
       $ref: '#/$defs/duration',
       description: 'A caller without a block for so long starts again with the first; 1 day when left out.',
