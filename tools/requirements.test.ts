@@ -76,7 +76,7 @@ describe('requirements', () => {
   it('are all found where tests run, with nothing to install', () => {
     const { host, commands } = fakeMachine({ isRoot: false, hasAptGet: false })
     const found = ensureRequirements(requirements, host)
-    expect([...found.keys()]).toEqual(['redis-server', 'postgres', 'openssl'])
+    expect([...found.keys()]).toEqual(['redis-server', 'postgres', 'nginx', 'openssl'])
     expect(commands).toEqual([])
   })
 })

@@ -14,6 +14,7 @@ import type {
   SegmentLimit,
   SlidingCounterLimit,
 } from './limit.ts'
+import { optionAdvice } from './option-advice.ts'
 import type { Rate } from './rate.ts'
 import { rateOverWindow, ratePerSecond } from './rate.ts'
 import type { CalendarWindow, Rule, Weekday } from './rule.ts'
@@ -97,6 +98,7 @@ export function compileRule(name: string, rule: Rule): readonly Limit[] {
       problem: 'has an unknown "algorithm"',
       received: algorithm,
       expected: `one of ${Object.keys(OPTIONS).join(', ')}`,
+      ...advised(optionAdvice(String(algorithm), Object.keys(OPTIONS))),
     })
   }
   for (const option of Object.keys(loose)) {
@@ -379,6 +381,7 @@ function partOf(name: string, option: string, { value, known }: { value: unknown
     throw invalid(name, {
       problem: `has "${part}" in "${option}", which is not known there`,
       expected: `only ${known.join(', ')}`,
+      ...advised(optionAdvice(part, known)),
     })
   }
   return value as Loose
@@ -398,8 +401,21 @@ function whole(
     problem: `has an unusable "${option}"`,
     received: value,
     expected: `a whole number from ${least} to ${most}`,
-    ...(least === 0 ? { action: 'Use 0 to deny all, or "off" not to limit.' } : {}),
+    ...advised(numberAdvice(option, value), least === 0 ? 'Use 0 to deny all, or "off" not to limit.' : undefined),
   })
+}
+
+/** What to do about a number that is none. */
+function numberAdvice(option: string, value: unknown): string | undefined {
+  if (value === undefined) return `Add "${option}".`
+  const isNumberInText = typeof value === 'string' && value.trim() !== '' && Number.isSafeInteger(Number(value))
+  return isNumberInText ? `Write the number without quotes: ${option}: ${Number(value)}.` : undefined
+}
+
+/** The pieces of advice that there are, as a part of an error's details. */
+function advised(...pieces: readonly (string | undefined)[]): { action?: string } {
+  const given = pieces.filter((piece) => piece !== undefined)
+  return given.length === 0 ? {} : { action: given.join(' ') }
 }
 
 function flag(name: string, option: string, value: unknown): boolean {
@@ -423,11 +439,12 @@ function unknownOption(
   name: string,
   { option, algorithm, known }: { option: string; algorithm: string; known: readonly string[] },
 ): SluiceError {
-  const { instead, hint } = HINTS[option] ?? {}
+  const { instead, hint } = Object.hasOwn(HINTS, option) ? HINTS[option]! : {}
+  const isElsewhere = instead !== undefined && known.includes(instead)
   return invalid(name, {
     problem: `has the option "${option}", which ${algorithm} does not have`,
     expected: `only ${known.join(', ')}`,
-    ...(instead !== undefined && hint !== undefined && known.includes(instead) ? { action: hint } : {}),
+    ...advised(isElsewhere ? hint : optionAdvice(option, known)),
   })
 }
 

@@ -12,6 +12,7 @@ import type { LimiterParts } from './rule-limiter.ts'
 import { ask, deliver, MANY, RuleLimiter, refund } from './rule-limiter.ts'
 import { memoryStore } from './store/memory-store.ts'
 import type { Answer, Mode, Settlement, Store } from './store/store.ts'
+import { assertStore } from './store/store-check.ts'
 import { systemClock } from './system-clock.ts'
 import { systemRandom } from './system-random.ts'
 import { systemTimers } from './system-timers.ts'
@@ -74,11 +75,11 @@ export function createLimiter(options: SingleOptions | SetOptions<string>): Limi
       })
     }
   }
-  if (typeof options.rules !== 'object' || options.rules === null) {
+  if (typeof options.rules !== 'object' || options.rules === null || Array.isArray(options.rules)) {
     throw new SluiceError('SLUICE_INVALID_OPTION', {
       problem: '"rules" cannot be used',
       received: options.rules,
-      expected: 'an object of rules by their names',
+      expected: 'an object of rules by their names, such as { perUser: { limit: 100, window: "1m" } }',
     })
   }
   return new RuleLimiterSet(options.rules, parts)
@@ -101,6 +102,7 @@ function partsOf(options: LimiterOptions): LimiterParts<Mode> {
       expected: 'a whole number, 0 or more',
     })
   }
+  if (options.store !== undefined) assertStore(options.store)
   const store = options.store ?? memoryStore({ clock, random })
   return { store, ownsStore: options.store === undefined, clock, random, timers, maxWaiting }
 }

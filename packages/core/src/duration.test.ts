@@ -57,6 +57,26 @@ describe('durationMs', () => {
   })
 })
 
+describe('a duration that cannot be used', () => {
+  it.each([
+    ['1 minute', 'Write "1m".'],
+    ['15 minutes', 'Write "15m".'],
+    ['30 seconds', 'Write "30s".'],
+    ['30 SEC', 'Write "30s".'],
+    ['1.5 hours', 'Write "1.5h".'],
+    ['2hrs', 'Write "2h".'],
+    ['1 day', 'Write "1d".'],
+    ['2 weeks', 'Write "2w".'],
+    ['100 milliseconds', 'Write "100ms".'],
+    ['60', 'Write "60s" for seconds, or "60ms" for milliseconds.'],
+    ['1 month', 'Give "window" with its unit, for example "1m".'],
+    ['soon', 'Give "window" with its unit, for example "1m".'],
+    [-5, 'Give "window" with its unit, for example "1m".'],
+  ])('%s: %s', (duration, advice) => {
+    expect(() => durationMs(duration as Duration, 'window')).toThrow(advice)
+  })
+})
+
 describe('durationMicros', () => {
   it('is whole for every number of microseconds, as a number and as a text', () => {
     fc.assert(

@@ -38,10 +38,33 @@ export function durationMs(duration: Duration, option: string): number {
       problem: `"${option}" is not a usable duration`,
       received: duration,
       expected: 'milliseconds above 0 and at most 100 years, as a number or as a text such as "250ms", "1m" or "1h30m"',
-      action: `Give "${option}" with its unit, for example "1m".`,
+      action: adviceFor(duration) ?? `Give "${option}" with its unit, for example "1m".`,
     })
   }
   return ms
+}
+
+const IN_WORDS = /^\s*(\d+(?:\.\d+)?)\s*(millisec|msec|sec|min|hour|hr|day|week)[a-z]*\s*$/i
+
+const UNIT_OF_WORD: Readonly<Record<string, DurationUnit>> = {
+  millisec: 'ms',
+  msec: 'ms',
+  sec: 's',
+  min: 'm',
+  hour: 'h',
+  hr: 'h',
+  day: 'd',
+  week: 'w',
+}
+
+/** What to write instead of a text in words, or of a number without a unit. */
+function adviceFor(duration: unknown): string | undefined {
+  if (typeof duration !== 'string') return undefined
+  const [, amount, word] = IN_WORDS.exec(duration) ?? []
+  if (amount !== undefined && word !== undefined) return `Write "${amount}${UNIT_OF_WORD[word.toLowerCase()]}".`
+  const number = duration.trim()
+  if (!/^\d+(?:\.\d+)?$/.test(number)) return undefined
+  return `Write "${number}s" for seconds, or "${number}ms" for milliseconds.`
 }
 
 /** The duration in whole microseconds; otherwise as {@link durationMs}. */

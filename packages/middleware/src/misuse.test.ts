@@ -255,6 +255,36 @@ describe('a request without an address', () => {
   })
 })
 
+describe('a short window', () => {
+  it('is told when it is a number, once for each name', () => {
+    const { warnings, open } = freshProcess()
+    open().shortWindow([undefined, '1m', 60])
+    open().shortWindow([30])
+    open({ name: 'login' }).shortWindow([15])
+    expect(warnings.map(({ message }) => message)).toEqual([
+      expect.stringContaining('"default" is the number 60, which is milliseconds. Write "60s" for seconds.'),
+      expect.stringContaining('"login" is the number 15, which is milliseconds. Write "15s" for seconds.'),
+    ])
+  })
+
+  it('is meant when it has a unit, or is a second', () => {
+    const { codes, open } = freshProcess()
+    open().shortWindow(['60ms', 1000, undefined, { calendar: 'day' }])
+    expect(codes()).toEqual([])
+  })
+})
+
+describe('a store that is away', () => {
+  it('is told once, with what was answered', () => {
+    const { warnings, open } = freshProcess()
+    open().storeAway({ mode: 'open', cause: 'unreachable' })
+    open({ name: 'other' }).storeAway({ mode: 'closed', cause: 'deadline' })
+    expect(warnings).toMatchObject([
+      { code: 'SLUICE_USE_STORE_AWAY', message: expect.stringMatching(/"default".*unreachable.*"open".*See that/) },
+    ])
+  })
+})
+
 describe('the desk', () => {
   it('meets a request with all checks', () => {
     const { codes, open } = freshProcess()

@@ -1,7 +1,7 @@
+import { nearestName } from '../nearest-name.ts'
 import type { RuleSetProblem } from './rule-set-problem.ts'
 import { describeValue } from './schema/describe-value.ts'
 import type { JsonSchema } from './schema/json-schema.ts'
-import { nearestName } from './schema/nearest-name.ts'
 import type { SchemaNode } from './schema/schema-node.ts'
 import { SchemaNodes, typeBits } from './schema/schema-node.ts'
 

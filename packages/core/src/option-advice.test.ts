@@ -1,0 +1,25 @@
+import { describe, expect, it } from 'vitest'
+import { optionAdvice } from './option-advice.ts'
+
+const KNOWN = ['limit', 'window', 'burst']
+
+describe('what to do about an option that there is not', () => {
+  it.each([
+    ['max', 'Write "limit": the units in each window.'],
+    ['points', 'Write "limit": the units in each window.'],
+    ['tokensPerInterval', 'Write "limit": the units in each window.'],
+    ['windowMs', 'Write "window": a text with its unit, such as "1m", or milliseconds.'],
+    ['duration', 'Write "window": a text with its unit, such as "1m", or milliseconds.'],
+    ['ttl', 'Write "window": a text with its unit, such as "1m", or milliseconds.'],
+    ['limt', 'Did you mean "limit"?'],
+    ['windows', 'Did you mean "window"?'],
+    ['capacity', undefined],
+    ['constructor', undefined],
+  ])('%s: %s', (option, advice) => {
+    expect(optionAdvice(option, KNOWN)).toBe(advice)
+  })
+
+  it('does not advise an option that is not known either', () => {
+    expect(optionAdvice('max', ['capacity', 'refillPerSecond'])).toBeUndefined()
+  })
+})
