@@ -17,6 +17,8 @@ export interface RedisOutcome extends BenchResult {
   readonly opsPerSecond: number
   readonly p50Ms: number
   readonly p99Ms: number
+  /** Calls a second in each round. */
+  readonly rounds: readonly number[]
 }
 
 const ROUNDS = 5
@@ -38,7 +40,8 @@ export async function redisRounds(
     for (const { name, ...load } of loads) {
       await server.command('FLUSHALL')
       const setting = JSON.stringify({ ...load, url: server.url, warmMs: WARM_MS, runMs: RUN_MS })
-      const outcome = { name, ...(await runChild<Omit<RedisOutcome, 'name'>>('redis-child.ts', [setting])) }
+      const measured = await runChild<Omit<RedisOutcome, 'name' | 'rounds'>>('redis-child.ts', [setting])
+      const outcome = { name, rounds: [], ...measured }
       rounds.get(name)!.push(outcome)
       progress(
         `round ${round} of ${ROUNDS}: ${name} ${Math.round(outcome.opsPerSecond).toLocaleString('en')} calls/s, ` +
@@ -51,7 +54,16 @@ export async function redisRounds(
 
 function middleOf(outcomes: readonly RedisOutcome[]): RedisOutcome {
   const sorted = outcomes.toSorted((one, other) => one.opsPerSecond - other.opsPerSecond)
-  return sorted[Math.floor(sorted.length / 2)]!
+  return { ...sorted[Math.floor(sorted.length / 2)]!, rounds: outcomes.map(({ opsPerSecond }) => opsPerSecond) }
+}
+
+/**
+ * How many times as long a call of one load takes as one of another: the middle one of all rounds, in each of which the two ran
+ * next to each other. On a machine whose speed changes from minute to minute this says more than the middle of each.
+ */
+export function timesAsLong(load: RedisOutcome, other: RedisOutcome): number {
+  const ratios = load.rounds.map((opsPerSecond, round) => other.rounds[round]! / opsPerSecond)
+  return ratios.toSorted((one, another) => one - another)[Math.floor(ratios.length / 2)] ?? Number.NaN
 }
 
 /** The outcome of a load that was run. */
