@@ -230,6 +230,9 @@ describe('the programs of the documents, on the installed package,', () => {
 
   it.each(programs.map((example) => [example.place, example] as const))(
     '%s prints what it says',
+    // A check that Redis does not answer within 50 ms is let through without it, which a machine busy with other tests can bring
+    // about. What a program prints wrongly it prints so every time.
+    { retry: 2 },
     async (_, example) => {
       // Programs of several documents may count the same key.
       await redis.command('FLUSHALL')

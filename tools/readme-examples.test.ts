@@ -55,6 +55,9 @@ describe('the examples of the documents', () => {
 
   it.each(programs.map((example) => [example.place, example] as const))(
     '%s prints what it says',
+    // A check that Redis does not answer within 50 ms is let through without it, which a machine busy with other tests can bring
+    // about. What a program prints wrongly it prints so every time.
+    { retry: 2 },
     async (_, example) => {
       expect(example.unexplained).toEqual([])
       expect(example.expected).not.toEqual([])
