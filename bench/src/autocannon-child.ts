@@ -2,7 +2,7 @@ import { text } from 'node:stream/consumers'
 import autocannon from 'autocannon'
 
 // Sends requests over a bounded number of connections, as fast as they are answered or at a constant rate, and prints what was
-// reached. At a constant rate latencies count from the instant a request was due. Started by the soak and the middleware bench.
+// reached. At a constant rate latencies count from the instant a request was due. Started by the soak.
 
 /** What to send, and how fast. It is read from the standard input: it may be longer than an argument. */
 export interface LoadOrder {
@@ -14,8 +14,6 @@ export interface LoadOrder {
   readonly connections: number
   /** Bodies of requests, one after the other; none when left out. */
   readonly bodies?: readonly string[]
-  /** Headers of requests, one after the other; none of their own when left out. */
-  readonly callers?: readonly Readonly<Record<string, string>>[]
 }
 
 /** What was reached. */
@@ -40,7 +38,7 @@ const result = await autocannon({
   ...(order.perSecond === undefined ? {} : { overallRate: order.perSecond }),
   method: order.method,
   headers: order.bodies === undefined ? {} : { 'content-type': 'application/json' },
-  requests: order.bodies?.map((body) => ({ body })) ?? order.callers?.map((headers) => ({ headers })) ?? [{}],
+  requests: order.bodies?.map((body) => ({ body })) ?? [{}],
 })
 const outcome: LoadOutcome = {
   perSecond: result.requests.total / result.duration,

@@ -1,12 +1,7 @@
-import { execFile } from 'node:child_process'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { promisify } from 'node:util'
 import type { Bench } from './bench.ts'
 import { runChild } from './child.ts'
-import type { BenchServer } from './http-servers.ts'
 import { startEcho, startService } from './http-servers.ts'
+import { WrkScript } from './wrk.ts'
 
 const ROUNDS = 5
 const SECONDS = 4
@@ -27,17 +22,6 @@ request = function()
 end
 `
 
-/** Requests a second that a server answers when it is asked as fast as it can, by wrk. */
-async function saturate(server: BenchServer, script: string): Promise<number> {
-  const args = ['-t1', `-c${CONNECTIONS}`, `-d${SECONDS}s`, '-s', script, server.url]
-  const { stdout } = await promisify(execFile)('wrk', args).catch((error: unknown) => {
-    throw new Error('this bench needs wrk: apt-get install wrk', { cause: error })
-  })
-  const bad = /Non-2xx or 3xx responses: (\d+)/.exec(stdout)
-  if (bad !== null) throw new Error(`${bad[1]} requests were not answered with 200`)
-  return Number(/Requests\/sec:\s+([\d.]+)/.exec(stdout)?.[1] ?? Number.NaN)
-}
-
 function middleOf(values: readonly number[]): number {
   return values.toSorted((one, other) => one - other)[Math.floor(values.length / 2)] ?? Number.NaN
 }
@@ -54,16 +38,14 @@ export const httpCheck: Bench = {
   id: 'http-check',
   title: 'POST /internal/ratelimit/check against a bare node:http server that echoes JSON',
   async run(progress) {
-    const folder = mkdtempSync(join(tmpdir(), 'sluice-wrk-'))
-    const script = join(folder, 'check.lua')
-    writeFileSync(script, SCRIPT)
+    using wrk = new WrkScript(SCRIPT)
     const servers = { echo: await startEcho(), service: await startService() }
     try {
       const reached = { echo: [] as number[], service: [] as number[] }
-      for (const server of Object.values(servers)) await saturate(server, script)
+      for (const server of Object.values(servers)) await wrk.saturate(server.url, SECONDS)
       for (let round = 1; round <= ROUNDS; round++) {
         for (const name of ['service', 'echo'] as const) {
-          const perSecond = await saturate(servers[name], script)
+          const perSecond = await wrk.saturate(servers[name].url, SECONDS)
           reached[name].push(perSecond)
           progress(`round ${round} of ${ROUNDS}: ${name} ${Math.round(perSecond).toLocaleString('en')} requests/s`)
         }
@@ -88,7 +70,6 @@ export const httpCheck: Bench = {
       }
     } finally {
       await Promise.all(Object.values(servers).map((server) => server.stop()))
-      rmSync(folder, { recursive: true, force: true })
     }
   },
 }

@@ -49,7 +49,7 @@ async function serveFastify(register: (app: fastify.FastifyInstance) => Promise<
 const sluiceStore =
   redisUrl === undefined
     ? {}
-    : { store: redisStore(redisUrl, { prefix: `bench-${process.pid}`, failureMode: 'closed' }) }
+    : { store: redisStore(redisUrl, { prefix: `bench-${process.pid}`, failureMode: 'closed', deadlineMs: 1000 }) }
 const ours = { limit: LIMIT, window: WINDOW_MS, ...sluiceStore }
 
 const CANDIDATES: Readonly<Record<string, () => Promise<number>>> = {

@@ -1,14 +1,20 @@
 import { startRedis } from '@sluice/testing/servers'
-import type { LoadOrder, LoadOutcome } from './autocannon-child.ts'
 import type { Bench } from './bench.ts'
-import { runChild } from './child.ts'
-import type { BenchServer } from './http-servers.ts'
 import { startScript } from './http-servers.ts'
+import { WrkScript } from './wrk.ts'
 
 const ROUNDS = 5
+const WARM_SECONDS = 2
 const SECONDS = 4
-const CONNECTIONS = 64
 const USERS = 200
+const SCRIPT = `
+local count = 0
+request = function()
+  count = (count + 1) % ${USERS}
+  wrk.headers['x-user'] = 'user-' .. count
+  return wrk.format()
+end
+`
 const MEMORY_FLOOR = 1
 const REDIS_FLOOR = 1.3
 
@@ -16,14 +22,6 @@ const PAIRS = [
   { framework: 'express', ours: 'express, sluice', peer: 'express, express-rate-limit' },
   { framework: 'fastify', ours: 'fastify, sluice', peer: 'fastify, @fastify/rate-limit' },
 ] as const
-
-async function load(server: BenchServer, seconds: number): Promise<number> {
-  const callers = Array.from({ length: USERS }, (_, user) => ({ 'x-user': `user-${user}` }))
-  const order: LoadOrder = { url: server.url, method: 'GET', seconds, connections: CONNECTIONS, callers }
-  const { perSecond, not2xx, errors } = await runChild<LoadOutcome>('autocannon-child.ts', [], JSON.stringify(order))
-  if (not2xx + errors > 0) throw new Error(`${not2xx} requests were not answered with 200, and ${errors} not at all`)
-  return perSecond
-}
 
 function middleOf(values: readonly number[]): number {
   return values.toSorted((one, other) => one - other)[Math.floor(values.length / 2)] ?? Number.NaN
@@ -35,6 +33,7 @@ export const middleware: Bench = {
   title: 'GET through Express and Fastify, against express-rate-limit and @fastify/rate-limit, in memory and on Redis',
   async run(progress) {
     await using redis = await startRedis()
+    using wrk = new WrkScript(SCRIPT)
     const candidates = PAIRS.flatMap(({ framework, ours, peer }) =>
       [`${framework}, no limit`, ours, peer].flatMap((candidate) =>
         candidate.endsWith('no limit')
@@ -50,8 +49,8 @@ export const middleware: Bench = {
       for (const { name, candidate, url } of candidates) {
         const server = await startScript('middleware-child.ts', url === undefined ? [candidate] : [candidate, url])
         try {
-          await load(server, 1)
-          const perSecond = await load(server, SECONDS)
+          await wrk.saturate(server.url, WARM_SECONDS)
+          const perSecond = await wrk.saturate(server.url, SECONDS)
           rounds.get(name)!.push(perSecond)
           progress(`round ${round} of ${ROUNDS}: ${name} ${Math.round(perSecond).toLocaleString('en')} requests/s`)
         } finally {
@@ -81,7 +80,7 @@ export const middleware: Bench = {
       floor,
       ok: Object.entries(ratios).every(([name, ratio]) => ratio >= floor[name]!),
       notes: [
-        `${CONNECTIONS} connections, ${USERS} callers told apart by a header, nobody refused; client and server share the machine`,
+        `64 connections, ${USERS} callers told apart by a header, nobody refused; client and server share the machine`,
       ],
     }
   },
