@@ -81,6 +81,49 @@ export function resolutionTests(harness: StoreHarness): void {
       })
     })
 
+    it('gives each caller the override of its own, however they take turns', async () => {
+      await withPolicy(harness, LAYERS, async ({ engine, check }) => {
+        const limits = { small: 10, middle: 20, large: 30 }
+        for (const [entity, limit] of Object.entries(limits)) {
+          engine.entries.putOverride({ dimension: 'user', entity, resource: '/orders', terms: { limit } })
+        }
+        for (const used of [1, 2]) {
+          for (const [user, limit] of Object.entries(limits)) {
+            const decision = await check({ resource: '/orders', user, method: 'GET' })
+            expect(decision).toMatchObject({ limit, remaining: limit - used })
+          }
+          expect(await check({ resource: '/orders', user: 'other', method: 'GET' })).toMatchObject({ limit: 4 })
+        }
+      })
+    })
+
+    it('enforces every window of an override', async () => {
+      await withPolicy(harness, LAYERS, async ({ engine, admitted, advance }) => {
+        const windows = [
+          { limit: 3, window: '1m' },
+          { limit: 5, window: '1h' },
+        ] as const
+        engine.entries.putOverride({ dimension: 'user', entity: 'u', resource: '/orders', terms: { windows } })
+        const request = { resource: '/orders', user: 'u', method: 'GET' }
+        expect(await admitted(10, request)).toBe(3)
+        await advance(60_000)
+        expect(await admitted(10, request)).toBe(2)
+      })
+    })
+
+    it('leaves the numbers of a rule that an override does not fit, and tells', async () => {
+      const windows = [
+        { limit: 5, window: '1m' },
+        { limit: 3, window: '1h' },
+      ] as const
+      const rules: RuleSet = { rules: [{ name: 'both', resource: '*', dimension: 'user', windows }] }
+      await withPolicy(harness, rules, async ({ engine, admitted, events }) => {
+        engine.entries.putOverride({ dimension: 'user', entity: 'u', resource: '*', terms: { limit: 50 } })
+        expect(await admitted(10, { resource: '/', user: 'u' })).toBe(3)
+        expect(events).toContainEqual(expect.objectContaining({ type: 'override-unusable', rule: 'both' }))
+      })
+    })
+
     it('a raised limit helps on the next request, and counts what was used', async () => {
       await withPolicy(harness, LAYERS, async ({ engine, admitted, check }) => {
         const request = { resource: '/files/x', user: 'u' }
