@@ -3,7 +3,7 @@
 import { execFile } from 'node:child_process'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { promisify } from 'node:util'
+import { promisify, stripVTControlCharacters } from 'node:util'
 import { type RedisServer, startRedis } from '@sluice/testing/servers'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Bundle } from './bundle.ts'
@@ -44,14 +44,13 @@ beforeAll(() => {
   return projects.remove
 }, LONGEST_INSTALL_MS)
 
-/** How a program ends, and what it prints. */
+/** How a program ends, and what it prints, without the colours that some programs use when `CI` is set. */
 async function ended(args: readonly string[]): Promise<{ readonly code: number; readonly text: string }> {
+  const plain = (printed: { readonly stdout: string; readonly stderr: string }): string =>
+    stripVTControlCharacters(`${printed.stdout}${printed.stderr}`)
   return await run(process.execPath, args).then(
-    ({ stdout, stderr }) => ({ code: 0, text: `${stdout}${stderr}` }),
-    (failed: { code: number; stdout: string; stderr: string }) => ({
-      code: failed.code,
-      text: `${failed.stdout}${failed.stderr}`,
-    }),
+    (printed) => ({ code: 0, text: plain(printed) }),
+    (failed: { code: number; stdout: string; stderr: string }) => ({ code: failed.code, text: plain(failed) }),
   )
 }
 
