@@ -21,15 +21,29 @@
 --   the same functions that decide in memory.
 
 -- @include flow
--- @include limits
+-- @include kinds
 -- @include opening
 
-local limits, after_limits = read_limits()
 local out = { pack('<d', now) }
+
+-- @include alone
+-- @include limits
+
+local limits, after_limits = read_limits()
+
+-- Says how often a subject was admitted, and what was stored of it.
+local function tell(raw, times)
+  local place = #out
+  if raw then
+    out[place + 1], out[place + 2] = ADMITTED_KNOWN[times] or pack('<HB', times, 1), raw
+  else
+    out[place + 1] = ADMITTED_NEW[times] or pack('<HB', times, 0)
+  end
+end
 
 -- @include levels
 
--- All that is not a run by levels. It is made only when it is needed: making it takes longer than most calls do.
+-- All that is not one limit alone. It is made only when it is needed: making it takes longer than most calls do.
 local function general_way()
   -- @include records
   -- @include windows
@@ -261,7 +275,7 @@ local function general_way()
 
   local function ask_subject(run, key, times, cost)
     -- What a question has changed in this call is not yet stored, so it must go on that way.
-    if values_of[key] or not ask_run(run, key, times, cost, now, slack, out) then ask_generally(run, key, times, cost) end
+    if values_of[key] or not ask_run(run, key, times, cost, now, slack) then ask_generally(run, key, times, cost) end
   end
 
   local function save()
@@ -274,33 +288,50 @@ end
 
 local general
 
+-- What asks in the general way about subjects of a run over `mine`.
+local function asking_generally(mine, levels, cost)
+  local run
+  return function(key, times)
+    general = general or general_way()
+    run = run or general.run_of(mine, levels)
+    general.ask_subject(run, key, times, cost)
+  end
+end
+
+-- Asks about the subjects that were skipped, and puts their answers in their places.
+local function ask_skipped()
+  local all, mine = out, { limits[skipped.limit] }
+  local ask = asking_generally(mine, levels_of(mine), skipped.cost)
+  for index = 1, #skipped, 3 do
+    out = {}
+    ask(skipped[index], skipped[index + 1])
+    all[skipped[index + 2]] = table.concat(out)
+  end
+  out = all
+end
+
 local function ask_runs(runs, at)
   local size = #runs
   while at <= size do
     local limit_count, cost, count, after = unpack_binary('<HdH', runs, at)
-    local last = limit_count + 2 * count
+    local first, last = limit_count + 1, limit_count + 2 * count
     local fields = { unpack_binary('<' .. string.rep('H', last), runs, after) }
     at = fields[last + 1]
-    local mine, run = {}, nil
+    local mine = {}
     for index = 1, limit_count do mine[index] = limits[fields[index]] end
+    local levels = levels_of(mine)
+    local elsewhere = asking_generally(mine, levels, cost)
     -- What the general way has changed in this call is not yet stored, so after it all go that way.
-    local levels = not general and levels_of(mine)
-    local function elsewhere(key, times)
-      general = general or general_way()
-      run = run or general.run_of(mine, levels or levels_of(mine))
-      general.ask_subject(run, key, times, cost)
-    end
-    if not levels then
-      for field = limit_count + 1, last, 2 do elsewhere(fields[field], fields[field + 1]) end
-    elseif limit_count == 1 then
-      ask_alone(levels, fields, 2, last, cost * UNIT, elsewhere)
+    if levels and not general then
+      ask_together(levels, fields, first, last, cost * UNIT, elsewhere, at <= size or ARGV[2])
     else
-      ask_together(levels, fields, limit_count + 1, last, cost * UNIT, elsewhere, at <= size or ARGV[2])
+      for field = first, last, 2 do elsewhere(fields[field], fields[field + 1]) end
     end
   end
 end
 
-ask_runs(ARGV[1], after_limits)
+if skipped then ask_skipped() end
+ask_runs(ARGV[1], runs_at or after_limits)
 if ARGV[2] then
   general = general or general_way()
   general.ask_questions()

@@ -11,6 +11,7 @@
 --   run out, 4 not done: the calendar does not reach) and `corrected d`.
 
 -- @include flow
+-- @include kinds
 -- @include limits
 -- @include opening
 -- @include records

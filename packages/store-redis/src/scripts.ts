@@ -1,5 +1,111 @@
 // Made from lua/*.lua by `npm run scripts`; a test compares them. Change those files, not this one.
 
+/** `lua/includes/alone.lua` */
+const ALONE = `local ADMITTED_NEW = { [0] = '\\0\\0\\0', '\\1\\0\\0' }
+local ADMITTED_KNOWN = { [0] = '\\0\\0\\1', '\\1\\0\\1' }
+local AGAIN = 8000000
+local LIMITS_AT, LIMIT_BYTES = 21, 98
+local limit_count = unpack_binary('<H', ARGV[1], 19)
+local runs_at, skipped = LIMITS_AT + LIMIT_BYTES * limit_count, nil
+for limit = 1, limit_count do
+if string.byte(ARGV[1], LIMITS_AT + LIMIT_BYTES * limit - 1) > 0 then
+runs_at = nil
+break
+end
+end
+if runs_at then
+local keys, runs, size, place = KEYS, ARGV[1], #ARGV[1], 1
+while runs_at <= size and not skipped do
+local asked, cost, count, after = unpack_binary('<HdH', runs, runs_at)
+if asked > 1 then break end
+local last = 1 + 2 * count
+local fields = { unpack_binary(count == 1 and '<HHH' or '<' .. string.rep('H', last), runs, after) }
+runs_at = fields[last + 1]
+local limit_at = LIMITS_AT + LIMIT_BYTES * (fields[1] - 1)
+local kind, tag = unpack_binary('<Bc8', runs, limit_at)
+local capacity, most, window, _, _, units, micros = unpack_binary('<ddddddd', runs, limit_at + 25)
+local header, format, length = nil, '<c13ddd', 37
+if kind == METER then
+header = pack('<BHc8H', SHARED, 1, tag, 2)
+elseif kind == FIXED then
+header = pack('<BHc8H', VERSION, 1, tag, 2)
+else
+header, format, length = pack('<BHc8H', VERSION, 1, tag, 3), '<c13dddd', 45
+end
+for field = 2, last, 2 do
+local key, times = fields[field], fields[field + 1]
+local raw = raws[key]
+local mine, kept, at, used, current = header, 0, now, 0, 0
+if raw then
+mine = nil
+if #raw == length then mine, kept, at, used, current = unpack_binary(format, raw) end
+end
+if mine ~= header or (at > now and kind == METER) then
+skipped = skipped or { limit = fields[1], cost = cost }
+local next_one = #skipped
+place = place + 1
+out[place], skipped[next_one + 1], skipped[next_one + 2], skipped[next_one + 3] = '', key, times, place
+else
+local fitting
+if kind == METER then
+local flow = (now - at) * units
+if flow <= SAFE then
+flow = flow / micros
+flow = flow - flow % 1
+else
+flow = flowed(units, micros, now - at)
+end
+used, at = used > flow and used - flow or 0, now
+fitting = (capacity * UNIT - used) / (cost * UNIT)
+else
+local opened = at > now and at - at % window or now - now % window
+if kind == FIXED then
+if at < opened then used = 0 end
+fitting = (most - used) / cost
+else
+if at < opened then used, current = at >= opened - window and current or 0, 0 end
+local elapsed = now > opened and now - opened or 0
+fitting = (most - ceil(used * (window - elapsed) / window) - current) / cost
+end
+at = opened
+end
+if fitting < times then times = fitting < 1 and 0 or fitting - fitting % 1 end
+if raw then
+out[place + 1], out[place + 2] = ADMITTED_KNOWN[times] or pack('<HB', times, 1), raw
+place = place + 2
+else
+place = place + 1
+out[place] = ADMITTED_NEW[times] or pack('<HB', times, 0)
+end
+if times > 0 then
+local time
+if kind == METER then
+used = used + times * cost * UNIT
+local lasts = used * (micros / units) + 2
+if now + lasts > kept then
+time = raw and 2 * lasts < AGAIN and AGAIN or 2 * lasts
+kept = now + keep_micros(time, slack)
+end
+else
+local finish = at + window
+if kind == FIXED then
+used = used + times * cost
+else
+current, finish = current + times * cost, finish + window
+end
+if finish > kept then time = 2 * (finish - now) end
+kept = finish
+end
+local record = kind == COUNTER and pack(format, header, kept, at, used, current) or pack(format, header, kept, at, used)
+raws[key] = record
+if time then call('PSETEX', keys[key], keep_for(time, slack), record) else call('SETRANGE', keys[key], '0', record) end
+end
+end
+end
+end
+if runs_at > size and not skipped and not ARGV[2] then return table.concat(out) end
+end`
+
 /** `lua/includes/flow.lua` */
 const FLOW = `local floor, ceil, max, min = math.floor, math.ceil, math.max, math.min
 local call = redis.call
@@ -48,6 +154,10 @@ emptied[set] = #first == 2
 write_holds(key, first[first[1] == name and 4 or 2], last[last[1] == name and 4 or 2], now)
 return true
 end`
+
+/** `lua/includes/kinds.lua` */
+const KINDS = `local METER, QUEUE, FIXED, COUNTER = 1, 2, 3, 4
+local LOG, SEGMENTS, HYBRID, SLOTS = 5, 6, 7, 8`
 
 /** `lua/includes/leases.lua` */
 const LEASES = `local function lasting(limit)
@@ -119,7 +229,6 @@ end`
 
 /** `lua/includes/levels.lua` */
 const LEVELS = `local ADMITTED_ONCE = '\\1\\0\\4'
-local ADMITTED = { { [0] = '\\0\\0\\0', '\\1\\0\\0' }, { [0] = '\\0\\0\\1', '\\1\\0\\1' } }
 local function levels_of(limits)
 local units, micros, full, span, most = { 0, 0 }, { 0, 0 }, { 0, 0 }, { 0, 0 }, 1
 local parts = { pack('<BH', SHARED, #limits) }
@@ -140,12 +249,11 @@ levels.values = '<' .. string.rep('d', #limits + 2)
 levels.first, levels.offset = #header + 1, string.format('%d', #header)
 return levels
 end
-local AGAIN = 8000000
 local function keeping_time(lasts, is_known)
 local twice = 2 * lasts
 return is_known and twice < AGAIN and AGAIN or twice
 end
-local function store_levels(key, record, time, slack)
+local function store_levels(key, record, time)
 raws[key] = record
 if time then call('PSETEX', KEYS[key], keep_for(time, slack), record) else call('SETRANGE', KEYS[key], '0', record) end
 end
@@ -179,56 +287,6 @@ local lasts = level * span[place]
 if lasts > longest then longest = lasts end
 end
 return longest
-end
-local function ask_alone(levels, fields, first, last, each, elsewhere)
-local units, micros, full, span = levels.units[3], levels.micros[3], levels.full[3], levels.span[3]
-local header, format, length = levels.header, levels.format, levels.length
-local new, known, keys = ADMITTED[1], ADMITTED[2], KEYS
-local place = #out
-for field = first, last, 2 do
-local key, times = fields[field], fields[field + 1]
-local raw = raws[key]
-local mine, kept, at, level = header, 0, now, 0
-if raw then
-mine = nil
-if #raw == length then mine, kept, at, level = unpack_binary(format, raw) end
-end
-if mine ~= header or at > now then
-elsewhere(key, times)
-place = #out
-else
-local flow = (now - at) * units
-if flow <= SAFE then
-flow = flow / micros
-flow = flow - flow % 1
-else
-flow = flowed(units, micros, now - at)
-end
-level = level > flow and level - flow or 0
-local fitting = (full - level) / each
-if fitting < times then times = fitting < 1 and 0 or fitting - fitting % 1 end
-if raw then
-out[place + 1] = known[times] or pack('<HB', times, 1)
-out[place + 2] = raw
-place = place + 2
-else
-out[place + 1] = new[times] or pack('<HB', times, 0)
-place = place + 1
-end
-if times > 0 then
-level = level + times * each
-local lasts = level * span + 2
-if now + lasts <= kept then
-local record = pack(format, header, kept, now, level)
-raws[key] = record
-call('SETRANGE', keys[key], '0', record)
-else
-local time = keeping_time(lasts, raw)
-store_levels(key, pack(format, header, now + keep_micros(time, slack), now, level), time, slack)
-end
-end
-end
-end
 end
 local function ask_together(levels, fields, first, last, each, elsewhere, is_asked)
 local units, micros, full, span, safe = levels.units, levels.micros, levels.full, levels.span, levels.safe
@@ -268,8 +326,7 @@ times = sink(levels, values, elapsed, each, times)
 longest = raise(levels, values, times * each)
 end
 if times == 0 then
-out[place + 1] = raw and ADMITTED[2][0] or ADMITTED[1][0]
-if raw then out[place + 2] = raw end
+tell(raw, 0)
 place = #out
 else
 local fresh = now + longest + 2
@@ -280,7 +337,7 @@ local left = pack(format, unpack(values, 1, last_level))
 out[place + 1], out[place + 2] = times == 1 and ADMITTED_ONCE or pack('<HB', times, 4), left
 place = place + 2
 if time or is_asked then
-store_levels(key, header .. left, time, slack)
+store_levels(key, header .. left, time)
 else
 call('SETRANGE', keys[key], offset, left)
 end
@@ -290,8 +347,7 @@ end
 end`
 
 /** `lua/includes/limits.lua` */
-const LIMITS = `local METER, QUEUE, FIXED, COUNTER, LOG, SEGMENTS, HYBRID, SLOTS = 1, 2, 3, 4, 5, 6, 7, 8
-local function read_limit(blob, at)
+const LIMITS = `local function read_limit(blob, at)
 local kind, tag, block, lease, capacity, limit, window, extra, burst, units, micros, base, base_capacity, bounds, after =
 unpack_binary('<Bc8c8c8dddddddddB', blob, at)
 local edges
@@ -751,9 +807,6 @@ if fresh > last then last = fresh end
 end
 return last
 end
-local function admission(times, how)
-return how < 2 and ADMITTED[how + 1][times] or pack('<HB', times, how)
-end
 local function values_text(run, view, values)
 local parts = {}
 for index = 1, #run.limits do
@@ -772,7 +825,7 @@ shared[index + 3] = values[3 * index - 1]
 end
 return pack(levels.format, unpack(shared, 1, levels.last + 1))
 end
-local function ask_run(run, key, times, cost, now, slack, out)
+local function ask_run(run, key, times, cost, now, slack)
 local raw = raws[key]
 local view, values, header = run.exact, nil, nil
 if raw and string.byte(raw, 1) == SHARED then
@@ -797,13 +850,10 @@ if not view then return false end
 values = { unpack_binary(view.format, raw, view.size + 1) }
 end
 times = count_times(run, view, values, now, cost, times)
-local count = #out
-if not raw then
-out[count + 1] = admission(times, 0)
-elseif view == run.exact then
-out[count + 1], out[count + 2] = admission(times, 1), raw
+if not raw or view == run.exact then
+tell(raw, times)
 else
-out[count + 1], out[count + 2] = admission(times, 2), values_text(run, view, values)
+out[#out + 1] = pack('<HB', times, 2) .. values_text(run, view, values)
 end
 if times == 0 then return true end
 local fresh = take(run, view, values, times * cost)
@@ -1192,10 +1242,20 @@ return pack('<dB', now, 1)`
 
 /** `lua/decide-n.lua` */
 export const DECIDE_SCRIPT: string = `${FLOW}
-${LIMITS}
+${KINDS}
 ${OPENING}
-local limits, after_limits = read_limits()
 local out = { pack('<d', now) }
+${ALONE}
+${LIMITS}
+local limits, after_limits = read_limits()
+local function tell(raw, times)
+local place = #out
+if raw then
+out[place + 1], out[place + 2] = ADMITTED_KNOWN[times] or pack('<HB', times, 1), raw
+else
+out[place + 1] = ADMITTED_NEW[times] or pack('<HB', times, 0)
+end
+end
 ${LEVELS}
 local function general_way()
 ${RECORDS}
@@ -1406,7 +1466,7 @@ if why then out[#out + 1] = pack('<HB', 65535, why) end
 end
 end
 local function ask_subject(run, key, times, cost)
-if values_of[key] or not ask_run(run, key, times, cost, now, slack, out) then ask_generally(run, key, times, cost) end
+if values_of[key] or not ask_run(run, key, times, cost, now, slack) then ask_generally(run, key, times, cost) end
 end
 local function save()
 save_records(now, slack)
@@ -1415,31 +1475,44 @@ end
 return { run_of = run_of, ask_subject = ask_subject, ask_questions = ask_questions, save = save }
 end
 local general
+local function asking_generally(mine, levels, cost)
+local run
+return function(key, times)
+general = general or general_way()
+run = run or general.run_of(mine, levels)
+general.ask_subject(run, key, times, cost)
+end
+end
+local function ask_skipped()
+local all, mine = out, { limits[skipped.limit] }
+local ask = asking_generally(mine, levels_of(mine), skipped.cost)
+for index = 1, #skipped, 3 do
+out = {}
+ask(skipped[index], skipped[index + 1])
+all[skipped[index + 2]] = table.concat(out)
+end
+out = all
+end
 local function ask_runs(runs, at)
 local size = #runs
 while at <= size do
 local limit_count, cost, count, after = unpack_binary('<HdH', runs, at)
-local last = limit_count + 2 * count
+local first, last = limit_count + 1, limit_count + 2 * count
 local fields = { unpack_binary('<' .. string.rep('H', last), runs, after) }
 at = fields[last + 1]
-local mine, run = {}, nil
+local mine = {}
 for index = 1, limit_count do mine[index] = limits[fields[index]] end
-local levels = not general and levels_of(mine)
-local function elsewhere(key, times)
-general = general or general_way()
-run = run or general.run_of(mine, levels or levels_of(mine))
-general.ask_subject(run, key, times, cost)
-end
-if not levels then
-for field = limit_count + 1, last, 2 do elsewhere(fields[field], fields[field + 1]) end
-elseif limit_count == 1 then
-ask_alone(levels, fields, 2, last, cost * UNIT, elsewhere)
+local levels = levels_of(mine)
+local elsewhere = asking_generally(mine, levels, cost)
+if levels and not general then
+ask_together(levels, fields, first, last, cost * UNIT, elsewhere, at <= size or ARGV[2])
 else
-ask_together(levels, fields, limit_count + 1, last, cost * UNIT, elsewhere, at <= size or ARGV[2])
+for field = first, last, 2 do elsewhere(fields[field], fields[field + 1]) end
 end
 end
 end
-ask_runs(ARGV[1], after_limits)
+if skipped then ask_skipped() end
+ask_runs(ARGV[1], runs_at or after_limits)
 if ARGV[2] then
 general = general or general_way()
 general.ask_questions()
@@ -1449,6 +1522,7 @@ return table.concat(out)`
 
 /** `lua/settle-n.lua` */
 export const SETTLE_SCRIPT: string = `${FLOW}
+${KINDS}
 ${LIMITS}
 ${OPENING}
 ${RECORDS}

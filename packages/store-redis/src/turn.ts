@@ -24,6 +24,7 @@ export class Turn {
   readonly #runs: Run[] = []
   readonly #groups: QuestionGroup[] = []
   readonly #lastOf = new Map<string, QuestionGroup>()
+  #newest: QuestionGroup | undefined
   #subjects = 0
 
   /** Subjects asked about, each as often as it needs a place in a call. */
@@ -33,6 +34,9 @@ export class Turn {
 
   add(question: Question): void {
     const { items } = question.sheet
+    // The newest is the last of all its keys, and a busy key is often asked about again at once.
+    const newest = this.#newest
+    if (newest !== undefined && newest.first.items[0]!.key === items[0]!.key && newest.join(question)) return
     const last = this.#lastOf.get(items[0]!.key)
     if (last !== undefined && this.#isLastOfAll(last, items) && last.join(question)) return
     this.addGroup(new QuestionGroup(question))
@@ -41,6 +45,7 @@ export class Turn {
   /** Adds questions that stay together. */
   addGroup(group: QuestionGroup): void {
     this.#subjects++
+    this.#newest = group
     const { items } = group.first
     const { plan } = group
     const last = plan === undefined ? undefined : this.#lastOf.get(items[0]!.key)

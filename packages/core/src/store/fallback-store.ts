@@ -8,9 +8,10 @@ import { systemTimers } from '../system-timers.ts'
 import type { Timers } from '../timers.ts'
 import { copyQuestion } from './batch-copy.ts'
 import { Breaker, type BreakerOptions, type BreakerState } from './breaker.ts'
+import type { WaitingCall } from './deadline-line.ts'
 import type { FailureMode } from './failure.ts'
 import { FallbackAnswers } from './fallback-answers.ts'
-import { GuardedCall, GuardedCalls } from './guarded-calls.ts'
+import { type GuardedCall, GuardedCalls } from './guarded-calls.ts'
 import {
   type AnswerListener,
   type AskedQuestion,
@@ -233,7 +234,13 @@ class InsuredStore implements FallbackStore, ListenedStore {
 }
 
 /** One decision on its way through a fallback store: hears of the store beneath, and tells whoever asked. */
-class DecideCall extends GuardedCall<Batch> implements AnswerListener, AskedQuestion {
+class DecideCall implements GuardedCall<Batch>, AnswerListener, AskedQuestion {
+  sentMs = 0.5
+  older: WaitingCall | undefined = undefined
+  newer: WaitingCall | undefined = undefined
+  ended = false
+  ticket = 0
+  calls: GuardedCalls | undefined = undefined
   sheet: Batch
   readonly #store: InsuredStore
   readonly #listener: AnswerListener
@@ -241,10 +248,13 @@ class DecideCall extends GuardedCall<Batch> implements AnswerListener, AskedQues
   #refused = true
 
   constructor(store: InsuredStore, batch: Batch, listener: AnswerListener) {
-    super()
     this.#store = store
     this.sheet = batch
     this.#listener = listener
+  }
+
+  expire(nowMs: number): void {
+    this.calls?.expire(this, nowMs)
   }
 
   start(): void {
@@ -252,11 +262,11 @@ class DecideCall extends GuardedCall<Batch> implements AnswerListener, AskedQues
   }
 
   answered(sheet: Batch): void {
-    this.answer(sheet)
+    this.calls?.answer(this, sheet)
   }
 
   unanswered(error: unknown): void {
-    this.reject(error)
+    this.calls?.reject(this, error)
   }
 
   deliver(sheet: Batch): void {
@@ -292,18 +302,27 @@ class DecideCall extends GuardedCall<Batch> implements AnswerListener, AskedQues
 }
 
 /** A call whose answer, or failure, is the caller's as it is. */
-class RelayedCall<T> extends GuardedCall<T> {
+class RelayedCall<T> implements GuardedCall<T> {
+  sentMs = 0.5
+  older: WaitingCall | undefined = undefined
+  newer: WaitingCall | undefined = undefined
+  ended = false
+  ticket = 0
+  calls: GuardedCalls | undefined = undefined
   readonly #caller: Relayed<T>
 
   constructor(caller: Relayed<T>) {
-    super()
     this.#caller = caller
+  }
+
+  expire(nowMs: number): void {
+    this.calls?.expire(this, nowMs)
   }
 
   start(): void {
     this.#caller.start().then(
-      (value) => this.answer(value),
-      (error: unknown) => this.reject(error),
+      (value) => this.calls?.answer(this, value),
+      (error: unknown) => this.calls?.reject(this, error),
     )
   }
 

@@ -11,45 +11,27 @@ export interface GuardedParts extends DeadlineParts {
   readonly observe: StoreObserver | undefined
 }
 
-/** How a call ended, as the store has it. */
-export interface CallEnd<T> {
-  answer(value: T): void
-  reject(error: unknown): void
-}
-
 /**
  * One call to a store, made once. Exactly one of `deliver`, `failed` and `givenUp` is called, within the deadline; after
  * `failed` or `givenUp`, an answer that still comes goes to `late`.
+ *
+ * What the line and the guard note about a call stands in the call itself: there are very many of them. So it is an interface,
+ * too: making an object of a derived class takes twice as long.
  */
-export abstract class GuardedCall<T> implements WaitingCall, CallEnd<T> {
-  // What the line and the guard note about a call stands in the call itself: there are very many of them.
-  sentMs = 0.5
-  older: WaitingCall | undefined = undefined
-  newer: WaitingCall | undefined = undefined
-  ended = false
-  ticket = 0
-  calls: GuardedCalls | undefined = undefined
+export interface GuardedCall<T> extends WaitingCall {
+  ended: boolean
+  ticket: number
+  /** Who is to be told how it ended, by `answer` or `reject`, at once or later. Written before it is started. */
+  calls: GuardedCalls | undefined
 
-  /** Makes the call; how it ended is told by `answer` or `reject`, at once or later. */
-  abstract start(): void
-  abstract deliver(value: T): void
+  /** Makes the call. */
+  start(): void
+  deliver(value: T): void
   /** There is no usable answer. `error` is the store's, if it gave one. */
-  abstract failed(failure: StoreFailure, error: unknown): void
+  failed(failure: StoreFailure, error: unknown): void
   /** The caller made a mistake, or closed the store: the error is for the caller. */
-  abstract givenUp(error: unknown): void
-  abstract late(value: T): void
-
-  expire(nowMs: number): void {
-    this.calls?.expire(this, nowMs)
-  }
-
-  answer(value: T): void {
-    this.calls?.answer(this, value)
-  }
-
-  reject(error: unknown): void {
-    this.calls?.reject(this, error)
-  }
+  givenUp(error: unknown): void
+  late(value: T): void
 }
 
 /** Calls to a store, each ended by its deadline, none made while the breaker is open, so many at once and no more. */
@@ -90,7 +72,7 @@ export class GuardedCalls {
       call.start()
     } catch (error) {
       // A store that throws instead of rejecting is no different.
-      call.reject(error)
+      this.reject(call, error)
     }
   }
 

@@ -1,10 +1,7 @@
--- Runs by levels only, over records of these levels and nothing else: by far the most of all that is asked. What happens for
--- each subject is written out, without a table or a call that can be avoided.
+-- Runs by several levels, over records of these levels and nothing else.
 
--- `admitted H, how B`: 0 nothing was stored, 1 the record as it was follows, 2 the values of the run's limits follow, 4 what
--- follows is `kept d, at d, level d*` after the charge.
+-- `admitted H, how B`: 4 what follows is `kept d, at d, level d*` after the charge.
 local ADMITTED_ONCE = '\1\0\4'
-local ADMITTED = { { [0] = '\0\0\0', '\1\0\0' }, { [0] = '\0\0\1', '\1\0\1' } }
 
 -- When all limits are levels: their rates, what they hold in full, how long a micro-unit takes, and how to read and write a
 -- record of them and nothing else. Else nil.
@@ -32,17 +29,14 @@ local function levels_of(limits)
   return levels
 end
 
--- A key that is asked about again is kept for some seconds at least, so that most writes need not see to that.
-local AGAIN = 8000000
-
--- How long to keep a record that is fresh `lasts` microseconds from now.
+-- How long to keep a record of levels that is fresh `lasts` microseconds from now.
 local function keeping_time(lasts, is_known)
   local twice = 2 * lasts
   return is_known and twice < AGAIN and AGAIN or twice
 end
 
--- Stores a record of levels. When its key is kept long enough already, its bytes are changed in place, which costs a third.
-local function store_levels(key, record, time, slack)
+-- Stores a record of levels.
+local function store_levels(key, record, time)
   raws[key] = record
   if time then call('PSETEX', KEYS[key], keep_for(time, slack), record) else call('SETRANGE', KEYS[key], '0', record) end
 end
@@ -83,62 +77,7 @@ local function raise(levels, values, units)
   return longest
 end
 
--- One level alone, the default of everything: subjects in fields[first], fields[first + 1] and on, each a key and how often it
--- is asked. Without a table, and without a call but those to Redis. `elsewhere(key, times)` is for subjects whose record is
--- not one of that level and nothing else, or that the clock is behind of.
-local function ask_alone(levels, fields, first, last, each, elsewhere)
-  local units, micros, full, span = levels.units[3], levels.micros[3], levels.full[3], levels.span[3]
-  local header, format, length = levels.header, levels.format, levels.length
-  local new, known, keys = ADMITTED[1], ADMITTED[2], KEYS
-  local place = #out
-  for field = first, last, 2 do
-    local key, times = fields[field], fields[field + 1]
-    local raw = raws[key]
-    local mine, kept, at, level = header, 0, now, 0
-    if raw then
-      mine = nil
-      if #raw == length then mine, kept, at, level = unpack_binary(format, raw) end
-    end
-    if mine ~= header or at > now then
-      elsewhere(key, times)
-      place = #out
-    else
-      local flow = (now - at) * units
-      if flow <= SAFE then
-        flow = flow / micros
-        flow = flow - flow % 1
-      else
-        flow = flowed(units, micros, now - at)
-      end
-      level = level > flow and level - flow or 0
-      -- Divided as whole numbers: a fraction of a unit must not be rounded into one.
-      local fitting = (full - level) / each
-      if fitting < times then times = fitting < 1 and 0 or fitting - fitting % 1 end
-      if raw then
-        out[place + 1] = known[times] or pack('<HB', times, 1)
-        out[place + 2] = raw
-        place = place + 2
-      else
-        out[place + 1] = new[times] or pack('<HB', times, 0)
-        place = place + 1
-      end
-      if times > 0 then
-        level = level + times * each
-        local lasts = level * span + 2
-        if now + lasts <= kept then
-          local record = pack(format, header, kept, now, level)
-          raws[key] = record
-          call('SETRANGE', keys[key], '0', record)
-        else
-          local time = keeping_time(lasts, raw)
-          store_levels(key, pack(format, header, now + keep_micros(time, slack), now, level), time, slack)
-        end
-      end
-    end
-  end
-end
-
--- Several levels. See ask_alone. Every byte of a text that is made costs time here, so the header, which may be most of a
+-- Asks about subjects, as those of one limit alone are (see includes/alone.lua). Every byte of a text that is made costs time here, so the header, which may be most of a
 -- record, is neither read nor written again; unless records are needed later in this call, for more that `is_asked`.
 local function ask_together(levels, fields, first, last, each, elsewhere, is_asked)
   local units, micros, full, span, safe = levels.units, levels.micros, levels.full, levels.span, levels.safe
@@ -179,8 +118,7 @@ local function ask_together(levels, fields, first, last, each, elsewhere, is_ask
         longest = raise(levels, values, times * each)
       end
       if times == 0 then
-        out[place + 1] = raw and ADMITTED[2][0] or ADMITTED[1][0]
-        if raw then out[place + 2] = raw end
+        tell(raw, 0)
         place = #out
       else
         local fresh = now + longest + 2
@@ -191,7 +129,7 @@ local function ask_together(levels, fields, first, last, each, elsewhere, is_ask
         out[place + 1], out[place + 2] = times == 1 and ADMITTED_ONCE or pack('<HB', times, 4), left
         place = place + 2
         if time or is_asked then
-          store_levels(key, header .. left, time, slack)
+          store_levels(key, header .. left, time)
         else
           call('SETRANGE', keys[key], offset, left)
         end

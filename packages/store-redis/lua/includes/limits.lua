@@ -1,7 +1,5 @@
 -- Limits, as they travel with every call: what is stored never holds one, so a changed limit applies at once.
 
-local METER, QUEUE, FIXED, COUNTER, LOG, SEGMENTS, HYBRID, SLOTS = 1, 2, 3, 4, 5, 6, 7, 8
-
 -- Reads one limit from `blob` at `at`. Returns it and the position after it.
 local function read_limit(blob, at)
   local kind, tag, block, lease, capacity, limit, window, extra, burst, units, micros, base, base_capacity, bounds, after =

@@ -124,10 +124,6 @@ local function take(run, view, values, units)
   return last
 end
 
-local function admission(times, how)
-  return how < 2 and ADMITTED[how + 1][times] or pack('<HB', times, how)
-end
-
 -- The values of a run's limits in a record that has others too.
 local function values_text(run, view, values)
   local parts = {}
@@ -151,7 +147,7 @@ local function shared_form(levels, values, fresh, now, slack)
 end
 
 -- Asks the limits of a run about one subject, and stores what was charged. False when the general way must be taken.
-local function ask_run(run, key, times, cost, now, slack, out)
+local function ask_run(run, key, times, cost, now, slack)
   local raw = raws[key]
   local view, values, header = run.exact, nil, nil
   if raw and string.byte(raw, 1) == SHARED then
@@ -176,13 +172,10 @@ local function ask_run(run, key, times, cost, now, slack, out)
     values = { unpack_binary(view.format, raw, view.size + 1) }
   end
   times = count_times(run, view, values, now, cost, times)
-  local count = #out
-  if not raw then
-    out[count + 1] = admission(times, 0)
-  elseif view == run.exact then
-    out[count + 1], out[count + 2] = admission(times, 1), raw
+  if not raw or view == run.exact then
+    tell(raw, times)
   else
-    out[count + 1], out[count + 2] = admission(times, 2), values_text(run, view, values)
+    out[#out + 1] = pack('<HB', times, 2) .. values_text(run, view, values)
   end
   if times == 0 then return true end
   local fresh = take(run, view, values, times * cost)
