@@ -7,7 +7,7 @@ const MICROS_PER_MS = 1000
 const UINT32_RANGE = 0x1_00_00_00_00
 
 /** Carries on a request what the limiters before have announced; the same in every copy of this package. */
-const ANNOUNCED: unique symbol = Symbol.for('sluice.announced')
+export const ANNOUNCED: unique symbol = Symbol.for('sluice.announced')
 
 interface Marked {
   [ANNOUNCED]?: DecisionLike

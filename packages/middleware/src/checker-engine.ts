@@ -36,16 +36,20 @@ export class EngineChecker<Context> implements Checker<Context> {
     this.#reserves = parts.settles
   }
 
-  ask(context: Context, request: HttpRequest): Eventually<Charge> {
+  ask<R>(context: Context, request: HttpRequest, go: (charge: Charge) => Eventually<R>): Eventually<R> {
+    return whenThere(this.#ask(context, request), go)
+  }
+
+  close(): Promise<void> {
+    return Promise.resolve()
+  }
+
+  #ask(context: Context, request: HttpRequest): Eventually<Charge> {
     const { identify, cost, reader } = this.#parts
     const who = identify?.(context, request)
     const units = reader.costOf(cost, context, request)
     if (!(isLater(who) || isLater(units))) return this.#decide(this.#requestOf(request, who, units))
     return Promise.all([who, units]).then(([known, some]) => this.#decide(this.#requestOf(request, known, some)))
-  }
-
-  close(): Promise<void> {
-    return Promise.resolve()
   }
 
   #requestOf(request: HttpRequest, who: Partial<PolicyRequest> | undefined, cost: number): PolicyRequest {

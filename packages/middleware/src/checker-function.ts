@@ -29,7 +29,15 @@ export class FunctionChecker<Context> implements Checker<Context> {
     this.#parts = parts
   }
 
-  ask(context: Context, request: HttpRequest): Eventually<Charge> {
+  ask<R>(context: Context, request: HttpRequest, go: (charge: Charge) => Eventually<R>): Eventually<R> {
+    return whenThere(this.#ask(context, request), go)
+  }
+
+  close(): Promise<void> {
+    return Promise.resolve()
+  }
+
+  #ask(context: Context, request: HttpRequest): Eventually<Charge> {
     const { reader, key, cost } = this.#parts
     const identity = reader.identityOf(key, context, request)
     const units = reader.costOf(cost, context, request)
@@ -42,10 +50,6 @@ export class FunctionChecker<Context> implements Checker<Context> {
     })
     if (!(isLater(identity) || isLater(units))) return this.#decide(call(identity, units))
     return Promise.all([identity, units]).then(([who, some]) => this.#decide(call(who, some)))
-  }
-
-  close(): Promise<void> {
-    return Promise.resolve()
   }
 
   #decide(call: CheckCall<Context>): Eventually<Charge> {

@@ -34,14 +34,18 @@ export class LimiterSetChecker<Context> implements Checker<Context> {
     for (const { name } of rules) set.limiter(name)
   }
 
-  ask(context: Context, request: HttpRequest): Eventually<Charge> {
-    const asked = this.#rules.map((rule) => this.#requestOf(rule, context, request))
-    if (asked.some((one) => isLater(one))) return Promise.all(asked).then((requests) => this.#decide(requests))
-    return this.#decide(asked as RuleRequest[])
+  ask<R>(context: Context, request: HttpRequest, go: (charge: Charge) => Eventually<R>): Eventually<R> {
+    return whenThere(this.#ask(context, request), go)
   }
 
   close(): Promise<void> {
     return Promise.resolve()
+  }
+
+  #ask(context: Context, request: HttpRequest): Eventually<Charge> {
+    const asked = this.#rules.map((rule) => this.#requestOf(rule, context, request))
+    if (asked.some((one) => isLater(one))) return Promise.all(asked).then((requests) => this.#decide(requests))
+    return this.#decide(asked as RuleRequest[])
   }
 
   #requestOf(rule: AskedRule<Context>, context: Context, request: HttpRequest): Eventually<RuleRequest> {

@@ -46,34 +46,34 @@ export class LimiterChecker<Context> implements Checker<Context> {
     return this.#meaning
   }
 
-  ask(context: Context, request: HttpRequest): Eventually<Charge> {
+  ask<R>(context: Context, request: HttpRequest, go: (charge: Charge) => Eventually<R>): Eventually<R> {
     const { reader } = this.#parts
     const key = reader.keyOf(this.#parts.key, context, request)
     const cost = reader.costOf(this.#parts.cost, context, request)
-    if (!(isLater(key) || isLater(cost))) return this.#decide(key, cost)
-    return Promise.all([key, cost]).then(([laterKey, laterCost]) => this.#decide(laterKey, laterCost))
+    if (!(isLater(key) || isLater(cost))) return this.#decide(key, cost, go)
+    return Promise.all([key, cost]).then(([laterKey, laterCost]) => this.#decide(laterKey, laterCost, go))
   }
 
   async close(): Promise<void> {
     if (this.#parts.own !== undefined) await this.#limiter.close()
   }
 
-  #decide(key: string, cost: number): Eventually<Charge> {
-    if (!this.#isKnown) return this.#learn(key, cost)
-    if (this.#reserves) return this.#reserve(key, cost)
+  #decide<R>(key: string, cost: number, go: (charge: Charge) => Eventually<R>): Eventually<R> {
+    if (!this.#isKnown) return this.#learn(key, cost, go)
+    if (this.#reserves) return whenThere(this.#reserve(key, cost), go)
     const decision = (
       cost === 1 ? this.#limiter.check(key) : this.#limiter.check(key, { cost })
     ) as Eventually<Decision>
-    if (isLater(decision)) return decision.then((later) => new RefundableCharge(this.#limiter, later))
-    return new RefundableCharge(this.#limiter, decision)
+    if (isLater(decision)) return decision.then((later) => go(new RefundableCharge(this.#limiter, later)))
+    return go(new RefundableCharge(this.#limiter, decision))
   }
 
-  #learn(key: string, cost: number): Eventually<Charge> {
+  #learn<R>(key: string, cost: number, go: (charge: Charge) => Eventually<R>): Eventually<R> {
     return whenThere(askMeaning(this.#limiter, key), (meaning) => {
       this.#meaning = meaning
       this.#isKnown = true
       this.#reserves ||= isSlot(meaning)
-      return this.#decide(key, cost)
+      return this.#decide(key, cost, go)
     })
   }
 

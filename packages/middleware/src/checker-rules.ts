@@ -68,7 +68,15 @@ export class RulesChecker<Context> implements Checker<Context> {
     this.meaning = rules.length === 1 ? meaningOf(rules[0]!.rule) : undefined
   }
 
-  ask(context: Context, request: HttpRequest): Eventually<Charge> {
+  ask<R>(context: Context, request: HttpRequest, go: (charge: Charge) => Eventually<R>): Eventually<R> {
+    return whenThere(this.#ask(context, request), go)
+  }
+
+  close(): Promise<void> {
+    return this.#set.close()
+  }
+
+  #ask(context: Context, request: HttpRequest): Eventually<Charge> {
     const { rules } = this.#parts
     const asked: Eventually<readonly RuleRequest[]>[] = []
     let isComing = false
@@ -79,10 +87,6 @@ export class RulesChecker<Context> implements Checker<Context> {
     }
     if (isComing) return Promise.all(asked).then((later) => this.#decide(later))
     return this.#decide(asked as (readonly RuleRequest[])[])
-  }
-
-  close(): Promise<void> {
-    return this.#set.close()
   }
 
   #requestsOf(rule: CountedRule<Context>, context: Context, request: HttpRequest): Eventually<readonly RuleRequest[]> {

@@ -56,7 +56,7 @@ export function rateLimit(options: ExpressRateLimitOptions): ExpressRateLimit {
     const response = request.res!
     request.rateLimit = narrowestDecision(request.rateLimit, outcome.decision)
     if (!response.headersSent) {
-      for (const name of Object.keys(outcome.headers)) response.setHeader(name, outcome.headers[name]!)
+      for (const name in outcome.headers) response.setHeader(name, outcome.headers[name]!)
     }
     if (outcome.allowed) {
       const turn = takeTurn(response, outcome, timers)
@@ -80,9 +80,8 @@ export function rateLimit(options: ExpressRateLimitOptions): ExpressRateLimit {
 
   // What is thrown at once, Express catches.
   const middleware = (request: Request, _response: Response, next: NextFunction): void => {
-    const outcome = limiter.begin(request)
-    if (isLater(outcome)) outcome.then((later) => settle(request, later, next)).catch(next)
-    else settle(request, outcome, next)
+    const settled = limiter.begin(request, (outcome) => settle(request, outcome, next))
+    if (isLater(settled)) settled.catch(next)
   }
   return Object.assign(middleware, { close: () => limiter.close() })
 }

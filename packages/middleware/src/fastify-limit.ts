@@ -1,7 +1,7 @@
 import { systemTimers } from '@sluice/core'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Eventually } from './eventually.ts'
-import { isLater, whenThere } from './eventually.ts'
+import { isLater } from './eventually.ts'
 import type { HttpLimiter } from './http-limiter.ts'
 import type { HttpOutcome, Refusal } from './http-outcome.ts'
 import type { HttpRequest } from './http-request.ts'
@@ -29,14 +29,26 @@ export function limitHook(
   return (request, reply, done) => {
     const settle = (outcome: HttpOutcome): Eventually<unknown> => {
       request.rateLimit = narrowestDecision(request.rateLimit, outcome.decision)
-      reply.headers(outcome.headers)
+      for (const name in outcome.headers) reply.header(LOWER_CASE[name] ?? name, outcome.headers[name])
       if (!outcome.allowed) return onLimited ? answer(reply, outcome, onLimited) : refuse(reply, outcome)
-      return whenThere(takeTurn(reply.raw, outcome, timers), (isHere) => (isHere ? done() : undefined))
+      const turn = takeTurn(reply.raw, outcome, timers)
+      if (isLater(turn)) return turn.then((isHere) => (isHere ? done() : undefined))
+      return turn ? done() : undefined
     }
     // What is thrown at once, Fastify catches; returning a promise would make it go on with a refused request.
-    const settled = whenThere(limiter.begin(request), settle)
+    const settled = limiter.begin(request, settle)
     if (isLater(settled)) settled.catch(done)
   }
+}
+
+/** Fastify has names in lower case, and takes longest to find them for names that are not. */
+const LOWER_CASE: Readonly<Record<string, string>> = {
+  'X-RateLimit-Limit': 'x-ratelimit-limit',
+  'X-RateLimit-Remaining': 'x-ratelimit-remaining',
+  'X-RateLimit-Reset': 'x-ratelimit-reset',
+  'X-RateLimit-Reset-After': 'x-ratelimit-reset-after',
+  RateLimit: 'ratelimit',
+  'RateLimit-Policy': 'ratelimit-policy',
 }
 
 function refuse(reply: FastifyReply, { status, body }: Refusal): void {

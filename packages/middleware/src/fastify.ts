@@ -1,6 +1,7 @@
 import type { DecisionLike } from '@sluice/contract'
 import { SluiceError } from '@sluice/core'
 import type { FastifyInstance, FastifyPluginCallback } from 'fastify'
+import { ANNOUNCED } from './announcer.ts'
 import type { FastifyLimitHook, FastifyLimitOptions } from './fastify-limit.ts'
 import { FastifyLimits, LIMITS } from './fastify-routes.ts'
 
@@ -82,6 +83,8 @@ function addLimits(
   checkHook(hook)
   const limits = new FastifyLimits(options, global)
   app.decorateRequest(limits.decided, false)
+  // Requests have it from the start: one that is added to each later costs more than all that is kept in it.
+  if (!app.hasRequestDecorator(ANNOUNCED)) app.decorateRequest(ANNOUNCED, undefined)
   if (!app.hasRequestDecorator('rateLimit')) app.decorateRequest('rateLimit', undefined)
   if (!Object.hasOwn(app, 'rateLimit')) app.decorate('rateLimit', (given?: FastifyLimitOptions) => limits.hookBy(given))
   if (!Object.hasOwn(app, LIMITS)) app.decorate(LIMITS, limits)

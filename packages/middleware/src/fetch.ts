@@ -1,7 +1,7 @@
 import type { DecisionLike } from '@sluice/contract'
 import { systemTimers } from '@sluice/core'
 import type { Eventually } from './eventually.ts'
-import { isLater, whenThere } from './eventually.ts'
+import { isLater } from './eventually.ts'
 import { clientLeft, waitForTurn, watchAnswer } from './fetch-answer.ts'
 import { rememberHeaders, withRememberedHeaders } from './fetch-headers.ts'
 import { pathOf, peerAddressFrom } from './fetch-server.ts'
@@ -85,8 +85,7 @@ export function rateLimit<Args extends readonly unknown[] = readonly unknown[]>(
   const addressOf = (call: FetchCall<Args>): string | undefined =>
     address === undefined ? peerAddressFrom(call.args[0], call.request) : address(call.request, ...call.args)
   type Call = DecidedCall & FetchCall<Args>
-  const begin = (call: Call): Eventually<HttpOutcome> =>
-    whenThere(limiter.begin(call), (outcome) => remember(call, outcome))
+  const begin = (call: Call): Eventually<HttpOutcome> => limiter.begin(call, (outcome) => remember(call, outcome))
   const answer = async (call: Call, handle: () => Eventually<Response>): Promise<Response> => {
     const begun = begin(call)
     const outcome = isLater(begun) ? await begun : begun

@@ -52,8 +52,7 @@ export function rateLimit(options: KoaRateLimitOptions): KoaRateLimit {
       isHere ? proceed(context, outcome, next) : undefined,
     )
   }
-  const middleware: Middleware = (context, next) =>
-    whenThere(limiter.begin(context), (outcome) => settle(context, outcome, next))
+  const middleware: Middleware = (context, next) => limiter.begin(context, (outcome) => settle(context, outcome, next))
   return Object.assign(middleware, { close: () => limiter.close() })
 }
 

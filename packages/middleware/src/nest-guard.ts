@@ -48,7 +48,7 @@ export class RateLimitGuard implements CanActivate {
     const limit = this.#limits.of(context.getHandler(), context.getClass())
     const exchange = limit && this.#limits.exchangeOf(context)
     if (limit === undefined || exchange === undefined) return true
-    return whenThere(limit.limiter.begin(context), (outcome) => settle({ context, exchange, limit }, outcome))
+    return limit.limiter.begin(context, (outcome) => settle({ context, exchange, limit }, outcome))
   }
 }
 
