@@ -48,14 +48,16 @@ function rounded(report: BenchReport): BenchReport {
 
 function printTable({ id, results, ratios, floor, ok, notes }: BenchReport): void {
   console.log(`\n${id}`)
+  const width =
+    2 + Math.max(...[...results.map(({ name }) => name), ...Object.keys(ratios)].map(({ length }) => length))
   for (const { name, opsPerSecond, bytesPerKey, p50Ms, p99Ms } of results) {
     const value =
       opsPerSecond === undefined ? `${bytesPerKey} bytes a key` : `${opsPerSecond.toLocaleString('en')} calls/s`
     const latency = p50Ms === undefined ? '' : `, p50 ${p50Ms} ms, p99 ${p99Ms} ms`
-    console.log(`  ${name.padEnd(36)}${value}${latency}`)
+    console.log(`  ${name.padEnd(width + 6)}${value}${latency}`)
   }
   for (const [name, ratio] of Object.entries(ratios)) {
-    console.log(`  ratio ${name.padEnd(22)}${ratio}${name in floor ? ` (floor ${floor[name]})` : ''}`)
+    console.log(`  ratio ${name.padEnd(width)}${ratio}${name in floor ? ` (floor ${floor[name]})` : ''}`)
   }
   for (const note of notes) console.log(`  ${note}`)
   console.log(`  ${ok ? 'floors met' : 'FLOOR MISSED'}`)
