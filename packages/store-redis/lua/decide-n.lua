@@ -53,6 +53,7 @@ local function general_way()
   -- @include leases
   -- @include holds
   -- @include runs
+  -- @include plain
 
   local ITEM = {}
 
@@ -248,6 +249,9 @@ local function general_way()
     if why then out[#out + 1] = pack('<HB', 65535, why) end
   end
 
+  -- The flags of a question that charges, and for what the burst gives, too: the usual ones.
+  local CHARGED = 5
+
   local function ask_questions()
     local questions, next_held = ARGV[2], 3
       local at, size = 1, #questions
@@ -255,21 +259,23 @@ local function general_way()
       local flags, times, count, holder, span, after = unpack_binary('<BHHdd', questions, at)
       local fields = { unpack_binary(item_format(count), questions, after) }
       at = fields[5 * count + 1]
-      local items = {}
-      for index = 1, count do
-        local field = 5 * index
-        local item = {
-          limit = limits[fields[field - 4]], key = fields[field - 3], long = fields[field - 2], holds = fields[field - 1],
-          cost = fields[field],
-        }
-        if item.holds > 0 then
-          item.noted = ARGV[next_held]
-          next_held = next_held + 1
+      if flags ~= CHARGED or not ask_plainly(fields, count, times) then
+        local items = {}
+        for index = 1, count do
+          local field = 5 * index
+          local item = {
+            limit = limits[fields[field - 4]], key = fields[field - 3], long = fields[field - 2], holds = fields[field - 1],
+            cost = fields[field],
+          }
+          if item.holds > 0 then
+            item.noted = ARGV[next_held]
+            next_held = next_held + 1
+          end
+          items[index] = item
         end
-        items[index] = item
+        local why = answer(flags, times, items, holder, span)
+        if why then out[#out + 1] = pack('<HB', 65535, why) end
       end
-      local why = answer(flags, times, items, holder, span)
-      if why then out[#out + 1] = pack('<HB', 65535, why) end
     end
   end
 

@@ -221,6 +221,20 @@ describe('with two calls under way', () => {
     expect(scene.sizes.slice(2)).toEqual([128, 128, 2])
   })
 
+  it('a question about several keys takes the room of as many, so that no call takes much longer than others', async () => {
+    const scene = busyScene()
+    for (let count = 0; count < 50; count++) {
+      const items = [1, 2, 3].map((place) => createItem(LIMIT, `key ${count} ${place}`, 1))
+      scene.line.add(new Question(createBatch(items), NOBODY))
+    }
+    scene.endTurn()
+    await scene.answer(0)
+    // 43 times 3 is the first that is not below 128.
+    expect(scene.sizes.slice(2)).toEqual([43])
+    await scene.answer(1)
+    expect(scene.sizes.slice(2)).toEqual([43, 7])
+  })
+
   it('what has gathered leaves before the answer is told, at the end of that turn', async () => {
     const scene = busyScene()
     scene.askInTurn('a')

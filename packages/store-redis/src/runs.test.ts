@@ -1,6 +1,6 @@
-import type { Rule } from '@sluice/core'
+import type { LimiterSet, Rule } from '@sluice/core'
 import { createLimiter } from '@sluice/core'
-import { deferredStore, FakeClock, ReferenceStore } from '@sluice/testing'
+import { deferredStore, FakeClock, ReferenceStore, seededRandom } from '@sluice/testing'
 import { startRedis } from '@sluice/testing/servers'
 import fc from 'fast-check'
 import { createClient } from 'redis'
@@ -112,6 +112,115 @@ describe('checks of one key', () => {
   })
 })
 
+const COUNTED = {
+  level: { limit: 7, window: 3_001 },
+  fixed: { algorithm: 'fixed-window', limit: 9, window: 3_001 },
+  counter: { algorithm: 'sliding-window-counter', limit: 8, window: 3_001 },
+  second: { limit: 23, window: 61_000 },
+} as const satisfies Record<string, Rule>
+
+type Counted = keyof typeof COUNTED
+
+/** The same rules on Redis and on the reference. */
+function bothSets(clock: FakeClock): readonly LimiterSet<Counted, 'async'>[] {
+  return [storeOver(connection, clock), deferredStore(new ReferenceStore(clock))].map((store) =>
+    createLimiter<Counted, 'async'>({ rules: COUNTED, store, clock, random: seededRandom(1) }),
+  )
+}
+
+/** What else may happen to a key. */
+async function change(set: LimiterSet<Counted, 'async'>, what: string, key: string): Promise<void> {
+  const limiter = set.limiter('level')
+  if (what === 'block') await limiter.block(key, '1s')
+  else if (what === 'reset') await limiter.reset(key)
+  else await limiter.reserve(key, { expiresAfter: '1h' })
+}
+
+const questions = fc.array(
+  fc.record({
+    asked: fc.array(
+      fc.array(
+        fc.record({
+          rule: fc.constantFrom<Counted>('level', 'fixed', 'counter', 'second'),
+          key: fc.constantFrom('a', 'b', 'c'),
+          cost: fc.oneof({ weight: 3, arbitrary: fc.constant(1) }, fc.integer({ min: 0, max: 4 })),
+        }),
+        { minLength: 2, maxLength: 4 },
+      ),
+      { minLength: 1, maxLength: 6 },
+    ),
+    before: fc.option(
+      fc.record({ what: fc.constantFrom('block', 'reserve', 'reset'), key: fc.constantFrom('a', 'b') }),
+    ),
+    micros: fc.oneof(
+      { weight: 6, arbitrary: fc.integer({ min: 0, max: 2_000_000 }) },
+      fc.integer({ min: 0, max: 90_000_000 }),
+    ),
+  }),
+  { minLength: 2, maxLength: 10 },
+)
+
+describe('checks of several keys', () => {
+  it('property: are decided as the reference decides them, beside blocks and reservations', async () => {
+    await fc.assert(
+      fc.asyncProperty(questions, async (all) => {
+        const clock = new FakeClock()
+        const [ours, reference] = bothSets(clock)
+        for (const { asked, before, micros } of all) {
+          if (before !== null) for (const set of [ours!, reference!]) await change(set, before.what, before.key)
+          const together = await Promise.all(asked.map((requests) => ours!.checkAll(requests)))
+          const expected: unknown[] = []
+          for (const requests of asked) expected.push({ ...(await reference!.checkAll(requests)) })
+          expect(together.map((decision) => ({ ...decision }))).toEqual(expected)
+          clock.setMicros(clock.nowMicros() + micros)
+        }
+      }),
+      { numRuns: 200 },
+    )
+  })
+})
+
+const apart = fc.record({
+  // What has run out is given back at once by the reference, and when somebody asks by the store: not to be compared when the
+  // clock goes back behind that.
+  goesBack: fc.boolean(),
+  turns: fc.array(
+    fc.record({
+      asked: fc.uniqueArray(fc.constantFrom<Counted>('level', 'fixed', 'counter', 'second'), { minLength: 2 }),
+      cost: fc.oneof({ weight: 3, arbitrary: fc.constant(1) }, fc.integer({ min: 2, max: 4 })),
+      isReserved: fc.boolean(),
+      micros: fc.oneof(
+        { weight: 6, arbitrary: fc.integer({ min: 0, max: 2_000_000 }) },
+        { weight: 3, arbitrary: fc.integer({ min: -3_500_000, max: -1 }) },
+        fc.integer({ min: 0, max: 90_000_000 }),
+      ),
+    }),
+    { minLength: 2, maxLength: 14 },
+  ),
+})
+
+describe('checks of several keys, each of a rule of its own', () => {
+  it('property: are decided as the reference decides them when the clock goes back, or reservations run out', async () => {
+    await fc.assert(
+      fc.asyncProperty(apart, async ({ goesBack, turns: all }) => {
+        const clock = new FakeClock()
+        const sets = bothSets(clock)
+        for (const { asked, cost, isReserved, micros } of all) {
+          const requests = asked.map((rule) => ({ rule, key: `by ${rule}`, cost }))
+          const answers: unknown[] = []
+          for (const set of sets) {
+            if (isReserved && !goesBack) await set.limiter('fixed').reserve('by fixed', { expiresAfter: '700ms' })
+            answers.push({ ...(await set.checkAll(requests)) })
+          }
+          expect(answers[0]).toEqual(answers[1])
+          clock.setMicros(clock.nowMicros() + (goesBack ? micros : Math.abs(micros)))
+        }
+      }),
+      { numRuns: 200 },
+    )
+  })
+})
+
 const RULES_IN_ONE_TURN = {
   level: { limit: 7, window: 3_001 },
   fixed: { algorithm: 'fixed-window', limit: 7, window: 3_001 },
@@ -126,35 +235,33 @@ const HOUR_MS = 3_600_000
 /** Longer than keys outlive their time by under a clock that is not the server's. */
 const LONG_MS = 100 * HOUR_MS
 
-/** How long the one key there is will still be kept, in milliseconds. */
+/** How long the record of `key` will still be kept, in milliseconds. */
 async function keptMs(): Promise<number> {
-  const keys = (await server.command('KEYS', '*')) as string[]
+  const keys = (await server.command('KEYS', '*{=key}*')) as string[]
   expect(keys).toHaveLength(1)
   return Number(await server.command('PTTL', keys[0]!))
 }
 
-describe('the key of one limit alone', () => {
+const COMPANIES = ['alone', 'with another key'] as const
+
+describe.each(COMPANIES)('a key that is asked about %s', (company) => {
   beforeEach(() => server.command('FLUSHALL'))
 
   it.each([
     ['a level', 'gcra', [0, LONG_MS]],
     ['a fixed window', 'fixed-window', [0, LONG_MS]],
     ['a sliding counter', 'sliding-window-counter', [LONG_MS, 2 * LONG_MS]],
-  ] as const)('of %s is kept as long as it says something, however it came to be', async (_, algorithm, lastMs) => {
+  ] as const)('by %s is kept as long as it says something, however it came to be', async (_, algorithm, lastMs) => {
     const clock = new FakeClock()
     // A little before a window ends: the next charge is in another one, which ends much later.
     clock.setMicros((Math.ceil(clock.nowMicros() / 1000 / LONG_MS) * LONG_MS - 10) * 1000)
-    const limiter = createLimiter<'async'>({
-      algorithm,
-      limit: 100_000,
-      window: LONG_MS,
-      store: storeOver(connection, clock),
-      clock,
-    })
-    await limiter.check('key')
+    const rule: Rule = { algorithm, limit: 100_000, window: LONG_MS }
+    const limiter = createLimiter<'rule', 'async'>({ rules: { rule }, store: storeOver(connection, clock), clock })
+    const others = company === 'alone' ? [] : [{ rule: 'rule', key: 'other' } as const]
+    await limiter.checkAll([{ rule: 'rule', key: 'key' }, ...others])
     expect(await keptMs()).toBeGreaterThan(lastMs[0])
     clock.advance(20)
-    await limiter.check('key', { cost: 100_000 - 1 })
+    await limiter.checkAll([{ rule: 'rule', key: 'key', cost: 100_000 - 1 }, ...others])
     expect(await keptMs()).toBeGreaterThan(lastMs[1] - HOUR_MS)
   })
 })
@@ -176,22 +283,25 @@ describe('a level', () => {
         ],
       },
     ],
-  ])('%s sinks by whole micro-units, rounded down, where time by rate is no safe integer', async (_, rule) => {
+    ['with another key', { limit, window }],
+  ])('%s sinks by whole micro-units, rounded down, where time by rate is no safe integer', async (company, rule) => {
     const clock = new FakeClock()
-    const limiter = createLimiter<'async'>({ ...rule, store: storeOver(connection, clock), clock })
+    const limiter = createLimiter<'rule', 'async'>({ rules: { rule }, store: storeOver(connection, clock), clock })
+    const others = company === 'with another key' ? [{ rule: 'rule', key: 'other' } as const] : []
+    const charge = (cost: number): Promise<unknown> => limiter.checkAll([{ rule: 'rule', key: 'key', cost }, ...others])
     const readLevel = async (): Promise<bigint> => {
-      const [key] = (await client.sendCommand(['KEYS', '*'])) as string[]
+      const [key] = (await client.sendCommand(['KEYS', '*{=key}*'])) as string[]
       const record = (await client.sendCommand(['GET', key!], { typeMapping: { 36: Buffer } })) as unknown as Buffer
       return BigInt(record.readDoubleLE(record.length - 8))
     }
     await server.command('FLUSHALL')
-    await limiter.check('key', { cost: limit })
+    await charge(limit)
     let rounded = 0
     for (let step = 1n; step <= 30n; step++) {
       const elapsed = 1_500_001n + 7n * step
       const before = await readLevel()
       clock.setMicros(clock.nowMicros() + Number(elapsed))
-      await limiter.check('key')
+      await charge(1)
       const flowed = (elapsed * units) / micros
       if (BigInt(Math.floor((Number(elapsed) * Number(units)) / Number(micros))) !== flowed) rounded++
       expect(await readLevel()).toBe(before - flowed + 1_000_000n)

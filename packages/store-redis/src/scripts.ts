@@ -611,6 +611,98 @@ end
 return text
 end`
 
+/** `lua/includes/plain.lua` */
+const PLAIN = `local places = {}
+local function ask_plainly(fields, count, times)
+for index = 1, count do
+local field = 5 * index
+local limit, key, cost = limits[fields[field - 4]], fields[field - 3], fields[field]
+local kind = limit.kind
+if kind > COUNTER or kind == QUEUE or limit.extra > 0 or limit.edges or limit.capacity <= 0 or cost == 0 then return false end
+local values, layout = values_of[key], layout_at[key]
+if not values then values, layout = load_record(key) end
+local at = layout.at
+if at[HOLDS] or at[limit.block] or at[limit.lease] then return false end
+local place = at[limit.tag]
+if place and layout.sizes[limit.tag] ~= (kind == COUNTER and 3 or 2) then return false end
+places[index] = place or false
+local fitting
+if kind == METER then
+local level, since = 0, now
+if place then
+level, since = values[place + 1], values[place + 2]
+if since < now then
+local flow = (now - since) * limit.units
+if flow <= SAFE then
+flow = flow / limit.micros
+flow = flow - flow % 1
+else
+flow = flowed(limit.units, limit.micros, now - since)
+end
+level = level > flow and level - flow or 0
+since = now
+end
+end
+amounts[index], instants[index] = level, since
+fitting = (limit.capacity * UNIT - level) / (cost * UNIT)
+elseif kind == FIXED then
+local start, used = 0, 0
+if place then start, used = values[place + 1], values[place + 2] end
+local window = limit.window
+local opened = start > now and start - start % window or now - now % window
+if start < opened then used = 0 end
+amounts[index], instants[index] = used, opened
+fitting = (limit.limit - used) / cost
+else
+local start, previous, current = counts_at(values, place, limit, now)
+local elapsed = now > start and now - start or 0
+amounts[index], instants[index], earlier[index] = current, start, previous
+fitting = (limit.limit - ceil(previous * (limit.window - elapsed) / limit.window) - current) / cost
+end
+if fitting < times then times = fitting < 1 and 0 or fitting - fitting % 1 end
+end
+local last = #out + 1
+out[last] = pack('<H', times)
+for index = 1, count do
+local place, values = places[index], values_of[fields[5 * index - 3]]
+if not place then
+out[last + index] = '\\0'
+elseif limits[fields[5 * index - 4]].kind == COUNTER then
+out[last + index] = pack('<Bddd', 1, values[place + 1], values[place + 2], values[place + 3])
+else
+out[last + index] = pack('<Bdd', 1, values[place + 1], values[place + 2])
+end
+end
+if times == 0 then return true end
+for index = 1, count do
+local field = 5 * index
+local limit, key, units = limits[fields[field - 4]], fields[field - 3], times * fields[field]
+local kind = limit.kind
+local values, place = entry_for(key, limit.tag, kind == COUNTER and 3 or 2, now)
+local instant, fresh = instants[index], nil
+if kind == METER then
+local level = amounts[index] + units * UNIT
+values[place + 1], values[place + 2] = level, instant
+is_level[key] = true
+local lasts = level / limit.units * limit.micros + 2
+fresh = instant + lasts
+local known = values[place]
+if not known then
+values[place] = fresh
+elseif fresh > known then
+values[place] = now + keep_micros(2 * lasts < AGAIN and AGAIN or 2 * lasts, slack)
+end
+elseif kind == FIXED then
+values[place], values[place + 1], values[place + 2] = instant + limit.window, instant, amounts[index] + units
+else
+values[place], values[place + 1] = instant + 2 * limit.window, instant
+values[place + 2], values[place + 3] = earlier[index], amounts[index] + units
+end
+changed[key] = true
+end
+return true
+end`
+
 /** `lua/includes/records.lua` */
 const RECORDS = `local EMPTY_HEADER = '\\1\\0\\0'
 local HOLDS = '\\0\\0\\0holds'
@@ -625,10 +717,30 @@ tags[entry], at[tag], sizes[tag] = tag, total + 1, size
 total = total + 1 + size
 end
 layout = { header = header, tags = tags, at = at, sizes = sizes, total = total, format = '<' .. string.rep('d', total) }
+layout.write = '<c' .. #header .. string.rep('d', total)
 layouts[header] = layout
 return layout
 end
-local values_of, layout_at, changed = {}, {}, {}
+local level_layouts = {}
+local function layout_of_level(header)
+local layout = level_layouts[header]
+if not layout then
+layout = layout_of('\\1' .. string.sub(header, 2))
+layout.shared = header
+level_layouts[header] = layout
+end
+return layout
+end
+local values_of, layout_at, kept_of, changed = {}, {}, {}, {}
+local is_level = {}
+local function last_fresh(values, layout)
+if #layout.tags == 1 then return values[1] end
+local last = 0
+for _, place in pairs(layout.at) do
+if values[place] > last then last = values[place] end
+end
+return last
+end
 local function general_form(raw)
 local count = unpack_binary('<H', raw, 2)
 local size = 3 + 10 * count
@@ -642,14 +754,19 @@ local values = values_of[key]
 if values then return values, layout_at[key] end
 local raw = raws[key]
 local layout
-if raw and string.byte(raw, 1) == SHARED then raw = general_form(raw) end
-if raw and string.byte(raw, 1) == VERSION then
+local version = raw and string.byte(raw, 1)
+if version == SHARED and #raw == 37 then
+local header, kept, at, level = unpack_binary('<c13ddd', raw)
+layout, values = layout_of_level(header), { kept, level, at }
+elseif version == SHARED or version == VERSION then
+if version == SHARED then raw = general_form(raw) end
 layout = layout_of(string.sub(raw, 1, 3 + 10 * unpack_binary('<H', raw, 2)))
 values = { unpack_binary(layout.format, raw, #layout.header + 1) }
 else
 layout = layout_of(EMPTY_HEADER)
 values = {}
 end
+kept_of[key] = last_fresh(values, layout)
 values_of[key], layout_at[key] = values, layout
 return values, layout
 end
@@ -684,15 +801,23 @@ end
 local function save_records(now, slack)
 for key in pairs(changed) do
 local values, layout = values_of[key], layout_at[key]
-local fresh = 0
-for _, place in pairs(layout.at) do
-if values[place] > fresh then fresh = values[place] end
-end
+local fresh = last_fresh(values, layout)
 if fresh <= now then
 call('DEL', KEYS[key])
 else
-local record = layout.header .. pack(layout.format, unpack(values, 1, layout.total))
+local record
+if is_level[key] and layout.total == 3 then
+layout.shared = layout.shared or '\\2' .. string.sub(layout.header, 2)
+record = pack('<c13ddd', layout.shared, values[1], values[3], values[2])
+else
+record = pack(layout.write, layout.header, unpack(values, 1, layout.total))
+end
+local raw = raws[key]
+if raw and #raw == #record and fresh <= kept_of[key] then
+call('SETRANGE', KEYS[key], '0', record)
+else
 call('PSETEX', KEYS[key], keep_for(fresh - now, slack), record)
+end
 end
 end
 end`
@@ -1266,6 +1391,7 @@ ${STATES}
 ${LEASES}
 ${HOLDS}
 ${RUNS}
+${PLAIN}
 local ITEM = {}
 local function item_format(count)
 local format = ITEM[count]
@@ -1441,6 +1567,7 @@ for index, limit in ipairs(run.limits) do items[index] = { limit = limit, key = 
 local why = answer(5, times, items, 0, 0)
 if why then out[#out + 1] = pack('<HB', 65535, why) end
 end
+local CHARGED = 5
 local function ask_questions()
 local questions, next_held = ARGV[2], 3
 local at, size = 1, #questions
@@ -1448,6 +1575,7 @@ while at <= size do
 local flags, times, count, holder, span, after = unpack_binary('<BHHdd', questions, at)
 local fields = { unpack_binary(item_format(count), questions, after) }
 at = fields[5 * count + 1]
+if flags ~= CHARGED or not ask_plainly(fields, count, times) then
 local items = {}
 for index = 1, count do
 local field = 5 * index
@@ -1463,6 +1591,7 @@ items[index] = item
 end
 local why = answer(flags, times, items, holder, span)
 if why then out[#out + 1] = pack('<HB', 65535, why) end
+end
 end
 end
 local function ask_subject(run, key, times, cost)

@@ -27,7 +27,7 @@ export class Turn {
   #newest: QuestionGroup | undefined
   #subjects = 0
 
-  /** Subjects asked about, each as often as it needs a place in a call. */
+  /** Subjects asked about, each as often as it needs a place in a call; those of a general question by its items. */
   get size(): number {
     return this.#subjects
   }
@@ -44,10 +44,10 @@ export class Turn {
 
   /** Adds questions that stay together. */
   addGroup(group: QuestionGroup): void {
-    this.#subjects++
-    this.#newest = group
     const { items } = group.first
     const { plan } = group
+    this.#subjects += plan === undefined ? items.length : 1
+    this.#newest = group
     const last = plan === undefined ? undefined : this.#lastOf.get(items[0]!.key)
     if (plan === undefined || last?.place === Number.POSITIVE_INFINITY) {
       group.place = Number.POSITIVE_INFINITY
@@ -61,15 +61,18 @@ export class Turn {
     this.#lastOf.set(items[0]!.key, group)
   }
 
-  /** The calls that ask everything, with at most so many subjects in each; in a cluster, with one subject in each. */
-  calls(mostGroups: number, oneSubject: boolean): CallPlan[] {
+  /**
+   * The calls that ask everything, with about so many subjects in each: a question about several is not divided. In a cluster,
+   * with one subject in each.
+   */
+  calls(mostSubjects: number, oneSubject: boolean): CallPlan[] {
     if (oneSubject) return this.#callsByKey()
     const calls: { runs: Run[]; groups: QuestionGroup[] }[] = []
     let room = 0
     const open = (): { runs: Run[]; groups: QuestionGroup[] } => {
-      if (room === 0) {
+      if (room <= 0) {
         calls.push({ runs: [], groups: [] })
-        room = mostGroups
+        room = mostSubjects
       }
       return calls.at(-1)!
     }
@@ -84,7 +87,7 @@ export class Turn {
     }
     for (const group of this.#groups) {
       open().groups.push(group)
-      room--
+      room -= group.first.items.length
     }
     return calls
   }

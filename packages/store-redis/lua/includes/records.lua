@@ -21,12 +21,38 @@ local function layout_of(header)
     total = total + 1 + size
   end
   layout = { header = header, tags = tags, at = at, sizes = sizes, total = total, format = '<' .. string.rep('d', total) }
+  layout.write = '<c' .. #header .. string.rep('d', total)
   layouts[header] = layout
   return layout
 end
 
--- Records of this call by the index of their key: values, layout, whether to write them.
-local values_of, layout_at, changed = {}, {}, {}
+-- The layout of one level, by the header of its shorter form.
+local level_layouts = {}
+
+local function layout_of_level(header)
+  local layout = level_layouts[header]
+  if not layout then
+    layout = layout_of('\1' .. string.sub(header, 2))
+    layout.shared = header
+    level_layouts[header] = layout
+  end
+  return layout
+end
+
+-- Records of this call by the index of their key: values, layout, until when the key is kept at least, whether to write them.
+local values_of, layout_at, kept_of, changed = {}, {}, {}, {}
+
+-- Keys of which the only entry, if there is no other, is a level.
+local is_level = {}
+
+local function last_fresh(values, layout)
+  if #layout.tags == 1 then return values[1] end
+  local last = 0
+  for _, place in pairs(layout.at) do
+    if values[place] > last then last = values[place] end
+  end
+  return last
+end
 
 -- A record of the shorter form in the general one.
 local function general_form(raw)
@@ -43,14 +69,20 @@ local function load_record(key)
   if values then return values, layout_at[key] end
   local raw = raws[key]
   local layout
-  if raw and string.byte(raw, 1) == SHARED then raw = general_form(raw) end
-  if raw and string.byte(raw, 1) == VERSION then
+  local version = raw and string.byte(raw, 1)
+  if version == SHARED and #raw == 37 then
+    -- One level, as most are.
+    local header, kept, at, level = unpack_binary('<c13ddd', raw)
+    layout, values = layout_of_level(header), { kept, level, at }
+  elseif version == SHARED or version == VERSION then
+    if version == SHARED then raw = general_form(raw) end
     layout = layout_of(string.sub(raw, 1, 3 + 10 * unpack_binary('<H', raw, 2)))
     values = { unpack_binary(layout.format, raw, #layout.header + 1) }
   else
     layout = layout_of(EMPTY_HEADER)
     values = {}
   end
+  kept_of[key] = last_fresh(values, layout)
   values_of[key], layout_at[key] = values, layout
   return values, layout
 end
@@ -92,15 +124,24 @@ end
 local function save_records(now, slack)
   for key in pairs(changed) do
     local values, layout = values_of[key], layout_at[key]
-    local fresh = 0
-    for _, place in pairs(layout.at) do
-      if values[place] > fresh then fresh = values[place] end
-    end
+    local fresh = last_fresh(values, layout)
     if fresh <= now then
       call('DEL', KEYS[key])
     else
-      local record = layout.header .. pack(layout.format, unpack(values, 1, layout.total))
-      call('PSETEX', KEYS[key], keep_for(fresh - now, slack), record)
+      local record
+      if is_level[key] and layout.total == 3 then
+        layout.shared = layout.shared or '\2' .. string.sub(layout.header, 2)
+        record = pack('<c13ddd', layout.shared, values[1], values[3], values[2])
+      else
+        record = pack(layout.write, layout.header, unpack(values, 1, layout.total))
+      end
+      local raw = raws[key]
+      -- A key that is kept long enough already, and for as many bytes, is changed in place, which costs a third.
+      if raw and #raw == #record and fresh <= kept_of[key] then
+        call('SETRANGE', KEYS[key], '0', record)
+      else
+        call('PSETEX', KEYS[key], keep_for(fresh - now, slack), record)
+      end
     end
   end
 end
