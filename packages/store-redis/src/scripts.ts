@@ -770,12 +770,13 @@ kept_of[key] = last_fresh(values, layout)
 values_of[key], layout_at[key] = values, layout
 return values, layout
 end
+local GRACE = 1000000
 local function rebuild(key, dropped, now, tag, size)
 local values, layout = values_of[key], layout_at[key]
 local kept, parts, count = {}, {}, 0
 for _, other in ipairs(layout.tags) do
 local at = layout.at[other]
-if not dropped[other] and (values[at] > now or (other == HOLDS and values[at + 1] > 0)) then
+if not dropped[other] and (values[at] + GRACE > now or (other == HOLDS and values[at + 1] > 0)) then
 for index = at, at + layout.sizes[other] do kept[#kept + 1] = values[index] end
 count = count + 1
 parts[count] = pack('<c8H', other, layout.sizes[other])

@@ -87,14 +87,17 @@ local function load_record(key)
   return values, layout
 end
 
--- Rebuilds a record without the entries in `dropped` and those that are fresh by now, but for open reservations; with an
+-- Entries outlive their end by so much, as keys do: the clock of another server, after a failover, may be behind.
+local GRACE = 1000000
+
+-- Rebuilds a record without the entries in `dropped` and those that are long fresh, but for open reservations; with an
 -- entry of `size` values for `tag` at its end, if one is given. Returns values and the place of that entry.
 local function rebuild(key, dropped, now, tag, size)
   local values, layout = values_of[key], layout_at[key]
   local kept, parts, count = {}, {}, 0
   for _, other in ipairs(layout.tags) do
     local at = layout.at[other]
-    if not dropped[other] and (values[at] > now or (other == HOLDS and values[at + 1] > 0)) then
+    if not dropped[other] and (values[at] + GRACE > now or (other == HOLDS and values[at + 1] > 0)) then
       for index = at, at + layout.sizes[other] do kept[#kept + 1] = values[index] end
       count = count + 1
       parts[count] = pack('<c8H', other, layout.sizes[other])
