@@ -55,6 +55,8 @@ export async function runExample(
   const { stdout, stderr } = await run(process.execPath, [...flags, join(folder, path)], {
     cwd: folder,
     timeout: LONGEST_RUN_MS,
+    // What is printed is compared, also where whoever runs the tests wants colours.
+    env: { ...process.env, FORCE_COLOR: '0' },
   })
   return { lines: stdout.trimEnd().split('\n'), complaints: stderr }
 }
