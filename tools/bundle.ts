@@ -7,7 +7,9 @@ export interface Bundle {
   readonly modules: readonly string[]
   /** What is imported still: `node:` modules, and packages other than `sluice`. */
   readonly imports: readonly string[]
-  /** Bytes after minification and gzip, of all its parts together. */
+  /** All its parts, minified. */
+  readonly code: string
+  /** Bytes after gzip, of all its parts together. */
   readonly gzipBytes: number
 }
 
@@ -52,6 +54,7 @@ export async function bundle({ program, folder }: BundlePlan): Promise<Bundle> {
         .filter((id) => id !== entry)
         .sort(),
       imports: [...new Set(imports.filter((name) => !own.has(name)))].sort(),
+      code: chunks.map(({ code }) => code).join('\n'),
       gzipBytes: chunks.reduce((sum, { code }) => sum + gzipSync(code).length, 0),
     }
   } finally {

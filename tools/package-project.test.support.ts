@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path'
 import { onTestFinished } from 'vitest'
 import type { PackFile } from './pack-file.ts'
 import { packFile } from './pack-file.ts'
-import { stagePackage } from './stage-package.ts'
+import { joinModules, stagePackage } from './stage-package.ts'
 import type { StagedManifest } from './staged-manifest.ts'
 import { readWorkspace, repositoryRoot } from './workspace.ts'
 
@@ -41,6 +41,7 @@ function installed(base: string): Omit<PackageProjects, 'remove'> {
     cwd: repositoryRoot,
   })
   const manifest = stagePackage({ root: repositoryRoot, folder: join(base, 'staged') })
+  joinModules(join(base, 'staged'))
   const pack = packFile(join(base, 'staged'), base)
 
   mkdirSync(bare)

@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process'
 import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { schemaFile } from './schema-file.ts'
@@ -41,6 +42,18 @@ export function stagePackage({ root, folder }: StagePlan): StagedManifest {
   copyFileSync(join(root, schemaFile), join(folder, 'sluice.schema.json'))
   for (const document of ['LICENSE', 'CHANGELOG.md']) copyFileSync(join(root, document), join(folder, document))
   return manifest
+}
+
+/**
+ * Joins the modules of a staged package, so that an entry is imported from a few files and not from hundreds.
+ *
+ * @throws ToolError `BUILD_FAILED`
+ */
+export function joinModules(folder: string): void {
+  const program = join(import.meta.dirname, 'join-modules.ts')
+  const flags = ['--conditions=source', '--disable-warning=ExperimentalWarning']
+  const { status, stdout, stderr } = spawnSync(process.execPath, [...flags, program, folder], { encoding: 'utf8' })
+  if (status !== 0) throw new ToolError('BUILD_FAILED', `The modules cannot be joined.\n${stdout}${stderr}`)
 }
 
 /** The words of links that lead out of the package, without the links: the reader has the package only. */

@@ -125,7 +125,7 @@ function refuseUndeclared(name: string, from: string, { folder, manifest }: Work
 }
 
 /** Files that this one starts as threads: `new URL('./worker.js', import.meta.url)`, the extension perhaps computed. */
-function workersOf(from: string, code: string): string[] {
+export function workersOf(from: string, code: string): string[] {
   if (!from.endsWith('.js')) return []
   return [...code.matchAll(/new URL\(([^,()]*), import\.meta\.url\)/g)].map(([whole, argument]) => {
     const path = /^['"`](\.[\w./-]+)\.(?:js|\$\{\w+\})['"`]$/.exec(argument!)?.[1]
