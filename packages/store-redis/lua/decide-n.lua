@@ -249,12 +249,12 @@ local function general_way()
     if why then out[#out + 1] = pack('<HB', 65535, why) end
   end
 
-  -- The flags of a question that charges, and for what the burst gives, too: the usual ones.
+  -- The flags of a usual check: 1 charge and 4 entitled, nothing else.
   local CHARGED = 5
 
   local function ask_questions()
     local questions, next_held = ARGV[2], 3
-      local at, size = 1, #questions
+    local at, size = 1, #questions
     while at <= size do
       local flags, times, count, holder, span, after = unpack_binary('<BHHdd', questions, at)
       local fields = { unpack_binary(item_format(count), questions, after) }

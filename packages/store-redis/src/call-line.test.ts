@@ -48,6 +48,7 @@ class Scene {
   readonly line: CallLine
   readonly #sent: SentCall[] = []
   #turnEnds: (() => void)[] = []
+  #groups = 0
 
   constructor({ isCluster = false }: { readonly isCluster?: boolean } = {}) {
     this.line = new CallLine({
@@ -83,6 +84,15 @@ class Scene {
   /** Asks about one key so many times. */
   askTimes(times: number, key: string): Question[] {
     return this.ask(...Array.from({ length: times }, () => key))
+  }
+
+  /** Asks so many questions about three keys each, which nobody has asked about before. */
+  askOfThreeKeys(times: number): void {
+    for (let count = 0; count < times; count++) {
+      const group = this.#groups++
+      const items = [1, 2, 3].map((place) => createItem(LIMIT, `key ${group} ${place}`, 1))
+      this.line.add(new Question(createBatch(items), NOBODY))
+    }
   }
 
   /** Asks in a turn of its own. */
@@ -178,6 +188,14 @@ describe('with nothing under way', () => {
     scene.endTurn()
     expect(scene.sizes).toEqual([64, 1])
   })
+
+  it('as many questions as fill a call by their keys leave before the turn ends', () => {
+    const scene = new Scene()
+    scene.askOfThreeKeys(42)
+    expect(scene.sizes).toEqual([])
+    scene.askOfThreeKeys(1)
+    expect(scene.sizes).toEqual([43])
+  })
 })
 
 describe('with one call under way', () => {
@@ -223,10 +241,7 @@ describe('with two calls under way', () => {
 
   it('a question about several keys takes the room of as many, so that no call takes much longer than others', async () => {
     const scene = busyScene()
-    for (let count = 0; count < 50; count++) {
-      const items = [1, 2, 3].map((place) => createItem(LIMIT, `key ${count} ${place}`, 1))
-      scene.line.add(new Question(createBatch(items), NOBODY))
-    }
+    scene.askOfThreeKeys(50)
     scene.endTurn()
     await scene.answer(0)
     // 43 times 3 is the first that is not below 128.
