@@ -70,7 +70,7 @@ export class FastifyLimits {
 
   /** The hook of the app: limits requests by their route, or by the options of the plugin. */
   appHook(): FastifyLimitHook {
-    return this.#once((request) => this.#hookFor(request.routeOptions.config, request.server))
+    return this.#once((request) => this.#hookFor(request.routeOptions.config, request))
   }
 
   /** A hook that limits by `options`, besides whatever else limits the route; by those of the plugin when left out. */
@@ -107,8 +107,9 @@ export class FastifyLimits {
   }
 
   /** The hook for requests of a route; undefined when they are not limited, or by another plugin. */
-  #hookFor(config: ReadyConfig, server: LimitedInstance): FastifyLimitHook | undefined {
+  #hookFor(config: ReadyConfig, request: FastifyRequest): FastifyLimitHook | undefined {
     if (config.rateLimit === undefined) return this.#isGlobal ? this.#own() : undefined
+    const server: LimitedInstance = request.server
     if (config.rateLimit === false || server[LIMITS] !== this) return undefined
     if (config[LIMITED] === undefined) Object.assign(config, this.declare({ ...config, config }, server))
     return this.#hookOf(config[LIMITED]!)

@@ -26,6 +26,9 @@ export type KeySource<Context> = 'ip' | KeyFunction<Context>
 /** Longer values, in UTF-16 code units, are counted under their hash. */
 const LONGEST_VALUE = 512
 
+const IP_PART = joinKey(['ip'])
+const TEXT_PART = joinKey(['key'])
+
 /** All requests of which nothing is known count as one caller. */
 const NOBODY: Identity = Object.freeze({ kind: 'unknown', value: '' })
 
@@ -63,7 +66,14 @@ export function identityOf(answer: unknown, address: string | undefined): Identi
 export function identityKey(identity: Identity): string {
   const { kind, value } = identity
   // Three parts can never be mistaken for two.
-  return value.length <= LONGEST_VALUE ? joinKey([kind, value]) : joinKey([kind, 'sha256', sha256(value)])
+  if (value.length > LONGEST_VALUE) return joinKey([kind, 'sha256', sha256(value)])
+  return `${kindPart(kind)}${value.length}:${value}`
+}
+
+/** How the keys of a kind begin, as {@link joinKey} writes it. Most requests have one of two kinds, whose parts are made once. */
+function kindPart(kind: string): string {
+  if (kind === 'ip') return IP_PART
+  return kind === 'key' ? TEXT_PART : joinKey([kind])
 }
 
 function byKind<Context>(

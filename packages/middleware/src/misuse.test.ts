@@ -305,13 +305,12 @@ describe('the desk', () => {
     expect(codes()).toEqual([])
   })
 
-  it('watches the first thousand requests, then two in a row of 128', () => {
+  it('watches the first thousand requests, then two in a row of 1,024', () => {
     const desk = freshProcess().open()
-    const watched = Array.from({ length: 1000 + 24 + 128 * 4 }, () => desk.watches())
+    const watched = Array.from({ length: 1024 * 5 }, () => desk.watches())
     expect(watched.slice(0, 1000)).not.toContain(false)
-    // 1,024 is the next multiple of 128.
     expect(watched.slice(1000, 1024)).not.toContain(true)
-    expect(watched.slice(1024, 1024 + 128)).toEqual(Array.from({ length: 128 }, (_, index) => index < 2))
+    expect(watched.slice(1024, 2048)).toEqual(Array.from({ length: 1024 }, (_, index) => index < 2))
     expect(watched.slice(1024).filter(Boolean)).toHaveLength(8)
   })
 

@@ -22,7 +22,7 @@ export interface MisuseDeskOptions {
 /** Every request is looked at up to this one, and few after it. */
 const FIRST_REQUESTS = 1000
 /** Of so many later requests, two in a row are looked at: the same request may come twice. */
-const LATER_REQUESTS = 128
+const LATER_REQUESTS = 1024
 
 /** Whoever writes a window as a smaller number has probably thought of seconds. */
 const LEAST_PLAUSIBLE_MS = 1000
