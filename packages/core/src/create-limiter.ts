@@ -1,4 +1,5 @@
 import { batchOf, drawHolder } from './batch.ts'
+import { checkRequests } from './call-check.ts'
 import type { Clock } from './clock.ts'
 import { compileRule } from './compile-rule.ts'
 import type { Decision } from './decision.ts'
@@ -6,6 +7,7 @@ import { unlimited } from './decision.ts'
 import { SluiceError } from './errors.ts'
 import type { Limit } from './limit.ts'
 import type { Limiter, LimiterSet, RuleRequest } from './limiter.ts'
+import { checkSources } from './option-check.ts'
 import type { Random } from './random.ts'
 import type { Rule } from './rule.ts'
 import type { LimiterParts } from './rule-limiter.ts'
@@ -102,6 +104,7 @@ function partsOf(options: LimiterOptions): LimiterParts<Mode> {
       expected: 'a whole number, 0 or more',
     })
   }
+  checkSources(options)
   if (options.store !== undefined) assertStore(options.store)
   const store = options.store ?? memoryStore({ clock, random })
   return { store, ownsStore: options.store === undefined, clock, random, timers, maxWaiting }
@@ -128,6 +131,12 @@ function compileFor(store: Store, name: string, rule: Rule): readonly Limit[] {
   }
   rules.set(name, signature)
   return limits
+}
+
+const RULE_REQUESTS = {
+  call: 'checkAll',
+  fields: ['rule', 'key', 'cost'],
+  example: '{ rule: "perUser", key: "user:1", cost: 2 }',
 }
 
 class RuleLimiterSet<Name extends string, M extends Mode> implements LimiterSet<Name, M> {
@@ -174,6 +183,7 @@ class RuleLimiterSet<Name extends string, M extends Mode> implements LimiterSet<
 
   #decide(requests: readonly RuleRequest<Name>[], charge: boolean): Answer<M, Decision> {
     this.#checkOpen()
+    checkRequests(requests, RULE_REQUESTS)
     const { store, random } = this.#parts
     const batch = batchOf(
       requests.map(({ rule, key, cost = 1 }) => ({ limits: this.#limits.get(rule) ?? this.#unknown(rule), key, cost })),

@@ -1,5 +1,12 @@
 import { waitForTurn } from './acquire.ts'
 import { batchOf, checkCost, createBatch, createItem, drawHolder } from './batch.ts'
+import {
+  checkAcquireOptions,
+  checkCheckOptions,
+  checkRefunded,
+  checkRequests,
+  checkReserveOptions,
+} from './call-check.ts'
 import type { Clock } from './clock.ts'
 import { MICROS_PER_MS } from './clock.ts'
 import type { Allowed, Decision, Denied } from './decision.ts'
@@ -85,6 +92,7 @@ const givenBack = new WeakMap<Decision, number>()
 
 /** Gives units of a decision back through its receipt. See `Limiter.refund`. */
 export function refund<M extends Mode>(store: Store<M>, decision: Decision, units?: number): Answer<M, Settlement> {
+  checkRefunded(decision)
   const receipt = receiptOfDecision(decision)
   if (receipt?.held === true) {
     throw new SluiceError('SLUICE_UNSUPPORTED', {
@@ -104,6 +112,8 @@ export function refund<M extends Mode>(store: Store<M>, decision: Decision, unit
     charges.map(({ cost }) => Math.max(0, cost - back)),
   )
 }
+
+const KEY_REQUESTS = { call: 'checkAll', fields: ['key', 'cost'], example: '{ key: "user:1", cost: 2 }' }
 
 /** The limiter of one rule. */
 export class RuleLimiter<M extends Mode> implements Limiter<M> {
@@ -137,6 +147,10 @@ export class RuleLimiter<M extends Mode> implements Limiter<M> {
     this.#simple = limits.length === 1 && !this.#holdsSlots && parts.store.mode === 'sync'
   }
 
+  get holdsSlots(): boolean {
+    return this.#holdsSlots
+  }
+
   tryAcquire(key: string): Answer<M, boolean> {
     if (this.#simple) {
       this.#askSimply(key, 1)
@@ -161,6 +175,7 @@ export class RuleLimiter<M extends Mode> implements Limiter<M> {
 
   checkAll(requests: readonly KeyRequest[]): Answer<M, Decision> {
     this.#checkOpen()
+    checkRequests(requests, KEY_REQUESTS)
     const batch = batchOf(requests.map(({ key, cost = 1 }) => ({ limits: this.#limits, key, cost })))
     if (batch.items.length === 0) return deliver(this.#parts.store, unlimited(this.#rule, 0))
     batch.holder = this.#holdsSlots ? drawHolder(this.#parts.random) : 0
@@ -168,6 +183,7 @@ export class RuleLimiter<M extends Mode> implements Limiter<M> {
   }
 
   async acquire(key: string, options: AcquireOptions = {}): Promise<Decision> {
+    checkAcquireOptions(options)
     const { cost = 1, entitled = true, signal, maxWait } = options
     const maxWaitMs = maxWait === undefined ? Number.POSITIVE_INFINITY : durationMs(maxWait, 'maxWait')
     checkKey(key)
@@ -187,6 +203,7 @@ export class RuleLimiter<M extends Mode> implements Limiter<M> {
   }
 
   reserve(key: string, options: ReserveOptions = {}): Answer<M, Reservation<M> | Denied> {
+    checkReserveOptions(options)
     const { cost = 1, entitled = true, expiresAfter = '1m' } = options
     const { store, random } = this.#parts
     this.#checkCall(key)
@@ -239,6 +256,7 @@ export class RuleLimiter<M extends Mode> implements Limiter<M> {
 
   #decide(key: string, options: CheckOptions | undefined, charge: boolean): Answer<M, Decision> {
     const { store } = this.#parts
+    if (options !== undefined) checkCheckOptions(options)
     const cost = options?.cost ?? 1
     if (cost !== 1) checkCost(cost)
     if (this.#limits.length === 0) this.#checkCall(key)

@@ -7,6 +7,8 @@ import { SluiceError } from '../errors.ts'
 import { drawSecret, Fingerprint } from '../fingerprint.ts'
 import { joinKey } from '../key.ts'
 import type { Limit } from '../limit.ts'
+import type { OptionTaker } from '../option-check.ts'
+import { checkOptionNames, checkSources } from '../option-check.ts'
 import type { Random } from '../random.ts'
 import { systemClock } from '../system-clock.ts'
 import { systemRandom } from '../system-random.ts'
@@ -62,8 +64,16 @@ const PACKED_SIZE = 4
 
 const EMPTY: State = []
 
+const TAKER: OptionTaker = {
+  name: 'the memory store',
+  options: ['maxKeys', 'clock', 'random'],
+  example: '{ maxKeys: 100000 }',
+}
+
 /** Exact within one thread, synchronous, bounded. See {@link MemoryStoreOptions}. */
 export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
+  checkOptionNames(options, TAKER)
+  checkSources(options)
   const { maxKeys = 1_000_000 } = options
   if (!Number.isInteger(maxKeys) || maxKeys < 64 || maxKeys > 100_000_000) {
     throw new SluiceError('SLUICE_INVALID_OPTION', {

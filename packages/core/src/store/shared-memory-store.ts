@@ -1,6 +1,8 @@
 import type { Clock } from '../clock.ts'
 import { SluiceError } from '../errors.ts'
 import { drawSecret } from '../fingerprint.ts'
+import type { OptionTaker } from '../option-check.ts'
+import { checkOptionNames, checkSources } from '../option-check.ts'
 import type { Random } from '../random.ts'
 import { systemClock } from '../system-clock.ts'
 import { systemRandom } from '../system-random.ts'
@@ -42,8 +44,21 @@ export interface AttachOptions {
   readonly clock?: Clock
 }
 
+const TAKER: OptionTaker = {
+  name: 'the shared memory store',
+  options: ['maxKeys', 'maxStateSize', 'maxThreads', 'clock', 'random'],
+  example: '{ maxKeys: 100000 }',
+}
+const ATTACH_TAKER: OptionTaker = {
+  name: 'attachSharedMemoryStore',
+  options: ['clock'],
+  example: '{ clock }',
+}
+
 /** Makes a store that any number of threads may attach to: exact over all of them, without locks. */
 export function sharedMemoryStore(options: SharedMemoryStoreOptions = {}): SharedMemoryStore {
+  checkOptionNames(options, TAKER)
+  checkSources(options)
   const sizes = {
     maxKeys: sizeOption('maxKeys', options.maxKeys ?? 100_000, { least: 16, most: 16_000_000 }),
     maxStateSize: sizeOption('maxStateSize', options.maxStateSize ?? 4, { least: 4, most: 16_384 }),
@@ -61,6 +76,8 @@ export function sharedMemoryStore(options: SharedMemoryStoreOptions = {}): Share
 
 /** The store behind a handle, for this thread. */
 export function attachSharedMemoryStore(handle: SharedMemoryHandle, options: AttachOptions = {}): SharedMemoryStore {
+  checkOptionNames(options, ATTACH_TAKER)
+  checkSources(options)
   return attachWithFaults(handle, { clock: options.clock ?? systemClock })
 }
 
