@@ -20,6 +20,8 @@ export interface FailureLike {
   readonly cause: 'deadline' | 'unreachable' | 'refused' | 'breaker'
   /** Whether the store may have charged the call all the same. */
   readonly charged: 'no' | 'unknown'
+  /** What the store said last before this, for people, and not sent to callers; undefined when that is not known. */
+  readonly detail?: string | undefined
 }
 
 /** How one of the limits of a decision stands. */

@@ -283,6 +283,19 @@ describe('a store that is away', () => {
       { code: 'SLUICE_USE_STORE_AWAY', message: expect.stringMatching(/"default".*unreachable.*"open".*See that/) },
     ])
   })
+
+  it('is told again, once, when the store has said what is wrong', () => {
+    const { warnings, open } = freshProcess()
+    const desk = open()
+    const detail = 'SLUICE_STORE_UNAVAILABLE: WRONGPASS. Give the client the right user name and password.'
+    desk.storeAway({ mode: 'open', cause: 'deadline' })
+    for (let times = 0; times < 3; times++) desk.storeAway({ mode: 'open', cause: 'refused', detail })
+    expect(warnings).toHaveLength(2)
+    expect(warnings[1]!.message).toContain(
+      `(refused): a request was answered by the failure mode "open". It said: ${detail}`,
+    )
+    expect(warnings[1]!.message).not.toContain('See that the server runs')
+  })
 })
 
 describe('the desk', () => {

@@ -169,11 +169,14 @@ export class MisuseDesk {
   }
 
   /** To be called when a request was decided without the store. */
-  storeAway({ mode, cause }: DecidedWithout): void {
+  storeAway({ mode, cause, detail }: DecidedWithout): void {
+    const advice =
+      detail === undefined ? 'See that the server runs and that its address is right.' : `It said: ${detail}`
     this.#tell('SLUICE_USE_STORE_AWAY', {
       seen: `The store of "${this.#limit.name}" could not be asked (${cause}): a request was answered by the failure mode "${mode}"`,
-      action:
-        'See that the server runs and that its address is right. What to answer meanwhile is "failureMode": "open" limits nothing, "closed" refuses all, "local" counts in this process.',
+      action: `${advice} What to answer meanwhile is "failureMode": "open" limits nothing, "closed" refuses all, "local" counts in this process.`,
+      // The first request may come before the store has said what is wrong.
+      matter: detail === undefined ? '' : 'said',
     })
   }
 
@@ -211,6 +214,7 @@ export interface MetAddress {
 interface DecidedWithout {
   readonly mode: string
   readonly cause: string
+  readonly detail?: string | undefined
 }
 
 interface Finding {

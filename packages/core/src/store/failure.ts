@@ -12,4 +12,9 @@ export interface Failure {
   readonly cause: 'deadline' | 'unreachable' | 'refused' | 'breaker'
   /** Whether the store may have charged the call all the same: `unknown` when it was asked and no answer came. */
   readonly charged: 'no' | 'unknown'
+  /**
+   * What the store said last before this, and what to do about it, for people; undefined when it said nothing. Not for callers
+   * from outside: it may name servers.
+   */
+  readonly detail?: string | undefined
 }

@@ -311,8 +311,39 @@ describe('why there is no answer', () => {
     remote.well = false
     const answer = limiter.check('key')
     remote.sent[0]!.reject(error)
-    expect((await answer).failure).toEqual({ mode: 'open', ...expected })
+    expect((await answer).failure).toMatchObject({ mode: 'open', ...expected })
     expect(events).toContainEqual({ type: 'failed', ...expected, error })
+  })
+
+  it('says what the store said, also while it is not asked, until it answers', async () => {
+    const { limiter, remote, timers, openBreaker } = scene()
+    remote.well = false
+    const refused = limiter.check('key')
+    remote.sent[0]!.reject(
+      storeUnavailable({ because: 'refused', problem: 'wrong password', action: 'Give the right one.' }),
+    )
+    const detail = 'SLUICE_STORE_UNAVAILABLE: wrong password. Give the right one.'
+    expect((await refused).failure).toMatchObject({ cause: 'refused', detail })
+    await openBreaker()
+    expect((await limiter.check('key')).failure).toMatchObject({
+      cause: 'breaker',
+      detail: 'SLUICE_STORE_UNAVAILABLE: gone.',
+    })
+    remote.well = true
+    await timers.advance(60_000)
+    await limiter.check('key')
+    remote.well = false
+    const late = limiter.check('key')
+    await timers.advance(50)
+    expect((await late).failure).toEqual({ mode: 'open', cause: 'deadline', charged: 'unknown', detail: undefined })
+  })
+
+  it('does not hand on what an error of another library says', async () => {
+    const { limiter, remote } = scene()
+    remote.well = false
+    const answer = limiter.check('key')
+    remote.sent[0]!.reject(new Error('redis://user:secret@host'))
+    expect((await answer).failure?.detail).toBeUndefined()
   })
 
   it('a store that throws at once has failed too', async () => {

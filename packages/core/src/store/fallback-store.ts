@@ -204,7 +204,7 @@ class InsuredStore implements FallbackStore, ListenedStore {
     const { mode, rule } = this.#answers.modeOf(batch)
     const pauseMs = this.#breaker.pauseLeftMs(this.#monotonicMs())
     this.#answers.decide(batch, mode, Math.max(1, pauseMs === 0 ? this.#deadlineMs : pauseMs))
-    batch.failure = { mode, cause, charged }
+    batch.failure = { mode, cause, charged, detail: this.#calls.complaint }
     this.#fellBack[mode]++
     tell(this.#observe, { type: 'fell-back', mode, rule })
   }

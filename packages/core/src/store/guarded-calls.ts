@@ -1,3 +1,4 @@
+import { isSluiceError } from '../errors.ts'
 import { type Breaker, NOT_ADMITTED } from './breaker.ts'
 import { DeadlineLine, type DeadlineParts, type WaitingCall } from './deadline-line.ts'
 import { failureOf, isPartialFailure, type StoreFailure } from './store-error.ts'
@@ -39,11 +40,17 @@ export class GuardedCalls {
   readonly #parts: GuardedParts
   readonly #line: DeadlineLine
   #asked = 0
+  #complaint: string | undefined
   #failed = 0
 
   constructor(parts: GuardedParts) {
     this.#parts = parts
     this.#line = new DeadlineLine(parts)
+  }
+
+  /** What the store said when it failed last; undefined when it has answered since, or said nothing. */
+  get complaint(): string | undefined {
+    return this.#complaint
   }
 
   /** Calls that were made, and those that got no usable answer; calls in flight. */
@@ -105,6 +112,7 @@ export class GuardedCalls {
     this.#line.remove(call)
     // As of when it was sent, which saves reading the clock again and is at most one deadline ago.
     this.#parts.breaker.succeeded(call.ticket, call.sentMs)
+    this.#complaint = undefined
     this.#tellAsked(call.sentMs, 'answered')
     call.deliver(value)
   }
@@ -122,6 +130,7 @@ export class GuardedCalls {
       return
     }
     this.#failed++
+    if (isSluiceError(error)) this.#complaint = error.message
     if (isPartialFailure(error)) this.#parts.breaker.withdrawn(call.ticket)
     else this.#parts.breaker.failed(call.ticket, this.#parts.monotonicMs())
     this.#fail(call, failure, error)

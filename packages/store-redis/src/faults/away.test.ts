@@ -39,6 +39,26 @@ beforeAll(async () => {
   await store.close()
 })
 
+describe('a store that Redis does not let in', () => {
+  it('says why in every decision, and not the password', async () => {
+    const server = await startRedis({ password: 'right' })
+    onTestFinished(() => server.close())
+    for (const [url, said] of [
+      [`redis://127.0.0.1:${server.port}`, /NOAUTH.*Give the client a user name and a password/],
+      [`redis://:mistyped@127.0.0.1:${server.port}`, /WRONGPASS.*Give the client the right user name and password/],
+    ] as const) {
+      const { limits } = opened(url)
+      await until(
+        'it has said why',
+        async () => (await limits.limiter('open').check('key')).failure?.detail !== undefined,
+      )
+      const { failure } = await limits.limiter('open').check('key')
+      expect(failure?.detail).toMatch(said)
+      expect(failure?.detail).not.toContain('mistyped')
+    }
+  })
+})
+
 describe('a store whose Redis is away at the start', () => {
   it('answers each rule by its failure mode', async ({ annotate }) => {
     const { limits } = opened(`redis://127.0.0.1:${await freePort()}`)

@@ -137,7 +137,7 @@ describe('replies that are lost', () => {
       proxy.resetMidReply(bytes)
       const key = `key-${cost}`
       const decision = await limiter.check(key, { cost })
-      expect(decision.failure).toEqual({ mode: 'open', cause: 'unreachable', charged: 'unknown' })
+      expect(decision.failure).toMatchObject({ mode: 'open', cause: 'unreachable', charged: 'unknown' })
       await recovered(all)
       // All or nothing, and once.
       expect([0, cost]).toContain(await counted(key))
