@@ -126,6 +126,15 @@ describe('the installed package', () => {
     expect(await ended(['--disable-warning=ExperimentalWarning', program])).toEqual({ code: 0, text: '100\n' })
   })
 
+  it('has the pages that its warnings name', async () => {
+    const warned = `import { rateLimit } from 'sluice/fetch'
+      rateLimit({ limit: 5, window: 60, warn: ({ docs }) => console.log(docs) })`
+    const { stdout } = await run(process.execPath, ['--input-type=module', '--eval', warned], { cwd: projects.bare })
+    const [page, heading] = stdout.trim().split('#')
+    expect(heading).toBe('sluice_use_short_window')
+    expect(readFileSync(join(projects.bare, page!), 'utf8')).toContain(`### \`${heading!.toUpperCase()}\``)
+  })
+
   it('offers the schema of its files', async () => {
     const print = "import schema from 'sluice/sluice.schema.json' with { type: 'json' }; console.log(schema.type)"
     expect((await run(process.execPath, ['--eval', print], { cwd: projects.bare })).stdout).toBe('object\n')

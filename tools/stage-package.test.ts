@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { statedSizes } from './package-sizes.ts'
-import { stagePackage, withoutOutsideLinks } from './stage-package.ts'
+import { stagePackage } from './stage-package.ts'
 import type { StagedManifest } from './staged-manifest.ts'
 import type { Manifest } from './workspace.ts'
 
@@ -153,11 +153,33 @@ describe('the package.json of the staged package', () => {
   })
 })
 
-describe('withoutOutsideLinks', () => {
-  it('keeps the words of links to files that the reader does not have', () => {
-    expect(withoutOutsideLinks('[a](../../docs/a.md), [b](https://b.example), [c](#c)')).toBe(
-      'a, [b](https://b.example), [c](#c)',
+describe('the documents of the staged package', () => {
+  const DOCUMENTS = {
+    'packages/sluice/README.md':
+      'See [start](../../docs/guides/start.md#a), [why](../../docs/decisions/why.md), [b](https://b.example), [c](#c).\n',
+    'docs/guides/start.md':
+      'See [errors](../reference/errors.md#code), [example](../../examples/one/README.md), [home](../../packages/sluice/README.md).\n',
+    'docs/reference/errors.md': '[start](../guides/start.md)\n',
+    'docs/decisions/why.md': 'Because.\n',
+  }
+
+  it('are the guides and the reference, where warnings say they are', () => {
+    const { files } = staged(DOCUMENTS)
+    expect(files.filter((file) => file.endsWith('.md'))).toEqual([
+      'CHANGELOG.md',
+      'README.md',
+      'docs/guides/start.md',
+      'docs/reference/errors.md',
+    ])
+  })
+
+  it('link to each other, and to nothing that is not there', () => {
+    const { read } = staged(DOCUMENTS)
+    expect(read('README.md')).toBe('See [start](docs/guides/start.md#a), why, [b](https://b.example), [c](#c).\n')
+    expect(read('docs/guides/start.md')).toBe(
+      'See [errors](../reference/errors.md#code), example, [home](../../README.md).\n',
     )
+    expect(read('docs/reference/errors.md')).toBe('[start](../guides/start.md)\n')
   })
 })
 

@@ -1,7 +1,8 @@
 import { spawnSync } from 'node:child_process'
-import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { copyFileSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { schemaFile } from './schema-file.ts'
+import { stagedDocuments } from './staged-documents.ts'
 import type { StagedManifest } from './staged-manifest.ts'
 import { stagedManifest } from './staged-manifest.ts'
 import { stagedModules } from './staged-modules.ts'
@@ -38,7 +39,7 @@ export function stagePackage({ root, folder }: StagePlan): StagedManifest {
   }
   for (const { to, text } of modules) write(to, text)
   write('package.json', `${JSON.stringify(manifest, null, 2)}\n`)
-  write('README.md', withoutOutsideLinks(readFileSync(join(root, facade.folder, 'README.md'), 'utf8')))
+  for (const { to, text } of stagedDocuments(root, `${facade.folder}/README.md`)) write(to, text)
   copyFileSync(join(root, schemaFile), join(folder, 'sluice.schema.json'))
   for (const document of ['LICENSE', 'CHANGELOG.md']) copyFileSync(join(root, document), join(folder, document))
   return manifest
@@ -54,9 +55,4 @@ export function joinModules(folder: string): void {
   const flags = ['--conditions=source', '--disable-warning=ExperimentalWarning']
   const { status, stdout, stderr } = spawnSync(process.execPath, [...flags, program, folder], { encoding: 'utf8' })
   if (status !== 0) throw new ToolError('BUILD_FAILED', `The modules cannot be joined.\n${stdout}${stderr}`)
-}
-
-/** The words of links that lead out of the package, without the links: the reader has the package only. */
-export function withoutOutsideLinks(markdown: string): string {
-  return markdown.replaceAll(/\[([^\]]+)\]\(\.\.\/[^)]*\)/g, '$1')
 }

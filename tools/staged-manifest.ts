@@ -41,7 +41,7 @@ export function stagedManifest(facade: WorkspacePackage, packages: readonly Work
     type: 'module',
     sideEffects: false,
     engines,
-    files: ['dist', 'sluice.schema.json', 'CHANGELOG.md'],
+    files: ['dist', 'docs', 'sluice.schema.json', 'CHANGELOG.md'],
     exports: { ...withoutSources(facade.manifest.exports ?? {}), ...DATA_EXPORTS },
     dependencies: merged(packages, 'dependencies'),
     peerDependencies: peers,

@@ -20,7 +20,11 @@ export interface FailureLike {
   readonly cause: 'deadline' | 'unreachable' | 'refused' | 'breaker'
   /** Whether the store may have charged the call all the same. */
   readonly charged: 'no' | 'unknown'
-  /** What the store said last before this, for people, and not sent to callers; undefined when that is not known. */
+}
+
+/** What stays on this side of the wire, because it may name servers. */
+interface SaidByStore {
+  /** What the store said last before this, for people; undefined when it said nothing. */
   readonly detail?: string | undefined
 }
 
@@ -74,5 +78,5 @@ export interface DecisionLike {
   /** Number of the rule set that decided. */
   readonly version?: number
   /** Set when the store could not be asked and this was decided without it. */
-  readonly failure?: FailureLike | undefined
+  readonly failure?: (FailureLike & SaidByStore) | undefined
 }

@@ -32,7 +32,8 @@ export interface MisuseWarning {
 /** Is told of mistakes. */
 export type MisuseListener = (warning: MisuseWarning) => void
 
-const REFERENCE = 'docs/reference/misuse.md'
+/** In the folder of whoever has installed the package. */
+const REFERENCE = 'node_modules/sluice/docs/reference/misuse.md'
 
 /** The page and heading that explain a code. */
 export function misuseDocs(code: MisuseCode): string {

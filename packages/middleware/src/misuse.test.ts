@@ -43,7 +43,7 @@ describe('a forwarded header from a proxy that is not trusted', () => {
       {
         code: 'SLUICE_USE_PROXY_NOT_TRUSTED',
         message: expect.stringMatching(new RegExp(`${peerAddress}.*"${header}".*Set "trustProxy" to the number`)),
-        docs: 'docs/reference/misuse.md#sluice_use_proxy_not_trusted',
+        docs: 'node_modules/sluice/docs/reference/misuse.md#sluice_use_proxy_not_trusted',
       },
     ])
   })
@@ -360,7 +360,9 @@ describe('a warning', () => {
 
   it('has a page and heading for every code', () => {
     for (const code of Object.keys(MISUSES)) {
-      expect(misuseDocs(code as keyof typeof MISUSES)).toBe(`docs/reference/misuse.md#${code.toLowerCase()}`)
+      expect(misuseDocs(code as keyof typeof MISUSES)).toBe(
+        `node_modules/sluice/docs/reference/misuse.md#${code.toLowerCase()}`,
+      )
     }
   })
 
