@@ -1,5 +1,7 @@
+import { execFile } from 'node:child_process'
 import { mkdir, readFile, rename, rm, stat, symlink, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import { FakeClock, FakeTimers, seededRandom } from '@sluice/testing'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { ConfigEvent } from './config-follower.ts'
@@ -32,6 +34,25 @@ async function scene(name = 'sluice.yaml') {
   }
   return { folder, path, target, events, follow, limit, replace }
 }
+
+it('keeps a program going that has nothing to do but await a change', async () => {
+  const { folder, path } = await scene()
+  await writeFile(path, withLimit(5))
+  const program = `
+    import { writeFileSync } from 'node:fs'
+    import { fileConfig } from ${JSON.stringify(new URL('./file-config.ts', import.meta.url).href)}
+    const limits = []
+    const target = new Proxy({}, { get: () => (versions) => limits.push(versions?.enforced?.ruleSet.rules[0].limit) })
+    const config = fileConfig(${JSON.stringify(path)}, { target })
+    await config.ready()
+    writeFileSync(${JSON.stringify(path)}, ${JSON.stringify(withLimit(9))})
+    await config.refresh()
+    await config.close()
+    console.log(limits.filter((limit) => limit !== undefined).join(' '))`
+  const flags = ['--conditions=source', '--disable-warning=ExperimentalWarning', '--input-type=module', '--eval']
+  const { stdout } = await promisify(execFile)(process.execPath, [...flags, program], { cwd: folder })
+  expect(stdout.trim()).toBe('5 9')
+})
 
 /** Slow polling: what is noticed soon was told by the file system. */
 const BY_HINT = { pollMs: 600_000 }

@@ -90,7 +90,8 @@ class FileFollower implements FileConfig {
     this.#clock = clock
     this.#pollMs = pollMs
     this.#startedAtMs = this.#nowMs()
-    this.#file = new WatchedFile({ path, settleMs, timers })
+    // Whoever awaits a look must not depend on a timer that does not keep the process alive.
+    this.#file = new WatchedFile({ path, settleMs, timers: options.timers ?? system.timers })
     this.#folder = new FolderHints(dirname(path))
     this.#gate = new VersionGate(target, observe)
     this.#looks = new LookLine({ look: () => this.#look(), pollMs, clock, timers, random })
