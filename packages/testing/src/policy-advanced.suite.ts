@@ -1,11 +1,22 @@
-import type { RuleSet } from '@sluice/core'
+import type { PolicyRequest, RuleSet } from '@sluice/core'
 import { describe, expect, it } from 'vitest'
+import type { PolicyScene } from './policy-scene.ts'
 import { withPolicy } from './policy-scene.ts'
 import type { StoreHarness } from './store-scene.ts'
 
 const RULE = { name: 'base', resource: '*', dimension: 'user', limit: 10, window: '1m' } as const
 
-/** Limits that depend on place, time, health and behaviour. */
+const ERROR_RATE = {
+  cutAbove: 0.5,
+  restoreBelow: 0.1,
+  window: '10s',
+  leastCalls: 10,
+  step: 0.5,
+  least: 0.2,
+  hold: '5s',
+} as const
+
+/** Limits that depend on place, time, health and tier. */
 export function advancedTests(harness: StoreHarness): void {
   describe('geo-aware limits', () => {
     it('are multiplied by region, those of a rule before those of the rule set', async () => {
@@ -56,16 +67,7 @@ export function advancedTests(harness: StoreHarness): void {
     })
 
     it('are cut while too many calls fail, and given back step by step', async () => {
-      const errorRate = {
-        cutAbove: 0.5,
-        restoreBelow: 0.1,
-        window: '10s',
-        leastCalls: 10,
-        step: 0.5,
-        least: 0.2,
-        hold: '5s',
-      } as const
-      await withPolicy(harness, { rules: [RULE], errorRate }, async ({ engine, check, advance }) => {
+      await withPolicy(harness, { rules: [RULE], errorRate: ERROR_RATE }, async ({ engine, check, advance }) => {
         const request = { resource: '/x', user: 'u' }
         const limitAfter = async (failed: number, fine: number): Promise<number> => {
           for (let call = 0; call < failed; call++) engine.report(request, true)
@@ -87,71 +89,92 @@ export function advancedTests(harness: StoreHarness): void {
     })
   })
 
-  describe('automatic blocks', () => {
-    const penalty = { after: 3, within: '10s', block: '10s', growth: 3, longest: '1m', forgetAfter: '1h' } as const
-    const ruleSet: RuleSet = { rules: [{ ...RULE, limit: 1, window: '1s', penalty }] }
-    const request = { resource: '/x', user: 'u' }
+  describe('limits that are cut by error rate', () => {
+    const errorRate = ERROR_RATE
+    const own = { ...RULE, name: 'own', errorRate }
+    const failing = ({ engine }: PolicyScene, request: PolicyRequest): void => {
+      for (let call = 0; call < 10; call++) engine.report(request, true)
+    }
 
-    it('follow sustained violations, grow, end, are listed and can be lifted', async () => {
-      const kept: unknown[] = []
-      const options = { ruleSet, keepBlock: (block: unknown) => void kept.push(block) }
-      await withPolicy(harness, options, async ({ engine, check, admitted, advance, settled }) => {
-        expect(await admitted(3, request)).toBe(1)
-        await settled()
-        expect(await check(request)).toMatchObject({ allowed: false, reason: 'limit' })
-        await settled()
-        expect(await check(request)).toMatchObject({ allowed: false, reason: 'blocked', retryAfterMs: 10_000 })
-        expect(engine.entries.blocks()).toEqual([expect.objectContaining({ entity: 'u', strikes: 1 })])
-        await advance(10_000)
-        expect(await admitted(4, request)).toBe(1)
-        await settled()
-        expect(await check(request)).toMatchObject({ reason: 'blocked', retryAfterMs: 30_000 })
-        await engine.unblock('user', 'u')
-        await advance(1000)
-        expect(await check(request)).toMatchObject({ allowed: true })
-        expect(kept).toHaveLength(2)
-      })
-    })
-
-    it('count a refusal once, however many windows of the rule refuse', async () => {
-      const windows = [
-        { limit: 1, window: '1m' },
-        { limit: 1, window: '1h' },
-      ] as const
-      const two: RuleSet = { rules: [{ name: 'two', resource: '*', dimension: 'user', windows, penalty }] }
-      await withPolicy(harness, two, async ({ check, admitted, settled }) => {
-        await admitted(3, request)
-        await settled()
-        expect(await check(request)).toMatchObject({ reason: 'limit' })
-        await settled()
-        expect(await check(request)).toMatchObject({ reason: 'blocked' })
-      })
-    })
-
-    it('are as long as allowed at most, and forgotten after a while', async () => {
-      await withPolicy(harness, ruleSet, async ({ check, admitted, advance, settled }) => {
-        for (const lengthMs of [10_000, 30_000, 60_000, 60_000]) {
-          await admitted(4, request)
-          await settled()
-          expect(await check(request)).toMatchObject({ reason: 'blocked', retryAfterMs: lengthMs })
-          await advance(lengthMs)
+    it('are those of the rules for what fails, of tiers and exemptions too', async () => {
+      const ruleSet: RuleSet = {
+        rules: [RULE, { ...RULE, name: 'orders', resource: '/orders', errorRate }],
+        tiers: [{ name: 'gold', rules: [own] }],
+        exemptions: [
+          {
+            name: 'admin',
+            match: { services: ['billing'], resource: '/admin/*', methods: ['POST'] },
+            rules: [own],
+          },
+          { name: 'services', match: { services: ['billing'] }, rules: [{ ...own, dimension: 'global' }] },
+        ],
+      }
+      await withPolicy(harness, ruleSet, async (scene) => {
+        const limits = async (resource: string): Promise<readonly number[]> => {
+          const request = { resource, user: 'u', method: 'POST' }
+          const gold = await scene.engine.peek({ ...request, tier: 'gold' })
+          const service = await scene.engine.peek({ ...request, service: 'billing' })
+          return [(await scene.engine.peek(request)).limit, gold.limit, service.limit]
         }
-        await advance(3_600_000)
-        await admitted(4, request)
-        await settled()
-        expect(await check(request)).toMatchObject({ reason: 'blocked', retryAfterMs: 10_000 })
+        expect(await limits('/orders')).toEqual([10, 10, 10])
+        failing(scene, { resource: '/elsewhere', method: 'POST' })
+        // A rule for everything hears of every failure; one within an exemption for some resources only of theirs.
+        expect(await limits('/orders')).toEqual([10, 5, 5])
+        expect(await limits('/admin/x')).toEqual([10, 5, 10])
+        failing(scene, { resource: '/orders', method: 'GET' })
+        expect(await limits('/orders')).toEqual([5, 5, 5])
+        failing(scene, { resource: '/admin/x', method: 'GET' })
+        expect(await limits('/admin/x')).toEqual([10, 5, 10])
+        failing(scene, { resource: '/admin/x', method: 'POST' })
+        expect(await limits('/admin/x')).toEqual([10, 5, 5])
       })
     })
 
-    it('do not follow refusals that are spread out, nor those of others', async () => {
-      await withPolicy(harness, ruleSet, async ({ check, admitted, advance, settled }) => {
-        for (let round = 0; round < 4; round++) {
-          await admitted(3, request)
-          await settled()
-          await advance(20_000)
+    it('are those of a candidate, by what it says itself', async () => {
+      const before: RuleSet = { rules: [own], errorRate }
+      const after: RuleSet = {
+        rules: [
+          { ...own, errorRate: { ...errorRate, step: 0.8 } },
+          { ...RULE, name: 'ip', dimension: 'ip' },
+        ],
+        errorRate: { ...errorRate, step: 0.3 },
+      }
+      await withPolicy(harness, { rules: [] }, async (scene) => {
+        const { engine } = scene
+        const request = { resource: '/x', user: 'u', ip: '192.0.2.1' }
+        const limits = async (): Promise<readonly number[]> => {
+          const { limit, limits: all } = await engine.peek(request)
+          return all.length === 0 ? [limit] : all.map((one) => one.limit)
         }
-        expect(await check(request)).toMatchObject({ allowed: true })
-        expect(await check({ ...request, user: 'v' })).toMatchObject({ allowed: true })
+        const stage = (percent: number): void =>
+          engine.use({
+            enforced: { number: 1, ruleSet: before },
+            candidate: { number: 2, ruleSet: after, stage: 'percent', percent },
+          })
+        stage(100)
+        expect(await limits()).toEqual([10, 10])
+        failing(scene, request)
+        expect(await limits()).toEqual([8, 3])
+        // The enforced rules heard of it as well, and what was heard outlives the versions.
+        stage(0)
+        expect(await limits()).toEqual([5])
+        engine.use({ enforced: { number: 2, ruleSet: after } })
+        expect(await limits()).toEqual([8, 3])
+      })
+    })
+
+    it('are cut for a candidate that is only measured too', async () => {
+      await withPolicy(harness, { rules: [] }, async (scene) => {
+        const { engine, events, check, settled } = scene
+        engine.use({ candidate: { number: 2, ruleSet: { rules: [own] }, stage: 'shadow', percent: 0 } })
+        failing(scene, { resource: '/x' })
+        for (let call = 0; call < 7; call++) await check({ resource: '/x', user: 'u' })
+        await settled()
+        const measured = events.filter(({ type }) => type === 'shadow')
+        expect(measured.map((event) => 'allowed' in event && event.allowed)).toEqual([
+          ...Array<boolean>(5).fill(true),
+          ...Array<boolean>(2).fill(false),
+        ])
       })
     })
   })

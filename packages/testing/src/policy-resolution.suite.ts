@@ -38,6 +38,40 @@ export function resolutionTests(harness: StoreHarness): void {
       })
     })
 
+    it('leaves no way past a rule by an empty segment in the place of a parameter', async () => {
+      const rule = { dimension: 'user', window: '1m' } as const
+      const ruleSet: RuleSet = {
+        rules: [
+          { ...rule, name: 'order', resource: '/orders/:id', limit: 1 },
+          { ...rule, name: 'reports', resource: '/:tenant/reports', limit: 1 },
+          { ...rule, name: 'list', resource: '/lists', limit: 2 },
+        ],
+        tiers: [{ name: 'partner', rules: [{ ...rule, name: 'partner-list', resource: '/lists/:id', limit: 9 }] }],
+      }
+      await withPolicy(harness, ruleSet, async ({ admitted }) => {
+        expect(await admitted(3, { resource: '/orders/', method: 'GET', user: 'u' })).toBe(1)
+        expect(await admitted(3, { resource: '//reports', method: 'GET', user: 'u' })).toBe(1)
+        // A rule of the tier for what comes after the slash does not take the place of the rule for the path itself.
+        expect(await admitted(9, { resource: '/lists/', method: 'GET', user: 'u', tier: 'partner' })).toBe(2)
+      })
+    })
+
+    it('holds a request that does not say its method to the rules of every method', async () => {
+      const rule = { resource: '/orders', dimension: 'user', window: '1m' } as const
+      const ruleSet: RuleSet = {
+        rules: [
+          { ...rule, name: 'get', methods: ['GET'], limit: 5 },
+          { ...rule, name: 'post', methods: ['POST'], limit: 2 },
+          { ...rule, name: 'any', limit: 4 },
+        ],
+      }
+      await withPolicy(harness, ruleSet, async ({ admitted }) => {
+        expect(await admitted(9, { resource: '/orders', method: 'GET', user: 'u1' })).toBe(5)
+        expect(await admitted(9, { resource: '/orders', user: 'u2' })).toBe(2)
+        expect(await admitted(9, { resource: '/orders', method: 'DELETE', user: 'u2' })).toBe(2)
+      })
+    })
+
     it('counts all resources of a rule together, and rules apart', async () => {
       await withPolicy(harness, LAYERS, async ({ admitted }) => {
         expect(await admitted(3, { resource: '/orders/1', user: 'u' })).toBe(3)

@@ -17,6 +17,8 @@ export interface PolicyScene extends Pick<Scene, 'clock' | 'store' | 'advance'> 
   check(request: PolicyRequest): Promise<PolicyDecision>
   /** Checks a request so many times; how many were allowed. */
   admitted(times: number, request: PolicyRequest): Promise<number>
+  /** One more engine on the same store, without rules: another node. */
+  another(): PolicyEngine
   /** Lets everything that nobody waits for come to its end. */
   settled(): Promise<void>
 }
@@ -32,6 +34,7 @@ export async function withPolicy(
     const events: PolicyEvent[] = []
     const observer = (event: PolicyEvent): void => void events.push(event)
     const engine = new PolicyEngine<Mode>({ clock, random: seededRandom(1), observer, ...options, store })
+    const another = (): PolicyEngine => new PolicyEngine<Mode>({ clock, random: seededRandom(2), store })
     const check = async (request: PolicyRequest): Promise<PolicyDecision> => await engine.check(request)
     await run({
       clock,
@@ -40,6 +43,7 @@ export async function withPolicy(
       engine,
       events,
       check,
+      another,
       async admitted(times, request) {
         let count = 0
         for (let call = 0; call < times; call++) if ((await check(request)).allowed) count++

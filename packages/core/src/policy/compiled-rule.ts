@@ -71,8 +71,15 @@ export class CompiledRule {
   readonly penaltyLimit: Limit | undefined
   /** Whether a tier changes its numbers. */
   readonly isTiered: boolean
+  /** Whom it is enforced for; for all others it is measured only. */
+  readonly reach: 'all' | 'share' | 'nobody'
+  /** Whether it holds beside other rules of its dimension: it takes no place and loses none. */
+  readonly isBeside: boolean
   /** A list of this rule. */
   readonly alone: readonly CompiledRule[] = Object.freeze([this])
+  /** Who was asked about last, and the answer: a caller is asked about once for each rule that may give way to this one. */
+  #lastEntity: string | undefined = undefined
+  #lastEnforced = false
   /** Set by the engine when failures are to be counted. */
   guard: ErrorRateGuard | undefined = undefined
 
@@ -105,6 +112,8 @@ export class CompiledRule {
     this.errorRate = errorRate
     this.penalty = rule.penalty
     this.penaltyLimit = rule.penalty === undefined ? undefined : penaltyLimit(place.name, rule.penalty)
+    this.reach = reachOf(percent)
+    this.isBeside = rule.always === true
     this.isTiered = place.origin.part === 'rules' && rule.dimension !== 'ip' && rule.dimension !== 'global'
   }
 
@@ -141,9 +150,19 @@ export class CompiledRule {
 
   /** Whether the rule is enforced for this caller, and not only measured. */
   isEnforcedFor(entity: string): boolean {
-    if (this.#percent >= 100) return true
-    return this.#percent > 0 && callerShare(this.name, entity) < this.#percent
+    if (this.reach !== 'share') return this.reach === 'all'
+    if (entity !== this.#lastEntity) {
+      this.#lastEntity = entity
+      // By the label, so that a version that is only measured takes the same callers as when it is enforced.
+      this.#lastEnforced = callerShare(this.label, entity) < this.#percent
+    }
+    return this.#lastEnforced
   }
+}
+
+function reachOf(percent: number): CompiledRule['reach'] {
+  if (percent >= 100) return 'all'
+  return percent > 0 ? 'share' : 'nobody'
 }
 
 /** A cost beyond every limit there can be is as good as the largest number: it never fits. */

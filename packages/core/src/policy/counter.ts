@@ -1,14 +1,16 @@
+import { carriedBy } from '../algorithms/fixed-window.ts'
 import { createBatch, createItem } from '../batch.ts'
 import { MICROS_PER_MS } from '../clock.ts'
 import type { Limit } from '../limit.ts'
-import type { Batch } from '../store/store.ts'
+import type { Batch, Item } from '../store/store.ts'
 
 /** How one counter stands. */
 export interface CounterReport {
   /** Units announced to callers as the limit. */
   readonly limit: number
-  /** Whole units in use: the limit less what is left. */
+  /** Whole units in use: 0 for a caller that never called, whatever burst it may use. */
   readonly used: number
+  /** Whole units left now: more than the limit where a burst or units carried over come on top, fewer where a burst is less. */
   readonly remaining: number
   /** When the full limit is there again if nothing more is taken; milliseconds since 1970, rounded up. */
   readonly resetAt: number
@@ -25,11 +27,19 @@ export function lookAt(limits: readonly Limit[], key: string): Batch {
 
 /** The answers to {@link lookAt}, one for each limit. */
 export function counterReports(batch: Batch): readonly CounterReport[] {
-  return batch.items.map(({ limit, verdict, blockedUntil }) => ({
-    limit: limit.limit,
-    used: Math.max(0, limit.limit - verdict.remaining),
-    remaining: blockedUntil > batch.now ? 0 : verdict.remaining,
-    resetAt: Math.ceil(verdict.resetAt / MICROS_PER_MS),
-    blockedUntil: blockedUntil > batch.now ? Math.ceil(blockedUntil / MICROS_PER_MS) : 0,
-  }))
+  return batch.items.map((item) => {
+    const { limit, verdict, blockedUntil } = item
+    return {
+      limit: limit.limit,
+      used: Math.max(0, wholeOf(item) - verdict.remaining),
+      remaining: blockedUntil > batch.now ? 0 : verdict.remaining,
+      resetAt: Math.ceil(verdict.resetAt / MICROS_PER_MS),
+      blockedUntil: blockedUntil > batch.now ? Math.ceil(blockedUntil / MICROS_PER_MS) : 0,
+    }
+  })
+}
+
+/** What would be left if nothing were in use: a meter counts from its burst, a window from what it carries over as well. */
+function wholeOf({ limit, verdict }: Item): number {
+  return limit.algorithm === 'fixed-window' ? limit.limit + carriedBy(limit, verdict) : limit.capacity
 }

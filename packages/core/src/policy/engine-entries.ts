@@ -1,15 +1,16 @@
 import type { Clock } from '../clock.ts'
 import { MICROS_PER_MS } from '../clock.ts'
-import { countedAddress } from './counted-address.ts'
+import { countedEntity } from './counted-entity.ts'
 import type { LiveEntries, LiveEntrySizes } from './live-entries.ts'
 import type { Block, Incident, Membership, Override } from './live-entry.ts'
-import { canonicalDimension } from './rule-name.ts'
 
 /** What entries of an engine are kept with. */
 export interface EngineEntriesParts {
   readonly live: LiveEntries
   readonly clock: Clock
   readonly ipv6PrefixLength: number
+  /** Lifts in the store what a block put there. */
+  readonly lift: (block: Block) => void
 }
 
 /**
@@ -20,12 +21,15 @@ export interface EngineEntriesParts {
 export class EngineEntries {
   readonly #live: LiveEntries
   readonly #clock: Clock
-  readonly #ipv6PrefixLength: number
+  /** Bits of an IPv6 address that make one caller: entries for two addresses of one network are for the same. */
+  readonly ipv6PrefixLength: number
+  readonly #lift: (block: Block) => void
 
-  constructor({ live, clock, ipv6PrefixLength }: EngineEntriesParts) {
+  constructor({ live, clock, ipv6PrefixLength, lift }: EngineEntriesParts) {
     this.#live = live
     this.#clock = clock
-    this.#ipv6PrefixLength = ipv6PrefixLength
+    this.ipv6PrefixLength = ipv6PrefixLength
+    this.#lift = lift
   }
 
   /** How many there are, for metrics. */
@@ -49,7 +53,8 @@ export class EngineEntries {
 
   /** False when it was not there. */
   removeMember({ dimension, entity }: Pick<Membership, 'dimension' | 'entity'>): boolean {
-    return this.#live.removeMember(dimension, entity)
+    const counted = this.#counted({ dimension, entity })
+    return this.#live.removeMember(counted.dimension, counted.entity)
   }
 
   /** Puts a block as the configuration has it. Use `PolicyEngine.block` to make one. */
@@ -57,9 +62,14 @@ export class EngineEntries {
     this.#live.putBlock(this.#counted(block), this.#nowMs())
   }
 
-  /** Forgets a block as the configuration does. Use `PolicyEngine.unblock` to lift one. False when it was not there. */
+  /**
+   * Forgets a block that the configuration no longer has, also in a store that only this node counts in: it was lifted, maybe on
+   * another node. Use `PolicyEngine.unblock` to lift one. False when it was not there.
+   */
   removeBlock({ dimension, entity }: Pick<Block, 'dimension' | 'entity'>): boolean {
     const counted = this.#counted({ dimension, entity })
+    const running = this.#live.blockOf(counted.dimension, counted.entity, this.#nowMs())
+    if (running !== undefined) this.#lift(running)
     return this.#live.removeBlock(counted.dimension, counted.entity)
   }
 
@@ -83,9 +93,7 @@ export class EngineEntries {
 
   /** An entry under the spelling that requests are counted by. */
   #counted<E extends { readonly dimension: string; readonly entity: string }>(entry: E): E {
-    const { dimension, entity } = entry
-    if (dimension === 'ip') return { ...entry, entity: countedAddress(entity, this.#ipv6PrefixLength) }
-    return dimension.includes('+') ? { ...entry, dimension: canonicalDimension(dimension) } : entry
+    return countedEntity(entry, this.ipv6PrefixLength)
   }
 
   #nowMs(): number {

@@ -8,12 +8,14 @@ import type { PolicyDecision } from './policy-decision.ts'
 import type { PolicyRequest } from './policy-request.ts'
 import type { ResolveContext, Resolver } from './resolver.ts'
 import { explainPattern } from './resource-pattern.ts'
-import type { Snapshot } from './snapshot.ts'
+import type { RuleLine } from './rule-choice.ts'
+import { replacementOf, rulesFor } from './rule-choice.ts'
+import type { CompiledTier, Snapshot } from './snapshot.ts'
 
 /**
- * What became of a rule. `applies`: it is decided. `shadow`: it is measured only. `replaced`: a more specific rule of the same
- * dimension, or one of the caller's tier, stands in its place. `no-match`: resource or method is another. `nobody`: the request
- * does not say who it counts. `off`: it does not limit this caller. `disabled`: it is switched off.
+ * What became of a rule. `applies`: it is decided. `shadow`: it is measured only. `replaced`: another rule of the same dimension
+ * that is enforced for the caller, more specific or of its tier, stands in its place. `no-match`: resource or method is another.
+ * `nobody`: the request does not say who it counts. `off`: it does not limit this caller. `disabled`: it is switched off.
  */
 export type RuleFate = 'applies' | 'shadow' | 'replaced' | 'no-match' | 'nobody' | 'off' | 'disabled'
 
@@ -72,7 +74,8 @@ interface Case {
   readonly resolver: Resolver
   readonly context: ResolveContext
   readonly readings: readonly string[]
-  readonly matching: ReadonlySet<CompiledRule>
+  /** The rules that match, a line for each reading. */
+  readonly lines: readonly RuleLine[]
   readonly holding: ReadonlySet<CompiledRule>
 }
 
@@ -84,18 +87,20 @@ export function explainRules(
 ): readonly ExplainedRule[] {
   const { resource, method } = request
   const exemption = resolver.exemptionOf(snapshot, request, nowMs)
-  const tier = exemption === undefined ? resolver.tierOf(snapshot, request, nowMs)?.tier : undefined
-  const tables = exemption === undefined ? [snapshot.rules, tier?.rules] : [exemption.rules]
-  const present = tables.filter((table) => table !== undefined)
-  const general = present[0]?.find(resource, method) ?? []
+  const tier = resolver.tierOf(snapshot, request, nowMs)?.tier
+  // An exemption puts its rules in the place of all others, those of the tier too.
+  const ownTier = exemption === undefined ? tier : undefined
+  const table = exemption === undefined ? snapshot.rules : exemption.rules
+  if (table === undefined) return []
   const about: Case = {
     resolver,
     context: resolver.contextOf(request, tier, nowMs),
     readings: readPath(resource),
-    matching: new Set(present.flatMap((table) => table.matches(resource, method))),
-    holding: new Set(tier?.over(general, resource, method) ?? general),
+    lines: ownTier?.linesOf(table, resource, method) ?? table.linesOf(resource, method),
+    holding: new Set(rulesFor(ownTier?.find(table, resource, method) ?? table.find(resource, method), request)),
   }
-  const explained = present.flatMap((table) => table.rules.map((rule) => explainRule(rule, about)))
+  const present = [...table.rules, ...(ownTier?.rules?.rules ?? [])]
+  const explained = present.map((rule) => explainRule(rule, about))
   return explained.toSorted((one, other) => Number(other.look !== undefined) - Number(one.look !== undefined))
 }
 
@@ -132,11 +137,8 @@ function fateOf(rule: CompiledRule, about: Case): Fate {
   const { request } = about.context
   const gone = (fate: RuleFate, reason: string): Fate => ({ fate, why: reason, entity: undefined })
   if (rule.rule.enabled === false) return gone('disabled', 'the rule is switched off')
-  if (!about.matching.has(rule)) return gone('no-match', mismatchOf(rule, about))
-  if (!about.holding.has(rule)) {
-    const other = [...about.holding].find(({ dimension }) => dimension === rule.dimension)
-    return gone('replaced', `"${other?.label ?? 'another rule'}" is more specific for the same dimension`)
-  }
+  if (!about.lines.some((line) => line.includes(rule))) return gone('no-match', mismatchOf(rule, about))
+  if (!about.holding.has(rule)) return gone('replaced', replacedBy(replacementOf(rule, about.lines, request), rule))
   const entity = rule.reader.read(request)
   if (entity === undefined) return gone('nobody', `the request has no "${rule.dimension}"`)
   const limits = about.resolver.limitsOf(rule, entity, about.context)
@@ -144,6 +146,15 @@ function fateOf(rule: CompiledRule, about: Case): Fate {
   if (rule.isEnforcedFor(entity)) return { fate: 'applies', why: matchOf(rule), entity }
   const why = rule.rule.shadow === true ? 'the rule is in shadow' : `the caller is not in the ${rule.rule.percent} %`
   return { fate: 'shadow', why, entity }
+}
+
+function replacedBy(other: CompiledRule | undefined, { origin }: CompiledRule): string {
+  const name = `"${other?.label ?? 'another rule'}"`
+  const share = other?.reach === 'share' ? `, and the caller is in its ${other.rule.percent} %` : ''
+  if (other?.origin.part === 'tier' && origin.part !== 'tier') {
+    return `${name} is a rule of the tier for the same dimension, and comes before those for all${share}`
+  }
+  return `${name} is more specific for the same dimension${share}`
 }
 
 function matchOf({ rule }: CompiledRule): string {
@@ -155,21 +166,35 @@ function mismatchOf({ rule }: CompiledRule, { context, readings }: Case): string
   const reasons = readings.map((reading) => explainPattern(rule.resource, reading))
   const mismatch = reasons.find((reason) => reason !== undefined)
   if (mismatch !== undefined && reasons.every((reason) => reason !== undefined)) return mismatch
-  return `the method is ${context.request.method}, the rule is for ${rule.methods?.join(', ')}`
+  const { method } = context.request
+  if (rule.methods !== undefined && !isAmong(rule.methods, method)) {
+    return `the method is ${method}, the rule is for ${rule.methods.join(', ')}`
+  }
+  return 'another rule is written for the path with the slash at its end'
+}
+
+/** Whether a method is one of those of a rule; as for rules, HEAD is also GET, and none may be any. */
+function isAmong(methods: readonly string[], method = ''): boolean {
+  const asked = method.toUpperCase()
+  const names = methods.map((name) => name.toUpperCase())
+  return asked === '' || names.includes(asked) || (asked === 'HEAD' && names.includes('GET'))
 }
 
 /** How the limit of a rule comes about for a caller, step by step. */
 function stepsOf(rule: CompiledRule, entity: string, { resolver, context }: Case): readonly LimitStep[] {
-  const { request, tier, nowMs } = context
-  const { terms, factor: total, entitled = false } = { ...resolver.modificationOf(rule, entity, context) }
+  const { request, nowMs } = context
+  const { terms, entitled = false } = { ...resolver.modificationOf(rule, entity, context) }
+  const tier = terms === undefined && rule.isTiered ? context.tier : undefined
   const steps: LimitStep[] = []
   let factor = 1
+  let cuts = 1
   let burst = 0
   const add = (source: LimitStep['source'], change: string): void => {
     const limit = rule.effective.limitsFor({
       terms: steps.length === 0 ? undefined : terms,
       factor,
-      burst,
+      // What cuts limits cuts the burst on top of them too.
+      burst: Math.floor(burst * cuts),
       entitled,
     })[0]
     steps.push({ source, change, limit: limit?.limit ?? 'off' })
@@ -180,25 +205,36 @@ function stepsOf(rule: CompiledRule, entity: string, { resolver, context }: Case
     add(source, change)
   }
   add('rule', `"${rule.label}" says so`)
-  if (terms !== undefined) {
+  if (terms === undefined) {
+    const region = rule.regionFactor(request.region)
+    times('region', region, `${region} times in ${request.region}`)
+    const schedule = rule.schedule?.multiplierAt(nowMs) ?? 1
+    times('schedule', schedule, `${schedule} times at this time`)
+  } else {
     const problem = rule.effective.problemOf(terms)
     add(
       'override',
       problem === undefined ? `an override for ${entity}` : `an override that cannot be applied: ${problem}`,
     )
-  } else {
-    const region = rule.regionFactor(request.region)
-    times('region', region, `${region} times in ${request.region}`)
-    const schedule = rule.schedule?.multiplierAt(nowMs) ?? 1
-    times('schedule', schedule, `${schedule} times at this time`)
-    if (tier !== undefined && rule.isTiered && (tier.multiplier !== 1 || tier.burst > 0)) {
-      factor *= tier.multiplier
-      burst = tier.burst
-      add('tier', `${tier.multiplier} times${burst > 0 ? ` and ${burst} more at once` : ''} for ${tier.name}`)
-    }
+  }
+  if (tier !== undefined && (tier.multiplier !== 1 || tier.burst > 0)) {
+    factor *= tier.multiplier
+    burst = tier.burst
+    add('tier', tierChange(tier, rule))
   }
   const guard = rule.guard?.factorAt(nowMs) ?? 1
+  cuts = guard
   times('error-rate', guard, `${guard} times while calls fail`)
-  times('incident', total / factor, `${rule.incidentFactor} times during an incident`)
+  const incident = context.isIncident ? rule.incidentFactor : 1
+  cuts *= incident
+  times('incident', incident, `${incident} times during an incident`)
   return steps
+}
+
+function tierChange({ name, multiplier, burst }: CompiledTier, { effective }: CompiledRule): string {
+  const times = `${multiplier} times`
+  if (burst === 0) return `${times} for ${name}`
+  const problem = effective.burstProblem
+  if (problem === undefined) return `${times} and ${burst} more at once for ${name}`
+  return `${times} for ${name}, without the ${burst} more at once: ${problem}`
 }

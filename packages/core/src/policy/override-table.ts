@@ -3,14 +3,12 @@ import type { Random } from '../random.ts'
 import { EntityTable } from './entity-table.ts'
 import type { Place, ValueForm } from './interned-values.ts'
 import type { Override, OverrideTerms } from './live-entry.ts'
+import { PatternSpellings } from './pattern-spellings.ts'
 import { canonicalPattern } from './resource-pattern.ts'
 import type { Dimension } from './rule-set.ts'
 
 /** The resource of overrides that are for every rule of their dimension. */
 const EVERY_RESOURCE = '*'
-
-/** Resources whose canonical form is remembered: a million overrides name the same few. */
-const MOST_REMEMBERED = 16_384
 
 /**
  * Which overrides can hold for a rule: made once for each rule, so that a decision does not name its resource again. It may
@@ -43,7 +41,7 @@ export class OverrideScope {
  */
 export class OverrideTable {
   readonly #table: EntityTable<OverrideTerms>
-  readonly #canonical = new Map<string, string>()
+  readonly #spellings = new PatternSpellings()
 
   /** `random`: keys the hash, so that nobody can search for callers that meet in the table. */
   constructor(random: Random) {
@@ -106,13 +104,7 @@ export class OverrideTable {
   }
 
   #placeName(dimension: Dimension, resource: string): string {
-    let canonical = this.#canonical.get(resource)
-    if (canonical === undefined) {
-      canonical = canonicalPattern(resource)
-      if (this.#canonical.size >= MOST_REMEMBERED) this.#canonical.clear()
-      this.#canonical.set(resource, canonical)
-    }
-    return placeName(dimension, canonical)
+    return placeName(dimension, this.#spellings.canonical(resource))
   }
 }
 

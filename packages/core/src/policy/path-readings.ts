@@ -30,11 +30,8 @@ export function readOddPath(path: string): readonly string[] {
   const hash = whole.indexOf('#')
   const target = hash < 0 ? whole : whole.slice(0, hash)
   const text = decoded(target)
-  const asItStands = withoutLastSlash(foldCase(decodeText(target, 'needed')))
-  if (hash < 0 && !READ_DIFFERENTLY.test(text)) {
-    const reading = withoutLastSlash(text)
-    return reading === asItStands ? [reading] : [reading, asItStands]
-  }
+  const asItStands = foldCase(decodeText(target, 'needed'))
+  if (hash < 0 && !READ_DIFFERENTLY.test(text)) return text === asItStands ? [text] : [text, asItStands]
   const readings = new Set<string>()
   for (const manner of mannersFor(text)) addReadings(applied(text, manner), readings)
   addWithoutRest(text, readings)
@@ -100,21 +97,20 @@ function addHostless(target: string, readings: Set<string>): void {
 
 /** The readings of a text in which only slashes separate: with `.` and `..` resolved or not, empty segments dropped or not. */
 function addReadings(text: string, readings: Set<string>): void {
-  const whole = withoutLastSlash(text)
-  const merged = withoutEmpty(whole)
-  const hasDots = DOTS.test(whole)
+  const merged = withoutEmpty(text)
+  const hasDots = DOTS.test(text)
   if (hasDots) readings.add(resolved(merged))
   readings.add(merged)
-  if (merged === whole) return
-  readings.add(whole)
+  if (merged === text) return
+  readings.add(text)
   if (!hasDots) return
   // `..` may also take back an empty segment.
-  const otherwise = withoutLastSlash(resolved(whole))
+  const otherwise = resolved(text)
   readings.add(otherwise)
   readings.add(withoutEmpty(otherwise))
 }
 
-/** A path without `.` and `..`, never above the root. */
+/** A path without `.` and `..`, never above the root. One that ends in them leads to a path that ends in a slash. */
 function resolved(path: string): string {
   const kept: string[] = []
   const segments = path.split('/')
@@ -124,13 +120,12 @@ function resolved(path: string): string {
     if (segment === '..') kept.pop()
     else if (segment !== '.') kept.push(segment)
   }
+  const last = segments.at(-1)
+  if (last === '.' || last === '..') kept.push('')
   return `/${kept.join('/')}`
 }
 
+/** A path without empty segments; it keeps the slash at its end. */
 function withoutEmpty(path: string): string {
-  return withoutLastSlash(path.replace(SLASHES, '/'))
-}
-
-function withoutLastSlash(path: string): string {
-  return path.length > 1 && path.endsWith('/') ? path.slice(0, -1) : path
+  return path.replace(SLASHES, '/')
 }

@@ -1,7 +1,12 @@
 import { createBatch, createItem } from '../batch.ts'
 import { MICROS_PER_MS } from '../clock.ts'
+import { compileRule } from '../compile-rule.ts'
+import type { Limit } from '../limit.ts'
 import type { Batch, Store } from '../store/store.ts'
+import { decideEach } from './answered.ts'
 import type { CompiledRule } from './compiled-rule.ts'
+import { lookAt } from './counter.ts'
+import type { DimensionReader } from './dimension-reader.ts'
 import type { LiveEntries } from './live-entries.ts'
 import type { Block } from './live-entry.ts'
 import { nextBlock } from './penalty.ts'
@@ -15,6 +20,22 @@ export interface PenaltyDeskParts {
   readonly live: LiveEntries
   readonly keepBlock: ((block: Block) => unknown) | undefined
   readonly observer: PolicyObserver | undefined
+}
+
+/** A rule that may have blocked a caller. */
+export interface BlockingRule {
+  readonly name: string
+  /** Counts refusals, where there is or was a penalty. */
+  readonly penaltyLimit: Limit | undefined
+}
+
+/** A caller whose block is to be lifted. */
+export interface BlockedCaller {
+  readonly reader: DimensionReader
+  /** As requests give it. */
+  readonly entity: string
+  /** A rule that is said to have blocked it. */
+  readonly rule: string | undefined
 }
 
 /**
@@ -58,6 +79,40 @@ export class PenaltyDesk {
     }
   }
 
+  /**
+   * Lifts the block of a caller here and in the store, under all of these rules and under those that caller and block name, and
+   * forgets the refusals that led to it. False when nothing was blocked. Rejects when the store cannot be asked; here the
+   * caller is let in all the same.
+   */
+  async lift({ reader, entity, rule }: BlockedCaller, rules: readonly BlockingRule[], nowMs: number): Promise<boolean> {
+    const { store, live } = this.#parts
+    const named = [rule, live.strikesOf(reader.dimension, entity, nowMs)?.rule].filter((name) => name !== undefined)
+    const wasHere = live.removeBlock(reader.dimension, entity)
+    const key = reader.keyOf(entity)
+    const looks = rules.map(({ name }) => lookAt([blockOnly(name)], key))
+    await decideEach(store, looks)
+    const names = new Set([...rules.map(({ name }) => name), ...named])
+    const refusals = rules.flatMap(({ penaltyLimit }) => penaltyLimit ?? [])
+    // Lifted whatever was seen, which may be from a moment ago.
+    await Promise.all([
+      ...Array.from(names, (name) => store.block(name, key, 0)),
+      ...refusals.map((limit) => store.reset([limit], key)),
+    ])
+    return wasHere || looks.some(({ items, now }) => items[0]!.blockedUntil > now)
+  }
+
+  /** Lifts what a block put into the store, for the rule that it names. Nobody waits for it. */
+  liftInStore(reader: DimensionReader, { rule, entity }: Block): void {
+    if (rule === undefined) return
+    const { store } = this.#parts
+    try {
+      const answer = store.block(rule, reader.keyOf(entity), 0)
+      if (answer instanceof Promise) answer.catch((error: unknown) => this.#failed(error))
+    } catch (error) {
+      this.#failed(error)
+    }
+  }
+
   #count(offence: Offence, nowMs: number): void {
     const { store } = this.#parts
     const batch = createBatch([createItem(offence.rule.penaltyLimit!, offence.key, 1)])
@@ -77,7 +132,9 @@ export class PenaltyDesk {
 
   #block({ rule, entity, key }: Offence, nowMs: number): void {
     const { store, live } = this.#parts
-    const { dimension, penalty, name } = rule
+    const { penalty, name } = rule
+    // Not as the rule spells it: blocks are kept, found and lifted under the one order of names.
+    const { dimension } = rule.reader
     const previous = live.strikesOf(dimension, entity, nowMs)
     const block = nextBlock({ penalty: penalty!, previous, nowMs, dimension, entity, rule: name })
     this.keep(block, nowMs)
@@ -105,4 +162,12 @@ interface Offence {
   readonly rule: CompiledRule
   readonly entity: string
   readonly key: string
+}
+
+/**
+ * A limit that only serves to ask whether its rule has blocked somebody. Not one of the rule's own, which may have none, and whose
+ * states may be large, or too large for the store.
+ */
+function blockOnly(rule: string): Limit {
+  return compileRule(rule, { limit: 1, window: '1s' })[0]!
 }

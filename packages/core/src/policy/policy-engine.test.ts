@@ -4,6 +4,6 @@ import { sharedMemoryStore } from '../store/shared-memory-store.ts'
 
 policySuite('in memory', { create: (clock) => memoryStore({ clock }) })
 
-policySuite('in shared memory', { create: (clock) => sharedMemoryStore({ clock }) })
+policySuite('in shared memory', { create: (clock) => sharedMemoryStore({ clock, maxKeys: 4000, maxStateSize: 600 }) })
 
 policySuite('on a store that answers later', { create: (clock) => deferredStore(memoryStore({ clock })) })

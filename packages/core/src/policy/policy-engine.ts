@@ -1,6 +1,7 @@
 import { checkCost, createBatch, drawHolder } from '../batch.ts'
 import type { Clock } from '../clock.ts'
 import { MICROS_PER_MS } from '../clock.ts'
+import { notePlace } from '../counting-place.ts'
 import { decisionOn, decisionOnOne } from '../decision.ts'
 import type { Duration } from '../duration.ts'
 import { durationMicros, durationMs } from '../duration.ts'
@@ -90,15 +91,18 @@ export class PolicyEngine<M extends Mode = Mode> {
     this.#clock = clock
     this.#random = random
     this.#observer = observer
+    notePlace(this, { store, rules: [] })
     const ipv6PrefixLength = prefixLengthOf(options.ipv6PrefixLength)
     const live = new LiveEntries({ random })
     this.#live = live
-    this.entries = new EngineEntries({ live, clock, ipv6PrefixLength })
     const readers = new DimensionReaders({ ipv6PrefixLength })
+    const penalties = new PenaltyDesk({ store, live, keepBlock: options.keepBlock, observer })
+    const lift = (block: Block): void => penalties.liftInStore(readers.of(block.dimension), block)
+    this.entries = new EngineEntries({ live, clock, ipv6PrefixLength, lift })
     this.#versions = new VersionSelector({ readers, costFunctions })
     this.#resolver = new Resolver(live, readers, observer)
     this.#shadows = new ShadowRunner(store, observer)
-    this.#penalties = new PenaltyDesk({ store, live, keepBlock: options.keepBlock, observer })
+    this.#penalties = penalties
     if (ruleSet !== undefined) this.use({ enforced: { number: 0, ruleSet } })
   }
 
@@ -110,6 +114,7 @@ export class PolicyEngine<M extends Mode = Mode> {
   /** Puts other rule sets in force, from the next request on. Throws `SLUICE_INVALID_RULE_SET` and keeps the old ones. */
   use(versions: PolicyVersions): void {
     this.#versions.use(versions)
+    for (const burst of this.#versions.unusableBursts) tellPolicy(this.#observer, { type: 'burst-unusable', ...burst })
   }
 
   /** Decides, and charges when allowed. A refused request costs nothing under any of its limits. */
@@ -171,7 +176,7 @@ export class PolicyEngine<M extends Mode = Mode> {
 
   /** Says how a request that was let through ended, for limits that are cut while too many fail. */
   report(request: Pick<PolicyRequest, 'resource' | 'method'>, failed: boolean): void {
-    this.#versions.report(request, failed, this.#clock.nowMicros() / MICROS_PER_MS)
+    this.#versions.report(request, { failed, nowMs: this.#clock.nowMicros() / MICROS_PER_MS })
   }
 
   /** Every rule considered, why it holds or not, where its limit comes from, and what is left. Nothing is charged. */
@@ -228,18 +233,17 @@ export class PolicyEngine<M extends Mode = Mode> {
     return block
   }
 
-  /** Lifts the block of a caller, wherever it came from, and forgets what led to it: helps on the next request. */
-  async unblock(dimension: string, entity: string): Promise<void> {
+  /**
+   * Lifts the block of a caller, wherever it came from, and forgets what led to it: helps on the next request. Every rule is
+   * covered that may have blocked the caller: of tiers, exemptions and candidates too, also one that has no penalty any more or
+   * is gone. `rule`: a further one that is lifted unseen, such as a kept block names that this engine has not heard of. False
+   * when nothing was blocked by what the engine knows, neither here nor in the store.
+   */
+  async unblock(dimension: string, entity: string, { rule }: { readonly rule?: string } = {}): Promise<boolean> {
+    const nowMs = this.#clock.nowMicros() / MICROS_PER_MS
     const reader = this.#resolver.readerOf(dimension)
-    const name = reader.canonical(entity)
-    this.#live.removeBlock(reader.dimension, name)
-    const key = reader.keyOf(name)
-    const rules = this.#versions.enforced.allRules.filter(
-      (rule) => rule.reader.dimension === reader.dimension && rule.penaltyLimit,
-    )
-    await Promise.all(
-      rules.flatMap((rule) => [this.#store.block(rule.name, key, 0), this.#store.reset([rule.penaltyLimit!], key)]),
-    )
+    const rules = this.#versions.blockingRules(reader.dimension)
+    return await this.#penalties.lift({ reader, entity: reader.canonical(entity), rule }, rules, nowMs)
   }
 
   #countersOf(who: Caller): readonly RuleCounters[] {

@@ -10,6 +10,7 @@ import type { Block, OverrideTerms } from './live-entry.ts'
  * - `block-not-kept`: a block holds on this node, and could not be handed on.
  * - `penalty-failed`: a refusal could not be counted, or a block could not be written to the store.
  * - `override-unusable`: an override cannot be applied to a rule, whose own numbers hold instead.
+ * - `burst-unusable`: a rule has no room for the burst of the tiers, and goes without. Told when the rule set is put in force.
  */
 export type PolicyEvent =
   | {
@@ -28,6 +29,14 @@ export type PolicyEvent =
       readonly rule: string
       readonly terms: OverrideTerms
       readonly problem: string
+    }
+  | {
+      readonly type: 'burst-unusable'
+      readonly rule: string
+      readonly tiers: readonly string[]
+      readonly problem: string
+      /** Number of the version. */
+      readonly version: number
     }
 
 /** Is told of events, as they happen: it should be quick. What it throws is ignored, because a request is not its business. */

@@ -1,9 +1,12 @@
 import { callerShare } from './caller-share.ts'
 import { assertRuleSet } from './check-rule-set.ts'
 import type { CompileOptions } from './compiled-rule.ts'
-import { ErrorRateGuard } from './error-rate.ts'
+import type { CallEnd } from './error-rate-guards.ts'
+import { ErrorRateGuards } from './error-rate-guards.ts'
+import type { BlockingRule } from './penalty-desk.ts'
 import type { PolicyRequest } from './policy-request.ts'
-import type { ErrorRateCut, RuleSet } from './rule-set.ts'
+import type { RuleSet } from './rule-set.ts'
+import type { UnusableBurst } from './snapshot.ts'
 import { Snapshot } from './snapshot.ts'
 
 /** A rule set and its number. */
@@ -34,13 +37,23 @@ interface Candidate {
 /** Whoever no dimension names is still one caller, and always on the same side. */
 const NOBODY = ''
 
+/** How many rules with a penalty are remembered after they are gone; the oldest go first. */
+const MOST_PAST_RULES = 10_000
+
+/** A rule with a penalty that is no longer in force. */
+interface PastRule {
+  readonly dimension: string
+  readonly rule: BlockingRule
+}
+
 /** Holds what is in force and says which rule set a request goes by. */
 export class VersionSelector {
   enforced: Snapshot
   readonly #options: CompileOptions
   #candidate: Candidate | undefined = undefined
-  /** Guards by what they guard: counts go on when another rule set is put in force. */
-  #guards = new Map<string, ErrorRateGuard>()
+  #guards = new ErrorRateGuards([])
+  /** By dimension and name: blocks outlive the rule sets whose rules led to them. */
+  readonly #past = new Map<string, PastRule>()
 
   constructor(options: CompileOptions) {
     this.#options = options
@@ -50,14 +63,12 @@ export class VersionSelector {
   use({ enforced, candidate }: PolicyVersions): void {
     const next = this.#compile(enforced ?? { number: 0, ruleSet: { rules: [] } })
     const nextCandidate = candidate === undefined ? undefined : this.#compileCandidate(candidate)
+    const all = nextCandidate === undefined ? [next] : [next, nextCandidate.enforced, nextCandidate.measured]
+    this.#guards = new ErrorRateGuards(all, this.#guards)
     // Nothing below throws: both take effect, or none.
+    for (const snapshot of this.#inForce()) this.#rememberPenalties(snapshot)
     this.enforced = next
     this.#candidate = nextCandidate
-    const guards = new Map<string, ErrorRateGuard>()
-    for (const snapshot of [next, nextCandidate?.enforced]) {
-      if (snapshot !== undefined) this.#attachGuards(snapshot, guards)
-    }
-    this.#guards = guards
   }
 
   /** The rule set that is enforced for a request. */
@@ -74,12 +85,49 @@ export class VersionSelector {
     return candidate.measured
   }
 
+  /** The rules in force that go without the burst of tiers. */
+  get unusableBursts(): readonly (UnusableBurst & { readonly version: number })[] {
+    return this.#inForce().flatMap(({ unusableBursts, version }) => unusableBursts.map((one) => ({ ...one, version })))
+  }
+
   /** Counts how a request ended, in every guard that it concerns. */
-  report({ resource, method }: Pick<PolicyRequest, 'resource' | 'method'>, failed: boolean, nowMs: number): void {
-    if (this.#guards.size === 0) return
-    this.#guards.get(WHOLE_SET)?.report(failed, nowMs)
-    for (const { rule, guard } of this.enforced.rules.matches(resource, method)) {
-      if (rule.errorRate !== undefined) guard?.report(failed, nowMs)
+  report(request: Pick<PolicyRequest, 'resource' | 'method'>, end: CallEnd): void {
+    this.#guards.report(request, end)
+  }
+
+  /**
+   * The rules that may have blocked a caller of a dimension, given in its one order of names; each name once. All that are in
+   * force, with a penalty or not, because one that has none now may have had one; and those of earlier rule sets that had one.
+   */
+  blockingRules(dimension: string): readonly BlockingRule[] {
+    const found = new Map<string, BlockingRule>()
+    for (const { rule, ...past } of this.#past.values()) {
+      if (past.dimension === dimension) found.set(rule.name, rule)
+    }
+    for (const { name, penaltyLimit, reader } of this.#inForce().flatMap(({ allRules }) => allRules)) {
+      if (reader.dimension !== dimension) continue
+      // Refusals are counted under the name alone, whatever the penalty is.
+      found.set(name, { name, penaltyLimit: penaltyLimit ?? found.get(name)?.penaltyLimit })
+    }
+    return [...found.values()]
+  }
+
+  /** The rule sets by which somebody is refused. */
+  #inForce(): readonly Snapshot[] {
+    return this.#candidate === undefined ? [this.enforced] : [this.enforced, this.#candidate.enforced]
+  }
+
+  #rememberPenalties({ allRules }: Snapshot): void {
+    for (const { name, reader, penaltyLimit } of allRules) {
+      if (penaltyLimit === undefined) continue
+      const { dimension } = reader
+      const place = `${dimension} ${name}`
+      this.#past.delete(place)
+      this.#past.set(place, { dimension, rule: { name, penaltyLimit } })
+    }
+    for (const place of this.#past.keys()) {
+      if (this.#past.size <= MOST_PAST_RULES) break
+      this.#past.delete(place)
     }
   }
 
@@ -95,27 +143,6 @@ export class VersionSelector {
       percent: candidate.stage === 'percent' ? candidate.percent : 0,
     }
   }
-
-  #attachGuards(snapshot: Snapshot, guards: Map<string, ErrorRateGuard>): void {
-    for (const compiled of snapshot.allRules) {
-      if (compiled.errorRate === undefined) continue
-      const place = compiled.rule.errorRate === undefined ? WHOLE_SET : compiled.name
-      compiled.guard = guards.get(place) ?? this.#guardFor(place, compiled.errorRate)
-      guards.set(place, compiled.guard)
-    }
-  }
-
-  #guardFor(place: string, settings: ErrorRateCut): ErrorRateGuard {
-    const before = this.#guards.get(place)
-    return before !== undefined && isSame(before.settings, settings) ? before : new ErrorRateGuard(settings)
-  }
-}
-
-/** The guard for rules without one of their own; no rule has an empty name. */
-const WHOLE_SET = ''
-
-function isSame(one: ErrorRateCut, other: ErrorRateCut): boolean {
-  return JSON.stringify(one) === JSON.stringify(other)
 }
 
 function isInShare(candidate: Candidate, request: PolicyRequest): boolean {

@@ -12,6 +12,8 @@ import { ruled } from './policy-decision.ts'
 import type { PolicyObserver } from './policy-event.ts'
 import { tellPolicy } from './policy-event.ts'
 import type { PolicyRequest } from './policy-request.ts'
+import type { HoldingRules } from './rule-choice.ts'
+import { RuleChoice } from './rule-choice.ts'
 import type { DenyEntry } from './rule-set.ts'
 import { KNOWN_DIMENSIONS } from './rule-set.ts'
 import type { CompiledExemption, CompiledTier, Snapshot } from './snapshot.ts'
@@ -104,12 +106,8 @@ export class Resolver {
     const tier = this.tierOf(snapshot, request, nowMs)?.tier
     const table = exemption?.rules ?? snapshot.rules
     const found =
-      tier !== undefined && exemption === undefined
-        ? tier.over(table.find(resource, method), resource, method)
-        : table.findOneOrMany(resource, method)
-    const context = this.contextOf(request, tier, nowMs)
-    if (found instanceof CompiledRule) this.#add(resolved, found, context)
-    else for (let index = 0; index < found.length; index++) this.#add(resolved, found[index]!, context)
+      tier !== undefined && exemption === undefined ? tier.find(table, resource, method) : table.find(resource, method)
+    this.#addAll(resolved, found, this.contextOf(request, tier, nowMs))
     if (resolved.items.length === 0) resolved.rule(passing(snapshot, 'unlimited', ''))
     return resolved
   }
@@ -207,6 +205,18 @@ export class Resolver {
       tellPolicy(this.#observer, { type: 'override-unusable', rule: rule.name, terms, problem })
     }
     return limits
+  }
+
+  #addAll(resolved: ResolvedRequest, found: HoldingRules, context: ResolveContext): void {
+    if (found instanceof CompiledRule) {
+      this.#add(resolved, found, context)
+      return
+    }
+    const choice = found instanceof RuleChoice ? found : undefined
+    const rules = choice === undefined ? (found as readonly CompiledRule[]) : choice.rules
+    for (let index = 0; index < rules.length; index++) {
+      if (choice === undefined || choice.holds(index, context.request)) this.#add(resolved, rules[index]!, context)
+    }
   }
 
   #add(resolved: ResolvedRequest, rule: CompiledRule, context: ResolveContext): void {

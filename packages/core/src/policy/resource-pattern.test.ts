@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { ResourcePattern, Specific } from './resource-pattern.ts'
-import { canonicalPattern, compareSpecificity, explainPattern, parsePattern } from './resource-pattern.ts'
+import { canonicalPattern, compareSpecificity, explainPattern, ownsSlash, parsePattern } from './resource-pattern.ts'
 
 function understood(text: string): ResourcePattern {
   const pattern = parsePattern(text)
@@ -118,6 +118,17 @@ describe('canonicalPattern', () => {
   })
 })
 
+describe('ownsSlash', () => {
+  it.each(['/', '/orders/', '/orders/:id/', '/orders//'])('is true for %s', (pattern) => {
+    expect(ownsSlash(pattern)).toBe(true)
+    expect(canonicalPattern(pattern)).toBe(canonicalPattern(pattern.replace(/(?<=.)\/+$/, '')))
+  })
+
+  it.each(['*', '/*', '/orders', '/orders/*', '/orders/:id', 'name', 'name/'])('is false for %s', (pattern) => {
+    expect(ownsSlash(pattern)).toBe(false)
+  })
+})
+
 describe('compareSpecificity', () => {
   const compare = (
     one: string | readonly [string, readonly string[]],
@@ -177,6 +188,14 @@ describe('explainPattern', () => {
     ['/files/*', '/files'],
     ['/files/*', '/files/a/b'],
     ['/files/*', '/files//b'],
+    ['/files/*', '/files/'],
+    ['/orders', '/orders/'],
+    ['/orders/:id', '/orders/'],
+    ['/orders/:id/*', '/orders/'],
+    ['/orders/:id/:part', '/orders//'],
+    ['/:x', '/'],
+    ['/:x/b', '//b'],
+    ['/:x/b', '//b/'],
     ['Checkout', 'checkout'],
   ])('has nothing to say where a pattern matches: %s for %s', (pattern, reading) => {
     expect(explainPattern(pattern, reading)).toBeUndefined()
@@ -188,7 +207,10 @@ describe('explainPattern', () => {
     ['/orders/items', '/orders', 'segment 2 is missing, the rule has "items"'],
     ['/orders', '/orders/17', 'segment 2 is "17", the rule ends before it'],
     ['/', '/a', 'segment 1 is "a", the rule ends before it'],
-    ['/:x/b', '//b', 'segment 1 is empty, the rule has any'],
+    ['/orders/items', '/orders/', 'segment 2 is missing, the rule has "items"'],
+    ['/orders/:id/items', '/orders/', 'segment 2 is missing, the rule has any'],
+    ['/a/b', '//b', 'segment 1 is empty, the rule has "a"'],
+    ['/orders', '/orders//', 'segment 2 is empty, the rule ends before it'],
     ['/orders', 'orders', 'the resource "orders" is a name, the rule has a path'],
     ['checkout', '/checkout', 'the resource is "/checkout", the rule has "checkout"'],
     [

@@ -55,6 +55,14 @@ export function canonicalPattern(text: string): string {
 }
 
 /**
+ * Whether a pattern is written for paths with a slash at the end, as `/` and `/orders/` are. It matches the same as it does
+ * without the slash, and says that such a path is a route itself: no parameter after the slash is empty in it.
+ */
+export function ownsSlash(text: string): boolean {
+  return text.startsWith('/') && text.endsWith('/')
+}
+
+/**
  * Sorts the more specific first, and is 0 only for what is equal. Segment by segment a literal comes before any one segment,
  * the end before everything below; `*` is last of all. Of equal patterns, one with methods comes before one without, and
  * fewer methods before more.
@@ -79,7 +87,11 @@ export function explainPattern(text: string, reading: string): string | undefine
       : `the resource is ${quoted(reading)}, the rule has ${quoted(text)}`
   }
   if (!reading.startsWith('/')) return `the resource ${quoted(reading)} is a name, the rule has a path`
-  return explainSegments(pattern, reading === '/' ? [] : reading.slice(1).split('/'))
+  const given = reading.slice(1).split('/')
+  if (given.at(-1) !== '') return explainSegments(pattern, given)
+  // The slash at the end makes no difference, or something after it takes an empty segment.
+  const reason = explainSegments(pattern, given.slice(0, -1))
+  return reason === undefined || explainSegments(pattern, given) === undefined ? undefined : reason
 }
 
 function explainSegments({ segments, hasRest }: ResourcePattern, given: readonly string[]): string | undefined {
@@ -88,12 +100,12 @@ function explainSegments({ segments, hasRest }: ResourcePattern, given: readonly
     const place = `segment ${index + 1}`
     const wanted = expected === undefined ? 'any' : quoted(expected)
     if (segment === undefined) return `${place} is missing, the rule has ${wanted}`
-    if (segment === '') return `${place} is empty, the rule has ${wanted}`
-    if (expected !== undefined && segment !== expected) return `${place} is ${quoted(segment)}, the rule has ${wanted}`
+    if (expected === undefined || segment === expected) continue
+    return `${place} is ${segment === '' ? 'empty' : quoted(segment)}, the rule has ${wanted}`
   }
   const further = given[segments.length]
   if (hasRest || further === undefined) return undefined
-  return `segment ${segments.length + 1} is ${quoted(further)}, the rule ends before it`
+  return `segment ${segments.length + 1} is ${further === '' ? 'empty' : quoted(further)}, the rule ends before it`
 }
 
 /** A text on one line, cut where it is long. */

@@ -36,7 +36,7 @@ describe('ResourceTable', () => {
   it.each([
     ['/', ['/', '/*', '*']],
     ['/orders', ['/orders', '/orders/*', '/*', '*']],
-    ['/Orders/', ['/orders', '/orders/*', '/*', '*']],
+    ['/Orders/', ['/orders/:id', '/orders', '/orders/*', '/*', '*']],
     ['/orders/17?x', ['/orders/:id', '/orders/*', '/*', '*']],
     ['/orders/open', ['/orders/open', '/orders/:id', '/orders/*', '/:any/open', '/*', '*']],
     ['/orders/17/items', ['/orders/:id/items', '/orders/*', '/*', '*']],
@@ -102,7 +102,16 @@ describe('ResourceTable', () => {
 
     it.each([[undefined], ['']])('a request without one (%s) does not slip past what is for some', (method) => {
       expect(methods.find('/a', method)).toEqual(['GET /a', 'HEAD /a', 'PURGE /a', 'post,Put /a', '/a'])
-      expect(methods.findByReading('/a', method)).toEqual([methods.find('/a', method)])
+    })
+
+    it('a request without one may have any, and what is for one does not stand in for what is for another', () => {
+      expect(methods.findByReading('/a', undefined)).toEqual([
+        ['/a'],
+        ['GET /a', '/a'],
+        ['GET /a', 'HEAD /a', '/a'],
+        ['PURGE /a', '/a'],
+        ['post,Put /a', '/a'],
+      ])
     })
 
     it('a request without one is not freed by what is for some', () => {
@@ -157,6 +166,76 @@ describe('ResourceTable', () => {
     })
   })
 
+  describe('a slash at the end', () => {
+    it('makes no difference where nothing is asked for after it', () => {
+      const rules = tableOf('*', '/*', '/orders', '/orders/:id/items', '/orders/17')
+      expect(rules.findByReading('/orders/', 'GET')).toEqual([['/orders', '/*', '*']])
+      expect(rules.findByReading('/orders/17/', 'GET')).toEqual([['/orders/17', '/*', '*']])
+      expect(rules.find('/orders/', 'GET')).toBe(rules.find('/orders', 'GET'))
+    })
+
+    it.each([
+      ['/orders/', ['/orders/:id']],
+      ['/ORDERS/?x', ['/orders/:id']],
+      ['/%6frders/', ['/orders/:id']],
+      ['/x/../orders/', ['/orders/:id']],
+      ['/orders/17/..', ['/orders/:id']],
+      ['/orders/;x', ['/orders/:id']],
+      ['http://host/orders/', ['/orders/:id']],
+      ['/orders//', ['/orders/:id']],
+      ['//items', ['/:any/items']],
+      ['/a//b//c', ['/a/:x/b/:y/c']],
+      ['/orders', []],
+      ['/', []],
+    ])('and an empty segment are something that a parameter stands for: %s', (resource, expected) => {
+      expect(tableOf('/orders/:id', '/:any/items', '/a/:x/b/:y/c').find(resource, 'GET')).toEqual(expected)
+    })
+
+    it('leads to the rule after it and to the one before it, and none hides the other', () => {
+      const rules = tableOf('*', '/orders', '/orders/:id', '/orders/*')
+      expect(rules.findByReading('/orders/', 'GET')).toEqual([
+        ['/orders', '/orders/*', '*'],
+        ['/orders/*', '*'],
+        ['/orders/:id', '/orders/*', '*'],
+      ])
+    })
+
+    it('leads to a parameter only by a method that it is for', () => {
+      const rules = tableOf('*', '/orders', 'POST /orders/:id')
+      expect(rules.findByReading('/orders/', 'GET')).toEqual([['/orders', '*']])
+      expect(rules.findByReading('/orders/', 'POST')).toEqual([
+        ['/orders', '*'],
+        ['POST /orders/:id', '*'],
+      ])
+    })
+
+    it('belongs to a rule that is written with it', () => {
+      const rules = tableOf('/', '/:page', '/orders/', '/orders/:id/', '/orders/:id/:part', '/orders/*', '/:any/:other')
+      expect(rules.findByReading('/', 'GET')).toEqual([['/']])
+      expect(rules.findByReading('/orders/', 'GET')).toEqual([['/orders/', '/orders/*', '/:page']])
+      expect(rules.find('/orders/17/', 'GET')).toEqual(['/orders/:id/', '/orders/*', '/:any/:other'])
+      expect(rules.findByReading('/x/', 'GET')).toEqual([['/:page'], ['/:any/:other']])
+    })
+
+    it('does not belong to a rule for another method, nor to a less specific one', () => {
+      const rules = tableOf('POST /orders/', '/orders/:id', '/:any/')
+      expect(rules.find('/orders/', 'POST')).toEqual(['POST /orders/', '/:any/'])
+      expect(rules.find('/orders/', 'GET')).toEqual(['/orders/:id', '/:any/'])
+    })
+
+    it('does not keep what lifts limits from holding', () => {
+      const rules = tableOf('/', '/health', '/health/:id', '/health/*', '/:page')
+      expect(rules.findCertain('/health/', 'GET')).toEqual(['/health', '/health/*', '/:page'])
+      expect(rules.findCertain('/', 'GET')).toEqual(['/'])
+      expect(rules.findCertain('//health', 'GET')).toEqual([])
+    })
+
+    it('is looked at in bounded time, however many there are', () => {
+      const rules = tableOf(...Array.from({ length: 12 }, (_, depth) => `/${':x/'.repeat(depth)}end`), '/:x/*', '/*')
+      expect(rules.find('/'.repeat(1_000_000), 'GET')).toEqual(['/:x/*', '/*'])
+    })
+  })
+
   describe('lists', () => {
     const rules = tableOf('/orders/:id', 'GET /orders/*', '*')
 
@@ -201,8 +280,14 @@ describe('ResourceTable', () => {
   it('agrees with a plain search by regular expressions', () => {
     const segment = fc.constantFrom('a', 'b', 'c')
     const patterns = fc
-      .tuple(fc.array(fc.oneof(segment, fc.constantFrom(':x', '*')), { maxLength: 4 }), fc.boolean())
-      .map(([segments, isRest]) => `/${[...segments, ...(isRest || segments.at(-1) === '*' ? ['*'] : [])].join('/')}`)
+      .tuple(
+        fc.array(fc.oneof(segment, fc.constantFrom(':x', '*')), { maxLength: 4 }),
+        fc.constantFrom('', '', '/', '/*'),
+      )
+      .map(
+        ([segments, end]) =>
+          segments.map((each) => `/${each}`).join('') + (segments.at(-1) === '*' ? '/*' : end) || '/',
+      )
     const rule = fc.record({
       pattern: fc.oneof({ weight: 8, arbitrary: patterns }, { weight: 1, arbitrary: fc.constantFrom('*', 'a', 'b') }),
       methods: fc.option(fc.subarray(['GET', 'HEAD', 'POST'], { minLength: 1 }), { nil: undefined }),
@@ -216,16 +301,22 @@ describe('ResourceTable', () => {
         const entries = rules.map(({ pattern, methods }, value) => ({ pattern, methods, value }))
         const indexed = new ResourceTable(entries)
         for (const [asked, by] of requests) {
-          const holds = (entry: ResourceEntry<number>, reading: string): boolean =>
-            expressionOf(entry.pattern).test(reading) && isFor(entry.methods, by)
-          const each = readPath(asked).map((reading) => entries.filter((entry) => holds(entry, reading)))
+          const forMethod = entries.filter(({ methods }) => isFor(methods, by))
+          const sure = readPath(asked).map((reading) => usualMatches(forMethod, reading))
+          const each = (by === undefined ? ['GET', 'HEAD', 'POST', 'PATCH'] : [by]).flatMap((one) => {
+            const forOne = entries.filter(({ methods }) => isFor(methods, one))
+            return readPath(asked).flatMap((reading) => [
+              usualMatches(forOne, reading),
+              ...furtherMatches(forOne, reading),
+            ])
+          })
           const some = entries.filter((entry) => each.some((list) => list.includes(entry)))
           const found = indexed.find(asked, by)
           expect([...found].sort()).toEqual(some.map(({ value }) => value).sort())
           expect(found.map((value) => placeOf(entries[value]!))).toEqual(some.map(placeOf).sort())
           const lists = indexed.findByReading(asked, by).map((list) => String([...list].sort()))
           expect(new Set(lists)).toEqual(new Set(each.map((list) => String(list.map(({ value }) => value).sort()))))
-          const all = some.filter((entry) => each.every((list) => list.includes(entry)))
+          const all = some.filter((entry) => sure.every((list) => list.includes(entry)))
           const certain = all.filter(({ methods }) => by !== undefined || methods === undefined)
           expect([...indexed.findCertain(asked, by)].sort()).toEqual(certain.map(({ value }) => value).sort())
         }
@@ -268,13 +359,62 @@ describe('ResourceTable', () => {
   })
 })
 
-function expressionOf(pattern: string): RegExp {
+type Entries = readonly ResourceEntry<number>[]
+
+/** What holds for a reading where a slash at its end makes no difference and no parameter is empty. */
+function usualMatches(entries: Entries, reading: string): Entries {
+  const named = reading.startsWith('/') ? entries : entries.filter(({ pattern }) => !pattern.startsWith('/'))
+  return named.filter(({ pattern }) => expressionOf(pattern, '[^/]+').test(withoutLastSlash(reading)))
+}
+
+/** What holds for it where parameters may be empty, and where something asks for what stands after the slash. */
+function furtherMatches(entries: Entries, reading: string): Entries[] {
+  const lists: Entries[] = []
+  if (!reading.startsWith('/')) return lists
+  const without = withoutLastSlash(reading)
+  if (reading.includes('//')) {
+    lists.push(entries.filter(({ pattern }) => expressionOf(pattern, '[^/]*').test(without)))
+  }
+  if (!reading.endsWith('/')) return lists
+  for (const parameter of ['[^/]+', '[^/]*']) {
+    const owners = entries.filter(
+      ({ pattern }) => pattern.endsWith('/') && expressionOf(pattern, parameter).test(without),
+    )
+    const owner = owners.map(({ pattern }) => shapeOf(pattern)).sort()[0] ?? 'z'
+    const depth = without.split('/').length - 1
+    const isFree = ({ pattern }: ResourceEntry<number>): boolean => shapeOf(pattern).slice(0, depth) < owner
+    const endsBeforeSlash = ({ pattern }: ResourceEntry<number>): boolean =>
+      expressionOf(pattern.replace(/\/\*$/, '').replaceAll('*', ':x') || '/', parameter).test(without)
+    const matching = entries.filter(({ pattern }) => expressionOf(pattern, parameter).test(reading))
+    // An entry takes the empty segment with a parameter, or with everything below that begins right there.
+    const byParameter = matching.filter(({ pattern }) => pattern.startsWith('/') && shapeOf(pattern).length > depth)
+    const byRest = matching.filter((entry) => entry.pattern.endsWith('/*') && endsBeforeSlash(entry))
+    if (![...byParameter, ...byRest].some(isFree)) continue
+    lists.push(matching.filter((entry) => !byParameter.includes(entry) || isFree(entry)))
+  }
+  return lists
+}
+
+function withoutLastSlash(reading: string): string {
+  return reading.startsWith('/') ? reading.replace(/\/$/, '') : reading
+}
+
+/** An expression for readings without the slash at their end. */
+function expressionOf(pattern: string, parameter: string): RegExp {
   if (pattern === '*') return /^/
   if (!pattern.startsWith('/')) return new RegExp(`^${pattern}$`)
   const hasRest = pattern.endsWith('/*')
-  const fixed = (hasRest ? pattern.slice(0, -2) : pattern).replace(/:x|\*/g, '[^/]+')
-  if (fixed === '' || fixed === '/') return hasRest ? /^\// : /^\/$/
+  const fixed = (hasRest ? pattern.slice(0, -2) : pattern.replace(/\/$/, '')).replace(/:x|\*/g, parameter)
   return new RegExp(`^${fixed}${hasRest ? '(/|$)' : '$'}`)
+}
+
+/** A letter for each segment of a pattern, such that what is more specific sorts first. */
+function shapeOf(pattern: string): string {
+  const segments = pattern
+    .replace(/\/\*?$/, '')
+    .split('/')
+    .slice(1)
+  return segments.map((segment) => (segment === ':x' || segment === '*' ? 'b' : 'a')).join('')
 }
 
 function isFor(methods: readonly string[] | undefined, method: string | undefined): boolean {
@@ -289,7 +429,7 @@ function placeOf({ pattern, methods }: ResourceEntry<number>): string {
   const hasRest = pattern.startsWith('/') && segments.at(-1) === '*'
   const fixed = hasRest ? segments.slice(0, -1) : segments
   const kinds = fixed.map((segment) => (segment === '*' || segment === ':x' ? '2' : '1')).join('')
-  const texts = pattern.replace(/:x|\*(?!$)/g, ':any')
+  const texts = pattern.replace(/(?<=.)\/$/, '').replace(/:x|\*(?!$)/g, ':any')
   return `${kinds}${hasRest ? '4' : '3'} ${texts === '' ? '/' : texts} ${methodsPlace(methods)}`
 }
 

@@ -9,6 +9,7 @@ describe('what is in a file', () => {
       fileContent({
         $schema: './sluice.schema.json',
         version: 1,
+        service: { port: 8081 },
         rules,
         incident: 0.5,
         denyList: [
@@ -20,6 +21,7 @@ describe('what is in a file', () => {
         members: [{ dimension: 'user', entity: 'u', tier: 't', expiresAt: '1970-01-01T00:00:01Z' }],
       }),
     ).toEqual({
+      service: { port: 8081 },
       ruleSet: {
         rules,
         incident: 0.5,

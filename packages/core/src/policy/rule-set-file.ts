@@ -22,6 +22,8 @@ export interface RuleSetFile extends Omit<RuleSet, 'denyList'> {
 
 /** What is in a file, as it is used. */
 export interface FileContent {
+  /** Settings of the service as they stand there, unchecked; left out when there are none. */
+  readonly service?: Readonly<Record<string, unknown>>
   readonly ruleSet: RuleSet
   readonly overrides: readonly Override[]
   readonly members: readonly Membership[]
@@ -29,16 +31,9 @@ export interface FileContent {
 
 /** What is in a file that `checkRuleSetFile` found nothing wrong with. */
 export function fileContent(file: RuleSetFile): FileContent {
-  const {
-    $schema: _schema,
-    version: _version,
-    service: _service,
-    denyList,
-    overrides = [],
-    members = [],
-    ...ruleSet
-  } = file
+  const { $schema: _schema, version: _version, service, denyList, overrides = [], members = [], ...ruleSet } = file
   return {
+    ...(service === undefined ? {} : { service }),
     ruleSet: denyList === undefined ? ruleSet : { ...ruleSet, denyList: denyList.map(withInstant) },
     overrides: overrides.map(withInstant),
     members: members.map(withInstant),

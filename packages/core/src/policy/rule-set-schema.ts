@@ -24,7 +24,8 @@ const tier: JsonSchema = {
     multiplier: { $ref: '#/$defs/multiplier', description: 'Multiplies the limits of its callers; 1 when left out.' },
     burst: {
       $ref: '#/$defs/amount',
-      description: 'Units that may pass at once on top of the limit; none when left out.',
+      description:
+        'Units that may pass at once on top of the limit; none when left out. Rules with rollover, or with a calendar window among several, have no room for them and go without.',
     },
     entitled: {
       description: 'Whether bursts of hybrid rules may be used; false when left out.',

@@ -82,13 +82,19 @@ export interface PolicyRuleSettings extends RuleSettings {
   readonly dimension: Dimension
   /** HTTP methods the rule is for; all when left out. More specific than a rule without. */
   readonly methods?: readonly string[]
-  /** Whether it also applies where a more specific rule of the same dimension does; false when left out. */
+  /**
+   * Whether it holds beside the other rules of its dimension, takes the place of none and leaves its own to none; false when left
+   * out.
+   */
   readonly always?: boolean
   /** Units a call takes, times the cost of the request; 1 when left out. */
   readonly cost?: RuleCost
-  /** Evaluated and measured, never enforced. */
+  /** Evaluated and measured, never enforced. It takes the place of no other rule. */
   readonly shadow?: boolean
-  /** Share of callers it is enforced for, 0 to 100; for the others it is in shadow. 100 when left out. */
+  /**
+   * Share of callers it is enforced for, 0 to 100; for the others it is in shadow, and a less specific rule holds. 100 when left
+   * out.
+   */
   readonly percent?: number
   /** Multipliers by region of the request; above those of the rule set. */
   readonly regions?: Readonly<Record<string, number>>
@@ -112,7 +118,10 @@ export interface Tier {
   readonly name: string
   /** Multiplies limits, above 0; 1 when left out. */
   readonly multiplier?: number
-  /** Units that may pass at once on top of the limit; none when left out. */
+  /**
+   * Units that may pass at once on top of the limit; none when left out. Rules with `rollover`, or with a calendar window among
+   * several, have no room for them and go without.
+   */
   readonly burst?: number
   /** Whether bursts of `hybrid` rules may be used; false when left out. */
   readonly entitled?: boolean

@@ -3,6 +3,8 @@ import { CompiledRule } from './compiled-rule.ts'
 import { DescriptorTree } from './descriptors/descriptor-tree.ts'
 import { MatchTable } from './match-table.ts'
 import { ResourceTable } from './resource-table.ts'
+import type { HoldingRules, RuleLine } from './rule-choice.ts'
+import { holdingRules } from './rule-choice.ts'
 import { ruleName } from './rule-name.ts'
 import type { RuleOrigin } from './rule-origin.ts'
 import type { DenyEntry, Exemption, PolicyRule, RuleSet, Tier } from './rule-set.ts'
@@ -22,20 +24,20 @@ export class RuleTable {
   }
 
   /**
-   * The rules that hold: for each dimension the most specific one, and those that always do. Where a path can be read in
-   * several ways, those of every reading, so that none of them leads past a rule.
+   * The rules that hold: for each dimension the most specific one that is enforced, those before it, which are measured, and
+   * those that always hold. Where a path can be read in several ways, those of every reading, so that none of them leads past a
+   * rule.
    */
-  find(resource: string, method: string | undefined): readonly CompiledRule[] {
-    const found = this.findOneOrMany(resource, method)
-    return found instanceof CompiledRule ? found.alone : found
-  }
-
-  /** The same; a rule that holds alone is not put into a list, which would be more memory to look at. */
-  findOneOrMany(resource: string, method: string | undefined): CompiledRule | readonly CompiledRule[] {
+  find(resource: string, method: string | undefined): HoldingRules {
     const found = this.#table.findNoted(resource, method)
     // Kept with what was found, which is the same for the same rules.
-    found.note ??= oneOrMany([...new Set(found.matches.byReading.flatMap(mostSpecific))])
-    return found.note as CompiledRule | readonly CompiledRule[]
+    found.note ??= holdingRules(found.matches.byReading)
+    return found.note as HoldingRules
+  }
+
+  /** The rules that match, a line for each reading. The same lines are the same list. */
+  linesOf(resource: string, method: string | undefined): readonly RuleLine[] {
+    return this.#table.findByReading(resource, method)
   }
 
   /** Every rule that matches, the most specific first. */
@@ -51,8 +53,8 @@ export class CompiledTier {
   readonly burst: number
   readonly isEntitled: boolean
   readonly rules: RuleTable | undefined
-  /** Rules for all with those of the tier in their place, by the list of the former. */
-  readonly #merged = new WeakMap<readonly CompiledRule[], WeakMap<readonly CompiledRule[], readonly CompiledRule[]>>()
+  /** What was found, by the lines of the tier's own rules and those of the rules for all. */
+  readonly #found = new WeakMap<readonly RuleLine[], WeakMap<readonly RuleLine[], HoldingRules>>()
 
   constructor(tier: Tier, rules: readonly CompiledRule[]) {
     this.name = tier.name
@@ -62,22 +64,29 @@ export class CompiledTier {
     this.rules = rules.length > 0 ? new RuleTable(rules) : undefined
   }
 
-  /** The rules for a caller of this tier: its own come in the place of those of the same dimension. */
-  over(general: readonly CompiledRule[], resource: string, method: string | undefined): readonly CompiledRule[] {
-    const own = this.rules?.find(resource, method) ?? []
-    if (own.length === 0) return general
-    let byOwn = this.#merged.get(general)
-    if (byOwn === undefined) {
-      byOwn = new WeakMap()
-      this.#merged.set(general, byOwn)
+  /** The rules that hold for a caller of this tier: its own come before those for all. */
+  find(general: RuleTable, resource: string, method: string | undefined): HoldingRules {
+    const own = this.rules?.linesOf(resource, method)
+    // Readings that nothing matches have one line together, the empty one.
+    if (own === undefined || (own.length === 1 && own[0]!.length === 0)) return general.find(resource, method)
+    const others = general.linesOf(resource, method)
+    let byOthers = this.#found.get(own)
+    if (byOthers === undefined) {
+      byOthers = new WeakMap()
+      this.#found.set(own, byOthers)
     }
-    let merged = byOwn.get(own)
-    if (merged === undefined) {
-      const dimensions = new Set(own.map(({ dimension }) => dimension))
-      merged = [...general.filter(({ dimension, rule }) => rule.always === true || !dimensions.has(dimension)), ...own]
-      byOwn.set(own, merged)
+    let found = byOthers.get(others)
+    if (found === undefined) {
+      found = holdingRules(joined(own, others))
+      byOthers.set(others, found)
     }
-    return merged
+    return found
+  }
+
+  /** The rules that match for a caller of this tier, a line for each reading. */
+  linesOf(general: RuleTable, resource: string, method: string | undefined): readonly RuleLine[] {
+    const others = general.linesOf(resource, method)
+    return this.rules === undefined ? others : joined(this.rules.linesOf(resource, method), others)
   }
 }
 
@@ -86,6 +95,14 @@ export interface CompiledExemption {
   readonly exemption: Exemption
   /** Undefined when no rule holds for what it matches. */
   readonly rules: RuleTable | undefined
+}
+
+/** A rule for all that goes without the burst of tiers, because there is no room for one. */
+export interface UnusableBurst {
+  readonly rule: string
+  /** Names of the tiers. */
+  readonly tiers: readonly string[]
+  readonly problem: string
 }
 
 /**
@@ -105,6 +122,7 @@ export class Snapshot {
   readonly allRules: readonly CompiledRule[]
   /** Dimensions of rules besides those that every request knows. */
   readonly furtherDimensions: readonly string[]
+  readonly unusableBursts: readonly UnusableBurst[]
 
   /** `prefix` stands before the names of all rules, so that their counters are apart from those of another version. */
   constructor(ruleSet: RuleSet, options: CompileOptions & { readonly version: number; readonly prefix?: string }) {
@@ -145,20 +163,20 @@ export class Snapshot {
     this.allRules = all
     const known = new Set<string>(KNOWN_DIMENSIONS)
     this.furtherDimensions = [...new Set(all.map(({ dimension }) => dimension))].filter((name) => !known.has(name))
+    this.unusableBursts = this.#findUnusableBursts()
+  }
+
+  #findUnusableBursts(): readonly UnusableBurst[] {
+    const tiers = [...this.tiers.values()].filter(({ burst }) => burst > 0).map(({ name }) => name)
+    if (tiers.length === 0) return []
+    return this.rules.rules.flatMap(({ rule, label, isTiered, effective }) => {
+      const problem = isTiered && rule.enabled !== false ? effective.burstProblem : undefined
+      return problem === undefined ? [] : [{ rule: label, tiers, problem }]
+    })
   }
 }
 
-function oneOrMany(rules: readonly CompiledRule[]): CompiledRule | readonly CompiledRule[] {
-  return rules.length === 1 ? rules[0]! : rules
-}
-
-/** Of matches in order of specificity: the first of each dimension, and all that always hold. */
-function mostSpecific(matches: readonly CompiledRule[]): readonly CompiledRule[] {
-  const seen = new Set<string>()
-  return matches.filter(({ dimension, rule }) => {
-    if (rule.always === true) return true
-    if (seen.has(dimension)) return false
-    seen.add(dimension)
-    return true
-  })
+/** Each line before each of the others: which of them are of one reading is not known, and no reading may lead past a rule. */
+function joined(first: readonly RuleLine[], others: readonly RuleLine[]): readonly RuleLine[] {
+  return first.flatMap((line) => others.map((other) => [...line, ...other]))
 }

@@ -3,9 +3,12 @@ import type { Batch } from '../store/store.ts'
 import type { CompiledRule } from './compiled-rule.ts'
 import type { CounterReport } from './counter.ts'
 import { counterReports } from './counter.ts'
+import { MatchTable } from './match-table.ts'
 import type { PolicyRequest } from './policy-request.ts'
 import type { Resolver } from './resolver.ts'
-import type { Snapshot } from './snapshot.ts'
+import { rulesFor } from './rule-choice.ts'
+import type { RequestMatch } from './rule-set.ts'
+import type { CompiledTier, Snapshot } from './snapshot.ts'
 
 /** Who is meant: the identities of a request, and one resource or all. */
 export type Caller = Omit<PolicyRequest, 'resource'> & { readonly resource?: string }
@@ -28,24 +31,91 @@ export interface RuleCounters {
   readonly limits: readonly Limit[]
 }
 
-/** The counters that a caller has under a rule set, whether or not anything was counted yet. */
+/**
+ * The counters that a caller has under a rule set, whether or not anything was counted yet. With a resource, those that a request
+ * of the caller for it is decided by; without, those of every rule that may count the caller.
+ */
 export function countersOf(resolver: Resolver, snapshot: Snapshot, { who, nowMs }: UsageQuestion): RuleCounters[] {
-  const { resource, method } = who
+  const { resource } = who
   const request: PolicyRequest = { ...who, resource: resource ?? '*' }
-  const found = resolver.tierOf(snapshot, request, nowMs)?.tier
-  const general = resource === undefined ? snapshot.rules.rules : snapshot.rules.find(resource, method)
-  const rules =
-    resource === undefined
-      ? [...general, ...(found?.rules?.rules ?? [])]
-      : (found?.over(general, resource, method) ?? general)
-  const context = resolver.contextOf(request, found, nowMs)
+  const tier = resolver.tierOf(snapshot, request, nowMs)?.tier
+  const asked: Asked = { resolver, snapshot, request, tier, nowMs }
+  const rules = resource === undefined ? rulesOfCaller(asked) : rulesOfRequest(asked)
+  const context = resolver.contextOf(request, tier, nowMs)
   return rules.flatMap((rule) => {
     const entity = rule.rule.enabled === false ? undefined : rule.reader.read(request)
-    // What everybody shares is not the caller's, unless it is asked for by its resource.
-    if (entity === undefined || (rule.dimension === 'global' && resource === undefined)) return []
+    if (entity === undefined) return []
     const limits = resolver.limitsOf(rule, entity, context)
     return limits.length === 0 ? [] : [{ rule, entity, key: rule.reader.keyOf(entity), limits }]
   })
+}
+
+/** Whose rules are looked for, and in what. */
+interface Asked {
+  readonly resolver: Resolver
+  readonly snapshot: Snapshot
+  readonly request: PolicyRequest
+  readonly tier: CompiledTier | undefined
+  readonly nowMs: number
+}
+
+/** The rules that a request is decided by: those of its exemption come in the place of all others. */
+function rulesOfRequest({ resolver, snapshot, request, tier, nowMs }: Asked): readonly CompiledRule[] {
+  const { resource, method } = request
+  const exemption = resolver.exemptionOf(snapshot, request, nowMs)
+  if (exemption === undefined) {
+    return rulesFor(tier?.find(snapshot.rules, resource, method) ?? snapshot.rules.find(resource, method), request)
+  }
+  return exemption.rules === undefined ? [] : rulesFor(exemption.rules.find(resource, method), request)
+}
+
+/** The rules that may count a caller at some resource. */
+function rulesOfCaller({ resolver, snapshot, request, tier, nowMs }: Asked): readonly CompiledRule[] {
+  const entityOf = (dimension: string): string | undefined => resolver.entityOf(request, dimension)
+  const exemptions = callerExemptions(snapshot, resolver).filter(
+    ({ callers }) => callers === undefined || callers.find(request, entityOf, nowMs) !== undefined,
+  )
+  const ofExemptions = exemptions.flatMap(({ rules, isOfServices }) =>
+    isOfServices ? rules : rules.filter(isNotShared),
+  )
+  return [...[...snapshot.rules.rules, ...(tier?.rules?.rules ?? [])].filter(isNotShared), ...ofExemptions]
+}
+
+/** What everybody shares is not the caller's, unless it is asked for by its resource, or by a service that it is for. */
+function isNotShared({ dimension }: CompiledRule): boolean {
+  return dimension !== 'global'
+}
+
+/** An exemption with rules of its own, and whom it is for whatever they call. */
+interface CallerExemption {
+  /** Undefined when it is for everybody who calls its resource. */
+  readonly callers: MatchTable<true> | undefined
+  readonly isOfServices: boolean
+  readonly rules: readonly CompiledRule[]
+}
+
+/** Made when somebody asks first: requests do not need them. */
+const exemptionsBySnapshot = new WeakMap<Snapshot, readonly CallerExemption[]>()
+
+function callerExemptions(snapshot: Snapshot, resolver: Resolver): readonly CallerExemption[] {
+  let exemptions = exemptionsBySnapshot.get(snapshot)
+  if (exemptions === undefined) {
+    exemptions = (snapshot.ruleSet.exemptions ?? []).flatMap(({ name, match }) => {
+      const rules = snapshot.allRules.filter(({ origin }) => origin.part === 'exemption' && origin.name === name)
+      const isOfServices = match.services !== undefined
+      return rules.length === 0 ? [] : [{ callers: callersOf(match, resolver), isOfServices, rules }]
+    })
+    exemptionsBySnapshot.set(snapshot, exemptions)
+  }
+  return exemptions
+}
+
+/** Finds the callers that a match is for, whatever they call. */
+function callersOf(match: RequestMatch, resolver: Resolver): CallerExemption['callers'] {
+  const { resource: _resource, methods: _methods, ...callers } = match
+  if (callers.entities === undefined && callers.cidrs === undefined && callers.services === undefined) return undefined
+  const canonicalEntity = (dimension: string, entity: string): string => resolver.readerOf(dimension).canonical(entity)
+  return new MatchTable([{ match: callers, value: true }], { purpose: 'lift', canonicalEntity })
 }
 
 /** Whose counters, and when. */

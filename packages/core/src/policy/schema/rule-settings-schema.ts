@@ -121,7 +121,8 @@ export const RULE_SETTINGS: Readonly<Record<string, JsonSchema>> = {
   },
   methods: { $ref: '#/$defs/methods' },
   always: {
-    description: 'Whether it also applies where a more specific rule of the same dimension does; false when left out.',
+    description:
+      'Whether it holds beside the other rules of its dimension, takes the place of none and leaves its own to none; false when left out.',
     examples: [true],
     type: 'boolean',
   },
@@ -132,9 +133,14 @@ export const RULE_SETTINGS: Readonly<Record<string, JsonSchema>> = {
     examples: ['local'],
     enum: ['open', 'closed', 'local'],
   },
-  shadow: { description: 'Evaluated and measured, never enforced.', examples: [true], type: 'boolean' },
+  shadow: {
+    description: 'Evaluated and measured, never enforced. It takes the place of no other rule.',
+    examples: [true],
+    type: 'boolean',
+  },
   percent: {
-    description: 'Share of callers it is enforced for, 0 to 100; for the others it is in shadow. 100 when left out.',
+    description:
+      'Share of callers it is enforced for, 0 to 100; for the others it is in shadow, and a less specific rule holds. 100 when left out.',
     examples: [10],
     type: 'number',
     minimum: 0,
