@@ -36,7 +36,7 @@ export class ClientError extends Error {
   readonly code: ClientErrorCode
   /** The HTTP status; undefined when there was no answer. */
   readonly status: number | undefined
-  /** What happened, and what to do. */
+  /** What happened, and what to do. The message has it, and what is in `errors`. */
   readonly detail: string
   /** Each thing that is wrong with what was sent; empty when the problem is not in its fields. */
   readonly errors: readonly FieldProblem[]
@@ -46,7 +46,10 @@ export class ClientError extends Error {
   readonly retryAfterMs: number | undefined
 
   constructor(code: ClientErrorCode, details: ClientErrorDetails) {
-    super(`${code}: ${titleOf(code)}. ${details.detail}`, 'cause' in details ? { cause: details.cause } : undefined)
+    super(
+      `${code}: ${titleOf(code)}. ${messageOf(code, details)}`,
+      'cause' in details ? { cause: details.cause } : undefined,
+    )
     this.code = code
     this.status = details.status
     this.detail = details.detail
@@ -70,11 +73,29 @@ export function problemError(value: unknown, retryAfterMs: number | undefined): 
   if (typeof value !== 'object' || value === null) return undefined
   const { code, status, detail, errors, checks } = value as Partial<ProblemDocument>
   if (!isClientErrorCode(code) || typeof status !== 'number' || typeof detail !== 'string') return undefined
-  return new ClientError(code, { status, detail, errors, checks, retryAfterMs })
+  const listed = Array.isArray(errors) ? errors : []
+  return new ClientError(code, { status, detail, errors: listed, checks, retryAfterMs })
 }
 
 function isClientErrorCode(code: unknown): code is ClientErrorCode {
   return typeof code === 'string' && (Object.hasOwn(CLIENT_ERRORS, code) || Object.hasOwn(PROBLEMS, code))
+}
+
+/** Most fields that a message tells of; `errors` has all. */
+const MOST_TOLD = 5
+
+/** What happened and what to do, for whoever reads only this: also what is wrong with each field, and what helps in a program. */
+function messageOf(code: ClientErrorCode, { detail, errors = [] }: ClientErrorDetails): string {
+  const told = errors
+    .slice(0, MOST_TOLD)
+    .map(
+      ({ path, received, expected, line }) =>
+        `${path || 'the body'}${line === undefined ? '' : ` (line ${line})`}: received ${received}; expected ${expected}.`,
+    )
+  if (errors.length > MOST_TOLD) told.push(`"errors" has ${errors.length - MOST_TOLD} more.`)
+  // The service knows of headers alone.
+  if (code === 'SLUICE_HTTP_UNAUTHORIZED') told.push('Pass the API key to createClient as "token".')
+  return [detail, ...told].join(' ')
 }
 
 function titleOf(code: ClientErrorCode): string {

@@ -1,14 +1,14 @@
+import { FLAG, FUNCTION, isWhole, type OptionForm } from '@sluice/core/options'
 import type { NowMs, Random, Sleep } from '@sluice/runtime/portable'
 import { systemNowMs, systemRandom, systemSleep, systemTurnEnd } from '@sluice/runtime/portable'
 import type { ClientFailureMode } from './failure-answer.ts'
 import { type FetchFunction, platformFetch } from './fetch-function.ts'
+import { checkOptions, choiceForm, numberForm, takerOf } from './option-check.ts'
 import type { ClientRetryOptions, RepeatedService } from './repeated-exchange.ts'
-import { checkTryOptions, invalidOption } from './retry-options.ts'
+import { checkWaits, OTHER_TRY_NAMES, TRY_FORMS } from './retry-options.ts'
 
 const USUAL_TIMEOUT_MS = 5000
 const LONGEST_TIMEOUT_MS = 86_400_000
-
-const MODES: ReadonlySet<unknown> = new Set<ClientFailureMode>(['open', 'closed', 'throw'])
 
 /** Which service, and how it is asked. */
 export interface ClientOptions {
@@ -23,7 +23,7 @@ export interface ClientOptions {
    * whoever wants to be open or closed says so. Calls may say their own.
    */
   readonly failureMode?: ClientFailureMode | undefined
-  /** Whether the checks of one turn of the event loop go as one batch; true when left out. Calls may say their own. */
+  /** Whether the checks of one turn of the event loop go as one batch, and its reports; true when left out. Checks may say their own. */
   readonly batch?: boolean | undefined
   /** How calls are tried again where that is safe; false for never. */
   readonly retry?: ClientRetryOptions | false | undefined
@@ -48,15 +48,104 @@ export interface ResolvedOptions {
   readonly turnEnd: (run: () => void) => void
 }
 
+/** How long a call may take. */
+export const TIMEOUT: OptionForm = numberForm(
+  `milliseconds: a number above 0, at most ${LONGEST_TIMEOUT_MS}`,
+  (value) => value > 0 && value <= LONGEST_TIMEOUT_MS,
+)
+
+/** What to give when the service cannot be asked. */
+export const FAILURE_MODE: OptionForm = choiceForm('open', 'closed', 'throw')
+
+const ADDRESS: OptionForm = {
+  expected: '"http://host:port" or "https://host", with a path when the service stands behind one',
+  accepts: (value) => baseOf(value) !== undefined,
+  advise: addressAdvice,
+  isNeeded: true,
+  isSecret: true,
+}
+
+const TOKEN: OptionForm = {
+  expected: 'an API key such as slk_..._..., without spaces and line ends',
+  accepts: (value) => typeof value === 'string' && /^[\x21-\x7e]{1,4096}$/.test(value),
+  advise: (value) =>
+    typeof value === 'string' && /^bearer /i.test(value) ? 'Leave "Bearer" out: the client puts it there.' : undefined,
+  isSecret: true,
+}
+
+const RETRY: OptionForm = {
+  expected: 'options such as { maxTries: 3 }, or false for never',
+  accepts: (value) => value === false || (typeof value === 'object' && value !== null),
+  advise: (value) => {
+    if (value === true) return 'Leave it out: calls are tried again where that is safe.'
+    return isWhole(value, 0, 1000) ? `Write { maxTries: ${Number(value) + 1} }: the first try counts, too.` : undefined
+  },
+}
+
+const CLIENT = takerOf({
+  name: 'createClient',
+  example: '{ url: "http://127.0.0.1:8080" }',
+  forms: {
+    url: ADDRESS,
+    token: TOKEN,
+    timeoutMs: TIMEOUT,
+    failureMode: FAILURE_MODE,
+    batch: FLAG,
+    retry: RETRY,
+    fetch: FUNCTION,
+    sleep: FUNCTION,
+    nowMs: FUNCTION,
+    random: FUNCTION,
+    turnEnd: FUNCTION,
+  } satisfies Record<keyof ClientOptions, OptionForm>,
+  otherNames: {
+    baseUrl: 'url',
+    baseURL: 'url',
+    address: 'url',
+    endpoint: 'url',
+    host: 'url',
+    server: 'url',
+    uri: 'url',
+    apiKey: 'token',
+    apikey: 'token',
+    apiToken: 'token',
+    accessToken: 'token',
+    auth: 'token',
+    authorization: 'token',
+    bearer: 'token',
+    key: 'token',
+    timeout: 'timeoutMs',
+    requestTimeout: 'timeoutMs',
+    failOpen: 'failureMode',
+    fallback: 'failureMode',
+    mode: 'failureMode',
+    onError: 'failureMode',
+    attempts: 'retry',
+    maxRetries: 'retry',
+    maxTries: 'retry',
+    retries: 'retry',
+  },
+  advise: (options) =>
+    typeof options === 'string' || options instanceof URL ? 'Write createClient({ url }).' : undefined,
+})
+
+const CLIENT_RETRY = takerOf({
+  name: '"retry"',
+  example: '{ maxTries: 3 }',
+  forms: { ...TRY_FORMS, onRetry: FUNCTION },
+  otherNames: OTHER_TRY_NAMES,
+})
+
 /** Fills in what is left out. Throws `SLUICE_CLIENT_INVALID_OPTION` for what cannot be used. */
 export function resolveOptions(options: ClientOptions): ResolvedOptions {
+  checkOptions(options, CLIENT)
   const { token, timeoutMs = USUAL_TIMEOUT_MS, failureMode = 'throw', batch = true, retry = {} } = options
-  if (token !== undefined && !/^[\x21-\x7e]{1,4096}$/.test(token)) {
-    throw invalidOption('a token with spaces, line ends or other signs that no API key has', 'one such as slk_..._...')
+  if (retry !== false) {
+    checkOptions(retry, CLIENT_RETRY)
+    checkWaits(retry)
   }
-  if (retry !== false) checkTryOptions(retry)
   const service: RepeatedService = {
-    base: baseOf(options.url),
+    base: baseOf(options.url)!,
     token,
     fetch: options.fetch ?? platformFetch,
     sleep: options.sleep ?? systemSleep,
@@ -64,35 +153,24 @@ export function resolveOptions(options: ClientOptions): ResolvedOptions {
     random: options.random ?? systemRandom,
     retry: retry === false ? { maxTries: 1 } : retry,
   }
-  return {
-    service,
-    timeoutMs: checkedTimeout(timeoutMs),
-    failureMode: checkedMode(failureMode),
-    batch,
-    turnEnd: options.turnEnd ?? systemTurnEnd,
-  }
+  return { service, timeoutMs, failureMode, batch, turnEnd: options.turnEnd ?? systemTurnEnd }
 }
 
-/** Gives back a time that can be waited for; else throws. */
-export function checkedTimeout(timeoutMs: number): number {
-  if (timeoutMs > 0 && timeoutMs <= LONGEST_TIMEOUT_MS) return timeoutMs
-  throw invalidOption(`timeoutMs ${timeoutMs}`, `a number above 0, at most ${LONGEST_TIMEOUT_MS}`)
+/** An address without a slash at its end; undefined when it is none, or has parts that are not sent. */
+function baseOf(url: unknown): string | undefined {
+  const { protocol, username, password, search, hash, origin, pathname } = parsedUrl(url) ?? {}
+  if (pathname === undefined || (protocol !== 'http:' && protocol !== 'https:')) return undefined
+  return username || password || search || hash ? undefined : `${origin}${pathname.replace(/\/+$/, '')}`
 }
 
-/** Gives back a failure mode; else throws. */
-export function checkedMode(mode: ClientFailureMode): ClientFailureMode {
-  if (MODES.has(mode)) return mode
-  throw invalidOption(`failureMode ${JSON.stringify(mode)}`, '"open", "closed" or "throw"')
+function addressAdvice(url: unknown): string | undefined {
+  const parsed = parsedUrl(url)
+  if (typeof url === 'string' && url !== '' && !url.includes('://')) return 'Put "http://" in front of it.'
+  if (parsed === undefined || !/^https?:$/.test(parsed.protocol)) return undefined
+  return 'Leave user, password, query and fragment out of it; an API key is passed as "token".'
 }
 
-function baseOf(url: string): string {
-  const parsed = URL.canParse(url) ? new URL(url) : undefined
-  // What is wrong is not shown: it may hold a password.
-  if (parsed === undefined || !/^https?:$/.test(parsed.protocol)) {
-    throw invalidOption('an address that cannot be read as one', 'http://host:port or https://host')
-  }
-  if (parsed.username !== '' || parsed.password !== '' || parsed.search !== '' || parsed.hash !== '') {
-    throw invalidOption('an address with a user, a query or a fragment', 'scheme, host, port and path alone')
-  }
-  return `${parsed.origin}${parsed.pathname.replace(/\/+$/, '')}`
+function parsedUrl(url: unknown): URL | undefined {
+  const text = url instanceof URL ? url.href : url
+  return typeof text === 'string' && URL.canParse(text) ? new URL(text) : undefined
 }

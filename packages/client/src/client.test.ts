@@ -4,9 +4,9 @@ import { freePort } from '@sluice/testing/servers'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Client } from './client.ts'
-import { createClient } from './client.ts'
 import { isClientError } from './client-error.ts'
 import type { ClientOptions } from './client-options.ts'
+import { createClient } from './create-client.ts'
 import { ALL_OPERATIONS, answerJson, exampleOf, exampleOfSchema, TableServer } from './table-server.test.support.ts'
 
 const TOKEN = 'slk_4f9d1c_a-secret-that-nobody-prints'
@@ -58,7 +58,7 @@ describe('a call', () => {
     },
   )
 
-  it('has a short form for everything that is done before a call is let through', async () => {
+  it('has a short form for everything that is done before a call is let through, and after it', async () => {
     const { server, client } = await start()
     const check = { userId: 'user-123', resource: '/x' }
     await client.check(check)
@@ -68,6 +68,7 @@ describe('a call', () => {
     await client.release({ reservationId: 'r' })
     await client.acquire({ ...check, maxWaitMs: 10 })
     await client.heartbeat({ reservationId: 'r' })
+    await client.report({ resource: '/x', failed: true })
     expect(await client.batch([check, check])).toEqual((exampleOf(ALL_OPERATIONS[1]!).body as { answers: [] }).answers)
     expect(server.asked.map(({ id, body }) => [id, body])).toEqual([
       ['check', check],
@@ -77,6 +78,7 @@ describe('a call', () => {
       ['release', { reservationId: 'r' }],
       ['acquire', { ...check, maxWaitMs: 10 }],
       ['heartbeat', { reservationId: 'r' }],
+      ['report', { reports: [{ resource: '/x', failed: true }] }],
       ['checkBatch', { requests: [check, check] }],
     ])
   })
@@ -140,7 +142,9 @@ describe('a problem', () => {
     const error = await failure(client.check({ resource: '/x' }))
     expect(isClientError(error, 'SLUICE_HTTP_INVALID_REQUEST')).toBe(true)
     expect(error).toMatchObject({ status: 400, detail: 'One thing.', errors, retryAfterMs: undefined })
-    expect(String(error)).toBe('ClientError: SLUICE_HTTP_INVALID_REQUEST: The request has invalid fields. One thing.')
+    expect(String(error)).toBe(
+      'ClientError: SLUICE_HTTP_INVALID_REQUEST: The request has invalid fields. One thing. /tokens: received -1; expected a whole number from 0.',
+    )
   })
 
   it('of a limited kind says when to come back', async () => {

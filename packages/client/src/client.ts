@@ -1,6 +1,7 @@
 import type {
   AcquireRequest,
   BatchAnswer,
+  CallReport,
   Calls,
   CheckAnswer,
   CheckRequest,
@@ -23,15 +24,17 @@ import type {
   SingleCheckOptions,
   StreamOperationId,
 } from './call-input.ts'
-import { CheckLine } from './check-line.ts'
+import { CHECK_LINE } from './check-line.ts'
 import { ClientError } from './client-error.ts'
-import { type ClientOptions, checkedMode, checkedTimeout, resolveOptions } from './client-options.ts'
+import type { ResolvedOptions } from './client-options.ts'
 import { Deadline } from './deadline.ts'
 import { openStream, type Patience, type ServiceRequest } from './exchange.ts'
 import { failureAnswer } from './failure-answer.ts'
 import type { ParameterValues } from './operation-url.ts'
+import { invalidOption } from './option-check.ts'
 import { repeatedExchange } from './repeated-exchange.ts'
-import { invalidOption } from './retry-options.ts'
+import { REPORT_LINE } from './report-line.ts'
+import { TurnLine } from './turn-line.ts'
 
 /**
  * Asks a service. Every call may be made while others are under way; connections are kept and used again. A call that went wrong
@@ -55,6 +58,11 @@ export interface Client {
   acquire(request: AcquireRequest, options?: CallOptions): Promise<ReservationAnswer | CheckAnswer>
   /** Keeps a slot. */
   heartbeat(request: ReservationRequest, options?: CallOptions): Promise<HeartbeatAnswer>
+  /**
+   * Tells how a call ended that was let through, for limits that are cut while too many fail. Resolves when it was counted. The
+   * reports of one turn of the event loop go together.
+   */
+  report(ended: CallReport, options?: CallOptions): Promise<void>
   /** Any operation, by its id: `call('putTier', { parameters: { name }, body, ifMatch: 13 })`. */
   call<Id extends OperationId>(id: Id, ...input: CallArguments<Id>): Promise<Calls[Id]['answer']>
   /** The pages of an operation, asked for as they are read. Starts anew each time it is iterated. */
@@ -77,15 +85,16 @@ interface LooseInput extends CallOptions {
 /** Operations that change nothing, or nothing more, when they are dealt with a second time; besides all that only read. */
 const HARMLESS_TWICE: ReadonlySet<string> = new Set<OperationId>(['peek', 'heartbeat', 'release'])
 
-/** A client for the service at `url`. Nothing is sent before it is asked. Throws when an option cannot be used. */
-export function createClient(options: ClientOptions): Client {
-  const { service, timeoutMs, failureMode, batch: isBatching, turnEnd } = resolveOptions(options)
-  const line = new CheckLine(service, turnEnd)
+/** A client that takes what it is given as it is; `createClient` looks at it first. */
+export function trustingClient(options: ResolvedOptions): Client {
+  const { service, timeoutMs, failureMode, batch: isBatching, turnEnd } = options
+  const checks = new TurnLine(CHECK_LINE, service, turnEnd)
+  const reports = new TurnLine(REPORT_LINE, service, turnEnd)
 
   /** Does something within the time of a call. */
   async function within<T>({ signal, ...more }: CallOptions, work: (deadline: Deadline) => Promise<T>): Promise<T> {
     const deadline = new Deadline({ ...service, signal })
-    deadline.renew(checkedTimeout(more.timeoutMs ?? timeoutMs), `from ${service.base}`)
+    deadline.renew(more.timeoutMs ?? timeoutMs, `from ${service.base}`)
     try {
       return await work(deadline)
     } finally {
@@ -103,20 +112,20 @@ export function createClient(options: ClientOptions): Client {
   }
 
   async function check(body: CheckRequest, more: SingleCheckOptions = {}): Promise<CheckAnswer> {
-    const mode = checkedMode(more.failureMode ?? failureMode)
+    const mode = more.failureMode ?? failureMode
     const takes = body?.tokens !== 0
     try {
       if (!(more.batch ?? isBatching)) return await call('check', { ...more, body })
       const text = jsonOf('check', body)
       const lined = { body: text, isHarmlessTwice: !takes }
-      return (await within(more, (budget) => line.ask({ ...lined, budget }))) as CheckAnswer
+      return (await within(more, (budget) => checks.ask({ ...lined, budget }))) as CheckAnswer
     } catch (error) {
       return failureAnswer(error, { mode, takes })
     }
   }
 
   async function peek(body: CheckRequest, more: CheckCallOptions = {}): Promise<CheckAnswer> {
-    const mode = checkedMode(more.failureMode ?? failureMode)
+    const mode = more.failureMode ?? failureMode
     try {
       return await call('peek', { ...more, body })
     } catch (error) {
@@ -128,12 +137,19 @@ export function createClient(options: ClientOptions): Client {
     requests: readonly CheckRequest[],
     more: CheckCallOptions = {},
   ): Promise<readonly CheckAnswer[]> {
-    const mode = checkedMode(more.failureMode ?? failureMode)
+    const mode = more.failureMode ?? failureMode
     try {
       return (await call('checkBatch', { ...more, body: { requests } })).answers
     } catch (error) {
       return requests.map(({ tokens }) => failureAnswer(error, { mode, takes: tokens !== 0 }))
     }
+  }
+
+  async function report(ended: CallReport, more: CallOptions = {}): Promise<void> {
+    if (isBatching) {
+      const body = jsonOf('report', ended)
+      await within(more, (budget) => reports.ask({ body, isHarmlessTwice: false, budget }))
+    } else await call('report', { ...more, body: { reports: [ended] } })
   }
 
   async function* pages<Id extends PagedOperationId>(
@@ -162,7 +178,7 @@ export function createClient(options: ClientOptions): Client {
     id: Id,
     ...[input]: CallArguments<Id>
   ): AsyncGenerator<Calls[Id]['answer'], void, void> {
-    const patience: Patience = { timeoutMs: checkedTimeout(input?.timeoutMs ?? timeoutMs), signal: input?.signal }
+    const patience: Patience = { timeoutMs: input?.timeoutMs ?? timeoutMs, signal: input?.signal }
     for await (const { data } of openStream(service, requestOf(OPERATIONS[id], input ?? {}), patience)) {
       yield eventData(id, data) as Calls[Id]['answer']
     }
@@ -178,6 +194,7 @@ export function createClient(options: ClientOptions): Client {
     acquire: (body, more) =>
       call('acquire', { ...more, body, timeoutMs: (more?.timeoutMs ?? timeoutMs) + (body.maxWaitMs ?? 0) }),
     heartbeat: (body, more) => call('heartbeat', { ...more, body }),
+    report,
     call,
     pages: (id, ...input) => ({ [Symbol.asyncIterator]: () => pages(id, ...input) }),
     items: (id, ...input) => ({ [Symbol.asyncIterator]: () => items(id, ...input) }),
@@ -212,7 +229,10 @@ function jsonOf(id: string, body: unknown): string {
     // A circle, or a number without end: told below, with what else has no JSON.
   }
   if (text !== undefined) return text
-  throw invalidOption(`a body for "${id}" that cannot be written as JSON`, 'an object of texts, numbers and lists')
+  throw invalidOption({
+    problem: `the body of "${id}" cannot be written as JSON`,
+    expected: 'an object of texts, numbers and lists',
+  })
 }
 
 function eventData(id: string, data: string): unknown {

@@ -5,10 +5,9 @@ interface Wait {
   readonly dueMs: number
 }
 
-/** Time that passes when the test says so. */
+/** Time that passes when the test says so. Its own properties are the options that take it. */
 export class HeldTime {
-  /** Every wait that was asked for, in order, in milliseconds. */
-  readonly waits: number[] = []
+  readonly #waits: number[] = []
   readonly #pending = new Map<() => void, Wait>()
   #nowMs = Date.UTC(2026, 0, 1)
   #notify = (): void => undefined
@@ -17,7 +16,7 @@ export class HeldTime {
 
   readonly sleep: Sleep = (delayMs, signal) =>
     new Promise((resolve, reject) => {
-      this.waits.push(delayMs)
+      this.#waits.push(delayMs)
       if (signal?.aborted === true) {
         reject(signal.reason)
         return
@@ -35,6 +34,11 @@ export class HeldTime {
       this.#pending.set(finish, { delayMs, dueMs: this.#nowMs + delayMs })
       this.#notify()
     })
+
+  /** Every wait that was asked for, in order, in milliseconds. */
+  get waits(): readonly number[] {
+    return this.#waits
+  }
 
   /** Waits that go on, in milliseconds from when they began. */
   get pending(): readonly number[] {

@@ -16,7 +16,7 @@ export type {
   SingleCheckOptions,
   StreamOperationId,
 } from './call-input.ts'
-export { type Client, createClient } from './client.ts'
+export type { Client } from './client.ts'
 export {
   CLIENT_ERRORS,
   ClientError,
@@ -25,6 +25,7 @@ export {
   isClientError,
 } from './client-error.ts'
 export type { ClientOptions } from './client-options.ts'
+export { createClient } from './create-client.ts'
 export { decisionOf } from './decision-of.ts'
 export type { ClientFailureMode } from './failure-answer.ts'
 export type { FetchFunction } from './fetch-function.ts'

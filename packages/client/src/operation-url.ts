@@ -11,6 +11,13 @@ export function operationUrl(base: string, operation: Operation, parameters: Par
   for (const [name, value] of Object.entries(parameters)) {
     const place = Object.hasOwn(declared, name) ? declared[name]?.in : undefined
     if (place === undefined) throw unusable(operation, `the parameter "${name}"`, known(operation))
+    if (value !== undefined && typeof value !== 'string' && typeof value !== 'number') {
+      throw unusable(
+        operation,
+        `"${name}" as ${Array.isArray(value) ? 'a list' : `a value of type ${typeof value}`}`,
+        'a text or a number',
+      )
+    }
     if (place === 'query' && value !== undefined) query.push([name, String(value)])
   }
   const filled = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => pathSegment(operation, name, parameters[name]))

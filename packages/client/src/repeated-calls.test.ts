@@ -5,9 +5,9 @@ import type { RetryNotice } from '@sluice/runtime/portable'
 import { freePort } from '@sluice/testing/servers'
 import { describe, expect, it } from 'vitest'
 import type { Client } from './client.ts'
-import { createClient } from './client.ts'
 import { isClientError } from './client-error.ts'
 import type { ClientOptions } from './client-options.ts'
+import { createClient } from './create-client.ts'
 import { HeldTime } from './held-time.test.support.ts'
 import type { Override } from './table-server.test.support.ts'
 import { TableServer } from './table-server.test.support.ts'
@@ -165,6 +165,7 @@ describe('a call of which nobody knows whether it was dealt with', () => {
     ['a release', (client) => client.release({ reservationId: 'r' }), 2],
     ['a slot', (client) => client.acquire(cost), 1],
     ['a heartbeat', (client) => client.heartbeat({ reservationId: 'r' }), 2],
+    ['a report', (client) => client.report({ resource: '/x', failed: true }), 1],
     ['a read', (client) => client.call('listTiers'), 2],
     ['a change', (client) => client.call('deleteTier', { parameters: { name: 'a' } }), 1],
   ])('such as %s is made again only where that does no harm', async (_, make, times) => {

@@ -1,11 +1,13 @@
+import { FUNCTION, isWhole, OBJECT, type OptionForm } from '@sluice/core/options'
 import type { NowMs, Random, Sleep } from '@sluice/runtime/portable'
 import { backoffDelayMs, systemNowMs, systemRandom, systemSleep } from '@sluice/runtime/portable'
 import { announcedWaitMs } from './announced-wait.ts'
 import { type FetchFunction, platformFetch } from './fetch-function.ts'
 import { wasNeverSent } from './never-sent.ts'
-import { type OutgoingCall, outgoingCall } from './outgoing-request.ts'
+import { checkOptions, choiceForm, numberForm, takerOf } from './option-check.ts'
+import { isRequestInput, type OutgoingCall, outgoingCall } from './outgoing-request.ts'
 import { replayableRequest } from './replayable-request.ts'
-import { checkTryOptions, invalidOption, type TryOptions } from './retry-options.ts'
+import { checkWaits, OTHER_TRY_NAMES, TRY_FORMS, type TryOptions } from './retry-options.ts'
 
 const USUAL_TRIES = 5
 const USUAL_WAIT_MS = 300_000
@@ -92,13 +94,56 @@ export function retryFetch(options: RetryFetchOptions = {}): FetchFunction {
   }
 }
 
+const STATUSES: OptionForm = {
+  expected: 'a list of statuses such as [429, 503]',
+  accepts: (value) => Array.isArray(value) && value.every((status) => isWhole(status, 100, 599)),
+  advise: (value) => {
+    const statuses = [value].flat().map((status) => (typeof status === 'string' ? Number(status) : status))
+    return statuses.length > 0 && statuses.every((status) => isWhole(status, 100, 599))
+      ? `Write the numbers in a list: [${statuses.slice(0, 8).join(', ')}].`
+      : undefined
+  },
+}
+
+const RETRY_FETCH = takerOf({
+  name: 'retryFetch',
+  example: '{ maxTries: 3 }',
+  forms: {
+    ...TRY_FORMS,
+    fetch: FUNCTION,
+    statuses: STATUSES,
+    repeat: choiceForm('idempotent', 'refused', 'always'),
+    maxWaitMs: numberForm('milliseconds: a number from 0', (value) => value >= 0),
+    onRetry: FUNCTION,
+    sleep: FUNCTION,
+    nowMs: FUNCTION,
+    random: FUNCTION,
+  } satisfies Partial<Record<keyof RetryFetchOptions, OptionForm>>,
+  otherNames: {
+    ...OTHER_TRY_NAMES,
+    status: 'statuses',
+    statusCodes: 'statuses',
+    retryOn: 'statuses',
+    retryCondition: 'statuses',
+    methods: 'repeat',
+    maxRetryTime: 'maxWaitMs',
+    maxWait: 'maxWaitMs',
+    beforeRetry: 'onRetry',
+    onFailedAttempt: 'onRetry',
+  },
+  advise: (options) => {
+    if (isRequestInput(options)) return 'Pass the address to what it returns: retryFetch()(url).'
+    if (typeof options === 'function') return 'Write retryFetch({ fetch }).'
+    return OBJECT.accepts(options) && ['timeout', 'timeoutMs'].some((name) => name in (options as object))
+      ? 'Give the time of a call with the call: { signal: AbortSignal.timeout(5000) }.'
+      : undefined
+  },
+})
+
 function settingsOf(options: RetryFetchOptions): Settings {
-  checkTryOptions(options)
+  checkOptions(options, RETRY_FETCH)
+  checkWaits(options)
   const { maxWaitMs = USUAL_WAIT_MS, repeat = 'idempotent' } = options
-  if (!(maxWaitMs >= 0)) throw invalidOption(`maxWaitMs ${maxWaitMs}`, 'a number from 0')
-  if (!['idempotent', 'refused', 'always'].includes(repeat)) {
-    throw invalidOption(`repeat ${JSON.stringify(repeat)}`, '"idempotent", "refused" or "always"')
-  }
   return {
     fetch: options.fetch ?? platformFetch,
     maxTries: options.maxTries ?? USUAL_TRIES,

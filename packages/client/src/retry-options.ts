@@ -1,6 +1,8 @@
+import type { OptionForms } from '@sluice/core/options'
+import { isWhole } from '@sluice/core/options'
 import type { BackoffOptions } from '@sluice/runtime/portable'
 import { backoffDelayMs, isRuntimeError } from '@sluice/runtime/portable'
-import { ClientError } from './client-error.ts'
+import { invalidOption, numberForm } from './option-check.ts'
 
 /** How often to try, and how long to wait in between. */
 export interface TryOptions extends BackoffOptions {
@@ -8,20 +10,42 @@ export interface TryOptions extends BackoffOptions {
   readonly maxTries?: number | undefined
 }
 
-/** Throws `SLUICE_CLIENT_INVALID_OPTION` for numbers that cannot be used. */
-export function checkTryOptions({ maxTries = 1, baseMs, capMs }: TryOptions): void {
-  if (maxTries !== Number.POSITIVE_INFINITY && !(Number.isSafeInteger(maxTries) && maxTries >= 1)) {
-    throw invalidOption(`maxTries ${maxTries}`, 'a whole number from 1, or Infinity')
-  }
+const WAIT = numberForm('milliseconds: a number from 0', (value) => value >= 0 && value <= Number.MAX_SAFE_INTEGER)
+
+/** The forms of {@link TryOptions}. */
+export const TRY_FORMS: OptionForms = {
+  maxTries: numberForm(
+    'a whole number of tries from 1, the first included, or Infinity',
+    (value) => value === Number.POSITIVE_INFINITY || isWhole(value, 1, Number.MAX_SAFE_INTEGER),
+  ),
+  baseMs: WAIT,
+  capMs: WAIT,
+}
+
+/** What other libraries call {@link TryOptions}. */
+export const OTHER_TRY_NAMES = {
+  retries: 'maxTries',
+  maxRetries: 'maxTries',
+  attempts: 'maxTries',
+  maxAttempts: 'maxTries',
+  numOfAttempts: 'maxTries',
+  tries: 'maxTries',
+  limit: 'maxTries',
+  delay: 'baseMs',
+  retryDelay: 'baseMs',
+  initialDelay: 'baseMs',
+  startingDelay: 'baseMs',
+  minTimeout: 'baseMs',
+  maxDelay: 'capMs',
+  maxTimeout: 'capMs',
+} as const
+
+/** Throws `SLUICE_CLIENT_INVALID_OPTION` for waits that contradict each other. Their forms have been checked. */
+export function checkWaits({ baseMs, capMs }: TryOptions): void {
   try {
     backoffDelayMs(0, () => 0, { baseMs, capMs })
   } catch (error) {
     if (!isRuntimeError(error)) throw error
-    throw invalidOption(error.received, error.expected)
+    throw invalidOption({ problem: `the wait ${error.received} cannot be used`, expected: error.expected })
   }
-}
-
-/** The error for an option that cannot be used; both are phrases without secrets. */
-export function invalidOption(received: string, expected: string): ClientError {
-  return new ClientError('SLUICE_CLIENT_INVALID_OPTION', { detail: `Received ${received}; expected ${expected}.` })
 }

@@ -1,6 +1,6 @@
 import type { CheckAnswer } from '@sluice/contract'
 import { describe, expect, it } from 'vitest'
-import { createClient } from './client.ts'
+import { createClient } from './create-client.ts'
 import { decisionOf } from './decision-of.ts'
 import { HeldTime } from './held-time.test.support.ts'
 import { serviceTurns } from './service-turns.ts'

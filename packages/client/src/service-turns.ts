@@ -1,8 +1,10 @@
 import type { CheckAnswer, CheckRequest } from '@sluice/contract'
+import { can, FUNCTION, type OptionForm } from '@sluice/core/options'
 import type { NowMs, Sleep } from '@sluice/runtime/portable'
 import { systemNowMs, systemSleep } from '@sluice/runtime/portable'
 import type { Client } from './client.ts'
 import { decisionOf } from './decision-of.ts'
+import { checkOptions, takerOf } from './option-check.ts'
 import type { Turn, TurnLimiter, TurnOptions } from './turn-limiter.ts'
 
 /** Whom to ask for turns, and what for. */
@@ -16,12 +18,34 @@ export interface ServiceTurnsOptions {
   readonly nowMs?: NowMs | undefined
 }
 
+const SERVICE_TURNS = takerOf({
+  name: 'serviceTurns',
+  example: '{ client, request: (key, tokens) => ({ tenantId: key, resource: "/outbound", tokens }) }',
+  forms: {
+    client: {
+      expected: 'a client, such as createClient({ url })',
+      accepts: (value) => can(value, 'check') && !can(value, 'tryAcquire'),
+      advise: (value) => (can(value, 'tryAcquire') ? 'It is a limiter: pass it to limitedFetch as it is.' : undefined),
+      isNeeded: true,
+    },
+    request: {
+      ...FUNCTION,
+      expected: 'a function such as (key, tokens) => ({ tenantId: key, resource: "/outbound", tokens })',
+      isNeeded: true,
+    },
+    sleep: FUNCTION,
+    nowMs: FUNCTION,
+  } satisfies Record<keyof ServiceTurnsOptions, OptionForm>,
+  advise: (options) => (can(options, 'check') ? 'Write serviceTurns({ client, request }).' : undefined),
+})
+
 /**
  * Turns by the limits of a service, so that many machines wait for one limit together: checks, waits as long as a refusal says,
  * and checks again. Those who wait are served in about the order they came. What the client rejects with, this does; in its
- * failure mode `open` it is everybody's turn.
+ * failure mode `open` it is everybody's turn. Throws when an option cannot be used.
  */
 export function serviceTurns(options: ServiceTurnsOptions): TurnLimiter {
+  checkOptions(options, SERVICE_TURNS)
   const { client, request, sleep = systemSleep, nowMs = systemNowMs } = options
 
   async function acquire(key: string, { cost, signal, maxWait }: TurnOptions): Promise<Turn> {

@@ -2,8 +2,8 @@ import type { ServerResponse } from 'node:http'
 import { problemDocument } from '@sluice/contract'
 import { describe, expect, it } from 'vitest'
 import type { Client } from './client.ts'
-import { createClient } from './client.ts'
 import type { ClientOptions } from './client-options.ts'
+import { createClient } from './create-client.ts'
 import { ALL_OPERATIONS, TableServer } from './table-server.test.support.ts'
 
 /** A server that streams as `write` says, and a client of it. */

@@ -15,8 +15,10 @@ export interface TurnOptions {
   readonly maxWait?: number
 }
 
-/** Lets callers wait until it is their turn: every limiter of `@sluice/core` is one, and so is what `serviceTurns` makes. */
+/** Lets callers wait until it is their turn: every limiter of `sluice` is one, and so is what `serviceTurns` makes. */
 export interface TurnLimiter {
+  /** Whether a turn is a slot, to be given back. `limitedFetch` refuses these, because `acquire` is not woken by a release. */
+  readonly holdsSlots?: boolean | undefined
   /** Resolves when it is the caller's turn, or with a refusal when that would take too long. */
   acquire(key: string, options: TurnOptions): Promise<Turn>
 }

@@ -14,7 +14,7 @@ import type {
   SegmentLimit,
   SlidingCounterLimit,
 } from './limit.ts'
-import { optionAdvice } from './option-advice.ts'
+import { numberAdvice, optionAdvice } from './option-advice.ts'
 import type { Rate } from './rate.ts'
 import { rateOverWindow, ratePerSecond } from './rate.ts'
 import type { CalendarWindow, Rule, Weekday } from './rule.ts'
@@ -403,13 +403,6 @@ function whole(
     expected: `a whole number from ${least} to ${most}`,
     ...advised(numberAdvice(option, value), least === 0 ? 'Use 0 to deny all, or "off" not to limit.' : undefined),
   })
-}
-
-/** What to do about a number that is none. */
-function numberAdvice(option: string, value: unknown): string | undefined {
-  if (value === undefined) return `Add "${option}".`
-  const isNumberInText = typeof value === 'string' && value.trim() !== '' && Number.isSafeInteger(Number(value))
-  return isNumberInText ? `Write the number without quotes: ${option}: ${Number(value)}.` : undefined
 }
 
 /** The pieces of advice that there are, as a part of an error's details. */

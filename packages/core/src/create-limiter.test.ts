@@ -89,6 +89,11 @@ describe('createLimiter', () => {
     expect(drawn).toBeGreaterThan(before)
   })
 
+  it('says whether it holds slots', () => {
+    expect(create({ algorithm: 'concurrency', limit: 2, lease: '1m' }).holdsSlots).toBe(true)
+    expect(create(rule).holdsSlots).toBe(false)
+  })
+
   it.each<[string, unknown, ErrorCode, RegExp]>([
     ['nothing', undefined, 'SLUICE_INVALID_OPTION', /createLimiter needs options; received undefined/],
     ['a text', '100/m', 'SLUICE_INVALID_OPTION', /createLimiter needs options/],

@@ -2,6 +2,7 @@ import { batchOf, drawHolder } from './batch.ts'
 import { checkRequests } from './call-check.ts'
 import type { Clock } from './clock.ts'
 import { compileRule } from './compile-rule.ts'
+import { notePlace } from './counting-place.ts'
 import type { Decision } from './decision.ts'
 import { unlimited } from './decision.ts'
 import { SluiceError } from './errors.ts'
@@ -152,6 +153,7 @@ class RuleLimiterSet<Name extends string, M extends Mode> implements LimiterSet<
       this.#limits.set(name, limits)
       this.#limiters.set(name, new RuleLimiter(name, limits, { ...parts, ownsStore: false }))
     }
+    notePlace(this, { store: parts.store, rules: [...this.#limits.keys()] })
   }
 
   limiter(rule: Name): Limiter<M> {

@@ -43,6 +43,8 @@ export interface KeyRequest {
  * called from any number of callers at once. Misuse throws a coded error; a refusal never does.
  */
 export interface Limiter<M extends Mode = Mode> {
+  /** Whether what is taken is a slot, to be given back when the work is done: true for a rule of concurrency. */
+  readonly holdsSlots: boolean
   /** May the call go on? Takes one unit if so. The one method that is the same for every algorithm and store. */
   tryAcquire(key: string): Answer<M, boolean>
   /** Decides, and charges when allowed. A refused call costs nothing. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { optionAdvice } from './option-advice.ts'
+import { numberAdvice, optionAdvice } from './option-advice.ts'
 
 const KNOWN = ['limit', 'window', 'burst']
 
@@ -22,4 +22,14 @@ describe('what to do about an option that there is not', () => {
   it('does not advise an option that is not known either', () => {
     expect(optionAdvice('max', ['capacity', 'refillPerSecond'])).toBeUndefined()
   })
+})
+
+it.each([
+  [undefined, 'Add "limit".'],
+  ['5', 'Write the number without quotes: limit: 5.'],
+  ['5s', undefined],
+  ['', undefined],
+  [true, undefined],
+])('what to do about %s in place of a number', (value, advice) => {
+  expect(numberAdvice('limit', value)).toBe(advice)
 })

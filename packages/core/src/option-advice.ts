@@ -31,3 +31,10 @@ export function optionAdvice(option: string, known: readonly string[]): string |
   const near = nearestName(option, known)
   return near === undefined ? undefined : `Did you mean "${near}"?`
 }
+
+/** What to do about the value of an option that is to be a number and is none; undefined when there is no telling what was meant. */
+export function numberAdvice(option: string, value: unknown): string | undefined {
+  if (value === undefined) return `Add "${option}".`
+  const isNumberInText = typeof value === 'string' && value.trim() !== '' && Number.isSafeInteger(Number(value))
+  return isNumberInText ? `Write the number without quotes: ${option}: ${Number(value)}.` : undefined
+}

@@ -9,6 +9,7 @@ import {
 } from './call-check.ts'
 import type { Clock } from './clock.ts'
 import { MICROS_PER_MS } from './clock.ts'
+import { notePlace } from './counting-place.ts'
 import type { Allowed, Decision, Denied } from './decision.ts'
 import { decisionOn, decisionOnOne, receiptOfDecision, unlimited } from './decision.ts'
 import type { Duration } from './duration.ts'
@@ -145,6 +146,7 @@ export class RuleLimiter<M extends Mode> implements Limiter<M> {
     this.#toBoolean = { finish: isAllowed, reuse }
     this.#holdsSlots = limits.some((limit) => limit.algorithm === 'concurrency')
     this.#simple = limits.length === 1 && !this.#holdsSlots && parts.store.mode === 'sync'
+    notePlace(this, { store: parts.store, rules: [rule] })
   }
 
   get holdsSlots(): boolean {

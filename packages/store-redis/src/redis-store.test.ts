@@ -1,4 +1,5 @@
 import { isSluiceError } from '@sluice/core'
+import { spaceOf } from '@sluice/core/internal'
 import { describe, expect, it } from 'vitest'
 import { redisStore } from './redis-store.ts'
 
@@ -22,6 +23,14 @@ describe('a Redis store', () => {
       expect(isSluiceError(error, 'SLUICE_INVALID_OPTION')).toBe(true)
       expect((error as { expected: string }).expected).not.toBe('')
     }
+  })
+
+  it('may keep the same counters as another one unless their prefixes differ', async () => {
+    const stores = [{}, { prefix: 'sluice' }, { prefix: 'orders' }].map((options) => redisStore(NOWHERE, options))
+    const [usual, same, other] = stores.map(spaceOf)
+    expect(same).toBe(usual)
+    expect(other).not.toBe(usual)
+    await Promise.all(stores.map((store) => store.close()))
   })
 
   it('can be closed before it was ever connected, and again', async () => {

@@ -21,7 +21,7 @@ import {
   systemTimers,
 } from '@sluice/core'
 import type { AnswerListener, AskedQuestion, Batch, Limit, ListenedStore, Receipt } from '@sluice/core/internal'
-import { asListened, optionAdvice, systemMonotonicMs } from '@sluice/core/internal'
+import { asListened, noteSpace, optionAdvice, systemMonotonicMs } from '@sluice/core/internal'
 import { connectByUrl } from './clients/connect-by-url.ts'
 import { recogniseClient } from './clients/recognise-client.ts'
 import type { UrlOptions } from './clients/url-options.ts'
@@ -159,6 +159,7 @@ class ComposedStore implements RedisStore, ListenedStore {
   constructor(connection: RedisConnection, options: RedisStoreOptions) {
     const { random = systemRandom, timers = systemTimers, monotonicMs = systemMonotonicMs } = options
     const prefix = checkPrefix(options.prefix ?? 'sluice')
+    noteSpace(this, prefix)
     const pause = (ms: number): Promise<void> => new Promise((resolve) => void timers.schedule(ms, resolve))
     this.#timers = timers
     this.#connection = connection

@@ -1,7 +1,7 @@
 import type { WindowBounds } from '../calendar.ts'
 import { calendarWindow } from '../calendar.ts'
 import type { FixedWindowLimit } from '../limit.ts'
-import type { Algorithm, State } from './algorithm.ts'
+import type { Algorithm, State, Verdict } from './algorithm.ts'
 import { NEVER } from './algorithm.ts'
 
 // State: [startAt, used], with rollover [startAt, used, carried]. The window is found from the time, so it resets by
@@ -39,6 +39,11 @@ function carriedInto(state: State, limit: FixedWindowLimit, bounds: WindowBounds
 
 function clampCarry(limit: FixedWindowLimit, unused: number): number {
   return Math.max(0, Math.min(limit.rolloverMax, unused))
+}
+
+/** Units that were carried into the window that a verdict is about; 0 when it refused, and so has no state to tell. */
+export function carriedBy(limit: FixedWindowLimit, { ruling, next, nextLength }: Readonly<Verdict>): number {
+  return limit.rolloverMax > 0 && ruling === 'allowed' && nextLength === 3 ? next[2]! : 0
 }
 
 /** When the state has stopped mattering: at the window's end, or two windows later when it can still carry over. */

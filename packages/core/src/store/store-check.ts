@@ -1,4 +1,5 @@
 import { SluiceError } from '../errors.ts'
+import { can } from '../option-form.ts'
 import type { Store } from './store.ts'
 
 const REDIS_STORE = 'redisStore of "sluice/redis"'
@@ -24,9 +25,4 @@ function adviceFor(store: unknown): string {
   }
   if (can(store, 'increment')) return 'It is a store of another library, which counts in another way.'
   return 'Leave it out to count in the memory of this process.'
-}
-
-function can(value: unknown, method: string): boolean {
-  if (value === null || (typeof value !== 'object' && typeof value !== 'function')) return false
-  return typeof (value as Record<string, unknown>)[method] === 'function'
 }

@@ -1,0 +1,183 @@
+import type { Operation } from '@sluice/contract'
+import { ClientError, isClientError } from './client-error.ts'
+import type { ServiceRequest } from './exchange.ts'
+import { type RepeatedService, repeatedExchange, type TimeBudget } from './repeated-exchange.ts'
+
+/** A call to be made, and for how long its caller waits. */
+export interface LinedCall {
+  /** Its body, JSON. */
+  readonly body: string
+  readonly isHarmlessTwice: boolean
+  readonly budget: TimeBudget
+}
+
+interface Waiting extends LinedCall {
+  readonly resolve: (answer: unknown) => void
+  readonly reject: (reason: unknown) => void
+}
+
+/** How the calls of a line are sent. */
+export interface LineForm {
+  /** What one of them is called in a message, in the plural. */
+  readonly noun: string
+  /** What one that is alone is sent to, and the body that it has there. */
+  readonly alone: { readonly operation: Operation; readonly bodyOf: (body: string) => string }
+  /** What several are sent to, in a list of up to `most` in this field. It refuses all when one of them is wrong. */
+  readonly together: { readonly operation: Operation; readonly field: string; readonly most: number }
+  /** The answer to each of `count` that were sent together; undefined when there are not as many. */
+  readonly answersOf: (answer: unknown, count: number) => readonly unknown[] | undefined
+}
+
+/** A character is at most so many bytes in UTF-8; of those that are more, JSON has two. */
+const BYTES_PER_CHARACTER = 3
+
+/** Bytes of a body besides the calls in it, and more. */
+const FRAME_BYTES = 3072
+
+/**
+ * Gathers the calls of one kind that are made in one turn of the event loop and sends them together, in their order. Every call
+ * has its own answer and its own end: one that cannot be understood, or that is ended by its caller, leaves the others alone.
+ */
+export class TurnLine {
+  readonly #form: LineForm
+  readonly #service: RepeatedService
+  readonly #turnEnd: (run: () => void) => void
+  #waiting: Waiting[] = []
+
+  constructor(form: LineForm, service: RepeatedService, turnEnd: (run: () => void) => void) {
+    this.#form = form
+    this.#service = service
+    this.#turnEnd = turnEnd
+  }
+
+  /** The answer to a call. Rejects with the reason of its budget when that ends, else with what went wrong. */
+  ask(call: LinedCall): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      const { signal } = call.budget
+      if (signal.aborted) {
+        reject(signal.reason)
+        return
+      }
+      signal.addEventListener('abort', () => reject(signal.reason), { once: true })
+      const waiting = { ...call, resolve, reject }
+      if (this.#waiting.push(waiting) === 1) this.#turnEnd(() => this.#flush())
+    })
+  }
+
+  #flush(): void {
+    const waiting = this.#waiting
+    this.#waiting = []
+    for (const group of groupsOf(waiting.filter(isWanted), this.#form)) void this.#send(group)
+  }
+
+  /** Answers every call of a group. Never rejects. */
+  async #send(group: readonly Waiting[]): Promise<void> {
+    const [first, ...others] = group
+    if (first === undefined) return
+    if (others.length === 0) return await this.#sendAlone(first)
+    try {
+      const answers = await this.#askTogether(group)
+      for (const [index, { resolve }] of group.entries()) resolve(answers[index])
+    } catch (error) {
+      if (isNotUnderstood(error)) await this.#sendApart(group, error)
+      else for (const { reject } of group) reject(error)
+    }
+  }
+
+  async #sendAlone({ body, isHarmlessTwice, budget, resolve, reject }: Waiting): Promise<void> {
+    const { operation, bodyOf } = this.#form.alone
+    const request: ServiceRequest = { ...PLAIN, operation, body: bodyOf(body), isHarmlessTwice }
+    await repeatedExchange(this.#service, request, budget).then(resolve, reject)
+  }
+
+  async #askTogether(group: readonly Waiting[]): Promise<readonly unknown[]> {
+    const { together, answersOf, noun } = this.#form
+    const request: ServiceRequest = {
+      ...PLAIN,
+      operation: together.operation,
+      body: `{"${together.field}":[${group.map(({ body }) => body).join()}]}`,
+      isHarmlessTwice: group.every(({ isHarmlessTwice }) => isHarmlessTwice),
+    }
+    const answer = await repeatedExchange(this.#service, request, new SharedBudget(group))
+    const answers = answersOf(answer, group.length)
+    if (answers !== undefined) return answers
+    const detail = `A batch of ${group.length} ${noun} did not get as many answers. Look what stands before the service.`
+    throw new ClientError('SLUICE_CLIENT_UNEXPECTED_ANSWER', { status: 200, detail })
+  }
+
+  /** Nothing of a batch was counted because of some of its calls: those go alone, and the others once more. */
+  async #sendApart(group: readonly Waiting[], { errors }: ClientError): Promise<void> {
+    const start = `/${this.#form.together.field}/`
+    const named = new Set(
+      errors.map(({ path }) => (path.startsWith(start) ? Number.parseInt(path.slice(start.length), 10) : -1)),
+    )
+    const isNamed = (index: number): boolean => named.has(index)
+    const isAnyNamed = group.some((_, index) => isNamed(index))
+    const wanted = group.map((call, index) => ({ call, isAlone: !isAnyNamed || isNamed(index) }))
+    const alone = wanted.filter(({ call, isAlone }) => isAlone && isWanted(call)).map(({ call }) => call)
+    const rest = wanted.filter(({ call, isAlone }) => !isAlone && isWanted(call)).map(({ call }) => call)
+    await Promise.all([this.#send(rest), ...alone.map((call) => this.#sendAlone(call))])
+  }
+}
+
+const PLAIN = { parameters: {}, ifMatch: undefined } as const
+
+/** The time of calls that go together: it ends when nobody waits any more. */
+class SharedBudget implements TimeBudget {
+  readonly #controller = new AbortController()
+  readonly #group: readonly Waiting[]
+
+  constructor(group: readonly Waiting[]) {
+    this.#group = group
+    let wanted = group.length
+    for (const { budget } of group) {
+      const leave = (): void => {
+        wanted--
+        if (wanted === 0) this.#controller.abort(budget.signal.reason)
+      }
+      budget.signal.addEventListener('abort', leave, { once: true })
+    }
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal
+  }
+
+  leftMs(): number {
+    return Math.max(0, ...this.#group.filter(isWanted).map(({ budget }) => budget.leftMs()))
+  }
+}
+
+function isWanted({ budget }: Waiting): boolean {
+  return !budget.signal.aborted
+}
+
+/** Whether a batch was refused for what is in it: nothing of it was counted then. */
+function isNotUnderstood(error: unknown): error is ClientError {
+  return isClientError(error) && (error.status === 400 || error.status === 413)
+}
+
+/** Groups that the service takes for sure as one batch, in their order. */
+function groupsOf(waiting: readonly Waiting[], { alone, together }: LineForm): readonly (readonly Waiting[])[] {
+  const largestGroup = Math.floor((together.operation.maxBodyBytes - FRAME_BYTES) / BYTES_PER_CHARACTER)
+  // One that might be refused alone must not pass among others.
+  const largestCall = Math.floor(alone.operation.maxBodyBytes / BYTES_PER_CHARACTER)
+  const groups: Waiting[][] = []
+  let open: Waiting[] = []
+  let size = 0
+  for (const call of waiting) {
+    const { length } = call.body
+    if (length > largestCall) {
+      groups.push([call])
+      continue
+    }
+    if (open.length === 0 || open.length === together.most || size + length > largestGroup) {
+      open = []
+      size = 0
+      groups.push(open)
+    }
+    open.push(call)
+    size += length + 1
+  }
+  return groups
+}
