@@ -1,5 +1,6 @@
 import { SluiceError } from '@sluice/core'
 import { RecentMap, sha256 } from '@sluice/core/internal'
+import { checkOptionNames, type OptionTaker } from '@sluice/core/options'
 import { type Eventually, isLater } from './eventually.ts'
 import { type HeaderLines, trimBlanks } from './forwarded-hops.ts'
 import type { HttpRequest } from './http-request.ts'
@@ -25,6 +26,13 @@ export interface ApiKeyOptions<Context> {
   readonly verify: (key: string, context: Context) => Eventually<VerifiedKey>
 }
 
+const TAKER: OptionTaker = {
+  name: 'byApiKey',
+  options: ['header', 'scheme', 'verify'],
+  example: '{ verify: (key) => ownerOf(key) }',
+  otherNames: { name: 'header', prefix: 'scheme', validate: 'verify', lookup: 'verify' },
+}
+
 /** Owners whose hash is remembered, and the longest of them: to work it out takes longer than to decide. */
 const MOST_OWNERS = 4096
 const LONGEST_OWNER = 256
@@ -44,12 +52,13 @@ const KEY = /^[\x21\x23-\x7e]+$/
  * neither a key nor an id of its owner gets into the store.
  */
 export function byApiKey<Context>(options: ApiKeyOptions<Context>): KeyFunction<Context> {
+  checkOptionNames(options, TAKER)
   const { header = 'authorization', scheme = 'Bearer', verify } = options
   if (typeof verify !== 'function') {
     throw invalid('"verify" is missing', verify, 'a function from a key to the id of its owner')
   }
-  if (!TOKEN.test(header)) throw invalid('"header" cannot be used', header, 'the name of a header')
-  if (!TOKEN.test(scheme)) throw invalid('"scheme" cannot be used', scheme, 'one word, such as Bearer')
+  if (!isToken(header)) throw invalid('"header" cannot be used', header, 'the name of a header')
+  if (!isToken(scheme)) throw invalid('"scheme" cannot be used', scheme, 'one word, such as Bearer')
   const name = header.toLowerCase()
   if (name !== 'authorization' && options.scheme !== undefined) {
     throw invalid('"scheme" has no meaning for this header', header, 'it beside "authorization" only')
@@ -73,6 +82,10 @@ function presentedKey(request: HttpRequest, header: string, scheme: string | und
   if (scheme === undefined) return wordOf(text)
   const credentials = CREDENTIALS.exec(text)
   return credentials?.[1]?.toLowerCase() === scheme ? wordOf(credentials[2]!) : undefined
+}
+
+function isToken(text: unknown): boolean {
+  return typeof text === 'string' && TOKEN.test(text)
 }
 
 function wordOf(text: string): string | undefined {

@@ -9,7 +9,7 @@ import type { Type } from '@nestjs/common'
 import { Controller, Get, Module, UseGuards } from '@nestjs/common'
 import { NestFactory } from '@nestjs/core'
 import { ExpressAdapter } from '@nestjs/platform-express'
-import { createLimiter, memoryStore } from '@sluice/core'
+import { createLimiter, memoryStore, PolicyEngine } from '@sluice/core'
 import { redisStore } from '@sluice/store-redis'
 import express from 'express'
 import Fastify from 'fastify'
@@ -17,13 +17,15 @@ import { Hono } from 'hono'
 import Koa from 'koa'
 import { createClient } from 'redis'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import { byApiKey } from './api-key.ts'
 import { rateLimit as expressLimit } from './express.ts'
 import { rateLimit as fastifyLimit } from './fastify.ts'
 import { rateLimit as fetchLimit } from './fetch.ts'
 import { rateLimit as honoLimit } from './hono.ts'
+import { byIp, byUser } from './identity.ts'
 import { rateLimit as koaLimit } from './koa.ts'
 import type { MisuseWarning } from './misuse-warning.ts'
-import { RateLimit, RateLimitGuard, RateLimitModule } from './nest.ts'
+import { RateLimit, RateLimitGuard, RateLimitModule, SkipRateLimit } from './nest.ts'
 
 /** Options as they are written where nobody checks types. */
 type Untyped = never
@@ -75,7 +77,7 @@ const FRAMEWORKS: readonly (readonly [string, (options: unknown) => unknown])[] 
   ],
 ]
 
-const LIMIT = { limit: 5, window: '1m' }
+const LIMIT = { limit: 5, window: '1m' } as const
 const ADDRESS = 'redis://user:secret@localhost:6379'
 const client = createClient({ url: 'redis://127.0.0.1:1' })
 
@@ -113,6 +115,10 @@ const WRONG_LIMITS: readonly (readonly [what: string, options: unknown, code: st
   ['a rule of another library', { rules: { a: { max: 5, windowMs: 1000 } } }, RULE, WRITE_LIMIT],
 ]
 
+const limiter = createLimiter({ limit: 5, window: '1m' })
+const set = createLimiter({ rules: { a: { limit: 5, window: '1m' } } })
+const engine = new PolicyEngine({ store: memoryStore() })
+
 /** Mistakes in all the rest. */
 const WRONG_OPTIONS: readonly (readonly [what: string, options: unknown, code: string, phrase: string])[] = [
   ['express-rate-limit', { max: 100, windowMs: 60_000 }, OPTION, WRITE_LIMIT],
@@ -143,6 +149,23 @@ const WRONG_OPTIONS: readonly (readonly [what: string, options: unknown, code: s
     OPTION,
     'received 6; expected at most 5. Lower the cost, or raise the limit',
   ],
+  ['a number of proxies in quotes', { ...LIMIT, trustProxy: '1' }, OPTION, 'without quotes: trustProxy: 1.'],
+  ['trust in quotes', { ...LIMIT, trustProxy: 'true' }, OPTION, 'say how many proxies there are, or which'],
+  ['no trust in quotes', { ...LIMIT, trustProxy: 'false' }, OPTION, 'write false without quotes'],
+  ['a network of Express', { ...LIMIT, trustProxy: 'uniquelocal' }, OPTION, 'Write "private".'],
+  ['a list in one text', { ...LIMIT, trustProxy: 'loopback, 10.0.0.0/8' }, OPTION, '["loopback","10.0.0.0/8"]'],
+  ['a clock that is none', { ...LIMIT, clock: Date }, OPTION, '{ nowMicros: () => Date.now() * 1000 }'],
+  ['a limiter', limiter, OPTION, 'was given a limiter in place of options'],
+  ['what to do with it', limiter, OPTION, 'Write: { limiter }.'],
+  ['several limiters', set, OPTION, 'Write: { limiter, rules: { perUser: {} } }'],
+  ['a store', memoryStore(), OPTION, 'Write: { limit: 100, window: "1m", store }.'],
+  ['an engine', engine, OPTION, 'Write: { engine }.'],
+  ['a list', [{ ttl: 60_000, limit: 10 }], OPTION, 'Several at once are "rules", by their names.'],
+  ['limits by names', { default: { ttl: 60_000, limit: 10 } }, OPTION, 'Several at once are "rules": { "default": {'],
+  ['a misspelt key of a rule', { rules: { a: { ...LIMIT, keys: 'ip' } } }, RULE, 'Did you mean "key"?'],
+  ['a shadow for one rule', { rules: { a: { ...LIMIT, shadow: true } } }, RULE, 'put it beside "rules"'],
+  ['a skip for one rule', { rules: { a: { ...LIMIT, skip: () => true } } }, RULE, 'put it beside "rules"'],
+  ['a name in a rule', { rules: { a: { ...LIMIT, name: 'b' } } }, RULE, 'The rule has its name: it is "a".'],
   ['an old draft', { ...LIMIT, headers: 'draft-8' }, OPTION, 'expected one of legacy, draft-11, both, off'],
 ]
 
@@ -176,8 +199,6 @@ describe('without a framework', () => {
     await expectAdvice(() => createLimiter(options as Untyped), code, phrase)
   })
 
-  const limiter = createLimiter({ limit: 5, window: '1m' })
-
   it.each([
     ['a key that is a number', () => limiter.check(7 as Untyped), 'SLUICE_INVALID_KEY', 'a text'],
     ['no key', () => limiter.check(undefined as Untyped), 'SLUICE_INVALID_KEY', 'a text'],
@@ -209,8 +230,8 @@ describe('redisStore', () => {
     const store = redisStore(client)
     onTestFinished(() => store.close())
     await expectAdvice(() => createLimiter({ ...LIMIT, store } as Untyped), 'none', 'no error')
-    const limiter = createLimiter({ limit: 5, window: '1m', store })
-    await expectAdvice(() => limiter.check('a'), OPTION, 'connect()')
+    const remote = createLimiter({ limit: 5, window: '1m', store })
+    await expectAdvice(() => remote.check('a'), OPTION, 'connect()')
   })
 
   it('a server that is not running is answered without it, and the decision says so', async () => {
@@ -333,23 +354,103 @@ describe.each(APPS)('a request to %s', (_, limit, answer) => {
   })
 })
 
-describe.each(APPS)('a Redis that is not running, behind %s', (_, limit, answer) => {
+describe.each(APPS)('a Redis that is not running, behind %s', (framework, limit, answer) => {
   it('is told, and limits nothing unless its failure mode says so', async () => {
     const store = redisStore('redis://127.0.0.1:1')
     onTestFinished(() => store.close())
     const warnings: MisuseWarning[] = []
-    const options = { ...LIMIT, store, warn: (warning: MisuseWarning) => warnings.push(warning) }
+    const options = { ...LIMIT, name: framework, store, warn: (warning: MisuseWarning) => warnings.push(warning) }
     const make = limit as (options: unknown) => unknown
     expect(await answer(make(options))).toMatchObject([200, { code: 'none' }])
     expect(await answer(make({ ...options, name: 'strict', failureMode: 'closed' }))).toMatchObject([503, {}])
     expect(warnings).toMatchObject([
-      { code: 'SLUICE_USE_STORE_AWAY', message: expect.stringContaining('See that the server runs') },
+      { code: 'SLUICE_USE_STORE_AWAY', message: expect.stringContaining('see that the server runs') },
     ])
     expect(warnings[0]?.message).toContain('(unreachable): a request was answered by the failure mode "open"')
   })
 })
 
+describe('who is counted', () => {
+  it.each([
+    [
+      'byUser without a function',
+      () => byUser(undefined as Untyped),
+      'Write: key: byUser((request) => request.user?.id)',
+    ],
+    ['byUser with a name', () => byUser('id' as Untyped), 'received "id"; expected a function such as'],
+    ['byIp without a function', () => byIp(undefined as Untyped), 'Write: key: byIp((request) => request.ip)'],
+    ['byApiKey without options', () => byApiKey(undefined as Untyped), 'expected an object such as { verify'],
+    ['byApiKey with a function', () => byApiKey((() => 'a') as Untyped), 'expected an object such as { verify'],
+    ['byApiKey without verify', () => byApiKey({} as Untyped), '"verify" is missing'],
+    ['a misspelt verify', () => byApiKey({ verfy: () => 'a' } as Untyped), 'Did you mean "verify"?'],
+    ['a misspelt header', () => byApiKey({ verify: () => 'a', headers: 'a' } as Untyped), 'Did you mean "header"?'],
+    ['a number for a header', () => byApiKey({ verify: () => 'a', header: 5 } as Untyped), '"header" cannot be used'],
+  ])('%s', async (_what, act, phrase) => {
+    await expectAdvice(act, OPTION, phrase)
+  })
+
+  it('the function that makes functions', async () => {
+    const limited = fetchLimit({ ...LIMIT, key: byUser as Untyped })(() => new Response())
+    await expectAdvice(() => limited(new Request('http://a/')), OPTION, 'Write: key: byUser(')
+  })
+})
+
+describe('handlers from Request to Response', () => {
+  const options = { ...LIMIT, address: () => '192.0.2.1' } as const
+  const limit = fetchLimit as (...given: unknown[]) => unknown
+  const request = () => new Request('http://a/')
+
+  it.each([
+    ['the handler beside the options', () => limit(LIMIT, () => new Response()), 'Write: rateLimit({ limit: 100'],
+    ['the handler before the options', () => limit(() => new Response(), LIMIT), 'Write: rateLimit({ limit: 100'],
+    ['no handler', () => fetchLimit(options)(undefined as Untyped), 'expected a function from a Request to a Response'],
+    ['a request for a handler', () => fetchLimit(options)(request() as Untyped), 'use begin()'],
+    ['an address for its function', () => fetchLimit({ ...LIMIT, address: '1.2.3.4' as Untyped }), '"address" cannot'],
+    ['the same in Hono', () => honoLimit({ ...LIMIT, address: '1.2.3.4' as Untyped }), '"address" cannot be used'],
+  ])('%s', async (_what, act, phrase) => {
+    await expectAdvice(act, OPTION, phrase)
+  })
+
+  it.each([
+    ['nothing', undefined, 'what the handler answered cannot be used; received undefined; expected a Response'],
+    ['a text', 'done', 'Make one of it, such as Response.json(value).'],
+    ['an object', { done: true }, 'Make one of it, such as Response.json(value).'],
+  ])('a handler that answers with %s', async (_what, answer, phrase) => {
+    const handler = fetchLimit(options)(() => answer as Untyped)
+    await expectAdvice(() => handler(request()), OPTION, phrase)
+  })
+
+  it('a refusal that answers with nothing', async () => {
+    const handler = fetchLimit({ ...options, limit: 0, onLimited: () => undefined as Untyped })(() => new Response())
+    await expectAdvice(() => handler(request()), OPTION, 'what "onLimited" answered cannot be used')
+  })
+})
+
 describe('Fastify', () => {
+  it('with the function that makes hooks as a hook', async () => {
+    const app = Fastify()
+    onTestFinished(() => app.close())
+    await app.register(fastifyLimit, { limit: 5, window: '1m' })
+    app.get('/', { preHandler: app.rateLimit as Untyped }, () => 'done')
+    expect((await app.inject('/')).json()).toMatchObject({
+      code: OPTION,
+      message: expect.stringContaining('Call it: { preHandler: app.rateLimit() }.'),
+    })
+  })
+
+  it.each([
+    ['hook', 'onSend', 'expected one of onRequest, preValidation, preHandler'],
+    ['global', 'no', 'expected true or false'],
+  ])('with a wrong "%s"', async (option, value, phrase) => {
+    const app = Fastify()
+    onTestFinished(() => app.close())
+    await expectAdvice(
+      async () => await app.register(fastifyLimit, { ...LIMIT, [option]: value } as Untyped),
+      OPTION,
+      phrase,
+    )
+  })
+
   it('with the plugin called, as middleware of other frameworks is', async () => {
     const called = fastifyLimit as unknown as (options: unknown) => unknown
     await expectAdvice(
@@ -389,6 +490,9 @@ describe('Fastify', () => {
 })
 
 describe('Nest', () => {
+  const limitRoute = RateLimit as unknown as (...given: unknown[]) => (target: unknown) => void
+  const skipRoute = SkipRateLimit as unknown as (...given: unknown[]) => unknown
+
   class Routes {
     answer(): string {
       return 'done'
@@ -416,6 +520,55 @@ describe('Nest', () => {
       () => nestApp([RateLimitModule.forRoot({ limit: 5, window: '1m' })], [Limited]),
       OPTION,
       WRITE_LIMIT,
+    )
+  })
+
+  it.each<[string, () => unknown, string]>([
+    ['numbers', () => limitRoute(5, '1m'), 'received an array of 2; expected options such as @RateLimit({ limit: 5'],
+    ['false', () => limitRoute(false), 'For no limit, write @SkipRateLimit().'],
+    ['a name', () => limitRoute('login'), 'received "login"; expected options such as'],
+    ['nothing', () => limitRoute(), 'received undefined; expected options such as'],
+    ['no call, on a method', () => limitRoute(Routes.prototype, 'answer', {}), '@RateLimit was not called'],
+    ['no call, on a class', () => limitRoute(Routes), '@RateLimit was not called'],
+    ['no call of the other', () => skipRoute(Routes.prototype, 'answer', {}), '@SkipRateLimit was not called'],
+    ['no call of the other, on a class', () => skipRoute(Routes), '@SkipRateLimit was not called'],
+    ['options for the other', () => skipRoute({ default: true }), '@SkipRateLimit takes nothing'],
+  ])('with a decorator that has %s', async (_what, decorate, phrase) => {
+    await expectAdvice(decorate, OPTION, phrase)
+  })
+
+  it('with limits of a route by their names', async () => {
+    class Limited extends Routes {}
+    limitRoute({ default: { limit: 5, ttl: 1000 } })(Limited)
+    Controller()(Limited)
+    await expectAdvice(
+      () => nestApp([RateLimitModule.forRoot({ limit: 5, window: '1m' })], [Limited]),
+      OPTION,
+      'Several at once are "rules": { "default": {',
+    )
+  })
+
+  it('with the class of the module in place of what it makes', async () => {
+    await expectAdvice(
+      () => nestApp([RateLimitModule], [Routes]),
+      OPTION,
+      'Write: imports: [RateLimitModule.forRoot({ limit: 100, window: "1m" })].',
+    )
+  })
+
+  it('with the class of the module besides what it makes, which is there for all', async () => {
+    class Feature {}
+    Module({ imports: [RateLimitModule], controllers: [Routes] })(Feature)
+    const root = RateLimitModule.forRoot({ limit: 5, window: '1m' })
+    await expectAdvice(() => nestApp([root, Feature]), 'none', 'no error')
+  })
+
+  it('with an exchange that is none', async () => {
+    const exchange = { request: {} } as Untyped
+    await expectAdvice(
+      () => nestApp([RateLimitModule.forRoot({ limit: 5, window: '1m', exchange })]),
+      OPTION,
+      '"exchange" cannot be used',
     )
   })
 

@@ -5,17 +5,22 @@ import type { Eventually } from './eventually.ts'
 import { isLater } from './eventually.ts'
 import type { HttpRequest } from './http-request.ts'
 import type { Identity, IdentityAnswer, KeySource } from './identity.ts'
-import { identityOf } from './identity.ts'
+import { fromAddress, knownIdentity } from './identity.ts'
 import type { CostSource } from './rate-limit-options.ts'
+
+/** Is told of a request that something else was to say who it counts for, and that its address counts all the same. */
+export type AddressListener = (request: HttpRequest, address: string | undefined) => void
 
 /** Reads off a request who it counts for, and how much. */
 export class CallReader<Context> {
   readonly tiers: AddressTiers
   readonly #trust: CompiledTrust
+  readonly #onAddress: AddressListener
 
-  constructor(trust: CompiledTrust, tiers: AddressTiers) {
+  constructor(trust: CompiledTrust, tiers: AddressTiers, onAddress: AddressListener) {
     this.#trust = trust
     this.tiers = tiers
+    this.#onAddress = onAddress
   }
 
   /** Where the request comes from; undefined when that is not known. */
@@ -23,9 +28,16 @@ export class CallReader<Context> {
     return clientAddress(request, this.#trust)
   }
 
+  /** The same, for a request of which nothing better is known. */
+  fallbackAddressOf(request: HttpRequest): string | undefined {
+    const address = this.addressOf(request)
+    this.#onAddress(request, address)
+    return address
+  }
+
   /** Who the request counts for. */
   identityOf(source: KeySource<Context>, context: Context, request: HttpRequest): Eventually<Identity> {
-    if (source === 'ip') return identityOf(undefined, this.addressOf(request))
+    if (source === 'ip') return fromAddress(this.addressOf(request))
     const answer = source(context, request)
     return isLater(answer)
       ? answer.then((later) => this.#identified(later, request))
@@ -44,8 +56,6 @@ export class CallReader<Context> {
   }
 
   #identified(answer: IdentityAnswer, request: HttpRequest): Identity {
-    // The address is looked for only where nothing better is known.
-    const isKnown = typeof answer === 'string' && answer !== ''
-    return identityOf(answer, isKnown ? undefined : this.addressOf(request))
+    return knownIdentity(answer) ?? fromAddress(this.fallbackAddressOf(request))
   }
 }

@@ -53,7 +53,7 @@ export class EngineChecker<Context> implements Checker<Context> {
   }
 
   #requestOf(request: HttpRequest, who: Partial<PolicyRequest> | undefined, cost: number): PolicyRequest {
-    const ip = this.#parts.reader.addressOf(request)
+    const ip = who?.ip ?? this.#parts.reader.fallbackAddressOf(request)
     return {
       resource: pathOf(request.url),
       method: request.method,
@@ -86,8 +86,9 @@ export class EngineChecker<Context> implements Checker<Context> {
   }
 }
 
+/** The path of a request without its query; a whole URL as it came, because servers differ in where its path begins. */
 function pathOf(url: string): string {
-  const query = url.indexOf('?')
+  const query = url.startsWith('/') ? url.indexOf('?') : -1
   return query < 0 ? url : url.slice(0, query)
 }
 

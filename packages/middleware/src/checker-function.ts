@@ -57,24 +57,35 @@ export class FunctionChecker<Context> implements Checker<Context> {
   }
 }
 
-/** The decision that an answer of the service tells, to the second; a decision as it is. */
+/** What a function may answer where nobody checks types: only `allowed` has to be there. */
+type LooseAnswer = Partial<Omit<DecisionLike, 'resetAt' | 'limit' | 'remaining'>> &
+  Partial<Pick<CheckAnswer, 'limit' | 'remaining' | 'retryAfter'>> & { readonly resetAt?: string | number | null }
+
+/** The decision that an answer of the service tells, to the second, or a shorter one; a whole decision as it is. */
 function decisionOf(answer: DecisionLike | CheckAnswer): DecisionLike {
-  if (typeof (answer as Partial<DecisionLike> | undefined)?.allowed !== 'boolean') throw invalidAnswer(answer)
-  if ('retryAfterMs' in answer) return answer
-  const { allowed, reason, rule, limit, remaining, resetAt, retryAfter, version, delayMs, failure } = answer
+  const loose = answer as LooseAnswer | undefined
+  if (typeof loose?.allowed !== 'boolean') throw invalidAnswer(answer)
+  if (isWhole(loose)) return answer as DecisionLike
+  const { allowed, reason, rule, limit, remaining, resetAt, retryAfter, retryAfterMs } = loose
+  const { version, delayMs, failure, limits } = loose
   const unlimited = Number.POSITIVE_INFINITY
   return {
     allowed,
-    reason,
-    rule,
+    reason: reason ?? (allowed ? 'allowed' : 'limit'),
+    rule: rule ?? '',
     limit: limit ?? unlimited,
     remaining: remaining ?? unlimited,
-    resetAt: resetAt === null ? 0 : Date.parse(resetAt),
-    retryAfterMs: allowed ? 0 : (retryAfter ?? unlimited) * MS_PER_SECOND,
+    resetAt: typeof resetAt === 'string' ? Date.parse(resetAt) : (resetAt ?? 0),
+    retryAfterMs: allowed ? 0 : (retryAfterMs ?? (retryAfter ?? unlimited) * MS_PER_SECOND),
     ...(version === undefined ? {} : { version }),
     ...(delayMs === undefined ? {} : { delayMs }),
     ...(failure === undefined ? {} : { failure }),
+    ...(limits === undefined ? {} : { limits }),
   }
+}
+
+function isWhole({ retryAfterMs, limit, rule, reason }: LooseAnswer): boolean {
+  return retryAfterMs !== undefined && typeof limit === 'number' && rule !== undefined && reason !== undefined
 }
 
 function invalidAnswer(answer: unknown): SluiceError {

@@ -1,6 +1,6 @@
 import type { Clock, Limiter, LimiterSet, Random, Rule, Store } from '@sluice/core'
 import { createLimiter, memoryStore, SluiceError } from '@sluice/core'
-import { compileRule } from '@sluice/core/internal'
+import { compileRule, placeOf } from '@sluice/core/internal'
 import type { CallReader } from './call-reader.ts'
 import type { Checker } from './checker.ts'
 import { EngineChecker } from './checker-engine.ts'
@@ -27,6 +27,8 @@ export interface SourcedChecker<Context> {
   readonly counters: object
   /** Name of the rule, or of the rules. */
   readonly name: string
+  /** Whether that is known; false where only the engine or function knows. */
+  readonly isNamed: boolean
   /** Whether the counters live in this process. */
   readonly isLocal: boolean
   /** The store, when it was made here. */
@@ -41,18 +43,32 @@ export function createChecker<Context>(
   const { limiter, engine, check, key = 'ip', cost = 1, actualCost } = options
   const { reader } = parts
   const settles = actualCost !== undefined
-  const elsewhere = { name: 'default', isLocal: false, ownStore: undefined }
   if (engine !== undefined) {
     const checker = new EngineChecker({ engine, identify: options.identify, cost, reader, settles })
-    return { ...elsewhere, checker, counters: engine }
+    return { ...elsewhere(engine, []), checker }
   }
   if (check !== undefined) {
-    return { ...elsewhere, checker: new FunctionChecker({ check, reader, key, cost }), counters: check }
+    return { ...elsewhere(check, []), checker: new FunctionChecker({ check, reader, key, cost }) }
   }
   if (limiter !== undefined) {
-    return { ...elsewhere, checker: givenChecker(limiter, options, reader), counters: limiter }
+    const asked = Object.keys(options.rules ?? {})
+    const about = elsewhere(limiter, asked.length > 0 ? asked : placeOf(limiter)?.rules)
+    return { ...about, checker: givenChecker(limiter, options, reader) }
   }
   return rulesChecker(options, parts)
+}
+
+/** What is known of something that was made elsewhere and asks under these names. */
+function elsewhere(asked: object, names: readonly string[] = []): Omit<SourcedChecker<never>, 'checker'> {
+  const place = placeOf(asked)
+  const isNamed = place !== undefined && names.length > 0
+  return {
+    name: isNamed ? names.join('+') : 'default',
+    isNamed,
+    counters: isNamed ? place.store : asked,
+    isLocal: place?.store.mode === 'sync',
+    ownStore: undefined,
+  }
 }
 
 function givenChecker<Context>(
@@ -80,6 +96,7 @@ function rulesChecker<Context>(
   const about = {
     counters: store,
     name: rules.map((counted) => counted.name).join('+'),
+    isNamed: true,
     isLocal: store.mode === 'sync',
     ownStore: options.store === undefined ? store : undefined,
   }

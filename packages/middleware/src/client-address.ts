@@ -53,6 +53,9 @@ const WIDEST_IPV6 = 7
 const HEADER_NAME = /^[!#$%&'*+.^_`|~\da-z-]+$/
 const NEARBY = networksOf(Object.keys(NAMED_NETWORKS)).table
 
+const TRUST_NOT_ALL =
+  'To trust every proxy is to let every caller choose its own address: say how many proxies there are, or which.'
+
 /** Peers whose one form is remembered: connections stay open, and the same peer asks again. */
 const MOST_PEERS = 4096
 
@@ -112,6 +115,24 @@ export function isNearby(text: string | undefined): boolean {
   return readPeer(text) && NEARBY.findBlock(peer) !== undefined
 }
 
+/**
+ * The entry that counts, when it is that of a machine nearby and another stands before it: then it may be a further proxy, which
+ * is not trusted. Undefined otherwise.
+ */
+export function untrustedHop(request: HttpRequest, trust: CompiledTrust): string | undefined {
+  const { hops, networks, header, syntax } = trust
+  if (syntax === 'single' || !isTrusted(request.peerAddress, trust)) return undefined
+  const entries = new ForwardedHops(request.header(header), syntax)
+  let trusted = 1
+  let hop = entries.next()
+  while (hop && (networks === undefined ? trusted < hops : networks.findBlock(hop) !== undefined)) {
+    hop = entries.next()
+    trusted++
+  }
+  if (!hop || NEARBY.findBlock(hop) === undefined) return undefined
+  return entries.next() ? hop.toString() : undefined
+}
+
 /** The hop that counts, or undefined when it is the one that opened the connection. */
 function lastHop(request: HttpRequest, trust: CompiledTrust): IpAddress | undefined {
   const { hops, networks, header, syntax } = trust
@@ -169,10 +190,7 @@ function hopsOf(proxies: unknown): number {
     problem: '"trustProxy" cannot be used',
     received: proxies,
     expected: `false, a number of proxies from 0 to ${MOST_HOPS}, or their addresses and networks`,
-    action:
-      proxies === true
-        ? 'To trust every proxy is to let every caller choose its own address: say how many proxies there are, or which.'
-        : 'Say how many proxies stand before this server, or which.',
+    action: proxies === true ? TRUST_NOT_ALL : 'Say how many proxies stand before this server, or which.',
   })
 }
 
@@ -194,13 +212,24 @@ function networksOf(list: readonly unknown[]): { table: CidrTable<true>; tooWide
 function cidrOf(text: unknown): Cidr {
   const cidr = typeof text === 'string' ? parseCidr(text) : { problem: 'it is no text' }
   if (!('problem' in cidr)) return cidr
-  const meant = typeof text === 'string' ? nearestName(text, Object.keys(NAMED_NETWORKS)) : undefined
+  const action = typeof text === 'string' ? entryAdvice(text) : undefined
   throw invalid({
     problem: `an entry of "trustProxy" cannot be used: ${cidr.problem}`,
     received: text,
     expected: 'an address, a network, loopback, private or linklocal',
-    ...(meant === undefined ? {} : { action: `Did you mean "${meant}"?` }),
+    ...(action === undefined ? {} : { action }),
   })
+}
+
+/** What to write in place of an entry that is none: what other places call it, or how it comes out of the environment. */
+function entryAdvice(text: string): string | undefined {
+  if (/^\d+$/.test(text)) return `For a number of proxies, write it without quotes: trustProxy: ${Number(text)}.`
+  if (text === 'false') return 'To trust no proxy, write false without quotes.'
+  if (text === 'true') return TRUST_NOT_ALL
+  if (text.toLowerCase() === 'uniquelocal') return 'Write "private".'
+  if (text.includes(',')) return `Write a list: ${JSON.stringify(text.split(',').map((entry) => entry.trim()))}.`
+  const meant = nearestName(text, Object.keys(NAMED_NETWORKS))
+  return meant === undefined ? undefined : `Did you mean "${meant}"?`
 }
 
 function invalid(details: ConstructorParameters<typeof SluiceError>[1]): SluiceError {

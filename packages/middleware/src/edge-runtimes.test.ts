@@ -17,7 +17,12 @@ function importedBy(url: URL, visited = new Set<string>()): Set<string> {
 
 it.each(['fetch.ts', 'hono.ts'])('%s runs where there is no Node, and brings no framework', (entry) => {
   const imported = importedBy(new URL(entry, import.meta.url))
-  expect([...imported].toSorted()).toEqual(['@sluice/contract', '@sluice/core', '@sluice/core/internal'])
+  expect([...imported].toSorted()).toEqual([
+    '@sluice/contract',
+    '@sluice/core',
+    '@sluice/core/internal',
+    '@sluice/core/options',
+  ])
 })
 
 it('finds what is imported', () => {

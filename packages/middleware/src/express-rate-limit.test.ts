@@ -2,6 +2,8 @@ import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Clock } from '@sluice/core'
 import { attachSharedMemoryStore, isSluiceError, memoryStore, sharedMemoryStore } from '@sluice/core'
+import { noteSpace } from '@sluice/core/internal'
+import { deferredStore } from '@sluice/testing'
 import express from 'express'
 import { type AugmentedRequest, type ClientRateLimitInfo, type Options, rateLimit } from 'express-rate-limit'
 import fc from 'fast-check'
@@ -368,6 +370,7 @@ describe('sluiceStore', () => {
     ['an option it has not', { windowMs: 1000 }, 'SLUICE_INVALID_OPTION', '"windowMs"'],
     ['options that are none', 7, 'SLUICE_INVALID_OPTION', 'received 7'],
     ['a store that is none', { store: new Map() }, 'SLUICE_INVALID_OPTION', '"store"'],
+    ['a store for options', memoryStore(), 'SLUICE_INVALID_OPTION', 'Write: sluiceStore({ store }).'],
     ['a prefix that cannot be', { prefix: 'my limiter' }, 'SLUICE_INVALID_OPTION', '"my limiter"'],
   ])('refuses %s', (_, options, code, part) => {
     const error = thrown(() => sluiceStore(options as SluiceStoreOptions)) as Error
@@ -385,6 +388,30 @@ describe('sluiceStore', () => {
       ),
     ).toBe(true)
     sluiceStore({ store: memoryStore() })
+  })
+
+  it('tells of a prefix that another limiter uses on a store that may be the same', async () => {
+    const warnings = vi.spyOn(process, 'emitWarning').mockImplementation(() => undefined)
+    const remote = (space: string) => {
+      const store = deferredStore(memoryStore())
+      noteSpace(store, space)
+      return store
+    }
+    const first = sluiceStore({ store: remote('orders') })
+    sluiceStore({ store: remote('users') })
+    sluiceStore({ store: remote('orders'), prefix: 'login' })
+    await first.shutdown()
+    await first.shutdown()
+    sluiceStore({ store: remote('orders') })
+    expect(warnings).not.toHaveBeenCalled()
+    sluiceStore({ store: remote('orders') })
+    sluiceStore({ store: remote('orders') })
+    expect(warnings.mock.calls).toEqual([
+      [
+        expect.stringContaining('The prefix "express-rate-limit" is not unique.'),
+        { type: 'SluiceWarning', code: 'SLUICE_USE_SHARED_NAME' },
+      ],
+    ])
   })
 
   it('wants to know its window first', () => {

@@ -1,8 +1,11 @@
 import type { Clock, Decision, Limiter, Rule, Store } from '@sluice/core'
 import { createLimiter, memoryStore, SluiceError, systemClock } from '@sluice/core'
 import type { Limit } from '@sluice/core/internal'
-import { compileRule } from '@sluice/core/internal'
+import { compileRule, spaceOf } from '@sluice/core/internal'
+import { can } from '@sluice/core/options'
 import type { ClientRateLimitInfo, Options, Store as RateLimitStore } from 'express-rate-limit'
+import { processRecord } from './misuse-record.ts'
+import { misuseDocs, warnProcess } from './misuse-warning.ts'
 
 /** Options of {@link sluiceStore}. */
 export interface SluiceStoreOptions {
@@ -119,7 +122,7 @@ class HitCounter implements SluiceRateLimitStore {
   async shutdown(): Promise<void> {
     if (this.#closed) return
     this.#closed = true
-    prefixesOnStores.get(this.#store)?.delete(this.prefix)
+    releasePrefix(this.#store, this.prefix)
     await this.#window?.limiter.close()
   }
 
@@ -225,6 +228,13 @@ function checkOptions(options: SluiceStoreOptions): void {
       expected: 'such as { store: redisStore(url), prefix: "login" }',
     })
   }
+  if (can(options, 'decide')) {
+    throw new SluiceError('SLUICE_INVALID_OPTION', {
+      problem: 'sluiceStore was given a store in place of options',
+      expected: 'such as { store: redisStore(url), prefix: "login" }',
+      action: 'Write: sluiceStore({ store }).',
+    })
+  }
   for (const name of Object.keys(options)) {
     if (OPTION_NAMES.includes(name)) continue
     throw new SluiceError('SLUICE_INVALID_OPTION', {
@@ -235,7 +245,7 @@ function checkOptions(options: SluiceStoreOptions): void {
     })
   }
   const { store } = options
-  if (store === undefined || (typeof store === 'object' && store !== null && typeof store.decide === 'function')) return
+  if (store === undefined || can(store, 'decide')) return
   throw new SluiceError('SLUICE_INVALID_OPTION', {
     problem: '"store" of sluiceStore cannot be used',
     received: store,
@@ -272,4 +282,23 @@ function claimPrefix(store: Store, prefix: string): void {
     })
   }
   prefixes.add(prefix)
+  const space = spaceOf(store)
+  if (typeof space === 'string' && !processRecord.take(space, prefix)) tellSharedPrefix(prefix)
+}
+
+function releasePrefix(store: Store, prefix: string): void {
+  const isClaimed = prefixesOnStores.get(store)?.delete(prefix)
+  const space = spaceOf(store)
+  if (isClaimed === true && typeof space === 'string') processRecord.leave(space, prefix)
+}
+
+/** No error, because two stores outside the process that look the same may yet be on two servers. */
+function tellSharedPrefix(prefix: string): void {
+  const code = 'SLUICE_USE_SHARED_NAME'
+  if (!processRecord.isNews(warnProcess, `${code} ${prefix}`)) return
+  warnProcess({
+    code,
+    message: `The prefix "${prefix}" is not unique. Two limiters of express-rate-limit count under it on stores that may be the same: what is used up under one is used up under the other. Give each of them a "prefix" of its own.`,
+    docs: misuseDocs(code),
+  })
 }

@@ -3,6 +3,7 @@ import { systemTimers } from '@sluice/core'
 import type { NextFunction, Request, Response } from 'express'
 import type { Eventually } from './eventually.ts'
 import { isLater } from './eventually.ts'
+import { foreignContext } from './framework-context.ts'
 import { createHttpLimiter } from './http-limiter.ts'
 import type { HttpOutcome, Refusal } from './http-outcome.ts'
 import type { HttpRequest } from './http-request.ts'
@@ -80,6 +81,12 @@ export function rateLimit(options: ExpressRateLimitOptions): ExpressRateLimit {
 
   // What is thrown at once, Express catches.
   const middleware = (request: Request, _response: Response, next: NextFunction): void => {
+    // In this order: contexts of other frameworks make an answer when they are asked for one.
+    if (typeof next !== 'function') throw foreignContext('express', request)
+    if (request.res === undefined) {
+      next(foreignContext('express', request))
+      return
+    }
     const settled = limiter.begin(request, (outcome) => settle(request, outcome, next))
     if (isLater(settled)) settled.catch(next)
   }

@@ -3,6 +3,7 @@ import { memoryStore, SluiceError } from '@sluice/core'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { FastifyLimitHook, FastifyLimitOptions } from './fastify-limit.ts'
 import { FastifyHttpRequest, limitHook } from './fastify-limit.ts'
+import { contextForm } from './framework-context.ts'
 import type { HttpAdapter, HttpLimiter } from './http-limiter.ts'
 import { createHttpLimiter } from './http-limiter.ts'
 import { bringsLimits, routeOptions, usesStore } from './route-options.ts'
@@ -79,7 +80,8 @@ export class FastifyLimits {
       const own = this.#own()
       return this.#once(() => own)
     }
-    const all = routeOptions(this.#options, checked(options), 'default')
+    if (contextForm(options) !== undefined) throw notCalled()
+    const all = routeOptions(this.#options, checked(options))
     const isNamed = options.name !== undefined || !bringsLimits(options)
     // There is no route to name it after. As everywhere, limiters without a name count apart unless they are given one store.
     return this.#make(isNamed ? this.#stored(all) : all)
@@ -154,7 +156,7 @@ export class FastifyLimits {
 
 /** The options of a route, which come from code that may not be typed. */
 function checked(options: unknown): FastifyLimitOptions {
-  if (typeof options !== 'object' || options === null) {
+  if (typeof options !== 'object' || options === null || Array.isArray(options)) {
     throw new SluiceError('SLUICE_INVALID_OPTION', {
       problem: 'the limit of a route cannot be used',
       received: options,
@@ -168,6 +170,15 @@ function checked(options: unknown): FastifyLimitOptions {
     expected: 'it where the plugin is registered',
     action:
       'A route decides in a hook of its choice by { config: { rateLimit: false }, preHandler: app.rateLimit(options) }.',
+  })
+}
+
+/** A hook is made by the function, and is not the function. */
+function notCalled(): SluiceError {
+  return new SluiceError('SLUICE_INVALID_OPTION', {
+    problem: 'app.rateLimit makes a hook, and was given a request in place of options',
+    expected: 'a hook that it has made',
+    action: 'Call it: { preHandler: app.rateLimit() }.',
   })
 }
 

@@ -1,9 +1,12 @@
 import type { DecisionLike } from '@sluice/contract'
 import { SluiceError } from '@sluice/core'
+import { checkForms, FLAG, type OptionForms } from '@sluice/core/options'
 import type { FastifyInstance, FastifyPluginCallback } from 'fastify'
 import { ANNOUNCED } from './announcer.ts'
 import type { FastifyLimitHook, FastifyLimitOptions } from './fastify-limit.ts'
 import { FastifyLimits, LIMITS } from './fastify-routes.ts'
+import { contextForm, importAdvice } from './framework-context.ts'
+import { checkShape } from './rate-limit-option-check.ts'
 
 export type { FastifyLimitHook, FastifyLimitOptions } from './fastify-limit.ts'
 
@@ -23,6 +26,11 @@ declare module 'fastify' {
 }
 
 const HOOKS = ['onRequest', 'preValidation', 'preHandler'] as const
+
+const PLUGIN_FORMS: OptionForms = {
+  hook: { expected: `one of ${HOOKS.join(', ')}`, accepts: (value) => HOOKS.some((known) => known === value) },
+  global: FLAG,
+}
 
 /** How requests to a Fastify app are limited. */
 export interface FastifyRateLimitOptions extends FastifyLimitOptions {
@@ -76,11 +84,10 @@ function register(app: FastifyInstance, options: FastifyRateLimitOptions, done: 
   done()
 }
 
-function addLimits(
-  app: FastifyInstance,
-  { hook = 'onRequest', global = true, ...options }: FastifyRateLimitOptions,
-): void {
-  checkHook(hook)
+function addLimits(app: FastifyInstance, all: FastifyRateLimitOptions): void {
+  checkShape(all, 'fastify')
+  checkForms(all, PLUGIN_FORMS)
+  const { hook = 'onRequest', global = true, ...options } = all
   const limits = new FastifyLimits(options, global)
   app.decorateRequest(limits.decided, false)
   // Requests have it from the start: one that is added to each later costs more than all that is kept in it.
@@ -101,19 +108,14 @@ function addLimits(
 
 /** Whoever comes from another framework calls it, or makes a hook of it. */
 function checkRegistered(app: unknown): void {
+  const form = contextForm(app)
   if (typeof (app as Partial<FastifyInstance> | undefined)?.decorateRequest === 'function') return
+  const isForeign = form !== undefined && form.framework !== 'fastify'
   throw new SluiceError('SLUICE_INVALID_OPTION', {
-    problem: 'the limiter for fastify is a plugin, and was called',
+    problem: `the limiter for fastify is a plugin, and was called${isForeign ? ` with ${form.what}` : ''}`,
     expected: 'it to be registered',
-    action: 'Write: await app.register(rateLimit, { limit: 100, window: "1m" })',
-  })
-}
-
-function checkHook(hook: string): void {
-  if (HOOKS.some((known) => known === hook)) return
-  throw new SluiceError('SLUICE_INVALID_OPTION', {
-    problem: '"hook" of the rate limit plugin cannot be used',
-    received: hook,
-    expected: `one of ${HOOKS.join(', ')}`,
+    action: isForeign
+      ? importAdvice(form.framework)
+      : 'Write: await app.register(rateLimit, { limit: 100, window: "1m" }). For another framework, import rateLimit from its entry, such as "sluice/express".',
   })
 }

@@ -1,4 +1,6 @@
 import type { Timers } from '@sluice/core'
+import { SluiceError } from '@sluice/core'
+import { can } from '@sluice/core/options'
 import { nodeAnswerFrom } from './fetch-server.ts'
 
 /** Waits for the end of the answer to one request. */
@@ -105,4 +107,16 @@ export function waitForTurn(request: Request, delayMs: number, timers: Timers): 
 /** Answers a client that has left: nobody will see it. 499 is what others log for such a request. */
 export function clientLeft(): Response {
   return new Response(null, { status: 499 })
+}
+
+/** `response`, when it is one: whoever answers may have forgotten to. `from` is how that is called in messages. */
+export function checkAnswered(response: unknown, from: string): Response {
+  // No look at its headers, which some runtimes make only when they are asked for.
+  if (can(response, 'clone')) return response as Response
+  throw new SluiceError('SLUICE_INVALID_OPTION', {
+    problem: `what ${from} answered cannot be used`,
+    received: response,
+    expected: 'a Response',
+    action: response === undefined ? 'Return one.' : 'Make one of it, such as Response.json(value).',
+  })
 }

@@ -1,3 +1,13 @@
+import type { OptionForms } from '@sluice/core/options'
+
+/** What `address` may be, which is an option of the limiters that a server may not tell the address to. */
+export const ADDRESS_FORM: OptionForms = {
+  address: {
+    expected: 'a function from the request to the address at the other end of the connection',
+    accepts: (value) => typeof value === 'function',
+  },
+}
+
 /** The answer as Node's http module knows it, as far as it tells when it ended. */
 interface NodeAnswer {
   readonly statusCode: number

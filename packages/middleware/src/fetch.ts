@@ -1,10 +1,12 @@
 import type { DecisionLike } from '@sluice/contract'
-import { systemTimers } from '@sluice/core'
+import { SluiceError, systemTimers } from '@sluice/core'
+import { can, checkForms } from '@sluice/core/options'
 import type { Eventually } from './eventually.ts'
 import { isLater } from './eventually.ts'
-import { clientLeft, waitForTurn, watchAnswer } from './fetch-answer.ts'
+import { checkAnswered, clientLeft, waitForTurn, watchAnswer } from './fetch-answer.ts'
 import { rememberHeaders, withRememberedHeaders } from './fetch-headers.ts'
-import { pathOf, peerAddressFrom } from './fetch-server.ts'
+import { ADDRESS_FORM, pathOf, peerAddressFrom } from './fetch-server.ts'
+import { contextForm, foreignContext, refuseContext } from './framework-context.ts'
 import { createHttpLimiter } from './http-limiter.ts'
 import type { HttpOutcome, Refusal } from './http-outcome.ts'
 import type { HttpRequest } from './http-request.ts'
@@ -75,12 +77,18 @@ export interface FetchRateLimit<Args extends readonly unknown[] = readonly unkno
  */
 export function rateLimit<Args extends readonly unknown[] = readonly unknown[]>(
   options: FetchRateLimitOptions<Args>,
+): FetchRateLimit<Args>
+export function rateLimit<Args extends readonly unknown[]>(
+  options: FetchRateLimitOptions<Args>,
+  ...others: readonly unknown[]
 ): FetchRateLimit<Args> {
+  if (typeof options === 'function' || others.length > 0) throw misplacedHandler(options)
   const limiter = createHttpLimiter<FetchCall<Args>>(options, {
     name: 'fetch',
     ownOptions: ['address'],
     request: (call) => new FetchHttpRequest(call, addressOf),
   })
+  checkForms(options, ADDRESS_FORM)
   const { address, onLimited = refuse, timers = systemTimers } = options
   const addressOf = (call: FetchCall<Args>): string | undefined =>
     address === undefined ? peerAddressFrom(call.args[0], call.request) : address(call.request, ...call.args)
@@ -89,12 +97,13 @@ export function rateLimit<Args extends readonly unknown[] = readonly unknown[]>(
   const answer = async (call: Call, handle: () => Eventually<Response>): Promise<Response> => {
     const begun = begin(call)
     const outcome = isLater(begun) ? await begun : begun
-    if (!outcome.allowed) return withRememberedHeaders(call, await onLimited(call, outcome))
+    if (!outcome.allowed)
+      return withRememberedHeaders(call, checkAnswered(await onLimited(call, outcome), '"onLimited"'))
     const { delayMs, finish } = outcome
     const watch = finish && watchAnswer(call.request, call.args[0], finish)
     if (delayMs > 0 && !(await waitForTurn(call.request, delayMs, timers))) return clientLeft()
     try {
-      const response = withRememberedHeaders(call, await handle())
+      const response = withRememberedHeaders(call, checkAnswered(await handle(), 'the handler'))
       return watch === undefined ? response : watch.answered(response)
     } catch (error) {
       watch?.failed()
@@ -102,9 +111,11 @@ export function rateLimit<Args extends readonly unknown[] = readonly unknown[]>(
     }
   }
   const limited: FetchRateLimit<Args> = Object.assign(
-    <HandlerArgs extends Args>(handler: (of: Request, ...args: HandlerArgs) => Eventually<Response>) =>
-      (of: Request, ...args: HandlerArgs): Promise<Response> =>
-        answer(callOf(of, args), () => handler(of, ...args)),
+    <HandlerArgs extends Args>(handler: (of: Request, ...args: HandlerArgs) => Eventually<Response>) => {
+      if (typeof handler !== 'function') return refuseHandler(handler)
+      return (of: Request, ...args: HandlerArgs): Promise<Response> =>
+        answer(callOf(of, args), () => handler(of, ...args))
+    },
     {
       begin: (of: Request, ...args: Args) => begin(callOf(of, args)),
       close: () => limiter.close(),
@@ -134,6 +145,8 @@ interface DecidedCall extends FetchCall {
 
 /** One object for one request, however many limiters it passes: what the first has announced is known to the next. */
 function callOf<Args extends readonly unknown[]>(request: MarkedRequest, args: Args): DecidedCall & FetchCall<Args> {
+  // No look at its headers, which some runtimes make only when they are asked for.
+  if (!can(request, 'clone')) throw foreignContext('fetch', request)
   const known = request[CALL]
   const isSame = known?.args.length === args.length && known.args.every((value, index) => value === args[index])
   if (isSame) return known as DecidedCall & FetchCall<Args>
@@ -177,4 +190,26 @@ class FetchHttpRequest<Call extends FetchCall> implements HttpRequest {
 
 function refuse(_: FetchCall, { status, headers, body }: Refusal): Response {
   return new Response(body, { status, headers })
+}
+
+/** Other frameworks call what they are given with a request, and not with a handler. */
+function refuseHandler(handler: unknown): never {
+  const form = contextForm(handler)
+  if (form !== undefined && form.framework !== 'fetch') return refuseContext('fetch', handler) as never
+  throw new SluiceError('SLUICE_INVALID_OPTION', {
+    problem: 'the limiter for fetch was put around something that is no handler',
+    received: handler,
+    expected: 'a function from a Request to a Response',
+    action:
+      'Write: rateLimit({ limit: 100, window: "1m" })(handler). To decide a request without a handler, use begin().',
+  })
+}
+
+function misplacedHandler(options: unknown): SluiceError {
+  return new SluiceError('SLUICE_INVALID_OPTION', {
+    problem: 'the limiter for fetch takes options and nothing else',
+    ...(typeof options === 'function' ? { received: options } : {}),
+    expected: 'the handler in a call of its own',
+    action: 'Write: rateLimit({ limit: 100, window: "1m" })(handler).',
+  })
 }

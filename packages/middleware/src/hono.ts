@@ -1,12 +1,14 @@
 import type { DecisionLike } from '@sluice/contract'
 import { systemTimers } from '@sluice/core'
-import type { Context, Env, MiddlewareHandler } from 'hono'
+import { checkForms } from '@sluice/core/options'
+import type { Context, Env, MiddlewareHandler, Next } from 'hono'
 import type { StatusCode } from 'hono/utils/http-status'
 import type { Eventually } from './eventually.ts'
 import { isLater } from './eventually.ts'
-import { clientLeft, waitForTurn, watchAnswer } from './fetch-answer.ts'
+import { checkAnswered, clientLeft, waitForTurn, watchAnswer } from './fetch-answer.ts'
 import { rememberHeaders, withRememberedHeaders } from './fetch-headers.ts'
-import { pathOf, peerAddressFrom } from './fetch-server.ts'
+import { ADDRESS_FORM, pathOf, peerAddressFrom } from './fetch-server.ts'
+import { refuseContext } from './framework-context.ts'
 import { createHttpLimiter } from './http-limiter.ts'
 import type { Refusal } from './http-outcome.ts'
 import type { HttpRequest } from './http-request.ts'
@@ -63,13 +65,14 @@ export function rateLimit<E extends Env>(options: HonoRateLimitOptions<E>): Hono
     ownOptions: ['address'],
     request: (c) => new HonoHttpRequest(c, address),
   })
+  checkForms(options, ADDRESS_FORM)
   const { address = addressOf, onLimited = refuse, timers = systemTimers } = options
-  const middleware: MiddlewareHandler<E> = async (c, next): Promise<Response | undefined> => {
+  const limit = async (c: Context<E>, next: Next): Promise<Response | undefined> => {
     const begun = limiter.begin(c)
     const outcome = isLater(begun) ? await begun : begun
     rememberHeaders(c, outcome)
     tell(c, outcome.decision)
-    if (!outcome.allowed) return withRememberedHeaders(c, await onLimited(c, outcome))
+    if (!outcome.allowed) return withRememberedHeaders(c, checkAnswered(await onLimited(c, outcome), '"onLimited"'))
     const { delayMs, finish } = outcome
     const watch = finish && watchAnswer(c.req.raw, c.env, finish)
     if (delayMs > 0 && !(await waitForTurn(c.req.raw, delayMs, timers))) return clientLeft()
@@ -82,6 +85,11 @@ export function rateLimit<E extends Env>(options: HonoRateLimitOptions<E>): Hono
     replaceAnswer(c, withRememberedHeaders(c, c.res))
     if (watch !== undefined) replaceAnswer(c, watch.answered(c.res))
     return undefined
+  }
+  // Thrown, and not by promise: not every framework that it may be put into by mistake would see that.
+  const middleware: MiddlewareHandler<E> = (c, next) => {
+    if (typeof c.req?.header !== 'function') return refuseContext('hono', c)
+    return limit(c, next)
   }
   return Object.assign(middleware, { close: () => limiter.close() })
 }

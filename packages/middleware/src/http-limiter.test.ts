@@ -1,11 +1,13 @@
 import type { DecisionLike } from '@sluice/contract'
 import type { Store } from '@sluice/core'
 import { createLimiter, fallbackStore, memoryStore, PolicyEngine } from '@sluice/core'
+import { noteSpace } from '@sluice/core/internal'
 import { deferredStore, FakeClock, FakeTimers, seededRandom } from '@sluice/testing'
-import { describe, expect, it, vi } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { createHttpLimiter } from './http-limiter.ts'
 import type { Admission, HttpOutcome, Refusal } from './http-outcome.ts'
 import type { HttpRequest } from './http-request.ts'
+import { byIp } from './identity.ts'
 import type { RateLimitOptions } from './rate-limit-options.ts'
 
 /** A request of no framework. */
@@ -357,6 +359,33 @@ describe('a function', () => {
     const never = scene({ check: () => ({ ...unlimited, allowed: false, reason: 'denied' as const }) })
     expect(never.now()).toMatchObject({ status: 429, decision: { retryAfterMs: Number.POSITIVE_INFINITY } })
   })
+
+  it('may say no more than whether', () => {
+    const refuses = scene({ check: () => ({ allowed: false }) as DecisionLike })
+    const refused = refuses.now() as Refusal
+    expect(refused).toMatchObject({ status: 429, decision: { reason: 'limit', rule: '', resetAt: 0 } })
+    expect(Object.keys(refused.headers).toSorted()).toEqual(['Cache-Control', 'Content-Type'])
+    expect(JSON.parse(refused.body)).toMatchObject({
+      title: 'Too many requests',
+      detail: 'Try again later.',
+      'violated-policies': [],
+      limit: null,
+      retryAfter: null,
+    })
+    const allows = scene({ check: () => ({ allowed: true }) as DecisionLike })
+    expect(allows.now()).toMatchObject({ allowed: true, headers: {}, decision: { reason: 'allowed', retryAfterMs: 0 } })
+  })
+
+  it('may leave out parts of what the library or the service would say', () => {
+    const inMs = scene({ check: () => ({ allowed: false, retryAfterMs: 1500 }) as DecisionLike })
+    expect((inMs.now() as Refusal).headers['Retry-After']).toBe('2')
+    const inSeconds = scene({
+      check: () => ({ allowed: false, rule: 'reads', limit: 5, remaining: 0, retryAfter: 7 }) as never,
+    })
+    const refused = inSeconds.now() as Refusal
+    expect(refused.headers).toMatchObject({ 'Retry-After': '7', 'X-RateLimit-Limit': '5' })
+    expect(JSON.parse(refused.body)).toMatchObject({ 'violated-policies': ['reads'], limit: 5, resetAt: null })
+  })
 })
 
 describe('what fails after the answer', () => {
@@ -417,15 +446,92 @@ it('a store that cannot be asked says so with a status of its own, whatever that
   await store.close()
 })
 
-it('mistakes in how it is used are told', () => {
+/** The codes of mistakes that limiters with these options tell of, when they are made and for these requests. */
+function codesOf(calls: readonly Call[], ...limiters: readonly RateLimitOptions<Call>[]): string[] {
   const codes: string[] = []
   const warn = ({ code }: { readonly code: string }) => void codes.push(code)
-  const { limiter } = scene({ limit: 5, window: '1m', warn })
-  const call: Call = { address: '127.0.0.1', headers: { 'x-forwarded-for': '192.0.2.7' } }
-  limiter.begin(call)
-  limiter.begin(call)
-  limiter.begin({ address: '' })
-  expect(codes).toEqual(
-    expect.arrayContaining(['SLUICE_USE_PROXY_NOT_TRUSTED', 'SLUICE_USE_COUNTED_TWICE', 'SLUICE_USE_NO_ADDRESS']),
-  )
+  const made = limiters.map((options) => scene({ warn, ...options }).limiter)
+  for (const call of calls) for (const limiter of made) limiter.begin(call)
+  return codes
+}
+
+describe('mistakes in how it is used', () => {
+  const LIMIT = { limit: 100, window: '1m' } as const
+  const proxied = (): Call => ({ address: '127.0.0.1', headers: { 'x-forwarded-for': '192.0.2.7' } })
+
+  it('are told', () => {
+    const call = proxied()
+    expect(codesOf([call, call, { address: '' }], LIMIT)).toEqual([
+      'SLUICE_USE_PROXY_NOT_TRUSTED',
+      'SLUICE_USE_COUNTED_TWICE',
+      'SLUICE_USE_NO_ADDRESS',
+    ])
+  })
+
+  it.each<[string, RateLimitOptions<Call>, boolean]>([
+    ['by address', LIMIT, true],
+    ['by user', { ...LIMIT, key: () => 'ada' }, false],
+    ['by user, who is not known', { ...LIMIT, key: () => undefined }, true],
+    ['by an address that something else knows', { ...LIMIT, key: byIp(() => '192.0.2.7') }, false],
+    ['by an address that is none', { ...LIMIT, key: byIp(() => 'unknown') }, true],
+    ['by rules that are all by user', { rules: { a: { ...LIMIT, key: () => 'ada' } } }, false],
+    ['by rules of which one is by address', { rules: { a: { ...LIMIT, key: 'ip' } }, key: () => 'ada' }, true],
+    ['by a function', { check: () => ({ allowed: true }) as DecisionLike }, true],
+    ['by an engine', { engine: new PolicyEngine({ store: memoryStore() }) }, true],
+    [
+      'by an engine that is told the address',
+      { engine: new PolicyEngine({ store: memoryStore() }), identify: () => ({ ip: '192.0.2.7' }) },
+      false,
+    ],
+  ])('in trust of a proxy are told of limits %s only where the address counts', (_what, options, isTold) => {
+    expect(codesOf([proxied()], options)).toEqual(isTold ? ['SLUICE_USE_PROXY_NOT_TRUSTED'] : [])
+  })
+
+  it('are not told of an engine without an address, whose rules may count by something else', () => {
+    expect(codesOf([{ address: '' }], { engine: new PolicyEngine({ store: memoryStore() }) })).toEqual([])
+  })
+
+  it.each<[string, RateLimitOptions<Call>, boolean]>([
+    ['its own store', LIMIT, true],
+    ['a limiter', { limiter: createLimiter(LIMIT) }, true],
+    ['a set of limiters', { limiter: createLimiter({ rules: { a: LIMIT } }), rules: { a: {} } }, true],
+    ['an engine', { engine: new PolicyEngine({ store: memoryStore() }) }, true],
+    ['a remote store', { ...LIMIT, name: 'a', store: deferredStore(memoryStore()) }, false],
+    ['a limiter on one', { limiter: createLimiter({ ...LIMIT, store: deferredStore(memoryStore()) }) }, false],
+  ])('in memory of one of several processes are told for %s', (_what, options, isTold) => {
+    vi.stubEnv('NODE_APP_INSTANCE', '1')
+    onTestFinished(() => void vi.unstubAllEnvs())
+    expect(codesOf([], options)).toEqual(isTold ? ['SLUICE_USE_MEMORY_IN_CLUSTER'] : [])
+  })
+
+  it('in names are told for limiters that were made elsewhere, by the names they have', () => {
+    const store = memoryStore()
+    const make = (name: string) => ({ limiter: createLimiter({ ...LIMIT, name, store }) })
+    expect(codesOf([{}], make('a'), make('b'))).toEqual([])
+    expect(codesOf([{}], make('a'), make('a'))).toEqual(['SLUICE_USE_COUNTED_TWICE'])
+    expect(codesOf([{}], make('a'), { ...LIMIT, name: 'a' })).toEqual(['SLUICE_USE_SHARED_NAME'])
+  })
+
+  it('in names are not told for functions and engines, which alone know theirs', () => {
+    const ask = () => ({ check: () => ({ allowed: true }) as DecisionLike })
+    const apply = () => ({ engine: new PolicyEngine({ store: memoryStore() }) })
+    expect(codesOf([{}], ask(), ask(), apply(), apply(), LIMIT)).toEqual([])
+    const once = ask()
+    expect(codesOf([{}], once, once)).toEqual(['SLUICE_USE_COUNTED_TWICE'])
+  })
+
+  it.each<[string, Store]>([
+    ['in memory', memoryStore()],
+    ['outside the process', deferredStore(memoryStore())],
+  ])('are two limiters without a name on one store %s, until one is closed', async (what, store) => {
+    noteSpace(store, what)
+    const codes: string[] = []
+    const warn = ({ code }: { readonly code: string }) => void codes.push(code)
+    for (let time = 0; time < 2; time++) await scene({ ...LIMIT, store, warn }).limiter.close()
+    const one = scene({ ...LIMIT, store, warn })
+    onTestFinished(() => one.limiter.close())
+    expect(codes).toEqual([])
+    await scene({ ...LIMIT, store, warn }).limiter.close()
+    expect(codes).toEqual(['SLUICE_USE_SHARED_NAME'])
+  })
 })

@@ -1,6 +1,7 @@
 import type { DecisionLike } from '@sluice/contract'
 import type { Store } from '@sluice/core'
 import { systemClock, systemRandom, systemTimers } from '@sluice/core'
+import { spaceOf } from '@sluice/core/internal'
 import { compileIpv6 } from './address-tiers.ts'
 import { Announcer } from './announcer.ts'
 import { CallReader } from './call-reader.ts'
@@ -76,7 +77,7 @@ class CheckingLimiter<Context> implements HttpLimiter<Context> {
   readonly #end: ChargeEnd<Context>
   readonly #reader: CallReader<Context>
   readonly #desk: MisuseDesk
-  /** Whether requests are counted by their addresses, unless a rule says otherwise. */
+  /** Whether every request is counted by its address, be it among other things. */
   readonly #countsAddress: boolean
   readonly #ownStore: Store | undefined
 
@@ -84,8 +85,12 @@ class CheckingLimiter<Context> implements HttpLimiter<Context> {
     const { clock = systemClock, random = systemRandom, timers = systemTimers } = options
     const trust = compileTrust(options.trustProxy)
     this.#adapter = adapter
-    this.#reader = new CallReader(trust, compileIpv6(options.ipv6))
-    const { checker, counters, name, isLocal, ownStore } = createChecker(options, {
+    this.#reader = new CallReader(trust, compileIpv6(options.ipv6), (request, address) => {
+      // What has no address, the rules of an engine may count by something else.
+      if (address === undefined && options.engine !== undefined) return
+      if (this.#desk.isWatching) this.#desk.meetAddress(request, address)
+    })
+    const { checker, counters, name, isNamed, isLocal, ownStore } = createChecker(options, {
       reader: this.#reader,
       clock,
       random,
@@ -104,11 +109,13 @@ class CheckingLimiter<Context> implements HttpLimiter<Context> {
     this.#refusals = new RefusalWriter(options.status ?? 429)
     const { refund, actualCost, onError = onceToProcess() } = options
     this.#end = new ChargeEnd({ refund, actualCost, timers, onError })
-    this.#countsAddress = (options.key ?? 'ip') === 'ip' && options.engine === undefined
-    this.#desk = new MisuseDesk({ name, counters, trust, warn: options.warn })
+    this.#countsAddress = countsAddress(options)
+    this.#desk = new MisuseDesk({ name, isNamed, counters, trust, warn: options.warn })
     this.#desk.shortWindow(windowsOf(options))
     if (isLocal) this.#desk.memoryInCluster()
-    else if (options.store !== undefined) this.#desk.sharedName(ruleText(options))
+    if (options.store === undefined) return
+    const isGiven = options.name !== undefined || options.rules !== undefined
+    this.#desk.sharedName({ space: spaceOf(options.store), rule: ruleText(options), isGiven })
   }
 
   begin(context: Context): Eventually<HttpOutcome>
@@ -121,6 +128,7 @@ class CheckingLimiter<Context> implements HttpLimiter<Context> {
   }
 
   async close(): Promise<void> {
+    this.#desk.close()
     await this.#checker.close()
     await this.#ownStore?.close()
   }
@@ -132,8 +140,8 @@ class CheckingLimiter<Context> implements HttpLimiter<Context> {
 
   /** Looks for mistakes in how the limiter is used. */
   #look(context: Context, request: HttpRequest): void {
-    const address = this.#reader.addressOf(request)
-    this.#desk.meet(context as object, request, { address, counts: this.#countsAddress })
+    this.#desk.meet(context as object)
+    if (this.#countsAddress) this.#desk.meetAddress(request, this.#reader.addressOf(request))
   }
 
   #outcome(charge: Charge, context: Context): HttpOutcome {
@@ -165,6 +173,12 @@ function asItIs(outcome: HttpOutcome): HttpOutcome {
 function ruleText(options: RateLimitOptions<never>): string {
   const fields = Object.fromEntries(RULE_FIELDS.map((field) => [field, options[field]]))
   return JSON.stringify({ ...fields, rules: options.rules })
+}
+
+function countsAddress({ key = 'ip', rules, engine }: RateLimitOptions<never>): boolean {
+  if (engine !== undefined) return false
+  const keys = rules === undefined ? [key] : Object.values(rules).map((use) => use.key ?? key)
+  return keys.includes('ip')
 }
 
 /** The windows of all rules, as they were written. */

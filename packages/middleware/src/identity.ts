@@ -53,13 +53,23 @@ export function byIp<Context>(read: (context: Context) => Eventually<string | un
  * `ip` that is no address leave it to the address. Throws `SLUICE_INVALID_KEY` for any other kind of value.
  */
 export function identityOf(answer: unknown, address: string | undefined): Identity {
+  return knownIdentity(answer) ?? fromAddress(address)
+}
+
+/** The same without an address: undefined where it is left to that. */
+export function knownIdentity(answer: unknown): Identity | undefined {
   if (typeof answer === 'string' && answer !== '') return { kind: 'key', value: answer }
-  if (answer === undefined || answer === null || answer === '') return fromAddress(address)
+  if (answer === undefined || answer === null || answer === '') return undefined
   if (!isIdentity(answer)) throw invalid(answer)
-  if (answer.value === '') return fromAddress(address)
+  if (answer.value === '') return undefined
   if (answer.kind !== 'ip') return answer
   const found = parseIp(answer.value)
-  return found === undefined ? fromAddress(address) : { kind: 'ip', value: found.toString() }
+  return found === undefined ? undefined : { kind: 'ip', value: found.toString() }
+}
+
+/** Who is at an address, when nothing better is known. */
+export function fromAddress(address: string | undefined): Identity {
+  return address === undefined ? NOBODY : { kind: 'ip', value: address }
 }
 
 /** The key of an identity: different identities never have the same one, whatever their kinds and values hold. */
@@ -80,6 +90,7 @@ function byKind<Context>(
   kind: string,
   read: (context: Context) => Eventually<string | undefined>,
 ): KeyFunction<Context> {
+  if (typeof read !== 'function') throw noReader(kind, read)
   const identified = (value: unknown): IdentityAnswer => {
     if (value === undefined || value === null || value === '') return undefined
     if (typeof value !== 'string') throw invalid(value)
@@ -89,10 +100,6 @@ function byKind<Context>(
     const value = read(context)
     return isLater(value) ? value.then(identified) : identified(value)
   }
-}
-
-function fromAddress(address: string | undefined): Identity {
-  return address === undefined ? NOBODY : { kind: 'ip', value: address }
 }
 
 function isIdentity(answer: unknown): answer is Identity {
@@ -107,5 +114,17 @@ function invalid(received: unknown): SluiceError {
     received,
     expected: 'a text, { kind, value } of two texts, or undefined to count by the address of the client',
     action: typeof received === 'number' ? 'Turn the number into a text: String(id).' : 'Answer with a stable id.',
+  })
+}
+
+/** Also for whoever hands on the function that makes key functions: then it is called with a request. */
+function noReader(kind: string, received: unknown): SluiceError {
+  const [name, example] =
+    kind === 'ip' ? ['byIp', '(request) => request.ip'] : ['byUser', '(request) => request.user?.id']
+  return new SluiceError('SLUICE_INVALID_OPTION', {
+    problem: `${name} was not told how to find out who calls`,
+    received,
+    expected: `a function such as ${example}`,
+    action: `Write: key: ${name}(${example})`,
   })
 }

@@ -2,6 +2,7 @@ import { systemTimers } from '@sluice/core'
 import type { Context, Middleware, Next } from 'koa'
 import type { Eventually } from './eventually.ts'
 import { whenThere } from './eventually.ts'
+import { refuseContext } from './framework-context.ts'
 import { createHttpLimiter } from './http-limiter.ts'
 import type { Admission, HttpOutcome, Refusal } from './http-outcome.ts'
 import type { HttpRequest } from './http-request.ts'
@@ -52,7 +53,10 @@ export function rateLimit(options: KoaRateLimitOptions): KoaRateLimit {
       isHere ? proceed(context, outcome, next) : undefined,
     )
   }
-  const middleware: Middleware = (context, next) => limiter.begin(context, (outcome) => settle(context, outcome, next))
+  const middleware: Middleware = (context, next) => {
+    if (context.req?.socket === undefined) return refuseContext('koa', context)
+    return limiter.begin(context, (outcome) => settle(context, outcome, next))
+  }
   return Object.assign(middleware, { close: () => limiter.close() })
 }
 

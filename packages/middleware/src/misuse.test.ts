@@ -48,6 +48,54 @@ describe('a forwarded header from a proxy that is not trusted', () => {
     ])
   })
 
+  it.each<[TrustedProxies, string]>([
+    [1, '8.8.8.8, 10.0.0.5'],
+    [2, '8.8.8.8, 10.0.0.5, 10.0.0.6'],
+    ['loopback', '8.8.8.8, 10.0.0.5'],
+    [['loopback', '10.0.0.6'], '8.8.8.8, 10.0.0.5, 10.0.0.6'],
+  ])('is told of a further proxy behind those that are trusted by %j, in %s', (trustProxy, forwarded) => {
+    const { warnings, open } = freshProcess()
+    open({ trustProxy }).proxyNotTrusted(requestFrom('127.0.0.1', { 'x-forwarded-for': forwarded }))
+    expect(warnings).toMatchObject([
+      {
+        code: 'SLUICE_USE_PROXY_NOT_TRUSTED',
+        message: expect.stringContaining('A request came through 10.0.0.5, which is not on the Internet'),
+      },
+    ])
+  })
+
+  it.each<[TrustedProxies, string]>([
+    [1, '10.0.0.5'],
+    [1, '10.0.0.5, 8.8.8.8'],
+    [1, 'unknown, 10.0.0.5'],
+    [2, '8.8.8.8, 10.0.0.5'],
+    [['loopback', 'private'], '8.8.8.8, 10.0.0.5'],
+    [['loopback', 'private'], '8.8.8.8, unknown, 10.0.0.5'],
+    [{ proxies: 1, header: 'x-real-ip' }, '8.8.8.8, 10.0.0.5'],
+  ])('is nothing to tell when %j reads %s', (trustProxy, forwarded) => {
+    const { warnings, open } = freshProcess()
+    const headers = { 'x-forwarded-for': forwarded, 'x-real-ip': '8.8.8.8' }
+    open({ trustProxy }).proxyNotTrusted(requestFrom('127.0.0.1', headers))
+    expect(warnings).toEqual([])
+  })
+
+  it('says how a header is read that is not the usual one', () => {
+    const { warnings, open } = freshProcess()
+    open().proxyNotTrusted(requestFrom('127.0.0.1', { 'x-real-ip': '8.8.8.8' }))
+    expect(warnings[0]!.message).toContain('with a header "x-real-ip"')
+    expect(warnings[0]!.message).toContain('{ proxies: 1, header: "x-real-ip" }')
+  })
+
+  it.each<[TrustedProxies, Record<string, string>, string]>([
+    [1, { 'x-real-ip': '8.8.8.8' }, 'no "x-forwarded-for"'],
+    ['loopback', { forwarded: 'for=8.8.8.8' }, 'no "x-forwarded-for"'],
+    [{ proxies: 1, header: 'x-real-ip' }, { 'x-forwarded-for': '8.8.8.8' }, 'no "x-real-ip"'],
+  ])('is told when %j has another header than %j', (trustProxy, headers, phrase) => {
+    const { warnings, open } = freshProcess()
+    open({ trustProxy }).proxyNotTrusted(requestFrom('127.0.0.1', headers))
+    expect(warnings.map(({ message }) => message)).toEqual([expect.stringContaining(phrase)])
+  })
+
   it('is told where others are trusted', () => {
     const { codes, open } = freshProcess()
     open({ trustProxy: 'loopback' }).proxyNotTrusted(requestFrom('10.0.0.7', { 'x-forwarded-for': '1.2.3.4' }))
@@ -163,6 +211,20 @@ describe('one request that is counted twice', () => {
     expect(codes()).toEqual(['SLUICE_USE_COUNTED_TWICE'])
   })
 
+  it('by two that nobody knows the names of is none, unless they are one', () => {
+    const { codes, record } = freshProcess()
+    const told: string[] = []
+    const warn = ({ code }: MisuseWarning) => void told.push(code)
+    const ask = (counters: object) =>
+      new MisuseDesk({ name: 'default', isNamed: false, counters, trust: compileTrust(false), warn, record })
+    const [request, engine] = [{}, {}]
+    ask(engine).countedTwice(request)
+    ask({}).countedTwice(request)
+    expect([codes(), told]).toEqual([[], []])
+    ask(engine).countedTwice(request)
+    expect(told).toEqual(['SLUICE_USE_COUNTED_TWICE'])
+  })
+
   it('is none when names differ, or requests do', () => {
     const { codes, open } = freshProcess()
     const counters = {}
@@ -177,25 +239,74 @@ describe('one request that is counted twice', () => {
 })
 
 describe('one name for two limits', () => {
-  it('on shared stores is told, once for each name', () => {
+  /** A place outside the process, where the name was chosen. */
+  const remote = (rule: string) => ({ space: 'redis', rule, isGiven: true })
+
+  it('with different rules outside the process is told, once for each name', () => {
     const { codes, warnings, open } = freshProcess()
-    open({ name: 'api' }).sharedName('a rule')
-    open({ name: 'api' }).sharedName('a rule')
-    open({ name: 'login' }).sharedName('another rule')
+    open({ name: 'api' }).sharedName(remote('a rule'))
+    open({ name: 'api' }).sharedName(remote('a rule'))
+    open({ name: 'login' }).sharedName(remote('another rule'))
     expect(codes()).toEqual([])
-    open({ name: 'api' }).sharedName('another rule')
-    open({ name: 'api' }).sharedName('a third rule')
+    open({ name: 'api' }).sharedName(remote('another rule'))
+    open({ name: 'api' }).sharedName(remote('a third rule'))
     expect(codes()).toEqual(['SLUICE_USE_SHARED_NAME'])
     expect(warnings[0]!.message).toContain('"api" is not unique. Two limiters with different rules')
   })
 
+  it('in two places that cannot be the same is nothing to tell', () => {
+    const { codes, open } = freshProcess()
+    open().sharedName({ space: 'orders', rule: 'a rule', isGiven: false })
+    open().sharedName({ space: 'users', rule: 'another rule', isGiven: false })
+    open().sharedName({ space: {}, rule: 'a rule', isGiven: false })
+    open().sharedName({ space: {}, rule: 'a rule', isGiven: false })
+    expect(codes()).toEqual([])
+  })
+
+  it.each<[string, object | string, string]>([
+    ['one store', {}, 'count on one store'],
+    ['stores outside the process', 'redis', 'count on stores that are or may be the same'],
+  ])('that nobody has chosen is told for %s, also when the rules are the same', (_what, space, phrase) => {
+    const { warnings, open } = freshProcess()
+    for (let count = 0; count < 3; count++) open().sharedName({ space, rule: 'a rule', isGiven: false })
+    expect(warnings).toMatchObject([
+      { code: 'SLUICE_USE_SHARED_NAME', message: expect.stringContaining(`"default" is not unique. Two limiters`) },
+    ])
+    expect(warnings[0]!.message).toContain(phrase)
+    expect(warnings[0]!.message).toContain('If they are meant to count together, give them the same.')
+  })
+
+  it('that one of the two has chosen is meant', () => {
+    const { codes, open } = freshProcess()
+    const space = {}
+    open().sharedName({ space, rule: 'a rule', isGiven: false })
+    open().sharedName({ space, rule: 'a rule', isGiven: true })
+    expect(codes()).toEqual([])
+  })
+
+  it('is free again when a limiter is closed', () => {
+    const { codes, open } = freshProcess()
+    const space = {}
+    for (let count = 0; count < 3; count++) {
+      const desk = open()
+      desk.sharedName({ space, rule: 'a rule', isGiven: false })
+      desk.close()
+      desk.close()
+    }
+    const [one, other] = [open(), open()]
+    one.sharedName({ space, rule: 'a rule', isGiven: false })
+    expect(codes()).toEqual([])
+    other.sharedName({ space, rule: 'a rule', isGiven: false })
+    expect(codes()).toEqual(['SLUICE_USE_SHARED_NAME'])
+  })
+
   it('is remembered for a thousand names at most', () => {
     const { codes, record, open } = freshProcess()
-    for (let tenant = 0; tenant < 1000; tenant++) record.nameRule(`tenant-${tenant}`, 'a rule')
-    open({ name: 'tenant-1000' }).sharedName('a rule')
-    open({ name: 'tenant-1000' }).sharedName('another rule')
+    for (let tenant = 0; tenant < 1000; tenant++) record.nameRule('redis', `tenant-${tenant}`, 'a rule')
+    open({ name: 'tenant-1000' }).sharedName(remote('a rule'))
+    open({ name: 'tenant-1000' }).sharedName(remote('another rule'))
     expect(codes()).toEqual([])
-    open({ name: 'tenant-999' }).sharedName('another rule')
+    open({ name: 'tenant-999' }).sharedName(remote('another rule'))
     expect(codes()).toEqual(['SLUICE_USE_SHARED_NAME'])
   })
 
@@ -303,19 +414,14 @@ describe('the desk', () => {
     const { codes, open } = freshProcess()
     const desk = open()
     const context = {}
-    const request = requestFrom('127.0.0.1', { forwarded: 'for=1.2.3.4' })
-    desk.meet(context, request, { address: '127.0.0.1', counts: true })
-    desk.meet(context, requestFrom(undefined), { address: undefined, counts: true })
-    expect(codes()).toEqual(['SLUICE_USE_PROXY_NOT_TRUSTED', 'SLUICE_USE_COUNTED_TWICE', 'SLUICE_USE_NO_ADDRESS'])
+    desk.meet(context)
+    desk.meet(context)
+    desk.meetAddress(requestFrom('127.0.0.1', { forwarded: 'for=1.2.3.4' }), '127.0.0.1')
+    desk.meetAddress(requestFrom(undefined), undefined)
+    expect(codes()).toEqual(['SLUICE_USE_COUNTED_TWICE', 'SLUICE_USE_PROXY_NOT_TRUSTED', 'SLUICE_USE_NO_ADDRESS'])
     const wide = open({ name: 'wide', trustProxy: 2 })
-    wide.meet({}, requestFrom('10.0.0.1', { 'x-forwarded-for': '1.2.3.4' }), { address: '1.2.3.4', counts: true })
+    wide.meetAddress(requestFrom('10.0.0.1', { 'x-forwarded-for': '1.2.3.4' }), '1.2.3.4')
     expect(codes().at(-1)).toBe('SLUICE_USE_PROXY_TRUST_TOO_WIDE')
-  })
-
-  it('does not ask for an address where another identity counts', () => {
-    const { codes, open } = freshProcess()
-    open().meet({}, requestFrom(undefined), { address: undefined, counts: false })
-    expect(codes()).toEqual([])
   })
 
   it('watches the first thousand requests, then two in a row of 1,024', () => {
@@ -325,6 +431,13 @@ describe('the desk', () => {
     expect(watched.slice(1000, 1024)).not.toContain(true)
     expect(watched.slice(1024, 2048)).toEqual(Array.from({ length: 1024 }, (_, index) => index < 2))
     expect(watched.slice(1024).filter(Boolean)).toHaveLength(8)
+  })
+
+  it('says of the last request whether it was watched', () => {
+    const desk = freshProcess().open()
+    const watched = Array.from({ length: 1026 }, () => [desk.watches(), desk.isWatching])
+    expect(watched.filter(([one, other]) => one !== other)).toEqual([])
+    expect(watched.at(-2)).toEqual([true, true])
   })
 
   it('tells each listener', () => {

@@ -1,7 +1,7 @@
-import { type CompiledTrust, entriesPresent, isNearby, isTrusted } from './client-address.ts'
+import { type CompiledTrust, entriesPresent, isNearby, isTrusted, untrustedHop } from './client-address.ts'
 import type { HttpRequest } from './http-request.ts'
 import { isOneOfMany, type ProcessFacts, processFacts } from './misuse-process.ts'
-import { type MisuseRecord, type PassedLimit, processRecord } from './misuse-record.ts'
+import { type CounterSpace, type MisuseRecord, type PassedLimit, processRecord } from './misuse-record.ts'
 import { type MisuseCode, type MisuseListener, misuseDocs, warnProcess } from './misuse-warning.ts'
 
 export type { MisuseWarning } from './misuse-warning.ts'
@@ -10,6 +10,8 @@ export type { MisuseWarning } from './misuse-warning.ts'
 export interface MisuseDeskOptions {
   /** Name of its rule. */
   readonly name: string
+  /** Whether it is that of its counters, as when left out; false where only what is asked knows the name. */
+  readonly isNamed?: boolean
   /** What keeps its counters: the store, or the engine or function that is asked in its place. */
   readonly counters: object
   readonly trust: CompiledTrust
@@ -23,6 +25,9 @@ export interface MisuseDeskOptions {
 const FIRST_REQUESTS = 1000
 /** Of so many later requests, two in a row are looked at: the same request may come twice. */
 const LATER_REQUESTS = 1024
+
+/** Headers by which proxies name the client, the most usual first. */
+const FORWARDING = ['x-forwarded-for', 'forwarded', 'x-real-ip']
 
 /** Whoever writes a window as a smaller number has probably thought of seconds. */
 const LEAST_PLAUSIBLE_MS = 1000
@@ -43,9 +48,12 @@ export class MisuseDesk {
   /** True until whatever made the limiter has come to its end. */
   #isNew = true
   #isUsedAtOnce = false
+  /** Where the limiter means to have its name for itself. */
+  #taken: CounterSpace | undefined
 
   constructor(options: MisuseDeskOptions) {
-    this.#limit = { name: options.name, counters: options.counters }
+    const { name, isNamed = true, counters } = options
+    this.#limit = { name, isNamed, counters }
     this.#trust = options.trust
     this.#warn = options.warn ?? warnProcess
     this.#record = options.record ?? processRecord
@@ -57,33 +65,42 @@ export class MisuseDesk {
 
   /** Whether the next request is to be shown to {@link meet}. To be asked once for each request. */
   watches(): boolean {
-    const count = this.#requests++
-    return count < FIRST_REQUESTS || count % LATER_REQUESTS < 2
+    return isWatched(this.#requests++)
   }
 
-  /**
-   * All checks of a request. `context` is the framework's own object for it, the same for all limiters that it passes;
-   * `address` is what `clientAddress` says, and whether it is what the request counts by.
-   */
-  meet(context: object, request: HttpRequest, { address, counts }: MetAddress): void {
+  /** Whether the request that {@link watches} was asked about last is looked at. */
+  get isWatching(): boolean {
+    return isWatched(this.#requests - 1)
+  }
+
+  /** The checks of every request. `context` is the framework's own object for it, the same for all limiters that it passes. */
+  meet(context: object): void {
     this.limiterInHandler()
     this.countedTwice(context)
-    this.proxyNotTrusted(request)
-    this.proxyTrustTooWide(request)
-    if (counts) this.noAddress(address)
   }
 
-  /** A proxy of one's own names the client, and nobody listens. */
+  /** The checks of a request that is counted by its address, which is what `clientAddress` says. */
+  meetAddress(request: HttpRequest, address: string | undefined): void {
+    this.proxyNotTrusted(request)
+    this.proxyTrustTooWide(request)
+    this.noAddress(address)
+  }
+
+  /** A proxy of one's own names the client, and nobody listens: to the nearest proxy, to its header, or to one behind it. */
   proxyNotTrusted(request: HttpRequest): void {
     const { peerAddress } = request
-    if (isTrusted(peerAddress, this.#trust)) return
-    const header = ['x-forwarded-for', 'forwarded'].find((name) => request.header(name) !== undefined)
-    if (header === undefined || !isNearby(peerAddress)) return
-    this.#tell('SLUICE_USE_PROXY_NOT_TRUSTED', {
-      seen: `A request came from ${peerAddress}, which is not on the Internet and not a trusted proxy, with a header "${header}"`,
-      action:
-        'Set "trustProxy" to the number of proxies before this server, or to their addresses: now all clients of a proxy share one limit.',
-    })
+    const header = FORWARDING.find((name) => request.header(name) !== undefined)
+    if (header === undefined) return
+    if (!isTrusted(peerAddress, this.#trust)) {
+      if (isNearby(peerAddress)) this.#tellNotTrusted(`came from ${peerAddress}`, header)
+      return
+    }
+    if (request.header(this.#trust.header) === undefined) {
+      if (isNearby(peerAddress)) this.#tellOtherHeader(header)
+      return
+    }
+    const hop = untrustedHop(request, this.#trust)
+    if (hop !== undefined) this.#tellNotTrusted(`came through ${hop}`, this.#trust.header)
   }
 
   /** Before the first request: networks that hold everybody. With a request: fewer entries in the header than proxies. */
@@ -140,12 +157,23 @@ export class MisuseDesk {
   }
 
   /**
-   * To be called when the limiter is made on a store outside the process, where two store objects may keep the same counters.
-   * `rule` is a text that is different for different rules. On one store object it is an error of the core.
+   * To be called when the limiter is made on a store that others may count on too. Whoever gives no name does not mean to share
+   * it; two that give the same name do, unless their rules differ, which on one store object is an error of the core.
    */
-  sharedName(rule: string): void {
-    if (this.#record.nameRule(this.#limit.name, rule)) return
+  sharedName({ space, rule, isGiven }: SharedPlace): void {
+    const { name } = this.#limit
+    if (!isGiven) {
+      this.#taken = space
+      if (!this.#record.take(space, name)) this.#tellUnnamed(space)
+    }
+    if (typeof space !== 'string' || this.#record.nameRule(space, name, rule)) return
     this.#tellSharedName('Two limiters with different rules have it on stores that may be the same')
+  }
+
+  /** To be called when the limiter is closed: others may have its name. May be called again. */
+  close(): void {
+    if (this.#taken !== undefined) this.#record.leave(this.#taken, this.#limit.name)
+    this.#taken = undefined
   }
 
   /** To be called when the limiter is made and counts in the memory of its process; `facts` are its own when left out. */
@@ -190,10 +218,33 @@ export class MisuseDesk {
     })
   }
 
-  #tellSharedName(seen: string): void {
+  #tellNotTrusted(came: string, header: string): void {
+    const isUsual = header === 'x-forwarded-for' || header === this.#trust.header
+    this.#tell('SLUICE_USE_PROXY_NOT_TRUSTED', {
+      seen: `A request ${came}, which is not on the Internet and not a trusted proxy, with a header "${header}"`,
+      action: `Set "trustProxy" to the number of proxies before this server, or to their addresses${isUsual ? '' : `, with the header: { proxies: 1, header: "${header}" }`}. Now all clients of a proxy share one limit.`,
+    })
+  }
+
+  #tellOtherHeader(header: string): void {
+    this.#tell('SLUICE_USE_PROXY_NOT_TRUSTED', {
+      seen: `A trusted proxy sent a header "${header}" and no "${this.#trust.header}", which is the one that "trustProxy" reads`,
+      action: `Name the header that the proxy writes: trustProxy: { proxies: 1, header: "${header}" }. Now all clients of a proxy share one limit.`,
+    })
+  }
+
+  #tellUnnamed(space: CounterSpace): void {
+    const stores = typeof space === 'string' ? 'stores that are or may be the same' : 'one store'
+    this.#tellSharedName(
+      `Two limiters without a name count on ${stores}: what is used up under one is used up under the other`,
+      ' If they are meant to count together, give them the same.',
+    )
+  }
+
+  #tellSharedName(seen: string, addition = ''): void {
     this.#tell('SLUICE_USE_SHARED_NAME', {
       seen: `The name "${this.#limit.name}" is not unique. ${seen}`,
-      action: 'Give each of them a "name" of its own.',
+      action: `Give each of them a "name" of its own.${addition}`,
       matter: this.#limit.name,
     })
   }
@@ -204,10 +255,13 @@ export class MisuseDesk {
   }
 }
 
-/** The address of a request, and whether it is what the request counts by. */
-export interface MetAddress {
-  readonly address: string | undefined
-  readonly counts: boolean
+/** Where a limiter counts together with others. */
+export interface SharedPlace {
+  readonly space: CounterSpace
+  /** A text that is different for different rules. */
+  readonly rule: string
+  /** Whether somebody chose the name. */
+  readonly isGiven: boolean
 }
 
 /** Why a request was decided without the store, and how. */
@@ -223,6 +277,10 @@ interface Finding {
   readonly action: string
   /** Things of which each is told once; all are one when left out. */
   readonly matter?: string
+}
+
+function isWatched(request: number): boolean {
+  return request < FIRST_REQUESTS || request % LATER_REQUESTS < 2
 }
 
 function ownFacts(): ProcessFacts {

@@ -1,5 +1,5 @@
 import type { DynamicModule, FactoryProvider, Provider } from '@nestjs/common'
-import { Module } from '@nestjs/common'
+import { Inject, Module, Optional } from '@nestjs/common'
 import { APP_GUARD, ModulesContainer } from '@nestjs/core'
 import { SluiceError } from '@sluice/core'
 import { RateLimitGuard } from './nest-guard.ts'
@@ -18,11 +18,27 @@ export const RATE_LIMIT_OPTIONS: unique symbol = Symbol('sluice.rate-limit-optio
  * Limits the requests to a Nest app, on Express and on Fastify. Import it once, in the root module; several limits at once are
  * its `rules`.
  */
-// biome-ignore lint/complexity/noStaticOnlyClass: Nest knows a module by its class
 export class RateLimitModule {
-  // A decorator, called: its syntax would have to be compiled.
+  // Decorators, called: their syntax would have to be compiled.
   static {
     Module({})(RateLimitModule)
+  }
+  static {
+    Inject(RouteLimits)(RateLimitModule, undefined, 0)
+  }
+  static {
+    // So that what is missing is told below, in words that can be acted on.
+    Optional()(RateLimitModule, undefined, 0)
+  }
+
+  /** Called by Nest. Throws when the class itself is imported, which limits nothing. */
+  constructor(limits: RouteLimits | undefined) {
+    if (limits !== undefined) return
+    throw new SluiceError('SLUICE_INVALID_OPTION', {
+      problem: 'RateLimitModule was imported without options, and so limits nothing',
+      expected: 'RateLimitModule.forRoot(options) or RateLimitModule.forRootAsync(options) among the imports',
+      action: 'Write: imports: [RateLimitModule.forRoot({ limit: 100, window: "1m" })].',
+    })
   }
 
   /**

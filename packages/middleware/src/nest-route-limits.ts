@@ -3,13 +3,22 @@ import type { ModulesContainer } from '@nestjs/core'
 import { Reflector } from '@nestjs/core'
 import type { MemoryStore, Store } from '@sluice/core'
 import { memoryStore } from '@sluice/core'
+import { checkForms, type OptionForms } from '@sluice/core/options'
 import type { HttpAdapter, HttpLimiter } from './http-limiter.ts'
 import { createHttpLimiter } from './http-limiter.ts'
 import { RATE_LIMIT_METADATA } from './nest-decorators.ts'
 import type { NestExchange } from './nest-exchange.ts'
 import { NestHttpRequest } from './nest-exchange.ts'
 import type { NestRateLimitOptions, RouteRateLimitOptions } from './nest-options.ts'
+import { checkShape } from './rate-limit-option-check.ts'
 import { routeOptions, usesStore } from './route-options.ts'
+
+const EXCHANGE_FORM: OptionForms = {
+  exchange: {
+    expected: 'a function from a call to { request, response }, or to undefined',
+    accepts: (value) => typeof value === 'function',
+  },
+}
 
 /** A method of a controller. */
 export type RouteHandler = ReturnType<ExecutionContext['getHandler']>
@@ -32,7 +41,10 @@ export class RouteLimits implements OnModuleInit, OnApplicationShutdown {
   #ownStore: MemoryStore | undefined
 
   /** Throws when the options are wrong. Limits of routes are made when the module starts, so that theirs are found then. */
-  constructor({ routes: _, ...options }: NestRateLimitOptions, modules: ModulesContainer) {
+  constructor(given: NestRateLimitOptions, modules: ModulesContainer) {
+    checkShape(given, 'nest')
+    checkForms(given, EXCHANGE_FORM)
+    const { routes: _, ...options } = given
     this.#options = options
     this.#modules = modules
     this.#adapter = {

@@ -25,6 +25,8 @@ const check = () => limiter.check('key')
 describe('options that cannot be meant are refused, with what to do', () => {
   it.each<[string, unknown, string]>([
     ['none', undefined, 'needs options'],
+    ['a promise', Promise.resolve(LIMIT), 'was given a promise in place of options'],
+    ['a request', { method: 'GET', url: '/' }, 'was given a request in place of options'],
     ['no limit', {}, 'a limit such as { limit: 100, window: "1m" }'],
     ['a name that is near', { ...LIMIT, onLimitted: () => undefined }, 'Did you mean "onLimited"?'],
     ['a name of another library', { ...LIMIT, keyGenerator: () => 'a' }, 'there is no option "keyGenerator"'],

@@ -1,28 +1,15 @@
 import { HEADER_PROFILES } from '@sluice/contract'
 import { SluiceError } from '@sluice/core'
 import { assertStore } from '@sluice/core/internal'
+import { ANY, COST, can, FLAG, FUNCTION, isWhole, OBJECT, type OptionForm } from '@sluice/core/options'
+import { contextForm, importAdvice } from './framework-context.ts'
 import { nameAdvice } from './option-names.ts'
 import type { RateLimitOptions, RuleFields } from './rate-limit-options.ts'
 import { RULE_FIELDS } from './rate-limit-options.ts'
 
-/** What an option may be, and how that is said. */
-interface OptionForm {
-  readonly expected: string
-  accepts(value: unknown): boolean
-}
-
-const ANY: OptionForm = { expected: 'anything', accepts: () => true }
-const OBJECT: OptionForm = { expected: 'an object', accepts: (value) => typeof value === 'object' && value !== null }
-const FUNCTION: OptionForm = { expected: 'a function', accepts: (value) => typeof value === 'function' }
-
-const COST: OptionForm = {
-  expected: 'a whole number of units, 0 or more, or a function that answers with one',
-  accepts: (value) => isFunction(value) || isWhole(value, 0, Number.MAX_SAFE_INTEGER),
-}
-
 const KEY: OptionForm = {
   expected: '"ip" or a function such as (request) => request.user?.id',
-  accepts: (value) => value === 'ip' || isFunction(value),
+  accepts: (value) => value === 'ip' || FUNCTION.accepts(value),
 }
 
 const NAME: OptionForm = {
@@ -52,10 +39,11 @@ const FORMS: Readonly<Record<Exclude<keyof RateLimitOptions<unknown>, keyof Rule
   actualCost: FUNCTION,
   refund: {
     expected: 'a list of statuses such as [500, 503], with 0 for no answer, or a function',
-    accepts: (value) => isFunction(value) || (Array.isArray(value) && value.every((status) => isWhole(status, 0, 599))),
+    accepts: (value) =>
+      FUNCTION.accepts(value) || (Array.isArray(value) && value.every((status) => isWhole(status, 0, 599))),
   },
   skip: FUNCTION,
-  shadow: { expected: 'true or false', accepts: (value) => typeof value === 'boolean' },
+  shadow: FLAG,
   headers: {
     expected: `one of ${HEADER_PROFILES.join(', ')}`,
     accepts: (value) => HEADER_PROFILES.some((profile) => profile === value),
@@ -69,9 +57,15 @@ const FORMS: Readonly<Record<Exclude<keyof RateLimitOptions<unknown>, keyof Rule
   onError: FUNCTION,
   onLimited: FUNCTION,
   warn: FUNCTION,
-  clock: OBJECT,
-  random: OBJECT,
-  timers: OBJECT,
+  clock: {
+    expected: 'an object such as { nowMicros: () => Date.now() * 1000 }',
+    accepts: (value) => can(value, 'nowMicros'),
+  },
+  random: { expected: 'an object such as { nextUint32: () => number }', accepts: (value) => can(value, 'nextUint32') },
+  timers: {
+    expected: 'an object such as { schedule: (delayMs, run) => cancel }',
+    accepts: (value) => can(value, 'schedule'),
+  },
 }
 
 type Source = 'the fields of a rule' | '"rules"' | '"limiter"' | '"engine"' | '"check"'
@@ -114,19 +108,10 @@ export interface OptionOwner {
  * whoever compiles them checks.
  */
 export function checkOptions(options: RateLimitOptions<never>, { name, ownOptions = [] }: OptionOwner): void {
-  if (!OBJECT.accepts(options)) {
-    throw invalid(`the limiter for ${name} needs options`, { received: options, ...EXAMPLE })
-  }
-  if (isRequest(options)) {
-    throw invalid(`the limiter for ${name} was given a request in place of options`, {
-      ...EXAMPLE,
-      action:
-        'Call it once, where the app is set up, and pass on what it returns: rateLimit({ limit: 100, window: "1m" }).',
-    })
-  }
+  checkShape(options, name)
   for (const [option, value] of Object.entries(options)) {
     if (value === undefined || ownOptions.includes(option) || RULE_FIELDS.some((field) => field === option)) continue
-    if (!Object.hasOwn(FORMS, option)) throw unknownOption(option, ownOptions)
+    if (!Object.hasOwn(FORMS, option)) throw unknownOption(option, value, ownOptions)
     const form = FORMS[option as keyof typeof FORMS]
     if (!form.accepts(value)) throw invalid(`"${option}" cannot be used`, { received: value, expected: form.expected })
   }
@@ -139,6 +124,50 @@ export function checkOptions(options: RateLimitOptions<never>, { name, ownOption
   }
   checkUses(options)
 }
+
+/**
+ * Throws `SLUICE_INVALID_OPTION` for what is no set of options at all. For whoever takes options apart before {@link checkOptions}
+ * sees them; `name` is that of the framework.
+ */
+export function checkShape(options: unknown, name: string): void {
+  if (!OBJECT.accepts(options)) {
+    throw invalid(`the limiter for ${name} needs options`, { received: options, ...EXAMPLE })
+  }
+  const form = contextForm(options)
+  if (form !== undefined) {
+    const isForeign = form.framework !== undefined && form.framework !== name
+    throw invalid(`the limiter for ${name} was given ${isForeign ? form.what : 'a request'} in place of options`, {
+      ...EXAMPLE,
+      action: isForeign
+        ? importAdvice(form.framework)
+        : 'Call it once, where the app is set up, and pass on what it returns: rateLimit({ limit: 100, window: "1m" }).',
+    })
+  }
+  const mistaken = MISTAKEN.find(({ fits }) => fits(options))
+  if (mistaken === undefined) return
+  throw invalid(`the limiter for ${name} was given ${mistaken.what} in place of options`, {
+    ...EXAMPLE,
+    action: mistaken.action,
+  })
+}
+
+/** What is handed over in place of the option that it belongs to. */
+const MISTAKEN: readonly { readonly what: string; readonly action: string; fits(value: unknown): boolean }[] = [
+  {
+    what: 'a list',
+    action: 'Write the limit itself: { limit: 100, window: "1m" }. Several at once are "rules", by their names.',
+    fits: Array.isArray,
+  },
+  { what: 'a promise', action: 'Await it first.', fits: (value) => can(value, 'then') },
+  { what: 'a store', action: 'Write: { limit: 100, window: "1m", store }.', fits: (value) => can(value, 'decide') },
+  { what: 'a limiter', action: 'Write: { limiter }.', fits: (value) => can(value, 'tryAcquire') },
+  {
+    what: 'a limiter with several rules',
+    action: 'Write: { limiter, rules: { perUser: {} } }, with the names of those to ask.',
+    fits: (value) => can(value, 'checkAll'),
+  },
+  { what: 'an engine', action: 'Write: { engine }.', fits: (value) => can(value, 'check') && can(value, 'report') },
+]
 
 const EXAMPLE = { expected: 'a limit such as { limit: 100, window: "1m" }, or "rules", "limiter", "engine" or "check"' }
 
@@ -189,6 +218,8 @@ function checkUses({ rules, limiter, ipv6, actualCost }: RateLimitOptions<never>
 function checkUse(name: string, use: unknown, isSet: boolean): void {
   if (!OBJECT.accepts(use)) throw invalid(`the rule "${name}" cannot be used`, { received: use, expected: 'an object' })
   const { key, cost, ...rule } = use as { readonly key?: unknown; readonly cost?: unknown }
+  const unknown = Object.keys(rule).find((part) => !RULE_FIELDS.includes(part as keyof RuleFields))
+  if (unknown !== undefined) throw unknownPart(name, unknown)
   const wrong = [
     { part: 'key', value: key, form: KEY },
     { part: 'cost', value: cost, form: COST },
@@ -205,9 +236,25 @@ function checkUse(name: string, use: unknown, isSet: boolean): void {
   })
 }
 
-function unknownOption(option: string, ownOptions: readonly string[]): SluiceError {
+/** A part of a rule that there is not: often one of all rules together. */
+function unknownPart(rule: string, part: string): SluiceError {
+  const known = [...RULE_FIELDS, 'key', 'cost']
+  const advice = Object.hasOwn(FORMS, part)
+    ? `It is for all rules together: put it beside "rules".`
+    : nameAdvice(part, known)
+  const action = part === 'name' ? `The rule has its name: it is "${rule}".` : advice
+  return new SluiceError('SLUICE_INVALID_RULE', {
+    problem: `the rule "${rule}" has no option "${part}"`,
+    expected: action === undefined ? `only ${known.join(', ')}` : 'a known one',
+    ...(action === undefined ? {} : { action }),
+  })
+}
+
+function unknownOption(option: string, value: unknown, ownOptions: readonly string[]): SluiceError {
   const known = [...RULE_FIELDS, ...Object.keys(FORMS), ...ownOptions]
-  const action = nameAdvice(option, known)
+  const action = isRule(value)
+    ? `Write the limit itself: { limit: 100, window: "1m" }. Several at once are "rules": { "${option}": { limit: 100, window: "1m" } }.`
+    : nameAdvice(option, known)
   return invalid(`there is no option "${option}"`, {
     expected: action === undefined ? `one of ${known.join(', ')}` : 'a known one',
     ...(action === undefined ? {} : { action }),
@@ -221,19 +268,7 @@ function invalid(
   return new SluiceError('SLUICE_INVALID_OPTION', { problem, ...details })
 }
 
-/** Whether it is what frameworks call their middleware with. */
-function isRequest(options: object): boolean {
-  return ('method' in options && 'url' in options) || 'req' in options
-}
-
-function can(value: unknown, method: string): boolean {
-  return OBJECT.accepts(value) && typeof (value as Record<string, unknown>)[method] === 'function'
-}
-
-function isFunction(value: unknown): boolean {
-  return typeof value === 'function'
-}
-
-function isWhole(value: unknown, least: number, most: number): boolean {
-  return Number.isSafeInteger(value) && (value as number) >= least && (value as number) <= most
+/** Whether it is written as a limit, as several are by their names in other libraries. */
+function isRule(value: unknown): boolean {
+  return OBJECT.accepts(value) && ['limit', 'window', 'ttl'].some((field) => Object.hasOwn(value as object, field))
 }

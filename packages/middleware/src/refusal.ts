@@ -65,7 +65,7 @@ interface ProblemKind {
   readonly detail: string
 }
 
-function kindOf({ reason }: DecisionLike, retryAfter: number | null): ProblemKind {
+function kindOf({ reason, limit }: DecisionLike, retryAfter: number | null): ProblemKind {
   switch (reason) {
     case 'unavailable':
       return {
@@ -87,11 +87,13 @@ function kindOf({ reason }: DecisionLike, retryAfter: number | null): ProblemKin
         detail: retryAfter === null ? 'Waiting does not help.' : advice(retryAfter),
       }
     default:
-      return { type: 'quota-exceeded', title: 'Too many requests', detail: advice(retryAfter) }
+      return { type: 'quota-exceeded', title: 'Too many requests', detail: advice(retryAfter, limit) }
   }
 }
 
-function advice(retryAfter: number | null): string {
+/** What a caller may do. Whoever refuses without a limit has not said until when. */
+function advice(retryAfter: number | null, limit = 0): string {
+  if (retryAfter === null && !Number.isFinite(limit)) return 'Try again later.'
   if (retryAfter === null) return 'Waiting does not help: the limit lets nothing through.'
   return `Try again in ${retryAfter} ${retryAfter === 1 ? 'second' : 'seconds'}.`
 }

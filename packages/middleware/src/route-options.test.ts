@@ -40,6 +40,20 @@ describe('the options of a route', () => {
     expect(routeOptions(app, route, 'route')).toEqual(expected)
   })
 
+  it('count together with the app by the name that it has when nobody gave one', () => {
+    const { name: _, ...unnamed } = app
+    expect(routeOptions<Options>(unnamed, { cost: 2 }, 'route')).toEqual({ ...unnamed, cost: 2, name: 'default' })
+    expect(routeOptions<Options>({ limiter }, { cost: 2 }, 'route')).toEqual({ limiter, cost: 2 })
+  })
+
+  it('have no name where there is no route to take it from', () => {
+    expect(routeOptions<Options>({ status: 430 }, { limit: 5, window: '1s' })).toEqual({
+      limit: 5,
+      window: '1s',
+      status: 430,
+    })
+  })
+
   it('never changes what it was given', () => {
     const [frozenApp, frozenRoute] = [Object.freeze({ ...app }), Object.freeze({ limit: 5, window: '1s' } as Options)]
     routeOptions(frozenApp, frozenRoute, 'route')

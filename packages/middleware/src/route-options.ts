@@ -26,13 +26,20 @@ export function usesStore(options: AnyOptions): boolean {
 /**
  * The options of a route inside an app that has some too. What the route does not say is as in the app, except that limits are
  * taken over as a whole: a route that brings any part of a limit has none of the app's. Its rule is called `name` when it does
- * not name it. A route without limits of its own counts together with the app.
+ * not name it. A route without limits of its own counts together with the app, and says so by its name.
  */
-export function routeOptions<Options extends AnyOptions>(app: Options, route: Options, name: string): Options {
-  if (!bringsLimits(route)) return { ...app, ...route }
-  const isOneRule = SOURCES.every((source) => route[source] === undefined)
+export function routeOptions<Options extends AnyOptions>(app: Options, route: Options, name?: string): Options {
+  if (!bringsLimits(route)) {
+    const together = isOneRule(app) ? { name: route.name ?? app.name ?? 'default' } : undefined
+    return { ...app, ...route, ...together }
+  }
   const inherited = Object.entries(app).filter(
     ([option]) => !LIMIT_OPTIONS.has(option) && option !== 'name' && (option !== 'store' || usesStore(route)),
   )
-  return { ...(isOneRule ? { name } : undefined), ...(Object.fromEntries(inherited) as Options), ...route }
+  const named = isOneRule(route) && name !== undefined ? { name } : undefined
+  return { ...named, ...(Object.fromEntries(inherited) as Options), ...route }
+}
+
+function isOneRule(options: AnyOptions): boolean {
+  return SOURCES.every((source) => options[source] === undefined)
 }

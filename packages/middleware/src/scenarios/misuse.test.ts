@@ -6,6 +6,7 @@ import { memoryStore } from '@sluice/core'
 import express, { type Express } from 'express'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { type ExpressRateLimit, type ExpressRateLimitOptions, rateLimit } from '../express.ts'
+import { byIp, byUser } from '../identity.ts'
 import type { MisuseWarning } from '../misuse.ts'
 
 // The mistakes that beginners make with a real server, and that each is told with its code, once, while requests go on as
@@ -62,6 +63,42 @@ describe('an Express app', () => {
     expect(codes()).toEqual(['SLUICE_USE_PROXY_NOT_TRUSTED'])
   })
 
+  it('behind a second proxy that it does not trust', async () => {
+    const { get, codes } = await serve((app, limit) => app.use(limit({ limit: 1, trustProxy: 1 })))
+    expect(await get({ 'x-forwarded-for': '8.8.8.8, 10.0.0.5' })).toBe(200)
+    // Another client, which counts as the same.
+    expect(await get({ 'x-forwarded-for': '9.9.9.9, 10.0.0.5' })).toBe(429)
+    expect(codes()).toEqual(['SLUICE_USE_PROXY_NOT_TRUSTED'])
+  })
+
+  it('behind a proxy whose header is another one', async () => {
+    const { get, codes } = await serve((app, limit) => app.use(limit()))
+    await get({ 'x-real-ip': '8.8.8.8' })
+    expect(codes()).toEqual(['SLUICE_USE_PROXY_NOT_TRUSTED'])
+  })
+
+  it('behind a proxy that Express trusts, whose address it takes, is told nothing', async () => {
+    const { get, codes } = await serve((app, limit) => {
+      app.set('trust proxy', 1)
+      app.use(limit({ limit: 1, key: byIp((request: express.Request) => request.ip) }))
+    })
+    expect(await get({ 'x-forwarded-for': '8.8.8.8' })).toBe(200)
+    expect(await get({ 'x-forwarded-for': '9.9.9.9' })).toBe(200)
+    expect(await get({ 'x-forwarded-for': '9.9.9.9' })).toBe(429)
+    expect(codes()).toEqual([])
+  })
+
+  it('behind a proxy, by user, is told when the address counts of those who have not signed in', async () => {
+    const { get, codes } = await serve((app, limit) => {
+      const key = byUser((request: express.Request) => request.get('signed-in-user'))
+      app.use(limit({ key }))
+    })
+    await get({ 'x-forwarded-for': '8.8.8.8', 'signed-in-user': 'ada' })
+    expect(codes()).toEqual([])
+    await get({ 'x-forwarded-for': '8.8.8.8' })
+    expect(codes()).toEqual(['SLUICE_USE_PROXY_NOT_TRUSTED'])
+  })
+
   it('that trusts more proxies than there are', async () => {
     const { get, codes } = await serve((app, limit) => app.use(limit({ trustProxy: 2 })))
     await get({ 'x-forwarded-for': '1.2.3.4' })
@@ -100,11 +137,31 @@ describe('an Express app', () => {
     const store = memoryStore()
     onTestFinished(() => store.close())
     const { get, codes } = await serve((app, limit) => {
-      app.use(limit({ store }))
-      app.get('/', limit({ store }))
+      app.use(limit({ name: 'all', store }))
+      app.get('/', limit({ name: 'all', store }))
     })
     await get()
     expect(codes()).toEqual(['SLUICE_USE_COUNTED_TWICE'])
+  })
+
+  it('with two routes whose limiters have one store and no names', async () => {
+    const store = memoryStore()
+    onTestFinished(() => store.close())
+    const { codes } = await serve((app, limit) => {
+      app.get('/login', limit({ limit: 5, store }))
+      app.get('/signup', limit({ limit: 5, store }))
+    })
+    expect(codes()).toEqual(['SLUICE_USE_SHARED_NAME'])
+  })
+
+  it('with two routes whose limiters have one store and one name is told nothing', async () => {
+    const store = memoryStore()
+    onTestFinished(() => store.close())
+    const { codes } = await serve((app, limit) => {
+      app.get('/login', limit({ name: 'account', store }))
+      app.get('/signup', limit({ name: 'account', store }))
+    })
+    expect(codes()).toEqual([])
   })
 
   it('with two limiters of one name', async () => {
