@@ -1,6 +1,7 @@
 import type { Bench } from './bench.ts'
 import { runChild } from './child.ts'
 import { startEcho, startService } from './http-servers.ts'
+import { middleOf } from './middle.ts'
 import { WrkScript } from './wrk.ts'
 
 const ROUNDS = 5
@@ -11,7 +12,8 @@ const FLOOR = 0.7
 const CALM = 0.1
 const USERS = 1000
 
-const SCRIPT = `
+/** Checks of many callers, for wrk. */
+export const CHECK_SCRIPT: string = `
 local body = '{"userId":"user-%d","resource":"/api/v1/data","method":"GET","clientIp":"192.0.2.1"}'
 local count = 0
 wrk.method = 'POST'
@@ -21,10 +23,6 @@ request = function()
   return wrk.format(nil, nil, nil, string.format(body, count))
 end
 `
-
-function middleOf(values: readonly number[]): number {
-  return values.toSorted((one, other) => one - other)[Math.floor(values.length / 2)] ?? Number.NaN
-}
 
 interface Latency {
   readonly p50Ms: number
@@ -38,7 +36,7 @@ export const httpCheck: Bench = {
   id: 'http-check',
   title: 'POST /internal/ratelimit/check against a bare node:http server that echoes JSON',
   async run(progress) {
-    using wrk = new WrkScript(SCRIPT)
+    using wrk = new WrkScript(CHECK_SCRIPT)
     const servers = { echo: await startEcho(), service: await startService() }
     try {
       const reached = { echo: [] as number[], service: [] as number[] }

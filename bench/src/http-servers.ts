@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
+import { HEAP_LINE } from './heap-line.ts'
 
 /** A server in a process of its own. */
 export interface BenchServer {
@@ -12,6 +13,8 @@ export interface BenchServer {
   readonly url: string
   /** Resident memory of its process, in bytes. */
   readonly residentBytes: () => Promise<number>
+  /** What is in use of its heap after garbage has been collected, in bytes; only of the service. */
+  readonly liveBytes: () => Promise<number>
   stop(): Promise<void>
 }
 
@@ -38,8 +41,11 @@ export async function startService(): Promise<BenchServer> {
   const rules = join(folder, 'sluice.yaml')
   writeFileSync(rules, GENEROUS)
   const main = fileURLToPath(new URL('../../apps/service/src/main.ts', import.meta.url))
-  const environment = { ...process.env, PORT: '0', SLUICE_DATA_DIR: folder, SLUICE_LOG_LEVEL: 'error' }
-  const child = spawn(process.execPath, ['--conditions=source', main, '--config', rules], { env: environment })
+  const settings = { PORT: '0', SLUICE_DATA_DIR: folder, SLUICE_LOG_LEVEL: 'error', SLUICE_DRAIN_MS: '0' }
+  const environment = { ...process.env, ...settings }
+  const report = new URL('./heap-report.ts', import.meta.url).href
+  const flags = ['--conditions=source', '--expose-gc', '--import', report]
+  const child = spawn(process.execPath, [...flags, main, '--config', rules], { env: environment })
   const server = await serverOf(child, (line) => /http:\/\/\S+\/internal\/ratelimit\/check/.exec(line)?.[0])
   return {
     ...server,
@@ -53,11 +59,14 @@ export async function startService(): Promise<BenchServer> {
 async function serverOf(child: ChildProcess, urlIn: (line: string) => string | undefined): Promise<BenchServer> {
   const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()))
   const said: string[] = []
+  let heapIs: (bytes: number) => void = () => undefined
   child.stderr?.on('data', (data: Buffer) => said.push(data.toString()))
   const url = await new Promise<string>((resolve, reject) => {
     const lines = createInterface({ input: child.stdout! })
     lines.on('line', (line) => {
       said.push(line)
+      const heap = HEAP_LINE.exec(line)?.[1]
+      if (heap !== undefined) heapIs(Number(heap))
       const found = urlIn(line)
       if (found !== undefined) resolve(found)
     })
@@ -69,6 +78,11 @@ async function serverOf(child: ChildProcess, urlIn: (line: string) => string | u
       const { stdout } = await promisify(execFile)('ps', ['-o', 'rss=', '-p', String(child.pid)])
       return Number(stdout) * 1024
     },
+    liveBytes: () =>
+      new Promise((resolve) => {
+        heapIs = resolve
+        child.kill('SIGUSR2')
+      }),
     async stop() {
       child.kill('SIGTERM')
       await ended

@@ -3,6 +3,8 @@ import { httpCheck } from './http-check.ts'
 import { memoryBytes } from './memory-bytes.ts'
 import { memoryKeys } from './memory-keys.ts'
 import { middleware } from './middleware.ts'
+import { overload } from './overload.ts'
+import { overridesLoad } from './overrides-load.ts'
 import { redisLeased } from './redis-leased.ts'
 import { redisLimits } from './redis-limits.ts'
 import { redisHot, redisKeys } from './redis-peers.ts'
@@ -18,7 +20,9 @@ const BENCHES: readonly Bench[] = [
   redisLimits,
   redisLeased,
   rulesScale,
+  overridesLoad,
   httpCheck,
+  overload,
   middleware,
 ]
 

@@ -1,6 +1,7 @@
 import { startRedis } from '@sluice/testing/servers'
 import type { Bench } from './bench.ts'
 import { startScript } from './http-servers.ts'
+import { middleOf } from './middle.ts'
 import { WrkScript } from './wrk.ts'
 
 const ROUNDS = 7
@@ -58,10 +59,6 @@ function comparisonsOn(redisUrl: string): readonly Comparison[] {
       floor: FLOORS[place],
     })),
   )
-}
-
-function middleOf(values: readonly number[]): number {
-  return values.toSorted((one, other) => one - other)[Math.floor(values.length / 2)] ?? Number.NaN
 }
 
 async function measure(wrk: WrkScript, { server: name, url }: Candidate): Promise<number> {

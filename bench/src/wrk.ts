@@ -6,6 +6,24 @@ import { promisify } from 'node:util'
 
 const CONNECTIONS = 64
 
+const MILLISECONDS: Readonly<Record<string, number>> = { us: 0.001, ms: 1, s: 1000 }
+
+/** How hard a server is asked: over so many connections, each without a pause. */
+export interface Pressure {
+  readonly url: string
+  readonly seconds: number
+  readonly connections: number
+}
+
+/** How a server answered. */
+export interface Pressed {
+  /** Answers a second with 2xx. */
+  readonly goodPerSecond: number
+  /** Answers with anything else. */
+  readonly refused: number
+  readonly p99Ms: number
+}
+
 /** A script of wrk that says what each request is, in a file of its own until it is disposed of. */
 export class WrkScript {
   readonly #folder = mkdtempSync(join(tmpdir(), 'sluice-wrk-'))
@@ -17,13 +35,21 @@ export class WrkScript {
 
   /** Requests a second that a server answers when it is asked as fast as it can, over 64 connections. All must be answered with 2xx. */
   async saturate(url: string, seconds: number): Promise<number> {
-    const args = ['-t1', `-c${CONNECTIONS}`, `-d${seconds}s`, '-s', this.#file, url]
+    const { goodPerSecond, refused } = await this.press({ url, seconds, connections: CONNECTIONS })
+    if (refused > 0) throw new Error(`${refused} requests were not answered with 200`)
+    return goodPerSecond
+  }
+
+  /** The same over so many connections, whatever the answers are. */
+  async press({ url, seconds, connections }: Pressure): Promise<Pressed> {
+    const args = ['-t1', `-c${connections}`, `-d${seconds}s`, '--latency', '-s', this.#file, url]
     const { stdout } = await promisify(execFile)('wrk', args).catch((error: unknown) => {
       throw new Error('this bench needs wrk: apt-get install wrk', { cause: error })
     })
-    const bad = /Non-2xx or 3xx responses: (\d+)/.exec(stdout)
-    if (bad !== null) throw new Error(`${bad[1]} requests were not answered with 200`)
-    return Number(/Requests\/sec:\s+([\d.]+)/.exec(stdout)?.[1] ?? Number.NaN)
+    const refused = Number(/Non-2xx or 3xx responses: (\d+)/.exec(stdout)?.[1] ?? 0)
+    const perSecond = Number(/Requests\/sec:\s+([\d.]+)/.exec(stdout)?.[1] ?? Number.NaN)
+    const [, p99 = '', unit = ''] = /99%\s+([\d.]+)(us|ms|s)/.exec(stdout) ?? []
+    return { goodPerSecond: perSecond - refused / seconds, refused, p99Ms: Number(p99) * MILLISECONDS[unit]! }
   }
 
   [Symbol.dispose](): void {
