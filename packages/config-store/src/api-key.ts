@@ -39,11 +39,16 @@ export interface IssuedApiKey {
 /** API keys. Only a hash of each secret is kept. */
 export interface ApiKeyTable {
   create(key: NewApiKey, author: Author): Promise<IssuedApiKey>
+  /** The same when there has never been a key; undefined otherwise. Of all who ask at the same time, one gets a key. */
+  createFirst(key: NewApiKey, author: Author): Promise<IssuedApiKey | undefined>
   /** The key that a token belongs to, if it is valid now. Takes the same time whether the secret is nearly right or wrong. */
   verify(token: string): Promise<ApiKey | undefined>
   /** A new key in the place of `id`, which stays valid for `overlapMs` more and then ends. */
   rotate(id: string, author: Author, overlapMs: number): Promise<IssuedApiKey>
-  /** Ends a key at once; false when there is no such key, or it had ended. */
+  /**
+   * Ends a key at once; false when there is no such key, or it had ended. `SLUICE_CONFLICT` for a key that may do everything
+   * (`admin`, of no tenant) when no other such key lasts as long: somebody must be left to make the next one.
+   */
   revoke(id: string, author: Author): Promise<boolean>
   list(page?: PageRequest): Promise<Page<ApiKey>>
 }

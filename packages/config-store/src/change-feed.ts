@@ -9,7 +9,10 @@ export interface VersionsInForce {
   readonly candidate: VersionContent | undefined
 }
 
-/** One entry as it is now; `entry` is undefined when it was removed. */
+/**
+ * One entry as it is now; `entry` is undefined when it was removed. `key` is spelled in one way whatever the spelling of the entry,
+ * so that it says whether two changes are of the same entry.
+ */
 export type EntryChange =
   | { readonly kind: 'override'; readonly key: OverrideKey; readonly entry: Override | undefined }
   | { readonly kind: 'member'; readonly key: EntityKey; readonly entry: Membership | undefined }
@@ -42,6 +45,8 @@ export interface ChangeBatch {
  * nothing before it.
  */
 export interface ChangeFeed {
+  /** Bits of an IPv6 address that make one caller; anything when left out. Targets that count by others are not kept up to date. */
+  readonly ipv6PrefixLength?: number
   /** The position of the newest change; cheap. */
   head(): Promise<number>
   /**

@@ -2,12 +2,15 @@ import { createHash } from 'node:crypto'
 import type { Block, Membership, Override, RuleSet } from '@sluice/core'
 import { HOSTILE_KEYS } from '@sluice/testing'
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
+import type { Author } from './author.ts'
 import type { ConfigStore } from './config-store.ts'
 import type { EntityKey, EntryTable, OverrideKey } from './entry-table.ts'
 import { FeedReader } from './feed-reader.test.support.ts'
 import type { ConfigStoreOptions } from './open-config-store.ts'
 import type { Page, PageRequest } from './page.ts'
 import { describeSharedValues } from './shared-values.suite.test.support.ts'
+import { describeSpellings } from './spellings.suite.test.support.ts'
+import type { Version, VersionApproval, VersionTable } from './version.ts'
 import { until } from './waiting.test.support.ts'
 
 const DAY_MS = 24 * 60 * 60 * 1000
@@ -75,6 +78,11 @@ async function itemsOf<T>(list: (page: PageRequest) => Promise<Page<T>>, limit =
   }
 }
 
+/** A draft by an author who knows what is enforced now. */
+async function draftOf(versions: VersionTable, ruleSet: RuleSet, author: Author): Promise<Version> {
+  return await versions.create(ruleSet, author, (await versions.current()).enforced?.number ?? 0)
+}
+
 async function actionsOf(store: ConfigStore): Promise<readonly string[]> {
   const records = await itemsOf((page) => store.audit.list(page))
   return records.map(({ action, target }) => `${action} ${target}`).reverse()
@@ -95,7 +103,7 @@ export function describeConfigStore(name: string, subject: ConfigStoreSubject): 
 
     describe('versions', () => {
       it('keep a rule set exactly as it was given', async () => {
-        const { number } = await store.versions.create(RULE_SET, ALICE)
+        const { number } = await draftOf(store.versions, RULE_SET, ALICE)
         expect(await store.versions.get(number)).toStrictEqual({
           number: 1,
           stage: 'draft',
@@ -107,13 +115,13 @@ export function describeConfigStore(name: string, subject: ConfigStoreSubject): 
           revision: 2,
           ruleSet: RULE_SET,
         })
-        const bare = await store.versions.create({ rules: [], tiers: [] }, BOB)
+        const bare = await draftOf(store.versions, { rules: [], tiers: [] }, BOB)
         expect((await store.versions.get(bare.number))?.ruleSet).toStrictEqual({ rules: [], tiers: [] })
         expect(await store.versions.get(99)).toBeUndefined()
       })
 
       it('are listed from the newest on, page by page', async () => {
-        for (let limit = 1; limit <= 5; limit++) await store.versions.create(ruleSetOf(limit), ALICE)
+        for (let limit = 1; limit <= 5; limit++) await draftOf(store.versions, ruleSetOf(limit), ALICE)
         const versions = await itemsOf((page) => store.versions.list(page), 2)
         expect(versions.map(({ number }) => number)).toEqual([5, 4, 3, 2, 1])
         expect((await store.versions.list()).items).toHaveLength(5)
@@ -121,7 +129,7 @@ export function describeConfigStore(name: string, subject: ConfigStoreSubject): 
 
       it('go from draft over shadow and percent to enforce, and retire the one before', async () => {
         await store.versions.edit(() => ruleSetOf(1), ALICE)
-        const draft = await store.versions.create(ruleSetOf(2), ALICE)
+        const draft = await draftOf(store.versions, ruleSetOf(2), ALICE)
         expect(draft).toMatchObject({ number: 2, stage: 'draft', basedOn: 1 })
         expect((await store.versions.current()).candidate).toBeUndefined()
 
@@ -138,7 +146,7 @@ export function describeConfigStore(name: string, subject: ConfigStoreSubject): 
       })
 
       it('are moved only by who has seen where they stand', async () => {
-        const draft = await store.versions.create(ruleSetOf(1), ALICE)
+        const draft = await draftOf(store.versions, ruleSetOf(1), ALICE)
         await store.versions.stage(1, { stage: 'shadow' }, BOB)
         const late = store.versions.stage(1, { stage: 'enforce', ifRevision: draft.revision }, ALICE)
         await expect(late).rejects.toMatchObject({ code: 'SLUICE_CONFLICT', received: draft.revision })
@@ -147,8 +155,8 @@ export function describeConfigStore(name: string, subject: ConfigStoreSubject): 
 
       it('are not enforced over one that their author has not seen', async () => {
         await store.versions.edit(() => ruleSetOf(1), ALICE)
-        await store.versions.create(ruleSetOf(2), ALICE)
-        await store.versions.create(ruleSetOf(3), BOB)
+        await draftOf(store.versions, ruleSetOf(2), ALICE)
+        await draftOf(store.versions, ruleSetOf(3), BOB)
         await store.versions.stage(3, { stage: 'enforce' }, BOB)
         const late = store.versions.stage(2, { stage: 'enforce' }, ALICE)
         await expect(late).rejects.toThrow('version 2 was based on version 1, and version 3 is enforced by now')
@@ -163,8 +171,8 @@ export function describeConfigStore(name: string, subject: ConfigStoreSubject): 
 
       it('have one candidate at most, and leave the enforced one in force', async () => {
         await store.versions.edit(() => ruleSetOf(1), ALICE)
-        await store.versions.create(ruleSetOf(2), ALICE)
-        await store.versions.create(ruleSetOf(3), ALICE)
+        await draftOf(store.versions, ruleSetOf(2), ALICE)
+        await draftOf(store.versions, ruleSetOf(3), ALICE)
         await store.versions.stage(2, { stage: 'shadow' }, ALICE)
         expect(await codeOf(store.versions.stage(3, { stage: 'percent', percent: 5 }, ALICE))).toBe('SLUICE_CONFLICT')
         expect(await codeOf(store.versions.stage(1, { stage: 'retired' }, ALICE))).toBe('SLUICE_CONFLICT')
@@ -175,14 +183,14 @@ export function describeConfigStore(name: string, subject: ConfigStoreSubject): 
       })
 
       it('refuse what makes no sense', async () => {
-        await store.versions.create(ruleSetOf(1), ALICE)
+        await draftOf(store.versions, ruleSetOf(1), ALICE)
         const wrong = [
           store.versions.stage(1, { stage: 'percent', percent: 101 }, ALICE),
           store.versions.stage(1, { stage: 'percent', percent: Number.NaN }, ALICE),
           store.versions.stage(1, { stage: 'draft' as 'shadow' }, ALICE),
           store.versions.stage(1, { stage: 'shadow', ifRevision: -1 }, ALICE),
-          store.versions.create(ruleSetOf(1), { name: '' }),
-          store.versions.create(ruleSetOf(1), { name: 'a'.repeat(201) }),
+          draftOf(store.versions, ruleSetOf(1), { name: '' }),
+          draftOf(store.versions, ruleSetOf(1), { name: 'a'.repeat(201) }),
           store.versions.list({ limit: 0 }),
           store.versions.list({ limit: 1001 }),
           store.versions.list({ after: 'nonsense' }),
@@ -191,7 +199,7 @@ export function describeConfigStore(name: string, subject: ConfigStoreSubject): 
         const missing = [
           store.versions.stage(7, { stage: 'shadow' }, ALICE),
           store.versions.create(ruleSetOf(1), ALICE, 7),
-          store.versions.rollback(ALICE, 7),
+          store.versions.rollback(ALICE, { to: 7 }),
           store.versions.diff(1, 7),
           store.versions.diff(0.5, 1),
         ]
@@ -209,7 +217,11 @@ export function describeConfigStore(name: string, subject: ConfigStoreSubject): 
           ],
           surprise: true,
         } as unknown as RuleSet
-        for (const published of [store.versions.create(bad, ALICE), store.versions.edit(() => bad, ALICE)]) {
+        for (const publish of [
+          () => draftOf(store.versions, bad, ALICE),
+          () => store.versions.edit(() => bad, ALICE),
+        ]) {
+          const published = publish()
           await expect(published).rejects.toMatchObject({ code: 'SLUICE_INVALID_RULE_SET' })
           const { problems } = (await published.catch((error: unknown) => error)) as { problems: { path: string }[] }
           const paths = new Set(problems.map(({ path }) => path))
@@ -246,7 +258,7 @@ export function describeConfigStore(name: string, subject: ConfigStoreSubject): 
 
       it('are rolled back in one call, one by one, and retire the candidate', async () => {
         for (let limit = 1; limit <= 3; limit++) await store.versions.edit(() => ruleSetOf(limit), ALICE)
-        await store.versions.create(ruleSetOf(4), ALICE)
+        await draftOf(store.versions, ruleSetOf(4), ALICE)
         await store.versions.stage(4, { stage: 'shadow' }, ALICE)
 
         expect(await store.versions.rollback(BOB)).toMatchObject({ number: 2, stage: 'enforce' })
@@ -261,23 +273,74 @@ export function describeConfigStore(name: string, subject: ConfigStoreSubject): 
         const nothingLeft = store.versions.rollback(BOB)
         await expect(nothingLeft).rejects.toThrow('version 1 is the first that was enforced')
         expect(await codeOf(nothingLeft)).toBe('SLUICE_NOT_FOUND')
-        expect(await store.versions.rollback(BOB, 3)).toMatchObject({ number: 3, stage: 'enforce' })
+        expect(await store.versions.rollback(BOB, { to: 3 })).toMatchObject({ number: 3, stage: 'enforce' })
         // What was made on top of another one goes back to that one.
         await store.versions.edit(() => ruleSetOf(5), ALICE, 3)
         expect(await store.versions.rollback(BOB)).toMatchObject({ number: 3 })
       })
 
+      it('are rolled back once by two who have seen the same one enforced', async () => {
+        for (let limit = 1; limit <= 3; limit++) await store.versions.edit(() => ruleSetOf(limit), ALICE)
+        expect(await store.versions.rollback(ALICE, { ifVersion: 3 })).toMatchObject({ number: 2 })
+        for (const options of [{ ifVersion: 3 }, { ifVersion: 3, to: 1 }, { ifVersion: 0 }]) {
+          const late = store.versions.rollback(BOB, options)
+          await expect(late).rejects.toMatchObject({ code: 'SLUICE_CONFLICT', expected: 'version 2' })
+        }
+        expect((await store.versions.current()).enforced).toMatchObject({ number: 2 })
+        expect(await store.versions.rollback(BOB, { ifVersion: 2 })).toMatchObject({ number: 1 })
+      })
+
+      it('say what their author has seen enforced', async () => {
+        await store.versions.edit(() => ruleSetOf(1), ALICE)
+        const unsaid = store.versions.create(ruleSetOf(2), ALICE, undefined as unknown as number)
+        await expect(unsaid).rejects.toMatchObject({ code: 'SLUICE_INVALID_OPTION' })
+        await expect(unsaid).rejects.toThrow('Pass what "current()" said when its author began.')
+        expect((await store.versions.list()).items).toHaveLength(1)
+        await store.versions.create(ruleSetOf(3), ALICE, 0)
+        const late = store.versions.stage(2, { stage: 'enforce' }, ALICE)
+        await expect(late).rejects.toThrow('version 2 was based on none, and version 1 is enforced by now')
+      })
+
       it('that were never enforced are no way back', async () => {
         expect(await codeOf(store.versions.rollback(ALICE))).toBe('SLUICE_NOT_FOUND')
         await store.versions.edit(() => ruleSetOf(1), ALICE)
-        await store.versions.create(ruleSetOf(2), ALICE)
-        expect(await codeOf(store.versions.rollback(ALICE, 2))).toBe('SLUICE_CONFLICT')
+        await draftOf(store.versions, ruleSetOf(2), ALICE)
+        expect(await codeOf(store.versions.rollback(ALICE, { to: 2 }))).toBe('SLUICE_CONFLICT')
         expect((await store.versions.current()).enforced).toMatchObject({ number: 1 })
       })
 
+      it('are shown to who has to approve beside the one enforced, and stay as they are when that throws', async () => {
+        const seen: unknown[] = []
+        const approve: VersionApproval = (after, before) => void seen.push([after, before])
+        const refuse: VersionApproval = () => {
+          throw new Error('not by you')
+        }
+        await draftOf(store.versions, ruleSetOf(1), ALICE)
+        await store.versions.stage(1, { stage: 'enforce', approve }, ALICE)
+        await draftOf(store.versions, ruleSetOf(2), ALICE)
+        for (const stage of [{ stage: 'shadow' }, { stage: 'percent', percent: 5 }, { stage: 'enforce' }] as const) {
+          await expect(store.versions.stage(2, { ...stage, approve: refuse }, BOB)).rejects.toThrow('not by you')
+        }
+        await store.versions.stage(2, { stage: 'percent', percent: 5, approve }, BOB)
+        await store.versions.stage(2, { stage: 'enforce', approve }, BOB)
+        await expect(store.versions.rollback(BOB, { approve: refuse })).rejects.toThrow('not by you')
+        expect((await store.versions.current()).enforced).toMatchObject({ number: 2 })
+        await store.versions.rollback(BOB, { to: 1, approve })
+        expect(seen).toEqual([
+          [ruleSetOf(1), { rules: [] }],
+          [ruleSetOf(2), ruleSetOf(1)],
+          [ruleSetOf(2), ruleSetOf(1)],
+          [ruleSetOf(1), ruleSetOf(2)],
+        ])
+        // What is taken back is nobody's to approve.
+        await draftOf(store.versions, ruleSetOf(3), ALICE)
+        await store.versions.stage(3, { stage: 'shadow' }, ALICE)
+        expect(await store.versions.stage(3, { stage: 'retired', approve: refuse }, BOB)).toMatchObject({ number: 3 })
+      })
+
       it('tell what changes from one to another', async () => {
-        await store.versions.create(ruleSetOf(1), ALICE)
-        await store.versions.create({ ...ruleSetOf(2), tiers: [{ name: 'free' }] }, ALICE)
+        await draftOf(store.versions, ruleSetOf(1), ALICE)
+        await draftOf(store.versions, { ...ruleSetOf(2), tiers: [{ name: 'free' }] }, ALICE)
         const changes = await store.versions.diff(1, 2)
         expect(changes.map(({ change, part, name: of }) => [change, part, of === '' ? '' : 'named'])).toEqual([
           ['changed', 'rules', 'named'],
@@ -490,7 +553,7 @@ export function describeConfigStore(name: string, subject: ConfigStoreSubject): 
       })
 
       it('end at once when they are revoked', async () => {
-        const { apiKey, token } = await store.apiKeys.create({ name: 'k', role: 'admin' }, ALICE)
+        const { apiKey, token } = await store.apiKeys.create({ name: 'k', role: 'editor' }, ALICE)
         expect(await store.apiKeys.revoke(apiKey.id, BOB)).toBe(true)
         expect(await store.apiKeys.verify(token)).toBeUndefined()
         expect(await store.apiKeys.revoke(apiKey.id, BOB)).toBe(false)
@@ -524,6 +587,47 @@ export function describeConfigStore(name: string, subject: ConfigStoreSubject): 
         expect(next.apiKey.rotatedFrom).toBe(young.apiKey.id)
       })
 
+      it('that may do everything are not revoked while no other lasts as long', async () => {
+        const issue = async (more: object = {}): Promise<string> =>
+          (await store.apiKeys.create({ name: 'k', role: 'admin', ...more }, ALICE)).apiKey.id
+        const revoke = async (id: string): Promise<unknown> => {
+          const outcome = store.apiKeys.revoke(id, BOB)
+          return await outcome.catch(() => codeOf(outcome))
+        }
+        const short = await issue({ expiresAt: nowMs + 1000 })
+        expect(await revoke(short)).toBe('SLUICE_CONFLICT')
+        const long = await issue({ expiresAt: nowMs + 2000 })
+        expect([await revoke(long), await revoke(short)]).toEqual(['SLUICE_CONFLICT', true])
+        const lasting = await issue()
+        // None of these is left when the one is gone.
+        await issue({ tenant: 't1' })
+        await issue({ role: 'editor' })
+        await revoke(await issue())
+        expect([await revoke(lasting), await revoke(long)]).toEqual(['SLUICE_CONFLICT', true])
+        // What takes its place lasts as long, and may be the last in its turn.
+        const { apiKey } = await store.apiKeys.rotate(lasting, BOB, 1000)
+        expect([await revoke(apiKey.id), await revoke(lasting)]).toEqual(['SLUICE_CONFLICT', true])
+        await issue()
+        expect(await revoke(apiKey.id)).toBe(true)
+      })
+
+      it('are made as the first when there has never been one', async () => {
+        const first = await store.apiKeys.createFirst({ name: 'first', role: 'editor' }, ALICE)
+        expect(await store.apiKeys.verify(first!.token)).toEqual(first!.apiKey)
+        const position = await store.feed.head()
+        expect(await store.apiKeys.createFirst({ name: 'next', role: 'admin' }, ALICE)).toBeUndefined()
+        expect(await store.feed.head()).toBe(position)
+        await store.apiKeys.revoke(first!.apiKey.id, ALICE)
+        expect(await store.apiKeys.createFirst({ name: 'next', role: 'admin' }, ALICE)).toBeUndefined()
+        expect(await actionsOf(store)).toEqual([
+          `api-key.create ${first!.apiKey.id}`,
+          `api-key.revoke ${first!.apiKey.id}`,
+        ])
+        expect(await codeOf(store.apiKeys.createFirst({ name: '', role: 'admin' }, ALICE))).toBe(
+          'SLUICE_INVALID_OPTION',
+        )
+      })
+
       it('are refused when they make no sense', async () => {
         const create = (key: object): Promise<unknown> =>
           codeOf(store.apiKeys.create({ name: 'k', role: 'admin', ...key }, ALICE))
@@ -537,7 +641,7 @@ export function describeConfigStore(name: string, subject: ConfigStoreSubject): 
     describe('the audit log', () => {
       it('has one record for each change, with what was before and after', async () => {
         await store.versions.edit(() => ruleSetOf(1), ALICE)
-        await store.versions.create(ruleSetOf(2), ALICE)
+        await draftOf(store.versions, ruleSetOf(2), ALICE)
         await store.versions.stage(2, { stage: 'enforce' }, ALICE)
         await store.versions.rollback(ALICE)
         await store.overrides.put(override('u1', 5), ALICE)
@@ -545,7 +649,7 @@ export function describeConfigStore(name: string, subject: ConfigStoreSubject): 
         await store.overrides.remove({ dimension: 'user', entity: 'u1', resource: '/orders' }, BOB)
         await store.members.put({ dimension: 'user', entity: 'u1', tier: 'free' }, ALICE)
         await store.incident.set({ active: true }, ALICE)
-        const { apiKey } = await store.apiKeys.create({ name: 'k', role: 'admin' }, ALICE)
+        const { apiKey } = await store.apiKeys.create({ name: 'k', role: 'editor' }, ALICE)
         const rotated = await store.apiKeys.rotate(apiKey.id, ALICE, 5)
         await store.apiKeys.revoke(rotated.apiKey.id, ALICE)
         expect(await actionsOf(store)).toEqual([
@@ -620,14 +724,14 @@ export function describeConfigStore(name: string, subject: ConfigStoreSubject): 
     describe('the change feed', () => {
       it('loads everything there is, and goes on from there', async () => {
         await store.versions.edit(() => RULE_SET, ALICE)
-        await store.versions.create(ruleSetOf(2), ALICE)
+        await draftOf(store.versions, ruleSetOf(2), ALICE)
         await store.versions.stage(2, { stage: 'percent', percent: 5 }, ALICE)
         await store.overrides.put(override('u1', 5), ALICE)
         await store.overrides.put(override('gone', 5), ALICE)
         await store.overrides.remove({ dimension: 'user', entity: 'gone', resource: '/orders' }, ALICE)
         await store.members.put({ dimension: 'user', entity: 'u1', tier: 'free' }, ALICE)
         await store.incident.set({ active: true }, ALICE)
-        const { apiKey } = await store.apiKeys.create({ name: 'k', role: 'admin' }, ALICE)
+        const { apiKey } = await store.apiKeys.create({ name: 'k', role: 'editor' }, ALICE)
         const reader = await FeedReader.load(store.feed)
         expect(reader.position).toBe(await store.feed.head())
         expect(reader.state).toEqual({
@@ -642,7 +746,7 @@ export function describeConfigStore(name: string, subject: ConfigStoreSubject): 
         expect(await reader.follow()).toBe(0)
         await store.members.remove({ dimension: 'user', entity: 'u1' }, ALICE)
         await store.apiKeys.revoke(apiKey.id, ALICE)
-        await store.versions.rollback(ALICE, 1)
+        await store.versions.rollback(ALICE, { to: 1 })
         expect(await reader.follow()).toBe(1)
         expect(reader.state).toMatchObject({ candidate: undefined, members: [], apiKeys: [{ revokedAt: nowMs }] })
         expect(reader.state).toEqual((await FeedReader.load(store.feed)).state)
@@ -650,7 +754,7 @@ export function describeConfigStore(name: string, subject: ConfigStoreSubject): 
 
       it('says what is in force only when that has changed', async () => {
         const start = await store.feed.head()
-        await store.versions.create(ruleSetOf(1), ALICE)
+        await draftOf(store.versions, ruleSetOf(1), ALICE)
         const drafted = await store.feed.since(start)
         expect(drafted).toMatchObject({ versions: undefined, changes: [], more: false, restart: false })
         await store.versions.stage(1, { stage: 'enforce' }, ALICE)
@@ -750,6 +854,7 @@ export function describeConfigStore(name: string, subject: ConfigStoreSubject): 
     })
 
     describeSharedValues((options) => database.open(options))
+    describeSpellings((options) => database.open(options))
     if (subject.isShared) describeSharing(() => database)
   })
 }
@@ -767,7 +872,7 @@ function describeSharing(database: () => TestDatabase): void {
       await first!.versions.edit(() => ruleSetOf(0), ALICE)
       const { revision } = await first!.overrides.put(override('u1', 0), ALICE)
       const incident = await first!.incident.get()
-      const draft = await first!.versions.create(ruleSetOf(100), ALICE)
+      const draft = await draftOf(first!.versions, ruleSetOf(100), ALICE)
       const race = async (attempt: (editor: ConfigStore, index: number) => Promise<unknown>): Promise<unknown[]> =>
         (await Promise.all(editors.map((editor, index) => codeOf(attempt(editor, index))))).sort()
       const oneWins = ['SLUICE_CONFLICT', 'SLUICE_CONFLICT', 'SLUICE_CONFLICT', 'no error']
@@ -794,6 +899,24 @@ function describeSharing(database: () => TestDatabase): void {
         ),
       )
       expect(removed.filter(Boolean)).toHaveLength(1)
+    })
+
+    it('makes one first key, and never ends the last that may do everything, whoever else is at it', async () => {
+      const nodes = await openAll(4)
+      const [node] = nodes
+      const made = await Promise.all(
+        nodes.map(({ apiKeys }) => apiKeys.createFirst({ name: 'first', role: 'admin' }, ALICE)),
+      )
+      expect(made.filter((issued) => issued !== undefined)).toHaveLength(1)
+      for (let count = 1; count < nodes.length; count++) {
+        await node!.apiKeys.create({ name: 'k', role: 'admin' }, ALICE)
+      }
+      const { items } = await node!.apiKeys.list()
+      expect(items).toHaveLength(nodes.length)
+      const revoked = await Promise.all(
+        nodes.map(({ apiKeys }, index) => codeOf(apiKeys.revoke(items[index]!.id, ALICE))),
+      )
+      expect(revoked.sort()).toEqual(['SLUICE_CONFLICT', 'no error', 'no error', 'no error'])
     })
 
     it('shows who follows the feed every change of 8 that write at the same time, as it is at last', async () => {

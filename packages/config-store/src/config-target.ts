@@ -9,6 +9,8 @@ import type { EntryChange, VersionsInForce } from './change-feed.ts'
  * the database is lost; the next one begins with `beginReload` again.
  */
 export interface ConfigTarget {
+  /** Bits of an IPv6 address that make one caller; only feeds that have the same are followed. Any when left out. */
+  readonly ipv6PrefixLength?: number
   /**
    * What is in force from now on. Throws when it cannot be used, and then goes on with what was in force before: the reason is
    * reported, and the same versions are not offered again.

@@ -12,6 +12,7 @@ export interface EngineTargetOptions {
 /** The target that keeps a policy engine up to date, for `followConfig` and `fileConfig`. */
 export function engineTarget(engine: PolicyEngine, { others }: EngineTargetOptions = {}): ConfigTarget {
   return {
+    ipv6PrefixLength: engine.entries.ipv6PrefixLength,
     useVersions: ({ enforced, candidate }) => engine.use({ ...(enforced && { enforced }), ...candidateOf(candidate) }),
     apply(changes) {
       for (const change of changes) put(engine, change)

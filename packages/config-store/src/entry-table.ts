@@ -12,6 +12,12 @@ export interface Stored<E> {
   readonly changedBy: string
 }
 
+/** An entry that was put. */
+export interface PutEntry<E> extends Stored<E> {
+  /** What was there before; not there when nothing was. */
+  readonly replaced?: Stored<E>
+}
+
 /** What an editor has seen: a change is refused with `SLUICE_CONFLICT` when something else is there by now. */
 export interface Seen {
   /** The revision seen; 0 says that nothing was there. Not looked at when left out. */
@@ -25,11 +31,13 @@ export interface EntryFilter extends PageRequest {
 }
 
 /**
- * Entries of one kind, each found by the parts of it that make its `Key`. Every change is written with its audit record and
- * its place in the change feed, or not at all.
+ * Entries of one kind, each found by the parts of it that make its `Key`. Keys that mean the same caller and resource to an engine
+ * are one key, however they are spelled: `/orders/:id` and `/Orders/:order/`, `1.2.3.4` and `::ffff:1.2.3.4`, two addresses of
+ * one IPv6 network. An entry is kept as it was last written. Every change is written with its audit record and its place in the
+ * change feed, or not at all.
  */
 export interface EntryTable<E, Key> {
-  put(entry: E, author: Author, seen?: Seen): Promise<Stored<E>>
+  put(entry: E, author: Author, seen?: Seen): Promise<PutEntry<E>>
   /**
    * Puts many, all or none, in one step of the change feed and with one audit record each thousand; of several with one key the
    * last counts. Whoever else wants to write waits meanwhile, and is refused at its deadline: a million take 10 seconds or more.

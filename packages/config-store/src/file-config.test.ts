@@ -57,6 +57,43 @@ it('keeps a program going that has nothing to do but await a change', async () =
 /** Slow polling: what is noticed soon was told by the file system. */
 const BY_HINT = { pollMs: 600_000 }
 
+describe('the settings of the service in a file', () => {
+  it('are told as they stand there, with every content whose rules have no problems', async () => {
+    const { path, follow, limit, replace } = await scene()
+    const told: unknown[] = []
+    const first = `service: { port: 1 }\n${withLimit(5)}`
+    await writeFile(path, first)
+    const config = follow({ ...BY_HINT, onService: (service) => void told.push(service) })
+    await config.ready()
+    await replace(`service: { prot: 2 }\n${withLimit(6)}`)
+    await config.refresh()
+    await replace(`service: { port: 3 }\n${withLimit(-1)}`)
+    await expect(config.refresh()).rejects.toThrow('SLUICE_INVALID_RULE_SET')
+    await replace(withLimit(7))
+    await config.refresh()
+    expect([told, limit()]).toEqual([[{ port: 1 }, { prot: 2 }, undefined], 7])
+  })
+
+  it('are told again when a content comes back, and whoever listens stops nothing', async () => {
+    const { path, follow, limit, replace, target } = await scene()
+    const told: unknown[] = []
+    const onService = (service: unknown): never => {
+      told.push(service)
+      throw new Error('not now')
+    }
+    const first = `service: { port: 1 }\n${withLimit(5)}`
+    await writeFile(path, first)
+    const config = follow({ ...BY_HINT, onService })
+    await config.ready()
+    target.unusable.add(2)
+    await replace(`service: { port: 2 }\n${withLimit(6)}`)
+    await expect(config.refresh()).rejects.toThrow()
+    await replace(first)
+    await config.refresh()
+    expect([told, limit()]).toEqual([[{ port: 1 }, { port: 2 }, { port: 1 }], 5])
+  })
+})
+
 describe('a file', () => {
   it('is in force when ready() resolves', async () => {
     const { path, target, follow } = await scene()

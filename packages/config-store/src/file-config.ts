@@ -25,6 +25,11 @@ export interface FileConfigOptions {
   /** How long a changed file must stay as it is before it is read: whoever writes it may not be done. 100 ms when left out. */
   readonly settleMs?: number
   readonly observe?: ConfigObserver
+  /**
+   * Is told what stands under `service` in the file, unchecked, whenever it is read and its rules have no problems; undefined when
+   * there is nothing. What it throws is ignored.
+   */
+  readonly onService?: (service: FileContent['service']) => void
   readonly clock?: Clock
   readonly timers?: Timers
   readonly random?: Random
@@ -71,6 +76,8 @@ class FileFollower implements FileConfig {
   /** Of the content in force, and of the one that was read last. */
   #contentHash: string | undefined
   #readHash: string | undefined
+  /** What stands under `service` in the content in force. */
+  #service: FileContent['service']
   /** What is wrong with what was read last. */
   #problem: unknown
   /** Whether the content must be looked at, however the file looks from outside. */
@@ -181,8 +188,10 @@ class FileFollower implements FileConfig {
     this.#readHash = hash
     this.#problem = undefined
     // Somebody has put back what is in force.
-    if (hash === this.#contentHash) this.#gate.confirm()
-    else this.#use(content, hash)
+    if (hash === this.#contentHash) {
+      this.#gate.confirm()
+      this.#tellService(this.#service)
+    } else this.#use(content, hash)
   }
 
   #use(content: Uint8Array, hash: string): void {
@@ -196,10 +205,12 @@ class FileFollower implements FileConfig {
       this.#gate.refuse(number, error)
       return
     }
+    this.#tellService(parsed.service)
     this.#problem = this.#gate.offer({ enforced: this.#versionOf(number, parsed), candidate: undefined })
     if (this.#problem !== undefined) return
     this.#number = number
     this.#contentHash = hash
+    this.#service = parsed.service
     const changes = this.#entries.replace(parsed)
     if (changes.length > 0) this.#options.target.apply(changes)
     tell(this.#options.observe, {
@@ -210,6 +221,14 @@ class FileFollower implements FileConfig {
       changes: changes.length,
       reloaded: false,
     })
+  }
+
+  #tellService(service: FileContent['service']): void {
+    try {
+      this.#options.onService?.(service)
+    } catch {
+      // Limits must not depend on somebody who listens.
+    }
   }
 
   #versionOf(number: number, { ruleSet }: FileContent): VersionContent {

@@ -181,7 +181,11 @@ class FeedFollower implements ConfigFollower {
 
   async #openFeed(): Promise<ChangeFeed> {
     const { feed } = this.#options
-    this.#feed ??= typeof feed === 'function' ? await feed() : feed
+    if (this.#feed === undefined) {
+      const opened = typeof feed === 'function' ? await feed() : feed
+      checkPrefixLength(opened, this.#options.target)
+      this.#feed = opened
+    }
     return this.#feed
   }
 
@@ -230,4 +234,18 @@ class FeedFollower implements ConfigFollower {
   #nowMs(): number {
     return this.#clock.nowMicros() / MICROS_PER_MS
   }
+}
+
+/**
+ * Two entries of the feed may be one to the target, or the other way round, when they count addresses by other networks: then what
+ * is in force would depend on the order of changes.
+ */
+function checkPrefixLength({ ipv6PrefixLength: kept }: ChangeFeed, { ipv6PrefixLength: counted }: ConfigTarget): void {
+  if (kept === undefined || counted === undefined || kept === counted) return
+  throw new SluiceError('SLUICE_INVALID_OPTION', {
+    problem: '"ipv6PrefixLength" of the configuration store is not that of the engine that follows it',
+    received: kept,
+    expected: String(counted),
+    action: `Open the configuration store with "ipv6PrefixLength" ${counted}.`,
+  })
 }

@@ -19,6 +19,7 @@ export type {
   EntryTable,
   IncidentSwitch,
   OverrideKey,
+  PutEntry,
   Seen,
   Stored,
 } from './entry-table.ts'
@@ -33,4 +34,12 @@ export type { Page, PageRequest } from './page.ts'
 export { type RedisNotifierOptions, redisNotifier } from './redis-notifier.ts'
 export type { Rollup, RollupTable } from './rollup-table.ts'
 export type { SecretTable } from './secret-table.ts'
-export type { StageChange, Version, VersionContent, VersionStage, VersionTable } from './version.ts'
+export type {
+  RollbackOptions,
+  StageChange,
+  Version,
+  VersionApproval,
+  VersionContent,
+  VersionStage,
+  VersionTable,
+} from './version.ts'

@@ -1,8 +1,10 @@
 import { existsSync } from 'node:fs'
 import { relative } from 'node:path'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import type { Notifier } from './notifier.ts'
 import { openConfigStore } from './open-config-store.ts'
 import { newFile } from './sql/driver.test.support.ts'
+import { system } from './system.ts'
 
 const ALICE = { name: 'alice' }
 
@@ -78,6 +80,59 @@ describe('openConfigStore', () => {
       expect(await closing.feed.head()).toBe(1)
     }
     await expect(store.feed.head()).rejects.toMatchObject({ code: 'SLUICE_CLOSED' })
+  })
+
+  it.each([0, 129, 1.5, '64'])('refuses %j as the length of networks', async (value) => {
+    const opened = openConfigStore(':memory:', { ipv6PrefixLength: value as number })
+    await expect(opened).rejects.toMatchObject({
+      code: 'SLUICE_INVALID_OPTION',
+      expected: 'a whole number from 1 to 128',
+    })
+  })
+
+  it.each([[{}], [[{}]], [[undefined]]])('refuses %j as notifiers', async (value) => {
+    const opened = openConfigStore(':memory:', { notifiers: value as unknown as readonly Notifier[] })
+    await expect(opened).rejects.toMatchObject({ code: 'SLUICE_INVALID_OPTION' })
+  })
+})
+
+describe('notifiers of a store', () => {
+  it('are told of every change that is committed, and of nothing else', async () => {
+    let told = 0
+    const announce = (): Promise<boolean> => {
+      told++
+      return Promise.resolve(true)
+    }
+    const store = await openConfigStore(':memory:', { notifiers: [{ announce }, { announce }] })
+    onTestFinished(() => store.close())
+    expect(told).toBe(0)
+    const entry = { dimension: 'user', entity: 'u1', resource: '*', terms: { limit: 1 } }
+    await store.versions.edit(() => ({ rules: [] }), ALICE)
+    await store.overrides.put(entry, ALICE)
+    await store.overrides.putAll([entry], ALICE)
+    await store.incident.set({ active: true }, ALICE)
+    expect(told).toBe(8)
+    await expect(store.overrides.put(entry, ALICE, { ifRevision: 0 })).rejects.toThrow('SLUICE_CONFLICT')
+    await expect(store.versions.edit(() => ({ rules: [] }), ALICE, 7)).rejects.toThrow('SLUICE_CONFLICT')
+    await store.overrides.list()
+    expect(told).toBe(8)
+  })
+
+  it('do not hold up who changes something, and are waited for when it is closed', async () => {
+    const { promise, resolve } = Promise.withResolvers<boolean>()
+    const store = await openConfigStore(':memory:', {
+      notifiers: [{ announce: () => promise }, { announce: () => Promise.reject(new Error('broken')) }],
+    })
+    await store.incident.set({ active: true }, ALICE)
+    let isClosed = false
+    const closed = store.close().then(() => {
+      isClosed = true
+    })
+    await system.nextTurn()
+    expect(isClosed).toBe(false)
+    resolve(true)
+    await closed
+    expect(isClosed).toBe(true)
   })
 })
 

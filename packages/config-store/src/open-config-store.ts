@@ -1,6 +1,9 @@
 import type { Random, Timers } from '@sluice/core'
 import { SluiceError, systemRandom } from '@sluice/core'
+import { Announcements } from './announcements.ts'
 import type { ConfigStore } from './config-store.ts'
+import type { Notifier } from './notifier.ts'
+import { KeySpelling } from './sql/key-spelling.ts'
 import { migrate } from './sql/migrations.ts'
 import { SqlConfigStore } from './sql/sql-config-store.ts'
 import type { SqlDriver } from './sql/sql-driver.ts'
@@ -11,6 +14,7 @@ const DEADLINE_MS = 5000
 const CONNECTIONS = 5
 const POLL_MS = 200
 const KEEPALIVE_MS = 10_000
+const IPV6_PREFIX_LENGTH = 64
 
 /** How configuration is kept. Everything has a default. */
 export interface ConfigStoreOptions {
@@ -25,6 +29,16 @@ export interface ConfigStoreOptions {
   readonly pollMs?: number
   /** Milliseconds between two looks whether PostgreSQL still sends notifications; 10,000 when left out. */
   readonly keepaliveMs?: number
+  /**
+   * Bits of an IPv6 address that make one caller, 1 to 128: what the engines have that follow this store, and all who open it.
+   * Entries for two addresses of one network are one. 64 when left out, as it is for engines.
+   */
+  readonly ipv6PrefixLength?: number
+  /**
+   * Told of every change that is made here, once it is committed, for nodes that the database cannot notify: such nodes give the
+   * same to `followConfig`. Who changes something does not wait for it; `close` does.
+   */
+  readonly notifiers?: readonly Pick<Notifier, 'announce'>[]
   /** Milliseconds since 1970: what is written as the time of a change, and decides whether an API key has ended. */
   readonly nowMs?: () => number
   /** So many bytes that nobody can guess: API keys are made of them. */
@@ -52,10 +66,12 @@ export async function openConfigStore(url: string, options: ConfigStoreOptions =
     ...(options.randomBytes === undefined ? {} : { randomBytes: options.randomBytes }),
     ...(options.timers === undefined ? {} : { timers: options.timers, backgroundTimers: options.timers }),
   }
+  const { ipv6PrefixLength = IPV6_PREFIX_LENGTH, notifiers = [] } = options
+  const spelling = new KeySpelling(ipv6PrefixLength)
   const driver = await openDriver(url, options, own)
   try {
-    await migrate(driver, { nowMs: own.nowMs })
-    return new SqlConfigStore(driver, own)
+    await migrate(driver, { nowMs: own.nowMs, spelling })
+    return new SqlConfigStore(driver, { system: own, spelling, announcements: new Announcements(notifiers) })
   } catch (error) {
     await driver.close()
     throw error
@@ -99,13 +115,24 @@ function sqlitePath(url: string): string {
 }
 
 function checkOptions(options: ConfigStoreOptions): void {
-  const { deadlineMs, connections, pollMs, keepaliveMs } = options
+  const { deadlineMs, connections, pollMs, keepaliveMs, ipv6PrefixLength = IPV6_PREFIX_LENGTH } = options
   for (const [name, value] of Object.entries({ deadlineMs, connections, pollMs, keepaliveMs })) {
     if (value === undefined || (Number.isSafeInteger(value) && value > 0)) continue
-    throw new SluiceError('SLUICE_INVALID_OPTION', {
-      problem: `"${name}" of the configuration store cannot be used`,
-      received: value,
-      expected: 'a whole number above 0',
-    })
+    throw unusable(name, value, 'a whole number above 0')
   }
+  if (!(Number.isInteger(ipv6PrefixLength) && ipv6PrefixLength >= 1 && ipv6PrefixLength <= 128)) {
+    throw unusable('ipv6PrefixLength', ipv6PrefixLength, 'a whole number from 1 to 128')
+  }
+  const notifiers: unknown = options.notifiers ?? []
+  if (!(Array.isArray(notifiers) && notifiers.every((each) => typeof each?.announce === 'function'))) {
+    throw unusable('notifiers', options.notifiers, 'a list of notifiers, such as those of redisNotifier')
+  }
+}
+
+function unusable(name: string, received: unknown, expected: string): SluiceError {
+  return new SluiceError('SLUICE_INVALID_OPTION', {
+    problem: `"${name}" of the configuration store cannot be used`,
+    received,
+    expected,
+  })
 }

@@ -5,7 +5,9 @@ import { afterAll, beforeEach, describe, expect, it, onTestFinished } from 'vite
 import { enforced, FakeFeed, RecordingTarget } from './fake-feed.test.support.ts'
 import type { RedisPubSubClient } from './follow/redis-subscriber.ts'
 import { followConfig } from './follow-config.ts'
+import { openConfigStore } from './open-config-store.ts'
 import { redisNotifier } from './redis-notifier.ts'
+import { newFile } from './sql/driver.test.support.ts'
 import { system } from './system.ts'
 import { until } from './waiting.test.support.ts'
 
@@ -132,6 +134,26 @@ describe('nodes whose database tells them nothing', () => {
     await nodes[0]!.notifier.announce()
     await until('all have it', () => nodes.every(({ target }) => target.versions.enforced?.number === 7))
     expect(nodes.map(({ follower }) => follower.stats().polls)).toEqual([0, 0])
+  })
+})
+
+describe('a store that was opened with a notifier', () => {
+  it('announces what it commits, so that a node whose database tells it nothing has it at once', async () => {
+    const [path, client] = [await newFile(), await clients['node-redis'](server.url)]
+    const writer = await openConfigStore(path, { notifiers: [redisNotifier(client)] })
+    onTestFinished(() => writer.close())
+    // It would look at the file again in ten minutes.
+    const reader = await openConfigStore(path, { pollMs: 600_000 })
+    onTestFinished(() => reader.close())
+    const target = new RecordingTarget()
+    const notifier = redisNotifier(await clients.ioredis(server.url))
+    const follower = followConfig({ feed: reader.feed, target, notifiers: [notifier], pollMs: 600_000 })
+    onTestFinished(() => follower.close())
+    await until('it listens', async () => (await subscribers()) === 1)
+    await follower.refresh()
+    await writer.versions.edit(() => ({ rules: [] }), { name: 'ada' })
+    await until('it has it', () => target.versions.enforced?.number === 1)
+    expect(follower.stats().polls).toBe(0)
   })
 })
 

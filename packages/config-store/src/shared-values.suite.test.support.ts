@@ -42,6 +42,18 @@ export function describeSharedValues(open: (options?: ConfigStoreOptions) => Pro
       expect(await take('c')).toBe(1)
       expect(await store.numbers.take({ name: 'other', count: 1, holder: 'b', leaseMs: 1000 })).toBe(0)
     })
+
+    it('are those that are wanted where these are free, and no other where no other will do', async () => {
+      let now = 1_000_000
+      const store = await open({ nowMs: () => now })
+      const take = (holder: string, wanted: number, onlyWanted = false): Promise<number | undefined> =>
+        store.numbers.take({ name: 'machine', count: 9, holder, leaseMs: 1000, wanted, onlyWanted })
+      expect([await take('a', 7), await take('b', 7), await take('c', 7, true)]).toEqual([7, 0, undefined])
+      // Whoever has one keeps it, whatever it wants.
+      expect([await take('a', 3), await take('a', 7, true), await take('b', 8)]).toEqual([7, 7, 0])
+      now += 1000
+      expect([await take('c', 7, true), await take('a', 7), await take('a', 7, true)]).toEqual([7, 0, undefined])
+    })
   })
 
   describe('totals', () => {

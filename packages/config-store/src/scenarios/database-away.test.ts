@@ -65,7 +65,7 @@ describe.each(Object.entries(FAILURES))('PostgreSQL away (it %s)', (_, [fail, re
   it('enforcement goes on with the last good rules, writes are refused, staleness rises, recovery without restart', async () => {
     const { url } = await server.createDatabase()
     const store = await openStore(url)
-    const { number } = await store.versions.create(withLimit(2), AUTHOR)
+    const { number } = await store.versions.create(withLimit(2), AUTHOR, 0)
     await store.versions.stage(number, { stage: 'enforce' }, AUTHOR)
     await store.overrides.put({ dimension: 'user', entity: 'vip', resource: '*', terms: { limit: 5 } }, AUTHOR)
     const clock = new MovedClock()

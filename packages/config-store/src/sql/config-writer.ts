@@ -1,4 +1,5 @@
 import { SluiceError } from '@sluice/core'
+import type { Announcements } from '../announcements.ts'
 import type { Author } from '../author.ts'
 import type { SqlDriver, SqlTarget, SqlTransaction } from './sql-driver.ts'
 import { storedText } from './stored-text.ts'
@@ -80,10 +81,15 @@ export class JsonText {
 export class ConfigWriter {
   readonly #driver: SqlDriver
   readonly #nowMs: () => number
+  readonly #announcements: Announcements
 
-  constructor(driver: SqlDriver, nowMs: () => number) {
+  constructor(
+    driver: SqlDriver,
+    { nowMs, announcements }: { readonly nowMs: () => number; readonly announcements: Announcements },
+  ) {
     this.#driver = driver
     this.#nowMs = nowMs
+    this.#announcements = announcements
   }
 
   /**
@@ -92,13 +98,15 @@ export class ConfigWriter {
    */
   async change<T>(author: Author, work: (change: ConfigChange) => Promise<T>): Promise<T> {
     checkAuthor(author)
-    return await this.#driver.transaction(async (transaction) => {
+    const result = await this.#driver.transaction(async (transaction) => {
       // First of all, because it makes whoever else wants to write wait until this is committed.
       const position = await advance(transaction, 1)
-      const result = await work(new ConfigChange(transaction, { at: this.#nowMs(), author, position }))
+      const done = await work(new ConfigChange(transaction, { at: this.#nowMs(), author, position }))
       await transaction.notify()
-      return result
+      return done
     })
+    this.#announcements.announce()
+    return result
   }
 }
 

@@ -5,6 +5,7 @@ import { startPostgres } from '@sluice/testing/servers'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { openConfigStore } from '../open-config-store.ts'
 import { newFile, openDriver } from './driver.test.support.ts'
+import { KeySpelling } from './key-spelling.ts'
 import type { Migration } from './migrations/migration.ts'
 import { MIGRATIONS, migrate } from './migrations.ts'
 import type { SqlDriver } from './sql-driver.ts'
@@ -12,6 +13,7 @@ import type { SqlDriver } from './sql-driver.ts'
 const NOW_MS = 1_700_000_000_000
 const NEWEST = MIGRATIONS.length
 const nowMs = (): number => NOW_MS
+const spelling = new KeySpelling(64)
 
 let server: PostgresServer
 
@@ -111,19 +113,104 @@ describe.each(DIALECTS)('on $dialect', ({ empty, first }) => {
     expect(await store.versions.rollback({ name: 'bob' })).toMatchObject({ number: 1 })
   })
 
+  it('makes one row of those that are one entry, of which the newest stays, and has all nodes load anew', async () => {
+    const url = await empty()
+    const driver = await openDriver(url)
+    await migrate(driver, { nowMs, spelling, migrations: MIGRATIONS.slice(0, 3) })
+    let position = 1
+    const put = async (table: string, body: Record<string, unknown>): Promise<void> => {
+      const parts = table === 'overrides' ? ['dimension', 'entity', 'resource'] : ['dimension', 'entity']
+      const ends = table === 'blocks' ? ['forgotten_at'] : []
+      const names = [...parts, 'body', 'position', 'changed_at', 'changed_by', ...ends]
+      const values = [...parts.map((name) => body[name] as string), JSON.stringify(body), ++position, NOW_MS, 'ada']
+      await driver.query(`INSERT INTO ${table} (${names.join(', ')}) VALUES (${names.map(() => '?').join(', ')})`, [
+        ...values,
+        ...ends.map(() => 9),
+      ])
+    }
+    const override = (entity: string, resource: string, limit: number) => ({
+      ...{ dimension: 'user', entity, resource, terms: { limit } },
+    })
+    await put('overrides', override('u1', '/orders/:any', 1))
+    await put('overrides', override('u1', '/Orders/:id', 2))
+    await put('overrides', override('u1', '/orders/:order/', 3))
+    await put('overrides', override('u2', '/ORDERS', 4))
+    await put('overrides', override('u2', '/orders', 5))
+    await put('overrides', override('u3', '/Alone', 6))
+    await put('overrides', override('u4', '/orders', 7))
+    // More than go into one step, and all of them in need of it.
+    for (let index = 0; index < 1100; index++) await put('overrides', override(`x${index}`, '/Many/:id', index))
+    for (let index = 0; index < 1100; index += 100) await put('overrides', override(`x${index}`, '/many/:any', -1))
+    const block = { until: 9, strikes: 1, forgottenAt: 9 }
+    await put('blocks', { dimension: 'ip', entity: '::ffff:1.2.3.4', ...block })
+    await put('blocks', { dimension: 'ip', entity: '1.2.3.4', ...block, strikes: 2 })
+    await put('blocks', { dimension: 'ip', entity: '2001:db8::2', ...block, strikes: 3 })
+    await put('blocks', { dimension: 'ip', entity: '2001:db8::1', ...block, strikes: 4 })
+    await driver.query('UPDATE feed_head SET position = ?', [position])
+
+    const store = await openConfigStore(url, { nowMs })
+    onTestFinished(() => store.close())
+    const limits = async (filter: object): Promise<readonly unknown[]> =>
+      (await store.overrides.list({ ...filter, limit: 1000 })).items.map(({ entry, revision }) => [
+        entry.resource,
+        entry.terms.limit,
+        revision,
+      ])
+    expect(await limits({ entity: 'u1' })).toEqual([['/orders/:order/', 3, 4]])
+    expect(await limits({ entity: 'u2' })).toEqual([['/orders', 5, 6]])
+    expect(await limits({ entity: 'u3' })).toEqual([['/Alone', 6, 7]])
+    expect(await limits({ entity: 'u4' })).toEqual([['/orders', 7, 8]])
+    expect(await limits({ entity: 'x100' })).toEqual([['/many/:any', -1, 1110]])
+    expect(await limits({ entity: 'x101' })).toEqual([['/Many/:id', 101, 110]])
+    const blocks = (await store.blocks.list()).items
+    expect(blocks.map(({ entry }) => [entry.entity, entry.strikes])).toEqual([
+      ['1.2.3.4', 2],
+      ['2001:db8::1', 4],
+    ])
+    // Found, and removed, by any spelling.
+    expect(await store.overrides.remove(override('u3', '/alone', 0), { name: 'bob' })).toBe(true)
+    expect(await store.overrides.remove(override('x7', '/many/:x', 0), { name: 'bob' })).toBe(true)
+    expect(await store.feed.since(position)).toMatchObject({ restart: true })
+    const records = (await store.audit.list({ by: 'sluice', limit: 100 })).items
+    expect(records).toHaveLength(2 + 1 + 11 + 2)
+    expect(records.filter(({ target }) => target.startsWith('user:u2'))).toMatchObject([
+      { action: 'override.merge', before: override('u2', '/ORDERS', 4), after: override('u2', '/orders', 5) },
+    ])
+  })
+
+  it('has nodes load anew for what was removed in another spelling, and leaves others in peace', async () => {
+    const url = await empty()
+    const driver = await openDriver(url)
+    await migrate(driver, { nowMs, spelling, migrations: MIGRATIONS.slice(0, 3) })
+    const body = JSON.stringify({ dimension: 'user', entity: 'u1', resource: '/Orders' })
+    await driver.query('INSERT INTO removals (kind, key, body, position, removed_at) VALUES (?, ?, ?, ?, ?)', [
+      'override',
+      body,
+      body,
+      5,
+      NOW_MS,
+    ])
+    await driver.query('UPDATE feed_head SET position = 5')
+    const store = await openConfigStore(url, { nowMs })
+    onTestFinished(() => store.close())
+    expect(await store.feed.since(5)).toMatchObject({ restart: true, position: 6 })
+    expect(await store.feed.since(6)).toMatchObject({ restart: false, position: 6 })
+    expect((await store.audit.list()).items).toEqual([])
+  })
+
   it('is done once when several nodes start at the same time', async () => {
     const url = await empty()
     const drivers = await Promise.all(Array.from({ length: 5 }, () => openDriver(url)))
-    await Promise.all(drivers.map((driver) => migrate(driver, { nowMs })))
+    await Promise.all(drivers.map((driver) => migrate(driver, { nowMs, spelling })))
     expect(await appliedIn(drivers[0]!)).toEqual(MIGRATIONS.map(({ number }) => number))
-    expect(await migrate(drivers[1]!, { nowMs })).toEqual({ from: NEWEST, to: NEWEST })
+    expect(await migrate(drivers[1]!, { nowMs, spelling })).toEqual({ from: NEWEST, to: NEWEST })
   })
 
   it('refuses a database that a newer program has changed, and leaves it alone', async () => {
     const url = await empty()
     const driver = await openDriver(url)
     const newer: Migration = { number: NEWEST + 1, statements: () => ['CREATE TABLE of_the_future (a TEXT)'] }
-    await migrate(driver, { nowMs, migrations: [...MIGRATIONS, newer] })
+    await migrate(driver, { nowMs, spelling, migrations: [...MIGRATIONS, newer] })
     const opened = openConfigStore(url)
     await expect(opened).rejects.toMatchObject({ code: 'SLUICE_UNSUPPORTED' })
     await expect(opened).rejects.toThrow(`form ${NEWEST + 1}, made by a newer program; expected at most form ${NEWEST}`)
@@ -137,12 +224,12 @@ describe.each(DIALECTS)('on $dialect', ({ empty, first }) => {
       number: NEWEST + 1,
       statements: () => ['CREATE TABLE half (a TEXT)', 'ALTER TABLE no_such_table ADD COLUMN a TEXT'],
     }
-    const migrated = migrate(driver, { nowMs, migrations: [...MIGRATIONS, failing] })
+    const migrated = migrate(driver, { nowMs, spelling, migrations: [...MIGRATIONS, failing] })
     await expect(migrated).rejects.toMatchObject({ code: 'SLUICE_CONFIG_UNAVAILABLE' })
     expect(await appliedIn(driver)).toHaveLength(NEWEST)
     await expect(driver.query('SELECT * FROM half')).rejects.toThrow()
     const better: Migration = { number: NEWEST + 1, statements: () => ['CREATE TABLE half (a TEXT)'] }
-    expect(await migrate(driver, { nowMs, migrations: [...MIGRATIONS, better] })).toEqual({
+    expect(await migrate(driver, { nowMs, spelling, migrations: [...MIGRATIONS, better] })).toEqual({
       from: NEWEST,
       to: NEWEST + 1,
     })

@@ -1,13 +1,15 @@
 import { SluiceError } from '@sluice/core'
+import type { KeySpelling } from './key-spelling.ts'
 import { migration000001 } from './migrations/000001.ts'
 import { migration000002 } from './migrations/000002.ts'
 import { migration000003 } from './migrations/000003.ts'
-import type { Migration } from './migrations/migration.ts'
+import { migration000004 } from './migrations/000004.ts'
+import type { Migration, MigrationContext } from './migrations/migration.ts'
 import { SQL_FORMS } from './migrations/migration.ts'
 import type { SqlDriver, SqlTransaction } from './sql-driver.ts'
 
 /** All there are, in order. New ones are added at the end. */
-export const MIGRATIONS: readonly Migration[] = [migration000001, migration000002, migration000003]
+export const MIGRATIONS: readonly Migration[] = [migration000001, migration000002, migration000003, migration000004]
 
 /** Making an index over many rows takes its time, and so does waiting for another node that does it. */
 const DEADLINE_MS = 600_000
@@ -18,6 +20,8 @@ const LOCK = 7_236_114_901
 /** What {@link migrate} may be told. */
 export interface MigrateOptions {
   readonly nowMs: () => number
+  /** How keys of entries are spelled from now on. */
+  readonly spelling: KeySpelling
   /** All that the program knows, when not given. */
   readonly migrations?: readonly Migration[]
 }
@@ -29,14 +33,15 @@ export interface MigrateOptions {
  */
 export async function migrate(
   driver: SqlDriver,
-  { nowMs, migrations = MIGRATIONS }: MigrateOptions,
+  { nowMs, spelling, migrations = MIGRATIONS }: MigrateOptions,
 ): Promise<{ readonly from: number; readonly to: number }> {
   const from = await driver.transaction(prepare, { deadlineMs: DEADLINE_MS })
   const to = migrations.at(-1)?.number ?? 0
   if (from > to) throw tooNew(from, to)
   for (const migration of migrations) {
     if (migration.number <= from) continue
-    await driver.transaction((transaction) => apply(transaction, migration, nowMs()), { deadlineMs: DEADLINE_MS })
+    const context = { nowMs: nowMs(), spelling }
+    await driver.transaction((transaction) => apply(transaction, migration, context), { deadlineMs: DEADLINE_MS })
   }
   return { from, to }
 }
@@ -50,12 +55,16 @@ async function prepare(transaction: SqlTransaction): Promise<number> {
   return await newest(transaction)
 }
 
-async function apply(transaction: SqlTransaction, migration: Migration, nowMs: number): Promise<void> {
+async function apply(transaction: SqlTransaction, migration: Migration, context: MigrationContext): Promise<void> {
   await lock(transaction)
   // Another node may have been faster.
   if ((await newest(transaction)) >= migration.number) return
   for (const statement of migration.statements(SQL_FORMS[transaction.dialect])) await transaction.query(statement)
-  await transaction.query('INSERT INTO schema_migrations (number, applied_at) VALUES (?, ?)', [migration.number, nowMs])
+  await migration.run?.(transaction, context)
+  await transaction.query('INSERT INTO schema_migrations (number, applied_at) VALUES (?, ?)', [
+    migration.number,
+    context.nowMs,
+  ])
 }
 
 /** SQLite lets only one write at a time anyway. */

@@ -33,11 +33,16 @@ export class SqlApiKeyTable implements ApiKeyTable {
 
   async create(key: NewApiKey, author: Author): Promise<IssuedApiKey> {
     checkNewKey(key)
-    return await this.#writer.change(author, async (change) => {
-      const issued = await this.#issue(change, { ...key, rotatedFrom: undefined })
-      await change.note([{ action: 'api-key.create', target: issued.apiKey.id, after: issued.apiKey }])
-      return issued
-    })
+    return await this.#writer.change(author, (change) => this.#createIn(change, key))
+  }
+
+  async createFirst(key: NewApiKey, author: Author): Promise<IssuedApiKey | undefined> {
+    checkNewKey(key)
+    // Looked at without disturbing those who write: nearly always there is one.
+    if (await hasAny(this.#driver)) return undefined
+    return await this.#writer.change(author, async (change) =>
+      (await hasAny(change.transaction)) ? undefined : await this.#createIn(change, key),
+    )
   }
 
   async verify(token: string): Promise<ApiKey | undefined> {
@@ -79,6 +84,7 @@ export class SqlApiKeyTable implements ApiKeyTable {
     return await this.#writer.change(author, async (change) => {
       const before = await existing(change.transaction, id)
       if (hasEnded(before, change.at)) return false
+      if (mayAdminister(before, change.at) && !(await isReplaceable(change, before))) throw lastAdmin(before)
       const after = { ...before, revokedAt: change.at }
       await update(change, after, change.position)
       await change.note([{ action: 'api-key.revoke', target: id, before, after }])
@@ -92,6 +98,12 @@ export class SqlApiKeyTable implements ApiKeyTable {
     const sql = 'SELECT id, secret_hash, body FROM api_keys WHERE id > ? ORDER BY id LIMIT ?'
     const rows = await this.#driver.query<ApiKeyRow>(sql, [after, limit + 1])
     return pageOf(rows, limit, { itemOf: apiKeyOf, placeOf: (row) => [row.id] })
+  }
+
+  async #createIn(change: ConfigChange, key: NewApiKey): Promise<IssuedApiKey> {
+    const issued = await this.#issue(change, { ...key, rotatedFrom: undefined })
+    await change.note([{ action: 'api-key.create', target: issued.apiKey.id, after: issued.apiKey }])
+    return issued
   }
 
   async #issue(change: ConfigChange, key: NewApiKey & Pick<ApiKey, 'rotatedFrom'>): Promise<IssuedApiKey> {
@@ -125,6 +137,27 @@ async function read(session: SqlSession, id: string): Promise<ApiKeyRow | undefi
   return (await session.query<ApiKeyRow>(sql, [storedKey(id)]))[0]
 }
 
+async function hasAny(session: SqlSession): Promise<boolean> {
+  return (await session.query('SELECT id FROM api_keys LIMIT 1')).length > 0
+}
+
+/** Whether another key may do everything for at least as long as this one. */
+async function isReplaceable({ transaction, at }: ConfigChange, key: ApiKey): Promise<boolean> {
+  // Of many keys few are of this role. In the text of another field its quotes would be escaped.
+  const sql = `SELECT id, secret_hash, body FROM api_keys WHERE body LIKE '%"role":"admin"%'`
+  const others = (await transaction.query<ApiKeyRow>(sql)).map(apiKeyOf).filter(({ id }) => id !== key.id)
+  return others.some((other) => mayAdminister(other, at) && endOf(other) >= endOf(key))
+}
+
+/** A key of a tenant is good for nothing that concerns all. */
+function mayAdminister(key: ApiKey, nowMs: number): boolean {
+  return key.role === 'admin' && key.tenant === undefined && !hasEnded(key, nowMs)
+}
+
+function endOf({ expiresAt }: ApiKey): number {
+  return expiresAt ?? Number.POSITIVE_INFINITY
+}
+
 async function existing(session: SqlSession, id: string): Promise<ApiKey> {
   const row = await read(session, id)
   if (row !== undefined) return apiKeyOf(row)
@@ -152,6 +185,14 @@ function hasEndedAlready({ id }: ApiKey): SluiceError {
   return new SluiceError('SLUICE_CONFLICT', {
     problem: `the API key ${id} has ended, so that nothing can take its place`,
     action: 'Make a new one.',
+  })
+}
+
+function lastAdmin({ id, expiresAt }: ApiKey): SluiceError {
+  const lasting = expiresAt === undefined ? 'that does not end by itself' : 'that lasts as long'
+  return new SluiceError('SLUICE_CONFLICT', {
+    problem: `the API key ${id} is the last with the role admin ${lasting}: without it nobody could make another`,
+    action: 'Make one first, or rotate it.',
   })
 }
 

@@ -2,6 +2,7 @@ import type { ChangeBatch, ChangeFeed, EntryChange, VersionsInForce } from '../c
 import type { EntityKey, OverrideKey } from '../entry-table.ts'
 import type { EntryKind } from './entry-kind.ts'
 import { BLOCKS, MEMBERS, OVERRIDES } from './entry-kind.ts'
+import type { KeySpelling } from './key-spelling.ts'
 import { apiKeyOf } from './sql-api-key-table.ts'
 import type { SqlDriver } from './sql-driver.ts'
 import { contentOf } from './sql-version-table.ts'
@@ -55,9 +56,15 @@ function changesOf(
  */
 export class SqlChangeFeed implements ChangeFeed {
   readonly #driver: SqlDriver
+  readonly #spelling: KeySpelling
 
-  constructor(driver: SqlDriver) {
+  constructor(driver: SqlDriver, spelling: KeySpelling) {
     this.#driver = driver
+    this.#spelling = spelling
+  }
+
+  get ipv6PrefixLength(): number {
+    return this.#spelling.ipv6PrefixLength
   }
 
   async head(): Promise<number> {
@@ -98,7 +105,7 @@ export class SqlChangeFeed implements ChangeFeed {
       restart: false,
       position: until,
       versions: isAnyVersion ? await this.#readVersions() : undefined,
-      changes: rows.filter(({ kind }) => kind !== 'version').map(changeOf),
+      changes: rows.filter(({ kind }) => kind !== 'version').map((row) => this.#changeOf(row)),
       more: until < head.position,
     }
   }
@@ -132,7 +139,7 @@ export class SqlChangeFeed implements ChangeFeed {
         after,
         LOADED_AT_ONCE,
       ])
-      if (rows.length > 0) yield rows.map((row) => changeOf({ ...row, kind: 'api-key', gone: 0, position: 0 }))
+      if (rows.length > 0) yield rows.map((row) => this.#changeOf({ ...row, kind: 'api-key', gone: 0, position: 0 }))
       if (rows.length < LOADED_AT_ONCE) return
       after = rows.at(-1)!.id
     }
@@ -144,27 +151,27 @@ export class SqlChangeFeed implements ChangeFeed {
     const sql = `SELECT ${columns}, body FROM ${table} WHERE (${columns}) > (${places}) ORDER BY ${columns} LIMIT ?`
     for (let after = keyParts.map(() => ''); ; ) {
       const rows = await this.#driver.query<Record<string, string>>(sql, [...after, LOADED_AT_ONCE])
-      if (rows.length > 0) yield rows.map((row) => entryChange(kind, JSON.parse(row['body']!)))
+      if (rows.length > 0) yield rows.map((row) => this.#entryChange(kind, JSON.parse(row['body']!)))
       if (rows.length < LOADED_AT_ONCE) return
       const last = rows.at(-1)!
       after = keyParts.map((name) => last[name]!)
     }
   }
-}
 
-function changeOf({ kind, gone, body, secret_hash }: ChangeRow): EntryChange {
-  const value = JSON.parse(body)
-  if (kind === 'incident') return { kind, entry: value }
-  if (kind === 'api-key') {
-    const apiKey = apiKeyOf({ body })
-    return { kind, key: apiKey.id, entry: { ...apiKey, secretHash: secret_hash! } }
+  #changeOf({ kind, gone, body, secret_hash }: ChangeRow): EntryChange {
+    const value = JSON.parse(body)
+    if (kind === 'incident') return { kind, entry: value }
+    if (kind === 'api-key') {
+      const apiKey = apiKeyOf({ body })
+      return { kind, key: apiKey.id, entry: { ...apiKey, secretHash: secret_hash! } }
+    }
+    if (gone === 1) return { kind, key: value, entry: undefined } as EntryChange
+    return this.#entryChange(kind as 'override', value)
   }
-  if (gone === 1) return { kind, key: value, entry: undefined } as EntryChange
-  return entryChange(kind as 'override', value)
-}
 
-function entryChange(kind: 'override' | 'member' | 'block', entry: OverrideKey & EntityKey): EntryChange {
-  const { dimension, entity, resource } = entry
-  const key = kind === 'override' ? { dimension, entity, resource } : { dimension, entity }
-  return { kind, key, entry } as unknown as EntryChange
+  #entryChange(kind: 'override' | 'member' | 'block', entry: OverrideKey & EntityKey): EntryChange {
+    const { dimension, entity, resource } = this.#spelling.canonical(entry)
+    const key = kind === 'override' ? { dimension, entity, resource } : { dimension, entity }
+    return { kind, key, entry } as unknown as EntryChange
+  }
 }

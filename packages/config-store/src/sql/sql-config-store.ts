@@ -1,4 +1,5 @@
 import type { Block, Membership, Override } from '@sluice/core'
+import type { Announcements } from '../announcements.ts'
 import type { ApiKeyTable } from '../api-key.ts'
 import type { AuditLog } from '../audit-log.ts'
 import type { ChangeFeed } from '../change-feed.ts'
@@ -12,6 +13,7 @@ import type { VersionTable } from '../version.ts'
 import type { ConfigChange } from './config-writer.ts'
 import { ConfigWriter } from './config-writer.ts'
 import { BLOCKS, MEMBERS, OVERRIDES } from './entry-kind.ts'
+import type { KeySpelling } from './key-spelling.ts'
 import { SqlApiKeyTable } from './sql-api-key-table.ts'
 import { SqlAuditLog } from './sql-audit-log.ts'
 import { SqlChangeFeed } from './sql-change-feed.ts'
@@ -27,6 +29,13 @@ import { SqlVersionTable } from './sql-version-table.ts'
 const FORGOTTEN_BLOCKS_KEPT_MS = 24 * 60 * 60 * 1000
 const SWEPT_AT_ONCE = 100
 
+/** What a {@link SqlConfigStore} works with. */
+export interface SqlConfigStoreParts {
+  readonly system: System
+  readonly spelling: KeySpelling
+  readonly announcements: Announcements
+}
+
 /** Configuration in a database whose tables are of the newest form. */
 export class SqlConfigStore implements ConfigStore {
   readonly versions: VersionTable
@@ -41,11 +50,13 @@ export class SqlConfigStore implements ConfigStore {
   readonly numbers: NumberLeases
   readonly rollups: RollupTable
   readonly #driver: SqlDriver
+  readonly #announcements: Announcements
 
-  constructor(driver: SqlDriver, system: System) {
-    const writer = new ConfigWriter(driver, () => system.nowMs())
-    const common = { driver, writer, nextTurn: () => system.nextTurn() }
+  constructor(driver: SqlDriver, { system, spelling, announcements }: SqlConfigStoreParts) {
+    const writer = new ConfigWriter(driver, { nowMs: () => system.nowMs(), announcements })
+    const common = { driver, writer, spelling, nextTurn: () => system.nextTurn() }
     this.#driver = driver
+    this.#announcements = announcements
     this.versions = new SqlVersionTable(driver, writer)
     this.overrides = new SqlEntryTable({ ...common, kind: OVERRIDES })
     this.members = new SqlEntryTable({ ...common, kind: MEMBERS })
@@ -53,14 +64,15 @@ export class SqlConfigStore implements ConfigStore {
     this.incident = new SqlIncidentSwitch(driver, writer)
     this.apiKeys = new SqlApiKeyTable(driver, writer, system)
     this.audit = new SqlAuditLog(driver, writer)
-    this.feed = new SqlChangeFeed(driver)
+    this.feed = new SqlChangeFeed(driver, spelling)
     this.secrets = new SqlSecretTable(driver, system)
     this.numbers = new SqlNumberLeases(driver, () => system.nowMs())
     this.rollups = new SqlRollupTable(driver)
   }
 
-  close(): Promise<void> {
-    return this.#driver.close()
+  async close(): Promise<void> {
+    await this.#driver.close()
+    await this.#announcements.settled()
   }
 
   [Symbol.asyncDispose](): Promise<void> {

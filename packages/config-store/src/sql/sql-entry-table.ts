@@ -1,12 +1,13 @@
 import type { RuleSetProblem } from '@sluice/core'
 import { RuleSetError } from '@sluice/core'
 import type { Author } from '../author.ts'
-import type { EntityKey, EntryFilter, EntryTable, Seen, Stored } from '../entry-table.ts'
+import type { EntityKey, EntryFilter, EntryTable, PutEntry, Seen, Stored } from '../entry-table.ts'
 import type { Page } from '../page.ts'
 import type { AuditEntry, ConfigChange, ConfigWriter } from './config-writer.ts'
 import { JsonText } from './config-writer.ts'
 import type { EntryKind } from './entry-kind.ts'
 import { targetOf } from './entry-kind.ts'
+import type { EntryKey, KeySpelling } from './key-spelling.ts'
 import { pageLimit, pageOf, pageStart } from './paging.ts'
 import { checkSeen } from './seen.ts'
 import { sortInTurns } from './sort-in-turns.ts'
@@ -29,14 +30,18 @@ export interface EntryRow {
   readonly changed_by: string
 }
 
-/** A key of any kind. */
-type LooseKey = EntityKey & { readonly resource?: string }
+/** An entry, and the parts of its key as they are spelled. In one object, because a million of them are sorted. */
+interface Keyed<E> extends EntityKey {
+  readonly resource: string | undefined
+  readonly entry: E
+}
 
 /** What an entry table is made of. */
 export interface EntryTableParts<E, Key> {
   readonly kind: EntryKind<E, Key>
   readonly driver: SqlDriver
   readonly writer: ConfigWriter
+  readonly spelling: KeySpelling
   /** Lets others in this process have a turn. */
   readonly nextTurn: () => Promise<void>
   /** Done with every change, in the same transaction. */
@@ -55,7 +60,7 @@ export class SqlEntryTable<E extends Key, Key extends EntityKey> implements Entr
     this.#keyCondition = parts.kind.keyParts.map((name) => `${name} = ?`).join(' AND ')
   }
 
-  async put(entry: E, author: Author, seen: Seen = {}): Promise<Stored<E>> {
+  async put(entry: E, author: Author, seen: Seen = {}): Promise<PutEntry<E>> {
     const { kind, writer, alsoDo } = this.#parts
     const problems = kind.check(entry)
     if (problems.length > 0) throw new RuleSetError(problems, `the ${kind.kind}`)
@@ -63,7 +68,7 @@ export class SqlEntryTable<E extends Key, Key extends EntityKey> implements Entr
       const before = await this.#find(change.transaction, entry)
       checkSeen(seen, { revision: before?.position, what: `the ${kind.kind} ${kind.nameOf(entry)}` })
       const body = JSON.stringify(entry)
-      await change.transaction.putRows(this.#target, [this.#rowOf(entry, body, change)])
+      await change.transaction.putRows(this.#target, [this.#rowOf(this.#keyed(entry), body, change)])
       await change.note([
         {
           action: `${kind.kind}.put`,
@@ -73,16 +78,21 @@ export class SqlEntryTable<E extends Key, Key extends EntityKey> implements Entr
         },
       ])
       await alsoDo?.(change)
-      return { entry: JSON.parse(body), revision: change.position, changedAt: change.at, changedBy: author.name }
+      return {
+        entry: JSON.parse(body),
+        revision: change.position,
+        changedAt: change.at,
+        changedBy: author.name,
+        ...(before === undefined ? {} : { replaced: storedOf<E>(before) }),
+      }
     })
   }
 
   async putAll(entries: Iterable<E>, author: Author): Promise<{ readonly count: number }> {
-    const all = [...entries]
-    await this.#checkAll(all)
-    if (all.length === 0) return { count: 0 }
+    const keyed = await this.#checkAll([...entries])
+    if (keyed.length === 0) return { count: 0 }
     // In the order of the table: many times faster than each at a random place. Of equal ones the last counts.
-    const sorted = await sortInTurns(all, { compare: compareKeys, nextTurn: this.#parts.nextTurn })
+    const sorted = await sortInTurns(keyed, { compare: compareKeys, nextTurn: this.#parts.nextTurn })
     await this.#parts.writer.change(author, async (change) => {
       for (let start = 0; start < sorted.length; start += ROWS_AT_ONCE) await this.#putSome(change, sorted, start)
       await this.#parts.alsoDo?.(change)
@@ -105,7 +115,7 @@ export class SqlEntryTable<E extends Key, Key extends EntityKey> implements Entr
       checkSeen(seen, { revision: before.position, what: `the ${kind.kind} ${kind.nameOf(key)}` })
       const sql = `DELETE FROM ${kind.table} WHERE ${this.#keyCondition}`
       await change.transaction.query(sql, this.#keyValues(key))
-      await recordRemoval(change, kind.kind, keyOf(kind, key))
+      await recordRemoval(change, kind.kind, keyOf(kind, this.#parts.spelling.canonical(key)))
       await change.note([
         { action: `${kind.kind}.remove`, target: kind.nameOf(key), before: new JsonText(before.body) },
       ])
@@ -133,16 +143,22 @@ export class SqlEntryTable<E extends Key, Key extends EntityKey> implements Entr
   }
 
   async #conditionsOf({ dimension, entity }: EntryFilter): Promise<{ conditions: string[]; values: SqlValue[] }> {
-    if (dimension !== undefined) {
-      return entity === undefined
-        ? { conditions: ['dimension = ?'], values: [storedKey(dimension)] }
-        : { conditions: ['dimension = ?', 'entity = ?'], values: [storedKey(dimension), storedKey(entity)] }
+    const { spelling } = this.#parts
+    if (entity === undefined) {
+      if (dimension === undefined) return { conditions: [], values: [] }
+      return {
+        conditions: ['dimension = ?'],
+        values: [storedKey(spelling.canonical({ dimension, entity: '' }).dimension)],
+      }
     }
-    if (entity === undefined) return { conditions: [], values: [] }
     // Rows are sorted by dimension first, of which there are few: found one by one, the entity is looked up in each.
-    const dimensions = await this.#dimensions()
-    const places = dimensions.map(() => '?').join(', ') || 'NULL'
-    return { conditions: [`dimension IN (${places})`, 'entity = ?'], values: [...dimensions, storedKey(entity)] }
+    const dimensions = dimension === undefined ? await this.#dimensions() : [dimension]
+    const keys = dimensions.map((each) => spelling.canonical({ dimension: each, entity }))
+    if (keys.length === 0) return { conditions: ['dimension IS NULL'], values: [] }
+    return {
+      conditions: [`(${keys.map(() => '(dimension = ? AND entity = ?)').join(' OR ')})`],
+      values: keys.flatMap((key) => [storedKey(key.dimension), storedKey(key.entity)]),
+    }
   }
 
   async #dimensions(): Promise<readonly string[]> {
@@ -154,7 +170,7 @@ export class SqlEntryTable<E extends Key, Key extends EntityKey> implements Entr
         SELECT (SELECT min(dimension) FROM ${table} WHERE dimension > found.dimension) FROM found WHERE dimension IS NOT NULL
       ) SELECT dimension FROM found WHERE dimension IS NOT NULL`,
     )
-    return rows.map((row) => row.dimension)
+    return rows.map((row) => originalText(row.dimension))
   }
 
   async #find(session: SqlSession, key: Key): Promise<EntryRow | undefined> {
@@ -162,52 +178,68 @@ export class SqlEntryTable<E extends Key, Key extends EntityKey> implements Entr
     return (await session.query<EntryRow>(sql, this.#keyValues(key)))[0]
   }
 
+  #keyed(entry: E): Keyed<E> {
+    const { dimension, entity, resource } = this.#parts.spelling.canonical<EntryKey>(entry)
+    return { dimension, entity, resource, entry }
+  }
+
+  /** The columns that a row is found by. */
   #keyValues(key: Key): readonly string[] {
-    return this.#parts.kind.keyParts.map((name) => storedKey(key[name] as string))
+    return this.#columnsOf(this.#parts.spelling.canonical(key))
+  }
+
+  #columnsOf(canonical: EntityKey & { readonly resource?: string | undefined }): readonly string[] {
+    return this.#parts.kind.keyParts.map((name) => storedKey(canonical[name as keyof EntryKey] as string))
   }
 
   #rowOf(
-    entry: E,
+    keyed: Keyed<E>,
     body: string,
     { position, at, author }: Pick<ConfigChange, 'position' | 'at' | 'author'>,
   ): SqlValue[] {
-    const extras = this.#parts.kind.extras.map(({ read }) => read(entry))
-    return [...this.#keyValues(entry), body, position, at, storedText(author.name), ...extras]
+    const extras = this.#parts.kind.extras.map(({ read }) => read(keyed.entry))
+    return [...this.#columnsOf(keyed), body, position, at, storedText(author.name), ...extras]
   }
 
   /** Entries of a sorted list, from `start`, at most so many as go into one statement. */
-  async #putSome(change: ConfigChange, sorted: readonly E[], start: number): Promise<void> {
+  async #putSome(change: ConfigChange, sorted: readonly Keyed<E>[], start: number): Promise<void> {
     const { kind } = this.#parts
     const end = Math.min(sorted.length, start + ROWS_AT_ONCE)
     let position = await change.takePositions(end - start)
     const rows: (readonly SqlValue[])[] = []
     const bodies: string[] = []
     for (let index = start; index < end; index++) {
-      const entry = sorted[index]!
-      const body = JSON.stringify(entry)
+      const keyed = sorted[index]!
+      const body = JSON.stringify(keyed.entry)
       bodies.push(body)
       const next = sorted[index + 1]
-      const isReplaced = next !== undefined && compareKeys(entry, next) === 0
+      const isReplaced = next !== undefined && compareKeys(keyed, next) === 0
       if (!isReplaced)
-        rows.push(this.#rowOf(entry, body, { position: position++, at: change.at, author: change.author }))
+        rows.push(this.#rowOf(keyed, body, { position: position++, at: change.at, author: change.author }))
     }
     await change.transaction.putRows(this.#target, rows)
     await change.note(recordsOf(`${kind.kind}.put-all`, bodies))
   }
 
-  async #checkAll(entries: readonly E[]): Promise<void> {
+  /** Refuses entries that something is wrong with; resolves with all, and how their keys are spelled. */
+  async #checkAll(entries: readonly E[]): Promise<readonly Keyed<E>[]> {
     const { kind, nextTurn } = this.#parts
+    const keyed: Keyed<E>[] = []
     const problems: RuleSetProblem[] = []
-    for (let index = 0; index < entries.length && problems.length < MOST_PROBLEMS; index++) {
-      for (const problem of kind.check(entries[index])) problems.push({ ...problem, path: `/${index}${problem.path}` })
+    for (const [index, entry] of entries.entries()) {
+      const found = kind.check(entry)
+      for (const problem of found) problems.push({ ...problem, path: `/${index}${problem.path}` })
+      if (problems.length >= MOST_PROBLEMS) break
+      if (found.length === 0) keyed.push(this.#keyed(entry))
       if (index % ROWS_AT_ONCE === ROWS_AT_ONCE - 1) await nextTurn()
     }
     if (problems.length > 0) throw new RuleSetError(problems, `the list of ${kind.table}`)
+    return keyed
   }
 }
 
 /** By the parts of their keys. */
-function compareKeys(one: LooseKey, other: LooseKey): number {
+function compareKeys(one: Keyed<unknown>, other: Keyed<unknown>): number {
   if (one.dimension !== other.dimension) return one.dimension < other.dimension ? -1 : 1
   if (one.entity !== other.entity) return one.entity < other.entity ? -1 : 1
   if (one.resource === other.resource) return 0

@@ -18,7 +18,7 @@ export class SqlNumberLeases implements NumberLeases {
   }
 
   async take(request: NumberLeaseRequest): Promise<number | undefined> {
-    const { name, count, holder, leaseMs } = request
+    const { name, holder, leaseMs } = request
     return await this.#driver.transaction(async (transaction) => {
       await lock(transaction)
       const rows = await transaction.query<LeaseRow>(
@@ -26,7 +26,7 @@ export class SqlNumberLeases implements NumberLeases {
         [name],
       )
       const now = this.#nowMs()
-      const number = ownOrFree(rows, { count, holder, now })
+      const number = ownOrFree(rows, request, now)
       if (number === undefined) return undefined
       await transaction.query(
         `INSERT INTO number_leases (name, number, holder, until) VALUES (?, ?, ?, ?)
@@ -49,13 +49,13 @@ async function lock(transaction: SqlTransaction): Promise<void> {
   if (transaction.dialect === 'postgres') await transaction.query('LOCK TABLE number_leases IN EXCLUSIVE MODE')
 }
 
-function ownOrFree(
-  rows: readonly LeaseRow[],
-  { count, holder, now }: { readonly count: number; readonly holder: string; readonly now: number },
-): number | undefined {
+function ownOrFree(rows: readonly LeaseRow[], request: NumberLeaseRequest, now: number): number | undefined {
+  const { count, holder, wanted, onlyWanted = false } = request
+  const taken = new Set(rows.filter((row) => row.until > now && row.holder !== holder).map(({ number }) => number))
+  if (onlyWanted) return wanted === undefined || taken.has(wanted) ? undefined : wanted
   const own = rows.find((row) => row.holder === holder)
   if (own !== undefined) return own.number
-  const taken = new Set(rows.filter(({ until }) => until > now).map(({ number }) => number))
+  if (wanted !== undefined && !taken.has(wanted)) return wanted
   for (let number = 0; number < count; number++) if (!taken.has(number)) return number
   return undefined
 }

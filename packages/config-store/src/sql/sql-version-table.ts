@@ -3,7 +3,15 @@ import { assertRuleSet, diffRuleSets, SluiceError } from '@sluice/core'
 import type { Author } from '../author.ts'
 import type { Seen } from '../entry-table.ts'
 import type { Page, PageRequest } from '../page.ts'
-import type { StageChange, Version, VersionContent, VersionStage, VersionTable } from '../version.ts'
+import type {
+  RollbackOptions,
+  StageChange,
+  Version,
+  VersionApproval,
+  VersionContent,
+  VersionStage,
+  VersionTable,
+} from '../version.ts'
 import type { ConfigChange, ConfigWriter } from './config-writer.ts'
 import { pageLimit, pageOf, pageStart } from './paging.ts'
 import { checkSeen } from './seen.ts'
@@ -13,6 +21,9 @@ import { checkMove, checkStage } from './stage-change.ts'
 import { storedText } from './stored-text.ts'
 import type { VersionRow } from './version-row.ts'
 import { readInForce, readVersion, versionOf } from './version-row.ts'
+
+/** What is enforced before anything is. */
+const NO_RULES: RuleSet = { rules: [] }
 
 /** The versions of the rule set. */
 export class SqlVersionTable implements VersionTable {
@@ -24,11 +35,11 @@ export class SqlVersionTable implements VersionTable {
     this.#writer = writer
   }
 
-  async create(ruleSet: RuleSet, author: Author, basedOn?: number): Promise<Version> {
+  async create(ruleSet: RuleSet, author: Author, basedOn: number): Promise<Version> {
+    checkBase(basedOn)
     const checked = assertRuleSet(ruleSet)
     return await this.#writer.change(author, async (change) => {
-      const base = basedOn === undefined ? await enforcedNumber(change) : await existingBase(change, basedOn)
-      const row = await insert(change, checked, base)
+      const row = await insert(change, checked, await existingBase(change, basedOn))
       await change.note([{ action: 'version.create', target: named(row), after: versionOf(row) }])
       return versionOf(row)
     })
@@ -54,13 +65,18 @@ export class SqlVersionTable implements VersionTable {
     return { enforced: enforced && versionOf(enforced), candidate: candidate && versionOf(candidate) }
   }
 
-  async stage(number: number, stage: StageChange & Seen, author: Author): Promise<Version> {
+  async stage(
+    number: number,
+    stage: StageChange & Seen & { readonly approve?: VersionApproval },
+    author: Author,
+  ): Promise<Version> {
     checkStage(stage)
     return await this.#writer.change(author, async (change) => {
       const row = await existing(change.transaction, number)
       const inForce = await readInForce(change.transaction)
       checkSeen(stage, { revision: row.position, what: named(row) })
       checkMove(row, stage, inForce)
+      if (stage.stage !== 'retired') await approved(stage.approve, change, { row, enforced: inForce.enforced })
       const after =
         stage.stage === 'enforce'
           ? await enforce(change, row, { instead: inForce.enforced, isForward: true })
@@ -72,11 +88,13 @@ export class SqlVersionTable implements VersionTable {
     })
   }
 
-  async rollback(author: Author, to?: number): Promise<Version> {
+  async rollback(author: Author, { to, ifVersion, approve }: RollbackOptions = {}): Promise<Version> {
     return await this.#writer.change(author, async (change) => {
       const { enforced, candidate } = await readInForce(change.transaction)
+      checkEnforced(ifVersion, enforced?.number ?? 0)
       const row = await existing(change.transaction, to ?? replacedBy(enforced))
       if (row.enforced_at === null) throw neverEnforced(row)
+      await approved(approve, change, { row, enforced })
       if (candidate !== undefined && candidate.number !== row.number) await retire(change, candidate)
       const after = await enforce(change, row, { instead: enforced, isForward: false })
       await change.note([
@@ -95,7 +113,7 @@ export class SqlVersionTable implements VersionTable {
     return await this.#writer.change(author, async (change) => {
       const { enforced } = await readInForce(change.transaction)
       checkEnforced(ifVersion, enforced?.number ?? 0)
-      const before = enforced === undefined ? { rules: [] } : await ruleSetOf(change.transaction, enforced)
+      const before = enforced === undefined ? NO_RULES : await ruleSetOf(change.transaction, enforced)
       const row = await insert(change, assertRuleSet(edit(before)), enforced?.number ?? null)
       const after = await enforce(change, row, { instead: enforced, isForward: true })
       await change.note([
@@ -123,6 +141,16 @@ export async function contentOf(session: SqlSession, row: VersionRow): Promise<V
 
 function ruleSetOf(session: SqlSession, { number, settings }: VersionRow): Promise<RuleSet> {
   return readRuleSet(session, number, settings)
+}
+
+/** Shows the rule set of a version and the enforced one to who has to approve, if anybody has. */
+async function approved(
+  approve: VersionApproval | undefined,
+  { transaction }: ConfigChange,
+  { row, enforced }: { readonly row: VersionRow; readonly enforced: VersionRow | undefined },
+): Promise<void> {
+  if (approve === undefined) return
+  approve(await ruleSetOf(transaction, row), enforced === undefined ? NO_RULES : await ruleSetOf(transaction, enforced))
 }
 
 async function insert(change: ConfigChange, ruleSet: RuleSet, basedOn: number | null): Promise<VersionRow> {
@@ -177,10 +205,6 @@ async function move(
   return row!
 }
 
-async function enforcedNumber({ transaction }: ConfigChange): Promise<number | null> {
-  return (await readInForce(transaction)).enforced?.number ?? null
-}
-
 async function existingBase({ transaction }: ConfigChange, basedOn: number): Promise<number | null> {
   return basedOn === 0 ? null : (await existing(transaction, basedOn)).number
 }
@@ -209,13 +233,24 @@ function neverEnforced(row: VersionRow): SluiceError {
   })
 }
 
+/** A draft that says nothing would take the place of what nobody has looked at. */
+function checkBase(basedOn: unknown): void {
+  if (basedOn !== undefined) return
+  throw new SluiceError('SLUICE_INVALID_OPTION', {
+    problem: 'a draft does not say which enforced version it is based on',
+    received: basedOn,
+    expected: 'the number of the version that its author has seen enforced, 0 when none was',
+    action: 'Pass what "current()" said when its author began.',
+  })
+}
+
 function checkEnforced(ifVersion: number | undefined, enforced: number): void {
   if (ifVersion === undefined || ifVersion === enforced) return
   throw new SluiceError('SLUICE_CONFLICT', {
     problem: 'another version is enforced by now',
     received: ifVersion,
     expected: enforced === 0 ? 'version 0: none is enforced' : `version ${enforced}`,
-    action: 'Look at what has changed, and repeat the edit if it still applies.',
+    action: 'Look at what has changed, and repeat it if it still applies.',
   })
 }
 

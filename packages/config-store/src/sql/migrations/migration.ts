@@ -1,4 +1,5 @@
-import type { SqlDialect } from '../sql-driver.ts'
+import type { KeySpelling } from '../key-spelling.ts'
+import type { SqlDialect, SqlTransaction } from '../sql-driver.ts'
 
 /** How one database writes what both have. */
 export interface SqlForms {
@@ -17,11 +18,20 @@ export interface SqlForms {
   readonly endByKey: string
 }
 
+/** What a step works with. */
+export interface MigrationContext {
+  /** Milliseconds since 1970. */
+  readonly nowMs: number
+  readonly spelling: KeySpelling
+}
+
 /** A step from one form of the tables to the next. Once released, it is never changed. */
 export interface Migration {
   /** 1, 2, 3, ... without gaps. */
   readonly number: number
   statements(forms: SqlForms): readonly string[]
+  /** What cannot be said in SQL, done after the statements and in the same transaction. */
+  run?(transaction: SqlTransaction, context: MigrationContext): Promise<void>
 }
 
 export const SQL_FORMS: Readonly<Record<SqlDialect, SqlForms>> = {
