@@ -1,7 +1,7 @@
 import { countedAddress } from '@sluice/core/internal'
 
 /** Bits of an IPv6 address that make one caller, as the engine has it. */
-const IPV6_PREFIX_LENGTH = 64
+export const IPV6_PREFIX_LENGTH = 64
 
 /**
  * What an address is counted as: IPv4 as it is, IPv6 by its network of 64 bits (`2001:db8:0:1::/64`), IPv4 in IPv6 form as IPv4.

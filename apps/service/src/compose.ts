@@ -1,5 +1,6 @@
 import type { ConfigStats } from '@sluice/config-store'
 import { StartupGraph } from '@sluice/runtime'
+import { sharedFailures } from './auth/failed-attempts.ts'
 import { drawBytes } from './draw-bytes.ts'
 import { DatabaseHost } from './limits/config-database.ts'
 import { sharedCounters } from './limits/counter-store.ts'
@@ -35,8 +36,8 @@ export interface Service {
    * left the time that the settings say to send their requests elsewhere.
    */
   stop(options?: { readonly drains?: boolean }): Promise<void>
-  /** Number of the rules in force; undefined while there are none. */
-  version(): Promise<number | undefined>
+  /** Which rules are in force, where they are from and how current they are; undefined when no thread says so. */
+  rules(): Promise<ConfigStats | undefined>
 }
 
 /** Wires the service; nothing runs before `start`. */
@@ -75,19 +76,21 @@ export function composeService(parts: ServiceParts): Service {
       await crew.drain(drains ? settings.drainMs : 0)
       await graph.stop()
     },
-    async version() {
+    async rules() {
       const [stats] = await crew.group.gather<ConfigStats>(CONFIG_TOPIC)
-      return stats?.enforcedVersion
+      return stats
     },
   }
 }
 
 /** `memory`: what further threads share with this one. */
 function crewOf(
-  parts: Omit<ThreadServiceParts, 'threads' | 'checks' | 'shared' | 'port'>,
+  parts: Omit<ThreadServiceParts, 'threads' | 'checks' | 'shared' | 'failures' | 'port'>,
   memory: { readonly secret: SharedArrayBuffer; readonly cells: SharedArrayBuffer },
 ): Crew {
   const { settings, system } = parts
   if (settings.threads === 1) return singleCrew({ ...parts, shared: undefined, port: settings.port })
-  return superviseCrew({ ...system, settings, ...memory, shared: sharedCounters(settings, system.clock) })
+  const { clock } = system
+  const counters = { shared: sharedCounters(settings, clock), failures: sharedFailures(clock) }
+  return superviseCrew({ ...system, settings, ...memory, ...counters })
 }

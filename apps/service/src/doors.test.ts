@@ -35,6 +35,14 @@ describe('the check API', () => {
     const headers = { 'Content-Type': 'application/json', Authorization: `Bearer ${key}` }
     const response = await node.check(CHECK, headers)
     expect([response.status, ((await response.json()) as CheckAnswer).remaining]).toEqual([200, 99])
+    const reports = [{ resource: '/x', failed: true }]
+    const report = (more: object): Promise<Response> =>
+      fetch(`${node.origin}/internal/ratelimit/report`, {
+        method: 'POST',
+        headers: { 'Content-Type': 'application/json', ...more },
+        body: JSON.stringify({ reports }),
+      })
+    expect([(await report({})).status, (await report(headers)).status]).toEqual([401, 200])
     expect((await fetch(`${node.origin}/livez`)).status).toBe(200)
     expect((await node.admin('GET', '/admin/ratelimits', { key })).status).toBe(403)
   })
@@ -124,13 +132,20 @@ describe('history', () => {
   })
 })
 
+const FILED = `
+incident: 0.5
+rules:
+  - { name: filed, resource: "*", dimension: user, limit: 3, window: 1m }
+  - { name: strict, resource: /strict, dimension: user, limit: 1, window: 1m, penalty: { after: 1, within: 1m, block: 1h } }
+`
+
 describe('rules from a file', () => {
-  async function startWithFile(): Promise<{ node: RunningService; file: string }> {
+  async function startWithFile(settings: Partial<Settings> = {}): Promise<{ node: RunningService; file: string }> {
     const folder = await mkdtemp(join(tmpdir(), 'sluice-rules-'))
     onTestFinished(() => rm(folder, { recursive: true, force: true }))
     const file = join(folder, 'sluice.yaml')
-    await writeFile(file, 'rules:\n  - { name: filed, resource: "*", dimension: user, limit: 3, window: 1m }\n')
-    return { node: await start({ rulesFile: file }), file }
+    await writeFile(file, FILED)
+    return { node: await start({ ...settings, rulesFile: file }), file }
   }
 
   it('are enforced instead of those in the database, and keys still come from there', async () => {
@@ -148,5 +163,73 @@ describe('rules from a file', () => {
     const body = { resource: '/x', rules: [{ dimension: 'user', limit: 5, window: '1m' }] }
     const refused = await node.admin('PUT', '/admin/ratelimits', { body })
     expect([refused.status, await refused.text()]).toEqual([409, expect.stringContaining(file)])
+  })
+
+  /** Stops a node and starts another one in its data folder. */
+  async function restarted(node: RunningService): Promise<RunningService> {
+    await node.stop()
+    return await start({ dataDir: node.settings.dataDir, rulesFile: node.settings.rulesFile })
+  }
+
+  async function dataFolder(): Promise<string> {
+    const dataDir = await mkdtemp(join(tmpdir(), 'sluice-data-'))
+    onTestFinished(() => rm(dataDir, { recursive: true, force: true }))
+    return dataDir
+  }
+
+  it('leave the blocks of their penalties to the API, which hold after a restart until they are lifted', async () => {
+    const { node } = await startWithFile({ dataDir: await dataFolder() })
+    const key = node.adminKey!
+    const strict = { userId: 'u1', resource: '/strict' }
+    expect((await node.check(strict)).status).toBe(200)
+    expect((await node.check(strict)).status).toBe(429)
+    const isBlocked = async (at: RunningService): Promise<boolean> =>
+      ((await (await at.check(CHECK)).json()) as CheckAnswer).reason === 'blocked'
+    const listed = async (at: RunningService): Promise<string> =>
+      await (await at.admin('GET', '/admin/blocks', { key })).text()
+    await expect.poll(() => listed(node)).toContain('"rule":"strict"')
+    expect(await isBlocked(node)).toBe(true)
+    const later = await restarted(node)
+    expect([await isBlocked(later), await listed(later)]).toEqual([true, expect.stringContaining('"entity":"u1"')])
+    const lifted = await later.admin('DELETE', '/admin/blocks?dimension=user&entity=u1', { key })
+    expect([lifted.status, await isBlocked(later), await listed(later)]).toEqual([204, false, '{"items":[]}'])
+    expect(await isBlocked(await restarted(later))).toBe(false)
+  })
+
+  it('leave the incident to the API, which lasts over a restart', async () => {
+    const { node } = await startWithFile({ dataDir: await dataFolder() })
+    const key = node.adminKey!
+    const limit = async (at: RunningService): Promise<number | null> =>
+      ((await (await at.check({ ...CHECK, tokens: 0 })).json()) as CheckAnswer).limit
+    expect(await limit(node)).toBe(3)
+    expect((await node.admin('PUT', '/admin/incident', { body: { active: true } })).status).toBe(200)
+    expect(await limit(node)).toBe(1)
+    const later = await restarted(node)
+    expect(await limit(later)).toBe(1)
+    expect((await later.admin('PUT', '/admin/incident', { body: { active: false }, key })).status).toBe(200)
+    expect(await limit(later)).toBe(3)
+  })
+
+  it('leave both to the API in every thread', async () => {
+    const { node } = await startWithFile({ threads: 2 })
+    /** Over connections of their own, which come to either thread. */
+    const answers = async (body: object): Promise<CheckAnswer[]> => {
+      const headers = { 'Content-Type': 'application/json', Connection: 'close' }
+      const all = await Promise.all(Array.from({ length: 16 }, () => node.check(body, headers)))
+      return await Promise.all(all.map(async (response) => (await response.json()) as CheckAnswer))
+    }
+    const blocked = { userId: 'u9', resource: '/x', tokens: 0 }
+    const block = { dimension: 'user', entity: 'u9', duration: '1h' }
+    expect((await node.admin('PUT', '/admin/blocks', { body: block })).status).toBe(200)
+    await expect
+      .poll(async () => new Set((await answers(blocked)).map(({ reason }) => reason)))
+      .toEqual(new Set(['blocked']))
+    expect((await node.admin('PUT', '/admin/incident', { body: { active: true } })).status).toBe(200)
+    const free = { userId: 'u1', resource: '/x', tokens: 0 }
+    await expect.poll(async () => new Set((await answers(free)).map(({ limit }) => limit))).toEqual(new Set([1]))
+    expect((await node.admin('DELETE', '/admin/blocks?dimension=user&entity=u9')).status).toBe(204)
+    await expect
+      .poll(async () => new Set((await answers(blocked)).map(({ reason }) => reason)))
+      .toEqual(new Set(['allowed']))
   })
 })

@@ -67,6 +67,14 @@ async function portOf(service: Running): Promise<number> {
   return Number((await service.printed(PORT_PRINTED))[1])
 }
 
+/** The lines of an output but for those that show the first key. */
+function told(output: string): readonly string[] {
+  return output
+    .trimEnd()
+    .split('\n')
+    .filter((line) => !/^The first API key|^ {2}slk_/.test(line))
+}
+
 /** What a user sees who pastes the line: the status line. Without curl on the machine, the same request is sent by hand. */
 async function paste(line: string): Promise<string> {
   const shell = new Running('sh', ['-c', line])
@@ -91,6 +99,8 @@ describe('the process', () => {
     const service = startMain()
     await service.printed(CURL_LINE)
     expect(service.output.split('\n').map((line) => line.trim().split(/\s{2,}| is | -i /)[0])).toEqual([
+      'The first API key, which may do everything and',
+      expect.stringMatching(/^slk_\w+_\w+$/),
       'Sluice',
       'check API',
       'admin API',
@@ -99,8 +109,6 @@ describe('the process', () => {
       'counters',
       'rules',
       'reach',
-      'The first API key, which may do everything and',
-      expect.stringMatching(/^slk_\w+_\w+$/),
       'Try it:',
       'curl',
       '',
@@ -241,7 +249,7 @@ describe('several threads', () => {
     const second = startMain({ SLUICE_THREADS: '2', PORT: String(port) })
     expect(await second.exit).toEqual([1, null])
     expect(second.output).toContain('SLUICE_SERVICE_PORT_IN_USE')
-    expect(second.output.trimEnd().split('\n')).toHaveLength(1)
+    expect(told(second.output)).toHaveLength(1)
   })
 })
 
@@ -263,7 +271,18 @@ describe('a start that fails', () => {
     expect(service.output).toContain('SLUICE_SERVICE_PORT_IN_USE')
     expect(service.output).toContain(`port ${other.port} on 127.0.0.1`)
     expect(service.output).toContain(`PORT=${other.port + 1} npm start`)
-    expect(service.output.trimEnd().split('\n')).toHaveLength(1)
+    expect(told(service.output)).toHaveLength(1)
+  })
+
+  it('has shown the first key, which is good for the start that succeeds', async () => {
+    const [other, folder] = [await startService(), freshFolder()]
+    onTestFinished(() => other.stop())
+    const failing = startMain({ SLUICE_DATA_DIR: folder, PORT: String(other.port) })
+    expect(await failing.exit).toEqual([1, null])
+    const [key] = await failing.printed(/slk_\w+_\w+/)
+    const port = await portOf(startMain({ SLUICE_DATA_DIR: folder }))
+    const headers = { Authorization: `Bearer ${key}` }
+    expect((await fetch(`http://127.0.0.1:${port}/admin/api-keys`, { headers })).status).toBe(200)
   })
 
   it('names every setting that cannot be used', async () => {

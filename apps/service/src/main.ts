@@ -16,22 +16,16 @@ async function main(args: readonly string[]): Promise<void> {
   }
   const settings = readSettings({ args })
   const output = new LogOutput({ stream: process.stderr, nowMs: systemNowMs, level: settings.logLevel })
-  let firstKey: string | undefined
-  let isTold = false
   const service = composeService({
     settings,
     system: systemParts(output),
-    showKey: (token) => {
-      firstKey = token
-      // The database was away at the start.
-      if (isTold) console.log(firstKeyMessage(token))
-    },
+    // At once: nobody can see it later, and the rest of the start may fail.
+    showKey: (token) => console.log(firstKeyMessage(token)),
   })
   stopOnSignals(service)
   await service.start()
-  const version = await service.version()
-  console.log(startupMessage({ settings, port: service.port ?? settings.port, version, firstKey }))
-  isTold = true
+  const rules = await service.rules()
+  console.log(startupMessage({ settings, port: service.port ?? settings.port, rules }))
 }
 
 /** The first signal stops in order, and the process ends by itself with nothing left to do; the second ends it at once. */

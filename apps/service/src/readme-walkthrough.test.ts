@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { testSettings } from './service.fixture.ts'
-import { startupMessage } from './startup-message.ts'
+import { firstKeyMessage, startupMessage } from './startup-message.ts'
 
 const run = promisify(execFile)
 
@@ -61,9 +61,11 @@ async function call(line: string, { origin, key }: Started): Promise<unknown> {
 
 describe('the README', () => {
   it('shows what the first start prints', () => {
-    const [, shown] = /```text\n(Sluice is running\.[\s\S]*?)\n```/.exec(readme) ?? []
+    const [, shown] = /```text\n(The first API key[\s\S]*?)\n```/.exec(readme) ?? []
     const settings = testSettings({ port: 8080 })
-    expect(shown).toBe(startupMessage({ settings, port: 8080, version: 1, firstKey: 'slk_...' }))
+    const rules = { enforcedVersion: 1, source: 'database', lagMs: 0, refused: [] } as const
+    const printed = [firstKeyMessage('slk_...'), startupMessage({ settings, port: 8080, rules })]
+    expect(shown).toBe(printed.join('\n'))
   })
 
   it('walks through the API, and gets the answers that it shows', async () => {

@@ -14,7 +14,7 @@ export interface ServiceContext {
   readonly store: Store
   /** Applies the rules that are in force. */
   readonly engine: PolicyEngine
-  /** Where configuration is kept; undefined when it comes from a file, which only its owner changes. */
+  /** Where configuration is kept; undefined when rules come from a file, which only its owner changes. */
   readonly config: ConfigStore | undefined
   /** Keeps the engine up to date. */
   readonly follower: ConfigFollower

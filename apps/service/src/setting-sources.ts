@@ -19,14 +19,19 @@ export interface SettingProblem {
   readonly expected: string
 }
 
-const CHECK = new SchemaCheck({
+/** What may stand under `service` in a file. */
+export const SERVICE_PART_SCHEMA: JsonSchema = {
   type: 'object',
   additionalProperties: false,
   properties: {
-    ...Object.fromEntries(SETTING_NAMES.map((name) => [name, SETTING_TABLE[name].schema])),
-    alerts: ALERT_OPTIONS_SCHEMA,
+    ...Object.fromEntries(
+      SETTING_NAMES.map((name) => [name, { description: SETTING_TABLE[name].help, ...SETTING_TABLE[name].schema }]),
+    ),
+    alerts: { description: 'When somebody should look at something.', ...ALERT_OPTIONS_SCHEMA },
   },
-})
+}
+
+const CHECK = new SchemaCheck(SERVICE_PART_SCHEMA)
 
 /** Flags alone, to find the one that was meant by another word. */
 const FLAG_CHECK = new SchemaCheck({
@@ -86,19 +91,24 @@ export function settingsOfFile(
   // All but `service` is the business of whoever enforces the rules, and is checked there.
   const hasRules = Object.keys(rest).length > 0
   if (service === undefined) return { settings: {}, hasRules }
-  const found = CHECK.problemsOf(service)
-  for (const { path: place, received, expected } of found) {
+  const found = serviceProblems(service, path)
+  problems.push(...found)
+  return { settings: found.length === 0 ? (service as GivenSettings) : {}, hasRules }
+}
+
+/** What is wrong with what stands under `service` in a file. No secret is in it. */
+export function serviceProblems(service: unknown, file: string): readonly SettingProblem[] {
+  const problems = CHECK.problemsOf(service).map(({ path: place, received, expected }): SettingProblem => {
     const name = place.slice(1) as SettingName
     const isSecret = Object.hasOwn(SETTING_TABLE, name) && SETTING_TABLE[name].isSecret === true
-    problems.push({
-      received: `${path} with service${place.replaceAll('/', '.')} ${isSecret ? 'of another form' : received}`,
+    return {
+      received: `${file} with service${place.replaceAll('/', '.')} ${isSecret ? 'of another form' : received}`,
       expected: `service${place.replaceAll('/', '.')} to be ${expected}`,
-    })
-  }
-  if (typeof service === 'object' && service !== null && 'config' in service) {
-    problems.push({ received: `${path} with service.config`, expected: 'a file that names no other' })
-  }
-  return { settings: found.length === 0 ? (service as GivenSettings) : {}, hasRules }
+    }
+  })
+  const namesOther = typeof service === 'object' && service !== null && 'config' in service
+  if (namesOther) problems.push({ received: `${file} with service.config`, expected: 'a file that names no other' })
+  return problems
 }
 
 function contentOf(path: string, readFile: (path: string) => string, problems: SettingProblem[]): object | undefined {

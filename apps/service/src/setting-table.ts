@@ -220,7 +220,7 @@ export const SETTING_TABLE: Readonly<Record<SettingName, SettingDefinition>> = {
     flag: 'machine',
     variable: 'SLUICE_MACHINE',
     argument: '<number>',
-    help: 'Makes ids of this node unlike those of others; each thread after the first takes the next. Found out when left out.',
+    help: 'The number that ids of this node are made with, which no other node has; each thread after the first takes the next. Found out when left out.',
     schema: { type: 'integer', minimum: 0, maximum: 1023 },
   },
   region: {

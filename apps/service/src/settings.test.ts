@@ -29,6 +29,7 @@ describe('settings', () => {
       port: 8080,
       dataDir: '.sluice',
       rulesFile: undefined,
+      fileSettings: {},
       redis: undefined,
       databaseUrl: undefined,
       threads: 1,
@@ -81,6 +82,7 @@ describe('settings', () => {
       port: 0,
       dataDir: '/var/lib/sluice',
       rulesFile: undefined,
+      fileSettings: {},
       redis: {
         urls: ['rediss://:pw@one:6379', 'rediss://:pw@two:6379'],
         isCluster: true,
@@ -230,7 +232,22 @@ describe('a setting', () => {
   })
 
   it('cannot be a cluster and sentinels at once', () => {
-    expect(() => fromFlags('--redis-cluster', '--redis-sentinel', 'main')).toThrow('one of them')
+    const redis = ['--redis-url', 'redis://h']
+    expect(() => fromFlags(...redis, '--redis-cluster', '--redis-sentinel', 'main')).toThrow('one of them')
+  })
+
+  it.each([
+    [['--redis-cluster'], '--redis-cluster'],
+    [['--redis-sentinel', 'main'], '--redis-sentinel'],
+    [['--redis-prefix', 'shop', '--leases'], '--redis-prefix, --leases'],
+  ])('of Redis cannot be %j without its address', (flags, named) => {
+    expect(() => fromFlags(...flags)).toThrow(`${named} without the address of a Redis`)
+    expect(() => fromFlags(...flags)).toThrow('--redis-url as well')
+  })
+
+  it('of Redis may be said not to hold, and for when it is away, where there is none', () => {
+    const environment = { SLUICE_REDIS_CLUSTER: 'false', SLUICE_LEASES: '0', SLUICE_FAILURE_MODE: 'closed' }
+    expect(readSettings({ args: [], environment, cores: 1 }).redis).toBeUndefined()
   })
 })
 

@@ -7,6 +7,9 @@ import type { AlertOptions } from './alerts/alert-rule.ts'
 import { ServiceError } from './service-error.ts'
 import type { GivenSettings, SettingProblem } from './setting-sources.ts'
 import { settingsOfEnvironment, settingsOfFile, settingsOfFlags } from './setting-sources.ts'
+import { SETTING_TABLE } from './setting-table.ts'
+
+export { SERVICE_PART_SCHEMA } from './setting-sources.ts'
 
 /** How the process is told to run; each is explained by `--help`. */
 export interface Settings {
@@ -16,6 +19,8 @@ export interface Settings {
   readonly dataDir: string
   /** The file that rules come from; undefined when they come from a database. */
   readonly rulesFile: string | undefined
+  /** What stood under `service` in the configuration file; empty when there was nothing, or no file. */
+  readonly fileSettings: GivenSettings
   /** Undefined when counters live in this process. */
   readonly redis: RedisSettings | undefined
   /** Undefined when configuration is kept in the data folder. */
@@ -84,14 +89,28 @@ export function readSettings(sources: SettingSources = {}): Settings {
   const outer = { ...settingsOfEnvironment(environment, problems), ...settingsOfFlags(args, problems) }
   const file = outer.config === undefined ? undefined : settingsOfFile(outer.config, readFile, problems)
   const given: GivenSettings = { ...file?.settings, ...outer }
-  if (given.redisCluster === true && given.redisSentinel !== undefined) {
-    problems.push({ received: 'both a cluster and sentinels of Redis', expected: 'one of them' })
-  }
+  // What goes with what can only be said of settings that could be read.
+  if (problems.length === 0) problems.push(...redisProblems(given))
   if (problems.length > 0) throw invalidSettings(problems)
-  return completed(given, { cores, hasRules: file?.hasRules === true })
+  return { ...completed(given, { cores, hasRules: file?.hasRules === true }), fileSettings: file?.settings ?? {} }
 }
 
-function completed(given: GivenSettings, { cores, hasRules }: { cores: number; hasRules: boolean }): Settings {
+/** The address at which this machine reaches a service with these settings. `port`: where it listens, when that is known better. */
+export function originOf({ host, port: usual }: Pick<Settings, 'host' | 'port'>, port: number = usual): string {
+  return `http://${reachable(host)}:${port}`
+}
+
+/** The host to put into an address: one that stands for all addresses is not itself one to connect to. */
+function reachable(host: string): string {
+  if (host === '0.0.0.0') return '127.0.0.1'
+  if (host === '::') return '[::1]'
+  return host.includes(':') ? `[${host}]` : host
+}
+
+function completed(
+  given: GivenSettings,
+  { cores, hasRules }: { cores: number; hasRules: boolean },
+): Omit<Settings, 'fileSettings'> {
   return {
     host: given.host ?? '127.0.0.1',
     port: given.port ?? 8080,
@@ -114,6 +133,24 @@ function completed(given: GivenSettings, { cores, hasRules }: { cores: number; h
     alerts: { options: given.alerts ?? {}, webhooks: given.alertWebhooks?.split(',') ?? [], secret: given.alertSecret },
     drainMs: given.drainMs ?? 3000,
   }
+}
+
+/**
+ * What says how to count in Redis where no Redis is named. The failure mode does not: a service that counts in its own memory is
+ * never without it, so that whatever was said holds.
+ */
+const OF_REDIS = ['redisCluster', 'redisSentinel', 'redisPrefix', 'leases'] as const
+
+/** What is said about Redis and cannot hold. */
+function redisProblems(given: GivenSettings): readonly SettingProblem[] {
+  if (given.redisUrl === undefined) {
+    const said = OF_REDIS.filter((name) => given[name] !== undefined && given[name] !== false)
+    if (said.length === 0) return []
+    const flags = said.map((name) => `--${SETTING_TABLE[name].flag}`).join(', ')
+    return [{ received: `${flags} without the address of a Redis`, expected: '--redis-url as well' }]
+  }
+  const isBoth = given.redisCluster === true && given.redisSentinel !== undefined
+  return isBoth ? [{ received: 'both a cluster and sentinels of Redis', expected: 'one of them' }] : []
 }
 
 function redisOf(given: GivenSettings): RedisSettings | undefined {

@@ -1,15 +1,13 @@
 import { describe, expect, it } from 'vitest'
 import { testSettings } from './service.fixture.ts'
 import type { Settings } from './settings.ts'
+import type { StartupFacts } from './startup-message.ts'
 import { startupMessage } from './startup-message.ts'
 
-interface Facts extends Partial<Settings> {
-  readonly version?: number
-  readonly firstKey?: string
-}
+const RULES: NonNullable<StartupFacts['rules']> = { enforcedVersion: 1, source: 'database', lagMs: 0, refused: [] }
 
-function message({ version = 1, firstKey, ...settings }: Facts = {}): string {
-  return startupMessage({ settings: testSettings(settings), port: 8080, version, firstKey })
+function message(settings: Partial<Settings> = {}, rules: Partial<typeof RULES> = {}): string {
+  return startupMessage({ settings: testSettings(settings), port: 8080, rules: { ...RULES, ...rules } })
 }
 
 const REDIS = { isCluster: false, sentinel: undefined, prefix: 'sluice', leases: false, failureMode: 'open' } as const
@@ -30,11 +28,6 @@ describe('the message at the start', () => {
     ])
   })
 
-  it('shows the first API key when there is one to show', () => {
-    expect(message({ firstKey: 'slk_a_b' })).toContain('is shown only now:\n  slk_a_b\n')
-    expect(message()).not.toContain('API key, which')
-  })
-
   it('shows where things are, and no secrets', () => {
     const urls = ['redis://user:hunter2@one:6379/3', 'redis://user:hunter2@two:6379/3']
     const text = message({
@@ -51,7 +44,22 @@ describe('the message at the start', () => {
     expect(text).toContain('in memory shared by the 4 threads of this process')
     expect(text).toContain('  rules       version 1, from sluice.yaml\n')
     const settings = testSettings()
-    expect(startupMessage({ settings, port: 1, version: undefined, firstKey: undefined })).toContain('none yet')
+    expect(startupMessage({ settings, port: 1, rules: undefined })).toContain('none yet')
+    expect(message({}, { source: 'none', enforcedVersion: undefined })).toContain('none yet')
+  })
+
+  it('says that rules are from the copy on disk while the database is away, and how old they are', () => {
+    const databaseUrl = 'postgres://user:hunter2@db:5432/sluice'
+    expect(message({ databaseUrl }, { source: 'disk', lagMs: 22_100 })).toContain(
+      '  rules       version 1, from the copy in .sluice, 22.1 s behind: postgres://db:5432/sluice does not answer\n',
+    )
+  })
+
+  it('says that a newer version cannot be used', () => {
+    const refused = [{ number: 2, stage: 'enforced', reason: 'it is beyond me', problems: [] }] as const
+    expect(message({}, { refused })).toContain(
+      '  rules       version 1, from SQLite in .sluice, while version 2 cannot be used, see the log\n',
+    )
   })
 
   it.each([

@@ -17,6 +17,7 @@ import type { DataFolder } from './limits/data-folder.ts'
 import type { LateConfigStore } from './limits/late-config-store.ts'
 import type { Limits } from './limits/limits.ts'
 import { openLimits } from './limits/limits.ts'
+import { shareFollowing } from './limits/thread-following.ts'
 import { Instrument } from './observability/instrument.ts'
 import { observabilityHandlers } from './observability/observability-handlers.ts'
 import { OtlpTracing } from './observability/otlp-tracing.ts'
@@ -54,6 +55,8 @@ export interface ThreadServiceParts {
   /** Closed by whoever made it. */
   readonly database: LateConfigStore
   readonly shared: SharedMemoryHandle | undefined
+  /** Where failed attempts to authenticate are counted by all threads; undefined when there is one. */
+  readonly failures: SharedMemoryHandle | undefined
   readonly secret: Uint8Array
   readonly nextId: () => string | undefined
   /** Where to listen. */
@@ -68,7 +71,7 @@ export interface ThreadService {
   /** The port it listens on; undefined unless it is started. */
   readonly port: number | undefined
   start(): Promise<void>
-  /** From now on it is not ready, and connections end with their answers; resolves when none is left, or after `drainMs`. */
+  /** From now on it is not ready, and connections end with their answers; resolves after `drainMs`, whether there are any or not. */
   drain(drainMs: number): Promise<void>
   stop(): Promise<void>
 }
@@ -81,7 +84,7 @@ export const CONFIG_TOPIC = 'config'
 
 /** Wires one thread and begins to follow the rules; nothing is answered before `start`. */
 export function composeThread(parts: ThreadServiceParts): ThreadService {
-  const { settings, system, threads, secret, nextId } = parts
+  const { settings, system, threads, secret, nextId, failures } = parts
   const { clock, sleep, random, log } = system
   const metrics = new MetricRegistry()
   const tracing = settings.otlpEndpoint === undefined ? undefined : tracingTo(settings.otlpEndpoint, system)
@@ -99,6 +102,7 @@ export function composeThread(parts: ThreadServiceParts): ThreadService {
     ...{ store, engine, config, follower, metrics, secret, nextId, threads },
   }
   threads.answer(CONFIG_TOPIC, () => follower.stats())
+  shareFollowing({ threads, log, follower: limits.besideFile?.follower ?? follower })
   shareReports(threads, drawHex(system.secureRandom, NAME_BYTES), () => instrument.report())
   const observation = { metrics, log, monotonicMs: system.monotonicMs, secret, tracing }
   const loopDelay = system.openLoopDelay()
@@ -108,7 +112,7 @@ export function composeThread(parts: ThreadServiceParts): ThreadService {
     loopDelay,
     atTurnEnd: system.atTurnEnd,
     newRequestId: () => drawHex(system.secureRandom, NAME_BYTES),
-    authenticator: new Authenticator({ ...context, keys: limits.keys, random: system.secureRandom }),
+    authenticator: new Authenticator({ ...context, keys: limits.keys, random: system.secureRandom, failures }),
     handlers: handlersOf(context, limits, parts),
     observer: new RequestObserver(observation),
     checks: [...parts.checks, ...limits.checks],
@@ -142,12 +146,12 @@ function tracingTo(endpoint: string, { clock, monotonicMs, log }: ThreadSystem):
 
 function handlersOf(
   context: ServiceContext,
-  { file, keys, keyDatabase }: Limits,
+  { file, keys, besideFile }: Limits,
   { database }: Pick<ThreadServiceParts, 'database'>,
 ): OperationHandlers {
   return {
     ...checkHandlers(context),
-    ...adminHandlers(context, { ...(file && { file }), ...(keyDatabase && { keys: keyDatabase }) }),
+    ...adminHandlers(context, { ...(file && { file }), ...(besideFile && { database: besideFile }) }),
     ...observabilityHandlers(context, { rollups: database.rollups, keys }),
     ...alertHandlers(remoteAlerts(context.threads), new AuditNotes({ config: database, log: context.log })),
   }

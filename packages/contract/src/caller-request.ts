@@ -6,7 +6,7 @@ import { formProblems, hasForm, textField } from './request-fields.ts'
 
 /** Whose counters are meant, and under which rules: at least one of these. */
 export interface UsageQuery
-  extends Pick<CheckRequest, 'userId' | 'apiKey' | 'clientIp' | 'tenantId'>,
+  extends Pick<CheckRequest, 'userId' | 'apiKey' | 'clientIp' | 'tenantId' | 'service'>,
     Partial<Pick<CheckRequest, 'resource'>> {}
 
 /** The body that says whose counters start anew: at least one of these besides the note. */
@@ -15,7 +15,7 @@ export interface ResetRequest extends UsageQuery, Pick<CheckRequest, 'descriptor
   readonly note?: string
 }
 
-const IDENTITIES = ['userId', 'apiKey', 'clientIp', 'tenantId'] as const satisfies readonly CheckField[]
+const IDENTITIES = ['userId', 'apiKey', 'clientIp', 'tenantId', 'service'] as const satisfies readonly CheckField[]
 
 const USAGE_FORM = formOf([...IDENTITIES, 'resource'])
 

@@ -1,11 +1,12 @@
-import type { FieldProblem } from './field-problem.ts'
 import type { BodyForm, Field, Parsed } from './request-fields.ts'
 import {
   DESCRIPTORS_FIELD,
+  entryProblems,
   formProblems,
   hasForm,
   IP_FIELD,
   identityField,
+  listField,
   METHOD_FIELD,
   RESOURCE_FIELD,
   TIER_FIELD,
@@ -111,22 +112,10 @@ export interface BatchRequest {
 }
 
 const BATCH_FORM: BodyForm = {
-  fields: new Map<string, Field>([
-    [
-      'requests',
-      {
-        accepts: (value) => Array.isArray(value) && value.length > 0 && value.length <= MOST_CHECKS,
-        expected: `a list of 1 to ${MOST_CHECKS} checks`,
-        isPrivate: false,
-      },
-    ],
-  ]),
+  fields: new Map([['requests', listField(MOST_CHECKS, 'checks')]]),
   needed: ['requests'],
   expected: 'a JSON object with "requests", a list of checks',
 }
-
-/** Most problems that are listed of a batch; the others are counted. */
-const MOST_BATCH_PROBLEMS = 64
 
 /**
  * Turns the parsed JSON of a batch into its check requests, or into what is wrong with it. One wrong request refuses the whole
@@ -134,18 +123,8 @@ const MOST_BATCH_PROBLEMS = 64
  */
 export function parseBatchRequest(body: unknown): ParsedBatchRequest {
   if (!hasForm(body, BATCH_FORM)) return formProblems(body, BATCH_FORM)
-  const { requests } = body as { readonly requests: readonly unknown[] }
-  const problems: FieldProblem[] = []
-  let unlisted = 0
-  for (const [index, request] of requests.entries()) {
-    if (hasForm(request, CHECK_FORM)) continue
-    const found = formProblems(request, CHECK_FORM, `/requests/${index}`)
-    const room = MOST_BATCH_PROBLEMS - problems.length
-    problems.push(...found.problems.slice(0, room))
-    unlisted += found.unlisted + Math.max(0, found.problems.length - room)
-  }
-  if (problems.length > 0) return { ok: false, problems, unlisted }
-  return { ok: true, requests: (requests as readonly CheckRequest[]).map(validRequest) }
+  const { requests } = body as BatchRequest
+  return entryProblems(requests, CHECK_FORM, '/requests') ?? { ok: true, requests: requests.map(validRequest) }
 }
 
 /** The check in a body whose form is right; what else is in the body is left behind. */

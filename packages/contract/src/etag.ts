@@ -5,7 +5,7 @@ export type ExpectedRevision = number | 'any' | 'unknown'
 
 /**
  * The `ETag` of something at a revision: of an override, a membership, a block, the incident switch or a version its revision;
- * of rules, tiers, exemptions and deny list the number of the version they are part of. 0 stands for nothing there yet.
+ * of rules, tiers, exemptions and deny list, and of what a rollback goes back from, the number of the enforced version. 0 stands for nothing there yet.
  */
 export function etagOf(revision: number): string {
   return `"${revision}"`

@@ -1,3 +1,10 @@
+export {
+  type CallReport,
+  MOST_REPORTS,
+  parseReportRequest,
+  type ReportAnswer,
+  type ReportRequest,
+} from './call-report.ts'
 export { parseResetRequest, parseUsageQuery, type ResetRequest, type UsageQuery } from './caller-request.ts'
 export {
   type BatchAnswer,
@@ -22,6 +29,26 @@ export {
   type ValidCheckRequest,
 } from './check-request.ts'
 export type { DecisionLike, DecisionReason, FailureLike, LimitReportLike } from './decision-like.ts'
+export {
+  type EnvoyAnswer,
+  type EnvoyCode,
+  type EnvoyCurrentLimit,
+  type EnvoyDecisionLike,
+  type EnvoyStatus,
+  envoyAnswer,
+} from './envoy-answer.ts'
+export {
+  ENVOY_PATH,
+  type EnvoyCount,
+  type EnvoyDescriptor,
+  type EnvoyEntry,
+  type EnvoyLimit,
+  type EnvoyRequest,
+  type EnvoyUnit,
+  parseEnvoyRequest,
+  type ValidEnvoyDescriptor,
+  type ValidEnvoyRequest,
+} from './envoy-request.ts'
 export { type ExpectedRevision, etagOf, expectedRevision } from './etag.ts'
 export type { FieldProblem } from './field-problem.ts'
 export { type ComponentNames, componentsOf, type SchemaWithDefinitions } from './foreign-components.ts'
@@ -92,6 +119,7 @@ export {
   type BulkMembersRequest,
   type BulkOverridesRequest,
   MOST_BULK_ENTRIES,
+  type PutAnswer,
   type Stored,
 } from './schemas/entry-schemas.ts'
 export type { ExplainedTier, Explanation, LimitStep, RuleExplanation } from './schemas/explain-schemas.ts'
@@ -109,6 +137,8 @@ export type { PartAnswer, PartPage } from './schemas/part-schemas.ts'
 export {
   type Block,
   type DenyEntry,
+  type DescriptorDomain,
+  type DescriptorNode,
   type Exemption,
   FOREIGN_SCHEMAS,
   type ForeignSchemaName,

@@ -84,11 +84,12 @@ describe('the OpenAPI document', () => {
     expect(described.toSorted()).toEqual([...new Set(operations.map(({ tag }) => tag))].toSorted())
   })
 
-  it('asks for If-Match where a change is locked, and nowhere else', () => {
+  it('asks for If-Match where a change is locked, for If-None-Match where something is put, and nowhere else', () => {
     for (const operation of operations) {
       const headers = objectOf(operation).parameters?.filter((parameter) => parameter.in === 'header') ?? []
-      const isLocked = operation.hasEtag && operation.method !== 'GET'
-      expect([operation.id, headers.map(({ name }) => name)]).toEqual([operation.id, isLocked ? ['If-Match'] : []])
+      const { id, hasEtag, method } = operation
+      const puts = method === 'PUT' ? ['If-Match', 'If-None-Match'] : ['If-Match']
+      expect([id, headers.map(({ name }) => name)]).toEqual([id, hasEtag && method !== 'GET' ? puts : []])
     }
   })
 

@@ -57,6 +57,15 @@ const IF_MATCH = {
   example: '"12"',
 }
 
+const IF_NONE_MATCH = {
+  name: 'If-None-Match',
+  in: 'header',
+  required: false,
+  description: 'The change is made only when nothing is there yet: refused with 412 otherwise.',
+  schema: { const: '*' },
+  example: '*',
+}
+
 /**
  * The OpenAPI 3.1 document of the service: every operation of the table with its parameters, bodies, answers and problems. The
  * role that an operation needs stands in its security requirement.
@@ -114,6 +123,7 @@ function operationObject(operation: Operation, schemas: Schemas): object {
   const listed = [
     ...Object.entries(parameters).map(([name, parameter]) => parameterObject(name, parameter)),
     ...(hasEtag && method !== 'GET' ? [IF_MATCH] : []),
+    ...(hasEtag && method === 'PUT' ? [IF_NONE_MATCH] : []),
   ]
   return {
     operationId: id,

@@ -17,6 +17,8 @@ none   POST   /internal/ratelimit/settle
 none   POST   /internal/ratelimit/release
 none   POST   /internal/ratelimit/acquire
 none   POST   /internal/ratelimit/heartbeat
+none   POST   /internal/ratelimit/report
+none   POST   /json
 none   GET    /v1/ids
 none   GET    /livez
 none   GET    /readyz
@@ -136,7 +138,7 @@ describe.each(operations.map((operation) => [operation.id, operation] as const))
       const others = Object.entries(answers).filter(([number]) => Number(number) >= 400)
       const refusals = others.filter(([, answer]) => answer.problems === undefined)
       expect(refusals.map(([number]) => number)).toEqual(
-        ['check', 'peek', 'reserve', 'acquire'].includes(operation.id) ? ['429'] : [],
+        ['check', 'peek', 'reserve', 'acquire', 'shouldRateLimit'].includes(operation.id) ? ['429'] : [],
       )
     })
 

@@ -34,6 +34,10 @@ export interface RefusedBody {
 export type Parsed<T> = ({ readonly ok: true } & T) | RefusedBody
 
 const MOST_UNKNOWN_LISTED = 16
+
+/** Most problems that are listed of the entries of a list; the others are counted. */
+const MOST_LISTED_OF_ENTRIES = 64
+
 const MOST_DESCRIPTORS = 32
 const LONGEST_DESCRIPTOR = 512
 
@@ -71,6 +75,23 @@ export function formProblems(body: unknown, { fields, needed, expected }: BodyFo
   return { ok: false, problems, unlisted: Math.max(0, unknown.length - MOST_UNKNOWN_LISTED) }
 }
 
+/**
+ * Everything that is wrong with a list whose entries should all have this form, as far as it is listed; undefined when nothing
+ * is. `at` points to the list.
+ */
+export function entryProblems(entries: readonly unknown[], form: BodyForm, at: string): RefusedBody | undefined {
+  const problems: FieldProblem[] = []
+  let unlisted = 0
+  for (const [index, entry] of entries.entries()) {
+    if (hasForm(entry, form)) continue
+    const found = formProblems(entry, form, `${at}/${index}`)
+    const room = MOST_LISTED_OF_ENTRIES - problems.length
+    problems.push(...found.problems.slice(0, room))
+    unlisted += found.unlisted + Math.max(0, found.problems.length - room)
+  }
+  return problems.length === 0 ? undefined : { ok: false, problems, unlisted }
+}
+
 function fieldProblems(field: Field, value: unknown, path: string): readonly FieldProblem[] {
   const parts = typeof value === 'object' && value !== null ? (field.problemsIn?.(value, path) ?? []) : []
   if (parts.length > 0) return parts
@@ -97,6 +118,50 @@ export function wholeField(minimum: number, maximum: number): Field {
     accepts: (value) => Number.isInteger(value) && (value as number) >= minimum && (value as number) <= maximum,
     expected: `a whole number from ${minimum} to ${maximum}`,
     isPrivate: false,
+  }
+}
+
+/** True or false. */
+export const FLAG_FIELD: Field = {
+  accepts: (value) => typeof value === 'boolean',
+  expected: 'true or false',
+  isPrivate: false,
+}
+
+/** A list of 1 to `most` entries, which `noun` names. {@link entryProblems} says what is wrong with them. */
+export function listField(most: number, noun: string): Field {
+  return {
+    accepts: (value) => Array.isArray(value) && value.length > 0 && value.length <= most,
+    expected: `a list of 1 to ${most} ${noun}`,
+    isPrivate: false,
+  }
+}
+
+/** One of several texts. */
+export function choiceField(choices: readonly string[]): Field {
+  return {
+    accepts: (value) => choices.includes(value as string),
+    expected: `one of ${choices.join(', ')}`,
+    isPrivate: false,
+  }
+}
+
+/** A text of at least so many characters, whatever they are; it may name somebody or be a secret. */
+export function plainTextField(least: number): Field {
+  return {
+    accepts: (value) => typeof value === 'string' && value.length >= least && value.isWellFormed(),
+    expected: least === 0 ? 'a text' : `a text of ${least} or more characters`,
+    isPrivate: true,
+  }
+}
+
+/** An object of a form of its own. */
+export function formField(form: BodyForm): Field {
+  return {
+    accepts: (value) => hasForm(value, form),
+    expected: form.expected,
+    isPrivate: true,
+    problemsIn: (value, path) => formProblems(value, form, path).problems,
   }
 }
 

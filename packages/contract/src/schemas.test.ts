@@ -1,10 +1,13 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import { parseReportRequest } from './call-report.ts'
 import { parseResetRequest } from './caller-request.ts'
 import { checkAnswer, checkAnswerJson } from './check-answer.ts'
 import { parseBatchRequest, parseCheckRequest } from './check-request.ts'
 import type { DecisionLike } from './decision-like.ts'
 import { schemasNeededBy, validatorOf } from './document.test.support.ts'
+import { envoyAnswer } from './envoy-answer.ts'
+import { parseEnvoyRequest } from './envoy-request.ts'
 import type { Operation } from './operations/operation.ts'
 import { OPERATIONS } from './operations.ts'
 import type { ProblemCode } from './problem.ts'
@@ -84,7 +87,9 @@ const PARSERS: Readonly<Record<string, (body: unknown) => { readonly ok: boolean
   AcquireRequest: parseAcquireRequest,
   SettleRequest: parseSettleRequest,
   ReservationRequest: parseReservationRequest,
+  ReportRequest: parseReportRequest,
   ResetRequest: parseResetRequest,
+  EnvoyRequest: parseEnvoyRequest,
 }
 
 describe('the schemas by which the service checks bodies', () => {
@@ -177,6 +182,41 @@ const fewFields = fc.tuple(checkBodies, fc.nat(), fc.nat()).map(([body, one, oth
   return { resource: body.resource, ...Object.fromEntries(kept.filter((entry) => entry !== undefined)) }
 })
 
+const callReports = fc.record(
+  { resource: mostly('/a', scalars), method: mostly('GET', scalars), failed: mostly(true, scalars) },
+  { requiredKeys: ['resource'] },
+)
+
+const longLists = fc
+  .constantFrom(1000, 1001)
+  .map((length) => Array.from({ length }, () => ({ resource: '/a', failed: false })))
+
+/** A number of Envoy's protocol that fits, or anything at all; as text only where the number of its digits says whether it fits. */
+const envoyCounts = mostly(
+  3,
+  fc.oneof(fc.constantFrom('3', '', '-1', '1.5', '12345678901', 4_294_967_295, 4_294_967_296), scalars),
+)
+
+const envoyEntries = fc.record({ key: mostly('k', scalars), value: mostly('v', scalars) }, { requiredKeys: ['key'] })
+
+const envoyDescriptors = fc.record(
+  {
+    entries: fc.oneof(
+      { weight: 4, arbitrary: fc.array(envoyEntries, { minLength: 1, maxLength: 2 }) },
+      { weight: 1, arbitrary: fc.constantFrom(0, 32, 33).map((length) => Array(length).fill({ key: 'k' })) },
+    ),
+    limit: mostly(
+      { unit: 'DAY' },
+      fc.oneof(
+        fc.record({ unit: fc.constantFrom('MINUTE', 'WEEK', 'minute', 1), requestsPerUnit: envoyCounts }),
+        scalars,
+      ),
+    ),
+    hits_addend: envoyCounts,
+  },
+  { requiredKeys: ['entries'] },
+)
+
 const BODIES: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
   CheckRequest: fewFields,
   BatchRequest: fc.record({ requests: fc.oneof(fc.array(fewFields, { maxLength: 2 }), scalars) }),
@@ -189,10 +229,27 @@ const BODIES: Readonly<Record<string, fc.Arbitrary<unknown>>> = {
     { requiredKeys: ['reservationId'] },
   ),
   ReservationRequest: fc.record({ reservationId: mostly('r', scalars) }),
+  ReportRequest: fc.record({ reports: fc.oneof(fc.array(callReports, { maxLength: 2 }), longLists, scalars) }),
   // It needs at least one part besides the note, which its schema does not say.
   ResetRequest: fc.record(
     { userId: mostly('u', scalars), resource: mostly('/a', scalars), note: mostly('why', scalars) },
     { requiredKeys: ['userId'] },
+  ),
+  // That a field stands under one of its names only is not said by its schema.
+  EnvoyRequest: fc.record(
+    {
+      domain: mostly('shop', scalars),
+      descriptors: fc.oneof(
+        { weight: 4, arbitrary: fc.array(envoyDescriptors, { maxLength: 2 }) },
+        {
+          weight: 1,
+          arbitrary: fc.constantFrom(100, 101).map((length) => Array(length).fill({ entries: [{ key: 'k' }] })),
+        },
+        { weight: 1, arbitrary: scalars },
+      ),
+      hitsAddend: envoyCounts,
+    },
+    { requiredKeys: ['domain', 'descriptors'] },
   ),
 }
 
@@ -239,6 +296,30 @@ describe('what is answered', () => {
       fc.property(decision, fc.option(fc.string(), { nil: undefined }), (made, id) => {
         const answer: unknown = JSON.parse(checkAnswerJson(checkAnswer(made, 'user', id)))
         expect([answer, validate(answer), validate.errors]).toEqual([answer, true, null])
+      }),
+    )
+  })
+
+  it('property: as Envoy asks, is valid and has nothing that is 0 or empty', () => {
+    const validate = validatorOf('EnvoyAnswer')
+    const codes = fc.constantFrom('ok' as const, 'over' as const)
+    const counts = fc.oneof(fc.constant(0), fc.nat(), fc.constant(4_294_967_295))
+    const limit = fc.record({
+      requestsPerUnit: counts,
+      unit: fc.constantFrom('second' as const, 'week' as const, 'year' as const),
+      name: fc.option(fc.string(), { nil: undefined }),
+    })
+    const status = fc.record({
+      code: codes,
+      limit: fc.option(limit, { nil: undefined }),
+      remaining: counts,
+      resetAfterSeconds: fc.nat(),
+    })
+    fc.assert(
+      fc.property(fc.record({ code: codes, statuses: fc.array(status) }), (decision) => {
+        const answer = JSON.parse(JSON.stringify(envoyAnswer(decision)))
+        expect([answer, validate(answer), validate.errors]).toEqual([answer, true, null])
+        expect(JSON.stringify(answer)).not.toMatch(/:(?:0|"")[,}]/)
       }),
     )
   })

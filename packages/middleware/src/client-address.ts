@@ -52,6 +52,7 @@ const WIDEST_IPV6 = 7
 
 const HEADER_NAME = /^[!#$%&'*+.^_`|~\da-z-]+$/
 const NEARBY = networksOf(Object.keys(NAMED_NETWORKS)).table
+const THIS_MACHINE = networksOf(['loopback']).table
 
 const TRUST_NOT_ALL =
   'To trust every proxy is to let every caller choose its own address: say how many proxies there are, or which.'
@@ -116,8 +117,8 @@ export function isNearby(text: string | undefined): boolean {
 }
 
 /**
- * The entry that counts, when it is that of a machine nearby and another stands before it: then it may be a further proxy, which
- * is not trusted. Undefined otherwise.
+ * The entry that counts, when it is that of another machine nearby and another stands before it: then it may be a further proxy,
+ * which is not trusted. Undefined otherwise; also when it is this machine, where whoever tries out an app stands.
  */
 export function untrustedHop(request: HttpRequest, trust: CompiledTrust): string | undefined {
   const { hops, networks, header, syntax } = trust
@@ -129,7 +130,7 @@ export function untrustedHop(request: HttpRequest, trust: CompiledTrust): string
     hop = entries.next()
     trusted++
   }
-  if (!hop || NEARBY.findBlock(hop) === undefined) return undefined
+  if (!hop || NEARBY.findBlock(hop) === undefined || THIS_MACHINE.findBlock(hop) !== undefined) return undefined
   return entries.next() ? hop.toString() : undefined
 }
 

@@ -67,6 +67,8 @@ describe('a forwarded header from a proxy that is not trusted', () => {
   it.each<[TrustedProxies, string]>([
     [1, '10.0.0.5'],
     [1, '10.0.0.5, 8.8.8.8'],
+    [1, '8.8.8.8, 127.0.0.1'],
+    [1, '8.8.8.8, ::1'],
     [1, 'unknown, 10.0.0.5'],
     [2, '8.8.8.8, 10.0.0.5'],
     [['loopback', 'private'], '8.8.8.8, 10.0.0.5'],

@@ -26,7 +26,7 @@ export function adminHandlers(context: ServiceContext, desk: AdminDesk = {}): Op
   const parts: AdminParts = {
     context,
     access: new ConfigAccess(context, desk),
-    notes: new AuditNotes({ config: context.config ?? desk.keys?.config, log: context.log }),
+    notes: new AuditNotes({ config: context.config ?? desk.database?.config, log: context.log }),
   }
   const handlers: OperationHandlers = {
     ...rateLimitHandlers(parts),

@@ -5,6 +5,7 @@ import type { ApiKeyRole, ConfigFollower, ConfigStore, ConfigTarget } from '@slu
 import { engineTarget, followConfig } from '@sluice/config-store'
 import type { FieldProblem, Operation } from '@sluice/contract'
 import { componentsOf, OPERATIONS, openApiDocument } from '@sluice/contract'
+import type { MemoryStore } from '@sluice/core'
 import { memoryStore, PolicyEngine } from '@sluice/core'
 import type { JsonSchema } from '@sluice/core/internal'
 import { RULE_SET_SCHEMA, SchemaCheck } from '@sluice/core/internal'
@@ -48,6 +49,7 @@ export interface AskOptions {
   readonly token?: string | null
   readonly body?: unknown
   readonly ifMatch?: string
+  readonly ifNoneMatch?: string
 }
 
 /** An answer, read. */
@@ -76,6 +78,8 @@ export const ALL_OPERATIONS: readonly Operation[] = Object.values<Operation>(OPE
 /** One node: its engine, its door, and everything it has answered and logged. */
 export class AdminNode {
   readonly clock: FakeClock
+  /** Where its engine counts. */
+  readonly store: MemoryStore
   readonly engine: PolicyEngine<'sync'>
   readonly keys: ApiKeyCache
   readonly follower: ConfigFollower
@@ -92,7 +96,8 @@ export class AdminNode {
     this.clock = clock
     this.keys = keys
     const random = seededRandom(7)
-    this.engine = new PolicyEngine({ store: memoryStore({ clock, random }), clock, random })
+    this.store = memoryStore({ clock, random })
+    this.engine = new PolicyEngine({ store: this.store, clock, random })
     const target = engineTarget(this.engine, { others: this.keys })
     this.follower = options.follow?.(target, this.engine) ?? followConfig({ feed: config!.feed, target })
     onTestFinished(() => this.follower.close())
@@ -151,9 +156,9 @@ export class AdminNode {
   }
 
   /** Asks an operation, such as `PUT /admin/tiers/premium`, and holds the answer against the table of operations. */
-  async ask(target: string, { token = this.token, body, ifMatch }: AskOptions = {}): Promise<ReadAnswer> {
+  async ask(target: string, options: AskOptions = {}): Promise<ReadAnswer> {
     const [method = '', path = ''] = target.split(' ')
-    const response = await this.send(target, { token, body, ...(ifMatch === undefined ? {} : { ifMatch }) })
+    const response = await this.send(target, options)
     const text = await response.text()
     expect(this.errors).toEqual([])
     const { status, headers } = response
@@ -163,7 +168,8 @@ export class AdminNode {
   }
 
   /** Asks, and looks at nothing. */
-  async send(target: string, { token = this.token, body, ifMatch }: AskOptions = {}): Promise<Response> {
+  async send(target: string, options: AskOptions = {}): Promise<Response> {
+    const { token = this.token, body, ifMatch, ifNoneMatch } = options
     const [method = '', path = ''] = target.split(' ')
     const { port } = this.#server.address() as AddressInfo
     return await fetch(`http://127.0.0.1:${port}${path}`, {
@@ -172,6 +178,7 @@ export class AdminNode {
         ...(token === null ? {} : { Authorization: `Bearer ${token}` }),
         ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
         ...(ifMatch === undefined ? {} : { 'If-Match': ifMatch }),
+        ...(ifNoneMatch === undefined ? {} : { 'If-None-Match': ifNoneMatch }),
       },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     })

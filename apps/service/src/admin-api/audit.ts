@@ -10,7 +10,7 @@ export function auditHandlers({ access }: AdminParts): OperationHandlers {
     'GET /admin/audit': async ({ query }) => {
       const since = numberOf(query, 'since')
       const filter = { ...textsOf(query, ['by', 'action']), ...pageRequestOf(query) }
-      return pageAnswer(await access.keyReads.audit.list({ ...filter, ...(since === undefined ? {} : { since }) }))
+      return pageAnswer(await access.databaseReads.audit.list({ ...filter, ...(since === undefined ? {} : { since }) }))
     },
   }
 }

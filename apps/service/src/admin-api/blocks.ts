@@ -14,7 +14,8 @@ import { notFound } from './refusal.ts'
 /** Callers that are refused everywhere for a time. */
 export function blockHandlers(parts: AdminParts): OperationHandlers {
   return {
-    'GET /admin/blocks': (request) => listEntries<Block>(request, (filter) => parts.access.reads.blocks.list(filter)),
+    'GET /admin/blocks': (request) =>
+      listEntries<Block>(request, (filter) => parts.access.databaseReads.blocks.list(filter)),
     'PUT /admin/blocks': (request) => setBlock(parts, request),
     'DELETE /admin/blocks': (request) => liftBlock(parts, request),
   }
@@ -27,7 +28,7 @@ async function setBlock({ access, context }: AdminParts, request: OperationReque
   const until = Math.ceil(nowMs + durationMs(duration as Duration, 'duration'))
   const first = { ...countedEntity(who), until, forgottenAt: until, ...(reason === undefined ? {} : { reason }) }
   const stored = await underPrecondition(request, () =>
-    access.change(request, async (config, author) => {
+    access.changeInDatabase(request, async (config, author) => {
       const before = await config.blocks.get(first)
       const seen = await seenBy(request, () => Promise.resolve(before?.revision))
       const strikes = strikesOf(before?.entry, nowMs) + 1
@@ -39,17 +40,21 @@ async function setBlock({ access, context }: AdminParts, request: OperationReque
   return adminAnswer(stored, { revision: stored.revision })
 }
 
-/** Lifts a block wherever it holds, also one that only this node knows of, and forgets what led to it. */
+/**
+ * Lifts a block wherever it holds, and forgets what led to it: also one that only this node knows of, and one that is only in the
+ * store, of a rule that has no penalty any more.
+ */
 async function liftBlock({ access, context }: AdminParts, request: OperationRequest): Promise<Answer> {
   const { query } = request
   const key = countedEntity({ dimension: textOf(query, 'dimension'), entity: textOf(query, 'entity') })
   await underPrecondition(request, () =>
-    access.change(request, async (config, author) => {
-      const seen = await seenBy(request, async () => (await config.blocks.get(key))?.revision)
+    access.changeInDatabase(request, async (config, author) => {
+      const before = await config.blocks.get(key)
+      const seen = await seenBy(request, () => Promise.resolve(before?.revision))
       const wasKept = await config.blocks.remove(key, author, seen)
-      const wasHere = context.engine.entries.removeBlock(key)
-      await context.engine.unblock(key.dimension, key.entity)
-      if (!wasKept && !wasHere) throw notFound('block of this caller')
+      const rule = before?.entry.rule
+      const wasHeld = await context.engine.unblock(key.dimension, key.entity, rule === undefined ? {} : { rule })
+      if (!wasKept && !wasHeld) throw notFound('block of this caller')
     }),
   )
   return removedAnswer()

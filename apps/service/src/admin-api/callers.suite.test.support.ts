@@ -49,6 +49,29 @@ export function describeCallers(databases: TestDatabases): void {
       expect((await node.ask(`DELETE ${WHICH_OVERRIDE}`, { ifMatch: '*' })).status).toBe(412)
     })
 
+    it('are put only when nothing is there for who asks for that, as all that is put', async () => {
+      const node = await start()
+      const rule = { dimension: 'user', limit: 1, window: '1m' }
+      const puts: readonly (readonly [target: string, body: object])[] = [
+        ['PUT /admin/overrides', OVERRIDE],
+        ['PUT /admin/members', MEMBER],
+        ['PUT /admin/blocks', { dimension: 'user', entity: 'u9', duration: '1h' }],
+        ['PUT /admin/ratelimits', { resource: '/orders', rules: [rule] }],
+        ['PUT /admin/ratelimits', { resource: '/other', rules: [rule] }],
+        ['PUT /admin/tiers/premium', { name: 'premium', multiplier: 2 }],
+        ['PUT /admin/exemptions/health', { name: 'health', match: { resource: '/health' } }],
+        ['PUT /admin/deny-list/bad', { name: 'bad', match: { cidrs: ['192.0.2.0/24'] } }],
+      ]
+      for (const expected of [200, 412]) {
+        for (const [target, body] of puts) {
+          expect([target, (await node.ask(target, { body, ifNoneMatch: '*' })).status]).toEqual([target, expected])
+        }
+      }
+      await node.ask('PUT /admin/incident', { body: { active: true } })
+      expect((await node.ask('PUT /admin/incident', { body: { active: false }, ifNoneMatch: '*' })).status).toBe(412)
+      expect((await node.ask('PUT /admin/overrides', { body: OVERRIDE, ifNoneMatch: '"1"' })).status).toBe(412)
+    })
+
     it('of two editors who saw the same are changed by one', async () => {
       const open = await databases.create()
       const one = await startWithKeys(await open())
@@ -66,6 +89,37 @@ export function describeCallers(databases: TestDatabases): void {
       }
     })
 
+    it('do not end before they begin, and neither do members, entries of the deny list and incidents', async () => {
+      const node = await start()
+      const nowMs = node.clock.nowMicros() / 1000
+      // In seconds it would be 1970.
+      for (const expiresAt of [Math.floor(nowMs / 1000), nowMs]) {
+        const late = { ...OVERRIDE, expiresAt }
+        const overrides = [OVERRIDE, late, { ...OVERRIDE, expiresAt: nowMs + 1 }, late]
+        const members = [{ ...MEMBER, expiresAt }]
+        const entry = { name: 'bad', match: { cidrs: ['192.0.2.0/24'] }, expiresAt }
+        const wrong = [
+          await node.ask('PUT /admin/overrides', { body: late }),
+          await node.ask('POST /admin/overrides/bulk', { body: { overrides } }),
+          await node.ask('PUT /admin/members', { body: members[0] }),
+          await node.ask('POST /admin/members/bulk', { body: { members } }),
+          await node.ask('PUT /admin/deny-list/bad', { body: entry }),
+          await node.ask('PUT /admin/incident', { body: { active: true, until: expiresAt } }),
+        ]
+        expect(wrong.map((answer) => [answer.status, ...wrongPaths(answer)])).toEqual([
+          [400, '/expiresAt'],
+          [400, '/overrides/1/expiresAt', '/overrides/3/expiresAt'],
+          [400, '/expiresAt'],
+          [400, '/members/0/expiresAt'],
+          [400, '/expiresAt'],
+          [400, '/until'],
+        ])
+        expect(wrong[0]!.text).toContain('an instant in the future, in milliseconds since 1970')
+      }
+      const later = { ...OVERRIDE, expiresAt: nowMs + 1 }
+      expect((await node.ask('PUT /admin/overrides', { body: later })).status).toBe(200)
+    })
+
     it('are refused with everything that is wrong', async () => {
       const node = await start()
       const form = await node.ask('PUT /admin/overrides', { body: { ...OVERRIDE, terms: { limits: 5 }, by: 'me' } })
@@ -73,6 +127,26 @@ export function describeCallers(databases: TestDatabases): void {
       const meaning = await node.ask('PUT /admin/overrides', { body: { ...OVERRIDE, resource: '/a/:' } })
       expect([meaning.status, wrongPaths(meaning)]).toEqual([422, ['/resource']])
       expect((await node.ask('DELETE /admin/overrides?dimension=user&entity=u1')).status).toBe(400)
+    })
+
+    it('of a resource are one, however it is spelled, also to a node that starts later', async () => {
+      const open = await databases.create()
+      const node = await startWithKeys(await open())
+      await node.ask('PUT /admin/ratelimits', { body: PER_USER })
+      const limitOf = (of: AdminNode): number => of.engine.check({ resource: '/orders', user: 'u1', cost: 0 }).limit
+      const started = async (): Promise<AdminNode> => await AdminNode.start({ config: await open(), clock: node.clock })
+      const first = await node.ask('PUT /admin/overrides', { body: OVERRIDE })
+      expect(first.body).not.toHaveProperty('replaced')
+      const other = { ...OVERRIDE, resource: '/Orders/', terms: { limit: 7 } }
+      const second = await node.ask('PUT /admin/overrides', { body: other, ifMatch: first.etag! })
+      expect(second).toMatchObject({ status: 200, body: { entry: other, replaced: first.body } })
+      expect([limitOf(node), limitOf(await started())]).toEqual([7, 7])
+      expect(itemsOf(await node.ask('GET /admin/overrides'))).toMatchObject([{ entry: other }])
+      expect((await node.ask(`DELETE ${WHICH_OVERRIDE}`)).status).toBe(204)
+      expect([limitOf(node), limitOf(await started())]).toEqual([2, 2])
+      const bulk = { overrides: [OVERRIDE, other] }
+      expect((await node.ask('POST /admin/overrides/bulk', { body: bulk })).status).toBe(200)
+      expect([limitOf(node), limitOf(await started())]).toEqual([7, 7])
     })
 
     it('of an address are one, however it is spelled', async () => {
@@ -239,6 +313,60 @@ export function describeCallers(databases: TestDatabases): void {
       expect(node.admitted(1, login)).toBe(1)
     })
 
+    it('of a penalty are lifted whatever became of it', async () => {
+      const node = await start()
+      const rule = { dimension: 'user', limit: 1, window: '1s' }
+      const penalty = { after: 2, within: '1h', block: '1h' }
+      const put = (rules: readonly object[]): Promise<unknown> =>
+        node.ask('PUT /admin/ratelimits', { body: { resource: '/login', rules } })
+      await put([{ ...rule, penalty }])
+      const login = { resource: '/login', user: 'u1' }
+      expect(node.admitted(3, login)).toBe(1)
+      await put([{ ...rule, limit: 1000 }])
+      expect(node.engine.check(login).reason).toBe('blocked')
+      expect((await node.ask('DELETE /admin/blocks?dimension=user&entity=u1')).status).toBe(204)
+      expect(node.engine.check(login).reason).toBe('allowed')
+      expect((await node.ask('DELETE /admin/blocks?dimension=user&entity=u1')).status).toBe(404)
+    })
+
+    it('that only the store has are lifted too', async () => {
+      const node = await start()
+      await node.ask('PUT /admin/ratelimits', { body: PER_USER })
+      node.store.block('/orders@user', 'user:u1', 3_600_000_000)
+      expect(node.engine.check({ resource: '/orders', user: 'u1' }).reason).toBe('blocked')
+      expect((await node.ask('DELETE /admin/blocks?dimension=user&entity=u2')).status).toBe(404)
+      expect((await node.ask('DELETE /admin/blocks?dimension=user&entity=u1')).status).toBe(204)
+      expect(node.engine.check({ resource: '/orders', user: 'u1' }).reason).toBe('allowed')
+    })
+
+    it('of a penalty and a joint dimension are listed, and lifted on all nodes, whatever order the rule names it in', async () => {
+      const open = await databases.create()
+      const node = await startWithKeys(await open())
+      const config = await open()
+      const other = await AdminNode.start({ config, clock: node.clock })
+      const penalty = { after: 2, within: '1h', block: '1h' }
+      await node.ask('PUT /admin/ratelimits', {
+        body: { resource: '/login', rules: [{ dimension: 'user+tenant', limit: 1, window: '1s', penalty }] },
+      })
+      await other.follower.refresh()
+      const login = { resource: '/login', user: 'u1', tenant: 'acme' }
+      expect(other.admitted(3, login)).toBe(1)
+      const [block] = other.engine.entries.blocks()
+      await config.blocks.put(block!, { name: 'penalty' })
+      await node.follower.refresh()
+      node.clock.advance(2000)
+      for (const { engine } of [node, other]) expect(engine.check(login).reason).toBe('blocked')
+      const entity = joinKey(['acme', 'u1'])
+      const listed = itemsOf(await node.ask('GET /admin/blocks'))
+      expect(listed).toMatchObject([{ entry: { dimension: 'tenant+user', entity, strikes: 1 } }])
+      const which = new URLSearchParams({ dimension: 'user+tenant', entity })
+      expect((await node.ask(`DELETE /admin/blocks?${which}`)).status).toBe(204)
+      await other.follower.refresh()
+      // Each node counts on its own here: the block has left the store of the one that made it, too.
+      for (const { engine } of [node, other]) expect(engine.check(login).reason).toBe('allowed')
+      expect((await node.ask(`DELETE /admin/blocks?${which}`)).status).toBe(404)
+    })
+
     it('that only this node knows of are lifted too', async () => {
       const node = await start()
       node.engine.block('user', 'u1', { duration: '1h' })
@@ -264,7 +392,10 @@ export function describeCallers(databases: TestDatabases): void {
     it('is read, set under If-Match, and in force when that is answered', async () => {
       const node = await start()
       await node.ask('POST /admin/versions', {
-        body: { ruleSet: { incident: 0.5, rules: [{ resource: '*', dimension: 'user', limit: 4, window: '1m' }] } },
+        body: {
+          ruleSet: { incident: 0.5, rules: [{ resource: '*', dimension: 'user', limit: 4, window: '1m' }] },
+          basedOn: 0,
+        },
       })
       await node.ask('POST /admin/versions/1/stage', { body: { stage: 'enforce' } })
       const before = await node.ask('GET /admin/incident')
@@ -293,6 +424,25 @@ export function describeCallers(databases: TestDatabases): void {
       expect(node.admitted(3, { resource: '/orders', user: 'u1' })).toBe(2)
       expect(node.admitted(3, { resource: '/other', user: 'u1' })).toBe(0)
       expect(node.admitted(3, { resource: '/orders', user: 'u2' })).toBe(0)
+    })
+
+    it('and usage know the limits that a service has of its own', async () => {
+      const node = await start()
+      const rule = { resource: '*', dimension: 'user', window: '1m' }
+      const exemption = { name: 'internal', match: { services: ['billing'] }, rules: [{ ...rule, limit: 3 }] }
+      await node.ask('POST /admin/versions', {
+        body: { ruleSet: { rules: [{ ...rule, limit: 5 }], exemptions: [exemption] }, basedOn: 0 },
+      })
+      await node.ask('POST /admin/versions/1/stage', { body: { stage: 'enforce' } })
+      const call = { resource: '/x', user: 'u1', service: 'billing' }
+      expect(node.admitted(9, call)).toBe(3)
+      const asked = await node.ask('GET /admin/ratelimits/usage?userId=u1&service=billing&resource=/x')
+      expect(asked.body['usage']).toMatchObject([{ entity: 'u1', counters: [{ limit: 3, used: 3, remaining: 0 }] }])
+      const body = { userId: 'u1', service: 'billing', note: 'why' }
+      expect((await node.ask('POST /admin/reset', { body })).status).toBe(204)
+      expect(node.admitted(9, call)).toBe(3)
+      const audit = await node.ask('GET /admin/audit?action=counters.reset')
+      expect(audit.body['items']).toMatchObject([{ target: 'user:u1 service:billing' }])
     })
 
     it('is in the audit log, where a digest stands for an API key', async () => {

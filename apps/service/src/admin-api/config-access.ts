@@ -1,11 +1,13 @@
 import type { Author, ConfigFollower, ConfigStore } from '@sluice/config-store'
 import type { RuleSet } from '@sluice/core'
 import type { OperationRequest } from '../http/operation-handler.ts'
-import { errorFields } from '../observability/error-fields.ts'
+import { followInAllThreads } from '../limits/thread-following.ts'
 import type { ServiceContext } from '../service-context.ts'
 import { authorOf } from './author.ts'
-import type { ConfigReads } from './config-reads.ts'
+import type { ConfigReads, DatabaseReads } from './config-reads.ts'
 import type { FileReads } from './file-reads.ts'
+import type { PlaceOf } from './problem-place.ts'
+import { placedProblem } from './problem-place.ts'
 import type { Refusal } from './refusal.ts'
 import { invalidRuleSet, RETRY_AFTER_SECONDS, refusal } from './refusal.ts'
 import { RuleFit } from './rule-fit.ts'
@@ -14,12 +16,12 @@ import { RuleFit } from './rule-fit.ts'
 export interface AdminDesk {
   /** Where the rules come from, when it is no database; needed where `context.config` is undefined. */
   readonly file?: FileReads
-  /** Where API keys are kept when the rules come from a file; without it there keys are neither listed nor changed. */
-  readonly keys?: KeyDatabase
+  /** Where everything else is kept when the rules come from a file. */
+  readonly database?: FollowedDatabase
 }
 
-/** A database of which only the API keys count, and what keeps this node up to date with it. */
-export interface KeyDatabase {
+/** A database beside a file of rules, and what keeps this node up to date with what only the database has. */
+export interface FollowedDatabase {
   readonly config: ConfigStore
   readonly follower: ConfigFollower
 }
@@ -38,37 +40,40 @@ export class ConfigAccess {
   }
 
   /** Refuses rules whose states do not fit; `placeOf` turns a place in them into one in the body of the request. */
-  refuseUnfit(ruleSet: RuleSet, placeOf: (path: string) => string = (path) => path): void {
+  refuseUnfit(ruleSet: RuleSet, placeOf: PlaceOf = (path) => path): void {
     const problems = this.fit.problemsOf(ruleSet)
-    if (problems.length > 0) throw invalidRuleSet(problems.map((one) => ({ ...one, path: placeOf(one.path) })))
+    if (problems.length > 0) throw invalidRuleSet(problems.map((one) => placedProblem(one, placeOf)))
   }
 
-  /** What is there: in the database, or in the file. */
+  /** What a file may have: in the file, where the rules come from one, or in the database. */
   get reads(): ConfigReads {
     const reads = this.#context.config ?? this.#desk.file
     if (reads !== undefined) return reads
     throw notReached()
   }
 
-  /** API keys and the audit log: of the database, also where the rules come from a file. */
-  get keyReads(): Pick<ConfigReads, 'apiKeys' | 'audit'> {
-    return this.#context.config ?? this.#desk.keys?.config ?? this.reads
+  /** What no file has: in the database, also where the rules come from a file. */
+  get databaseReads(): DatabaseReads {
+    const reads = this.#context.config ?? this.#desk.database?.config
+    if (reads !== undefined) return reads
+    throw notReached()
   }
 
   /**
-   * Changes something, in the name of whoever asks. When it is answered, it is in force here; on all other nodes soon after.
-   * Refused where the rules come from a file.
+   * Changes what a file may have, in the name of whoever asks. When it is answered, it is in force in all threads here; on all
+   * other nodes soon after. Refused where the rules come from a file.
    */
   async change<T>(request: OperationRequest, change: (config: ConfigStore, author: Author) => Promise<T>): Promise<T> {
     return await this.#change(request, change, this.#context)
   }
 
-  /** The same for API keys, which are also changed where the rules come from a file. */
-  async changeKeys<T>(
+  /** The same for what no file has, which is also changed where the rules come from a file. */
+  async changeInDatabase<T>(
     request: OperationRequest,
     change: (config: ConfigStore, author: Author) => Promise<T>,
   ): Promise<T> {
-    return await this.#change(request, change, this.#context.config === undefined ? this.#desk.keys : this.#context)
+    const { config } = this.#context
+    return await this.#change(request, change, config === undefined ? this.#desk.database : this.#context)
   }
 
   async #change<T>(
@@ -78,23 +83,18 @@ export class ConfigAccess {
   ): Promise<T> {
     if (where?.config === undefined) throw this.#unchangeable()
     const result = await change(where.config, authorOf(request))
-    await this.#follow(where.follower)
+    const { threads, log } = this.#context
+    await followInAllThreads({ threads, log, follower: where.follower })
     return result
   }
 
   #unchangeable(): Refusal {
     const { file } = this.#desk
     if (file === undefined) return notReached()
-    return refusal('SLUICE_HTTP_CONFLICT', `The rules come from ${file.file}: change that.`)
-  }
-
-  /** The change is made by now: that it is not in force here yet is no failure of the request. */
-  async #follow(follower: ConfigFollower): Promise<void> {
-    try {
-      await follower.refresh()
-    } catch (error) {
-      this.#context.log.warn('a change could not be followed at once', { error: errorFields(error) })
-    }
+    return refusal(
+      'SLUICE_HTTP_CONFLICT',
+      `Rules, tiers, exemptions, the deny list, overrides and members come from ${file.file}. Change them there: the file is followed, and needs no restart. Blocks, the incident and API keys are changed here.`,
+    )
   }
 }
 

@@ -4,6 +4,7 @@ import type { OperationRequest } from '../http/operation-handler.ts'
 import { adminAnswer, pageAnswer, removedAnswer } from './admin-answer.ts'
 import type { AdminParts } from './admin-parts.ts'
 import { countedEntity } from './counted-entity.ts'
+import { refuseEnded } from './expiry.ts'
 import { pageRequestOf } from './list-page.ts'
 import { seenBy, underPrecondition } from './precondition.ts'
 import { textsOf } from './query.ts'
@@ -13,6 +14,11 @@ import { notFound, placingProblems } from './refusal.ts'
 export interface EntryKind<E, Key> {
   readonly table: (config: ConfigStore) => EntryTable<E, Key>
   readonly noun: string
+}
+
+/** An entry that may end by itself. */
+interface Ending {
+  readonly expiresAt?: number
 }
 
 /** Lists entries, by the parameters `dimension`, `entity`, `after` and `limit`. */
@@ -27,11 +33,12 @@ export async function listEntries<E>(
 }
 
 /** Puts one entry; `If-Match` has the revision that the editor has seen. */
-export async function putEntry<E extends Key, Key extends EntityKey>(
-  { access }: AdminParts,
+export async function putEntry<E extends Key & Ending, Key extends EntityKey>(
+  { access, context }: AdminParts,
   request: OperationRequest,
   { table, entry }: EntryKind<E, Key> & { readonly entry: E },
 ): Promise<Answer> {
+  refuseEnded(context.clock, [{ path: '/expiresAt', at: entry.expiresAt }])
   const meant = countedEntity(entry)
   const stored = await underPrecondition(request, () =>
     access.change(request, async (config, author) => {
@@ -61,12 +68,16 @@ export async function removeEntry<E, Key extends EntityKey>(
 }
 
 /** Puts many entries in one step: all of them, or none. They stand in the body under `field`. */
-export async function putEntries<E extends Key, Key extends EntityKey>(
-  { access }: AdminParts,
+export async function putEntries<E extends Key & Ending, Key extends EntityKey>(
+  { access, context }: AdminParts,
   request: OperationRequest,
   { table, field }: EntryKind<E, Key> & { readonly field: 'overrides' | 'members' },
 ): Promise<Answer> {
   const { [field]: given } = request.body as Readonly<Record<typeof field, readonly E[]>>
+  refuseEnded(
+    context.clock,
+    given.map(({ expiresAt }, index) => ({ path: `/${field}/${index}/expiresAt`, at: expiresAt })),
+  )
   const entries = given.map((entry) => countedEntity(entry))
   const { count } = await placingProblems(
     (path) => `/${field}${path}`,

@@ -20,13 +20,7 @@ export const ISSUED = '{issued}'
 
 /** Every operation of the admin API's own, in an order in which all succeed on a database with nothing but keys in it. */
 export const EXAMPLE_CALLS: readonly ExampleCall[] = [
-  { id: 'putRateLimits', target: 'PUT /admin/ratelimits', body: { resource: '/a', rules: [RULE] }, audited: EDIT },
-  { id: 'listRateLimits', target: 'GET /admin/ratelimits' },
-  { id: 'usage', target: 'GET /admin/ratelimits/usage?userId=u1' },
-  { id: 'deleteRateLimits', target: 'DELETE /admin/ratelimits?resource=%2Fa', audited: EDIT },
-  { id: 'putTier', target: 'PUT /admin/tiers/premium', body: { name: 'premium', multiplier: 2 }, audited: EDIT },
-  { id: 'listTiers', target: 'GET /admin/tiers' },
-  { id: 'deleteTier', target: 'DELETE /admin/tiers/premium', audited: EDIT },
+  // First, so that an editor, who cannot change these, can go back over everything that comes after.
   {
     id: 'putExemption',
     target: 'PUT /admin/exemptions/health',
@@ -43,6 +37,13 @@ export const EXAMPLE_CALLS: readonly ExampleCall[] = [
   },
   { id: 'listDenyEntries', target: 'GET /admin/deny-list' },
   { id: 'deleteDenyEntry', target: 'DELETE /admin/deny-list/bad', audited: EDIT },
+  { id: 'putRateLimits', target: 'PUT /admin/ratelimits', body: { resource: '/a', rules: [RULE] }, audited: EDIT },
+  { id: 'listRateLimits', target: 'GET /admin/ratelimits' },
+  { id: 'usage', target: 'GET /admin/ratelimits/usage?userId=u1' },
+  { id: 'deleteRateLimits', target: 'DELETE /admin/ratelimits?resource=%2Fa', audited: EDIT },
+  { id: 'putTier', target: 'PUT /admin/tiers/premium', body: { name: 'premium', multiplier: 2 }, audited: EDIT },
+  { id: 'listTiers', target: 'GET /admin/tiers' },
+  { id: 'deleteTier', target: 'DELETE /admin/tiers/premium', audited: EDIT },
   { id: 'putOverride', target: 'PUT /admin/overrides', body: OVERRIDE, audited: ['override.put'] },
   { id: 'listOverrides', target: 'GET /admin/overrides' },
   {
@@ -70,7 +71,12 @@ export const EXAMPLE_CALLS: readonly ExampleCall[] = [
   { id: 'deleteBlock', target: 'DELETE /admin/blocks?dimension=user&entity=u9', audited: ['block.remove'] },
   { id: 'putIncident', target: 'PUT /admin/incident', body: { active: true }, audited: ['incident.set'] },
   { id: 'getIncident', target: 'GET /admin/incident' },
-  { id: 'createVersion', target: 'POST /admin/versions', body: { ruleSet: RULE_SET }, audited: ['version.create'] },
+  {
+    id: 'createVersion',
+    target: 'POST /admin/versions',
+    body: { ruleSet: RULE_SET, basedOn: 0 },
+    audited: ['version.create'],
+  },
   { id: 'listVersions', target: 'GET /admin/versions' },
   { id: 'getVersion', target: 'GET /admin/versions/1' },
   { id: 'diffVersions', target: 'GET /admin/versions/1/diff?to=2' },

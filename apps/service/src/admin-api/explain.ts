@@ -1,4 +1,5 @@
 import { checkAnswer, parseCheckRequest } from '@sluice/contract'
+import { ownRules } from '../auth/tenant-scope.ts'
 import { policyRequestOf } from '../check-api/policy-request.ts'
 import type { OperationHandlers } from '../http/operation-handler.ts'
 import { adminAnswer } from './admin-answer.ts'
@@ -8,12 +9,13 @@ import { invalidRequest } from './refusal.ts'
 /** Says what decides about a request. */
 export function explainHandlers({ context }: AdminParts): OperationHandlers {
   return {
-    'POST /admin/explain': async ({ body }) => {
-      const parsed = parseCheckRequest(body)
+    'POST /admin/explain': async (request) => {
+      const parsed = parseCheckRequest(request.body)
       if (!parsed.ok) throw invalidRequest(...parsed.problems)
       const explained = await context.engine.explain(policyRequestOf(parsed.request, context.settings.region))
-      const { decision, ...about } = explained
-      return adminAnswer({ ...about, decision: checkAnswer(decision, decision.dimension) })
+      const { decision, rules, ...about } = explained
+      const answer = { ...about, rules: ownRules(rules, request), decision: checkAnswer(decision, decision.dimension) }
+      return adminAnswer(answer)
     },
   }
 }

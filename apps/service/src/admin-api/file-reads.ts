@@ -1,6 +1,4 @@
 import type {
-  ApiKey,
-  AuditRecord,
   ConfigTarget,
   EntryChange,
   EntryFilter,
@@ -11,30 +9,32 @@ import type {
   VersionContent,
   VersionsInForce,
 } from '@sluice/config-store'
-import type { Block, Incident, Membership, Override, PolicyEngine, RuleSetChange } from '@sluice/core'
+import type { Membership, Override, RuleSetChange } from '@sluice/core'
 import { diffRuleSets } from '@sluice/core'
 import type { ConfigReads } from './config-reads.ts'
 import { pageOfList } from './list-page.ts'
 import { notFound } from './refusal.ts'
 
 /** An entry of a caller. */
-type Entry = Override | Membership | Block
+type Entry = Override | Membership
+
+/** What a file has, too: what a database says of these does not count beside it. */
+const OF_FILE: ReadonlySet<EntryChange['kind']> = new Set(['override', 'member'])
 
 /**
  * The configuration of a service whose rules come from a file, as the admin API shows it: it stands between the follower of the
- * file and the target, and remembers what passes. A file has one version at a time, and neither audit log nor API keys.
+ * file and the target, and remembers what passes. A file has one version at a time. What it cannot say, because it comes about
+ * while the service runs, such as blocks, the incident and API keys, comes from the database beside it.
  */
 export class FileReads implements ConfigReads {
   /** The file, as answers call it. */
   readonly file: string
-  readonly #engine: PolicyEngine
   readonly #overrides = new Map<string, Override>()
   readonly #members = new Map<string, Membership>()
   #inForce: VersionsInForce = { enforced: undefined, candidate: undefined }
 
-  constructor({ file, engine }: { readonly file: string; readonly engine: PolicyEngine }) {
+  constructor(file: string) {
     this.file = file
-    this.#engine = engine
   }
 
   /** The target to hand to `fileConfig`: it passes everything on to `target`. */
@@ -49,6 +49,23 @@ export class FileReads implements ConfigReads {
         for (const change of changes) this.#note(change)
       },
       beginReload: () => target.beginReload(),
+      endReload: () => target.endReload(),
+    }
+  }
+
+  /**
+   * The target to hand to the follower of the database beside the file: it passes on to `target`, which must be the one that
+   * `watch` was given, what no file has.
+   */
+  beside(target: ConfigTarget): ConfigTarget {
+    return {
+      useVersions: () => undefined,
+      apply: (changes) => target.apply(changes.filter(({ kind }) => !OF_FILE.has(kind))),
+      beginReload: () => {
+        target.beginReload()
+        // What does not come again in a reload is dropped at its end, and the database does not bring what the file has.
+        target.apply(this.#changes())
+      },
       endReload: () => target.endReload(),
     }
   }
@@ -72,18 +89,6 @@ export class FileReads implements ConfigReads {
     list: (filter = {}) => this.#entries([...this.#members.values()], filter),
   }
 
-  readonly blocks: ConfigReads['blocks'] = {
-    list: (filter = {}) => this.#entries(this.#engine.entries.blocks(), filter),
-  }
-
-  readonly incident: ConfigReads['incident'] = {
-    get: () => Promise.resolve(this.#stored<Incident>({ active: false })),
-  }
-
-  readonly apiKeys: ConfigReads['apiKeys'] = { list: () => Promise.resolve<Page<ApiKey>>(emptyPage()) }
-
-  readonly audit: ConfigReads['audit'] = { list: () => Promise.resolve<Page<AuditRecord>>(emptyPage()) }
-
   #version(number: number): VersionContent | undefined {
     const { enforced } = this.#inForce
     return enforced?.number === number ? enforced : undefined
@@ -98,6 +103,15 @@ export class FileReads implements ConfigReads {
   #note(change: EntryChange): void {
     if (change.kind === 'override') put(this.#overrides, nameOf(change.key), change.entry)
     else if (change.kind === 'member') put(this.#members, nameOf(change.key), change.entry)
+  }
+
+  /** All entries of the file. */
+  #changes(): readonly EntryChange[] {
+    const overrides = [...this.#overrides.values()].map(
+      (entry): EntryChange => ({ kind: 'override', key: entry, entry }),
+    )
+    const members = [...this.#members.values()].map((entry): EntryChange => ({ kind: 'member', key: entry, entry }))
+    return [...overrides, ...members]
   }
 
   #entries<E extends Entry>(all: readonly E[], { dimension, entity, ...page }: EntryFilter): Promise<Page<Stored<E>>> {
@@ -133,8 +147,4 @@ function put<E>(entries: Map<string, E>, name: string, entry: E | undefined): vo
 
 function withoutRules({ ruleSet: _ruleSet, ...version }: VersionContent): Version {
   return version
-}
-
-function emptyPage<T>(): Page<T> {
-  return { items: [], next: undefined }
 }

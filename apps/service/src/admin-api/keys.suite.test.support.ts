@@ -54,6 +54,8 @@ export function describeKeys(databases: TestDatabases): void {
       [{ role: 'viewer' }, '/name'],
       [{ name: 'x', role: 'viewer', secret: 'mine' }, '/secret'],
       [{ name: 'x', role: 'viewer', expiresAt: 'never' }, '/expiresAt'],
+      // In seconds, which is 1970.
+      [{ name: 'x', role: 'viewer', expiresAt: 1_794_827_611 }, '/expiresAt'],
     ])('are not made of %j', async (body, path) => {
       const node = await startWithKeys(await (await databases.create())())
       const wrong = await node.ask('POST /admin/api-keys', { body })
@@ -98,6 +100,10 @@ export function describeKeys(databases: TestDatabases): void {
       const [id = ''] = node.tokens.admin.split(/_(?=[^_]+$)/)
       const refused = await node.ask(`DELETE /admin/api-keys/${id}`)
       expect(refused).toMatchObject({ status: 409, body: { code: 'SLUICE_HTTP_CONFLICT' } })
+      const expiresAt = node.clock.nowMicros() / 1000 + 3_153_600_000_000
+      const short = { name: 'for a time', role: 'admin', expiresAt }
+      expect((await node.ask('POST /admin/api-keys', { body: short })).status).toBe(201)
+      expect((await node.ask(`DELETE /admin/api-keys/${id}`)).body['detail']).toContain('does not end by itself')
       const { token } = issuedBy(await node.ask('POST /admin/api-keys', { body: { name: 'second', role: 'admin' } }))
       expect((await node.ask(`DELETE /admin/api-keys/${id}`)).status).toBe(204)
       expect((await node.ask('GET /admin/api-keys', { token })).status).toBe(200)

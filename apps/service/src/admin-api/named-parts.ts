@@ -2,8 +2,9 @@ import type { DenyEntry, Exemption, RuleSet, Tier } from '@sluice/core'
 import type { OperationHandlers } from '../http/operation-handler.ts'
 import { adminAnswer, pageAnswer, removedAnswer } from './admin-answer.ts'
 import type { AdminParts } from './admin-parts.ts'
+import { refuseEnded } from './expiry.ts'
 import { pageOfList, pageRequestOf } from './list-page.ts'
-import { missing } from './precondition.ts'
+import { refuseUnexpected } from './precondition.ts'
 import { invalidRequest, notFound } from './refusal.ts'
 import { editRules, enforcedRules } from './rule-set-access.ts'
 
@@ -21,7 +22,10 @@ type Named = Tier | Exemption | DenyEntry
  * The handlers of one kind of named parts of the rule set. A change of one puts it where it stood, because of exemptions and
  * deny entries the first that matches counts; a new one comes last.
  */
-export function namedPartHandlers({ access }: AdminParts, { path, field, noun }: NamedPart): OperationHandlers {
+export function namedPartHandlers(
+  { access, context }: AdminParts,
+  { path, field, noun }: NamedPart,
+): OperationHandlers {
   return {
     [`GET ${path}`]: async ({ query }) => {
       const page = pageRequestOf(query)
@@ -38,18 +42,21 @@ export function namedPartHandlers({ access }: AdminParts, { path, field, noun }:
       if (entry.name !== name) {
         throw invalidRequest({ path: '/name', received: JSON.stringify(entry.name), expected: 'the name in the path' })
       }
+      if ('expiresAt' in entry) refuseEnded(context.clock, [{ path: '/expiresAt', at: entry.expiresAt }])
       let place = ''
+      let replaced: Named | undefined
       const version = await editRules(access, request, {
-        change: (ruleSet, mustExist) => {
+        change: (ruleSet, expected) => {
           const entries = entriesOf(ruleSet, field)
           const index = entries.findIndex((other) => other.name === name)
-          if (index < 0 && mustExist) throw missing()
+          refuseUnexpected(expected, index >= 0)
+          replaced = entries[index]
           place = `/${field}/${index < 0 ? entries.length : index}`
           return { ...ruleSet, [field]: index < 0 ? [...entries, entry] : entries.with(index, entry) }
         },
-        placeOf: (found) => (found.startsWith(`${place}/`) ? found.slice(place.length) : found),
+        placeOf: (found) => (found === place || found.startsWith(`${place}/`) ? found.slice(place.length) : undefined),
       })
-      return adminAnswer({ entry, version }, { revision: version })
+      return adminAnswer({ entry, version, replaced }, { revision: version })
     },
 
     [`DELETE ${path}/{name}`]: async (request) => {

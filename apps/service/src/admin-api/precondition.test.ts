@@ -4,11 +4,14 @@ import type { OperationRequest } from '../http/operation-handler.ts'
 import { expectedOf, seenBy, underPrecondition } from './precondition.ts'
 import { refusalAnswer } from './refusal.ts'
 
-function requestWith(ifMatch?: string): OperationRequest {
+function requestWith(ifMatch?: string, ifNoneMatch?: string): OperationRequest {
   return {
     params: {},
     query: new URLSearchParams(),
-    headers: ifMatch === undefined ? {} : { 'if-match': ifMatch },
+    headers: {
+      ...(ifMatch === undefined ? {} : { 'if-match': ifMatch }),
+      ...(ifNoneMatch === undefined ? {} : { 'if-none-match': ifNoneMatch }),
+    },
     body: undefined,
     principal: undefined,
     remoteAddress: '',
@@ -53,5 +56,23 @@ describe('If-Match', () => {
     expect(await statusOf(underPrecondition(requestWith(), conflict))).toBe(409)
     const other = (): Promise<never> => Promise.reject(new SluiceError('SLUICE_NOT_FOUND', { problem: 'x' }))
     expect(await statusOf(underPrecondition(requestWith('"1"'), other))).toBe(404)
+  })
+})
+
+describe('If-None-Match', () => {
+  it('* asks for nothing to be there', async () => {
+    const request = requestWith(undefined, ' * ')
+    expect([expectedOf(request), await seenBy(request, () => expect.fail('not asked'))]).toEqual([
+      'none',
+      { ifRevision: 0 },
+    ])
+  })
+
+  it.each([
+    [undefined, '"1"'],
+    [undefined, ''],
+    ['"1"', '*'],
+  ])('beside If-Match %j is not understood as %j, so it does not hold', async (ifMatch, ifNoneMatch) => {
+    expect(await statusOf(seenBy(requestWith(ifMatch, ifNoneMatch), () => Promise.resolve(1)))).toBe(412)
   })
 })

@@ -6,7 +6,7 @@ import type { OperationHandlers, OperationRequest } from '../http/operation-hand
 import { adminAnswer, pageAnswer, removedAnswer } from './admin-answer.ts'
 import type { AdminParts } from './admin-parts.ts'
 import { pageOfList, pageRequestOf } from './list-page.ts'
-import { missing } from './precondition.ts'
+import { refuseUnexpected } from './precondition.ts'
 import { textOf } from './query.ts'
 import { notFound } from './refusal.ts'
 import { editRules, enforcedRules } from './rule-set-access.ts'
@@ -48,19 +48,27 @@ export function rateLimitHandlers(parts: AdminParts): OperationHandlers {
 async function putRules({ access }: AdminParts, request: OperationRequest): Promise<Answer> {
   const { resource, rules } = request.body as RateLimitsRequest
   let others: readonly PolicyRule[] = []
+  let replaced: readonly PolicyRule[] = []
   const version = await editRules(access, request, {
-    change: (ruleSet, mustExist) => {
+    change: (ruleSet, expected) => {
       others = othersThan(resource, ruleSet)
-      if (mustExist && others.length === ruleSet.rules.length) throw missing()
+      replaced = ruleSet.rules.filter((rule) => isSame(rule.resource, resource))
+      refuseUnexpected(expected, replaced.length > 0)
       const own = rules.map((rule) => ({ resource, ...rule }) as PolicyRule)
       return { ...ruleSet, rules: [...others, ...own] }
     },
-    placeOf: (path) =>
-      path.replace(/^\/rules\/(\d+)(\/resource$)?/, (_, index, isResource) =>
-        isResource === undefined ? `/rules/${index - others.length}` : '/resource',
-      ),
+    placeOf: (path) => {
+      const [, place = '', rest = ''] = /^\/rules\/(\d+)(\/.*)?$/.exec(path) ?? []
+      const index = Number(place) - others.length
+      if (place === '' || index < 0) return undefined
+      return rest === '/resource' ? rest : `/rules/${index}${rest}`
+    },
   })
-  return adminAnswer({ resource, rules, version }, { revision: version })
+  const before = replaced.map(({ resource: _resource, ...rule }) => rule)
+  return adminAnswer(
+    { resource, rules, version, ...(before.length > 0 && { replaced: before }) },
+    { revision: version },
+  )
 }
 
 /** Whether two patterns match the same: `/orders/:id` and `/orders/:order` do. */

@@ -4,6 +4,8 @@ import { isSluiceError } from '@sluice/core'
 import type { Answer } from '../http/answer.ts'
 import type { ProblemAnswerDetails } from '../http/problem-answer.ts'
 import { invalidRequest as invalidRequestAnswer, problemAnswer } from '../http/problem-answer.ts'
+import type { PlaceOf } from './problem-place.ts'
+import { placedProblem } from './problem-place.ts'
 
 /** Seconds after which a database or store that was away is worth another try. */
 export const RETRY_AFTER_SECONDS = '2'
@@ -80,12 +82,12 @@ export function refusalAnswer(error: unknown): Answer | undefined {
  * Does something, and if that finds fault with rules or entries, says where in the body of the request they stand: `placeOf`
  * turns a path in what was checked into one in the body.
  */
-export async function placingProblems<T>(placeOf: (path: string) => string, work: () => Promise<T>): Promise<T> {
+export async function placingProblems<T>(placeOf: PlaceOf, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
     if (!isSluiceError(error) || !hasProblems(error)) throw error
-    throw invalidRuleSet(error.problems.map((problem) => ({ ...problem, path: placeOf(problem.path) })))
+    throw invalidRuleSet(error.problems.map((problem) => placedProblem(problem, placeOf)))
   }
 }
 

@@ -24,9 +24,9 @@ export function resetHandlers({ context, notes }: AdminParts): OperationHandlers
 
 /** Whose counters, such as `user:u1 /orders`. An API key is a secret: a digest stands for it. */
 function targetOf(who: ResetRequest, secret: Uint8Array): string {
-  const { userId, apiKey, clientIp, tenantId, resource, descriptors } = who
+  const { userId, apiKey, clientIp, tenantId, service, resource, descriptors } = who
   const digest = apiKey && keyDigest(apiKey, Buffer.from(secret).toString('hex'))
-  const parts = { user: userId, apiKey: digest, ip: clientIp, tenant: tenantId, ...descriptors }
+  const parts = { user: userId, apiKey: digest, ip: clientIp, tenant: tenantId, service, ...descriptors }
   const callers = Object.entries(parts).flatMap(([name, value]) => (value === undefined ? [] : [`${name}:${value}`]))
   return [...callers, ...(resource === undefined ? [] : [resource])].join(' ')
 }

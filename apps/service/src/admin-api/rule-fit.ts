@@ -1,5 +1,5 @@
 import type { Override, PolicyRule, RuleSet, RuleSetProblem, Tier } from '@sluice/core'
-import { canonicalDimension, compileRule, type Limit, scaleRule } from '@sluice/core/internal'
+import { canonicalDimension, compileRule, type Limit, PatternSpellings, scaleRule } from '@sluice/core/internal'
 import type { Settings } from '../settings.ts'
 
 type Rule = Parameters<typeof scaleRule>[0]
@@ -24,6 +24,7 @@ interface PlacedRule {
 export class RuleFit {
   /** Numbers that a state may have; `Infinity` where it may have any. */
   readonly #most: number
+  readonly #spellings = new PatternSpellings()
 
   constructor({ threads, redis, stateSize }: Pick<Settings, 'threads' | 'redis' | 'stateSize'>) {
     this.#most = threads > 1 && redis === undefined ? stateSize : Number.POSITIVE_INFINITY
@@ -61,12 +62,17 @@ export class RuleFit {
     const named = canonicalDimension(dimension)
     const { multiplier, window: _window, ...numbers } = terms
     const problems = sized.flatMap(({ rule }) => {
-      if (canonicalDimension(rule.dimension) !== named || (resource !== '*' && resource !== rule.resource)) return []
+      if (canonicalDimension(rule.dimension) !== named || !this.#isFor(resource, rule)) return []
       const own = algorithmRuleOf(rule)
       const meant = multiplier === undefined ? ({ ...own, ...numbers } as Rule) : scaleRule(own, multiplier)
       return this.#problemOf(meant, { rule, path })
     })
     return problems.slice(0, 1)
+  }
+
+  /** Whether an override for this resource holds for a rule, however both are spelled. */
+  #isFor(resource: string, rule: PolicyRule): boolean {
+    return resource === '*' || this.#spellings.canonical(resource) === this.#spellings.canonical(rule.resource)
   }
 
   #problemOf(meant: Rule, { rule, path }: Pick<PlacedRule, 'rule' | 'path'>): readonly RuleSetProblem[] {

@@ -2,7 +2,9 @@ import type { VersionContent } from '@sluice/config-store'
 import type { RuleSet } from '@sluice/core'
 import type { OperationRequest } from '../http/operation-handler.ts'
 import type { ConfigAccess } from './config-access.ts'
+import type { Expected } from './precondition.ts'
 import { expectedOf, underPrecondition } from './precondition.ts'
+import type { PlaceOf } from './problem-place.ts'
 import { placingProblems } from './refusal.ts'
 
 /** The rule set that is enforced. */
@@ -25,10 +27,10 @@ export async function enforcedRules(access: ConfigAccess): Promise<EnforcedRules
 
 /** A change of the rule set. */
 export interface RuleSetEdit {
-  /** The rule set with the change. May be called again; may throw a `Refusal`. `mustExist`: what is changed has to be there. */
-  readonly change: (ruleSet: RuleSet, mustExist: boolean) => RuleSet
-  /** Where in the body of the request something stands, by its place in the changed rule set. */
-  readonly placeOf: (path: string) => string
+  /** The rule set with the change. May be called again; may throw a `Refusal`. `expected`: what is changed, as the request says. */
+  readonly change: (ruleSet: RuleSet, expected: Expected | undefined) => RuleSet
+  /** By the place in the changed rule set. */
+  readonly placeOf: PlaceOf
 }
 
 /**
@@ -41,9 +43,9 @@ export async function editRules(
   { change, placeOf }: RuleSetEdit,
 ): Promise<number> {
   const expected = expectedOf(request)
-  const ifVersion = expected === 'any' ? undefined : expected
+  const ifVersion = typeof expected === 'number' ? expected : undefined
   const edit = (ruleSet: RuleSet): RuleSet => {
-    const changed = change(ruleSet, expected === 'any')
+    const changed = change(ruleSet, expected)
     access.refuseUnfit(changed, placeOf)
     return changed
   }

@@ -33,7 +33,8 @@ export function describeRules(databases: TestDatabases): void {
       await node.ask('PUT /admin/ratelimits', { body: { resource: '/orders/:id', rules: DATA_RULES } })
       await node.ask('PUT /admin/ratelimits', { body: ORDERS })
       const [rule] = ORDERS.rules
-      await node.ask('PUT /admin/ratelimits', { body: { resource: '/orders/:order', rules: [rule] } })
+      const put = await node.ask('PUT /admin/ratelimits', { body: { resource: '/orders/:order', rules: [rule] } })
+      expect(put.body['replaced']).toEqual(DATA_RULES)
       const { body } = await node.ask('GET /admin/ratelimits')
       expect(body['items']).toEqual([ORDERS, { resource: '/orders/:order', rules: [rule] }])
     })
@@ -93,9 +94,24 @@ export function describeRules(databases: TestDatabases): void {
       })
       expect(wrong).toMatchObject({ status: 422, body: { code: 'SLUICE_HTTP_INVALID_RULE_SET' } })
       expect(wrongPaths(wrong)).toEqual(['/rules/1/name', '/rules/2/window'])
+      expect(wrong.body['errors']).toMatchObject([{ expected: expect.stringContaining('/rules/0 is "twice"') }, {}])
       const pattern = await node.ask('PUT /admin/ratelimits', { body: { ...ORDERS, resource: '/a/:' } })
       expect([pattern.status, wrongPaths(pattern)]).toEqual([422, ['/resource']])
       expect((await node.ask('GET /admin/ratelimits')).body).toEqual({ items: [other], version: 1 })
+    })
+
+    it('are refused with places as they are in the body, and others told apart from these', async () => {
+      const node = await start()
+      const rule = { dimension: 'user', limit: 5, window: '1m' }
+      const named = { resource: '/other', rules: [{ ...rule, name: 'mine' }] }
+      await node.ask('PUT /admin/ratelimits', { body: named })
+      const put = async (...rules: object[]): Promise<unknown> =>
+        (await node.ask('PUT /admin/ratelimits', { body: { resource: '/orders', rules } })).body['errors']
+      expect(await put(rule, rule)).toMatchObject([
+        { path: '/rules/1', received: 'for the same resource, dimension and method as /rules/0' },
+      ])
+      const taken = 'a name of its own: /rules/0 of the enforced rules is "mine"'
+      expect(await put({ ...rule, name: 'mine' })).toMatchObject([{ path: '/rules/0/name', expected: taken }])
     })
 
     it.each<[string, unknown, string]>([
@@ -183,7 +199,9 @@ export function describeRules(databases: TestDatabases): void {
       expect(put).toMatchObject({ status: 200, etag: '"1"', body: { entry: first, version: 1 } })
       const last = { ...first, name: 'last' }
       await node.ask(`PUT ${path}/last`, { body: last, ifMatch: '"1"' })
-      await node.ask(`PUT ${path}/${first.name}`, { body: changed, ifMatch: '*' })
+      expect(put.body).not.toHaveProperty('replaced')
+      const again = await node.ask(`PUT ${path}/${first.name}`, { body: changed, ifMatch: '*' })
+      expect(again.body['replaced']).toEqual(first)
       const listed = await node.ask(`GET ${path}`)
       expect([listed.etag, listed.body]).toEqual(['"3"', { items: [changed, last], version: 3 }])
       const removed = await node.ask(`DELETE ${path}/${first.name}`)

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import type { AdminNode } from './admin-node.test.support.ts'
+import type { AdminNode, ReadAnswer } from './admin-node.test.support.ts'
 import { allItems, itemsOf, startWithKeys, wrongPaths } from './admin-node.test.support.ts'
 import type { TestDatabases } from './database.test.support.ts'
 
@@ -8,11 +8,24 @@ function perUser(limit: number): object {
   return { rules: [{ resource: '*', dimension: 'user', limit, window: '1m' }] }
 }
 
+/** The same for `PUT /admin/ratelimits`. */
+function rulesOf(limit: number): object {
+  return { resource: '*', rules: [{ dimension: 'user', limit, window: '1m' }] }
+}
+
+const PER_USER = { dimension: 'user', limit: 1, window: '1m' }
+
 const SHOP = `domain: shop
 descriptors:
   - key: ip
     rate_limit: { unit: minute, requests_per_unit: 60 }
 `
+
+/** A draft by who has seen what is enforced. */
+async function draftOf(node: AdminNode, draft: object, options: object = {}): Promise<ReadAnswer> {
+  const { version } = (await node.ask('GET /admin/ratelimits')).body
+  return await node.ask('POST /admin/versions', { body: { basedOn: version, ...draft }, ...options })
+}
 
 /** What the admin API promises about versions of the rule set and about the audit log. */
 export function describeVersions(databases: TestDatabases): void {
@@ -20,7 +33,7 @@ export function describeVersions(databases: TestDatabases): void {
   /** A node on which version 1, two a minute, is enforced. */
   const startEnforced = async (): Promise<AdminNode> => {
     const node = await start()
-    await node.ask('POST /admin/versions', { body: { ruleSet: perUser(2) } })
+    await draftOf(node, { ruleSet: perUser(2) })
     await node.ask('POST /admin/versions/1/stage', { body: { stage: 'enforce' } })
     return node
   }
@@ -29,7 +42,7 @@ export function describeVersions(databases: TestDatabases): void {
   describe('versions', () => {
     it('begin as drafts without effect, and are shown with what is in them', async () => {
       const node = await startEnforced()
-      const draft = await node.ask('POST /admin/versions', { body: { ruleSet: perUser(5), note: 'more' } })
+      const draft = await draftOf(node, { ruleSet: perUser(5), note: 'more' })
       expect(draft).toMatchObject({
         status: 201,
         body: { number: 2, stage: 'draft', percent: 0, basedOn: 1, createdBy: 'the admin', note: 'more' },
@@ -45,7 +58,7 @@ export function describeVersions(databases: TestDatabases): void {
 
     it('come in pages, newest first', async () => {
       const node = await startEnforced()
-      for (const limit of [3, 4]) await node.ask('POST /admin/versions', { body: { ruleSet: perUser(limit) } })
+      for (const limit of [3, 4]) await draftOf(node, { ruleSet: perUser(limit) })
       const pages = await allItems(node, '/admin/versions', 2)
       expect(pages.map((page) => page.map((version) => (version as { number: number }).number))).toEqual([[3, 2], [1]])
       expect(JSON.stringify(pages)).not.toContain('ruleSet')
@@ -53,7 +66,7 @@ export function describeVersions(databases: TestDatabases): void {
 
     it('go from draft over shadow and a share of the callers to all, and back in one call', async () => {
       const node = await startEnforced()
-      await node.ask('POST /admin/versions', { body: { ruleSet: perUser(5) } })
+      await draftOf(node, { ruleSet: perUser(5) })
       const stage = async (body: object): Promise<Readonly<Record<string, unknown>>> =>
         (await node.ask('POST /admin/versions/2/stage', { body })).body
       expect(await stage({ stage: 'shadow' })).toMatchObject({ number: 2, stage: 'shadow' })
@@ -70,7 +83,7 @@ export function describeVersions(databases: TestDatabases): void {
 
     it('are compared', async () => {
       const node = await startEnforced()
-      await node.ask('POST /admin/versions', { body: { ruleSet: { ...perUser(5), incident: 0.5 } } })
+      await draftOf(node, { ruleSet: { ...perUser(5), incident: 0.5 } })
       const diff = await node.ask('GET /admin/versions/1/diff?to=2')
       expect(diff.body).toMatchObject({
         from: 1,
@@ -87,7 +100,7 @@ export function describeVersions(databases: TestDatabases): void {
 
     it('do not take the place of one that their author has not seen', async () => {
       const node = await startEnforced()
-      for (const limit of [3, 4]) await node.ask('POST /admin/versions', { body: { ruleSet: perUser(limit) } })
+      for (const limit of [3, 4]) await draftOf(node, { ruleSet: perUser(limit) })
       expect((await node.ask('POST /admin/versions/2/stage', { body: { stage: 'enforce' } })).status).toBe(200)
       const late = await node.ask('POST /admin/versions/3/stage', { body: { stage: 'enforce' } })
       expect(late).toMatchObject({ status: 409, body: { code: 'SLUICE_HTTP_CONFLICT' } })
@@ -95,9 +108,53 @@ export function describeVersions(databases: TestDatabases): void {
       expect(admitted(node, 'u1')).toBe(3)
     })
 
+    it('say which one their author has seen, and what to do when they do not', async () => {
+      const node = await startEnforced()
+      const unsaid = await node.ask('POST /admin/versions', { body: { ruleSet: perUser(3) } })
+      expect([unsaid.status, wrongPaths(unsaid)]).toEqual([400, ['/basedOn']])
+      expect(unsaid.text).toContain(
+        'the number of the version that its author has seen enforced, which GET /admin/ratelimits',
+      )
+      expect(itemsOf(await node.ask('GET /admin/versions'))).toHaveLength(1)
+    })
+
+    it('of two editors who have seen the same one: the second is refused, and nothing of the first is lost', async () => {
+      const node = await startEnforced()
+      const seen = (await node.ask('GET /admin/ratelimits')).body['version']
+      for (const limit of [3, 4]) {
+        await node.ask('POST /admin/versions', { body: { ruleSet: perUser(limit), basedOn: seen } })
+      }
+      const enforce = { body: { stage: 'enforce' } }
+      expect((await node.ask('POST /admin/versions/2/stage', enforce)).status).toBe(200)
+      expect((await node.ask('POST /admin/versions/3/stage', enforce)).status).toBe(409)
+      expect(admitted(node, 'u1')).toBe(3)
+    })
+
+    it('are gone back from once by two who have seen the same one', async () => {
+      const node = await startEnforced()
+      for (const limit of [3, 4]) await node.ask('PUT /admin/ratelimits', { body: rulesOf(limit) })
+      const rollback = (ifMatch: string, body: object = {}): Promise<ReadAnswer> =>
+        node.ask('POST /admin/versions/rollback', { body, ifMatch })
+      const { etag } = await node.ask('GET /admin/ratelimits')
+      expect(etag).toBe('"3"')
+      const first = await rollback(etag!)
+      expect(first).toMatchObject({ status: 200, body: { number: 2 }, etag: '"2"' })
+      for (const late of [await rollback(etag!), await rollback(etag!, { to: 1 }), await rollback('"4"')]) {
+        expect(late).toMatchObject({ status: 412, body: { code: 'SLUICE_HTTP_PRECONDITION_FAILED' } })
+        expect(late.body['detail']).toContain('version 2 is enforced')
+      }
+      for (const unknown of ['2', 'W/"2"', '"two"', '']) expect((await rollback(unknown)).status).toBe(412)
+      expect(node.engine.version).toBe(2)
+      // Seen rightly, and impossible all the same.
+      await draftOf(node, { ruleSet: perUser(9) })
+      expect((await rollback('"2"', { to: 4 })).status).toBe(409)
+      expect((await rollback('*', { to: 3 })).body).toMatchObject({ number: 3 })
+      expect((await rollback('"3"', { to: 1 })).body).toMatchObject({ number: 1 })
+    })
+
     it('of which two are moved on at once: one is, the other is a conflict', async () => {
       const node = await startEnforced()
-      for (const limit of [3, 4]) await node.ask('POST /admin/versions', { body: { ruleSet: perUser(limit) } })
+      for (const limit of [3, 4]) await draftOf(node, { ruleSet: perUser(limit) })
       const answers = await Promise.all(
         [2, 3].map((number) => node.ask(`POST /admin/versions/${number}/stage`, { body: { stage: 'shadow' } })),
       )
@@ -106,7 +163,7 @@ export function describeVersions(databases: TestDatabases): void {
 
     it('are not moved on by who has seen them at another stage', async () => {
       const node = await startEnforced()
-      const { body: draft } = await node.ask('POST /admin/versions', { body: { ruleSet: perUser(3) } })
+      const { body: draft } = await draftOf(node, { ruleSet: perUser(3) })
       const seen = `"${draft['revision']}"`
       const stage = 'POST /admin/versions/2/stage'
       const moved = await node.ask(stage, { body: { stage: 'shadow' }, ifMatch: seen })
@@ -114,7 +171,7 @@ export function describeVersions(databases: TestDatabases): void {
       const stale = await node.ask(stage, { body: { stage: 'enforce' }, ifMatch: seen })
       expect(stale).toMatchObject({ status: 412, body: { code: 'SLUICE_HTTP_PRECONDITION_FAILED' } })
       // Seen rightly, and impossible all the same.
-      const { body: other } = await node.ask('POST /admin/versions', { body: { ruleSet: perUser(4) } })
+      const { body: other } = await draftOf(node, { ruleSet: perUser(4) })
       const blocked = await node.ask('POST /admin/versions/3/stage', {
         body: { stage: 'shadow' },
         ifMatch: `"${other['revision']}"`,
@@ -143,19 +200,58 @@ export function describeVersions(databases: TestDatabases): void {
       const node = await start()
       const rule = { resource: '*', dimension: 'user', limit: 1, window: '1m' }
       const ruleSet = { rules: [{ ...rule, window: '0s' }], tiers: [{ name: 'a' }, { name: 'a' }] }
-      const wrong = await node.ask('POST /admin/versions', { body: { ruleSet } })
+      const wrong = await draftOf(node, { ruleSet })
       expect([wrong.status, wrongPaths(wrong)]).toEqual([422, ['/ruleSet/rules/0/window', '/ruleSet/tiers/1/name']])
-      const unknown = await node.ask('POST /admin/versions', { body: { ruleSet: { ...perUser(1), rule } } })
+      const unknown = await draftOf(node, { ruleSet: { ...perUser(1), rule } })
       expect([unknown.status, wrongPaths(unknown)]).toEqual([400, ['/ruleSet/rule']])
       const base = await node.ask('POST /admin/versions', { body: { ruleSet: perUser(1), basedOn: 7 } })
       expect([base.status, wrongPaths(base)]).toEqual([400, ['/basedOn']])
       expect(itemsOf(await node.ask('GET /admin/versions'))).toEqual([])
     })
 
+    it('do not change exemptions and the deny list for an editor, by whichever operation', async () => {
+      const node = await startWithKeys(await (await databases.create())())
+      const editor = { token: node.tokens.editor }
+      const exempt = { ...perUser(1), exemptions: [{ name: 'all', match: { resource: '/*' } }] }
+      const denied = { ...perUser(1), denyList: [{ name: 'bad', match: { cidrs: ['192.0.2.0/24'] } }] }
+      await node.ask('PUT /admin/ratelimits', { body: { resource: '*', rules: [PER_USER] } })
+      const draft = (ruleSet: object, options: object = {}): Promise<ReadAnswer> => draftOf(node, { ruleSet }, options)
+      const stage = (number: number, body: object, options: object = {}): Promise<ReadAnswer> =>
+        node.ask(`POST /admin/versions/${number}/stage`, { body, ...options })
+      const back = (body: object, options: object = {}): Promise<ReadAnswer> =>
+        node.ask('POST /admin/versions/rollback', { body, ...options })
+      const forbidden = { status: 403, body: { code: 'SLUICE_HTTP_FORBIDDEN' } }
+      // As they are, all is the editor's.
+      expect((await draft({ ...perUser(2), exemptions: [], denyList: [] }, editor)).status).toBe(201)
+      expect((await stage(2, { stage: 'enforce' }, editor)).status).toBe(200)
+      expect((await back({}, editor)).status).toBe(200)
+      for (const ruleSet of [exempt, denied, { ...exempt, ...denied }]) {
+        expect(await draft(ruleSet, editor)).toMatchObject(forbidden)
+      }
+      expect((await draft(exempt)).body).toMatchObject({ number: 3 })
+      for (const body of [{ stage: 'shadow' }, { stage: 'percent', percent: 100 }, { stage: 'enforce' }]) {
+        expect(await stage(3, body, editor)).toMatchObject(forbidden)
+      }
+      expect(node.engine.version).toBe(1)
+      expect((await stage(3, { stage: 'enforce' })).status).toBe(200)
+      // To take the exemption away is the same.
+      for (const body of [{}, { to: 1 }]) expect((await back(body, editor)).body['detail']).toContain('"admin"')
+      expect(await draft(perUser(2), editor)).toMatchObject(forbidden)
+      // In another order of fields it is as it was.
+      const same = { ...perUser(2), exemptions: [{ match: { resource: '/*' }, name: 'all' }] }
+      expect((await draft(same, editor)).status).toBe(201)
+      expect((await stage(4, { stage: 'percent', percent: 50 }, editor)).status).toBe(200)
+      // Enforced meanwhile is something else; it can still be taken back.
+      await node.ask('DELETE /admin/exemptions/all')
+      expect((await stage(4, { stage: 'enforce' }, editor)).status).not.toBe(200)
+      expect((await stage(4, { stage: 'retired' }, editor)).status).toBe(200)
+    })
+
     it('cannot go back where there is nothing to go back to', async () => {
       const node = await start()
       expect((await node.ask('POST /admin/versions/rollback', { body: {} })).status).toBe(404)
-      await node.ask('POST /admin/versions', { body: { ruleSet: perUser(1) } })
+      expect((await node.ask('POST /admin/versions/rollback', { body: {}, ifMatch: '*' })).status).toBe(412)
+      await draftOf(node, { ruleSet: perUser(1) })
       expect((await node.ask('POST /admin/versions/rollback', { body: { to: 1 } })).status).toBe(409)
       expect((await node.ask('POST /admin/versions/rollback', { body: { to: 5 } })).status).toBe(404)
     })

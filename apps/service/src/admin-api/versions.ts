@@ -12,6 +12,7 @@ import { pageRequestOf } from './list-page.ts'
 import { changedMeanwhile, seenBy } from './precondition.ts'
 import { textOf, wholeNumber } from './query.ts'
 import { invalidRequest, notFound, placingProblems } from './refusal.ts'
+import { approvalOf } from './reserved-parts.ts'
 import { enforcedRules } from './rule-set-access.ts'
 
 /** The versions of the rule set: drafts, and the way from there to being enforced. */
@@ -36,11 +37,7 @@ export function versionHandlers(parts: AdminParts): OperationHandlers {
 
     'POST /admin/versions/{number}/stage': (request) => stage(parts, request),
 
-    'POST /admin/versions/rollback': async (request) => {
-      const { to } = request.body as RollbackRequest
-      if (to !== undefined) await refuseUnfitVersion(access, to)
-      return versionAnswer(await access.change(request, ({ versions }, author) => versions.rollback(author, to)))
-    },
+    'POST /admin/versions/rollback': (request) => rollBack(parts, request),
 
     'POST /admin/versions/import': (request) => importFiles(parts, request),
   }
@@ -49,7 +46,9 @@ export function versionHandlers(parts: AdminParts): OperationHandlers {
 async function keepDraft({ access }: AdminParts, request: OperationRequest): Promise<Answer> {
   const { ruleSet, basedOn } = request.body as DraftRequest
   access.refuseUnfit(ruleSet as RuleSet, (path) => `/ruleSet${path}`)
+  const approve = approvalOf(request)
   const create = async ({ versions }: ConfigStore, author: Author): Promise<Version> => {
+    approve?.(ruleSet as RuleSet, (await enforcedRules(access)).ruleSet)
     try {
       return await versions.create(ruleSet as RuleSet, author, basedOn)
     } catch (error) {
@@ -67,7 +66,8 @@ async function keepDraft({ access }: AdminParts, request: OperationRequest): Pro
 
 async function stage({ access }: AdminParts, request: OperationRequest): Promise<Answer> {
   const number = numberIn(request)
-  const change = stageOf(request.body as StageRequest)
+  const approve = approvalOf(request)
+  const change = { ...stageOf(request.body as StageRequest), ...(approve && { approve }) }
   const version = await access.change(request, async ({ versions }, author) => {
     await refuseUnfitVersion(access, number)
     const revision = async (): Promise<number | undefined> => (await versions.get(number))?.revision
@@ -82,6 +82,27 @@ async function stage({ access }: AdminParts, request: OperationRequest): Promise
     }
   })
   return versionAnswer(version)
+}
+
+/** Goes back. `If-Match` has the number of the enforced version that the editor has seen, and the `ETag` that of the new one. */
+async function rollBack({ access }: AdminParts, request: OperationRequest): Promise<Answer> {
+  const { to } = request.body as RollbackRequest
+  const approve = approvalOf(request)
+  const version = await access.change(request, async ({ versions }, author) => {
+    if (to !== undefined) await refuseUnfitVersion(access, to)
+    const enforced = async (): Promise<number | undefined> => (await versions.current()).enforced?.number
+    const { ifRevision: ifVersion } = await seenBy(request, enforced)
+    const options = { ...(to !== undefined && { to }), ...(ifVersion !== undefined && { ifVersion }) }
+    try {
+      return await versions.rollback(author, { ...options, ...(approve && { approve }) })
+    } catch (error) {
+      // Two things are a conflict: that another one is enforced by now, and that there is no way back to the one named.
+      if (ifVersion === undefined || !isSluiceError(error, 'SLUICE_CONFLICT')) throw error
+      const now = (await enforced()) ?? 0
+      throw now === ifVersion ? error : changedMeanwhile(now === 0 ? 'none is enforced' : `version ${now} is enforced`)
+    }
+  })
+  return adminAnswer(version, { revision: version.number })
 }
 
 /** Makes a draft of the enforced rules, with the domains of these files in the place of theirs. */

@@ -168,7 +168,7 @@ describe('who is let in', () => {
 
   it('is not the holder of a key that was revoked', async () => {
     const scene = await Scene.open()
-    const { id, token } = await scene.issue('admin')
+    const { id, token } = await scene.issue('editor')
     await scene.config.apiKeys.revoke(id, AUTHOR)
     await scene.follow()
     expect(scene.problem(`Bearer ${token}`).problem).toMatchObject({

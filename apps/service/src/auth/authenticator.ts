@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { ApiKeyRole } from '@sluice/config-store'
 import { mayDo } from '@sluice/contract'
-import type { Clock, Random } from '@sluice/core'
+import type { Clock, Random, SharedMemoryHandle } from '@sluice/core'
 import { MICROS_PER_MS } from '@sluice/core/internal'
 import type { Logger } from '@sluice/runtime'
 import { keyDigest } from '@sluice/runtime'
@@ -21,6 +21,8 @@ export interface AuthenticatorParts {
   readonly log: Logger
   /** Goes into the digests that the log has in the place of addresses and ids; it is read at each use. */
   readonly secret: Uint8Array
+  /** Where the threads of a process count failed attempts together; undefined for a thread that counts for itself. */
+  readonly failures?: SharedMemoryHandle | undefined
 }
 
 /** The parts of a request that say who asks. */
@@ -58,12 +60,12 @@ export class Authenticator {
   readonly #secret: Uint8Array
   readonly #failures: FailedAttempts
 
-  constructor({ keys, clock, random, log, secret }: AuthenticatorParts) {
+  constructor({ keys, clock, random, log, secret, failures }: AuthenticatorParts) {
     this.#keys = keys
     this.#clock = clock
     this.#log = log
     this.#secret = secret
-    this.#failures = new FailedAttempts({ clock, random })
+    this.#failures = new FailedAttempts({ clock, random, shared: failures })
   }
 
   /**

@@ -1,5 +1,5 @@
-import type { Clock, Random, RuleSet } from '@sluice/core'
-import { memoryStore, PolicyEngine } from '@sluice/core'
+import type { Clock, Random, RuleSet, SharedMemoryHandle } from '@sluice/core'
+import { attachSharedMemoryStore, memoryStore, PolicyEngine, sharedMemoryStore } from '@sluice/core'
 
 /** What one attempt came with. */
 export interface Attempt {
@@ -22,15 +22,35 @@ const RULES: RuleSet = {
   ],
 }
 
+/** Threads that may attach over the life of the process: one that ends unexpectedly leaves its place taken. */
+const MOST_THREADS = 256
+
+/** What failed attempts are counted with. */
+export interface FailedAttemptsParts {
+  readonly clock: Clock
+  readonly random: Random
+  /** The memory that threads count in together; undefined for a thread that counts for itself. */
+  readonly shared?: SharedMemoryHandle | undefined
+}
+
+/** The memory in which the threads of a process count failed attempts together. */
+export function sharedFailures(clock: Clock): SharedMemoryHandle {
+  return sharedMemoryStore({ maxKeys: MOST_KEYS, maxThreads: MOST_THREADS, clock }).handle()
+}
+
 /**
  * Limits failed attempts to authenticate: 20 a minute from one address, 10 a minute for one key id. Only failures are counted,
- * by each thread for itself, in a memory of their own: no flood of them takes room from the counters of callers.
+ * by each node for itself, whichever of its threads they come to, in a memory of their own: no flood of them takes room from
+ * the counters of callers.
  */
 export class FailedAttempts {
   readonly #engine: PolicyEngine<'sync'>
 
-  constructor({ clock, random }: { readonly clock: Clock; readonly random: Random }) {
-    const store = memoryStore({ clock, random, maxKeys: MOST_KEYS })
+  constructor({ clock, random, shared }: FailedAttemptsParts) {
+    const store =
+      shared === undefined
+        ? memoryStore({ clock, random, maxKeys: MOST_KEYS })
+        : attachSharedMemoryStore(shared, { clock })
     this.#engine = new PolicyEngine({ store, ruleSet: RULES, clock, random })
   }
 

@@ -14,6 +14,9 @@ const DIMENSION = 'tenant'
 /** Who else a question may be about: users, keys, addresses and descriptors are counted for all tenants together. */
 const OTHER_CALLERS = ['userId', 'apiKey', 'clientIp', 'descriptors'] as const
 
+/** Whose usage is not the tenant's: the counters of a service too are of all tenants together. */
+const OTHER_COUNTERS: readonly string[] = [...OTHER_CALLERS, 'service']
+
 /** What a reset of a tenant may hold: under a resource there are counters that all tenants share. */
 const RESET_FIELDS: ReadonlySet<string> = new Set(['tenantId', 'note'])
 
@@ -69,6 +72,18 @@ export function withinTenant({ id }: Operation, handle: OperationHandler): Opera
   }
 }
 
+/**
+ * Of what is told of rules, the part that is for whoever asks: for the key of a tenant, that of rules that count tenants. What
+ * others are counted by, and how far all tenants together have got, is not theirs to see.
+ */
+export function ownRules<R extends { readonly dimension: string }>(
+  rules: readonly R[],
+  { principal }: OperationRequest,
+): readonly R[] {
+  if (principal?.tenant === undefined) return rules
+  return rules.filter(({ dimension }) => dimension.split('+').includes(DIMENSION))
+}
+
 function narrowingOf(id: string): Narrowing | undefined {
   return Object.hasOwn(TENANT_OPERATIONS, id) ? TENANT_OPERATIONS[id as OperationId] : undefined
 }
@@ -112,7 +127,7 @@ function resetOfTenant(request: OperationRequest, tenant: string): OperationRequ
 
 function usageOfTenant(request: OperationRequest, tenant: string): OperationRequest | Answer {
   const { query } = request
-  const other = OTHER_CALLERS.find((name) => query.has(name))
+  const other = OTHER_COUNTERS.find((name) => query.has(name))
   if (other !== undefined) return otherCaller(other)
   return queryOfTenant(request, { tenantId: tenant })
 }

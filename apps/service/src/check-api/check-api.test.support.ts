@@ -83,6 +83,11 @@ export class CheckApi {
     return readAnswer(operation, await this.call(operation, { body, ...(signal === undefined ? {} : { signal }) }))
   }
 
+  /** Asks as Envoy does. */
+  async envoy(body: unknown): Promise<ReadAnswer> {
+    return readAnswer('POST /json', await this.call('POST /json', { body }))
+  }
+
   /** Checks a call so many times; how many were allowed. */
   async admitted(times: number, body: unknown): Promise<number> {
     let count = 0

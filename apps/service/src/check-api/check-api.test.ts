@@ -6,6 +6,8 @@ import { afterAll, describe, expect, it } from 'vitest'
 import { checkSuite } from './check.suite.test.support.ts'
 import type { OpenStore } from './check-api.test.support.ts'
 import { CheckApi, perUser } from './check-api.test.support.ts'
+import { envoySuite } from './envoy.suite.test.support.ts'
+import { reportSuite } from './report.suite.test.support.ts'
 import { reservationSuite } from './reservation.suite.test.support.ts'
 
 const server = await startRedis()
@@ -29,6 +31,8 @@ const STORES: Readonly<Record<string, OpenStore>> = {
 for (const [name, open] of Object.entries(STORES)) {
   checkSuite(name, open)
   reservationSuite(name, open)
+  reportSuite(name, open)
+  envoySuite(name, open)
 }
 
 /** Calls of scripts that the server counted. */

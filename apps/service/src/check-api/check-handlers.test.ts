@@ -39,6 +39,8 @@ describe('the check API', () => {
       settle: { reservationId, tokens },
       release: { reservationId },
       heartbeat: { reservationId },
+      report: { reports: [{ resource: '/orders', failed: true }] },
+      'POST /json': { domain: 'shop', descriptors: [{ entries: [{ key: 'user', value: 'ann' }] }] },
     }
     for (const operation of Object.keys(api.handlers)) {
       const name = operation.replace('POST /internal/ratelimit/', '')
@@ -147,6 +149,7 @@ describe('what cannot be understood', () => {
     ['release', { reservationId: 'r1' }, 'tokens'],
     ['heartbeat', { reservationId: 'r1' }, 'leaseMs'],
     ['batch', { requests: [ORDER] }, 'atomic'],
+    ['report', { reports: [{ resource: '/orders', failed: true }] }, 'resource'],
   ])('is refused by %s with a field that it does not know', async (operation, body, unknown) => {
     const answer = await inMemory({ ruleSet: perUser(1) }).api.post(operation, { ...body, [unknown]: 1 })
     expect(answer.status).toBe(400)
@@ -168,6 +171,10 @@ describe('what cannot be understood', () => {
     ['reserve', { ...ORDER, expiresAfterMs: 0 }, ['/expiresAfterMs']],
     ['reserve', { ...ORDER, expiresAfterMs: 86_400_001 }, ['/expiresAfterMs']],
     ['acquire', { ...ORDER, maxWaitMs: 30_001 }, ['/maxWaitMs']],
+    ['report', {}, ['/reports']],
+    ['report', { reports: [] }, ['/reports']],
+    ['report', { reports: Array.from({ length: 1001 }, () => ({ resource: '/x', failed: true })) }, ['/reports']],
+    ['report', { reports: [{ resource: '/x', failed: 1, status: 500 }] }, ['/reports/0/failed', '/reports/0/status']],
     ['check', {}, ['/resource']],
     ['check', 'text', ['']],
   ])('is refused by %s: %j', async (operation, body, paths) => {

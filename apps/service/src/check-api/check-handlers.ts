@@ -7,8 +7,10 @@ import { idHandlers } from '../ids/id-handlers.ts'
 import type { ServiceContext } from '../service-context.ts'
 import type { Settings } from '../settings.ts'
 import { DecisionAnswers } from './decision-answers.ts'
+import { envoyHandlers } from './envoy-handlers.ts'
 import { policyRequestOf } from './policy-request.ts'
 import { invalidBody, withStoreProblems } from './refusals.ts'
+import { reportHandlers } from './report-handlers.ts'
 import { ReservationDesk } from './reservation-desk.ts'
 import { reservationHandlers } from './reservation-handlers.ts'
 import { slotHandlers } from './slot-handlers.ts'
@@ -67,6 +69,8 @@ export function checkHandlers(context: CheckContext): OperationHandlers {
     'POST /internal/ratelimit/peek': peek,
     ...reservationHandlers(parts),
     ...slotHandlers(parts),
+    ...reportHandlers(parts),
+    ...envoyHandlers(parts),
     ...idHandlers(context),
   }
   return Object.fromEntries(Object.entries(handlers).map(([name, handle]) => [name, withStoreProblems(handle)]))

@@ -81,6 +81,29 @@ describe('over HTTP', () => {
 })
 
 describe('with two threads', () => {
+  it('reports of calls cut limits in both, whichever thread gets them', async () => {
+    const running = await service({ threads: 2 })
+    const errorRate = {
+      ...{ cutAbove: 0.5, restoreBelow: 0.1, window: '1h', leastCalls: 32 },
+      ...{ step: 0.5, least: 0.1, hold: '1h' },
+    }
+    const rules = [{ dimension: 'user', limit: 100, window: '1m', errorRate }]
+    const set = await running.admin('PUT', '/admin/ratelimits', { body: { resource: '/x', rules } })
+    expect(set.status).toBe(200)
+    /** What peeks over connections of their own, which come to either thread, say. */
+    const seen = async (field: string): Promise<Set<unknown>> => {
+      const peek = (): Promise<Posted> => post(running, 'peek', { userId: 'ann', resource: '/x' })
+      const answers = await Promise.all(Array.from({ length: 16 }, peek))
+      return new Set(answers.map(({ body }) => body[field]))
+    }
+    await expect.poll(() => seen('version')).toEqual(new Set([2]))
+    const report = (): Promise<Posted> => post(running, 'report', { reports: [{ resource: '/x', failed: true }] })
+    // As many as are needed: a thread that knew only of its own would not have enough.
+    const answers = await Promise.all(Array.from({ length: 32 }, report))
+    expect(answers.map(({ status, body }) => [status, body])).toEqual(answers.map(() => [200, { count: 1 }]))
+    await expect.poll(() => seen('limit')).toEqual(new Set([50]))
+  })
+
   it('reservations are settled exactly and once, whichever thread gets the request', async () => {
     const running = await service({ threads: 2 })
     const taken = await Promise.all(

@@ -1,4 +1,4 @@
-import type { CheckAnswer, HeaderProfile } from '@sluice/contract'
+import type { CheckAnswer, DecisionLike, HeaderProfile } from '@sluice/contract'
 import { batchAnswerJson, checkAnswer, checkAnswerJson, rateLimitHeaders } from '@sluice/contract'
 import type { Clock, PolicyDecision } from '@sluice/core'
 import type { Random } from '@sluice/runtime'
@@ -36,12 +36,22 @@ export class DecisionAnswers {
 
   /** The answer to a check. */
   tell(decision: PolicyDecision): Answer {
-    return this.#tell(decision, checkAnswerJson(this.#answerOf(decision)))
+    return this.tellIn(checkAnswerJson(this.#answerOf(decision)), decision)
   }
 
   /** The answer to a check that holds more than a decision: `more` is JSON of further members, without braces. */
   tellWith(decision: PolicyDecision, more: string): Answer {
-    return this.#tell(decision, `${checkAnswerJson(this.#answerOf(decision)).slice(0, -1)},${more}}`)
+    return this.tellIn(`${checkAnswerJson(this.#answerOf(decision)).slice(0, -1)},${more}}`, decision)
+  }
+
+  /** The answer whose body, JSON, tells of a decision in a form of its own. */
+  tellIn(body: string, decision: DecisionLike): Answer {
+    const jitter = decision.allowed || this.#retryJitter === 0 ? 0 : this.#retryJitter * this.#random()
+    const options = { profile: this.#profile, jitter }
+    const headers = rateLimitHeaders(decision, this.#clock.nowMicros() / MICROS_PER_MS, options)
+    headers['Content-Type'] = 'application/json'
+    headers['Content-Length'] = String(Buffer.byteLength(body))
+    return { status: decision.allowed ? 200 : 429, headers, body }
   }
 
   /** The answer to a batch: 200 whatever the decisions are. It has no rate limit headers: there is one limit for each decision. */
@@ -61,14 +71,5 @@ export class DecisionAnswers {
       if (isRuntimeError(error)) return undefined
       throw error
     }
-  }
-
-  #tell(decision: PolicyDecision, body: string): Answer {
-    const jitter = decision.allowed || this.#retryJitter === 0 ? 0 : this.#retryJitter * this.#random()
-    const options = { profile: this.#profile, jitter }
-    const headers = rateLimitHeaders(decision, this.#clock.nowMicros() / MICROS_PER_MS, options)
-    headers['Content-Type'] = 'application/json'
-    headers['Content-Length'] = String(Buffer.byteLength(body))
-    return { status: decision.allowed ? 200 : 429, headers, body }
   }
 }

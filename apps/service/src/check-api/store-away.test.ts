@@ -98,6 +98,24 @@ describe('a check while the store is away', () => {
     expect(Object.keys(after.body)).not.toContain('failure')
   })
 
+  it.each([
+    ['open', 200, { overallCode: 'OK', statuses: [{ code: 'OK', limitRemaining: 2 }] }],
+    ['local', 200, { overallCode: 'OK', statuses: [{ code: 'OK', limitRemaining: 1 }] }],
+    ['closed', 429, { overallCode: 'OVER_LIMIT', statuses: [{ code: 'OVER_LIMIT', durationUntilReset: '1s' }] }],
+  ] as const)('is answered by the failure mode as Envoy asks it, too (%s)', async (mode, status, body) => {
+    const network = new Network()
+    const limit = { unit: 'hour', requestsPerUnit: 2 } as const
+    const ruleSet: RuleSet = { rules: [], domains: [{ domain: 'shop', descriptors: [{ key: 'user', limit }] }] }
+    const api = network.process(mode, { ruleSet })
+    const request = { domain: 'shop', descriptors: [{ entries: [{ key: 'user', value: 'ann' }] }] }
+    network.goAway()
+    const answer = await api.envoy(request)
+    expect(answer).toMatchObject({ status, body })
+    expect(answer.headers['Retry-After']).toBe(status === 429 ? '1' : undefined)
+    network.comeBack()
+    expect((await api.envoy(request)).body).toMatchObject({ statuses: [{ limitRemaining: 1 }] })
+  })
+
   it('says so of every check of a batch', async () => {
     const network = new Network()
     const api = network.process('open')

@@ -4,6 +4,7 @@ import { FakeClock } from '@sluice/testing'
 import { afterEach, describe, expect, it } from 'vitest'
 import type { ThreadGroup } from '../threads/thread-group.ts'
 import { CheckApi } from './check-api.test.support.ts'
+import { CUT_RULES, limitOf, reportsOf } from './report.suite.test.support.ts'
 
 const ORDER = { userId: 'ann', resource: '/orders' }
 const JOB = { tenantId: 'acme', resource: '/jobs' }
@@ -54,13 +55,16 @@ afterEach(async () => {
 })
 
 /** Handlers of several threads over one shared memory, each with its own view of it. */
-function threads(count: number): { readonly apis: readonly CheckApi[]; clock: FakeClock; group: Threads } {
+function threads(
+  count: number,
+  ruleSet = RULES,
+): { readonly apis: readonly CheckApi[]; clock: FakeClock; group: Threads } {
   const clock = new FakeClock()
   const group = new Threads(count)
   const first = sharedMemoryStore({ clock, maxKeys: 1000, maxStateSize: 16 })
   const views = [first, ...Array.from({ length: count - 1 }, () => attachSharedMemoryStore(first.handle(), { clock }))]
   open.push(...views)
-  const apis = views.map((store) => new CheckApi({ store, clock, ruleSet: RULES, threads: group.join() }))
+  const apis = views.map((store) => new CheckApi({ store, clock, ruleSet, threads: group.join() }))
   return { apis, clock, group }
 }
 
@@ -114,6 +118,15 @@ describe('threads that share one memory', () => {
     expect((await two.post('release', { reservationId })).body).toEqual({ outcome: 'settled', corrected: -1 })
     expect((await one.post('heartbeat', { reservationId })).body['outcome']).toBe('gone')
     expect((await one.post('release', { reservationId })).body).toEqual({ outcome: 'gone', corrected: 0 })
+  })
+
+  it('count each other their reports of calls, once, so that all cut limits at the same call', async () => {
+    const { apis } = threads(3, CUT_RULES)
+    const limits = (): Promise<unknown[]> => Promise.all(apis.map((api) => limitOf(api)))
+    for (const api of apis) await api.post('report', reportsOf(3))
+    expect(await limits()).toEqual([100, 100, 100])
+    await apis[1]!.post('report', reportsOf(1))
+    expect(await limits()).toEqual([50, 50, 50])
   })
 
   it('never hand out more than the limit together', async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { oversizedPart } from './body-shape.ts'
+import { isTooDeep, oversizedPart } from './body-shape.ts'
 
 function objectOf(count: number): object {
   return Object.fromEntries(Array.from({ length: count }, (_, index) => [`m${index}`, index]))
@@ -35,5 +35,26 @@ describe('a body', () => {
     let deep: unknown = objectOf(2000)
     for (let level = 0; level < 70; level++) deep = [deep]
     expect(oversizedPart(deep)).toBeUndefined()
+  })
+})
+
+describe('the text of a body', () => {
+  const nested = (depth: number): string => '[{"a":'.repeat(depth / 2) + '}]'.repeat(depth / 2)
+
+  it.each([
+    ['as deep as forms may be', nested(64), false],
+    ['deeper', nested(66), true],
+    ['deep, and never closed', '['.repeat(65), true],
+    ['wide', `[${'[],{},'.repeat(1000)}1]`, false],
+    [
+      'with brackets in strings',
+      JSON.stringify(['['.repeat(100), '\\"['.repeat(100), { '[{"': '\\'.repeat(99) }]),
+      false,
+    ],
+    ['deep behind a string', `{"a\\"":"\\\\",${JSON.stringify('x"')}:${'['.repeat(70)}`, true],
+    ['with a string that does not end', `"${'['.repeat(100)}\\`, false],
+    ['of nothing', '', false],
+  ])('%s', (_, text, expected) => {
+    expect(isTooDeep(Buffer.from(text))).toBe(expected)
   })
 })

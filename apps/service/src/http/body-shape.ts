@@ -6,8 +6,8 @@ const MOST_MEMBERS = 1000
 /** Entries that a list may have: more than the rules that fit into the largest body. */
 const MOST_ENTRIES = 100_000
 
-/** Deeper it is refused in any case, by whoever compares it with its form. */
-const DEEPEST = 64
+/** Levels of lists and objects in each other; deeper it is refused in any case, by whoever compares it with its form. */
+export const DEEPEST = 64
 
 /**
  * The first part of a body that is larger than any form has room for; undefined when there is none. To compare a body with its form is
@@ -31,6 +31,36 @@ function oversized(value: unknown, path: string, depth: number): FieldProblem | 
     if (found !== undefined) return { ...found, path: `${path}/${escaped(name)}${found.path}` }
   }
   return undefined
+}
+
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+const LIST_OPENS = 0x5b
+const LIST_CLOSES = 0x5d
+const OBJECT_OPENS = 0x7b
+const OBJECT_CLOSES = 0x7d
+
+/**
+ * Whether the text of a body nests lists and objects deeper than any form does. Looks at bytes, because to parse such a text takes
+ * tens of times as long as to read it. What is no JSON may get either answer.
+ */
+export function isTooDeep(text: Uint8Array): boolean {
+  let depth = 0
+  for (let at = 0; at < text.length; at++) {
+    const byte = text[at]
+    if (byte === QUOTE) at = endOfString(text, at)
+    else if (byte === LIST_OPENS || byte === OBJECT_OPENS) depth++
+    else if (byte === LIST_CLOSES || byte === OBJECT_CLOSES) depth--
+    if (depth > DEEPEST) return true
+  }
+  return false
+}
+
+/** Where a string ends that begins at `start`; the end of the text when it does not. */
+function endOfString(text: Uint8Array, start: number): number {
+  let at = start + 1
+  while (at < text.length && text[at] !== QUOTE) at += text[at] === BACKSLASH ? 2 : 1
+  return at
 }
 
 /** A name as JSON pointers have it. */

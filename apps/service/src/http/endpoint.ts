@@ -10,6 +10,12 @@ export interface BodyForm {
   readonly problemsOf?: ((value: unknown) => readonly FieldProblem[]) | undefined
 }
 
+/** The parameters of a request. */
+export interface RequestParameters extends Pick<OperationRequest, 'params' | 'query'> {
+  /** Whether there is a query: known without reading it. */
+  readonly hasQuery: boolean
+}
+
 /** Everything that happens to the requests for one operation, in this order; what is undefined is left out. */
 export interface Endpoint {
   /** `METHOD /path` of its operation: for logs. */
@@ -19,7 +25,7 @@ export interface Endpoint {
   /** Who asks, or the answer to give whoever may not. */
   readonly admit: ((request: OperationRequest) => Principal | Answer | Promise<Principal | Answer>) | undefined
   /** The answer to parameters that are wrong; undefined when all are right. */
-  readonly refuseParameters: ((request: OperationRequest) => Answer | undefined) | undefined
+  readonly refuseParameters: ((request: RequestParameters) => Answer | undefined) | undefined
   readonly body: BodyForm | undefined
   readonly handle: OperationHandler
   /**

@@ -1,5 +1,5 @@
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
-import type { Endpoint } from './endpoint.ts'
+import type { Endpoint, RequestParameters } from './endpoint.ts'
 import type { OperationRequest, Principal } from './operation-handler.ts'
 import type { RequestHead } from './request-head.ts'
 import type { Found, PathParameters } from './router.ts'
@@ -8,7 +8,7 @@ import type { Found, PathParameters } from './router.ts'
  * One request and its answer, on their way. What handlers may ask for is made when it is asked for: a check needs neither the
  * query nor a signal, and there are tens of thousands of them in a second.
  */
-export class Exchange implements OperationRequest {
+export class Exchange implements OperationRequest, RequestParameters {
   readonly request: IncomingMessage
   readonly response: ServerResponse
   readonly head: RequestHead
@@ -30,6 +30,10 @@ export class Exchange implements OperationRequest {
   get query(): URLSearchParams {
     this.#query ??= new URLSearchParams(queryOf(this.request.url ?? ''))
     return this.#query
+  }
+
+  get hasQuery(): boolean {
+    return (this.request.url ?? '').includes('?')
   }
 
   get headers(): IncomingHttpHeaders {

@@ -50,9 +50,6 @@ const UNKNOWN_EXPECTATION = problemAnswer('SLUICE_HTTP_EXPECTATION_FAILED', {
   detail: 'The only expectation known is "100-continue". Leave the Expect header out.',
 })
 
-/** How often a drain looks whether all connections are gone. */
-const DRAIN_LOOK_MS = 50
-
 /**
  * An HTTP/1.1 server: listens, brings requests to be answered, and stops without breaking off what it has begun. It runs once:
  * new -> listening -> draining -> stopping -> stopped.
@@ -61,6 +58,7 @@ export class HttpServer {
   readonly #options: HttpServerOptions
   readonly #server: Server
   readonly #sockets = new Set<Socket>()
+  readonly #stopping = new AbortController()
 
   constructor(options: HttpServerOptions) {
     this.#options = options
@@ -118,14 +116,14 @@ export class HttpServer {
   }
 
   /**
-   * Lets clients go elsewhere: everything is answered as before, and every connection ends with its answer. Resolves when no
-   * connection is left, after `drainMs` at the latest.
+   * Lets clients go elsewhere: everything is answered as before, and every connection ends with its answer. Resolves after
+   * `drainMs`, or at once when it does not listen or is stopped. That no connection is open ends nothing: whoever sends requests
+   * here may not have learnt yet that it leaves, and opens another.
    */
   async drain(drainMs: number): Promise<void> {
-    this.#options.requests.leave()
-    for (let waitedMs = 0; waitedMs < drainMs && this.#sockets.size > 0; waitedMs += DRAIN_LOOK_MS) {
-      await this.#options.sleep(Math.min(DRAIN_LOOK_MS, drainMs - waitedMs))
-    }
+    const { requests, sleep } = this.#options
+    requests.leave()
+    if (drainMs > 0 && this.#server.listening) await sleep(drainMs, this.#stopping.signal).catch(() => undefined)
   }
 
   /**
@@ -134,6 +132,7 @@ export class HttpServer {
    */
   async stop(): Promise<void> {
     const { requests, sleep, graceMs } = this.#options
+    this.#stopping.abort()
     requests.leave()
     const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()))
     requests.endStreams()

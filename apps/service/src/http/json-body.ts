@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import type { Answer } from './answer.ts'
+import { DEEPEST, isTooDeep } from './body-shape.ts'
 import { problemAnswer } from './problem-answer.ts'
 import type { IncomingBody } from './request-body.ts'
 import { discardBody, readBody } from './request-body.ts'
@@ -24,7 +25,11 @@ export function readJsonBody(incoming: IncomingBody, maxBytes: number, done: (bo
   readBody(incoming, maxBytes, (body) => done(body === 'too-large' ? tooLarge(maxBytes) : parse(body)))
 }
 
+/** A body of so many bytes is parsed in a moment, whatever is in it; every check is one. */
+const SOON_PARSED_BYTES = 16_384
+
 function parse(body: Buffer): JsonBody {
+  if (body.length > SOON_PARSED_BYTES && isTooDeep(body)) return TOO_DEEP
   const text = body.toString()
   // Bytes that are no UTF-8 become this character; only then is it worth looking at them once more.
   if (text.includes('\ufffd') && !isUtf8(body)) return notJson('bytes that are not UTF-8')
@@ -53,6 +58,14 @@ function unsupported(received: string): Answer {
 function tooLarge(maxBytes: number): JsonBody {
   const detail = `Received more than ${maxBytes} bytes, which is the most that is read here. Send a smaller body.`
   return { ok: false, answer: problemAnswer('SLUICE_HTTP_TOO_LARGE', { detail }) }
+}
+
+const TOO_DEEP: JsonBody = {
+  ok: false,
+  answer: problemAnswer('SLUICE_HTTP_INVALID_REQUEST', {
+    detail: `Received lists and objects in each other, more than ${DEEPEST} levels deep. Nothing that is taken here is.`,
+    errors: [{ path: '', received: `more than ${DEEPEST} levels`, expected: `at most ${DEEPEST} levels` }],
+  }),
 }
 
 function notJson(received: string): JsonBody {

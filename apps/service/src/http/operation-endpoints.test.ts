@@ -2,7 +2,7 @@ import type { Operation } from '@sluice/contract'
 import { InFlight } from '@sluice/runtime'
 import { describe, expect, it } from 'vitest'
 import { jsonAnswer } from './answer.ts'
-import type { Endpoint } from './endpoint.ts'
+import type { Endpoint, RequestParameters } from './endpoint.ts'
 import type { EndpointParts } from './operation-endpoints.ts'
 import { operationRoutes } from './operation-endpoints.ts'
 import type { OperationRequest } from './operation-handler.ts'
@@ -58,8 +58,9 @@ function endpointOf(operation: Operation, more: Partial<EndpointParts> = {}): En
 }
 
 /** A request as far as parameters are concerned. */
-function asked(name: string, query: string): OperationRequest {
-  return { params: { name }, query: new URLSearchParams(query) } as unknown as OperationRequest
+function asked(name: string, query: string): OperationRequest & RequestParameters {
+  const parameters: RequestParameters = { params: { name }, query: new URLSearchParams(query), hasQuery: query !== '' }
+  return parameters as OperationRequest & RequestParameters
 }
 
 function refusalOf(endpoint: Endpoint, name: string, query: string): unknown {
@@ -94,11 +95,21 @@ describe('the parameters of an operation', () => {
     expect(endpointOf(LIVEZ).refuseParameters).toBeUndefined()
   })
 
-  it('are left to a handler that checks itself', () => {
+  it('are left to a handler that checks itself, but for those it does not have', () => {
     const treatment = { lane: undefined, needsKey: false, checksItself: true, hasRequestId: false }
-    const own = endpointOf(PUT_TIER, { treatmentOf: () => treatment })
-    expect([own.refuseParameters, own.body?.problemsOf]).toEqual([undefined, undefined])
-    expect(own.body?.maxBytes).toBe(1000)
+    const own = endpointOf({ ...PUT_TIER, parameters: {} }, { treatmentOf: () => treatment })
+    expect([own.body?.problemsOf, own.body?.maxBytes]).toEqual([undefined, 1000])
+    const unread = {
+      params: {},
+      hasQuery: false,
+      get query(): URLSearchParams {
+        return expect.fail('a query that is not there is not read')
+      },
+    }
+    expect(own.refuseParameters!(unread)).toBeUndefined()
+    expect(refusalOf(own, 'gold', 'bogus=1')).toEqual([
+      { path: '?bogus', received: 'an unknown parameter', expected: 'no parameters' },
+    ])
   })
 })
 

@@ -46,13 +46,13 @@ export class DatabaseHost {
 
   constructor(parts: DatabaseHostParts) {
     this.#parts = parts
-    const { settings, folder, nowMs, secret, sleep, showKey } = parts
+    const { settings, folder, nowMs, secret, showKey } = parts
     const withRules = settings.rulesFile === undefined
     this.database = new LateConfigStore(async () => {
       const store = await openConfigStore(addressOf(settings, folder), { nowMs })
       try {
         await secret.learn(store)
-        const token = await prepareFirstStart(store, { sleep, withRules })
+        const token = await prepareFirstStart(store, { withRules })
         if (token !== undefined) showKey(token)
         return store
       } catch (error) {

@@ -1,7 +1,6 @@
 import type { ConfigStore } from '@sluice/config-store'
 import type { RuleSet } from '@sluice/core'
 import { isSluiceError } from '@sluice/core'
-import type { Sleep } from '@sluice/runtime'
 
 /** What is enforced until somebody says otherwise: enough for a person, too little for a flood. */
 export const FIRST_RULES: RuleSet = {
@@ -13,12 +12,8 @@ export const FIRST_RULES: RuleSet = {
 
 const AUTHOR = { name: 'first start' }
 
-/** How long a node that finds rules and no key leaves the node that wrote the rules to make one. */
-const OTHERS_TIME_MS = 1000
-
 /** How an empty configuration is made usable. */
 export interface FirstStartOptions {
-  readonly sleep: Sleep
   /** Whether {@link FIRST_RULES} are enforced where nothing is; not when rules come from elsewhere. */
   readonly withRules: boolean
 }
@@ -30,31 +25,20 @@ export interface FirstStartOptions {
  */
 export async function prepareFirstStart(
   config: ConfigStore,
-  { sleep, withRules }: FirstStartOptions,
+  { withRules }: FirstStartOptions,
 ): Promise<string | undefined> {
-  const isFirst = !withRules || (await enforceFirstRules(config))
-  if (!isFirst) {
-    if (await hasKeys(config)) return undefined
-    await sleep(OTHERS_TIME_MS)
-  }
-  if (await hasKeys(config)) return undefined
-  const { token } = await config.apiKeys.create({ name: 'first', role: 'admin' }, AUTHOR)
-  return token
+  if (withRules) await enforceFirstRules(config)
+  const first = await config.apiKeys.createFirst({ name: 'first', role: 'admin' }, AUTHOR)
+  return first?.token
 }
 
-async function enforceFirstRules(config: ConfigStore): Promise<boolean> {
+async function enforceFirstRules(config: ConfigStore): Promise<void> {
   const { items } = await config.versions.list({ limit: 1 })
-  if (items.length > 0) return false
+  if (items.length > 0) return
   try {
     await config.versions.edit(() => FIRST_RULES, AUTHOR, 0)
-    return true
   } catch (error) {
     // Another node was quicker.
-    if (isSluiceError(error, 'SLUICE_CONFLICT')) return false
-    throw error
+    if (!isSluiceError(error, 'SLUICE_CONFLICT')) throw error
   }
-}
-
-async function hasKeys(config: ConfigStore): Promise<boolean> {
-  return (await config.apiKeys.list({ limit: 1 })).items.length > 0
 }

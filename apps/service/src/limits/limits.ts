@@ -3,17 +3,20 @@ import { engineTarget } from '@sluice/config-store'
 import type { ReadinessCheck } from '@sluice/contract'
 import type { Block, Clock, PolicyEngine, SharedMemoryHandle, Store } from '@sluice/core'
 import type { Logger } from '@sluice/runtime'
-import type { KeyDatabase } from '../admin-api/config-access.ts'
+import type { FollowedDatabase } from '../admin-api/config-access.ts'
 import { FileReads } from '../admin-api/file-reads.ts'
 import { ApiKeyCache } from '../auth/api-key-cache.ts'
 import { errorFields } from '../observability/error-fields.ts'
 import type { Instrument } from '../observability/instrument.ts'
 import { ObservedEngine } from '../observability/observed-engine.ts'
 import type { Settings } from '../settings.ts'
+import type { ThreadGroup } from '../threads/thread-group.ts'
 import { openCounterStore } from './counter-store.ts'
 import type { DataFolder } from './data-folder.ts'
+import { FileSettingsWatch } from './file-settings-watch.ts'
 import type { LateConfigStore } from './late-config-store.ts'
-import { followKeys, followRules, rulesCheck } from './rule-source.ts'
+import type { RuleSourceParts } from './rule-source.ts'
+import { followDatabase, followRules, rulesCheck } from './rule-source.ts'
 
 /** What limits are made of. */
 export interface LimitsParts {
@@ -21,7 +24,7 @@ export interface LimitsParts {
   readonly clock: Clock
   readonly log: Logger
   readonly folder: DataFolder
-  /** Where API keys are kept, and rules unless they come from a file. Closed by whoever made it. */
+  /** Where API keys, blocks and the incident are kept, and rules unless they come from a file. Closed by whoever made it. */
   readonly database: LateConfigStore
   /** The memory that threads count in together; undefined when there is one thread, or Redis. */
   readonly shared: SharedMemoryHandle | undefined
@@ -29,6 +32,8 @@ export interface LimitsParts {
   readonly instrument: Instrument
   /** Milliseconds since some instant, with fractions, never going back. */
   readonly monotonicMs: () => number
+  /** The threads of this process; the first of them tells for all. */
+  readonly threads: Pick<ThreadGroup, 'index'>
 }
 
 /** What decides, in one thread. */
@@ -41,8 +46,8 @@ export interface Limits {
   readonly keys: ApiKeyCache
   /** What the file says that rules come from; undefined when they come from the database. */
   readonly file: FileReads | undefined
-  /** Where API keys are changed when the rules come from a file; undefined when they come from the database. */
-  readonly keyDatabase: KeyDatabase | undefined
+  /** Where everything else is changed when the rules come from a file; undefined when they come from the database. */
+  readonly besideFile: FollowedDatabase | undefined
   readonly checks: readonly (() => ReadinessCheck | Promise<ReadinessCheck>)[]
   /** Resolves when there are rules, or after some seconds without any. Rejects when they come from a file that cannot be used. */
   startFollowing(): Promise<void>
@@ -61,36 +66,36 @@ export function openLimits(parts: LimitsParts): Limits {
     onWarning: ({ code, message }) => log.warn('Redis is not set up well', { code, advice: message }),
   })
   const { store } = counters
-  const config = settings.rulesFile === undefined ? database : undefined
-  const keepBlock = config && { keepBlock: (block: Block) => config.blocks.put(block, { name: 'penalty' }) }
+  const keepBlock = (block: Block): Promise<unknown> => database.blocks.put(block, { name: 'penalty' })
   const engine = new ObservedEngine(
-    { store, clock, observer: instrument.observePolicy, ...keepBlock },
+    { store, clock, observer: instrument.observePolicy, keepBlock },
     { observer: instrument, monotonicMs },
   )
   const keys = new ApiKeyCache()
-  const file = config === undefined ? new FileReads({ file: settings.rulesFile!, engine }) : undefined
+  const target = engineTarget(engine, { others: keys })
+  const file = settings.rulesFile === undefined ? undefined : new FileReads(settings.rulesFile)
   const following = { settings, database, clock, observe: instrument.observeConfig, cachePath: folder.rulesCache }
-  const follower =
-    file === undefined
-      ? followRules({ ...following, target: engineTarget(engine, { others: keys }) })
-      : followRules({ ...following, target: file.watch(engineTarget(engine)) })
-  // A file has no keys: they stay in the database.
-  const keyFollower = file === undefined ? undefined : followKeys(following, keys)
+  const fileSettings = file && new FileSettingsWatch({ file: file.file, log, settings })
+  const onService: RuleSourceParts['onService'] = (service) => {
+    if (parts.threads.index === 0) fileSettings?.look(service)
+  }
+  const follower = followRules({ ...following, onService, target: file?.watch(target) ?? target })
+  const beside = file && followDatabase({ ...following, target: file.beside(target) })
   const stopFollowing = async (): Promise<void> => {
-    await Promise.all([follower.close(), keyFollower?.close()])
+    await Promise.all([follower.close(), beside?.close()])
   }
   return {
     store,
     engine,
-    config,
+    config: file === undefined ? database : undefined,
     follower,
     keys,
     file,
-    keyDatabase: keyFollower && { config: database, follower: keyFollower },
+    besideFile: beside && { config: database, follower: beside },
     checks: [() => counters.check(), () => rulesCheck(follower)],
     async startFollowing() {
       try {
-        await Promise.all([follower.ready(), keyFollower?.ready()])
+        await Promise.all([follower.ready(), beside?.ready()])
       } catch (error) {
         // A file that cannot be used is a mistake of whoever starts the service; a database comes back.
         if (file !== undefined && follower.stats().source === 'none') {

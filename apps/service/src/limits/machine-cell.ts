@@ -35,6 +35,11 @@ export class MachineCells {
     Atomics.store(this.#cells, 2 * thread, number)
   }
 
+  /** Takes the number of a thread away: it makes no more ids. */
+  withdraw(thread: number): void {
+    Atomics.store(this.#cells, 2 * thread, NONE)
+  }
+
   /** The number of a thread; below 0 when it has none. */
   numberOf(thread: number): number {
     return Atomics.load(this.#cells, 2 * thread)

@@ -22,7 +22,7 @@ interface Scene {
   wakeLast(): number
 }
 
-function scene(count = 1): Scene {
+function scene(count = 1, given?: number): Scene {
   const cells = new MachineCells(count)
   const asked: NumberLeaseRequest[] = []
   const waits: { delayMs: number; wake: () => void }[] = []
@@ -51,6 +51,8 @@ function scene(count = 1): Scene {
       cells,
       count,
       holder: 'me',
+      first: given ?? 1022,
+      isGiven: given !== undefined,
       nowMs: () => made.nowMs,
       log: new Logger(output),
       leases: {
@@ -134,6 +136,27 @@ describe('the numbers of a process', () => {
     const first = decodeSnowflake(BigInt(node.ids.next()!)).machine
     await node.wake()
     expect([first, decodeSnowflake(BigInt(node.ids.next()!)).machine]).toEqual([5, 6])
+  })
+
+  it('are asked for by what a thread has had, else by one after another from where the process begins', async () => {
+    const node = scene(3)
+    node.answers = [1022, 5, 0]
+    await node.numbers.start()
+    await node.wake()
+    expect(node.asked.map(({ wanted }) => wanted)).toEqual([1022, 1023, 0, 1022, 5, 0])
+    expect(node.asked.every(({ onlyWanted }) => onlyWanted === false)).toBe(true)
+  })
+
+  it('are no others than the settings give, and not used for a moment longer when another node has one', async () => {
+    const node = scene(1, 7)
+    node.answers = [7, 'none', 7]
+    await node.numbers.start()
+    expect(node.ids.next()).toBeDefined()
+    await node.wake()
+    expect(node.ids.next()).toBeUndefined()
+    expect(await node.wake()).toBe(2000)
+    expect(decodeSnowflake(BigInt(node.ids.next()!))).toMatchObject({ datacenter: 0, machine: 7 })
+    expect(node.asked.map(({ wanted, onlyWanted }) => [wanted, onlyWanted])).toEqual(Array(3).fill([7, true]))
   })
 
   it('are none when all are taken', async () => {

@@ -10,8 +10,12 @@ export interface MachineNumbersOptions {
   /** So many are needed, one for each thread. */
   readonly count: number
   readonly leases: Pick<NumberLeases, 'take'>
-  /** Unique to this process. */
+  /** Unique to this process among all that run. */
   readonly holder: string
+  /** The number that the first thread asks for, 0 to 1023; each thread after it asks for the next. */
+  readonly first: number
+  /** Whether no other number will do, because the settings say so. */
+  readonly isGiven: boolean
   readonly nowMs: NowMs
   readonly sleep: Sleep
   readonly log: Logger
@@ -34,9 +38,9 @@ const RENEW_EVERY_MS = 20_000
 const RETRY_MS = 2000
 
 /**
- * Leases a number for each thread, and renews it for as long as the process runs. When that fails for long, the threads find
- * that they have none, and make no ids until one can be had again. When it stops in order, nobody else gets its numbers before
- * clocks of other nodes have passed the last id that was made with them, and not much later.
+ * Leases a number for each thread, and renews it for as long as the process runs. When that fails for long, or another node has
+ * the number, the threads find that they have none, and make no ids until one can be had again. When it stops in order, nobody
+ * else gets its numbers before clocks of other nodes have passed the last id that was made with them, and not much later.
  */
 export class MachineNumbers {
   readonly #options: MachineNumbersOptions
@@ -112,12 +116,38 @@ export class MachineNumbers {
     const { cells, nowMs } = this.#options
     const askedAtMs = nowMs()
     const number = await this.#take(thread, LEASE_MS)
-    if (number === undefined) throw new Error(`all ${MACHINE_NUMBERS} numbers are taken`)
+    if (number === undefined) {
+      // Not ours any more, however long it was meant to be.
+      cells.withdraw(thread)
+      throw this.#takenError(thread)
+    }
     cells.give(thread, number, askedAtMs + USED_MS)
   }
 
+  #takenError(thread: number): Error {
+    if (!this.#options.isGiven) return new Error(`all ${MACHINE_NUMBERS} numbers are taken`)
+    const number = this.#wanted(thread)
+    return new Error(
+      `another node has number ${number}: no two may have one --machine, and each thread after the first takes the next`,
+    )
+  }
+
+  /** What it has or had last, else what it begins with. Whoever keeps the numbers may have lost all that it knew of them. */
+  #wanted(thread: number): number {
+    const { cells, first } = this.#options
+    const number = cells.numberOf(thread)
+    return number >= 0 ? number : (first + thread) % MACHINE_NUMBERS
+  }
+
   async #take(thread: number, leaseMs: number): Promise<number | undefined> {
-    const { leases, holder } = this.#options
-    return await leases.take({ name: 'machine', count: MACHINE_NUMBERS, holder: `${holder}/${thread}`, leaseMs })
+    const { leases, holder, isGiven } = this.#options
+    return await leases.take({
+      name: 'machine',
+      count: MACHINE_NUMBERS,
+      holder: `${holder}/${thread}`,
+      leaseMs,
+      wanted: this.#wanted(thread),
+      onlyWanted: isGiven,
+    })
   }
 }

@@ -1,3 +1,5 @@
+import { hostname } from 'node:os'
+import { resolve } from 'node:path'
 import type { Random } from '@sluice/core'
 import type { Logger, NowMs, Sleep } from '@sluice/runtime'
 import { drawHex } from '../draw-bytes.ts'
@@ -31,14 +33,21 @@ export interface NodeNumbers {
 const HOLDER_BYTES = 16
 
 /**
- * The numbers that the settings give, or numbers that no other node has: leased from Redis, else from the database that nodes
- * share. A process that shares nothing has no other nodes, and begins with 0.
+ * Numbers that no other node has, those that the settings give if they do: leased from Redis, else from the database that nodes
+ * share. A process that shares nothing has no other nodes, and takes what it is given, or begins with 0.
  */
 export function nodeNumbers(parts: NodeNumbersParts): NodeNumbers {
   const { settings, database, secureRandom } = parts
   const { machine, redis, databaseUrl, threads } = settings
-  if (machine !== undefined || (redis === undefined && databaseUrl === undefined)) return givenNumbers(parts)
-  const common = { ...parts, count: threads, holder: drawHex(secureRandom, HOLDER_BYTES) }
+  if (redis === undefined && databaseUrl === undefined) return ownNumbers(parts)
+  const common = {
+    ...parts,
+    count: threads,
+    holder: machine === undefined ? drawHex(secureRandom, HOLDER_BYTES) : placeOf(settings),
+    // By chance, so that a node that is new does not ask for what another has when nobody remembers who has what.
+    first: machine ?? secureRandom.nextUint32() % MACHINE_NUMBERS,
+    isGiven: machine !== undefined,
+  }
   if (redis === undefined) return new MachineNumbers({ ...common, leases: database.numbers })
   let link: RedisLink | undefined
   let numbers: MachineNumbers | undefined
@@ -55,7 +64,15 @@ export function nodeNumbers(parts: NodeNumbersParts): NodeNumbers {
   }
 }
 
-function givenNumbers({ settings, cells }: NodeNumbersParts): NodeNumbers {
+/**
+ * Where a node runs: a node that is given its number is the same one when it is started again there, and need not wait until
+ * its lease has ended. The lock on the data folder sees to it that there is one at a time.
+ */
+function placeOf({ host, port, dataDir }: Settings): string {
+  return `${hostname()} ${host}:${port} ${resolve(dataDir)}`
+}
+
+function ownNumbers({ settings, cells }: NodeNumbersParts): NodeNumbers {
   const { machine = 0, threads } = settings
   return {
     start() {

@@ -47,6 +47,26 @@ describe('numbers in Redis', () => {
     expect(await ask('a', 60_000)).toBeUndefined()
   })
 
+  it('are those that are wanted where these are free, and no other where no other will do', async () => {
+    const numbers = await numbersOf({ ...COMMON, urls: [redis.url] })
+    const take = (holder: string, wanted: number, onlyWanted = false): Promise<number | undefined> =>
+      numbers.take({ name: 'three', count: 9, holder, leaseMs: 60_000, wanted, onlyWanted })
+    expect([await take('a', 7), await take('b', 7), await take('c', 7, true)]).toEqual([7, 0, undefined])
+    // Whoever has one keeps it, whatever it wants.
+    expect([await take('a', 3), await take('a', 7, true), await take('b', 8)]).toEqual([7, 7, 0])
+  })
+
+  it('stay with whoever has them when Redis has lost its data', async () => {
+    const server = await startRedis()
+    onTestFinished(() => server.close())
+    const numbers = await numbersOf({ ...COMMON, urls: [server.url] })
+    const take = (holder: string, wanted: number): Promise<number | undefined> =>
+      numbers.take({ name: 'machine', count: 9, holder, leaseMs: 60_000, wanted })
+    expect([await take('a', 0), await take('b', 1)]).toEqual([0, 1])
+    await server.command('FLUSHALL')
+    expect([await take('b', 1), await take('a', 0)]).toEqual([1, 0])
+  })
+
   it('of another prefix are others', async () => {
     const [one, other] = await Promise.all([
       numbersOf({ ...COMMON, urls: [redis.url], prefix: 'blue' }),

@@ -103,19 +103,22 @@ export class CheckMetrics {
     if (decision.failure !== undefined) this.#modes.get(decision.failure.mode)?.inc()
   }
 
-  /** Counts a decision on descriptors. */
+  /** Counts a decision on descriptors that took so long. Of their limits, the one with the least left says how near it was. */
   recordDescriptors(domain: string, decision: DescriptorDecision, durationMs: number): void {
+    const { code, least, failure } = decision
     const series = this.#book.findDomain(domain)
+    this.#reasons.get(reasonOf(decision))?.inc()
     this.#duration.observe(durationMs)
-    if (decision.code === 'ok') {
+    if (code === 'ok') {
       series.allowed.inc()
       this.#noRegion.allowed.inc()
+      if (least?.limit !== undefined && least.remaining * NEAR_SHARE <= least.limit.requestsPerUnit) series.near.inc()
     } else {
       series.denied.inc()
       series.denials.inc()
       this.#noRegion.denied.inc()
     }
-    if (decision.failure !== undefined) this.#modes.get(decision.failure.mode)?.inc()
+    if (failure !== undefined) this.#modes.get(failure.mode)?.inc()
   }
 
   /** Counts a check that ended with an error. */
@@ -146,6 +149,11 @@ export class CheckMetrics {
     }
     return series
   }
+}
+
+function reasonOf({ code, least, failure }: DescriptorDecision): PolicyDecision['reason'] {
+  if (code === 'over') return failure?.mode === 'closed' ? 'unavailable' : 'limit'
+  return least === undefined ? 'unlimited' : 'allowed'
 }
 
 function checkSeriesIn(registry: MetricRegistry): (resource: string, dimension: string) => CheckSeries {

@@ -29,8 +29,12 @@ export class EngineMetrics {
     }
   }
 
-  /** Counts an event; those of shadows that were measured belong to checks. */
+  /**
+   * Counts an event. Those of shadows that were measured belong to checks; that a burst cannot be used is told once for each
+   * rule set, which is nothing to count.
+   */
   record(event: Exclude<PolicyEvent, { readonly type: 'shadow' }>): void {
+    if (event.type === 'burst-unusable') return
     if (event.type !== 'blocked') {
       this.#failures[event.type].inc()
       return

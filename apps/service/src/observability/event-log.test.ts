@@ -72,6 +72,10 @@ describe('EventLog', () => {
       { type: 'override-unusable', rule: 'r', terms: { limit: 5 }, problem: 'no window' },
       'an override cannot be applied to a rule',
     ],
+    [
+      { type: 'burst-unusable', rule: 'r', tiers: ['gold'], problem: 'no room', version: 3 },
+      'the burst of a tier cannot be added to a rule, which goes without',
+    ],
   ])('warns of %j once', (event, message) => {
     const { log, events } = scene()
     events.policy(event)

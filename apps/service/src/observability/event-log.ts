@@ -77,6 +77,12 @@ export class EventLog {
       case 'override-unusable':
         this.#tellAgain('an override cannot be applied to a rule', () => ({ rule: event.rule, problem: event.problem }))
         return
+      case 'burst-unusable':
+        this.#tellAgain('the burst of a tier cannot be added to a rule, which goes without', () => {
+          const { rule, tiers, problem, version } = event
+          return { rule, tiers, problem, version }
+        })
+        return
       default:
       // What was measured is counted, not told.
     }

@@ -107,6 +107,19 @@ describe('Instrument', () => {
       'descriptor other allowed': 1,
       'descriptor other denied': 0,
     })
+    expect(numbersOf(metrics.snapshot(), 'ratelimit_denials_total')).toEqual({
+      'descriptor shop': 2,
+      'descriptor other': 0,
+    })
+    expect(numbersOf(metrics.snapshot(), 'ratelimit_near_limit_total')).toEqual({
+      'descriptor shop': 1,
+      'descriptor other': 0,
+    })
+    expect(numbersOf(metrics.snapshot(), 'ratelimit_decisions_total')).toMatchObject({
+      allowed: 1,
+      limit: 2,
+      unlimited: 1,
+    })
   })
 
   it('counts shadows of rules and of a whole version, under their own resources', () => {

@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import type { RunningNode } from '../service.fixture.ts'
 import { startRealService } from '../service.fixture.ts'
 import type { Settings } from '../settings.ts'
+import { startupMessage } from '../startup-message.ts'
 
 // Configuration is in PostgreSQL: nodes share it, and it may be away at any time.
 
@@ -102,6 +103,8 @@ describe('the database away at the start', () => {
     const ready = await fetch(`${again.origin}/readyz`)
     expect(ready.status).toBe(200)
     expect(await ready.text()).toContain('from disk')
+    const told = startupMessage({ ...again, rules: await again.service.rules() })
+    expect(told).toMatch(/^ {2}rules +version 2, from the copy in .+: postgres:\S+ does not answer$/m)
     expect((await answerOf(again, 'u1')).limit).toBe(5)
     expect((await again.admin('GET', '/admin/ratelimits/usage?userId=u1', { key })).status).toBe(200)
     expect((await again.admin('PUT', '/admin/ratelimits', { key, body: { resource: '/x', rules } })).status).toBe(503)

@@ -1,13 +1,29 @@
 import { once } from 'node:events'
 import { Agent, request as httpRequest } from 'node:http'
 import { CHECK_PATH } from '@sluice/contract'
+import { systemSleep } from '@sluice/runtime'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { RunningNode } from '../service.fixture.ts'
-import { startRealService } from '../service.fixture.ts'
+import { startRealService, startService } from '../service.fixture.ts'
 
 // A node is taken out of service while it is used: nobody notices.
 
-const CLIENTS = 16
+/** How clients behave. */
+interface Clients {
+  readonly count: number
+  /** Whether they use a connection for more than one request. */
+  readonly keepAlive: boolean
+  /** Between an answer and the next request. */
+  readonly pauseMs: number
+}
+
+const BUSY: Clients = { count: 16, keepAlive: true, pauseMs: 0 }
+
+/** There are moments without any connection. */
+const CALM: Clients = { count: 2, keepAlive: false, pauseMs: 20 }
+
+/** How often a load balancer looks whether a node is ready. */
+const LOOK_EVERY_MS = 1000
 
 /** What clients of a load balancer saw. */
 interface Seen {
@@ -17,15 +33,13 @@ interface Seen {
   whileStopping: number
 }
 
-/**
- * Clients that keep connections open and ask without a pause, behind something that looks whether the node is ready and sends
- * requests elsewhere when it is not. They come back when they are sent elsewhere.
- */
-async function load({ port }: RunningNode, seen: Seen): Promise<void> {
-  const agent = new Agent({ keepAlive: true, maxSockets: CLIENTS })
+/** Clients behind something that looks now and then whether the node is ready, and sends requests elsewhere when it is not. */
+async function load({ port }: RunningNode, seen: Seen, { count, keepAlive, pauseMs }: Clients): Promise<void> {
+  const agent = new Agent({ keepAlive, maxSockets: count })
   let isReady = true
   const look = async (): Promise<void> => {
     while (isReady) {
+      await systemSleep(LOOK_EVERY_MS)
       const [status] = await ask(port, { method: 'GET', path: '/readyz', agent: undefined })
       isReady = status === 200
     }
@@ -41,9 +55,10 @@ async function load({ port }: RunningNode, seen: Seen): Promise<void> {
       } catch (error) {
         seen.failures.push(error)
       }
+      if (pauseMs > 0) await systemSleep(pauseMs)
     }
   }
-  await Promise.all([look(), ...Array.from({ length: CLIENTS }, (_, name) => client(name))])
+  await Promise.all([look(), ...Array.from({ length: count }, (_, name) => client(name))])
   agent.destroy()
 }
 
@@ -65,24 +80,42 @@ async function ask(port: number, { method, path, agent, body }: Asked): Promise<
 }
 
 describe('a node that is stopped under load', () => {
-  it.each([1, 2])('with %d threads is not ready first, and fails no request', async (threads) => {
-    const node = await startRealService({ threads, drainMs: 10_000 })
+  it.each([
+    [1, 'busy', BUSY, 500],
+    [2, 'busy', BUSY, 500],
+    [1, 'calm', CALM, 20],
+    [2, 'calm', CALM, 20],
+  ])('with %d threads and %s clients is not ready first, and fails no request', async (threads, _, clients, before) => {
+    const node = await startRealService({ threads, drainMs: 3000 })
     const seen: Seen = { answered: 0, failures: [], whileStopping: 0 }
-    const loaded = load(node, seen)
-    await vi.waitUntil(() => seen.answered >= 500, 30_000)
+    const loaded = load(node, seen, clients)
+    await vi.waitUntil(() => seen.answered >= before, 30_000)
     const stopped = node.service.stop({ drains: true })
     await loaded
     await stopped
     await node.stop()
     expect(seen.failures).toEqual([])
-    expect(seen.whileStopping).toBeGreaterThan(0)
+    // Each asks on a connection that is not kept anyway, and is told so as ever.
+    if (clients.keepAlive) expect(seen.whileStopping).toBeGreaterThan(0)
     expect(node.errors).toEqual([])
   })
 
-  it('drains no longer than it takes: with nobody connected it is over at once', async () => {
-    const node = await startRealService({ drainMs: 600_000 })
+  it('answers for all of the time that it was given, also when nobody is connected', async () => {
+    const node = await startService({ drainMs: 600_000 })
     onTestFinished(() => node.stop())
-    await node.service.stop({ drains: true })
+    const stopped = node.service.stop({ drains: true })
+    expect((await fetch(`${node.origin}/readyz`)).status).toBe(503)
+    const checked = await node.check({ userId: 'u', resource: '/x' })
+    expect([checked.status, checked.headers.get('Connection')]).toEqual([200, 'close'])
+    await node.endWaits(600_000)
+    await stopped
+    await expect(fetch(`${node.origin}/livez`)).rejects.toThrow()
+  })
+
+  it('waits for nobody when it is not told to drain', async () => {
+    const node = await startService({ drainMs: 600_000 })
+    onTestFinished(() => node.stop())
+    await node.service.stop()
     await expect(fetch(`${node.origin}/livez`)).rejects.toThrow()
   })
 })

@@ -20,6 +20,8 @@ const deep = (open: string, close: string): string => open.repeat(5000) + close.
 const BODIES: readonly (readonly [string, string | Uint8Array])[] = [
   ['two megabytes of numeric keys', `{${Array.from({ length: 150_000 }, (_, key) => `"${key}":1`).join(',')}}`],
   ['nested lists', deep('[', ']')],
+  ['two megabytes of nested lists', '['.repeat(1_000_000) + ']'.repeat(1_000_000)],
+  ['two megabytes of lists without end', '['.repeat(2_000_000)],
   ['nested objects', `${'{"a":'.repeat(2500)}1${'}'.repeat(2500)}`],
   ['a prototype', '{"__proto__":{"isAdmin":true},"resource":"/x","userId":"u"}'],
   ['a constructor', '{"constructor":{"prototype":{"isAdmin":true}}}'],
@@ -83,6 +85,22 @@ describe('a hostile body', () => {
       }
     }
     expect(slow).toEqual([])
+  })
+})
+
+describe('a body that is nested without end', () => {
+  // What the largest bodies may have.
+  const TAKEN_BYTES = 8 * 1024 * 1024
+
+  it.each([
+    ['two megabytes', 2_000_000],
+    ['as much as is read', TAKEN_BYTES],
+  ])('of %s is refused in less than 100 ms', async (_, bytes) => {
+    const operation = WITH_BODY.find(({ path }) => path === '/admin/versions')!
+    const body = Buffer.alloc(bytes, '[')
+    expect(await shortestMs(operation, body)).toBeLessThan(100)
+    const response = await send(operation, body)
+    expect([response.status, await response.json()]).toMatchObject([400, { code: 'SLUICE_HTTP_INVALID_REQUEST' }])
   })
 })
 

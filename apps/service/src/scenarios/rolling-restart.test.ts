@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { CheckAnswer } from '@sluice/contract'
 import { CHECK_PATH } from '@sluice/contract'
+import { systemSleep } from '@sluice/runtime'
 import type { RedisServer } from '@sluice/testing/servers'
 import { startRedis } from '@sluice/testing/servers'
 import { afterAll, beforeAll, expect, it, onTestFinished, vi } from 'vitest'
@@ -14,6 +15,9 @@ import { afterAll, beforeAll, expect, it, onTestFinished, vi } from 'vitest'
 
 const LIMIT = 4000
 const CLIENTS = 8
+
+/** How often a load balancer looks whether a node is ready. */
+const LOOK_EVERY_MS = 1000
 
 let redis: RedisServer
 let folder: string
@@ -47,7 +51,7 @@ interface NodeProcess {
 async function startNode(): Promise<NodeProcess> {
   const dataDir = mkdtempSync(join(folder, 'node-'))
   const env = {
-    ...{ PORT: '0', SLUICE_DATA_DIR: dataDir, SLUICE_CONFIG: join(folder, 'sluice.yaml'), SLUICE_DRAIN_MS: '2000' },
+    ...{ PORT: '0', SLUICE_DATA_DIR: dataDir, SLUICE_CONFIG: join(folder, 'sluice.yaml'), SLUICE_DRAIN_MS: '3000' },
     ...{ REDIS_URL: redis.url, SLUICE_LEASES: 'true', SLUICE_FAILURE_MODE: 'closed', SLUICE_LOG_LEVEL: 'error' },
   }
   const main = join(import.meta.dirname, '../main.ts')
@@ -103,6 +107,7 @@ async function replace(place: Place): Promise<void> {
   const { port, stop } = place.node
   const stopped = stop()
   for (let status = 200; status === 200; ) {
+    await systemSleep(LOOK_EVERY_MS)
     const readiness = await fetch(`http://127.0.0.1:${port}/readyz`, { headers: { Connection: 'close' } })
     await readiness.body?.cancel()
     status = readiness.status

@@ -42,7 +42,7 @@ describe('rules whose states do not fit', () => {
     const answer = await node.check({ userId: 'u1', resource: '/jobs' })
     expect(answer.status).toBeLessThan(500)
     const ruleSet = { rules: [{ ...(slots(11) as { rules: object[] }).rules[0], resource: '/jobs' }] }
-    const draft = await refusal(await node.admin('POST', '/admin/versions', { body: { ruleSet } }))
+    const draft = await refusal(await node.admin('POST', '/admin/versions', { body: { ruleSet, basedOn: 0 } }))
     expect(draft[0]).toMatchObject({ path: '/ruleSet/rules/0' })
     const tier = { name: 'premium', multiplier: 2 }
     expect(await refusal(await node.admin('PUT', '/admin/tiers/premium', { body: tier }))).toHaveLength(1)
@@ -54,6 +54,8 @@ describe('rules whose states do not fit', () => {
     expect(await refusal(await node.admin('PUT', '/admin/overrides', { body: override }))).toMatchObject([
       { path: '/terms' },
     ])
+    const spelled = { ...override, resource: '/Jobs/' }
+    expect(await refusal(await node.admin('PUT', '/admin/overrides', { body: spelled }))).toHaveLength(1)
     const overrides = [
       { ...override, terms: { limit: 10 } },
       { ...override, resource: '*', terms: { multiplier: 1.1 } },

@@ -1,4 +1,4 @@
-import type { Operation, OperationId, UsageAnswer } from '@sluice/contract'
+import type { Explanation, Operation, OperationId, UsageAnswer } from '@sluice/contract'
 import { mayDo, OPERATIONS } from '@sluice/contract'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { EXAMPLE_CALLS } from '../admin-api/example-calls.test.support.ts'
@@ -89,6 +89,7 @@ const TENANT_CASES: Readonly<Partial<Record<OperationId, TenantCase>>> = {
       { query: '?userId=u1' },
       { query: `?tenantId=${OWN}&clientIp=192.0.2.1` },
       { query: '?apiKey=k' },
+      { query: '?service=billing' },
     ],
   },
   explain: {
@@ -197,6 +198,21 @@ describe('the key of a tenant with the highest role', () => {
     expect((await ask(deleteOverride, asked, node.adminKey!)).status).toBe(204)
   })
 
+  it('is told of no rules but those that count tenants, nor how far all together have got', async () => {
+    const { explain, usage } = OPERATIONS
+    const dimensions = async (key?: string): Promise<readonly (readonly string[])[]> => {
+      const { rules } = (await (await ask(explain, call({ tenantId: OWN }), key)).json()) as Explanation
+      const query = `?tenantId=${OWN}&resource=${RESOURCE}`
+      const { usage: reports } = (await (await ask(usage, { query }, key)).json()) as UsageAnswer
+      return [rules, reports].map((list) => [...new Set(list.map(({ dimension }) => dimension))].sort())
+    }
+    expect(await dimensions()).toEqual([['tenant'], ['tenant']])
+    expect(await dimensions(node.adminKey!)).toEqual([
+      ['global', 'ip', 'tenant', 'user'],
+      ['global', 'tenant'],
+    ])
+  })
+
   it('counts for that tenant, whether the check says so or not', async () => {
     const { check, reset, usage } = OPERATIONS
     const remaining = async (): Promise<number> => {
@@ -214,7 +230,10 @@ describe('the key of a tenant with the highest role', () => {
   it('does not count as one that can administer the service', async () => {
     const [id = ''] = node.adminKey!.split(/_(?=[^_]+$)/)
     const refused = await node.admin('DELETE', `/admin/api-keys/${id}`)
-    expect([refused.status, await refused.text()]).toEqual([409, expect.stringContaining('last valid key')])
+    expect([refused.status, await refused.text()]).toEqual([
+      409,
+      expect.stringContaining('the last with the role admin'),
+    ])
   })
 })
 

@@ -8,7 +8,7 @@ export interface Crew {
   readonly port: number | undefined
   /** Resolves when requests are answered. */
   start(): Promise<void>
-  /** Not ready from now on, and connections end with their answers; resolves when none is left, or after `drainMs`. */
+  /** Not ready from now on, and connections end with their answers; resolves after `drainMs`, whether there are any or not. */
   drain(drainMs: number): Promise<void>
   stop(): Promise<void>
 }

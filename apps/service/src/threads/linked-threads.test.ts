@@ -56,6 +56,23 @@ describe('a group of threads', () => {
     expect(hub.alive).toBe(3)
   })
 
+  it('asks a thread from when it is there, and counts it from when it answers requests', async () => {
+    const { hub, members, links } = group(2)
+    for (const member of members) member.answer('name', () => member.index)
+    const link = links[1]!
+    hub.part(1, link)
+    expect([await hub.gather('name'), hub.alive]).toEqual([[0], 1])
+    hub.enter(1, link)
+    expect([await hub.gather('name'), hub.alive]).toEqual([[0, 1], 1])
+    hub.join(1, link)
+    expect(hub.alive).toBe(2)
+    // The next of its number takes its place, and it is not missed when it is gone at last.
+    hub.enter(1, links[0]!)
+    expect([await hub.gather('name'), hub.alive]).toEqual([[0, 0], 1])
+    hub.part(1, link)
+    expect(await hub.gather('name')).toEqual([0, 0])
+  })
+
   it('has one main thread to ask', async () => {
     const { hub, members } = group(2)
     hub.answerForAll('alerts', (question) => ({ question, from: 'main' }))

@@ -1,5 +1,6 @@
 import type { MainThread, ThreadGroup } from './thread-group.ts'
 import type { ThreadLink } from './thread-link.ts'
+import { isSilence } from './thread-link.ts'
 import { TopicAnswers } from './topic-answers.ts'
 
 /** How long an answer of another thread may take. */
@@ -12,6 +13,7 @@ const ASK_MAIN = 'group.main'
 interface Passed {
   readonly topic: string
   readonly question: unknown
+  readonly ifSilent?: unknown
 }
 
 /** The group as the main thread has it: it knows all others. */
@@ -19,25 +21,40 @@ export class ThreadHub implements MainThread {
   readonly index = -1
   readonly count: number
   readonly #links = new Map<number, ThreadLink>()
+  /** Those that answer requests. */
+  readonly #answering = new Set<ThreadLink>()
   readonly #forAll = new TopicAnswers()
 
   constructor(count: number) {
     this.count = count
   }
 
-  /** Threads that are there. */
+  /** Threads that answer requests. */
   get alive(): number {
-    return this.#links.size
+    return this.#answering.size
   }
 
-  /** A thread is there. It takes the place of the one that had its number. */
-  join(index: number, link: ThreadLink): void {
+  /**
+   * A thread is there and is asked what all are asked, although it answers no requests yet. It takes the place of the one that
+   * had its number.
+   */
+  enter(index: number, link: ThreadLink): void {
+    const before = this.#links.get(index)
+    if (before !== undefined) this.#answering.delete(before)
     this.#links.set(index, link)
+  }
+
+  /** A thread answers requests. */
+  join(index: number, link: ThreadLink): void {
+    if (this.#links.get(index) !== link) this.enter(index, link)
+    this.#answering.add(link)
   }
 
   /** A thread is gone, unless another has taken its place already. */
   part(index: number, link: ThreadLink): void {
-    if (this.#links.get(index) === link) this.#links.delete(index)
+    if (this.#links.get(index) !== link) return
+    this.#links.delete(index)
+    this.#answering.delete(link)
   }
 
   answer(topic: string): void {
@@ -48,10 +65,13 @@ export class ThreadHub implements MainThread {
     this.#forAll.add(topic, give)
   }
 
-  async gather<T>(topic: string, question?: unknown): Promise<readonly T[]> {
+  async gather<T>(topic: string, question?: unknown, ifSilent?: T): Promise<readonly T[]> {
     const links = [...this.#links].sort(([one], [other]) => one - other).map(([, link]) => link)
     const asked = await Promise.allSettled(links.map((link) => link.ask<T>(topic, question, ANSWER_MS)))
-    return asked.flatMap((outcome) => (outcome.status === 'fulfilled' ? [outcome.value] : []))
+    return asked.flatMap((outcome): readonly T[] => {
+      if (outcome.status === 'fulfilled') return [outcome.value]
+      return ifSilent !== undefined && isSilence(outcome.reason) ? [ifSilent] : []
+    })
   }
 
   async askMain<T>(topic: string, question?: unknown): Promise<T> {
@@ -62,7 +82,7 @@ export class ThreadHub implements MainThread {
   /** Answers what a thread asks. */
   serve(topic: string, question: unknown): Promise<unknown> {
     const passed = question as Passed
-    if (topic === GATHER) return this.gather(passed.topic, passed.question)
+    if (topic === GATHER) return this.gather(passed.topic, passed.question, passed.ifSilent)
     if (topic === ASK_MAIN) return this.askMain(passed.topic, passed.question)
     return Promise.reject(new Error(`the main thread does not know "${topic}"`))
   }
@@ -90,8 +110,8 @@ export class ThreadMember implements ThreadGroup {
     this.#own.add(topic, give)
   }
 
-  gather<T>(topic: string, question?: unknown): Promise<readonly T[]> {
-    return this.#pass(GATHER, { topic, question })
+  gather<T>(topic: string, question?: unknown, ifSilent?: T): Promise<readonly T[]> {
+    return this.#pass(GATHER, { topic, question, ifSilent })
   }
 
   askMain<T>(topic: string, question?: unknown): Promise<T> {

@@ -4,7 +4,7 @@ import type { Crew } from './crew.ts'
 import { SingleThread } from './thread-group.ts'
 
 /** This thread alone answers requests. */
-export function singleCrew(parts: Omit<ThreadServiceParts, 'threads' | 'checks'>): Crew {
+export function singleCrew(parts: Omit<ThreadServiceParts, 'threads' | 'checks' | 'failures'>): Crew {
   const group = new SingleThread()
   let service: ThreadService | undefined
   return {
@@ -13,7 +13,7 @@ export function singleCrew(parts: Omit<ThreadServiceParts, 'threads' | 'checks'>
       return service?.port
     },
     async start() {
-      service = composeThread({ ...parts, threads: group, checks: [] })
+      service = composeThread({ ...parts, threads: group, checks: [], failures: undefined })
       await service.start()
     },
     async drain(drainMs) {

@@ -20,6 +20,7 @@ export interface SupervisedCrewParts {
   readonly random: Random
   readonly log: Logger
   readonly shared: SharedMemoryHandle | undefined
+  readonly failures: SharedMemoryHandle
   readonly secret: SharedArrayBuffer
   readonly cells: SharedArrayBuffer
 }
@@ -31,7 +32,7 @@ const WORKER_FLAGS = EXTENSION === '.ts' ? ['--conditions=source'] : []
 
 /** Threads that answer requests on one port, under the supervision of this one. */
 export function superviseCrew(parts: SupervisedCrewParts): Crew {
-  const { settings, clock, shared, secret, cells } = parts
+  const { settings, clock, shared, failures, secret, cells } = parts
   const { host, port, threads } = settings
   const hub = new ThreadHub(threads)
   hub.answerForAll(THREADS_TOPIC, () => threadsCheck(hub))
@@ -41,7 +42,7 @@ export function superviseCrew(parts: SupervisedCrewParts): Crew {
     port,
     nowMs: () => clock.nowMicros() / 1000,
     spawn: (index) => {
-      const workerData: WorkerData = { settings, index, shared, secret, cells }
+      const workerData: WorkerData = { settings, index, shared, failures, secret, cells }
       return new Worker(WORKER_FILE, { workerData, execArgv: WORKER_FLAGS })
     },
   })

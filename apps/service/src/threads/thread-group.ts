@@ -15,10 +15,11 @@ export interface ThreadGroup {
   /** From now on this thread answers questions on `topic`, and every other that answers requests as well. Once for each topic. */
   answer(topic: string, give: (question: unknown) => unknown): void
   /**
-   * Asks every thread that answers requests, this one among them, and gives the answers in the order of the threads. A thread
-   * that has ended, that fails or that does not answer within seconds is left out.
+   * Asks every thread that answers requests or is about to, this one among them, and gives the answers in the order of the
+   * threads. A thread that has ended, that fails or that does not answer within seconds is left out; `ifSilent` stands for one
+   * that is there and does not answer in time.
    */
-  gather<T>(topic: string, question?: unknown): Promise<readonly T[]>
+  gather<T>(topic: string, question?: unknown, ifSilent?: T): Promise<readonly T[]>
   /** Asks the main thread, of which there is one. Rejects when nobody answers the topic there, and with what the answer threw. */
   askMain<T>(topic: string, question?: unknown): Promise<T>
 }

@@ -31,6 +31,8 @@ interface Waiting {
   readonly reject: (error: unknown) => void
 }
 
+const SILENT = 'THREAD_SILENT'
+
 /** Questions and answers between two threads: plain data, each question with one answer, in any order. */
 export class ThreadLink {
   readonly #parts: ThreadLinkParts
@@ -54,7 +56,7 @@ export class ThreadLink {
     this.#waiting.set(id, { resolve, reject })
     const answered = new AbortController()
     const silence = this.#parts.sleep(withinMs, answered.signal).then(
-      () => reject(threadError('THREAD_SILENT', topic)),
+      () => reject(threadError(SILENT, topic)),
       () => undefined,
     )
     try {
@@ -98,14 +100,19 @@ export class ThreadLink {
   }
 }
 
+/** Whether an error of {@link ThreadLink.ask} says that no answer came in time. */
+export function isSilence(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === SILENT
+}
+
 function failureData(error: unknown): FailureData {
   if (!(error instanceof Error)) return { name: 'Error', message: String(error), code: undefined }
   const code = 'code' in error && typeof error.code === 'string' ? error.code : undefined
   return { name: error.name, message: error.message, code }
 }
 
-function threadError(code: 'THREAD_SILENT' | 'THREAD_ENDED', topic: string): Error {
+function threadError(code: typeof SILENT | 'THREAD_ENDED', topic: string): Error {
   const message =
-    code === 'THREAD_SILENT' ? `a thread did not answer "${topic}"` : `a thread ended before it answered "${topic}"`
+    code === SILENT ? `a thread did not answer "${topic}"` : `a thread ended before it answered "${topic}"`
   return Object.assign(new Error(message), { code })
 }

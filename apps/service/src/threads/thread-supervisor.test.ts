@@ -3,7 +3,7 @@ import { Logger, LogOutput } from '@sluice/runtime'
 import { describe, expect, it } from 'vitest'
 import { ThreadHub } from './linked-threads.ts'
 import type { SupervisedThread } from './thread-supervisor.ts'
-import { THREAD_DRAIN, THREAD_START, THREAD_STOP, ThreadSupervisor } from './thread-supervisor.ts'
+import { THREAD_DRAIN, THREAD_ENTER, THREAD_START, THREAD_STOP, ThreadSupervisor } from './thread-supervisor.ts'
 
 interface Ask {
   readonly id: number
@@ -119,6 +119,19 @@ describe('a supervisor', () => {
     expect([supervisor.port, hub.alive]).toEqual([4711, 3])
     await supervisor.stop()
     expect(hub.alive).toBe(0)
+  })
+
+  it('has a thread asked along that says it is there, before it has started', async () => {
+    const asked: string[] = []
+    const { supervisor, hub } = scene(1, ({ topic, id }, thread) => {
+      if (topic !== THREAD_START) return topic === 'config' ? asked.push(topic) : undefined
+      thread.emit('message', { kind: 'ask', id: 1, topic: THREAD_ENTER, question: undefined })
+      void hub.gather('config').then(() => thread.emit('message', { kind: 'answer', id, answer: 4711 }))
+      return SILENCE
+    })
+    await supervisor.start()
+    expect([asked, hub.alive]).toEqual([['config'], 1])
+    await supervisor.stop()
   })
 
   it('starts a thread again that ended, after a while that grows, on the same port', async () => {

@@ -32,6 +32,12 @@ export const THREAD_START = 'thread.start'
 export const THREAD_DRAIN = 'thread.drain'
 export const THREAD_STOP = 'thread.stop'
 
+/**
+ * What a thread tells its supervisor before it reads any configuration. It is asked what all threads are asked from then on: what
+ * is changed while it starts reaches it, whether it is read at the start or followed.
+ */
+export const THREAD_ENTER = 'thread.enter'
+
 /** How long a thread may take to start, and how much longer than it should to stop. */
 const START_MS = 60_000
 const STOP_MS = 30_000
@@ -77,7 +83,7 @@ export class ThreadSupervisor {
     }
   }
 
-  /** Lets clients of all threads go elsewhere; resolves when they have, after `drainMs` at the latest. */
+  /** Lets clients of all threads go elsewhere; resolves after `drainMs`. */
   async drain(drainMs: number): Promise<void> {
     this.#stopping.abort()
     await this.#tellAll(THREAD_DRAIN, drainMs, drainMs + STOP_MS)
@@ -110,7 +116,11 @@ export class ThreadSupervisor {
   async #launch(index: number, failures: number): Promise<void> {
     const { hub, spawn, sleep, nowMs } = this.#options
     const thread = spawn(index)
-    const link = new ThreadLink({ port: thread, answer: (topic, question) => hub.serve(topic, question), sleep })
+    const link: ThreadLink = new ThreadLink({
+      port: thread,
+      answer: (topic, question) => (topic === THREAD_ENTER ? hub.enter(index, link) : hub.serve(topic, question)),
+      sleep,
+    })
     const ended = Promise.withResolvers<void>()
     let failure: unknown
     let startedAtMs: number | undefined

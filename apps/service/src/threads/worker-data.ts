@@ -7,6 +7,8 @@ export interface WorkerData {
   /** Its number, 0 to one less than there are threads. */
   readonly index: number
   readonly shared: SharedMemoryHandle | undefined
+  /** Where failed attempts to authenticate are counted. */
+  readonly failures: SharedMemoryHandle
   /** Of the `SigningSecret`. */
   readonly secret: SharedArrayBuffer
   /** Of the `MachineCells`. */

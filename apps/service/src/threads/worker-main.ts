@@ -13,12 +13,12 @@ import { composeThread } from '../thread-service.ts'
 import { ThreadMember } from './linked-threads.ts'
 import { THREADS_TOPIC } from './thread-group.ts'
 import { ThreadLink } from './thread-link.ts'
-import { THREAD_DRAIN, THREAD_START, THREAD_STOP } from './thread-supervisor.ts'
+import { THREAD_DRAIN, THREAD_ENTER, THREAD_START, THREAD_STOP } from './thread-supervisor.ts'
 import type { WorkerData } from './worker-data.ts'
 
 // A thread that answers requests. It does nothing before its supervisor tells it to.
 
-const { settings, index, shared, secret, cells } = workerData as WorkerData
+const { settings, index, shared, failures, secret, cells } = workerData as WorkerData
 const nowMs = (): number => systemClock.nowMicros() / 1000
 const output = new LogOutput({ stream: process.stderr, nowMs: systemNowMs, level: settings.logLevel })
 const member = new ThreadMember({ index, count: settings.threads, link: () => link })
@@ -27,6 +27,9 @@ const common = dataFolder(settings.dataDir)
 const folder = index === 0 ? common : { ...common, rulesCache: `${common.rulesCache}-${index}` }
 const database = configDatabase(settings, folder, nowMs)
 let service: ThreadService | undefined
+
+/** How long the supervisor may take to take note of this thread, on a machine that is busy with starting others. */
+const ENTER_MS = 10_000
 
 const link: ThreadLink = new ThreadLink({ port: parentPort!, sleep: systemSleep, answer })
 
@@ -46,6 +49,7 @@ function answer(topic: string, question: unknown): Promise<unknown> {
 async function start(port: number): Promise<number | undefined> {
   // A thread that there was not before begins with what the first knows.
   await copyFile(common.rulesCache, folder.rulesCache, constants.COPYFILE_EXCL).catch(() => undefined)
+  await link.ask(THREAD_ENTER, undefined, ENTER_MS)
   const ids = new IdSource(new MachineCells(settings.threads, cells), index, nowMs)
   service = composeThread({
     settings,
@@ -54,6 +58,7 @@ async function start(port: number): Promise<number | undefined> {
     threads: member,
     database,
     shared,
+    failures,
     secret: new Uint8Array(secret),
     nextId: () => ids.next(),
     port,

@@ -5,6 +5,7 @@ import type {
   BulkAnswer,
   BulkMembersRequest,
   BulkOverridesRequest,
+  PutAnswer,
   Stored,
 } from '../schemas/entry-schemas.ts'
 import {
@@ -15,10 +16,10 @@ import {
   BULK_OVERRIDES_REQUEST,
   MEMBER_PAGE,
   OVERRIDE_PAGE,
-  STORED_BLOCK,
+  PUT_BLOCK,
+  PUT_MEMBER,
+  PUT_OVERRIDE,
   STORED_INCIDENT,
-  STORED_MEMBER,
-  STORED_OVERRIDE,
 } from '../schemas/entry-schemas.ts'
 import { RESET_REQUEST } from '../schemas/limit-schemas.ts'
 import type { Page } from '../schemas/page-schema.ts'
@@ -50,15 +51,15 @@ export interface OverrideParameters extends EntityParameters {
 /** What goes in and out of the operations on single callers. */
 export interface CallerCalls {
   readonly listOverrides: CallOf<{ readonly parameters: EntryFilter; readonly answer: Page<Stored<Override>> }>
-  readonly putOverride: CallOf<{ readonly body: Override; readonly answer: Stored<Override> }>
+  readonly putOverride: CallOf<{ readonly body: Override; readonly answer: PutAnswer<Override> }>
   readonly deleteOverride: CallOf<{ readonly parameters: OverrideParameters }>
   readonly bulkOverrides: CallOf<{ readonly body: BulkOverridesRequest; readonly answer: BulkAnswer }>
   readonly listMembers: CallOf<{ readonly parameters: EntryFilter; readonly answer: Page<Stored<Membership>> }>
-  readonly putMember: CallOf<{ readonly body: Membership; readonly answer: Stored<Membership> }>
+  readonly putMember: CallOf<{ readonly body: Membership; readonly answer: PutAnswer<Membership> }>
   readonly deleteMember: CallOf<{ readonly parameters: EntityParameters }>
   readonly bulkMembers: CallOf<{ readonly body: BulkMembersRequest; readonly answer: BulkAnswer }>
   readonly listBlocks: CallOf<{ readonly parameters: EntryFilter; readonly answer: Page<Stored<Block>> }>
-  readonly putBlock: CallOf<{ readonly body: BlockRequest; readonly answer: Stored<Block> }>
+  readonly putBlock: CallOf<{ readonly body: BlockRequest; readonly answer: PutAnswer<Block> }>
   readonly deleteBlock: CallOf<{ readonly parameters: EntityParameters }>
   readonly getIncident: CallOf<{ readonly answer: Stored<Incident> }>
   readonly putIncident: CallOf<{ readonly body: Incident; readonly answer: Stored<Incident> }>
@@ -106,7 +107,9 @@ export const CALLER_OPERATIONS: OperationsOf<CallerCalls> = operations<CallerCal
     description:
       'Adds an override, or puts it in the place of the one for the same dimension, entity and resource. With If-Match "0" only when there is none.',
     body: OVERRIDE,
-    answers: { 200: { description: 'The override.', schema: STORED_OVERRIDE.ref, headers: ['ETag'] } },
+    answers: {
+      200: { description: 'The override, and what it took the place of.', schema: PUT_OVERRIDE.ref, headers: ['ETag'] },
+    },
     problems: WRITES,
     hasEtag: true,
   },
@@ -147,7 +150,9 @@ export const CALLER_OPERATIONS: OperationsOf<CallerCalls> = operations<CallerCal
     description:
       'A caller belongs to one tier of a dimension: this one from now on. With If-Match "0" only when to none yet.',
     body: MEMBERSHIP,
-    answers: { 200: { description: 'The member.', schema: STORED_MEMBER.ref, headers: ['ETag'] } },
+    answers: {
+      200: { description: 'The member, and what it took the place of.', schema: PUT_MEMBER.ref, headers: ['ETag'] },
+    },
     problems: WRITES,
     hasEtag: true,
   },
@@ -187,7 +192,9 @@ export const CALLER_OPERATIONS: OperationsOf<CallerCalls> = operations<CallerCal
     summary: 'Blocks a caller',
     description: 'Refuses a caller everywhere for a time, from now on.',
     body: BLOCK_REQUEST.ref,
-    answers: { 200: { description: 'The block.', schema: STORED_BLOCK.ref, headers: ['ETag'] } },
+    answers: {
+      200: { description: 'The block, and what it took the place of.', schema: PUT_BLOCK.ref, headers: ['ETag'] },
+    },
     problems: WRITES,
     hasEtag: true,
   },
@@ -196,7 +203,8 @@ export const CALLER_OPERATIONS: OperationsOf<CallerCalls> = operations<CallerCal
     path: '/admin/blocks',
     role: 'editor',
     summary: 'Lifts a block',
-    description: 'Lets a caller in again, and forgets what led to the block. Helps on the next request.',
+    description:
+      'Lets a caller in again, whichever rule blocked it, and forgets what led to the block. Helps on the next request.',
     parameters: WHO,
     answers: GONE,
     problems: [...REMOVES, 'SLUICE_HTTP_STORE_UNAVAILABLE'],

@@ -1,6 +1,11 @@
+import type { ReportAnswer, ReportRequest } from '../call-report.ts'
+import { MOST_REPORTS } from '../call-report.ts'
 import type { BatchAnswer, CheckAnswer } from '../check-answer.ts'
 import type { BatchRequest, CheckRequest } from '../check-request.ts'
 import { CHECK_PATH } from '../check-request.ts'
+import type { EnvoyAnswer } from '../envoy-answer.ts'
+import type { EnvoyRequest } from '../envoy-request.ts'
+import { ENVOY_PATH } from '../envoy-request.ts'
 import type { ProblemCode } from '../problem.ts'
 import type {
   AcquireRequest,
@@ -12,6 +17,8 @@ import type {
   SettleRequest,
 } from '../reservation.ts'
 import { BATCH_ANSWER, BATCH_REQUEST, CHECK_ANSWER, CHECK_REQUEST, REFUSED_EXAMPLE } from '../schemas/check-schemas.ts'
+import { ENVOY_ANSWER, ENVOY_REQUEST, OVER_LIMIT_EXAMPLE } from '../schemas/envoy-schemas.ts'
+import { REPORT_ANSWER, REPORT_REQUEST } from '../schemas/report-schemas.ts'
 import {
   ACQUIRE_REQUEST,
   HEARTBEAT_ANSWER,
@@ -38,6 +45,8 @@ export interface CheckCalls {
   /** Only what was allowed has a `reservationId`. */
   readonly acquire: CallOf<{ readonly body: AcquireRequest; readonly answer: ReservationAnswer | CheckAnswer }>
   readonly heartbeat: CallOf<{ readonly body: ReservationRequest; readonly answer: HeartbeatAnswer }>
+  readonly report: CallOf<{ readonly body: ReportRequest; readonly answer: ReportAnswer }>
+  readonly shouldRateLimit: CallOf<{ readonly body: EnvoyRequest; readonly answer: EnvoyAnswer }>
 }
 
 const BATCH_BYTES = 1_048_576
@@ -164,5 +173,36 @@ export const CHECK_OPERATIONS: OperationsOf<CheckCalls> = operations<CheckCalls>
     body: RESERVATION_REQUEST.ref,
     answers: { 200: { description: 'What became of the slot.', schema: HEARTBEAT_ANSWER.ref } },
     problems: STORE_AWAY,
+  },
+  report: {
+    method: 'POST',
+    path: '/internal/ratelimit/report',
+    role: 'none',
+    summary: 'Tells how calls ended',
+    description: `For limits that are cut while too many calls fail (errorRate): says of up to ${MOST_REPORTS} calls that were let through whether they failed. Each counts for all rules that its resource and method match, on the node that is asked, at the instant at which it is told. One report that cannot be understood refuses all of them, and nothing is counted.`,
+    body: REPORT_REQUEST.ref,
+    maxBodyBytes: BATCH_BYTES,
+    answers: { 200: { description: 'They were counted.', schema: REPORT_ANSWER.ref } },
+    problems: BUSY,
+  },
+  shouldRateLimit: {
+    method: 'POST',
+    path: ENVOY_PATH,
+    role: 'none',
+    summary: 'May this call go on, as Envoy asks it?',
+    description:
+      'Decides a request of the Envoy rate limit protocol by the domains of the enforced rule set, as envoyproxy/ratelimit does at the same path. All limits of a request are charged together, or none: a refused request costs nothing. An unknown domain and a descriptor that no rule is for limit nothing. When the store of the counters does not answer, the failure mode decides. Problems are told as everywhere else in this API.',
+    body: ENVOY_REQUEST.ref,
+    maxBodyBytes: BATCH_BYTES,
+    answers: {
+      200: { description: 'The call may go on.', schema: ENVOY_ANSWER.ref, headers: LIMIT_HEADERS },
+      429: {
+        description: 'The call must not go on. It cost nothing.',
+        schema: ENVOY_ANSWER.ref,
+        headers: [...LIMIT_HEADERS, 'Retry-After', 'Cache-Control'],
+        example: OVER_LIMIT_EXAMPLE,
+      },
+    },
+    problems: BUSY,
   },
 })

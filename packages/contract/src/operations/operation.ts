@@ -53,7 +53,7 @@ export interface Operation {
   readonly maxBodyBytes: number
   /** By status: at least one below 400, and all problems that it may answer with. */
   readonly answers: Readonly<Record<number, OperationAnswer>>
-  /** Whether it takes part in optimistic locking: reads answer with an `ETag`, changes take `If-Match`. */
+  /** Whether it takes part in optimistic locking: reads answer with an `ETag`, changes take `If-Match`, and `PUT` also `If-None-Match`. */
   readonly hasEtag: boolean
   /** Whether it answers with a page: takes `after` and `limit`, and answers with `items` and `next`. */
   readonly isPaged: boolean

@@ -126,6 +126,11 @@ export const RULE_OPERATIONS: OperationsOf<RuleCalls> = operations<RuleCalls>('r
       apiKey: query('The API key, as checks name it.', { type: 'string', minLength: 1, maxLength: 512 }),
       clientIp: query('The address.', { type: 'string', minLength: 1, maxLength: 45 }),
       tenantId: query('The tenant.', { type: 'string', minLength: 1, maxLength: 256 }),
+      service: query('The internal service that calls, where the rules have exemptions for services.', {
+        type: 'string',
+        minLength: 1,
+        maxLength: 256,
+      }),
       resource: query('What is called.', { type: 'string', minLength: 1, maxLength: 2048 }),
     },
     answers: { 200: { description: 'How the counters stand.', schema: USAGE_ANSWER.ref } },

@@ -19,6 +19,12 @@ export interface Stored<E> {
   readonly changedBy: string
 }
 
+/** An entry that was put. */
+export interface PutAnswer<E> extends Stored<E> {
+  /** What was there before; absent where nothing was. */
+  readonly replaced?: Stored<E>
+}
+
 /** The body that puts many overrides at once. */
 export interface BulkOverridesRequest {
   readonly overrides: readonly Override[]
@@ -66,6 +72,12 @@ const BLOCK_EXAMPLE: Block = {
   reason: 'abuse report 4711',
 }
 
+const STORED_PARTS = {
+  revision: count('Another with every change; its ETag. 0 when nothing was ever set.'),
+  changedAt: instant('When it was changed last; 0 when never.'),
+  changedBy: words('Name of the API key that changed it; empty when none did.'),
+} as const
+
 /** The schemas of what is kept, and of pages of it. */
 export const STORED_OVERRIDE: NamedSchema<Stored<Override>> = storedSchema('StoredOverride', OVERRIDE, OVERRIDE_EXAMPLE)
 export const OVERRIDE_PAGE: NamedSchema<Page<Stored<Override>>> = storedPage(
@@ -82,6 +94,23 @@ export const MEMBER_PAGE: NamedSchema<Page<Stored<Membership>>> = storedPage(
 export const STORED_BLOCK: NamedSchema<Stored<Block>> = storedSchema('StoredBlock', BLOCK, BLOCK_EXAMPLE)
 export const BLOCK_PAGE: NamedSchema<Page<Stored<Block>>> = storedPage('BlockPage', STORED_BLOCK, BLOCK_EXAMPLE)
 export const STORED_INCIDENT: NamedSchema<Stored<Incident>> = storedSchema('StoredIncident', INCIDENT, { active: true })
+
+/** The schemas of what was put. */
+export const PUT_OVERRIDE: NamedSchema<PutAnswer<Override>> = putSchema('PutOverride', {
+  entry: OVERRIDE,
+  stored: STORED_OVERRIDE,
+  example: OVERRIDE_EXAMPLE,
+})
+export const PUT_MEMBER: NamedSchema<PutAnswer<Membership>> = putSchema('PutMember', {
+  entry: MEMBERSHIP,
+  stored: STORED_MEMBER,
+  example: MEMBER_EXAMPLE,
+})
+export const PUT_BLOCK: NamedSchema<PutAnswer<Block>> = putSchema('PutBlock', {
+  entry: BLOCK,
+  stored: STORED_BLOCK,
+  example: BLOCK_EXAMPLE,
+})
 
 /** The schema of {@link BulkOverridesRequest}. */
 export const BULK_OVERRIDES_REQUEST: NamedSchema<BulkOverridesRequest> = requestSchema('BulkOverridesRequest', {
@@ -126,12 +155,24 @@ function storedSchema<E>(name: string, entry: Reference<E>, example: NoInfer<E>)
   return answerSchema<Stored<E>>(name, {
     description: 'An entry as it is kept.',
     examples: [storedExample(example)],
-    required: {
-      entry,
-      revision: count('Another with every change; its ETag. 0 when nothing was ever set.'),
-      changedAt: instant('When it was changed last; 0 when never.'),
-      changedBy: words('Name of the API key that changed it; empty when none did.'),
-    },
+    required: { entry, ...STORED_PARTS },
+  })
+}
+
+/** What a {@link putSchema} is made of. */
+interface PutParts<E> {
+  readonly entry: Reference<E>
+  readonly stored: NamedSchema<Stored<E>>
+  readonly example: NoInfer<E>
+}
+
+function putSchema<E>(name: string, { entry, stored, example }: PutParts<E>): NamedSchema<PutAnswer<E>> {
+  const put = storedExample(example)
+  return answerSchema<PutAnswer<E>>(name, {
+    description: 'An entry that was put, and what it took the place of.',
+    examples: [{ ...put, replaced: { ...put, revision: 3, changedBy: 'deploy' } }],
+    required: { entry, ...STORED_PARTS },
+    optional: { replaced: { ...stored.ref, description: 'What was there before; absent where nothing was.' } },
   })
 }
 

@@ -26,9 +26,9 @@ export interface RuleExplanation {
   /** The part of the rule set it stands in: `rules`, or the name of a tier or exemption. */
   readonly origin: string
   /**
-   * `applies`: it is decided. `shadow`: it is measured only. `replaced`: a more specific rule stands in its place. `no-match`:
-   * resource or method is another. `nobody`: the request does not say who it counts. `off`: it does not limit this caller.
-   * `disabled`: it is switched off.
+   * `applies`: it is decided. `shadow`: it is measured only. `replaced`: another rule that is enforced for the caller, more
+   * specific or of its tier, stands in its place. `no-match`: resource or method is another. `nobody`: the request does not say
+   * who it counts. `off`: it does not limit this caller. `disabled`: it is switched off.
    */
   readonly fate: 'applies' | 'shadow' | 'replaced' | 'no-match' | 'nobody' | 'off' | 'disabled'
   readonly why: string
@@ -105,7 +105,7 @@ export const RULE_EXPLANATION: NamedSchema<RuleExplanation> = answerSchema('Rule
     origin: words('The part of the rule set it stands in.'),
     fate: {
       description:
-        'applies: it is decided. shadow: it is measured only. replaced: a more specific rule stands in its place. no-match: resource or method is another. nobody: the request does not say who it counts. off: it does not limit this caller. disabled: it is switched off.',
+        'applies: it is decided. shadow: it is measured only. replaced: another rule that is enforced for the caller, more specific or of its tier, stands in its place. no-match: resource or method is another. nobody: the request does not say who it counts. off: it does not limit this caller. disabled: it is switched off.',
       enum: ['applies', 'shadow', 'replaced', 'no-match', 'nobody', 'off', 'disabled'],
     },
     why: words('Why, in words.'),

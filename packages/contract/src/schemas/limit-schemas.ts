@@ -24,6 +24,8 @@ export interface RateLimits {
 export interface RateLimitsAnswer extends RateLimits {
   /** Number of the version that the change made. */
   readonly version: number
+  /** The rules that the resource had before; absent where it had none. */
+  readonly replaced?: readonly ResourceRule[]
 }
 
 /** A page of resources and their rules. */
@@ -39,6 +41,7 @@ export interface Counter {
   readonly limit: number
   /** Whole units in use. */
   readonly used: number
+  /** Whole units left now; a burst may make them more or fewer than the limit. */
   readonly remaining: number
   /** When the full limit is there again if nothing more is taken; milliseconds since 1970. */
   readonly resetAt: number
@@ -98,6 +101,9 @@ export const RATE_LIMITS_ANSWER: NamedSchema<RateLimitsAnswer> = answerSchema('R
   description: 'The rules of one resource, after a change.',
   examples: [{ resource: '/api/v1/data', rules: RULES, version: 13 }],
   required: { resource: RESOURCE, rules: RULES_LIST, version: count('Number of the version that the change made.') },
+  optional: {
+    replaced: listOf<ResourceRule>('The rules that the resource had before; absent where it had none.', RESOURCE_RULE),
+  },
 })
 
 /** The schema of {@link RateLimitsPage}. */
@@ -118,7 +124,7 @@ export const COUNTER: NamedSchema<Counter> = answerSchema('Counter', {
   required: {
     limit: count('Units announced to callers as the limit.'),
     used: count('Whole units in use.'),
-    remaining: count('Whole units left.'),
+    remaining: count('Whole units left now; a burst may make them more or fewer than the limit.'),
     resetAt: instant('When the full limit is there again if nothing more is taken.'),
     blockedUntil: instant('Until when the caller is blocked under the rule; 0 when it is not.'),
   },
@@ -168,7 +174,7 @@ export const USAGE_ANSWER: NamedSchema<UsageAnswer> = answerSchema('UsageAnswer'
   },
 })
 
-const { userId, apiKey, clientIp, tenantId, descriptors } = CHECK_PROPERTIES.optional
+const { userId, apiKey, clientIp, tenantId, service, descriptors } = CHECK_PROPERTIES.optional
 
 /** The schema of {@link ResetRequest}. */
 export const RESET_REQUEST: NamedSchema<ResetRequest> = requestSchema('ResetRequest', {
@@ -181,6 +187,7 @@ export const RESET_REQUEST: NamedSchema<ResetRequest> = requestSchema('ResetRequ
     apiKey,
     clientIp,
     tenantId,
+    service,
     descriptors,
     resource: CHECK_PROPERTIES.required.resource,
     note: NOTE,

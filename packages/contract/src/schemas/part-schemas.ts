@@ -9,6 +9,8 @@ export interface PartAnswer<P> {
   readonly entry: P
   /** Number of the version that the change made. */
   readonly version: number
+  /** What had its name before; absent where nothing had. */
+  readonly replaced?: P
 }
 
 /** A page of named parts of the enforced rule set. */
@@ -40,6 +42,7 @@ function partSchema<P>(name: string, entry: Reference<P>, example: NoInfer<P>): 
     description: 'A part of the enforced rule set, after a change.',
     examples: [{ entry: example, version: 13 }],
     required: { entry, version: count('Number of the version that the change made.') },
+    optional: { replaced: { ...entry, description: 'What had its name before; absent where nothing had.' } },
   })
 }
 

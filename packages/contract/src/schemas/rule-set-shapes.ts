@@ -77,12 +77,35 @@ export interface DenyEntry {
   readonly expiresAt?: number
 }
 
+/** A node of the tree of a domain: what an entry of a descriptor must say, its limit, and what follows. */
+export interface DescriptorNode {
+  readonly key: string
+  /** Any value when left out. */
+  readonly value?: string
+  readonly limit?: {
+    readonly unit?: string
+    readonly requestsPerUnit?: number
+    readonly unlimited?: boolean
+    readonly name?: string
+  }
+  readonly descriptors?: readonly DescriptorNode[]
+  readonly shadow?: boolean
+  readonly quota?: boolean
+}
+
+/** Limits by descriptors, as the Envoy rate limit protocol asks for them. */
+export interface DescriptorDomain {
+  readonly domain: string
+  readonly descriptors: readonly DescriptorNode[]
+}
+
 /** Who may do how much, as a whole. The schema `RuleSet` has what else may stand in it. */
 export interface RuleSet {
   readonly rules: readonly PolicyRule[]
   readonly tiers?: readonly Tier[]
   readonly exemptions?: readonly Exemption[]
   readonly denyList?: readonly DenyEntry[]
+  readonly domains?: readonly DescriptorDomain[]
 }
 
 /** What an override puts in the place of a rule's own numbers: one of `limit`, `windows` and `multiplier`. */

@@ -39,8 +39,8 @@ export interface VersionContent extends Version {
 /** The body that keeps a rule set as a draft. */
 export interface DraftRequest {
   readonly ruleSet: RuleSet
-  /** The enforced version the author started from; the one that is enforced now when left out. */
-  readonly basedOn?: number
+  /** The enforced version that the author has seen, 0 when none was: the draft cannot be enforced in the place of another. */
+  readonly basedOn: number
   readonly note?: string
 }
 
@@ -148,15 +148,19 @@ export const VERSION_CONTENT: NamedSchema<VersionContent> = answerSchema('Versio
 export const DRAFT_REQUEST: NamedSchema<DraftRequest> = requestSchema('DraftRequest', {
   description: 'A rule set to keep as a draft.',
   examples: [{ ruleSet: RULE_SET_EXAMPLE, basedOn: 12, note: 'lower limit for exports' }],
-  required: { ruleSet: RULE_SET },
-  optional: {
-    basedOn: whole(
-      'The enforced version the author started from; the one that is enforced now when left out.',
-      0,
-      LARGEST_VERSION,
-    ),
-    note: NOTE,
+  required: {
+    ruleSet: RULE_SET,
+    basedOn: {
+      title:
+        'the number of the version that its author has seen enforced, which GET /admin/ratelimits tells as "version"; 0 when none was',
+      ...whole(
+        'The enforced version that the author has seen, 0 when none was. The draft cannot be enforced in the place of another, which somebody may have made meanwhile.',
+        0,
+        LARGEST_VERSION,
+      ),
+    },
   },
+  optional: { note: NOTE },
 })
 
 /** The schema of {@link StageRequest}. */
