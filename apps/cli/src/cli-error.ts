@@ -7,8 +7,10 @@ export type CliErrorCode =
   | 'SLUICE_CLI_INVALID_FILE'
   | 'SLUICE_CLI_NOT_FOUND'
   | 'SLUICE_CLI_NOT_STAGED'
+  | 'SLUICE_CLI_WOULD_REPLACE'
   | 'SLUICE_CLI_PART_DONE'
   | 'SLUICE_CLI_PROGRAM_MISSING'
+  | 'SLUICE_CLI_PROGRAM_FAILED'
 
 /**
  * Every error code of the command line, what it means, and how the process ends with it. A code is never reused for another
@@ -22,8 +24,13 @@ export const CLI_ERRORS: Readonly<Record<CliErrorCode, { readonly title: string;
     title: 'a version was kept as a draft, and could not be moved on',
     exitCode: EXIT_CODES.failed,
   },
+  SLUICE_CLI_WOULD_REPLACE: {
+    title: 'something that is enforced would be lost, which the author may not have seen',
+    exitCode: EXIT_CODES.failed,
+  },
   SLUICE_CLI_PART_DONE: { title: 'a part of it was done', exitCode: EXIT_CODES.failed },
   SLUICE_CLI_PROGRAM_MISSING: { title: 'a program is not installed', exitCode: EXIT_CODES.failed },
+  SLUICE_CLI_PROGRAM_FAILED: { title: 'a program failed, and gave no code', exitCode: EXIT_CODES.failed },
 }
 
 /** Something that the person at the keyboard can act on. */

@@ -1,5 +1,7 @@
+import type { Server } from 'node:http'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { Readable } from 'node:stream'
 import { freePort } from '@sluice/testing/servers'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { RunOutcome } from './cli.test.support.ts'
@@ -32,8 +34,18 @@ function words(line: string): string[] {
   )
 }
 
-async function* nothing(): AsyncGenerator<string> {
-  // A program whose output is not read.
+function inPieces(pieces: readonly string[]): AsyncIterable<string> {
+  return Readable.from(pieces)
+}
+
+/** Where a server listens; it is closed with the test. */
+async function listening(server: Server): Promise<string> {
+  await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(async () => {
+    server.closeAllConnections()
+    await new Promise((resolve) => void server.close(resolve))
+  })
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
 function expectUsageError(outcome: RunOutcome, text: string | RegExp): void {
@@ -188,7 +200,7 @@ describe('wrong usage', () => {
     [['id', 'decode', 'abc'], '"abc" is no id'],
     [['id', 'decode', '9223372036854775808'], '"9223372036854775808" is no id'],
     [['id', 'decode', '1', '--url', 'http://x'], 'has no flag "--url"'],
-    [['doctor', '--port', '65536'], 'The port is "65536"; expected a whole number from 0 to 65535'],
+    [['doctor', '--port', '65536'], '--port got 65536; expected 0 to 65535.'],
     [['--colour', 'check'], 'has no flag "--colour"'],
     [['--colour'], 'Which command?'],
   ])('%j', async (args, text) => {
@@ -262,6 +274,8 @@ describe('a service that is not there', () => {
     const more: Record<string, string[]> = {
       'overrides put': ['--limit', '1'],
       'keys create': ['--role', 'viewer'],
+      usage: ['--user', 'u'],
+      reset: ['--user', 'u'],
     }
     const line = name === 'rules stage' ? ['rules', 'stage', '1', 'shadow'] : complete(name)
     const outcome = await cliRunner({ files })(...line, ...(more[name] ?? []), '--url', url)
@@ -306,6 +320,19 @@ describe('a command that is interrupted', () => {
   })
 })
 
+describe('a command that says too little, or too much', () => {
+  it.each([
+    ['usage', 'Whose usage?'],
+    ['reset', 'Whose counters?'],
+    ['reset --note "all of them"', 'Whose counters?'],
+    ['id new --count 0', '--count got 0; expected 1 to 1000.'],
+    ['id new --count 1001', '--count got 1001; expected 1 to 1000.'],
+    ['top --count 0', '--count got 0; expected 1 or more.'],
+  ])('%s asks nobody, and ends with 2', async (line, text) => {
+    expectUsageError(await sluice(...words(line), '--url', 'http://127.0.0.1:1'), text)
+  })
+})
+
 describe('progress', () => {
   it('is shown to people when it takes longer than a second, and taken away again', async () => {
     let pass = (): void => undefined
@@ -314,12 +341,7 @@ describe('progress', () => {
       for (let step = 0; step < 7; step++) pass()
       response.writeHead(200, { 'Content-Type': 'application/json' }).end('{"ids":["1"]}')
     })
-    await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
-    onTestFinished(async () => {
-      server.closeAllConnections()
-      await new Promise((resolve) => void server.close(resolve))
-    })
-    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const url = await listening(server)
     const every = (_: number, run: () => void): (() => void) => {
       pass = run
       return () => {
@@ -330,6 +352,22 @@ describe('progress', () => {
     expect(seen.err).toBe(`${`\r\u001B[2Kasking ${url} ... 1 s`.repeat(4)}\r\u001B[2K`)
     expect(seen.out).toBe('1\n')
     expect((await cliRunner({ isTty: false, every })('id', 'new', '--url', url)).err).toBe('')
+  })
+
+  it('is shown by a live command until it has something to show', async () => {
+    let pass = (): void => undefined
+    const server = createServer((request) => {
+      for (let step = 0; step < 4; step++) pass()
+      request.socket.destroy()
+    })
+    const url = await listening(server)
+    const every = (_: number, run: () => void): (() => void) => {
+      pass = run
+      return () => undefined
+    }
+    const seen = await cliRunner({ isTty: true, every })('top', '--url', url)
+    expect(seen.err).toContain(`\r\u001B[2Kasking ${url} ... 1 s\r\u001B[2Ksluice: SLUICE_CLIENT_UNREACHABLE`)
+    expect([seen.code, seen.out]).toEqual([4, ''])
   })
 })
 
@@ -346,7 +384,7 @@ describe('serve and harness', () => {
       programs: {
         start: (packageName, options) => {
           started.push([packageName, options])
-          return { pid: 1, output: nothing(), ended: Promise.resolve(7) }
+          return { pid: 1, output: inPieces([]), errors: inPieces([]), ended: Promise.resolve(7) }
         },
       },
     })
@@ -356,5 +394,34 @@ describe('serve and harness', () => {
       [`@sluice/${name === 'serve' ? 'service' : 'harness'}`, { args: ['--port', '1', '-x', 'y'], isRead: false }],
       [`@sluice/${name === 'serve' ? 'service' : 'harness'}`, { args: ['--help'], isRead: false }],
     ])
+  })
+
+  /** A run in which the program says this on standard error, and ends with this code. */
+  function failing(errors: readonly string[], code: number): ReturnType<typeof cliRunner> {
+    const program = { pid: 1, output: inPieces([]), errors: inPieces(errors), ended: Promise.resolve(code) }
+    return cliRunner({ programs: { start: () => program } })
+  }
+
+  it.each(['serve', 'harness'])('%s tells programs of a failure as every command does', async (name) => {
+    const said = ['{"level":"warn"}\nSLUICE_SERVICE_INVAL', 'ID_SETTING: a setting is wrong. Received "x".\n']
+    const outcome = await failing(said, 1)(name, '--json')
+    const [log, failure] = outcome.err.split('\n')
+    expect(log).toBe('{"level":"warn"}')
+    expect(JSON.parse(failure!)).toEqual({
+      error: { code: 'SLUICE_SERVICE_INVALID_SETTING', detail: 'a setting is wrong. Received "x".', errors: [] },
+      exitCode: 1,
+    })
+    expect(outcome.code).toBe(1)
+    const crash = await failing(['Error: at a loss\n    at main.ts:1\n'], 7)(name, '--json')
+    expect(crash.errorJson()).toMatchObject({
+      error: { code: 'SLUICE_CLI_PROGRAM_FAILED', detail: 'Error: at a loss\n    at main.ts:1' },
+      exitCode: 7,
+    })
+  })
+
+  it.each(['serve', 'harness'])('%s hands on what is said besides when all goes well', async (name) => {
+    const outcome = await failing(['(node:1) a warning'], 0)(name, '--json')
+    expect([outcome.code, outcome.err]).toEqual([0, '(node:1) a warning\n'])
+    expect((await failing([], 1)(name, '--json')).err).toBe('')
   })
 })

@@ -74,14 +74,23 @@ function interruption(signal: AbortSignal): Promise<never> {
 
 function contextOf(common: CommonValues, parts: CliParts, progress: Progress): CommandContext {
   const { environment, terminal, nowMs, wait, nodeVersion, signal, readText, programs } = parts
-  const url = common.url ?? environment.url ?? USUAL_URL
+  const givenUrl = common.url ?? environment.url
   const token = common.key ?? environment.apiKey
-  return {
+  const at: CommandContext['at'] = (url) => ({
     get client() {
       // A person who waits wants to know what is wrong, and not that it was tried five times.
       return createClient({ url, token, timeoutMs: common.timeout ?? USUAL_TIMEOUT_MS, retry: false })
     },
     url: shownAddress(url),
+  })
+  const service = at(givenUrl ?? USUAL_URL)
+  return {
+    get client() {
+      return service.client
+    },
+    url: service.url,
+    isUrlGiven: givenUrl !== undefined,
+    at,
     hasKey: token !== undefined,
     isJson: common.json,
     environment,

@@ -254,8 +254,11 @@ describe('what calls any API', () => {
     const check = freshCheck(LIMIT)
     const waits = new Waits(async () => void (await direct.call('reset', { body: { userId: check.userId! } })))
     const seen: number[] = []
+    const { random, nowMs, sleep } = waits.options
     const send = retryFetch({
-      ...waits.options,
+      random,
+      nowMs,
+      sleep,
       repeat: 'refused',
       maxWaitMs: Number.POSITIVE_INFINITY,
       onRetry: ({ status }) => void seen.push(status!),

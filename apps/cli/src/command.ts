@@ -14,6 +14,10 @@ export interface CommandContext {
   readonly client: Client
   /** Where that is. */
   readonly url: string
+  /** Whether `--url` or the environment says where it is. */
+  readonly isUrlGiven: boolean
+  /** The same for a service elsewhere. */
+  readonly at: (url: string) => Pick<CommandContext, 'client' | 'url'>
   /** Whether there is a key. */
   readonly hasKey: boolean
   /** Whether the result is to be printed as JSON: for commands that print it piece by piece. */
@@ -65,7 +69,7 @@ export interface CommandParts<F extends Flags, P extends Positionals> {
   readonly examples: readonly [string, ...string[]]
   /** Whether it asks the service, and so takes `--url`, `--key` and `--timeout`. */
   readonly asksService: boolean
-  /** Whether it writes to the terminal itself while it runs, so that no progress is shown. */
+  /** Whether it writes to the terminal itself while it runs, and says itself when progress is to be shown. */
   readonly isLive?: boolean
   readonly run: (invocation: Invocation<F, P>, context: CommandContext) => Promise<CommandResult>
 }

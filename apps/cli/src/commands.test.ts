@@ -130,9 +130,8 @@ describe('usage and reset', () => {
   it('ask for somebody', async () => {
     for (const name of ['usage', 'reset']) {
       const outcome = await sluice()(name)
-      expect(outcome.code).toBe(1)
-      expect(outcome.err).toContain('SLUICE_HTTP_INVALID_REQUEST')
-      expect(outcome.err).toContain('received nobody; expected at least one of')
+      expect(outcome.code).toBe(2)
+      expect(outcome.err).toContain('SLUICE_CLI_USAGE: Whose ')
     }
   })
 })
@@ -221,6 +220,65 @@ describe('rules', () => {
     expect(await value<Version>(['rules', 'stage', number, 'retired'])).toMatchObject({ stage: 'retired' })
   })
 
+  it('of a whole file are not put over what somebody else made meanwhile, unless that is said', async () => {
+    await putRule('/mine', 1)
+    const { number, ruleSet } = await value<VersionContent>(['rules', 'get'])
+    const withRule = (name: string): object => ({
+      ...ruleSet,
+      rules: [...ruleSet.rules, { resource: `/${name}`, dimension: 'user', limit: 1, window: '1h' }],
+    })
+    const files = { 'a.json': JSON.stringify(withRule('of-a')), 'b.json': JSON.stringify(withRule('of-b')) }
+    // What only adds takes nothing away from anybody.
+    const first = await value<Version>(['rules', 'put', 'a.json'], { files })
+    expect(first).toMatchObject({ stage: 'enforce', basedOn: number })
+    for (const stage of [['enforce'], ['shadow'], ['percent', '--percent', '10']]) {
+      const refused = await sluice({ files })('rules', 'put', 'b.json', '--stage', ...stage)
+      expect(refused.code).toBe(1)
+      expect(refused.err).toContain(
+        `SLUICE_CLI_WOULD_REPLACE: Version ${first.number} is enforced, and the file would take away or change - rules /of-a@user. Nothing was changed; the file is kept as draft `,
+      )
+      expect(refused.err).toMatch(new RegExp(`"sluice rules stage \\d+ ${stage.join(' ')}" goes on with it\\.`))
+      expect(refused.err).toContain(`--if-version ${first.number}, if it was this one.`)
+      expect(refused.err).toContain('--force puts it whatever is enforced.')
+    }
+    expect(await value(['rules', 'get', '/of-a'])).toMatchObject({ resource: '/of-a' })
+    const draft = await lines(['rules', 'put', 'b.json', '--stage', 'draft'], { files })
+    expect(draft).toContainEqual(
+      expect.stringMatching(new RegExp(`^Compared with version ${first.number}: 1 added, 0 changed, 1 removed\\. `)),
+    )
+    const late = await sluice({ files })('rules', 'put', 'b.json', '--if-version', String(number))
+    expect([late.code, late.err]).toEqual([1, expect.stringContaining('SLUICE_CLI_NOT_STAGED')])
+    const seen = await value<Version>(['rules', 'put', 'b.json', '--if-version', String(first.number)], { files })
+    expect(seen).toMatchObject({ stage: 'enforce', basedOn: first.number })
+    const forced = await value<Version>(['rules', 'put', 'a.json', '--force'], { files })
+    expect(forced).toMatchObject({ stage: 'enforce', basedOn: seen.number })
+    const both = await sluice({ files })('rules', 'put', 'a.json', '--force', '--if-version', '1')
+    expect([both.code, both.err]).toEqual([2, expect.stringContaining('expected one of them')])
+    const one = await sluice({ files: ruleFile('/mine', 2) })('rules', 'put', 'rule.yaml', '--force')
+    expect(one.code).toBe(2)
+  })
+
+  it('of a resource say what they took the place of', async () => {
+    await putRule('/before', 3)
+    const told = await lines(['rules', 'put', 'rule.yaml'], { files: ruleFile('/Before/', 4) })
+    expect(told).toEqual([
+      expect.stringMatching(/^\/Before\/ has 1 rule, enforced since version \d+\.$/),
+      'In the place of:',
+      expect.stringContaining('RESOURCE'),
+      expect.stringMatching(/^\/Before\/ +user +3 +1h /),
+    ])
+  })
+
+  it('are gone back from once by two who saw the same version', async () => {
+    const { version } = await putRule('/twice', 1)
+    await putRule('/twice', 2)
+    const back = ['rules', 'rollback', '--if-version', String(version + 1)]
+    expect(await value<Version>(back)).toMatchObject({ number: version })
+    const late = await sluice()(...back)
+    expect([late.code, late.err]).toEqual([1, expect.stringContaining('SLUICE_HTTP_PRECONDITION_FAILED')])
+    expect(late.err).toContain(`version ${version} is enforced`)
+  })
+
   it('that cannot be used are refused with everything that is wrong', async () => {
     const text =
       'resource: /bad\nrules:\n  - { dimension: user, limit: -1, window: 1h }\n  - { dimension: user, limt: 1 }\n'
@@ -264,13 +322,63 @@ describe('rules', () => {
       { files },
     )
     expect(merged).toContainEqual(expect.stringMatching(/^stage +shadow$/))
+    expect(merged.at(-1)).toMatch(/^Nothing is limited by the domains shop yet: "sluice rules stage \d+ enforce" /)
     const bad = await sluice({ files: { 'x.yaml': `${text}  - key: [1]\n` } })('rules', 'import', 'x.yaml')
     expect(bad.code).toBe(1)
     expect(bad.err).toMatch(/\(line 5\): received /)
   })
+
+  it('of Envoy are listed, and enforced where its clients ask', async () => {
+    const text =
+      'domain: mail\ndescriptors:\n  - key: route\n    value: /send\n    descriptors:\n      - key: user\n        rate_limit: { unit: year, requests_per_unit: 2, name: sends }\n'
+    const enforced = await lines(['rules', 'import', 'mail.yaml', '--stage', 'enforce'], {
+      files: { 'mail.yaml': text },
+    })
+    expect(enforced).toContainEqual(expect.stringMatching(/^stage +enforce$/))
+    expect(enforced.at(-1)).toBe('Enforced for the domains mail: ask with POST /json.')
+    const listed = await lines(['rules', 'list'])
+    expect(listed.slice(-3)).toEqual([
+      'domains, asked about with POST /json',
+      expect.stringMatching(/^DOMAIN +DESCRIPTOR +LIMIT +WINDOW +NAME +NOTES$/),
+      expect.stringMatching(/^mail +route=\/send user +2 +year +sends +-$/),
+    ])
+    const { domains } = await value<{ domains: readonly unknown[] }>(['rules', 'list'])
+    expect(domains).toMatchObject([{ domain: 'mail', descriptors: [{ key: 'route', value: '/send' }] }])
+    const entries = [
+      { key: 'route', value: '/send' },
+      { key: 'user', value: 'ann' },
+    ]
+    const codes: unknown[] = []
+    for (let call = 0; call < 3; call++) {
+      const answer = await fetch(`${service.url}/json`, {
+        method: 'POST',
+        headers: { 'Content-Type': 'application/json' },
+        body: JSON.stringify({ domain: 'mail', descriptors: [{ entries }] }),
+      })
+      codes.push([answer.status, ((await answer.json()) as { readonly overallCode: string }).overallCode])
+    }
+    expect(codes).toEqual([
+      [200, 'OK'],
+      [200, 'OK'],
+      [429, 'OVER_LIMIT'],
+    ])
+  })
 })
 
 describe('overrides', () => {
+  it('are one however their resource is written, and say what they took the place of', async () => {
+    const put = async (resource: string, limit: string): Promise<readonly string[]> =>
+      await lines(['overrides', 'put', 'user', 'spelled', resource, '--limit', limit])
+    expect(await put('/spelled', '60')).toHaveLength(2)
+    expect((await put('/Spelled/', '50')).at(-1)).toMatch(/^In the place of: limit 60 \(revision \d+, by first\)\.$/)
+    expect(await value<{ items: unknown[] }>(['overrides', 'get', 'user', 'spelled'])).toMatchObject({
+      items: [{ entry: { resource: '/Spelled/', terms: { limit: 50 } } }],
+    })
+    await value(['overrides', 'delete', 'user', 'spelled', '/spelled'])
+    const { items } = await value<{ items: Stored<Override>[] }>(['overrides', 'list', '--dimension', 'user'])
+    expect(items.filter(({ entry }) => entry.entity === 'spelled')).toEqual([])
+  })
+
   it('are set, shown, listed and taken back', async () => {
     const put = ['overrides', 'put', 'user', 'o1', '/over', '--limit', '500', '--window', '1m', '--burst', '5']
     const stored = await value<Stored<Override>>([...put, '--expires', '2099-01-01'])

@@ -3,8 +3,8 @@ import type { AddressInfo } from 'node:net'
 import { createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { PostgresServer, RedisServer } from '@sluice/testing/servers'
-import { freePort, startPostgres, startRedis } from '@sluice/testing/servers'
+import type { PostgresServer, RedisCluster, RedisServer, SentinelGroup } from '@sluice/testing/servers'
+import { freePort, startPostgres, startRedis, startRedisCluster, startSentinel } from '@sluice/testing/servers'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import type { RunOptions, RunOutcome } from './cli.test.support.ts'
 import { cliRunner } from './cli.test.support.ts'
@@ -92,8 +92,37 @@ describe('without a service', () => {
     expect(outcome.out).toContain('cannot be used (connect ECONNREFUSED')
     expect(outcome.out).not.toContain('pass@')
     expect(outcome.code).toBe(1)
-    const wrong = await cliRunner({ env: { ...env, PORT: 'http' } })('doctor')
-    expect([wrong.code, wrong.err]).toEqual([2, expect.stringContaining('The port is "http"')])
+  })
+
+  it('takes them from the configuration file as well, after flags and variables', async () => {
+    const folder = await mkdtemp(join(tmpdir(), 'sluice-doctor-'))
+    onTestFinished(() => rm(folder, { recursive: true, force: true }))
+    const [port, other, redisPort] = [await freePort(), await freePort(), await freePort()]
+    const file = join(folder, 'sluice.yaml')
+    const settings = { port, dataDir: join(folder, 'data'), redisUrl: `redis://127.0.0.1:${redisPort}` }
+    await writeFile(file, JSON.stringify({ service: settings }))
+    const env = { SLUICE_CONFIG: file }
+    const { outcome, finding } = await examine(['doctor'], { env })
+    expect(finding('port')?.found).toBe(`${port} on 127.0.0.1 is free`)
+    expect(finding('data folder')?.found).toContain(join(folder, 'data'))
+    expect(finding('redis')).toMatchObject({ status: 'failed', found: expect.stringContaining('ECONNREFUSED') })
+    expect(finding('service')?.found).toContain(`http://127.0.0.1:${port} `)
+    expect(outcome.code).toBe(1)
+    const nearer = await examine(['doctor', '--config', file, '--port', String(other)], { env: { PORT: String(port) } })
+    expect(nearer.finding('port')?.found).toBe(`${other} on 127.0.0.1 is free`)
+  })
+
+  it.each([
+    ['a variable', { PORT: 'http' }, 'PORT="http"'],
+    ['a file that is not there', { SLUICE_CONFIG: '/nowhere/sluice.yaml' }, '/nowhere/sluice.yaml'],
+    ['a secret', { REDIS_URL: 'hunter2' }, 'REDIS_URL=(hidden)'],
+  ])('fails on a setting that the service would refuse: %s', async (_, env, found) => {
+    const url = `http://127.0.0.1:${await freePort()}`
+    const { outcome, finding } = await examine(['doctor', '--url', url], { env })
+    expect(finding('settings')).toMatchObject({ status: 'failed', found: expect.stringContaining(found) })
+    expect(finding('service')?.found).toContain(url)
+    expect(outcome.out).not.toContain('hunter2')
+    expect(outcome.code).toBe(1)
   })
 
   it('fails on a database that is none', async () => {
@@ -172,6 +201,68 @@ describe('with Redis', () => {
   })
 })
 
+describe('with sentinels of Redis', () => {
+  let group: SentinelGroup
+
+  beforeAll(async () => {
+    group = await startSentinel()
+  })
+
+  afterAll(() => group.close())
+
+  it('looks at the server that they name', async () => {
+    const urls = group.sentinels.map(({ url }) => url).join(',')
+    const env = { SLUICE_REDIS_SENTINEL: group.masterName }
+    const { outcome, finding } = await examine([...(await bare()), '--redis-url', urls], { env })
+    const place = `127.0.0.1:${group.primary.port}`
+    expect(finding('redis sentinel')).toMatchObject({ status: 'ok', found: expect.stringContaining(`at ${place}`) })
+    expect(finding('redis')).toMatchObject({ status: 'ok', found: expect.stringContaining(place) })
+    expect(finding('redis role')).toMatchObject({ status: 'ok', found: 'master' })
+    expect(outcome.code).toBe(0)
+  })
+
+  it('goes on without one that is away, and fails when none knows the server', async () => {
+    const [known] = group.sentinels
+    const away = `redis://127.0.0.1:${await freePort()}`
+    const line = [...(await bare()), '--redis-url', `${away},${known!.url}`]
+    const one = await examine([...line, '--redis-sentinel', group.masterName])
+    expect(one.finding('redis sentinel')).toMatchObject({ status: 'warning' })
+    expect([one.finding('redis')?.status, one.outcome.code]).toEqual(['ok', 0])
+    const none = await examine([...line, '--redis-sentinel', 'another'])
+    expect(none.outcome.out).toContain('knows no server by the name of another')
+    expect([none.finding('redis'), none.outcome.code]).toEqual([undefined, 1])
+  })
+})
+
+describe('with a cluster of Redis', () => {
+  let cluster: RedisCluster
+
+  beforeAll(async () => {
+    cluster = await startRedisCluster()
+  })
+
+  afterAll(() => cluster.close())
+
+  it('looks at each node, and wants to be told that it is one', async () => {
+    const line = [...(await bare()), '--redis-url', cluster.urls.join(',')]
+    const { outcome, finding } = await examine(line, { env: { SLUICE_REDIS_CLUSTER: 'true' } })
+    expect(finding('redis role')).toMatchObject({ status: 'ok', found: 'node of a cluster' })
+    expect(outcome.code).toBe(0)
+    const untold = await examine(line)
+    expect(untold.finding('redis role')).toMatchObject({
+      status: 'failed',
+      advice: expect.stringContaining('--redis-cluster'),
+    })
+  })
+
+  it('finds a server that is none of it', async () => {
+    const alone = await startRedis()
+    onTestFinished(() => alone.close())
+    const { finding } = await examine([...(await bare()), '--redis-url', alone.url, '--redis-cluster'])
+    expect(finding('redis role')).toMatchObject({ status: 'failed', found: 'not a node of a cluster' })
+  })
+})
+
 describe('with PostgreSQL', () => {
   let server: PostgresServer
 
@@ -234,6 +325,14 @@ describe('with a service', () => {
     expect(finding('service')).toMatchObject({ status: 'ok', found: expect.stringContaining('is ready') })
     expect(finding('service clock')).toMatchObject({ status: 'ok' })
     expect(finding('api key')).toMatchObject({ status: 'ok' })
+    expect(outcome.code).toBe(0)
+  })
+
+  it('finds it where the settings say that it listens', async () => {
+    const env = { PORT: String(service.port), SLUICE_DATA_DIR: service.dataDir }
+    const { outcome, finding } = await examine(['doctor'], { env })
+    expect(finding('port')?.found).toBe(`${service.port} on 127.0.0.1 is in use by the service`)
+    expect(finding('service')).toMatchObject({ status: 'ok', found: expect.stringContaining(service.url) })
     expect(outcome.code).toBe(0)
   })
 

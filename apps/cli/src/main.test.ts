@@ -185,6 +185,9 @@ describe('serve', () => {
     const outcome = await run(['serve', '--port', 'http'])
     expect(outcome.code).toBe(1)
     expect(outcome.err).toContain('SLUICE_SERVICE_INVALID_SETTING')
+    const told = await run(['serve', '--json', '--port', 'http'])
+    expect(JSON.parse(told.err)).toMatchObject({ error: { code: 'SLUICE_SERVICE_INVALID_SETTING' }, exitCode: 1 })
+    expect(JSON.parse(told.out)).toEqual({ event: 'stopped', code: 1 })
   })
 })
 
@@ -195,6 +198,8 @@ describe('harness', () => {
     expect([code, err]).toEqual([0, ''])
     expect(JSON.parse(out)).toContainEqual(expect.objectContaining({ algorithm: 'GCRA' }))
     expect((await run(['harness', '--threads', '0'])).code).toBe(2)
+    const told = await run(['harness', '--threads', '0', '--json'])
+    expect(JSON.parse(told.err)).toMatchObject({ error: { code: 'SLUICE_HARNESS_INVALID_OPTION' }, exitCode: 2 })
   })
 })
 

@@ -1,9 +1,8 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
-import { createRequire } from 'node:module'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { readStartup } from './programs/startup-reader.ts'
 
 // The real service, as a process of its own with a data folder of its own.
@@ -22,7 +21,7 @@ export interface ServiceProcess {
 /** Starts a service on a free port; `flags` are those of its command line. */
 export async function startServiceProcess(...flags: readonly string[]): Promise<ServiceProcess> {
   const dataDir = await mkdtemp(join(tmpdir(), 'sluice-cli-'))
-  const main = join(dirname(createRequire(import.meta.url).resolve('@sluice/service/package.json')), 'src/main.ts')
+  const main = join(import.meta.dirname, '../../service/src/main.ts')
   const child = spawn(
     process.execPath,
     ['--conditions=source', main, '--port', '0', '--data-dir', dataDir, '--drain-ms', '0', ...flags],
@@ -40,7 +39,7 @@ export async function startServiceProcess(...flags: readonly string[]): Promise<
   }
   const startup = readStartup(child.stdout.setEncoding('utf8'))
   const { value: started } = await startup.next()
-  if (started === undefined || started.firstKey === null) {
+  if (started?.event !== 'started' || started.firstKey === null) {
     await close()
     throw new Error(`The service did not start with a first key: ${log}`)
   }

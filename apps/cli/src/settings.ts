@@ -4,16 +4,8 @@ export interface CliEnvironment {
   readonly url: string | undefined
   /** `SLUICE_API_KEY`; never printed. */
   readonly apiKey: string | undefined
-  /** `REDIS_URL`, which may hold a password. */
-  readonly redisUrl: string | undefined
-  /** `DATABASE_URL`, which may hold a password. */
-  readonly databaseUrl: string | undefined
-  /** `SLUICE_DATA_DIR` */
-  readonly dataDir: string | undefined
-  /** `HOST` */
-  readonly host: string | undefined
-  /** `PORT` */
-  readonly port: string | undefined
+  /** All of it, for what the service reads itself. May hold passwords. */
+  readonly variables: Readonly<Record<string, string | undefined>>
 }
 
 /** Reads the environment of this process, or the one given. */
@@ -24,10 +16,6 @@ export function readEnvironment(
   return {
     url: at('SLUICE_URL'),
     apiKey: at('SLUICE_API_KEY'),
-    redisUrl: at('REDIS_URL'),
-    databaseUrl: at('DATABASE_URL'),
-    dataDir: at('SLUICE_DATA_DIR'),
-    host: at('HOST'),
-    port: at('PORT'),
+    variables: environment,
   }
 }

@@ -4,13 +4,14 @@ import { command } from '../command.ts'
 import { needed } from '../parsing/positional.ts'
 import { IF_VERSION_FLAG } from './if-version-flag.ts'
 import { namedDocument } from './named-document.ts'
+import { replacedPartText } from './replaced-text.ts'
 
 /** Refuse requests from a file. */
 export const denyListPutCommand: Command = command({
   name: 'deny-list put',
   summary: 'Refuse requests from a file',
   description:
-    'A file of YAML or JSON with one entry: its name, what it must match, and expiresAt, if it ends. Enforced at once. With --json: entry and version.',
+    'A file of YAML or JSON with one entry: its name, what it must match, and expiresAt, if it ends. Enforced at once. With --json: entry, version, and replaced where there was one of its name.',
   args: { file: needed('The file; - for standard input.') },
   flags: { 'if-version': IF_VERSION_FLAG },
   examples: ['deny-list put scrapers.yaml'],
@@ -18,6 +19,9 @@ export const denyListPutCommand: Command = command({
   run: async ({ args: { file }, flags: { 'if-version': ifMatch } }, { client, readText }) => {
     const body = namedDocument<DenyEntry>(await readText(file), file, 'entry of the deny list')
     const value = await client.call('putDenyEntry', { parameters: { name: body.name }, body, ifMatch })
-    return { value, text: `${body.name} is set, enforced since version ${value.version}.` }
+    return {
+      value,
+      text: `${body.name} is set, enforced since version ${value.version}.${replacedPartText(value.replaced)}`,
+    }
   },
 })

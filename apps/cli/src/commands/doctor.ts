@@ -1,38 +1,65 @@
+import type { Settings } from '@sluice/service/settings'
 import { usageError } from '../cli-error.ts'
 import type { Command, CommandContext } from '../command.ts'
 import { command } from '../command.ts'
 import { dataFolderFindings } from '../doctor/data-folder-check.ts'
 import type { Finding, FindingStatus } from '../doctor/finding.ts'
-import { skipped } from '../doctor/finding.ts'
+import { failed, skipped } from '../doctor/finding.ts'
 import { nodeFinding } from '../doctor/node-check.ts'
 import { portFinding } from '../doctor/port-check.ts'
 import { postgresFindings } from '../doctor/postgres-check.ts'
-import { redisFindings } from '../doctor/redis-check.ts'
+import { redisSetupFindings } from '../doctor/redis-setup-check.ts'
 import { serviceFindings } from '../doctor/service-check.ts'
 import { EXIT_CODES } from '../exit-code.ts'
 import type { Flags, GivenFlags } from '../parsing/flag.ts'
-import { flag } from '../parsing/flag.ts'
-import { shown } from '../parsing/shown.ts'
+import { flag, toggle } from '../parsing/flag.ts'
 
 const FLAGS = {
-  'redis-url': flag('text', '<url,...>', 'The Redis of the service. REDIS_URL when left out.'),
-  'database-url': flag('text', '<url>', 'The PostgreSQL database of the service. DATABASE_URL when left out.'),
-  'data-dir': flag('text', '<folder>', 'The data folder of the service. SLUICE_DATA_DIR, else .sluice, when left out.'),
-  host: flag('text', '<address>', 'The address that the service listens on. HOST, else 127.0.0.1, when left out.'),
-  port: flag('whole', '<number>', 'The port that it listens on. PORT, else 8080, when left out.'),
+  config: flag('text', '<file>', 'The configuration file of the service. SLUICE_CONFIG when left out.'),
+  'redis-url': flag(
+    'text',
+    '<url,...>',
+    'The Redis of the service. REDIS_URL, else what the file says, when left out.',
+  ),
+  'redis-cluster': toggle('These are nodes of a cluster.'),
+  'redis-sentinel': flag('text', '<name>', 'These are sentinels, which know the server under this name.'),
+  'database-url': flag(
+    'text',
+    '<url>',
+    'The PostgreSQL database of the service. DATABASE_URL, else what the file says, when left out.',
+  ),
+  'data-dir': flag(
+    'text',
+    '<folder>',
+    'The data folder of the service. SLUICE_DATA_DIR, else what the file says, else .sluice, when left out.',
+  ),
+  host: flag(
+    'text',
+    '<address>',
+    'The address that the service listens on. HOST, else what the file says, else 127.0.0.1, when left out.',
+  ),
+  port: flag(
+    'whole',
+    '<number>',
+    'The port that it listens on. PORT, else what the file says, else 8080, when left out.',
+  ),
 } as const satisfies Flags
+
+const HIGHEST_PORT = 65_535
 
 /** Looks for what is wrong with an installation. */
 export const doctorCommand: Command = command({
   name: 'doctor',
   summary: 'Look for what is wrong with an installation',
   description:
-    'Looks at Node, the port, the data folder, Redis (version, role, eviction, clock), PostgreSQL (version, tables, clock) and the service (ready, clock, API key), and says what to do about what is not as it should be. Changes nothing, and needs no running service. Ends with 1 when something does not work. With --json: findings with check, status (ok, warning, failed, skipped), found and advice.',
+    'Reads the settings of the service as the service does: flags, else the environment, else the file. Looks at Node, the port, the data folder, Redis (sentinels, version, role, eviction, clock), PostgreSQL (version, tables, clock) and the service (ready, clock, API key), and says what to do about what is not as it should be. Without --url and SLUICE_URL the service is looked for where the settings say that it listens. Changes nothing, and needs no running service. Ends with 1 when something does not work. With --json: findings with check, status (ok, warning, failed, skipped), found and advice.',
   args: {},
   flags: FLAGS,
   examples: ['doctor', 'doctor --redis-url redis://127.0.0.1:6379 --json'],
   asksService: true,
   run: async ({ flags }, context) => {
+    const { port = 0 } = flags
+    if (port > HIGHEST_PORT) throw usageError(`--port got ${port}; expected 0 to ${HIGHEST_PORT}.`)
     const findings = await examine(flags, context)
     const hasFailed = findings.some(({ status }) => status === 'failed')
     return {
@@ -44,29 +71,60 @@ export const doctorCommand: Command = command({
 })
 
 async function examine(flags: GivenFlags<typeof FLAGS>, context: CommandContext): Promise<readonly Finding[]> {
-  const { environment, progress, url, client, hasKey, nowMs, wait, nodeVersion } = context
-  const redisUrl = flags['redis-url'] ?? environment.redisUrl
-  const databaseUrl = flags['database-url'] ?? environment.databaseUrl
-  const host = flags.host ?? environment.host ?? '127.0.0.1'
-  const port = portOf(flags.port, environment.port)
+  const { environment, nodeVersion } = context
+  // Loaded only when needed: no other command has to do with it.
+  const { readSettings, originOf } = await import('@sluice/service/settings')
+  let settings: Settings
+  try {
+    settings = readSettings({ args: argsOf(flags), environment: environment.variables })
+  } catch (error) {
+    return [nodeFinding(nodeVersion), settingProblem(error), ...(await serviceFindings(context)).findings]
+  }
+  // A port that is found at the start says nothing about where the service is.
+  const isKnown = !context.isUrlGiven && settings.port !== 0
+  const service = isKnown ? context.at(originOf(settings)) : context
+  return [nodeFinding(nodeVersion), ...(await settingsFindings(settings, service, context))]
+}
+
+/** The flags as the service takes them. */
+function argsOf(flags: GivenFlags<typeof FLAGS>): readonly string[] {
+  return Object.keys(FLAGS).flatMap((name) => {
+    const value = flags[name as keyof typeof FLAGS]
+    if (value === undefined || value === false) return []
+    return [value === true ? `--${name}` : `--${name}=${value}`]
+  })
+}
+
+/** What is wrong with the settings, going by what reading them threw. */
+function settingProblem(error: unknown): Finding {
+  const { code, received, expected } = error as Partial<Record<'code' | 'received' | 'expected', string>>
+  if (code !== 'SLUICE_SERVICE_INVALID_SETTING') throw error
+  return failed('settings', `received ${received}; expected ${expected}`, 'Correct it: the service does not start so.')
+}
+
+async function settingsFindings(
+  { host, port, dataDir, redis, databaseUrl }: Settings,
+  { url, client }: Pick<CommandContext, 'url' | 'client'>,
+  { progress, hasKey, nowMs, wait }: CommandContext,
+): Promise<readonly Finding[]> {
   progress.say(`asking ${url}`)
   const service = await serviceFindings({ client, url, hasKey, nowMs })
-  const isOurs = service.isThere && new URL(url).port === String(port)
-  const findings: Finding[] = [nodeFinding(nodeVersion), await portFinding({ host, port, isOurs })]
-  findings.push(...(await dataFolderFindings(flags['data-dir'] ?? environment.dataDir ?? '.sluice')))
+  const isOurs = service.isThere && portOf(url) === port
+  const findings: Finding[] = [await portFinding({ host, port, isOurs }), ...(await dataFolderFindings(dataDir))]
   progress.say('asking Redis')
-  for (const each of redisUrl?.split(',') ?? []) findings.push(...(await redisFindings({ url: each, nowMs, wait })))
-  if (redisUrl === undefined) findings.push(skipped('redis', 'REDIS_URL is not set: counters live in the service'))
+  if (redis === undefined) findings.push(skipped('redis', 'none is set: counters live in the service'))
+  else findings.push(...(await redisSetupFindings(redis, { nowMs, wait })))
   progress.say('asking PostgreSQL')
   if (databaseUrl !== undefined) findings.push(...(await postgresFindings({ url: databaseUrl, nowMs, wait })))
   return [...findings, ...service.findings]
 }
 
-function portOf(given: number | undefined, variable: string | undefined): number {
-  const port = given ?? Number(variable ?? 8080)
-  if (Number.isInteger(port) && port >= 0 && port <= 65_535) return port
-  throw usageError(`The port is ${shown(variable ?? String(given))}; expected a whole number from 0 to 65535.`)
+function portOf(url: string): number {
+  const { port, protocol } = new URL(url)
+  return port === '' ? USUAL_PORTS[protocol]! : Number(port)
 }
+
+const USUAL_PORTS: Readonly<Record<string, number>> = { 'http:': 80, 'https:': 443 }
 
 const STATUS_ORDER: readonly FindingStatus[] = ['failed', 'warning', 'ok', 'skipped']
 

@@ -2,6 +2,7 @@ import { CliError } from '../cli-error.ts'
 import type { Command } from '../command.ts'
 import { passingCommand } from '../command.ts'
 import type { ExitCode } from '../exit-code.ts'
+import { tellErrors } from '../programs/program-errors.ts'
 
 /** Runs the harness. */
 export const harnessCommand: Command = passingCommand({
@@ -10,14 +11,16 @@ export const harnessCommand: Command = passingCommand({
   description:
     'Counts what every algorithm approves under concurrent requests, and compares it with its limit. Flags are those of the harness: "sluice harness -- --help" lists them. Ends as the harness does.',
   examples: ['harness --threads 4 --max 100', 'harness --store redis --json'],
-  run: async (args, { programs }) => {
-    const program = programs.start('@sluice/harness', { args, isRead: false })
+  run: async (args, { programs, terminal, isJson }) => {
+    const program = programs.start('@sluice/harness', { args, isRead: isJson })
     if (program === undefined) {
       throw new CliError('SLUICE_CLI_PROGRAM_MISSING', {
         detail:
           'The package @sluice/harness is not here: it is part of the repository, where "npm run harness" runs it.',
       })
     }
-    return { value: undefined, text: '', exitCode: (await program.ended) as ExitCode }
+    const ended = isJson ? tellErrors(program, terminal) : program.ended
+    for await (const piece of program.output) terminal.draw(piece)
+    return { value: undefined, text: '', exitCode: (await ended) as ExitCode }
   },
 })

@@ -1,3 +1,5 @@
+import { MOST_IDS } from '@sluice/contract'
+import { usageError } from '../cli-error.ts'
 import type { Command } from '../command.ts'
 import { command } from '../command.ts'
 import { flag } from '../parsing/flag.ts'
@@ -13,6 +15,7 @@ export const idNewCommand: Command = command({
   examples: ['id new --count 5'],
   asksService: true,
   run: async ({ flags: { count = 1 } }, { client }) => {
+    if (count < 1 || count > MOST_IDS) throw usageError(`--count got ${count}; expected 1 to ${MOST_IDS}.`)
     const value = await client.call('ids', { parameters: { count } })
     return { value, text: value.ids.join('\n') }
   },

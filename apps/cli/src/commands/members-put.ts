@@ -5,13 +5,14 @@ import { present } from '../parsing/caller-flags.ts'
 import { flag } from '../parsing/flag.ts'
 import { needed } from '../parsing/positional.ts'
 import { memberTable } from './member-rows.ts'
+import { replacedText } from './replaced-text.ts'
 
 /** Puts a caller into a tier. */
 export const membersPutCommand: Command = command({
   name: 'members put',
   summary: 'Put a caller into a tier',
   description:
-    'A caller belongs to one tier at most; the one it belonged to before is left. With --json: entry, revision, changedAt and changedBy.',
+    'A caller belongs to one tier at most; the one it belonged to before is left. With --json: entry, revision, changedAt, changedBy, and replaced where it belonged to one.',
   args: {
     dimension: needed('What kind of caller: user, apiKey or tenant.'),
     entity: needed('The caller.'),
@@ -26,6 +27,6 @@ export const membersPutCommand: Command = command({
   run: async ({ args, flags: { expires: expiresAt, 'if-revision': ifMatch } }, { client }) => {
     const body = { ...args, ...present({ expiresAt }) } as Membership
     const value = await client.call('putMember', { body, ifMatch })
-    return { value, text: memberTable([value]) }
+    return { value, text: memberTable([value]) + replacedText(value.replaced, ({ tier }) => `tier ${tier}`) }
   },
 })

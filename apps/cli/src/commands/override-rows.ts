@@ -15,7 +15,8 @@ export function overrideTable(items: readonly Stored<Override>[]): string {
   return table(['dimension', 'entity', 'resource', 'terms', 'expires', 'revision', 'by'], rows)
 }
 
-function termsText({ limit, window, burst, windows, multiplier }: OverrideTerms): string {
+/** The numbers of an override, in a few words. */
+export function termsText({ limit, window, burst, windows, multiplier }: OverrideTerms): string {
   const parts = [
     limit === undefined ? undefined : `limit ${limit}`,
     window === undefined ? undefined : `per ${typeof window === 'number' ? `${window} ms` : window}`,

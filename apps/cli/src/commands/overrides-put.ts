@@ -7,7 +7,8 @@ import type { Flags, GivenFlags } from '../parsing/flag.ts'
 import { flag } from '../parsing/flag.ts'
 import { needed } from '../parsing/positional.ts'
 import { shown } from '../parsing/shown.ts'
-import { overrideTable } from './override-rows.ts'
+import { overrideTable, termsText } from './override-rows.ts'
+import { replacedText } from './replaced-text.ts'
 
 const FLAGS = {
   limit: flag('text', '<count|off>', 'Units allowed; off does not limit at all.'),
@@ -23,7 +24,7 @@ export const overridesPutCommand: Command = command({
   name: 'overrides put',
   summary: 'Give a caller other numbers',
   description:
-    'Sets the override of a caller for a resource, or * for all. One of --limit and --multiplier is needed. With --json: entry, revision, changedAt and changedBy.',
+    'Sets the override of a caller for a resource, or * for all. One of --limit and --multiplier is needed. However the resource is written, it is the same override. With --json: entry, revision, changedAt, changedBy, and replaced where there was one.',
   args: {
     dimension: needed('What kind of caller: user, tenant, apiKey, ip, ...'),
     entity: needed('The caller.'),
@@ -36,7 +37,7 @@ export const overridesPutCommand: Command = command({
     const { expires: expiresAt, 'if-revision': ifMatch } = flags
     const body = { ...args, terms: termsOf(flags), ...present({ expiresAt }) }
     const value = await client.call('putOverride', { body, ifMatch })
-    return { value, text: overrideTable([value]) }
+    return { value, text: overrideTable([value]) + replacedText(value.replaced, ({ terms }) => termsText(terms)) }
   },
 })
 

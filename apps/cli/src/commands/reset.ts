@@ -1,6 +1,14 @@
+import { usageError } from '../cli-error.ts'
 import type { Command } from '../command.ts'
 import { command } from '../command.ts'
-import { DESCRIPTOR_FLAGS, descriptorsOf, IDENTITY_FLAGS, identityOf, present } from '../parsing/caller-flags.ts'
+import {
+  DESCRIPTOR_FLAGS,
+  descriptorsOf,
+  IDENTITY_FLAGS,
+  identityOf,
+  present,
+  SERVICE_FLAGS,
+} from '../parsing/caller-flags.ts'
 import { flag } from '../parsing/flag.ts'
 import { optional } from '../parsing/positional.ts'
 
@@ -11,13 +19,20 @@ export const resetCommand: Command = command({
   description:
     'Forgets what these callers have used: under the rules that the resource matches, or under all without one. At least one of resource and flags that name somebody is needed.',
   args: { resource: optional('What is called.') },
-  flags: { ...IDENTITY_FLAGS, ...DESCRIPTOR_FLAGS, note: flag('text', '<text>', 'Why, for the audit log.') },
+  flags: {
+    ...IDENTITY_FLAGS,
+    ...SERVICE_FLAGS,
+    ...DESCRIPTOR_FLAGS,
+    note: flag('text', '<text>', 'Why, for the audit log.'),
+  },
   examples: ['reset --user user-123 --note "import of last night"'],
   asksService: true,
   run: async ({ args, flags }, { client }) => {
-    const { note } = flags
-    const more = present({ resource: args.resource, descriptors: descriptorsOf(flags), note })
-    await client.call('reset', { body: { ...identityOf(flags), ...more } })
+    const { service, note } = flags
+    const more = present({ service, resource: args.resource, descriptors: descriptorsOf(flags) })
+    const meant = { ...identityOf(flags), ...more }
+    if (Object.keys(meant).length === 0) throw usageError('Whose counters? Name a resource, or somebody: --user u1.')
+    await client.call('reset', { body: { ...meant, ...present({ note }) } })
     return { value: { reset: true }, text: 'The counters start anew.' }
   },
 })

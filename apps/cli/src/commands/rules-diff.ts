@@ -5,6 +5,13 @@ import { needed, optional } from '../parsing/positional.ts'
 import { enforcedVersion } from './enforced-version.ts'
 import { versionNumber } from './version-number.ts'
 
+/** What stands before a change. */
+export const CHANGE_SIGNS: Readonly<Record<RuleSetChange['change'], string>> = {
+  added: '+',
+  removed: '-',
+  changed: '~',
+}
+
 /** Compares two versions. */
 export const rulesDiffCommand: Command = command({
   name: 'rules diff',
@@ -25,11 +32,9 @@ export const rulesDiffCommand: Command = command({
   },
 })
 
-const SIGNS: Readonly<Record<RuleSetChange['change'], string>> = { added: '+', removed: '-', changed: '~' }
-
 function changeLines({ change, part, name, before, after }: RuleSetChange): readonly string[] {
   return [
-    `${SIGNS[change]} ${part}${name === '' ? '' : ` ${name}`}`,
+    `${CHANGE_SIGNS[change]} ${part}${name === '' ? '' : ` ${name}`}`,
     ...(before === undefined ? [] : [`    - ${JSON.stringify(before)}`]),
     ...(after === undefined ? [] : [`    + ${JSON.stringify(after)}`]),
   ]

@@ -1,5 +1,7 @@
 import { basename } from 'node:path'
-import type { EnvoyFile } from '@sluice/contract'
+import type { Client } from '@sluice/client'
+import type { EnvoyFile, Version } from '@sluice/contract'
+import { ENVOY_PATH } from '@sluice/contract'
 import type { Command } from '../command.ts'
 import { command } from '../command.ts'
 import { present } from '../parsing/caller-flags.ts'
@@ -12,10 +14,10 @@ export const rulesImportCommand: Command = command({
   name: 'rules import',
   summary: 'Make a version of files of envoyproxy/ratelimit',
   description:
-    'Reads files in the form of envoyproxy/ratelimit. The new version is the enforced rule set with their domains in the place of its own; it is kept as a draft unless --stage says otherwise. Everything that is wrong in any of the files is listed with its line.',
+    'Reads files in the form of envoyproxy/ratelimit. The new version is the enforced rule set with their domains in the place of its own; it is kept as a draft unless --stage says otherwise. POST /json of the service decides by these domains once the version is enforced; in shadow, or for a share of the callers, they are neither measured nor enforced. Everything that is wrong in any of the files is listed with its line.',
   args: { file: several('The files; - for standard input.') },
   flags: { ...STAGE_FLAGS, 'merge-domains': toggle('Several files may have parts of one domain.') },
-  examples: ['rules import shop.yaml mail.yaml', 'rules import shop.yaml --stage shadow'],
+  examples: ['rules import shop.yaml mail.yaml', 'rules import shop.yaml --stage enforce'],
   asksService: true,
   run: async ({ args, flags }, { client, readText }) => {
     const next = stageOf({ ...flags, stage: flags.stage ?? 'draft' })
@@ -26,6 +28,15 @@ export const rulesImportCommand: Command = command({
       body: { files, mergeDomains, ...present({ note: flags.note }) },
     })
     const value = await staged(client, draft, next)
-    return { value, text: versionText(value) }
+    return { value, text: `${versionText(value)}\n${await domainText(client, value)}` }
   },
 })
+
+/** What becomes of the domains of a version. */
+async function domainText(client: Client, { number, stage }: Version): Promise<string> {
+  const { ruleSet } = await client.call('getVersion', { parameters: { number } })
+  const names = (ruleSet.domains ?? []).map(({ domain }) => domain).join(', ')
+  return stage === 'enforce'
+    ? `Enforced for the domains ${names}: ask with POST ${ENVOY_PATH}.`
+    : `Nothing is limited by the domains ${names} yet: "sluice rules stage ${number} enforce" enforces them.`
+}

@@ -4,15 +4,20 @@ import { usageError } from '../cli-error.ts'
 import type { Command, CommandResult } from '../command.ts'
 import { command } from '../command.ts'
 import { invalidFile, parseDocumentText } from '../documents/document.ts'
+import { table } from '../output/table.ts'
 import { present } from '../parsing/caller-flags.ts'
 import type { GivenFlags } from '../parsing/flag.ts'
-import { flag } from '../parsing/flag.ts'
+import { toggle } from '../parsing/flag.ts'
 import { needed } from '../parsing/positional.ts'
+import { IF_VERSION_FLAG } from './if-version-flag.ts'
+import { RULE_TITLES, ruleRows } from './rule-rows.ts'
+import { changesText, keepDraft, refuseUnseen } from './rule-set-put.ts'
 import { STAGE_FLAGS, staged, stageOf, versionText } from './staging.ts'
 
 const FLAGS = {
   ...STAGE_FLAGS,
-  'if-version': flag('whole', '<version>', 'Only when this version is the enforced one; 0 when none may be.'),
+  'if-version': IF_VERSION_FLAG,
+  force: toggle('Put a whole rule set whatever is enforced now.'),
 } as const
 
 /** Sets rules from a file. */
@@ -20,10 +25,14 @@ export const rulesPutCommand: Command = command({
   name: 'rules put',
   summary: 'Set rules from a file',
   description:
-    'A file of YAML or JSON with "resource" and "rules" sets all rules of that resource, at once. One with the "rules" of all resources, and tiers, exemptions and so on, becomes a version of the whole rule set, which is enforced unless --stage says otherwise. It is checked as a whole; everything that is wrong is listed. With --json: resource, rules and version; or the version.',
+    'A file of YAML or JSON with "resource" and "rules" sets all rules of that resource, at once. One with the "rules" of all resources, and tiers, exemptions and so on, becomes a version of the whole rule set, which is enforced unless --stage says otherwise. It is checked as a whole; everything that is wrong is listed. A whole rule set that takes away or changes something that is enforced is put only with --if-version, which names the version it was made from, or with --force; else it is kept as a draft, and the answer says what would be lost. With --json: resource, rules, version, and replaced where there were rules; or the version.',
   args: { file: needed('The file; - for standard input.') },
   flags: FLAGS,
-  examples: ['rules put orders.yaml', 'rules put sluice.yaml --stage percent --percent 10 --note "try it on some"'],
+  examples: [
+    'rules put orders.yaml',
+    'rules put sluice.yaml --if-version 12 --stage percent --percent 10 --note "try it on some"',
+    'rules put sluice.yaml --force --note "pipeline 4711"',
+  ],
   asksService: true,
   run: async ({ args: { file }, flags }, { client, readText }) => {
     const document = parseDocumentText(await readText(file), file)
@@ -41,19 +50,30 @@ async function putResource(
   document: RateLimitsRequest,
   flags: GivenFlags<typeof FLAGS>,
 ): Promise<CommandResult> {
-  const { stage, percent, note, 'if-version': ifMatch } = flags
+  const { stage, percent, note, force, 'if-version': ifMatch } = flags
+  if (force) throw usageError('Rules of one resource are put without --force; it goes with a whole rule set.')
   if ((stage ?? 'enforce') !== 'enforce' || percent !== undefined) {
     throw usageError('Rules of one resource are enforced at once; --stage and --percent go with a whole rule set.')
   }
   const value = await client.call('putRateLimits', { body: { ...document, ...present({ note }) }, ifMatch })
   const count = value.rules.length === 1 ? '1 rule' : `${value.rules.length} rules`
-  return { value, text: `${value.resource} has ${count}, enforced since version ${value.version}.` }
+  const text = `${value.resource} has ${count}, enforced since version ${value.version}.`
+  const { resource, replaced } = value
+  if (replaced === undefined) return { value, text }
+  return { value, text: `${text}\nIn the place of:\n${table(RULE_TITLES, ruleRows({ resource, rules: replaced }))}` }
 }
 
 async function putRuleSet(client: Client, ruleSet: RuleSet, flags: GivenFlags<typeof FLAGS>): Promise<CommandResult> {
-  const { stage = 'enforce', note, 'if-version': basedOn } = flags
+  const { stage = 'enforce', note, force: isForced, 'if-version': ifVersion } = flags
+  if (isForced && ifVersion !== undefined)
+    throw usageError('--if-version and --force stand there; expected one of them.')
   const next = stageOf({ ...flags, stage })
-  const draft = await client.call('createVersion', { body: { ruleSet, ...present({ basedOn, note }) } })
-  const value = await staged(client, draft, next)
-  return { value, text: versionText(value) }
+  const put = { ruleSet, note, ifVersion, isForced }
+  const kept = await keepDraft(client, put)
+  if (next !== 'draft') refuseUnseen(kept, put, next)
+  const value = await staged(client, kept.draft, next)
+  return {
+    value,
+    text: kept.diff === undefined ? versionText(value) : `${versionText(value)}\n${changesText(kept.diff)}`,
+  }
 }

@@ -9,16 +9,18 @@ import { versionText } from './staging.ts'
 export const rulesRollbackCommand: Command = command({
   name: 'rules rollback',
   summary: 'Go back to an earlier version of the rules',
-  description: 'Enforces the version that was enforced before, or another one, in one step.',
+  description:
+    'Enforces the version that was enforced before, or another one, in one step. With --if-version, of two who go back from one version the second is refused, and does not go back one more.',
   args: {},
   flags: {
     to: flag('whole', '<version>', 'The version to enforce. The one enforced before when left out.'),
     note: NOTE_FLAG,
+    'if-version': flag('whole', '<version>', 'Only when this version is still the enforced one.'),
   },
-  examples: ['rules rollback --note "exports fail"', 'rules rollback --to 11'],
+  examples: ['rules rollback --if-version 13 --note "exports fail"', 'rules rollback --to 11'],
   asksService: true,
-  run: async ({ flags: { to, note } }, { client }) => {
-    const value = await client.call('rollbackVersion', { body: present({ to, note }) })
+  run: async ({ flags: { to, note, 'if-version': ifMatch } }, { client }) => {
+    const value = await client.call('rollbackVersion', { body: present({ to, note }), ifMatch })
     return { value, text: versionText(value) }
   },
 })

@@ -4,13 +4,14 @@ import { command } from '../command.ts'
 import { needed } from '../parsing/positional.ts'
 import { IF_VERSION_FLAG } from './if-version-flag.ts'
 import { namedDocument } from './named-document.ts'
+import { replacedPartText } from './replaced-text.ts'
 
 /** Set a tier from a file. */
 export const tiersPutCommand: Command = command({
   name: 'tiers put',
   summary: 'Set a tier from a file',
   description:
-    'A file of YAML or JSON with one tier: its name, and multiplier, burst, entitled or rules. Enforced at once. With --json: entry and version.',
+    'A file of YAML or JSON with one tier: its name, and multiplier, burst, entitled or rules. Enforced at once. With --json: entry, version, and replaced where there was one of its name.',
   args: { file: needed('The file; - for standard input.') },
   flags: { 'if-version': IF_VERSION_FLAG },
   examples: ['tiers put premium.yaml --if-version 12'],
@@ -18,6 +19,9 @@ export const tiersPutCommand: Command = command({
   run: async ({ args: { file }, flags: { 'if-version': ifMatch } }, { client, readText }) => {
     const body = namedDocument<Tier>(await readText(file), file, 'tier')
     const value = await client.call('putTier', { parameters: { name: body.name }, body, ifMatch })
-    return { value, text: `${body.name} is set, enforced since version ${value.version}.` }
+    return {
+      value,
+      text: `${body.name} is set, enforced since version ${value.version}.${replacedPartText(value.replaced)}`,
+    }
   },
 })

@@ -1,4 +1,5 @@
 import type { LiveSample, TopAnswer } from '@sluice/contract'
+import { usageError } from '../cli-error.ts'
 import type { Command, CommandContext } from '../command.ts'
 import { command } from '../command.ts'
 import { ENTER_SCREEN, LEAVE_SCREEN, sampleLine, samplePicture } from '../output/live-view.ts'
@@ -19,6 +20,7 @@ export const topCommand: Command = command({
   asksService: true,
   isLive: true,
   run: async ({ flags: { count = Number.POSITIVE_INFINITY } }, context) => {
+    if (count < 1) throw usageError(`--count got ${count}; expected 1 or more.`)
     const show = context.terminal.isTty && !context.isJson ? screen(context) : lines(context)
     try {
       await follow(context, count, show)
@@ -35,10 +37,13 @@ interface Show {
   end(): void
 }
 
-async function follow({ client, signal }: CommandContext, count: number, show: Show): Promise<void> {
+async function follow({ client, url, signal, progress }: CommandContext, count: number, show: Show): Promise<void> {
   let seen = 0
+  // Until there is something to show, it is told what is waited for.
+  progress.start(`asking ${url}`)
   try {
     for await (const sample of client.stream('live', { signal })) {
+      progress.stop()
       if (seen === 0) show.begin()
       await show.sample(sample)
       seen++
@@ -47,6 +52,8 @@ async function follow({ client, signal }: CommandContext, count: number, show: S
   } catch (error) {
     // Being interrupted is how it ends.
     if (!signal.aborted) throw error
+  } finally {
+    progress.stop()
   }
 }
 

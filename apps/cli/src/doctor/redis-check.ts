@@ -23,8 +23,8 @@ interface Answers {
   readonly afterMs: number
 }
 
-/** Whether a Redis or Valkey server is there and fit to hold limits. */
-export async function redisFindings(question: ServerQuestion): Promise<readonly Finding[]> {
+/** Whether a Redis or Valkey server is there and fit to hold limits; `isCluster`: as one of several that share them. */
+export async function redisFindings(question: ServerQuestion, isCluster: boolean): Promise<readonly Finding[]> {
   const place = shownUrl(question.url)
   let answers: Answers
   try {
@@ -35,27 +35,46 @@ export async function redisFindings(question: ServerQuestion): Promise<readonly 
     return [failed('redis', `${place} cannot be used (${reasonOf(error)})`, advice)]
   }
   const { info } = answers
-  return [versionFinding(info, place), roleFinding(info), evictionFinding(info), clockFinding('redis clock', answers)]
+  return [
+    versionFinding(info, place),
+    isCluster ? clusterFinding(info) : roleFinding(info),
+    evictionFinding(info),
+    clockFinding('redis clock', answers),
+  ]
 }
 
-async function askServer({ url, nowMs, wait }: ServerQuestion): Promise<Answers> {
+/** Sends a command to one server, and gives its answer. */
+export type SendCommand = (...command: string[]) => Promise<unknown>
+
+/** What `ask` finds out from the server at an address, which is connected to for that. */
+export async function askRedis<T>(
+  { url, wait }: Pick<ServerQuestion, 'url' | 'wait'>,
+  ask: (send: SendCommand) => Promise<T>,
+): Promise<T> {
   const { createClient } = await import('redis')
   const client = createClient({ url, socket: { connectTimeout: ANSWER_WITHIN_MS, reconnectStrategy: false } })
   // Failures are told by the calls themselves.
   client.on('error', () => undefined)
-  const ask = async (): Promise<Answers> => {
+  const connected = async (): Promise<T> => {
     await client.connect()
-    const info = fieldsOf(String(await client.sendCommand(['INFO'])))
-    const beforeMs = nowMs()
-    const [seconds, micros] = (await client.sendCommand(['TIME'])) as unknown as [string, string]
-    const afterMs = nowMs()
-    return { info, beforeMs, thereMs: Number(seconds) * 1000 + Number(micros) / 1000, afterMs }
+    return await ask((...command) => client.sendCommand(command))
   }
   try {
-    return await within(ANSWER_WITHIN_MS, wait, ask())
+    return await within(ANSWER_WITHIN_MS, wait, connected())
   } finally {
     client.destroy()
   }
+}
+
+function askServer(question: ServerQuestion): Promise<Answers> {
+  const { nowMs } = question
+  return askRedis(question, async (send) => {
+    const info = fieldsOf(String(await send('INFO')))
+    const beforeMs = nowMs()
+    const [seconds, micros] = (await send('TIME')) as [string, string]
+    const afterMs = nowMs()
+    return { info, beforeMs, thereMs: Number(seconds) * 1000 + Number(micros) / 1000, afterMs }
+  })
 }
 
 function fieldsOf(info: string): ReadonlyMap<string, string> {
@@ -82,6 +101,9 @@ function versionFinding(info: ReadonlyMap<string, string>, place: string): Findi
 }
 
 function roleFinding(info: ReadonlyMap<string, string>): Finding {
+  if (info.get('cluster_enabled') === '1') {
+    return failed('redis role', 'node of a cluster', 'Say so with --redis-cluster, or SLUICE_REDIS_CLUSTER=true.')
+  }
   const role = info.get('role') ?? 'unknown'
   if (role !== 'slave') return ok('redis role', role)
   return failed(
@@ -89,6 +111,12 @@ function roleFinding(info: ReadonlyMap<string, string>): Finding {
     'replica',
     'Limits are written: name the primary, or let sentinels find it (--redis-sentinel).',
   )
+}
+
+/** A replica is as good as a primary to begin with: it tells where the others are. */
+function clusterFinding(info: ReadonlyMap<string, string>): Finding {
+  if (info.get('cluster_enabled') === '1') return ok('redis role', 'node of a cluster')
+  return failed('redis role', 'not a node of a cluster', 'Name nodes of the cluster, or leave --redis-cluster out.')
 }
 
 function evictionFinding(info: ReadonlyMap<string, string>): Finding {

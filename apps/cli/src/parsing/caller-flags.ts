@@ -16,6 +16,11 @@ export const IDENTITY_FLAGS: Readonly<Record<'user' | 'api-key' | 'ip' | 'tenant
   tenant: flag('text', '<id>', 'The tenant.'),
 }
 
+/** Who calls, where the rules have exemptions for services. */
+export const SERVICE_FLAGS: Readonly<Record<'service', Flag<'text'>>> = {
+  service: flag('text', '<name>', 'The internal service that calls.'),
+}
+
 /** Further dimensions. */
 export const DESCRIPTOR_FLAGS: Readonly<Record<'descriptor' | 'number', Flag<'texts'>>> = {
   descriptor: flag('texts', '<name=text>', 'A further dimension; may stand several times.'),
@@ -25,14 +30,15 @@ export const DESCRIPTOR_FLAGS: Readonly<Record<'descriptor' | 'number', Flag<'te
 /** Everything that a check may say besides its resource. */
 export const CHECK_FLAGS: typeof IDENTITY_FLAGS &
   typeof DESCRIPTOR_FLAGS &
-  Readonly<Record<'method' | 'region' | 'tier' | 'service', Flag<'text'>>> & { readonly tokens: Flag<'whole'> } = {
+  typeof SERVICE_FLAGS &
+  Readonly<Record<'method' | 'region' | 'tier', Flag<'text'>>> & { readonly tokens: Flag<'whole'> } = {
   ...IDENTITY_FLAGS,
   method: flag('text', '<method>', 'The HTTP method.'),
   tokens: flag('whole', '<count>', 'Tokens to take. 1 when left out; 0 asks without taking.'),
   ...DESCRIPTOR_FLAGS,
   region: flag('text', '<name>', 'Where the call comes from.'),
   tier: flag('text', '<name>', 'The tier of the caller; looked up when left out.'),
-  service: flag('text', '<name>', 'The internal service that calls.'),
+  ...SERVICE_FLAGS,
 }
 
 /** Who is meant. */

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { constants } from 'node:os'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import type { ProgramHost, ProgramOptions, RunningProgram } from './program-host.ts'
 
 const PASSED_ON = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
@@ -18,30 +18,25 @@ export function nodePrograms(from: string): ProgramHost {
   }
 }
 
-/** The file to run: the source where this runs from source, else what was built of it. */
+/** The file to run: the source where this runs from source, else what was built of it. A program is no entry of its package. */
 function entryOf(packageName: string, from: string): string | undefined {
-  const isSource = from.endsWith('.ts')
-  try {
-    const folder = dirname(createRequire(from).resolve(`${packageName}/package.json`))
-    const entry = join(folder, isSource ? 'src/main.ts' : 'dist/main.js')
-    return existsSync(entry) ? entry : undefined
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'MODULE_NOT_FOUND') return undefined
-    throw error
-  }
+  const file = from.endsWith('.ts') ? 'src/main.ts' : 'dist/main.js'
+  const places = createRequire(from).resolve.paths(packageName) ?? []
+  return places.map((place) => join(place, packageName, file)).find((entry) => existsSync(entry))
 }
 
 function startProgram(entry: string, { args, isRead }: ProgramOptions): RunningProgram {
   const flags = ['--disable-warning=ExperimentalWarning', ...(entry.endsWith('.ts') ? ['--conditions=source'] : [])]
   const child = spawn(process.execPath, [...flags, entry, ...args], {
-    stdio: ['inherit', isRead ? 'pipe' : 'inherit', 'inherit'],
+    stdio: isRead ? ['inherit', 'pipe', 'pipe'] : 'inherit',
   })
   const stopPassing = passSignals(child)
   const ended = new Promise<number>((resolve, reject) => {
     child.once('error', reject)
     child.once('close', (code, signal) => resolve(signal === null ? (code ?? 1) : 128 + constants.signals[signal]))
   }).finally(stopPassing)
-  return { pid: child.pid ?? 0, output: child.stdout?.setEncoding('utf8') ?? nothing(), ended }
+  const [output, errors] = [child.stdout, child.stderr].map((stream) => stream?.setEncoding('utf8') ?? nothing())
+  return { pid: child.pid ?? 0, output: output!, errors: errors!, ended }
 }
 
 async function* nothing(): AsyncGenerator<string> {

@@ -4,6 +4,8 @@ export interface RunningProgram {
   readonly pid: number
   /** What it prints, piece by piece; ends with the program. Empty when its output goes to ours. */
   readonly output: AsyncIterable<string>
+  /** The same for what it says on standard error. */
+  readonly errors: AsyncIterable<string>
   /** Resolves with its exit code, or with 128 and the number of the signal that ended it. */
   readonly ended: Promise<number>
 }
@@ -11,7 +13,7 @@ export interface RunningProgram {
 /** How a program is started. */
 export interface ProgramOptions {
   readonly args: readonly string[]
-  /** Whether its output is read instead of going to ours. */
+  /** Whether its output, and what it says on standard error, are read instead of going to ours. Both must be read then. */
   readonly isRead: boolean
 }
 

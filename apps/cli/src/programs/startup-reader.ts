@@ -1,24 +1,31 @@
-/** What the service says when it is up. */
-export interface Startup {
-  readonly url: string
-  /** The first API key, when it was just made. */
-  readonly firstKey: string | null
-}
+/** What the service says that programs want to know. `firstKey` is the first API key, when it was just made. */
+export type ServiceEvent =
+  | { readonly event: 'started'; readonly url: string; readonly firstKey: string | null }
+  /** The key was made while the service did not start, or after it had: the database was away until then. */
+  | { readonly event: 'firstKey'; readonly firstKey: string }
 
 const RUNNING = /^ +health +(https?:\S+)\/livez\b/m
-const FIRST_KEY = /^ +(slk_\w+)\s*$/m
+const FIRST_KEY = /^ +(slk_\w+)\s*\n/m
 const COMPLETE = /^Try it:$/m
 
-/** Reads what the service prints to its end; gives what it says when it is up, once. */
-export async function* readStartup(output: AsyncIterable<string>): AsyncGenerator<Startup, void, void> {
+/** Reads what the service prints to its end; gives what it says when it is up, once, and the first key, whenever it comes. */
+export async function* readStartup(output: AsyncIterable<string>): AsyncGenerator<ServiceEvent, void, void> {
   let text = ''
-  let isTold = false
+  let isUp = false
+  let firstKey: string | undefined
   for await (const piece of output) {
-    if (isTold) continue
     text += piece
-    const url = RUNNING.exec(text)?.[1]
-    if (url === undefined || !COMPLETE.test(text)) continue
-    isTold = true
-    yield { url, firstKey: FIRST_KEY.exec(text)?.[1] ?? null }
+    firstKey ??= FIRST_KEY.exec(text)?.[1]
+    const url = isUp ? undefined : RUNNING.exec(text)?.[1]
+    if (url !== undefined && COMPLETE.test(text)) {
+      isUp = true
+      yield { event: 'started', url, firstKey: firstKey ?? null }
+    } else if (isUp && firstKey !== undefined) {
+      yield { event: 'firstKey', firstKey }
+    } else continue
+    // Nobody waits for more than a key any more, and that there is once.
+    text = ''
+    firstKey = undefined
   }
+  if (firstKey !== undefined) yield { event: 'firstKey', firstKey }
 }
