@@ -48,7 +48,7 @@ Every operation of the service, with one example of each body. \`GET /openapi.js
 - \`Authorization: Bearer <key>\` where a role is named. A role may all that those before it may: viewer, editor, admin.
 - A list is answered in pages: \`limit\` items, and \`next\` to send as \`after\` for the next page.
 - With *ETag*, a read answers with one, and a change may send it back as \`If-Match\`: it is then refused when somebody else
-  was quicker.
+  was quicker. With \`If-None-Match: *\` a \`PUT\` is refused when something is there already.
 - What goes wrong is answered as \`application/problem+json\` with a \`code\`.
 `
 

@@ -7,11 +7,23 @@ const LINE_WIDTH = 120
 /** Where the schema of rule set files is published, relative to the repository. */
 export const schemaFile = 'packages/config-store/sluice.schema.json'
 
-/** The text of that file, made of the schema that rule sets are checked by. */
+interface ObjectSchema {
+  readonly properties: Readonly<Record<string, object>>
+}
+
+/** The text of that file, made of the schemas that rule sets, and the settings of the service beside them, are checked by. */
 export async function renderSchemaFile(): Promise<string> {
-  const source = join(repositoryRoot, 'packages/core/src/policy/rule-set-schema.ts')
-  const { RULE_SET_FILE_SCHEMA } = (await import(source)) as { readonly RULE_SET_FILE_SCHEMA: object }
-  return `${printJson(RULE_SET_FILE_SCHEMA, '', 0)}\n`
+  const RULES = 'packages/core/src/policy/rule-set-schema.ts'
+  const SETTINGS = 'apps/service/src/settings.ts'
+  const file = await exported<ObjectSchema>(RULES, 'RULE_SET_FILE_SCHEMA')
+  // The core only knows that there are settings: those who read the file know which.
+  const settings = await exported<object>(SETTINGS, 'SERVICE_PART_SCHEMA')
+  const service = { ...file.properties['service'], ...settings }
+  return `${printJson({ ...file, properties: { ...file.properties, service } }, '', 0)}\n`
+}
+
+async function exported<T>(source: string, name: string): Promise<T> {
+  return ((await import(join(repositoryRoot, source))) as Readonly<Record<string, T>>)[name]!
 }
 
 /** JSON as the formatter leaves it: lists on one line where they fit and hold no object; `before`: what stands in the line. */
