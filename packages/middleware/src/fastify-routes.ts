@@ -57,21 +57,29 @@ export class FastifyLimits {
   readonly decided: symbol = Symbol('sluice.decided')
   readonly #options: FastifyLimitOptions
   readonly #isGlobal: boolean
+  /** Every route that the hook of the app runs for, until the app is ready; undefined when some may have been there before. */
+  #declared: DeclaredRoute[] | undefined
+  /** The hook for all requests, when no route has limits of its own: to ask each for its config takes as long as to decide. */
+  #forAll: FastifyLimitHook | undefined
   readonly #limiters: HttpLimiter<FastifyRequest>[] = []
   readonly #routes: { readonly route: LimitedRoute; readonly server: LimitedInstance }[] = []
   #ownHook: FastifyLimitHook | undefined
   #ownStore: MemoryStore | undefined
 
-  /** Throws when the options are wrong. When `isGlobal` is false they need not say which limits hold, and are tried later. */
-  constructor(options: FastifyLimitOptions, isGlobal: boolean) {
+  /**
+   * Throws when the options are wrong. When `isGlobal` is false they need not say which limits hold, and are tried later.
+   * `isFirst`: no route of the app has been declared yet.
+   */
+  constructor(options: FastifyLimitOptions, { isGlobal, isFirst }: { isGlobal: boolean; isFirst: boolean }) {
     this.#options = options
     this.#isGlobal = isGlobal
     if (isGlobal) this.#own()
+    if (isGlobal && isFirst) this.#declared = []
   }
 
   /** The hook of the app: limits requests by their route, or by the options of the plugin. */
   appHook(): FastifyLimitHook {
-    return this.#once((request) => this.#hookFor(request.routeOptions.config, request))
+    return this.#once((request) => this.#forAll ?? this.#hookFor(request.routeOptions.config, request))
   }
 
   /** A hook that limits by `options`, besides whatever else limits the route; by those of the plugin when left out. */
@@ -91,6 +99,7 @@ export class FastifyLimits {
   declare(declared: DeclaredRoute, server: LimitedInstance): LimitedConfig {
     const { config = {} } = declared
     const { rateLimit: options } = config
+    this.#declared?.push(declared)
     if (options === undefined || options === false) return config
     const route = config[LIMITED] ?? { options: checked(options), name: nameOf(declared), hook: undefined }
     this.#routes.push({ route, server })
@@ -100,6 +109,9 @@ export class FastifyLimits {
   /** Makes the limits of the routes that were declared, so that mistakes in them are found at the start. */
   ready(): void {
     for (const { route, server } of this.#routes) if (server[LIMITS] === this) this.#hookOf(route)
+    // Whoever else is told of routes may have changed their config since.
+    if (this.#declared?.every(({ config }) => config?.rateLimit === undefined) === true) this.#forAll = this.#own()
+    this.#declared = undefined
   }
 
   /** Frees what was made here. */

@@ -89,6 +89,23 @@ describe('the plugin', () => {
     expect(await site.statuses(3, '/free')).toEqual([200, 200, 200])
   })
 
+  it('limits routes by what another plugin has written into their config', async () => {
+    const app = createApp()
+    await app.register(rateLimit, two)
+    const written = { '/own': { limit: 1, window: '1h' }, '/free': false } as const
+    app.addHook('onRoute', (route) => {
+      if (route.url in written) route.config = { rateLimit: written[route.url as keyof typeof written] }
+    })
+    app.get('/plain', () => 'plain')
+    app.get('/own', () => 'own')
+    app.get('/free', () => 'free')
+    const site = await serve(app)
+
+    expect(await site.statuses(3, '/plain')).toEqual([200, 200, 429])
+    expect(await site.statuses(2, '/own')).toEqual([200, 429])
+    expect(await site.statuses(3, '/free')).toEqual([200, 200, 200])
+  })
+
   it('announces the limit on errors, too', async () => {
     const app = createApp()
     await app.register(rateLimit, two)

@@ -25,6 +25,9 @@ declare module 'fastify' {
   }
 }
 
+/** What Fastify prints of an app without routes. */
+const NO_ROUTES = '(empty tree)'
+
 const HOOKS = ['onRequest', 'preValidation', 'preHandler'] as const
 
 const PLUGIN_FORMS: OptionForms = {
@@ -88,7 +91,7 @@ function addLimits(app: FastifyInstance, all: FastifyRateLimitOptions): void {
   checkShape(all, 'fastify')
   checkForms(all, PLUGIN_FORMS)
   const { hook = 'onRequest', global = true, ...options } = all
-  const limits = new FastifyLimits(options, global)
+  const limits = new FastifyLimits(options, { isGlobal: global, isFirst: app.printRoutes() === NO_ROUTES })
   app.decorateRequest(limits.decided, false)
   // Requests have it from the start: one that is added to each later costs more than all that is kept in it.
   if (!app.hasRequestDecorator(ANNOUNCED)) app.decorateRequest(ANNOUNCED, undefined)

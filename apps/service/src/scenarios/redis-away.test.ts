@@ -62,7 +62,7 @@ describe('nodes that share a Redis', () => {
     const numbers = ids
       .map(([id]) => decodeSnowflake(BigInt(id!)))
       .map(({ datacenter, machine }) => datacenter * 32 + machine)
-    expect(numbers.toSorted()).toEqual([0, 1, 2])
+    expect(new Set(numbers).size).toBe(3)
   })
 })
 
