@@ -1,13 +1,15 @@
 import { startRedis } from '@sluice/testing/servers'
 import type { Bench } from './bench.ts'
+import type { BenchServer } from './http-servers.ts'
 import { startScript } from './http-servers.ts'
 import { middleOf } from './middle.ts'
 import { WrkScript } from './wrk.ts'
 
-const ROUNDS = 7
+/** Of each pair of servers, one after the other: short, so that the machine is in the same mood for both. */
+const ROUNDS = 15
+const SECONDS = 1
 /** A server of this kind is still being compiled for some seconds. */
-const WARM_SECONDS = 3
-const SECONDS = 3
+const WARM_SECONDS = 4
 const USERS = 200
 /** The requests are made before the load, so that whoever makes it takes as little of the machine as can be. */
 const SCRIPT = `
@@ -38,7 +40,7 @@ interface Candidate {
   readonly url: string | undefined
 }
 
-/** Two that are compared, which run one right after the other. */
+/** Two that are compared, which are asked one right after the other. */
 interface Comparison {
   readonly name: string
   readonly ours: Candidate
@@ -61,14 +63,29 @@ function comparisonsOn(redisUrl: string): readonly Comparison[] {
   )
 }
 
-async function measure(wrk: WrkScript, { server: name, url }: Candidate): Promise<number> {
+async function start(wrk: WrkScript, { server: name, url }: Candidate): Promise<BenchServer> {
   const server = await startScript('middleware-child.ts', url === undefined ? [name] : [name, url])
+  await wrk.saturate(server.url, WARM_SECONDS)
+  return server
+}
+
+/** Requests a second of candidates, in every round: all of them run, and are asked in turns. */
+async function measure(wrk: WrkScript, candidates: readonly Candidate[]): Promise<readonly (readonly number[])[]> {
+  const servers: BenchServer[] = []
+  const reached = candidates.map((): number[] => [])
   try {
-    await wrk.saturate(server.url, WARM_SECONDS)
-    return await wrk.saturate(server.url, SECONDS)
+    for (const candidate of candidates) servers.push(await start(wrk, candidate))
+    for (let round = 0; round < ROUNDS; round++) {
+      // Whichever is asked second may find the machine in another mood: they take turns in that.
+      const order = [...servers.keys()]
+      for (const index of round % 2 === 0 ? order : order.toReversed()) {
+        reached[index]!.push(await wrk.saturate(servers[index]!.url, SECONDS))
+      }
+    }
   } finally {
-    await server.stop()
+    await Promise.all(servers.map((server) => server.stop()))
   }
+  return reached
 }
 
 /** Requests a second through the middleware of the frameworks, against their usual rate limiters. */
@@ -78,32 +95,30 @@ export const middleware: Bench = {
   async run(progress) {
     await using redis = await startRedis()
     using wrk = new WrkScript(SCRIPT)
-    const comparisons = comparisonsOn(redis.url)
-    const bare = PAIRS.map(({ framework }) => `${framework}, no limit`).map((name) => ({
-      name,
-      server: name,
-      url: undefined,
-    }))
-    const rounds = new Map<string, number[]>()
-    for (let round = 1; round <= ROUNDS; round++) {
-      // Whichever runs second may find the machine in another mood: they take turns in that.
-      const pairs = comparisons.map(({ ours, peer }) => (round % 2 === 0 ? [peer, ours] : [ours, peer]))
-      for (const candidate of [...bare, ...pairs.flat()]) {
-        const perSecond = await measure(wrk, candidate)
-        rounds.set(candidate.name, [...(rounds.get(candidate.name) ?? []), perSecond])
-        const text = Math.round(perSecond).toLocaleString('en')
-        progress(`round ${round} of ${ROUNDS}: ${candidate.name} ${text} requests/s`)
-      }
+    const middles = new Map<string, number>()
+    const ratios: Record<string, number> = {}
+    const note = (candidate: Candidate, reached: readonly number[]): void => {
+      middles.set(candidate.name, Math.round(middleOf(reached)))
+      progress(`${candidate.name}: ${middles.get(candidate.name)!.toLocaleString('en')} requests/s`)
     }
-    // Of each round, because the two ran next to each other then.
-    const ratioOf = ({ ours, peer }: Comparison): number =>
-      middleOf(rounds.get(ours.name)!.map((perSecond, round) => perSecond / rounds.get(peer.name)![round]!))
+    for (const { framework } of PAIRS) {
+      const bare: Candidate = { name: `${framework}, no limit`, server: `${framework}, no limit`, url: undefined }
+      note(bare, (await measure(wrk, [bare]))[0]!)
+    }
+    const comparisons = comparisonsOn(redis.url)
+    for (const { name, ours, peer } of comparisons) {
+      const [oursReached = [], peerReached = []] = await measure(wrk, [ours, peer])
+      note(ours, oursReached)
+      note(peer, peerReached)
+      // Of each round, because the two were asked next to each other then.
+      ratios[name] = middleOf(oursReached.map((perSecond, round) => perSecond / peerReached[round]!))
+    }
     return {
       id: 'middleware',
-      results: [...rounds].map(([name, values]) => ({ name, opsPerSecond: Math.round(middleOf(values)) })),
-      ratios: Object.fromEntries(comparisons.map((comparison) => [comparison.name, ratioOf(comparison)])),
+      results: [...middles].map(([name, opsPerSecond]) => ({ name, opsPerSecond })),
+      ratios,
       floor: Object.fromEntries(comparisons.map(({ name, floor }) => [name, floor])),
-      ok: comparisons.every((comparison) => ratioOf(comparison) >= comparison.floor),
+      ok: comparisons.every(({ name, floor }) => ratios[name]! >= floor),
       notes: [
         `64 connections, ${USERS} callers told apart by a header, nobody refused; client and server share the machine`,
       ],

@@ -8,6 +8,7 @@ import { createHttpLimiter } from './http-limiter.ts'
 import type { HttpOutcome, Refusal } from './http-outcome.ts'
 import type { HttpRequest } from './http-request.ts'
 import { narrowestDecision } from './narrowest-decision.ts'
+import { nodeGathering } from './node-gathering.ts'
 import { takeTurn } from './node-turn.ts'
 import type { RateLimitOptions } from './rate-limit-options.ts'
 
@@ -50,7 +51,11 @@ interface LimitedRequest extends Request {
  * The client address is found by `trustProxy` of these options. That of Express, the setting `trust proxy`, is not used.
  */
 export function rateLimit(options: ExpressRateLimitOptions): ExpressRateLimit {
-  const limiter = createHttpLimiter<Request>(options, { name: 'express', request: httpRequest })
+  const limiter = createHttpLimiter<Request>(options, {
+    name: 'express',
+    request: httpRequest,
+    gathering: nodeGathering,
+  })
   const { onLimited, timers = systemTimers } = options
 
   const settle = (request: LimitedRequest, outcome: HttpOutcome, next: NextFunction): void => {

@@ -6,6 +6,7 @@ import { FastifyHttpRequest, limitHook } from './fastify-limit.ts'
 import { contextForm } from './framework-context.ts'
 import type { HttpAdapter, HttpLimiter } from './http-limiter.ts'
 import { createHttpLimiter } from './http-limiter.ts'
+import { nodeGathering } from './node-gathering.ts'
 import { bringsLimits, routeOptions, usesStore } from './route-options.ts'
 
 /** Options of the plugin that limits of routes do not have. */
@@ -15,6 +16,7 @@ const ADAPTER: HttpAdapter<FastifyRequest> = {
   name: 'fastify',
   ownOptions: PLUGIN_OPTIONS,
   request: (request) => new FastifyHttpRequest(request),
+  gathering: nodeGathering,
 }
 
 /** Leads from an instance of Fastify to the limits of its routes: those of the innermost plugin that they stand under. */

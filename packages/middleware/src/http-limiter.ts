@@ -12,6 +12,7 @@ import { createChecker } from './checker-source.ts'
 import { compileTrust } from './client-address.ts'
 import type { Eventually } from './eventually.ts'
 import { whenThere } from './eventually.ts'
+import type { Gathering } from './gathering.ts'
 import type { Admission, HttpOutcome } from './http-outcome.ts'
 import type { HttpRequest } from './http-request.ts'
 import { MisuseDesk } from './misuse.ts'
@@ -28,12 +29,15 @@ export interface HttpAdapter<Context> {
   readonly ownOptions?: readonly string[]
   /** What the core has to know of a request. Called once for each. */
   request(context: Context): HttpRequest
+  /** Lets requests go on together that were decided at once; each goes on when it was decided when left out. */
+  readonly gathering?: Gathering
 }
 
 /** Limits the requests of a framework. */
 export interface HttpLimiter<Context> {
   /**
-   * Decides what is to become of a request. The answer is there at once where the store is local and no option is asynchronous.
+   * Decides what is to become of a request. The answer is there at once where the store is local and no option is asynchronous,
+   * unless the adapter gathers requests and many come together.
    * Throws or rejects when an option does, or when the store cannot be asked and nothing says what to do then.
    */
   begin(context: Context): Eventually<HttpOutcome>
@@ -135,7 +139,15 @@ class CheckingLimiter<Context> implements HttpLimiter<Context> {
 
   #ask(context: Context, request: HttpRequest, settle: (outcome: HttpOutcome) => unknown): unknown {
     if (this.#desk.watches()) this.#look(context, request)
-    return this.#checker.ask(context, request, (charge) => settle(this.#outcome(charge, context)))
+    let isNow = true
+    const asked = this.#checker.ask(context, request, (charge) => {
+      const outcome = this.#outcome(charge, context)
+      // What a remote store answers comes together anyway.
+      const together = isNow ? this.#adapter.gathering?.join() : undefined
+      return together === undefined ? settle(outcome) : together.then(() => settle(outcome))
+    })
+    isNow = false
+    return asked
   }
 
   /** Looks for mistakes in how the limiter is used. */

@@ -7,6 +7,7 @@ import { createHttpLimiter } from './http-limiter.ts'
 import type { Admission, HttpOutcome, Refusal } from './http-outcome.ts'
 import type { HttpRequest } from './http-request.ts'
 import { narrowestDecision } from './narrowest-decision.ts'
+import { nodeGathering } from './node-gathering.ts'
 import { takeTurn } from './node-turn.ts'
 import type { RateLimitOptions } from './rate-limit-options.ts'
 
@@ -43,6 +44,7 @@ export function rateLimit(options: KoaRateLimitOptions): KoaRateLimit {
   const limiter = createHttpLimiter<Context>(options, {
     name: 'koa',
     request: (context) => new KoaHttpRequest(context),
+    gathering: nodeGathering,
   })
   const { onLimited, timers = systemTimers } = options
   const settle = (context: Context, outcome: HttpOutcome, next: Next): Eventually<unknown> => {

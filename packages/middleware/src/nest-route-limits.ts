@@ -10,6 +10,7 @@ import { RATE_LIMIT_METADATA } from './nest-decorators.ts'
 import type { NestExchange } from './nest-exchange.ts'
 import { NestHttpRequest } from './nest-exchange.ts'
 import type { NestRateLimitOptions, RouteRateLimitOptions } from './nest-options.ts'
+import { nodeGathering } from './node-gathering.ts'
 import { checkShape } from './rate-limit-option-check.ts'
 import { routeOptions, usesStore } from './route-options.ts'
 
@@ -51,6 +52,7 @@ export class RouteLimits implements OnModuleInit, OnApplicationShutdown {
       name: 'nest',
       ownOptions: ['exchange'],
       request: (context) => new NestHttpRequest(this.exchangeOf(context)!.request),
+      gathering: nodeGathering,
     }
     this.#ofModule = this.#create(options)
   }

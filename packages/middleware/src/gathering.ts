@@ -1,0 +1,59 @@
+/** So many requests in one turn of the event loop are a crowd; until there are fewer than the other number. */
+const CROWD_FROM = 4
+const CROWD_UNTIL = 2
+
+/** Runs something at the end of this turn of the event loop: when everything that has arrived was read. */
+export type TurnEnd = (run: () => void) => void
+
+/**
+ * Lets the requests of one turn of the event loop go on together, at its end, where many come in each: they are all read before the
+ * first is answered. To answer each when it was read takes up to twice as long, because whoever waits for answers on the same
+ * machine is woken for every single one, and because reading and answering push each other out of the caches of the processor.
+ *
+ * A request is held back for what is left of its turn, and only after a turn with a crowd: where few come at once, none is.
+ * Each goes on in its own asynchronous context.
+ */
+export class Gathering {
+  readonly #turnEnd: TurnEnd
+  readonly #close: () => void
+  /** Requests of this turn. */
+  #count = 0
+  #isCrowd = false
+  /** The end of this turn, where somebody waits for it. */
+  #end: Promise<void> | undefined
+  #resolve: (() => void) | undefined
+  /** Whether those who waited are going on now. */
+  #areGoing = false
+
+  constructor(turnEnd: TurnEnd) {
+    this.#turnEnd = turnEnd
+    this.#close = () => this.#closeTurn()
+  }
+
+  /** Takes note of a request. When it is to go on; undefined for at once. Never rejects. */
+  join(): Promise<void> | undefined {
+    // Whoever has waited at one limiter does not wait at the next as well.
+    if (this.#areGoing) return undefined
+    if (this.#count++ === 0) this.#turnEnd(this.#close)
+    if (!this.#isCrowd) return undefined
+    this.#end ??= new Promise((resolve) => {
+      this.#resolve = resolve
+    })
+    return this.#end
+  }
+
+  #closeTurn(): void {
+    this.#isCrowd = this.#count >= (this.#isCrowd ? CROWD_UNTIL : CROWD_FROM)
+    this.#count = 0
+    const resolve = this.#resolve
+    this.#end = undefined
+    this.#resolve = undefined
+    if (resolve === undefined) return
+    this.#areGoing = true
+    resolve()
+    // Comes after all that wait: they were there first.
+    queueMicrotask(() => {
+      this.#areGoing = false
+    })
+  }
+}
