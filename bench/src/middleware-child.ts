@@ -2,12 +2,12 @@ import type { AddressInfo } from 'node:net'
 import fastifyRateLimit from '@fastify/rate-limit'
 import { rateLimit as sluiceExpress } from '@sluice/middleware/express'
 import { rateLimit as sluiceFastify } from '@sluice/middleware/fastify'
-import { redisStore } from '@sluice/store-redis'
+import { type RedisStore, redisStore } from '@sluice/store-redis'
 import express from 'express'
 import expressRateLimit from 'express-rate-limit'
 import fastify from 'fastify'
 import { Redis } from 'ioredis'
-import { RedisStore } from 'rate-limit-redis'
+import { RedisStore as PeerStore } from 'rate-limit-redis'
 import { createClient } from 'redis'
 
 // Serves `GET /` behind one rate limiter, in a process of its own, and prints its address. Started by the middleware bench.
@@ -46,28 +46,31 @@ async function serveFastify(register: (app: fastify.FastifyInstance) => Promise<
   return (app.server.address() as AddressInfo).port
 }
 
-const sluiceStore =
-  redisUrl === undefined
-    ? {}
-    : { store: redisStore(redisUrl, { prefix: `bench-${process.pid}`, failureMode: 'closed', deadlineMs: 1000 }) }
-const ours = { limit: LIMIT, window: WINDOW_MS, ...sluiceStore }
+/** What Sluice is given in a framework: the same client of Redis as its peer there has. */
+function ours(clientOf: (url: string) => unknown): { limit: number; window: number; store?: RedisStore } {
+  const limit = { limit: LIMIT, window: WINDOW_MS }
+  if (redisUrl === undefined) return limit
+  const prefix = `bench-${process.pid}`
+  return { ...limit, store: redisStore(clientOf(redisUrl), { prefix, failureMode: 'closed', deadlineMs: 1000 }) }
+}
 
 const CANDIDATES: Readonly<Record<string, () => Promise<number>>> = {
   'express, no limit': () => serveExpress(undefined),
-  'express, sluice': () => serveExpress(sluiceExpress({ ...ours, key: (request) => request.get(USER) })),
+  'express, sluice': () => serveExpress(sluiceExpress({ ...ours((url) => url), key: (request) => request.get(USER) })),
   'express, express-rate-limit': async () =>
     serveExpress(
       expressRateLimit({
         limit: LIMIT,
         windowMs: WINDOW_MS,
         keyGenerator: (request) => request.get(USER) ?? '',
-        ...(redisUrl === undefined ? {} : { store: new RedisStore(await peerClient()) }),
+        ...(redisUrl === undefined ? {} : { store: new PeerStore(await peerClient()) }),
       }),
     ),
   'fastify, no limit': () => serveFastify(() => Promise.resolve()),
   'fastify, sluice': () =>
     serveFastify(async (app) => {
-      await app.register(sluiceFastify, { ...ours, key: (request) => String(request.headers[USER]) })
+      const options = ours((url) => new Redis(url))
+      await app.register(sluiceFastify, { ...options, key: (request) => String(request.headers[USER]) })
     }),
   'fastify, @fastify/rate-limit': () =>
     serveFastify(async (app) => {

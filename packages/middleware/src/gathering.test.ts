@@ -71,6 +71,20 @@ describe('many requests at once', () => {
     expect(held).toEqual([0, 2, 3, 2, 1, 0, 0, 0, 4])
   })
 
+  it('go on before their turn has ended when there are very many', async () => {
+    const scene = new Scene()
+    await scene.turn(4)
+    scene.gone.length = 0
+    const names = Array.from({ length: 130 }, (_, index) => `${index}`)
+    for (const name of names) expect(scene.ask(name)).toBe(true)
+    // As soon as the code that reads them has run to its end.
+    await Promise.resolve()
+    await Promise.resolve()
+    expect(scene.gone).toEqual(names.slice(0, 128))
+    await scene.endTurn()
+    expect(scene.gone).toEqual(names)
+  })
+
   it('do not wait again at the next limiter', async () => {
     const scene = new Scene()
     await scene.turn(4)

@@ -2,6 +2,9 @@
 const CROWD_FROM = 4
 const CROWD_UNTIL = 2
 
+/** So many go on together before the turn has ended: what belongs to more does not fit the caches of a processor. */
+const MOST_TOGETHER = 64
+
 /** Runs something at the end of this turn of the event loop: when everything that has arrived was read. */
 export type TurnEnd = (run: () => void) => void
 
@@ -16,18 +19,23 @@ export type TurnEnd = (run: () => void) => void
 export class Gathering {
   readonly #turnEnd: TurnEnd
   readonly #close: () => void
-  /** Requests of this turn. */
+  /** Requests of this turn, and those of them that wait now. */
   #count = 0
+  #waiting = 0
   #isCrowd = false
-  /** The end of this turn, where somebody waits for it. */
-  #end: Promise<void> | undefined
+  /** What they wait for. */
+  #signal: Promise<void> | undefined
   #resolve: (() => void) | undefined
   /** Whether those who waited are going on now. */
   #areGoing = false
 
   constructor(turnEnd: TurnEnd) {
     this.#turnEnd = turnEnd
-    this.#close = () => this.#closeTurn()
+    this.#close = () => {
+      this.#isCrowd = this.#count >= (this.#isCrowd ? CROWD_UNTIL : CROWD_FROM)
+      this.#count = 0
+      this.#letGo()
+    }
   }
 
   /** Takes note of a request. When it is to go on; undefined for at once. Never rejects. */
@@ -36,22 +44,31 @@ export class Gathering {
     if (this.#areGoing) return undefined
     if (this.#count++ === 0) this.#turnEnd(this.#close)
     if (!this.#isCrowd) return undefined
-    this.#end ??= new Promise((resolve) => {
-      this.#resolve = resolve
-    })
-    return this.#end
+    if (this.#waiting === MOST_TOGETHER) this.#letGo()
+    this.#waiting++
+    this.#signal ??= this.#newSignal()
+    return this.#signal
   }
 
-  #closeTurn(): void {
-    this.#isCrowd = this.#count >= (this.#isCrowd ? CROWD_UNTIL : CROWD_FROM)
-    this.#count = 0
+  #newSignal(): Promise<void> {
+    const signal = new Promise<void>((resolve) => {
+      this.#resolve = resolve
+    })
+    // Before any of those who wait.
+    void signal.then(() => {
+      this.#areGoing = true
+    })
+    return signal
+  }
+
+  #letGo(): void {
     const resolve = this.#resolve
-    this.#end = undefined
-    this.#resolve = undefined
     if (resolve === undefined) return
-    this.#areGoing = true
+    this.#waiting = 0
+    this.#signal = undefined
+    this.#resolve = undefined
     resolve()
-    // Comes after all that wait: they were there first.
+    // After all of those who wait: they were there first.
     queueMicrotask(() => {
       this.#areGoing = false
     })

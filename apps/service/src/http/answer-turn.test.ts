@@ -53,6 +53,7 @@ describe('the requests of one turn', () => {
   it('are answered in parts when there are many, so that the first do not wait for the last', () => {
     const { turn, done, ends, request } = scene()
     for (let name = 0; name < 130; name++) turn.add(request(String(name)))
+    expect(done).toHaveLength(256)
     ends[0]!()
     expect(done).toHaveLength(260)
     expect(done.indexOf('send answer to 0')).toBe(64)

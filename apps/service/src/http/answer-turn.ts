@@ -10,7 +10,7 @@ export interface TurnParts<Decided> {
   readonly send: (exchange: Exchange, decided: Decided) => void
 }
 
-/** So many are decided before the first of them is sent. */
+/** So many are read and decided before the first of them is sent: what belongs to more does not fit the caches either. */
 const MOST_AT_ONCE = 64
 
 /**
@@ -27,29 +27,21 @@ export class AnswerTurn<Decided> {
     this.#parts = parts
   }
 
-  /** Lets a request be answered at the end of this turn. One whose client has gone by then is not decided. */
+  /**
+   * Lets a request be answered at the end of this turn, or when as many have come as are answered at once. One whose client has
+   * gone by then is not decided.
+   */
   add(exchange: Exchange): void {
-    if (this.#gathered.push(exchange) === 1) this.#parts.atTurnEnd(() => this.#finish())
+    const count = this.#gathered.push(exchange)
+    if (count === MOST_AT_ONCE) this.#answer()
+    else if (count === 1) this.#parts.atTurnEnd(() => this.#answer())
   }
 
-  #finish(): void {
+  #answer(): void {
+    const { decide, send } = this.#parts
     const gathered = this.#gathered
     this.#gathered = []
-    for (let from = 0; from < gathered.length; from += MOST_AT_ONCE) {
-      this.#answer(gathered, from, Math.min(from + MOST_AT_ONCE, gathered.length))
-    }
-  }
-
-  #answer(gathered: readonly Exchange[], from: number, to: number): void {
-    const { decide, send } = this.#parts
-    const decided: (Decided | undefined)[] = []
-    for (let index = from; index < to; index++) {
-      const exchange = gathered[index]!
-      decided.push(exchange.response.destroyed ? undefined : decide(exchange))
-    }
-    for (let index = from; index < to; index++) {
-      const answer = decided[index - from]
-      if (answer !== undefined) send(gathered[index]!, answer)
-    }
+    const decided = gathered.map((exchange) => (exchange.response.destroyed ? undefined : decide(exchange)))
+    for (const [index, answer] of decided.entries()) if (answer !== undefined) send(gathered[index]!, answer)
   }
 }
