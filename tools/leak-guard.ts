@@ -6,8 +6,7 @@
 import type { Worker } from 'node:worker_threads'
 import { afterAll } from 'vitest'
 
-/** Clients of other libraries wait out a pause of theirs that is under way when they are closed, a second or two on a busy machine. */
-const GRACE_MS = 5000
+const GRACE_MS = 1000
 const POLL_MS = 10
 
 const heldBefore = process.getActiveResourcesInfo()

@@ -235,7 +235,7 @@ describe('rules', () => {
       const refused = await sluice({ files })('rules', 'put', 'b.json', '--stage', ...stage)
       expect(refused.code).toBe(1)
       expect(refused.err).toContain(
-        `SLUICE_CLI_WOULD_REPLACE: Version ${first.number} is enforced, and the file would take away or change - rules /of-a@user. Nothing was changed; the file is kept as draft `,
+        `SLUICE_CLI_WOULD_REPLACE: Version ${first.number} is enforced, and the file would take away or change: rules /of-a@user (removed). Nothing was changed; the file is kept as draft `,
       )
       expect(refused.err).toMatch(new RegExp(`"sluice rules stage \\d+ ${stage.join(' ')}" goes on with it\\.`))
       expect(refused.err).toContain(`--if-version ${first.number}, if it was this one.`)

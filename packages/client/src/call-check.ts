@@ -26,7 +26,7 @@ const CHECK_EXAMPLE = '{ userId: "user-123", resource: "/api/v1/data" }'
 const SLOT_EXAMPLE = '{ reservationId }'
 
 /** The calls that take a request and options. */
-type RequestCall = Exclude<keyof Client, 'call' | 'pages' | 'items' | 'stream'>
+export type RequestCall = Exclude<keyof Client, 'call' | 'pages' | 'items' | 'stream'>
 
 interface CheckedCall {
   /** How a request looks. */

@@ -1,4 +1,4 @@
-import { checkCall, checkedOperation, checkPaged, checkStream, checkWait } from './call-check.ts'
+import { checkCall, checkedOperation, checkPaged, checkStream, checkWait, type RequestCall } from './call-check.ts'
 import { type Client, trustingClient } from './client.ts'
 import { type ClientOptions, resolveOptions } from './client-options.ts'
 
@@ -13,39 +13,18 @@ export function createClient(options: ClientOptions): Client {
  */
 function checkedClient(client: Client): Client {
   return {
-    check: async (request, options) => {
-      checkCall('check', request, options)
-      return await client.check(request, options)
-    },
-    batch: async (requests, options) => {
-      checkCall('batch', requests, options)
-      return await client.batch(requests, options)
-    },
-    peek: async (request, options) => {
-      checkCall('peek', request, options)
-      return await client.peek(request, options)
-    },
-    reserve: async (request, options) => {
-      checkCall('reserve', request, options)
-      return await client.reserve(request, options)
-    },
-    settle: async (request, options) => {
-      checkCall('settle', request, options)
-      return await client.settle(request, options)
-    },
-    release: async (request, options) => {
-      checkCall('release', request, options)
-      return await client.release(request, options)
-    },
+    check: checked('check', client.check),
+    batch: checked('batch', client.batch),
+    peek: checked('peek', client.peek),
+    reserve: checked('reserve', client.reserve),
+    settle: checked('settle', client.settle),
+    release: checked('release', client.release),
     acquire: async (request, options) => {
       checkCall('acquire', request, options)
       checkWait(request.maxWaitMs)
       return await client.acquire(request, options)
     },
-    heartbeat: async (request, options) => {
-      checkCall('heartbeat', request, options)
-      return await client.heartbeat(request, options)
-    },
+    heartbeat: checked('heartbeat', client.heartbeat),
     report: async (ended, options) => {
       checkCall('report', ended, options)
       await client.report(ended, options)
@@ -66,5 +45,16 @@ function checkedClient(client: Client): Client {
       checkStream(id, input[0])
       return client.stream(id, ...input)
     },
+  }
+}
+
+/** One of its calls that takes a request and options. */
+function checked<Asked, Options, Answer>(
+  name: RequestCall,
+  call: (asked: Asked, options?: Options) => Promise<Answer>,
+): (asked: Asked, options?: Options) => Promise<Answer> {
+  return async (asked, options) => {
+    checkCall(name, asked, options)
+    return await call(asked, options)
   }
 }

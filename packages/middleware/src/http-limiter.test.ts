@@ -4,6 +4,7 @@ import { createLimiter, fallbackStore, memoryStore, PolicyEngine } from '@sluice
 import { noteSpace } from '@sluice/core/internal'
 import { deferredStore, FakeClock, FakeTimers, seededRandom } from '@sluice/testing'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import { Gathering } from './gathering.ts'
 import { createHttpLimiter } from './http-limiter.ts'
 import type { Admission, HttpOutcome, Refusal } from './http-outcome.ts'
 import type { HttpRequest } from './http-request.ts'
@@ -53,6 +54,27 @@ describe('an outcome', () => {
     const outcome = remote.limiter.begin({})
     expect(outcome).toBeInstanceOf(Promise)
     expect((await outcome).allowed).toBe(true)
+  })
+
+  it('is held back in a crowd where it was decided at once, and not where a remote store has answered', async () => {
+    const ends: (() => void)[] = []
+    const limiterOn = (store: Store): { readonly joined: () => number; readonly begin: () => unknown } => {
+      const gathering = new Gathering((run) => void ends.push(run))
+      const joins = vi.spyOn(gathering, 'join')
+      const options = { limit: 9, window: '1m', store, warn: () => undefined } as const
+      const limiter = createHttpLimiter<Call>(options, { name: 'test', request: requestOf, gathering })
+      return { joined: () => joins.mock.calls.length, begin: () => limiter.begin({}) }
+    }
+    const local = limiterOn(memoryStore())
+    for (let call = 0; call < 4; call++) expect(local.begin()).not.toBeInstanceOf(Promise)
+    ends[0]!()
+    const held = local.begin()
+    expect([held instanceof Promise, local.joined()]).toEqual([true, 5])
+    ends[1]!()
+    expect(await held).toMatchObject({ allowed: true, decision: { remaining: 4 } })
+    const remote = limiterOn(deferredStore(memoryStore()))
+    expect(await remote.begin()).toMatchObject({ allowed: true })
+    expect(remote.joined()).toBe(0)
   })
 
   it('has nothing to finish unless somebody wants to know', () => {

@@ -21,7 +21,7 @@ import {
   systemTimers,
 } from '@sluice/core'
 import type { AnswerListener, AskedQuestion, Batch, Limit, ListenedStore, Receipt } from '@sluice/core/internal'
-import { asListened, noteSpace, optionAdvice, systemMonotonicMs } from '@sluice/core/internal'
+import { asListened, checkOptionNames, noteSpace, systemMonotonicMs } from '@sluice/core/internal'
 import { connectByUrl } from './clients/connect-by-url.ts'
 import { recogniseClient } from './clients/recognise-client.ts'
 import type { UrlOptions } from './clients/url-options.ts'
@@ -115,15 +115,8 @@ const OPTIONS: Readonly<Record<keyof RedisStoreOptions, true>> = {
 }
 
 function checkOptions(options: RedisStoreOptions): void {
-  for (const name of Object.keys(options)) {
-    if (Object.hasOwn(OPTIONS, name)) continue
-    const action = optionAdvice(name, Object.keys(OPTIONS))
-    throw new SluiceError('SLUICE_INVALID_OPTION', {
-      problem: `the Redis store has no option "${name}"`,
-      expected: `one of ${Object.keys(OPTIONS).join(', ')}`,
-      ...(action === undefined ? {} : { action }),
-    })
-  }
+  const names = Object.keys(OPTIONS)
+  checkOptionNames(options, { name: 'the Redis store', options: names, example: '{ prefix: "api" }' })
   const { leases } = options
   if (leases === undefined || typeof leases === 'boolean' || (typeof leases === 'object' && leases !== null)) return
   throw new SluiceError('SLUICE_INVALID_OPTION', {

@@ -2,7 +2,6 @@ import type { Client } from '@sluice/client'
 import type { DiffAnswer, RuleSet, RuleSetChange, StageRequest, Version } from '@sluice/contract'
 import { CliError } from '../cli-error.ts'
 import { present } from '../parsing/caller-flags.ts'
-import { CHANGE_SIGNS } from './rules-diff.ts'
 
 /** Changes that are named in a refusal; the others are counted. */
 const MOST_NAMED = 10
@@ -50,7 +49,7 @@ export function refuseUnseen(
   const stage = next.percent === undefined ? next.stage : `${next.stage} --percent ${next.percent}`
   throw new CliError('SLUICE_CLI_WOULD_REPLACE', {
     detail: [
-      `Version ${diff.from} is enforced, and the file would take away or change ${namesOf(lost)}.`,
+      `Version ${diff.from} is enforced, and the file would take away or change: ${namesOf(lost)}.`,
       `Nothing was changed; the file is kept as draft ${number}, and "sluice rules diff ${number}" shows the difference.`,
       `When that is as it should be, "sluice rules stage ${number} ${stage}" goes on with it.`,
       `To put it in one step, say which version the file was made from: --if-version ${diff.from}, if it was this one.`,
@@ -70,7 +69,7 @@ export function changesText({ from, to, changes }: DiffAnswer): string {
 function namesOf(changes: readonly RuleSetChange[]): string {
   const named = changes
     .slice(0, MOST_NAMED)
-    .map(({ change, part, name }) => `${CHANGE_SIGNS[change]} ${name === '' ? part : `${part} ${name}`}`)
+    .map(({ change, part, name }) => `${name === '' ? part : `${part} ${name}`} (${change})`)
   const others = changes.length - named.length
   return `${named.join(', ')}${others === 0 ? '' : ` and ${others} more`}`
 }

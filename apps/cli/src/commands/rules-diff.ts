@@ -6,7 +6,7 @@ import { enforcedVersion } from './enforced-version.ts'
 import { versionNumber } from './version-number.ts'
 
 /** What stands before a change. */
-export const CHANGE_SIGNS: Readonly<Record<RuleSetChange['change'], string>> = {
+const CHANGE_SIGNS: Readonly<Record<RuleSetChange['change'], string>> = {
   added: '+',
   removed: '-',
   changed: '~',

@@ -4,7 +4,7 @@ import { createSentinel } from 'redis'
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
 import type { RedisConnection } from '../connection.ts'
 import { ScriptRunner, scriptOf, serverCodeOf } from '../script-runner.ts'
-import { clientSuite, pause, untilAnswered } from './client-trial.test.support.ts'
+import { clientSuite, pause, until, untilAnswered } from './client-trial.test.support.ts'
 import { connectByUrl } from './connect-by-url.ts'
 import { recogniseClient } from './recognise-client.ts'
 
@@ -22,6 +22,9 @@ type AddressMap = (address: Address) => Address
 
 const COUNT = scriptOf('count', "return redis.call('INCR', KEYS[1])")
 
+/** Timers of the process that hold it open. */
+const timers = (): number => process.getActiveResourcesInfo().filter((kind) => kind === 'Timeout').length
+const timersBefore = timers()
 const group = await startSentinel()
 const sentinels = group.sentinels.map(({ host, port }) => ({ host, port }))
 const same: AddressMap = (address) => address
@@ -69,6 +72,8 @@ for (const [name, open] of Object.entries(CLIENTS)) {
 afterAll(async () => {
   for (const { close } of Object.values(opened)) await close()
   await group.close()
+  // Both libraries wait out a pause between two tries that is under way when they are closed, longer on a busy machine.
+  await until('their clients have ended', () => timers() <= timersBefore)
 })
 
 for (const name of Object.keys(CLIENTS)) clientSuite(name, () => opened[name]!.connection)
