@@ -126,6 +126,18 @@ describe('the installed package', () => {
     expect(await ended(['--disable-warning=ExperimentalWarning', program])).toEqual({ code: 0, text: '100\n' })
   })
 
+  it('counts on a Redis with nothing else installed', async () => {
+    const counts = `import { createLimiter } from 'sluice'
+      import { redisStore } from 'sluice/redis'
+      const store = redisStore('${redis.url}', { deadlineMs: 20_000, failureMode: 'closed' })
+      const limiter = createLimiter({ limit: 2, window: '1h', store })
+      for (let call = 0; call < 3; call++) console.log((await limiter.check('alone')).allowed)
+      await store.close()`
+    const program = ['--disable-warning=ExperimentalWarning', '--input-type=module', '--eval', counts]
+    const { stdout } = await run(process.execPath, program, { cwd: projects.bare })
+    expect(stdout).toBe('true\ntrue\nfalse\n')
+  })
+
   it('has the pages that its warnings name', async () => {
     const warned = `import { rateLimit } from 'sluice/fetch'
       rateLimit({ limit: 5, window: 60, warn: ({ docs }) => console.log(docs) })`

@@ -43,16 +43,19 @@ class Scene {
   nowMs = 0
   /** What those who are answered do at once. */
   whenAnswered: () => void = () => undefined
-  /** Everything that happened, in order: `call`, `answered` or `failed`, and the keys. */
+  /** Everything that happened, in order: `call`, `written` by a client that writes later, `answered` or `failed`, and the keys. */
   readonly events: string[] = []
   readonly line: CallLine
+  readonly #writesLater: boolean
   readonly #sent: SentCall[] = []
   #turnEnds: (() => void)[] = []
   #groups = 0
 
-  constructor({ isCluster = false }: { readonly isCluster?: boolean } = {}) {
+  constructor({ isCluster = false, writesLater = false }: { isCluster?: boolean; writesLater?: boolean } = {}) {
+    this.#writesLater = writesLater
     this.line = new CallLine({
       isCluster,
+      writesLater,
       monotonicMs: () => this.nowMs,
       atTurnEnd: (run) => void this.#turnEnds.push(run),
       call: (plan) => this.#call(plan),
@@ -119,6 +122,12 @@ class Scene {
     await promisesSettled()
   }
 
+  /** The server answers calls, and the turn ends. */
+  async answerInTurn(...calls: number[]): Promise<void> {
+    await this.answer(...calls)
+    this.endTurn()
+  }
+
   /** Asks alone and is answered, so many times, with nothing else under way. */
   async askAlone(times: number): Promise<void> {
     for (let count = 0; count < times; count++) {
@@ -129,6 +138,7 @@ class Scene {
 
   #call(plan: CallPlan): Promise<DecideReply> {
     this.#note('call', plan)
+    if (this.#writesLater) this.#turnEnds.push(() => this.#note('written', plan))
     return new Promise((resolve, reject) => void this.#sent.push({ plan, resolve, reject }))
   }
 
@@ -143,8 +153,8 @@ function promisesSettled(): Promise<void> {
 }
 
 /** A line with two calls under way, `first` and `second`. */
-function busyScene(): Scene {
-  const scene = new Scene()
+function busyScene(options: { readonly writesLater?: boolean } = {}): Scene {
+  const scene = new Scene(options)
   scene.askInTurn('first')
   scene.askInTurn('second')
   expect(scene.calls).toEqual([['first'], ['second']])
@@ -189,6 +199,19 @@ describe('with nothing under way', () => {
     expect(scene.sizes).toEqual([64, 1])
   })
 
+  it('32 leave before the turn ends when as many have been open at once of late', async () => {
+    const scene = new Scene()
+    scene.askInTurn(...numbered(32))
+    await scene.answer(0)
+    scene.askTimes(31, 'a')
+    expect(scene.sizes).toEqual([32])
+    scene.askTimes(2, 'a')
+    expect(scene.sizes).toEqual([32, 32])
+    scene.endTurn()
+    // The rest is worth no call of its own now.
+    expect(scene.sizes).toEqual([32, 32])
+  })
+
   it('as many questions as fill a call by their keys leave before the turn ends', () => {
     const scene = new Scene()
     scene.askOfThreeKeys(42)
@@ -205,6 +228,17 @@ describe('with one call under way', () => {
     scene.askInTurn('a')
     scene.askInTurn('b')
     expect(scene.calls.slice(200)).toEqual([['a'], ['b']])
+  })
+
+  it('what has gathered of many callers leaves at the end of a turn when the last call left 1 ms ago, not sooner', async () => {
+    const scene = await crowdedScene()
+    scene.askInTurn('a')
+    scene.nowMs = 0.99
+    scene.askInTurn('b')
+    expect(scene.sizes).toEqual([200, 1])
+    scene.nowMs = 1
+    scene.askInTurn('c')
+    expect(scene.calls.slice(2)).toEqual([['b', 'c']])
   })
 
   it('questions gather when there are many callers, and leave as soon as half of these have asked', async () => {
@@ -224,18 +258,18 @@ describe('with two calls under way', () => {
     scene.askInTurn('a')
     scene.askInTurn('b', 'c')
     expect(scene.calls).toHaveLength(2)
-    await scene.answer(0)
+    await scene.answerInTurn(0)
     expect(scene.calls.slice(2)).toEqual([['a', 'b', 'c']])
   })
 
   it('more than fits in one call leaves one call at a time, one for each answer', async () => {
     const scene = busyScene()
     scene.askInTurn(...numbered(258))
-    await scene.answer(0)
+    await scene.answerInTurn(0)
     expect(scene.sizes.slice(2)).toEqual([128])
-    await scene.answer(1)
+    await scene.answerInTurn(1)
     expect(scene.sizes.slice(2)).toEqual([128, 128])
-    await scene.answer(2)
+    await scene.answerInTurn(2)
     expect(scene.sizes.slice(2)).toEqual([128, 128, 2])
   })
 
@@ -243,20 +277,40 @@ describe('with two calls under way', () => {
     const scene = busyScene()
     scene.askOfThreeKeys(50)
     scene.endTurn()
-    await scene.answer(0)
+    await scene.answerInTurn(0)
     // 43 times 3 is the first that is not below 128.
     expect(scene.sizes.slice(2)).toEqual([43])
-    await scene.answer(1)
+    await scene.answerInTurn(1)
     expect(scene.sizes.slice(2)).toEqual([43, 7])
   })
 
-  it('what has gathered leaves before the answer is told, at the end of that turn', async () => {
+  it('what has gathered leaves at the end of the turn of an answer, with what was asked since, and the answer is told after', async () => {
     const scene = busyScene()
     scene.askInTurn('a')
     await scene.answer(0)
-    expect(scene.events.slice(2)).toEqual(['call: a'])
+    scene.ask('b')
+    expect(scene.events.slice(2)).toEqual([])
     scene.endTurn()
-    expect(scene.events.slice(2)).toEqual(['call: a', 'answered: first'])
+    expect(scene.events.slice(2)).toEqual(['call: a b', 'answered: first'])
+  })
+
+  it('an answer is told at once when nothing has gathered', async () => {
+    const scene = busyScene()
+    await scene.answer(0)
+    expect(scene.events.slice(2)).toEqual(['answered: first'])
+  })
+
+  it('a client that writes at the end of a turn is given what has gathered before that, and writes before the answer is told', async () => {
+    const scene = busyScene({ writesLater: true })
+    scene.askInTurn('a')
+    expect(scene.events).toHaveLength(4)
+    // Asked in the turn of the answer, before it, so that this turn's end is waited for already.
+    scene.ask('b')
+    await scene.answer(0)
+    scene.ask('c')
+    expect(scene.events.slice(4)).toEqual(['call: a b'])
+    scene.endTurn()
+    expect(scene.events.slice(4)).toEqual(['call: a b', 'written: a b', 'answered: first'])
   })
 
   it('what has gathered leaves when one fails, after those who asked that one were told', async () => {
@@ -321,33 +375,53 @@ describe('in a cluster', () => {
   })
 })
 
-describe('questions that were abandoned while they were held back', () => {
+describe('a question that is held back', () => {
+  it('has not left until its call goes out', async () => {
+    const scene = busyScene()
+    const [held] = scene.askInTurn('a')
+    expect(held!.hasLeft).toBe(false)
+    await scene.answerInTurn(0)
+    expect(held!.hasLeft).toBe(true)
+  })
+})
+
+describe('questions that were abandoned before they left', () => {
+  it('are never sent, also when it was only the end of their turn that they waited for', () => {
+    const scene = new Scene()
+    const [gone] = scene.ask('a', 'b')
+    abandon([gone!])
+    scene.endTurn()
+    expect(scene.calls).toEqual([['b']])
+    expect(gone!.hasLeft).toBe(false)
+  })
+
   it('are never sent: the others leave without them', async () => {
     const scene = busyScene()
     const [gone, , goneOfThree] = scene.askInTurn('a', 'b', 'c', 'c', 'c')
     abandon([gone!, goneOfThree!])
-    await scene.answer(0)
+    await scene.answerInTurn(0)
     expect(scene.calls.slice(2)).toEqual([['b', 'c', 'c']])
   })
 
   it('make no call when nobody else asked', async () => {
     const scene = busyScene()
     abandon(scene.askInTurn('a', 'b'))
-    await scene.answer(0, 1)
+    await scene.answerInTurn(0, 1)
+    scene.endTurn()
     expect(scene.calls).toHaveLength(2)
   })
 
-  it('do not count as open: after an outage and a hundred calls in peace, a second call is not held back', async () => {
+  it('do not count as open: after an outage and two hundred calls in peace, a second call is not held back', async () => {
     const scene = busyScene()
     const questions = scene.askTimes(500, 'a')
     scene.endTurn()
     abandon(questions)
     await scene.fail(0, 'an outage')
     await scene.fail(1, 'an outage')
-    await scene.askAlone(100)
+    await scene.askAlone(200)
     scene.askInTurn('b')
     scene.askInTurn('c')
-    expect(scene.calls.slice(102)).toEqual([['b'], ['c']])
+    expect(scene.calls.slice(202)).toEqual([['b'], ['c']])
   })
 })
 
@@ -382,8 +456,7 @@ describe('closing', () => {
   it('turns away all that have not gone out, of earlier turns and of this one, and what is under way is answered', async () => {
     const scene = busyScene()
     scene.askInTurn(...numbered(258))
-    await scene.answer(0)
-    scene.endTurn()
+    await scene.answerInTurn(0)
     scene.ask('late')
     expect(scene.sizes).toEqual([1, 1, 128])
     const before = scene.events.length

@@ -6,8 +6,14 @@ import { Turn } from './turn.ts'
 /** Most subjects in one call: a script holds up everybody else for as long as it runs, here about 0.3 ms. */
 const MOST_SUBJECTS = 128
 
-/** Fewer questions are not worth a call of their own before the turn ends. */
-const LEAST_EARLY = 64
+/** Fewer questions are not worth a call of their own while another is under way, or before the turn ends. */
+const LEAST_CALL = 32
+
+/** So many leave before the turn ends also where it is not known that as many will be asked again. */
+const LEAST_FIRST = 64
+
+/** What has gathered waits for a call under way, and for more to make a good call of, no longer than this. */
+const HELD_MS = 1
 
 /**
  * So many calls keep Redis busy: one is being decided, one lies ready. What is asked beyond that is better collected, because
@@ -24,6 +30,8 @@ const MOST_CALLS = 64
 export interface CallLineParts {
   /** Whether every subject needs a call of its own; then calls are not held back, since they go to different nodes. */
   readonly isCluster: boolean
+  /** Whether calls leave the process at the end of the turn they were made in, instead of at once. */
+  readonly writesLater: boolean
   readonly monotonicMs: () => number
   /** Runs something after everything that is ready now, in this turn of the event loop. */
   readonly atTurnEnd: (run: () => void) => void
@@ -36,7 +44,7 @@ export interface CallLineParts {
 
 /**
  * Questions on their way out. With nothing under way they leave at the end of the turn they were asked in; while calls are
- * under way they gather, and leave at the latest when the next one is answered.
+ * under way they gather, and leave at the latest at the end of the turn in which the next one is answered.
  */
 export class CallLine {
   readonly #parts: CallLineParts
@@ -49,16 +57,17 @@ export class CallLine {
   /** Calls of an earlier turn that have not gone out yet. */
   #waiting: CallPlan[] = []
   #inFlight = 0
-  /** What was answered and not yet told; the first is being told. */
+  /** What was answered and not yet told. */
   readonly #replies: { readonly plan: CallPlan; readonly reply: DecideReply }[] = []
+  /** Whether an answer is being told, and those who got it have not gone on yet. */
+  #isTelling = false
   #lastSentMs = 0
-  /** Whether questions have been held back, so that some may have been given up meanwhile. */
-  #isLate = false
   /** Whether this turn's end has been asked for. */
   #endAsked = false
   readonly #endTurn = (): void => {
     this.#endAsked = false
     this.#send()
+    if (!this.#parts.writesLater) this.#tell()
   }
 
   constructor(parts: CallLineParts) {
@@ -100,39 +109,40 @@ export class CallLine {
    * that ask again when they are answered come in two halves then, and one is decided while the other is told.
    */
   #isGoodCall(): boolean {
-    return this.#turn.size >= MOST_SUBJECTS || this.#questions >= Math.max(LEAST_EARLY, this.#mostOpen / 2)
+    const least = this.#mostOpen < LEAST_CALL ? LEAST_FIRST : Math.max(LEAST_CALL, this.#mostOpen / 2)
+    return this.#turn.size >= MOST_SUBJECTS || this.#questions >= least
   }
 
   /** Sends what may be sent. */
   #send(): void {
     while (this.#waiting.length > 0 || this.#turn.size > 0) {
-      if (!this.#maySend()) {
-        this.#isLate = true
-        return
-      }
+      if (!this.#maySend()) return
       if (this.#waiting.length === 0) {
         this.#waiting = this.#turn.calls(MOST_SUBJECTS, this.#parts.isCluster)
         this.#turn = new Turn()
         this.#questions = 0
       }
-      const plan = this.#waiting.shift()!
-      const wanted = this.#isLate ? this.#stillWanted(plan) : plan
-      if (wanted !== undefined) void this.#make(wanted)
+      const plan = this.#stillWanted(this.#waiting.shift()!)
+      if (plan !== undefined) void this.#make(plan)
     }
-    this.#isLate = false
   }
 
   #maySend(): boolean {
     if (this.#inFlight === 0 || this.#parts.isCluster) return true
-    if (this.#inFlight < STEADY_CALLS) {
-      // With few callers nothing is gained by waiting for more.
-      return this.#mostOpen < 2 * LEAST_EARLY || this.#waiting.length > 0 || this.#isGoodCall()
-    }
-    return this.#inFlight < MOST_CALLS && this.#parts.monotonicMs() - this.#lastSentMs >= SLOW_AFTER_MS
+    if (this.#inFlight >= STEADY_CALLS) return this.#inFlight < MOST_CALLS && this.#sentBefore(SLOW_AFTER_MS)
+    // With few callers nothing is gained by waiting for more.
+    const isFew = this.#mostOpen < LEAST_CALL
+    return isFew || this.#waiting.length > 0 || this.#isGoodCall() || this.#sentBefore(HELD_MS)
+  }
+
+  /** Whether the last call left so many milliseconds ago, or longer. */
+  #sentBefore(ms: number): boolean {
+    return this.#parts.monotonicMs() - this.#lastSentMs >= ms
   }
 
   /** Makes one call. Never rejects. */
   async #make(plan: CallPlan): Promise<void> {
+    for (const group of groupsIn(plan)) group.leave()
     this.#inFlight++
     this.#lastSentMs = this.#parts.monotonicMs()
     let reply: DecideReply
@@ -145,19 +155,27 @@ export class CallLine {
       return
     }
     this.#noteEnd(plan)
-    const before = this.#inFlight
-    this.#send()
-    if (this.#inFlight > before) {
-      // What was gathered leaves the process at the end of the turn. The answers are told after that, while Redis is at work.
-      this.#parts.atTurnEnd(() => this.#parts.answered(plan, reply))
-      return
-    }
     this.#replies.push({ plan, reply })
-    if (this.#replies.length === 1) this.#tellNext()
+    if (this.#turn.size === 0 && this.#waiting.length === 0) this.#tell()
+    else this.#tellAfterSending()
+  }
+
+  /**
+   * Tells at the end of this turn, after what has gathered was sent: while Redis is at work. What is read in the rest of the turn
+   * goes with that. A client that writes at the end of the turn has to be given its call before, and is let through first.
+   */
+  #tellAfterSending(): void {
+    if (this.#parts.writesLater) {
+      this.#send()
+      this.#parts.atTurnEnd(() => this.#tell())
+    } else {
+      this.#openTurn()
+    }
   }
 
   /** A plan without the questions that nobody waits for any more: they must not be charged. Undefined when none is left. */
   #stillWanted(plan: CallPlan): CallPlan | undefined {
+    if (!groupsIn(plan).some((group) => group.hasAbandoned)) return plan
     const before = questionsIn(plan)
     const runs = plan.runs
       .map((run) => ({ ...run, groups: run.groups.filter((group) => group.dropAbandoned()) }))
@@ -175,22 +193,30 @@ export class CallLine {
   }
 
   /**
-   * Tells the answers of one call. Whoever gets one often asks again at once: that leaves the process before the next answers
-   * are told, so that here too one side works while the other does.
+   * Tells what was answered, one call after another. Whoever gets an answer often asks again at once: that leaves the process
+   * before the next answers are told, so that here too one side works while the other does.
    */
-  #tellNext(): void {
-    const { plan, reply } = this.#replies[0]!
-    this.#parts.answered(plan, reply)
+  #tell(): void {
+    if (this.#isTelling) return
+    const next = this.#replies.shift()
+    if (next === undefined) return
+    this.#isTelling = true
+    this.#parts.answered(next.plan, next.reply)
     queueMicrotask(() => {
-      this.#replies.shift()
-      if (this.#replies.length > 0) this.#parts.atTurnEnd(() => this.#tellNext())
+      this.#isTelling = false
+      if (this.#replies.length > 0) this.#tellAfterSending()
     })
   }
 }
 
+function groupsIn(plan: CallPlan): readonly QuestionGroup[] {
+  return plan.runs.length === 1 && plan.groups.length === 0
+    ? plan.runs[0]!.groups
+    : [...plan.runs.flatMap((run) => run.groups), ...plan.groups]
+}
+
 function questionsIn(plan: CallPlan): number {
   let count = 0
-  for (const run of plan.runs) for (const group of run.groups) count += group.size
-  for (const group of plan.groups) count += group.size
+  for (const group of groupsIn(plan)) count += group.size
   return count
 }

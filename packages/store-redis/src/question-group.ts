@@ -9,6 +9,7 @@ export class Question implements AskedQuestion {
   readonly listener: AnswerListener
   /** The next of its group. */
   next: Question | undefined = undefined
+  hasLeft = false
   readonly #asked: Batch
 
   constructor(batch: Batch, listener: AnswerListener) {
@@ -63,6 +64,21 @@ export class QuestionGroup {
     this.#tail = question
     this.size++
     return true
+  }
+
+  /** Whether nobody waits for some of them any more. */
+  get hasAbandoned(): boolean {
+    for (let question: Question | undefined = this.head; question !== undefined; question = question.next) {
+      if (question.isAbandoned) return true
+    }
+    return false
+  }
+
+  /** Takes note that they go out. */
+  leave(): void {
+    for (let question: Question | undefined = this.head; question !== undefined; question = question.next) {
+      question.hasLeft = true
+    }
   }
 
   /** Leaves out the questions that nobody waits for. Whether any is left. */

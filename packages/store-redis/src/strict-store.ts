@@ -73,6 +73,7 @@ export class StrictStore implements ListenedStore {
     this.#nameOf = (key) => this.#names.record(key)
     this.#line = new CallLine({
       isCluster: parts.connection.isCluster,
+      writesLater: parts.connection.writesLater === true,
       monotonicMs: parts.monotonicMs,
       atTurnEnd: parts.atTurnEnd,
       call: (plan) => this.#call(plan),

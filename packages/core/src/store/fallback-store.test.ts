@@ -9,8 +9,9 @@ import type { Reservation } from '../reservation.ts'
 import type { Rule } from '../rule.ts'
 import type { FailureMode } from './failure.ts'
 import { type FallbackStoreOptions, fallbackStore } from './fallback-store.ts'
+import type { ListenedStore } from './listening.ts'
 import { memoryStore } from './memory-store.ts'
-import type { Store } from './store.ts'
+import type { Batch, Store } from './store.ts'
 import { outcomeUnknown, storeUnavailable } from './store-error.ts'
 import type { StoreEvent } from './store-event.ts'
 
@@ -177,6 +178,20 @@ describe('when the store hangs', () => {
     const answer = limiter.peek('key', { cost: 3 })
     await timers.advance(50)
     expect(await answer).toMatchObject({ allowed: true, cost: 0, remaining: 10, failure: { charged: 'no' } })
+  })
+
+  it.each([
+    { hasLeft: false, charged: 'no' },
+    { hasLeft: true, charged: 'unknown' },
+  ] as const)('what was asked is charged $charged when it has left: $hasLeft', async ({ hasLeft, charged }) => {
+    const { clock, timers, remote } = scene()
+    // A store that holds questions back, and says of each whether it has gone out.
+    const holding: ListenedStore = Object.assign(remote, { ask: (sheet: Batch) => ({ sheet, hasLeft }) })
+    const monotonicMs = () => (clock.nowMicros() - START_MICROS) / 1000
+    const store = fallbackStore(holding, { clock, timers, monotonicMs, random: EVEN })
+    const answer = createLimiter({ ...TEN, store, clock, timers }).check('key')
+    await timers.advance(50)
+    expect(await answer).toMatchObject({ failure: { cause: 'deadline', charged } })
   })
 
   it('waits as long as it is told to', async () => {

@@ -253,6 +253,10 @@ class DecideCall implements GuardedCall<Batch>, AnswerListener, AskedQuestion {
     this.#listener = listener
   }
 
+  get hasLeft(): boolean {
+    return this.#asked?.hasLeft ?? true
+  }
+
   expire(nowMs: number): void {
     this.calls?.expire(this, nowMs)
   }
@@ -309,6 +313,7 @@ class RelayedCall<T> implements GuardedCall<T> {
   ended = false
   ticket = 0
   calls: GuardedCalls | undefined = undefined
+  readonly hasLeft = true
   readonly #caller: Relayed<T>
 
   constructor(caller: Relayed<T>) {

@@ -24,6 +24,8 @@ export interface GuardedCall<T> extends WaitingCall {
   ticket: number
   /** Who is to be told how it ended, by `answer` or `reject`, at once or later. Written before it is started. */
   calls: GuardedCalls | undefined
+  /** Whether the store may have got it: false when it would be given up in time. */
+  readonly hasLeft: boolean
 
   /** Makes the call. */
   start(): void
@@ -99,7 +101,7 @@ export class GuardedCalls {
     this.#tellAsked(call.sentMs, 'failed')
     this.#failed++
     this.#parts.breaker.failed(call.ticket, nowMs)
-    this.#fail(call, { cause: 'deadline', charged: 'unknown' }, undefined)
+    this.#fail(call, { cause: 'deadline', charged: call.hasLeft ? 'unknown' : 'no' }, undefined)
   }
 
   /** A call in flight was answered, or one that has ended. */

@@ -14,6 +14,8 @@ export interface AnswerListener {
 export interface AskedQuestion {
   /** Where the answer will be written. Whoever asked may put a copy here that nobody reads, and go on without it. */
   sheet: Batch
+  /** False while it is certain that nothing has been charged, nor will be once a copy is put in place of the sheet. */
+  readonly hasLeft?: boolean
 }
 
 /**

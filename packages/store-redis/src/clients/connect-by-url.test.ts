@@ -20,6 +20,8 @@ function commandOf(connection: RedisConnection): (...command: string[]) => Promi
   return (...command) => runner.command(command, command[1] ?? '')
 }
 
+const noPackage = (): Promise<never> => Promise.reject(new Error("Cannot find package 'redis'"))
+
 describe('a connection by URL', () => {
   it('is not there at first, says why not, and comes when the server does', async () => {
     const port = await freePort()
@@ -96,8 +98,8 @@ describe('a connection by URL', () => {
     const third = connection.send(['INCR', 'n'], 'n').catch((error: Error) => error.message)
     expect(connection.isReady()).toBe(false)
     expect(await Promise.all([first, second, third])).toEqual([
-      'Disconnects client',
-      'Disconnects client',
+      'the connection was given up',
+      'the connection was given up',
       expect.stringContaining('did not send'),
     ])
     server.resume()
@@ -120,9 +122,14 @@ describe('a connection by URL', () => {
     },
   )
 
-  it('says what to install', async () => {
-    const load = (): Promise<never> => Promise.reject(new Error("Cannot find package 'redis'"))
-    const connection = open('redis://127.0.0.1', { load })
+  it('of one server needs no package', async () => {
+    const server = await startRedis()
+    onTestFinished(() => server.close())
+    await untilAnswered(open(server.url, { load: noPackage }), 'x')
+  })
+
+  it.each([{ cluster: true }, { sentinel: { name: 'primary' } }])('of %o says what to install', async (reach) => {
+    const connection = open('redis://127.0.0.1', { ...reach, load: noPackage })
     await until('it has tried', () => connection.obstacle?.() !== undefined)
     await expect(commandOf(connection)('GET', 'x')).rejects.toMatchObject({
       code: 'SLUICE_INVALID_OPTION',

@@ -20,8 +20,8 @@ export interface ConnectOptions extends UrlOptions {
 }
 
 /**
- * Connects to the server or servers named by `redis://` or `rediss://` URLs, with the package `redis`, which the application
- * installs. Returns at once and never fails for a server that is away: it is tried again after 50 ms, doubling up to half a
+ * Connects to the server or servers named by `redis://` or `rediss://` URLs. One server needs nothing else; a cluster, or a primary
+ * behind sentinels, needs the package `redis`, which the application installs. Returns at once and never fails for a server that is away: it is tried again after 50 ms, doubling up to half a
  * second, a quarter more or less by chance, for as long as it takes; and likewise whenever the connection is lost. Until it
  * is there, nothing is sent and nothing is kept for later. A connection that has not answered anything for 3 seconds is given
  * up for a new one.
@@ -35,7 +35,7 @@ export interface ConnectOptions extends UrlOptions {
  * store can warn of a server that is set up badly for it.
  *
  * @throws SluiceError `SLUICE_INVALID_OPTION` for a URL that cannot be read, or several that are neither of a cluster nor of
- * sentinels. When the package is not installed, every use of the connection raises it.
+ * sentinels. When the package is needed and not installed, every use of the connection raises it.
  */
 export function connectByUrl(target: string | readonly string[], options: ConnectOptions = {}): RedisConnection {
   const {

@@ -38,6 +38,7 @@ export function nodeRedisConnection(client: NodeRedisClient, close: () => Promis
   return {
     client: 'node-redis',
     isCluster: false,
+    writesLater: true,
     isReady: () => use.isReady(),
     obstacle: () => use.obstacle(),
     send: (command) => client.sendCommand(command, options).catch(rethrow),

@@ -1,7 +1,6 @@
 import type { Random } from '@sluice/core'
 import type { Reconnectable } from './connection-keeper.ts'
 import type { NodeRedisCluster } from './node-redis-cluster-connection.ts'
-import type { NodeRedisClient } from './node-redis-connection.ts'
 import type { NodeRedisSentinel } from './node-redis-sentinel-connection.ts'
 import { reconnectDelayMs } from './reconnect-delay.ts'
 import type { RedisAddress } from './redis-url.ts'
@@ -9,7 +8,6 @@ import type { UrlOptions } from './url-options.ts'
 
 /** What is used of the package `redis`, version 5 and later. */
 export interface NodeRedisModule {
-  createClient(options: object): NodeRedisClient & Reconnectable
   createCluster(options: object): NodeRedisCluster & Reconnectable
   createSentinel(options: object): NodeRedisSentinel & Reconnectable
 }
@@ -18,12 +16,6 @@ const CONNECT_TIMEOUT_MS = 1000
 
 /** How long the nodes of a cluster that are away are tried before another is asked who serves their slots now. */
 const TOPOLOGY_AFTER_MS = 300
-
-/** Options of `createClient`: it does not connect again by itself, because nobody could end its wait for the next try. */
-export function clientOptions(address: RedisAddress, { tls }: UrlOptions): object {
-  const { host, port, database } = address
-  return { ...identity(address), database, disableOfflineQueue: true, socket: { ...socket(address, tls), host, port } }
-}
 
 /** Options of `createCluster`: nodes are connected when first used, so that one that is away does not hold up the others. */
 export function clusterOptions(addresses: readonly RedisAddress[], { tls }: UrlOptions, random: Random): object {

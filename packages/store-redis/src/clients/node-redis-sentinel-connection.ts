@@ -25,6 +25,7 @@ const LONGEST_WAIT_MS = 100
  */
 export class NodeRedisSentinelConnection implements RedisConnection {
   readonly client = 'node-redis sentinel'
+  readonly writesLater = true
   readonly isCluster = false
   readonly close: () => Promise<void>
   readonly #sentinel: NodeRedisSentinel

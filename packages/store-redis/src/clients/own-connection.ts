@@ -5,11 +5,11 @@ import { notSent } from './client-failure.ts'
 import type { Reconnectable } from './connection-keeper.ts'
 import { ConnectionKeeper } from './connection-keeper.ts'
 import { nodeRedisClusterConnection } from './node-redis-cluster-connection.ts'
-import { nodeRedisConnection } from './node-redis-connection.ts'
 import type { NodeRedisModule } from './node-redis-module.ts'
-import { clientOptions, clusterOptions, sentinelOptions } from './node-redis-module.ts'
+import { clusterOptions, sentinelOptions } from './node-redis-module.ts'
 import { NodeRedisSentinelConnection } from './node-redis-sentinel-connection.ts'
 import type { RedisAddress } from './redis-url.ts'
+import { RespClient } from './resp-client.ts'
 import { SilentNodes } from './silent-nodes.ts'
 import type { UrlOptions } from './url-options.ts'
 
@@ -30,8 +30,9 @@ const LONGEST_SILENCE_MS = 3000
 
 /** A connection that the store makes, keeps and closes. */
 export class OwnConnection implements RedisConnection {
-  readonly client = 'node-redis'
+  readonly client: string
   readonly isCluster: boolean
+  readonly writesLater: boolean
   readonly #addresses: readonly RedisAddress[]
   readonly #parts: OwnConnectionParts
   readonly #loaded: Promise<void>
@@ -47,7 +48,10 @@ export class OwnConnection implements RedisConnection {
     this.#addresses = addresses
     this.#parts = parts
     this.isCluster = parts.reach.cluster === true
-    this.#loaded = this.#load()
+    const isSingle = !this.isCluster && parts.reach.sentinel === undefined
+    this.writesLater = !isSingle
+    this.client = isSingle ? 'the connection' : 'node-redis'
+    this.#loaded = isSingle ? Promise.resolve(this.#connectSingle()) : this.#load()
   }
 
   isReady(): boolean {
@@ -92,32 +96,47 @@ export class OwnConnection implements RedisConnection {
     }
   }
 
+  /** One server needs no package. */
+  #connectSingle(): void {
+    const client = this.#keep(new RespClient(this.#addresses[0]!, this.#parts.reach.tls))
+    this.#inner = {
+      client: this.client,
+      isCluster: false,
+      isReady: () => client.isReady,
+      send: (command) => client.send(command),
+      close: closedByKeeper,
+    }
+  }
+
   #connect(redis: NodeRedisModule): void {
     const { timers, random, monotonicMs, reach } = this.#parts
-    const close = (): Promise<void> => Promise.resolve()
-    const keep = <Client extends Reconnectable>(client: Client): Client => {
-      const connectWithinMs = CONNECT_WITHIN_MS * this.#addresses.length
-      this.#keeper = new ConnectionKeeper(client, { timers, random, connectWithinMs })
-      return client
-    }
     if (this.isCluster) {
-      const cluster = keep(redis.createCluster(clusterOptions(this.#addresses, reach, random)))
-      this.#inner = nodeRedisClusterConnection(cluster, close, {
+      const cluster = this.#keep(redis.createCluster(clusterOptions(this.#addresses, reach, random)))
+      this.#inner = nodeRedisClusterConnection(cluster, closedByKeeper, {
         timers,
         silence: new SilentNodes(cluster, monotonicMs),
       })
-    } else if (reach.sentinel === undefined) {
-      this.#inner = nodeRedisConnection(keep(redis.createClient(clientOptions(this.#addresses[0]!, reach))), close)
     } else {
-      const sentinel = keep(redis.createSentinel(sentinelOptions(this.#addresses, reach, random)))
-      this.#inner = new NodeRedisSentinelConnection(sentinel, timers, close)
+      const sentinel = this.#keep(redis.createSentinel(sentinelOptions(this.#addresses, reach, random)))
+      this.#inner = new NodeRedisSentinelConnection(sentinel, timers, closedByKeeper)
     }
   }
+
+  #keep<Client extends Reconnectable>(client: Client): Client {
+    const { timers, random } = this.#parts
+    const connectWithinMs = CONNECT_WITHIN_MS * this.#addresses.length
+    this.#keeper = new ConnectionKeeper(client, { timers, random, connectWithinMs })
+    return client
+  }
+}
+
+function closedByKeeper(): Promise<void> {
+  return Promise.resolve()
 }
 
 function notLoaded(cause: Error): SluiceError {
   return new SluiceError('SLUICE_INVALID_OPTION', {
-    problem: `a Redis store made from a URL needs the package "redis", which cannot be loaded (${cause.message})`,
+    problem: `a Redis store on a cluster or sentinels, by URL, needs the package "redis", which cannot be loaded (${cause.message})`,
     action: 'Run `npm install redis`, or give the store a client of ioredis or valkey-glide instead.',
     cause,
   })
