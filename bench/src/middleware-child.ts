@@ -46,17 +46,16 @@ async function serveFastify(register: (app: fastify.FastifyInstance) => Promise<
   return (app.server.address() as AddressInfo).port
 }
 
-/** What Sluice is given in a framework: the same client of Redis as its peer there has. */
-function ours(clientOf: (url: string) => unknown): { limit: number; window: number; store?: RedisStore } {
+function ours(): { limit: number; window: number; store?: RedisStore } {
   const limit = { limit: LIMIT, window: WINDOW_MS }
   if (redisUrl === undefined) return limit
   const prefix = `bench-${process.pid}`
-  return { ...limit, store: redisStore(clientOf(redisUrl), { prefix, failureMode: 'closed', deadlineMs: 1000 }) }
+  return { ...limit, store: redisStore(redisUrl, { prefix, failureMode: 'closed', deadlineMs: 1000 }) }
 }
 
 const CANDIDATES: Readonly<Record<string, () => Promise<number>>> = {
   'express, no limit': () => serveExpress(undefined),
-  'express, sluice': () => serveExpress(sluiceExpress({ ...ours((url) => url), key: (request) => request.get(USER) })),
+  'express, sluice': () => serveExpress(sluiceExpress({ ...ours(), key: (request) => request.get(USER) })),
   'express, express-rate-limit': async () =>
     serveExpress(
       expressRateLimit({
@@ -69,8 +68,7 @@ const CANDIDATES: Readonly<Record<string, () => Promise<number>>> = {
   'fastify, no limit': () => serveFastify(() => Promise.resolve()),
   'fastify, sluice': () =>
     serveFastify(async (app) => {
-      const options = ours((url) => new Redis(url))
-      await app.register(sluiceFastify, { ...options, key: (request) => String(request.headers[USER]) })
+      await app.register(sluiceFastify, { ...ours(), key: (request) => String(request.headers[USER]) })
     }),
   'fastify, @fastify/rate-limit': () =>
     serveFastify(async (app) => {

@@ -5,8 +5,13 @@ import { startScript } from './http-servers.ts'
 import { middleOf } from './middle.ts'
 import { WrkScript } from './wrk.ts'
 
-/** Of each pair of servers, one after the other: short, so that the machine is in the same mood for both. */
-const ROUNDS = 15
+/**
+ * Pairs of servers that are started anew: what the compiler makes of a process by chance is worth up to a third of its speed, and
+ * stays with that process.
+ */
+const STARTS = 5
+/** Of each pair, one after the other: short, so that the machine is in the same mood for both. */
+const ROUNDS = 4
 const SECONDS = 1
 /** A server of this kind is still being compiled for some seconds. */
 const WARM_SECONDS = 4
@@ -63,27 +68,29 @@ function comparisonsOn(redisUrl: string): readonly Comparison[] {
   )
 }
 
-async function start(wrk: WrkScript, { server: name, url }: Candidate): Promise<BenchServer> {
+async function startWarm(wrk: WrkScript, { server: name, url }: Candidate): Promise<BenchServer> {
   const server = await startScript('middleware-child.ts', url === undefined ? [name] : [name, url])
   await wrk.saturate(server.url, WARM_SECONDS)
   return server
 }
 
-/** Requests a second of candidates, in every round: all of them run, and are asked in turns. */
+/** Requests a second of candidates, in every round of every start: all of them run, and are asked in turns. */
 async function measure(wrk: WrkScript, candidates: readonly Candidate[]): Promise<readonly (readonly number[])[]> {
-  const servers: BenchServer[] = []
   const reached = candidates.map((): number[] => [])
-  try {
-    for (const candidate of candidates) servers.push(await start(wrk, candidate))
-    for (let round = 0; round < ROUNDS; round++) {
-      // Whichever is asked second may find the machine in another mood: they take turns in that.
-      const order = [...servers.keys()]
-      for (const index of round % 2 === 0 ? order : order.toReversed()) {
-        reached[index]!.push(await wrk.saturate(servers[index]!.url, SECONDS))
+  for (let start = 0; start < STARTS; start++) {
+    const servers: BenchServer[] = []
+    try {
+      for (const candidate of candidates) servers.push(await startWarm(wrk, candidate))
+      for (let round = 0; round < ROUNDS; round++) {
+        // Whichever is asked second may find the machine in another mood: they take turns in that.
+        const order = [...servers.keys()]
+        for (const index of round % 2 === 0 ? order : order.toReversed()) {
+          reached[index]!.push(await wrk.saturate(servers[index]!.url, SECONDS))
+        }
       }
+    } finally {
+      await Promise.all(servers.map((server) => server.stop()))
     }
-  } finally {
-    await Promise.all(servers.map((server) => server.stop()))
   }
   return reached
 }
