@@ -70,9 +70,13 @@ class Finisher<T> implements AnswerListener {
   }
 
   answered(sheet: Batch): void {
-    const value = this.#finishing.finish(sheet)
-    this.#finishing.reuse?.(sheet)
-    this.#resolve(value)
+    try {
+      const value = this.#finishing.finish(sheet)
+      this.#finishing.reuse?.(sheet)
+      this.#resolve(value)
+    } catch (error) {
+      this.#reject(error)
+    }
   }
 
   unanswered(error: unknown): void {

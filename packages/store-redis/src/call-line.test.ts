@@ -41,6 +41,8 @@ interface SentCall {
 /** A line whose server, clock and turns of the event loop are moved by hand. */
 class Scene {
   nowMs = 0
+  /** Timers that run, by when they are due. */
+  readonly timers: { readonly dueMs: number; readonly run: () => void }[] = []
   /** What those who are answered do at once. */
   whenAnswered: () => void = () => undefined
   /** Everything that happened, in order: `call`, `written` by a client that writes later, `answered` or `failed`, and the keys. */
@@ -58,6 +60,7 @@ class Scene {
       writesLater,
       monotonicMs: () => this.nowMs,
       atTurnEnd: (run) => void this.#turnEnds.push(run),
+      timers: { schedule: (ms, run) => this.#schedule(ms, run) },
       call: (plan) => this.#call(plan),
       answered: (plan) => {
         this.#note('answered', plan)
@@ -134,6 +137,21 @@ class Scene {
       this.askInTurn('alone')
       await this.answer(this.#sent.length - 1)
     }
+  }
+
+  /** Time goes on, and whatever is due happens. */
+  advance(ms: number): void {
+    this.nowMs += ms
+    for (const timer of [...this.timers].filter(({ dueMs }) => dueMs <= this.nowMs)) {
+      this.timers.splice(this.timers.indexOf(timer), 1)
+      timer.run()
+    }
+  }
+
+  #schedule(ms: number, run: () => void): () => void {
+    const timer = { dueMs: this.nowMs + ms, run }
+    this.timers.push(timer)
+    return () => void this.timers.splice(this.timers.indexOf(timer), 1)
   }
 
   #call(plan: CallPlan): Promise<DecideReply> {
@@ -262,24 +280,46 @@ describe('with two calls under way', () => {
     expect(scene.calls.slice(2)).toEqual([['a', 'b', 'c']])
   })
 
-  it('more than fits in one call leaves one call at a time, one for each answer', async () => {
+  it('full calls leave at the end of the turn, because they become no fewer, and the rest waits', async () => {
     const scene = busyScene()
     scene.askInTurn(...numbered(258))
-    await scene.answerInTurn(0)
-    expect(scene.sizes.slice(2)).toEqual([128])
-    await scene.answerInTurn(1)
     expect(scene.sizes.slice(2)).toEqual([128, 128])
+    await scene.answerInTurn(0)
+    await scene.answerInTurn(1)
     await scene.answerInTurn(2)
     expect(scene.sizes.slice(2)).toEqual([128, 128, 2])
+  })
+
+  it('what is held back leaves after 1 ms though nothing else happens here', () => {
+    const scene = busyScene()
+    scene.askInTurn('a')
+    scene.advance(0.99)
+    expect(scene.calls).toHaveLength(2)
+    scene.advance(0.01)
+    expect(scene.calls.slice(2)).toEqual([['a']])
+    expect(scene.timers).toEqual([])
+  })
+
+  it('one that must wait again is looked at again', () => {
+    const scene = busyScene()
+    scene.askInTurn('a')
+    scene.nowMs = 0.8
+    scene.askInTurn('b')
+    scene.ask('c')
+    scene.advance(0.2)
+    expect(scene.calls.slice(2)).toEqual([['a', 'b']])
+    scene.endTurn()
+    scene.advance(1)
+    expect(scene.calls.slice(3)).toEqual([['c']])
   })
 
   it('a question about several keys takes the room of as many, so that no call takes much longer than others', async () => {
     const scene = busyScene()
     scene.askOfThreeKeys(50)
     scene.endTurn()
-    await scene.answerInTurn(0)
     // 43 times 3 is the first that is not below 128.
     expect(scene.sizes.slice(2)).toEqual([43])
+    await scene.answerInTurn(0)
     await scene.answerInTurn(1)
     expect(scene.sizes.slice(2)).toEqual([43, 7])
   })
@@ -320,7 +360,7 @@ describe('with two calls under way', () => {
     expect(scene.events.slice(2)).toEqual(['failed by an outage: second', 'call: a'])
   })
 
-  it('answers that come together are told one call after another, and what is asked in between leaves in between', async () => {
+  it('answers that come together are told one call after another, in one turn', async () => {
     const scene = busyScene()
     scene.whenAnswered = () => {
       scene.whenAnswered = () => undefined
@@ -328,9 +368,33 @@ describe('with two calls under way', () => {
       queueMicrotask(() => scene.ask('again'))
     }
     await scene.answer(0, 1)
-    expect(scene.events.slice(2)).toEqual(['answered: first'])
+    expect(scene.events.slice(2)).toEqual(['answered: first', 'answered: second'])
     scene.endTurn()
-    expect(scene.events.slice(2)).toEqual(['answered: first', 'call: again', 'answered: second'])
+    expect(scene.events.slice(2)).toEqual(['answered: first', 'answered: second', 'call: again'])
+  })
+
+  it('a good call that is asked in between leaves in between', async () => {
+    const scene = busyScene()
+    scene.whenAnswered = () => {
+      scene.whenAnswered = () => undefined
+      queueMicrotask(() => scene.askTimes(64, 'again'))
+    }
+    await scene.answer(0, 1)
+    const again = Array.from({ length: 64 }, () => 'again').join(' ')
+    expect(scene.events.slice(2)).toEqual(['answered: first', `call: ${again}`, 'answered: second'])
+  })
+
+  it('goes on telling when somebody who is told throws', async () => {
+    const scene = busyScene()
+    scene.askInTurn('a')
+    await scene.answer(0)
+    scene.whenAnswered = () => {
+      scene.whenAnswered = () => undefined
+      throw new Error('of whoever listens')
+    }
+    expect(() => scene.endTurn()).toThrow('of whoever listens')
+    await scene.answer(1)
+    expect(scene.events.slice(2)).toEqual(['call: a', 'answered: first', 'answered: second'])
   })
 
   it('a third leaves at the end of a turn when the last one left 0.3 ms ago, not sooner', () => {
@@ -363,6 +427,11 @@ describe('with two calls under way', () => {
       scene.askInTurn(key)
     }
     expect(scene.calls).toHaveLength(64)
+    scene.advance(949)
+    expect(scene.calls).toHaveLength(64)
+    // One after a second, by which a connection that hangs is found.
+    scene.advance(1)
+    expect(scene.sizes.slice(64)).toEqual([6])
   })
 })
 
@@ -456,20 +525,19 @@ describe('closing', () => {
   it('turns away all that have not gone out, of earlier turns and of this one, and what is under way is answered', async () => {
     const scene = busyScene()
     scene.askInTurn(...numbered(258))
-    await scene.answerInTurn(0)
     scene.ask('late')
-    expect(scene.sizes).toEqual([1, 1, 128])
+    expect(scene.sizes).toEqual([1, 1, 128, 128])
     const before = scene.events.length
     scene.line.close('closing')
     const keys = numbered(258)
     expect(scene.events.slice(before)).toEqual([
-      `failed by closing: ${keys.slice(128, 256).join(' ')}`,
       `failed by closing: ${keys.slice(256).join(' ')}`,
       'failed by closing: late',
     ])
     scene.endTurn()
+    expect(scene.timers).toEqual([])
     await scene.answer(1, 2)
     scene.endTurn()
-    expect(scene.events.slice(before + 3)).toEqual(['answered: second', `answered: ${keys.slice(0, 128).join(' ')}`])
+    expect(scene.events.slice(before + 2)).toEqual(['answered: second', `answered: ${keys.slice(0, 128).join(' ')}`])
   })
 })

@@ -1,3 +1,4 @@
+import type { Timers } from '@sluice/core'
 import type { DecideReply } from './decide-reply.ts'
 import type { Question, QuestionGroup } from './question-group.ts'
 import type { CallPlan } from './turn.ts'
@@ -26,6 +27,9 @@ const STEADY_CALLS = 2
 const SLOW_AFTER_MS = 0.3
 const MOST_CALLS = 64
 
+/** With as many under way, one goes out after so long: a connection that hangs is found by what is sent. */
+const HANGING_AFTER_MS = 1000
+
 /** What a {@link CallLine} works with. */
 export interface CallLineParts {
   /** Whether every subject needs a call of its own; then calls are not held back, since they go to different nodes. */
@@ -35,6 +39,7 @@ export interface CallLineParts {
   readonly monotonicMs: () => number
   /** Runs something after everything that is ready now, in this turn of the event loop. */
   readonly atTurnEnd: (run: () => void) => void
+  readonly timers: Timers
   /** Makes a call. */
   readonly call: (plan: CallPlan) => Promise<DecideReply>
   /** Is told how a call ended. */
@@ -62,6 +67,7 @@ export class CallLine {
   /** Whether an answer is being told, and those who got it have not gone on yet. */
   #isTelling = false
   #lastSentMs = 0
+  #cancelWake: (() => void) | undefined
   /** Whether this turn's end has been asked for. */
   #endAsked = false
   readonly #endTurn = (): void => {
@@ -94,6 +100,7 @@ export class CallLine {
     for (const plan of [...this.#waiting, ...this.#turn.calls(MOST_SUBJECTS, false)]) this.#parts.failed(plan, error)
     this.#waiting = []
     this.#turn = new Turn()
+    this.#cancelWake?.()
   }
 
   #openTurn(): Turn {
@@ -116,7 +123,10 @@ export class CallLine {
   /** Sends what may be sent. */
   #send(): void {
     while (this.#waiting.length > 0 || this.#turn.size > 0) {
-      if (!this.#maySend()) return
+      if (!this.#maySend()) {
+        this.#wakeLater()
+        return
+      }
       if (this.#waiting.length === 0) {
         this.#waiting = this.#turn.calls(MOST_SUBJECTS, this.#parts.isCluster)
         this.#turn = new Turn()
@@ -127,9 +137,22 @@ export class CallLine {
     }
   }
 
+  /** Looks again soon: nothing else may happen here until a call under way is answered, which may be long. */
+  #wakeLater(): void {
+    if (this.#cancelWake !== undefined) return
+    const delayMs = this.#inFlight < MOST_CALLS ? HELD_MS : HANGING_AFTER_MS
+    this.#cancelWake = this.#parts.timers.schedule(delayMs, () => {
+      this.#cancelWake = undefined
+      this.#send()
+    })
+  }
+
   #maySend(): boolean {
     if (this.#inFlight === 0 || this.#parts.isCluster) return true
-    if (this.#inFlight >= STEADY_CALLS) return this.#inFlight < MOST_CALLS && this.#sentBefore(SLOW_AFTER_MS)
+    if (this.#inFlight >= MOST_CALLS) return this.#sentBefore(HANGING_AFTER_MS)
+    // To keep full calls back makes them no fewer.
+    if (this.#waiting.length > 1 || this.#turn.size >= MOST_SUBJECTS) return true
+    if (this.#inFlight >= STEADY_CALLS) return this.#sentBefore(SLOW_AFTER_MS)
     // With few callers nothing is gained by waiting for more.
     const isFew = this.#mostOpen < LEAST_CALL
     return isFew || this.#waiting.length > 0 || this.#isGoodCall() || this.#sentBefore(HELD_MS)
@@ -193,19 +216,22 @@ export class CallLine {
   }
 
   /**
-   * Tells what was answered, one call after another. Whoever gets an answer often asks again at once: that leaves the process
-   * before the next answers are told, so that here too one side works while the other does.
+   * Tells what was answered, one call after another. Whoever gets an answer often asks again at once: if that makes a good call,
+   * it leaves the process before the next answers are told, so that here too one side works while the other does.
    */
   #tell(): void {
     if (this.#isTelling) return
     const next = this.#replies.shift()
     if (next === undefined) return
     this.#isTelling = true
-    this.#parts.answered(next.plan, next.reply)
-    queueMicrotask(() => {
-      this.#isTelling = false
-      if (this.#replies.length > 0) this.#tellAfterSending()
-    })
+    try {
+      this.#parts.answered(next.plan, next.reply)
+    } finally {
+      queueMicrotask(() => {
+        this.#isTelling = false
+        this.#tell()
+      })
+    }
   }
 }
 

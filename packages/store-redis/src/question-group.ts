@@ -99,7 +99,12 @@ export class QuestionGroup {
     for (let question: Question | undefined = this.head; question !== undefined; ) {
       const { listener, sheet, next }: Question = question
       question.next = undefined
-      listener.answered(sheet)
+      try {
+        listener.answered(sheet)
+      } catch (error) {
+        // It must not cost the others their answers.
+        listener.unanswered(error)
+      }
       question = next
     }
   }

@@ -1,5 +1,5 @@
 import type { Limiter, Rule } from '@sluice/core'
-import { createLimiter } from '@sluice/core'
+import { createLimiter, systemTimers } from '@sluice/core'
 import { compileRule, createBatch, createItem, systemMonotonicMs } from '@sluice/core/internal'
 import { FakeClock, OPERATION_RULES, seededRandom } from '@sluice/testing'
 import { type Reply, startRedis } from '@sluice/testing/servers'
@@ -39,6 +39,7 @@ function newStore(): StrictStore {
     usesClock: true,
     monotonicMs: systemMonotonicMs,
     atTurnEnd,
+    timers: systemTimers,
   })
 }
 

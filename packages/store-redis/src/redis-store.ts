@@ -238,6 +238,7 @@ class ComposedStore implements RedisStore, ListenedStore {
       usesClock: options.clock !== undefined,
       monotonicMs: options.monotonicMs ?? systemMonotonicMs,
       atTurnEnd,
+      timers: this.#timers,
       onSend: () => {
         this.#nodes.beat()
         void this.#inspect()

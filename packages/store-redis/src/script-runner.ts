@@ -130,7 +130,7 @@ function notConnected(obstacle: Error | undefined): Error {
     // A server that turns us away has been reached.
     because: code === undefined ? 'unreachable' : 'refused',
     problem: `there is no connection to Redis${obstacle === undefined ? '' : `: ${textOf(obstacle)}`}`,
-    action: code === undefined ? obstacleAdvice(obstacle) : (ADVICE[code] ?? SEE_SETTINGS),
+    action: code === undefined ? obstacleAdvice(obstacle) : (ADVICE[code] ?? answerAdvice(obstacle!)),
     cause: obstacle,
   })
 }
@@ -162,7 +162,7 @@ function failureFrom(error: unknown, isCluster: boolean): Error {
 
 /** The text of an error, to go on from in a sentence. */
 function textOf(error: Error): string {
-  return error.message.replace(/\.$/, '')
+  return error.message.replace(/[.?!]$/, '')
 }
 
 /** A mistake in a script, found on its way: nobody knows how far it got. Never seen outside of development. */
@@ -171,14 +171,25 @@ const SCRIPT_FAILED = /user_script:\d+: (?!.*can't run this command)/
 /** How a server before 7.2 says NOPERM of a command inside of a script. */
 const FORBIDDEN_IN_SCRIPT = /can't run this command/
 
+/** What to do about an answer that has no code of its own. */
+function answerAdvice(error: Error): string {
+  return TOO_MANY.test(error.message)
+    ? 'Raise maxclients of the server, or close connections that nobody uses.'
+    : SEE_SETTINGS
+}
+
+const TOO_MANY = /max number of clients/
+
 const SEE_SETTINGS = 'See the settings of the server and of the client.'
 
 /** What to do when no server has answered, by what the client says of it. */
 const OBSTACLES: readonly { readonly sign: RegExp; readonly action: string }[] = [
+  { sign: /altnames/i, action: 'give the name that is in its certificate as `tls: { servername }`.' },
+  { sign: /certificate required|handshake failure/i, action: 'give your certificate as `tls: { cert, key }`.' },
   { sign: /certificate/i, action: 'give the certificate to trust as `tls: { ca }`.' },
   {
     // The other end has hung up on the greeting, or does not speak the protocol.
-    sign: /ECONNRESET|EPIPE|closed|hang up|RESP|wrong version number|packet length/i,
+    sign: /ECONNRESET|EPIPE|closed|hang up|RESP|wrong version number|packet length|not connected within/i,
     action: 'see that Redis listens at this address, not something else, and with TLS only for rediss://.',
   },
 ]
@@ -196,6 +207,7 @@ const ADVICE: Readonly<Record<string, string>> = {
   READONLY: 'This server is a replica: connect to the primary, through Sentinel or as a cluster.',
   LOADING: 'Redis is loading its data; it answers when it is done.',
   MISCONF: 'Redis cannot save to disk and refuses writes: see its log, or turn off stop-writes-on-bgsave-error.',
+  DENIED: 'This server is in protected mode: give it a password, or an address to listen at (bind).',
   NOAUTH: 'Give the client a user name and a password.',
   WRONGPASS: 'Give the client the right user name and password.',
   NOPERM:

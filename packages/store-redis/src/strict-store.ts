@@ -1,4 +1,4 @@
-import type { Clock, Settlement } from '@sluice/core'
+import type { Clock, Settlement, Timers } from '@sluice/core'
 import { SluiceError } from '@sluice/core'
 import type { AnswerListener, AskedQuestion, Batch, Limit, ListenedStore, Receipt } from '@sluice/core/internal'
 import { decideByListening, outcomeUnknown } from '@sluice/core/internal'
@@ -45,6 +45,7 @@ export interface StrictStoreParts {
   readonly monotonicMs: () => number
   /** Runs something after everything that is ready now, in this turn of the event loop. */
   readonly atTurnEnd: (run: () => void) => void
+  readonly timers: Timers
   /** Is told whenever questions go out. */
   readonly onSend?: () => void
 }
@@ -76,6 +77,7 @@ export class StrictStore implements ListenedStore {
       writesLater: parts.connection.writesLater === true,
       monotonicMs: parts.monotonicMs,
       atTurnEnd: parts.atTurnEnd,
+      timers: parts.timers,
       call: (plan) => this.#call(plan),
       answered: (plan, reply) => {
         for (const run of plan.runs) for (const group of run.groups) this.#tell(group, reply, run.plan)

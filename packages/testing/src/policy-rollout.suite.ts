@@ -55,6 +55,30 @@ export function rolloutTests(harness: StoreHarness): void {
       })
     })
 
+    it('a candidate that cannot be measured does not touch requests, also those after it', async () => {
+      const size = (): number => {
+        throw new Error('the size is not known')
+      }
+      await withPolicy(harness, { costFunctions: { size } }, async ({ engine, check, events }) => {
+        const candidate = {
+          number: 2,
+          ruleSet: ruleSetOf(5, { cost: { function: 'size' } }),
+          stage: 'shadow',
+          percent: 0,
+        } as const
+        engine.use({ enforced: { number: 1, ruleSet: ruleSetOf(3) }, candidate })
+        const request = { resource: '/x', user: 'u' }
+        const answers = [await check(request), await check(request), await check(request), await check(request)]
+        expect(answers.map(({ allowed, remaining }) => [allowed, remaining])).toEqual([
+          [true, 2],
+          [true, 1],
+          [true, 0],
+          [false, 0],
+        ])
+        expect(events).toEqual(Array.from({ length: 3 }, () => ({ type: 'shadow-failed', error: expect.any(Error) })))
+      })
+    })
+
     it('a rule at n percent is enforced for the same callers each time, and measured for the others', async () => {
       await withPolicy(harness, ruleSetOf(1, { percent: 30 }), async ({ check, events, settled }) => {
         let refused = 0

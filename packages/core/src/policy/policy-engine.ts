@@ -294,7 +294,16 @@ export class PolicyEngine<M extends Mode = Mode> {
     else this.#penalties.refused(batch, resolved.rules, { request, nowMs })
   }
 
+  /** Evaluates what is not enforced. A request that has been decided must not fail by it. */
   #measure(resolved: ResolvedRequest, request: PolicyRequest, nowMs: number): void {
+    try {
+      this.#measureShadows(resolved, request, nowMs)
+    } catch (error) {
+      tellPolicy(this.#observer, { type: 'shadow-failed', error })
+    }
+  }
+
+  #measureShadows(resolved: ResolvedRequest, request: PolicyRequest, nowMs: number): void {
     if (resolved.shadows.length > 0) this.#shadows.measureRules(resolved, () => drawHolder(this.#random))
     const snapshot = this.#versions.measuredFor(request)
     if (snapshot === undefined) return

@@ -28,6 +28,7 @@ export function storeOver(connection: RedisConnection, clock: FakeClock, prefix 
     usesClock: true,
     monotonicMs: systemMonotonicMs,
     atTurnEnd,
+    timers: systemTimers,
   }
   const strict = new StrictStore(parts)
   return connection.isCluster ? new ClusterStore(strict, seededRandom(7)) : strict

@@ -201,6 +201,7 @@ describe('URLs that cannot be used', () => {
     ['a database of a cluster', 'redis://a/1', { cluster: true }],
     ['different passwords', ['redis://:a@a', 'redis://:b@b'], { cluster: true }],
     ['TLS options without TLS', 'redis://a', { tls: {} }],
+    ['a certificate that is none', 'rediss://a', { tls: { ca: 'not a certificate', cert: 'x', key: 'y' } }],
     ['another scheme', 'http://a', {}],
   ])('%s', (_, target, options) => {
     const attempt = (): unknown => connectByUrl(target, { ...options, timers: systemTimers })

@@ -1,3 +1,4 @@
+import { createSecureContext } from 'node:tls'
 import type { Random, Timers } from '@sluice/core'
 import { SluiceError, systemRandom, systemTimers } from '@sluice/core'
 import { systemMonotonicMs } from '@sluice/core/internal'
@@ -75,5 +76,19 @@ function checkKind(addresses: readonly RedisAddress[], { cluster = false, sentin
   )
   if (isMixed) complain('the Redis URLs differ in more than host and port', 'one scheme, user, password and database')
   if (cluster && first!.database !== 0) complain('a cluster has only database 0', 'URLs without a database')
+  if (tls !== undefined) checkTls(tls)
   if (tls !== undefined && !first!.tls) complain('"tls" is given for a connection without TLS', 'a rediss:// URL')
+}
+
+/** A key or certificate that cannot be read would be found out by every try to connect, for ever. */
+function checkTls(tls: NonNullable<UrlOptions['tls']>): void {
+  try {
+    createSecureContext(tls)
+  } catch (cause) {
+    throw new SluiceError('SLUICE_INVALID_OPTION', {
+      problem: `"tls" of the Redis store cannot be used: ${(cause as Error).message}`,
+      expected: '`ca`, `cert` and `key` as the text or bytes of PEM files, and the `passphrase` of the key',
+      cause,
+    })
+  }
 }

@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process'
 import type { AddressInfo, Socket } from 'node:net'
 import { createServer } from 'node:net'
+import { inspect } from 'node:util'
 import { freePort, startRedis } from '@sluice/testing/servers'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { readRedisUrl } from './redis-url.ts'
@@ -82,7 +83,7 @@ describe('a client without a package', () => {
     const unknown = clientOf(`redis://nobody@127.0.0.1:${server.port}`)
     await expect(unknown.connect()).rejects.toThrow(/^WRONGPASS /)
     const tooFar = clientOf(`redis://:right@127.0.0.1:${server.port}/9999`)
-    await expect(tooFar.connect()).rejects.toThrow('DB index is out of range')
+    await expect(tooFar.connect()).rejects.toThrow(/DB index is out of range.*SELECT 9999/)
   })
 
   it('is ready for a server that wants a password and was given none: its answers say so', async () => {
@@ -92,6 +93,40 @@ describe('a client without a package', () => {
     await client.connect()
     await expect(client.send(['GET', 'x'])).rejects.toThrow(/^NOAUTH /)
   })
+
+  it('never repeats a password that a server repeats', async () => {
+    const repeats = (socket: Socket): void => {
+      socket.once('data', () => {
+        socket.write(
+          "-ERR unknown command 'AUTH', with args beginning with: 'bob' 's3cret' \r\n-NOAUTH Authentication required.\r\n",
+        )
+      })
+    }
+    const url = new URL(await serverThat(repeats))
+    const client = clientOf(`redis://bob:s3cret@${url.host}`)
+    const error = (await client.connect().catch((reason: unknown) => reason)) as Error
+    expect(error.message).toBe("ERR unknown command 'AUTH'")
+    expect(inspect(error)).not.toMatch(/s3cret|bob/)
+  })
+
+  it.each(['ERR max number of clients reached', 'DENIED Redis is running in protected mode'])(
+    'is not connected to one that answers %s',
+    async (answer) => {
+      const url = await serverThat((socket) => void socket.end(`-${answer}\r\n`))
+      await expect(clientOf(url).connect()).rejects.toThrow(answer)
+    },
+  )
+
+  it.each(['LOADING Redis is loading the dataset in memory', 'NOPERM no permissions', 'BUSY Redis is busy'])(
+    'is connected to one that answers %s',
+    async (answer) => {
+      const client = clientOf(
+        await serverThat((socket) => void socket.once('data', () => socket.write(`-${answer}\r\n`))),
+      )
+      await client.connect()
+      expect(client.isReady).toBe(true)
+    },
+  )
 
   it('says to whom it could not connect, also where a name has several addresses', async () => {
     const port = await freePort()

@@ -25,7 +25,10 @@ interface Waiter {
  * loop it was given in. Replies belong to commands in the order they were written. Nothing is kept for later, written twice or
  * connected again by itself. When it breaks, everything under way is rejected: nobody knows what has been done of it.
  */
-export class RespClient extends EventEmitter<{ error: [Error]; end: []; disconnect: [] }> implements Reconnectable {
+export class RespClient
+  extends EventEmitter<{ error: [Error]; end: [Error]; disconnect: [] }>
+  implements Reconnectable
+{
   readonly #address: RedisAddress
   readonly #tls: UrlOptions['tls']
   #socket: Socket | undefined
@@ -52,17 +55,8 @@ export class RespClient extends EventEmitter<{ error: [Error]; end: []; disconne
 
   /** Connects and greets. Rejects with why not: the answer of the server when it turns us away. Ended by {@link destroy}. */
   async connect(): Promise<void> {
-    const { username, password, database } = this.#address
     const socket = this.#open()
-    const greetings: Promise<unknown>[] = []
-    if (username !== undefined) greetings.push(this.#write(socket, ['AUTH', username, password ?? '']))
-    else if (password !== undefined) greetings.push(this.#write(socket, ['AUTH', password]))
-    if (database !== 0) greetings.push(this.#write(socket, ['SELECT', String(database)]))
-    // Whatever it answers to this, it is there and answers.
-    const isAlive = this.#write(socket, ['TIME']).catch((error: Error) => {
-      if (this.#socket !== socket) throw error
-    })
-    await Promise.all([...greetings, isAlive])
+    await Promise.all(this.#greet(socket))
     if (this.#socket !== socket) throw this.#loss
     this.#isReady = true
   }
@@ -74,6 +68,26 @@ export class RespClient extends EventEmitter<{ error: [Error]; end: []; disconne
 
   destroy(): void {
     this.#lose(new Error('the connection was given up'))
+  }
+
+  #greet(socket: Socket): Promise<unknown>[] {
+    const { username, password, database } = this.#address
+    const greetings: Promise<unknown>[] = []
+    const greet = (command: readonly string[], whenRefused: (error: Error) => unknown): void => {
+      greetings.push(this.#write(socket, command).catch(whenRefused))
+    }
+    if (username !== undefined) greet(['AUTH', username, password ?? ''], refuseAuth)
+    else if (password !== undefined) greet(['AUTH', password], refuseAuth)
+    if (database !== 0) {
+      greet(['SELECT', String(database)], (error) => {
+        throw this.#socket === socket ? new Error(`${error.message} (to SELECT ${database})`) : error
+      })
+    }
+    greet(['TIME'], (error) => {
+      // These are of a server that lets us in, and answers.
+      if (!LETS_IN.test(error.message)) throw error
+    })
+    return greetings
   }
 
   #write(socket: Socket, command: readonly RedisArgument[]): Promise<RespReply> {
@@ -128,8 +142,15 @@ export class RespClient extends EventEmitter<{ error: [Error]; end: []; disconne
     this.#waiting = []
     socket.destroy()
     for (const { reject } of waiting) reject(error)
-    this.emit('end')
+    this.emit('end', error)
   }
+}
+
+const LETS_IN = /^(?:NOAUTH|NOPERM|LOADING|BUSY|MASTERDOWN) /
+
+/** A server that does not know the command repeats what it was given, the password included. */
+function refuseAuth(error: Error): never {
+  throw new Error(error.message.replace(/,? with args beginning with:.*/s, ''))
 }
 
 /** An error with something to read in it: that of a name with several addresses has none of its own. */

@@ -41,7 +41,7 @@ export class RespReader {
     const reply = this.#reply()
     if (reply !== INCOMPLETE) return reply
     this.#at = start
-    if (this.#bytes.length - start > MOST_BYTES) throw notResp(`a reply of more than ${MOST_BYTES} bytes`)
+    if (this.#bytes.length - start > MOST_BYTES) throw tooLong()
     return undefined
   }
 
@@ -70,6 +70,7 @@ export class RespReader {
     const length = this.#integer()
     if (length === INCOMPLETE) return INCOMPLETE
     if (length < 0) return null
+    if (length > MOST_BYTES) throw tooLong()
     const end = this.#at + length
     if (end + 2 > this.#bytes.length) return INCOMPLETE
     if (this.#bytes[end] !== CARRIAGE_RETURN) throw notResp('a string that is longer than it says')
@@ -118,6 +119,10 @@ export class RespReader {
     this.#at = end + 1
     return line
   }
+}
+
+function tooLong(): Error {
+  return notResp(`a reply of more than ${MOST_BYTES} bytes`)
 }
 
 function notResp(received: string): Error {

@@ -1,5 +1,5 @@
 import type { LimiterSet } from '@sluice/core'
-import { createLimiter } from '@sluice/core'
+import { createLimiter, systemTimers } from '@sluice/core'
 import { systemMonotonicMs } from '@sluice/core/internal'
 import { FakeClock, seededRandom } from '@sluice/testing'
 import { startRedisCluster } from '@sluice/testing/servers'
@@ -67,6 +67,7 @@ function limitersBehind(gate: Gate): LimiterSet<Name, 'async'> {
     usesClock: true,
     monotonicMs: systemMonotonicMs,
     atTurnEnd,
+    timers: systemTimers,
   })
   return createLimiter<Name, 'async'>({ store: new ClusterStore(strict, seededRandom(1)), rules })
 }
