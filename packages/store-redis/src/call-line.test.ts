@@ -225,9 +225,10 @@ describe('with nothing under way', () => {
     expect(scene.sizes).toEqual([32])
     scene.askTimes(2, 'a')
     expect(scene.sizes).toEqual([32, 32])
+    // The rest goes along at the end of the turn: it would have to wait otherwise.
     scene.endTurn()
-    // The rest is worth no call of its own now.
-    expect(scene.sizes).toEqual([32, 32])
+    expect(scene.sizes).toEqual([32, 32, 1])
+    expect(scene.timers).toEqual([])
   })
 
   it('as many questions as fill a call by their keys leave before the turn ends', () => {

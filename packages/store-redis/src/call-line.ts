@@ -70,9 +70,14 @@ export class CallLine {
   #cancelWake: (() => void) | undefined
   /** Whether this turn's end has been asked for. */
   #endAsked = false
+  /** Whether nothing was under way when the first of this turn's questions was asked; and whether such a turn is ending. */
+  #beganIdle = false
+  #isEnding = false
   readonly #endTurn = (): void => {
     this.#endAsked = false
+    this.#isEnding = this.#beganIdle
     this.#send()
+    this.#isEnding = false
     if (!this.#parts.writesLater) this.#tell()
   }
 
@@ -106,6 +111,7 @@ export class CallLine {
   #openTurn(): Turn {
     if (!this.#endAsked) {
       this.#endAsked = true
+      this.#beganIdle = this.#inFlight === 0
       this.#parts.atTurnEnd(this.#endTurn)
     }
     return this.#turn
@@ -148,7 +154,8 @@ export class CallLine {
   }
 
   #maySend(): boolean {
-    if (this.#inFlight === 0 || this.#parts.isCluster) return true
+    // What was asked in one turn, of a line that had nothing to do, leaves in that turn.
+    if (this.#inFlight === 0 || this.#isEnding || this.#parts.isCluster) return true
     if (this.#inFlight >= MOST_CALLS) return this.#sentBefore(HANGING_AFTER_MS)
     // To keep full calls back makes them no fewer.
     if (this.#waiting.length > 1 || this.#turn.size >= MOST_SUBJECTS) return true

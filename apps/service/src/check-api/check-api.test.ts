@@ -45,7 +45,8 @@ async function scriptCalls(): Promise<number> {
 describe('a batch on Redis', () => {
   it.each([
     [1, 1],
-    [60, 1],
+    [30, 1],
+    [60, 2],
     [100, 2],
   ])('of %d callers is %d calls, which leave together', async (callers, calls) => {
     // Time that stands still keeps heartbeats from going out among the calls that are counted.
