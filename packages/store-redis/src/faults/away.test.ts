@@ -130,8 +130,9 @@ describe('a store whose Redis is away at the start', () => {
 
   it('fails what has no other way to succeed, and says so', async () => {
     const { limits } = opened(`redis://127.0.0.1:${await freePort()}`)
-    for (const change of [limits.limiter('open').reset('key'), limits.limiter('open').block('key', '1m')]) {
-      await expect(change).rejects.toMatchObject({ code: 'SLUICE_STORE_UNAVAILABLE' })
+    const limiter = limits.limiter('open')
+    for (const change of [() => limiter.reset('key'), () => limiter.block('key', '1m')]) {
+      await expect(change()).rejects.toMatchObject({ code: 'SLUICE_STORE_UNAVAILABLE' })
     }
   })
 
