@@ -29,7 +29,13 @@ local out = { pack('<d', now) }
 -- @include alone
 -- @include limits
 
-local limits, after_limits = read_limits()
+-- The limits as tables, made when they are needed first: several levels, which is most of what gets here, do without.
+local limits, after_limits
+
+local function need_limits()
+  if not limits then limits, after_limits = read_limits() end
+  return limits
+end
 
 -- Says how often a subject was admitted, and what was stored of it.
 local function tell(raw, times)
@@ -295,19 +301,24 @@ end
 local general
 
 -- What asks in the general way about subjects of a run over `mine`.
-local function asking_generally(mine, levels, cost)
+local function asking_generally(numbers, count, levels, cost)
   local run
   return function(key, times)
+    need_limits()
     general = general or general_way()
-    run = run or general.run_of(mine, levels)
+    if not run then
+      local mine = {}
+      for index = 1, count do mine[index] = limits[numbers[index]] end
+      run = general.run_of(mine, levels)
+    end
     general.ask_subject(run, key, times, cost)
   end
 end
 
 -- Asks about the subjects that were skipped, and puts their answers in their places.
 local function ask_skipped()
-  local all, mine = out, { limits[skipped.limit] }
-  local ask = asking_generally(mine, levels_of(mine), skipped.cost)
+  local all, numbers = out, { skipped.limit }
+  local ask = asking_generally(numbers, 1, levels_of(numbers, 1), skipped.cost)
   for index = 1, #skipped, 3 do
     out = {}
     ask(skipped[index], skipped[index + 1])
@@ -323,10 +334,8 @@ local function ask_runs(runs, at)
     local first, last = limit_count + 1, limit_count + 2 * count
     local fields = { unpack_binary('<' .. string.rep('H', last), runs, after) }
     at = fields[last + 1]
-    local mine = {}
-    for index = 1, limit_count do mine[index] = limits[fields[index]] end
-    local levels = levels_of(mine)
-    local elsewhere = asking_generally(mine, levels, cost)
+    local levels = levels_of(fields, limit_count)
+    local elsewhere = asking_generally(fields, limit_count, levels, cost)
     -- What the general way has changed in this call is not yet stored, so after it all go that way.
     if levels and not general then
       ask_together(levels, fields, first, last, cost * UNIT, elsewhere, at <= size or ARGV[2])
@@ -336,9 +345,11 @@ local function ask_runs(runs, at)
   end
 end
 
+if not runs_at then need_limits() end
 if skipped then ask_skipped() end
 ask_runs(ARGV[1], runs_at or after_limits)
 if ARGV[2] then
+  need_limits()
   general = general or general_way()
   general.ask_questions()
 end

@@ -229,23 +229,34 @@ end`
 
 /** `lua/includes/levels.lua` */
 const LEVELS = `local ADMITTED_ONCE = '\\1\\0\\4'
-local function levels_of(limits)
+local function level_of(number)
+if limits then
+local limit = limits[number]
+return limit.kind, limit.tag, limit.capacity, limit.units, limit.micros
+end
+local at = LIMITS_AT + LIMIT_BYTES * (number - 1)
+local kind, tag = unpack_binary('<Bc8', ARGV[1], at)
+local capacity, _, _, _, _, units, micros = unpack_binary('<ddddddd', ARGV[1], at + 25)
+return kind, tag, capacity, units, micros
+end
+local function levels_of(numbers, count)
 local units, micros, full, span, most = { 0, 0 }, { 0, 0 }, { 0, 0 }, { 0, 0 }, 1
-local parts = { pack('<BH', SHARED, #limits) }
-for index, limit in ipairs(limits) do
-if limit.kind ~= METER or limit.capacity <= 0 then return nil end
+local parts = { pack('<BH', SHARED, count) }
+for index = 1, count do
+local kind, tag, capacity, rate, time = level_of(numbers[index])
+if kind ~= METER or capacity <= 0 then return nil end
 local place = index + 2
-units[place], micros[place] = limit.units, limit.micros
-full[place], span[place] = limit.capacity * UNIT, limit.micros / limit.units
-if limit.units > most then most = limit.units end
-parts[index + 1] = pack('<c8H', limit.tag, 2)
+units[place], micros[place] = rate, time
+full[place], span[place] = capacity * UNIT, time / rate
+if rate > most then most = rate end
+parts[index + 1] = pack('<c8H', tag, 2)
 end
 local header = table.concat(parts)
-local levels = { units = units, micros = micros, full = full, span = span, last = #limits + 2, safe = floor(SAFE / most) }
+local levels = { units = units, micros = micros, full = full, span = span, last = count + 2, safe = floor(SAFE / most) }
 levels.header = header
-levels.length = #header + 8 * (#limits + 2)
-levels.format = '<c' .. #header .. string.rep('d', #limits + 2)
-levels.values = '<' .. string.rep('d', #limits + 2)
+levels.length = #header + 8 * (count + 2)
+levels.format = '<c' .. #header .. string.rep('d', count + 2)
+levels.values = '<' .. string.rep('d', count + 2)
 levels.first, levels.offset = #header + 1, string.format('%d', #header)
 return levels
 end
@@ -1373,7 +1384,11 @@ ${OPENING}
 local out = { pack('<d', now) }
 ${ALONE}
 ${LIMITS}
-local limits, after_limits = read_limits()
+local limits, after_limits
+local function need_limits()
+if not limits then limits, after_limits = read_limits() end
+return limits
+end
 local function tell(raw, times)
 local place = #out
 if raw then
@@ -1605,17 +1620,22 @@ end
 return { run_of = run_of, ask_subject = ask_subject, ask_questions = ask_questions, save = save }
 end
 local general
-local function asking_generally(mine, levels, cost)
+local function asking_generally(numbers, count, levels, cost)
 local run
 return function(key, times)
+need_limits()
 general = general or general_way()
-run = run or general.run_of(mine, levels)
+if not run then
+local mine = {}
+for index = 1, count do mine[index] = limits[numbers[index]] end
+run = general.run_of(mine, levels)
+end
 general.ask_subject(run, key, times, cost)
 end
 end
 local function ask_skipped()
-local all, mine = out, { limits[skipped.limit] }
-local ask = asking_generally(mine, levels_of(mine), skipped.cost)
+local all, numbers = out, { skipped.limit }
+local ask = asking_generally(numbers, 1, levels_of(numbers, 1), skipped.cost)
 for index = 1, #skipped, 3 do
 out = {}
 ask(skipped[index], skipped[index + 1])
@@ -1630,10 +1650,8 @@ local limit_count, cost, count, after = unpack_binary('<HdH', runs, at)
 local first, last = limit_count + 1, limit_count + 2 * count
 local fields = { unpack_binary('<' .. string.rep('H', last), runs, after) }
 at = fields[last + 1]
-local mine = {}
-for index = 1, limit_count do mine[index] = limits[fields[index]] end
-local levels = levels_of(mine)
-local elsewhere = asking_generally(mine, levels, cost)
+local levels = levels_of(fields, limit_count)
+local elsewhere = asking_generally(fields, limit_count, levels, cost)
 if levels and not general then
 ask_together(levels, fields, first, last, cost * UNIT, elsewhere, at <= size or ARGV[2])
 else
@@ -1641,9 +1659,11 @@ for field = first, last, 2 do elsewhere(fields[field], fields[field + 1]) end
 end
 end
 end
+if not runs_at then need_limits() end
 if skipped then ask_skipped() end
 ask_runs(ARGV[1], runs_at or after_limits)
 if ARGV[2] then
+need_limits()
 general = general or general_way()
 general.ask_questions()
 end

@@ -3,28 +3,41 @@
 -- `admitted H, how B`: 4 what follows is `kept d, at d, level d*` after the charge.
 local ADMITTED_ONCE = '\1\0\4'
 
--- When all limits are levels: their rates, what they hold in full, how long a micro-unit takes, and how to read and write a
+-- What a level is known by, of the limit with a number. Where limits are as long as each other it is read from where it stands.
+local function level_of(number)
+  if limits then
+    local limit = limits[number]
+    return limit.kind, limit.tag, limit.capacity, limit.units, limit.micros
+  end
+  local at = LIMITS_AT + LIMIT_BYTES * (number - 1)
+  local kind, tag = unpack_binary('<Bc8', ARGV[1], at)
+  local capacity, _, _, _, _, units, micros = unpack_binary('<ddddddd', ARGV[1], at + 25)
+  return kind, tag, capacity, units, micros
+end
+
+-- When all of so many limits, by their numbers, are levels: their rates, what they hold in full, how long a micro-unit takes, and how to read and write a
 -- record of them and nothing else. Else nil.
-local function levels_of(limits)
+local function levels_of(numbers, count)
   -- In places 3, 4 and on, as the levels in the values of a record are.
   local units, micros, full, span, most = { 0, 0 }, { 0, 0 }, { 0, 0 }, { 0, 0 }, 1
-  local parts = { pack('<BH', SHARED, #limits) }
-  for index, limit in ipairs(limits) do
-    if limit.kind ~= METER or limit.capacity <= 0 then return nil end
+  local parts = { pack('<BH', SHARED, count) }
+  for index = 1, count do
+    local kind, tag, capacity, rate, time = level_of(numbers[index])
+    if kind ~= METER or capacity <= 0 then return nil end
     local place = index + 2
-    units[place], micros[place] = limit.units, limit.micros
-    full[place], span[place] = limit.capacity * UNIT, limit.micros / limit.units
-    if limit.units > most then most = limit.units end
-    parts[index + 1] = pack('<c8H', limit.tag, 2)
+    units[place], micros[place] = rate, time
+    full[place], span[place] = capacity * UNIT, time / rate
+    if rate > most then most = rate end
+    parts[index + 1] = pack('<c8H', tag, 2)
   end
   local header = table.concat(parts)
   -- In so many microseconds no product of time and units is beyond the safe integers.
-  local levels = { units = units, micros = micros, full = full, span = span, last = #limits + 2, safe = floor(SAFE / most) }
+  local levels = { units = units, micros = micros, full = full, span = span, last = count + 2, safe = floor(SAFE / most) }
   levels.header = header
-  levels.length = #header + 8 * (#limits + 2)
-  levels.format = '<c' .. #header .. string.rep('d', #limits + 2)
+  levels.length = #header + 8 * (count + 2)
+  levels.format = '<c' .. #header .. string.rep('d', count + 2)
   -- The part of a record that changes, and where it begins, as Lua and as Redis count.
-  levels.values = '<' .. string.rep('d', #limits + 2)
+  levels.values = '<' .. string.rep('d', count + 2)
   levels.first, levels.offset = #header + 1, string.format('%d', #header)
   return levels
 end
