@@ -34,7 +34,6 @@ local limits, after_limits
 
 local function need_limits()
   if not limits then limits, after_limits = read_limits() end
-  return limits
 end
 
 -- Says how often a subject was admitted, and what was stored of it.
@@ -300,7 +299,7 @@ end
 
 local general
 
--- What asks in the general way about subjects of a run over `mine`.
+-- What asks in the general way about subjects of a run over so many limits, by their numbers.
 local function asking_generally(numbers, count, levels, cost)
   local run
   return function(key, times)

@@ -49,7 +49,7 @@ export interface CallLineParts {
 
 /**
  * Questions on their way out. With nothing under way they leave at the end of the turn they were asked in; while calls are
- * under way they gather, and leave at the latest at the end of the turn in which the next one is answered.
+ * under way they gather, and leave at the end of the turn in which the next one is answered, or after a millisecond.
  */
 export class CallLine {
   readonly #parts: CallLineParts

@@ -1387,7 +1387,6 @@ ${LIMITS}
 local limits, after_limits
 local function need_limits()
 if not limits then limits, after_limits = read_limits() end
-return limits
 end
 local function tell(raw, times)
 local place = #out

@@ -177,6 +177,16 @@ describe('a client without a package', () => {
     expect(String(await client.send(['PING']))).toBe('PONG')
   })
 
+  it('reads nothing of a reply that broke off on the connection before', async () => {
+    const client = clientOf(await serverThat(greetsAndThen('+OK\r\n$100\r\nhalf')))
+    await client.connect()
+    // What follows has come with it.
+    await client.send(['PING'])
+    client.destroy()
+    await client.connect()
+    expect(client.isReady).toBe(true)
+  })
+
   it('reads nothing of a connection that it has given up', async () => {
     const { url } = await redis()
     const client = clientOf(url)
