@@ -22,6 +22,10 @@ export class TestOutlet implements AlertOutlet {
     return Promise.resolve(this.takes)
   }
 
+  isPending(): boolean {
+    return false
+  }
+
   deadLetters(): readonly DeadLetter[] {
     return this.letters
   }

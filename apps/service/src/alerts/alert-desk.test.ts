@@ -22,6 +22,8 @@ describe('rules with their defaults', () => {
       {
         id: 'a1',
         rule: 'denial-rate',
+        scope: 'node',
+        node: 'node-1',
         state: 'firing',
         summary: '30 % of the checks of the last 60 seconds were refused, which is above 20 %',
         value: 0.3,
@@ -114,10 +116,9 @@ describe('an alert', () => {
     const [alert] = test.desk.list()
     expect(test.outlet.given).toEqual([
       {
-        id: 'a1.firing',
+        id: 'a1_firing',
         kind: 'firing',
         at: START_MS,
-        node: 'node-1',
         text: 'Alert: store-errors on node-1: 2 % of the calls of the store in the last 60 seconds failed, which is above 1 %.',
         alert,
       },
@@ -130,7 +131,7 @@ describe('an alert', () => {
     await test.lookAt(5 * MINUTE, ERRORS)
     await test.lookAt(10 * MINUTE - 1, ERRORS)
     await test.lookAt(10 * MINUTE, ERRORS)
-    expect(test.outlet.given.map(({ id }) => id)).toEqual(['a1.firing', 'a1.reminder-1', 'a1.reminder-2'])
+    expect(test.outlet.given.map(({ id }) => id)).toEqual(['a1_firing', 'a1_reminder_1', 'a1_reminder_2'])
     test.desk.acknowledge('a1', { by: 'ops' })
     await test.lookAt(15 * MINUTE, ERRORS)
     expect(test.told).toHaveLength(3)
@@ -332,7 +333,8 @@ describe('an outlet that takes nothing', () => {
     expect(test.told).toHaveLength(100)
     expect(test.told[0]).toBe('firing a2')
     const dropped = test.log.lines.filter(({ message }) => message === 'a notice of an alert was dropped')
-    expect(dropped.map(({ fields }) => fields)).toEqual([{ notice: 'a1.firing' }, { notice: 'a1.resolved' }])
+    expect(dropped.map(({ fields }) => fields)).toEqual([{ notice: 'a1_firing' }, { notice: 'a1_resolved' }])
+    expect(test.desk.dropped).toBe(2)
   })
 })
 
@@ -424,7 +426,7 @@ describe('a store', () => {
     const store = new TestStateStore()
     await firingDesk({ store })
     const outboxes = store.saved.map((text) => JSON.parse(text).outbox.map(({ id }: { id: string }) => id))
-    expect(outboxes).toEqual([['a1.firing'], []])
+    expect(outboxes).toEqual([['a1_firing'], []])
   })
 
   it('that fails is reported, and alerts are told nevertheless', async () => {

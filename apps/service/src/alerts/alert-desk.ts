@@ -37,7 +37,7 @@ const MOST_ALERTS = 100
 const MOST_WAITING = 100
 
 /**
- * Watches the rules and tells receivers when one begins to hold and when it does no more. Does nothing by itself: time passes
+ * Watches the rules that are about this node and tells receivers when one begins to hold and when it does no more. Does nothing by itself: time passes
  * when somebody calls {@link AlertDesk.evaluate}.
  *
  * A notice is saved with the change it is about, and forgotten when the outlet has saved it: if the process dies in between it
@@ -54,6 +54,7 @@ export class AlertDesk implements Alerts {
   readonly #leaving = new Set<string>()
   readonly #work = new Set<Promise<void>>()
   #isChanged = false
+  #dropped = 0
 
   /** Goes on where the store says the last one ended. */
   constructor(parts: AlertDeskParts) {
@@ -114,6 +115,11 @@ export class AlertDesk implements Alerts {
     return this.#parts.outlet.redeliver(id)
   }
 
+  /** Notices that were dropped because too many were waiting. */
+  get dropped(): number {
+    return this.#dropped
+  }
+
   /** Resolves when everything that was to be saved and taken over so far was, or could not be. */
   async settled(): Promise<void> {
     while (this.#work.size > 0) await Promise.all(this.#work)
@@ -139,7 +145,17 @@ export class AlertDesk implements Alerts {
       return
     }
     const id = this.#parts.newId()
-    this.#alerts.set(id, { id, rule: name, state: 'firing', firedAt: seen.nowMs, reminders: 0, ...measured })
+    const { node } = this.#parts
+    this.#alerts.set(id, {
+      id,
+      rule: name,
+      scope: 'node',
+      node,
+      state: 'firing',
+      firedAt: seen.nowMs,
+      reminders: 0,
+      ...measured,
+    })
     this.#isChanged = true
     this.#parts.log.warn('an alert fires', { alert: id, rule: name, ...measured })
   }
@@ -160,13 +176,13 @@ export class AlertDesk implements Alerts {
   }
 
   #tell(record: AlertRecord, nowMs: number): void {
-    const { node, remindEveryMs } = this.#parts
+    const { remindEveryMs } = this.#parts
     const silence = this.#silences.get(record.rule)
     const kind = dueNotice(record, { nowMs, isSilent: isSilent(silence, nowMs), remindEveryMs })
     if (kind === undefined) return
     const id = noticeId(record, kind)
-    const text = noticeText(kind, record, node)
-    this.#outbox.set(id, { id, kind, at: nowMs, node, text, alert: this.#shown(record, nowMs) })
+    const text = noticeText(kind, record)
+    this.#outbox.set(id, { id, kind, at: nowMs, text, alert: this.#shown(record, nowMs) })
     this.#alerts.set(record.id, withTold(record, kind, nowMs))
     this.#isChanged = true
   }
@@ -179,6 +195,7 @@ export class AlertDesk implements Alerts {
     for (const id of this.#outbox.keys()) {
       if (this.#outbox.size <= MOST_WAITING) break
       this.#outbox.delete(id)
+      this.#dropped++
       this.#parts.log.error('a notice of an alert was dropped', { notice: id })
     }
   }

@@ -255,7 +255,7 @@ describe('POST /admin/alerts/{id}/silence', () => {
 
 describe('dead letters', () => {
   const letter = {
-    id: 'a1.firing.0123456789abcdef',
+    id: 'a1_firing.0123456789abcdef',
     alertId: 'a1',
     destination: 'https://hooks.example.com',
     attempts: 10,

@@ -5,6 +5,8 @@ import type { AlertRecord } from './alert-record.ts'
 const FIRING: AlertRecord = {
   id: 'a1',
   rule: 'denial-rate',
+  scope: 'node',
+  node: 'node-1',
   state: 'firing',
   summary: 'too much',
   value: 0.3,
@@ -48,10 +50,10 @@ describe('what has to be told', () => {
   })
 
   it('is told by an id of its own for every change and every reminder', () => {
-    expect(noticeId(FIRING, 'firing')).toBe('a1.firing')
-    expect(noticeId(TOLD, 'reminder')).toBe('a1.reminder-1')
-    expect(noticeId(withTold(TOLD, 'reminder', 5000), 'reminder')).toBe('a1.reminder-2')
-    expect(noticeId(OVER, 'resolved')).toBe('a1.resolved')
+    expect(noticeId(FIRING, 'firing')).toBe('a1_firing')
+    expect(noticeId(TOLD, 'reminder')).toBe('a1_reminder_1')
+    expect(noticeId(withTold(TOLD, 'reminder', 5000), 'reminder')).toBe('a1_reminder_2')
+    expect(noticeId(OVER, 'resolved')).toBe('a1_resolved')
   })
 
   it('is remembered as told, with its instant', () => {
@@ -60,8 +62,11 @@ describe('what has to be told', () => {
   })
 
   it('says in one line what it is about', () => {
-    expect(noticeText('firing', FIRING, 'n1')).toBe('Alert: denial-rate on n1: too much.')
-    expect(noticeText('reminder', FIRING, 'n1')).toBe('Alert, still: denial-rate on n1: too much.')
-    expect(noticeText('resolved', OVER, 'n1')).toBe('Resolved: denial-rate on n1. It was: too much.')
+    expect(noticeText('firing', FIRING)).toBe('Alert: denial-rate on node-1: too much.')
+    expect(noticeText('reminder', FIRING)).toBe('Alert, still: denial-rate on node-1: too much.')
+    expect(noticeText('resolved', OVER)).toBe('Resolved: denial-rate on node-1. It was: too much.')
+    expect(noticeText('firing', { ...FIRING, scope: 'cluster' })).toBe(
+      'Alert: denial-rate in the cluster, first seen on node-1: too much.',
+    )
   })
 })

@@ -1,21 +1,14 @@
 import type { Alert } from '@sluice/contract'
 import type { AlertRecord } from './alert-record.ts'
 
-/**
- * What a receiver is told: the body of a webhook, as JSON.
- *
- * A receiver may get one more than once, and two of them in any order: `id` is the same whenever it is the same, and of two
- * about one alert the one with the greater `at` is the newer.
- */
+/** What a receiver is told, and kept until it has been. */
 export interface AlertNotice {
-  /** Names this notice. */
+  /** Names this notice, without a full stop: receivers know by it what they have already. */
   readonly id: string
   /** `firing`: it begins. `reminder`: it goes on, and nobody has acknowledged it. `resolved`: it is over. */
   readonly kind: 'firing' | 'reminder' | 'resolved'
   /** When it was made, in milliseconds since 1970. */
   readonly at: number
-  /** Which process it is about, in the operator's words. */
-  readonly node: string
   /** All of it in one line, to be shown to people. */
   readonly text: string
   /** The alert as it stood then. */
@@ -59,11 +52,22 @@ export function withTold(record: AlertRecord, kind: AlertNotice['kind'], nowMs: 
 
 /** The id of a notice: the same for the same change, also when it is made again after a restart. */
 export function noticeId({ id, reminders }: AlertRecord, kind: AlertNotice['kind']): string {
-  return kind === 'reminder' ? `${id}.reminder-${reminders + 1}` : `${id}.${kind}`
+  return kind === 'reminder' ? `${id}_reminder_${reminders + 1}` : `${id}_${kind}`
+}
+
+/**
+ * The body of a webhook, as Standard Webhooks recommends it; `text` is where chats look for it. Always the same bytes.
+ *
+ * A receiver may get one more than once, and two of them in any order. Of two about one alert the one with the later `timestamp`
+ * is the newer.
+ */
+export function noticeBody({ kind, at, text, alert }: AlertNotice): string {
+  return JSON.stringify({ type: `alert.${kind}`, timestamp: new Date(at).toISOString(), text, data: alert })
 }
 
 /** A notice in one line. */
-export function noticeText(kind: AlertNotice['kind'], { rule, summary }: AlertRecord, node: string): string {
-  if (kind === 'resolved') return `Resolved: ${rule} on ${node}. It was: ${summary}.`
-  return `${kind === 'firing' ? 'Alert' : 'Alert, still'}: ${rule} on ${node}: ${summary}.`
+export function noticeText(kind: AlertNotice['kind'], { rule, scope, node, summary }: AlertRecord): string {
+  const where = scope === 'cluster' ? `in the cluster, first seen on ${node}` : `on ${node}`
+  if (kind === 'resolved') return `Resolved: ${rule} ${where}. It was: ${summary}.`
+  return `${kind === 'firing' ? 'Alert' : 'Alert, still'}: ${rule} ${where}: ${summary}.`
 }

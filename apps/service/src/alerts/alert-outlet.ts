@@ -9,6 +9,8 @@ export interface AlertOutlet {
    * again. One that is given again is not delivered twice while it is still on its way. Never rejects.
    */
   send(notice: AlertNotice): Promise<boolean>
+  /** Whether a notice that was taken over is still to be delivered to a receiver: neither delivered nor given up. */
+  isPending(noticeId: string): boolean
   /** What could not be delivered, newest first. */
   deadLetters(): readonly DeadLetter[]
   /** Tries one of them again. */

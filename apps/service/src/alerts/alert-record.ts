@@ -19,6 +19,10 @@ export interface Silence extends AlertMark {
 export interface AlertRecord extends Pick<AlertRule, 'threshold' | 'unit'> {
   readonly id: string
   readonly rule: AlertRule['name']
+  /** Whether it is about all nodes or about one. */
+  readonly scope: 'cluster' | 'node'
+  /** The node it is about; of a cluster alert, the one that saw it first. */
+  readonly node: string
   readonly state: 'firing' | 'resolved'
   /** What is the matter, in words. */
   readonly summary: string
@@ -35,10 +39,12 @@ export interface AlertRecord extends Pick<AlertRule, 'threshold' | 'unit'> {
 
 /** An alert as it is shown at `nowMs`, with the silence of its rule while that lasts. */
 export function shownAlert(record: AlertRecord, silence: Silence | undefined, nowMs: number): Alert {
-  const { id, rule, state, summary, value, threshold, unit, firedAt, resolvedAt, acknowledgement } = record
+  const { id, rule, scope, node, state, summary, value, threshold, unit, firedAt, resolvedAt, acknowledgement } = record
   return {
     id,
     rule,
+    scope,
+    node,
     state,
     summary,
     value,

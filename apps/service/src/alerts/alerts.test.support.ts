@@ -4,9 +4,14 @@ import type { AddressInfo } from 'node:net'
 import type { LogFields, Sleep } from '@sluice/runtime'
 import { FakeClock, FakeTimers, START_MICROS } from '@sluice/testing'
 import { onTestFinished } from 'vitest'
+import type { WebhookDelivery } from './webhook.ts'
+import { webhookDelivery } from './webhook.ts'
 
 /** Where the time of every test begins. */
 export const START_MS: number = START_MICROS / 1000
+
+/** Webhooks that are not signed and may go anywhere. */
+export const PLAIN_DELIVERY: WebhookDelivery = webhookDelivery({ secrets: [], deniedTargets: [] })
 
 /** Time that passes when the test says so. */
 export class TestTime {
@@ -96,6 +101,11 @@ export class Receiver {
 
   get origin(): string {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`
+  }
+
+  /** Is told of every connection, also of those that send nothing. */
+  onConnection(told: () => void): void {
+    this.#server.on('connection', told)
   }
 
   answerWith(reply: Reply): void {

@@ -1,20 +1,30 @@
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { Alert } from '@sluice/contract'
 import type { Logger } from '@sluice/runtime'
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import type { MainThread } from '../threads/thread-group.ts'
 import { SingleThread } from '../threads/thread-group.ts'
-import type { AlertNotice } from './alert-notice.ts'
 import { alertRules } from './alert-rule.ts'
 import type { SignalRecorder, SignalSnapshot } from './alert-signals.ts'
-import { Receiver, START_MS, status, TestLog, TestTime } from './alerts.test.support.ts'
-import type { OpenAlerts } from './open-alerts.ts'
+import { PLAIN_DELIVERY, Receiver, START_MS, status, TestLog, TestTime } from './alerts.test.support.ts'
+import type { AlertParts, OpenAlerts } from './open-alerts.ts'
 import { openAlerts } from './open-alerts.ts'
 import { remoteAlerts } from './remote-alerts.ts'
 import { threadSignals } from './thread-signals.ts'
 
 const RULES = alertRules()
+
+/** A node that shares nothing with others. */
+const ALONE: Pick<AlertParts, 'shared' | 'documents'> = {
+  shared: { databaseUrl: undefined, redis: undefined },
+  documents: { database: noDocuments, redis: noDocuments },
+}
+
+function noDocuments(): never {
+  throw new Error('a node that shares nothing asks for no document')
+}
 
 let folder: string
 let path: string
@@ -43,11 +53,12 @@ async function start(webhooks: readonly string[], { time = new TestTime(), ids =
   const alerts = await openAlerts({
     tracing: undefined,
     rules: RULES,
+    ...ALONE,
     remindEveryMs: 0,
     node: 'node-1',
     newId: () => `${ids}${++count}`,
     webhooks,
-    secret: undefined,
+    delivery: PLAIN_DELIVERY,
     path,
     nowMs,
     sleep,
@@ -65,8 +76,8 @@ function failCalls({ signals }: Process, count: number): void {
 
 function noticesOf({ posts }: Receiver): readonly string[] {
   return posts.map(({ body }) => {
-    const { kind, alert } = JSON.parse(body) as AlertNotice
-    return `${kind} ${alert.id}`
+    const { type, data } = JSON.parse(body) as { readonly type: string; readonly data: Alert }
+    return `${type.replace('alert.', '')} ${data.id}`
   })
 }
 
@@ -79,12 +90,12 @@ describe('the alerts of a process', () => {
     expect(running.alerts.firingCount()).toBe(0)
     await running.time.advance(1)
     expect(running.alerts.firingCount()).toBe(1)
-    await expect.poll(() => running.alerts.deliveryCounts().delivered).toBe(1)
+    await expect.poll(() => running.alerts.webhookCounts().delivered).toBe(1)
     await running.time.advance(120_000)
     await receiver.untilPosts(2)
     expect(noticesOf(receiver)).toEqual(['firing a1', 'resolved a1'])
     expect(running.alerts.firingCount()).toBe(0)
-    await expect.poll(() => running.alerts.deliveryCounts()).toMatchObject({ delivered: 2, pending: 0 })
+    await expect.poll(() => running.alerts.webhookCounts()).toMatchObject({ delivered: 2, pending: 0 })
   })
 
   it('go on after a restart: nothing is told twice, and the end is told', async () => {
@@ -95,7 +106,7 @@ describe('the alerts of a process', () => {
     await receiver.untilPosts(1)
     before.alerts.silence('a1', { by: 'ada', durationMs: 1 })
     before.alerts.acknowledge('a1', { by: 'ada' })
-    await expect.poll(() => before.alerts.deliveryCounts().delivered).toBe(1)
+    await expect.poll(() => before.alerts.webhookCounts().delivered).toBe(1)
     await before.alerts.close()
 
     const after = await start([receiver.origin], { time: before.time, ids: 'b' })
@@ -117,8 +128,8 @@ describe('the alerts of a process', () => {
     const after = await start([receiver.origin], { time: before.time, ids: 'b' })
     await receiver.untilPosts(2)
     expect(noticesOf(receiver)).toEqual(['firing a1', 'firing a1'])
-    expect(receiver.posts[1]!.headers['idempotency-key']).toBe(receiver.posts[0]!.headers['idempotency-key'])
-    await expect.poll(() => after.alerts.deliveryCounts().delivered).toBe(1)
+    expect(receiver.posts[1]!.headers['webhook-id']).toBe(receiver.posts[0]!.headers['webhook-id'])
+    await expect.poll(() => after.alerts.webhookCounts().delivered).toBe(1)
   })
 
   it('keep no address and no secret on disk', async () => {
@@ -129,7 +140,7 @@ describe('the alerts of a process', () => {
     await running.time.untilWait(2000)
     await running.alerts.close()
     const text = await readFile(path, 'utf8')
-    expect(text).toContain('a1.firing')
+    expect(text).toContain('a1_firing')
     expect(text).not.toContain('T0KEN')
   })
 
@@ -185,11 +196,12 @@ describe('several threads', () => {
     const alerts = await openAlerts({
       tracing: undefined,
       rules: RULES,
+      ...ALONE,
       remindEveryMs: 0,
       node: 'node-1',
       newId: () => 'a1',
       webhooks: [],
-      secret: undefined,
+      delivery: PLAIN_DELIVERY,
       path,
       nowMs: time.nowMs,
       sleep: time.sleep,

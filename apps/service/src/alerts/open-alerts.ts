@@ -1,14 +1,24 @@
+import type { DocumentTable } from '@sluice/config-store'
+import type { Alert } from '@sluice/contract'
 import type { DeliveryCounts, Logger, NowMs, Random, Sleep } from '@sluice/runtime'
 import type { MainThread } from '../threads/thread-group.ts'
 import { AlertDesk } from './alert-desk.ts'
 import { AlertLoop } from './alert-loop.ts'
 import type { AlertRule } from './alert-rule.ts'
+import type { Coordinator, SharedParts } from './alert-scope.ts'
+import { rulesThrough } from './alert-scope.ts'
+import type { SignalSnapshot } from './alert-signals.ts'
 import { alertStateStore } from './alert-state-store.ts'
 import type { Alerts } from './alerts.ts'
+import type { ClusterAlertsParts, ClusterCopyStore } from './cluster-alerts.ts'
+import { ClusterAlerts } from './cluster-alerts.ts'
+import type { ClusterState } from './cluster-state.ts'
 import { deliveryFileStore } from './delivery-file-store.ts'
 import { shareAlerts } from './remote-alerts.ts'
+import { sharedDocument } from './shared-document.ts'
 import { StateFile } from './state-file.ts'
 import { gatherSignals } from './thread-signals.ts'
+import type { WebhookDelivery } from './webhook.ts'
 import { webhooksOf } from './webhook.ts'
 import type { AlertMessage, WebhookOutletParts } from './webhook-outlet.ts'
 import { WebhookOutlet } from './webhook-outlet.ts'
@@ -17,14 +27,17 @@ import { WebhookOutlet } from './webhook-outlet.ts'
 export interface AlertParts {
   /** What is watched: the same as in {@link threadSignals} of every thread. */
   readonly rules: readonly AlertRule[]
+  /** What nodes share, which says which alerts are about all of them. */
+  readonly shared: SharedParts
+  /** Where nodes coordinate; only asked for what they share. */
+  readonly documents: Readonly<Record<Coordinator, () => DocumentTable>>
   /** See {@link AlertDeskParts}. */
   readonly remindEveryMs: number
   readonly node: string
   readonly newId: () => string
   /** Where notices are sent: addresses of http and https. They are only listed when there is none. */
   readonly webhooks: readonly string[]
-  /** Signs what is sent; undefined when it is not signed. */
-  readonly secret: string | undefined
+  readonly delivery: WebhookDelivery
   /** The file that alerts survive a restart in. */
   readonly path: string
   readonly nowMs: NowMs
@@ -36,12 +49,18 @@ export interface AlertParts {
   readonly tracing: WebhookOutletParts['tracing']
 }
 
+/** Webhook messages of a process, for its metrics. */
+export interface WebhookCounts
+  extends Pick<DeliveryCounts, 'pending' | 'dead' | 'delivered' | 'failed' | 'failedTries'> {
+  /** Messages that were dropped for lack of room: not delivered, and no dead letter either. */
+  readonly lost: number
+}
+
 /** The alerts of a process, being watched. */
 export interface OpenAlerts extends Alerts {
-  /** How many alerts hold. */
+  /** Number of alerts that fire. */
   firingCount(): number
-  /** How many messages are on their way, and what became of those before. */
-  deliveryCounts(): DeliveryCounts
+  webhookCounts(): WebhookCounts
   /** Watches no more, ends tries that are under way, and saves. What is not delivered is after the next start. */
   close(): Promise<void>
 }
@@ -49,27 +68,108 @@ export interface OpenAlerts extends Alerts {
 /** Begins to watch, in the main thread, and lets the other threads reach it. */
 export async function openAlerts(parts: AlertParts): Promise<OpenAlerts> {
   const { rules, remindEveryMs, node, newId, nowMs, sleep, random, log, threads, tracing } = parts
-  const webhooks = webhooksOf(parts.webhooks, parts.secret)
+  const webhooks = webhooksOf(parts.webhooks, parts.delivery)
   const file = await StateFile.open(parts.path, (asidePath) =>
     log.error('the file of alerts is damaged, and was put aside', { asidePath }),
   )
   const store = deliveryFileStore<AlertMessage>(file)
   const outlet = await WebhookOutlet.open({ webhooks, nowMs, sleep, random, log, store, tracing })
-  const desk = new AlertDesk({ rules, remindEveryMs, node, nowMs, newId, outlet, log, store: alertStateStore(file) })
-  const loop = new AlertLoop({ desk, gather: () => gatherSignals(threads), sleep, log })
-  shareAlerts(threads, desk)
+  const common = { remindEveryMs, nowMs, newId, outlet, log }
+  const desk = new AlertDesk({
+    ...common,
+    node,
+    rules: rulesThrough(undefined, rules, parts.shared),
+    store: alertStateStore(file),
+  })
+  const clusters = await openClusters(parts, file, common)
+  const alerts = allAlerts(desk, clusters)
+  const evaluate = (signals: SignalSnapshot): void => {
+    desk.evaluate(signals)
+    for (const cluster of clusters) cluster.evaluate(signals)
+  }
+  const loop = new AlertLoop({ desk: { evaluate }, gather: () => gatherSignals(threads), sleep, log })
+  shareAlerts(threads, alerts)
   return {
-    list: () => desk.list(),
-    acknowledge: (id, actor) => desk.acknowledge(id, actor),
-    silence: (id, order) => desk.silence(id, order),
-    deadLetters: () => desk.deadLetters(),
-    redeliver: (id) => desk.redeliver(id),
-    firingCount: () => desk.list().filter(({ state }) => state === 'firing').length,
-    deliveryCounts: () => outlet.counts(),
+    ...alerts,
+    firingCount: () => alerts.list().filter(({ state }) => state === 'firing').length,
+    webhookCounts: () => {
+      const counts = outlet.counts()
+      return { ...counts, lost: counts.deadDropped + desk.dropped }
+    },
     async close() {
       await loop.close()
       await desk.settled()
+      await Promise.all(clusters.map((cluster) => cluster.settled()))
       await outlet.close()
     },
+  }
+}
+
+const COORDINATORS: readonly Coordinator[] = ['database', 'redis']
+
+/** The alerts that are about what nodes share, by what they are coordinated through. */
+async function openClusters(
+  { rules, shared, node, documents, sleep }: AlertParts,
+  file: StateFile,
+  common: Pick<ClusterAlertsParts, 'remindEveryMs' | 'nowMs' | 'newId' | 'outlet' | 'log'>,
+): Promise<readonly ClusterAlerts[]> {
+  const groups = COORDINATORS.map((coordinator) => ({ coordinator, own: rulesThrough(coordinator, rules, shared) }))
+  const used = groups.filter(({ own }) => own.length > 0)
+  if (used.length === 0) return []
+  const nodeId = await nodeIdIn(file, common.newId)
+  return used.map(({ coordinator, own }) => {
+    const document = sharedDocument(documents[coordinator](), documentName(shared), sleep)
+    const copy = clusterCopyStore(file, coordinator)
+    return new ClusterAlerts({ ...common, rules: own, nodeId, nodeName: node, document, copy })
+  })
+}
+
+/** Nodes that count in one database but under several prefixes of Redis are several clusters. */
+function documentName({ redis }: SharedParts): string {
+  return redis === undefined ? 'alerts' : `alerts:${redis.prefix}`
+}
+
+/** The id of this node: made once, and the same as long as its file is there. */
+async function nodeIdIn(file: StateFile, newId: () => string): Promise<string> {
+  const kept = file.get('node') as string | undefined
+  if (kept !== undefined) return kept
+  const id = newId()
+  await file.put('node', id)
+  return id
+}
+
+function clusterCopyStore(file: StateFile, coordinator: Coordinator): ClusterCopyStore {
+  const part = `cluster-${coordinator}`
+  return {
+    // The file is ours, of this version and whole.
+    load: () => file.get(part) as ClusterState | undefined,
+    save: (state) => file.put(part, state),
+  }
+}
+
+/** The alerts of this node and of its cluster, in one list: those that fire first, then newest first. */
+function allAlerts(
+  desk: AlertDesk,
+  clusters: readonly ClusterAlerts[],
+): Omit<Alerts, 'list'> & { readonly list: () => readonly Alert[] } {
+  const rankOf = ({ state }: Alert): number => (state === 'firing' ? 0 : 1)
+  const inCluster = async (
+    change: (cluster: ClusterAlerts) => Promise<Alert | undefined>,
+  ): Promise<Alert | undefined> => {
+    for (const cluster of clusters) {
+      const alert = await change(cluster)
+      if (alert !== undefined) return alert
+    }
+    return undefined
+  }
+  return {
+    list: () =>
+      [...desk.list(), ...clusters.flatMap((cluster) => cluster.list())].toSorted(
+        (one, other) => rankOf(one) - rankOf(other) || other.firedAt - one.firedAt,
+      ),
+    acknowledge: (id, actor) => desk.acknowledge(id, actor) ?? inCluster((cluster) => cluster.acknowledge(id, actor)),
+    silence: (id, order) => desk.silence(id, order) ?? inCluster((cluster) => cluster.silence(id, order)),
+    deadLetters: () => desk.deadLetters(),
+    redeliver: (id) => desk.redeliver(id),
   }
 }

@@ -3,19 +3,20 @@ import { freePort } from '@sluice/testing/servers'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { AlertNotice } from './alert-notice.ts'
 import { Receiver, START_MS, status, TestLog, TestTime } from './alerts.test.support.ts'
-import { webhooksOf } from './webhook.ts'
+import { webhookDelivery, webhooksOf } from './webhook.ts'
 import type { AlertMessage, WebhookOutletParts } from './webhook-outlet.ts'
 import { WebhookOutlet } from './webhook-outlet.ts'
 
 const NOTICE: AlertNotice = {
-  id: 'a1.firing',
+  id: 'a1_firing',
   kind: 'firing',
   at: START_MS,
-  node: 'node-1',
   text: 'Alert: store-errors on node-1: too many.',
   alert: {
     id: 'a1',
     rule: 'store-errors',
+    scope: 'node',
+    node: 'node-1',
     state: 'firing',
     summary: 'too many',
     value: 0.5,
@@ -24,6 +25,8 @@ const NOTICE: AlertNotice = {
     firedAt: START_MS,
   },
 }
+
+const SECRET = `whsec_${'a'.repeat(44)}`
 
 const TIMEOUT_MS = 10_000
 
@@ -53,12 +56,12 @@ async function openOutlet(
   {
     time = new TestTime(),
     store = undefined as TestDeliveryStore | undefined,
-    secret = 'a secret of sixteen',
+    secrets = [SECRET] as readonly string[],
     tracing = undefined as WebhookOutletParts['tracing'],
   } = {},
 ): Promise<Scene> {
   const log = new TestLog()
-  const webhooks = webhooksOf(urls, secret)
+  const webhooks = webhooksOf(urls, webhookDelivery({ secrets, deniedTargets: [] }))
   const { nowMs, sleep } = time
   const outlet = await WebhookOutlet.open({ webhooks, nowMs, sleep, random: () => 0.5, log, store, tracing })
   onTestFinished(() => outlet.close())
@@ -73,23 +76,27 @@ async function passWait(time: TestTime, number: number): Promise<void> {
 }
 
 describe('a receiver that fails at first', () => {
-  it('gets the notice until it takes it, always the same under the same key, and then no more', async () => {
+  it('gets the notice until it takes it, always the same under the same id and signed anew, and then no more', async () => {
     const receiver = await Receiver.start((response, number) => response.writeHead(number <= 3 ? 503 : 200).end())
     const { outlet, time } = await openOutlet([`${receiver.origin}/hook`])
     expect(await outlet.send(NOTICE)).toBe(true)
     for (const number of [2, 3, 4]) await passWait(time, number)
     await receiver.untilPosts(4)
     await expect.poll(() => outlet.counts().delivered).toBe(1)
-    const [first, ...others] = receiver.posts.map(({ body, headers }) => ({
-      body,
-      key: headers['idempotency-key'],
-      signature: headers['x-sluice-signature'],
-    }))
+    const [first, ...others] = receiver.posts.map(({ body, headers }) => ({ body, id: headers['webhook-id'] }))
     expect(others).toEqual([first, first, first])
-    expect(JSON.parse(first!.body)).toEqual(NOTICE)
-    expect(first!.key).toMatch(/^a1\.firing\.[0-9a-f]{16}$/)
-    // A receiver that goes by the key has it once.
-    expect(new Set(receiver.posts.map(({ headers }) => headers['idempotency-key'])).size).toBe(1)
+    const { text, alert } = NOTICE
+    expect(JSON.parse(first!.body)).toEqual({
+      type: 'alert.firing',
+      timestamp: '2030-01-01T00:00:00.000Z',
+      text,
+      data: alert,
+    })
+    expect(first!.id).toBe('a1_firing')
+    // Each try has its own time: a receiver refuses what is older than five minutes.
+    const times = receiver.posts.map(({ headers }) => Number(headers['webhook-timestamp']) - START_MS / 1000)
+    expect(times).toEqual([0, 2, 6, 14])
+    expect(new Set(receiver.posts.map(({ headers }) => headers['webhook-signature'])).size).toBe(4)
     expect(outlet.counts()).toMatchObject({ pending: 0, delivered: 1, failedTries: 3, dead: 0 })
     await time.advance(3_600_000)
     expect(receiver.posts).toHaveLength(4)
@@ -120,7 +127,7 @@ describe('a receiver that always fails', () => {
     expect(receiver.posts).toHaveLength(10)
     const [letter] = outlet.deadLetters()
     expect(letter).toEqual({
-      id: receiver.posts[0]!.headers['idempotency-key'],
+      id: expect.stringMatching(/^a1_firing\.[0-9a-f]{16}$/),
       alertId: 'a1',
       destination: receiver.origin,
       attempts: 10,
@@ -135,7 +142,7 @@ describe('a receiver that always fails', () => {
     receiver.answerWith(status(200))
     expect(outlet.redeliver(letter!.id)).toBe('queued')
     await expect.poll(() => outlet.counts().delivered).toBe(1)
-    expect(receiver.posts[10]!.headers['idempotency-key']).toBe(letter!.id)
+    expect(receiver.posts[10]!.headers['webhook-id']).toBe('a1_firing')
     expect(outlet.deadLetters()).toEqual([])
     expect(outlet.redeliver(letter!.id)).toBe('unknown')
   })
@@ -153,7 +160,7 @@ describe('a receiver that always fails', () => {
     const receiver = await Receiver.start(status(400))
     const { outlet } = await openOutlet([receiver.origin])
     for (const [index, id] of ['a1', 'a2', 'a3'].entries()) {
-      await outlet.send({ ...NOTICE, id: `${id}.firing`, alert: { ...NOTICE.alert, id } })
+      await outlet.send({ ...NOTICE, id: `${id}_firing`, alert: { ...NOTICE.alert, id } })
       await expect.poll(() => outlet.counts().dead).toBe(index + 1)
     }
     expect(outlet.deadLetters().map(({ alertId }) => alertId)).toEqual(['a3', 'a2', 'a1'])
@@ -166,8 +173,9 @@ describe('a receiver that always fails', () => {
     await outlet.send(NOTICE)
     await expect.poll(() => outlet.counts()).toMatchObject({ delivered: 1, pending: 1 })
     expect(good.posts).toHaveLength(1)
-    const keys = [bad, good].map(({ posts }) => posts[0]!.headers['idempotency-key'])
-    expect(new Set(keys).size).toBe(2)
+    const keys = [bad, good].map(({ posts }) => posts[0]!.headers['webhook-id'])
+    // One event: a receiver at both addresses knows that it has it.
+    expect(keys).toEqual(['a1_firing', 'a1_firing'])
   })
 })
 
@@ -219,7 +227,7 @@ describe('a notice', () => {
     const receiver = await Receiver.start(() => undefined)
     const { outlet } = await openOutlet([receiver.origin])
     const taken = await Promise.all(
-      Array.from({ length: 501 }, (_, number) => outlet.send({ ...NOTICE, id: `a${number}.firing` })),
+      Array.from({ length: 501 }, (_, number) => outlet.send({ ...NOTICE, id: `a${number}_firing` })),
     )
     expect(taken.filter((isTaken) => isTaken)).toHaveLength(500)
     expect(taken.at(-1)).toBe(false)
@@ -247,7 +255,7 @@ describe('after a restart', () => {
     for (let number = 2; number <= 8; number++) await passWait(after.time, number)
     await expect.poll(() => after.outlet.counts().dead).toBe(1)
     expect(receiver.posts).toHaveLength(10)
-    expect(new Set(receiver.posts.map(({ headers }) => headers['idempotency-key'])).size).toBe(1)
+    expect(new Set(receiver.posts.map(({ headers }) => headers['webhook-id'])).size).toBe(1)
     await after.outlet.close()
 
     receiver.answerWith(status(200))
@@ -278,12 +286,12 @@ describe('after a restart', () => {
   it('neither address nor secret is in what was kept', async () => {
     const receiver = await Receiver.start(status(503))
     const store = new TestDeliveryStore()
-    const { outlet, time } = await openOutlet([`${receiver.origin}/T0KEN`], { store, secret: 'hidden hidden hidden' })
+    const { outlet, time } = await openOutlet([`${receiver.origin}/T0KEN`], { store })
     await outlet.send(NOTICE)
     await time.untilWait(WAITS_MS[0]!)
     const kept = JSON.stringify([...store.records.values()])
     expect(kept).toContain('a1')
-    expect(kept).not.toMatch(/T0KEN|hidden/)
+    expect(kept).not.toMatch(/T0KEN|whsec_|aaaa/)
   })
 })
 

@@ -14,6 +14,7 @@ import { DeliveryQueue } from '@sluice/runtime'
 import { errorFields } from '../observability/error-fields.ts'
 import type { Tracing } from '../observability/tracing.ts'
 import type { AlertNotice } from './alert-notice.ts'
+import { noticeBody } from './alert-notice.ts'
 import type { AlertOutlet } from './alert-outlet.ts'
 import type { RedeliverOutcome } from './alerts.ts'
 import type { Webhook } from './webhook.ts'
@@ -66,7 +67,7 @@ export class WebhookOutlet implements AlertOutlet {
       ...ports,
       ...TRIES,
       ...MOST,
-      deliver: (attempt) => deliver(byId.get(attempt.message.webhook), attempt, tracing),
+      deliver: (attempt) => deliver(byId.get(attempt.message.webhook), attempt, { tracing, nowMs: ports.nowMs }),
       newKey: () => {
         throw new Error('every message is added with a key, by which it is known after a restart')
       },
@@ -80,10 +81,14 @@ export class WebhookOutlet implements AlertOutlet {
   async send(notice: AlertNotice): Promise<boolean> {
     const outcomes = await Promise.all(
       this.#webhooks.map(({ id, destination }) =>
-        this.#queue.add({ webhook: id, destination, notice }, { idempotencyKey: `${notice.id}.${id}` }),
+        this.#queue.add({ webhook: id, destination, notice }, { idempotencyKey: keyOf(notice.id, id) }),
       ),
     )
     return outcomes.every(({ outcome }) => outcome === 'queued' || outcome === 'duplicate')
+  }
+
+  isPending(noticeId: string): boolean {
+    return this.#webhooks.some(({ id }) => this.#queue.isPending(keyOf(noticeId, id)))
   }
 
   deadLetters(): readonly DeadLetter[] {
@@ -105,15 +110,20 @@ export class WebhookOutlet implements AlertOutlet {
   }
 }
 
+/** Names the message to one receiver. */
+function keyOf(noticeId: string, webhook: string): string {
+  return `${noticeId}.${webhook}`
+}
+
 async function deliver(
   webhook: Webhook | undefined,
   attempt: DeliveryAttempt<AlertMessage>,
-  tracing: WebhookOutletParts['tracing'],
+  { tracing, nowMs }: Pick<WebhookOutletParts, 'tracing' | 'nowMs'>,
 ): Promise<void> {
   if (webhook === undefined) throw new WebhookError('is not among the webhooks any more', { isFinal: true })
-  const { message, idempotencyKey, signal } = attempt
-  // The same bytes at every try.
-  const post = { body: JSON.stringify(message.notice), idempotencyKey, signal }
+  const { message, signal } = attempt
+  const { notice } = message
+  const post = { id: notice.id, body: noticeBody(notice), nowMs: nowMs(), signal }
   if (tracing === undefined) {
     await postWebhook(webhook, post)
     return

@@ -1,26 +1,42 @@
-import { createHmac } from 'node:crypto'
-import { describe, expect, it } from 'vitest'
+import { Webhook as StandardWebhook } from 'standardwebhooks'
+import { describe, expect, it, vi } from 'vitest'
 import type { Reply } from './alerts.test.support.ts'
-import { Receiver, status } from './alerts.test.support.ts'
-import type { Webhook } from './webhook.ts'
-import { postWebhook, webhooksOf } from './webhook.ts'
+import { PLAIN_DELIVERY, Receiver, START_MS, status } from './alerts.test.support.ts'
+import type { Webhook, WebhookDelivery } from './webhook.ts'
+import { postWebhook, webhookDelivery, webhooksOf } from './webhook.ts'
 
 const BODY = JSON.stringify({ text: 'häßlich ☂' })
 
-async function hookTo(reply: Reply, secret?: string): Promise<{ receiver: Receiver; webhook: Webhook }> {
+const SECRET = `whsec_${Buffer.from('a'.repeat(32)).toString('base64')}`
+const OLD_SECRET = `whsec_${Buffer.from('b'.repeat(24)).toString('base64')}`
+
+async function hookTo(
+  reply: Reply,
+  delivery: WebhookDelivery = PLAIN_DELIVERY,
+): Promise<{ receiver: Receiver; webhook: Webhook }> {
   const receiver = await Receiver.start(reply)
-  const [webhook] = webhooksOf([`${receiver.origin}/hook/T0KEN?x=1`], secret)
+  const [webhook] = webhooksOf([`${receiver.origin}/hook/T0KEN?x=1`], delivery)
   return { receiver, webhook: webhook! }
 }
 
-function post(webhook: Webhook, signal = new AbortController().signal): Promise<number> {
-  return postWebhook(webhook, { body: BODY, idempotencyKey: 'a1.firing.x', signal })
+function post(webhook: Webhook, { signal = new AbortController().signal, nowMs = START_MS } = {}): Promise<number> {
+  return postWebhook(webhook, { id: 'a1_firing', body: BODY, nowMs, signal })
+}
+
+/** What the library of Standard Webhooks makes of a post, at this time. */
+function verified({ headers, body }: Receiver['posts'][number], secret: string, nowMs = START_MS): unknown {
+  vi.useFakeTimers({ now: nowMs, toFake: ['Date'] })
+  try {
+    return new StandardWebhook(secret).verify(body, headers as Record<string, string>)
+  } finally {
+    vi.useRealTimers()
+  }
 }
 
 describe('a post', () => {
-  it('is JSON with its key, to the whole address, on a connection of its own', async () => {
+  it('is JSON with its id and time, to the whole address, on a connection of its own', async () => {
     const { receiver, webhook } = await hookTo(status(204))
-    await post(webhook)
+    await post(webhook, { nowMs: 1_700_000_000_999 })
     expect(receiver.posts).toEqual([
       { method: 'POST', path: '/hook/T0KEN?x=1', body: BODY, headers: expect.anything() },
     ])
@@ -28,20 +44,33 @@ describe('a post', () => {
     expect(headers).toMatchObject({
       'content-type': 'application/json',
       'content-length': String(Buffer.byteLength(BODY)),
-      'idempotency-key': 'a1.firing.x',
+      'webhook-id': 'a1_firing',
+      'webhook-timestamp': '1700000000',
       'user-agent': 'sluice',
       connection: 'close',
     })
-    expect(headers).not.toHaveProperty('x-sluice-signature')
+    expect(headers).not.toHaveProperty('webhook-signature')
   })
 
-  it('is signed when there is a secret', async () => {
-    const secret = 'correct horse battery'
-    const { receiver, webhook } = await hookTo(status(200), secret)
+  it('is signed so that the library of Standard Webhooks takes it, once, for five minutes', async () => {
+    const { receiver, webhook } = await hookTo(status(200), webhookDelivery({ secrets: [SECRET], deniedTargets: [] }))
     await post(webhook)
-    const { headers, body } = receiver.posts[0]!
-    const expected = createHmac('sha256', secret).update(Buffer.from(body)).digest('hex')
-    expect(headers['x-sluice-signature']).toBe(`sha256=${expected}`)
+    const [got] = receiver.posts
+    expect(verified(got!, SECRET)).toEqual(JSON.parse(BODY))
+    expect(() => verified(got!, OLD_SECRET)).toThrow('No matching signature')
+    expect(() => verified({ ...got!, body: BODY.replace('h', 'H') }, SECRET)).toThrow('No matching signature')
+    const headers = { ...got!.headers, 'webhook-id': 'a2_firing' }
+    expect(() => verified({ ...got!, headers }, SECRET)).toThrow('No matching signature')
+    expect(() => verified(got!, SECRET, START_MS + 301_000)).toThrow('too old')
+    const later = { ...got!.headers, 'webhook-timestamp': String(Number(got!.headers['webhook-timestamp']) + 300) }
+    expect(() => verified({ ...got!, headers: later }, SECRET, START_MS + 301_000)).toThrow('No matching signature')
+  })
+
+  it('is signed by each of several secrets, so that one can be replaced', async () => {
+    const secrets = [SECRET, OLD_SECRET]
+    const { receiver, webhook } = await hookTo(status(200), webhookDelivery({ secrets, deniedTargets: [] }))
+    await post(webhook)
+    for (const secret of secrets) expect(verified(receiver.posts[0]!, secret)).toEqual(JSON.parse(BODY))
   })
 
   it.each([200, 201, 202, 204, 299])('is delivered when the answer is %d', async (code) => {
@@ -129,7 +158,7 @@ describe('a post', () => {
   it('ends with its signal', async () => {
     const { receiver, webhook } = await hookTo(() => undefined)
     const ended = new AbortController()
-    const posting = post(webhook, ended.signal)
+    const posting = post(webhook, { signal: ended.signal })
     await receiver.untilPosts(1)
     ended.abort(new Error('too slow'))
     await expect(posting).rejects.toThrow('too slow')
@@ -138,7 +167,7 @@ describe('a post', () => {
   it('ends with its signal in the middle of an answer too', async () => {
     const { receiver, webhook } = await hookTo((response) => response.writeHead(200).write('half'))
     const ended = new AbortController()
-    const posting = post(webhook, ended.signal)
+    const posting = post(webhook, { signal: ended.signal })
     await receiver.untilPosts(1)
     ended.abort(new Error('too slow'))
     await expect(posting).rejects.toThrow('too slow')
@@ -146,7 +175,7 @@ describe('a post', () => {
 
   it('to https is encrypted', async () => {
     const { receiver } = await hookTo(status(200))
-    const [webhook] = webhooksOf([receiver.origin.replace('http:', 'https:')], undefined)
+    const [webhook] = webhooksOf([receiver.origin.replace('http:', 'https:')], PLAIN_DELIVERY)
     await expect(post(webhook!)).rejects.toMatchObject({
       message: expect.stringMatching(/^did not answer: .*(SSL|EPROTO)/),
     })
@@ -156,16 +185,16 @@ describe('a post', () => {
 
 describe('addresses', () => {
   it('are shown as scheme and host, and named without what is in them', () => {
-    const [webhook] = webhooksOf(['https://ops:pass@hooks.example.com:8443/T000/SECRET?token=x'], undefined)
+    const [webhook] = webhooksOf(['https://ops:pass@hooks.example.com:8443/T000/SECRET?token=x'], PLAIN_DELIVERY)
     expect(webhook!.destination).toBe('https://hooks.example.com:8443')
     expect(webhook!.id).toMatch(/^[0-9a-f]{16}$/)
   })
 
   it('count once each, and have ids that stay', () => {
     const urls = ['http://one.example/a', 'http://one.example/b', 'http://one.example/a']
-    const webhooks = webhooksOf(urls, undefined)
+    const webhooks = webhooksOf(urls, PLAIN_DELIVERY)
     expect(webhooks.map(({ url }) => url.pathname)).toEqual(['/a', '/b'])
-    expect(webhooksOf(urls.toReversed(), undefined).map(({ id }) => id)).toEqual(webhooks.map(({ id }) => id))
+    expect(webhooksOf(urls.toReversed(), PLAIN_DELIVERY).map(({ id }) => id)).toEqual(webhooks.map(({ id }) => id))
   })
 
   it.each(['ftp://hooks.example.com/x', 'file:///etc/passwd', 'javascript:alert(1)', 'hooks.example.com/T0KEN', ''])(
@@ -173,7 +202,7 @@ describe('addresses', () => {
     (text) => {
       let message = ''
       try {
-        webhooksOf([text], undefined)
+        webhooksOf([text], PLAIN_DELIVERY)
       } catch (error) {
         message = String(error)
       }
@@ -182,4 +211,45 @@ describe('addresses', () => {
       expect(message).not.toMatch(/T0KEN|passwd|example/)
     },
   )
+})
+
+describe('the deny list', () => {
+  const LOCAL = ['127.0.0.0/8', '::1']
+
+  /** A webhook by name, to a receiver of this machine. */
+  async function byName(deniedTargets: readonly string[], path = '/'): Promise<[Receiver, Webhook]> {
+    const receiver = await Receiver.start(status(200))
+    const delivery = webhookDelivery({ secrets: [], deniedTargets })
+    const [webhook] = webhooksOf([receiver.origin.replace('127.0.0.1', 'localhost') + path], delivery)
+    return [receiver, webhook!]
+  }
+
+  it('is asked when the name is known, and nothing is sent to an address on it', async () => {
+    const [receiver, webhook] = await byName(LOCAL)
+    const connections: unknown[] = []
+    receiver.onConnection(() => connections.push(true))
+    await expect(post(webhook)).rejects.toMatchObject({
+      isFinal: true,
+      message: 'was not sent: all addresses of the host are on the deny list of webhooks',
+    })
+    expect([connections, receiver.posts]).toEqual([[], []])
+  })
+
+  it('leaves the other addresses of a name', async () => {
+    const [receiver, webhook] = await byName(['::1', '10.0.0.0/8'])
+    await expect(post(webhook)).resolves.toBe(200)
+    expect(receiver.posts).toHaveLength(1)
+  })
+
+  it.each([
+    ['http://127.0.0.1:9/x', LOCAL],
+    ['http://[::1]:9/x', LOCAL],
+    ['http://[::ffff:127.0.0.1]:9/x', LOCAL],
+    ['http://0x7f.1:9/x', LOCAL],
+    ['http://169.254.169.254/latest', ['169.254.0.0/16']],
+  ])('refuses %s at the start', (url, deniedTargets) => {
+    const delivery = webhookDelivery({ secrets: [], deniedTargets })
+    expect(() => webhooksOf([url], delivery)).toThrow(/SLUICE_SERVICE_INVALID_SETTING.*--webhook-deny-list denies/s)
+    expect(() => webhooksOf([url], PLAIN_DELIVERY)).not.toThrow()
+  })
 })

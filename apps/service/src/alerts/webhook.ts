@@ -1,9 +1,14 @@
 import { createHmac } from 'node:crypto'
+import { lookup } from 'node:dns'
 import type { ClientRequest, IncomingHttpHeaders, IncomingMessage } from 'node:http'
 import { request as requestHttp } from 'node:http'
 import { request as requestHttps } from 'node:https'
+import type { LookupFunction } from 'node:net'
+import type { Cidr } from '@sluice/core/internal'
+import { CidrTable, parseCidr, parseIp } from '@sluice/core/internal'
 import { keyDigest } from '@sluice/runtime'
 import { ServiceError } from '../service-error.ts'
+import type { WebhookSettings } from '../settings.ts'
 
 /** A receiver of notices. */
 export interface Webhook {
@@ -12,15 +17,25 @@ export interface Webhook {
   readonly url: URL
   /** Scheme and host: what may be shown of its address. */
   readonly destination: string
-  /** Signs what is sent; undefined when it is not signed. */
-  readonly secret: string | undefined
+  readonly delivery: WebhookDelivery
+}
+
+/** How webhooks are sent, the same for all. */
+export interface WebhookDelivery {
+  /** The keys that sign them, the current one first; they are not signed when there is none. */
+  readonly keys: readonly Uint8Array[]
+  /** Addresses that they are never sent to. */
+  readonly denied: CidrTable<true>
 }
 
 /** What is posted. */
 export interface WebhookPost {
-  /** JSON. */
+  /** Names the message: the same at every try. Must not have a full stop in it. */
+  readonly id: string
+  /** JSON: the same at every try. */
   readonly body: string
-  readonly idempotencyKey: string
+  /** When this try is made, in milliseconds since 1970. */
+  readonly nowMs: number
   /** Ends the try. */
   readonly signal: AbortSignal
   /** What else is said, such as the trace it belongs to. */
@@ -60,39 +75,93 @@ const LONGEST_RETRY_AFTER_MS = 600_000
 
 const MS_PER_SECOND = 1000
 
+const SECRET_PREFIX = 'whsec_'
+
 /** Answers that may be others the next time, of those that say that the request is at fault. */
 const PASSING_CLIENT_ERRORS: ReadonlySet<number> = new Set([404, 408, 409, 421, 423, 425, 429])
+
+/** What the settings say about how webhooks are sent. */
+export function webhookDelivery({ secrets, deniedTargets }: WebhookSettings): WebhookDelivery {
+  return {
+    keys: secrets.map((secret) => Buffer.from(secret.slice(SECRET_PREFIX.length), 'base64')),
+    // The settings were checked when they were read.
+    denied: new CidrTable(deniedTargets.map((text) => ({ cidr: parseCidr(text) as Cidr, value: true }))),
+  }
+}
 
 /**
  * The receivers at these addresses, each once.
  *
- * @throws ServiceError `SLUICE_SERVICE_INVALID_SETTING` for an address that is none, or of another scheme than http and https
+ * @throws ServiceError `SLUICE_SERVICE_INVALID_SETTING` for an address that is none, of another scheme than http and https, or
+ * on the deny list
  */
-export function webhooksOf(urls: readonly string[], secret: string | undefined): readonly Webhook[] {
+export function webhooksOf(urls: readonly string[], delivery: WebhookDelivery): readonly Webhook[] {
   return [...new Set(urls)].map((text) => {
     const url = URL.canParse(text) ? new URL(text) : undefined
     if (url === undefined || (url.protocol !== 'http:' && url.protocol !== 'https:')) {
       throw new ServiceError('SLUICE_SERVICE_INVALID_SETTING', {
-        received: `${url === undefined ? 'no address' : `an address that begins with ${url.protocol}`} for the webhook of alerts`,
+        received: `${url === undefined ? 'no address' : `an address that begins with ${url.protocol}`} for a webhook`,
         expected: 'an address that begins with http:// or https://',
-        action: 'Correct it, or leave it out: alerts are only listed then.',
+        action: 'Correct it, or leave it out.',
       })
     }
-    return { id: keyDigest(url.href), url, destination: url.origin, secret }
+    if (isDenied(hostOf(url), delivery)) {
+      throw new ServiceError('SLUICE_SERVICE_INVALID_SETTING', {
+        received: `a webhook to ${hostOf(url)}, which --webhook-deny-list denies`,
+        expected: 'an address that is not on the deny list',
+        action: 'Correct the address, or set --webhook-deny-list to the networks that webhooks must not reach.',
+      })
+    }
+    return { id: keyDigest(url.href), url, destination: url.origin, delivery }
   })
 }
 
-/** The signature of a body: `sha256=` and the HMAC-SHA256 of its bytes in hexadecimal digits. */
-function signatureOf(body: string, secret: string): string {
-  return `sha256=${createHmac('sha256', secret).update(body).digest('hex')}`
+/** The host without the brackets of an IPv6 address. */
+function hostOf({ hostname }: URL): string {
+  return hostname.replace(/^\[|\]$/g, '')
+}
+
+/** Whether a host is an address on the deny list. A name is not: what it stands for is known when it is connected to. */
+function isDenied(host: string, { denied }: WebhookDelivery): boolean {
+  // A link-local address may come with its interface.
+  const address = parseIp(host.replace(/%.*$/, ''))
+  return address !== undefined && denied.find(address).length > 0
+}
+
+/**
+ * Resolves names for connections, without addresses on the deny list. The connection is made to what this returns: there is no
+ * second lookup that could give another address.
+ */
+function guardedLookup(delivery: WebhookDelivery): LookupFunction {
+  return (hostname, options, done) => {
+    lookup(hostname, { ...options, all: true }, (error, addresses) => {
+      const allowed = error === null ? addresses.filter(({ address }) => !isDenied(address, delivery)) : []
+      const [first] = allowed
+      if (error !== null) done(error, [])
+      else if (first === undefined) done(new DeniedTargetError(), [])
+      else if (options.all === true) done(null, allowed)
+      else done(null, first.address, first.family)
+    })
+  }
+}
+
+/** All addresses of a name are on the deny list. */
+class DeniedTargetError extends Error {}
+
+/** Signatures as Standard Webhooks defines them: one for each key, with spaces between. */
+function signaturesOf({ id, body }: WebhookPost, timestamp: number, keys: readonly Uint8Array[]): string {
+  return keys
+    .map((key) => `v1,${createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64')}`)
+    .join(' ')
 }
 
 /**
  * Posts to a webhook. Resolves with the status when it answered with one from 200 to 299 and the answer has come, or as much of it as is
  * read. Redirects are not followed. Rejects with a {@link WebhookError}, or with the reason of the signal when that aborts.
  */
-export function postWebhook(webhook: Webhook, { body, idempotencyKey, signal, headers }: WebhookPost): Promise<number> {
-  const { url, secret } = webhook
+export function postWebhook({ url, delivery }: Webhook, post: WebhookPost): Promise<number> {
+  const { id, body, signal, headers, nowMs } = post
+  const timestamp = Math.floor(nowMs / MS_PER_SECOND)
   return new Promise((resolve, reject) => {
     const send = url.protocol === 'https:' ? requestHttps : requestHttp
     const options = {
@@ -102,9 +171,11 @@ export function postWebhook(webhook: Webhook, { body, idempotencyKey, signal, he
         'Content-Type': 'application/json',
         'Content-Length': String(Buffer.byteLength(body)),
         'User-Agent': 'sluice',
-        'Idempotency-Key': idempotencyKey,
-        ...(secret === undefined ? {} : { 'X-Sluice-Signature': signatureOf(body, secret) }),
+        'webhook-id': id,
+        'webhook-timestamp': String(timestamp),
+        ...(delivery.keys.length === 0 ? {} : { 'webhook-signature': signaturesOf(post, timestamp, delivery.keys) }),
       },
+      lookup: guardedLookup(delivery),
       // A connection for each: there are minutes between them.
       agent: false as const,
       signal,
@@ -163,6 +234,12 @@ function retryAfterOf(header: string | undefined): number | undefined {
 }
 
 /** The codes of Node are words such as ECONNREFUSED; its messages may have addresses in them. */
-function connectionError({ code }: NodeJS.ErrnoException): WebhookError {
+function connectionError(error: NodeJS.ErrnoException): WebhookError {
+  const { code } = error
+  if (error instanceof DeniedTargetError) {
+    return new WebhookError('was not sent: all addresses of the host are on the deny list of webhooks', {
+      isFinal: true,
+    })
+  }
   return new WebhookError(`did not answer: ${code ?? 'the connection failed'}`)
 }

@@ -4,12 +4,21 @@ import { migration000001 } from './migrations/000001.ts'
 import { migration000002 } from './migrations/000002.ts'
 import { migration000003 } from './migrations/000003.ts'
 import { migration000004 } from './migrations/000004.ts'
+import { migration000005 } from './migrations/000005.ts'
+import { migration000006 } from './migrations/000006.ts'
 import type { Migration, MigrationContext } from './migrations/migration.ts'
 import { SQL_FORMS } from './migrations/migration.ts'
 import type { SqlDriver, SqlTransaction } from './sql-driver.ts'
 
 /** All there are, in order. New ones are added at the end. */
-export const MIGRATIONS: readonly Migration[] = [migration000001, migration000002, migration000003, migration000004]
+export const MIGRATIONS: readonly Migration[] = [
+  migration000001,
+  migration000002,
+  migration000003,
+  migration000004,
+  migration000005,
+  migration000006,
+]
 
 /** Making an index over many rows takes its time, and so does waiting for another node that does it. */
 const DEADLINE_MS = 600_000

@@ -1,10 +1,8 @@
-import type { AuditEntry } from '../config-writer.ts'
-import { ConfigChange, JsonText } from '../config-writer.ts'
 import type { EntryKind } from '../entry-kind.ts'
 import { BLOCKS, MEMBERS, OVERRIDES, targetOf } from '../entry-kind.ts'
 import type { EntryKey, KeySpelling } from '../key-spelling.ts'
-import type { SqlTransaction, SqlValue } from '../sql-driver.ts'
-import { storedKey } from '../stored-text.ts'
+import type { SqlTarget, SqlTransaction, SqlValue } from '../sql-driver.ts'
+import { storedKey, storedText } from '../stored-text.ts'
 import type { MigrationContext } from './migration.ts'
 
 /** Rows that are looked at in one step. */
@@ -37,7 +35,7 @@ export async function mergeSpellings(
   { spelling, nowMs }: MigrationContext,
 ): Promise<void> {
   let isAny = await hasOtherRemovals(transaction, spelling)
-  const gone: AuditEntry[] = []
+  const gone: MergeRecord[] = []
   for (const kind of KINDS) {
     for await (const moved of otherSpellings(transaction, kind, spelling)) {
       isAny = true
@@ -46,11 +44,47 @@ export async function mergeSpellings(
   }
   if (!isAny) return
   await loadAnew(transaction)
-  const author = { name: 'sluice', note: 'one entry was kept in several spellings; the newest stays' }
-  const change = new ConfigChange(transaction, { at: nowMs, author, position: 0 })
   for (let start = 0; start < gone.length; start += READ_AT_ONCE) {
-    await change.note(gone.slice(start, start + READ_AT_ONCE))
+    await note(transaction, gone.slice(start, start + READ_AT_ONCE), nowMs)
   }
+}
+
+/** The audit log as it is in this form of the tables: later ones have more columns. */
+const AUDIT: SqlTarget = {
+  table: 'audit',
+  columns: [
+    { name: 'at', type: 'bigint' },
+    ...(['author', 'note', 'action', 'target', 'before', 'after'] as const).map((name) => ({
+      name,
+      type: 'text' as const,
+    })),
+  ],
+  key: [],
+}
+
+async function note(transaction: SqlTransaction, merged: readonly MergeRecord[], nowMs: number): Promise<void> {
+  const why = 'one entry was kept in several spellings; the newest stays'
+  await transaction.putRows(
+    AUDIT,
+    merged.map(({ action, target, before, after }) => [
+      nowMs,
+      'sluice',
+      why,
+      action,
+      storedText(target),
+      before,
+      after,
+    ]),
+  )
+}
+
+/** What is noted of two rows that become one. */
+interface MergeRecord {
+  readonly action: string
+  readonly target: string
+  /** JSON. */
+  readonly before: string
+  readonly after: string
 }
 
 /** Rows whose key is spelled otherwise, some at a time, in the order of the table. They may be moved meanwhile. */
@@ -83,7 +117,7 @@ async function move(
   transaction: SqlTransaction,
   kind: EntryKind<EntryKey, EntryKey>,
   moved: readonly Moved[],
-): Promise<readonly AuditEntry[]> {
+): Promise<readonly MergeRecord[]> {
   const columns = kind.keyParts.join(', ')
   const named = (keys: readonly (readonly string[])[]): string =>
     `(${columns}) IN (VALUES ${keys.map((key) => `(${key.map(() => '?').join(', ')})`).join(', ')})`
@@ -91,7 +125,7 @@ async function move(
   await transaction.query(`DELETE FROM ${kind.table} WHERE ${named(from)}`, from.flat())
   const there = await transaction.query<Row>(`SELECT * FROM ${kind.table} WHERE ${named(to)}`, to.flat())
   const stays = new Map(there.map((row) => [nameOf(keyColumns(row, kind)), { row, isThere: true }]))
-  const gone: AuditEntry[] = []
+  const gone: MergeRecord[] = []
   for (const { row, to: key } of moved) {
     const name = nameOf(key)
     const other = stays.get(name)?.row
@@ -108,12 +142,12 @@ async function move(
   return gone
 }
 
-function mergeRecord(kind: EntryKind<EntryKey, EntryKey>, [older, newer]: readonly [Row, Row]): AuditEntry {
+function mergeRecord(kind: EntryKind<EntryKey, EntryKey>, [older, newer]: readonly [Row, Row]): MergeRecord {
   return {
     action: `${kind.kind}.merge`,
     target: kind.nameOf(JSON.parse(older.body)),
-    before: new JsonText(older.body),
-    after: new JsonText(newer.body),
+    before: older.body,
+    after: newer.body,
   }
 }
 

@@ -1,0 +1,201 @@
+import type { StoredDocument } from '@sluice/config-store'
+import type { DeadLetter } from '@sluice/contract'
+import { FakeClock } from '@sluice/testing'
+import type { AlertNotice } from './alert-notice.ts'
+import type { AlertOutlet } from './alert-outlet.ts'
+import type { AlertOptions } from './alert-rule.ts'
+import { alertRules } from './alert-rule.ts'
+import type { SignalSnapshot } from './alert-signals.ts'
+import { TestLog } from './alerts.test.support.ts'
+import type { ClusterCopyStore } from './cluster-alerts.ts'
+import { ClusterAlerts } from './cluster-alerts.ts'
+import type { ClusterState } from './cluster-state.ts'
+import type { SharedDocument } from './shared-document.ts'
+
+const QUIET: SignalSnapshot = {
+  checks: { hits: 0, total: 0 },
+  storeCalls: { hits: 0, total: 100 },
+  storeLatency: [],
+  configLagMs: 0,
+}
+
+const FAILING: SignalSnapshot = { ...QUIET, storeCalls: { hits: 50, total: 100 } }
+
+/** Half of all calls of the store fail at once; over as soon as none has failed for 5 seconds. */
+const OPTIONS: AlertOptions = {
+  'store-errors': { resolveAfterSeconds: 5 },
+  'store-latency': { enabled: false },
+  'denial-rate': { enabled: false },
+  'config-lag': { enabled: false },
+}
+
+/** What receivers got: which notice, from which node, in which second. */
+export interface Delivery {
+  readonly id: string
+  readonly node: string
+  readonly second: number
+}
+
+/** One node: what the test decides about it, and what survives its end. */
+class TestNode {
+  readonly name: string
+  /** Whether calls of its store fail. */
+  fails = false
+  /** Whether it reaches the shared document. */
+  isConnected = true
+  readonly log: TestLog = new TestLog()
+  alerts: ClusterAlerts | undefined
+  outlet: QueueOutlet
+  kept: string | undefined
+
+  constructor(name: string, outlet: QueueOutlet) {
+    this.name = name
+    this.outlet = outlet
+  }
+}
+
+/** Delivers what it has at the end of a second, while the receiver is up. What it has survives the end of its node. */
+class QueueOutlet implements AlertOutlet {
+  readonly pending: Map<string, AlertNotice> = new Map()
+  takes = true
+
+  send(notice: AlertNotice): Promise<boolean> {
+    if (this.takes) this.pending.set(notice.id, notice)
+    return Promise.resolve(this.takes)
+  }
+
+  isPending(noticeId: string): boolean {
+    return this.pending.has(noticeId)
+  }
+
+  deadLetters(): readonly DeadLetter[] {
+    return []
+  }
+
+  redeliver(): 'unknown' {
+    return 'unknown'
+  }
+}
+
+/** Several nodes, the document they share, and a receiver. A second passes when the test says so. */
+export class TestCluster {
+  readonly nodes: readonly TestNode[]
+  readonly deliveries: Delivery[] = []
+  /** Whether the receiver answers. */
+  isReceiverUp = true
+  /** Writes to the document. */
+  writes = 0
+  readonly #clock = new FakeClock()
+  readonly #remindEveryMs: number
+  #document: StoredDocument | undefined
+  #second = 0
+  #ids = 0
+
+  constructor(count: number, { remindEverySeconds = 0 }: { readonly remindEverySeconds?: number } = {}) {
+    this.#remindEveryMs = remindEverySeconds * 1000
+    this.nodes = Array.from({ length: count }, (_, index) => new TestNode(`node-${index + 1}`, new QueueOutlet()))
+    for (const node of this.nodes) this.start(node)
+  }
+
+  /** Ids of all notices that receivers got, in their order. */
+  get told(): readonly string[] {
+    return this.deliveries.map(({ id }) => id)
+  }
+
+  get state(): ClusterState {
+    return JSON.parse(this.#document!.body)
+  }
+
+  node(number: number): TestNode {
+    return this.nodes[number - 1]!
+  }
+
+  /** What a node lists, as rule and state. */
+  listed(node: TestNode): readonly string[] {
+    return node.alerts!.list().map(({ id, state }) => `${id} ${state}`)
+  }
+
+  start(node: TestNode): void {
+    const copy: ClusterCopyStore = {
+      load: () => (node.kept === undefined ? undefined : JSON.parse(node.kept)),
+      save: (state) => {
+        node.kept = JSON.stringify(state)
+        return Promise.resolve()
+      },
+    }
+    node.alerts = new ClusterAlerts({
+      document: this.#documentOf(node),
+      rules: alertRules(OPTIONS),
+      remindEveryMs: this.#remindEveryMs,
+      nodeId: node.name,
+      nodeName: node.name,
+      nowMs: () => this.#clock.nowMicros() / 1000,
+      newId: () => `id${++this.#ids}`,
+      outlet: node.outlet,
+      log: node.log,
+      copy,
+    })
+  }
+
+  /** Ends a node at once: nothing of what it was about to do is done. With its folder lost, it is another node afterwards. */
+  crash(node: TestNode, { losesFolder = false }: { readonly losesFolder?: boolean } = {}): void {
+    node.alerts = undefined
+    if (!losesFolder) return
+    node.kept = undefined
+    node.outlet = new QueueOutlet()
+  }
+
+  /** Lets all nodes look, once a second; the receiver gets what is pending. */
+  async seconds(count = 1): Promise<void> {
+    for (let second = 0; second < count; second++) {
+      await this.look()
+      this.deliver()
+      this.#clock.advance(1000)
+      this.#second++
+    }
+  }
+
+  /** All nodes look at the same time. */
+  async look(): Promise<void> {
+    const running = this.nodes.flatMap(({ alerts, fails }) => (alerts === undefined ? [] : [{ alerts, fails }]))
+    for (const { alerts, fails } of running) alerts.evaluate(fails ? FAILING : QUIET)
+    await Promise.all(running.map(({ alerts }) => alerts.settled()))
+  }
+
+  /** The receiver gets what running nodes have for it. */
+  deliver(): void {
+    if (!this.isReceiverUp) return
+    for (const { name, alerts, outlet } of this.nodes) {
+      if (alerts === undefined) continue
+      for (const id of outlet.pending.keys()) this.deliveries.push({ id, node: name, second: this.#second })
+      outlet.pending.clear()
+    }
+  }
+
+  /** Loses the document, as a Redis without persistence does. */
+  loseDocument(): void {
+    this.#document = undefined
+  }
+
+  #documentOf(node: TestNode): SharedDocument {
+    const reach = (): void => {
+      if (!node.isConnected) throw new Error('the document cannot be reached')
+    }
+    return {
+      // Others come in between, as on a network.
+      read: async () => {
+        await Promise.resolve()
+        reach()
+        return this.#document
+      },
+      write: async (body, revision) => {
+        await Promise.resolve()
+        reach()
+        if ((this.#document?.revision ?? 0) !== revision) return false
+        this.#document = { revision: revision + 1, body }
+        this.writes++
+        return true
+      },
+    }
+  }
+}
