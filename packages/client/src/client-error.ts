@@ -1,4 +1,4 @@
-import type { FieldProblem, ProblemCode, ProblemDocument, ReadinessCheck } from '@sluice/contract'
+import type { FieldProblem, ProblemCode, ProblemDocument, ReadinessCheck, ReadinessReason } from '@sluice/contract'
 import { PROBLEMS } from '@sluice/contract'
 
 /**
@@ -10,6 +10,7 @@ export const CLIENT_ERRORS = {
   SLUICE_CLIENT_UNREACHABLE: 'the service cannot be reached',
   SLUICE_CLIENT_TIMEOUT: 'the service did not answer in time',
   SLUICE_CLIENT_UNEXPECTED_ANSWER: 'the answer is none that the service gives',
+  SLUICE_CLIENT_RETRIES_EXHAUSTED: 'every call failed, the last retry included',
   SLUICE_CLIENT_TURN_REFUSED: 'the turn of a request does not come in time',
 } as const
 
@@ -23,6 +24,7 @@ export interface ClientErrorDetails {
   readonly status?: number | undefined
   readonly errors?: readonly FieldProblem[] | undefined
   readonly checks?: readonly ReadinessCheck[] | undefined
+  readonly reasons?: readonly ReadinessReason[] | undefined
   readonly retryAfterMs?: number | undefined
   readonly cause?: unknown
 }
@@ -42,6 +44,8 @@ export class ClientError extends Error {
   readonly errors: readonly FieldProblem[]
   /** What the service waits for, when it is not ready; else empty. */
   readonly checks: readonly ReadinessCheck[]
+  /** Why the service is not ready; empty for other problems. */
+  readonly reasons: readonly ReadinessReason[]
   /** Milliseconds after which it is worth trying again, when the service said so. */
   readonly retryAfterMs: number | undefined
 
@@ -55,6 +59,7 @@ export class ClientError extends Error {
     this.detail = details.detail
     this.errors = details.errors ?? []
     this.checks = details.checks ?? []
+    this.reasons = details.reasons ?? []
     this.retryAfterMs = details.retryAfterMs
   }
 }
@@ -68,13 +73,34 @@ export function isClientError(value: unknown, code?: ClientErrorCode): value is 
   return code === undefined ? isClientErrorCode(value.code) : value.code === code
 }
 
+/**
+ * The error for a call whose last retry failed too. `cause` is what the last call failed with; its status, `errors`,
+ * `checks` and `retryAfterMs` are also those of the error.
+ */
+export function retriesExhausted(calls: number, lastError: unknown): ClientError {
+  const last = isClientError(lastError) ? lastError : undefined
+  return new ClientError('SLUICE_CLIENT_RETRIES_EXHAUSTED', {
+    detail: `${calls} calls failed. The last one: ${last?.message ?? reasonOf(lastError)}`,
+    status: last?.status,
+    errors: last?.errors,
+    checks: last?.checks,
+    retryAfterMs: last?.retryAfterMs,
+    cause: lastError,
+  })
+}
+
+/** What the last call failed with, where `error` says that the retries are used up; else `error` itself. */
+export function lastErrorOf(error: unknown): unknown {
+  return isClientError(error, 'SLUICE_CLIENT_RETRIES_EXHAUSTED') ? error.cause : error
+}
+
 /** The error for a problem that the service answered with; undefined when `value` is no problem document of the service. */
 export function problemError(value: unknown, retryAfterMs: number | undefined): ClientError | undefined {
   if (typeof value !== 'object' || value === null) return undefined
-  const { code, status, detail, errors, checks } = value as Partial<ProblemDocument>
+  const { code, status, detail, errors, checks, reasons } = value as Partial<ProblemDocument>
   if (!isClientErrorCode(code) || typeof status !== 'number' || typeof detail !== 'string') return undefined
   const listed = Array.isArray(errors) ? errors : []
-  return new ClientError(code, { status, detail, errors: listed, checks, retryAfterMs })
+  return new ClientError(code, { status, detail, errors: listed, checks, reasons, retryAfterMs })
 }
 
 function isClientErrorCode(code: unknown): code is ClientErrorCode {
@@ -103,4 +129,11 @@ function titleOf(code: ClientErrorCode): string {
     ? PROBLEMS[code as ProblemCode].title
     : CLIENT_ERRORS[code as keyof typeof CLIENT_ERRORS]
   return title.charAt(0).toUpperCase() + title.slice(1)
+}
+
+/** Why something failed, in the words of the innermost error: "fetch failed" says nothing. */
+export function reasonOf(error: unknown): string {
+  if (error instanceof AggregateError && error.message === '') return error.errors.map(reasonOf).join('; ')
+  if (error instanceof Error && error.cause instanceof Error) return reasonOf(error.cause)
+  return error instanceof Error ? error.message : String(error)
 }

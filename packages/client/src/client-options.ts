@@ -5,7 +5,7 @@ import type { ClientFailureMode } from './failure-answer.ts'
 import { type FetchFunction, platformFetch } from './fetch-function.ts'
 import { checkOptions, choiceForm, numberForm, takerOf } from './option-check.ts'
 import type { ClientRetryOptions, RepeatedService } from './repeated-exchange.ts'
-import { checkWaits, OTHER_TRY_NAMES, TRY_FORMS } from './retry-options.ts'
+import { checkWaits, OTHER_RETRY_NAMES, RETRY_FORMS } from './retry-options.ts'
 
 const USUAL_TIMEOUT_MS = 5000
 const LONGEST_TIMEOUT_MS = 86_400_000
@@ -16,7 +16,7 @@ export interface ClientOptions {
   readonly url: string
   /** An API key, sent with every call; none when left out, which the check API does not need unless it is told to ask. */
   readonly token?: string | undefined
-  /** Milliseconds, above 0, that a call may take with all its tries; 5000 when left out. Calls may say their own. */
+  /** Milliseconds, above 0, that a call may take with all its retries. Calls may set their own. Default: 5000. */
   readonly timeoutMs?: number | undefined
   /**
    * What `check`, `peek` and `batch` give when the service cannot be asked; `throw` when left out: an outage is then seen, and
@@ -25,7 +25,7 @@ export interface ClientOptions {
   readonly failureMode?: ClientFailureMode | undefined
   /** Whether the checks of one turn of the event loop go as one batch, and its reports; true when left out. Checks may say their own. */
   readonly batch?: boolean | undefined
-  /** How calls are tried again where that is safe; false for never. */
+  /** How calls are retried where that is safe; false for never. */
   readonly retry?: ClientRetryOptions | false | undefined
   /** What requests are sent with; the platform's when left out. */
   readonly fetch?: FetchFunction | undefined
@@ -33,7 +33,7 @@ export interface ClientOptions {
   readonly sleep?: Sleep | undefined
   /** Reads the wall clock; that of the system when left out. */
   readonly nowMs?: NowMs | undefined
-  /** Source of the jitter between tries; that of the system when left out. */
+  /** Source of the jitter between calls. Default: that of the system. */
   readonly random?: Random | undefined
   /** Runs something at the end of this turn of the event loop; that of the system when left out. */
   readonly turnEnd?: ((run: () => void) => void) | undefined
@@ -74,11 +74,11 @@ const TOKEN: OptionForm = {
 }
 
 const RETRY: OptionForm = {
-  expected: 'options such as { maxTries: 3 }, or false for never',
+  expected: 'options such as { maxRetries: 3 }, or false for never',
   accepts: (value) => value === false || (typeof value === 'object' && value !== null),
   advise: (value) => {
-    if (value === true) return 'Leave it out: calls are tried again where that is safe.'
-    return isWhole(value, 0, 1000) ? `Write { maxTries: ${Number(value) + 1} }: the first try counts, too.` : undefined
+    if (value === true) return 'Leave it out: calls are retried where that is safe.'
+    return isWhole(value, 0, 1000) ? `Write { maxRetries: ${value} }.` : undefined
   },
 }
 
@@ -131,9 +131,9 @@ const CLIENT = takerOf({
 
 const CLIENT_RETRY = takerOf({
   name: '"retry"',
-  example: '{ maxTries: 3 }',
-  forms: { ...TRY_FORMS, onRetry: FUNCTION },
-  otherNames: OTHER_TRY_NAMES,
+  example: '{ maxRetries: 3 }',
+  forms: { ...RETRY_FORMS, onRetry: FUNCTION },
+  otherNames: OTHER_RETRY_NAMES,
 })
 
 /** Fills in what is left out. Throws `SLUICE_CLIENT_INVALID_OPTION` for what cannot be used. */
@@ -151,7 +151,7 @@ export function resolveOptions(options: ClientOptions): ResolvedOptions {
     sleep: options.sleep ?? systemSleep,
     nowMs: options.nowMs ?? systemNowMs,
     random: options.random ?? systemRandom,
-    retry: retry === false ? { maxTries: 1 } : retry,
+    retry: retry === false ? { maxRetries: 0 } : retry,
   }
   return { service, timeoutMs, failureMode, batch, turnEnd: options.turnEnd ?? systemTurnEnd }
 }

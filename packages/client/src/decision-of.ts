@@ -14,7 +14,7 @@ export function decisionOf(answer: CheckAnswer): DecisionLike {
     reason,
     rule,
     limit: limit ?? Number.POSITIVE_INFINITY,
-    remaining: remaining ?? Number.POSITIVE_INFINITY,
+    remaining: limit === null ? Number.POSITIVE_INFINITY : remaining,
     resetAt: resetAt === null ? 0 : Date.parse(resetAt),
     retryAfterMs: allowed ? 0 : (retryAfter ?? Number.POSITIVE_INFINITY) * 1000,
     ...(delayMs === undefined ? {} : { delayMs }),

@@ -2,7 +2,7 @@ import type { Operation } from '@sluice/contract'
 import { PROBLEM_MEDIA_TYPE } from '@sluice/contract'
 import type { NowMs, Sleep } from '@sluice/runtime/portable'
 import { announcedWaitMs } from './announced-wait.ts'
-import { ClientError, problemError } from './client-error.ts'
+import { ClientError, problemError, reasonOf } from './client-error.ts'
 import { Deadline } from './deadline.ts'
 import { EventStreamReader, type StreamEvent } from './event-stream.ts'
 import type { FetchFunction } from './fetch-function.ts'
@@ -168,11 +168,4 @@ function failureOf(error: unknown, { base }: ServiceAddress, signal: AbortSignal
   if (error instanceof ClientError) return error
   const detail = `${base} does not answer: ${reasonOf(error)}. Look whether the service runs and the address is right.`
   return new ClientError('SLUICE_CLIENT_UNREACHABLE', { detail, cause: error })
-}
-
-/** Why, in the words of the innermost error: "fetch failed" says nothing. */
-function reasonOf(error: unknown): string {
-  if (error instanceof AggregateError && error.message === '') return error.errors.map(reasonOf).join('; ')
-  if (error instanceof Error && error.cause instanceof Error) return reasonOf(error.cause)
-  return error instanceof Error ? error.message : String(error)
 }

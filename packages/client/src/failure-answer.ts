@@ -1,5 +1,5 @@
 import type { CheckAnswer } from '@sluice/contract'
-import { isClientError } from './client-error.ts'
+import { isClientError, lastErrorOf } from './client-error.ts'
 import { isUntouched } from './repeat-safety.ts'
 
 /**
@@ -24,9 +24,10 @@ export interface FailedCheck {
  * a request or a key that the service does not accept, or a call that its caller ended.
  */
 export function failureAnswer(error: unknown, { mode, takes }: FailedCheck): CheckAnswer {
-  const cause = causeOf(error)
+  const lastError = lastErrorOf(error)
+  const cause = causeOf(lastError)
   if (mode === 'throw' || cause === undefined) throw error
-  const waitMs = isClientError(error) ? error.retryAfterMs : undefined
+  const waitMs = isClientError(lastError) ? lastError.retryAfterMs : undefined
   return {
     allowed: mode === 'open',
     reason: mode === 'open' ? 'allowed' : 'unavailable',
@@ -36,7 +37,7 @@ export function failureAnswer(error: unknown, { mode, takes }: FailedCheck): Che
     retryAfter: mode === 'open' || waitMs === undefined ? null : Math.ceil(waitMs / 1000),
     dimension: '',
     rule: '',
-    failure: { mode, cause, charged: takes && !isUntouched(error) ? 'unknown' : 'no' },
+    failure: { mode, cause, charged: takes && !isUntouched(lastError) ? 'unknown' : 'no' },
   }
 }
 

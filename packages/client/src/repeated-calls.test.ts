@@ -51,16 +51,36 @@ async function codeOf(call: Promise<unknown>): Promise<string | undefined> {
 }
 
 describe('a call that the service turned away', () => {
-  it('is made again after 2, 4, 8 and 16 seconds, five times in all', async () => {
+  it('is retried after 2, 4, 8, 16 and 32 seconds: 5 retries, 6 calls in all', async () => {
     const server = await TableServer.start()
     server.answer = firstly(busy, busy, busy, busy, busy, busy)
-    const { client, time } = clientOn(server.url)
-    const outcome = codeOf(client.check({ resource: '/x' }))
-    for (const delayMs of [2000, 4000, 8000, 16_000]) await time.pass(delayMs)
-    expect(await outcome).toBe('SLUICE_HTTP_OVERLOADED')
-    expect(server.asked).toHaveLength(5)
-    expect(time.waits).toEqual([MINUTE, 2000, 4000, 8000, 16_000])
+    const { client, time } = clientOn(server.url, { timeoutMs: 2 * MINUTE })
+    const outcome = client.check({ resource: '/x' }).catch((error: unknown) => error)
+    for (const delayMs of [2000, 4000, 8000, 16_000, 32_000]) await time.pass(delayMs)
+    expect(await outcome).toMatchObject({
+      code: 'SLUICE_CLIENT_RETRIES_EXHAUSTED',
+      status: 503,
+      retryAfterMs: 1000,
+      detail: expect.stringMatching(/^6 calls failed. The last one: SLUICE_HTTP_OVERLOADED: .* Later.$/),
+      cause: expect.objectContaining({ code: 'SLUICE_HTTP_OVERLOADED' }),
+    })
+    expect(server.asked).toHaveLength(6)
+    expect(time.waits).toEqual([2 * MINUTE, 2000, 4000, 8000, 16_000, 32_000])
     expect(time.pending).toEqual([])
+  })
+
+  it('is answered by the failure mode when the retries are used up', async () => {
+    const server = await TableServer.start()
+    server.answer = firstly(busy, busy)
+    const { client, time } = clientOn(server.url, { failureMode: 'closed', retry: { maxRetries: 1 } })
+    const answer = client.check({ resource: '/x' })
+    await time.pass(2000)
+    expect(await answer).toMatchObject({
+      allowed: false,
+      retryAfter: 1,
+      failure: { mode: 'closed', cause: 'refused', charged: 'no' },
+    })
+    expect(server.asked).toHaveLength(2)
   })
 
   it('is made again no earlier than it was told', async () => {
@@ -111,14 +131,14 @@ describe('a call that the service turned away', () => {
     expect(time.pending).toEqual([])
   })
 
-  it('is spread by chance, a quarter to either side, and grows up to a limit', async () => {
+  it('waits up to a quarter less or more, and never longer than the cap', async () => {
     const server = await TableServer.start()
     server.answer = firstly(busy, busy, busy)
     const draws = [0, 1, 0.25]
     const retry = { baseMs: 3000, capMs: 4000 }
     const { client, time } = clientOn(server.url, { retry, random: () => draws.shift()! })
     const answer = client.check({ resource: '/x' })
-    for (const delayMs of [2250, 5000, 3500]) await time.pass(delayMs)
+    for (const delayMs of [2250, 4000, 4000]) await time.pass(delayMs)
     expect(await answer).toMatchObject({ allowed: true })
   })
 
@@ -133,7 +153,7 @@ describe('a call that the service turned away', () => {
 
 describe('a call that was never sent', () => {
   it('is made again, whatever it is', async () => {
-    const { client, time } = clientOn(`http://127.0.0.1:${await freePort()}`, { retry: { maxTries: 2 } })
+    const { client, time } = clientOn(`http://127.0.0.1:${await freePort()}`, { retry: { maxRetries: 1 } })
     for (const make of [
       () => client.check({ resource: '/x' }),
       () => client.settle({ reservationId: 'r', tokens: 1 }),
@@ -141,7 +161,7 @@ describe('a call that was never sent', () => {
     ]) {
       const outcome = codeOf(make())
       await time.pass(2000)
-      expect(await outcome).toBe('SLUICE_CLIENT_UNREACHABLE')
+      expect(await outcome).toBe('SLUICE_CLIENT_RETRIES_EXHAUSTED')
     }
     expect(time.waits.filter((ms) => ms === 2000)).toHaveLength(3)
   })
@@ -205,8 +225,8 @@ describe('an answer that says no', () => {
 })
 
 it.each([
-  ['maxTries', { maxTries: 0 }],
-  ['maxTries', { maxTries: 1.5 }],
+  ['maxRetries', { maxRetries: -1 }],
+  ['maxRetries', { maxRetries: 1.5 }],
   ['baseMs', { baseMs: -1 }],
   ['capMs', { baseMs: 10, capMs: 5 }],
 ])('refuses %s that cannot be used', (name, retry) => {

@@ -1,13 +1,13 @@
 import type { Random, RetryNotice } from '@sluice/runtime/portable'
-import { retry } from '@sluice/runtime/portable'
-import { isClientError } from './client-error.ts'
+import { RetriesExhausted, retry } from '@sluice/runtime/portable'
+import { isClientError, retriesExhausted } from './client-error.ts'
 import { exchange, type ServiceAddress, type ServiceRequest } from './exchange.ts'
 import { mayRepeat } from './repeat-safety.ts'
-import type { TryOptions } from './retry-options.ts'
+import type { RetryLimits } from './retry-options.ts'
 
-/** How calls of the service are tried again. */
-export interface ClientRetryOptions extends TryOptions {
-  /** Told of every failure that is followed by another try, before the wait. */
+/** How calls of the service are retried. */
+export interface ClientRetryOptions extends RetryLimits {
+  /** Called for every failure that is retried, before the wait. */
   readonly onRetry?: ((notice: RetryNotice) => void) | undefined
 }
 
@@ -26,18 +26,19 @@ export interface TimeBudget {
 }
 
 /**
- * Sends a request, again where {@link mayRepeat} says so, until it is answered, the tries are used up, or the next wait would
- * be longer than the time that is left: then it fails at once, with what it failed with last.
+ * Sends a request, again where {@link mayRepeat} says so, until it is answered. Rejects with
+ * `SLUICE_CLIENT_RETRIES_EXHAUSTED` when the last retry failed too. When the next wait would be longer than the time that
+ * is left, it rejects at once with the last error.
  */
 export async function repeatedExchange(
   service: RepeatedService,
   request: ServiceRequest,
   budget: TimeBudget,
 ): Promise<unknown> {
-  const { maxTries, baseMs, capMs, onRetry } = service.retry
+  const { maxRetries, baseMs, capMs, onRetry } = service.retry
   let last: RetryNotice | undefined
-  return await retry(() => exchange(service, request, budget.signal), {
-    maxTries,
+  const answer = retry(() => exchange(service, request, budget.signal), {
+    maxRetries,
     baseMs,
     capMs,
     random: service.random,
@@ -52,5 +53,8 @@ export async function repeatedExchange(
       if (last !== undefined) onRetry?.(last)
       await service.sleep(delayMs, signal)
     },
+  })
+  return await answer.catch((error: unknown) => {
+    throw error instanceof RetriesExhausted ? retriesExhausted(error.calls, error.lastError) : error
   })
 }

@@ -35,13 +35,13 @@ describe('retryFetch', () => {
     ])
   })
 
-  it('tries five times, and gives the last answer', async () => {
+  it('retries 5 times, which makes 6 requests, and returns the last answer', async () => {
     const api = await ApiServer.start(failing(9, 503))
     const { send, waits, notices } = quick()
     const response = await send(api.url)
     expect([response.status, await response.text()]).toEqual([503, 'later'])
-    expect(api.asked).toHaveLength(5)
-    expect(waits).toEqual([2000, 4000, 8000, 16_000])
+    expect(api.asked).toHaveLength(6)
+    expect(waits).toEqual([2000, 4000, 8000, 16_000, 32_000])
     expect(notices).toEqual(
       waits.map((delayMs, attempt) => ({
         attempt,
@@ -127,9 +127,14 @@ describe('retryFetch', () => {
 
   it('repeats everything that was never sent', async () => {
     const url = `http://127.0.0.1:${await freePort()}`
-    const { send, waits } = quick({ maxTries: 3 })
-    await expect(send(url, { method: 'POST', body: 'a' })).rejects.toThrow('fetch failed')
+    const { send, waits } = quick({ maxRetries: 2 })
+    await expect(send(url, { method: 'POST', body: 'a' })).rejects.toMatchObject({
+      code: 'SLUICE_CLIENT_RETRIES_EXHAUSTED',
+      detail: expect.stringMatching(/^3 calls failed. The last one: connect ECONNREFUSED/),
+      cause: expect.objectContaining({ message: 'fetch failed' }),
+    })
     expect(waits).toEqual([2000, 4000])
+    await expect(quick({ maxRetries: 0 }).send(url)).rejects.toThrow(new TypeError('fetch failed'))
   })
 
   it.each<[string, () => RequestInit['body']]>([
@@ -195,7 +200,7 @@ describe('retryFetch', () => {
   })
 
   it.each<[string, RetryFetchOptions]>([
-    ['maxTries', { maxTries: 0 }],
+    ['maxRetries', { maxRetries: -1 }],
     ['maxWaitMs', { maxWaitMs: Number.NaN }],
     ['repeat', { repeat: 'never' as 'always' }],
     ['capMs', { capMs: 1 }],

@@ -1,15 +1,15 @@
 import { FUNCTION, isWhole, OBJECT, type OptionForm } from '@sluice/core/options'
 import type { NowMs, Random, Sleep } from '@sluice/runtime/portable'
-import { backoffDelayMs, systemNowMs, systemRandom, systemSleep } from '@sluice/runtime/portable'
+import { backoffDelayMs, DEFAULT_MAX_RETRIES, systemNowMs, systemRandom, systemSleep } from '@sluice/runtime/portable'
 import { announcedWaitMs } from './announced-wait.ts'
+import { retriesExhausted } from './client-error.ts'
 import { type FetchFunction, platformFetch } from './fetch-function.ts'
 import { wasNeverSent } from './never-sent.ts'
 import { checkOptions, choiceForm, numberForm, takerOf } from './option-check.ts'
 import { isRequestInput, type OutgoingCall, outgoingCall } from './outgoing-request.ts'
 import { replayableRequest } from './replayable-request.ts'
-import { checkWaits, OTHER_TRY_NAMES, TRY_FORMS, type TryOptions } from './retry-options.ts'
+import { checkWaits, OTHER_RETRY_NAMES, RETRY_FORMS, type RetryLimits } from './retry-options.ts'
 
-const USUAL_TRIES = 5
 const USUAL_WAIT_MS = 300_000
 const USUAL_STATUSES = [408, 425, 429, 500, 502, 503, 504]
 
@@ -23,11 +23,11 @@ const IDEMPOTENT: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'TRAC
  */
 export type RepeatPolicy = 'idempotent' | 'refused' | 'always'
 
-/** A try that failed and will be followed by another. */
+/** A request that failed and will be retried. */
 export interface FetchRetryNotice {
-  /** The try that failed; 0 for the first. */
+  /** The request that failed; 0 for the first. */
   readonly attempt: number
-  /** How long the wait before the next try will be, in milliseconds. */
+  /** How long the wait before the retry will be, in milliseconds. */
   readonly delayMs: number
   readonly method: string
   readonly url: URL
@@ -37,17 +37,17 @@ export interface FetchRetryNotice {
   readonly error: unknown
 }
 
-/** How requests are tried again. */
-export interface RetryFetchOptions extends TryOptions {
+/** How requests are retried. */
+export interface RetryFetchOptions extends RetryLimits {
   /** What requests are sent with; the platform's `fetch` when left out. */
   readonly fetch?: FetchFunction | undefined
-  /** Answers that are worth another try; 408, 425, 429, 500, 502, 503 and 504 when left out. */
+  /** Answers that are worth a retry. Default: 408, 425, 429, 500, 502, 503 and 504. */
   readonly statuses?: readonly number[] | undefined
   /** `idempotent` when left out. */
   readonly repeat?: RepeatPolicy | undefined
-  /** Most milliseconds that one call waits between its tries, all together; 300000 when left out. */
+  /** Most milliseconds that one call waits, all waits together. Default: 300000. */
   readonly maxWaitMs?: number | undefined
-  /** Told of every failure that is followed by another try, before the wait. */
+  /** Called for every failure that is retried, before the wait. */
   readonly onRetry?: ((notice: FetchRetryNotice) => void) | undefined
   /** Waits; on timers of the process when left out. */
   readonly sleep?: Sleep | undefined
@@ -59,16 +59,17 @@ export interface RetryFetchOptions extends TryOptions {
 
 type Settings = Required<{ [Name in keyof RetryFetchOptions]: Exclude<RetryFetchOptions[Name], undefined> }>
 
-/** How a try ended. */
+/** How one request ended. */
 type Outcome =
   | { readonly response: Response; readonly error?: undefined }
   | { readonly error: unknown; readonly response?: undefined }
 
 /**
- * A `fetch` that tries again what failed for a moment: after 2 s, 4 s, 8 s ... up to 60 s, each a quarter longer or shorter by
- * chance, and never before the server said (`Retry-After`, `RateLimit`, `X-RateLimit-*`). When the tries or the time are used up
- * it gives what it got last: an answer, or the error. A wait that would be too long is not begun. A body that is a stream is
- * sent once. The signal of a call ends its waits as well. Throws when an option cannot be used.
+ * A `fetch` that retries temporary failures: after 2 s, 4 s, 8 s ... up to 60 s, with a jitter of 25%, and never before the
+ * time that the server announced (`Retry-After`, `RateLimit`, `X-RateLimit-*`). When retries or time are used up, it returns
+ * the last answer. Without an answer it rejects: with `SLUICE_CLIENT_RETRIES_EXHAUSTED`, whose `cause` is the last error,
+ * when the last retry failed; else with the error itself. A wait that would be too long is not begun. A body that is a
+ * stream is sent once. The signal of a call ends its waits as well. Throws when an option cannot be used.
  */
 export function retryFetch(options: RetryFetchOptions = {}): FetchFunction {
   const settings = settingsOf(options)
@@ -79,12 +80,13 @@ export function retryFetch(options: RetryFetchOptions = {}): FetchFunction {
       let waitedMs = 0
       for (let attempt = 0; ; attempt++) {
         const outcome = await outcomeOf(settings.fetch(...request.next()))
-        const isLast = attempt + 1 >= settings.maxTries || !request.canReplay || !mayRepeat(outcome, call, settings)
-        const delayMs = isLast ? Number.POSITIVE_INFINITY : delayAfter(outcome, attempt, settings)
+        if (!request.canReplay || !mayRepeat(outcome, call, settings)) return resultOf(outcome)
+        if (attempt >= settings.maxRetries) return lastResultOf(outcome, attempt + 1)
+        const delayMs = delayAfter(outcome, attempt, settings)
         if (waitedMs + delayMs > settings.maxWaitMs) return resultOf(outcome)
         waitedMs += delayMs
         tell(outcome, { attempt, delayMs, call, settings })
-        // Nobody reads it, and the connection is needed for the next try.
+        // Nobody reads it, and the connection is needed for the retry.
         await outcome.response?.body?.cancel().catch(() => undefined)
         await settings.sleep(delayMs, call.signal)
       }
@@ -107,9 +109,9 @@ const STATUSES: OptionForm = {
 
 const RETRY_FETCH = takerOf({
   name: 'retryFetch',
-  example: '{ maxTries: 3 }',
+  example: '{ maxRetries: 3 }',
   forms: {
-    ...TRY_FORMS,
+    ...RETRY_FORMS,
     fetch: FUNCTION,
     statuses: STATUSES,
     repeat: choiceForm('idempotent', 'refused', 'always'),
@@ -120,7 +122,7 @@ const RETRY_FETCH = takerOf({
     random: FUNCTION,
   } satisfies Partial<Record<keyof RetryFetchOptions, OptionForm>>,
   otherNames: {
-    ...OTHER_TRY_NAMES,
+    ...OTHER_RETRY_NAMES,
     status: 'statuses',
     statusCodes: 'statuses',
     retryOn: 'statuses',
@@ -146,7 +148,7 @@ function settingsOf(options: RetryFetchOptions): Settings {
   const { maxWaitMs = USUAL_WAIT_MS, repeat = 'idempotent' } = options
   return {
     fetch: options.fetch ?? platformFetch,
-    maxTries: options.maxTries ?? USUAL_TRIES,
+    maxRetries: options.maxRetries ?? DEFAULT_MAX_RETRIES,
     baseMs: options.baseMs ?? 2000,
     capMs: options.capMs ?? 60_000,
     statuses: options.statuses ?? USUAL_STATUSES,
@@ -170,6 +172,12 @@ function outcomeOf(answer: Promise<Response>): Promise<Outcome> {
 function resultOf({ response, error }: Outcome): Response {
   if (response === undefined) throw error
   return response
+}
+
+/** The result of the last permitted request. */
+function lastResultOf(outcome: Outcome, calls: number): Response {
+  if (outcome.response === undefined && calls > 1) throw retriesExhausted(calls, outcome.error)
+  return resultOf(outcome)
 }
 
 function mayRepeat(

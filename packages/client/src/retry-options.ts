@@ -4,33 +4,33 @@ import type { BackoffOptions } from '@sluice/runtime/portable'
 import { backoffDelayMs, isRuntimeError } from '@sluice/runtime/portable'
 import { invalidOption, numberForm } from './option-check.ts'
 
-/** How often to try, and how long to wait in between. */
-export interface TryOptions extends BackoffOptions {
-  /** Tries, the first included; a whole number from 1, or Infinity; 5 when left out. */
-  readonly maxTries?: number | undefined
+/** How often to retry, and how long to wait in between. */
+export interface RetryLimits extends BackoffOptions {
+  /** Most retries after the first call: 5 retries are up to 6 calls. A whole number from 0, or Infinity. Default: 5. */
+  readonly maxRetries?: number | undefined
 }
 
 const WAIT = numberForm('milliseconds: a number from 0', (value) => value >= 0 && value <= Number.MAX_SAFE_INTEGER)
 
-/** The forms of {@link TryOptions}. */
-export const TRY_FORMS: OptionForms = {
-  maxTries: numberForm(
-    'a whole number of tries from 1, the first included, or Infinity',
-    (value) => value === Number.POSITIVE_INFINITY || isWhole(value, 1, Number.MAX_SAFE_INTEGER),
+/** The forms of {@link RetryLimits}. */
+export const RETRY_FORMS: OptionForms = {
+  maxRetries: numberForm(
+    'a whole number of retries from 0, or Infinity',
+    (value) => value === Number.POSITIVE_INFINITY || isWhole(value, 0, Number.MAX_SAFE_INTEGER),
   ),
   baseMs: WAIT,
   capMs: WAIT,
 }
 
-/** What other libraries call {@link TryOptions}. */
-export const OTHER_TRY_NAMES = {
-  retries: 'maxTries',
-  maxRetries: 'maxTries',
-  attempts: 'maxTries',
-  maxAttempts: 'maxTries',
-  numOfAttempts: 'maxTries',
-  tries: 'maxTries',
-  limit: 'maxTries',
+/** What other libraries call {@link RetryLimits}. */
+export const OTHER_RETRY_NAMES = {
+  retries: 'maxRetries',
+  maxTries: 'maxRetries',
+  attempts: 'maxRetries',
+  maxAttempts: 'maxRetries',
+  numOfAttempts: 'maxRetries',
+  tries: 'maxRetries',
+  limit: 'maxRetries',
   delay: 'baseMs',
   retryDelay: 'baseMs',
   initialDelay: 'baseMs',
@@ -41,7 +41,7 @@ export const OTHER_TRY_NAMES = {
 } as const
 
 /** Throws `SLUICE_CLIENT_INVALID_OPTION` for waits that contradict each other. Their forms have been checked. */
-export function checkWaits({ baseMs, capMs }: TryOptions): void {
+export function checkWaits({ baseMs, capMs }: RetryLimits): void {
   try {
     backoffDelayMs(0, () => 0, { baseMs, capMs })
   } catch (error) {

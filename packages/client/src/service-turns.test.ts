@@ -95,6 +95,13 @@ describe('decisionOf', () => {
       remaining: 0,
       retryAfterMs: 3000,
     })
+    const open = { mode: 'open', cause: 'deadline', charged: 'unknown' } as const
+    expect(decisionOf({ ...ALLOWED, remaining: null, resetAt: null, failure: open })).toMatchObject({
+      limit: 10,
+      remaining: null,
+      resetAt: 0,
+      failure: open,
+    })
     const failure = { mode: 'closed', cause: 'deadline', charged: 'unknown' } as const
     const nothing = { limit: null, remaining: null, resetAt: null, retryAfter: null }
     const answer: CheckAnswer = { ...REFUSED, ...nothing, reason: 'unavailable', version: 7, delayMs: 5, failure }

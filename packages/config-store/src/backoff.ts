@@ -1,17 +1,20 @@
 import type { Random, Timers } from '@sluice/core'
 
-const HIGHEST = 0x1_0000_0000
+const TWO_TO_32 = 4_294_967_296
 
-/** How long to wait before each further try. */
+/** How long to wait before each further attempt. */
 export interface BackoffOptions {
-  /** Longest wait before the second try. */
+  /** The first wait, before jitter. */
   readonly firstMs: number
-  /** Longest wait at all. */
+  /** No wait is longer than this. */
   readonly longestMs: number
   readonly random: Random
 }
 
-/** Waits that double from try to try, each somewhere in the upper half of its length: many who wait do not come at once. */
+/**
+ * Waits that double from attempt to attempt: `min(longestMs, firstMs x 2^attempt x jitter)`, with a jitter in
+ * [0.75, 1.25]. The jitter keeps nodes that failed together from coming back together.
+ */
 export class Backoff {
   readonly #options: BackoffOptions
   #nextMs: number
@@ -24,12 +27,13 @@ export class Backoff {
   /** Milliseconds to wait now. */
   nextMs(): number {
     const { longestMs, random } = this.#options
-    const waitMs = this.#nextMs * (0.5 + random.nextUint32() / HIGHEST / 2)
-    this.#nextMs = Math.min(longestMs, this.#nextMs * 2)
+    const waitMs = Math.min(longestMs, this.#nextMs * (0.75 + random.nextUint32() / TWO_TO_32 / 2))
+    // Twice the longest is beyond it whatever the jitter.
+    this.#nextMs = Math.min(2 * longestMs, this.#nextMs * 2)
     return waitMs
   }
 
-  /** What was tried has come to be: the next wait is a first one. */
+  /** The attempt succeeded: the next wait is a first one. */
   reset(): void {
     this.#nextMs = this.#options.firstMs
   }

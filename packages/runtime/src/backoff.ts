@@ -2,11 +2,11 @@ import { describeValue, RuntimeError } from './errors.ts'
 import { invalidOption, requireInteger, requireNumber } from './option-range.ts'
 import type { Random } from './random.ts'
 
-/** How long to wait between tries. */
+/** How long to wait between calls. */
 export interface BackoffOptions {
-  /** The wait after the first failure, before jitter; zero or more. Default 2000. Zero means no wait at all. */
+  /** The wait after the first failure, before jitter; zero or more. Zero means no wait at all. Default: 2000. */
   readonly baseMs?: number | undefined
-  /** No wait is longer than this before jitter; at least `baseMs`, finite. Default 60000. */
+  /** No wait is longer than this; at least `baseMs`, finite. Default: 60000. */
   readonly capMs?: number | undefined
 }
 
@@ -19,11 +19,11 @@ const JITTER_SPAN = 0.5
 const GREATEST_EXPONENT = 1023
 
 /**
- * The wait before the next try, in milliseconds, not rounded: `min(capMs, baseMs x 2^attempt) x jitter`.
+ * The wait before the next call, in milliseconds, not rounded: `min(capMs, baseMs x 2^attempt x jitter)`.
  *
- * `attempt` counts the failures before this one: 0 after the first failure. The jitter is uniform in [0.75, 1.25].
- * The cap applies first and the jitter after it, so callers that all reached the cap still spread out; a wait is
- * therefore at most `capMs x 1.25`. No `attempt` is too large.
+ * `attempt` counts the failures before this one: 0 after the first failure. The jitter is uniform in [0.75, 1.25]. The
+ * cap applies last, so no wait is ever longer than `capMs`. Callers that reached the cap wait equally long; they stay
+ * apart because their earlier waits differed. No `attempt` is too large.
  *
  * Takes exactly one number from `random`. Throws `SLUICE_RUNTIME_INVALID_OPTION` for options out of range and
  * `SLUICE_RUNTIME_INVALID_PORT` for a random number that is not in [0, 1].
@@ -32,7 +32,7 @@ export function backoffDelayMs(attempt: number, random: Random, options: Backoff
   requireInteger('attempt', attempt, { min: 0, max: Number.MAX_SAFE_INTEGER })
   const { baseMs, capMs } = resolveBackoff(options)
   const grownMs = baseMs * 2 ** Math.min(attempt, GREATEST_EXPONENT)
-  return Math.min(capMs, grownMs) * (LEAST_JITTER + JITTER_SPAN * draw(random))
+  return Math.min(capMs, grownMs * (LEAST_JITTER + JITTER_SPAN * draw(random)))
 }
 
 /** Fills in the defaults and throws `SLUICE_RUNTIME_INVALID_OPTION` when an option is out of its range. */

@@ -19,6 +19,7 @@ export const RUNTIME_ERRORS = {
   SLUICE_RUNTIME_CLOCK_STALLED: 'the clock does not advance',
   SLUICE_RUNTIME_CLOCK_OUT_OF_RANGE: 'the clock is outside the years that an id can hold',
   SLUICE_RUNTIME_INVALID_ID: 'the value is not a unique id',
+  SLUICE_RUNTIME_RETRIES_EXHAUSTED: 'every call failed, the last retry included',
 } as const
 
 /** One of the codes of {@link RUNTIME_ERRORS}. */
@@ -40,7 +41,7 @@ export interface RuntimeErrorDetails {
 
 /** Misuse of a building block of this package, or a failure it passes on. Recognise it with {@link isRuntimeError}. */
 export class RuntimeError extends Error {
-  override readonly name = 'RuntimeError'
+  override readonly name: string = 'RuntimeError'
   readonly code: RuntimeErrorCode
   readonly received: string
   readonly expected: string

@@ -58,7 +58,7 @@ export type {
 } from './metrics/metrics-snapshot.ts'
 export type { Random } from './random.ts'
 export { RecentTopK, type RecentTopKOptions, type RecentTopKSnapshot } from './recent-top-k.ts'
-export { type RetryAttempt, type RetryNotice, type RetryOptions, retry } from './retry.ts'
+export { RetriesExhausted, type RetryAttempt, type RetryNotice, type RetryOptions, retry } from './retry.ts'
 export { RollingHistogram, type RollingHistogramOptions } from './rolling-histogram.ts'
 export { type RatioCounts, RollingRatio } from './rolling-ratio.ts'
 export { SlidingCounter, type SlidingCounterOptions } from './sliding-counter.ts'

@@ -2,8 +2,9 @@ import { getEventListeners } from 'node:events'
 import fc from 'fast-check'
 import { afterEach, describe, expect, it, vi } from 'vitest'
 import type { Sleep } from './clock.ts'
+import { isRuntimeError } from './errors.ts'
 import type { RetryNotice, RetryOptions } from './retry.ts'
-import { retry } from './retry.ts'
+import { RetriesExhausted, retry } from './retry.ts'
 import { systemSleep } from './system.ts'
 
 class Failure extends Error {
@@ -35,7 +36,7 @@ describe('retry', () => {
   it.each([
     { failures: 0, waits: [] },
     { failures: 1, waits: [2000] },
-    { failures: 4, waits: [2000, 4000, 8000, 16_000] },
+    { failures: 5, waits: [2000, 4000, 8000, 16_000, 32_000] },
   ])('succeeds after $failures failures and waits $waits', async ({ failures, waits }) => {
     const run = setUp(failures)
     await expect(retry(run.operation, run.options)).resolves.toBe('fine')
@@ -43,21 +44,36 @@ describe('retry', () => {
     expect(run.attempts).toEqual(Array.from({ length: failures + 1 }, (_, attempt) => attempt))
   })
 
-  it('gives up after 5 tries by default, with the last error itself', async () => {
+  it('makes 6 calls by default, then rejects with RetriesExhausted that carries the last error', async () => {
     const run = setUp(99)
-    await expect(retry(run.operation, run.options)).rejects.toThrow(new Failure('failure 4'))
-    expect(run.attempts).toEqual([0, 1, 2, 3, 4])
-    expect(run.waits).toHaveLength(4)
+    const exhausted: unknown = await retry(run.operation, run.options).catch((error: unknown) => error)
+    expect(run.attempts).toEqual([0, 1, 2, 3, 4, 5])
+    expect(run.waits).toEqual([2000, 4000, 8000, 16_000, 32_000])
+    expect(exhausted).toBeInstanceOf(RetriesExhausted)
+    expect(exhausted).toMatchObject({
+      name: 'RetriesExhausted',
+      code: 'SLUICE_RUNTIME_RETRIES_EXHAUSTED',
+      calls: 6,
+      lastError: new Failure('failure 5'),
+      cause: (exhausted as RetriesExhausted).lastError,
+      message: expect.stringContaining('6 failures, the last: failure 5'),
+    })
+    expect(isRuntimeError(exhausted, 'SLUICE_RUNTIME_RETRIES_EXHAUSTED')).toBe(true)
   })
 
   it.each([
-    { maxTries: 1, tries: 1 },
-    { maxTries: 3, tries: 3 },
-    { maxTries: Number.POSITIVE_INFINITY, tries: 100 },
-  ])('tries at most $maxTries times', async ({ maxTries, tries }) => {
-    const run = setUp(99, { maxTries })
+    { maxRetries: 0, calls: 1 },
+    { maxRetries: 3, calls: 4 },
+    { maxRetries: Number.POSITIVE_INFINITY, calls: 100 },
+  ])('makes $calls calls with $maxRetries retries', async ({ maxRetries, calls }) => {
+    const run = setUp(99, { maxRetries })
     await retry(run.operation, run.options).catch(() => undefined)
-    expect(run.attempts).toHaveLength(tries)
+    expect(run.attempts).toHaveLength(calls)
+  })
+
+  it('rejects with the error itself when no retry is allowed', async () => {
+    const run = setUp(99, { maxRetries: 0 })
+    await expect(retry(run.operation, run.options)).rejects.toEqual(new Failure('failure 0'))
   })
 
   it('also takes an operation that throws or returns at once', async () => {
@@ -69,22 +85,21 @@ describe('retry', () => {
     await expect(retry(operation, run.options)).resolves.toBe(1)
   })
 
-  it('stops when shouldRetry says no, and does not ask after the last try', async () => {
+  it('rejects with the error itself when shouldRetry says no, also after the last retry', async () => {
     const asked: unknown[][] = []
     const shouldRetry = (error: unknown, attempt: number): boolean => {
       asked.push([(error as Error).message, attempt])
       return attempt < 1
     }
     const run = setUp(99, { shouldRetry })
-    await expect(retry(run.operation, run.options)).rejects.toThrow('failure 1')
+    await expect(retry(run.operation, run.options)).rejects.toEqual(new Failure('failure 1'))
     expect(asked).toEqual([
       ['failure 0', 0],
       ['failure 1', 1],
     ])
-    asked.length = 0
-    const last = setUp(99, { shouldRetry, maxTries: 1 })
-    await expect(retry(last.operation, last.options)).rejects.toThrow('failure 0')
-    expect(asked).toEqual([])
+    const last = setUp(99, { shouldRetry, maxRetries: 1 })
+    await expect(retry(last.operation, last.options)).rejects.toEqual(new Failure('failure 1'))
+    expect(last.attempts).toEqual([0, 1])
   })
 
   it.each([
@@ -117,24 +132,24 @@ describe('retry', () => {
       fc.asyncProperty(fc.array(askedMs, { minLength: 9, maxLength: 9 }), randoms, async (asked, jitters) => {
         let drawn = 0
         const run = setUp(9, {
-          maxTries: 10,
+          maxRetries: 9,
           random: () => jitters[drawn++] ?? 0,
           retryAfterMs: (error) => asked[Number((error as Error).message.split(' ')[1])],
         })
         await retry(run.operation, run.options)
         expect(run.waits).toHaveLength(9)
         for (const [attempt, waitMs] of run.waits.entries()) {
-          const plainMs = Math.min(60_000, 2000 * 2 ** attempt)
-          expect(waitMs).toBeGreaterThanOrEqual(Math.max(asked[attempt] ?? 0, plainMs * 0.75))
-          expect(waitMs).toBeLessThanOrEqual(Math.max(asked[attempt] ?? 0, plainMs * 1.25))
+          const [leastMs, mostMs] = [0.75, 1.25].map((jitter) => Math.min(60_000, 2000 * 2 ** attempt * jitter))
+          expect(waitMs).toBeGreaterThanOrEqual(Math.max(asked[attempt] ?? 0, leastMs!))
+          expect(waitMs).toBeLessThanOrEqual(Math.max(asked[attempt] ?? 0, mostMs!))
         }
       }),
     )
   })
 
-  it('tells of every failure that is followed by another try', async () => {
+  it('calls onRetry for every failure that is retried', async () => {
     const notices: RetryNotice[] = []
-    const run = setUp(99, { maxTries: 3, onRetry: (notice) => notices.push(notice) })
+    const run = setUp(99, { maxRetries: 2, onRetry: (notice) => notices.push(notice) })
     await retry(run.operation, run.options).catch(() => undefined)
     expect(notices).toEqual([
       { attempt: 0, error: new Failure('failure 0'), delayMs: 2000 },
@@ -142,8 +157,8 @@ describe('retry', () => {
     ])
   })
 
-  it.each([{ maxTries: 0 }, { maxTries: 1.5 }, { maxTries: Number.NaN }, { baseMs: -1 }, { capMs: 1 }])(
-    'refuses %o before the first try',
+  it.each([{ maxRetries: -1 }, { maxRetries: 1.5 }, { maxRetries: Number.NaN }, { baseMs: -1 }, { capMs: 1 }])(
+    'rejects %o before the first call',
     async (options) => {
       const run = setUp(0, options)
       await expect(retry(run.operation, run.options)).rejects.toMatchObject({ code: 'SLUICE_RUNTIME_INVALID_OPTION' })

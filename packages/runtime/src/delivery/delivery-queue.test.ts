@@ -119,6 +119,7 @@ describe('a delivery', () => {
       inFlight: 0,
       dead: 0,
       delivered: 1,
+      failed: 0,
       failedTries: 0,
       refused: 0,
       deadDropped: 0,
@@ -147,7 +148,7 @@ describe('a delivery', () => {
     const { queue, time, tries } = await setUp({ deliver: fails, options })
     await queue.add('a')
     await time.advance(600)
-    expect(tries.map(([atMs]) => atMs)).toEqual([0, 160, 320, 480])
+    expect(tries.map(([atMs]) => atMs)).toEqual([0, 160, 320, 520])
     await queue.close()
   })
 
@@ -346,7 +347,7 @@ describe('dead letters', () => {
     expect(queue.redeliver('key-1')).toBe('queued')
     expect(queue.counts()).toMatchObject({ pending: 1, dead: 0 })
     await time.advance(2000)
-    expect(queue.counts()).toMatchObject({ pending: 0, dead: 1, failedTries: 4 })
+    expect(queue.counts()).toMatchObject({ pending: 0, dead: 1, failed: 2, failedTries: 4 })
     isUp = true
     expect(queue.redeliver('key-1')).toBe('queued')
     await queue.idle()

@@ -4,7 +4,7 @@ import type { NowMs, Sleep } from '../clock.ts'
 import { readClock } from '../clock-reading.ts'
 import { requireInteger, requireName, requireNumber } from '../option-range.ts'
 import type { Random } from '../random.ts'
-import { type RetryOptions, retry } from '../retry.ts'
+import { RetriesExhausted, type RetryOptions, retry } from '../retry.ts'
 import { type DeliveryAttempt, runAttempt } from './delivery-attempt.ts'
 import { DeliveryJournal } from './delivery-journal.ts'
 import { DeliverySlots } from './delivery-slots.ts'
@@ -71,6 +71,8 @@ export interface DeliveryCounts {
   readonly inFlight: number
   readonly dead: number
   readonly delivered: number
+  /** Messages that became dead letters, since the queue was opened. Redelivering one does not take it back. */
+  readonly failed: number
   readonly failedTries: number
   /** Messages that were not taken because there were too many. */
   readonly refused: number
@@ -98,7 +100,7 @@ export class DeliveryQueue<T> {
   readonly #dead = new Map<string, DeadLetter<T>>()
   readonly #runs = new Set<Promise<void>>()
   readonly #closing = new AbortController()
-  readonly #counts = { delivered: 0, failedTries: 0, refused: 0, deadDropped: 0 }
+  readonly #counts = { delivered: 0, failed: 0, failedTries: 0, refused: 0, deadDropped: 0 }
 
   private constructor(options: DeliveryQueueOptions<T>) {
     this.#options = resolveOptions(options)
@@ -133,6 +135,11 @@ export class DeliveryQueue<T> {
     const stored = this.#put({ state: 'pending', idempotencyKey, message, addedAt, tries: 0 })
     this.#begin(idempotencyKey)
     return { outcome: 'queued', idempotencyKey, stored: await stored }
+  }
+
+  /** Whether a message is not delivered yet and not given up. */
+  isPending(idempotencyKey: string): boolean {
+    return this.#pending.has(idempotencyKey)
   }
 
   /** What is not tried any more, oldest first. */
@@ -212,13 +219,15 @@ export class DeliveryQueue<T> {
       await retry(() => this.#try(idempotencyKey), {
         ...this.#options,
         // A message that was loaded has had some of its tries; one more is made even when it has had them all.
-        maxTries: Math.max(1, maxTries - this.#current(idempotencyKey).tries),
+        maxRetries: Math.max(0, maxTries - 1 - this.#current(idempotencyKey).tries),
         signal: this.#closing.signal,
         onRetry: ({ error, delayMs }) =>
           onEvent?.({ type: 'retrying', delivery: this.#current(idempotencyKey), error, delayMs }),
       })
     } catch (error) {
-      if (!this.#closing.signal.aborted) this.#bury(idempotencyKey, error)
+      // The receiver's own error says more than that the tries are used up.
+      const failure = error instanceof RetriesExhausted ? error.lastError : error
+      if (!this.#closing.signal.aborted) this.#bury(idempotencyKey, failure)
       return
     }
     const delivery = this.#current(idempotencyKey)
@@ -256,6 +265,7 @@ export class DeliveryQueue<T> {
     const reason = reasonOf(error)
     const letter: DeadLetter<T> = { state: 'dead', idempotencyKey, message, addedAt, tries, failedAt, reason }
     void this.#put(letter)
+    this.#counts.failed++
     this.#options.onEvent?.({ type: 'dead', letter, error })
     this.#dropOldestDead()
   }
