@@ -5,6 +5,7 @@ export type ConfigSource = 'database' | 'disk' | 'file' | 'none'
 
 /** A version that this process does not use. */
 export interface RefusedVersion {
+  /** 0: no version is enforced any more, which only a loss of data can cause. */
   readonly number: number
   readonly stage: 'enforced' | 'candidate'
   /** In words. */
@@ -29,6 +30,8 @@ export interface ConfigStats {
   readonly failures: number
   /** The last look that succeeded; undefined before the first. */
   readonly lastRefreshAt: number | undefined
+  /** Since when looks fail; undefined while they succeed, and before the first has ended. */
+  readonly unavailableSince: number | undefined
   /**
    * How long ago this process was last known to have all there is, less the poll interval: 0 while looks succeed as planned, and
    * growing from then on. Before the first look that succeeded: since the cache file was written, or since the start.
@@ -72,6 +75,8 @@ export type ConfigObserver = (event: ConfigEvent) => void
 
 /** Keeps one process up to date, in the background: it does not keep the process alive, but `ready()` does while it waits. */
 export interface ConfigFollower extends AsyncDisposable {
+  /** Whether limits can be decided: everything there is was loaded at least once, and a version is enforced. */
+  readonly hasRules: boolean
   /**
    * Resolves when something is loaded, wherever from. Rejects with `SLUICE_CONFIG_UNAVAILABLE` when nothing is after `waitMs`
    * from the start; it goes on trying, and a later call may resolve.

@@ -671,15 +671,55 @@ export function describeConfigStore(name: string, subject: ConfigStoreSubject): 
           number: expect.any(Number),
           at: nowMs,
           by: 'bob',
+          keyId: undefined,
           note: undefined,
           action: 'override.put',
           target: 'user:u1 /orders',
+          details: undefined,
           before: override('u1', 5),
           after: override('u1', 6),
         })
         expect(removed).toMatchObject({ before: override('u1', 6), after: undefined })
         const [staged] = (await store.audit.list({ action: 'version.stage' })).items
         expect(staged).toMatchObject({ note: 'because', before: { stage: 'draft' }, after: { stage: 'enforce' } })
+      })
+
+      it('tells two authors of one name apart by their API keys', async () => {
+        const [one, other] = [
+          { name: 'ops', keyId: 'slk_one' },
+          { name: 'ops', keyId: 'slk_other' },
+        ]
+        await store.members.put({ dimension: 'user', entity: 'u1', tier: 'free' }, one)
+        await store.members.put({ dimension: 'user', entity: 'u2', tier: 'free' }, other)
+        await store.audit.add({ action: 'counters.reset', target: 'user:u1', details: { counters: [] } }, other)
+        await store.incident.set({ active: true }, { name: 'ops' })
+        const { items } = await store.audit.list({ by: 'ops' })
+        expect(items.map(({ keyId, target }) => [keyId, target])).toEqual([
+          [undefined, 'incident'],
+          ['slk_other', 'user:u1'],
+          ['slk_other', 'user:u2'],
+          ['slk_one', 'user:u1'],
+        ])
+        expect(items[1]).toMatchObject({ details: { counters: [] } })
+        const { items: own } = await store.audit.list({ keyId: 'slk_one' })
+        expect(own).toMatchObject([{ keyId: 'slk_one', action: 'member.put' }])
+        const wrong = { name: 'ops', keyId: '' }
+        expect(await codeOf(store.incident.set({ active: false }, wrong))).toBe('SLUICE_INVALID_OPTION')
+      })
+
+      it('writes names so that no two entries read alike', async () => {
+        const entities = ['a b', 'a" b', 'a\\b', 'a\u202eb', 'a:b', 'ä']
+        for (const entity of entities) await store.overrides.put(override(entity, 5), ALICE)
+        await store.blocks.put({ dimension: 'user', entity: 'a b:c', until: 1, strikes: 1, forgottenAt: 1 }, ALICE)
+        expect((await actionsOf(store)).map((text) => text.slice(text.indexOf(' ') + 1))).toEqual([
+          'user:"a b" /orders',
+          'user:"a\\" b" /orders',
+          'user:"a\\\\b" /orders',
+          'user:"a\\u202eb" /orders',
+          'user:a:b /orders',
+          'user:ä /orders',
+          'user:"a b:c"',
+        ])
       })
 
       it('holds no secret', async () => {

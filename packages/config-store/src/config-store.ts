@@ -2,6 +2,7 @@ import type { Block, Membership, Override } from '@sluice/core'
 import type { ApiKeyTable } from './api-key.ts'
 import type { AuditLog } from './audit-log.ts'
 import type { ChangeFeed } from './change-feed.ts'
+import type { DocumentTable } from './document-table.ts'
 import type { EntityKey, EntryTable, IncidentSwitch, OverrideKey } from './entry-table.ts'
 import type { NumberLeases } from './number-leases.ts'
 import type { RollupTable } from './rollup-table.ts'
@@ -24,6 +25,7 @@ export interface ConfigStore extends AsyncDisposable {
   readonly secrets: SecretTable
   readonly numbers: NumberLeases
   readonly rollups: RollupTable
+  readonly documents: DocumentTable
   /** Frees connections and files. May be called again. */
   close(): Promise<void>
 }

@@ -117,6 +117,10 @@ class FileFollower implements FileConfig {
     this.#first.catch(() => undefined)
   }
 
+  get hasRules(): boolean {
+    return this.#number > 0
+  }
+
   async ready(): Promise<void> {
     if (this.#number === 0) await this.#first.catch(() => undefined)
     if (this.#number === 0) await this.refresh()
@@ -138,6 +142,7 @@ class FileFollower implements FileConfig {
       refreshes: this.#refreshes,
       failures: this.#failures,
       lastRefreshAt: this.#currentAtMs,
+      unavailableSince: this.#awaySinceMs,
       lagMs: Math.max(0, this.#nowMs() - (this.#currentAtMs ?? this.#startedAtMs) - this.#pollMs),
       notifications: this.#notifications,
       polls: this.#looks.polls,

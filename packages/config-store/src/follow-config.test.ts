@@ -61,6 +61,24 @@ describe('loading', () => {
     expect(follower.stats()).toMatchObject({ source: 'database', enforcedVersion: undefined, position: 0 })
   })
 
+  it('has rules from the end of the first load that has an enforced version', async () => {
+    const { feed, timers, follow } = scene()
+    const follower = follow()
+    await follower.ready()
+    expect(follower.hasRules).toBe(false)
+    feed.batchSize = 1
+    feed.commit(overrideOf('a', 1), overrideOf('b', 2))
+    feed.use(enforced(1))
+    await timers.advance(1000)
+    expect(follower.hasRules).toBe(true)
+    const loading: boolean[] = []
+    const second = scene({ feed })
+    feed.betweenBatches = () => void loading.push(other.hasRules)
+    const other = second.follow()
+    await other.ready()
+    expect([loading.length > 0, new Set(loading), other.hasRules]).toEqual([true, new Set([false]), true])
+  })
+
   it('has rules in force before it says that it is ready, and entries before it ends the reload', async () => {
     const { feed, target, follow } = scene()
     feed.use(enforced(1))
@@ -265,6 +283,23 @@ describe('following', () => {
     expect(target.content()).toEqual([overrideOf('old', 1)])
   })
 
+  it('keeps the enforced version when the database has lost all of them', async () => {
+    const { feed, target, timers, follow } = scene()
+    feed.use(enforced(3))
+    feed.commit(overrideOf('a', 1))
+    const follower = follow()
+    await timers.advance(1000)
+    const emptied = new FakeFeed()
+    feed.since = emptied.since.bind(emptied)
+    feed.load = emptied.load.bind(emptied)
+    await timers.advance(5000)
+    expect([target.versions, target.content(), follower.hasRules]).toEqual([enforced(3), [], true])
+    expect(follower.stats()).toMatchObject({ enforcedVersion: 3, refused: [{ number: 0, stage: 'enforced' }] })
+    emptied.use(enforced(1))
+    await timers.advance(5000)
+    expect(follower.stats()).toMatchObject({ enforcedVersion: 1, refused: [] })
+  })
+
   it('fails the look instead of loading for ever when each load is too old at once', async () => {
     const { feed, timers, follow, events } = scene()
     feed.since = (position) =>
@@ -407,10 +442,12 @@ describe('the database away', () => {
     await timers.advance(600_000)
     expect(target.versions).toEqual(enforced(1))
     const gaps = tries.slice(1).map((at, index) => at - tries[index]!)
-    expect(Math.max(...gaps)).toBeLessThanOrEqual(4000)
-    expect(gaps[0]).toBeLessThanOrEqual(200)
-    expect(gaps.slice(10).every((gap) => gap >= 2000)).toBe(true)
-    expect(new Set(gaps.slice(10)).size).toBeGreaterThan(10)
+    const plainMs = [200, 400, 800, 1600, 3200]
+    for (const [index, plain] of plainMs.entries()) {
+      expect(gaps[index]).toBeGreaterThanOrEqual(plain * 0.75)
+      expect(gaps[index]).toBeLessThanOrEqual(Math.min(4000, plain * 1.25))
+    }
+    for (const gap of gaps.slice(plainMs.length)) expect(gap).toBeCloseTo(4000, 3)
     const { lagMs, failures, source, enforcedVersion } = follower.stats()
     expect(lagMs).toBe(600_000 + 1000 - 4000 - (follower.stats().lastRefreshAt! - (clock.nowMicros() / 1000 - 601_000)))
     expect({ failures, source, enforcedVersion }).toEqual({
@@ -429,6 +466,23 @@ describe('the database away', () => {
     const before = tries.length
     await timers.advance(5000)
     expect(tries[before + 1]! - tries[before]!).toBeLessThanOrEqual(200)
+  })
+
+  it('is known as soon as hints are lost and a look fails, long before the next poll', async () => {
+    const { feed, timers, clock, follow } = scene()
+    feed.use(enforced(1))
+    const follower = follow()
+    await timers.advance(1000)
+    expect(follower.stats().unavailableSince).toBeUndefined()
+    feed.isAway = true
+    feed.lose(new Error('the connection has ended'))
+    await timers.advance(50)
+    const atMs = clock.nowMicros() / 1000
+    expect(follower.stats()).toMatchObject({ lagMs: 0, polls: 0, unavailableSince: expect.any(Number) })
+    expect(atMs - follower.stats().unavailableSince!).toBeLessThanOrEqual(50)
+    feed.isAway = false
+    await timers.advance(5000)
+    expect(follower.stats().unavailableSince).toBeUndefined()
   })
 
   it('hints do not make it be tried more often than every 200 ms', async () => {

@@ -108,6 +108,11 @@ class FeedFollower implements ConfigFollower {
     this.#looks.now().catch(() => undefined)
   }
 
+  get hasRules(): boolean {
+    const { isLoaded, gate } = this.#intake
+    return isLoaded && gate.inForce.enforced !== undefined
+  }
+
   ready(): Promise<void> {
     if (this.#intake.isLoaded) return Promise.resolve()
     if (this.#closing !== undefined) return Promise.reject(this.#notReady())
@@ -138,6 +143,7 @@ class FeedFollower implements ConfigFollower {
       refreshes: this.#refreshes,
       failures: this.#failures,
       lastRefreshAt: this.#lastRefreshAt,
+      unavailableSince: this.#awaySinceMs,
       lagMs: Math.max(0, this.#nowMs() - knownAtMs - this.#pollMs),
       notifications: this.#notifications,
       polls: this.#looks.polls,

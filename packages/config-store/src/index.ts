@@ -1,5 +1,6 @@
 export type { ApiKey, ApiKeyRole, ApiKeyTable, IssuedApiKey, NewApiKey } from './api-key.ts'
-export type { AuditLog, AuditRecord } from './audit-log.ts'
+export type { AuditLog, AuditRecord, DoneElsewhere } from './audit-log.ts'
+export { auditName } from './audit-name.ts'
 export type { Author } from './author.ts'
 export type { ChangeBatch, ChangeFeed, EntryChange, VersionsInForce } from './change-feed.ts'
 export type {
@@ -12,6 +13,7 @@ export type {
 } from './config-follower.ts'
 export type { ConfigStore } from './config-store.ts'
 export type { ConfigTarget } from './config-target.ts'
+export type { DocumentTable, StoredDocument } from './document-table.ts'
 export { type EngineTargetOptions, engineTarget } from './engine-target.ts'
 export type {
   EntityKey,

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import type { ConfigStore } from './config-store.ts'
 import type { ConfigStoreOptions } from './open-config-store.ts'
 
-/** Secrets, numbers and totals, which nodes share besides rules. */
+/** Secrets, numbers, totals and documents, which nodes share besides rules. */
 export function describeSharedValues(open: (options?: ConfigStoreOptions) => Promise<ConfigStore>): void {
   describe('the audit log', () => {
     it('takes note of what was done elsewhere', async () => {
@@ -53,6 +53,37 @@ export function describeSharedValues(open: (options?: ConfigStoreOptions) => Pro
       expect([await take('a', 3), await take('a', 7, true), await take('b', 8)]).toEqual([7, 7, 0])
       now += 1000
       expect([await take('c', 7, true), await take('a', 7), await take('a', 7, true)]).toEqual([7, 0, undefined])
+    })
+  })
+
+  describe('documents', () => {
+    it('are changed only by who has seen the newest', async () => {
+      const store = await open()
+      const { documents } = store
+      expect(await documents.get('a')).toBeUndefined()
+      expect(await documents.put('a', 'too early', 1)).toBe(false)
+      expect(await documents.put('a', '{"one":1}', 0)).toBe(true)
+      expect(await documents.put('a', 'again', 0)).toBe(false)
+      expect(await documents.get('a')).toEqual({ revision: 1, body: '{"one":1}' })
+      expect(await documents.put('a', '{"two":"\\u0000ä"}', 1)).toBe(true)
+      expect(await documents.put('a', 'late', 1)).toBe(false)
+      expect(await documents.get('a')).toEqual({ revision: 2, body: '{"two":"\\u0000ä"}' })
+      expect(await documents.get('b')).toBeUndefined()
+    })
+
+    it('lose no change of several who change them at the same time', async () => {
+      const store = await open()
+      const add = async (name: string): Promise<void> => {
+        for (;;) {
+          const found = await store.documents.get('list')
+          const body = JSON.stringify([...JSON.parse(found?.body ?? '[]'), name])
+          if (await store.documents.put('list', body, found?.revision ?? 0)) return
+        }
+      }
+      await Promise.all(['a', 'b', 'c', 'd', 'e', 'f'].map(add))
+      const { body, revision } = (await store.documents.get('list'))!
+      expect(JSON.parse(body).toSorted()).toEqual(['a', 'b', 'c', 'd', 'e', 'f'])
+      expect(revision).toBe(6)
     })
   })
 

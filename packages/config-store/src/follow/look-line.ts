@@ -6,7 +6,7 @@ import { Backoff } from '../backoff.ts'
 /** Hints within this time lead to one look. */
 const GATHER_MS = 50
 
-/** Longest wait after the first failure; each further one doubles it, up to the poll interval. */
+/** Wait after the first failure, before jitter; each further one doubles it, up to the poll interval. */
 const RETRY_MS = 200
 
 /** Polls come up to so much sooner than asked for, so that nodes that started together do not stay together. */

@@ -39,6 +39,12 @@ export class VersionGate {
    * cannot be used; undefined when it can.
    */
   offer(versions: VersionsInForce): unknown {
+    // An enforced version is only ever replaced. A feed without one has lost its data, and must not lift all limits.
+    if (versions.enforced === undefined && this.#inForce.enforced !== undefined) {
+      const error = new Error('no version is enforced there any more')
+      this.refuse(0, error)
+      return error
+    }
     const problem = this.#try(versions)
     if (problem === undefined) {
       this.#refused = []

@@ -10,6 +10,7 @@ const LONGEST_AUTHOR = 200
 export interface AuditEntry {
   readonly action: string
   readonly target: string
+  readonly details?: unknown
   /** Without secrets; a {@link JsonText} is taken as it is. */
   readonly before?: unknown
   readonly after?: unknown
@@ -20,9 +21,11 @@ const AUDIT: SqlTarget = {
   columns: [
     { name: 'at', type: 'bigint' },
     { name: 'author', type: 'text' },
+    { name: 'key_id', type: 'text' },
     { name: 'note', type: 'text' },
     { name: 'action', type: 'text' },
     { name: 'target', type: 'text' },
+    { name: 'details', type: 'text' },
     { name: 'before', type: 'text' },
     { name: 'after', type: 'text' },
   ],
@@ -52,15 +55,17 @@ export class ConfigChange {
 
   /** Adds records to the audit log, in this order. */
   async note(entries: readonly AuditEntry[]): Promise<void> {
-    const { name, note } = this.author
+    const { name, keyId, note } = this.author
     await this.transaction.putRows(
       AUDIT,
-      entries.map(({ action, target, before, after }) => [
+      entries.map(({ action, target, details, before, after }) => [
         this.at,
         storedText(name),
+        keyId === undefined ? null : storedText(keyId),
         note === undefined ? null : storedText(note),
         action,
         storedText(target),
+        jsonOf(details),
         jsonOf(before),
         jsonOf(after),
       ]),
@@ -121,14 +126,9 @@ function jsonOf(value: unknown): string | null {
   return value instanceof JsonText ? value.text : JSON.stringify(value)
 }
 
-function checkAuthor({ name, note }: Author): void {
-  if (typeof name !== 'string' || name.length === 0 || name.length > LONGEST_AUTHOR) {
-    throw new SluiceError('SLUICE_INVALID_OPTION', {
-      problem: 'the name of the author cannot be used',
-      received: name,
-      expected: `a text of 1 to ${LONGEST_AUTHOR} characters`,
-    })
-  }
+function checkAuthor({ name, keyId, note }: Author): void {
+  checkAuthorText('name', name)
+  if (keyId !== undefined) checkAuthorText('keyId', keyId)
   if (note !== undefined && typeof note !== 'string') {
     throw new SluiceError('SLUICE_INVALID_OPTION', {
       problem: 'the note of the author cannot be used',
@@ -136,4 +136,13 @@ function checkAuthor({ name, note }: Author): void {
       expected: 'a text',
     })
   }
+}
+
+function checkAuthorText(field: 'name' | 'keyId', value: unknown): void {
+  if (typeof value === 'string' && value.length > 0 && value.length <= LONGEST_AUTHOR) return
+  throw new SluiceError('SLUICE_INVALID_OPTION', {
+    problem: `"${field}" of the author cannot be used`,
+    received: value,
+    expected: `a string of 1 to ${LONGEST_AUTHOR} characters`,
+  })
 }

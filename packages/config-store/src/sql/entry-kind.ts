@@ -1,5 +1,6 @@
 import type { Block, Membership, Override, RuleSetProblem } from '@sluice/core'
 import { checkBlock, checkMembership, checkOverride } from '@sluice/core'
+import { auditName } from '../audit-name.ts'
 import type { EntityKey, OverrideKey } from '../entry-table.ts'
 import type { SqlTarget, SqlValue } from './sql-driver.ts'
 import { storedKey } from './stored-text.ts'
@@ -32,7 +33,7 @@ export const OVERRIDES: EntryKind<Override, OverrideKey> = {
   keyParts: ['dimension', 'entity', 'resource'],
   extras: [],
   check: checkOverride,
-  nameOf: ({ dimension, entity, resource }) => `${dimension}:${entity} ${resource}`,
+  nameOf: ({ dimension, entity, resource }) => `${dimension}:${auditName(entity)} ${auditName(resource)}`,
 }
 
 export const MEMBERS: EntryKind<Membership, EntityKey> = {
@@ -41,7 +42,7 @@ export const MEMBERS: EntryKind<Membership, EntityKey> = {
   keyParts: ['dimension', 'entity'],
   extras: [{ name: 'tier', type: 'text', read: ({ tier }) => storedKey(tier) }],
   check: checkMembership,
-  nameOf: ({ dimension, entity }) => `${dimension}:${entity}`,
+  nameOf: ({ dimension, entity }) => `${dimension}:${auditName(entity)}`,
 }
 
 export const BLOCKS: EntryKind<Block, EntityKey> = {
@@ -52,7 +53,7 @@ export const BLOCKS: EntryKind<Block, EntityKey> = {
     { name: 'forgotten_at', type: 'bigint', read: (block) => Math.ceil(Math.max(block.until, block.forgottenAt)) },
   ],
   check: checkBlock,
-  nameOf: ({ dimension, entity }) => `${dimension}:${entity}`,
+  nameOf: ({ dimension, entity }) => `${dimension}:${auditName(entity)}`,
 }
 
 /** Where rows of a kind are put. */

@@ -61,6 +61,32 @@ function openSockets(): number {
 const KILL_ALL = 'SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = current_database()'
 const KILL_OTHERS = `${KILL_ALL} AND pid <> pg_backend_pid()`
 
+describe('a database that does not write', () => {
+  it('because its disk is full says so, and can still be read', async () => {
+    const driver = await openTable()
+    await driver.query(`CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+      RAISE EXCEPTION 'could not extend file "base/5/16384": No space left on device' USING ERRCODE = 'disk_full';
+    END $$`)
+    await driver.query('CREATE TRIGGER refuse BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION refuse()')
+    const failure = await driver.query('INSERT INTO t VALUES (3, 0)').catch((error: unknown) => error)
+    expect(failure).toMatchObject({ code: 'SLUICE_CONFIG_NOT_WRITABLE', cause: { code: '53100' } })
+    expect(String(failure)).toContain('its disk is full')
+    expect(await driver.query('SELECT id FROM t')).toHaveLength(2)
+  })
+
+  it('because it is read-only, as after a failover, says so', async () => {
+    const driver = await openTable()
+    const failure = await driver
+      .transaction(async (transaction) => {
+        await transaction.query('SET TRANSACTION READ ONLY')
+        await transaction.query('INSERT INTO t VALUES (3, 0)')
+      })
+      .catch((error: unknown) => error)
+    expect(failure).toMatchObject({ code: 'SLUICE_CONFIG_NOT_WRITABLE', cause: { code: '25006' } })
+    expect(String(failure)).toContain('it is read-only')
+  })
+})
+
 describe('a PostgreSQL server that fails', () => {
   it('kills idle connections: an error at most, then recovery without a restart', async () => {
     const { name, url } = await server.createDatabase()

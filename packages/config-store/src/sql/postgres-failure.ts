@@ -1,4 +1,5 @@
 import { SluiceError } from '@sluice/core'
+import { notWritable } from './sql-driver.ts'
 
 /** A statement that failed, or got no answer. What it was is its `cause`. */
 export class StatementFailure extends Error {
@@ -22,6 +23,8 @@ const DEADLOCK = '40P01'
 const UNIQUE_VIOLATION = '23505'
 const FOREIGN_KEY_VIOLATION = '23503'
 const CANCELED = '57014'
+const DISK_FULL = '53100'
+const READ_ONLY = '25006'
 
 /** Whether the same transaction may succeed when it is run again: the server has given it up for the sake of another. */
 export function isWorthRepeating(error: unknown): boolean {
@@ -41,6 +44,8 @@ export function postgresFailure(error: unknown, place: string): unknown {
       cause,
     })
   }
+  if (code === DISK_FULL) return notWritable('full', cause)
+  if (code === READ_ONLY) return notWritable('read-only', cause)
   return new SluiceError('SLUICE_CONFIG_UNAVAILABLE', {
     problem: `the PostgreSQL database ${place} cannot be used: ${summary(cause)}`,
     action: actionFor(code, statement),

@@ -1,5 +1,5 @@
 import { SluiceError } from '@sluice/core'
-import type { AuditLog, AuditRecord } from '../audit-log.ts'
+import type { AuditLog, AuditRecord, DoneElsewhere } from '../audit-log.ts'
 import type { Author } from '../author.ts'
 import type { Page } from '../page.ts'
 import type { ConfigWriter } from './config-writer.ts'
@@ -13,9 +13,11 @@ interface AuditRow {
   readonly number: number
   readonly at: number
   readonly author: string
+  readonly key_id: string | null
   readonly note: string | null
   readonly action: string
   readonly target: string
+  readonly details: string | null
   readonly before: string | null
   readonly after: string | null
 }
@@ -30,10 +32,8 @@ export class SqlAuditLog implements AuditLog {
     this.#writer = writer
   }
 
-  async add({ action, target }: Pick<AuditRecord, 'action' | 'target'>, author: Author): Promise<void> {
-    await this.#writer.change(author, (change) =>
-      change.note([{ action, target, before: undefined, after: undefined }]),
-    )
+  async add({ action, target, details }: DoneElsewhere, author: Author): Promise<void> {
+    await this.#writer.change(author, (change) => change.note([{ action, target, details }]))
   }
 
   async list(filter: AuditFilter = {}): Promise<Page<AuditRecord>> {
@@ -49,7 +49,7 @@ export class SqlAuditLog implements AuditLog {
 }
 
 function conditionsOf(filter: AuditFilter): { conditions: readonly string[]; values: readonly SqlValue[] } {
-  const { by, action, since } = filter
+  const { by, keyId, action, since } = filter
   if (since !== undefined && !Number.isFinite(since)) {
     throw new SluiceError('SLUICE_INVALID_OPTION', {
       problem: '"since" of the audit log cannot be used',
@@ -66,19 +66,23 @@ function conditionsOf(filter: AuditFilter): { conditions: readonly string[]; val
   }
   add('number < ?', pageStart<number>(filter, ['number'])?.[0])
   add('author = ?', by === undefined ? undefined : storedText(by))
+  add('key_id = ?', keyId === undefined ? undefined : storedText(keyId))
   add('action = ?', action === undefined ? undefined : storedText(action))
   add('at >= ?', since === undefined ? undefined : Math.ceil(since))
   return { conditions, values }
 }
 
-function recordOf({ number, at, author, note, action, target, before, after }: AuditRow): AuditRecord {
+function recordOf(row: AuditRow): AuditRecord {
+  const { number, at, author, key_id: keyId, note, action, target, details, before, after } = row
   return {
     number,
     at,
     by: originalText(author),
+    keyId: keyId === null ? undefined : originalText(keyId),
     note: note === null ? undefined : originalText(note),
     action,
     target: originalText(target),
+    details: details === null ? undefined : JSON.parse(details),
     before: before === null ? undefined : JSON.parse(before),
     after: after === null ? undefined : JSON.parse(after),
   }

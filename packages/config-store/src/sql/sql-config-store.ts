@@ -4,6 +4,7 @@ import type { ApiKeyTable } from '../api-key.ts'
 import type { AuditLog } from '../audit-log.ts'
 import type { ChangeFeed } from '../change-feed.ts'
 import type { ConfigStore } from '../config-store.ts'
+import type { DocumentTable } from '../document-table.ts'
 import type { EntityKey, EntryTable, IncidentSwitch, OverrideKey } from '../entry-table.ts'
 import type { NumberLeases } from '../number-leases.ts'
 import type { RollupTable } from '../rollup-table.ts'
@@ -17,6 +18,7 @@ import type { KeySpelling } from './key-spelling.ts'
 import { SqlApiKeyTable } from './sql-api-key-table.ts'
 import { SqlAuditLog } from './sql-audit-log.ts'
 import { SqlChangeFeed } from './sql-change-feed.ts'
+import { SqlDocumentTable } from './sql-document-table.ts'
 import type { SqlDriver } from './sql-driver.ts'
 import { SqlEntryTable } from './sql-entry-table.ts'
 import { SqlIncidentSwitch } from './sql-incident-switch.ts'
@@ -49,6 +51,7 @@ export class SqlConfigStore implements ConfigStore {
   readonly secrets: SecretTable
   readonly numbers: NumberLeases
   readonly rollups: RollupTable
+  readonly documents: DocumentTable
   readonly #driver: SqlDriver
   readonly #announcements: Announcements
 
@@ -68,6 +71,7 @@ export class SqlConfigStore implements ConfigStore {
     this.secrets = new SqlSecretTable(driver, system)
     this.numbers = new SqlNumberLeases(driver, () => system.nowMs())
     this.rollups = new SqlRollupTable(driver)
+    this.documents = new SqlDocumentTable(driver)
   }
 
   async close(): Promise<void> {

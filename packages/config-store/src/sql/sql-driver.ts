@@ -1,3 +1,5 @@
+import { SluiceError } from '@sluice/core'
+
 /** The databases that are spoken to. */
 export type SqlDialect = 'sqlite' | 'postgres'
 
@@ -37,9 +39,25 @@ export interface TransactionOptions {
   readonly deadlineMs?: number
 }
 
+/** Why a database does not write, and what to do. */
+const NOT_WRITABLE = {
+  full: ['its disk is full', 'Free some space, or give it more.'],
+  'read-only': ['it is read-only', 'Name the primary server, or let this process write to the file.'],
+} as const
+
+/** The error for a database that answers, and refuses to write. It names no server: clients may be told. */
+export function notWritable(why: keyof typeof NOT_WRITABLE, cause: unknown): SluiceError {
+  const [reason, action] = NOT_WRITABLE[why]
+  return new SluiceError('SLUICE_CONFIG_NOT_WRITABLE', {
+    problem: `the configuration database refuses to write: ${reason}`,
+    action: `Nothing was changed. ${action}`,
+    cause,
+  })
+}
+
 /**
- * A database. Whatever goes wrong with it is `SLUICE_CONFIG_UNAVAILABLE` with the cause; a row that another one stands in the
- * way of is `SLUICE_CONFLICT`; after `close`, `SLUICE_CLOSED`.
+ * A database. Whatever goes wrong with it is `SLUICE_CONFIG_UNAVAILABLE` with the cause, or `SLUICE_CONFIG_NOT_WRITABLE`; a row that
+ * another one stands in the way of is `SLUICE_CONFLICT`; after `close`, `SLUICE_CLOSED`.
  */
 export interface SqlDriver extends SqlSession {
   /**

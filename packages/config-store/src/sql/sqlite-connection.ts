@@ -2,6 +2,7 @@ import type { StatementSync } from 'node:sqlite'
 import { DatabaseSync } from 'node:sqlite'
 import { SluiceError } from '@sluice/core'
 import type { SqlRow, SqlTarget, SqlValue } from './sql-driver.ts'
+import { notWritable } from './sql-driver.ts'
 
 /**
  * Milliseconds in which SQLite itself waits for a lock. Short, because this process stands still meanwhile: longer waits are
@@ -26,6 +27,8 @@ const PRAGMAS = [
 
 const BUSY = 5
 const LOCKED = 6
+const READ_ONLY = 8
+const FULL = 13
 const CANNOT_OPEN = 14
 const NOT_A_DATABASE = 26
 
@@ -102,6 +105,8 @@ export function sqliteFailure(error: unknown, path: string): unknown {
       cause: error,
     })
   }
+  if (code === FULL) return notWritable('full', error)
+  if (code === READ_ONLY) return notWritable('read-only', error)
   return new SluiceError('SLUICE_CONFIG_UNAVAILABLE', {
     problem: `the SQLite database ${path} cannot be used: ${(error as Error).message}`,
     action: ACTIONS[code] ?? 'Look at the file and its disk.',

@@ -69,6 +69,32 @@ describe('a SQLite file', () => {
     expect((await again.incident.get()).entry).toEqual({ active: true })
   })
 
+  it('that cannot grow is told apart from one that cannot be used, and can still be read', async () => {
+    const driver = await openDriver(await newFile())
+    await driver.query('CREATE TABLE t (a TEXT)')
+    const failure = await driver
+      .transaction(async (transaction) => {
+        // What SQLite says when the disk is full, too.
+        await transaction.query('PRAGMA max_page_count = 8')
+        await transaction.query('INSERT INTO t VALUES (?)', ['x'.repeat(1_000_000)])
+      })
+      .catch((error: unknown) => error)
+    expect(failure).toMatchObject({ code: 'SLUICE_CONFIG_NOT_WRITABLE', cause: { errcode: 13 } })
+    expect(String(failure)).toContain('its disk is full')
+    expect(await driver.query('SELECT * FROM t')).toEqual([])
+  })
+
+  it('that is read-only says so', async () => {
+    const driver = await openDriver(await newFile())
+    await driver.query('CREATE TABLE t (a TEXT)')
+    await driver.transaction((transaction) => transaction.query('PRAGMA query_only = 1'))
+    const failure = await driver
+      .transaction((transaction) => transaction.query("INSERT INTO t VALUES ('x')"))
+      .catch((error: unknown) => error)
+    expect(failure).toMatchObject({ code: 'SLUICE_CONFIG_NOT_WRITABLE', cause: { errcode: 8 } })
+    expect(String(failure)).toContain('it is read-only')
+  })
+
   it('waits for another program that writes, without holding up this one', async () => {
     const path = await newFile()
     const driver = await openDriver(path)
