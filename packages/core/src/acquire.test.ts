@@ -365,7 +365,7 @@ function proxyOf(store: Store<'sync'>): Store<'sync'> {
     mode: 'sync',
     decide: (batch) => store.decide(batch),
     settle: (receipt, actuals) => store.settle(receipt, actuals),
-    block: (rule, key, micros) => store.block(rule, key, micros),
+    block: (rule, key, term) => store.block(rule, key, term),
     reset: (limits, key) => store.reset(limits, key),
     close: () => store.close(),
   }

@@ -84,7 +84,7 @@ async function waitInQueue(wait: Wait, decision: Decision): Promise<Decision> {
 
 /** A refusal of a caller that would have been allowed, but not in the time it has. */
 function refusalOf(decision: Decision, retryAfterMs: number): Denied {
-  const remaining = decision.remaining + decision.cost
+  const remaining = decision.remaining === null ? null : decision.remaining + decision.cost
   return { ...decision, allowed: false, reason: 'limit', cost: 0, remaining, delayMs: 0, retryAfterMs }
 }
 

@@ -22,7 +22,7 @@ export function checkCost(cost: unknown): asserts cost is number {
     problem: 'the cost cannot be used',
     received: cost,
     expected: 'a whole number of units, 0 or more',
-    action: 'Round it up, or count in a smaller unit. To give units back, use refund.',
+    action: 'Round it up, or count in a smaller unit. To give units back, use refund or adjust.',
   })
 }
 

@@ -78,6 +78,18 @@ const MISTAKES: Readonly<Record<string, readonly [call: () => unknown, answer: s
   ],
   'nothing in place of a decision': [() => untypedSet['refund']!(), 'received undefined; expected the decision'],
   'a promise of a decision': [() => untyped['refund']!(Promise.resolve()), 'It is a promise: await it first.'],
+  'a block with a misspelt option': [
+    () => untyped['block']!('a', '1m', { rest: true }),
+    'block has no option "rest"; expected only reset. Did you mean "reset"?',
+  ],
+  'a block with a flag that is none': [
+    () => untyped['block']!('a', '1m', { reset: 'yes' }),
+    '"reset" of block cannot be used; received "yes"; expected true or false',
+  ],
+  'a flag in place of the options of a block': [
+    () => untyped['block']!('a', '1m', true),
+    'the options of block cannot be used; received true; expected an object such as { reset: true }',
+  ],
   'a memory store with a misspelt option': [
     () => memoryStore({ maxkeys: 5 } as never),
     'the memory store has no option "maxkeys"; expected only maxKeys, clock, random. Did you mean "maxKeys"?',
@@ -114,5 +126,28 @@ describe('calls that cannot be meant', () => {
     for (const [call] of Object.values(MISTAKES)) await answerTo(call)
     expect(limiter.peek('a').remaining).toBe(10)
     expect(set.limiter('perUser').peek('a').remaining).toBe(10)
+  })
+})
+
+describe('adjust', () => {
+  it.each([1.5, Number.NaN, Number.POSITIVE_INFINITY, '3', undefined, null])('refuses %s by code', (units) => {
+    expect(() => untyped['adjust']!('a', units)).toThrow(
+      expect.objectContaining({
+        code: 'SLUICE_INVALID_COST',
+        message: expect.stringContaining('expected a whole number: above 0 takes units, below 0 gives them back'),
+      }),
+    )
+  })
+
+  it('says what to do instead where units cannot be adjusted', () => {
+    const slots = createLimiter({ algorithm: 'concurrency', limit: 2, lease: '1m', clock })
+    expect(() => slots.adjust('a', -1)).toThrow('Call release() of a reservation, or reset(key) to free all slots.')
+    const queue = createLimiter({ algorithm: 'leaky-bucket-queue', capacity: 2, ratePerSecond: 1, clock })
+    expect(() => queue.adjust('a', -1)).toThrow('Use refund(decision) for the last call in the queue, or reset(key).')
+  })
+
+  it('changes nothing under a rule that does not limit', () => {
+    const off = createLimiter({ limit: 'off', window: '1m', clock })
+    expect(off.adjust('a', 5)).toEqual({ outcome: 'settled', corrected: 0 })
   })
 })

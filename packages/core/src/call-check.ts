@@ -1,4 +1,5 @@
 import { SluiceError } from './errors.ts'
+import type { Limit } from './limit.ts'
 import type { OptionTaker } from './option-check.ts'
 import { checkOptionNames, checkSignal } from './option-check.ts'
 
@@ -31,6 +32,45 @@ const RESERVE: OptionTaker = {
   options: ['cost', 'entitled', 'expiresAfter'],
   example: '{ cost: 2 }',
   otherNames: OTHER_NAMES,
+}
+
+const BLOCK: OptionTaker = { name: 'block', options: ['reset'], example: '{ reset: true }' }
+
+/** Throws unless `options` are such as `block` takes. */
+export function checkBlockOptions(options: unknown): void {
+  checkOptionNames(options, BLOCK)
+  const { reset } = options as { readonly reset?: unknown }
+  if (reset === undefined || typeof reset === 'boolean') return
+  throw new SluiceError('SLUICE_INVALID_OPTION', {
+    problem: '"reset" of block cannot be used',
+    received: reset,
+    expected: 'true or false',
+  })
+}
+
+/** Throws unless what a key has used under these limits can be changed by so many units. */
+export function checkAdjustment(units: unknown, limits: readonly Limit[]): void {
+  if (!Number.isSafeInteger(units)) {
+    throw new SluiceError('SLUICE_INVALID_COST', {
+      problem: 'the units to adjust by cannot be used',
+      received: units,
+      expected: 'a whole number: above 0 takes units, below 0 gives them back',
+    })
+  }
+  for (const { algorithm, rule } of limits) {
+    if (algorithm === 'concurrency') {
+      throw new SluiceError('SLUICE_UNSUPPORTED', {
+        problem: `rule "${rule}" counts slots, which belong to their holders`,
+        action: 'Call release() of a reservation, or reset(key) to free all slots.',
+      })
+    }
+    if (algorithm === 'leaky-bucket-queue' && (units as number) < 0) {
+      throw new SluiceError('SLUICE_UNSUPPORTED', {
+        problem: `turns in the queue of rule "${rule}" cannot be given back: calls were told when to leave`,
+        action: 'Use refund(decision) for the last call in the queue, or reset(key).',
+      })
+    }
+  }
 }
 
 /** Throws unless `options` are such as `check` and `peek` take. Called only where there are any. */
@@ -81,6 +121,20 @@ export function checkRefunded(decision: unknown): void {
     received: decision,
     expected: 'the decision that charged it',
     action: isPromise ? 'It is a promise: await it first.' : 'Keep what check() answered, and pass that.',
+  })
+}
+
+/**
+ * Throws unless a decision without a receipt charged nothing. A copy (spread, JSON, structured clone) has no receipt: what it
+ * charged cannot be given back, and saying so is better than a settlement of 0 units.
+ */
+export function checkUncharged(decision: { readonly cost: number; readonly limit: number }): void {
+  if (!(decision.cost > 0) || !Number.isFinite(decision.limit)) return
+  throw new SluiceError('SLUICE_INVALID_OPTION', {
+    problem: 'the decision cannot be refunded: it is a copy, or another process made it',
+    received: decision,
+    expected: 'the object that check() returned',
+    action: 'Keep that object and pass it to refund().',
   })
 }
 

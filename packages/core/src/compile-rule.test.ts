@@ -73,6 +73,34 @@ describe('a rule becomes a limit', () => {
       { window: { period: 'month', timeZone: 'UTC', weekStart: 1 } },
     ],
     [
+      'fractional bucket',
+      { algorithm: 'token-bucket', capacity: 2.3, refillPerSecond: 1 },
+      { algorithm: 'token-bucket', limit: 2, capacity: 2, full: 2_300_000, stateSize: 2 },
+    ],
+    [
+      'bucket finer than a millionth',
+      { algorithm: 'leaky-bucket-queue', capacity: 10 / 3, ratePerSecond: 1 },
+      { algorithm: 'leaky-bucket-queue', limit: 3, capacity: 3, full: 3_333_333, stateSize: 2 },
+    ],
+    [
+      'bucket with rollover',
+      { algorithm: 'token-bucket', capacity: 2.5, refillPerSecond: 1, rollover: true },
+      {
+        algorithm: 'token-bucket-rollover',
+        limit: 2,
+        capacity: 5,
+        full: 2_500_000,
+        rolloverFull: 2_500_000,
+        stateSize: 3,
+        fixedSize: true,
+      },
+    ],
+    [
+      'hybrid with a fractional burst',
+      { algorithm: 'hybrid', limit: 5, window: '1s', burst: { capacity: 2.5, refillPerSecond: 2 } },
+      { algorithm: 'hybrid', limit: 7, capacity: 7, burst: expect.objectContaining({ capacity: 2, full: 2_500_000 }) },
+    ],
+    [
       'counter',
       { algorithm: 'sliding-window-counter', limit: 5, window: '1s' },
       { windowMicros: 1_000_000, capacity: 5, stateSize: 3, fixedSize: true },
@@ -230,6 +258,26 @@ describe('a mistake in a rule is named, with what was received and expected', ()
     ['a misspelt part', { windows: [{ limit: 1, windw: '1s' }] }, /"windw" in "windows".*Did you mean "window"\?/],
     ['a limit too large', { ...fixed, limit: 9_000_000_001 }, /unusable "limit"; received 9000000001/],
     ['a bigint', { ...fixed, limit: 5n }, /unusable "limit"; received 5n/],
+    [
+      'a capacity below 1',
+      { ...bucket, capacity: 0.5 },
+      /unusable "capacity"; received 0\.5; expected 0, or a number from 1/,
+    ],
+    ['a negative capacity', { ...bucket, capacity: -1 }, /unusable "capacity"; received -1/],
+    ['a capacity of NaN', { ...bucket, capacity: Number.NaN }, /unusable "capacity"; received NaN/],
+    ['a capacity too large', { ...bucket, capacity: 9_000_000_000.5 }, /unusable "capacity"; received 9000000000\.5/],
+    ['a capacity in text', { ...bucket, capacity: '2.5' }, /received "2\.5".*without quotes: capacity: 2\.5\./],
+    [
+      'a capacity too large to roll over',
+      { ...bucket, capacity: 3_000_000_001, rollover: true },
+      /unusable "capacity"; received 3000000001; expected 0, or a number from 1 to 3000000000/,
+    ],
+    ['rollover of a bucket that is no flag', { ...bucket, rollover: 1 }, /unusable "rollover"; received 1/],
+    [
+      'rollover on another bucket',
+      { algorithm: 'leaky-bucket-meter', capacity: 1, leakPerSecond: 1, rollover: true },
+      /option "rollover"/,
+    ],
     ['no capacity', { algorithm: 'token-bucket', refillPerSecond: 1 }, /unusable "capacity"; received undefined/],
     [
       'no rate',

@@ -11,17 +11,21 @@ import type {
   LogLimit,
   MeterLimit,
   OverlayLimit,
+  RolloverLimit,
   SegmentLimit,
   SlidingCounterLimit,
 } from './limit.ts'
 import { numberAdvice, optionAdvice } from './option-advice.ts'
 import type { Rate } from './rate.ts'
-import { rateOverWindow, ratePerSecond } from './rate.ts'
+import { MICROS_PER_UNIT, rateOverWindow, ratePerSecond } from './rate.ts'
 import type { CalendarWindow, Rule, Weekday } from './rule.ts'
 import type { FailureMode } from './store/failure.ts'
 
 /** Largest limit: its micro-units must stay whole numbers in a double. */
 const LARGEST_LIMIT = 9_000_000_000
+
+/** Largest capacity that can roll over: what may flow until it expires, three times that, must stay a whole number too. */
+const LARGEST_ROLLOVER = 3_000_000_000
 
 /** Largest limit of the exact log, whose state grows with it. */
 const LARGEST_LOG_LIMIT = 100_000
@@ -39,7 +43,7 @@ const WINDOW_OPTIONS = ['limit', 'window', 'burst', 'windows'] as const
 
 /** The options each algorithm knows; any other name is a mistake worth an error. */
 const OPTIONS: Readonly<Record<string, readonly string[]>> = {
-  'token-bucket': ['capacity', 'refillPerSecond'],
+  'token-bucket': ['capacity', 'refillPerSecond', 'rollover'],
   'leaky-bucket-meter': ['capacity', 'leakPerSecond'],
   'leaky-bucket-queue': ['capacity', 'ratePerSecond'],
   'fixed-window': [...WINDOW_OPTIONS, 'rollover'],
@@ -159,6 +163,7 @@ class LimitRecord {
 
 /** Limits of one form understand each other's states, so that a changed rule goes on from what has been used. */
 function formOf(limit: Limit): string {
+  if (limit.algorithm === 'token-bucket-rollover') return 'rollover-level'
   if ('rate' in limit) return 'level'
   if (limit.algorithm === 'fixed-window' && limit.rolloverMax > 0) return 'rollover'
   return limit.algorithm === 'hybrid' ? `burst-over-${limit.base.algorithm}` : limit.algorithm
@@ -168,12 +173,12 @@ function compileKnown(name: string, algorithm: string, rule: Loose): Limit[] {
   const identity = identityOf(name, name)
   switch (algorithm) {
     case 'token-bucket':
-      return [meter(identity, rule, { algorithm, rateOption: 'refillPerSecond' })]
+      return [tokenBucket(identity, rule)]
     case 'leaky-bucket-meter':
       return [meter(identity, rule, { algorithm, rateOption: 'leakPerSecond' })]
     case 'leaky-bucket-queue': {
-      const { capacity, rate } = meter(identity, rule, { algorithm: 'token-bucket', rateOption: 'ratePerSecond' })
-      return [{ ...identity, algorithm, limit: capacity, capacity, rate }]
+      const level = meter(identity, rule, { algorithm: 'token-bucket', rateOption: 'ratePerSecond' })
+      return [{ ...level, algorithm }]
     }
     case 'hybrid':
       return [hybrid(identity, rule)]
@@ -241,6 +246,7 @@ function gcraLimit(identity: Identity, rule: Loose): MeterLimit {
     algorithm: 'gcra',
     limit,
     capacity,
+    full: capacity * MICROS_PER_UNIT,
     rate: rateOverWindow(Math.max(1, limit), windowMicros(rule)),
   }
 }
@@ -286,23 +292,23 @@ function burstOver(identity: Identity, base: OverlayLimit['base'], rule: Loose):
   }
   const extra = burst - base.limit
   const length = base.algorithm === 'fixed-window' ? (base.window as number) : base.windowMicros
-  return overlay(identity, base, { capacity: extra, rate: rateOverWindow(Math.max(1, extra), length) })
+  const rate = rateOverWindow(Math.max(1, extra), length)
+  return overlay(identity, base, { capacity: extra, full: extra * MICROS_PER_UNIT, rate })
 }
 
 function hybrid(identity: Identity, rule: Loose): OverlayLimit {
   const base = windowLimit(identity, 'fixed-window', rule) as FixedWindowLimit
   const burst = partOf(identity.rule, 'burst', { value: rule['burst'], known: ['capacity', 'refillPerSecond'] })
-  const bucket = meter(identity, burst, { algorithm: 'token-bucket', rateOption: 'refillPerSecond' })
-  return overlay(identity, base, { capacity: bucket.capacity, rate: bucket.rate })
+  return overlay(identity, base, meter(identity, burst, { algorithm: 'token-bucket', rateOption: 'refillPerSecond' }))
 }
 
 function overlay(
   identity: Identity,
   base: OverlayLimit['base'],
-  { capacity, rate }: { capacity: number; rate: Rate },
+  { capacity, full, rate }: Pick<MeterLimit, 'capacity' | 'full' | 'rate'>,
 ): OverlayLimit {
   const total = base.limit === 0 ? 0 : base.limit + capacity
-  const burst: MeterLimit = { ...identity, algorithm: 'token-bucket', limit: capacity, capacity, rate }
+  const burst: MeterLimit = { ...identity, algorithm: 'token-bucket', limit: capacity, capacity, full, rate }
   return {
     ...identity,
     algorithm: 'hybrid',
@@ -320,7 +326,7 @@ interface MeterForm {
 }
 
 function meter(identity: Identity, rule: Loose, { algorithm, rateOption }: MeterForm): MeterLimit {
-  const capacity = units(identity.rule, 'capacity', rule['capacity'])
+  const full = microUnits(identity.rule, 'capacity', { value: rule['capacity'], most: LARGEST_LIMIT })
   const perSecond = rule[rateOption]
   if (typeof perSecond !== 'number' || !(perSecond >= 1e-9) || perSecond > LARGEST_LIMIT) {
     throw invalid(identity.rule, {
@@ -329,7 +335,16 @@ function meter(identity: Identity, rule: Loose, { algorithm, rateOption }: Meter
       expected: `units per second, above 0 (fractions such as 0.1 are fine), at most ${LARGEST_LIMIT}`,
     })
   }
-  return { ...identity, algorithm, limit: capacity, capacity, rate: ratePerSecond(perSecond) }
+  const capacity = Math.floor(full / MICROS_PER_UNIT)
+  return { ...identity, algorithm, limit: capacity, capacity, full, rate: ratePerSecond(perSecond) }
+}
+
+function tokenBucket(identity: Identity, rule: Loose): MeterLimit | RolloverLimit {
+  const bucket = meter(identity, rule, { algorithm: 'token-bucket', rateOption: 'refillPerSecond' })
+  if (!flag(identity.rule, 'rollover', rule['rollover'])) return bucket
+  const full = microUnits(identity.rule, 'capacity', { value: rule['capacity'], most: LARGEST_ROLLOVER })
+  const capacity = Math.floor((2 * full) / MICROS_PER_UNIT)
+  return { ...bucket, algorithm: 'token-bucket-rollover', capacity, full, rolloverFull: full }
 }
 
 function windowMicros(rule: Loose): number {
@@ -387,6 +402,18 @@ function partOf(name: string, option: string, { value, known }: { value: unknown
   return value as Loose
 }
 
+/** The capacity of a bucket in micro-units. Less than a unit would let no call through, and is taken for a mistake. */
+function microUnits(name: string, option: string, { value, most }: { value: unknown; most: number }): number {
+  if (value === 0) return 0
+  if (typeof value === 'number' && value >= 1 && value <= most) return Math.round(value * MICROS_PER_UNIT)
+  throw invalid(name, {
+    problem: `has an unusable "${option}"`,
+    received: value,
+    expected: `0, or a number from 1 to ${most} (fractions such as 2.5 are fine)`,
+    ...advised(numberAdvice(option, value, Number.isFinite), 'Use 0 to deny all, or "off" not to limit.'),
+  })
+}
+
 function units(name: string, option: string, value: unknown): number {
   return whole(name, option, { value, least: 0, most: LARGEST_LIMIT })
 }
@@ -424,7 +451,7 @@ const HINTS: Readonly<Record<string, { readonly instead: string; readonly hint: 
   capacity: { instead: 'limit', hint: 'This algorithm calls it "limit".' },
   rollover: {
     instead: 'window',
-    hint: 'Units carry over only between windows that begin and end: use "fixed-window".',
+    hint: 'Units carry over only between windows that begin and end, and in buckets: use "fixed-window" or "token-bucket".',
   },
 }
 

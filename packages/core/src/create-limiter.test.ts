@@ -204,7 +204,7 @@ describe('a misused call', () => {
     const error = misuse(() => create(rule).check('key', { cost: 1.5 }))
     expect(error.message).toBe(
       'SLUICE_INVALID_COST: the cost cannot be used; received 1.5; expected a whole number of units, 0 or more. ' +
-        'Round it up, or count in a smaller unit. To give units back, use refund.',
+        'Round it up, or count in a smaller unit. To give units back, use refund or adjust.',
     )
   })
 
@@ -235,10 +235,19 @@ describe('a misused call', () => {
   it('a refund of something that is no decision of a limiter', () => {
     const limiter = create(rule)
     const decision = limiter.check('key', { cost: 3 })
-    const copy = { ...decision }
-    expect(limiter.refund(copy)).toEqual({ outcome: 'settled', corrected: 0 })
-    expect(limiter.refund(JSON.parse(JSON.stringify(decision)))).toEqual({ outcome: 'settled', corrected: 0 })
+    for (const copy of [{ ...decision }, JSON.parse(JSON.stringify(decision)), structuredClone(decision)]) {
+      const error = misuse(() => limiter.refund(copy))
+      expect(error.code).toBe('SLUICE_INVALID_OPTION')
+      expect(error.message).toMatch(
+        /it is a copy, or another process made it.*Keep that object and pass it to refund\(\)/,
+      )
+    }
     expect(limiter.peek('key').remaining).toBe(0)
+    // What charged nothing has nothing to give back, whoever made it.
+    const nothing = { outcome: 'settled', corrected: 0 }
+    expect(limiter.refund({ ...limiter.check('key') })).toEqual(nothing)
+    const unlimited = create({ limit: 'off', window: '1m' })
+    expect(unlimited.refund(unlimited.check('key'))).toEqual(nothing)
   })
 })
 

@@ -2,7 +2,7 @@ import { MICROS_PER_MS } from './clock.ts'
 import type { Limit } from './limit.ts'
 import { quotaUnitOf, windowMsOf } from './limit-window.ts'
 import type { Failure } from './store/failure.ts'
-import type { Batch, Item, Receipt } from './store/store.ts'
+import type { Batch, Item, Mode, Receipt } from './store/store.ts'
 
 /**
  * Why a call was refused. `limit`: not now, come back after `retryAfterMs`. `never`: the cost is more than the limit can
@@ -11,14 +11,17 @@ import type { Batch, Item, Receipt } from './store/store.ts'
  */
 export type DenyReason = 'limit' | 'never' | 'blocked' | 'unavailable'
 
+/** Whole units left. Null when the store did not answer and the call was allowed without it; a local store always knows. */
+export type Remaining<M extends Mode = Mode> = M extends 'sync' ? number : number | null
+
 /** How one of several limits stands. */
-export interface LimitReport {
+export interface LimitReport<M extends Mode = Mode> {
   /** The rule's name; a rule with several windows has several reports. */
   readonly rule: string
   readonly allowed: boolean
   readonly limit: number
-  readonly remaining: number
-  /** Milliseconds since 1970. */
+  readonly remaining: Remaining<M>
+  /** Milliseconds since 1970; 0 when `remaining` is null. */
   readonly resetAt: number
   readonly retryAfterMs: number
   /** The time that the limit is meant for, in milliseconds; for a rate without a window, how long the whole limit takes. */
@@ -27,34 +30,37 @@ export interface LimitReport {
   readonly quotaUnit: 'requests' | 'concurrent-requests'
 }
 
-interface DecisionFields {
+interface DecisionFields<M extends Mode> {
   /** The rule that refused, or, when allowed, the one with the least remaining. */
   readonly rule: string
   /** Units of that rule's limit. `Infinity` when nothing limits the call. */
   readonly limit: number
-  /** Whole units left under it now. */
-  readonly remaining: number
+  /** Whole units left under it now. Null, with `failure` set, when the store did not answer and the failure mode is `open`. */
+  readonly remaining: Remaining<M>
   /** Units charged by this decision: 0 when refused and when only asked. */
   readonly cost: number
-  /** When its full limit is there again if nothing more is taken; milliseconds since 1970, rounded up. */
+  /**
+   * When its full limit is there again if nothing more is taken; milliseconds since 1970, rounded up. 0 when nothing limits the
+   * call, and when `remaining` is null.
+   */
   readonly resetAt: number
   /** How long an admitted call must wait for its turn (`leaky-bucket-queue`), in milliseconds; else 0. */
   readonly delayMs: number
   /** One report for each limit when several were decided together; empty otherwise. */
-  readonly limits: readonly LimitReport[]
+  readonly limits: readonly LimitReport<M>[]
   /** Set when the store could not be asked and this was decided without it; else undefined. */
   readonly failure: Failure | undefined
 }
 
 /** The call may go on. */
-export interface Allowed extends DecisionFields {
+export interface Allowed<M extends Mode = Mode> extends DecisionFields<M> {
   readonly allowed: true
   readonly reason: 'allowed'
   readonly retryAfterMs: 0
 }
 
 /** The call must not go on. It cost nothing. */
-export interface Denied extends DecisionFields {
+export interface Denied<M extends Mode = Mode> extends DecisionFields<M> {
   readonly allowed: false
   readonly reason: DenyReason
   /**
@@ -65,7 +71,7 @@ export interface Denied extends DecisionFields {
 }
 
 /** The answer to a check. A denial is an answer, not an error. */
-export type Decision = Allowed | Denied
+export type Decision<M extends Mode = Mode> = Allowed<M> | Denied<M>
 
 const NO_REPORTS: readonly LimitReport[] = Object.freeze([])
 
@@ -75,7 +81,7 @@ class RecordedDecision {
   declare reason: 'allowed' | DenyReason
   declare readonly rule: string
   declare readonly limit: number
-  declare remaining: number
+  declare remaining: Remaining
   declare cost: number
   declare readonly resetAt: number
   declare retryAfterMs: number
@@ -111,10 +117,8 @@ class RecordedDecision {
 
   /** Corrects what the constructor took for granted. */
   amend(batch: Batch, item: Item): this {
-    if (!(batch.allowed && batch.charge)) {
-      this.cost = 0
-      this.remaining = remainingOf(batch, item)
-    }
+    if (!(batch.allowed && batch.charge)) this.cost = 0
+    this.remaining = remainingOf(batch, item)
     if (!batch.allowed) {
       this.reason = reasonOf(batch, item)
       this.retryAfterMs = retryAfterMsOf(batch, item)
@@ -149,7 +153,7 @@ class RecordedDecision {
 export function decisionOnOne(batch: Batch): Decision {
   const item = batch.items[0]!
   const decision = new RecordedDecision(batch, item, undefined)
-  const asWritten = batch.allowed && batch.charge && item.verdict.delayMicros === 0
+  const asWritten = batch.allowed && batch.charge && item.verdict.delayMicros === 0 && batch.failure === undefined
   return (asWritten ? decision : decision.amend(batch, item)) as unknown as Decision
 }
 
@@ -213,10 +217,21 @@ function reasonOf(batch: Batch, item: Item): DenyReason {
 }
 
 /** Units left, as they really are: a verdict that would have allowed has counted a charge that was not made. */
-function remainingOf(batch: Batch, item: Item): number {
+function remainingOf(batch: Batch, item: Item): Remaining {
+  if (isUnknown(batch)) return null
   if (item.blockedUntil > batch.now) return 0
   const charged = batch.allowed && batch.charge
   return item.verdict.ruling === 'allowed' && !charged ? item.verdict.remaining + item.cost : item.verdict.remaining
+}
+
+/** Whether the answers say nothing about the counters: the store was not asked, and calls are allowed meanwhile. */
+export function isUnknown(batch: Batch): boolean {
+  return batch.failure?.mode === 'open'
+}
+
+/** Whether less is left of one than of the other. What is unknown is not less than anything. */
+export function isLess(one: Remaining, other: Remaining): boolean {
+  return one !== null && (other === null || one < other)
 }
 
 /** A report of one item. A class, because V8 lets objects made by a literal grow old too soon when they are many. */
@@ -224,7 +239,7 @@ class ItemReport implements LimitReport {
   readonly rule: string
   readonly allowed: boolean
   readonly limit: number
-  readonly remaining: number
+  readonly remaining: Remaining
   readonly resetAt: number
   readonly retryAfterMs: number
   readonly windowMs: number

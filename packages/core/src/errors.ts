@@ -19,7 +19,8 @@ export const ERROR_CODES = {
   SLUICE_PROTOCOL: 'A store or a peer answered in a way that cannot be understood, or that contradicts this process.',
   SLUICE_CONFLICT: 'Somebody else changed what was to be changed, or it stands in the way of the change.',
   SLUICE_NOT_FOUND: 'What was named does not exist.',
-  SLUICE_CONFIG_UNAVAILABLE: 'The configuration database could not be reached; limits go on with what was known last.',
+  SLUICE_CONFIG_UNAVAILABLE: 'The configuration database gave no usable answer; limits go on with what was known last.',
+  SLUICE_CONFIG_NOT_WRITABLE: 'The configuration database refuses to write: its disk is full, or it is read-only.',
   SLUICE_CLOSED: 'The limiter or store was used after close().',
 } as const
 

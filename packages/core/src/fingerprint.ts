@@ -18,6 +18,8 @@ export function drawSecret(random: Random): FingerprintSecret {
   return { low: random.nextUint32() | 0, high: random.nextUint32() | 0 }
 }
 
+const NO_SECRET: FingerprintSecret = { low: 0, high: 0 }
+
 /**
  * Fingerprints of texts, 96 bits. Two different texts have the same one with a chance of 2^-96; nobody without the secret
  * can do better than chance. The result is left in `word0` to `word2` (int32) until the next call: no allocation.
@@ -26,16 +28,25 @@ export class Fingerprint {
   word0 = 0
   word1 = 0
   word2 = 0
-  readonly #low: number
-  readonly #high: number
+  #low: number
+  #high: number
+  /** Where the secret comes from, until it is drawn. */
+  #random: Random | undefined
 
-  constructor(secret: FingerprintSecret) {
-    this.#low = secret.low | 0
-    this.#high = secret.high | 0
+  /**
+   * Takes a secret, or draws one from a source of randomness when the first text comes. Limiters are often made at module scope,
+   * where Cloudflare Workers do not let code draw random values.
+   */
+  constructor(secret: FingerprintSecret | Random) {
+    const { low, high } = 'low' in secret ? secret : NO_SECRET
+    this.#low = low | 0
+    this.#high = high | 0
+    this.#random = 'low' in secret ? undefined : secret
   }
 
   /** Fingerprints `text` in the name space `space0`, `space1` (int32 each), see {@link nameSpace}. */
   of(space0: number, space1: number, text: string): void {
+    if (this.#random !== undefined) this.#draw(this.#random)
     let v0 = this.#low ^ space0
     let v1 = this.#high ^ space1
     let v2 = INITIAL_2 ^ v0
@@ -79,6 +90,13 @@ export class Fingerprint {
     this.word0 = v0
     this.word1 = v1
     this.word2 = v2
+  }
+
+  #draw(random: Random): void {
+    const { low, high } = drawSecret(random)
+    this.#low = low
+    this.#high = high
+    this.#random = undefined
   }
 }
 

@@ -2,12 +2,13 @@ export type { AbortSignalLike } from './abort.ts'
 export type { CalendarPeriod } from './calendar.ts'
 export type { Clock } from './clock.ts'
 export { createLimiter, type LimiterOptions, type SetOptions, type SingleOptions } from './create-limiter.ts'
-export type { Allowed, Decision, Denied, DenyReason, LimitReport } from './decision.ts'
+export type { Allowed, Decision, Denied, DenyReason, LimitReport, Remaining } from './decision.ts'
 export type { Duration } from './duration.ts'
 export { ERROR_CODES, type ErrorCode, isSluiceError, SluiceError } from './errors.ts'
 export { joinKey } from './key.ts'
 export type {
   AcquireOptions,
+  BlockOptions,
   CheckOptions,
   KeyRequest,
   Limiter,
@@ -76,6 +77,7 @@ export type { Random } from './random.ts'
 export type { Reservation } from './reservation.ts'
 export {
   type AlgorithmRule,
+  type BucketUnits,
   type CalendarWindow,
   type ConcurrencyRule,
   concurrency,

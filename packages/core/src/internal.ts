@@ -4,6 +4,7 @@ export {
   type Charge,
   type Correction,
   createVerdict,
+  LATEST,
   NEVER,
   type Ruling,
   type State,
@@ -16,7 +17,7 @@ export { type CalendarPeriod, calendarWindow } from './calendar.ts'
 export { MICROS_PER_MS, MICROS_PER_SECOND } from './clock.ts'
 export { compileRule } from './compile-rule.ts'
 export { type CountingPlace, placeOf } from './counting-place.ts'
-export { decisionOn } from './decision.ts'
+export { decisionOn, isLess } from './decision.ts'
 export { durationMs } from './duration.ts'
 export type { Limit } from './limit.ts'
 export { nearestName } from './nearest-name.ts'
@@ -37,6 +38,7 @@ export { SchemaCheck } from './policy/schema-check.ts'
 export { sha256 } from './policy/sha256.ts'
 export { MICROS_PER_UNIT } from './rate.ts'
 export { decideBatch } from './store/batch-decision.ts'
+export { type BlockTerm, blockTermOf } from './store/block-term.ts'
 export { Breaker, NOT_ADMITTED } from './store/breaker.ts'
 export { noteSpace, spaceOf } from './store/counter-space.ts'
 export { decideBesideLeases, type LeasedUnits } from './store/leased-units.ts'

@@ -20,6 +20,7 @@ const PERIOD_MS: Readonly<Record<CalendarPeriod['period'], number>> = {
 export function windowMsOf(limit: Limit): number {
   switch (limit.algorithm) {
     case 'token-bucket':
+    case 'token-bucket-rollover':
     case 'leaky-bucket-meter':
     case 'leaky-bucket-queue':
     case 'gcra':

@@ -8,6 +8,7 @@ import type { FailureMode } from './store/failure.ts'
  */
 export type Limit =
   | MeterLimit
+  | RolloverLimit
   | QueueLimit
   | FixedWindowLimit
   | SlidingCounterLimit
@@ -25,7 +26,7 @@ interface LimitBase {
   readonly id: string
   /** The rule's name, as the caller wrote it. */
   readonly rule: string
-  /** Units announced to callers as "the limit". */
+  /** Units announced to callers as "the limit", whole. */
   readonly limit: number
   /** The most values a state of this limit has. */
   readonly stateSize: number
@@ -34,7 +35,7 @@ interface LimitBase {
   /** Name space of the id for fingerprints, two int32. */
   readonly space0: number
   readonly space1: number
-  /** The most units that can be taken at one instant; a larger cost is answered `never`. 0 denies all. */
+  /** The most units that can be taken at one instant, whole; a larger cost is answered `never`. 0 denies all. */
   readonly capacity: number
   /** What to answer while the store cannot be asked; undefined leaves it to the store. */
   readonly failureMode: FailureMode | undefined
@@ -44,12 +45,26 @@ interface LimitBase {
 export interface MeterLimit extends LimitBase {
   readonly algorithm: 'token-bucket' | 'leaky-bucket-meter' | 'gcra'
   readonly rate: Rate
+  /** What it holds when full, in micro-units, whole. More than `capacity` units where that was rounded down. */
+  readonly full: number
+}
+
+/** A token bucket that keeps tokens beyond its capacity for a time. */
+export interface RolloverLimit extends LimitBase {
+  readonly algorithm: 'token-bucket-rollover'
+  readonly rate: Rate
+  /** What it holds without what has rolled over, in micro-units, whole. */
+  readonly full: number
+  /** Most that can roll over, in micro-units, whole. */
+  readonly rolloverFull: number
 }
 
 /** A meter whose level is a queue: the answer says how long to wait for one's turn. */
 export interface QueueLimit extends LimitBase {
   readonly algorithm: 'leaky-bucket-queue'
   readonly rate: Rate
+  /** What it holds when full, in micro-units, whole. */
+  readonly full: number
 }
 
 /** A count that starts again with every window. */

@@ -16,22 +16,28 @@ const rule = { limit: 10, window: '1m' } as const
 const local = createLimiter(rule)
 expectTypeOf(local).toEqualTypeOf<Limiter<'sync'>>()
 expectTypeOf(local.tryAcquire('key')).toEqualTypeOf<boolean>()
-expectTypeOf(local.check('key')).toEqualTypeOf<Decision>()
-expectTypeOf(local.checkAll([{ key: 'a' }])).toEqualTypeOf<Decision>()
-expectTypeOf(local.reserve('key')).toEqualTypeOf<Reservation<'sync'> | Denied>()
+expectTypeOf(local.check('key')).toEqualTypeOf<Decision<'sync'>>()
+expectTypeOf(local.checkAll([{ key: 'a' }])).toEqualTypeOf<Decision<'sync'>>()
+expectTypeOf(local.reserve('key')).toEqualTypeOf<Reservation<'sync'> | Denied<'sync'>>()
 expectTypeOf(local.refund(local.check('key'))).toEqualTypeOf<Settlement>()
 expectTypeOf(local.reset('key')).toEqualTypeOf<void>()
 expectTypeOf(createLimiter({ ...rule, store: memoryStore() })).toEqualTypeOf<Limiter<'sync'>>()
+
+// A local store always knows what is left; a remote one may not have answered.
+expectTypeOf(local.check('key').remaining).toEqualTypeOf<number>()
+expectTypeOf<Decision<'async'>['remaining']>().toEqualTypeOf<number | null>()
+expectTypeOf<Decision<'sync'>>().toExtend<Decision>()
+expectTypeOf<Limiter<'sync'>>().toExtend<Limiter>()
 
 // A remote one by promise; waiting is always a promise.
 const remote = createLimiter({ ...rule, store: deferredStore(memoryStore()) })
 expectTypeOf(remote).toEqualTypeOf<Limiter<'async'>>()
 expectTypeOf(remote.tryAcquire('key')).toEqualTypeOf<Promise<boolean>>()
-expectTypeOf(remote.check('key')).toEqualTypeOf<Promise<Decision>>()
-expectTypeOf(remote.reserve('key')).toEqualTypeOf<Promise<Reservation<'async'> | Denied>>()
+expectTypeOf(remote.check('key')).toEqualTypeOf<Promise<Decision<'async'>>>()
+expectTypeOf(remote.reserve('key')).toEqualTypeOf<Promise<Reservation<'async'> | Denied<'async'>>>()
 expectTypeOf(remote.block('key', '1h')).toEqualTypeOf<Promise<void>>()
-expectTypeOf(local.acquire('key')).toEqualTypeOf<Promise<Decision>>()
-expectTypeOf(remote.acquire('key')).toEqualTypeOf<Promise<Decision>>()
+expectTypeOf(local.acquire('key')).toEqualTypeOf<Promise<Decision<'sync'>>>()
+expectTypeOf(remote.acquire('key')).toEqualTypeOf<Promise<Decision<'async'>>>()
 
 // A store of either kind must be awaited.
 declare const either: Store
@@ -40,12 +46,12 @@ expectTypeOf(createLimiter({ ...rule, store: either }).tryAcquire('key')).toEqua
 // A reservation is told from a refusal by `allowed`.
 const answer = local.reserve('key')
 if (answer.allowed) expectTypeOf(answer).toEqualTypeOf<Reservation<'sync'>>()
-else expectTypeOf(answer).toEqualTypeOf<Denied>()
+else expectTypeOf(answer).toEqualTypeOf<Denied<'sync'>>()
 
 // A decision says why.
 const decision = local.check('key')
 if (decision.allowed) {
-  expectTypeOf(decision).toEqualTypeOf<Allowed>()
+  expectTypeOf(decision).toEqualTypeOf<Allowed<'sync'>>()
   expectTypeOf(decision.retryAfterMs).toEqualTypeOf<0>()
 } else {
   expectTypeOf(decision.reason).toEqualTypeOf<DenyReason>()
@@ -63,7 +69,7 @@ set.limiter('logout')
 // @ts-expect-error there is no such rule
 set.checkAll([{ rule: 'logout', key: 'a' }])
 expectTypeOf(createLimiter({ rules: { login: rule }, store: deferredStore(memoryStore()) }).checkAll([])).toEqualTypeOf<
-  Promise<Decision>
+  Promise<Decision<'async'>>
 >()
 
 // Durations are numbers with a unit.

@@ -33,8 +33,12 @@ export function optionAdvice(option: string, known: readonly string[]): string |
 }
 
 /** What to do about the value of an option that is to be a number and is none; undefined when there is no telling what was meant. */
-export function numberAdvice(option: string, value: unknown): string | undefined {
+export function numberAdvice(
+  option: string,
+  value: unknown,
+  isUsable: (value: number) => boolean = Number.isSafeInteger,
+): string | undefined {
   if (value === undefined) return `Add "${option}".`
-  const isNumberInText = typeof value === 'string' && value.trim() !== '' && Number.isSafeInteger(Number(value))
+  const isNumberInText = typeof value === 'string' && value.trim() !== '' && isUsable(Number(value))
   return isNumberInText ? `Write the number without quotes: ${option}: ${Number(value)}.` : undefined
 }

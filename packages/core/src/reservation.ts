@@ -8,7 +8,7 @@ import type { Answer, Mode, Receipt, Settlement, Store } from './store/store.ts'
  */
 export interface Reservation<M extends Mode = Mode> {
   readonly allowed: true
-  readonly decision: Allowed
+  readonly decision: Allowed<M>
   /** Makes the charge stand at what was really used, which may be more than was reserved. */
   settle(actual: number): Answer<M, Settlement>
   /** Gives all of it back. */
@@ -22,7 +22,7 @@ export interface Reservation<M extends Mode = Mode> {
 /** A reservation over the receipt of its charge. */
 export function createReservation<M extends Mode>(
   store: Store<M>,
-  decision: Allowed,
+  decision: Allowed<M>,
   receipt: Receipt,
 ): Reservation<M> {
   let ended: Answer<M, Settlement> | undefined

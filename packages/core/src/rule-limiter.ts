@@ -1,11 +1,15 @@
 import { waitForTurn } from './acquire.ts'
+import { LATEST } from './algorithms/algorithm.ts'
 import { batchOf, checkCost, createBatch, createItem, drawHolder } from './batch.ts'
 import {
   checkAcquireOptions,
+  checkAdjustment,
+  checkBlockOptions,
   checkCheckOptions,
   checkRefunded,
   checkRequests,
   checkReserveOptions,
+  checkUncharged,
 } from './call-check.ts'
 import type { Clock } from './clock.ts'
 import { MICROS_PER_MS } from './clock.ts'
@@ -17,7 +21,7 @@ import { durationMicros, durationMs } from './duration.ts'
 import { SluiceError } from './errors.ts'
 import { checkKey } from './key.ts'
 import type { Limit } from './limit.ts'
-import type { AcquireOptions, CheckOptions, KeyRequest, Limiter, ReserveOptions } from './limiter.ts'
+import type { AcquireOptions, BlockOptions, CheckOptions, KeyRequest, Limiter, ReserveOptions } from './limiter.ts'
 import type { Random } from './random.ts'
 import type { Reservation } from './reservation.ts'
 import { createReservation } from './reservation.ts'
@@ -110,6 +114,7 @@ export function refund<M extends Mode>(store: Store<M>, decision: Decision, unit
   const charges = receipt?.charges.map((charge) => ({ ...charge, cost: Math.max(0, charge.cost - before) })) ?? []
   const owed = charges.reduce((most, charge) => Math.max(most, charge.cost), 0)
   const back = Math.min(units ?? owed, owed)
+  if (receipt === undefined) checkUncharged(decision)
   if (receipt === undefined || back === 0) return deliver(store, { outcome: 'settled', corrected: 0 })
   givenBack.set(decision, before + back)
   return store.settle(
@@ -232,16 +237,32 @@ export class RuleLimiter<M extends Mode> implements Limiter<M> {
     return refund(this.#parts.store, decision, units)
   }
 
+  adjust(key: string, units: number): Answer<M, Settlement> {
+    checkKey(key)
+    checkAdjustment(units, this.#limits)
+    this.#checkOpen()
+    const { store } = this.#parts
+    if (units === 0 || this.#limits.length === 0) return deliver(store, { outcome: 'settled', corrected: 0 })
+    const charges = this.#limits.map((limit) => ({ limit, key, at: LATEST, cost: Math.max(0, -units), mark: 0 }))
+    const receipt: Receipt = { holder: 0, held: false, leaseMicros: 0, charges }
+    return store.settle(
+      receipt,
+      charges.map(() => Math.max(0, units)),
+    )
+  }
+
   reset(key: string): Answer<M, void> {
     checkKey(key)
     this.#checkOpen()
     return this.#parts.store.reset(this.#limits, key)
   }
 
-  block(key: string, duration: Duration): Answer<M, void> {
+  block(key: string, duration: Duration, options: BlockOptions = {}): Answer<M, void> {
+    checkBlockOptions(options)
     checkKey(key)
     this.#checkOpen()
-    return this.#parts.store.block(this.#rule, key, durationMicros(duration, 'duration'))
+    const micros = durationMicros(duration, 'duration')
+    return this.#parts.store.block(this.#rule, key, options.reset ? { micros, forgotten: this.#limits } : micros)
   }
 
   unblock(key: string): Answer<M, void> {

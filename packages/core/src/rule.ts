@@ -37,24 +37,35 @@ type OneOrMoreWindows<W> =
       readonly burst?: never
     }
 
+/**
+ * How many units a bucket holds: 0, or 1 to 9,000,000,000. Fractions such as 2.5 are kept to the millionth of a unit. `0`
+ * denies all. `'off'` does not limit at all.
+ */
+export type BucketUnits = number | 'off'
+
 /** Tokens fill up to `capacity` at `refillPerSecond` (may be fractional); a call takes its cost. */
 export interface TokenBucketRule {
   readonly algorithm: 'token-bucket'
-  readonly capacity: Units
+  readonly capacity: BucketUnits
   readonly refillPerSecond: number
+  /**
+   * Tokens that find the bucket full roll over, up to twice the capacity in all. They expire when the key has not been used
+   * for the time of two full refills since the bucket was full. Default: false.
+   */
+  readonly rollover?: boolean
 }
 
 /** A bucket that leaks at a constant rate; what does not fit is refused. */
 export interface LeakyBucketMeterRule {
   readonly algorithm: 'leaky-bucket-meter'
-  readonly capacity: Units
+  readonly capacity: BucketUnits
   readonly leakPerSecond: number
 }
 
 /** A queue that lets out `ratePerSecond`; the decision carries `delayMs`, a full queue refuses. */
 export interface LeakyBucketQueueRule {
   readonly algorithm: 'leaky-bucket-queue'
-  readonly capacity: Units
+  readonly capacity: BucketUnits
   readonly ratePerSecond: number
 }
 

@@ -4,12 +4,13 @@ import { SystemClock, systemMonotonicMs } from './system-clock.ts'
 /** A wall clock set by hand that counts how often it is read, and a run of code that ends when it is told to. */
 function source() {
   const ends: (() => void)[] = []
-  const wall = { ms: 1_000, reads: 0 }
+  const wall = { ms: 1_000, reads: 0, isFake: false }
   const clock = new SystemClock({
     readWallMs() {
       wall.reads++
       return wall.ms
     },
+    isFake: () => wall.isFake,
     afterThisRun: (run) => void ends.push(run),
   })
   const endRun = () => {
@@ -56,6 +57,31 @@ describe('the system clock', () => {
     expect(read(15)).toBe(1_000_000)
     expect(wall.reads).toBe(64)
     expect(read(1)).toBe(9_000_000)
+  })
+
+  test('a fake wall clock is read at every call, also in a tight loop', () => {
+    const { wall, read } = source()
+    read(64 + 5)
+    wall.isFake = true
+    wall.ms = 9_000
+    expect(read(1)).toBe(9_000_000)
+    wall.reads = 0
+    read(100)
+    expect(wall.reads).toBe(100)
+  })
+
+  test('a fake wall clock is followed back, and leaves no trace when it is gone', () => {
+    const { wall, read } = source()
+    wall.ms = 5_000
+    read(1)
+    wall.isFake = true
+    wall.ms = 900_000
+    expect(read(1)).toBe(900_000_000)
+    wall.ms = 2_000
+    expect(read(1)).toBe(2_000_000)
+    wall.isFake = false
+    wall.ms = 5_001
+    expect(read(1)).toBe(5_001_000)
   })
 
   test('a loop that has slowed down is read at every call again', () => {

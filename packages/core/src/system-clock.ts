@@ -1,13 +1,14 @@
 import type { Clock } from './clock.ts'
 import { MICROS_PER_MS } from './clock.ts'
 
-declare function queueMicrotask(run: () => void): void
 declare const performance: { now(): number }
 
 /** What a {@link SystemClock} is made from. */
 interface ClockSource {
   /** Milliseconds since 1970, by the wall clock. */
   readWallMs(): number
+  /** Whether the wall clock is a fake one, as in tests: it may jump at any time, also back. */
+  isFake(): boolean
   /** Runs something as soon as the code that is running now has run to its end. */
   afterThisRun(run: () => void): void
 }
@@ -25,6 +26,8 @@ const TIGHT_STRIDE = 16
  * Reading the wall clock costs as much as the rest of a decision. So a tight loop, one that asked 64 times within a
  * millisecond, is given the same instant for up to 15 calls more; never beyond the end of the code that is running, because
  * then everything may have changed. The clock lags by at most what those 15 calls and the work between them take.
+ *
+ * A fake wall clock is read at every call and followed as it is, also back: tests set it to the instant that they want.
  */
 export class SystemClock implements Clock {
   readonly #source: ClockSource
@@ -45,7 +48,7 @@ export class SystemClock implements Clock {
   }
 
   nowMicros(): number {
-    if (this.#skips > 0) {
+    if (this.#skips > 0 && !this.#source.isFake()) {
       this.#skips--
       return this.#lastMs * MICROS_PER_MS
     }
@@ -53,7 +56,9 @@ export class SystemClock implements Clock {
   }
 
   #read(): number {
-    let nowMs = this.#source.readWallMs() + this.#aheadMs
+    const wallMs = this.#source.readWallMs()
+    if (this.#source.isFake()) return wallMs * MICROS_PER_MS
+    let nowMs = wallMs + this.#aheadMs
     if (nowMs < this.#lastMs) {
       this.#aheadMs += this.#lastMs - nowMs
       nowMs = this.#lastMs
@@ -73,10 +78,19 @@ export class SystemClock implements Clock {
   }
 }
 
-/** The process's clock, used wherever no other is given. */
+/** The platform's own `Date.now`. Undefined when this module is loaded while time is already faked. */
+const platformNow = Function.prototype.toString.call(Date.now).includes('[native code]') ? Date.now : undefined
+
+const thisRun = Promise.resolve()
+
+/**
+ * The process's clock, used wherever no other is given. `Date` is looked up at each reading, so that fake timers of test
+ * frameworks move it. The end of a run is a promise, because some of them replace `queueMicrotask`.
+ */
 export const systemClock: Clock = new SystemClock({
-  readWallMs: Date.now,
-  afterThisRun: (run) => queueMicrotask(run),
+  readWallMs: () => Date.now(),
+  isFake: () => Date.now !== platformNow,
+  afterThisRun: (run) => void thisRun.then(run),
 })
 
 /** Milliseconds, with fractions, since some instant: for measuring how long something takes. Nobody can set it. */

@@ -1,6 +1,6 @@
 /**
  * Where waiting comes from: `acquire` waits for its turn, a fallback store for an answer, a leased store to give back what it
- * does not need. Nothing else holds a timer.
+ * does not need, a Redis store for its next heartbeat. Nothing else holds a timer.
  */
 export interface Timers {
   /**

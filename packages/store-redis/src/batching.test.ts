@@ -138,6 +138,27 @@ describe('questions of one turn', () => {
   })
 })
 
+const ONE_UNIT: Readonly<Record<string, Rule>> = {
+  gcra: { algorithm: 'gcra', limit: 1, window: '1m' },
+  window: { algorithm: 'fixed-window', limit: 1, window: '1m' },
+  bucket: { algorithm: 'token-bucket', capacity: 1, refillPerSecond: 1 },
+}
+
+describe('peeks of one turn', () => {
+  it.each(Object.keys(ONE_UNIT))(
+    'at one key take nothing from each other, however many there are (%s)',
+    async (name) => {
+      const store = storeOver(connection, new FakeClock())
+      const limiter = createLimiter<'async'>({ ...ONE_UNIT[name]!, name: `peeked-${name}`, store })
+      const peeks = async (): Promise<readonly boolean[]> =>
+        (await Promise.all(Array.from({ length: 16 }, () => limiter.peek('key')))).map(({ allowed }) => allowed)
+      expect(await peeks()).toEqual(Array.from({ length: 16 }, () => true))
+      expect((await limiter.check('key')).allowed).toBe(true)
+      expect(await peeks()).toEqual(Array.from({ length: 16 }, () => false))
+    },
+  )
+})
+
 describe('one exact decision', () => {
   const rules: Readonly<Record<string, Rule>> = OPERATION_RULES
 

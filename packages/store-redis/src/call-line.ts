@@ -234,7 +234,7 @@ export class CallLine {
     try {
       this.#parts.answered(next.plan, next.reply)
     } finally {
-      queueMicrotask(() => {
+      void Promise.resolve().then(() => {
         this.#isTelling = false
         this.#tell()
       })

@@ -1,5 +1,13 @@
 import type { Random, Settlement } from '@sluice/core'
-import type { AnswerListener, AskedQuestion, Batch, Limit, ListenedStore, Receipt } from '@sluice/core/internal'
+import type {
+  AnswerListener,
+  AskedQuestion,
+  Batch,
+  BlockTerm,
+  Limit,
+  ListenedStore,
+  Receipt,
+} from '@sluice/core/internal'
 import {
   askByPromise,
   createBatch,
@@ -59,12 +67,16 @@ export class ClusterStore implements ListenedStore {
     return { outcome: worst, corrected: settlements.reduce((sum, { corrected }) => sum + corrected, 0) }
   }
 
-  block(rule: string, key: string, micros: number): Promise<void> {
-    return this.#store.block(rule, key, micros)
+  block(rule: string, key: string, term: BlockTerm): Promise<void> {
+    return this.#store.block(rule, key, term)
   }
 
   reset(limits: readonly Limit[], key: string): Promise<void> {
     return this.#store.reset(limits, key)
+  }
+
+  resetAll(limits: readonly Limit[]): Promise<void> {
+    return this.#store.resetAll(limits)
   }
 
   close(): Promise<void> {

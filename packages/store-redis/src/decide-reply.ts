@@ -133,7 +133,8 @@ export class DecideReply {
     for (let question: Question | undefined = head; question !== undefined; question = question.next) {
       const { sheet } = question
       sheet.now = this.now
-      sheet.allowed = number++ < admitted
+      // Questions that charge nothing leave the same room to each other: all of them are admitted, or none.
+      sheet.allowed = sheet.charge ? number++ < admitted : admitted > 0
       decideItems(sheet, seen)
       if (sheet.allowed && sheet.charge && question.next !== undefined) moveOn(sheet, seen)
     }

@@ -14,6 +14,7 @@ const KINDS: { readonly [A in Limit['algorithm']]: number } = {
   'sliding-window-segments': 6,
   hybrid: 7,
   concurrency: 8,
+  'token-bucket-rollover': 9,
 }
 
 const HYBRID = 7
@@ -136,10 +137,10 @@ function bytesOf(limit: Limit, { kind, tag, edges }: CodeParts & { readonly edge
   const rate = burst?.rate ?? ('rate' in limit ? limit.rate : { units: 0, micros: 1 })
   const numbers = [
     limit.capacity,
-    base.limit,
+    'full' in base ? base.full : base.limit,
     windowOf(base),
     extraOf(base),
-    burst?.capacity ?? 0,
+    burst?.full ?? 0,
     rate.units,
     rate.micros,
     burst === undefined ? 0 : KINDS[base.algorithm],
@@ -160,5 +161,6 @@ function windowOf(limit: Limit): number {
 
 function extraOf(limit: Limit): number {
   if ('segments' in limit) return limit.segments
+  if ('rolloverFull' in limit) return limit.rolloverFull
   return 'rolloverMax' in limit ? limit.rolloverMax : 0
 }

@@ -20,8 +20,17 @@ import {
   systemRandom,
   systemTimers,
 } from '@sluice/core'
-import type { AnswerListener, AskedQuestion, Batch, Limit, ListenedStore, Receipt } from '@sluice/core/internal'
+import type {
+  AnswerListener,
+  AskedQuestion,
+  Batch,
+  BlockTerm,
+  Limit,
+  ListenedStore,
+  Receipt,
+} from '@sluice/core/internal'
 import { asListened, checkOptionNames, noteSpace, systemMonotonicMs } from '@sluice/core/internal'
+import { backgroundTimers } from './background-timers.ts'
 import { connectByUrl } from './clients/connect-by-url.ts'
 import { recogniseClient } from './clients/recognise-client.ts'
 import type { UrlOptions } from './clients/url-options.ts'
@@ -43,6 +52,14 @@ export interface RedisStoreOptions extends Omit<FallbackStoreOptions, 'nodes' | 
   readonly leases?: boolean | LeasedStoreOptions
   /** How long a refusal may be answered from memory, in milliseconds; 100 when left out, `false` never. */
   readonly denyCache?: number | false
+  /**
+   * Node count to assume until the first heartbeat is answered, this node included: 1 to 1,000,000. It divides the shares
+   * of failure mode `local`. Pass what `onNodesChange` reported last, so that a restart during an outage does not use the
+   * whole limit. Default: 1.
+   */
+  readonly initialNodes?: number
+  /** Called with the node count whenever it changes. */
+  readonly onNodesChange?: (nodes: number) => void
   /** Is told once of what is wrong with the server; prints a warning of the process when left out. */
   readonly onWarning?: (warning: ServerWarning) => void
   /** Decides at this time instead of the server's: for tests. All processes that share the limits must use one clock. */
@@ -98,11 +115,13 @@ const OPTIONS: Readonly<Record<keyof RedisStoreOptions, true>> = {
   prefix: true,
   leases: true,
   denyCache: true,
+  initialNodes: true,
+  onNodesChange: true,
   onWarning: true,
   clock: true,
   deadlineMs: true,
   failureMode: true,
-  local: true,
+  maxLocalKeys: true,
   breaker: true,
   maxPending: true,
   observe: true,
@@ -138,6 +157,7 @@ const PREFIX = /^[A-Za-z0-9_.:-]{1,64}$/
 class ComposedStore implements RedisStore, ListenedStore {
   readonly mode = 'async'
   readonly #outer: ListenedStore
+  readonly #exact: StrictStore | ClusterStore
   readonly #fallback: FallbackStore
   readonly #leased: LeasedStore | undefined
   readonly #nodes: LiveNodes
@@ -160,9 +180,12 @@ class ComposedStore implements RedisStore, ListenedStore {
     this.#deadlineMs = options.deadlineMs ?? 50
     // Leaves time for the call itself.
     this.#runner = new ScriptRunner(connection, pause, { waitMs: 0.8 * this.#deadlineMs, monotonicMs })
-    this.#nodes = new LiveNodes(this.#runner, { prefix, random, monotonicMs })
+    const { initialNodes = 1, onNodesChange, timers: beatTimers = backgroundTimers } = options
+    const nodeParts = { prefix, random, monotonicMs, timers: beatTimers, initialNodes, onNodesChange }
+    this.#nodes = new LiveNodes(this.#runner, nodeParts)
     const strict = this.#strict(prefix, options)
     const exact = connection.isCluster ? new ClusterStore(strict, random) : strict
+    this.#exact = exact
     const { leases = false, denyCache = 100 } = options
     const shared = { random, timers, monotonicMs }
     this.#leased = leases === false ? undefined : leasedStore(exact, { ...shared, ...(leases === true ? {} : leases) })
@@ -174,6 +197,7 @@ class ComposedStore implements RedisStore, ListenedStore {
         ? this.#fallback
         : denyCacheStore(this.#fallback, cacheOptions(denyCache, options.observe, burstMs)),
     )
+    this.#nodes.start()
   }
 
   decide(batch: Batch): Promise<void> {
@@ -188,12 +212,16 @@ class ComposedStore implements RedisStore, ListenedStore {
     return this.#outer.settle(receipt, actuals)
   }
 
-  block(rule: string, key: string, micros: number): Promise<void> {
-    return this.#outer.block(rule, key, micros)
+  block(rule: string, key: string, term: BlockTerm): Promise<void> {
+    return this.#outer.block(rule, key, term)
   }
 
   reset(limits: readonly Limit[], key: string): Promise<void> {
     return this.#outer.reset(limits, key)
+  }
+
+  resetAll(limits: readonly Limit[]): Promise<void> {
+    return this.#exact.resetAll(limits)
   }
 
   ready(withinMs = 5000): Promise<boolean> {
@@ -215,6 +243,7 @@ class ComposedStore implements RedisStore, ListenedStore {
   }
 
   async #close(): Promise<void> {
+    this.#nodes.stop()
     this.#runner.stopWaiting()
     // What is given back at the end is worth a moment, but a server that does not answer must not keep anybody: it forgets
     // this node, and ends its leases, by itself.
@@ -240,7 +269,7 @@ class ComposedStore implements RedisStore, ListenedStore {
       atTurnEnd,
       timers: this.#timers,
       onSend: () => {
-        this.#nodes.beat()
+        this.#nodes.beatWithCheck()
         void this.#inspect()
       },
     })

@@ -30,6 +30,7 @@ const WINDOWS = [
 const RULES: Readonly<Record<string, Rule>> = {
   'one level': { limit: 7, window: 3_001 },
   'a level that admits nothing': { limit: 0, window: 3_001 },
+  'a level of a fractional capacity': { algorithm: 'token-bucket', capacity: 2.3, refillPerSecond: 0.7 },
   'several levels': { windows: WINDOWS },
   'one fixed window': { algorithm: 'fixed-window', limit: 7, window: 3_001 },
   'a fixed window that admits nothing': { algorithm: 'fixed-window', limit: 0, window: 3_001 },
@@ -312,5 +313,41 @@ describe('a level', () => {
     }
     // Else the test would say nothing.
     expect(rounded).toBeGreaterThan(0)
+  })
+})
+
+describe('a bucket of a fractional capacity', () => {
+  const bucket: Rule = { algorithm: 'token-bucket', capacity: 2.3, refillPerSecond: 1 }
+  const large: Rule = { algorithm: 'token-bucket', capacity: 9.7, refillPerSecond: 5 }
+  const rules = { bucket, large }
+
+  it.each<[string, (set: LimiterSet<'bucket' | 'large', 'async'>, cost: number) => Promise<{ allowed: boolean }>]>([
+    ['alone', (set, cost) => set.limiter('bucket').check('key', { cost })],
+    [
+      'beside another',
+      (set, cost) =>
+        set.checkAll([
+          { rule: 'bucket', key: 'key', cost },
+          { rule: 'large', key: 'key', cost },
+        ]),
+    ],
+    [
+      'with another key',
+      (set, cost) =>
+        set.checkAll([
+          { rule: 'bucket', key: 'key', cost },
+          { rule: 'large', key: 'other', cost },
+        ]),
+    ],
+    ['as a reservation', (set, cost) => set.limiter('bucket').reserve('key', { cost })],
+  ])('%s holds what is beyond its whole units', async (_company, check) => {
+    await server.command('FLUSHALL')
+    const clock = new FakeClock()
+    const set = createLimiter<'bucket' | 'large', 'async'>({ rules, store: storeOver(connection, clock), clock })
+    expect(await check(set, 2)).toMatchObject({ allowed: true })
+    clock.setMicros(clock.nowMicros() + 699_999)
+    expect(await check(set, 1)).toMatchObject({ allowed: false })
+    clock.setMicros(clock.nowMicros() + 1)
+    expect(await check(set, 1)).toMatchObject({ allowed: true })
   })
 })

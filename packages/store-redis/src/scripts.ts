@@ -23,7 +23,7 @@ local fields = { unpack_binary(count == 1 and '<HHH' or '<' .. string.rep('H', l
 runs_at = fields[last + 1]
 local limit_at = LIMITS_AT + LIMIT_BYTES * (fields[1] - 1)
 local kind, tag = unpack_binary('<Bc8', runs, limit_at)
-local capacity, most, window, _, _, units, micros = unpack_binary('<ddddddd', runs, limit_at + 25)
+local most, window, _, _, units, micros = unpack_binary('<dddddd', runs, limit_at + 33)
 local header, format, length = nil, '<c13ddd', 37
 if kind == METER then
 header = pack('<BHc8H', SHARED, 1, tag, 2)
@@ -56,7 +56,7 @@ else
 flow = flowed(units, micros, now - at)
 end
 used, at = used > flow and used - flow or 0, now
-fitting = (capacity * UNIT - used) / (cost * UNIT)
+fitting = (most - used) / (cost * UNIT)
 else
 local opened = at > now and at - at % window or now - now % window
 if kind == FIXED then
@@ -157,11 +157,12 @@ end`
 
 /** `lua/includes/kinds.lua` */
 const KINDS = `local METER, QUEUE, FIXED, COUNTER = 1, 2, 3, 4
-local LOG, SEGMENTS, HYBRID, SLOTS = 5, 6, 7, 8`
+local LOG, SEGMENTS, HYBRID, SLOTS, ROLLOVER = 5, 6, 7, 8, 9
+local LATEST = -1`
 
 /** `lua/includes/leases.lua` */
 const LEASES = `local function lasting(limit)
-if limit.kind == METER then return time_to_flow(limit.units, limit.micros, limit.capacity * UNIT) end
+if limit.kind == METER then return time_to_flow(limit.units, limit.micros, limit.limit) end
 if limit.edges then return limit.edges[#limit.edges] - limit.edges[1] end
 return 2 * limit.window
 end
@@ -232,22 +233,22 @@ const LEVELS = `local ADMITTED_ONCE = '\\1\\0\\4'
 local function level_of(number)
 if limits then
 local limit = limits[number]
-return limit.kind, limit.tag, limit.capacity, limit.units, limit.micros
+return limit.kind, limit.tag, limit.limit, limit.units, limit.micros
 end
 local at = LIMITS_AT + LIMIT_BYTES * (number - 1)
 local kind, tag = unpack_binary('<Bc8', ARGV[1], at)
-local capacity, _, _, _, _, units, micros = unpack_binary('<ddddddd', ARGV[1], at + 25)
-return kind, tag, capacity, units, micros
+local held, _, _, _, units, micros = unpack_binary('<dddddd', ARGV[1], at + 33)
+return kind, tag, held, units, micros
 end
 local function levels_of(numbers, count)
 local units, micros, full, span, most = { 0, 0 }, { 0, 0 }, { 0, 0 }, { 0, 0 }, 1
 local parts = { pack('<BH', SHARED, count) }
 for index = 1, count do
-local kind, tag, capacity, rate, time = level_of(numbers[index])
-if kind ~= METER or capacity <= 0 then return nil end
+local kind, tag, held, rate, time = level_of(numbers[index])
+if kind ~= METER or held <= 0 then return nil end
 local place = index + 2
 units[place], micros[place] = rate, time
-full[place], span[place] = capacity * UNIT, time / rate
+full[place], span[place] = held, time / rate
 if rate > most then most = rate end
 parts[index + 1] = pack('<c8H', tag, 2)
 end
@@ -368,7 +369,9 @@ after = edges[bounds + 1]
 edges[bounds + 1] = nil
 end
 return {
-kind = kind, tag = tag, block = block, lease = lease, capacity = capacity, limit = limit, window = window,
+kind = kind, tag = tag, block = block, lease = lease,
+capacity = capacity,
+limit = limit, window = window,
 extra = extra,
 burst = burst, units = units, micros = micros,
 base = base, base_capacity = base_capacity,
@@ -429,6 +432,18 @@ local _, total = log_entry(log, middle)
 if total - view.before >= excess then high = middle else low = middle + 1 end
 end
 return log_entry(log, low) + limit.window
+end
+local function log_remove_newest(log, view, limit, most)
+local entries = log_in_view(log, view, limit.limit)
+local removed = min(most, view.total - view.before)
+local total = view.total - removed
+local kept, previous = {}, view.before
+for place = 1, #entries, 16 do
+local instant, sum = unpack_binary('<dd', entries, place)
+if previous < total then kept[#kept + 1] = pack('<dd', instant, min(sum, total)) end
+previous = sum
+end
+return pack('<d', view.before) .. table.concat(kept), removed
 end
 local function log_remove(log, view, limit, at, most)
 local entries = log_in_view(log, view, limit.limit)
@@ -494,6 +509,15 @@ local size, length = ring_of(limit)
 local turned, place, fresh = ring_turn(ring, limit, now)
 local newest = floor(turned[1] / length)
 local applied = units
+if units < 0 and charge.at == LATEST then
+local removed = 0
+for index = newest, newest - size + 1, -1 do
+local taken = min(-units - removed, turned[2 + index % size])
+turned[2 + index % size] = turned[2 + index % size] - taken
+removed = removed + taken
+end
+return -removed, turned, fresh
+end
 if units < 0 then
 local index = floor(charge.at / length)
 applied = 0
@@ -557,8 +581,8 @@ local since = values[at + 2]
 if since > now then now = since end
 return max(0, values[at + 1] - flowed(limit.units, limit.micros, now - since)), now
 end
-local function meter_left(values, at, limit, capacity, now)
-return floor((capacity * UNIT - level_at(values, at, limit, now)) / UNIT)
+local function meter_left(values, at, limit, full, now)
+return floor((full - level_at(values, at, limit, now)) / UNIT)
 end
 local function meter_write(values, at, limit, now, units, to)
 local level, since = level_at(values, at, limit, now)
@@ -572,14 +596,15 @@ local after
 if units >= 0 then
 after = min(SAFE, level + units * UNIT)
 else
-local owed = charge.cost * UNIT - flowed(limit.units, limit.micros, max(0, since - charge.at))
+local owed = charge.at == LATEST and -units * UNIT
+or charge.cost * UNIT - flowed(limit.units, limit.micros, max(0, since - charge.at))
 after = max(0, level - max(0, min(-units * UNIT, owed)))
 end
 values[to + 1], values[to + 2] = after, since
 return (after - level) / UNIT, since + time_to_flow(limit.units, limit.micros, after)
 end
 local function is_last(values, at, limit, now, charge)
-if not at then return false end
+if not at or charge.at == LATEST then return false end
 local left = charge.mark - flowed(limit.units, limit.micros, max(0, now - charge.at))
 local level = values[at + 1] - flowed(limit.units, limit.micros, max(0, now - values[at + 2]))
 return left > 0 and math.abs(level - left) < UNIT / 2
@@ -590,6 +615,35 @@ return meter_correct(values, at, limit, now, max(0, units), charge, to)
 end
 local fresh = { at = max(now, values[at + 2]), cost = charge.cost, mark = charge.mark }
 return meter_correct(values, at, limit, now, units, fresh, to)
+end
+local function rollover_net(values, at, limit, now)
+if not at then return 0, now, false end
+local level, since = values[at + 1], values[at + 2]
+if since > now then now = since end
+local flow = flowed(limit.units, limit.micros, now - since)
+if flow >= level + 2 * limit.limit then return 0, now, false end
+return max(-limit.extra, level - values[at + 3] - flow), now, true
+end
+local function rollover_left(values, at, limit, now)
+return floor((limit.limit - rollover_net(values, at, limit, now)) / UNIT)
+end
+local function rollover_write(limit, now, net, values, to)
+values[to + 1], values[to + 2], values[to + 3] = max(0, net), now, max(0, -net)
+return now + time_to_flow(limit.units, limit.micros, values[to + 1] + 2 * limit.limit)
+end
+local function rollover_correct(values, at, limit, now, units, charge, to)
+local net, since, is_known = rollover_net(values, at, limit, now)
+local after
+if units >= 0 then
+after = min(SAFE, net + units * UNIT)
+elseif charge.at == LATEST then
+after = max(min(0, net), net + units * UNIT)
+else
+local owed = charge.cost * UNIT - flowed(limit.units, limit.micros, max(0, since - charge.at))
+after = max(is_known and -limit.extra or 0, net - max(0, min(-units * UNIT, owed)))
+end
+local fresh = rollover_write(limit, since, after, values, to)
+return (after - net) / UNIT, fresh
 end`
 
 /** `lua/includes/opening.lua` */
@@ -655,7 +709,7 @@ since = now
 end
 end
 amounts[index], instants[index] = level, since
-fitting = (limit.capacity * UNIT - level) / (cost * UNIT)
+fitting = (limit.limit - level) / (cost * UNIT)
 elseif kind == FIXED then
 local start, used = 0, 0
 if place then start, used = values[place + 1], values[place + 2] end
@@ -898,7 +952,7 @@ level = level > flow and level - flow or 0
 since = now
 end
 amounts[index], instants[index] = level, since
-fitting = (limit.capacity * UNIT - level) / (cost * UNIT)
+fitting = (limit.limit - level) / (cost * UNIT)
 elseif kind == FIXED then
 local start = values[place + 1]
 local window = limit.window
@@ -1046,7 +1100,7 @@ local function entry_size(limit)
 local kind = limit.kind
 if kind == METER or kind == QUEUE then return 2 end
 if kind == FIXED then return limit.extra > 0 and 3 or 2 end
-if kind == COUNTER then return 3 end
+if kind == COUNTER or kind == ROLLOVER then return 3 end
 if kind ~= HYBRID then return 0 end
 return (limit.base == FIXED or limit.base == COUNTER) and 2 + base_size(limit) or 2
 end
@@ -1082,7 +1136,8 @@ end
 local function units_left(item, values, at, now, entitled)
 local limit = item.limit
 local kind = limit.kind
-if kind == METER or kind == QUEUE then return meter_left(values, at, limit, limit.capacity, now) end
+if kind == METER or kind == QUEUE then return meter_left(values, at, limit, limit.limit, now) end
+if kind == ROLLOVER then return rollover_left(values, at, limit, now) end
 if kind == SLOTS then return limit.limit - slots_held(load_long(item).numbers, now) end
 if kind ~= HYBRID then return window_left(item, limit, values, at, now) end
 local from_base, from_burst = hybrid_parts(item, values, at, now)
@@ -1162,6 +1217,11 @@ values[to] = fresh
 keep_beside_leases(item)
 return kind == QUEUE and level or 0
 end
+if kind == ROLLOVER then
+local net, since = rollover_net(values, from, limit, now)
+values[to] = rollover_write(limit, since, net + units * UNIT, values, to)
+return 0
+end
 values[to] = charge_window(item, limit, values, from, now, units, to)
 keep_beside_leases(item)
 return 0
@@ -1178,7 +1238,12 @@ if units > 0 then
 state.log = log_add(state.log, view, limit, units)
 elseif not was_empty then
 local removed
-state.log, removed = log_remove(state.log, view, limit, past.at, min(-units, past.cost))
+local most = min(-units, past.cost)
+if past.at == LATEST then
+state.log, removed = log_remove_newest(state.log, view, limit, most)
+else
+state.log, removed = log_remove(state.log, view, limit, past.at, most)
+end
 applied = -removed
 else
 applied = 0
@@ -1216,13 +1281,15 @@ values, at = entry_for(item.key, limit.tag, entry_size(limit), now)
 if is_new then
 for index = 1, entry_size(limit) do values[at + index] = 0 end
 end
-local from_burst = max(0, past.cost - past.mark)
+local is_latest = past.at == LATEST
+local from_burst = is_latest and 0 or max(0, past.cost - past.mark)
 local to_burst = units < 0 and -min(-units, from_burst) or 0
-local burst_charge = { at = past.at, cost = from_burst, mark = 0, holder = past.holder }
 local base_charge = { at = past.at, cost = past.cost - from_burst, mark = 0, holder = past.holder }
+local by_base, base_fresh = correct_base(item, base_of(limit), values, at + 2, now, units - to_burst, base_charge)
+if is_latest then to_burst = units - by_base end
+local burst_charge = { at = past.at, cost = is_latest and past.cost or from_burst, mark = 0, holder = past.holder }
 local burst_at = values[at + 2] > 0 and at or nil
 local by_burst, burst_fresh = meter_correct(values, burst_at, limit, now, to_burst, burst_charge, at)
-local by_base, base_fresh = correct_base(item, base_of(limit), values, at + 2, now, units - to_burst, base_charge)
 values[at] = max(burst_fresh, base_fresh)
 changed[item.key] = true
 return by_burst + by_base
@@ -1242,6 +1309,8 @@ if kind == METER then
 applied, values[to] = meter_correct(values, from, limit, now, units, past, to)
 elseif kind == QUEUE then
 applied, values[to] = queue_correct(values, from, limit, now, units, past, to)
+elseif kind == ROLLOVER then
+applied, values[to] = rollover_correct(values, from, limit, now, units, past, to)
 elseif kind == COUNTER then
 applied, values[to] = counter_correct(values, from, limit, now, units, past, to)
 else
@@ -1305,7 +1374,8 @@ end
 local function fixed_applied(values, at, limit, now, units, charge)
 if units >= 0 then return units end
 local start, finish = window_now(values, at, limit, now)
-if not start or charge.at < start or charge.at >= finish then return 0 end
+if not start then return 0 end
+if charge.at ~= LATEST and (charge.at < start or charge.at >= finish) then return 0 end
 return -min(-units, charge.cost, used_in(values, at, start))
 end
 local function counts_at(values, at, limit, now)
@@ -1330,6 +1400,11 @@ local start, previous, current = counts_at(values, at, limit, now)
 local applied = units
 if units >= 0 then
 current = current + units
+elseif charge.at == LATEST then
+local of_current = min(-units, current)
+local of_previous = min(-units - of_current, previous)
+applied = -(of_current + of_previous)
+current, previous = current - of_current, previous - of_previous
 elseif charge.at >= start then
 applied = -min(-units, charge.cost, current)
 current = current + applied
@@ -1364,15 +1439,15 @@ ${RECORDS}
 ${HOLDS}
 local micros = unpack_binary('<d', ARGV[2])
 if holds_due(1, now) then return pack('<dB', now, 0) end
-if micros > 0 then
-local values, at = entry_for(1, ARGV[3], 1, now)
-values[at], values[at + 1] = now + micros, now + micros
-else
 local dropped = {}
 for place = 1, #ARGV[3], 8 do dropped[string.sub(ARGV[3], place, place + 7)] = true end
+if micros > 0 then
+local values, at = rebuild(1, dropped, now, string.sub(ARGV[3], 1, 8), 1)
+values[at], values[at + 1] = now + micros, now + micros
+else
 rebuild(1, dropped, now)
-for key = 2, records do call('DEL', KEYS[key]) end
 end
+for key = 2, records do call('DEL', KEYS[key]) end
 changed[1] = true
 save_records(now, slack)
 return pack('<dB', now, 1)`
@@ -1668,6 +1743,9 @@ general.ask_questions()
 end
 if general then general.save() end
 return table.concat(out)`
+
+/** `lua/scan-1.lua` */
+export const SCAN_SCRIPT: string = `return redis.call('SCAN', ARGV[1], 'MATCH', ARGV[2], 'COUNT', '1000')`
 
 /** `lua/settle-n.lua` */
 export const SETTLE_SCRIPT: string = `${FLOW}

@@ -1,27 +1,37 @@
 import type { Clock, Settlement, Timers } from '@sluice/core'
 import { SluiceError } from '@sluice/core'
-import type { AnswerListener, AskedQuestion, Batch, Limit, ListenedStore, Receipt } from '@sluice/core/internal'
-import { decideByListening, outcomeUnknown } from '@sluice/core/internal'
+import type {
+  AnswerListener,
+  AskedQuestion,
+  Batch,
+  BlockTerm,
+  Limit,
+  ListenedStore,
+  Receipt,
+} from '@sluice/core/internal'
+import { blockTermOf, decideByListening, outcomeUnknown } from '@sluice/core/internal'
 import { ByteWriter } from './byte-writer.ts'
 import { CallLine } from './call-line.ts'
 import type { CallParts, CallTime } from './call-table.ts'
-import type { RedisConnection } from './connection.ts'
+import type { RedisArgument, RedisConnection } from './connection.ts'
 import { decideCall } from './decide-call.ts'
 import type { NotYet } from './decide-reply.ts'
 import { DecideReply } from './decide-reply.ts'
 import { codeOf, entryTag } from './limit-code.ts'
+import { nodeAnchors } from './node-anchors.ts'
 import type { Plan } from './plan.ts'
 import { Question, type QuestionGroup } from './question-group.ts'
 import type { ScriptRunner } from './script-runner.ts'
 import { scriptOf } from './script-runner.ts'
-import { CHANGE_SCRIPT, DECIDE_SCRIPT, SETTLE_SCRIPT } from './scripts.ts'
+import { CHANGE_SCRIPT, DECIDE_SCRIPT, SCAN_SCRIPT, SETTLE_SCRIPT } from './scripts.ts'
 import { giveBackCall, readSettlement, settleCall } from './settle-call.ts'
-import { holdNotesName, holdSetName, longName, SubjectNames } from './subject-key.ts'
+import { holdNotesName, holdSetName, isRecordName, longName, SubjectNames } from './subject-key.ts'
 import type { CallPlan } from './turn.ts'
 
 const DECIDE = scriptOf('decide-n.lua', DECIDE_SCRIPT)
 const SETTLE = scriptOf('settle-n.lua', SETTLE_SCRIPT)
 const CHANGE = scriptOf('change-n.lua', CHANGE_SCRIPT)
+const SCAN = scriptOf('scan-1.lua', SCAN_SCRIPT)
 
 /** How often a call is repeated because reservations had to be given back, or the calendar did not reach, before it fails. */
 const MOST_ATTEMPTS = 10
@@ -110,18 +120,37 @@ export class StrictStore implements ListenedStore {
     return (await this.#settle(receipt, { actuals, strikeOnly: true })).outcome === 'settled'
   }
 
-  async block(rule: string, key: string, micros: number): Promise<void> {
-    await this.#change(key, { micros, tags: [entryTag('block', rule)], longs: [] })
+  async block(rule: string, key: string, term: BlockTerm): Promise<void> {
+    const { micros, forgotten } = blockTermOf(term)
+    const { tags, longs } = countersOf(forgotten)
+    await this.#change(key, { micros, tags: [entryTag('block', rule), ...tags], longs })
   }
 
   async reset(limits: readonly Limit[], key: string): Promise<void> {
-    const tags = limits.flatMap(({ id, rule }) => [
-      entryTag('state', id),
-      entryTag('lease', id),
-      entryTag('block', rule),
-    ])
-    const longs = limits.map((limit) => codeOf(limit).longTag).filter((tag) => tag !== undefined)
-    await this.#change(key, { micros: -1, tags, longs })
+    const { tags, longs } = countersOf(limits)
+    const blocks = limits.map(({ rule }) => entryTag('block', rule))
+    await this.#change(key, { micros: -1, tags: [...tags, ...blocks], longs })
+  }
+
+  /**
+   * Forgets the counters of every key under these limits, one key after another: what is charged meanwhile may stay. Looks
+   * at all names with the prefix, so it takes as long as there are keys. Needs the commands SCAN and, in a cluster, CLUSTER.
+   */
+  async resetAll(limits: readonly Limit[]): Promise<void> {
+    if (this.#closed) throw closedError()
+    const counters = countersOf(limits)
+    for (const anchor of await nodeAnchors(this.#runner, this.#parts)) {
+      let cursor: RedisArgument = '0'
+      do {
+        const [next, names] = (await this.#runner.run(SCAN, [anchor], [cursor, this.#names.pattern])) as [
+          Buffer,
+          Buffer[],
+        ]
+        const records = names.map(String).filter(isRecordName)
+        await Promise.all(records.map((record) => this.#changeRecord(record, { micros: -1, ...counters })))
+        cursor = next
+      } while (String(cursor) !== '0')
+    }
   }
 
   async close(): Promise<void> {
@@ -155,8 +184,8 @@ export class StrictStore implements ListenedStore {
   async #askAgain(group: QuestionGroup, why: NotYet, now: number): Promise<void> {
     try {
       group.attempts++
-      const keys = new Set(group.first.items.map((item) => item.key))
-      await this.#clearTheWay(why, { keys, now, attempts: group.attempts })
+      const records = new Set(group.first.items.map((item) => this.#nameOf(item.key)))
+      await this.#clearTheWay(why, { records, now, attempts: group.attempts })
       if (this.#closed) throw closedError()
       this.#line.addAgain(group)
     } catch (error) {
@@ -167,13 +196,13 @@ export class StrictStore implements ListenedStore {
   /** Does what kept a call from being done. */
   async #clearTheWay(
     why: NotYet,
-    { keys, now, attempts }: { readonly keys: Iterable<string>; readonly now: number; readonly attempts: number },
+    { records, now, attempts }: { readonly records: Iterable<string>; readonly now: number; readonly attempts: number },
   ): Promise<void> {
     if (attempts > MOST_ATTEMPTS) {
       throw outcomeUnknown({ because: 'refused', problem: `Redis asked for the same call ${attempts} times` })
     }
     if (why === 'calendar') this.#serverAheadMicros = now - this.#parts.clock.nowMicros()
-    else for (const key of keys) await this.#giveBackRunOut(this.#nameOf(key), now)
+    else for (const record of records) await this.#giveBackRunOut(record, now)
   }
 
   /** Gives back the reservations of a subject that have run out, each as of its end. */
@@ -198,17 +227,17 @@ export class StrictStore implements ListenedStore {
       const call = settleCall(receipt, how, parts)
       const { outcome, corrected, now } = readSettlement(await this.#runner.runForBytes(SETTLE, call.keys, call.args))
       if (outcome !== 'holds' && outcome !== 'calendar') return { outcome, corrected }
-      const keys = new Set(receipt.charges.map((charge) => charge.key))
-      await this.#clearTheWay(outcome, { keys, now, attempts })
+      const records = new Set(receipt.charges.map((charge) => this.#nameOf(charge.key)))
+      await this.#clearTheWay(outcome, { records, now, attempts })
     }
   }
 
-  async #change(
-    key: string,
-    { micros, tags, longs }: { readonly micros: number; readonly tags: readonly Buffer[]; readonly longs: string[] },
-  ): Promise<void> {
+  async #change(key: string, change: KeyChange): Promise<void> {
     if (this.#closed) throw closedError()
-    const record = this.#nameOf(key)
+    await this.#changeRecord(this.#nameOf(key), change)
+  }
+
+  async #changeRecord(record: string, { micros, tags, longs }: KeyChange): Promise<void> {
     const keys = [record, ...longs.map((tag) => longName(record, tag))]
     for (let attempts = 1; ; attempts++) {
       const { givenMicros, slackMs } = this.#time()
@@ -220,7 +249,7 @@ export class StrictStore implements ListenedStore {
       span.writeDoubleLE(micros)
       const reply = await this.#runner.runForBytes(CHANGE, keys, [head, span, Buffer.concat(tags)])
       if (reply[8] === 1) return
-      await this.#clearTheWay('holds', { keys: [key], now: reply.readDoubleLE(0), attempts })
+      await this.#clearTheWay('holds', { records: [record], now: reply.readDoubleLE(0), attempts })
     }
   }
 
@@ -234,6 +263,21 @@ export class StrictStore implements ListenedStore {
       return { givenMicros: nowMicros, aboutMicros: nowMicros, slackMs: FOREIGN_TIME_SLACK_MS }
     }
     return { givenMicros: 0, aboutMicros: nowMicros + this.#serverAheadMicros, slackMs: 0 }
+  }
+}
+
+/** What is changed about a key. See lua/change-n.lua. */
+interface KeyChange {
+  readonly micros: number
+  readonly tags: readonly Buffer[]
+  readonly longs: readonly string[]
+}
+
+/** Where the counters of limits are kept: the entries of a record, and the states under keys of their own. */
+function countersOf(limits: readonly Limit[]): { readonly tags: readonly Buffer[]; readonly longs: readonly string[] } {
+  return {
+    tags: limits.flatMap(({ id }) => [entryTag('state', id), entryTag('lease', id)]),
+    longs: limits.map((limit) => codeOf(limit).longTag).filter((tag) => tag !== undefined),
   }
 }
 

@@ -15,7 +15,11 @@ export class SubjectNames {
   readonly #plain: string
   readonly #hashed: string
 
+  /** What all names match, and those of longer prefixes do not. */
+  readonly pattern: string
+
   constructor(prefix: string) {
+    this.pattern = `${prefix}:${FORMAT}:{*`
     this.#plain = `${prefix}:${FORMAT}:{=`
     this.#hashed = `${prefix}:${FORMAT}:{#`
   }
@@ -26,6 +30,11 @@ export class SubjectNames {
       ? `${this.#plain}${key}}`
       : `${this.#hashed}${hash('sha256', Buffer.from(key, 'utf16le'), 'base64url')}}`
   }
+}
+
+/** Whether a name is that of a record, and not of something beside one. */
+export function isRecordName(name: string): boolean {
+  return name.endsWith('}')
 }
 
 /** The key of a long state beside a record. */

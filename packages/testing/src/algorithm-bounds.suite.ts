@@ -17,6 +17,10 @@ export function boundProperties(subject: Subject): void {
       rateBound(subject)
       tightness(subject)
       return
+    case 'token-bucket-rollover':
+      rateBound(subject)
+      firstBound(subject)
+      return
     case 'leaky-bucket-queue':
       rateBound(subject)
       tightness(subject)
@@ -39,10 +43,33 @@ function rateBound(subject: Subject): void {
           for (const to of calls.slice(first)) {
             units += BigInt(to.ask.cost)
             const elapsed = BigInt(to.ask.now - from.ask.now)
-            const most =
-              BigInt(limit.capacity) * 1_000_000n * BigInt(limit.rate.micros) + elapsed * BigInt(limit.rate.units)
+            const most = mostHeld(limit) * BigInt(limit.rate.micros) + elapsed * BigInt(limit.rate.units)
             expect(units * 1_000_000n * BigInt(limit.rate.micros) <= most).toBe(true)
           }
+        }
+      }),
+      { numRuns: subject.numRuns },
+    )
+  })
+}
+
+/** Micro-units that can be taken at one instant. */
+function mostHeld(limit: RateLimit): bigint {
+  return BigInt(limit.full) + (limit.algorithm === 'token-bucket-rollover' ? BigInt(limit.rolloverFull) : 0n)
+}
+
+function firstBound(subject: Subject): void {
+  it('admits at most the capacity without rollover + rate x time from the first call on', () => {
+    fc.assert(
+      fc.property(callSequences(subject.name), (sequence) => {
+        const calls = admitted(play(sequence, subject.algorithm))
+        const limit = sequence.limit as RateLimit
+        let units = 0n
+        for (const { ask } of calls) {
+          units += BigInt(ask.cost)
+          const elapsed = BigInt(ask.now - calls[0]!.ask.now)
+          const most = BigInt(limit.full) * BigInt(limit.rate.micros) + elapsed * BigInt(limit.rate.units)
+          expect(units * 1_000_000n * BigInt(limit.rate.micros) <= most).toBe(true)
         }
       }),
       { numRuns: subject.numRuns },
@@ -57,7 +84,7 @@ function tightness(subject: Subject): void {
       fc.property(callSequences(subject.name), (sequence) => {
         const limit = sequence.limit as RateLimit
         const [units, micros] = [BigInt(limit.rate.units), BigInt(limit.rate.micros)]
-        const full = BigInt(limit.capacity) * 1_000_000n * micros
+        const full = BigInt(limit.full) * micros
         // The level in micro-units, multiplied by `micros` so that it is whole.
         let [level, at, lost] = [0n, 0n, 0n]
         for (const { ask, verdict } of play(sequence, subject.algorithm)) {

@@ -1,4 +1,5 @@
 import type { Limit, State } from '@sluice/core/internal'
+import { LATEST } from '@sluice/core/internal'
 import { expect, it } from 'vitest'
 import type { Subject, Surroundings } from './suite-subject.ts'
 import { answersOf, correct, decide, forEachCharge, stateAfter } from './suite-subject.ts'
@@ -102,6 +103,34 @@ export function correctionProperties(subject: Subject): void {
     })
   })
 
+  it('without a charge takes and gives back units alike, never below zero use', () => {
+    // Slots belong to their holders, and turns in a queue were told.
+    if (subject.name === 'concurrency' || subject.name === 'leaky-bucket-queue') return
+    forEachCharge(subject, ({ play: one, limit }, { index }) => {
+      const { now } = one.ask
+      const units = index + 1
+      const charge = { at: LATEST, cost: units, mark: 0, holder: 0 }
+      const peek = { ...one.ask, cost: 0, entitled: true }
+      const before = decide(subject, limit, { state: one.after, ask: peek })
+      const more = correct(subject, { limit, state: one.after, now, units, charge: { ...charge, cost: 0 } })
+      const back = correct(subject, { limit, state: more.state, now, units: -units, charge })
+      expect(more.applied).toBe(units)
+      // What had rolled over is not in use, and so is not given back without a charge.
+      if (subject.name !== 'token-bucket-rollover' || before.resetAt > now) {
+        expect(back.applied).toBe(-units)
+        expect(decide(subject, limit, { state: back.state, ask: peek }).remaining).toBe(before.remaining)
+      }
+      // More than can be stored, with what counts by a part only.
+      const all = 3 * limit.capacity + 5
+      const none = correct(subject, { limit, state: one.after, now, units: -all, charge: { ...charge, cost: all } })
+      expect(none.state.filter((value) => !(Number.isSafeInteger(value) && value >= 0))).toEqual([])
+      const empty = decide(subject, limit, { state: none.state, ask: peek }).remaining
+      const untouched = decide(subject, limit, { state: [], ask: peek }).remaining
+      expect(empty).toBeGreaterThanOrEqual(untouched)
+      expect(empty).toBeLessThanOrEqual(limit.capacity)
+    })
+  })
+
   it('survives any forced charge', () => {
     forEachCharge(subject, ({ play: one, charge, limit }) => {
       const { now } = one.ask
@@ -120,7 +149,8 @@ export function correctionProperties(subject: Subject): void {
  * call would have been paid by the window, and not by the burst, which has refilled since.
  */
 function isComparable(limit: Limit): boolean {
-  return limit.algorithm !== 'hybrid' && !(limit.algorithm === 'fixed-window' && limit.rolloverMax > 0)
+  if (limit.algorithm === 'hybrid' || limit.algorithm === 'token-bucket-rollover') return false
+  return !(limit.algorithm === 'fixed-window' && limit.rolloverMax > 0)
 }
 
 /** The states of a sequence in which one charge was left out and all others happened all the same. */

@@ -35,12 +35,53 @@ export const TRACES: { readonly [A in AlgorithmName]: readonly Trace[] } = {
       `,
     },
     {
+      title: 'holds a fraction of a token beyond the whole ones',
+      rule: { algorithm: 'token-bucket', capacity: 2.5, refillPerSecond: 1 },
+      steps: `
+        at        cost  ruling   left  retry  reset
+        0         3     never    2     never  -
+        0         2     allowed  0     -      2s
+        499999us  1     limit    0     1us    1500001us
+        500ms     1     allowed  0     -      2500ms
+        1499999us 1     limit    0     1us    1500001us
+        1500ms    1     allowed  0     -      2500ms
+        4s        2     allowed  0     -      2s
+      `,
+    },
+    {
       title: 'denies all when the capacity is 0',
       rule: { algorithm: 'token-bucket', capacity: 0, refillPerSecond: 5 },
       steps: `
         at  cost  ruling  left  retry  reset
         0   1     never   0     never  -
         1d  0     never   0     never  -
+      `,
+    },
+  ],
+  'token-bucket-rollover': [
+    {
+      title: 'keeps what finds the bucket full, up to twice the capacity, until the key was idle for two refills',
+      rule: { algorithm: 'token-bucket', capacity: 4, refillPerSecond: 1, rollover: true },
+      steps: `
+        at          cost  ruling   left  retry  reset
+        0           5     never    4     never  -
+        0           4     allowed  0     -      4s
+        0           5     limit    0     5s     4s
+        0           8     limit    0     8s     4s
+        0           9     never    0     never  4s
+        4s          0     allowed  4     -      -
+        6s          6     allowed  0     -      4s
+        10s         0     allowed  4     -      -
+        14s         8     allowed  0     -      4s
+        25999999us  8     allowed  0     -      4s
+        37999998us  0     allowed  8     -      -
+        37999999us  0     allowed  4     -      -
+        38s         5     never    4     never  -
+        38s         1     allowed  3     -      1s
+        43s         0     allowed  8     -      -
+        46s         1     allowed  7     -      -
+        53999999us  0     allowed  8     -      -
+        54s         0     allowed  4     -      -
       `,
     },
   ],

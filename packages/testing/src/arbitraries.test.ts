@@ -56,6 +56,7 @@ describe('arbitrary operations', () => {
       'settle',
       'renew',
       'refund',
+      'adjust',
       'block',
       'unblock',
       'reset',

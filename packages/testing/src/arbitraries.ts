@@ -53,6 +53,15 @@ function units({ least = 1, most = 9_000_000_000 }: { least?: number; most?: num
   )
 }
 
+/** The capacity of a bucket: a whole number, or a fraction to the millionth. */
+function bucketUnits({ most = 9_000_000_000 }: { most?: number } = {}): fc.Arbitrary<number> {
+  return fc.oneof(
+    { weight: 3, arbitrary: units({ most }) },
+    { weight: 1, arbitrary: fc.integer({ min: 1_000_000, max: 12_000_000 }).map((micro) => micro / 1e6) },
+    { weight: 1, arbitrary: fc.constantFrom(1.5, 2.3, 2.5, 4.1, 1_000_000.000_001) },
+  )
+}
+
 /** A length of time in milliseconds, to the microsecond: round ones, crooked ones, and up to a hundred years. */
 function windows(): fc.Arbitrary<Duration> {
   return fc.oneof(
@@ -98,17 +107,23 @@ const windowed = fc.record({ limit: units(), window: windows() })
 const RULES: { readonly [A in AlgorithmName]: fc.Arbitrary<Rule> } = {
   'token-bucket': fc.record({
     algorithm: fc.constant('token-bucket'),
-    capacity: units(),
+    capacity: bucketUnits(),
     refillPerSecond: ratesPerSecond(),
+  }),
+  'token-bucket-rollover': fc.record({
+    algorithm: fc.constant('token-bucket'),
+    capacity: bucketUnits({ most: 3_000_000_000 }),
+    refillPerSecond: ratesPerSecond(),
+    rollover: fc.constant(true),
   }),
   'leaky-bucket-meter': fc.record({
     algorithm: fc.constant('leaky-bucket-meter'),
-    capacity: units(),
+    capacity: bucketUnits(),
     leakPerSecond: ratesPerSecond(),
   }),
   'leaky-bucket-queue': fc.record({
     algorithm: fc.constant('leaky-bucket-queue'),
-    capacity: units(),
+    capacity: bucketUnits(),
     ratePerSecond: ratesPerSecond(),
   }),
   gcra: fc.oneof(
@@ -138,7 +153,7 @@ const RULES: { readonly [A in AlgorithmName]: fc.Arbitrary<Rule> } = {
       algorithm: fc.constant('hybrid'),
       limit: units(),
       window: fc.oneof(windows(), calendars),
-      burst: fc.record({ capacity: units({ least: 0 }), refillPerSecond: ratesPerSecond() }),
+      burst: fc.record({ capacity: fc.oneof(fc.constant(0), bucketUnits()), refillPerSecond: ratesPerSecond() }),
     }),
     withBurst(fc.record({ algorithm: fc.constant('fixed-window'), limit: units(), window: windows() })),
     withBurst(windowed.map((rule) => ({ ...rule, algorithm: 'sliding-window-counter' as const }))),
@@ -266,7 +281,9 @@ export function recoveryMicros(limit: Limit): number {
     case 'leaky-bucket-meter':
     case 'leaky-bucket-queue':
     case 'gcra':
-      return Math.ceil((limit.capacity * 1e6 * limit.rate.micros) / limit.rate.units)
+      return Math.ceil((limit.full * limit.rate.micros) / limit.rate.units)
+    case 'token-bucket-rollover':
+      return Math.ceil((3 * limit.full * limit.rate.micros) / limit.rate.units)
     case 'fixed-window':
       return typeof limit.window === 'number' ? limit.window : PERIOD_MICROS[limit.window.period]
     case 'concurrency':

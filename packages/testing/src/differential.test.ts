@@ -23,7 +23,7 @@ function forgetful(clock: FakeClock): Store<'sync'> {
         receipt,
         receipt.charges.map((charge) => charge.cost),
       ),
-    block: (rule, key, micros) => store.block(rule, key, micros),
+    block: (rule, key, term) => store.block(rule, key, term),
     reset: (limits, key) => store.reset(limits, key),
     close: () => store.close(),
   }
@@ -50,7 +50,7 @@ describe('two stores', () => {
       leases: true,
       rules: ['bucket'],
     })
-    await expect(whole).rejects.toThrow(/settleLease/)
+    await expect(whole).rejects.toThrow(/settleLease|adjust/)
     const lends = expectSameStores((own) => ({ one: new ReferenceStore(own), other: memoryStore({ clock: own }) }), {
       leases: true,
       rules: ['fixed'],

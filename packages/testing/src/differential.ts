@@ -11,6 +11,8 @@ import { seededRandom } from './seeded-random.ts'
 /** The name of one of the rules in {@link OPERATION_RULES}. */
 export type OperationRule =
   | 'bucket'
+  | 'fractional'
+  | 'rolling'
   | 'meter'
   | 'queue'
   | 'gcra'
@@ -28,6 +30,8 @@ export type OperationRule =
 /** The rules that random operations use: small enough that limits are met, of every algorithm. */
 export const OPERATION_RULES: Readonly<Record<OperationRule, Rule>> = {
   bucket: { algorithm: 'token-bucket', capacity: 5, refillPerSecond: 2 },
+  fractional: { algorithm: 'token-bucket', capacity: 2.3, refillPerSecond: 1.7 },
+  rolling: { algorithm: 'token-bucket', capacity: 3.5, refillPerSecond: 2, rollover: true },
   meter: { algorithm: 'leaky-bucket-meter', capacity: 4, leakPerSecond: 1 / 3 },
   queue: { algorithm: 'leaky-bucket-queue', capacity: 4, ratePerSecond: 3 },
   gcra: { limit: 6, window: '2s', burst: 3 },
@@ -37,7 +41,7 @@ export const OPERATION_RULES: Readonly<Record<OperationRule, Rule>> = {
   counter: { algorithm: 'sliding-window-counter', limit: 5, window: '3s' },
   log: { algorithm: 'sliding-window-log', limit: 5, window: '3s' },
   segments: { algorithm: 'sliding-window-log', limit: 5, window: '3s', segments: 4 },
-  hybrid: { algorithm: 'hybrid', limit: 3, window: '2s', burst: { capacity: 3, refillPerSecond: 1 } },
+  hybrid: { algorithm: 'hybrid', limit: 3, window: '2s', burst: { capacity: 2.5, refillPerSecond: 1 } },
   burst: { algorithm: 'sliding-window-counter', limit: 3, window: '2s', burst: 5 },
   slots: { algorithm: 'concurrency', limit: 4, lease: '3s' },
   windows: {
@@ -51,7 +55,8 @@ export const OPERATION_RULES: Readonly<Record<OperationRule, Rule>> = {
 
 /** The rules that one algorithm decides; a differential test of a store that lacks one leaves them out. */
 export const RULES_OF: { readonly [A in AlgorithmName]: readonly OperationRule[] } = {
-  'token-bucket': ['bucket'],
+  'token-bucket': ['bucket', 'fractional'],
+  'token-bucket-rollover': ['rolling'],
   'leaky-bucket-meter': ['meter'],
   'leaky-bucket-queue': ['queue'],
   gcra: ['gcra'],
@@ -64,7 +69,15 @@ export const RULES_OF: { readonly [A in AlgorithmName]: readonly OperationRule[]
 }
 
 /** The rules that units are taken on lease of. */
-const LEASABLE_RULES: ReadonlySet<OperationRule> = new Set(['bucket', 'meter', 'gcra', 'fixed', 'counter', 'windows'])
+const LEASABLE_RULES: ReadonlySet<OperationRule> = new Set([
+  'bucket',
+  'fractional',
+  'meter',
+  'gcra',
+  'fixed',
+  'counter',
+  'windows',
+])
 
 interface Target {
   readonly rule: OperationRule
@@ -85,7 +98,8 @@ export type Operation =
   | { readonly kind: 'settle'; readonly which: number; readonly actual: number }
   | { readonly kind: 'renew'; readonly which: number }
   | { readonly kind: 'refund'; readonly which: number; readonly units: number | undefined }
-  | (Target & { readonly kind: 'block'; readonly ms: number })
+  | (Target & { readonly kind: 'adjust'; readonly units: number })
+  | (Target & { readonly kind: 'block'; readonly ms: number; readonly reset: boolean })
   | (Target & { readonly kind: 'unblock' | 'reset' })
   | (Target & { readonly kind: 'lease'; readonly cost: number; readonly ms: number; readonly partial: boolean })
   | { readonly kind: 'settleLease'; readonly which: number; readonly spent: number }
@@ -136,7 +150,17 @@ export function operations({
       weight: 3,
       arbitrary: fc.record({ kind: kind('refund'), which, units: fc.option(fc.nat(6), { nil: undefined }) }),
     },
-    { weight: 1, arbitrary: fc.record({ kind: kind('block'), rule, key, ms: fc.integer({ min: 1, max: 5000 }) }) },
+    { weight: 2, arbitrary: fc.record({ kind: kind('adjust'), rule, key, units: fc.integer({ min: -6, max: 6 }) }) },
+    {
+      weight: 1,
+      arbitrary: fc.record({
+        kind: kind('block'),
+        rule,
+        key,
+        ms: fc.integer({ min: 1, max: 5000 }),
+        reset: fc.boolean(),
+      }),
+    },
     { weight: 1, arbitrary: fc.record({ kind: fc.constantFrom('unblock' as const, 'reset' as const), rule, key }) },
   ] as const
   const leasable = names.filter((name) => LEASABLE_RULES.has(name))
@@ -209,8 +233,10 @@ class Performer {
         const decision = this.#decisions.at(-1 - operation.which)
         return decision && (await this.#set.refund(decision, operation.units))
       }
+      case 'adjust':
+        return await this.#set.limiter(operation.rule).adjust(operation.key, operation.units)
       case 'block':
-        return await this.#set.limiter(operation.rule).block(operation.key, operation.ms)
+        return await this.#set.limiter(operation.rule).block(operation.key, operation.ms, { reset: operation.reset })
       case 'unblock':
         return await this.#set.limiter(operation.rule).unblock(operation.key)
       case 'reset':

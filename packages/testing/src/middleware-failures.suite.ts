@@ -64,6 +64,21 @@ export function failureTests(harness: MiddlewareHarness): void {
       await store.close()
     })
 
+    it('announces its limit and not what is left when it is open then', async () => {
+      const store = fallbackStore(absentStore(), { failureMode: 'open' })
+      const scene = await openScene(harness, { limiters: [{ ...LIMIT, store, name: 'reads', headers: 'both' }] })
+      const { status, headers } = await scene.get('/ok')
+      expect([status, headers['x-ratelimit-limit'], headers['ratelimit-policy']]).toEqual([
+        200,
+        '5',
+        '"reads";q=5;w=3600',
+      ])
+      const unknown = ['x-ratelimit-remaining', 'x-ratelimit-reset', 'x-ratelimit-reset-after', 'ratelimit']
+      expect(Object.keys(headers).filter((name) => unknown.includes(name))).toEqual([])
+      expect(scene.calls).toMatchObject([{ decision: { allowed: true, remaining: null } }])
+      await store.close()
+    })
+
     it('leaves it to this process when it is local then', async () => {
       const store = fallbackStore(absentStore(), { failureMode: 'local' })
       const scene = await openScene(harness, { limiters: [{ ...LIMIT, store }] })

@@ -42,7 +42,7 @@ export interface SuiteOptions {
 export interface SuiteDecision {
   readonly allowed: boolean
   readonly rule: string
-  readonly remaining: number
+  readonly remaining: number | null
 }
 
 /** A request that got through to a handler. */
@@ -222,7 +222,7 @@ export function watchedStore(store: Store<'sync'>): { readonly store: Store<'syn
       settled.pass()
       return settlement
     },
-    block: (rule, key, micros) => store.block(rule, key, micros),
+    block: (rule, key, term) => store.block(rule, key, term),
     reset: (limits, key) => store.reset(limits, key),
     close: () => store.close(),
   }

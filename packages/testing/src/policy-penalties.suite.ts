@@ -84,6 +84,29 @@ export function penaltyTests(harness: StoreHarness): void {
       })
     })
 
+    it('with reset end with a fresh counter, however long its window', async () => {
+      const penalty = { after: 1, within: '1m', block: '1h', growth: 1 } as const
+      const windows = [
+        { limit: 3, window: '90d' },
+        { limit: 4, window: '180d' },
+      ] as const
+      const rule = { name: 'login', resource: '*', dimension: 'user', algorithm: 'fixed-window', windows } as const
+      for (const [reset, again] of [
+        [true, 3],
+        [false, 0],
+      ] as const) {
+        const rules = [{ ...rule, penalty: { ...penalty, reset } }]
+        await withPolicy(harness, { rules }, async ({ check, admitted, advance, settled }) => {
+          expect(await admitted(3, request)).toBe(3)
+          expect(await check(request)).toMatchObject({ reason: 'limit' })
+          await settled()
+          expect(await check(request)).toMatchObject({ reason: 'blocked', retryAfterMs: 3_600_000 })
+          await advance(3_600_000)
+          expect(await admitted(3, request)).toBe(again)
+        })
+      }
+    })
+
     it('are as long as allowed at most, and forgotten after a while', async () => {
       await withPolicy(harness, STRICT, async ({ check, admitted, advance, settled }) => {
         for (const lengthMs of [10_000, 30_000, 60_000, 60_000]) {

@@ -291,6 +291,10 @@ export function resolutionTests(harness: StoreHarness): void {
         await engine.refund(decision)
         const after = await engine.peek({ ...request, cost: 1 })
         expect(after.limits.map(({ remaining }) => remaining)).toEqual([5, 8, 20])
+        const copy = structuredClone({ ...(await check(request)) })
+        const refund = async (): Promise<unknown> => await engine.refund(copy)
+        await expect(refund()).rejects.toMatchObject({ code: 'SLUICE_INVALID_OPTION' })
+        expect(await engine.refund({ ...after })).toEqual({ outcome: 'settled', corrected: 0 })
       })
     })
 
@@ -329,7 +333,7 @@ export function resolutionTests(harness: StoreHarness): void {
       await withPolicy(harness, { ruleSet: set, costFunctions }, async ({ check }) => {
         const identity = { user: 'u', tenant: 't', apiKey: 'k' }
         const decision = await check({ resource: '/x', ...identity, descriptors: { bytes: 2049 }, cost: 2 })
-        expect(decision.limits.map(({ limit, remaining }) => limit - remaining)).toEqual([2, 10, 6, 4])
+        expect(decision.limits.map(({ limit, remaining }) => limit - remaining!)).toEqual([2, 10, 6, 4])
         const huge = await check({ resource: '/x', ...identity, descriptors: { bytes: 1e300 } })
         expect(huge).toMatchObject({ allowed: false, rule: 'bytes', reason: 'never' })
       })

@@ -1,4 +1,4 @@
-import type { AlgorithmRule, Caller, PolicyEngine, RuleSet } from '@sluice/core'
+import type { AlgorithmRule, Caller, CounterReport, PolicyEngine, RuleSet } from '@sluice/core'
 import { describe, expect, it } from 'vitest'
 import { withPolicy } from './policy-scene.ts'
 import type { StoreHarness } from './store-scene.ts'
@@ -77,7 +77,7 @@ export function usageTests(harness: StoreHarness): void {
       await withPolicy(harness, ruleSet, async ({ engine, check }) => {
         for (const tier of [undefined, 'gold', 'bronze']) {
           const request = { resource: '/x', user: `of ${tier}`, ...(tier && { tier }) }
-          const counters = async (): Promise<readonly { readonly used: number; readonly remaining: number }[]> => {
+          const counters = async (): Promise<readonly Pick<CounterReport, 'used' | 'remaining'>[]> => {
             const [usage] = await engine.usage(request)
             const explained = await engine.explain(request)
             expect(explained.rules[0]?.counters).toEqual(usage?.counters)
@@ -86,7 +86,7 @@ export function usageTests(harness: StoreHarness): void {
           const fresh = await counters()
           expect(fresh.map(({ used }) => used)).toEqual(fresh.map(() => 0))
           for (let call = 0; call < 3; call++) expect(await check(request)).toMatchObject({ allowed: true })
-          const left = fresh.map(({ remaining }) => ({ used: 3, remaining: remaining - 3 }))
+          const left = fresh.map(({ remaining }) => ({ used: 3, remaining: remaining! - 3 }))
           expect(await counters()).toMatchObject(left)
         }
       })
@@ -160,7 +160,7 @@ export function usageTests(harness: StoreHarness): void {
 }
 
 /** Units in use by rule. */
-async function usedBy(engine: PolicyEngine, who: Caller): Promise<Readonly<Record<string, number | undefined>>> {
+async function usedBy(engine: PolicyEngine, who: Caller): Promise<Readonly<Record<string, number | null | undefined>>> {
   const reports = await engine.usage(who)
   return Object.fromEntries(reports.map(({ rule, counters }) => [rule, counters[0]?.used]))
 }

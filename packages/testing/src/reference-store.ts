@@ -1,7 +1,7 @@
 import type { Answer, Clock, Settlement, Store } from '@sluice/core'
 import { SluiceError } from '@sluice/core'
-import type { Batch, LeasedUnits, Limit, Receipt, State } from '@sluice/core/internal'
-import { algorithmOf, createVerdict, decideBesideLeases, receiptOf } from '@sluice/core/internal'
+import type { Batch, BlockTerm, LeasedUnits, Limit, Receipt, State } from '@sluice/core/internal'
+import { algorithmOf, blockTermOf, createVerdict, decideBesideLeases, receiptOf } from '@sluice/core/internal'
 
 interface Hold {
   readonly receipt: Receipt
@@ -72,7 +72,9 @@ export class ReferenceStore implements Store<'sync'> {
     return this.#correct(receipt, { now, actuals, late })
   }
 
-  block(rule: string, key: string, micros: number): void {
+  block(rule: string, key: string, term: BlockTerm): void {
+    const { micros, forgotten } = blockTermOf(term)
+    this.reset(forgotten, key)
     const now = this.#start()
     const keys = this.#blocks.get(rule) ?? new Map<string, number>()
     keys.set(key, now + micros)
@@ -212,7 +214,7 @@ export function deferredStore(store: Store<'sync'>): Store<'async'> {
     mode: 'async',
     decide: (batch): Answer<'async', void> => later(() => store.decide(batch)),
     settle: (receipt, actuals) => later(() => store.settle(receipt, actuals)),
-    block: (rule, key, micros) => later(() => store.block(rule, key, micros)),
+    block: (rule, key, term) => later(() => store.block(rule, key, term)),
     reset: (limits, key) => later(() => store.reset(limits, key)),
     close: () => store.close(),
   }

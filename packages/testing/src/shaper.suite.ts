@@ -13,8 +13,8 @@ type RateLimit = Extract<Limit, { rate: unknown }>
 /** Sequences whose every instant is a whole number, the last departure included. */
 const shapedSequences = callSequences('leaky-bucket-queue').filter(({ startMicros, limit, calls }) => {
   const waited = calls.reduce((sum, { advanceMicros }) => sum + advanceMicros, 0)
-  const { capacity, rate } = limit as RateLimit
-  return startMicros + waited + (capacity * 1e6 * rate.micros) / rate.units < Number.MAX_SAFE_INTEGER
+  const { full, rate } = limit as RateLimit
+  return startMicros + waited + (full * rate.micros) / rate.units < Number.MAX_SAFE_INTEGER
 })
 
 /** What a queue promises: one call after the other, as one server would let them out. */

@@ -40,6 +40,62 @@ export function blockTests(harness: StoreHarness): void {
       expect(await five.tryAcquire('key')).toBe(true)
     })
 
+    storeTest(
+      harness,
+      { title: 'with reset starts the counter afresh, in the same step', needs: timed },
+      async (scene) => {
+        for (const [name, windows] of Object.entries({ one: 1, several: 2 })) {
+          const five = scene.limiter(windows === 1 ? rule : { windows: [rule, { limit: 7, window: '104w' }] }, name)
+          await five.check('key', { cost: 5 })
+          await five.check('other', { cost: 4 })
+          expect(await five.block('key', '1h', { reset: true })).toBeUndefined()
+          expect(await five.check('key')).toMatchObject({ allowed: false, reason: 'blocked', retryAfterMs: 3_600_000 })
+          await scene.advance(3_599_999)
+          expect(await five.check('key')).toMatchObject({ allowed: false, reason: 'blocked', retryAfterMs: 1 })
+          await scene.advance(1)
+          expect(await five.check('key', { cost: 5 })).toMatchObject({ allowed: true, remaining: 0 })
+          expect(await five.check('key')).toMatchObject({ allowed: false, reason: 'limit' })
+          expect(await five.peek('other')).toMatchObject({ remaining: 1 })
+        }
+      },
+    )
+
+    storeTest(
+      harness,
+      { title: 'with reset that is lifted leaves a fresh counter', needs: ['blocks'] },
+      async (scene) => {
+        const five = scene.limiter(rule)
+        await five.check('key', { cost: 5 })
+        await five.block('key', '1h', { reset: true })
+        await five.unblock('key')
+        expect(await five.peek('key')).toMatchObject({ allowed: true, remaining: 5 })
+      },
+    )
+
+    storeTest(
+      harness,
+      { title: 'with reset forgets long states too', needs: ['blocks', 'long-states'] },
+      async ({ limiter }) => {
+        const log = limiter({ algorithm: 'sliding-window-log', limit: 5, window: '52w' })
+        await log.check('key', { cost: 5 })
+        await log.block('key', '1h', { reset: true })
+        await log.unblock('key')
+        expect(await log.peek('key')).toMatchObject({ allowed: true, remaining: 5 })
+      },
+    )
+
+    storeTest(
+      harness,
+      { title: 'without reset leaves the counter as it is', needs: ['blocks'] },
+      async ({ limiter }) => {
+        const five = limiter(rule)
+        await five.check('key', { cost: 5 })
+        await five.block('key', '1h', { reset: false })
+        await five.unblock('key')
+        expect(await five.peek('key')).toMatchObject({ allowed: false, remaining: 0 })
+      },
+    )
+
     storeTest(harness, { title: 'is lifted by a reset', needs: ['blocks'] }, async ({ limiter }) => {
       const five = limiter(rule)
       await five.check('key', { cost: 5 })
@@ -87,6 +143,7 @@ export function blockTests(harness: StoreHarness): void {
         () => five.checkAll([{ key: 'key' }]),
         () => five.reserve('key'),
         () => five.refund(decision),
+        () => five.adjust('key', 1),
         () => five.reset('key'),
         () => five.block('key', '1s'),
         () => five.unblock('key'),

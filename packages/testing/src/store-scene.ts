@@ -15,6 +15,10 @@ export type StoreCapability = 'controlled-time' | 'reservations' | 'blocks' | 'l
 export interface StoreHarness {
   /** A new, empty store whose time is that of `clock`. A store with a time of its own lacks `controlled-time`. */
   create(clock: FakeClock): Store | Promise<Store>
+  /** The same store with room for at most 100 keys. Leave it out when the store has no bound; its tests are then skipped. */
+  createSmall?(clock: FakeClock): Store | Promise<Store>
+  /** Maximum number of open reservations of a store made by `create`. Default: no bound; its tests are then skipped. */
+  readonly maxReservations?: number
   /** Moves the store's time on; moves `clock` when left out. */
   advance?(clock: FakeClock, ms: number): void | Promise<void>
   /** What it cannot do, with the reason for each. Tests that need it are skipped and say so. */

@@ -22,6 +22,7 @@ export function storeTest(
 /** A rule of every algorithm that gives 6 units and then nothing for a long time. */
 const SIX_UNITS: { readonly [A in AlgorithmName]: Rule } = {
   'token-bucket': { algorithm: 'token-bucket', capacity: 6, refillPerSecond: 1e-6 },
+  'token-bucket-rollover': { algorithm: 'token-bucket', capacity: 6, refillPerSecond: 1e-6, rollover: true },
   'leaky-bucket-meter': { algorithm: 'leaky-bucket-meter', capacity: 6, leakPerSecond: 1e-6 },
   'leaky-bucket-queue': { algorithm: 'leaky-bucket-queue', capacity: 6, ratePerSecond: 1e-6 },
   gcra: { limit: 6, window: '52w' },

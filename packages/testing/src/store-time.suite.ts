@@ -64,6 +64,40 @@ export function timeTests(harness: StoreHarness): void {
       expect(await ten.peek('key')).toMatchObject({ remaining: 10 })
     })
 
+    storeTest(harness, { title: 'a bucket holds a fraction beyond its whole units', needs }, async (scene) => {
+      const bucket = scene.limiter({ algorithm: 'token-bucket', capacity: 2.5, refillPerSecond: 1 })
+      expect(await bucket.check('key', { cost: 3 })).toMatchObject({ allowed: false, reason: 'never', limit: 2 })
+      expect(await bucket.check('key', { cost: 2 })).toMatchObject({ allowed: true, limit: 2, remaining: 0 })
+      expect(await bucket.check('key')).toMatchObject({ allowed: false, retryAfterMs: 500 })
+      await scene.advance(499)
+      expect(await bucket.check('key')).toMatchObject({ allowed: false, retryAfterMs: 1 })
+      await scene.advance(1)
+      expect(await bucket.check('key')).toMatchObject({ allowed: true, remaining: 0 })
+      await scene.advance(2499)
+      expect(await bucket.peek('key')).toMatchObject({ remaining: 2 })
+    })
+
+    storeTest(harness, { title: 'tokens roll over, up to twice the capacity, and expire', needs }, async (scene) => {
+      const four = scene.limiter({ algorithm: 'token-bucket', capacity: 4, refillPerSecond: 1, rollover: true })
+      expect(await four.check('key', { cost: 5 })).toMatchObject({ allowed: false, reason: 'never', limit: 4 })
+      const decision = await four.check('key', { cost: 4 })
+      expect(decision).toMatchObject({ allowed: true, remaining: 0 })
+      expect(await four.check('key', { cost: 8 })).toMatchObject({ allowed: false, retryAfterMs: 8000 })
+      await scene.advance(6000)
+      expect(await four.check('key', { cost: 7 })).toMatchObject({ allowed: false, remaining: 6, retryAfterMs: 1000 })
+      expect(await four.check('key', { cost: 6 })).toMatchObject({ allowed: true, remaining: 0 })
+      // It has flowed back long ago.
+      expect(await four.refund(decision)).toEqual({ outcome: 'settled', corrected: 0 })
+      await scene.advance(8000)
+      const taken = await four.check('key', { cost: 3 })
+      expect(taken).toMatchObject({ allowed: true, remaining: 5 })
+      expect(await four.refund(taken)).toEqual({ outcome: 'settled', corrected: -3 })
+      await scene.advance(7999)
+      expect(await four.peek('key')).toMatchObject({ remaining: 8 })
+      await scene.advance(1)
+      expect(await four.check('key', { cost: 5 })).toMatchObject({ allowed: false, reason: 'never', remaining: 4 })
+    })
+
     storeTest(harness, { title: 'several windows each come back in their time', needs }, async (scene) => {
       const both = scene.limiter({
         algorithm: 'fixed-window',

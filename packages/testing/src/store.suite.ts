@@ -1,5 +1,7 @@
 import { describe } from 'vitest'
+import { adjustTests } from './store-adjust.suite.ts'
 import { blockTests } from './store-blocks.suite.ts'
+import { boundTests } from './store-bounds.suite.ts'
 import { decisionTests } from './store-decisions.suite.ts'
 import { isolationTests } from './store-isolation.suite.ts'
 import { reservationTests } from './store-reservations.suite.ts'
@@ -14,8 +16,10 @@ export function storeSuite(name: string, harness: StoreHarness): void {
   describe(`the store ${name}`, () => {
     decisionTests(harness)
     reservationTests(harness)
+    adjustTests(harness)
     blockTests(harness)
     timeTests(harness)
     isolationTests(harness)
+    boundTests(harness)
   })
 }

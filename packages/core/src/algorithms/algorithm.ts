@@ -46,9 +46,12 @@ export interface Verdict {
   nextLength: number
 }
 
+/** The `at` of a correction that belongs to no charge in particular: units are given back of what was used last. */
+export const LATEST = -1
+
 /** A charge that was made earlier. */
 export interface Charge {
-  /** The `now` that the algorithm used when it made the charge. */
+  /** The `now` that the algorithm used when it made the charge, or {@link LATEST}. */
   readonly at: number
   /** Units charged. */
   readonly cost: number
@@ -72,7 +75,8 @@ export interface Algorithm<L extends Limit = Limit> {
   /**
    * Corrects an earlier charge at `now` by `units`: below 0 gives back, above 0 charges more, without asking. Giving back
    * stops at zero use and never reaches units that belong to a later window or have already flowed back; charging more may
-   * exceed the limit (it did happen), which later questions then feel. Writes `verdict.next`, `nextLength` and `freshAt`.
+   * exceed the limit (it did happen), which later questions then feel. With {@link LATEST} units are given back of whatever
+   * is in use, the newest first; a queue gives nothing back then, and slots belong to their holders. Writes `verdict.next`, `nextLength` and `freshAt`.
    * Returns the units really corrected, with their sign; undefined when what was charged is no longer held (a lease ran out).
    */
   correct(state: State, limit: L, correction: Correction, verdict: Verdict): number | undefined

@@ -2,7 +2,7 @@ import type { WindowBounds } from '../calendar.ts'
 import { calendarWindow } from '../calendar.ts'
 import type { FixedWindowLimit } from '../limit.ts'
 import type { Algorithm, State, Verdict } from './algorithm.ts'
-import { NEVER } from './algorithm.ts'
+import { LATEST, NEVER } from './algorithm.ts'
 
 // State: [startAt, used], with rollover [startAt, used, carried]. The window is found from the time, so it resets by
 // itself; a state whose window has passed counts for nothing but what it carries over.
@@ -46,6 +46,11 @@ export function carriedBy(limit: FixedWindowLimit, { ruling, next, nextLength }:
   return limit.rolloverMax > 0 && ruling === 'allowed' && nextLength === 3 ? next[2]! : 0
 }
 
+/** Whether the state says something about the window that starts at `startAt`. */
+function isKnown(state: State, limit: FixedWindowLimit, startAt: number): boolean {
+  return state.length > 0 && (limit.rolloverMax > 0 || state[0]! >= startAt)
+}
+
 /** When the state has stopped mattering: at the window's end, or two windows later when it can still carry over. */
 function freshAfter(limit: FixedWindowLimit, endAt: number): number {
   if (limit.rolloverMax === 0) return endAt
@@ -83,7 +88,9 @@ export const fixedWindowAlgorithm: Algorithm<FixedWindowLimit> = {
     const carried = carriedInto(state, limit, bounds)
     const left = limit.limit + carried - used
     verdict.resetAt = bounds.endAt
-    verdict.freshAt = freshAfter(limit, bounds.endAt)
+    // A question that takes nothing and finds nothing leaves nothing to remember.
+    const isNothing = ask.cost === 0 && !isKnown(state, limit, bounds.startAt)
+    verdict.freshAt = isNothing ? ask.now : freshAfter(limit, bounds.endAt)
     verdict.delayMicros = 0
     verdict.mark = 0
     if (ask.cost <= left && limit.capacity > 0) {
@@ -107,7 +114,7 @@ export const fixedWindowAlgorithm: Algorithm<FixedWindowLimit> = {
     const bounds = windowNow(state, limit, now)
     const used = usedIn(state, bounds.startAt)
     const carried = carriedInto(state, limit, bounds)
-    const sameWindow = charge.at >= bounds.startAt && charge.at < bounds.endAt
+    const sameWindow = charge.at === LATEST || (charge.at >= bounds.startAt && charge.at < bounds.endAt)
     const owed = sameWindow ? Math.min(charge.cost, used) : 0
     const applied = units >= 0 ? units : -Math.min(-units, owed)
     verdict.next[0] = bounds.startAt

@@ -1,6 +1,6 @@
 import type { Limit, OverlayLimit } from '../limit.ts'
 import type { Algorithm, Ask, State, Verdict } from './algorithm.ts'
-import { createVerdict, NEVER } from './algorithm.ts'
+import { createVerdict, LATEST, NEVER } from './algorithm.ts'
 import { fixedWindowAlgorithm } from './fixed-window.ts'
 import { tokenBucketAlgorithm } from './meter.ts'
 import { slidingWindowCounterAlgorithm } from './sliding-window-counter.ts'
@@ -153,25 +153,20 @@ export const hybridAlgorithm: Algorithm<OverlayLimit> = {
     const base = createVerdict()
     const burst = createVerdict()
     // The mark is what the window paid. The burst is dearer to the caller, so it is given back first; what is left of a
-    // charge after that is the window's.
-    const fromBurst = Math.max(0, charge.cost - charge.mark)
-    const toBurst = units < 0 ? -Math.min(-units, fromBurst) : 0
-    const burstCharge = { ...charge, cost: fromBurst, mark: 0 }
+    // charge after that is the window's. Without a charge it is the other way round: what was taken without asking was
+    // taken of the window.
+    const isLatest = charge.at === LATEST
+    const fromBurst = isLatest ? 0 : Math.max(0, charge.cost - charge.mark)
+    const ofCharge = units < 0 ? -Math.min(-units, fromBurst) : 0
     const baseCharge = { ...charge, cost: charge.cost - fromBurst, mark: 0 }
-    const burstApplied = tokenBucketAlgorithm.correct(
-      parts.burst,
-      limit.burst,
-      { now, units: toBurst, charge: burstCharge },
-      burst,
-    )
-    const baseApplied = baseOf(limit).correct(
-      parts.base,
-      limit.base,
-      { now, units: units - toBurst, charge: baseCharge },
-      base,
-    )
+    const baseApplied =
+      baseOf(limit).correct(parts.base, limit.base, { now, units: units - ofCharge, charge: baseCharge }, base) ?? 0
+    const toBurst = isLatest ? units - baseApplied : ofCharge
+    const burstCharge = { ...charge, cost: isLatest ? charge.cost : fromBurst, mark: 0 }
+    const burstApplied =
+      tokenBucketAlgorithm.correct(parts.burst, limit.burst, { now, units: toBurst, charge: burstCharge }, burst) ?? 0
     write(verdict, base, burst)
     verdict.freshAt = Math.max(base.freshAt, burst.freshAt)
-    return (burstApplied ?? 0) + (baseApplied ?? 0)
+    return burstApplied + baseApplied
   },
 }

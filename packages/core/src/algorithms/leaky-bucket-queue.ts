@@ -1,6 +1,7 @@
 import type { QueueLimit } from '../limit.ts'
 import { flowed, MICROS_PER_UNIT, microsToFlow } from '../rate.ts'
 import type { Algorithm, Charge, State } from './algorithm.ts'
+import { LATEST } from './algorithm.ts'
 import { correctMeter, decideMeter } from './meter.ts'
 
 /**
@@ -8,7 +9,7 @@ import { correctMeter, decideMeter } from './meter.ts'
  * behind it would make it a unit more at least; rounding makes it a few micro-units.
  */
 function isLast(state: State, limit: QueueLimit, { now, charge }: { now: number; charge: Charge }): boolean {
-  if (state.length === 0) return false
+  if (state.length === 0 || charge.at === LATEST) return false
   const left = charge.mark - flowed(limit.rate, Math.max(0, now - charge.at))
   const level = state[0]! - flowed(limit.rate, Math.max(0, now - state[1]!))
   return left > 0 && Math.abs(level - left) < MICROS_PER_UNIT / 2

@@ -1,7 +1,7 @@
 import type { MeterLimit, QueueLimit } from '../limit.ts'
 import { flowed, MICROS_PER_UNIT, microsToFlow } from '../rate.ts'
 import type { Algorithm, Ask, Correction, State, Verdict } from './algorithm.ts'
-import { NEVER } from './algorithm.ts'
+import { LATEST, NEVER } from './algorithm.ts'
 
 // State: [level, at] — micro-units in use, and the instant they were counted. A level L at time t has sunk to
 // max(0, L - flowed(now - t)). Rounding: what flowed is rounded down, so a call is never admitted too early; because only
@@ -41,7 +41,7 @@ export function decideMeter(
 ): number {
   const now = notBefore(state, ask.now)
   const level = levelAt(state, limit, now)
-  const full = limit.capacity * MICROS_PER_UNIT
+  const { full } = limit
   const after = level + ask.cost * MICROS_PER_UNIT
   verdict.delayMicros = 0
   verdict.mark = 0
@@ -91,6 +91,7 @@ export function correctMeter(
  * happened in between; more than that is not owed.
  */
 function refundable(limit: MeterLimit | QueueLimit, now: number, { units, charge }: Correction): number {
+  if (charge.at === LATEST) return -units * MICROS_PER_UNIT
   const left = charge.cost * MICROS_PER_UNIT - flowed(limit.rate, Math.max(0, now - charge.at))
   return Math.max(0, Math.min(-units * MICROS_PER_UNIT, left))
 }

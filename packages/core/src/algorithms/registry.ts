@@ -8,10 +8,12 @@ import { gcraAlgorithm, leakyBucketMeterAlgorithm, tokenBucketAlgorithm } from '
 import { slidingWindowCounterAlgorithm } from './sliding-window-counter.ts'
 import { slidingWindowLogAlgorithm } from './sliding-window-log.ts'
 import { slidingWindowSegmentsAlgorithm } from './sliding-window-segments.ts'
+import { tokenBucketRolloverAlgorithm } from './token-bucket-rollover.ts'
 
 /** Every algorithm by name: the only list of them. */
 export const ALGORITHMS: { readonly [A in Limit['algorithm']]: Algorithm<Extract<Limit, { algorithm: A }>> } = {
   'token-bucket': tokenBucketAlgorithm as Algorithm<never>,
+  'token-bucket-rollover': tokenBucketRolloverAlgorithm,
   'leaky-bucket-meter': leakyBucketMeterAlgorithm as Algorithm<never>,
   'leaky-bucket-queue': leakyBucketQueueAlgorithm,
   'fixed-window': fixedWindowAlgorithm,

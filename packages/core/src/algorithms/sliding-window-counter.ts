@@ -1,6 +1,6 @@
 import type { SlidingCounterLimit } from '../limit.ts'
 import type { Algorithm, State } from './algorithm.ts'
-import { NEVER } from './algorithm.ts'
+import { LATEST, NEVER } from './algorithm.ts'
 
 // State: [startAt, previous, current] — the units of the window before, and of the one that starts at startAt.
 // The estimate is previous x (rest of the current window / window) + current.
@@ -87,6 +87,12 @@ export const slidingWindowCounterAlgorithm: Algorithm<SlidingCounterLimit> = {
     let applied = units
     if (units >= 0) {
       counts.current += units
+    } else if (charge.at === LATEST) {
+      const ofCurrent = Math.min(-units, counts.current)
+      const ofPrevious = Math.min(-units - ofCurrent, counts.previous)
+      applied = -(ofCurrent + ofPrevious)
+      counts.current -= ofCurrent
+      counts.previous -= ofPrevious
     } else if (charge.at >= counts.startAt) {
       applied = -Math.min(-units, charge.cost, counts.current)
       counts.current += applied

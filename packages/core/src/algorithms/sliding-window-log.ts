@@ -1,6 +1,6 @@
 import type { LogLimit } from '../limit.ts'
 import type { Algorithm, State, Verdict } from './algorithm.ts'
-import { NEVER } from './algorithm.ts'
+import { LATEST, NEVER } from './algorithm.ts'
 
 // State: [at, units, at, units, ...] — one pair for each instant at which units were admitted, oldest first. An entry
 // counts while it is younger than the window: at + window > now. Calls of one instant share an entry.
@@ -91,7 +91,8 @@ export const slidingWindowLogAlgorithm: Algorithm<LogLimit> = {
     if (units > 0) {
       writeEntry(verdict, limit, { at: now, units })
     } else {
-      applied = -removeUnits(verdict, { at: charge.at, most: Math.min(-units, charge.cost) })
+      const most = Math.min(-units, charge.cost)
+      applied = -(charge.at === LATEST ? removeNewest(verdict, most) : removeUnits(verdict, { at: charge.at, most }))
     }
     verdict.freshAt = emptyAt(verdict.next, verdict.nextLength, { now, limit })
     return applied
@@ -112,4 +113,17 @@ function removeUnits(verdict: Verdict, { at, most }: { at: number; most: number 
     return removed
   }
   return 0
+}
+
+/** Takes up to `most` units off the newest entries. Returns how many. */
+function removeNewest(verdict: Verdict, most: number): number {
+  let removed = 0
+  while (removed < most && verdict.nextLength > 0) {
+    const last = verdict.nextLength - 1
+    const taken = Math.min(most - removed, verdict.next[last]!)
+    verdict.next[last] = verdict.next[last]! - taken
+    removed += taken
+    if (verdict.next[last] === 0) verdict.nextLength -= 2
+  }
+  return removed
 }

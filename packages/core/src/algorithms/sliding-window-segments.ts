@@ -1,6 +1,6 @@
 import type { SegmentLimit } from '../limit.ts'
 import type { Algorithm, State } from './algorithm.ts'
-import { NEVER } from './algorithm.ts'
+import { LATEST, NEVER } from './algorithm.ts'
 
 // State: [newest, count 0, count 1, ... count n] — the first instant of the newest sub-window (an instant, so that it keeps
 // its meaning when the window gets another length), and the units of it and of the n before it, each at place
@@ -88,13 +88,14 @@ export const slidingWindowSegmentsAlgorithm: Algorithm<SegmentLimit> = {
     const newest = newestAt(state, ring, now)
     writeRing(state, ring, newest, verdict.next)
     verdict.nextLength = ring.size + 1
+    verdict.freshAt = startOf(ring, newest + ring.size)
+    if (units < 0 && charge.at === LATEST) return -removeNewest(verdict.next, { ring, newest, most: -units })
     const index = units >= 0 ? newest : Math.floor(charge.at / ring.segmentMicros)
     const inRing = index <= newest && index > newest - ring.size
     const place = placeOf(ring, index)
     const owed = inRing ? Math.min(charge.cost, verdict.next[place]!) : 0
     const applied = units >= 0 ? units : -Math.min(-units, owed)
     if (applied !== 0) verdict.next[place] = verdict.next[place]! + applied
-    verdict.freshAt = startOf(ring, newest + ring.size)
     return applied
   },
 }
@@ -104,4 +105,16 @@ function writeRing(state: State, ring: Ring, newest: number, next: number[]): vo
   for (let index = newest - ring.size + 1; index <= newest; index++) {
     next[placeOf(ring, index)] = countOf(state, ring, index)
   }
+}
+
+/** Takes up to `most` units off the newest sub-windows. Returns how many. */
+function removeNewest(next: number[], { ring, newest, most }: { ring: Ring; newest: number; most: number }): number {
+  let removed = 0
+  for (let index = newest; index > newest - ring.size && removed < most; index--) {
+    const place = placeOf(ring, index)
+    const taken = Math.min(most - removed, next[place]!)
+    next[place] = next[place]! - taken
+    removed += taken
+  }
+  return removed
 }

@@ -212,9 +212,9 @@ describe('a mistake in a rule set is told with its place, what is there and what
     ],
     [
       'an option of another algorithm',
-      { rules: [{ ...bucket, rollover: true }] },
+      { rules: [{ ...bucket, segments: 6 }] },
       [
-        '/rules/0/rollover is an unknown property, expected only resource, dimension, algorithm, capacity, refillPerSecond, name, methods, always, cost, failureMode, shadow, percent, and 6 more',
+        '/rules/0/segments is an unknown property, expected only resource, dimension, algorithm, capacity, refillPerSecond, rollover, name, methods, always, cost, failureMode, shadow, and 7 more',
       ],
     ],
     [

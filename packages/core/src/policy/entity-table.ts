@@ -1,4 +1,4 @@
-import { drawSecret, Fingerprint } from '../fingerprint.ts'
+import { Fingerprint } from '../fingerprint.ts'
 import type { Random } from '../random.ts'
 import { EntityShard, NO_SLOT } from './entity-shard.ts'
 import type { Place, ValueForm } from './interned-values.ts'
@@ -30,9 +30,9 @@ export class EntityTable<V> {
   #mark = 0
   #isReloading = false
 
-  /** `random`: the secret of the fingerprints is drawn from it. */
+  /** `random`: the secret of the fingerprints is drawn from it, when the first entity comes. */
   constructor(random: Random, form: ValueForm<V>) {
-    this.#fingerprint = new Fingerprint(drawSecret(random))
+    this.#fingerprint = new Fingerprint(random)
     this.#form = form
     this.#values = new InternedValues(form)
     this.#shards = shardsOver(this.#values)

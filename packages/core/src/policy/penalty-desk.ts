@@ -61,7 +61,8 @@ export class PenaltyDesk {
       // The windows of a rule come one after another, and are one refusal.
       if (!isRefused || rule.penaltyLimit === undefined || rule === counted) continue
       counted = rule
-      this.#count({ rule, entity: rule.reader.read(request)!, key: item.key }, nowMs)
+      const limits = batch.items.flatMap(({ limit }, other) => (rules[other] === rule ? [limit] : []))
+      this.#count({ rule, entity: rule.reader.read(request)!, key: item.key, limits }, nowMs)
     }
   }
 
@@ -130,7 +131,7 @@ export class PenaltyDesk {
     }
   }
 
-  #block({ rule, entity, key }: Offence, nowMs: number): void {
+  #block({ rule, entity, key, limits }: Offence, nowMs: number): void {
     const { store, live } = this.#parts
     const { penalty, name } = rule
     // Not as the rule spells it: blocks are kept, found and lifted under the one order of names.
@@ -138,8 +139,9 @@ export class PenaltyDesk {
     const previous = live.strikesOf(dimension, entity, nowMs)
     const block = nextBlock({ penalty: penalty!, previous, nowMs, dimension, entity, rule: name })
     this.keep(block, nowMs)
+    const micros = (block.until - nowMs) * MICROS_PER_MS
     const answers = [
-      store.block(name, key, (block.until - nowMs) * MICROS_PER_MS),
+      store.block(name, key, penalty?.reset ? { micros, forgotten: limits } : micros),
       store.reset([rule.penaltyLimit!], key),
     ]
     for (const answer of answers) if (answer instanceof Promise) answer.catch((error: unknown) => this.#failed(error))
@@ -162,6 +164,8 @@ interface Offence {
   readonly rule: CompiledRule
   readonly entity: string
   readonly key: string
+  /** The limits of the rule that decided. */
+  readonly limits: readonly Limit[]
 }
 
 /**

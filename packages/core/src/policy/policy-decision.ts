@@ -1,4 +1,4 @@
-import type { Decision, DenyReason, LimitReport } from '../decision.ts'
+import type { Decision, DenyReason, LimitReport, Remaining } from '../decision.ts'
 import { limitOfDecision } from '../decision.ts'
 import type { Limit } from '../limit.ts'
 import { quotaUnitOf, windowMsOf } from '../limit-window.ts'
@@ -27,11 +27,11 @@ export interface PolicyDecision {
   readonly dimension: string
   /** Units of that rule's limit; `Infinity` when nothing limits the request. */
   readonly limit: number
-  /** Whole units left under it now. */
-  readonly remaining: number
+  /** Whole units left under it now. Null, with `failure` set, when the store did not answer and the failure mode is `open`. */
+  readonly remaining: Remaining
   /** Units charged to it: 0 when refused and when only asked. */
   readonly cost: number
-  /** When its full limit is there again if nothing more is taken; milliseconds since 1970, rounded up; 0 when unlimited. */
+  /** When its full limit is there again if nothing more is taken; milliseconds since 1970, rounded up; 0 when unlimited or unknown. */
   readonly resetAt: number
   /** Milliseconds until the same request would be allowed if nothing else happens; 0 when allowed, `Infinity` for never. */
   readonly retryAfterMs: number
@@ -66,7 +66,7 @@ class RecordedPolicyDecision implements PolicyDecision {
   readonly rule: string
   readonly dimension: string
   readonly limit: number
-  readonly remaining: number
+  readonly remaining: Remaining
   readonly cost: number
   readonly resetAt: number
   readonly retryAfterMs: number
@@ -106,7 +106,7 @@ class DimensionReport implements PolicyLimitReport {
   readonly dimension: string
   readonly allowed: boolean
   readonly limit: number
-  readonly remaining: number
+  readonly remaining: Remaining
   readonly resetAt: number
   readonly retryAfterMs: number
   readonly windowMs: number

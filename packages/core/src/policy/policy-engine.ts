@@ -1,4 +1,5 @@
 import { checkCost, createBatch, drawHolder } from '../batch.ts'
+import { checkRefunded, checkUncharged } from '../call-check.ts'
 import type { Clock } from '../clock.ts'
 import { MICROS_PER_MS } from '../clock.ts'
 import { notePlace } from '../counting-place.ts'
@@ -41,7 +42,7 @@ import { checkRequest, Resolver } from './resolver.ts'
 import type { RuleSet } from './rule-set.ts'
 import { ShadowRunner } from './shadow-runner.ts'
 import type { Caller, RuleCounters, UsageReport } from './usage.ts'
-import { countersOf, usageReports } from './usage.ts'
+import { countersOf, ownerOf, usageReports } from './usage.ts'
 
 /** What a policy engine is made of. */
 export interface PolicyEngineOptions<M extends Mode = Mode> {
@@ -169,9 +170,11 @@ export class PolicyEngine<M extends Mode = Mode> {
 
   /** Gives units of an earlier decision back, and its slots: all, or so many units. */
   refund(decision: PolicyDecision, units?: number): Answer<M, Settlement> {
+    checkRefunded(decision)
     const decided = storeDecisionOf(decision)
-    if (decided === undefined) return deliver(this.#store, { outcome: 'settled', corrected: 0 })
-    return refund(this.#store, decided, units)
+    if (decided !== undefined) return refund(this.#store, decided, units)
+    checkUncharged(decision)
+    return deliver(this.#store, { outcome: 'settled', corrected: 0 })
   }
 
   /** Says how a request that was let through ended, for limits that are cut while too many fail. */
@@ -214,9 +217,14 @@ export class PolicyEngine<M extends Mode = Mode> {
     return whenAnswered(this.#store, decideEach(this.#store, looks), (answered) => usageReports(counters, answered))
   }
 
-  /** Forgets what these callers have used: under the rules that the resource matches, or under all without one. */
-  async reset(who: Caller): Promise<void> {
-    await Promise.all(this.#countersOf(who).map(({ limits, key }) => this.#store.reset(limits, key)))
+  /**
+   * Forgets what these callers have used: under the rules that the resource matches, or under all without one. Resolves with
+   * the rules and callers whose counters it reset, whether or not anything was counted.
+   */
+  async reset(who: Caller): Promise<readonly Omit<UsageReport, 'counters'>[]> {
+    const counters = this.#countersOf(who)
+    await Promise.all(counters.map(({ limits, key }) => this.#store.reset(limits, key)))
+    return counters.map(ownerOf)
   }
 
   /** Refuses a caller everywhere for this long, and hands the block on to be kept. */

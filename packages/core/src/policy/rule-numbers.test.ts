@@ -140,6 +140,13 @@ describe('a rule times a factor', () => {
     expect(compileRule('x', scaleRule(bucket, 0.5))).toEqual([])
   })
 
+  it('ends at the largest bucket with rollover', () => {
+    const rolling = { algorithm: 'token-bucket', capacity: 1_000_000_000, refillPerSecond: 1, rollover: true } as const
+    expect(scaleRule(rolling, 10)).toEqual({ ...rolling, capacity: 3_000_000_000, refillPerSecond: 10 })
+    expect(addBurst(rolling, LARGEST)).toEqual({ ...rolling, capacity: 3_000_000_000 })
+    expect(compileRule('rule', scaleRule(rolling, 10))).toHaveLength(1)
+  })
+
   it('ends at the largest log, which counters of segments do not need', () => {
     const log: Rule = { algorithm: 'sliding-window-log', limit: 60_000, window: '1m' }
     expect(scaleRule(log, 10)).toEqual({ ...log, limit: 100_000 })

@@ -18,6 +18,9 @@ const LARGEST_UNITS = 9_000_000_000
 /** The same for the exact log. */
 const LARGEST_LOG_UNITS = 100_000
 
+/** The same for a bucket with rollover. */
+const LARGEST_ROLLOVER_UNITS = 3_000_000_000
+
 /** Slowest and fastest rate of a bucket, in units per second. */
 const SLOWEST_RATE = 1e-9
 const FASTEST_RATE = 9_000_000_000
@@ -76,13 +79,16 @@ export function algorithmRuleOf(rule: PolicyRule): Rule {
 /**
  * The rule with all its numbers (limit, burst, capacity, rate; each of several windows; base and burst of a hybrid) times
  * `factor`, 0 or more. Units are rounded down, but what was at least 1 stays at least 1 unless the factor is 0; 0 and `'off'`
- * stay as they are. What would be too large becomes the largest there is: 9,000,000,000, of the exact log 100,000. A rate is
+ * stay as they are. What would be too large becomes the largest there is: 9,000,000,000, of a bucket with rollover
+ * 3,000,000,000, of the exact log 100,000. A rate is
  * not rounded; at a factor of 0 it stays, because nothing passes anyway.
  */
 export function scaleRule(rule: Rule, factor: number): Rule {
   if (factor === 1) return rule
   if (isWindowRule(rule)) return mapWindows(rule, (numbers) => scaleWindow(rule, numbers, factor))
-  if (isBucketRule(rule)) return withRate({ ...rule, capacity: scaleUnits(rule.capacity, factor) }, factor)
+  if (isBucketRule(rule)) {
+    return withRate({ ...rule, capacity: scaleUnits(rule.capacity, factor, largestCapacity(rule)) }, factor)
+  }
   if (rule.algorithm === 'hybrid') {
     const { capacity, refillPerSecond } = rule.burst
     const burst = {
@@ -121,7 +127,7 @@ export function applyTerms(rule: Rule, terms: OverrideTerms): Rule | NotApplicab
  */
 export function addBurst(rule: Rule, extra: number): Rule | NotApplicable {
   if (extra === 0) return rule
-  if (isBucketRule(rule)) return { ...rule, capacity: raise(rule.capacity, extra) }
+  if (isBucketRule(rule)) return { ...rule, capacity: raise(rule.capacity, extra, largestCapacity(rule)) }
   if (rule.algorithm === 'concurrency') return { ...rule, limit: raise(rule.limit, extra) }
   if (rule.algorithm === 'hybrid') {
     return { ...rule, burst: { ...rule.burst, capacity: atMost(LARGEST_UNITS, rule.burst.capacity + extra) } }
@@ -238,8 +244,12 @@ function withRate(rule: BucketRule & RuleSettings, factor: number): Rule {
   }
 }
 
-function raise(units: Units, extra: number): Units {
-  return units === 'off' || units === 0 ? units : atMost(LARGEST_UNITS, units + extra)
+function raise(units: Units, extra: number, most = LARGEST_UNITS): Units {
+  return units === 'off' || units === 0 ? units : atMost(most, units + extra)
+}
+
+function largestCapacity(rule: BucketRule): number {
+  return rule.algorithm === 'token-bucket' && rule.rollover === true ? LARGEST_ROLLOVER_UNITS : LARGEST_UNITS
 }
 
 function atMost(most: number, value: number): number {

@@ -70,6 +70,7 @@ const penalty: Properties<Penalty> = {
   growth: true,
   longest: true,
   forgetAfter: true,
+  reset: true,
 }
 
 const schedule: Properties<ScheduleEntry> = { days: true, from: true, to: true, timeZone: true, multiplier: true }

@@ -25,7 +25,7 @@ const tier: JsonSchema = {
     burst: {
       $ref: '#/$defs/amount',
       description:
-        'Units that may pass at once on top of the limit; none when left out. Rules with rollover, or with a calendar window among several, have no room for them and go without.',
+        'Units that may pass at once on top of the limit. Windows with rollover, or with a calendar window among several, have no room for them and go without. Default: none.',
     },
     entitled: {
       description: 'Whether bursts of hybrid rules may be used; false when left out.',

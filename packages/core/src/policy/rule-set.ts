@@ -57,6 +57,8 @@ export interface Penalty {
   readonly longest?: Duration
   /** A caller without a block for so long starts again with the first; 1 day when left out. */
   readonly forgetAfter?: Duration
+  /** Whether the counters of the rule start afresh when the block ends. Default: false. */
+  readonly reset?: boolean
 }
 
 /** Units that one call takes: a number, a number of the request (rounded up), or what a function given in code says. */
@@ -119,8 +121,8 @@ export interface Tier {
   /** Multiplies limits, above 0; 1 when left out. */
   readonly multiplier?: number
   /**
-   * Units that may pass at once on top of the limit; none when left out. Rules with `rollover`, or with a calendar window among
-   * several, have no room for them and go without.
+   * Units that may pass at once on top of the limit. Windows with `rollover`, or with a calendar window among several, have no
+   * room for them and go without. Default: none.
    */
   readonly burst?: number
   /** Whether bursts of `hybrid` rules may be used; false when left out. */

@@ -126,11 +126,10 @@ export interface UsageQuestion {
 
 /** The answers, in the order of the counters. */
 export function usageReports(counters: readonly RuleCounters[], looks: readonly Batch[]): readonly UsageReport[] {
-  return counters.map(({ rule, entity }, index) => ({
-    rule: rule.label,
-    resource: rule.rule.resource,
-    dimension: rule.dimension,
-    entity,
-    counters: counterReports(looks[index]!),
-  }))
+  return counters.map((each, index) => ({ ...ownerOf(each), counters: counterReports(looks[index]!) }))
+}
+
+/** Whose counters, under which rule. */
+export function ownerOf({ rule, entity }: RuleCounters): Omit<UsageReport, 'counters'> {
+  return { rule: rule.label, resource: rule.rule.resource, dimension: rule.dimension, entity }
 }

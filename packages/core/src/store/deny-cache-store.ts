@@ -2,6 +2,7 @@ import { MICROS_PER_MS } from '../clock.ts'
 import { SluiceError } from '../errors.ts'
 import type { Limit } from '../limit.ts'
 import { systemMonotonicMs } from '../system-clock.ts'
+import type { BlockTerm } from './block-term.ts'
 import { ChangedKeys } from './changed-keys.ts'
 import { Denial } from './denial.ts'
 import {
@@ -89,8 +90,8 @@ class RememberingStore implements ListenedStore {
     )
   }
 
-  block(rule: string, key: string, micros: number): Promise<void> {
-    return this.#change([key], () => this.#store.block(rule, key, micros))
+  block(rule: string, key: string, term: BlockTerm): Promise<void> {
+    return this.#change([key], () => this.#store.block(rule, key, term))
   }
 
   reset(limits: readonly Limit[], key: string): Promise<void> {

@@ -1,4 +1,4 @@
-/** What to answer when the store cannot be asked: allow, refuse, or decide here with this node's share of the limit. */
+/** What to answer when the store cannot be asked: allow, deny, or decide here with this node's share of what remains. */
 export type FailureMode = 'open' | 'closed' | 'local'
 
 /** Says that a decision was made without the store, and why. */

@@ -1,21 +1,17 @@
 import { NEVER } from '../algorithms/algorithm.ts'
-import type { Clock } from '../clock.ts'
 import { MICROS_PER_MS } from '../clock.ts'
 import type { Limit } from '../limit.ts'
+import type { BlockTerm } from './block-term.ts'
 import type { FailureMode } from './failure.ts'
-import { shareOf } from './limit-share.ts'
-import type { Batch, Item, Receipt, Settlement, Store } from './store.ts'
+import type { LocalDecisionParts, SentSettlement } from './local-decisions.ts'
+import { LocalDecisions } from './local-decisions.ts'
+import { MarkedLimits } from './marked-limits.ts'
+import type { Batch, Item, Receipt, Settlement } from './store.ts'
 
 /** What {@link FallbackAnswers} works with. */
-export interface FallbackParts {
+export interface FallbackParts extends LocalDecisionParts {
   /** For limits that have no mode of their own. */
   readonly failureMode: FailureMode
-  /** Live nodes, this one included. */
-  readonly nodes: () => number
-  /** The store for `local`; made when it is needed, unless there is one. */
-  readonly local: Store<'sync'> | undefined
-  readonly createLocal: () => Store<'sync'>
-  readonly clock: Clock
 }
 
 /** How a batch is to be answered: by which mode, and which rule asks for it. */
@@ -28,38 +24,24 @@ const STRICTNESS: Readonly<Record<FailureMode, number>> = { open: 0, local: 1, c
 
 const NOTHING_OWED: Settlement = Object.freeze({ outcome: 'settled', corrected: 0 })
 
-/**
- * Limits that say where a charge was made: copies, each of one limit, that are known to have been made here. A receipt
- * carries its limits along, and so finds the way back.
- */
-class MarkedLimits {
-  readonly #copies = new WeakMap<Limit, Limit>()
-  readonly #made = new WeakSet<Limit>()
-
-  of(limit: Limit): Limit {
-    const known = this.#copies.get(limit)
-    if (known !== undefined) return known
-    const copy = Object.freeze({ ...limit })
-    this.#copies.set(limit, copy)
-    this.#made.add(copy)
-    return copy
-  }
-
-  has(limit: Limit): boolean {
-    return this.#made.has(limit)
-  }
-}
-
 /** Answers for a store that cannot be asked. What is charged here is settled here. */
 export class FallbackAnswers {
   readonly #parts: FallbackParts
   readonly #open = new MarkedLimits()
-  readonly #shares = new MarkedLimits()
-  #local: Store<'sync'> | undefined
+  readonly #local: LocalDecisions
 
   constructor(parts: FallbackParts) {
     this.#parts = parts
-    this.#local = parts.local
+    this.#local = new LocalDecisions(parts)
+  }
+
+  /** Remembers what local decisions need of an answer of the store. */
+  note(batch: Batch): void {
+    const { items } = batch
+    for (let index = 0; index < items.length; index++) {
+      const item = items[index]!
+      if (this.#isLocal(item.limit)) this.#local.note(item, batch)
+    }
   }
 
   /** The strictest mode of the limits of a batch: `closed` before `local` before `open`. */
@@ -86,27 +68,36 @@ export class FallbackAnswers {
   settle(receipt: Receipt, actuals: readonly number[]): Settlement | undefined {
     const limit = receipt.charges[0]?.limit
     if (limit === undefined || this.#open.has(limit)) return NOTHING_OWED
-    return this.#shares.has(limit) ? this.#localStore().settle(receipt, actuals) : undefined
+    return this.#local.hasCharged(limit) ? this.#local.settle(receipt, actuals) : undefined
   }
 
-  /** A block counts here too, from now on: it may be needed before the store is back. */
-  block(rule: string, key: string, micros: number): void {
-    if (micros > 0 || this.#local !== undefined) this.#localStore().block(rule, key, micros)
+  /** Notes a settlement that is about to be sent to the store. */
+  settling(receipt: Receipt, actuals: readonly number[]): SentSettlement {
+    return { receipt, actuals, seen: this.#local.seenBefore(receipt) }
+  }
+
+  /** Remembers that the store has made a settlement. */
+  settled(sent: SentSettlement, settlement: Settlement): void {
+    for (const [index, { limit }] of sent.receipt.charges.entries()) {
+      if (this.#isLocal(limit)) this.#local.noteSettled(index, sent, settlement)
+    }
+  }
+
+  /** A block applies here too, from now on: it may be needed before the store is back. */
+  block(rule: string, key: string, term: BlockTerm): void {
+    this.#local.block(rule, key, term)
   }
 
   reset(limits: readonly Limit[], key: string): void {
-    if (this.#local === undefined) return
-    const nodes = this.#nodes()
     this.#local.reset(limits, key)
-    // A share may keep its counters in another form than the limit.
-    this.#local.reset(
-      limits.map((limit) => shareOf(limit, nodes)),
-      key,
-    )
   }
 
-  async close(): Promise<void> {
-    await this.#local?.close()
+  close(): Promise<void> {
+    return this.#local.close()
+  }
+
+  #isLocal(limit: Limit): boolean {
+    return (limit.failureMode ?? this.#parts.failureMode) === 'local'
   }
 
   /** Allows what the limits could ever give. Nothing is counted. */
@@ -121,7 +112,7 @@ export class FallbackAnswers {
       verdict.ruling = fits ? 'allowed' : 'never'
       // A verdict that allows speaks of what is left after the charge; here the charge leaves all of it.
       verdict.remaining = fits && !batch.charge ? capacity - item.cost : capacity
-      writeInstants(item, { now: batch.now, retryAt: fits ? batch.now : NEVER, resetAt: batch.now })
+      writeInstants(item, { now: batch.now, retryAt: fits ? batch.now : NEVER, resetAt: 0 })
       item.limit = this.#open.of(item.limit)
       allowed &&= fits
     }
@@ -129,30 +120,14 @@ export class FallbackAnswers {
   }
 
   #decideLocally(batch: Batch, retryMicros: number): void {
-    const nodes = this.#nodes()
     const capacities = batch.items.map(({ limit }) => limit.capacity)
-    for (const item of batch.items) {
-      item.limit = this.#shares.of(shareOf(item.limit, nodes))
-      item.at = 0
-    }
-    this.#localStore().decide(batch)
+    this.#local.decide(batch)
     for (const [index, { verdict, cost }] of batch.items.entries()) {
       // What only a share can never give, the store may when it is back.
       if (verdict.ruling !== 'never' || capacities[index]! < Math.max(1, cost)) continue
       verdict.ruling = 'limit'
       verdict.retryAt = batch.now + retryMicros
     }
-  }
-
-  #localStore(): Store<'sync'> {
-    this.#local ??= this.#parts.createLocal()
-    return this.#local
-  }
-
-  /** A number of nodes that cannot be is taken for one node: a limit then still holds for each. */
-  #nodes(): number {
-    const nodes = Math.ceil(this.#parts.nodes())
-    return Number.isSafeInteger(nodes) && nodes >= 1 ? nodes : 1
   }
 }
 

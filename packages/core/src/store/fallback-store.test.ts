@@ -10,7 +10,6 @@ import type { Rule } from '../rule.ts'
 import type { FailureMode } from './failure.ts'
 import { type FallbackStoreOptions, fallbackStore } from './fallback-store.ts'
 import type { ListenedStore } from './listening.ts'
-import { memoryStore } from './memory-store.ts'
 import type { Batch, Store } from './store.ts'
 import { outcomeUnknown, storeUnavailable } from './store-error.ts'
 import type { StoreEvent } from './store-event.ts'
@@ -150,7 +149,7 @@ describe('while the store answers', () => {
 
 describe('when the store hangs', () => {
   it.each<[FailureMode, object]>([
-    ['open', { allowed: true, reason: 'allowed', cost: 3, remaining: 10, retryAfterMs: 0 }],
+    ['open', { allowed: true, reason: 'allowed', cost: 3, limit: 10, remaining: null, resetAt: 0, retryAfterMs: 0 }],
     ['closed', { allowed: false, reason: 'unavailable', cost: 0, remaining: 0, retryAfterMs: 50 }],
     ['local', { allowed: true, reason: 'allowed', cost: 3, limit: 5, remaining: 2 }],
   ])('answers within the deadline by failure mode: %s', async (mode, expected) => {
@@ -177,7 +176,7 @@ describe('when the store hangs', () => {
     remote.well = false
     const answer = limiter.peek('key', { cost: 3 })
     await timers.advance(50)
-    expect(await answer).toMatchObject({ allowed: true, cost: 0, remaining: 10, failure: { charged: 'no' } })
+    expect(await answer).toMatchObject({ allowed: true, cost: 0, remaining: null, failure: { charged: 'no' } })
   })
 
   it.each([
@@ -253,6 +252,26 @@ describe('the failure mode', () => {
     expect(fellBack).toEqual(['plain', 'closed', 'local', 'closed'])
   })
 
+  it('open does not claim to know what is left, under any limit and in any answer', async () => {
+    const { clock, timers, remote, store } = scene()
+    const rules = { ten: TEN, queue: { algorithm: 'leaky-bucket-queue', capacity: 5, ratePerSecond: 1 } } as const
+    const set = createLimiter({ rules, store, clock, timers })
+    const limiter = set.limiter('ten')
+    remote.well = false
+    const joint = [
+      { rule: 'ten', key: 'key' },
+      { rule: 'queue', key: 'key' },
+    ] as const
+    const unknown = { remaining: null, resetAt: 0 }
+    const known = { failure: { mode: 'open' }, allowed: true }
+    const answers = [set.checkAll(joint), limiter.reserve('key'), limiter.acquire('key', { maxWait: '1s' })]
+    await timers.advance(50)
+    const [checked, reservation, acquired] = await Promise.all(answers)
+    expect(checked).toMatchObject({ ...unknown, ...known, limit: 5, limits: [unknown, unknown] })
+    expect(reservation).toMatchObject({ allowed: true, decision: { ...unknown, ...known, limit: 10 } })
+    expect(acquired).toMatchObject({ ...unknown, ...known, limit: 10 })
+  })
+
   it('open still refuses what the limit can never give', async () => {
     const { clock, timers, remote, store } = scene()
     const rules = { none: { ...TEN, limit: 0 }, ten: TEN }
@@ -266,7 +285,7 @@ describe('the failure mode', () => {
     await timers.advance(50)
     expect(await Promise.all(answers)).toMatchObject([
       { allowed: false, reason: 'never', retryAfterMs: Number.POSITIVE_INFINITY, failure: { mode: 'open' } },
-      { allowed: false, reason: 'never', remaining: 10 },
+      { allowed: false, reason: 'never', limit: 10, remaining: null },
       { allowed: true, cost: 10 },
     ])
   })
@@ -580,18 +599,18 @@ describe('refunds go to the store that took the charge', () => {
     const { limiter, remote, leftRemotely, openBreaker, timers } = scene({ failureMode: 'local' })
     await limiter.check('key', { cost: 1 })
     await openBreaker()
-    const decision = await limiter.check('key', { cost: 8 })
+    const decision = await limiter.check('key', { cost: 7 })
     const slot = await reserved(limiter.reserve('key', { cost: 2 }))
     expect(await limiter.check('key')).toMatchObject({ allowed: false, failure: { mode: 'local' } })
     remote.well = true
     await timers.advance(250)
     expect(await limiter.check('key')).toMatchObject({ allowed: true, failure: undefined })
-    expect(await limiter.refund(decision)).toEqual({ outcome: 'settled', corrected: -8 })
+    expect(await limiter.refund(decision)).toEqual({ outcome: 'settled', corrected: -7 })
     expect(await slot.settle(1)).toEqual({ outcome: 'settled', corrected: -1 })
     expect(leftRemotely()).toBe(8)
     remote.sent.length = 0
     await openBreaker()
-    expect(await limiter.check('key')).toMatchObject({ allowed: true, remaining: 8 })
+    expect(await limiter.check('key')).toMatchObject({ allowed: true, remaining: 7 })
   })
 
   it('of nobody, when nothing was counted', async () => {
@@ -658,6 +677,24 @@ describe('settlements, blocks and resets', () => {
     expect(await limiter.check('blocked since')).toMatchObject({ allowed: true })
   })
 
+  it('a block with reset starts the counter of this node afresh', async () => {
+    const { limiter, openBreaker } = scene({ failureMode: 'local', nodes: () => 2 })
+    await openBreaker()
+    expect(await limiter.check('key', { cost: 5 })).toMatchObject({ allowed: true, remaining: 0 })
+    await expect(limiter.block('key', '1h', { reset: true })).rejects.toMatchObject({
+      code: 'SLUICE_STORE_UNAVAILABLE',
+    })
+    expect(await limiter.check('key')).toMatchObject({ reason: 'blocked' })
+    await expect(limiter.unblock('key')).rejects.toMatchObject({ code: 'SLUICE_STORE_UNAVAILABLE' })
+    expect(await limiter.check('key', { cost: 5 })).toMatchObject({ allowed: true, remaining: 0 })
+  })
+
+  it('an adjustment has no other way to succeed than the store', async () => {
+    const { limiter, openBreaker } = scene({ failureMode: 'local' })
+    await openBreaker()
+    await expect(limiter.adjust('key', 1)).rejects.toMatchObject({ code: 'SLUICE_STORE_UNAVAILABLE' })
+  })
+
   it.each<[string, Rule]>([
     ['a window', TEN],
     ['a window whose share has nothing to carry over', { ...TEN, limit: 1, rollover: true }],
@@ -684,9 +721,8 @@ it('a reset finds counters that were made when there were other nodes', async ()
 })
 
 describe('closing', () => {
-  it('answers what is in flight, holds no timer, and closes both stores', async () => {
-    const local = memoryStore({ clock: new FakeClock() })
-    const { limiter, timers, remote, store } = scene({ local, failureMode: 'local' })
+  it('answers what is in flight, holds no timer, and closes the store', async () => {
+    const { limiter, timers, remote, store } = scene({ failureMode: 'local' })
     remote.well = false
     const answers = [limiter.check('key'), limiter.reset('key')].map((answer) =>
       expect(answer).rejects.toMatchObject({ code: 'SLUICE_CLOSED' }),
@@ -695,7 +731,6 @@ describe('closing', () => {
     await Promise.all(answers)
     expect(timers.pending).toBe(0)
     expect(remote.closed).toBe(1)
-    expect(() => local.block('rule', 'key', 1)).toThrow(expect.objectContaining({ code: 'SLUICE_CLOSED' }))
   })
 
   it('ends while the store of this node is in use', async () => {

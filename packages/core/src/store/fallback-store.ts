@@ -7,6 +7,7 @@ import { systemRandom } from '../system-random.ts'
 import { systemTimers } from '../system-timers.ts'
 import type { Timers } from '../timers.ts'
 import { copyQuestion } from './batch-copy.ts'
+import type { BlockTerm } from './block-term.ts'
 import { Breaker, type BreakerOptions, type BreakerState } from './breaker.ts'
 import type { WaitingCall } from './deadline-line.ts'
 import type { FailureMode } from './failure.ts'
@@ -19,7 +20,6 @@ import {
   decideByListening,
   type ListenedStore,
 } from './listening.ts'
-import { memoryStore } from './memory-store.ts'
 import { receiptOf } from './receipt.ts'
 import type { Batch, Receipt, Settlement, Store } from './store.ts'
 import { outcomeUnknown, type StoreFailure, storeUnavailable } from './store-error.ts'
@@ -31,10 +31,10 @@ export interface FallbackStoreOptions {
   readonly deadlineMs?: number
   /** What to answer without the store, for rules that do not say; `open` when left out. */
   readonly failureMode?: FailureMode
-  /** Nodes that are alive, this one included, for `local`: 1 when left out, and when the answer is not 1 or more. */
+  /** Live nodes, this one included, for `local`. Default: 1, also for an answer below 1. */
   readonly nodes?: () => number
-  /** Where `local` counts, and for nothing else; a memory store of 100,000 keys when left out. Closed with this one. */
-  readonly local?: Store<'sync'>
+  /** Maximum number of keys remembered, and counted, for `local`: 64 to 100,000,000. Default: 100,000. */
+  readonly maxLocalKeys?: number
   readonly breaker?: BreakerOptions
   /** Most calls in flight, 1 to 1,000,000; 10,000 when left out. Beyond it a call is answered without the store at once. */
   readonly maxPending?: number
@@ -97,8 +97,8 @@ class InsuredStore implements FallbackStore, ListenedStore {
 
   constructor(store: Store<'async'>, options: FallbackStoreOptions) {
     const { observe, clock = systemClock, random = systemRandom, timers = systemTimers } = options
-    const { monotonicMs = systemMonotonicMs, nodes = () => 1, local } = options
-    const deadlineMs = checkRange('deadlineMs', options.deadlineMs ?? 50, 60_000)
+    const { monotonicMs = systemMonotonicMs, nodes = () => 1 } = options
+    const deadlineMs = checkRange('deadlineMs', options.deadlineMs ?? 50, { most: 60_000 })
     const onChange = (state: BreakerState): void => tell(observe, { type: 'breaker', state })
     this.#store = asListened(store)
     this.#observe = observe
@@ -107,7 +107,7 @@ class InsuredStore implements FallbackStore, ListenedStore {
     this.#breaker = new Breaker({ ...options.breaker, random, onChange })
     this.#calls = new GuardedCalls({
       deadlineMs,
-      maxPending: checkRange('maxPending', options.maxPending ?? 10_000, 1_000_000),
+      maxPending: checkRange('maxPending', options.maxPending ?? 10_000, { most: 1_000_000 }),
       breaker: this.#breaker,
       timers,
       monotonicMs,
@@ -116,9 +116,9 @@ class InsuredStore implements FallbackStore, ListenedStore {
     this.#answers = new FallbackAnswers({
       failureMode: checkMode(options.failureMode ?? 'open'),
       nodes,
-      local,
-      createLocal: () => memoryStore({ maxKeys: 100_000, clock, random }),
+      maxLocalKeys: checkRange('maxLocalKeys', options.maxLocalKeys ?? 100_000, { least: 64, most: 100_000_000 }),
       clock,
+      random,
     })
   }
 
@@ -154,16 +154,25 @@ class InsuredStore implements FallbackStore, ListenedStore {
   settle(receipt: Receipt, actuals: readonly number[]): Promise<Settlement> {
     if (this.#closing !== undefined) return Promise.reject(closedError())
     return new Promise((resolve, reject) => {
-      const settled = this.#answers.settle(receipt, actuals)
-      if (settled !== undefined) resolve(settled)
-      else this.#calls.send(new RelayedCall({ start: () => this.#store.settle(receipt, actuals), resolve, reject }))
+      const here = this.#answers.settle(receipt, actuals)
+      if (here !== undefined) {
+        resolve(here)
+        return
+      }
+      const sent = this.#answers.settling(receipt, actuals)
+      const settled = (settlement: Settlement): void => {
+        this.#answers.settled(sent, settlement)
+        resolve(settlement)
+      }
+      const start = (): Promise<Settlement> => this.#store.settle(receipt, actuals)
+      this.#calls.send(new RelayedCall({ start, resolve: settled, reject }))
     })
   }
 
-  block(rule: string, key: string, micros: number): Promise<void> {
+  block(rule: string, key: string, term: BlockTerm): Promise<void> {
     return this.#both(
-      () => this.#store.block(rule, key, micros),
-      () => this.#answers.block(rule, key, micros),
+      () => this.#store.block(rule, key, term),
+      () => this.#answers.block(rule, key, term),
     )
   }
 
@@ -195,6 +204,11 @@ class InsuredStore implements FallbackStore, ListenedStore {
       this.#calls.send(new RelayedCall({ start, resolve, reject }))
       doHere()
     })
+  }
+
+  /** Remembers what local decisions need of an answer of the store. */
+  note(batch: Batch): void {
+    this.#answers.note(batch)
   }
 
   /** Answers a batch without the store. Throws when that cannot be. */
@@ -274,6 +288,7 @@ class DecideCall implements GuardedCall<Batch>, AnswerListener, AskedQuestion {
   }
 
   deliver(sheet: Batch): void {
+    this.#store.note(sheet)
     this.#listener.answered(sheet)
   }
 
@@ -370,12 +385,12 @@ function storeErrorOf({ cause, charged }: StoreFailure, error: unknown): unknown
     : outcomeUnknown({ ...details, action: 'It may have happened: look before trying again.' })
 }
 
-function checkRange(option: string, value: number, most: number): number {
-  if (Number.isInteger(value) && value >= 1 && value <= most) return value
+function checkRange(option: string, value: number, { least = 1, most }: { least?: number; most: number }): number {
+  if (Number.isInteger(value) && value >= least && value <= most) return value
   throw new SluiceError('SLUICE_INVALID_OPTION', {
     problem: `"${option}" of the fallback store cannot be used`,
     received: value,
-    expected: `a whole number from 1 to ${most}`,
+    expected: `a whole number from ${least} to ${most}`,
   })
 }
 

@@ -222,7 +222,7 @@ class SimulatedNode {
       mode: 'async',
       decide: (batch) => this.#call(() => server.decide(batch)),
       settle: (receipt, actuals) => this.#call(() => server.settle(receipt, actuals)),
-      block: (rule, key, micros) => this.#call(() => server.store.block(rule, key, micros)),
+      block: (rule, key, term) => this.#call(() => server.store.block(rule, key, term)),
       reset: (limits, key) => this.#call(() => server.store.reset(limits, key)),
       close: () => Promise.resolve(),
     }

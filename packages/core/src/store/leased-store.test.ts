@@ -488,6 +488,28 @@ describe('what a node does to a key', () => {
     expect((await limiter.check('a')).allowed).toBe(true)
   })
 
+  it('a block with reset forgets what was spent here too', async () => {
+    const scene = new Scene()
+    const limiter = scene.limiter()
+    await scene.warmUp(limiter)
+    await limiter.block('a', '10s', { reset: true })
+    expect(scene.calls).toEqual(['settle 2'])
+    expect(await limiter.check('a')).toMatchObject({ allowed: false, reason: 'blocked' })
+    scene.clock.advance(10_000)
+    expect(await limiter.check('a')).toMatchObject({ allowed: true, remaining: 999 })
+  })
+
+  it('an adjustment is exact: what was spent here is charged before', async () => {
+    const scene = new Scene()
+    const limiter = scene.limiter()
+    await scene.warmUp(limiter)
+    expect(await limiter.adjust('a', -2)).toEqual({ outcome: 'settled', corrected: -2 })
+    expect(scene.calls).toEqual(['settle 2', 'settle 0'])
+    expect(scene.elsewhere().peek('a').remaining).toBe(999)
+    expect(await limiter.adjust('a', 5)).toEqual({ outcome: 'settled', corrected: 5 })
+    expect(scene.elsewhere().peek('a').remaining).toBe(994)
+  })
+
   it('a block that was on its way during a reset is not spent', async () => {
     const scene = new Scene()
     const limiter = scene.limiter()

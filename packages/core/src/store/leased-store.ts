@@ -1,3 +1,4 @@
+import { LATEST } from '../algorithms/algorithm.ts'
 import { createBatch } from '../batch.ts'
 import { MICROS_PER_MS } from '../clock.ts'
 import { SluiceError } from '../errors.ts'
@@ -7,6 +8,7 @@ import { systemMonotonicMs } from '../system-clock.ts'
 import { systemRandom } from '../system-random.ts'
 import { systemTimers } from '../system-timers.ts'
 import type { Timers } from '../timers.ts'
+import type { BlockTerm } from './block-term.ts'
 import type { Lease, LeaseEvent } from './lease-desk.ts'
 import { CLOCK_TOLERANCE, LeaseDesk } from './lease-desk.ts'
 import type { LeaseSizes } from './leased-key.ts'
@@ -138,6 +140,10 @@ class LeasingStore implements LeasedStore, ListenedStore {
 
   async settle(receipt: Receipt, actuals: readonly number[]): Promise<Settlement> {
     if (receipt.held || receipt.leaseMicros > 0) return await this.#store.settle(receipt, actuals)
+    for (const { limit, key, at } of receipt.charges) {
+      // What was spent of a lease is not in use at the store before the lease ends.
+      if (at === LATEST) await this.#end(({ id }) => id === limit.id, key)
+    }
     const rest: Receipt['charges'][number][] = []
     const restActuals: number[] = []
     let corrected = 0
@@ -153,10 +159,10 @@ class LeasingStore implements LeasedStore, ListenedStore {
     return { ...settlement, corrected: corrected + settlement.corrected }
   }
 
-  async block(rule: string, key: string, micros: number): Promise<void> {
+  async block(rule: string, key: string, term: BlockTerm): Promise<void> {
     const concerns = (limit: Limit): boolean => limit.rule === rule
     await this.#end(concerns, key)
-    await this.#store.block(rule, key, micros)
+    await this.#store.block(rule, key, term)
     // Also what was granted before the block was there.
     await this.#end(concerns, key)
   }

@@ -1,7 +1,7 @@
 import { algorithmOf } from '../algorithms/registry.ts'
 import { SluiceError } from '../errors.ts'
-import type { FixedWindowLimit, Limit, OverlayLimit } from '../limit.ts'
-import { ratePart } from '../rate.ts'
+import type { FixedWindowLimit, Limit, MeterLimit, OverlayLimit, QueueLimit, RolloverLimit } from '../limit.ts'
+import { MICROS_PER_UNIT, ratePart } from '../rate.ts'
 
 /** The share made last for each limit: the number of nodes changes seldom, and then for good. */
 const latestShares = new WeakMap<Limit, { readonly nodes: number; readonly share: Limit }>()
@@ -31,10 +31,22 @@ export function shareOf(limit: Limit, nodes: number): Limit {
 function divided(limit: Limit, nodes: number): Limit {
   const units = Math.ceil(limit.limit / nodes)
   const capacity = Math.ceil(limit.capacity / nodes)
-  if ('rate' in limit) return { ...limit, limit: units, capacity, rate: ratePart(limit.rate, nodes) }
+  if ('rate' in limit) return dividedLevel(limit, nodes)
   if (limit.algorithm === 'fixed-window') return dividedWindow(limit, nodes)
   if (limit.algorithm === 'hybrid') return dividedOverlay(limit, nodes)
   return { ...limit, limit: units, capacity }
+}
+
+/** Shares of a level are whole units; what rolls over is what the share of both together leaves. */
+function dividedLevel(limit: MeterLimit | QueueLimit | RolloverLimit, nodes: number): Limit {
+  const units = Math.ceil(limit.limit / nodes)
+  const capacity = Math.ceil(limit.capacity / nodes)
+  const rate = ratePart(limit.rate, nodes)
+  if (limit.algorithm !== 'token-bucket-rollover') {
+    return { ...limit, limit: units, capacity, full: capacity * MICROS_PER_UNIT, rate }
+  }
+  const rolloverFull = (capacity - units) * MICROS_PER_UNIT
+  return { ...limit, limit: units, capacity, full: units * MICROS_PER_UNIT, rolloverFull, rate }
 }
 
 /** What carries over is what the share of both together leaves, so that rounding up happens once. */
@@ -49,7 +61,8 @@ function dividedOverlay(limit: OverlayLimit, nodes: number): OverlayLimit {
   const capacity = Math.ceil(limit.capacity / nodes)
   const base = withStateSize(divided(limit.base, nodes)) as OverlayLimit['base']
   const extra = Math.max(0, capacity - base.limit)
-  const burst = { ...limit.burst, limit: extra, capacity: extra, rate: ratePart(limit.burst.rate, nodes) }
+  const rate = ratePart(limit.burst.rate, nodes)
+  const burst = { ...limit.burst, limit: extra, capacity: extra, full: extra * MICROS_PER_UNIT, rate }
   return { ...limit, limit: capacity, capacity, base, burst: Object.freeze(burst) }
 }
 

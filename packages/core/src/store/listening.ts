@@ -1,5 +1,6 @@
 import type { Limit } from '../limit.ts'
 import { copyAnswers, copyQuestion } from './batch-copy.ts'
+import type { BlockTerm } from './block-term.ts'
 import type { Batch, Receipt, Settlement, Store } from './store.ts'
 
 /** Hears how a question ended. Exactly one of its methods is called, once; it may be before `ask` has returned. */
@@ -56,8 +57,8 @@ class PromisingStore implements ListenedStore {
     return this.#store.settle(receipt, actuals)
   }
 
-  block(rule: string, key: string, micros: number): Promise<void> {
-    return this.#store.block(rule, key, micros)
+  block(rule: string, key: string, term: BlockTerm): Promise<void> {
+    return this.#store.block(rule, key, term)
   }
 
   reset(limits: readonly Limit[], key: string): Promise<void> {

@@ -1,10 +1,10 @@
-import type { Ask, State, Verdict } from '../algorithms/algorithm.ts'
+import type { Ask, Correction, State, Verdict } from '../algorithms/algorithm.ts'
 import { createVerdict } from '../algorithms/algorithm.ts'
 import { algorithmOf } from '../algorithms/registry.ts'
 import type { Clock } from '../clock.ts'
 import { MICROS_PER_SECOND } from '../clock.ts'
 import { SluiceError } from '../errors.ts'
-import { drawSecret, Fingerprint } from '../fingerprint.ts'
+import { Fingerprint } from '../fingerprint.ts'
 import { joinKey } from '../key.ts'
 import type { Limit } from '../limit.ts'
 import type { OptionTaker } from '../option-check.ts'
@@ -22,6 +22,7 @@ import {
   useByte,
 } from './batch-decision.ts'
 import { BlockList } from './block-list.ts'
+import { type BlockTerm, blockTermOf } from './block-term.ts'
 import { HoldBook } from './hold-book.ts'
 import { refuseLease } from './leased-units.ts'
 import { ListTable } from './list-table.ts'
@@ -46,7 +47,7 @@ export interface MemoryStoreStats {
   readonly keys: number
   /** Keys dropped while in use, because new ones needed room. */
   readonly evictions: number
-  /** Decisions made on a limit's overflow counter, because there was no room for the key. */
+  /** Decisions and settlements on a limit's overflow counter, because there was no room for the key. */
   readonly overflowed: number
 }
 
@@ -107,7 +108,7 @@ class LocalStore implements MemoryStore {
     // Rounded so that all shards together hold exactly maxKeys.
     const keysIn = (shard: number): number => Math.floor((maxKeys + shard) / shards)
     this.#clock = clock
-    this.#fingerprint = new Fingerprint(drawSecret(random))
+    this.#fingerprint = new Fingerprint(random)
     this.#shardShift = shards === 1 ? 32 : 32 - SHARD_BITS
     this.#narrow = Array.from({ length: shards }, (_, shard) => new PackedTable(2, keysIn(shard)))
     this.#wide = Array.from({ length: shards }, (_, shard) => new PackedTable(4, keysIn(shard)))
@@ -148,11 +149,16 @@ class LocalStore implements MemoryStore {
     return this.#correct(receipt, { now, actuals, alreadyGivenBack: late })
   }
 
-  block(rule: string, key: string, micros: number): void {
+  block(rule: string, key: string, term: BlockTerm): void {
     this.#checkOpen()
+    const { micros, forgotten } = blockTermOf(term)
     const now = this.#clock.nowMicros()
-    if (micros === 0) this.#blocks.lift(rule, key)
-    else this.#blocks.set(rule, key, { until: now + micros, now })
+    if (micros === 0) {
+      this.#blocks.lift(rule, key)
+      return
+    }
+    this.#blocks.set(rule, key, { until: now + micros, now })
+    for (const limit of forgotten) this.#forget(limit, key)
   }
 
   reset(limits: readonly Limit[], key: string): void {
@@ -264,22 +270,35 @@ class LocalStore implements MemoryStore {
         charge: { ...charge, holder: receipt.holder },
       }
       const state = this.#load(limit, key)
-      const units = algorithmOf(limit).correct(state, limit, correction, verdict)
+      let units = algorithmOf(limit).correct(state, limit, correction, verdict)
+      // A key that is not known has nothing to give back, and no room is taken for it.
+      const changes = state.length > 0 || correction.units > 0
+      const stored = !changes || this.#saveCorrected(limit, key, { verdict, now })
+      // Keys without room are counted on the overflow counter, so that is where they hold slots and are charged.
+      if (!stored || units === undefined) units = this.#correctOverflow(limit, correction, verdict)
       corrected += units ?? 0
       gone ||= units === undefined
-      // There is nothing to give back to a key that is not known, nor a reason to know it.
-      if (state.length > 0 || correction.units > 0) this.#saveCorrected(limit, key, { verdict, now })
     }
     return { outcome: outcomeOf(gone, alreadyGivenBack), corrected }
   }
 
-  #saveCorrected(limit: Limit, key: string, { verdict, now }: { verdict: Verdict; now: number }): void {
+  /** False when the key is new and there is no room for it. */
+  #saveCorrected(limit: Limit, key: string, { verdict, now }: { verdict: Verdict; now: number }): boolean {
     if (verdict.freshAt <= now || verdict.nextLength === 0) {
       this.#forget(limit, key)
-      return
+      return true
     }
     verdict.remaining = remainingAfter(limit, verdict, now)
-    this.#save(limit, key, { verdict, now })
+    return this.#save(limit, key, { verdict, now })
+  }
+
+  /** Returns what `Algorithm.correct` does. */
+  #correctOverflow(limit: Limit, correction: Correction, verdict: Verdict): number | undefined {
+    const units = algorithmOf(limit).correct(this.#overflow.get(limit.id) ?? EMPTY, limit, correction, verdict)
+    if (units === undefined) return undefined
+    this.#overflowed++
+    this.#overflow.set(limit.id, verdict.next.slice(0, verdict.nextLength))
+    return units
   }
 
   #forget(limit: Limit, key: string): void {

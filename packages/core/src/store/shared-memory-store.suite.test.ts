@@ -3,7 +3,11 @@ import { test } from 'vitest'
 import { memoryStore } from './memory-store.ts'
 import { sharedMemoryStore } from './shared-memory-store.ts'
 
-storeSuite('sharedMemoryStore', { create: (clock) => sharedMemoryStore({ clock, maxKeys: 4000, maxStateSize: 600 }) })
+storeSuite('sharedMemoryStore', {
+  create: (clock) => sharedMemoryStore({ clock, maxKeys: 4000, maxStateSize: 600 }),
+  createSmall: (clock) => sharedMemoryStore({ clock, maxKeys: 16, maxStateSize: 20 }),
+  maxReservations: 1_000_000,
+})
 
 test('answers as the memory store does, whatever is done to both', async () => {
   await expectSameStores((clock) => ({

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { createLimiter } from '../create-limiter.ts'
 import { isSluiceError } from '../errors.ts'
 import type { Rule } from '../rule.ts'
-import { attachSharedMemoryStore, sharedMemoryStore } from './shared-memory-store.ts'
+import { attachSharedMemoryStore, attachWithFaults, sharedMemoryStore } from './shared-memory-store.ts'
 
 const HOUR_RULES: Readonly<Record<string, Rule>> = {
   'token-bucket': { algorithm: 'token-bucket', capacity: 1000, refillPerSecond: 1 },
@@ -48,6 +48,45 @@ describe('threads that race for one key', () => {
       instantMicros: START_MICROS,
     })
     for (const call of calls.keys()) expect(total(approved, call)).toBe(70)
+  })
+})
+
+describe('a block with reset', () => {
+  test('is one step for other threads: never is the counter fresh and the key not blocked', () => {
+    const clock = new FakeClock()
+    const store = sharedMemoryStore({ maxKeys: 64, clock })
+    const rule: Rule = {
+      windows: [
+        { limit: 5, window: '1h' },
+        { limit: 9, window: '2h' },
+      ],
+    }
+    const other = createLimiter({ ...rule, store, clock })
+    const seen: string[] = []
+    const look = (step: string): void => {
+      seen.push(`${step}: ${other.check('key').reason}`)
+    }
+    // Who meets a transaction that is undecided ends it, so each step is looked at once.
+    const steps = new Set<string>()
+    const onStep = (step: string): void => {
+      if (!steps.has(step)) look(step)
+      steps.add(step)
+    }
+    const blocking = createLimiter({ ...rule, store: attachWithFaults(store.handle(), { clock, onStep }), clock })
+    other.check('key', { cost: 5 })
+    look('before')
+    blocking.block('key', '10s', { reset: true })
+    look('after')
+    clock.advance(10_000)
+    look('at its end')
+    expect(seen).toEqual([
+      'before: limit',
+      'first-word: limit',
+      'all-words: limit',
+      'committed: blocked',
+      'after: blocked',
+      'at its end: allowed',
+    ])
   })
 })
 

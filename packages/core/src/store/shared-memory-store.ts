@@ -35,7 +35,7 @@ export interface SharedMemoryHandle {
 export interface SharedMemoryStore extends Store<'sync'> {
   /** For {@link attachSharedMemoryStore} in another thread. */
   handle(): SharedMemoryHandle
-  /** Keys dropped while in use because new ones needed room, and decisions made on an overflow counter. */
+  /** Keys dropped while in use because new ones needed room; decisions and settlements on an overflow counter. */
   stats(): { readonly evictions: number; readonly overflowed: number }
 }
 

@@ -1,5 +1,6 @@
 import type { Verdict } from '../algorithms/algorithm.ts'
 import type { Limit } from '../limit.ts'
+import type { BlockTerm } from './block-term.ts'
 import type { Failure } from './failure.ts'
 
 /** Whether a store answers at once or by promise. */
@@ -89,11 +90,15 @@ export interface Store<M extends Mode = Mode> {
   decide(batch: Batch): Answer<M, void>
   /**
    * Makes an earlier charge stand at `actuals[i]` units for its i-th limit (0 gives it back whole; the cost itself renews a
-   * concurrency slot). Never gives back more than is still owed; may charge beyond the limit, because it did happen.
+   * concurrency slot). Never gives back more than is still owed; may charge beyond the limit, because it did happen. A charge
+   * whose `at` is `LATEST` was never made: units are taken, or given back of what was used last.
    */
   settle(receipt: Receipt, actuals: readonly number[]): Answer<M, Settlement>
-  /** Refuses `key` under the rule for so many microseconds from now; 0 lifts the block. */
-  block(rule: string, key: string, micros: number): Answer<M, void>
+  /**
+   * Denies `key` under the rule for so many microseconds from now; 0 lifts the block. With `forgotten`, the block and the end
+   * of those counters are one atomic step.
+   */
+  block(rule: string, key: string, term: BlockTerm): Answer<M, void>
   /** Forgets the counters of `key` under these limits, and a block under their rules. */
   reset(limits: readonly Limit[], key: string): Answer<M, void>
   /** Frees what is held. May be called again; anything else afterwards is `SLUICE_CLOSED`. */

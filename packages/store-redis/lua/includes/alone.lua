@@ -34,7 +34,8 @@ if runs_at then
     runs_at = fields[last + 1]
     local limit_at = LIMITS_AT + LIMIT_BYTES * (fields[1] - 1)
     local kind, tag = unpack_binary('<Bc8', runs, limit_at)
-    local capacity, most, window, _, _, units, micros = unpack_binary('<ddddddd', runs, limit_at + 25)
+    -- The units of a window, or the micro-units of a full level.
+    local most, window, _, _, units, micros = unpack_binary('<dddddd', runs, limit_at + 33)
     local header, format, length = nil, '<c13ddd', 37
     if kind == METER then
       header = pack('<BHc8H', SHARED, 1, tag, 2)
@@ -68,7 +69,7 @@ if runs_at then
             flow = flowed(units, micros, now - at)
           end
           used, at = used > flow and used - flow or 0, now
-          fitting = (capacity * UNIT - used) / (cost * UNIT)
+          fitting = (most - used) / (cost * UNIT)
         else
           local opened = at > now and at - at % window or now - now % window
           if kind == FIXED then

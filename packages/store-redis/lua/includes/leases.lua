@@ -3,7 +3,7 @@
 -- How long a charge on a limit can matter. The entry is kept so long after a lease has ended, because it is charged only
 -- when somebody comes by.
 local function lasting(limit)
-  if limit.kind == METER then return time_to_flow(limit.units, limit.micros, limit.capacity * UNIT) end
+  if limit.kind == METER then return time_to_flow(limit.units, limit.micros, limit.limit) end
   if limit.edges then return limit.edges[#limit.edges] - limit.edges[1] end
   return 2 * limit.window
 end

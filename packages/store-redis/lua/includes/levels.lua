@@ -7,12 +7,12 @@ local ADMITTED_ONCE = '\1\0\4'
 local function level_of(number)
   if limits then
     local limit = limits[number]
-    return limit.kind, limit.tag, limit.capacity, limit.units, limit.micros
+    return limit.kind, limit.tag, limit.limit, limit.units, limit.micros
   end
   local at = LIMITS_AT + LIMIT_BYTES * (number - 1)
   local kind, tag = unpack_binary('<Bc8', ARGV[1], at)
-  local capacity, _, _, _, _, units, micros = unpack_binary('<ddddddd', ARGV[1], at + 25)
-  return kind, tag, capacity, units, micros
+  local held, _, _, _, units, micros = unpack_binary('<dddddd', ARGV[1], at + 33)
+  return kind, tag, held, units, micros
 end
 
 -- When all of so many limits, by their numbers, are levels: their rates, what they hold in full, how long a micro-unit takes, and how to read and write a
@@ -22,11 +22,11 @@ local function levels_of(numbers, count)
   local units, micros, full, span, most = { 0, 0 }, { 0, 0 }, { 0, 0 }, { 0, 0 }, 1
   local parts = { pack('<BH', SHARED, count) }
   for index = 1, count do
-    local kind, tag, capacity, rate, time = level_of(numbers[index])
-    if kind ~= METER or capacity <= 0 then return nil end
+    local kind, tag, held, rate, time = level_of(numbers[index])
+    if kind ~= METER or held <= 0 then return nil end
     local place = index + 2
     units[place], micros[place] = rate, time
-    full[place], span[place] = capacity * UNIT, time / rate
+    full[place], span[place] = held, time / rate
     if rate > most then most = rate end
     parts[index + 1] = pack('<c8H', tag, 2)
   end

@@ -11,10 +11,14 @@ local function read_limit(blob, at)
     edges[bounds + 1] = nil
   end
   return {
-    kind = kind, tag = tag, block = block, lease = lease, capacity = capacity, limit = limit, window = window,
-    -- Units carried over at most (windows), or the number of sub-windows.
+    kind = kind, tag = tag, block = block, lease = lease,
+    -- Most units that can be taken at one instant.
+    capacity = capacity,
+    -- Units of a window or slots; of a level the micro-units that it holds when full.
+    limit = limit, window = window,
+    -- Units carried over at most (windows), micro-units rolled over at most (levels), or the number of sub-windows.
     extra = extra,
-    -- The burst of a hybrid, and its rate; the rate of a meter.
+    -- The burst of a hybrid in micro-units, and its rate; the rate of a level.
     burst = burst, units = units, micros = micros,
     -- What a hybrid lies over.
     base = base, base_capacity = base_capacity,

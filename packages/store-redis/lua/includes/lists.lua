@@ -60,6 +60,20 @@ local function log_leaves_at(log, view, limit, excess)
   return log_entry(log, low) + limit.window
 end
 
+-- The log after up to `most` of its newest units are taken off. Returns it and how many.
+local function log_remove_newest(log, view, limit, most)
+  local entries = log_in_view(log, view, limit.limit)
+  local removed = min(most, view.total - view.before)
+  local total = view.total - removed
+  local kept, previous = {}, view.before
+  for place = 1, #entries, 16 do
+    local instant, sum = unpack_binary('<dd', entries, place)
+    if previous < total then kept[#kept + 1] = pack('<dd', instant, min(sum, total)) end
+    previous = sum
+  end
+  return pack('<d', view.before) .. table.concat(kept), removed
+end
+
 -- The log after up to `most` units of the instant `at` are taken off. Returns it and how many.
 local function log_remove(log, view, limit, at, most)
   local entries = log_in_view(log, view, limit.limit)
@@ -138,6 +152,15 @@ local function ring_correct(ring, limit, now, units, charge)
   local turned, place, fresh = ring_turn(ring, limit, now)
   local newest = floor(turned[1] / length)
   local applied = units
+  if units < 0 and charge.at == LATEST then
+    local removed = 0
+    for index = newest, newest - size + 1, -1 do
+      local taken = min(-units - removed, turned[2 + index % size])
+      turned[2 + index % size] = turned[2 + index % size] - taken
+      removed = removed + taken
+    end
+    return -removed, turned, fresh
+  end
   if units < 0 then
     local index = floor(charge.at / length)
     applied = 0

@@ -35,7 +35,7 @@ local function ask_plainly(fields, count, times)
         end
       end
       amounts[index], instants[index] = level, since
-      fitting = (limit.capacity * UNIT - level) / (cost * UNIT)
+      fitting = (limit.limit - level) / (cost * UNIT)
     elseif kind == FIXED then
       local start, used = 0, 0
       if place then start, used = values[place + 1], values[place + 2] end

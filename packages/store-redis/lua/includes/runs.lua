@@ -75,7 +75,7 @@ local function count_times(run, view, values, now, cost, times)
       end
       amounts[index], instants[index] = level, since
       -- Divided as whole numbers: a fraction of a unit must not be rounded into one.
-      fitting = (limit.capacity * UNIT - level) / (cost * UNIT)
+      fitting = (limit.limit - level) / (cost * UNIT)
     elseif kind == FIXED then
       local start = values[place + 1]
       local window = limit.window

@@ -52,7 +52,7 @@ local function entry_size(limit)
   local kind = limit.kind
   if kind == METER or kind == QUEUE then return 2 end
   if kind == FIXED then return limit.extra > 0 and 3 or 2 end
-  if kind == COUNTER then return 3 end
+  if kind == COUNTER or kind == ROLLOVER then return 3 end
   if kind ~= HYBRID then return 0 end
   return (limit.base == FIXED or limit.base == COUNTER) and 2 + base_size(limit) or 2
 end
@@ -98,7 +98,8 @@ end
 local function units_left(item, values, at, now, entitled)
   local limit = item.limit
   local kind = limit.kind
-  if kind == METER or kind == QUEUE then return meter_left(values, at, limit, limit.capacity, now) end
+  if kind == METER or kind == QUEUE then return meter_left(values, at, limit, limit.limit, now) end
+  if kind == ROLLOVER then return rollover_left(values, at, limit, now) end
   if kind == SLOTS then return limit.limit - slots_held(load_long(item).numbers, now) end
   if kind ~= HYBRID then return window_left(item, limit, values, at, now) end
   local from_base, from_burst = hybrid_parts(item, values, at, now)
@@ -187,6 +188,11 @@ local function charge(item, now, units, holder)
     keep_beside_leases(item)
     return kind == QUEUE and level or 0
   end
+  if kind == ROLLOVER then
+    local net, since = rollover_net(values, from, limit, now)
+    values[to] = rollover_write(limit, since, net + units * UNIT, values, to)
+    return 0
+  end
   values[to] = charge_window(item, limit, values, from, now, units, to)
   keep_beside_leases(item)
   return 0
@@ -204,7 +210,12 @@ local function correct_long(item, limit, now, units, past)
       state.log = log_add(state.log, view, limit, units)
     elseif not was_empty then
       local removed
-      state.log, removed = log_remove(state.log, view, limit, past.at, min(-units, past.cost))
+      local most = min(-units, past.cost)
+      if past.at == LATEST then
+        state.log, removed = log_remove_newest(state.log, view, limit, most)
+      else
+        state.log, removed = log_remove(state.log, view, limit, past.at, most)
+      end
       applied = -removed
     else
       applied = 0
@@ -245,14 +256,16 @@ local function correct_hybrid(item, now, units, past)
   if is_new then
     for index = 1, entry_size(limit) do values[at + index] = 0 end
   end
-  -- The burst is dearer to the caller, so it is given back first.
-  local from_burst = max(0, past.cost - past.mark)
+  -- The burst is dearer to the caller, so it is given back first. Without a charge, the window is.
+  local is_latest = past.at == LATEST
+  local from_burst = is_latest and 0 or max(0, past.cost - past.mark)
   local to_burst = units < 0 and -min(-units, from_burst) or 0
-  local burst_charge = { at = past.at, cost = from_burst, mark = 0, holder = past.holder }
   local base_charge = { at = past.at, cost = past.cost - from_burst, mark = 0, holder = past.holder }
+  local by_base, base_fresh = correct_base(item, base_of(limit), values, at + 2, now, units - to_burst, base_charge)
+  if is_latest then to_burst = units - by_base end
+  local burst_charge = { at = past.at, cost = is_latest and past.cost or from_burst, mark = 0, holder = past.holder }
   local burst_at = values[at + 2] > 0 and at or nil
   local by_burst, burst_fresh = meter_correct(values, burst_at, limit, now, to_burst, burst_charge, at)
-  local by_base, base_fresh = correct_base(item, base_of(limit), values, at + 2, now, units - to_burst, base_charge)
   values[at] = max(burst_fresh, base_fresh)
   changed[item.key] = true
   return by_burst + by_base
@@ -275,6 +288,8 @@ local function correct(item, now, units, past)
     applied, values[to] = meter_correct(values, from, limit, now, units, past, to)
   elseif kind == QUEUE then
     applied, values[to] = queue_correct(values, from, limit, now, units, past, to)
+  elseif kind == ROLLOVER then
+    applied, values[to] = rollover_correct(values, from, limit, now, units, past, to)
   elseif kind == COUNTER then
     applied, values[to] = counter_correct(values, from, limit, now, units, past, to)
   else

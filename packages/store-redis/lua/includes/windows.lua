@@ -64,7 +64,8 @@ end
 local function fixed_applied(values, at, limit, now, units, charge)
   if units >= 0 then return units end
   local start, finish = window_now(values, at, limit, now)
-  if not start or charge.at < start or charge.at >= finish then return 0 end
+  if not start then return 0 end
+  if charge.at ~= LATEST and (charge.at < start or charge.at >= finish) then return 0 end
   return -min(-units, charge.cost, used_in(values, at, start))
 end
 
@@ -94,6 +95,11 @@ local function counter_correct(values, at, limit, now, units, charge, to)
   local applied = units
   if units >= 0 then
     current = current + units
+  elseif charge.at == LATEST then
+    local of_current = min(-units, current)
+    local of_previous = min(-units - of_current, previous)
+    applied = -(of_current + of_previous)
+    current, previous = current - of_current, previous - of_previous
   elseif charge.at >= start then
     applied = -min(-units, charge.cost, current)
     current = current + applied

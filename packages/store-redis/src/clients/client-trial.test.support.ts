@@ -1,7 +1,6 @@
-import { systemTimers } from '@sluice/core'
-import { systemMonotonicMs } from '@sluice/core/internal'
-import type { FakeClock } from '@sluice/testing'
-import { expectSameStores, ReferenceStore, seededRandom, storeSuite } from '@sluice/testing'
+import { createLimiter, systemTimers } from '@sluice/core'
+import { compileRule, systemMonotonicMs } from '@sluice/core/internal'
+import { expectSameStores, FakeClock, ReferenceStore, seededRandom, storeSuite } from '@sluice/testing'
 import { describe, expect, it } from 'vitest'
 import { ClusterStore } from '../cluster-store.ts'
 import type { RedisConnection } from '../connection.ts'
@@ -88,6 +87,27 @@ export function clientSuite(
         numRuns: RUNS,
         leases: !connection().isCluster,
       })
+    })
+
+    it('forgets the counters of a rule for all keys, and leaves those of other rules', async () => {
+      const clock = new FakeClock()
+      const store = storeOver(connection(), clock)
+      const rules = {
+        level: { limit: 3, window: '1h' },
+        log: { algorithm: 'sliding-window-log', limit: 3, window: '1h' },
+        other: { limit: 3, window: '1h' },
+      } as const
+      const set = createLimiter<keyof typeof rules, 'async'>({ rules, store, clock })
+      const keys = Array.from({ length: 40 }, (_, index) => (index % 2 === 0 ? `user-${index}` : `{user} ${index}`))
+      const checks = keys.flatMap((key) =>
+        Object.keys(rules).map((rule) => ({ rule: rule as keyof typeof rules, key })),
+      )
+      await Promise.all(checks.map(({ rule, key }) => set.limiter(rule).check(key)))
+      await store.resetAll([...compileRule('level', rules.level), ...compileRule('log', rules.log)])
+      const left = await Promise.all(checks.map(({ rule, key }) => set.limiter(rule).peek(key)))
+      expect(left.map(({ rule, remaining }) => [rule, remaining])).toEqual(
+        checks.map(({ rule }) => [rule, rule === 'other' ? 2 : 3]),
+      )
     })
 
     it('sends and receives every byte', async () => {

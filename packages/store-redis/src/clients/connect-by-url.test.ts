@@ -181,6 +181,8 @@ describe('the rule for the user in the documentation', () => {
     const scripts = await readFile(new URL('../scripts.ts', import.meta.url), 'utf8')
     const called = [...scripts.matchAll(/call\('([A-Z]+)'/g)].map(([, name]) => name!.toLowerCase())
     const used = new Set([...called, 'eval', 'evalsha', 'zrangebyscore', 'hmget'])
+    // Only to forget the counters of all keys. It shows the names of all keys of the server.
+    expect(used.delete('scan')).toBe(true)
     const allowed = (await documentedRule()).filter((part) => part.startsWith('+')).map((part) => part.slice(1))
     expect(allowed.toSorted()).toEqual([...used].sort())
   })

@@ -49,7 +49,7 @@ async function trial(options: RedisStoreOptions = {}): Promise<Trial> {
   })
   const limiter = createLimiter({ ...rule, store })
   const looker = createLimiter({ ...rule, store: behind })
-  const counted = async (key: string): Promise<number> => MANY - (await looker.peek(key)).remaining
+  const counted = async (key: string): Promise<number> => MANY - (await looker.peek(key)).remaining!
   await store.ready()
   await until('the store is connected', async () => (await limiter.check('warm')).failure === undefined)
   await counted('warm')

@@ -60,7 +60,7 @@ async function counted(): Promise<Record<Name, number>> {
   const store = redisStore(server.url, { deadlineMs: 10_000 })
   const limits = createLimiter({ rules: RULES, store })
   const used = { open: 0, closed: 0, local: 0 }
-  for (const rule of NAMES) used[rule] = MANY - (await limits.limiter(rule).peek('key')).remaining
+  for (const rule of NAMES) used[rule] = MANY - (await limits.limiter(rule).peek('key')).remaining!
   await store.close()
   return used
 }

@@ -6,8 +6,8 @@ import { LOCAL_RULE } from './local-mode.test.messages.ts'
 
 // A node of its own: a process with a store, that does what it is told and reports.
 
-const [url = ''] = process.argv.slice(2)
-const store = redisStore(url, { deadlineMs: 200, denyCache: false })
+const [url = '', initialNodes = '1'] = process.argv.slice(2)
+const store = redisStore(url, { deadlineMs: 200, denyCache: false, initialNodes: Number(initialNodes) })
 const limiter = createLimiter({ ...LOCAL_RULE, store })
 /** Admitted without Redis, and not given back yet. */
 const charged: Decision[] = []
@@ -21,6 +21,11 @@ async function check(key: string, times: number): Promise<NodeAnswer> {
   return { ...answer(), admitted: allowed.length, fellBack: fellBack.length }
 }
 
+async function peek(key: string): Promise<NodeAnswer> {
+  const { failure } = await limiter.peek(key, { cost: 0 })
+  return { ...answer(), fellBack: failure === undefined ? 0 : 1 }
+}
+
 async function refund(): Promise<NodeAnswer> {
   for (const decision of charged.splice(0)) await limiter.refund(decision)
   return answer()
@@ -32,8 +37,9 @@ function answer(): NodeAnswer {
 
 async function obey(order: NodeOrder): Promise<NodeAnswer> {
   if (order.do === 'check') return await check(order.key, order.times)
+  if (order.do === 'peek') return await peek(order.key)
   if (order.do === 'refund') return await refund()
-  await store.close()
+  if (order.do === 'leave') await store.close()
   return answer()
 }
 

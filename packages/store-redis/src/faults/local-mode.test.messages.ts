@@ -11,10 +11,15 @@ export const LOCAL_RULE: Rule = {
   failureMode: 'local',
 }
 
-/** What a node is told: to check a key so often, to give back what was admitted without Redis, or to end in good order. */
+/**
+ * What a node is told: to check a key so often, to see what remains of it, to refund what was admitted without Redis,
+ * to do nothing but report, or to close its store and end.
+ */
 export type NodeOrder =
   | { readonly do: 'check'; readonly key: string; readonly times: number }
+  | { readonly do: 'peek'; readonly key: string }
   | { readonly do: 'refund' }
+  | { readonly do: 'report' }
   | { readonly do: 'leave' }
 
 /** What a node reports. */

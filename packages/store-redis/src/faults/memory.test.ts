@@ -54,7 +54,7 @@ describe('a server that is out of memory and may not evict', () => {
   }) => {
     const witness = new Witness()
     const { store, limits } = opened({ observe: witness.observe, breaker: { failures: 1000, basePauseMs: 20 } })
-    const peek = (): Promise<number[]> =>
+    const peek = (): Promise<(number | null)[]> =>
       Promise.all(NAMES.map(async (rule) => (await limits.limiter(rule).peek('key')).remaining))
     for (const rule of NAMES) await limits.limiter(rule).check('key', { cost: 2 })
     const charged = await limits.limiter('closed').check('key', { cost: 3 })

@@ -201,7 +201,7 @@ describe('user, tenant and all together, asked by four processes', () => {
     const store = openStore['a cluster']('joint-many')
     const limiters = createLimiter<keyof typeof rules, 'async'>({ store, rules })
     const used = async (rule: keyof typeof rules, key: string): Promise<number> =>
-      rules[rule].limit - (await limiters.limiter(rule).peek(key)).remaining
+      rules[rule].limit - (await limiters.limiter(rule).peek(key)).remaining!
     const all = total(tallies)
     figure(
       `4 processes, 1200 joint calls on a cluster: ${all.allowed} admitted of at most 120, ${all.failed} given up because a process stood still for too long; refused by ${all.refusedBy.join(', ')}`,

@@ -70,7 +70,7 @@ function elsewhereThan(key: string): string {
 }
 
 async function used(rule: keyof typeof rules, key: string): Promise<number> {
-  return rules[rule].limit - (await limiterOf(rule).peek(key)).remaining
+  return rules[rule].limit - (await limiterOf(rule).peek(key)).remaining!
 }
 
 function callersOf(rule: keyof typeof rules, key: string, pauseMs = 0): Caller[] {

@@ -30,7 +30,7 @@ describe('concurrency slots of several processes', () => {
     const { remaining, resetAt } = await limiter.peek('held')
     expect(remaining).toBe(0)
     await Promise.all(processes.map((one) => one.kill()))
-    const backMs = await until('a slot is back', async () => (await limiter.peek('held')).remaining > 0)
+    const backMs = await until('a slot is back', async () => (await limiter.peek('held')).remaining! > 0)
     const allMs = await until('all slots are back', async () => (await limiter.peek('held')).remaining === LIMIT)
     const [seconds, micros] = (await server.command('TIME')) as [string, string]
     const lateMs = Number(seconds) * 1000 + Number(micros) / 1000 - resetAt

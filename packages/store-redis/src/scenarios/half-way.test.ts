@@ -73,7 +73,7 @@ function limitersBehind(gate: Gate): LimiterSet<Name, 'async'> {
 }
 
 /** What is left under each rule, in the eyes of a process that nothing happens to. */
-async function left(): Promise<number[]> {
+async function left(): Promise<(number | null)[]> {
   const limiters = limitersBehind(() => undefined)
   return await Promise.all(NAMES.map(async (name) => (await limiters.limiter(name).peek(name)).remaining))
 }

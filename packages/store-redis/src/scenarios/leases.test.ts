@@ -68,7 +68,8 @@ describe('leases of four processes on one hot key', () => {
     const stats = await Promise.all(processes.map((one) => one.order('stats', {})))
     await Promise.all(processes.map((one) => one.close()))
     const exact = redisStore(server.url, { ...patient, prefix })
-    const { remaining } = await createLimiter<'hot', 'async'>({ store: exact, rules }).limiter('hot').peek('key')
+    const peeked = await createLimiter<'hot', 'async'>({ store: exact, rules }).limiter('hot').peek('key')
+    const remaining = peeked.remaining!
     await exact.close()
     const local = sum(stats.map(({ leases }) => leases!.localDecisions))
     figure(
@@ -90,7 +91,8 @@ describe('leases of four processes on one hot key', () => {
     const used = await untilUsedUp(700)
     await Promise.all(processes.slice(1).map((one) => one.close()))
     const exact = redisStore(server.url, { ...patient, prefix })
-    const { remaining } = await createLimiter<'hot', 'async'>({ store: exact, rules }).limiter('hot').peek('key')
+    const peeked = await createLimiter<'hot', 'async'>({ store: exact, rules }).limiter('hot').peek('key')
+    const remaining = peeked.remaining!
     await exact.close()
     figure(
       `killed at ${atDeath} of ${LIMIT}: ${used} admitted, ${LIMIT - used - remaining} lost with the process's leases`,

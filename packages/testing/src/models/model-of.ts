@@ -1,7 +1,7 @@
 import type { Limit } from '@sluice/core/internal'
 import { concurrencyModel } from './concurrency-model.ts'
 import { fixedWindowModel } from './fixed-window-model.ts'
-import { meterModel } from './meter-model.ts'
+import { meterModel, rolloverModel } from './meter-model.ts'
 import type { ReferenceModel } from './reference-model.ts'
 import { logModel, segmentsModel, slidingCounterModel } from './sliding-models.ts'
 
@@ -13,6 +13,8 @@ export function modelOf(limit: Limit): ReferenceModel {
     case 'leaky-bucket-queue':
     case 'gcra':
       return meterModel(limit)
+    case 'token-bucket-rollover':
+      return rolloverModel(limit)
     case 'fixed-window':
       return fixedWindowModel(limit)
     case 'sliding-window-counter':

@@ -1,3 +1,4 @@
+import type { Remaining } from '../../decision.ts'
 import type { Failure } from '../../store/failure.ts'
 import type { CurrentLimit, DescriptorRule } from './descriptor-rule.ts'
 import type { MatchKind } from './descriptor-tree.ts'
@@ -15,9 +16,12 @@ export interface DescriptorStatus {
   readonly matched: MatchKind | 'replaced'
   /** Undefined when nothing was counted. */
   readonly limit: CurrentLimit | undefined
-  /** Units left: 0 when nothing was counted, 4,294,967,295 when the rule does not limit. */
-  readonly remaining: number
-  /** Whole seconds until the window ends, rounded up; 0 when nothing was counted. */
+  /**
+   * Units left: 0 when nothing was counted, 4,294,967,295 when the rule does not limit. Null when the store did not answer and the
+   * request was allowed without it.
+   */
+  readonly remaining: Remaining
+  /** Whole seconds until the window ends, rounded up; 0 when nothing was counted, and when it is unknown. */
   readonly resetAfterSeconds: number
   /** The rule that was found, or made of the limit that came with the request; undefined when there is none. */
   readonly rule: DescriptorRule | undefined

@@ -39,7 +39,7 @@ interface Scene {
   /** The same, for what has happened already. */
   record(descriptors: readonly RequestDescriptor[]): Promise<DescriptorDecision>
   /** What is left of the counters of these descriptors. */
-  remaining(...texts: string[]): Promise<number[]>
+  remaining(...texts: string[]): Promise<(number | null)[]>
 }
 
 function sceneOf(mode: Mode, ...descriptors: DescriptorNode[]): Scene {
@@ -589,7 +589,7 @@ describe('a store that cannot be asked', () => {
     store.failsToDecide = asks(77)
     const decision = await decide([of('trial=1'), of('user=u1')])
     expect(codes(decision)).toEqual(['ok', 'ok', 'ok'])
-    expect(decision.statuses[0]).toMatchObject({ isOver: false, remaining: 77, resetAfterSeconds: 0 })
+    expect(decision.statuses[0]).toMatchObject({ isOver: false, remaining: null, resetAfterSeconds: 0 })
     expect(await remaining('user=u1')).toEqual([2])
     expect(codes(await decide([of('trial=1')]))).toEqual(['ok', 'ok'])
   })
@@ -609,6 +609,9 @@ describe('a store that cannot be asked', () => {
     const decision = await decide([of('user=u1')])
     expect(decision.code).toBe(failureMode === 'open' ? 'ok' : 'over')
     expect(decision.failure).toMatchObject({ mode: failureMode })
+    expect(decision.statuses).toMatchObject([
+      { remaining: failureMode === 'open' ? null : 0, limit: { unit: 'minute' } },
+    ])
     await store.close()
   })
 })

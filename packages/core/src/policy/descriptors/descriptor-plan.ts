@@ -1,3 +1,4 @@
+import { isLess, type Remaining } from '../../decision.ts'
 import type { Failure } from '../../store/failure.ts'
 import type { DescriptorCode, DescriptorDecision, DescriptorStatus } from './descriptor-decision.ts'
 import { LARGEST_PER_UNIT } from './descriptor-limit.ts'
@@ -12,7 +13,7 @@ class AskedDescriptor implements DescriptorStatus {
   isOver = false
   matched: MatchKind | 'replaced'
   limit: CurrentLimit | undefined = undefined
-  remaining: number
+  remaining: Remaining
   resetAfterSeconds = 0
   readonly rule: DescriptorRule | undefined
   readonly #key: string
@@ -113,7 +114,7 @@ export class DescriptorPlan {
     for (let index = 0; index < this.#asked.length; index++) {
       const asked = this.#asked[index]!
       asked.finish(this.#isRefusedForQuotas)
-      if (asked.limit !== undefined && (least === undefined || asked.remaining < least.remaining)) least = asked
+      if (asked.limit !== undefined && (least === undefined || isLess(asked.remaining, least.remaining))) least = asked
     }
     const failed = this.questions.find(({ batch }) => batch.failure !== undefined)
     return new Answered(this.#isRefused ? 'over' : 'ok', this.#asked, { least, failure: failed?.batch.failure })

@@ -1,5 +1,6 @@
 import { createBatch, createItem } from '../../batch.ts'
 import { MICROS_PER_SECOND } from '../../clock.ts'
+import { isUnknown, type Remaining } from '../../decision.ts'
 import type { Limit } from '../../limit.ts'
 import { receiptOf } from '../../store/receipt.ts'
 import type { Batch, Item, Receipt } from '../../store/store.ts'
@@ -70,9 +71,9 @@ export class DescriptorQuestion {
   }
 
   /** Units left, as they really are: a verdict that allows has counted a charge, which may not have been made. */
-  remaining(index: number): number {
-    const { verdict, blockedUntil, cost, limit } = this.#items[index]!
-    if (!this.isAnswered) return limit.limit
+  remaining(index: number): Remaining {
+    const { verdict, blockedUntil, cost } = this.#items[index]!
+    if (!this.isAnswered || isUnknown(this.batch)) return null
     if (blockedUntil > this.batch.now) return 0
     return verdict.ruling === 'allowed' && !this.isCharged ? verdict.remaining + cost : verdict.remaining
   }

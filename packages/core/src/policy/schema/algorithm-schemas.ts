@@ -58,8 +58,8 @@ function windowEntry(window: string): JsonSchema {
 }
 
 const capacity: JsonSchema = {
-  $ref: '#/$defs/units',
-  description: 'Most units at once. 0 denies all, "off" does not limit at all.',
+  $ref: '#/$defs/bucketUnits',
+  description: 'Most units at once; may be fractional. 0 denies all, "off" does not limit at all.',
 }
 
 const ALGORITHMS: Readonly<Record<string, AlgorithmForm>> = {
@@ -93,6 +93,11 @@ const ALGORITHMS: Readonly<Record<string, AlgorithmForm>> = {
     options: {
       capacity,
       refillPerSecond: { $ref: '#/$defs/ratePerSecond', description: 'Tokens that come back in a second.' },
+      rollover: {
+        description: 'Tokens that find the bucket full roll over, up to twice the capacity in all. Default: false.',
+        examples: [true],
+        type: 'boolean',
+      },
     },
     required: ['capacity', 'refillPerSecond'],
   },
@@ -119,7 +124,7 @@ const ALGORITHMS: Readonly<Record<string, AlgorithmForm>> = {
         examples: [{ capacity: 50, refillPerSecond: 1 }],
         type: 'object',
         properties: {
-          capacity: { $ref: '#/$defs/amount', description: 'Most tokens at once.' },
+          capacity: { $ref: '#/$defs/bucketAmount', description: 'Most tokens at once; may be fractional.' },
           refillPerSecond: { $ref: '#/$defs/ratePerSecond', description: 'Tokens that come back in a second.' },
         },
         required: ['capacity', 'refillPerSecond'],

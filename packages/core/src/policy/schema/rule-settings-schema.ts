@@ -60,6 +60,11 @@ const penalty: JsonSchema = {
       $ref: '#/$defs/duration',
       description: 'A caller without a block for so long starts again with the first; 1 day when left out.',
     },
+    reset: {
+      description: 'Whether the counters of the rule start afresh when the block ends. Default: false.',
+      examples: [true],
+      type: 'boolean',
+    },
   },
   required: ['after', 'within', 'block'],
   additionalProperties: false,

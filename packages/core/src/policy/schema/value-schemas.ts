@@ -81,6 +81,18 @@ export const VALUE_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
     examples: [100, 'off'],
     anyOf: [{ $ref: '#/$defs/amount' }, { const: 'off' }],
   },
+  bucketAmount: {
+    title: `0, or a number from 1 to ${LARGEST_LIMIT} (fractions such as 2.5 are fine)`,
+    description: 'Units that a bucket holds; fractions are kept to the millionth.',
+    examples: [100, 2.5],
+    anyOf: [{ const: 0 }, { type: 'number', minimum: 1, maximum: LARGEST_LIMIT }],
+  },
+  bucketUnits: {
+    title: `0, a number from 1 to ${LARGEST_LIMIT} (fractions such as 2.5 are fine), or "off"`,
+    description: 'Units that a bucket holds. 0 denies all, "off" does not limit at all.',
+    examples: [100, 2.5, 'off'],
+    anyOf: [{ $ref: '#/$defs/bucketAmount' }, { const: 'off' }],
+  },
   ratePerSecond: {
     title: `units per second, above 0 (fractions such as 0.1 are fine), at most ${LARGEST_LIMIT}`,
     description: 'Units per second; fractions such as 0.1 are fine.',

@@ -13,6 +13,7 @@ import {
   stateAfter,
   useByte,
 } from '../batch-decision.ts'
+import { type BlockTerm, blockTermOf } from '../block-term.ts'
 import { HoldBook } from '../hold-book.ts'
 import { refuseLease } from '../leased-units.ts'
 import { USED_UP } from '../packed-table.ts'
@@ -72,7 +73,7 @@ export class ThreadStore implements Store<'sync'> {
     return { buffer: this.#buffer }
   }
 
-  /** Keys dropped while in use, and decisions made on an overflow counter. */
+  /** Keys dropped while in use; decisions and settlements on an overflow counter. */
   stats(): { readonly evictions: number; readonly overflowed: number } {
     return { evictions: this.#table.counted('evictions'), overflowed: this.#table.counted('overflowed') }
   }
@@ -82,6 +83,7 @@ export class ThreadStore implements Store<'sync'> {
     this.#checkFits(batch)
     batch.now = this.#parts.clock.nowMicros()
     if (this.#holds.size > 0) this.#giveBackExpired(batch.now)
+    if (batch.holdMicros > 0) this.#holds.checkRoom()
     if (batch.leaseMicros > 0) refuseLease(batch, 'the shared-memory store')
     const simple = batch.items.length === 1 && !batch.partial && !this.#table.hasBlocks(secondsOf(batch.now))
     if (!simple || !this.#decideOne(batch, batch.items[0]!)) {
@@ -99,22 +101,27 @@ export class ThreadStore implements Store<'sync'> {
     return this.#correct(receipt, { actuals, late, timeOf: () => this.#parts.clock.nowMicros() })
   }
 
-  block(rule: string, key: string, micros: number): void {
+  block(rule: string, key: string, term: BlockTerm): void {
     this.#checkOpen()
+    const { micros, forgotten } = blockTermOf(term)
     const now = this.#parts.clock.nowMicros()
     if (micros === 0) {
       this.#removeKey(this.#blockSpace(rule), key)
       return
     }
+    const nowSeconds = secondsOf(now)
+    const count = 1 + forgotten.length
     const verdict = { ...createVerdict(), next: [now + micros], nextLength: 1, freshAt: now + micros, remaining: 0 }
     // Noted first: whoever does not see the note yet decided before the block.
     this.#table.noteBlock(expirySecondsOf(verdict))
     let stored = false
     do {
-      this.#locate(this.#blockSpace(rule), key, { index: 0, nowSeconds: secondsOf(now) })
-      const room = this.#makeRoom(0, 1, secondsOf(now))
+      this.#locate(this.#blockSpace(rule), key, { index: 0, nowSeconds })
+      for (const [place, limit] of forgotten.entries()) this.#locate(limit, key, { index: place + 1, nowSeconds })
+      this.#avoidOthers(0, count, { nowSeconds })
+      const room = this.#makeRoom(0, count, nowSeconds)
       if (room === 'none') throw fullError()
-      stored = room === 'ready' && this.#store([{ index: 0, verdict, used: USED_UP }], 1, now)
+      stored = room === 'ready' && this.#storeBlock(verdict, count, now)
     } while (!stored)
   }
 
@@ -242,6 +249,15 @@ export class ThreadStore implements Store<'sync'> {
     return true
   }
 
+  /** Commits a block at the first place and removes the keys at the others, all or none. */
+  #storeBlock(verdict: Verdict, count: number, now: number): boolean {
+    const writes = this.#writes
+    writes.begin()
+    writes.put(this.#places[0]!, this.#fingerprints[0]!, { verdict, used: USED_UP })
+    for (let index = 1; index < count; index++) writes.remove(this.#places[index]!)
+    return writes.commit(secondsOf(now))
+  }
+
   /** Commits new states for places, all or none; the places of other items must be as they were read. */
   #store(changes: readonly Change[], count: number, now: number): boolean {
     const writes = this.#writes
@@ -262,20 +278,41 @@ export class ThreadStore implements Store<'sync'> {
     for (;;) {
       const now = timeOf()
       const changes: Change[] = []
+      const homeless: { readonly limit: Limit; readonly correction: Correction }[] = []
       let corrected = 0
-      let gone = false
       let changed = false
       for (const [index, charge] of receipt.charges.entries()) {
         const units = late ? actuals[index]! : actuals[index]! - charge.cost
         const correction = { now, units, charge: { ...charge, holder: receipt.holder } }
         const { applied, change, room } = this.#correctOne(index, charge, correction)
-        corrected += applied ?? 0
-        gone ||= applied === undefined
         changed ||= room === 'changed'
         if (change !== undefined) changes.push(change)
+        if (applied === undefined || room === 'none') homeless.push({ limit: charge.limit, correction })
+        else corrected += applied
       }
       const stored = !changed && (changes.length === 0 || this.#store(changes, 0, now))
-      if (stored) return { outcome: outcomeOf(gone, late), corrected }
+      if (!stored) continue
+      // Keys without room are counted on the overflow counter, so that is where they hold slots and are charged.
+      const onOverflow = homeless.map(({ limit, correction }) => this.#correctOverflow(limit, correction))
+      for (const applied of onOverflow) corrected += applied ?? 0
+      return { outcome: outcomeOf(onOverflow.includes(undefined), late), corrected }
+    }
+  }
+
+  /** Corrects the overflow counter of a limit, in a step of its own. Returns what `Algorithm.correct` does. */
+  #correctOverflow(limit: Limit, correction: Correction): number | undefined {
+    const { now } = correction
+    for (;;) {
+      const place = this.#locate(limit, '', { index: 0, nowSeconds: secondsOf(now), overflow: true })
+      const verdict = createVerdict()
+      const applied = algorithmOf(limit).correct(place.state, limit, correction, verdict)
+      if (applied === undefined) return undefined
+      const room = this.#makeRoom(0, 1, secondsOf(now))
+      if (room === 'none') return 0
+      const used = useByte(limit.capacity, remainingAfter(limit, verdict, now))
+      if (room === 'changed' || !this.#store([{ index: 0, verdict, used }], 1, now)) continue
+      this.#table.count('overflowed', 1)
+      return applied
     }
   }
 

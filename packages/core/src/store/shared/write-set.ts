@@ -44,6 +44,16 @@ export class WriteSet {
     this.#add(this.#table.bucketEntry(place))
   }
 
+  /** The key of a place goes; its place must be as it was read when it is not there. */
+  remove(place: Place): void {
+    if (place.kind !== 'found') {
+      this.keep(place)
+      return
+    }
+    this.#entries.push(this.#table.entryFor(place, -1))
+    this.#replaced.push(this.#table.recordIn(place.payload))
+  }
+
   /** The place must be as it was read. */
   keep(place: Place): void {
     this.#add(place.kind === 'found' ? this.#table.sameEntry(place) : this.#table.bucketEntry(place))
