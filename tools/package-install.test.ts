@@ -2,12 +2,14 @@
 // of the documents for users run on it.
 import { execFile } from 'node:child_process'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { promisify, stripVTControlCharacters } from 'node:util'
 import { type RedisServer, startRedis } from '@sluice/testing/servers'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Bundle } from './bundle.ts'
 import { compileProject, documentExamples, runExample, writeExamples } from './document-examples.ts'
+import { call, ExampleProcess } from './examples-process.ts'
 import { scanImports } from './import-scanner.ts'
 import { makePackageProjects, type PackageProjects, testFolder } from './package-project.test.support.ts'
 import { statedSizes } from './package-sizes.ts'
@@ -197,15 +199,15 @@ describe('to the compiler, the installed package', () => {
   })
 })
 
-describe('to a bundler, the installed package', () => {
-  async function bundlesOf(programs: readonly string[]): Promise<Bundle[]> {
-    const program = join(repositoryRoot, 'tools/bundle-programs.ts')
-    const flags = ['--conditions=source', '--disable-warning=ExperimentalWarning']
-    const { code, text } = await ended([...flags, program, projects.full, ...programs])
-    if (code !== 0) throw new Error(text)
-    return JSON.parse(text) as Bundle[]
-  }
+async function bundlesOf(programs: readonly string[]): Promise<Bundle[]> {
+  const program = join(repositoryRoot, 'tools/bundle-programs.ts')
+  const flags = ['--conditions=source', '--disable-warning=ExperimentalWarning']
+  const { code, text } = await ended([...flags, program, projects.full, ...programs])
+  if (code !== 0) throw new Error(text)
+  return JSON.parse(text) as Bundle[]
+}
 
+describe('to a bundler, the installed package', () => {
   it('needs no Node where it is said to run anywhere', async () => {
     const bundles = await bundlesOf(RUN_ANYWHERE.map((entry) => `export * from '${entry}'`))
     const found = bundles.map(({ modules, imports }, index) => ({
@@ -246,6 +248,59 @@ describe('to a bundler, the installed package', () => {
         : `${entry} is ${actual} kB, stated as ${kilobytes} kB`
     })
     expect(wrong).toEqual([])
+  })
+})
+
+describe('on Cloudflare Workers, the installed package', () => {
+  // Workers run in workerd. At module scope it allows no random values, no timers and no I/O, and the time stands at 1970.
+  const WORKER = `
+    import { createLimiter, memoryStore, PolicyEngine } from 'sluice'
+    import { rateLimit } from 'sluice/fetch'
+
+    const limiter = createLimiter({ limit: 2, window: '1h' })
+    const limits = createLimiter({ rules: { read: { limit: 3, window: '1h' } } })
+    const ruleSet = { rules: [{ resource: '*', dimension: 'user', limit: 4, window: '1h' }] }
+    const engine = new PolicyEngine({ store: memoryStore(), ruleSet })
+    const limited = rateLimit({ limit: 2, window: '1h', key: () => 'all' })(() => new Response('hello'))
+
+    export default {
+      fetch(request) {
+        if (new URL(request.url).pathname === '/limited') return limited(request)
+        return Response.json([
+          limiter.check('key').remaining,
+          limits.limiter('read').check('key').remaining,
+          engine.check({ resource: '/x', user: 'ann' }).remaining,
+        ])
+      },
+    }`
+  const CONFIG = `using Workerd = import "/workerd/workerd.capnp";
+    const config :Workerd.Config = (
+      services = [(name = "main", worker = (
+        modules = [(name = "worker.js", esModule = embed "worker.js")],
+        compatibilityDate = "2026-10-01",
+      ))],
+      sockets = [(name = "http", address = "127.0.0.1:0", http = (), service = "main")],
+    );`
+
+  it('makes limiters at module scope, and limits requests', async () => {
+    const folder = testFolder(projects.full)
+    const [worker] = await bundlesOf([WORKER])
+    writeFileSync(join(folder, 'worker.js'), worker!.code)
+    writeFileSync(join(folder, 'config.capnp'), CONFIG)
+    const { default: command } = createRequire(import.meta.url)('workerd') as { readonly default: string }
+    const workerd = new ExampleProcess({ command, args: ['serve', 'config.capnp', '--control-fd=1'], cwd: folder })
+    try {
+      const port = await workerd.printed(/"event":"listen","socket":"http","port":(\d+)/)
+      const answer = async (path: string): Promise<string> => {
+        const { status, body } = await call(`http://127.0.0.1:${port}${path}`)
+        return `${status} ${body}`
+      }
+      expect([await answer('/'), await answer('/')]).toEqual(['200 OK [1,2,3]', '200 OK [0,1,2]'])
+      expect([await answer('/limited'), await answer('/limited')]).toEqual(['200 OK hello', '200 OK hello'])
+      expect(await answer('/limited')).toMatch(/^429 /)
+    } finally {
+      await workerd.stop('SIGKILL')
+    }
   })
 })
 

@@ -1,6 +1,7 @@
 import type { DecisionLike, HeaderProfile, LimitReportLike } from '@sluice/contract'
 import { rateLimitHeaders } from '@sluice/contract'
 import type { Clock, Random } from '@sluice/core'
+import { isLess } from '@sluice/core/internal'
 import type { LimitMeaning } from './limit-meaning.ts'
 
 const MICROS_PER_MS = 1000
@@ -68,7 +69,7 @@ function joined(context: Marked, decision: DecisionLike): DecisionLike {
 }
 
 function narrower(before: DecisionLike, decision: DecisionLike): DecisionLike {
-  const isEarlier = decision.allowed && before.remaining < decision.remaining
+  const isEarlier = decision.allowed && isLess(before.remaining, decision.remaining)
   return { ...(isEarlier ? before : decision), limits: [...reportsOf(before), ...reportsOf(decision)] }
 }
 

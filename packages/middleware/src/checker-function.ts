@@ -74,7 +74,7 @@ function decisionOf(answer: DecisionLike | CheckAnswer): DecisionLike {
     reason: reason ?? (allowed ? 'allowed' : 'limit'),
     rule: rule ?? '',
     limit: limit ?? unlimited,
-    remaining: remaining ?? unlimited,
+    remaining: remaining ?? (typeof limit === 'number' ? null : unlimited),
     resetAt: typeof resetAt === 'string' ? Date.parse(resetAt) : (resetAt ?? 0),
     retryAfterMs: allowed ? 0 : (retryAfterMs ?? (retryAfter ?? unlimited) * MS_PER_SECOND),
     ...(version === undefined ? {} : { version }),

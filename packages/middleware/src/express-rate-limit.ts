@@ -1,7 +1,7 @@
 import type { Clock, Decision, Limiter, Rule, Store } from '@sluice/core'
 import { createLimiter, memoryStore, SluiceError, systemClock } from '@sluice/core'
-import type { Limit } from '@sluice/core/internal'
-import { compileRule, spaceOf } from '@sluice/core/internal'
+import type { Batch, Limit } from '@sluice/core/internal'
+import { compileRule, createBatch, createItem, decisionOn, spaceOf } from '@sluice/core/internal'
 import { can } from '@sluice/core/options'
 import type { ClientRateLimitInfo, Options, Store as RateLimitStore } from 'express-rate-limit'
 import { processRecord } from './misuse-record.ts'
@@ -34,12 +34,15 @@ export interface SluiceRateLimitStore extends RateLimitStore {
   increment(key: string): ClientRateLimitInfo | Promise<ClientRateLimitInfo>
   /** Takes one hit back, unless the window it was counted in is over. Never below 0. */
   decrement(key: string): void | Promise<void>
-  /** The hits of this window; undefined when there are none. */
+  /** The hits of this window, 0 when all were taken back; undefined when none were counted. */
   get(key: string): ClientRateLimitInfo | undefined | Promise<ClientRateLimitInfo | undefined>
-  /** Forgets the hits of one key. */
+  /** Forgets the hits of one key. Also before `init`. */
   resetKey(key: string): void | Promise<void>
-  /** Forgets all hits. Only where the store is its own: others share one that is passed in. */
-  resetAll?(): void
+  /**
+   * Forgets all hits. With a store of its own, and on Redis, where it looks at every key with the prefix of the store.
+   * Undefined on another store that is passed in.
+   */
+  resetAll?(): void | Promise<void>
   /** Ends it; a store that was passed in stays open, and its prefix can be used again. */
   shutdown(): Promise<void>
 }
@@ -72,7 +75,10 @@ export function sluiceStore(options: SluiceStoreOptions = {}): SluiceRateLimitSt
 class HitCounter implements SluiceRateLimitStore {
   readonly prefix: string
   readonly localKeys: boolean = false
+  declare readonly resetAll?: () => void | Promise<void>
   readonly #clock: Clock
+  /** Its counters are known by its name and form, whatever the length of the window. */
+  readonly #counters: readonly Limit[]
   #store: Store
   #window: Window | undefined
   /** What was wrong with the window: express-rate-limit prints it and goes on, so that every hit has to say it again. */
@@ -83,6 +89,8 @@ class HitCounter implements SluiceRateLimitStore {
     this.#store = store
     this.prefix = prefix
     this.#clock = clock
+    this.#counters = compileRule(prefix, countingRule(1))
+    if (canResetAll(store)) this.resetAll = () => store.resetAll(this.#counters)
   }
 
   init({ windowMs }: Pick<Options, 'windowMs'>): void {
@@ -111,12 +119,15 @@ class HitCounter implements SluiceRateLimitStore {
   }
 
   get(key: string): ClientRateLimitInfo | undefined | Promise<ClientRateLimitInfo | undefined> {
-    const decision: Decision | Promise<Decision> = this.#open().limiter.peek(key)
-    return decision instanceof Promise ? decision.then(hitsIfAny) : hitsIfAny(decision)
+    const batch = createBatch([createItem(this.#open().limit, key, 0)])
+    batch.charge = false
+    const answer: void | Promise<void> = this.#store.decide(batch)
+    return answer instanceof Promise ? answer.then(() => hitsIfAny(batch)) : hitsIfAny(batch)
   }
 
   resetKey(key: string): void | Promise<void> {
-    return asVoid(this.#open().limiter.reset(key))
+    this.#checkOpen()
+    return asVoid(this.#store.reset(this.#counters, key))
   }
 
   async shutdown(): Promise<void> {
@@ -132,10 +143,13 @@ class HitCounter implements SluiceRateLimitStore {
     if (this.#window !== undefined) this.init({ windowMs: this.#window.windowMs })
   }
 
+  #checkOpen(): void {
+    if (!this.#closed) return
+    throw new SluiceError('SLUICE_CLOSED', { problem: 'the store was shut down', action: 'Create a new one.' })
+  }
+
   #open(): Window {
-    if (this.#closed) {
-      throw new SluiceError('SLUICE_CLOSED', { problem: 'the store was shut down', action: 'Create a new one.' })
-    }
+    this.#checkOpen()
     if (this.#problem !== undefined) throw this.#problem
     if (this.#window !== undefined) return this.#window
     throw new SluiceError('SLUICE_INVALID_OPTION', {
@@ -160,7 +174,7 @@ class OwnHitCounter extends HitCounter {
     this.#own = own
   }
 
-  resetAll(): void {
+  override readonly resetAll = (): void => {
     void this.#own.close()
     this.#own = this.#newStore()
     this.moveTo(this.#own)
@@ -200,7 +214,7 @@ function mayLease(store: Store & { stats?: () => unknown }): boolean {
 }
 
 function hitsOf(decision: Decision): ClientRateLimitInfo {
-  if (decision.reason === 'unavailable') {
+  if (decision.reason === 'unavailable' || decision.remaining === null) {
     throw new SluiceError('SLUICE_STORE_UNAVAILABLE', {
       problem: `the store did not count the hit (${decision.failure?.cause})`,
       action: 'Set "passOnStoreError" of express-rate-limit to let requests pass meanwhile.',
@@ -210,9 +224,20 @@ function hitsOf(decision: Decision): ClientRateLimitInfo {
   return { totalHits: decision.allowed ? counted : counted + 1, resetTime: new Date(decision.resetAt) }
 }
 
-function hitsIfAny(decision: Decision): ClientRateLimitInfo | undefined {
-  const hits = hitsOf(decision)
-  return hits.totalHits === 0 ? undefined : hits
+/** The hits that an answer to a question without a cost tells; undefined when nothing is known of the key in this window. */
+function hitsIfAny(batch: Batch): ClientRateLimitInfo | undefined {
+  const hits = hitsOf(decisionOn(batch, undefined))
+  const isKnown = batch.items[0]!.verdict.freshAt > batch.now
+  return isKnown || hits.totalHits > 0 ? hits : undefined
+}
+
+/** A store that can forget the counters of all keys. */
+interface ResettableStore extends Store<'async'> {
+  resetAll(limits: readonly Limit[]): Promise<void>
+}
+
+function canResetAll(store: Store): store is ResettableStore {
+  return can(store, 'resetAll')
 }
 
 /** Nothing, at once or later. */

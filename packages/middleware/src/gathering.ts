@@ -69,7 +69,7 @@ export class Gathering {
     this.#resolve = undefined
     resolve()
     // After all of those who wait: they were there first.
-    queueMicrotask(() => {
+    void Promise.resolve().then(() => {
       this.#areGoing = false
     })
   }

@@ -38,7 +38,7 @@ function scene(options: RateLimitOptions<Call>) {
     return outcome as HttpOutcome
   }
   const allowed = (call: Call = {}): boolean => now(call).allowed
-  const left = (call: Call = {}): number | undefined => now(call).decision?.remaining
+  const left = (call: Call = {}): number | null | undefined => now(call).decision?.remaining
   return { clock, timers, limiter, now, allowed, left }
 }
 
@@ -406,6 +406,9 @@ describe('a function', () => {
     })
     const refused = inSeconds.now() as Refusal
     expect(refused.headers).toMatchObject({ 'Retry-After': '7', 'X-RateLimit-Limit': '5' })
+    const unknown = scene({ check: () => ({ allowed: true, rule: 'reads', limit: 5, remaining: null }) as never })
+    expect(unknown.now()).toMatchObject({ headers: { 'X-RateLimit-Limit': '5' }, decision: { remaining: null } })
+    expect(unknown.now().headers).not.toHaveProperty('X-RateLimit-Remaining')
     expect(JSON.parse(refused.body)).toMatchObject({ 'violated-policies': ['reads'], limit: 5, resetAt: null })
   })
 })

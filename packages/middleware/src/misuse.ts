@@ -57,7 +57,7 @@ export class MisuseDesk {
     this.#trust = options.trust
     this.#warn = options.warn ?? warnProcess
     this.#record = options.record ?? processRecord
-    queueMicrotask(() => {
+    void Promise.resolve().then(() => {
       this.#isNew = false
     })
     this.proxyTrustTooWide()

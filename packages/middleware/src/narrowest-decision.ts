@@ -1,4 +1,5 @@
 import type { DecisionLike } from '@sluice/contract'
+import { isLess } from '@sluice/core/internal'
 
 /**
  * Of what two limiters decided on one request, what handlers are told: the refusal, else the one with the least remaining.
@@ -9,5 +10,5 @@ export function narrowestDecision(
   decision: DecisionLike | undefined,
 ): DecisionLike | undefined {
   if (before === undefined || decision === undefined) return decision ?? before
-  return before.allowed && (!decision.allowed || decision.remaining < before.remaining) ? decision : before
+  return before.allowed && (!decision.allowed || isLess(decision.remaining, before.remaining)) ? decision : before
 }

@@ -1,3 +1,5 @@
+// Imported, and not the global one, which fake timers of test frameworks replace: requests would wait until time is moved on.
+import { setImmediate } from 'node:timers'
 import { Gathering } from './gathering.ts'
 
 /** That of all servers of this process. */
