@@ -120,7 +120,7 @@ describe('a service that is killed', () => {
     const killed = await startServiceProcess()
     await killed.close()
     const waits = new Waits()
-    const client = createClient({ url: killed.url, failureMode: 'open', ...waits.options, retry: { maxTries: 2 } })
+    const client = createClient({ url: killed.url, failureMode: 'open', ...waits.options, retry: { maxRetries: 1 } })
     const failure = { mode: 'open', cause: 'unreachable', charged: 'no' }
     expect(await client.check(freshCheck())).toMatchObject({ allowed: true, failure })
     expect(await client.check(freshCheck(), { failureMode: 'closed' })).toMatchObject({
@@ -128,7 +128,7 @@ describe('a service that is killed', () => {
       reason: 'unavailable',
       failure: { ...failure, mode: 'closed' },
     })
-    expect(await codeOf(client.check(freshCheck(), { failureMode: 'throw' }))).toBe('SLUICE_CLIENT_UNREACHABLE')
+    expect(await codeOf(client.check(freshCheck(), { failureMode: 'throw' }))).toBe('SLUICE_CLIENT_RETRIES_EXHAUSTED')
     expect(waits.between).toEqual([2000, 2000, 2000])
   })
 })

@@ -114,7 +114,7 @@ describe('usage and reset', () => {
   it('show what was used, and forget it', async () => {
     await putRule('/usage', 5)
     await value(['check', '/usage', '--user', 'u1', '--tokens', '3'])
-    const used = async (): Promise<number | undefined> => {
+    const used = async (): Promise<number | null | undefined> => {
       const { usage } = await value<UsageAnswer>(['usage', '/usage', '--user', 'u1'])
       return usage.find(({ resource }) => resource === '/usage')?.counters[0]?.used
     }

@@ -346,3 +346,31 @@ describe('with a service', () => {
     expect(outcome.code).toBe(1)
   })
 })
+
+describe('with a service that cannot reach its Redis', () => {
+  it('fails and says what it means, although the service answers', async () => {
+    const redisPort = await freePort()
+    const service = await startServiceProcess('--redis-url', `redis://:hunter2@127.0.0.1:${redisPort}`)
+    onTestFinished(() => service.close())
+    const { outcome, finding } = await examine(['doctor', '--url', service.url, '--port', String(service.port)])
+    expect(finding('service')).toMatchObject({ status: 'warning', found: expect.stringContaining('is degraded') })
+    expect(finding('redis-unreachable')).toMatchObject({
+      status: 'failed',
+      found: expect.stringContaining(`Redis at redis://127.0.0.1:${redisPort} `),
+      advice: expect.stringMatching(/every check is allowed\. Check REDIS_URL/),
+    })
+    expect(outcome.out).not.toContain('hunter2')
+    expect(outcome.code).toBe(1)
+    const env = { SLUICE_API_KEY: service.adminKey }
+    const top = await cliRunner({ env })('top', '--url', service.url, '--count', '1')
+    expect(top.out).toMatch(/ {2}DEGRADED redis-unreachable\n$/)
+    const drawn = await cliRunner({ env, isTty: true, columns: 80, rows: 20 })(
+      'top',
+      '--url',
+      service.url,
+      '--count',
+      '1',
+    )
+    expect(drawn.out).toContain('\nDEGRADED: Redis at redis://127.0.0.1:')
+  })
+})

@@ -42,7 +42,7 @@ function deciding(decide: (batch: Batch, store: Store<'sync'>) => void): CreateL
       mode: 'sync',
       decide: (batch) => decide(batch, store),
       settle: (receipt, actuals) => store.settle(receipt, actuals),
-      block: (rule, key, micros) => store.block(rule, key, micros),
+      block: (rule, key, term) => store.block(rule, key, term),
       reset: (limits, key) => store.reset(limits, key),
       close: () => store.close(),
     }

@@ -1,18 +1,22 @@
 import type { ConfigStats } from '@sluice/config-store'
-import { StartupGraph } from '@sluice/runtime'
+import type { ReadinessReason } from '@sluice/contract'
+import { isRuntimeError, StartupGraph } from '@sluice/runtime'
 import { sharedFailures } from './auth/failed-attempts.ts'
 import { drawBytes } from './draw-bytes.ts'
+import { assertPortFree } from './http/listen-error.ts'
 import { DatabaseHost } from './limits/config-database.ts'
 import { sharedCounters } from './limits/counter-store.ts'
+import type { LockedFolder } from './limits/data-folder.ts'
 import { dataFolder, lockDataFolder } from './limits/data-folder.ts'
 import { IdSource, MachineCells } from './limits/machine-cell.ts'
 import { nodeNumbers } from './limits/node-numbers.ts'
 import { SECRET_BYTES } from './limits/secret-file.ts'
 import { SigningSecret } from './limits/signing-secret.ts'
+import { followFromMain } from './limits/thread-following.ts'
 import { ProcessWatch } from './process-watch.ts'
 import type { Settings } from './settings.ts'
 import type { ThreadServiceParts, ThreadSystem } from './thread-service.ts'
-import { CONFIG_TOPIC } from './thread-service.ts'
+import { CONFIG_TOPIC, REASONS_TOPIC } from './thread-service.ts'
 import type { Crew } from './threads/crew.ts'
 import { singleCrew } from './threads/single-crew.ts'
 import { superviseCrew } from './threads/supervised-crew.ts'
@@ -38,6 +42,8 @@ export interface Service {
   stop(options?: { readonly drains?: boolean }): Promise<void>
   /** Which rules are in force, where they are from and how current they are; undefined when no thread says so. */
   rules(): Promise<ConfigStats | undefined>
+  /** All that is wrong now, as `/readyz` tells it; each reason once. */
+  reasons(): Promise<readonly ReadinessReason[]>
 }
 
 /** Wires the service; nothing runs before `start`. */
@@ -46,32 +52,46 @@ export function composeService(parts: ServiceParts): Service {
   const folder = dataFolder(settings.dataDir)
   const nowMs = (): number => system.clock.nowMicros() / 1000
   const secret = new SigningSecret(settings.databaseUrl === undefined ? undefined : folder.secret)
-  const host = new DatabaseHost({ ...parts, ...system, folder, secret, nowMs })
+  const follow = (): Promise<void> => followFromMain(crew.group)
+  const host = new DatabaseHost({ ...parts, ...system, folder, secret, nowMs, follow })
   const { database } = host
   const cells = new MachineCells(settings.threads)
   const numbers = nodeNumbers({ ...system, settings, cells, database, nowMs })
   const ids = new IdSource(cells, 0, nowMs)
   const common = { settings, system, folder, database, secret: secret.bytes, nextId: () => ids.next() }
-  const crew = crewOf(common, { secret: secret.memory, cells: cells.memory })
-  const watch = new ProcessWatch({ settings, system, folder, group: crew.group, rollups: database.rollups, nowMs })
-  let unlock: (() => Promise<void>) | undefined
+  const crew: Crew = crewOf(common, { secret: secret.memory, cells: cells.memory })
+  const { rollups, documents } = database
+  const watch = new ProcessWatch({ settings, system, folder, group: crew.group, rollups, documents, nowMs })
+  let locked: LockedFolder | undefined
   const lock = async (): Promise<void> => {
-    unlock = await lockDataFolder(folder)
+    locked = await lockDataFolder(folder)
   }
   const graph = new StartupGraph([
-    { name: 'lock', start: lock, stop: () => unlock?.() },
+    // Before anything is written. The threads listen later, and find out whether it still holds.
+    { name: 'port', start: () => assertPortFree(settings) },
+    { name: 'lock', dependsOn: ['port'], start: lock, stop: () => locked?.unlock() },
     { name: 'secret', dependsOn: ['lock'], start: () => secret.start(drawBytes(system.secureRandom, SECRET_BYTES)) },
     { name: 'database', dependsOn: ['secret'], start: () => host.start(), stop: () => host.stop() },
     { name: 'numbers', dependsOn: ['database'], start: () => numbers.start(), stop: () => numbers.stop() },
     { name: 'alerts', dependsOn: ['numbers'], start: () => watch.openAlerts(), stop: () => watch.closeAlerts() },
     { name: 'crew', dependsOn: ['alerts'], start: () => crew.start(), stop: () => crew.stop() },
     { name: 'history', dependsOn: ['crew'], start: () => watch.keepHistory(), stop: () => watch.closeHistory() },
+    // Last, so that no key is made by a start that fails.
+    { name: 'first key', dependsOn: ['history'], start: () => host.issueFirstKey() },
   ])
   return {
     get port() {
       return crew.port
     },
-    start: () => graph.start(),
+    async start() {
+      try {
+        await graph.start()
+      } catch (error) {
+        // One that was interrupted is stopped by whoever interrupted it.
+        if (!isRuntimeError(error, 'SLUICE_RUNTIME_GRAPH_INTERRUPTED')) await locked?.removeIfNew()
+        throw error
+      }
+    },
     async stop({ drains = false } = {}) {
       await crew.drain(drains ? settings.drainMs : 0)
       await graph.stop()
@@ -79,6 +99,10 @@ export function composeService(parts: ServiceParts): Service {
     async rules() {
       const [stats] = await crew.group.gather<ConfigStats>(CONFIG_TOPIC)
       return stats
+    },
+    async reasons() {
+      const told = (await crew.group.gather<readonly ReadinessReason[]>(REASONS_TOPIC)).flat()
+      return [...new Map(told.map((reason) => [reason.code, reason])).values()]
     },
   }
 }

@@ -1,9 +1,10 @@
-import type { Operation, ReadinessCheck } from '@sluice/contract'
+import type { Operation } from '@sluice/contract'
 import { CHECK_PATH, OPERATIONS } from '@sluice/contract'
 import type { LoopDelay } from '@sluice/runtime'
 import { InFlight, LagGuard } from '@sluice/runtime'
 import type { Authenticator } from './auth/authenticator.ts'
 import { healthHandlers } from './health/health-handlers.ts'
+import type { CheckHealth } from './health/readiness.ts'
 import { Readiness } from './health/readiness.ts'
 import { EndpointServer } from './http/endpoint-server.ts'
 import type { HttpTimeouts } from './http/http-server.ts'
@@ -26,7 +27,7 @@ export interface DoorsParts {
   readonly handlers: OperationHandlers
   /** Is told of every request. */
   readonly observer: RequestObserver
-  readonly checks: readonly (() => ReadinessCheck | Promise<ReadinessCheck>)[]
+  readonly checks: readonly CheckHealth[]
   readonly loopDelay: LoopDelay
   readonly newRequestId: () => string
   /** Runs something at the end of this turn of the event loop. */

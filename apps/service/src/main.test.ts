@@ -1,10 +1,10 @@
 import type { ChildProcess } from 'node:child_process'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { startPostgres, startRedis } from '@sluice/testing/servers'
+import { freePort, startPostgres, startRedis } from '@sluice/testing/servers'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { RawConnection, rawCheck, startService } from './service.fixture.ts'
 
@@ -19,8 +19,8 @@ class Running {
   output = ''
   #notify = (): void => undefined
 
-  constructor(command: string, args: readonly string[], env?: Record<string, string>) {
-    this.child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'], ...(env && { env }) })
+  constructor(command: string, args: readonly string[], options: { env?: Record<string, string>; cwd?: string } = {}) {
+    this.child = spawn(command, args, { stdio: ['ignore', 'pipe', 'pipe'], ...options })
     this.exit = once(this.child, 'close') as typeof this.exit
     for (const stream of [this.child.stdout, this.child.stderr]) {
       stream?.setEncoding('utf8').on('data', (text: string) => {
@@ -57,7 +57,13 @@ function freshFolder(): string {
 function startMain(env: Record<string, string> = {}, args: readonly string[] = []): Running {
   const main = `${import.meta.dirname}/main.ts`
   const defaults = { PORT: '0', SLUICE_DATA_DIR: env['SLUICE_DATA_DIR'] ?? freshFolder(), SLUICE_DRAIN_MS: '0' }
-  return new Running(process.execPath, ['--conditions=source', main, ...args], { ...defaults, ...env })
+  return new Running(process.execPath, ['--conditions=source', main, ...args], { env: { ...defaults, ...env } })
+}
+
+/** Starts it in a folder as a user does who sets nothing: its data goes to `.sluice` there. */
+function startIn(cwd: string, env: Record<string, string>, args: readonly string[] = []): Running {
+  const main = `${import.meta.dirname}/main.ts`
+  return new Running(process.execPath, ['--conditions=source', main, ...args], { env, cwd })
 }
 
 const CURL_LINE = /^ {2}(curl .*)\n/m
@@ -231,6 +237,22 @@ describe('Redis and PostgreSQL', () => {
   })
 })
 
+describe('a wrong REDIS_URL', () => {
+  it.each(['1', '2'])('is warned of at the start, with what it means (%s threads)', async (threads) => {
+    const port = await freePort()
+    const env = { REDIS_URL: `redis://:hunter2@127.0.0.1:${port}`, SLUICE_THREADS: threads }
+    const service = startMain(env)
+    await service.printed(CURL_LINE)
+    const warnings = service.output.split('\n').filter((line) => line.startsWith('  WARNING'))
+    expect(warnings).toEqual([
+      expect.stringMatching(
+        `Redis at redis://127\\.0\\.0\\.1:${port} is unreachable\\. Failure mode "open" .+: every check is allowed\\.`,
+      ),
+    ])
+    expect(service.output).not.toContain('hunter2')
+  })
+})
+
 describe('several threads', () => {
   it('answer on one port, and stop with the process', async () => {
     const service = startMain({ SLUICE_THREADS: '2' })
@@ -274,15 +296,50 @@ describe('a start that fails', () => {
     expect(told(service.output)).toHaveLength(1)
   })
 
-  it('has shown the first key, which is good for the start that succeeds', async () => {
-    const [other, folder] = [await startService(), freshFolder()]
+  it.each(['1', '2'])(
+    'makes no key and leaves no folder behind when the port is taken (%s threads)',
+    async (threads) => {
+      const [other, cwd] = [await startService(), freshFolder()]
+      onTestFinished(() => other.stop())
+      const env = { PORT: String(other.port), SLUICE_THREADS: threads }
+      const failing = startIn(cwd, env)
+      expect(await failing.exit).toEqual([1, null])
+      expect(failing.output).toMatch(/^SLUICE_SERVICE_PORT_IN_USE: .+\n$/)
+      expect(readdirSync(cwd)).toEqual([])
+      // The next start is still the first.
+      const started = startIn(cwd, { ...env, PORT: '0' })
+      const port = await portOf(started)
+      const [key] = await started.printed(/slk_\w+_\w+/)
+      const headers = { Authorization: `Bearer ${key}` }
+      expect((await fetch(`http://127.0.0.1:${port}/admin/api-keys`, { headers })).status).toBe(200)
+      expect(readdirSync(cwd)).toEqual(['.sluice'])
+    },
+  )
+
+  it('makes no key in a shared database when the port is taken', async () => {
+    const [other, postgres] = [await startService(), await startPostgres()]
     onTestFinished(() => other.stop())
-    const failing = startMain({ SLUICE_DATA_DIR: folder, PORT: String(other.port) })
+    onTestFinished(() => postgres.close())
+    const env = { DATABASE_URL: postgres.url }
+    const failing = startMain({ ...env, PORT: String(other.port) })
     expect(await failing.exit).toEqual([1, null])
-    const [key] = await failing.printed(/slk_\w+_\w+/)
-    const port = await portOf(startMain({ SLUICE_DATA_DIR: folder }))
-    const headers = { Authorization: `Bearer ${key}` }
-    expect((await fetch(`http://127.0.0.1:${port}/admin/api-keys`, { headers })).status).toBe(200)
+    expect(failing.output).toMatch(/^SLUICE_SERVICE_PORT_IN_USE: .+\n$/)
+    await startMain(env).printed(/slk_\w+_\w+/)
+  })
+
+  it('leaves no folder behind when it fails later, and one that was there as it was', async () => {
+    const cwd = freshFolder()
+    writeFileSync(join(cwd, 'sluice.yaml'), 'rules: many\n')
+    const args = ['--config', 'sluice.yaml', '--data-dir', 'data/of/sluice', '--port', '0']
+    const failing = startIn(cwd, {}, args)
+    expect(await failing.exit).toEqual([1, null])
+    expect(failing.output).toContain('SLUICE_INVALID_RULE_SET')
+    expect(failing.output).not.toContain('slk_')
+    expect(readdirSync(cwd)).toEqual(['sluice.yaml'])
+    mkdirSync(join(cwd, 'data/of/sluice'), { recursive: true })
+    writeFileSync(join(cwd, 'data/of/sluice/mine'), '')
+    expect(await startIn(cwd, {}, args).exit).toEqual([1, null])
+    expect(readdirSync(join(cwd, 'data/of/sluice'))).toContain('mine')
   })
 
   it('names every setting that cannot be used', async () => {

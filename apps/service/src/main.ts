@@ -19,13 +19,12 @@ async function main(args: readonly string[]): Promise<void> {
   const service = composeService({
     settings,
     system: systemParts(output),
-    // At once: nobody can see it later, and the rest of the start may fail.
     showKey: (token) => console.log(firstKeyMessage(token)),
   })
   stopOnSignals(service)
   await service.start()
-  const rules = await service.rules()
-  console.log(startupMessage({ settings, port: service.port ?? settings.port, rules }))
+  const [rules, reasons] = await Promise.all([service.rules(), service.reasons()])
+  console.log(startupMessage({ settings, port: service.port ?? settings.port, rules, reasons }))
 }
 
 /** The first signal stops in order, and the process ends by itself with nothing left to do; the second ends it at once. */

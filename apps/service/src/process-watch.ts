@@ -1,11 +1,17 @@
 import { hostname } from 'node:os'
+import type { DocumentTable } from '@sluice/config-store'
 import type { NowMs } from '@sluice/runtime'
 import { alertRules } from './alerts/alert-rule.ts'
-import type { OpenAlerts } from './alerts/open-alerts.ts'
+import type { OpenAlerts, WebhookCounts } from './alerts/open-alerts.ts'
 import { openAlerts } from './alerts/open-alerts.ts'
+import { webhookDelivery } from './alerts/webhook.ts'
 import { drawHex } from './draw-bytes.ts'
 import type { DataFolder } from './limits/data-folder.ts'
+import { redisDocuments } from './limits/redis-documents.ts'
+import type { RedisLink } from './limits/redis-link.ts'
+import { connectRedis } from './limits/redis-link.ts'
 import { OtlpTracing } from './observability/otlp-tracing.ts'
+import type { ProcessReadings } from './observability/process-metrics.ts'
 import { askReport, collectReports } from './observability/report-desk.ts'
 import { RollupRecorder } from './observability/rollup-recorder.ts'
 import type { RollupStore } from './observability/rollup-store.ts'
@@ -20,11 +26,14 @@ export interface ProcessWatchParts {
   readonly folder: DataFolder
   readonly group: MainThread
   readonly rollups: RollupStore
+  readonly documents: DocumentTable
   readonly nowMs: NowMs
 }
 
 const NAME_BYTES = 8
 const MS_PER_SECOND = 1000
+
+const NO_WEBHOOKS: WebhookCounts = { pending: 0, dead: 0, delivered: 0, failed: 0, failedTries: 0, lost: 0 }
 
 /** What is looked after once for all threads, in the main thread: one report of all, alerts, and history. */
 export class ProcessWatch {
@@ -32,6 +41,8 @@ export class ProcessWatch {
   readonly #recorder: RollupRecorder
   readonly #tracing: OtlpTracing | undefined
   #alerts: OpenAlerts | undefined
+  /** Opened when alerts are coordinated through Redis. */
+  #redis: Promise<RedisLink> | undefined
 
   constructor(parts: ProcessWatchParts) {
     this.#parts = parts
@@ -40,7 +51,7 @@ export class ProcessWatch {
     const isTraced = endpoint !== undefined && alerts.webhooks.length > 0
     this.#tracing = isTraced ? new OtlpTracing({ ...system, endpoint }) : undefined
     const { readings, secureRandom } = system
-    collectReports(group, { ...readings, startedAt: nowMs(), firingAlerts: () => this.#firing() })
+    collectReports(group, { ...readings, startedAt: nowMs(), ...this.#alertReadings() })
     this.#recorder = new RollupRecorder({
       ...system,
       store: rollups,
@@ -51,17 +62,19 @@ export class ProcessWatch {
 
   /** Begins to watch for what somebody should look at. */
   async openAlerts(): Promise<void> {
-    const { settings, system, folder, group, nowMs } = this.#parts
-    const { options, webhooks, secret } = settings.alerts
+    const { settings, system, folder, group, documents, nowMs } = this.#parts
+    const { options, webhooks } = settings.alerts
     await this.#tracing?.start()
     this.#alerts = await openAlerts({
       ...system,
       rules: alertRules(options),
+      shared: settings,
+      documents: { database: () => documents, redis: () => this.#redisDocuments() },
       remindEveryMs: (options.remindEverySeconds ?? 0) * MS_PER_SECOND,
       node: settings.region === undefined ? hostname() : `${hostname()} (${settings.region})`,
       newId: () => drawHex(system.secureRandom, NAME_BYTES),
       webhooks,
-      secret,
+      delivery: webhookDelivery(settings.webhooks),
       path: folder.alerts,
       nowMs,
       threads: group,
@@ -71,6 +84,7 @@ export class ProcessWatch {
 
   async closeAlerts(): Promise<void> {
     await this.#alerts?.close()
+    await (await this.#redis)?.close()
     await this.#tracing?.close()
   }
 
@@ -83,8 +97,24 @@ export class ProcessWatch {
     return this.#recorder.close()
   }
 
-  #firing(): number {
-    const alerts = this.#alerts?.list() ?? []
-    return alerts instanceof Promise ? 0 : alerts.filter(({ state }) => state === 'firing').length
+  /** Documents in the Redis that counts. The start does not wait for it. */
+  #redisDocuments(): DocumentTable {
+    const { settings, system } = this.#parts
+    const redis = settings.redis!
+    const link = connectRedis(redis, system.sleep)
+    this.#redis = link
+    const documents = link.then((connected) => redisDocuments(connected, redis.prefix))
+    return {
+      get: async (name) => (await documents).get(name),
+      put: async (name, body, revision) => (await documents).put(name, body, revision),
+    }
+  }
+
+  /** Before alerts are opened there is nothing to count. */
+  #alertReadings(): Pick<ProcessReadings, 'firingAlerts' | 'webhookCounts'> {
+    return {
+      firingAlerts: () => this.#alerts?.firingCount() ?? 0,
+      webhookCounts: () => this.#alerts?.webhookCounts() ?? NO_WEBHOOKS,
+    }
   }
 }

@@ -63,8 +63,8 @@ describe('the README', () => {
   it('shows what the first start prints', () => {
     const [, shown] = /```text\n(The first API key[\s\S]*?)\n```/.exec(readme) ?? []
     const settings = testSettings({ port: 8080 })
-    const rules = { enforcedVersion: 1, source: 'database', lagMs: 0, refused: [] } as const
-    const printed = [firstKeyMessage('slk_...'), startupMessage({ settings, port: 8080, rules })]
+    const rules = { enforcedVersion: 1, source: 'database' } as const
+    const printed = [firstKeyMessage('slk_...'), startupMessage({ settings, port: 8080, rules, reasons: [] })]
     expect(shown).toBe(printed.join('\n'))
   })
 

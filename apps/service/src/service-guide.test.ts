@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { READINESS_REASONS } from '@sluice/contract'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { RunningService } from './service.fixture.ts'
 import { startService } from './service.fixture.ts'
@@ -30,6 +31,13 @@ describe('the guide to the service', () => {
       return [`\`${name}\``, `\`${variable}\``, `\`--${flag}${argument === '' ? '' : ` ${argument}`}\``, help]
     })
     expect(tableBelow('Settings')).toEqual(settings)
+  })
+
+  it('has every reason for which the service is degraded or not ready, and no other', () => {
+    const [, codes = ''] = guide.split('\n| code | meaning | status |\n|---|---|---|\n')
+    const rows = [...(codes.split('\n\n')[0] ?? '').matchAll(/^\| `([\w-]+)` \| (.+?) \| /gm)]
+    const told = rows.map(([, code, meaning]): [string, string] => [code!, meaning!])
+    expect(Object.fromEntries(told)).toEqual(READINESS_REASONS)
   })
 
   it('has every metric, and no other', async () => {

@@ -40,6 +40,9 @@ const FLAG_CHECK = new SchemaCheck({
   properties: Object.fromEntries(SETTING_NAMES.map((name) => [SETTING_TABLE[name].flag, {} satisfies JsonSchema])),
 })
 
+/** Variables of older versions. Ignoring one would turn off what it was set for. */
+const RENAMED_VARIABLES = { SLUICE_ALERT_SECRET: 'SLUICE_WEBHOOK_SECRET' } as const
+
 /** What the environment says. */
 export function settingsOfEnvironment(
   environment: Readonly<Record<string, string | undefined>>,
@@ -50,6 +53,9 @@ export function settingsOfEnvironment(
     const { variable } = SETTING_TABLE[name]
     const text = environment[variable]
     if (text !== undefined && text !== '') take(given, { name, text, from: variable }, problems)
+  }
+  for (const [old, now] of Object.entries(RENAMED_VARIABLES)) {
+    if (environment[old]) problems.push({ received: `${old}, which is not read any more`, expected: `${now} instead` })
   }
   return given
 }

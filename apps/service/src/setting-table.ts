@@ -17,6 +17,7 @@ export interface SettingValues {
   readonly redisPrefix: string
   readonly leases: boolean
   readonly failureMode: FailureMode
+  readonly storeDeadlineMs: number
   readonly databaseUrl: string
   readonly threads: number | 'auto'
   readonly maxKeys: number
@@ -31,7 +32,10 @@ export interface SettingValues {
   readonly otlpEndpoint: string
   /** One or more, with commas between. */
   readonly alertWebhooks: string
-  readonly alertSecret: string
+  /** One or more, with commas between: the first is the current one. */
+  readonly webhookSecret: string
+  /** Networks with commas between, or `none`. */
+  readonly webhookDenyList: string
   readonly drainMs: number
 }
 
@@ -61,7 +65,11 @@ const PLAIN = '^[^\\p{Cc}]+$'
 
 const REDIS_URLS = '^(rediss?|valkeys?)://\\S+(,(rediss?|valkeys?)://\\S+)*$'
 const HTTP_URL = '^https?://\\S+$'
+const WEBHOOK_SECRET = 'whsec_([A-Za-z0-9+/]{4}){8,21}([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?'
 const HTTP_URLS = '^https?://[^\\s,]+(,https?://[^\\s,]+)*$'
+
+/** Link-local addresses and the metadata services of clouds, which hand out credentials to whoever reaches them. */
+export const DEFAULT_DENIED_TARGETS = '169.254.0.0/16,fe80::/10,100.100.100.200,fd00:ec2::254,fd20:ce::254'
 
 /**
  * Everything that can be set, by the name it has in the `service` part of a configuration file: by flag, else by variable of the
@@ -149,8 +157,15 @@ export const SETTING_TABLE: Readonly<Record<SettingName, SettingDefinition>> = {
     flag: 'failure-mode',
     variable: 'SLUICE_FAILURE_MODE',
     argument: '<mode>',
-    help: 'What rules that do not say so answer while Redis is away: open, closed or local. open when left out.',
+    help: 'Failure mode for rules that set none: open, closed or local. Default: open.',
     schema: { enum: ['open', 'closed', 'local'] },
+  },
+  storeDeadlineMs: {
+    flag: 'store-deadline-ms',
+    variable: 'SLUICE_STORE_DEADLINE_MS',
+    argument: '<ms>',
+    help: 'How long a check waits for Redis before its failure mode answers. Default: 50.',
+    schema: { type: 'integer', minimum: 1, maximum: 60_000 },
   },
   databaseUrl: {
     flag: 'database-url',
@@ -171,7 +186,7 @@ export const SETTING_TABLE: Readonly<Record<SettingName, SettingDefinition>> = {
     flag: 'max-keys',
     variable: 'SLUICE_MAX_KEYS',
     argument: '<number>',
-    help: 'Most keys counted in the memory of this process. 250000 when left out.',
+    help: 'Maximum number of keys counted in memory; with Redis, in each thread for failure mode local. Default: 250000.',
     schema: { type: 'integer', minimum: 64, maximum: 16_000_000 },
   },
   stateSize: {
@@ -246,13 +261,28 @@ export const SETTING_TABLE: Readonly<Record<SettingName, SettingDefinition>> = {
     schema: { type: 'string', pattern: HTTP_URLS, title: 'http:// or https:// addresses, several with commas between' },
     isSecret: true,
   },
-  alertSecret: {
-    flag: 'alert-secret',
-    variable: 'SLUICE_ALERT_SECRET',
-    argument: '<text>',
-    help: 'Signs alerts, so that a receiver knows where they are from.',
-    schema: { type: 'string', pattern: '^[^\\p{Cc}]{16,}$', title: 'a text of 16 characters or more' },
+  webhookSecret: {
+    flag: 'webhook-secret',
+    variable: 'SLUICE_WEBHOOK_SECRET',
+    argument: '<whsec_...,...>',
+    help: 'Secret that signs webhooks; several with commas between while you replace one. Default: webhooks are not signed.',
+    schema: {
+      type: 'string',
+      pattern: `^${WEBHOOK_SECRET}(,${WEBHOOK_SECRET})*$`,
+      title: 'whsec_ and the base64 of 24 to 64 random bytes, such as whsec_$(openssl rand -base64 32)',
+    },
     isSecret: true,
+  },
+  webhookDenyList: {
+    flag: 'webhook-deny-list',
+    variable: 'SLUICE_WEBHOOK_DENY_LIST',
+    argument: '<network,...>',
+    help: `Networks that webhooks are never sent to, or none. Default: ${DEFAULT_DENIED_TARGETS}.`,
+    schema: {
+      type: 'string',
+      pattern: '^(none|[0-9A-Fa-f.:/]+(,[0-9A-Fa-f.:/]+)*)$',
+      title: 'networks such as 10.0.0.0/8 or fe80::/10, several with commas between, or none',
+    },
   },
   drainMs: {
     flag: 'drain-ms',

@@ -22,6 +22,8 @@ function fromFile(text: string, more: { args?: string[]; environment?: Environme
   return readSettings({ args: ['--config', 'sluice.yaml', ...args], environment, cores: 8, readFile })
 }
 
+const SECRET = `whsec_${'a'.repeat(44)}`
+
 describe('settings', () => {
   it('work with nothing set: port 8080, this machine only, everything embedded', () => {
     const defaults: Settings = {
@@ -43,7 +45,11 @@ describe('settings', () => {
       machine: undefined,
       region: undefined,
       otlpEndpoint: undefined,
-      alerts: { options: {}, webhooks: [], secret: undefined },
+      alerts: { options: {}, webhooks: [] },
+      webhooks: {
+        secrets: [],
+        deniedTargets: ['169.254.0.0/16', 'fe80::/10', '100.100.100.200', 'fd00:ec2::254', 'fd20:ce::254'],
+      },
       drainMs: 3000,
     }
     expect(fromEnvironment({})).toEqual(defaults)
@@ -61,6 +67,7 @@ describe('settings', () => {
         SLUICE_REDIS_PREFIX: 'blue',
         SLUICE_LEASES: 'true',
         SLUICE_FAILURE_MODE: 'local',
+        SLUICE_STORE_DEADLINE_MS: '200',
         DATABASE_URL: 'postgres://u:pw@db/sluice',
         SLUICE_THREADS: 'auto',
         SLUICE_MAX_KEYS: '1000',
@@ -74,7 +81,8 @@ describe('settings', () => {
         SLUICE_REGION: 'eu-west-1',
         OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318',
         SLUICE_ALERT_WEBHOOKS: 'https://one.example/a,https://two.example/b',
-        SLUICE_ALERT_SECRET: 'sixteen characters',
+        SLUICE_WEBHOOK_SECRET: `${SECRET},whsec_${'b'.repeat(32)}`,
+        SLUICE_WEBHOOK_DENY_LIST: '10.0.0.0/8,::1',
         SLUICE_DRAIN_MS: '0',
       }),
     ).toEqual({
@@ -90,6 +98,7 @@ describe('settings', () => {
         prefix: 'blue',
         leases: true,
         failureMode: 'local',
+        deadlineMs: 200,
       },
       databaseUrl: 'postgres://u:pw@db/sluice',
       threads: 8,
@@ -106,8 +115,8 @@ describe('settings', () => {
       alerts: {
         options: {},
         webhooks: ['https://one.example/a', 'https://two.example/b'],
-        secret: 'sixteen characters',
       },
+      webhooks: { secrets: [SECRET, `whsec_${'b'.repeat(32)}`], deniedTargets: ['10.0.0.0/8', '::1'] },
       drainMs: 0,
     } satisfies Settings)
   })
@@ -115,8 +124,16 @@ describe('settings', () => {
   it('can all be given by flags, with = or without', () => {
     expect(fromFlags('--port', '81', '--leases', '--redis-url=redis://h', '--redis-sentinel', 'main')).toMatchObject({
       port: 81,
-      redis: { leases: true, sentinel: 'main', urls: ['redis://h'], failureMode: 'open', prefix: 'sluice' },
+      redis: {
+        leases: true,
+        sentinel: 'main',
+        urls: ['redis://h'],
+        failureMode: 'open',
+        prefix: 'sluice',
+        deadlineMs: 50,
+      },
     })
+    expect(fromFlags('--redis-url=redis://h', '--store-deadline-ms=75').redis?.deadlineMs).toBe(75)
     expect(fromFlags('--threads=3', '--check-key')).toMatchObject({ threads: 3, checkKey: true })
   })
 
@@ -124,6 +141,15 @@ describe('settings', () => {
     const text = 'service: { port: 1, threads: 2, logLevel: error }'
     const settings = fromFile(text, { args: ['--port', '3'], environment: { PORT: '4', SLUICE_THREADS: '5' } })
     expect(settings).toMatchObject({ port: 3, threads: 5, logLevel: 'error', rulesFile: undefined })
+  })
+
+  it('of the store deadline are taken in the same order', () => {
+    const text = 'service: { redisUrl: "redis://h", storeDeadlineMs: 100 }'
+    const environment = { SLUICE_STORE_DEADLINE_MS: '200' }
+    const args = ['--store-deadline-ms', '300']
+    expect(fromFile(text).redis?.deadlineMs).toBe(100)
+    expect(fromFile(text, { environment }).redis?.deadlineMs).toBe(200)
+    expect(fromFile(text, { environment, args }).redis?.deadlineMs).toBe(300)
   })
 
   it('come from the file that the environment names, too', () => {
@@ -203,6 +229,9 @@ describe('a setting', () => {
     ['SLUICE_LOG_LEVEL', 'loud'],
     ['SLUICE_REGION', 'a b'],
     ['SLUICE_FAILURE_MODE', 'half-open'],
+    ['SLUICE_STORE_DEADLINE_MS', '0'],
+    ['SLUICE_STORE_DEADLINE_MS', '60001'],
+    ['SLUICE_STORE_DEADLINE_MS', '50ms'],
     ['SLUICE_DATA_DIR', 'a\nb'],
   ])('%s=%j is refused', (variable, text) => {
     expect(() => fromEnvironment({ [variable]: text })).toThrow(
@@ -218,11 +247,39 @@ describe('a setting', () => {
     ['REDIS_URL', 'http://:hunter2@h'],
     ['DATABASE_URL', 'mysql://u:hunter2@h/d'],
     ['SLUICE_ALERT_WEBHOOKS', 'ftp://u:hunter2@h'],
-    ['SLUICE_ALERT_SECRET', 'hunter2'],
+    ['SLUICE_WEBHOOK_SECRET', 'hunter2'],
+    ['SLUICE_WEBHOOK_SECRET', `${SECRET},hunter2`],
     ['OTEL_EXPORTER_OTLP_ENDPOINT', 'grpc://u:hunter2@h'],
   ])('%s that may hold a secret is refused without being shown', (variable, text) => {
     expect(() => fromEnvironment({ [variable]: text })).toThrow(`${variable}=(hidden)`)
     expect(() => fromEnvironment({ [variable]: text })).not.toThrow('hunter2')
+  })
+
+  it.each(['whsec_', `whsec_${'a'.repeat(28)}`, 'a'.repeat(32), `whsec_${'a'.repeat(96)}`, `whsec_${'a'.repeat(33)}`])(
+    'a webhook secret that is no 24 to 64 bytes of base64 is refused: %s',
+    (secret) => {
+      expect(() => fromEnvironment({ SLUICE_WEBHOOK_SECRET: secret })).toThrow('SLUICE_WEBHOOK_SECRET to be whsec_')
+    },
+  )
+
+  it('a variable that was renamed is refused with its new name, not ignored', () => {
+    expect(() => fromEnvironment({ SLUICE_ALERT_SECRET: 'a text of the old form' })).toThrow(
+      expect.objectContaining({
+        code: 'SLUICE_SERVICE_INVALID_SETTING',
+        received: 'SLUICE_ALERT_SECRET, which is not read any more',
+        expected: 'SLUICE_WEBHOOK_SECRET instead',
+      }),
+    )
+  })
+
+  it('webhooks are not sent to link-local addresses and cloud metadata unless said otherwise', () => {
+    const deniedBy = (text?: string): readonly string[] =>
+      fromEnvironment({ SLUICE_WEBHOOK_DENY_LIST: text }).webhooks.deniedTargets
+    expect(deniedBy()).toEqual(['169.254.0.0/16', 'fe80::/10', '100.100.100.200', 'fd00:ec2::254', 'fd20:ce::254'])
+    expect(deniedBy('none')).toEqual([])
+    expect(() => deniedBy('10.0.0.1/8')).toThrow('10.0.0.1/8 in --webhook-deny-list')
+    expect(() => deniedBy('10.0.0.1/8')).toThrow('write 10.0.0.0/8 for the block')
+    expect(() => deniedBy('localhost')).toThrow('SLUICE_WEBHOOK_DENY_LIST to be networks such as')
   })
 
   it('names everything that is wrong at once', () => {
@@ -240,6 +297,7 @@ describe('a setting', () => {
     [['--redis-cluster'], '--redis-cluster'],
     [['--redis-sentinel', 'main'], '--redis-sentinel'],
     [['--redis-prefix', 'shop', '--leases'], '--redis-prefix, --leases'],
+    [['--store-deadline-ms', '200'], '--store-deadline-ms'],
   ])('of Redis cannot be %j without its address', (flags, named) => {
     expect(() => fromFlags(...flags)).toThrow(`${named} without the address of a Redis`)
     expect(() => fromFlags(...flags)).toThrow('--redis-url as well')

@@ -2,12 +2,13 @@ import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import type { HeaderProfile } from '@sluice/contract'
 import type { FailureMode } from '@sluice/core'
+import { parseCidr } from '@sluice/core/internal'
 import type { LogLevel } from '@sluice/runtime'
 import type { AlertOptions } from './alerts/alert-rule.ts'
 import { ServiceError } from './service-error.ts'
 import type { GivenSettings, SettingProblem } from './setting-sources.ts'
 import { settingsOfEnvironment, settingsOfFile, settingsOfFlags } from './setting-sources.ts'
-import { SETTING_TABLE } from './setting-table.ts'
+import { DEFAULT_DENIED_TARGETS, SETTING_TABLE } from './setting-table.ts'
 
 export { SERVICE_PART_SCHEMA } from './setting-sources.ts'
 
@@ -41,6 +42,7 @@ export interface Settings {
   readonly region: string | undefined
   readonly otlpEndpoint: string | undefined
   readonly alerts: AlertSettings
+  readonly webhooks: WebhookSettings
   readonly drainMs: number
 }
 
@@ -52,14 +54,22 @@ export interface RedisSettings {
   readonly prefix: string
   readonly leases: boolean
   readonly failureMode: FailureMode
+  /** How long a check waits for Redis, in milliseconds. */
+  readonly deadlineMs: number
 }
 
 /** What alerts are about, and where they are sent to. */
 export interface AlertSettings {
   readonly options: AlertOptions
   readonly webhooks: readonly string[]
-  /** Signs what is sent; undefined when it is not signed. */
-  readonly secret: string | undefined
+}
+
+/** How webhooks are sent. */
+export interface WebhookSettings {
+  /** `whsec_` and base64, the current one first. Webhooks are not signed when there is none. */
+  readonly secrets: readonly string[]
+  /** Networks that webhooks are never sent to, each as CIDR or single address. */
+  readonly deniedTargets: readonly string[]
 }
 
 /** Names and values of environment variables. */
@@ -90,7 +100,7 @@ export function readSettings(sources: SettingSources = {}): Settings {
   const file = outer.config === undefined ? undefined : settingsOfFile(outer.config, readFile, problems)
   const given: GivenSettings = { ...file?.settings, ...outer }
   // What goes with what can only be said of settings that could be read.
-  if (problems.length === 0) problems.push(...redisProblems(given))
+  if (problems.length === 0) problems.push(...redisProblems(given), ...networkProblems(given))
   if (problems.length > 0) throw invalidSettings(problems)
   return { ...completed(given, { cores, hasRules: file?.hasRules === true }), fileSettings: file?.settings ?? {} }
 }
@@ -130,16 +140,14 @@ function completed(
     machine: given.machine,
     region: given.region,
     otlpEndpoint: given.otlpEndpoint,
-    alerts: { options: given.alerts ?? {}, webhooks: given.alertWebhooks?.split(',') ?? [], secret: given.alertSecret },
+    alerts: { options: given.alerts ?? {}, webhooks: given.alertWebhooks?.split(',') ?? [] },
+    webhooks: { secrets: given.webhookSecret?.split(',') ?? [], deniedTargets: deniedTargetsOf(given) },
     drainMs: given.drainMs ?? 3000,
   }
 }
 
-/**
- * What says how to count in Redis where no Redis is named. The failure mode does not: a service that counts in its own memory is
- * never without it, so that whatever was said holds.
- */
-const OF_REDIS = ['redisCluster', 'redisSentinel', 'redisPrefix', 'leases'] as const
+/** Settings that need a Redis URL. The failure mode does not: counters in memory are always available. */
+const OF_REDIS = ['redisCluster', 'redisSentinel', 'redisPrefix', 'leases', 'storeDeadlineMs'] as const
 
 /** What is said about Redis and cannot hold. */
 function redisProblems(given: GivenSettings): readonly SettingProblem[] {
@@ -153,6 +161,19 @@ function redisProblems(given: GivenSettings): readonly SettingProblem[] {
   return isBoth ? [{ received: 'both a cluster and sentinels of Redis', expected: 'one of them' }] : []
 }
 
+function deniedTargetsOf({ webhookDenyList = DEFAULT_DENIED_TARGETS }: GivenSettings): readonly string[] {
+  return webhookDenyList === 'none' ? [] : webhookDenyList.split(',')
+}
+
+function networkProblems(given: GivenSettings): readonly SettingProblem[] {
+  return deniedTargetsOf(given).flatMap((network) => {
+    const cidr = parseCidr(network)
+    if (!('problem' in cidr)) return []
+    const { flag } = SETTING_TABLE.webhookDenyList
+    return [{ received: `${network} in --${flag}`, expected: `networks there, but ${cidr.problem}` }]
+  })
+}
+
 function redisOf(given: GivenSettings): RedisSettings | undefined {
   if (given.redisUrl === undefined) return undefined
   return {
@@ -162,6 +183,7 @@ function redisOf(given: GivenSettings): RedisSettings | undefined {
     prefix: given.redisPrefix ?? 'sluice',
     leases: given.leases ?? false,
     failureMode: given.failureMode ?? 'open',
+    deadlineMs: given.storeDeadlineMs ?? 50,
   }
 }
 

@@ -4,13 +4,20 @@ import type { Settings } from './settings.ts'
 import type { StartupFacts } from './startup-message.ts'
 import { startupMessage } from './startup-message.ts'
 
-const RULES: NonNullable<StartupFacts['rules']> = { enforcedVersion: 1, source: 'database', lagMs: 0, refused: [] }
+const RULES: NonNullable<StartupFacts['rules']> = { enforcedVersion: 1, source: 'database' }
 
-function message(settings: Partial<Settings> = {}, rules: Partial<typeof RULES> = {}): string {
-  return startupMessage({ settings: testSettings(settings), port: 8080, rules: { ...RULES, ...rules } })
+function message(settings: Partial<Settings> = {}, facts: Partial<StartupFacts> = {}): string {
+  return startupMessage({ settings: testSettings(settings), port: 8080, rules: RULES, reasons: [], ...facts })
 }
 
-const REDIS = { isCluster: false, sentinel: undefined, prefix: 'sluice', leases: false, failureMode: 'open' } as const
+const REDIS = {
+  isCluster: false,
+  sentinel: undefined,
+  prefix: 'sluice',
+  leases: false,
+  failureMode: 'open',
+  deadlineMs: 50,
+} as const
 
 describe('the message at the start', () => {
   it('says what runs, where, what it remembers where, who can reach it, and what to try', () => {
@@ -44,21 +51,24 @@ describe('the message at the start', () => {
     expect(text).toContain('in memory shared by the 4 threads of this process')
     expect(text).toContain('  rules       version 1, from sluice.yaml\n')
     const settings = testSettings()
-    expect(startupMessage({ settings, port: 1, rules: undefined })).toContain('none yet')
-    expect(message({}, { source: 'none', enforcedVersion: undefined })).toContain('none yet')
+    expect(startupMessage({ settings, port: 1, rules: undefined, reasons: [] })).toContain('none yet')
+    expect(message({}, { rules: { source: 'none', enforcedVersion: undefined } })).toContain('none yet')
   })
 
-  it('says that rules are from the copy on disk while the database is away, and how old they are', () => {
+  it('says that rules are from the copy on disk while the database is unreachable', () => {
     const databaseUrl = 'postgres://user:hunter2@db:5432/sluice'
-    expect(message({ databaseUrl }, { source: 'disk', lagMs: 22_100 })).toContain(
-      '  rules       version 1, from the copy in .sluice, 22.1 s behind: postgres://db:5432/sluice does not answer\n',
+    expect(message({ databaseUrl }, { rules: { enforcedVersion: 1, source: 'disk' } })).toContain(
+      '  rules       version 1, from the copy in .sluice\n',
     )
   })
 
-  it('says that a newer version cannot be used', () => {
-    const refused = [{ number: 2, stage: 'enforced', reason: 'it is beyond me', problems: [] }] as const
-    expect(message({}, { refused })).toContain(
-      '  rules       version 1, from SQLite in .sluice, while version 2 cannot be used, see the log\n',
+  it('warns of all that is wrong, before the command to try', () => {
+    const reasons = [
+      { code: 'redis-unreachable', message: 'Redis is unreachable. Do this.' },
+      { code: 'version-refused', message: 'Version 2 cannot be used. Do that.' },
+    ] as const
+    expect(message({}, { reasons })).toMatch(
+      /\n {2}WARNING {5}Redis is unreachable\. Do this\.\n {2}WARNING {5}Version 2 cannot be used\. Do that\.\nTry it:\n/,
     )
   })
 

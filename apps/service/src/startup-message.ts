@@ -1,6 +1,6 @@
 import type { ConfigStats } from '@sluice/config-store'
+import type { ReadinessReason } from '@sluice/contract'
 import { CHECK_PATH } from '@sluice/contract'
-import { currencyOf } from './limits/rule-source.ts'
 import { shownUrl } from './limits/shown-url.ts'
 import type { Settings } from './settings.ts'
 import { originOf } from './settings.ts'
@@ -10,11 +10,13 @@ export interface StartupFacts {
   readonly settings: Settings
   readonly port: number
   /** Which rules are in force, and where they are from; undefined while there are none. */
-  readonly rules: Pick<ConfigStats, 'enforcedVersion' | 'source' | 'lagMs' | 'refused'> | undefined
+  readonly rules: Pick<ConfigStats, 'enforcedVersion' | 'source'> | undefined
+  /** All that is wrong. */
+  readonly reasons: readonly ReadinessReason[]
 }
 
 /** The text to print when the service runs: what, where, what it remembers where, and one command to try. */
-export function startupMessage({ settings, port, rules }: StartupFacts): string {
+export function startupMessage({ settings, port, rules, reasons }: StartupFacts): string {
   const { host } = settings
   const origin = originOf(settings, port)
   const lines = [
@@ -26,6 +28,7 @@ export function startupMessage({ settings, port, rules }: StartupFacts): string 
     `  counters    ${countersOf(settings)}`,
     `  rules       ${rulesOf(settings, rules)}`,
     `  reach       ${isLoopback(host) ? 'this machine only; HOST=0.0.0.0 npm start opens it to others' : reachOf(settings)}`,
+    ...reasons.map(({ message }) => `  WARNING     ${message}`),
     'Try it:',
     `  curl -i ${origin}${CHECK_PATH} -H 'Content-Type: application/json' -d '{"userId":"user-123","resource":"/api/v1/data"}'`,
   ]
@@ -44,12 +47,10 @@ function countersOf({ redis, threads }: Settings): string {
 
 function rulesOf({ rulesFile, databaseUrl, dataDir }: Settings, rules: StartupFacts['rules']): string {
   const place = rulesFile ?? (databaseUrl === undefined ? `SQLite in ${dataDir}` : shownUrl(databaseUrl))
-  if (rules?.enforcedVersion === undefined) return `none yet, from ${place}: everything is allowed`
+  if (rules?.enforcedVersion === undefined)
+    return `none yet, from ${place}: checks are answered with 503 until they are loaded`
   const version = `version ${rules.enforcedVersion}`
-  const age = rules.lagMs === 0 && rules.refused.length === 0 ? '' : `, ${currencyOf(rules)}`
-  return rules.source === 'disk'
-    ? `${version}, from the copy in ${dataDir}${age}: ${place} does not answer`
-    : `${version}, from ${place}${age}`
+  return rules.source === 'disk' ? `${version}, from the copy in ${dataDir}` : `${version}, from ${place}`
 }
 
 function reachOf({ host, checkKey }: Settings): string {

@@ -1,4 +1,3 @@
-import type { ReadinessCheck } from '@sluice/contract'
 import type { Clock, Random as SecureRandom, SharedMemoryHandle } from '@sluice/core'
 import type { Logger, LogOutput, LoopDelay, Random, Sleep, StartupPart } from '@sluice/runtime'
 import { MetricRegistry, StartupGraph } from '@sluice/runtime'
@@ -12,6 +11,7 @@ import { Authenticator } from './auth/authenticator.ts'
 import { checkHandlers } from './check-api/check-handlers.ts'
 import { composeDoors } from './doors.ts'
 import { drawHex } from './draw-bytes.ts'
+import type { CheckHealth } from './health/readiness.ts'
 import type { OperationHandlers } from './http/operation-handler.ts'
 import type { DataFolder } from './limits/data-folder.ts'
 import type { LateConfigStore } from './limits/late-config-store.ts'
@@ -62,7 +62,7 @@ export interface ThreadServiceParts {
   /** Where to listen. */
   readonly port: number
   /** What readiness depends on besides what this thread has itself. */
-  readonly checks: readonly (() => ReadinessCheck | Promise<ReadinessCheck>)[]
+  readonly checks: readonly CheckHealth[]
 }
 
 /** One thread that answers requests. `start` and `stop` are those of a `StartupGraph`. */
@@ -82,6 +82,12 @@ const NAME_BYTES = 8
 /** On this topic threads tell how up to date their rules are. */
 export const CONFIG_TOPIC = 'config'
 
+/** On this topic threads tell what is wrong, soon after their start: they wait for their store a moment. */
+export const REASONS_TOPIC = 'readiness.reasons'
+
+/** Less than threads have to answer a question in. */
+const STORE_WAIT_MS = 1000
+
 /** Wires one thread and begins to follow the rules; nothing is answered before `start`. */
 export function composeThread(parts: ThreadServiceParts): ThreadService {
   const { settings, system, threads, secret, nextId, failures } = parts
@@ -94,7 +100,8 @@ export function composeThread(parts: ThreadServiceParts): ThreadService {
     nowMs: () => clock.nowMicros() / 1000,
     configLagMs: () => limits.follower.stats().lagMs,
   })
-  const instrument = new Instrument({ metrics, log, clock, secret, signals, tracer: tracing })
+  const { region, redis } = settings
+  const instrument = new Instrument({ metrics, log, clock, secret, signals, tracer: tracing, region, redis })
   const limits: Limits = openLimits({ ...parts, ...system, instrument })
   const { store, engine, config, follower } = limits
   const context: ServiceContext = {
@@ -117,6 +124,10 @@ export function composeThread(parts: ThreadServiceParts): ThreadService {
     observer: new RequestObserver(observation),
     checks: [...parts.checks, ...limits.checks],
     sharesPort: threads.count > 1,
+  })
+  threads.answer(REASONS_TOPIC, async () => {
+    await limits.connected(STORE_WAIT_MS)
+    return await readiness.reasons()
   })
   const graph = new StartupGraph([
     watching(system, instrument, context),

@@ -1,5 +1,5 @@
 import type { CheckField, CheckRequest } from './check-request.ts'
-import { CHECK_FIELDS } from './check-request.ts'
+import { CHECK_FIELDS, identityProblems } from './check-request.ts'
 import type { FieldProblem } from './field-problem.ts'
 import type { BodyForm, Field, Parsed, RefusedBody } from './request-fields.ts'
 import { formProblems, hasForm, textField } from './request-fields.ts'
@@ -41,6 +41,7 @@ function formOf(names: readonly CheckField[], more: readonly (readonly [string, 
     fields: new Map([...[...CHECK_FIELDS].filter(([name]) => (names as readonly string[]).includes(name)), ...more]),
     needed: [],
     expected: 'a JSON object that says who is meant',
+    problemsBetween: identityProblems,
   }
 }
 

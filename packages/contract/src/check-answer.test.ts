@@ -57,6 +57,13 @@ describe('checkAnswer', () => {
     expect(checkAnswer(never, 'user')).toMatchObject({ allowed: false, reason: 'never', retryAfter: null })
   })
 
+  it('keeps the limit when what is left is unknown', () => {
+    const failure = { mode: 'open', cause: 'unreachable', charged: 'no' } as const
+    const answer = checkAnswer({ ...ALLOWED, remaining: null, resetAt: 0, failure }, 'user')
+    expect(answer).toMatchObject({ allowed: true, limit: 1000, remaining: null, resetAt: null, failure })
+    expect(JSON.parse(checkAnswerJson(answer))).toMatchObject({ limit: 1000, remaining: null, resetAt: null, failure })
+  })
+
   it('has no numbers where nothing limits the call', () => {
     const unlimited = { ...ALLOWED, limit: Number.POSITIVE_INFINITY, remaining: Number.POSITIVE_INFINITY, resetAt: 0 }
     expect(checkAnswer(unlimited, 'user')).toMatchObject({ limit: null, remaining: null, resetAt: null })

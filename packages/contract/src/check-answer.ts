@@ -18,11 +18,15 @@ export interface CheckAnswer {
   readonly reason: DecisionReason
   /** Tokens of the limit that decided; null when nothing limits the call. */
   readonly limit: number | null
-  /** Whole tokens left under it; null when nothing limits the call. */
+  /**
+   * Whole tokens left under it. Null when nothing limits the call (`limit` is null too), and when it is unknown: the store did
+   * not answer, and the call was allowed without it (`failure` says why).
+   */
   readonly remaining: number | null
   /**
    * When the full limit is there again if nothing more is taken: an RFC 3339 instant in UTC, in whole seconds rounded up,
-   * such as `2025-11-05T10:05:00Z`; the same instant as `X-RateLimit-Reset`. Null when there is no such instant.
+   * such as `2025-11-05T10:05:00Z`; the same instant as `X-RateLimit-Reset`. Null when `remaining` is null, and when there is no
+   * such instant.
    */
   readonly resetAt: string | null
   /**

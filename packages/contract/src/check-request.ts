@@ -1,3 +1,4 @@
+import type { FieldProblem } from './field-problem.ts'
 import type { BodyForm, Field, Parsed } from './request-fields.ts'
 import {
   DESCRIPTORS_FIELD,
@@ -82,10 +83,44 @@ export const CHECK_FIELDS: ReadonlyMap<string, Field> = new Map<CheckField, Fiel
   ['service', textField(256)],
 ])
 
+/** Dimensions that are identities, and the fields that hold them. */
+const IDENTITY_FIELDS = [
+  ['user', 'userId'],
+  ['apiKey', 'apiKey'],
+  ['ip', 'clientIp'],
+  ['tenant', 'tenantId'],
+  ['service', 'service'],
+] as const
+
+const NO_PROBLEMS: readonly FieldProblem[] = []
+
+/**
+ * Descriptors that name an identity and differ from its field. Who is counted would not be who the request seems to name. A
+ * descriptor "service" may stand alone: rules can count by it.
+ */
+export function identityProblems(body: object, at: string): readonly FieldProblem[] {
+  const { descriptors } = body as Partial<CheckRequest>
+  if (typeof descriptors !== 'object' || descriptors === null) return NO_PROBLEMS
+  let problems = NO_PROBLEMS
+  for (const [name, field] of IDENTITY_FIELDS) {
+    if (!Object.hasOwn(descriptors, name)) continue
+    const value = (body as Partial<CheckRequest>)[field]
+    if (value === undefined ? name === 'service' : value === String(descriptors[name])) continue
+    const problem = {
+      path: `${at}/descriptors/${name}`,
+      received: `a value that "${field}" does not have`,
+      expected: `the value of "${field}", or no descriptor "${name}": "${field}" says who is counted`,
+    }
+    problems = [...problems, problem]
+  }
+  return problems
+}
+
 const CHECK_FORM: BodyForm = {
   fields: CHECK_FIELDS,
   needed: ['resource'],
   expected: 'a JSON object with the check',
+  problemsBetween: identityProblems,
 }
 
 /**

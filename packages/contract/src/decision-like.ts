@@ -33,7 +33,8 @@ export interface LimitReportLike {
   /** The rule's name; a rule with several windows has several reports. */
   readonly rule: string
   readonly limit: number
-  readonly remaining: number
+  /** Null when it is unknown. */
+  readonly remaining: number | null
   /** Milliseconds since 1970; 0 when there is no such instant. */
   readonly resetAt: number
   /** 0 when this limit allows the call, `Infinity` when it never would. */
@@ -62,8 +63,8 @@ export interface DecisionLike {
   readonly rule: string
   /** Units of its limit; `Infinity` when nothing limits the call. */
   readonly limit: number
-  /** Whole units left. */
-  readonly remaining: number
+  /** Whole units left. Null when it is unknown: the store did not answer, and the call was allowed without it. */
+  readonly remaining: number | null
   /**
    * When the full limit is there again; milliseconds since 1970, 0 when there is no such instant. Without meaning when `limit`
    * is `Infinity`.

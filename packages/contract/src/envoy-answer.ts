@@ -15,7 +15,7 @@ export interface EnvoyCurrentLimit {
 /** How one descriptor stands. */
 export interface EnvoyStatus {
   readonly code: EnvoyCode
-  /** Left out when nothing was counted. */
+  /** Left out when nothing was counted, also because the store did not answer. */
   readonly currentLimit?: EnvoyCurrentLimit
   /** Hits that are left, 4,294,967,295 where a rule does not limit; left out when it is 0. */
   readonly limitRemaining?: number
@@ -46,7 +46,8 @@ export interface EnvoyDecisionLike {
           readonly name: string | undefined
         }
       | undefined
-    readonly remaining: number
+    /** Null when it is unknown. */
+    readonly remaining: number | null
     readonly resetAfterSeconds: number
   }[]
 }
@@ -59,6 +60,8 @@ export function envoyAnswer({ code, statuses }: EnvoyDecisionLike): EnvoyAnswer 
 const CODES = { ok: 'OK', over: 'OVER_LIMIT' } as const
 
 function statusOf({ code, limit, remaining, resetAfterSeconds }: EnvoyDecisionLike['statuses'][number]): EnvoyStatus {
+  // The protocol cannot say "unknown": without a limit, Envoy announces none. A limit alone would read as 0 left.
+  if (remaining === null) return { code: CODES[code] }
   return {
     code: CODES[code],
     ...(limit === undefined ? {} : { currentLimit: currentLimit(limit) }),

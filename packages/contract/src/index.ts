@@ -75,7 +75,10 @@ export {
   type ProblemDetails,
   type ProblemDocument,
   problemDocument,
+  READINESS_REASONS,
   type ReadinessCheck,
+  type ReadinessReason,
+  type ReadinessReasonCode,
 } from './problem.ts'
 export {
   HEADER_PROFILES,

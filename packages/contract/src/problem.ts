@@ -50,18 +50,46 @@ export const PROBLEMS = {
   SLUICE_HTTP_CONFIG_UNAVAILABLE: {
     status: 503,
     name: 'config-unavailable',
-    title: 'The configuration database cannot be reached',
+    title: 'The configuration database is unavailable',
   },
   SLUICE_HTTP_STORE_UNAVAILABLE: {
     status: 503,
     name: 'store-unavailable',
     title: 'The store of the counters cannot be reached',
   },
+  SLUICE_HTTP_CONFIG_NOT_WRITABLE: {
+    status: 507,
+    name: 'config-not-writable',
+    title: 'The configuration database refuses to write',
+  },
   SLUICE_HTTP_OUTCOME_UNKNOWN: { status: 504, name: 'outcome-unknown', title: 'It is not known whether it happened' },
 } as const
 
 /** One of the codes of {@link PROBLEMS}. */
 export type ProblemCode = keyof typeof PROBLEMS
+
+/**
+ * Every reason for which a service is degraded or not ready, and what it means. Codes are part of the public API: they are never
+ * renamed or reused.
+ */
+export const READINESS_REASONS = {
+  stopping: 'The service is about to stop.',
+  'no-rules': 'No rules are known, so nothing can be decided.',
+  'redis-unreachable': 'Redis gives no usable answer, so checks are decided by failure mode.',
+  'config-unreachable': 'The configuration cannot be read. The rules known last stay active; changes are not possible.',
+  'version-refused': 'A newer version of the rules cannot be used. The previous one stays active.',
+  'threads-missing': 'Fewer threads answer requests than should.',
+} as const
+
+/** One of the codes of {@link READINESS_REASONS}. */
+export type ReadinessReasonCode = keyof typeof READINESS_REASONS
+
+/** Why a service is degraded or not ready. */
+export interface ReadinessReason {
+  readonly code: ReadinessReasonCode
+  /** What is wrong and what to do, for people; without secrets. */
+  readonly message: string
+}
 
 /** The body of an error answer: a problem document (RFC 9457). */
 export interface ProblemDocument {
@@ -78,6 +106,8 @@ export interface ProblemDocument {
   readonly errors?: readonly FieldProblem[]
   /** What the service waits for, when it is not ready; else absent. */
   readonly checks?: readonly ReadinessCheck[]
+  /** Why the service is not ready; else absent. */
+  readonly reasons?: readonly ReadinessReason[]
 }
 
 /** One thing that the service needs to be ready. */
@@ -94,10 +124,12 @@ export interface ProblemDetails {
   readonly detail: string
   readonly errors?: readonly FieldProblem[]
   readonly checks?: readonly ReadinessCheck[]
+  readonly reasons?: readonly ReadinessReason[]
 }
 
 /** The document for a problem of kind `code`. */
-export function problemDocument(code: ProblemCode, { detail, errors, checks }: ProblemDetails): ProblemDocument {
+export function problemDocument(code: ProblemCode, details: ProblemDetails): ProblemDocument {
+  const { detail, errors, checks, reasons } = details
   const { status, name, title } = PROBLEMS[code]
   return {
     type: `urn:sluice:problem:${name}`,
@@ -107,5 +139,6 @@ export function problemDocument(code: ProblemCode, { detail, errors, checks }: P
     code,
     ...(errors === undefined ? {} : { errors }),
     ...(checks === undefined ? {} : { checks }),
+    ...(reasons === undefined ? {} : { reasons }),
   }
 }

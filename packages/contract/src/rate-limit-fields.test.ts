@@ -132,7 +132,7 @@ describe('the fields of any decision', () => {
         for (const [index, { limit, remaining, windowMs = 0, quotaUnit }] of announced.entries()) {
           const [, left] = state[index]!
           const [, policy] = policies[index]!
-          expect(left.get('r')).toBe(Math.min(Math.floor(remaining), LARGEST_INTEGER))
+          expect(left.get('r')).toBe(Math.min(Math.floor(remaining!), LARGEST_INTEGER))
           expect(policy.get('q')).toBe(Math.min(Math.floor(limit), LARGEST_INTEGER))
           expect(policy.get('w')).toBe(windowMs > 0 ? Math.ceil(windowMs / 1000) : undefined)
           expect(policy.has('qu')).toBe(quotaUnit !== undefined && quotaUnit !== 'requests')

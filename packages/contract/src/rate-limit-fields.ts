@@ -4,7 +4,7 @@ import { wholeSeconds } from './whole-seconds.ts'
 
 /** The two fields of draft-ietf-httpapi-ratelimit-headers-11. */
 export interface RateLimitFields {
-  /** What is left: one item for each limit. */
+  /** What is left: one item for each limit whose remaining units are known; empty when none is. */
   readonly rateLimit: string
   /** What holds: one item for each limit, under the same names. */
   readonly policy: string
@@ -35,7 +35,9 @@ export function rateLimitFields(decision: DecisionLike, nowMs: number): RateLimi
   for (const [index, report] of reports.entries()) {
     const name = names[index]!
     const key = report.partitionKey === undefined ? '' : `;pk=${fieldBytes(report.partitionKey)}`
-    state.push(`${name};r=${fieldInteger(report.remaining)}${resetOf(report, decision.allowed, nowMs)}${key}`)
+    if (report.remaining !== null) {
+      state.push(`${name};r=${fieldInteger(report.remaining)}${resetOf(report, decision.allowed, nowMs)}${key}`)
+    }
     policies.push(`${name};q=${fieldInteger(report.limit)}${unitOf(report)}${windowOf(report)}${key}`)
   }
   return { rateLimit: state.join(', '), policy: policies.join(', ') }

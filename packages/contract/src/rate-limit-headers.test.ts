@@ -51,6 +51,12 @@ describe('legacyRateLimitHeaders', () => {
     expect(legacyRateLimitHeaders(unlimited, NOW_MS)).toEqual({})
   })
 
+  it('leaves out what is unknown, and keeps the limit', () => {
+    expect(legacyRateLimitHeaders({ ...ALLOWED, remaining: null, resetAt: 0 }, NOW_MS)).toEqual({
+      'X-RateLimit-Limit': '1000',
+    })
+  })
+
   it('counts a reset that has passed as now', () => {
     expect(legacyRateLimitHeaders({ ...ALLOWED, resetAt: NOW_MS - 1 }, NOW_MS)['X-RateLimit-Reset-After']).toBe('0')
   })
@@ -90,6 +96,20 @@ describe('rateLimitHeaders', () => {
     ['off', { 'Retry-After': '45', 'Cache-Control': 'no-store' }],
   ] as const)('announces a refusal by the profile %s', (profile, headers) => {
     expect(rateLimitHeaders(refused, NOW_MS, { profile })).toEqual(headers)
+  })
+
+  it('announces the policy alone when what is left is unknown', () => {
+    const unknown = { ...ALLOWED, remaining: null, resetAt: 0 }
+    expect(rateLimitHeaders(unknown, NOW_MS, { profile: 'both' })).toEqual({
+      'X-RateLimit-Limit': '1000',
+      'RateLimit-Policy': '"default";q=1000',
+    })
+    const known = { rule: 'known', limit: 5, remaining: 4, resetAt: NOW_MS + 1000, retryAfterMs: 0 }
+    const reports = [known, { ...unknown, rule: 'unknown' }]
+    expect(rateLimitHeaders({ ...unknown, limits: reports }, NOW_MS, { profile: 'draft-11' })).toEqual({
+      RateLimit: '"known";r=4;t=1',
+      'RateLimit-Policy': '"known";q=5, "unknown";q=1000',
+    })
   })
 
   it('says nothing by the profile off about what is allowed', () => {

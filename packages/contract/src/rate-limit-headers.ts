@@ -46,7 +46,7 @@ export function rateLimitHeaders(
  * {@link rateLimitHeaders} by the profile `legacy`.
  *
  * `X-RateLimit-Reset` is in seconds since 1970, `X-RateLimit-Reset-After` and `Retry-After` from now. There is no
- * `Retry-After` where waiting does not help, and no `X-RateLimit-*` where nothing limits the call.
+ * `Retry-After` where waiting does not help, and no `X-RateLimit-*` where nothing limits the call. What is unknown is left out.
  */
 export function legacyRateLimitHeaders(decision: DecisionLike, nowMs: number): Record<string, string> {
   const headers: Record<string, string> = {}
@@ -59,7 +59,7 @@ function addLegacy(headers: Record<string, string>, decision: DecisionLike, nowM
   const { limit, remaining, resetAt } = decision
   if (!Number.isFinite(limit)) return
   headers['X-RateLimit-Limit'] = String(limit)
-  headers['X-RateLimit-Remaining'] = String(remaining)
+  if (remaining !== null) headers['X-RateLimit-Remaining'] = String(remaining)
   if (!(resetAt > 0) || !Number.isFinite(resetAt)) return
   headers['X-RateLimit-Reset'] = String(wholeSeconds(resetAt))
   headers['X-RateLimit-Reset-After'] = String(wholeSeconds(resetAt - nowMs))
@@ -68,7 +68,7 @@ function addLegacy(headers: Record<string, string>, decision: DecisionLike, nowM
 function addFields(headers: Record<string, string>, decision: DecisionLike, nowMs: number): void {
   const fields = rateLimitFields(decision, nowMs)
   if (fields === undefined) return
-  headers['RateLimit'] = fields.rateLimit
+  if (fields.rateLimit !== '') headers['RateLimit'] = fields.rateLimit
   headers['RateLimit-Policy'] = fields.policy
 }
 

@@ -19,6 +19,8 @@ export interface BodyForm {
   readonly needed: readonly string[]
   /** What the body should be, where it is something else altogether. */
   readonly expected: string
+  /** What is wrong between fields; `at` points to the body. Empty when nothing is. */
+  readonly problemsBetween?: (body: object, at: string) => readonly FieldProblem[]
 }
 
 /** A body that cannot be understood, and what is wrong with it. */
@@ -47,17 +49,18 @@ const DESCRIPTOR_NAME = /^[A-Za-z][A-Za-z0-9_.-]{0,63}$/
 const ENTRY_NAME = /^[A-Za-z0-9][A-Za-z0-9_.@-]{0,63}$/
 
 /** Whether `body` is an object of this form. One look at each member: most bodies are right. */
-export function hasForm(body: unknown, { fields, needed }: BodyForm): body is object {
+export function hasForm(body: unknown, { fields, needed, problemsBetween }: BodyForm): body is object {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) return false
   for (const name of Object.keys(body)) {
     if (fields.get(name)?.accepts((body as Record<string, unknown>)[name]) !== true) return false
   }
   for (const name of needed) if (!Object.hasOwn(body, name)) return false
-  return true
+  return problemsBetween === undefined || problemsBetween(body, '').length === 0
 }
 
 /** Everything that is wrong with a body that does not have this form; `at` points to it. */
-export function formProblems(body: unknown, { fields, needed, expected }: BodyForm, at = ''): RefusedBody {
+export function formProblems(body: unknown, form: BodyForm, at = ''): RefusedBody {
+  const { fields, needed, expected, problemsBetween } = form
   if (typeof body !== 'object' || body === null || Array.isArray(body)) {
     return { ok: false, problems: [{ path: at, received: describeReceived(body, true), expected }], unlisted: 0 }
   }
@@ -67,6 +70,7 @@ export function formProblems(body: unknown, { fields, needed, expected }: BodyFo
     const isWrong = values.has(name) ? !field.accepts(values.get(name)) : needed.includes(name)
     if (isWrong) problems.push(...fieldProblems(field, values.get(name), at + pointerTo(name)))
   }
+  if (problemsBetween !== undefined) problems.push(...problemsBetween(body, at))
   const unknown = [...values.keys()].filter((name) => !fields.has(name))
   for (const name of unknown.slice(0, MOST_UNKNOWN_LISTED)) {
     const known = `only ${[...fields.keys()].join(', ')}`

@@ -1,6 +1,6 @@
 import type { CheckAnswer } from './check-answer.ts'
 import type { CheckRequest, ValidCheckRequest } from './check-request.ts'
-import { CHECK_FIELDS, MOST_TOKENS, validRequest } from './check-request.ts'
+import { CHECK_FIELDS, identityProblems, MOST_TOKENS, validRequest } from './check-request.ts'
 import type { BodyForm, Field, Parsed } from './request-fields.ts'
 import { formProblems, hasForm, identityField, wholeField } from './request-fields.ts'
 
@@ -79,12 +79,14 @@ const RESERVE_FORM: BodyForm = {
   fields: new Map([...CHECK_FIELDS, ['expiresAfterMs', wholeField(1, LONGEST_RESERVATION_MS)]]),
   needed: ['resource'],
   expected: 'a JSON object with the check to reserve for',
+  problemsBetween: identityProblems,
 }
 
 const ACQUIRE_FORM: BodyForm = {
   fields: new Map([...CHECK_FIELDS, ['maxWaitMs', wholeField(0, LONGEST_WAIT_MS)]]),
   needed: ['resource'],
   expected: 'a JSON object with the check to hold a slot for',
+  problemsBetween: identityProblems,
 }
 
 const SETTLE_FORM: BodyForm = {

@@ -7,10 +7,11 @@ export function alertTable(items: readonly Alert[]): string {
     alert.id,
     alert.state,
     alert.rule,
+    alert.scope === 'cluster' ? 'cluster' : alert.node,
     instantText(alert.firedAt),
     alert.acknowledgedBy ?? '-',
     instantText(alert.silencedUntil),
     alert.summary,
   ])
-  return table(['id', 'state', 'rule', 'since', 'acknowledged', 'silenced until', 'summary'], rows)
+  return table(['id', 'state', 'rule', 'where', 'since', 'acknowledged', 'silenced until', 'summary'], rows)
 }

@@ -20,7 +20,7 @@ export function answerText(answer: CheckAnswer): string {
     ['result', REASONS[reason]],
     ['rule', rule === '' ? undefined : `${rule}${dimension === '' ? '' : ` (by ${dimension})`}`],
     ['limit', limit ?? undefined],
-    ['remaining', remaining ?? undefined],
+    ['remaining', limit === null ? undefined : (remaining ?? 'unknown')],
     ['resets at', resetAt ?? undefined],
     ['come back in', retryAfter === null ? undefined : `${retryAfter} s`],
     ['wait', delayMs === undefined ? undefined : `${delayMs} ms`],

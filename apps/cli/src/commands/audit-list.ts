@@ -13,18 +13,19 @@ export const auditListCommand: Command = command({
   name: 'audit list',
   summary: 'List what was done',
   description:
-    'Every change, newest first: when, by whom, what, and why. With --json: items, with what was there before and after.',
+    'Every change, newest first: when, by which API key, what, and why. With --json: items, with details and what was there before and after.',
   args: {},
   flags: {
     by: flag('text', '<name>', 'Only what was done with the API key of this name.'),
+    'key-id': flag('text', '<id>', 'Only what was done with the API key of this id.'),
     action: flag('text', '<action>', 'Only actions of this kind, such as override.put.'),
     since: flag('instant', '<when>', 'Only what was done from then on.'),
     count: flag('whole', '<count>', `How many records at most. ${USUAL_COUNT} when left out.`),
   },
   examples: ['audit list --by deploy --since 2027-01-01', 'audit list --action version.rollback --count 5'],
   asksService: true,
-  run: async ({ flags: { by, action, since, count = USUAL_COUNT } }, { client }) => {
-    const parameters = { limit: Math.max(1, Math.min(count, 1000)), ...present({ by, action, since }) }
+  run: async ({ flags: { by, 'key-id': keyId, action, since, count = USUAL_COUNT } }, { client }) => {
+    const parameters = { limit: Math.max(1, Math.min(count, 1000)), ...present({ by, keyId, action, since }) }
     const items: AuditRecord[] = []
     if (count > 0) {
       for await (const record of client.items('listAudit', { parameters })) {
@@ -34,10 +35,11 @@ export const auditListCommand: Command = command({
     const rows = items.map((record) => [
       instantText(record.at),
       record.by,
+      record.keyId ?? '-',
       record.action,
       record.target,
       record.note ?? '-',
     ])
-    return { value: { items }, text: table(['when', 'by', 'action', 'target', 'note'], rows) }
+    return { value: { items }, text: table(['when', 'by', 'key', 'action', 'target', 'note'], rows) }
   },
 })

@@ -6,5 +6,10 @@ export const COUNTER_TITLES: readonly string[] = ['used', 'limit', 'remaining', 
 
 /** How a counter stands, in cells of a table. */
 export function counterCells({ used, limit, remaining, resetAt, blockedUntil }: Counter): readonly string[] {
-  return [String(used), String(limit), String(remaining), instantText(resetAt), instantText(blockedUntil)]
+  return [countText(used), String(limit), countText(remaining), instantText(resetAt), instantText(blockedUntil)]
+}
+
+/** A count for people; null is one that the store did not tell. */
+export function countText(count: number | null): string {
+  return count === null ? 'unknown' : String(count)
 }

@@ -5,6 +5,7 @@ import { facts, instantText } from '../output/table.ts'
 import { CHECK_FLAGS, checkOf } from '../parsing/caller-flags.ts'
 import { needed } from '../parsing/positional.ts'
 import { answerText } from './answer-text.ts'
+import { countText } from './counter-rows.ts'
 
 /** Explains why a call is let through or not. */
 export const explainCommand: Command = command({
@@ -39,7 +40,7 @@ function ruleText({ rule, fate, why, entity, steps, counters }: RuleExplanation)
   const who = entity === undefined ? '' : ` for ${entity}`
   const limits = steps.map(({ source, change, limit }) => `    ${source}: ${change} -> ${limit}`)
   const used = counters.map(
-    ({ used: units, limit, resetAt }) => `    used ${units} of ${limit}, resets at ${instantText(resetAt)}`,
+    ({ used: units, limit, resetAt }) => `    used ${countText(units)} of ${limit}, resets at ${instantText(resetAt)}`,
   )
   return [`${fate.padEnd(8)}  ${rule}${who}: ${why}`, ...limits, ...used].join('\n')
 }

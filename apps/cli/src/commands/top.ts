@@ -1,4 +1,5 @@
-import type { LiveSample, TopAnswer } from '@sluice/contract'
+import { isClientError } from '@sluice/client'
+import type { LiveSample, ReadinessReason, TopAnswer } from '@sluice/contract'
 import { usageError } from '../cli-error.ts'
 import type { Command, CommandContext } from '../command.ts'
 import { command } from '../command.ts'
@@ -13,7 +14,7 @@ export const topCommand: Command = command({
   name: 'top',
   summary: 'Show what happens now',
   description:
-    'Checks, refusals, latency of the store, resources, and who is refused most, once a second until it is interrupted. One line for each second where the output is no terminal. With --json: one sample in each line, as the live stream has it.',
+    'Shows checks, denials, latency of the store, resources, who is denied most, and what is wrong with the service, once a second until it is interrupted. Prints one line for each second where the output is no terminal. With --json: one sample in each line, as the live stream has it.',
   args: {},
   flags: { count: flag('whole', '<samples>', 'End after so many seconds. Goes on when left out.') },
   examples: ['top', 'top --count 10 --json'],
@@ -57,15 +58,29 @@ async function follow({ client, url, signal, progress }: CommandContext, count: 
   }
 }
 
-function lines({ terminal, isJson }: CommandContext): Show {
+function lines(context: CommandContext): Show {
+  const { terminal, isJson } = context
   return {
     begin: () => undefined,
-    sample: (sample) => terminal.print(isJson ? JSON.stringify(sample) : sampleLine(sample)),
+    sample: async (sample) => {
+      terminal.print(isJson ? JSON.stringify(sample) : sampleLine(sample, await reasonsOf(context)))
+    },
     end: () => undefined,
   }
 }
 
-function screen({ client, terminal, url, signal }: CommandContext): Show {
+/** All that is wrong with the service, whether it is ready or not. */
+async function reasonsOf({ client, signal }: CommandContext): Promise<readonly ReadinessReason[]> {
+  try {
+    return (await client.call('readyz', { signal })).reasons
+  } catch (error) {
+    if (!isClientError(error, 'SLUICE_HTTP_NOT_READY')) throw error
+    return error.reasons
+  }
+}
+
+function screen(context: CommandContext): Show {
+  const { client, terminal, url, signal } = context
   let top: TopAnswer | undefined
   let seen = 0
   let isOn = false
@@ -77,7 +92,8 @@ function screen({ client, terminal, url, signal }: CommandContext): Show {
     sample: async (sample) => {
       if (seen++ % SAMPLES_PER_TOP === 0) top = await client.call('top', { parameters: { limit: 5 }, signal })
       const { columns, rows } = terminal
-      terminal.draw(samplePicture(sample, top, { columns, rows, url }))
+      const reasons = await reasonsOf(context)
+      terminal.draw(samplePicture(sample, { columns, rows, url, top, reasons }))
     },
     end: () => {
       if (isOn) terminal.draw(LEAVE_SCREEN)

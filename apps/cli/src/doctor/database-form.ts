@@ -2,7 +2,7 @@ import type { Finding } from './finding.ts'
 import { failed, ok, warning } from './finding.ts'
 
 /** The form of the tables that the service of this version makes. */
-const CURRENT_FORM = 4
+const CURRENT_FORM = 6
 
 /** Whether the tables of a configuration database are of the form that this version makes; `form` is 0 for none. */
 export function formFinding(check: string, form: number): Finding {

@@ -1,6 +1,6 @@
 import type { Client } from '@sluice/client'
 import { decodeSnowflake, isClientError } from '@sluice/client'
-import type { ReadinessCheck } from '@sluice/contract'
+import type { ReadinessCheck, ReadinessReason } from '@sluice/contract'
 import { clockFinding } from './clock-skew.ts'
 import type { Finding } from './finding.ts'
 import { failed, ok, skipped, warning } from './finding.ts'
@@ -29,23 +29,33 @@ export async function serviceFindings(question: ServiceQuestion): Promise<Servic
     const advice = 'Start one with "sluice serve", or name another with --url. Everything else here holds without it.'
     return { isThere: false, findings: [warning('service', `${url} does not answer (${error.code})`, advice)] }
   }
-  const findings = [await readinessFinding(question), await serviceClock(question), await keyFinding(question)]
+  const findings = [...(await readinessFindings(question)), await serviceClock(question), await keyFinding(question)]
   return { isThere: true, findings }
 }
 
-async function readinessFinding({ client, url }: ServiceQuestion): Promise<Finding> {
+async function readinessFindings({ client, url }: ServiceQuestion): Promise<readonly Finding[]> {
   try {
-    const { checks } = await client.call('readyz')
-    return ok('service', `${url} is ready: ${checks.map(checkText).join('; ')}`)
+    const { status, checks, reasons } = await client.call('readyz')
+    const text = `${url} is ${status}: ${checks.map(checkText).join('; ')}`
+    if (status === 'ready') return [ok('service', text)]
+    return [warning('service', text, 'It answers requests; see what is wrong below.'), ...reasons.map(reasonFinding)]
   } catch (error) {
     if (!isClientError(error)) throw error
     const waiting = error.checks.filter(({ ready }) => !ready).map(checkText)
-    return failed(
-      'service',
-      `${url} is not ready: ${waiting.join('; ') || error.detail}`,
-      'It gets no requests until then; see what it waits for.',
-    )
+    const text = `${url} is not ready: ${waiting.join('; ') || error.detail}`
+    return [
+      failed('service', text, 'It gets no requests until then; see what it waits for.'),
+      ...error.reasons.map(reasonFinding),
+    ]
   }
+}
+
+/** The message of a reason says what to do. */
+function reasonFinding({ code, message }: ReadinessReason): Finding {
+  const end = message.indexOf('. ') + 1
+  return end === 0
+    ? failed(code, message, 'See the log of the service.')
+    : failed(code, message.slice(0, end), message.slice(end + 1))
 }
 
 function checkText({ name, detail }: ReadinessCheck): string {

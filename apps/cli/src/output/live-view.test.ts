@@ -32,13 +32,19 @@ const TOP: TopAnswer = {
   ],
 }
 
-const SIZE = { columns: 80, rows: 40, url: 'http://127.0.0.1:8080' }
+const SIZE = { columns: 80, rows: 40, url: 'http://127.0.0.1:8080', reasons: [] }
+
+const REASONS = [{ code: 'redis-unreachable', message: 'Redis is unreachable. Check REDIS_URL.' }] as const
 
 describe('sampleLine', () => {
   it('says it all in one line', () => {
     expect(sampleLine(SAMPLE)).toBe(
       '2027-01-01T12:30:15Z  checks 1200/s  denied 37/s (3.1 %)  store p50 0.3 ms p99 17 ms  errors 2  in flight 3  version 12  alerts 1',
     )
+  })
+
+  it('ends with what is wrong with the service', () => {
+    expect(sampleLine(SAMPLE, REASONS)).toMatch(/ {2}alerts 1 {2}DEGRADED redis-unreachable$/)
   })
 
   it('gives rates for each second, whatever the span', () => {
@@ -50,7 +56,7 @@ describe('sampleLine', () => {
 
 describe('samplePicture', () => {
   it('begins at the top, most checked resource first, then who is refused most', () => {
-    const [head, ...rest] = samplePicture(SAMPLE, TOP, SIZE).split('\n')
+    const [head, ...rest] = samplePicture(SAMPLE, { ...SIZE, top: TOP }).split('\n')
     expect(head).toBe('\u001B[H\u001B[JSluice at http://127.0.0.1:8080   12:30:15 UTC   Ctrl-C ends')
     const found = rest.map((line) => line.split(/ {2,}/)[0])
     expect(found).toEqual(
@@ -61,9 +67,14 @@ describe('samplePicture', () => {
     expect(rest.join('\n')).not.toContain('MOST REFUSED: ip')
   })
 
+  it('says below the title what is wrong with the service', () => {
+    const [, second] = samplePicture(SAMPLE, { ...SIZE, top: TOP, reasons: REASONS }).split('\n')
+    expect(second).toBe('DEGRADED: Redis is unreachable. Check REDIS_URL.')
+  })
+
   it('fits on the screen, and leaves no commands to who names things', () => {
     const long = { ...SAMPLE, resources: [{ name: `/\u001B[2J${'x'.repeat(100)}`, checks: 1, denials: 0 }] }
-    const picture = samplePicture(long, TOP, { ...SIZE, columns: 30, rows: 9 })
+    const picture = samplePicture(long, { ...SIZE, top: TOP, columns: 30, rows: 9 })
     const lines = picture.replace('\u001B[H\u001B[J', '').trimEnd().split('\n')
     expect(lines).toHaveLength(8)
     expect(Math.max(...lines.map((line) => line.length))).toBe(30)

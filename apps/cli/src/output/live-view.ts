@@ -1,4 +1,4 @@
-import type { LiveSample, TopAnswer, TrafficShare } from '@sluice/contract'
+import type { LiveSample, ReadinessReason, TopAnswer, TrafficShare } from '@sluice/contract'
 import { plain } from './terminal.ts'
 
 const HOME_AND_CLEAR = '\u001B[H\u001B[J'
@@ -9,8 +9,8 @@ export const ENTER_SCREEN = '\u001B[?1049h\u001B[?25l'
 /** What goes after the last. */
 export const LEAVE_SCREEN = '\u001B[?25h\u001B[?1049l'
 
-/** One sample as one line. */
-export function sampleLine(sample: LiveSample): string {
+/** One sample as one line. `reasons`: all that is wrong with the service. */
+export function sampleLine(sample: LiveSample, reasons: readonly ReadinessReason[] = []): string {
   const { at, checks, denials, spanMs, version, inFlight, firingAlerts } = sample
   return [
     new Date(at).toISOString().replace(/\.\d{3}Z$/, 'Z'),
@@ -21,6 +21,7 @@ export function sampleLine(sample: LiveSample): string {
     `in flight ${inFlight}`,
     `version ${version}`,
     `alerts ${firingAlerts}`,
+    ...reasons.map(({ code }) => `DEGRADED ${code}`),
   ].join('  ')
 }
 
@@ -30,15 +31,20 @@ export interface ScreenSize {
   readonly rows: number
 }
 
+/** What a picture shows besides a sample. */
+export interface PictureParts extends ScreenSize {
+  readonly url: string
+  readonly top: TopAnswer | undefined
+  /** All that is wrong with the service. */
+  readonly reasons: readonly ReadinessReason[]
+}
+
 /** One sample as a picture that fills the screen, control characters included. */
-export function samplePicture(
-  sample: LiveSample,
-  top: TopAnswer | undefined,
-  { columns, rows, url }: ScreenSize & { readonly url: string },
-): string {
+export function samplePicture(sample: LiveSample, { columns, rows, url, top, reasons }: PictureParts): string {
   const { checks, denials, spanMs, withoutStore, storeErrors, configAgeMs } = sample
   const lines = [
     `Sluice at ${url}   ${new Date(sample.at).toISOString().slice(11, 19)} UTC   Ctrl-C ends`,
+    ...reasons.map(({ message }) => `DEGRADED: ${message}`),
     '',
     `checks ${rate(checks, spanMs)}/s   denied ${rate(denials, spanMs)}/s (${share(denials, checks)})   in flight ${sample.inFlight}`,
     `store p50 ${latency(sample.storeP50Ms)}   p99 ${latency(sample.storeP99Ms)}   errors ${storeErrors}   decided without it ${withoutStore}`,

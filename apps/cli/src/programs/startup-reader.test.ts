@@ -35,8 +35,8 @@ it.each([
       { event: 'firstKey', firstKey },
     ],
   ],
-  ['a first start that fails', KEY_LINES, [{ event: 'firstKey', firstKey }]],
-  ['a later one that fails', '', []],
+  ['a first start that is interrupted', KEY_LINES, [{ event: 'firstKey', firstKey }]],
+  ['a start that fails', '', []],
 ])('%s tells all there is to know, in whatever pieces it comes', async (_, text, events) => {
   for (const pieceLength of [1, 7, 100]) expect(await eventsOf(text, pieceLength)).toEqual(events)
 })

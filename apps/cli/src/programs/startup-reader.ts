@@ -1,7 +1,7 @@
 /** What the service says that programs want to know. `firstKey` is the first API key, when it was just made. */
 export type ServiceEvent =
   | { readonly event: 'started'; readonly url: string; readonly firstKey: string | null }
-  /** The key was made while the service did not start, or after it had: the database was away until then. */
+  /** The key was made after the start, because the database was unreachable until then; or the start was interrupted. */
   | { readonly event: 'firstKey'; readonly firstKey: string }
 
 const RUNNING = /^ +health +(https?:\S+)\/livez\b/m

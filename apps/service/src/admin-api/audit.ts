@@ -9,7 +9,7 @@ export function auditHandlers({ access }: AdminParts): OperationHandlers {
   return {
     'GET /admin/audit': async ({ query }) => {
       const since = numberOf(query, 'since')
-      const filter = { ...textsOf(query, ['by', 'action']), ...pageRequestOf(query) }
+      const filter = { ...textsOf(query, ['by', 'keyId', 'action']), ...pageRequestOf(query) }
       return pageAnswer(await access.databaseReads.audit.list({ ...filter, ...(since === undefined ? {} : { since }) }))
     },
   }

@@ -465,6 +465,48 @@ export function describeCallers(databases: TestDatabases): void {
       expect(text).not.toContain('a secret')
     })
 
+    it('names in the audit log whose counters it touched, and no others', async () => {
+      const node = await start()
+      const rule = { window: '1m', limit: 2 }
+      await node.ask('PUT /admin/ratelimits', {
+        body: {
+          resource: '/orders',
+          rules: [
+            { ...rule, name: 'by-user', dimension: 'user' },
+            { ...rule, name: 'by-key', dimension: 'apiKey+tenant' },
+          ],
+        },
+      })
+      const other = await node.ask('POST /admin/reset', { body: { userId: 'alice', descriptors: { user: 'bob' } } })
+      expect([other.status, wrongPaths(other)]).toEqual([400, ['/descriptors/user']])
+      await node.ask('POST /admin/reset', { body: { userId: 'alice tenant:acme', descriptors: { plan: 'x"y' } } })
+      await node.ask('POST /admin/reset', { body: { apiKey: 'a secret', tenantId: 'acme', resource: '/orders' } })
+      await node.ask('POST /admin/reset', { body: { clientIp: '192.0.2.1' } })
+      const { text, body: page } = await node.ask('GET /admin/audit?action=counters.reset')
+      const digest = expect.stringMatching(/^[0-9a-f]{16}$/)
+      expect(page['items']).toMatchObject([
+        { target: 'ip:192.0.2.1', details: { caller: { ip: '192.0.2.1' }, counters: [], counterCount: 0 } },
+        {
+          target: expect.stringMatching(/^apiKey:[0-9a-f]{16} tenant:acme \/orders$/),
+          details: {
+            caller: { apiKey: digest, tenant: 'acme' },
+            resource: '/orders',
+            counters: [{ rule: 'by-key', resource: '/orders', dimension: 'apiKey+tenant', entity: digest }],
+            counterCount: 1,
+          },
+        },
+        {
+          target: 'user:"alice tenant:acme" plan:"x\\"y"',
+          details: {
+            caller: { user: 'alice tenant:acme', plan: 'x"y' },
+            counters: [{ rule: 'by-user', resource: '/orders', dimension: 'user', entity: 'alice tenant:acme' }],
+            counterCount: 1,
+          },
+        },
+      ])
+      expect(text).not.toContain('a secret')
+    })
+
     it('must be of somebody', async () => {
       const node = await start()
       expect((await node.ask('POST /admin/reset', { body: { note: 'all' } })).status).toBe(400)

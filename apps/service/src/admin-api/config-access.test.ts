@@ -20,6 +20,7 @@ describe('a change', () => {
         const refresh = (): Promise<void> => Promise.reject(new Error('nothing to see'))
         const { close, ready, stats } = follower
         return {
+          hasRules: true,
           refresh,
           ready: ready.bind(follower),
           stats: stats.bind(follower),

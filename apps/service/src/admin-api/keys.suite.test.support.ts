@@ -125,6 +125,30 @@ export function describeKeys(databases: TestDatabases): void {
     })
   })
 
+  describe('two keys of one name', () => {
+    it('are two in the audit log, in what they change and in what they reset', async () => {
+      const node = await startWithKeys(await (await databases.create())())
+      const body = { name: 'the admin', role: 'admin' }
+      const { id, token } = issuedBy(await node.ask('POST /admin/api-keys', { body }))
+      const member = { dimension: 'user', entity: 'u1', tier: 'free' }
+      await node.ask('PUT /admin/members', { body: member, token })
+      await node.ask('POST /admin/reset', { body: { userId: 'u1' }, token })
+      await node.ask('PUT /admin/members', { body: { ...member, entity: 'u2' } })
+      const of = async (keyId: string): Promise<unknown> =>
+        (await node.ask(`GET /admin/audit?by=the%20admin&keyId=${keyId}`)).body['items']
+      expect(await of(id)).toMatchObject([
+        { by: 'the admin', keyId: id, action: 'counters.reset' },
+        { by: 'the admin', keyId: id, action: 'member.put', target: 'user:u1' },
+      ])
+      const first = idIn(node.tokens.admin)
+      expect(await of(first)).toMatchObject([
+        { by: 'the admin', keyId: first, action: 'member.put', target: 'user:u2' },
+        { by: 'the admin', keyId: first, action: 'api-key.create', target: id },
+      ])
+      expect(node.lines.filter((line) => line.includes('counters were reset')).join()).toContain(id)
+    })
+  })
+
   describe('every operation', () => {
     it('of the admin API has an example here', () => {
       const own = ALL_OPERATIONS.filter(({ role, path, tag }) => role !== 'none' && isOwn(path, tag)).map(
@@ -146,7 +170,7 @@ export function describeKeys(databases: TestDatabases): void {
         const { items } = await config.audit.list({ limit: 10 })
         const fresh = items.filter(({ number }) => number > (last?.number ?? 0))
         expect([id, fresh.map(({ action }) => action)]).toEqual([id, audited])
-        for (const { by } of fresh) expect(by).toBe('the admin')
+        for (const { by, keyId } of fresh) expect([by, keyId]).toEqual(['the admin', idIn(node.tokens.admin)])
         if (answer.text.includes('"token"')) {
           const { token, id: newId } = issuedBy(answer)
           issued = newId
@@ -215,6 +239,11 @@ function inOrderOf(operations: readonly Operation[]): readonly Operation[] {
 /** Alerts and traffic are others' work. */
 function isOwn(path: string, tag: string): boolean {
   return tag !== 'alerts' && !['/admin/live', '/admin/history', '/admin/top'].includes(path)
+}
+
+/** The id of the key that a token is of. */
+function idIn(token: string): string {
+  return token.slice(0, token.lastIndexOf('_'))
 }
 
 function targetOf({ method, path }: Operation): string {

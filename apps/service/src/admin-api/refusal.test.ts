@@ -25,6 +25,7 @@ describe('refusalAnswer', () => {
   })
 
   it.each<[ErrorCode, number]>([
+    ['SLUICE_CONFIG_NOT_WRITABLE', 507],
     ['SLUICE_CONFLICT', 409],
     ['SLUICE_NOT_FOUND', 404],
     ['SLUICE_INVALID_OPTION', 400],

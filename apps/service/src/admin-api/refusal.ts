@@ -42,7 +42,7 @@ export function notFound(what: string): Refusal {
 const OUTAGES: Partial<Readonly<Record<SluiceError['code'], readonly [ProblemCode, string]>>> = {
   SLUICE_CONFIG_UNAVAILABLE: [
     'SLUICE_HTTP_CONFIG_UNAVAILABLE',
-    'The configuration database cannot be reached. Limits go on with what was known last. Before you repeat a change, look whether it was made.',
+    'The configuration database gives no usable answer. Limits go on with what was known last. Before you repeat a change, look whether it was made.',
   ],
   SLUICE_STORE_UNAVAILABLE: [
     'SLUICE_HTTP_STORE_UNAVAILABLE',
@@ -55,6 +55,7 @@ const OUTAGES: Partial<Readonly<Record<SluiceError['code'], readonly [ProblemCod
 }
 
 const KINDS: Partial<Readonly<Record<SluiceError['code'], ProblemCode>>> = {
+  SLUICE_CONFIG_NOT_WRITABLE: 'SLUICE_HTTP_CONFIG_NOT_WRITABLE',
   SLUICE_CONFLICT: 'SLUICE_HTTP_CONFLICT',
   SLUICE_NOT_FOUND: 'SLUICE_HTTP_NOT_FOUND',
   SLUICE_INVALID_OPTION: 'SLUICE_HTTP_INVALID_REQUEST',

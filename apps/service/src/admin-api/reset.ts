@@ -1,7 +1,10 @@
+import type { DoneElsewhere } from '@sluice/config-store'
+import { auditName } from '@sluice/config-store'
 import type { ResetRequest } from '@sluice/contract'
 import { parseResetRequest } from '@sluice/contract'
-import { keyDigest } from '@sluice/runtime'
+import type { PolicyEngine } from '@sluice/core'
 import type { OperationHandlers } from '../http/operation-handler.ts'
+import { digestOf } from '../observability/top-callers.ts'
 import { removedAnswer } from './admin-answer.ts'
 import type { AdminParts } from './admin-parts.ts'
 import { invalidRequest } from './refusal.ts'
@@ -14,19 +17,46 @@ export function resetHandlers({ context, notes }: AdminParts): OperationHandlers
       const { body, principal } = request
       const parsed = parseResetRequest(body)
       if (!parsed.ok) throw invalidRequest(...parsed.problems)
-      await context.engine.reset(callerOf(parsed.who, context.settings.region))
-      context.log.info('counters were reset', { by: principal?.name, fields: Object.keys(parsed.who) })
-      await notes.note(request, { action: 'counters.reset', target: targetOf(parsed.who, context.secret) })
+      const counters = await context.engine.reset(callerOf(parsed.who, context.settings.region))
+      const by = { by: principal?.name, keyId: principal?.id }
+      context.log.info('counters were reset', { ...by, fields: Object.keys(parsed.who), counters: counters.length })
+      await notes.note(request, { action: 'counters.reset', ...doneTo(parsed.who, counters, context.secret) })
       return removedAnswer()
     },
   }
 }
 
-/** Whose counters, such as `user:u1 /orders`. An API key is a secret: a digest stands for it. */
-function targetOf(who: ResetRequest, secret: Uint8Array): string {
+type ResetCounters = Awaited<ReturnType<PolicyEngine['reset']>>
+
+/** Counters that one audit record names. */
+const MOST_COUNTERS_NAMED = 100
+
+/** What was reset, as the audit log has it. API keys are secrets: digests stand for them. */
+function doneTo(
+  who: ResetRequest,
+  counters: ResetCounters,
+  secret: Uint8Array,
+): Pick<DoneElsewhere, 'target' | 'details'> {
   const { userId, apiKey, clientIp, tenantId, service, resource, descriptors } = who
-  const digest = apiKey && keyDigest(apiKey, Buffer.from(secret).toString('hex'))
-  const parts = { user: userId, apiKey: digest, ip: clientIp, tenant: tenantId, service, ...descriptors }
-  const callers = Object.entries(parts).flatMap(([name, value]) => (value === undefined ? [] : [`${name}:${value}`]))
-  return [...callers, ...(resource === undefined ? [] : [resource])].join(' ')
+  const digest = apiKey && digestOf(apiKey, secret)
+  const identities = { user: userId, apiKey: digest, ip: clientIp, tenant: tenantId, service }
+  // Identities last: a descriptor of the same name has the same value, and that of an API key is no digest.
+  const named = Object.entries({ ...descriptors, ...identities }).filter(([, value]) => value !== undefined)
+  const order = [...Object.keys(identities), ...Object.keys(descriptors ?? {})]
+  const caller = named.toSorted(([one], [other]) => order.indexOf(one) - order.indexOf(other))
+  const parts = caller.map(([name, value]) => `${name}:${auditName(String(value))}`)
+  return {
+    target: [...parts, ...(resource === undefined ? [] : [auditName(resource)])].join(' '),
+    details: {
+      caller: Object.fromEntries(caller),
+      ...(resource === undefined ? {} : { resource }),
+      counters: counters.slice(0, MOST_COUNTERS_NAMED).map((counter) => withoutKeys(counter, secret)),
+      counterCount: counters.length,
+    },
+  }
+}
+
+function withoutKeys(counter: ResetCounters[number], secret: Uint8Array): ResetCounters[number] {
+  const hasKey = counter.dimension.split('+').includes('apiKey')
+  return hasKey ? { ...counter, entity: digestOf(counter.entity, secret) } : counter
 }

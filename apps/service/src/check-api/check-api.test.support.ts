@@ -27,6 +27,8 @@ export interface CheckApiOptions {
   readonly threads?: ThreadGroup
   /** Numbers from 1 on when left out. */
   readonly nextId?: () => string | undefined
+  /** True when left out. */
+  readonly hasRules?: boolean
 }
 
 /** An answer, read. */
@@ -60,6 +62,7 @@ export class CheckApi {
       threads,
       secret,
       nextId,
+      follower: { hasRules: options.hasRules ?? true },
     })
   }
 

@@ -48,6 +48,20 @@ describe('the check API', () => {
     }
   })
 
+  it('decides nothing while no rules are known: every operation but ids is answered with 503', async () => {
+    const clock = new FakeClock()
+    const api = new CheckApi({ store: memoryStore({ clock }), clock, hasRules: false })
+    const { 'GET /v1/ids': ids, ...deciding } = api.handlers
+    for (const operation of Object.keys(deciding)) {
+      expect(readAnswer(operation, await api.call(operation, { body: ORDER }))).toMatchObject({
+        status: 503,
+        headers: { 'Retry-After': '1' },
+        body: { code: 'SLUICE_HTTP_NOT_READY' },
+      })
+    }
+    expect([ids, (await api.ids('')).status]).toEqual([expect.any(Function), 200])
+  })
+
   it.each([
     ['has no number', () => undefined],
     [

@@ -1,3 +1,4 @@
+import type { ConfigFollower } from '@sluice/config-store'
 import type { ValidCheckRequest } from '@sluice/contract'
 import { parseBatchRequest, parseCheckRequest } from '@sluice/contract'
 import type { PolicyDecision, PolicyRequest } from '@sluice/core'
@@ -9,7 +10,7 @@ import type { Settings } from '../settings.ts'
 import { DecisionAnswers } from './decision-answers.ts'
 import { envoyHandlers } from './envoy-handlers.ts'
 import { policyRequestOf } from './policy-request.ts'
-import { invalidBody, withStoreProblems } from './refusals.ts'
+import { invalidBody, whenReady, withStoreProblems } from './refusals.ts'
 import { reportHandlers } from './report-handlers.ts'
 import { ReservationDesk } from './reservation-desk.ts'
 import { reservationHandlers } from './reservation-handlers.ts'
@@ -20,11 +21,13 @@ import { whenKnown } from './when-known.ts'
 export interface CheckContext
   extends Pick<ServiceContext, 'clock' | 'sleep' | 'random' | 'store' | 'engine' | 'secret' | 'nextId' | 'threads'> {
   readonly settings: Pick<Settings, 'headers' | 'retryJitter' | 'region'>
+  readonly follower: Pick<ConfigFollower, 'hasRules'>
 }
 
 /**
  * The check API: who may go on, and what it costs them. On a store that answers at once, so does every handler, but an `acquire`
- * that waits. What cannot be understood is answered with a problem, and counts nothing.
+ * that waits. What cannot be understood is answered with a problem, and counts nothing. While no rules are known, nothing is decided:
+ * every operation but `ids` answers 503.
  */
 export function checkHandlers(context: CheckContext): OperationHandlers {
   const { engine, clock, nextId, random, settings } = context
@@ -62,7 +65,7 @@ export function checkHandlers(context: CheckContext): OperationHandlers {
     return answers.tellAll(decided as readonly PolicyDecision[])
   }
 
-  const handlers: OperationHandlers = {
+  const deciding: OperationHandlers = {
     'POST /internal/ratelimit/check': check,
     'POST /internal/ratelimit/check/batch': batch,
     'POST /internal/ratelimit/batch': batch,
@@ -71,7 +74,9 @@ export function checkHandlers(context: CheckContext): OperationHandlers {
     ...slotHandlers(parts),
     ...reportHandlers(parts),
     ...envoyHandlers(parts),
-    ...idHandlers(context),
   }
+  const { follower } = context
+  const gated = Object.entries(deciding).map(([name, handle]) => [name, whenReady(follower, handle)] as const)
+  const handlers: OperationHandlers = { ...Object.fromEntries(gated), ...idHandlers(context) }
   return Object.fromEntries(Object.entries(handlers).map(([name, handle]) => [name, withStoreProblems(handle)]))
 }

@@ -24,10 +24,11 @@ type OwnField<A extends Limit['algorithm']> = Exclude<keyof Extract<Limit, { alg
 
 /** What the limits of one algorithm have besides. */
 const OWN: { readonly [A in Limit['algorithm']]: readonly OwnField<A>[] } = {
-  'token-bucket': ['rate'],
-  'leaky-bucket-meter': ['rate'],
-  gcra: ['rate'],
-  'leaky-bucket-queue': ['rate'],
+  'token-bucket': ['rate', 'full'],
+  'token-bucket-rollover': ['rate', 'full', 'rolloverFull'],
+  'leaky-bucket-meter': ['rate', 'full'],
+  gcra: ['rate', 'full'],
+  'leaky-bucket-queue': ['rate', 'full'],
   'fixed-window': ['window', 'rolloverMax'],
   'sliding-window-counter': ['windowMicros'],
   'sliding-window-log': ['windowMicros'],

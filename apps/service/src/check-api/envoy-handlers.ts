@@ -44,7 +44,7 @@ function toldBy(decision: DescriptorDecision, request: ValidEnvoyRequest, nowSec
     limit: limit.requestsPerUnit,
     remaining,
     // Windows end with a second, and what is left of them was rounded up.
-    resetAt: (Math.floor(nowSeconds) + resetAfterSeconds) * MS_PER_SECOND,
+    resetAt: remaining === null ? 0 : (Math.floor(nowSeconds) + resetAfterSeconds) * MS_PER_SECOND,
     retryAfterMs: waitMs(decision, request, resetAfterSeconds),
   }
 }

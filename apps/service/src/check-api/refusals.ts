@@ -1,3 +1,4 @@
+import type { ConfigFollower } from '@sluice/config-store'
 import type { RefusedBody } from '@sluice/contract'
 import { isSluiceError } from '@sluice/core'
 import type { Answer } from '../http/answer.ts'
@@ -16,6 +17,19 @@ export function invalidBody({ problems, unlisted }: RefusedBody): Answer {
     detail: `${count === 1 ? 'One thing is' : `${count} things are`} wrong: ${places}${more}. Nothing was counted.`,
     errors: problems,
   })
+}
+
+const NO_RULES = problemAnswer('SLUICE_HTTP_NOT_READY', {
+  detail: 'This node has no rules yet. Nothing was counted. Ask another node, or try again; GET /readyz says why.',
+  headers: { 'Retry-After': RETRY_SECONDS },
+})
+
+/**
+ * The handler, which is not called while no rules are known: the answer is 503 then. Without rules every call would be unlimited, and
+ * no failure mode is known either, because that is part of a rule. A caller that is answered 503 applies its own failure mode.
+ */
+export function whenReady(follower: Pick<ConfigFollower, 'hasRules'>, handle: OperationHandler): OperationHandler {
+  return (request) => (follower.hasRules ? handle(request) : NO_RULES)
 }
 
 /** The handler, with failures of the store answered as problems. What is nobody's but ours to know is thrown on. */

@@ -70,7 +70,7 @@ class Network {
       mode: 'async',
       decide: (batch) => reach(() => store.decide(batch), 'decide'),
       settle: (receipt, actuals) => reach(() => store.settle(receipt, actuals), 'settle'),
-      block: (rule, key, micros) => reach(() => store.block(rule, key, micros)),
+      block: (rule, key, term) => reach(() => store.block(rule, key, term)),
       reset: (limits, key) => reach(() => store.reset(limits, key), 'reset'),
       close: () => Promise.resolve(),
     }
@@ -79,7 +79,7 @@ class Network {
 
 describe('a check while the store is away', () => {
   it.each([
-    ['open', 200, { allowed: true, reason: 'allowed', remaining: 100 }],
+    ['open', 200, { allowed: true, reason: 'allowed', limit: 100, remaining: null, resetAt: null }],
     ['local', 200, { allowed: true, reason: 'allowed', remaining: 99 }],
     ['closed', 429, { allowed: false, reason: 'unavailable', retryAfter: 1 }],
   ] as const)('is answered by the failure mode of its rule, and says so (%s)', async (mode, status, said) => {
@@ -92,6 +92,9 @@ describe('a check while the store is away', () => {
       body: { ...said, failure: { mode, cause: 'unreachable', charged: 'no' } },
     })
     expect(answer.headers['Retry-After']).toBe(status === 429 ? '1' : undefined)
+    expect(answer.headers['X-RateLimit-Limit']).toBe('100')
+    expect('X-RateLimit-Remaining' in answer.headers).toBe(mode !== 'open')
+    expect('X-RateLimit-Reset' in answer.headers).toBe(mode !== 'open')
     network.comeBack()
     const after = await api.post('check', ORDER)
     expect(after).toMatchObject({ status: 200, body: { remaining: 99 } })
@@ -99,7 +102,7 @@ describe('a check while the store is away', () => {
   })
 
   it.each([
-    ['open', 200, { overallCode: 'OK', statuses: [{ code: 'OK', limitRemaining: 2 }] }],
+    ['open', 200, { overallCode: 'OK', statuses: [{ code: 'OK' }] }],
     ['local', 200, { overallCode: 'OK', statuses: [{ code: 'OK', limitRemaining: 1 }] }],
     ['closed', 429, { overallCode: 'OVER_LIMIT', statuses: [{ code: 'OVER_LIMIT', durationUntilReset: '1s' }] }],
   ] as const)('is answered by the failure mode as Envoy asks it, too (%s)', async (mode, status, body) => {
@@ -111,6 +114,10 @@ describe('a check while the store is away', () => {
     network.goAway()
     const answer = await api.envoy(request)
     expect(answer).toMatchObject({ status, body })
+    if (mode === 'open') {
+      expect(answer.body).toEqual(body)
+      expect(answer.headers).toEqual({ 'X-RateLimit-Limit': '2' })
+    }
     expect(answer.headers['Retry-After']).toBe(status === 429 ? '1' : undefined)
     network.comeBack()
     expect((await api.envoy(request)).body).toMatchObject({ statuses: [{ limitRemaining: 1 }] })
@@ -122,7 +129,11 @@ describe('a check while the store is away', () => {
     network.goAway()
     const { body } = await api.post('batch', { requests: [ORDER, { resource: '/free' }, ORDER] })
     const failure = { mode: 'open', cause: 'unreachable', charged: 'no' }
-    expect(body['answers']).toMatchObject([{ failure }, { reason: 'unlimited' }, { failure }])
+    expect(body['answers']).toMatchObject([
+      { failure, limit: 100, remaining: null },
+      { reason: 'unlimited', limit: null, remaining: null },
+      { failure, limit: 100, remaining: null },
+    ])
   })
 
   it('is answered in time when a real Redis is gone', async () => {
@@ -149,6 +160,7 @@ describe('a reservation made while the store is away', () => {
     const [here, there] = [network.process('open'), network.process('open')]
     network.goAway()
     const answers = [await here.post('reserve', { ...ORDER, tokens: 9 }), await here.post('reserve', ORDER)]
+    for (const { body } of answers) expect(body).toMatchObject({ allowed: true, limit: 100, remaining: null })
     const [one, other] = answers.map(({ body }) => body['reservationId'])
     const nothing = { outcome: 'settled', corrected: 0 }
     expect((await here.post('settle', { reservationId: one, tokens: 50 })).body).toEqual(nothing)

@@ -1,17 +1,25 @@
-import type { ReadinessCheck } from '@sluice/contract'
+import type { ReadinessCheck, ReadinessReason } from '@sluice/contract'
 import type { Answer } from '../http/answer.ts'
 import { jsonAnswer } from '../http/answer.ts'
 import { problemAnswer } from '../http/problem-answer.ts'
+
+/** How one thing stands that the service depends on. */
+export interface HealthCheck extends ReadinessCheck {
+  /** What is wrong with it. Where `ready` is true, a reason makes the service degraded. None when left out. */
+  readonly reasons?: readonly ReadinessReason[]
+}
+
+/** Finds out how something stands. It does not fail. */
+export type CheckHealth = () => HealthCheck | Promise<HealthCheck>
 
 const NO_STORE = { 'Cache-Control': 'no-store' }
 
 /** Whether requests should be sent here: not before everything is there, and not once the service is told to stop. */
 export class Readiness {
-  readonly #checks: readonly (() => ReadinessCheck | Promise<ReadinessCheck>)[]
+  readonly #checks: readonly CheckHealth[]
   #isStopping = false
 
-  /** `checks`: each says how one thing stands. They do not fail. */
-  constructor(checks: readonly (() => ReadinessCheck | Promise<ReadinessCheck>)[]) {
+  constructor(checks: readonly CheckHealth[]) {
     this.#checks = checks
   }
 
@@ -20,21 +28,42 @@ export class Readiness {
     this.#isStopping = true
   }
 
-  /** 200 with how everything stands, or 503 with the same and the reasons in words. */
+  /** All that is wrong now. */
+  async reasons(): Promise<readonly ReadinessReason[]> {
+    return reasonsOf(await this.#look())
+  }
+
+  /** 200 with how everything stands, or 503 with the same. A service that decides with something wrong is degraded: 200. */
   async answer(): Promise<Answer> {
-    const looked = await Promise.all(this.#checks.map((check) => check()))
-    const checks = this.#isStopping ? [STOPPING, ...looked] : looked
-    const missing = checks.filter(({ ready }) => !ready)
-    if (missing.length === 0) {
-      return jsonAnswer(200, JSON.stringify({ status: 'ready', checks }), { headers: NO_STORE })
+    const looked = await this.#look()
+    const checks = looked.map(({ name, ready, detail }): ReadinessCheck => ({ name, ready, detail }))
+    const reasons = reasonsOf(looked)
+    if (looked.every(({ ready }) => ready)) {
+      const status = reasons.length === 0 ? 'ready' : 'degraded'
+      return jsonAnswer(200, JSON.stringify({ status, reasons, checks }), { headers: NO_STORE })
     }
-    const reasons = missing.map(({ name, detail }) => `${name}: ${detail}`).join('; ')
+    const missing = checks.filter(({ ready }) => !ready).map(({ name, detail }) => `${name}: ${detail}`)
     return problemAnswer('SLUICE_HTTP_NOT_READY', {
-      detail: `Send requests elsewhere (${reasons}).`,
+      detail: `Send requests elsewhere (${missing.join('; ')}).`,
       checks,
+      reasons,
       headers: { ...NO_STORE, 'Retry-After': '1' },
     })
   }
+
+  async #look(): Promise<readonly HealthCheck[]> {
+    const looked = await Promise.all(this.#checks.map((check) => check()))
+    return this.#isStopping ? [STOPPING, ...looked] : looked
+  }
 }
 
-const STOPPING: ReadinessCheck = { name: 'service', ready: false, detail: 'it is stopping' }
+function reasonsOf(looked: readonly HealthCheck[]): readonly ReadinessReason[] {
+  return looked.flatMap(({ reasons = [] }) => reasons)
+}
+
+const STOPPING: HealthCheck = {
+  name: 'service',
+  ready: false,
+  detail: 'it is stopping',
+  reasons: [{ code: 'stopping', message: 'The service is about to stop. Send requests to another node.' }],
+}

@@ -1,3 +1,4 @@
+import { createServer } from 'node:net'
 import { ServiceError } from '../service-error.ts'
 
 /** Where a server was told to listen. */
@@ -42,4 +43,13 @@ export function listenError(cause: NodeJS.ErrnoException, { host, port }: Listen
         cause,
       })
   }
+}
+
+/** Rejects with what {@link listenError} says when nobody could listen there now. The port is free again when it resolves. */
+export function assertPortFree({ host, port }: ListenAddress): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const probe = createServer()
+    probe.once('error', (error) => reject(listenError(error, { host, port })))
+    probe.listen({ host, port }, () => probe.close(() => resolve()))
+  })
 }

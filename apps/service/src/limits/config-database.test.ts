@@ -32,6 +32,7 @@ it('a database that cannot be reached is told of once a minute, however often it
     secret: new SigningSecret(undefined),
     nowMs: () => 0,
     log: new Logger(new LogOutput({ stream, nowMs: () => 0 })),
+    follow: () => expect.fail('there is nothing to follow'),
     showKey: () => expect.fail('there is no key'),
     // Two seconds each: the first try and thirty more are a minute.
     sleep: (_, signal) => {
@@ -44,6 +45,6 @@ it('a database that cannot be reached is told of once a minute, however often it
   await enough.promise
   await host.stop()
   expect(messages).toEqual(
-    Array.from({ length: 2 }, () => 'the configuration database cannot be reached; it is tried again'),
+    Array.from({ length: 2 }, () => 'the configuration database cannot be used; it is tried again'),
   )
 })

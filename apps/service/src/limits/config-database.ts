@@ -1,9 +1,10 @@
+import type { ConfigStore } from '@sluice/config-store'
 import { openConfigStore } from '@sluice/config-store'
 import type { Logger, NowMs, Sleep } from '@sluice/runtime'
 import { errorFields } from '../observability/error-fields.ts'
 import type { Settings } from '../settings.ts'
 import type { DataFolder } from './data-folder.ts'
-import { prepareFirstStart } from './first-start.ts'
+import { createFirstKey, enforceFirstRules } from './first-start.ts'
 import { LateConfigStore } from './late-config-store.ts'
 import type { SigningSecret } from './signing-secret.ts'
 
@@ -24,7 +25,9 @@ export interface DatabaseHostParts {
   readonly nowMs: NowMs
   readonly sleep: Sleep
   readonly log: Logger
-  /** Is given the token of the first API key when it was just made. */
+  /** Resolves when all threads know what was changed in the database before the call. */
+  readonly follow: () => Promise<void>
+  /** Is given the token of the first API key when it was just made, and all threads know it. */
   readonly showKey: (token: string) => void
 }
 
@@ -41,19 +44,18 @@ export class DatabaseHost {
   readonly database: LateConfigStore
   readonly #parts: DatabaseHostParts
   readonly #stopped = new AbortController()
-  #waiting: Promise<void> = Promise.resolve()
+  #needsKey = false
+  #retrying: Promise<void> | undefined
   #failures = 0
 
   constructor(parts: DatabaseHostParts) {
     this.#parts = parts
-    const { settings, folder, nowMs, secret, showKey } = parts
-    const withRules = settings.rulesFile === undefined
+    const { settings, folder, nowMs, secret } = parts
     this.database = new LateConfigStore(async () => {
       const store = await openConfigStore(addressOf(settings, folder), { nowMs })
       try {
         await secret.learn(store)
-        const token = await prepareFirstStart(store, { withRules })
-        if (token !== undefined) showKey(token)
+        if (settings.rulesFile === undefined) await enforceFirstRules(store)
         return store
       } catch (error) {
         await store.close()
@@ -62,19 +64,28 @@ export class DatabaseHost {
     })
   }
 
-  /** Resolves after the first try, whether it succeeded or not. */
+  /** Opens the database. Resolves after the first try, whether it succeeded or not. */
   async start(): Promise<void> {
-    if (await this.#isOpened()) return
-    this.#waiting = this.#wait()
+    if (!(await this.#isDone())) this.#retrying = this.#retry()
+  }
+
+  /**
+   * Makes the first API key where there is none, and shows it. Not before the service answers requests: a start that fails must not
+   * make a key. Resolves after the first try, whether it succeeded or not.
+   */
+  async issueFirstKey(): Promise<void> {
+    this.#needsKey = true
+    // Who tries to open it already makes the key as well.
+    if (this.#retrying === undefined) await this.start()
   }
 
   async stop(): Promise<void> {
     this.#stopped.abort()
-    await this.#waiting
+    await this.#retrying
     await this.database.close()
   }
 
-  async #wait(): Promise<void> {
+  async #retry(): Promise<void> {
     const { sleep } = this.#parts
     const { signal } = this.#stopped
     do {
@@ -83,21 +94,32 @@ export class DatabaseHost {
       } catch {
         return
       }
-    } while (!(await this.#isOpened()))
+    } while (!(await this.#isDone()) || this.#needsKey)
+    this.#retrying = undefined
   }
 
-  async #isOpened(): Promise<boolean> {
+  async #isDone(): Promise<boolean> {
     const { log } = this.#parts
     try {
-      await this.database.opened()
-      if (this.#failures > 0) log.info('the configuration database is reached', { triesBefore: this.#failures })
+      const store = await this.database.opened()
+      if (this.#needsKey) await this.#issueKey(store)
+      if (this.#failures > 0) log.info('the configuration database can be used', { triesBefore: this.#failures })
+      this.#failures = 0
       return true
     } catch (error) {
       if (this.#failures % TOLD_EVERY === 0) {
-        log.warn('the configuration database cannot be reached; it is tried again', { error: errorFields(error) })
+        log.warn('the configuration database cannot be used; it is tried again', { error: errorFields(error) })
       }
       this.#failures++
       return false
     }
+  }
+
+  async #issueKey(store: ConfigStore): Promise<void> {
+    const token = await createFirstKey(store)
+    this.#needsKey = false
+    if (token === undefined) return
+    await this.#parts.follow()
+    this.#parts.showKey(token)
   }
 }

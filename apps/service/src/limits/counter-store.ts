@@ -1,15 +1,18 @@
-import type { ReadinessCheck } from '@sluice/contract'
-import type { Clock, FailureMode, LeaseEvent, SharedMemoryHandle, Store, StoreObserver } from '@sluice/core'
+import type { Clock, Failure, FailureMode, LeaseEvent, SharedMemoryHandle, Store, StoreObserver } from '@sluice/core'
 import { attachSharedMemoryStore, createLimiter, memoryStore, sharedMemoryStore } from '@sluice/core'
 import type { ServerWarning } from '@sluice/store-redis'
 import { redisStore } from '@sluice/store-redis'
+import type { HealthCheck } from '../health/readiness.ts'
 import type { RedisSettings, Settings } from '../settings.ts'
+import { shownUrl } from './shown-url.ts'
 
 /** Where counters live. */
 export interface CounterStore {
   readonly store: Store
   /** Whether decisions are made, found out by asking for one. Does not fail. */
-  check(): Promise<ReadinessCheck>
+  check(): Promise<HealthCheck>
+  /** Resolves when the store is connected, or after so many milliseconds without. */
+  connected(withinMs: number): Promise<void>
   /** Gives back what is held, and closes connections. */
   close(): Promise<void>
 }
@@ -22,6 +25,9 @@ export interface CounterStoreParts {
   readonly observe: StoreObserver
   readonly observeLeases: (event: LeaseEvent) => void
   readonly onWarning: (warning: ServerWarning) => void
+  /** Node count until Redis has told a newer one: each thread is a node. */
+  readonly initialNodes: number
+  readonly onNodesChange: (nodes: number) => void
 }
 
 /** So many threads may end unexpectedly over the life of the process: what they leave behind stays taken. */
@@ -31,7 +37,7 @@ const MOST_THREADS = 256
 export function openCounterStore(settings: Settings, parts: CounterStoreParts): CounterStore {
   const { redis, maxKeys } = settings
   const { clock, shared } = parts
-  if (redis !== undefined) return redisCounters(redis, parts)
+  if (redis !== undefined) return redisCounters(redis, maxKeys, parts)
   return localCounters(
     shared === undefined ? memoryStore({ maxKeys, clock }) : attachSharedMemoryStore(shared, { clock }),
   )
@@ -45,25 +51,38 @@ export function sharedCounters(settings: Settings, clock: Clock): SharedMemoryHa
 }
 
 function localCounters(store: Store<'sync'>): CounterStore {
-  const ok: ReadinessCheck = { name: 'store', ready: true, detail: 'counters live in this process' }
-  return { store, check: () => Promise.resolve(ok), close: () => store.close() }
+  const ok: HealthCheck = { name: 'store', ready: true, detail: 'counters live in this process' }
+  const connected = (): Promise<void> => Promise.resolve()
+  return { store, check: () => Promise.resolve(ok), connected, close: () => store.close() }
 }
 
 function redisCounters(
   settings: RedisSettings,
-  { observe, observeLeases, onWarning }: CounterStoreParts,
+  maxLocalKeys: number,
+  { observe, observeLeases, onWarning, initialNodes, onNodesChange }: CounterStoreParts,
 ): CounterStore {
-  const { urls, isCluster, sentinel, prefix, leases, failureMode } = settings
+  const { urls, isCluster, sentinel, prefix, leases, failureMode, deadlineMs } = settings
   const store = redisStore(urls.length === 1 ? urls[0]! : urls, {
     prefix,
     leases: leases && { observe: observeLeases },
     failureMode,
+    deadlineMs,
+    maxLocalKeys,
+    initialNodes,
+    onNodesChange,
     observe,
     onWarning,
     ...(isCluster && { cluster: true }),
     ...(sentinel !== undefined && { sentinel: { name: sentinel } }),
   })
-  return { store, check: checkOf(store, failureMode), close: () => store.close() }
+  return {
+    store,
+    check: checkOf(store, settings),
+    async connected(withinMs) {
+      await store.ready(withinMs)
+    },
+    close: () => store.close(),
+  }
 }
 
 /**
@@ -71,12 +90,31 @@ function redisCounters(
  * node that gets no requests because it was not ready finds out when it is again. A node that goes on without Redis is ready:
  * others would be no better off.
  */
-function checkOf(store: Store<'async'>, failureMode: FailureMode): () => Promise<ReadinessCheck> {
+function checkOf(store: Store<'async'>, settings: RedisSettings): () => Promise<HealthCheck> {
   const probe = createLimiter({ algorithm: 'gcra', limit: 1, window: '1s', name: 'sluice-readiness', store })
   return async () => {
     const { failure } = await probe.peek('any')
     if (failure === undefined) return { name: 'store', ready: true, detail: 'Redis answers' }
-    const detail = `Redis does not answer: rules go by their failure mode, "${failureMode}" where they have none`
-    return { name: 'store', ready: failureMode !== 'closed', detail }
+    const detail = `Redis ${CAUSES[failure.cause]}; failure mode "${settings.failureMode}"`
+    const reasons = [{ code: 'redis-unreachable' as const, message: unreachable(settings, failure) }]
+    return { name: 'store', ready: settings.failureMode !== 'closed', detail, reasons }
   }
+}
+
+const CAUSES: Readonly<Record<Failure['cause'], string>> = {
+  unreachable: 'is unreachable',
+  deadline: 'does not answer in time',
+  refused: 'answers with an error',
+  breaker: 'gives no usable answer',
+}
+
+const MODES: Readonly<Record<FailureMode, string>> = {
+  open: 'every check is allowed',
+  closed: 'every check is denied',
+  local: 'each node counts on its own, with its share of the limit',
+}
+
+function unreachable({ urls, failureMode }: RedisSettings, { cause }: Failure): string {
+  const place = urls.map(shownUrl).join(', ')
+  return `Redis at ${place} ${CAUSES[cause]}. Failure mode "${failureMode}" applies to rules that set none: ${MODES[failureMode]}. Check REDIS_URL (--redis-url) and the server; the log has the error.`
 }

@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
 import type { DataFolder } from './data-folder.ts'
 import { dataFolder, lockDataFolder } from './data-folder.ts'
@@ -15,7 +15,7 @@ async function freshFolder(): Promise<DataFolder> {
 
 it('is made, for this user alone', async () => {
   const folder = await freshFolder()
-  const unlock = await lockDataFolder(folder)
+  const { unlock } = await lockDataFolder(folder)
   expect((await stat(folder.path)).mode & 0o777).toBe(0o700)
   expect(await readFile(folder.holder, 'utf8')).toContain(`process ${process.pid} on `)
   await unlock()
@@ -23,19 +23,19 @@ it('is made, for this user alone', async () => {
 
 it('is had by one at a time, and by the next when it was given back', async () => {
   const folder = await freshFolder()
-  const unlock = await lockDataFolder(folder)
+  const { unlock } = await lockDataFolder(folder)
   const failure = await lockDataFolder(folder).catch((error: unknown) => error)
   expect(failure).toMatchObject({ code: 'SLUICE_SERVICE_DATA_DIR_IN_USE' })
   expect(String(failure)).toContain(folder.path)
   expect(String(failure)).toContain(`process ${process.pid} on `)
   expect(String(failure)).toContain('SLUICE_DATA_DIR=')
   await unlock()
-  await (await lockDataFolder(folder))()
+  await (await lockDataFolder(folder)).unlock()
 })
 
 it('is free again when its process was killed, whatever that left behind', async () => {
   const folder = await freshFolder()
-  await (await lockDataFolder(folder))()
+  await (await lockDataFolder(folder)).unlock()
   const hold = `
     import { DatabaseSync } from 'node:sqlite'
     const lock = new DatabaseSync(${JSON.stringify(folder.lock)})
@@ -50,12 +50,37 @@ it('is free again when its process was killed, whatever that left behind', async
   expect(String(failure)).toContain('process 12345 on elsewhere')
   child.kill('SIGKILL')
   await ended
-  await (await lockDataFolder(folder))()
+  await (await lockDataFolder(folder)).unlock()
+})
+
+it('goes again with the folders that were made for it, when it was not there before', async () => {
+  const folder = await freshFolder()
+  const root = dirname(dirname(folder.path))
+  const first = await lockDataFolder(folder)
+  await writeFile(folder.database, 'something')
+  await first.unlock()
+  await first.removeIfNew()
+  expect(await readdir(root)).toEqual([])
+  // What somebody else has put beside it stays.
+  const second = await lockDataFolder(folder)
+  await writeFile(join(root, 'a', 'other'), 'theirs')
+  await second.unlock()
+  await second.removeIfNew()
+  expect(await readdir(join(root, 'a'))).toEqual(['other'])
+})
+
+it('stays when it was there before', async () => {
+  const folder = await freshFolder()
+  await (await lockDataFolder(folder)).unlock()
+  const later = await lockDataFolder(folder)
+  await later.unlock()
+  await later.removeIfNew()
+  expect((await stat(folder.path)).isDirectory()).toBe(true)
 })
 
 it('that cannot be written to is told with the reason', async () => {
   const folder = await freshFolder()
-  await (await lockDataFolder(folder))()
+  await (await lockDataFolder(folder)).unlock()
   // A file stands where the folder should be.
   const failure = await lockDataFolder(dataFolder(folder.lock)).catch((error: unknown) => error)
   expect(failure).toMatchObject({ code: 'SLUICE_SERVICE_DATA_DIR_UNUSABLE', cause: { code: 'EEXIST' } })

@@ -43,12 +43,12 @@ describe('settings in the file of the rules', () => {
 
   it('are told of as errors when no service would start with them, with what is wrong and no secret', () => {
     const { watch: settings, lines } = watch({ port: 8081 })
-    settings.look({ prot: 8081, alertSecret: ['hunter2'] })
+    settings.look({ prot: 8081, webhookSecret: ['hunter2'] })
     expect(lines).toMatchObject([
       {
         level: 'error',
         message: 'settings in the file cannot be used: the next start would fail',
-        settings: ['port', 'prot', 'alertSecret'],
+        settings: ['port', 'prot', 'webhookSecret'],
       },
     ])
     expect(JSON.stringify(lines[0]!.problems)).toMatch(/service\.prot.*did you mean/)

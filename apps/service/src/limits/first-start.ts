@@ -12,27 +12,8 @@ export const FIRST_RULES: RuleSet = {
 
 const AUTHOR = { name: 'first start' }
 
-/** How an empty configuration is made usable. */
-export interface FirstStartOptions {
-  /** Whether {@link FIRST_RULES} are enforced where nothing is; not when rules come from elsewhere. */
-  readonly withRules: boolean
-}
-
-/**
- * Makes an empty configuration usable: enforces {@link FIRST_RULES}, and makes the first API key, which may do everything. Says
- * its token, which is kept nowhere; undefined when there was a key already. Several nodes may do this at the same time: one key
- * is made.
- */
-export async function prepareFirstStart(
-  config: ConfigStore,
-  { withRules }: FirstStartOptions,
-): Promise<string | undefined> {
-  if (withRules) await enforceFirstRules(config)
-  const first = await config.apiKeys.createFirst({ name: 'first', role: 'admin' }, AUTHOR)
-  return first?.token
-}
-
-async function enforceFirstRules(config: ConfigStore): Promise<void> {
+/** Enforces {@link FIRST_RULES} where there is no version yet. Several nodes may do this at the same time. */
+export async function enforceFirstRules(config: ConfigStore): Promise<void> {
   const { items } = await config.versions.list({ limit: 1 })
   if (items.length > 0) return
   try {
@@ -41,4 +22,13 @@ async function enforceFirstRules(config: ConfigStore): Promise<void> {
     // Another node was quicker.
     if (!isSluiceError(error, 'SLUICE_CONFLICT')) throw error
   }
+}
+
+/**
+ * Makes the first API key, which has the role admin. Returns its token, which is kept nowhere; undefined when there was a key already.
+ * Several nodes may do this at the same time: one key is made.
+ */
+export async function createFirstKey(config: ConfigStore): Promise<string | undefined> {
+  const first = await config.apiKeys.createFirst({ name: 'first', role: 'admin' }, AUTHOR)
+  return first?.token
 }

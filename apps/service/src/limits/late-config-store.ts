@@ -15,6 +15,7 @@ export class LateConfigStore implements ConfigStore {
   readonly secrets: ConfigStore['secrets'] = this.#late('secrets')
   readonly numbers: ConfigStore['numbers'] = this.#late('numbers')
   readonly rollups: ConfigStore['rollups'] = this.#late('rollups')
+  readonly documents: ConfigStore['documents'] = this.#late('documents')
   readonly feed: ChangeFeed
   readonly #open: () => Promise<ConfigStore>
   #opening: Promise<ConfigStore> | undefined

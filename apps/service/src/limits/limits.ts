@@ -1,11 +1,12 @@
 import type { ConfigFollower } from '@sluice/config-store'
 import { engineTarget } from '@sluice/config-store'
-import type { ReadinessCheck } from '@sluice/contract'
 import type { Block, Clock, PolicyEngine, SharedMemoryHandle, Store } from '@sluice/core'
+import { MICROS_PER_MS } from '@sluice/core/internal'
 import type { Logger } from '@sluice/runtime'
 import type { FollowedDatabase } from '../admin-api/config-access.ts'
 import { FileReads } from '../admin-api/file-reads.ts'
 import { ApiKeyCache } from '../auth/api-key-cache.ts'
+import type { CheckHealth } from '../health/readiness.ts'
 import { errorFields } from '../observability/error-fields.ts'
 import type { Instrument } from '../observability/instrument.ts'
 import { ObservedEngine } from '../observability/observed-engine.ts'
@@ -15,8 +16,9 @@ import { openCounterStore } from './counter-store.ts'
 import type { DataFolder } from './data-folder.ts'
 import { FileSettingsWatch } from './file-settings-watch.ts'
 import type { LateConfigStore } from './late-config-store.ts'
+import { readNodeCount, saveNodeCount } from './node-count-file.ts'
 import type { RuleSourceParts } from './rule-source.ts'
-import { followDatabase, followRules, rulesCheck } from './rule-source.ts'
+import { databaseCheck, followDatabase, followRules, rulesCheck } from './rule-source.ts'
 
 /** What limits are made of. */
 export interface LimitsParts {
@@ -48,9 +50,11 @@ export interface Limits {
   readonly file: FileReads | undefined
   /** Where everything else is changed when the rules come from a file; undefined when they come from the database. */
   readonly besideFile: FollowedDatabase | undefined
-  readonly checks: readonly (() => ReadinessCheck | Promise<ReadinessCheck>)[]
+  readonly checks: readonly CheckHealth[]
   /** Resolves when there are rules, or after some seconds without any. Rejects when they come from a file that cannot be used. */
   startFollowing(): Promise<void>
+  /** Resolves when the counters are connected, or after so many milliseconds without. */
+  connected(withinMs: number): Promise<void>
   stopFollowing(): Promise<void>
   closeStore(): Promise<void>
 }
@@ -64,8 +68,13 @@ export function openLimits(parts: LimitsParts): Limits {
     observe: instrument.observeStore,
     observeLeases: instrument.observeLeases,
     onWarning: ({ code, message }) => log.warn('Redis is not set up well', { code, advice: message }),
+    initialNodes: Math.max(settings.threads, readNodeCount(folder.nodeCount) ?? 1),
+    onNodesChange: (nodes) => {
+      if (parts.threads.index === 0) keepNodeCount(nodes, parts)
+    },
   })
   const { store } = counters
+  const nowMs = (): number => clock.nowMicros() / MICROS_PER_MS
   const keepBlock = (block: Block): Promise<unknown> => database.blocks.put(block, { name: 'penalty' })
   const engine = new ObservedEngine(
     { store, clock, observer: instrument.observePolicy, keepBlock },
@@ -92,7 +101,11 @@ export function openLimits(parts: LimitsParts): Limits {
     keys,
     file,
     besideFile: beside && { config: database, follower: beside },
-    checks: [() => counters.check(), () => rulesCheck(follower)],
+    checks: [
+      () => counters.check(),
+      () => rulesCheck(follower, settings, nowMs()),
+      ...(beside === undefined ? [] : [() => databaseCheck(beside, settings, nowMs())]),
+    ],
     async startFollowing() {
       try {
         await Promise.all([follower.ready(), beside?.ready()])
@@ -106,6 +119,16 @@ export function openLimits(parts: LimitsParts): Limits {
       }
     },
     stopFollowing,
+    connected: (withinMs) => counters.connected(withinMs),
     closeStore: () => counters.close(),
+  }
+}
+
+/** Saves the node count for the next start. Limits apply without it. */
+function keepNodeCount(nodes: number, { folder, log }: Pick<LimitsParts, 'folder' | 'log'>): void {
+  try {
+    saveNodeCount(folder.nodeCount, nodes)
+  } catch (error) {
+    log.warn('could not save the node count', { nodes, error: errorFields(error) })
   }
 }

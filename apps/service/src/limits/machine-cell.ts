@@ -16,6 +16,10 @@ const NONE = -1
 /**
  * The numbers that the threads of this process make ids with, and until when: in memory that they share, so that no thread goes
  * on with a number that is not ours any more.
+ *
+ * Invariant: nobody uses a number after its own end. The writer stores the number, then its end; a reader loads the end, then
+ * the number. So a reader that sees a new end also sees the new number. A reader that sees the old end, which has not passed,
+ * gets the old number or the new one; both are ours at that moment.
  */
 export class MachineCells {
   readonly memory: SharedArrayBuffer
@@ -30,9 +34,14 @@ export class MachineCells {
 
   /** Gives a thread its number, until an instant in milliseconds since 1970; `Infinity` for good. */
   give(thread: number, number: number, untilMs: number): void {
-    // First the end: whoever reads between the two finds an end that was right for the number before, or for both.
-    Atomics.store(this.#cells, 2 * thread + 1, secondsOf(untilMs))
     Atomics.store(this.#cells, 2 * thread, number)
+    Atomics.store(this.#cells, 2 * thread + 1, secondsOf(untilMs))
+  }
+
+  /** The number that a thread may use at `nowMs`; below 0 when it has none. */
+  usableAt(thread: number, nowMs: number): number {
+    const untilMs = Atomics.load(this.#cells, 2 * thread + 1) * MS_PER_SECOND + SNOWFLAKE_EPOCH_MS
+    return nowMs < untilMs ? this.numberOf(thread) : NONE
   }
 
   /** Takes the number of a thread away: it makes no more ids. */
@@ -40,14 +49,9 @@ export class MachineCells {
     Atomics.store(this.#cells, 2 * thread, NONE)
   }
 
-  /** The number of a thread; below 0 when it has none. */
+  /** The number of a thread, also after its end; below 0 when it has none. */
   numberOf(thread: number): number {
     return Atomics.load(this.#cells, 2 * thread)
-  }
-
-  /** Until when it may be used, in milliseconds since 1970. */
-  untilOf(thread: number): number {
-    return Atomics.load(this.#cells, 2 * thread + 1) * MS_PER_SECOND + SNOWFLAKE_EPOCH_MS
   }
 }
 
@@ -72,21 +76,18 @@ export class IdSource {
 
   /** The next id in decimal digits; undefined while there is no number to make it with. */
   next(): string | undefined {
-    if (this.#nowMs() >= this.#cells.untilOf(this.#thread)) return undefined
-    const number = this.#cells.numberOf(this.#thread)
+    const number = this.#cells.usableAt(this.#thread, this.#nowMs())
+    if (number < 0) return undefined
     if (number !== this.#number) this.#use(number)
     return this.#generator?.nextString()
   }
 
   #use(number: number): void {
     this.#number = number
-    this.#generator =
-      number < 0
-        ? undefined
-        : new SnowflakeGenerator({
-            datacenter: number >> PART_BITS,
-            machine: number & PART_MASK,
-            nowMs: this.#nowMs,
-          })
+    this.#generator = new SnowflakeGenerator({
+      datacenter: number >> PART_BITS,
+      machine: number & PART_MASK,
+      nowMs: this.#nowMs,
+    })
   }
 }

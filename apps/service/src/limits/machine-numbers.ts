@@ -76,7 +76,7 @@ export class MachineNumbers {
     try {
       for (let thread = 0; thread < count; thread++) {
         // One that has no number would only take one now.
-        if (cells.numberOf(thread) >= 0 && cells.untilOf(thread) > nowMs()) await this.#take(thread, UNUSED_MS)
+        if (cells.usableAt(thread, nowMs()) >= 0) await this.#take(thread, UNUSED_MS)
       }
     } catch {
       // Whoever keeps them is away; they end by themselves.

@@ -14,7 +14,14 @@ beforeAll(async () => {
 
 afterAll(() => redis.close())
 
-const COMMON = { isCluster: false, sentinel: undefined, prefix: 'sluice', leases: false, failureMode: 'open' } as const
+const COMMON = {
+  isCluster: false,
+  sentinel: undefined,
+  prefix: 'sluice',
+  leases: false,
+  failureMode: 'open',
+  deadlineMs: 50,
+} as const
 
 async function numbersOf(settings: RedisSettings): Promise<ReturnType<typeof redisNumbers>> {
   const link = await connectRedis(settings, systemSleep)

@@ -1,7 +1,8 @@
 import type { ConfigFollower, ConfigObserver, ConfigStats, ConfigTarget, FileConfigOptions } from '@sluice/config-store'
 import { fileConfig, followConfig } from '@sluice/config-store'
-import type { ReadinessCheck } from '@sluice/contract'
+import type { ReadinessReason } from '@sluice/contract'
 import type { Clock } from '@sluice/core'
+import type { HealthCheck } from '../health/readiness.ts'
 import type { Settings } from '../settings.ts'
 import type { LateConfigStore } from './late-config-store.ts'
 import { shownUrl } from './shown-url.ts'
@@ -47,20 +48,74 @@ export function followDatabase(
   })
 }
 
-/** Whether there are rules to go by, where from, and whether they are what they should be. */
-export function rulesCheck(follower: Pick<ConfigFollower, 'stats'>): ReadinessCheck {
+/** Whether there are rules to decide by, where from, and whether they are what they should be. */
+export function rulesCheck(
+  follower: Pick<ConfigFollower, 'stats' | 'hasRules'>,
+  settings: Settings,
+  nowMs: number,
+): HealthCheck {
   const stats = follower.stats()
-  const { source, enforcedVersion } = stats
-  if (source === 'none') return { name: 'config', ready: false, detail: 'no rules were loaded yet' }
-  const version = enforcedVersion === undefined ? 'no version' : `version ${enforcedVersion}`
-  return { name: 'config', ready: true, detail: `${version} from ${source}, ${currencyOf(stats)}` }
+  const place = sourceOf(settings)
+  const reasons = [...unreachableReasons(stats, { place, nowMs }), ...refusedReasons(stats)]
+  if (!follower.hasRules) {
+    const why = reasons.map(({ message }) => message).join(' ') || 'They are still being loaded.'
+    const none: ReadinessReason = {
+      code: 'no-rules',
+      message: `No rules are known, so checks are answered with 503. ${why}`,
+    }
+    return { name: 'config', ready: false, detail: 'no rules were loaded yet', reasons: [none, ...reasons] }
+  }
+  const detail = `version ${stats.enforcedVersion} from ${stats.source}, ${currencyOf(stats, nowMs)}`
+  return { name: 'config', ready: true, detail, reasons }
 }
 
-/** How current rules are. Why a version is not used, the log says: not everybody who asks for health may read rules. */
-export function currencyOf({ lagMs, refused }: Pick<ConfigStats, 'lagMs' | 'refused'>): string {
-  const [latest] = refused
-  const behind = lagMs === 0 ? undefined : `${(lagMs / 1000).toFixed(1)} s behind`
-  if (latest === undefined) return behind ?? 'up to date'
-  const unused = `while version ${latest.number} cannot be used, see the log`
-  return behind === undefined ? unused : `${behind}, ${unused}`
+/** How the database stands beside a file of rules: blocks, the incident and API keys come from it. */
+export function databaseCheck(follower: Pick<ConfigFollower, 'stats'>, settings: Settings, nowMs: number): HealthCheck {
+  const stats = follower.stats()
+  const reasons = unreachableReasons(stats, { place: databaseOf(settings), nowMs })
+  return { name: 'database', ready: true, detail: currencyOf(stats, nowMs), reasons }
+}
+
+function unreachableReasons(
+  { unavailableSince, source }: ConfigStats,
+  { place, nowMs }: { readonly place: string; readonly nowMs: number },
+): readonly ReadinessReason[] {
+  if (unavailableSince === undefined) return []
+  const meanwhile =
+    source === 'none'
+      ? 'It is tried again by itself.'
+      : 'What was known last stays active, and changes are not possible. It is tried again by itself.'
+  const message = `${place} has not been readable for ${secondsText(nowMs - unavailableSince)}. ${meanwhile} The log has the error.`
+  return [{ code: 'config-unreachable', message }]
+}
+
+/** Why a version is not used, the log says: not everybody who asks for health may read rules. */
+function refusedReasons({ refused, enforcedVersion }: ConfigStats): readonly ReadinessReason[] {
+  return refused.map(({ number }): ReadinessReason => {
+    const what = number === 0 ? 'The database has no enforced version.' : `Version ${number} cannot be used.`
+    const kept = enforcedVersion === undefined ? '' : ` Version ${enforcedVersion} stays active.`
+    return { code: 'version-refused', message: `${what}${kept} The log says why; enforce a version that can be used.` }
+  })
+}
+
+function sourceOf(settings: Settings): string {
+  return settings.rulesFile === undefined ? databaseOf(settings) : `The file ${settings.rulesFile}`
+}
+
+function databaseOf({ databaseUrl, dataDir }: Settings): string {
+  const place = databaseUrl === undefined ? `SQLite in ${dataDir}` : shownUrl(databaseUrl)
+  return `The configuration database (${place})`
+}
+
+/** How current rules are: when they were last known to be all there is. */
+function currencyOf(
+  { unavailableSince, lastRefreshAt }: Pick<ConfigStats, 'unavailableSince' | 'lastRefreshAt'>,
+  nowMs: number,
+): string {
+  if (unavailableSince !== undefined) return `not readable for ${secondsText(nowMs - unavailableSince)}`
+  return lastRefreshAt === undefined ? 'not confirmed yet' : `confirmed ${secondsText(nowMs - lastRefreshAt)} ago`
+}
+
+function secondsText(ms: number): string {
+  return `${(Math.max(0, ms) / 1000).toFixed(1)} s`
 }

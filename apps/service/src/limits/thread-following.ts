@@ -14,6 +14,9 @@ export interface FollowingParts {
 /** On this topic threads follow what was changed. The question is the number of the thread that asks, which does so itself. */
 const TOPIC = 'config.follow'
 
+/** Asks in the place of a thread: nobody has done it yet. */
+const NO_THREAD = -1
+
 /** From now on this thread follows a change when another one asks for it. */
 export function shareFollowing(parts: FollowingParts): void {
   const { threads } = parts
@@ -30,6 +33,11 @@ export function shareFollowing(parts: FollowingParts): void {
  */
 export async function followInAllThreads(parts: FollowingParts): Promise<void> {
   await Promise.all([followHere(parts), othersFollow(parts)])
+}
+
+/** The same for a change that the main thread has made, which may answer no requests itself. */
+export async function followFromMain(group: ThreadGroup): Promise<void> {
+  await group.gather(TOPIC, NO_THREAD)
 }
 
 async function followHere({ follower, log }: FollowingParts): Promise<void> {

@@ -1,17 +1,14 @@
 import type { DescriptorDecision, PolicyDecision, PolicyEvent, PolicyVersions } from '@sluice/core'
 import type { Counter, CounterSeries, HistogramSeries, MetricRegistry } from '@sluice/runtime'
 import { LabelBook } from './label-book.ts'
-import { DURATION_BOUNDS_MS, METRIC, NONE, OTHER } from './metric-names.ts'
+import { DURATION_BOUNDS_MS, METRIC } from './metric-names.ts'
+import { RegionCounters } from './region-counters.ts'
 
 /** Allowed with so little left, or less, is near the limit: a fifth. */
 const NEAR_SHARE = 5
 
 /** Combinations of resource and dimension that are kept apart; the rest is `other`. */
 const MOST_SERIES = 2000
-
-/** Regions come from callers, so they are kept apart only while they look like regions and are few. */
-const MOST_REGIONS = 64
-const REGION = /^[\w.-]{1,64}$/
 
 const RESULTS = ['allowed', 'denied'] as const
 const REASONS = ['allowed', 'exempt', 'unlimited', 'limit', 'never', 'blocked', 'denied', 'unavailable'] as const
@@ -26,11 +23,6 @@ interface CheckSeries {
   readonly labels: { readonly resource: string; readonly dimension: string }
 }
 
-interface RegionSeries {
-  readonly allowed: CounterSeries
-  readonly denied: CounterSeries
-}
-
 type ShadowEvent = Extract<PolicyEvent, { readonly type: 'shadow' }>
 
 /** Counts checks of one thread. No label has anything of a caller in it, and all of them are bounded. */
@@ -42,14 +34,10 @@ export class CheckMetrics {
   readonly #duration: HistogramSeries
   readonly #errors: CounterSeries
   readonly #shadows: Counter<['dimension', 'resource', 'result', 'scope']>
-  readonly #makeRegion: (region: string) => RegionSeries
-  readonly #regions = new Map<string, RegionSeries>()
-  readonly #noRegion: RegionSeries
-  /** The region that was counted last: mostly the next one too. */
-  #lastRegion: string | undefined
-  #lastRegionSeries: RegionSeries
+  readonly #regions: RegionCounters
 
-  constructor(registry: MetricRegistry) {
+  /** `homeRegion`: the region of the node. */
+  constructor(registry: MetricRegistry, homeRegion: string | undefined) {
     this.#book = new LabelBook(checkSeriesIn(registry))
     this.#reasons = reasonsIn(registry)
     this.#allowed = this.#reasons.get('allowed')!
@@ -71,34 +59,29 @@ export class CheckMetrics {
       labels: ['dimension', 'resource', 'result', 'scope'],
       mostSeries: MOST_SERIES,
     })
-    this.#makeRegion = regionsIn(registry)
-    this.#noRegion = this.#makeRegion(NONE)
-    this.#lastRegionSeries = this.#noRegion
+    this.#regions = new RegionCounters(registry, homeRegion)
   }
 
   /** Takes over the rules that are put in force, whose resources are the labels. */
   use(versions: PolicyVersions): void {
     this.#book.use(versions)
+    this.#regions.use(versions)
   }
 
   /** Counts a decision that took so long. `region`: where the request came from. */
   record(decision: PolicyDecision, durationMs: number, region: string | undefined): void {
     const { allowed } = decision
     const series = this.#book.find(decision)
-    const regions = region === this.#lastRegion ? this.#lastRegionSeries : this.#regionOf(region)
+    this.#regions.count(region, allowed)
     if (decision.reason === 'allowed') this.#allowed.inc()
     else this.#reasons.get(decision.reason)?.inc()
     this.#duration.observe(durationMs)
     if (allowed) {
       series.allowed.inc()
-      regions.allowed.inc()
-      if (decision.remaining * NEAR_SHARE <= decision.limit && decision.limit !== Number.POSITIVE_INFINITY) {
-        series.near.inc()
-      }
+      if (isNear(decision.remaining, decision.limit)) series.near.inc()
     } else {
       series.denied.inc()
       series.denials.inc()
-      regions.denied.inc()
     }
     if (decision.failure !== undefined) this.#modes.get(decision.failure.mode)?.inc()
   }
@@ -107,16 +90,15 @@ export class CheckMetrics {
   recordDescriptors(domain: string, decision: DescriptorDecision, durationMs: number): void {
     const { code, least, failure } = decision
     const series = this.#book.findDomain(domain)
+    this.#regions.count(undefined, code === 'ok')
     this.#reasons.get(reasonOf(decision))?.inc()
     this.#duration.observe(durationMs)
     if (code === 'ok') {
       series.allowed.inc()
-      this.#noRegion.allowed.inc()
-      if (least?.limit !== undefined && least.remaining * NEAR_SHARE <= least.limit.requestsPerUnit) series.near.inc()
+      if (least?.limit !== undefined && isNear(least.remaining, least.limit.requestsPerUnit)) series.near.inc()
     } else {
       series.denied.inc()
       series.denials.inc()
-      this.#noRegion.denied.inc()
     }
     if (failure !== undefined) this.#modes.get(failure.mode)?.inc()
   }
@@ -131,23 +113,6 @@ export class CheckMetrics {
     const { labels } = this.#book.findRule(rule, dimension, version)
     const scope = version === 0 ? 'rule' : 'version'
     this.#shadows.labels({ ...labels, result: allowed ? 'allowed' : 'denied', scope }).inc()
-  }
-
-  #regionOf(region: string | undefined): RegionSeries {
-    const series = region === undefined ? this.#noRegion : (this.#regions.get(region) ?? this.#addRegion(region))
-    this.#lastRegion = region
-    this.#lastRegionSeries = series
-    return series
-  }
-
-  #addRegion(region: string): RegionSeries {
-    const label = this.#regions.size < MOST_REGIONS && REGION.test(region) ? region : OTHER
-    let series = this.#regions.get(label)
-    if (series === undefined) {
-      series = this.#makeRegion(label)
-      this.#regions.set(label, series)
-    }
-    return series
   }
 }
 
@@ -186,19 +151,6 @@ function checkSeriesIn(registry: MetricRegistry): (resource: string, dimension: 
   })
 }
 
-function regionsIn(registry: MetricRegistry): (region: string) => RegionSeries {
-  const regions = registry.counter({
-    name: METRIC.regions,
-    help: 'Checks by the region that the request came from.',
-    labels: ['region', { name: 'result', values: RESULTS }],
-    mostSeries: RESULTS.length * (MOST_REGIONS + 2),
-  })
-  return (region) => ({
-    allowed: regions.labels({ region, result: 'allowed' }),
-    denied: regions.labels({ region, result: 'denied' }),
-  })
-}
-
 function reasonsIn(registry: MetricRegistry): ReadonlyMap<PolicyDecision['reason'], CounterSeries> {
   const reasons = registry.counter({
     name: 'ratelimit_decisions_total',
@@ -215,4 +167,9 @@ function modesIn(registry: MetricRegistry): ReadonlyMap<string, CounterSeries> {
     labels: [{ name: 'mode', values: MODES }],
   })
   return new Map(MODES.map((mode) => [mode, modes.labels({ mode })]))
+}
+
+/** Whether a call that was allowed came near its limit. */
+function isNear(remaining: number | null, limit: number): boolean {
+  return remaining !== null && remaining * NEAR_SHARE <= limit && limit !== Number.POSITIVE_INFINITY
 }

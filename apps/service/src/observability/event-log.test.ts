@@ -3,39 +3,90 @@ import type { PolicyEvent } from '@sluice/core'
 import { keyDigest } from '@sluice/runtime'
 import { FakeClock } from '@sluice/testing'
 import { describe, expect, it } from 'vitest'
+import type { EventLogParts } from './event-log.ts'
 import { EventLog } from './event-log.ts'
 import { captureLog, SECRET } from './observability.test.support.ts'
 
-function scene() {
+function scene(redis?: EventLogParts['redis']) {
   const clock = new FakeClock()
   const log = captureLog(clock)
-  const events = new EventLog({ log: log.logger, nowMs: () => clock.nowMicros() / 1000, secret: SECRET })
+  const events = new EventLog({ log: log.logger, nowMs: () => clock.nowMicros() / 1000, secret: SECRET, redis })
   return { clock, log, events }
 }
 
 const BLOCK = { dimension: 'user', entity: 'ann', until: 5000, strikes: 2, forgottenAt: 9000, reason: 'ann did it' }
 
 describe('EventLog', () => {
-  it('tells of a trouble with the store once in ten seconds', () => {
+  const LATE = { type: 'failed', cause: 'deadline', charged: 'unknown', error: undefined } as const
+  const BROKEN = { type: 'failed', cause: 'unreachable', charged: 'unknown', error: new Error('broken') } as const
+  const ANSWERED = { type: 'asked', micros: 5, outcome: 'answered' } as const
+
+  it('tells once that Redis is lost and once that it is back, with its address and without a password', () => {
+    const urls = ['redis://user:hunter2@one:6379', 'redis://user:hunter2@two:6379']
+    const { clock, log, events } = scene({ urls, failureMode: 'local' })
+    for (let minute = 0; minute < 60; minute++) {
+      for (let call = 0; call < 10; call++) events.store(BROKEN)
+      events.store({ type: 'breaker', state: 'open' })
+      events.store({ type: 'failed', cause: 'breaker', charged: 'no', error: undefined })
+      events.store({ type: 'breaker', state: 'half-open' })
+      events.store(LATE)
+      clock.advance(60_000)
+    }
+    expect(log.lines).toHaveLength(1)
+    events.store({ type: 'breaker', state: 'closed' })
+    events.store(ANSWERED)
+    events.store(ANSWERED)
+    const redis = 'redis://one:6379, redis://two:6379'
+    expect(log.entries()).toMatchObject([
+      {
+        level: 'warn',
+        message: 'Redis is lost: checks are decided by failure mode',
+        ...{ redis, failureMode: 'local', cause: 'unreachable', error: { name: 'Error', message: 'broken' } },
+      },
+      { level: 'warn', message: 'Redis is back: checks are counted there again', redis, afterMs: 3_600_000 },
+    ])
+    events.store({ type: 'breaker', state: 'open' })
+    expect(log.entries()[2]).toMatchObject({ message: 'Redis is lost: checks are decided by failure mode' })
+    expect(log.lines.join('')).not.toContain('hunter2')
+  })
+
+  it('does not call Redis back while a part of it still fails, whatever the rest answers', () => {
     const { clock, log, events } = scene()
-    const fail = (): void =>
-      events.store({ type: 'failed', cause: 'unreachable', charged: 'unknown', error: new Error('broken') })
-    for (let call = 0; call < 1000; call++) fail()
-    clock.advance(9999)
-    fail()
+    for (let call = 0; call < 100; call++) {
+      events.store(BROKEN)
+      clock.advance(999)
+      events.store(ANSWERED)
+    }
     expect(log.lines).toHaveLength(1)
     clock.advance(1)
-    fail()
+    events.store(ANSWERED)
+    expect(log.entries()[1]).toMatchObject({ message: 'Redis is back: checks are counted there again' })
+    // A clock that was set back does not keep it lost.
+    events.store(BROKEN)
+    clock.setMicros(clock.nowMicros() - 60_000_000)
+    events.store(ANSWERED)
+    expect(log.lines).toHaveLength(4)
+  })
+
+  it('tells of single answers that are late once in ten seconds: they are no loss', () => {
+    const { clock, log, events } = scene()
+    for (let call = 0; call < 1000; call++) {
+      events.store(LATE)
+      events.store(ANSWERED)
+    }
+    clock.advance(9999)
+    events.store(LATE)
+    expect(log.lines).toHaveLength(1)
+    clock.advance(1)
+    events.store(LATE)
     expect(log.lines).toHaveLength(2)
     clock.setMicros(clock.nowMicros() - 60_000_000)
-    fail()
+    events.store(LATE)
     expect(log.lines).toHaveLength(3)
     expect(log.entries()[0]).toMatchObject({
       level: 'warn',
-      message: 'the store gave no usable answer',
-      cause: 'unreachable',
-      charged: 'unknown',
-      error: { name: 'Error', message: 'broken' },
+      message: 'Redis did not answer in time',
+      cause: 'deadline',
     })
   })
 
@@ -111,7 +162,7 @@ describe('EventLog', () => {
     ],
     [
       { type: 'recovered', afterMs: 700 },
-      { level: 'info', afterMs: 700 },
+      { level: 'warn', afterMs: 700 },
     ],
     [
       { type: 'hints-lost', error: new Error('cut') },

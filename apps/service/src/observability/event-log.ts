@@ -1,6 +1,8 @@
 import type { ConfigEvent } from '@sluice/config-store'
 import type { LeaseEvent, PolicyEvent, StoreEvent } from '@sluice/core'
 import type { Logger, NowMs } from '@sluice/runtime'
+import { shownUrl } from '../limits/shown-url.ts'
+import type { RedisSettings } from '../settings.ts'
 import { errorFields } from './error-fields.ts'
 import { isStoreError } from './store-metrics.ts'
 import { digestOf } from './top-callers.ts'
@@ -11,41 +13,80 @@ export interface EventLogParts {
   readonly nowMs: NowMs
   /** Goes into the digests that stand for callers; read at each use. */
   readonly secret: Uint8Array
+  /** Where counters live; undefined when they live in this process. */
+  readonly redis?: Pick<RedisSettings, 'urls' | 'failureMode'> | undefined
 }
 
 /** A trouble that goes on is told again after so long. */
 const SAME_TROUBLE_MS = 10_000
+
+/** The store has to answer for so long without a failure before it counts as back: part of a cluster may still be lost. */
+const STEADY_MS = 1000
 
 /** Writes what goes wrong into the log: one line for each trouble, whatever number of requests it concerns. */
 export class EventLog {
   readonly #log: Logger
   readonly #nowMs: NowMs
   readonly #secret: Uint8Array
+  readonly #redis: Readonly<Record<string, unknown>>
   readonly #toldAt = new Map<string, number>()
+  /** When the store was lost; undefined while it answers. */
+  #storeLostMs: number | undefined
+  #storeFailedMs = 0
 
-  constructor({ log, nowMs, secret }: EventLogParts) {
+  constructor({ log, nowMs, secret, redis }: EventLogParts) {
     this.#log = log
     this.#nowMs = nowMs
     this.#secret = secret
+    this.#redis =
+      redis === undefined ? {} : { redis: redis.urls.map(shownUrl).join(', '), failureMode: redis.failureMode }
   }
 
+  /**
+   * Tells once that the store is lost, and once that it is back. Lost: the breaker has opened, or a call was refused or could not
+   * be sent. A single answer that is late is told of, and is no loss.
+   */
   store(event: StoreEvent): void {
-    if (event.type === 'breaker') {
-      const { state } = event
-      if (state === 'open') this.#log.warn('the store is not asked for a while, because it failed', { state })
-      else if (state === 'closed') this.#log.info('the store is asked again', { state })
-      else this.#log.debug('one call tries whether the store is back', { state })
-      return
+    switch (event.type) {
+      case 'breaker':
+        if (event.state === 'open') this.#storeLost({ cause: 'breaker' })
+        return
+      case 'failed':
+        // While it is not asked there is nothing new to say.
+        if (event.cause !== 'breaker') this.#storeFailed(event)
+        return
+      case 'asked':
+        if (event.outcome === 'answered' && this.#storeLostMs !== undefined) this.#storeAnswered(this.#storeLostMs)
+        return
+      default:
     }
-    // While it is not asked there is nothing new to say.
-    if (event.type === 'failed' && isStoreError(event)) {
-      const { cause, charged, error } = event
-      this.#tellAgain('the store gave no usable answer', () => ({
-        cause,
-        charged,
-        ...(error === undefined ? {} : { error: errorFields(error) }),
-      }))
+  }
+
+  #storeFailed(event: Extract<StoreEvent, { readonly type: 'failed' }>): void {
+    const { cause, charged, error } = event
+    const fields = { cause, charged, ...(error === undefined ? {} : { error: errorFields(error) }) }
+    if (cause !== 'deadline') this.#storeLost(fields)
+    else if (this.#storeLostMs === undefined && isStoreError(event)) {
+      this.#tellAgain('Redis did not answer in time', () => fields)
     }
+    this.#storeFailedMs = this.#nowMs()
+  }
+
+  #storeLost(fields: Readonly<Record<string, unknown>>): void {
+    this.#storeFailedMs = this.#nowMs()
+    if (this.#storeLostMs !== undefined) return
+    this.#storeLostMs = this.#storeFailedMs
+    this.#log.warn('Redis is lost: checks are decided by failure mode', { ...this.#redis, ...fields })
+  }
+
+  #storeAnswered(lostMs: number): void {
+    const nowMs = this.#nowMs()
+    const steadyMs = nowMs - this.#storeFailedMs
+    // A clock that was set back must not keep it lost.
+    if (steadyMs >= 0 && steadyMs < STEADY_MS) return
+    this.#storeLostMs = undefined
+    // As loud as the loss, so that whoever saw the one sees the other.
+    this.#log.warn('Redis is back: checks are counted there again', { ...this.#redis, afterMs: nowMs - lostMs })
   }
 
   lease(event: LeaseEvent): void {
@@ -102,7 +143,8 @@ export class EventLog {
         return
       }
       case 'recovered':
-        this.#log.info('the configuration can be read again', { afterMs: event.afterMs })
+        // As loud as the loss, so that whoever saw the one sees the other.
+        this.#log.warn('the configuration can be read again', { afterMs: event.afterMs })
         return
       case 'cache-refused':
         this.#log.warn('the kept copy of the configuration cannot be used', { reason: event.reason })

@@ -9,7 +9,14 @@ import { jsonAnswer } from '../http/answer.ts'
 import { SingleThread } from '../threads/thread-group.ts'
 import { errorFields } from './error-fields.ts'
 import { LiveFeed } from './live-feed.ts'
-import { createScene, MemoryRollups, parseMetricsPage, requestOf, SECRET } from './observability.test.support.ts'
+import {
+  createScene,
+  IDLE_PROCESS,
+  MemoryRollups,
+  parseMetricsPage,
+  requestOf,
+  SECRET,
+} from './observability.test.support.ts'
 import { observabilityHandlers } from './observability-handlers.ts'
 import { OtlpTracing } from './otlp-tracing.ts'
 import { askReport, collectReports, shareReports } from './report-desk.ts'
@@ -111,7 +118,7 @@ async function wholeScene() {
   await tracing.start()
   const threads = new SingleThread()
   shareReports(threads, 'only', () => instrument.report())
-  collectReports(threads, { startedAt: 0, cpuMicros: () => 0, residentBytes: () => 0, firingAlerts: () => 0 })
+  collectReports(threads, IDLE_PROCESS)
   const report = () => askReport(threads)
   const rollups = new MemoryRollups()
   const recorder = new RollupRecorder({ store: rollups, report, clock, sleep, log: log.logger, source: 'only' })

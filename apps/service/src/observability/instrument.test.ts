@@ -18,7 +18,7 @@ const RULES: RuleSet = {
 
 describe('Instrument', () => {
   it('counts a known sequence exactly', () => {
-    const { engine, metrics } = createScene({ ruleSet: RULES })
+    const { engine, metrics } = createScene({ ruleSet: { ...RULES, regions: { EU: 1, US: 1 } } })
     for (let call = 0; call < 7; call++) engine.check({ resource: '/data', user: 'ann', ip: '192.0.2.1', region: 'EU' })
     for (let call = 0; call < 3; call++) engine.check({ resource: '/data', user: 'bob', region: 'US' })
     engine.check({ resource: '/elsewhere', ip: '192.0.2.1' })
@@ -66,6 +66,8 @@ describe('Instrument', () => {
       'EU denied': 2,
       'US allowed': 3,
       'US denied': 0,
+      'other allowed': 0,
+      'other denied': 0,
     })
     expect(numbersOf(snapshot, 'ratelimit_check_duration_ms')).toEqual({ '': 14 })
     expect(numbersOf(snapshot, 'ratelimit_store_info')).toEqual({ local: 1 })
@@ -210,6 +212,58 @@ describe('Instrument', () => {
     expect(numbersOf(snapshot, 'ratelimit_lease_failures_total')).toEqual({ '': 1 })
   })
 
+  it('counts regions of the rules and of the node by name, whatever regions callers invent', () => {
+    const own = { resource: '/data', dimension: 'user', limit: 100, window: '1m', regions: { 'eu-1': 2 } } as const
+    const ruleSet: RuleSet = {
+      rules: [own],
+      regions: { US: 1 },
+      tiers: [{ name: 'gold', rules: [{ ...own, regions: { 'ap-2': 2 } }] }],
+      exemptions: [
+        {
+          name: 'free',
+          match: { dimension: 'user', entities: ['nobody'] },
+          rules: [{ ...own, regions: { 'sa-1': 2 } }],
+        },
+      ],
+    }
+    const { engine, metrics } = createScene({ region: 'home' })
+    engine.use({ enforced: { number: 1, ruleSet } })
+    const from = (region: string) => engine.check({ resource: '/data', user: 'ann', region })
+    for (let number = 0; number < 70; number++) from(`invented-${number}`)
+    for (const region of ['US', 'eu-1', 'ap-2', 'sa-1', 'home', 'home']) from(region)
+    const counts = (): Record<string, number> => {
+      const numbers = Object.entries(numbersOf(metrics.snapshot(), 'ratelimit_region_checks_total'))
+      return Object.fromEntries(numbers.filter(([name, count]) => name.endsWith(' allowed') && count > 0))
+    }
+    const overflow = (): number | undefined =>
+      numbersOf(metrics.snapshot(), 'sluice_metrics_overflow_total')['ratelimit_region_checks_total']
+    expect(counts()).toEqual({
+      'other allowed': 70,
+      'US allowed': 1,
+      'eu-1 allowed': 1,
+      'ap-2 allowed': 1,
+      'sa-1 allowed': 1,
+      'home allowed': 2,
+    })
+    expect(overflow()).toBe(70)
+    // A region of the candidate is known, and one that no rule set has any more is not.
+    engine.use({
+      enforced: { number: 2, ruleSet: { rules: [own] } },
+      candidate: { number: 3, stage: 'shadow', percent: 0, ruleSet: { rules: [own], regions: { CA: 1 } } },
+    })
+    for (const region of ['CA', 'US', 'eu-1']) from(region)
+    expect(counts()).toEqual({
+      'other allowed': 71,
+      'US allowed': 1,
+      'eu-1 allowed': 2,
+      'ap-2 allowed': 1,
+      'sa-1 allowed': 1,
+      'home allowed': 2,
+      'CA allowed': 1,
+    })
+    expect(overflow()).toBe(71)
+  })
+
   it('has as many series after a million callers, paths and regions as after a hundred', () => {
     const { engine, metrics, instrument } = createScene({
       ruleSet: { rules: [{ resource: '/data/*', dimension: 'user', limit: 1, window: '1m' }] },
@@ -233,7 +287,7 @@ describe('Instrument', () => {
       instrument.checked(requestOf(number), number % 2 === 0 ? allowed : denied, 1)
     }
     expect(seriesCount()).toBe(before)
-    expect(Object.keys(numbersOf(metrics.snapshot(), 'ratelimit_region_checks_total'))).toHaveLength(2 * 66)
+    expect(Object.keys(numbersOf(metrics.snapshot(), 'ratelimit_region_checks_total'))).toHaveLength(2 * 2)
     const [users] = instrument.report().top.dimensions
     expect(users!.callers.entries.length).toBeLessThanOrEqual(2000)
   })
@@ -244,17 +298,6 @@ describe('Instrument', () => {
     metrics.snapshot()
     log.logger.info('another')
     expect(numbersOf(metrics.snapshot(), 'sluice_log_lines_total')).toEqual({ written: 51, suppressed: 10, dropped: 0 })
-  })
-
-  it('takes regions for labels only when they look like regions', () => {
-    const { engine, metrics } = createScene({ ruleSet: RULES })
-    for (const region of ['eu-west-1', 'a b', 'x\ny', '', '"', 'x'.repeat(65)]) {
-      engine.check({ resource: '/data', region })
-    }
-    expect(numbersOf(metrics.snapshot(), 'ratelimit_region_checks_total')).toMatchObject({
-      'eu-west-1 allowed': 1,
-      'other allowed': 5,
-    })
   })
 
   it('tells alerts of checks and of calls of the store, each once', () => {
@@ -324,6 +367,8 @@ describe('Instrument on a store that fails', () => {
     for (let call = 0; call < 8; call++) await engine.check(request)
     let snapshot = metrics.snapshot()
     expect(numbersOf(snapshot, 'ratelimit_breaker_state')).toEqual({ '': 2 })
+    // Nobody knows how much is left without the store, so no call counts as near its limit.
+    expect(numbersOf(snapshot, 'ratelimit_near_limit_total')).toEqual({ 'user /data': 0 })
     // Five calls failed, then the breaker kept three from being made.
     expect(numbersOf(snapshot, 'ratelimit_redis_errors_total')).toEqual({ '': 5 })
     expect(numbersOf(snapshot, 'ratelimit_store_failures_total')).toEqual({
@@ -342,10 +387,8 @@ describe('Instrument on a store that fails', () => {
     snapshot = metrics.snapshot()
     expect(numbersOf(snapshot, 'ratelimit_breaker_state')).toEqual({ '': 0 })
     expect(log.entries().map(({ level, message }) => [level, message])).toEqual([
-      ['warn', 'the store gave no usable answer'],
-      ['warn', 'the store is not asked for a while, because it failed'],
-      ['debug', 'one call tries whether the store is back'],
-      ['info', 'the store is asked again'],
+      ['warn', 'Redis is lost: checks are decided by failure mode'],
+      ['warn', 'Redis is back: checks are counted there again'],
     ])
     await store.close()
   })

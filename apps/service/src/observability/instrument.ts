@@ -14,6 +14,7 @@ import type {
 } from '@sluice/core'
 import { MICROS_PER_MS } from '@sluice/core/internal'
 import type { Logger, MetricRegistry, MetricsSnapshot } from '@sluice/runtime'
+import type { RedisSettings } from '../settings.ts'
 import { CheckMetrics } from './check-metrics.ts'
 import { ConfigMetrics, watchConfig } from './config-metrics.ts'
 import { EngineMetrics, watchEngine } from './engine-metrics.ts'
@@ -48,6 +49,10 @@ export interface InstrumentParts {
   readonly signals?: CheckSignals | undefined
   /** None when left out. */
   readonly tracer?: DecisionTracer | undefined
+  /** The region of the node, for metrics; none when left out. */
+  readonly region?: string | undefined
+  /** Where counters live, for the log; undefined when they live in this process. */
+  readonly redis?: Pick<RedisSettings, 'urls' | 'failureMode'> | undefined
 }
 
 /** What is looked at whenever metrics are read. */
@@ -92,14 +97,14 @@ export class Instrument implements CheckObserver {
   readonly #signals: CheckSignals | undefined
   readonly #tracer: DecisionTracer | undefined
 
-  constructor({ metrics, log, clock, secret, signals, tracer }: InstrumentParts) {
+  constructor({ metrics, log, clock, secret, signals, tracer, region, redis }: InstrumentParts) {
     const nowMs = (): number => clock.nowMicros() / MICROS_PER_MS
     this.#registry = metrics
-    this.#checks = new CheckMetrics(metrics)
+    this.#checks = new CheckMetrics(metrics, region)
     this.#store = new StoreMetrics(metrics)
     this.#engine = new EngineMetrics(metrics)
     this.#config = new ConfigMetrics(metrics)
-    this.#events = new EventLog({ log, nowMs, secret })
+    this.#events = new EventLog({ log, nowMs, secret, redis })
     this.#top = new TopCallers(nowMs)
     this.#signals = signals
     this.#tracer = tracer

@@ -3,10 +3,13 @@ import type { RuleSet } from '@sluice/core'
 import { describe, expect, it } from 'vitest'
 import { LiveFeed } from './live-feed.ts'
 import type { Scene } from './observability.test.support.ts'
-import { createScene, SECRET } from './observability.test.support.ts'
+import { createScene, IDLE_PROCESS, SECRET } from './observability.test.support.ts'
 import { ReportDesk } from './report-desk.ts'
 
-const RULES: RuleSet = { rules: [{ resource: '/data', dimension: 'user', limit: 2, window: '1h' }] }
+const RULES: RuleSet = {
+  rules: [{ resource: '/data', dimension: 'user', limit: 2, window: '1h' }],
+  regions: { EU: 1 },
+}
 
 interface FeedScene extends Scene {
   readonly feed: LiveFeed
@@ -16,7 +19,7 @@ interface FeedScene extends Scene {
 
 function feedScene(mostStreams = 3): FeedScene {
   const scene = createScene({ ruleSet: RULES })
-  const desk = new ReportDesk({ startedAt: 0, cpuMicros: () => 0, residentBytes: () => 0, firingAlerts: () => 1 })
+  const desk = new ReportDesk({ ...IDLE_PROCESS, firingAlerts: () => 1 })
   const report = () =>
     feedOf.fails
       ? Promise.reject(new Error('no thread answers'))

@@ -11,7 +11,14 @@ import type { Answer } from '../http/answer.ts'
 import type { OperationRequest, StreamAnswer } from '../http/operation-handler.ts'
 import { sendStream } from '../http/stream-answer.ts'
 import { SingleThread } from '../threads/thread-group.ts'
-import { createScene, MemoryRollups, parseMetricsPage, requestOf, SECRET } from './observability.test.support.ts'
+import {
+  createScene,
+  IDLE_PROCESS,
+  MemoryRollups,
+  parseMetricsPage,
+  requestOf,
+  SECRET,
+} from './observability.test.support.ts'
 import { observabilityHandlers } from './observability-handlers.ts'
 import { collectReports, shareReports } from './report-desk.ts'
 import { MINUTE_MS } from './rollup-store.ts'
@@ -31,10 +38,10 @@ function handlersScene() {
   const threads = new SingleThread()
   shareReports(threads, 'only', () => instrument.report())
   collectReports(threads, {
+    ...IDLE_PROCESS,
     startedAt: clock.nowMicros() / 1000,
     cpuMicros: () => 1_000_000,
     residentBytes: () => 1024,
-    firingAlerts: () => 0,
   })
   const rollups = new MemoryRollups()
   let key: Partial<KnownApiKey> | undefined = { id: PRINCIPAL.id }

@@ -9,6 +9,7 @@ import type { OperationRequest } from '../http/operation-handler.ts'
 import type { CheckSignals } from './instrument.ts'
 import { Instrument } from './instrument.ts'
 import { ObservedEngine } from './observed-engine.ts'
+import type { ProcessReadings } from './process-metrics.ts'
 import type { RollupRow, RollupStore } from './rollup-store.ts'
 import type { Tracing } from './tracing.ts'
 
@@ -17,10 +18,21 @@ import type { Tracing } from './tracing.ts'
 /** A secret for digests, which tests need not keep. */
 export const SECRET: Uint8Array = new Uint8Array(32).fill(7)
 
+/** A process that has done nothing. */
+export const IDLE_PROCESS: ProcessReadings = {
+  startedAt: 0,
+  cpuMicros: () => 0,
+  residentBytes: () => 0,
+  firingAlerts: () => 0,
+  webhookCounts: () => ({ pending: 0, dead: 0, delivered: 0, failed: 0, failedTries: 0, lost: 0 }),
+}
+
 /** What a {@link Scene} may be made with. */
 export interface SceneOptions extends Partial<PolicyEngineOptions<'sync'>> {
   readonly signals?: CheckSignals
   readonly tracer?: Tracing
+  /** The region of the node. */
+  readonly region?: string
 }
 
 /** An engine whose decisions are counted, and what its test controls. */
@@ -47,13 +59,14 @@ const NEVER_LOADED: ConfigStats = {
   refreshes: 0,
   failures: 0,
   lastRefreshAt: undefined,
+  unavailableSince: undefined,
   lagMs: 0,
   notifications: 0,
   polls: 0,
 }
 
 /** An observed engine on a memory store. */
-export function createScene({ signals, tracer, ...options }: SceneOptions = {}): Scene {
+export function createScene({ signals, tracer, region, ...options }: SceneOptions = {}): Scene {
   const clock = new FakeClock()
   const timers = new FakeTimers(clock)
   const random = seededRandom(1)
@@ -61,7 +74,7 @@ export function createScene({ signals, tracer, ...options }: SceneOptions = {}):
   const log = captureLog(clock)
   let stopwatch = 0
   const monotonicMs = (): number => ++stopwatch
-  const instrument = new Instrument({ metrics, log: log.logger, clock, secret: SECRET, signals, tracer })
+  const instrument = new Instrument({ metrics, log: log.logger, clock, secret: SECRET, signals, tracer, region })
   const store = options.store ?? memoryStore({ clock, random })
   const engine = new ObservedEngine<'sync'>(
     { clock, random, ...options, store, observer: instrument.observePolicy },

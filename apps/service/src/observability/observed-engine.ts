@@ -32,27 +32,17 @@ export interface ObservationOptions {
 }
 
 /**
- * On a local store one decision in so many is timed, and stands for those that follow it: reading the clock twice would cost as
- * much as counting all the rest.
- */
-const TIMED_EVERY = 16
-
-/**
  * A policy engine that tells of every decision that charges: `check`, `reserve` and `decideDescriptors`, whichever door they
  * come through. `peek`, `explain` and `usage` only look, and are not told of. What the observer throws is ignored.
  */
 export class ObservedEngine<M extends Mode = Mode> extends PolicyEngine<M> {
   readonly #observer: CheckObserver
   readonly #monotonicMs: () => number
-  readonly #isLocal: boolean
-  #untimed = 0
-  #lastMs = 0
 
   constructor({ ruleSet, ...options }: PolicyEngineOptions<M>, { observer, monotonicMs }: ObservationOptions) {
     super(options)
     this.#observer = observer
     this.#monotonicMs = monotonicMs
-    this.#isLocal = options.store.mode === 'sync'
     if (ruleSet !== undefined) this.use({ enforced: { number: 0, ruleSet } })
   }
 
@@ -62,26 +52,10 @@ export class ObservedEngine<M extends Mode = Mode> extends PolicyEngine<M> {
   }
 
   override check(request: PolicyRequest): Answer<M, PolicyDecision> {
-    if (!this.#isLocal) {
-      return this.#observed(
-        () => super.check(request),
-        (decided, durationMs) => this.#observer.checked(request, decided, durationMs),
-      )
-    }
-    const startedMs = this.#untimed === 0 ? this.#monotonicMs() : undefined
-    let decision: PolicyDecision
-    try {
-      decision = super.check(request) as PolicyDecision
-    } catch (error) {
-      this.#fail()
-      throw error
-    }
-    try {
-      this.#observer.checked(request, decision, this.#durationSince(startedMs))
-    } catch {
-      // A check must not fail because somebody counts it.
-    }
-    return decision as Answer<M, PolicyDecision>
+    return this.#observed(
+      () => super.check(request),
+      (decision, durationMs) => this.#observer.checked(request, decision, durationMs),
+    )
   }
 
   override reserve(
@@ -103,12 +77,6 @@ export class ObservedEngine<M extends Mode = Mode> extends PolicyEngine<M> {
     )
   }
 
-  #durationSince(startedMs: number | undefined): number {
-    this.#untimed = this.#untimed === TIMED_EVERY - 1 ? 0 : this.#untimed + 1
-    if (startedMs !== undefined) this.#lastMs = Math.max(0, this.#monotonicMs() - startedMs)
-    return this.#lastMs
-  }
-
   /** Makes a decision that is timed and told of, now or later. */
   #observed<T>(decide: () => Answer<M, T>, tell: (decided: T, durationMs: number) => void): Answer<M, T> {
     const startedMs = this.#monotonicMs()
@@ -116,7 +84,7 @@ export class ObservedEngine<M extends Mode = Mode> extends PolicyEngine<M> {
       try {
         tell(decided, Math.max(0, this.#monotonicMs() - startedMs))
       } catch {
-        // As above.
+        // A check must not fail because somebody counts it.
       }
       return decided
     }

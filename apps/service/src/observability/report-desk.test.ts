@@ -12,6 +12,7 @@ const PROCESS: ProcessReadings = {
   cpuMicros: () => 2_500_000,
   residentBytes: () => 4096,
   firingAlerts: () => 2,
+  webhookCounts: () => ({ pending: 1, dead: 2, delivered: 3, failed: 4, failedTries: 5, lost: 6 }),
 }
 
 /** A thread with one counter and one gauge. */

@@ -1,6 +1,6 @@
 import type { RuleSet } from '@sluice/core'
 import { describe, expect, it } from 'vitest'
-import { createScene, MemoryRollups } from './observability.test.support.ts'
+import { createScene, IDLE_PROCESS, MemoryRollups } from './observability.test.support.ts'
 import { ReportDesk } from './report-desk.ts'
 import { RollupRecorder } from './rollup-recorder.ts'
 import type { RollupRow, RollupStore } from './rollup-store.ts'
@@ -35,7 +35,7 @@ class Flaky implements RollupStore {
 function recorderScene() {
   const scene = createScene({ ruleSet: RULES })
   const { clock, sleep, log, instrument, engine } = scene
-  const desk = new ReportDesk({ startedAt: 0, cpuMicros: () => 0, residentBytes: () => 0, firingAlerts: () => 0 })
+  const desk = new ReportDesk(IDLE_PROCESS)
   const report = () => Promise.resolve(desk.merge([{ ...instrument.report(), index: 0, name: 'only' }]))
   const store = new Flaky()
   const recorder = new RollupRecorder({ store, report, clock, sleep, log: log.logger, source: 'test-1' })

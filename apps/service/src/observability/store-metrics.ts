@@ -184,7 +184,7 @@ export function watchStore(registry: MetricRegistry, store: Store): () => void {
     value: ({ evictions }) => evictions,
   })
   show('ratelimit_store_overflowed', {
-    help: 'Decisions on the overflow counter of a rule, because there was no room for the key, since the start.',
+    help: 'Decisions and settlements on the overflow counter of a rule, because the key had no room, since the start.',
     merge: 'max',
     value: ({ overflowed }) => overflowed,
   })

@@ -6,7 +6,10 @@ import { trafficPoint } from './traffic-point.ts'
 import type { CheckCount, TrafficTotals } from './traffic-totals.ts'
 import { addTraffic, boundedTraffic, hasTraffic, NO_TRAFFIC, trafficOf, trafficSince } from './traffic-totals.ts'
 
-const RULES: RuleSet = { rules: [{ resource: '/data', dimension: 'user', limit: 2, window: '1m' }] }
+const RULES: RuleSet = {
+  rules: [{ resource: '/data', dimension: 'user', limit: 2, window: '1m' }],
+  regions: { EU: 1 },
+}
 
 const SPAN = { at: 1000, spanMs: 1000 }
 

@@ -1,4 +1,7 @@
-import type { CheckAnswer } from '@sluice/contract'
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { CheckAnswer, ReadinessAnswer } from '@sluice/contract'
 import { decodeSnowflake } from '@sluice/runtime'
 import type { PostgresServer } from '@sluice/testing/servers'
 import { startPostgres } from '@sluice/testing/servers'
@@ -35,7 +38,10 @@ describe('nodes that share a database', () => {
     const keys = nodes.flatMap(({ adminKey = [] }) => adminKey)
     expect(keys).toHaveLength(1)
     const [key = ''] = keys
-    for (const node of nodes) expect((await node.admin('GET', '/admin/ratelimits', { key })).status).toBe(200)
+    for (const node of nodes) {
+      const status = async (): Promise<number> => (await node.admin('GET', '/admin/ratelimits', { key })).status
+      await expect.poll(status, { timeout: 30_000 }).toBe(200)
+    }
 
     const rules = [{ dimension: 'user', limit: 5, window: '1m' }]
     const put = await nodes[0]!.admin('PUT', '/admin/ratelimits', { key, body: { resource: '/x', rules } })
@@ -79,7 +85,7 @@ describe('the database away at the start', () => {
     expect(ready.status).toBe(503)
     expect(await ready.text()).toContain('no rules were loaded yet')
     expect(node.adminKey).toBeUndefined()
-    expect(await answerOf(node, 'u1')).toMatchObject({ allowed: true, reason: 'unlimited' })
+    expect((await node.check({ userId: 'u1', resource: '/x' })).status).toBe(503)
     await away.restart()
     await expect.poll(async () => (await fetch(`${node.origin}/readyz`)).status, { timeout: 30_000 }).toBe(200)
     expect((await answerOf(node, 'u1')).limit).toBe(100)
@@ -103,10 +109,78 @@ describe('the database away at the start', () => {
     const ready = await fetch(`${again.origin}/readyz`)
     expect(ready.status).toBe(200)
     expect(await ready.text()).toContain('from disk')
-    const told = startupMessage({ ...again, rules: await again.service.rules() })
-    expect(told).toMatch(/^ {2}rules +version 2, from the copy in .+: postgres:\S+ does not answer$/m)
+    const known = { rules: await again.service.rules(), reasons: await again.service.reasons() }
+    const told = startupMessage({ ...again, ...known })
+    expect(told).toMatch(/^ {2}rules +version 2, from the copy in \S+$/m)
+    expect(told).toMatch(/^ {2}WARNING +The configuration database \(postgres:\S+\) has not been readable for /m)
     expect((await answerOf(again, 'u1')).limit).toBe(5)
     expect((await again.admin('GET', '/admin/ratelimits/usage?userId=u1', { key })).status).toBe(200)
     expect((await again.admin('PUT', '/admin/ratelimits', { key, body: { resource: '/x', rules } })).status).toBe(503)
+  })
+})
+
+describe('a database that dies while the service runs', () => {
+  it('is told in /readyz at once, and never called up to date', async () => {
+    const server = await startPostgres()
+    onTestFinished(() => server.close())
+    const { url } = await server.createDatabase()
+    const node = await startOn({ databaseUrl: url, logLevel: 'warn' })
+    const readiness = async (): Promise<ReadinessAnswer> =>
+      (await (await fetch(`${node.origin}/readyz`)).json()) as ReadinessAnswer
+    const detail = ({ checks }: ReadinessAnswer): string => checks.find(({ name }) => name === 'config')!.detail
+    expect(detail(await readiness())).toMatch(/^version 1 from database, confirmed \d+\.\d s ago$/)
+    await server.stop()
+    const dead = async (): Promise<unknown> => (await readiness()).reasons.map(({ code }) => code)
+    await expect.poll(dead, { timeout: 30_000, interval: 20 }).toEqual(['config-unreachable'])
+    const told = await readiness()
+    expect([told.status, detail(told)]).toEqual(['degraded', expect.stringMatching(/, not readable for \d+\.\d s$/)])
+    await server.restart()
+    await expect.poll(dead, { timeout: 30_000 }).toEqual([])
+    const messages = node.log.map(({ message }) => message)
+    expect(messages.filter((message) => message.startsWith('the configuration can'))).toEqual([
+      'the configuration cannot be read; limits go on with what is known',
+      'the configuration can be read again',
+    ])
+  })
+
+  it('is no secret of a service whose rules come from a file', async () => {
+    const server = await startPostgres()
+    onTestFinished(() => server.close())
+    const { url } = await server.createDatabase()
+    const folder = await mkdtemp(join(tmpdir(), 'sluice-away-'))
+    onTestFinished(() => rm(folder, { recursive: true, force: true }))
+    const rulesFile = join(folder, 'sluice.yaml')
+    await writeFile(rulesFile, 'rules:\n  - { resource: "*", dimension: user, limit: 5, window: 1m }\n')
+    const node = await startOn({ databaseUrl: url, rulesFile })
+    const reasons = async (): Promise<unknown> => {
+      const { status, reasons: told } = (await (await fetch(`${node.origin}/readyz`)).json()) as ReadinessAnswer
+      return [status, ...told.map(({ code }) => code)]
+    }
+    expect(await reasons()).toEqual(['ready'])
+    await server.stop()
+    await expect.poll(reasons, { timeout: 30_000, interval: 20 }).toEqual(['degraded', 'config-unreachable'])
+    expect((await answerOf(node, 'u1')).limit).toBe(5)
+  })
+})
+
+describe('a database whose disk is full', () => {
+  it('is not called unreachable: changes are answered with 507 and what to do, and limits go on', async () => {
+    const { name, url } = await postgres.createDatabase()
+    const node = await startOn({ databaseUrl: url })
+    const refuse = `CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+      RAISE EXCEPTION 'could not extend file "base/5/16384": No space left on device' USING ERRCODE = 'disk_full';
+    END $$; CREATE TRIGGER refuse BEFORE INSERT ON overrides FOR EACH ROW EXECUTE FUNCTION refuse()`
+    await postgres.query(refuse, name)
+    const body = { dimension: 'user', entity: 'u1', resource: '*', terms: { limit: 5 } }
+    const response = await node.admin('PUT', '/admin/overrides', { body })
+    expect([response.status, await response.json()]).toEqual([
+      507,
+      expect.objectContaining({
+        code: 'SLUICE_HTTP_CONFIG_NOT_WRITABLE',
+        detail: expect.stringMatching(/its disk is full\. Nothing was changed\. Free some space/),
+      }),
+    ])
+    expect((await answerOf(node, 'u1')).limit).toBe(100)
+    expect((await node.admin('GET', '/admin/overrides')).status).toBe(200)
   })
 })

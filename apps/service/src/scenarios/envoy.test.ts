@@ -32,7 +32,13 @@ async function start(settings: Partial<Settings> = {}): Promise<RunningNode> {
 async function onRedis(): Promise<Partial<Settings>> {
   const redis = await startRedis()
   onTestFinished(() => redis.close())
-  const common = { isCluster: false, sentinel: undefined, leases: false, failureMode: 'closed' as const }
+  const common = {
+    isCluster: false,
+    sentinel: undefined,
+    leases: false,
+    failureMode: 'closed' as const,
+    deadlineMs: 50,
+  }
   return { redis: { ...common, urls: [redis.url], prefix: 'envoy' } }
 }
 

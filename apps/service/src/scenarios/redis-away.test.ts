@@ -1,11 +1,12 @@
 import type { CheckAnswer } from '@sluice/contract'
 import { decodeSnowflake } from '@sluice/runtime'
 import type { RedisServer } from '@sluice/testing/servers'
-import { startRedis } from '@sluice/testing/servers'
+import { FaultyProxy, freePort, startRedis } from '@sluice/testing/servers'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import type { RunningNode } from '../service.fixture.ts'
 import { startRealService } from '../service.fixture.ts'
 import type { RedisSettings } from '../settings.ts'
+import { readSettings } from '../settings.ts'
 
 // Counters live in Redis: nodes share them, and Redis may be away at any time.
 
@@ -22,7 +23,7 @@ let prefixes = 0
 /** Settings of nodes that share limits with each other, and with no other test. */
 function sharedLimits(settings: Partial<RedisSettings> = {}): { readonly redis: RedisSettings } {
   prefixes++
-  const common = { isCluster: false, sentinel: undefined, leases: false, failureMode: 'open' as const }
+  const common = { isCluster: false, sentinel: undefined, leases: false, failureMode: 'open' as const, deadlineMs: 50 }
   return { redis: { ...common, urls: [redis.url], prefix: `test-${prefixes}`, ...settings } }
 }
 
@@ -75,13 +76,14 @@ describe('Redis away at the start', () => {
     expect((await fetch(`${node.origin}/livez`)).status).toBe(200)
     const ready = await fetch(`${node.origin}/readyz`)
     expect(ready.status).toBe(200)
-    expect(await ready.text()).toContain('Redis does not answer')
+    expect(await ready.json()).toMatchObject({ status: 'degraded', reasons: [{ code: 'redis-unreachable' }] })
     expect(await answerOf(node, 'u1')).toMatchObject({ allowed: true, failure: { mode: 'open' } })
     expect((await answerOf(node, 'u1')).decisionId).toBeUndefined()
     await away.restart()
     await expect.poll(async () => (await answerOf(node, 'u1')).failure, { timeout: 30_000 }).toBeUndefined()
     await expect.poll(async () => (await answerOf(node, 'u1')).decisionId, { timeout: 30_000 }).toBeDefined()
-    expect(await (await fetch(`${node.origin}/readyz`)).text()).toContain('Redis answers')
+    const again = await (await fetch(`${node.origin}/readyz`)).json()
+    expect(again).toMatchObject({ status: 'ready', reasons: [], checks: [{ detail: 'Redis answers' }, {}] })
     expect(node.errors).toEqual([])
   })
 
@@ -92,9 +94,68 @@ describe('Redis away at the start', () => {
     const node = await startOn(sharedLimits({ urls: [away.url], failureMode: 'closed' }))
     const ready = async (): Promise<number> => (await fetch(`${node.origin}/readyz`)).status
     expect(await ready()).toBe(503)
+    expect(await (await fetch(`${node.origin}/readyz`)).json()).toMatchObject({
+      reasons: [{ code: 'redis-unreachable' }],
+    })
     expect(await answerOf(node, 'u1')).toMatchObject({ allowed: false, reason: 'unavailable' })
     await away.restart()
     await expect.poll(ready, { timeout: 30_000 }).toBe(200)
+  })
+})
+
+describe('a wrong REDIS_URL', () => {
+  const MODES = [
+    ['open', 'every check is allowed'],
+    ['closed', 'every check is denied'],
+    ['local', 'each node counts on its own'],
+  ] as const
+
+  it.each(MODES)('is told at the start, in /readyz and once in the log (%s)', async (failureMode, meaning) => {
+    const port = await freePort()
+    const urls = [`redis://user:hunter2@127.0.0.1:${port}`]
+    const node = await startRealService({ ...sharedLimits({ urls, failureMode }), logLevel: 'warn' })
+    onTestFinished(() => node.stop())
+    const reason = {
+      code: 'redis-unreachable',
+      message: expect.stringMatching(`^Redis at redis://127\\.0\\.0\\.1:${port} .+"${failureMode}".+: ${meaning}`),
+    }
+    expect(await node.service.reasons()).toEqual([reason])
+    const answers = await Promise.all(Array.from({ length: 50 }, () => answerOf(node, 'u1')))
+    expect(answers.every(({ failure }) => failure?.mode === failureMode)).toBe(true)
+    const ready = await fetch(`${node.origin}/readyz`)
+    expect(ready.status).toBe(failureMode === 'closed' ? 503 : 200)
+    expect(await ready.json()).toMatchObject({ reasons: [reason] })
+    const told = node.log.filter(({ message }) => message.startsWith('Redis is lost'))
+    expect(told).toMatchObject([{ redis: `redis://127.0.0.1:${port}`, failureMode }])
+    expect(JSON.stringify(node.log)).not.toContain('hunter2')
+  })
+})
+
+describe('the store deadline', () => {
+  /** Longer than the default deadline, so that only the setting makes a check wait for the reply. */
+  const REPLY_DELAY_MS = 150
+
+  async function startBehindSlowNetwork(...flags: string[]): Promise<RunningNode> {
+    const proxy = await FaultyProxy.start({ port: redis.port })
+    onTestFinished(() => proxy.close())
+    const args = ['--redis-url', `redis://127.0.0.1:${proxy.port}`, ...flags]
+    const { urls, deadlineMs } = readSettings({ args, environment: {} }).redis!
+    const node = await startOn(sharedLimits({ urls, deadlineMs }))
+    await expect.poll(async () => (await answerOf(node, 'warm-up')).failure, { timeout: 30_000 }).toBeUndefined()
+    proxy.delay(REPLY_DELAY_MS)
+    return node
+  }
+
+  it('is 50 ms by default: a slower reply is not awaited', async () => {
+    const node = await startBehindSlowNetwork()
+    expect(await answerOf(node, 'u1')).toMatchObject({ failure: { cause: 'deadline' } })
+  })
+
+  it('of --store-deadline-ms reaches the store: a reply that takes three times the default is awaited', async () => {
+    const node = await startBehindSlowNetwork('--store-deadline-ms', '10000')
+    const answer = await answerOf(node, 'u1')
+    expect(answer).toMatchObject({ allowed: true })
+    expect(answer.failure).toBeUndefined()
   })
 })
 

@@ -1,6 +1,7 @@
 import { mkdtemp, rename, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { ReadinessAnswer } from '@sluice/contract'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { RunningNode } from '../service.fixture.ts'
 import { startRealService } from '../service.fixture.ts'
@@ -44,15 +45,25 @@ async function start(text: string): Promise<Scene> {
 const SOON = { timeout: 20_000 }
 
 describe('a file of rules that is changed while the service runs', () => {
-  it('and cannot be used leaves what was in force, and health does not call that up to date', async () => {
-    const { replace, health } = await start(withLimit(5))
-    expect(await health()).toBe('version 1 from file, up to date')
+  it('and cannot be used leaves what was in force, and the service is degraded until it can be', async () => {
+    const { node, replace, health } = await start(withLimit(5))
+    const status = async (): Promise<unknown> => {
+      const { status: said, reasons } = (await (await fetch(`${node.origin}/readyz`)).json()) as ReadinessAnswer
+      return [said, ...reasons.map(({ code, message }) => `${code}: ${message}`)]
+    }
+    expect([await health(), await status()]).toEqual([
+      expect.stringMatching(/^version 1 from file, confirmed \d+\.\d s ago$/),
+      ['ready'],
+    ])
     await replace(withLimit(6))
-    await expect.poll(health, SOON).toBe('version 2 from file, up to date')
+    await expect.poll(health, SOON).toMatch(/^version 2 from file, confirmed /)
     await replace(withLimit(-1))
-    await expect.poll(health, SOON).toBe('version 2 from file, while version 3 cannot be used, see the log')
+    const refused = 'version-refused: Version 3 cannot be used. Version 2 stays active. '
+    await expect.poll(status, SOON).toEqual(['degraded', expect.stringMatching(`^${refused}`)])
+    expect(await health()).toMatch(/^version 2 from file, /)
     await replace(withLimit(7))
-    await expect.poll(health, SOON).toBe('version 3 from file, up to date')
+    await expect.poll(status, SOON).toEqual(['ready'])
+    expect(await health()).toMatch(/^version 3 from file, /)
   })
 
   it('and has other settings is followed, and the log says once that these need a start, or would stop it', async () => {

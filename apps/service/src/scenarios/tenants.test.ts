@@ -218,7 +218,7 @@ describe('the key of a tenant with the highest role', () => {
     const remaining = async (): Promise<number> => {
       const { usage: reports } = (await (await ask(usage, {})).json()) as UsageAnswer
       expect(reports).toMatchObject([{ dimension: 'tenant', entity: OWN }])
-      return reports[0]!.counters[0]!.remaining
+      return reports[0]!.counters[0]!.remaining!
     }
     expect((await ask(reset, { body: {} })).status).toBe(204)
     const full = await remaining()

@@ -1,10 +1,9 @@
-import { createServer } from 'node:http'
 import { extname } from 'node:path'
 import { Worker } from 'node:worker_threads'
-import type { ReadinessCheck } from '@sluice/contract'
 import type { Clock, SharedMemoryHandle } from '@sluice/core'
 import type { Logger, Random, Sleep } from '@sluice/runtime'
-import { listenError } from '../http/listen-error.ts'
+import type { HealthCheck } from '../health/readiness.ts'
+import { assertPortFree } from '../http/listen-error.ts'
 import type { Settings } from '../settings.ts'
 import type { Crew } from './crew.ts'
 import { ThreadHub } from './linked-threads.ts'
@@ -33,7 +32,7 @@ const WORKER_FLAGS = EXTENSION === '.ts' ? ['--conditions=source'] : []
 /** Threads that answer requests on one port, under the supervision of this one. */
 export function superviseCrew(parts: SupervisedCrewParts): Crew {
   const { settings, clock, shared, failures, secret, cells } = parts
-  const { host, port, threads } = settings
+  const { port, threads } = settings
   const hub = new ThreadHub(threads)
   hub.answerForAll(THREADS_TOPIC, () => threadsCheck(hub))
   const supervisor = new ThreadSupervisor({
@@ -52,7 +51,8 @@ export function superviseCrew(parts: SupervisedCrewParts): Crew {
       return supervisor.port
     },
     async start() {
-      await refuseTakenPort(host, port)
+      // Sockets that share a port would share it with those of another process as well, each with half of the requests.
+      await assertPortFree(settings)
       await supervisor.start()
     },
     drain: (drainMs) => supervisor.drain(drainMs),
@@ -61,18 +61,9 @@ export function superviseCrew(parts: SupervisedCrewParts): Crew {
 }
 
 /** A process with fewer threads than it should have answers all the same. */
-function threadsCheck(hub: ThreadHub): ReadinessCheck {
-  return { name: 'threads', ready: true, detail: `${hub.alive} of ${hub.count} answer` }
-}
-
-/**
- * Sockets that share a port would share it with those of another process as well, and each would get half of the requests. One
- * that shares with nobody finds out whether the port is free.
- */
-function refuseTakenPort(host: string, port: number): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const probe = createServer()
-    probe.once('error', (error) => reject(listenError(error, { host, port })))
-    probe.listen({ host, port }, () => probe.close(() => resolve()))
-  })
+function threadsCheck({ alive, count }: ThreadHub): HealthCheck {
+  const detail = `${alive} of ${count} answer`
+  if (alive >= count) return { name: 'threads', ready: true, detail }
+  const message = `Only ${alive} of ${count} threads answer requests. The others are being started again; the log says why they ended.`
+  return { name: 'threads', ready: true, detail, reasons: [{ code: 'threads-missing', message }] }
 }

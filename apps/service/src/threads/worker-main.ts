@@ -1,9 +1,9 @@
 import { constants } from 'node:fs'
 import { copyFile } from 'node:fs/promises'
 import { parentPort, workerData } from 'node:worker_threads'
-import type { ReadinessCheck } from '@sluice/contract'
 import { systemClock } from '@sluice/core'
 import { Logger, LogOutput, systemNowMs, systemSleep } from '@sluice/runtime'
+import type { HealthCheck } from '../health/readiness.ts'
 import { configDatabase } from '../limits/config-database.ts'
 import { dataFolder } from '../limits/data-folder.ts'
 import { IdSource, MachineCells } from '../limits/machine-cell.ts'
@@ -62,7 +62,7 @@ async function start(port: number): Promise<number | undefined> {
     secret: new Uint8Array(secret),
     nextId: () => ids.next(),
     port,
-    checks: [() => member.askMain<ReadinessCheck>(THREADS_TOPIC)],
+    checks: [() => member.askMain<HealthCheck>(THREADS_TOPIC)],
   })
   await service.start()
   return service.port

@@ -17,6 +17,7 @@ import { PAGE_PARAMETERS } from './page-parameters.ts'
 /** Which records of the audit log. */
 export interface AuditFilter extends PageParameters {
   readonly by?: string
+  readonly keyId?: string
   readonly action?: string
   /** Milliseconds since 1970. */
   readonly since?: number
@@ -65,10 +66,11 @@ export const INSIGHT_OPERATIONS: OperationsOf<InsightCalls> = operations<Insight
     path: '/admin/audit',
     role: 'viewer',
     summary: 'Lists what was done',
-    description: 'Every change, newest first: who made it, why, what was there before and after.',
+    description: 'Every change, newest first: who made it, with which key, why, what was there before and after.',
     parameters: {
       ...PAGE_PARAMETERS,
       by: query('Only what was done with the API key of this name.', text('A name.', 200)),
+      keyId: query('Only what was done with the API key of this id.', text('An id such as slk_3DBmkKOLiL8D.', 200)),
       action: query('Only actions of this kind.', text('An action such as override.put.', 100)),
       since: query('Only what was done from then on.', instant('From then on.')),
     },

@@ -164,7 +164,7 @@ function operation(id: string, tag: string, said: OperationParts<Call>): Operati
 
 /** The problems that follow from the form of an operation. */
 function impliedProblems(
-  { method, path, role, body, hasEtag = false }: OperationParts<Call>,
+  { method, path, role, body, hasEtag = false, problems = [] }: OperationParts<Call>,
   parameters: Readonly<Record<string, OperationParameter>>,
 ): readonly ProblemCode[] {
   const codes: ProblemCode[] = []
@@ -177,6 +177,8 @@ function impliedProblems(
   }
   if (path.includes('{')) codes.push('SLUICE_HTTP_NOT_FOUND')
   if (hasEtag && method !== 'GET') codes.push('SLUICE_HTTP_PRECONDITION_FAILED')
+  const writesConfig = method !== 'GET' && problems.includes('SLUICE_HTTP_CONFIG_UNAVAILABLE')
+  if (writesConfig) codes.push('SLUICE_HTTP_CONFIG_NOT_WRITABLE')
   return [...codes, 'SLUICE_HTTP_INTERNAL']
 }
 

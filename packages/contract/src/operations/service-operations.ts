@@ -42,8 +42,10 @@ export const SERVICE_OPERATIONS: OperationsOf<ServiceCalls> = operations<Service
     role: 'none',
     summary: 'Is the service ready?',
     description:
-      'Says whether the service should be sent requests: its rules are loaded, and it is not about to stop. The answer lists what was looked at.',
-    answers: { 200: { description: 'It is.', schema: READINESS_ANSWER.ref, headers: ['Cache-Control'] } },
+      'Says whether requests should be sent to the service: 200 when it can decide, 503 when it has no rules, is about to stop, or has lost Redis in failure mode closed. With 200, the status is "degraded" while something is wrong; "reasons" says what, and what to do. The answer lists what was checked.',
+    answers: {
+      200: { description: 'It is ready, or degraded.', schema: READINESS_ANSWER.ref, headers: ['Cache-Control'] },
+    },
     problems: ['SLUICE_HTTP_NOT_READY'],
   },
   metrics: {

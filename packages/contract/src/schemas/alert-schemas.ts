@@ -9,6 +9,10 @@ export interface Alert {
   readonly id: string
   /** What it watches, such as `denial-rate`. */
   readonly rule: string
+  /** `cluster`: it is about something that all nodes share, and is told once for all. `node`: it is about one node. */
+  readonly scope: 'cluster' | 'node'
+  /** Name of the node it is about; of a cluster alert, the one that saw it first. */
+  readonly node: string
   /** `firing`: it holds. `resolved`: it held. */
   readonly state: 'firing' | 'resolved'
   /** What is the matter, in words. */
@@ -57,6 +61,8 @@ export interface DeadLetter {
 const ALERT_EXAMPLE: Alert = {
   id: '1987654321098765432',
   rule: 'denial-rate',
+  scope: 'cluster',
+  node: 'node-1',
   state: 'firing',
   summary: '27 % of the checks of the last 2 minutes were refused, which is above 20 %',
   value: 0.27,
@@ -92,6 +98,12 @@ export const ALERT: NamedSchema<Alert> = answerSchema('Alert', {
   required: {
     id: words('Names it.'),
     rule: words('What it watches, such as store-latency, denial-rate, store-errors or config-lag.'),
+    scope: {
+      description:
+        'cluster: it is about something that all nodes share, and is told once for all. node: it is about one node.',
+      enum: ['cluster', 'node'],
+    },
+    node: words('Name of the node it is about; of a cluster alert, the one that saw it first.'),
     state: { description: 'firing: it holds. resolved: it held.', enum: ['firing', 'resolved'] },
     summary: words('What is the matter, in words.'),
     value: { description: 'What was measured, in the unit of the threshold.', type: 'number' },

@@ -53,7 +53,8 @@ export const CHECK_PROPERTIES: Pick<ObjectParts<CheckRequest>, 'required' | 'opt
     },
     descriptors: {
       title: 'an object of at most 32 descriptors, by name',
-      description: 'Further dimensions and numbers, by name: rules may count by them, or take their cost from them.',
+      description:
+        'Further dimensions and numbers, by name: rules may count by them, or take their cost from them. A descriptor "user", "apiKey", "ip" or "tenant" must have the value of "userId", "apiKey", "clientIp" or "tenantId", which say who is counted; "service" that of "service", if both are given.',
       type: 'object',
       maxProperties: 32,
       propertyNames: { type: 'string', pattern: '^[A-Za-z][A-Za-z0-9_.-]{0,63}$' },
@@ -126,13 +127,14 @@ export const CHECK_ANSWER_PROPERTIES: Pick<ObjectParts<CheckAnswer>, 'required' 
       minimum: 0,
     },
     remaining: {
-      description: 'Whole tokens left under it; null when nothing limits the call.',
+      description:
+        'Whole tokens left under it. Null when nothing limits the call (limit is null too), and when it is unknown: the store did not answer, and the call was allowed without it (failure is set).',
       type: ['integer', 'null'],
       minimum: 0,
     },
     resetAt: {
       description:
-        'When the full limit is there again if nothing more is taken: an RFC 3339 instant in UTC, in whole seconds rounded up. Null when there is no such instant.',
+        'When the full limit is there again if nothing more is taken: an RFC 3339 instant in UTC, in whole seconds rounded up. Null when remaining is null, and when there is no such instant.',
       type: ['string', 'null'],
       pattern: '^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$',
     },

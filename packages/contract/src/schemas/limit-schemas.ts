@@ -39,11 +39,11 @@ export interface RateLimitsPage {
 /** How one counter stands. */
 export interface Counter {
   readonly limit: number
-  /** Whole units in use. */
-  readonly used: number
-  /** Whole units left now; a burst may make them more or fewer than the limit. */
-  readonly remaining: number
-  /** When the full limit is there again if nothing more is taken; milliseconds since 1970. */
+  /** Whole units in use; null when the store did not answer. */
+  readonly used: number | null
+  /** Whole units left now; a burst may make them more or fewer than the limit. Null when the store did not answer. */
+  readonly remaining: number | null
+  /** When the full limit is there again if nothing more is taken; milliseconds since 1970, 0 when the store did not answer. */
   readonly resetAt: number
   /** Milliseconds since 1970 until which the caller is blocked under the rule; 0 when it is not. */
   readonly blockedUntil: number
@@ -123,9 +123,18 @@ export const COUNTER: NamedSchema<Counter> = answerSchema('Counter', {
   examples: [COUNTER_EXAMPLE],
   required: {
     limit: count('Units announced to callers as the limit.'),
-    used: count('Whole units in use.'),
-    remaining: count('Whole units left now; a burst may make them more or fewer than the limit.'),
-    resetAt: instant('When the full limit is there again if nothing more is taken.'),
+    used: {
+      description: 'Whole units in use. Null when the store did not answer.',
+      type: ['integer', 'null'],
+      minimum: 0,
+    },
+    remaining: {
+      description:
+        'Whole units left now; a burst may make them more or fewer than the limit. Null when the store did not answer.',
+      type: ['integer', 'null'],
+      minimum: 0,
+    },
+    resetAt: instant('When the full limit is there again if nothing more is taken. 0 when the store did not answer.'),
     blockedUntil: instant('Until when the caller is blocked under the rule; 0 when it is not.'),
   },
 })

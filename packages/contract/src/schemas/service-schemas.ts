@@ -1,6 +1,6 @@
 import type { FieldProblem } from '../field-problem.ts'
-import type { ProblemCode, ProblemDocument, ReadinessCheck } from '../problem.ts'
-import { PROBLEMS, problemDocument } from '../problem.ts'
+import type { ProblemCode, ProblemDocument, ReadinessCheck, ReadinessReason, ReadinessReasonCode } from '../problem.ts'
+import { PROBLEMS, problemDocument, READINESS_REASONS } from '../problem.ts'
 import type { NamedSchema } from '../schema.ts'
 import { answerSchema } from '../schema.ts'
 import { flag, listOf, words } from './value-schemas.ts'
@@ -16,9 +16,12 @@ export interface LivenessAnswer {
   readonly status: 'ok'
 }
 
-/** The answer of `GET /readyz` when the service is ready. */
+/** The answer of `GET /readyz` when requests should be sent to the service. */
 export interface ReadinessAnswer {
-  readonly status: 'ready'
+  /** `degraded`: it decides, but something is wrong; `reasons` says what. */
+  readonly status: 'ready' | 'degraded'
+  /** Empty when the status is `ready`. */
+  readonly reasons: readonly ReadinessReason[]
   readonly checks: readonly ReadinessCheck[]
 }
 
@@ -52,12 +55,38 @@ export const READINESS_CHECK: NamedSchema<ReadinessCheck> = answerSchema('Readin
   },
 })
 
+/** The schema of {@link ReadinessReason}. */
+export const READINESS_REASON: NamedSchema<ReadinessReason> = answerSchema('ReadinessReason', {
+  description: 'Why the service is degraded or not ready.',
+  examples: [
+    {
+      code: 'redis-unreachable',
+      message:
+        'Redis at redis://cache:6379 is unreachable. Failure mode "open" applies to rules that set none: every check is allowed. Check REDIS_URL and the server.',
+    },
+  ],
+  required: {
+    code: { description: 'Stable name of the reason.', enum: Object.keys(READINESS_REASONS) as ReadinessReasonCode[] },
+    message: words('What is wrong and what to do.'),
+  },
+})
+
 /** The schema of {@link ReadinessAnswer}. */
 export const READINESS_ANSWER: NamedSchema<ReadinessAnswer> = answerSchema('ReadinessAnswer', {
-  description: 'The service is ready.',
-  examples: [{ status: 'ready', checks: [{ name: 'config', ready: true, detail: 'version 12, 0.4 s old' }] }],
+  description: 'Requests should be sent to the service.',
+  examples: [
+    {
+      status: 'ready',
+      reasons: [],
+      checks: [{ name: 'config', ready: true, detail: 'version 12 from database, confirmed 0.4 s ago' }],
+    },
+  ],
   required: {
-    status: { description: 'Always ready.', const: 'ready' },
+    status: {
+      description: 'ready, or degraded: the service decides, but something is wrong.',
+      enum: ['ready', 'degraded'],
+    },
+    reasons: listOf<ReadinessReason>('Why it is degraded; empty when it is ready.', READINESS_REASON.ref),
     checks: listOf<ReadinessCheck>('What was looked at.', READINESS_CHECK.ref),
   },
 })
@@ -101,5 +130,6 @@ export const PROBLEM: NamedSchema<ProblemDocument> = answerSchema('Problem', {
   optional: {
     errors: listOf<FieldProblem>('Each thing that is wrong with what was sent.', FIELD_PROBLEM.ref),
     checks: listOf<ReadinessCheck>('What the service waits for, when it is not ready.', READINESS_CHECK.ref),
+    reasons: listOf<ReadinessReason>('Why the service is not ready.', READINESS_REASON.ref),
   },
 })
