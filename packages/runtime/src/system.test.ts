@@ -92,10 +92,19 @@ describe('systemTurnEnd', () => {
 
   it('comes after the code that runs now where the platform knows no turns', async () => {
     vi.stubGlobal('setImmediate', undefined)
+    vi.resetModules()
+    const platform = await import('./system.ts')
     const order: string[] = []
-    systemTurnEnd(() => order.push('turn end'))
+    platform.systemTurnEnd(() => order.push('turn end'))
     order.push('code')
     await Promise.resolve()
     expect(order).toEqual(['code', 'turn end'])
+  })
+
+  it('comes while the timers of the test are fake', async () => {
+    vi.useFakeTimers()
+    await new Promise<void>((resolve) => systemTurnEnd(resolve))
+    expect(vi.getTimerCount()).toBe(0)
+    vi.useRealTimers()
   })
 })

@@ -44,11 +44,14 @@ export function systemSleep(delayMs: number, signal?: AbortSignal): Promise<void
   })
 }
 
+/** Kept from the start: fake timers of test frameworks replace it, and calls would wait until time is moved on. */
+const immediate = globalThis.setImmediate as typeof setImmediate | undefined
+
 /**
  * Runs something at the end of this turn of the event loop: after the callbacks of all input that has arrived, and before
  * waiting for more. Where the platform cannot say when that is, as in browsers, after the code that runs now.
  */
 export function systemTurnEnd(run: () => void): void {
-  if (typeof globalThis.setImmediate === 'function') globalThis.setImmediate(run)
-  else queueMicrotask(run)
+  if (immediate === undefined) queueMicrotask(run)
+  else immediate(run)
 }

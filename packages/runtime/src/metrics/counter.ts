@@ -25,14 +25,21 @@ export class CounterSeries {
 /** A number that only rises, for each combination of label values. Made by {@link MetricRegistry.counter}. */
 export class Counter<Labels extends readonly LabelDeclaration[] = []> {
   readonly #table: SeriesTable<CounterSeries>
+  readonly #onOverflow: () => void
 
   constructor(options: Omit<SeriesTableOptions<CounterSeries>, 'make'>) {
+    this.#onOverflow = options.onOverflow
     this.#table = new SeriesTable({ ...options, make: () => new CounterSeries() })
   }
 
   /** The number of these label values; it begins at 0. The same object for the same values. */
   labels(...[values]: LabelArguments<Labels>): CounterSeries {
     return this.#table.find(values ?? {})
+  }
+
+  /** Counts one overflow: for a program that itself decides which label values are `other`. */
+  countOverflow(): void {
+    this.#onOverflow()
   }
 
   /** Every series and its number. */

@@ -70,6 +70,15 @@ describe('counter', () => {
 })
 
 describe('a flood of label values', () => {
+  it('shows in the overflow counter when the program itself counts it as other', () => {
+    const registry = new MetricRegistry()
+    const counter = registry.counter({ name: 'a_total', help: 'A.', labels: ['one'] })
+    registry.counter({ name: 'b_total', help: 'B.', labels: ['one'] })
+    counter.countOverflow()
+    counter.countOverflow()
+    expect(numbersOf(registry, 'sluice_metrics_overflow_total')).toEqual({ a_total: 2, b_total: 0 })
+  })
+
   it('is counted as other, and shows in the overflow counter', () => {
     const registry = new MetricRegistry()
     const counter = registry.counter({ name: 'a_total', help, labels: ['key'], mostSeries: 3 })
