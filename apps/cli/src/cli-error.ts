@@ -1,3 +1,4 @@
+import type { FieldProblem } from '@sluice/contract'
 import type { ExitCode } from './exit-code.ts'
 import { EXIT_CODES } from './exit-code.ts'
 
@@ -39,14 +40,20 @@ export class CliError extends Error {
   readonly code: CliErrorCode
   /** What was received, what was expected, what to do. Without secrets. */
   readonly detail: string
+  /** Each thing that is wrong with a file. */
+  readonly errors: readonly FieldProblem[]
 
-  constructor(code: CliErrorCode, details: { readonly detail: string; readonly cause?: unknown }) {
+  constructor(
+    code: CliErrorCode,
+    details: { readonly detail: string; readonly errors?: readonly FieldProblem[]; readonly cause?: unknown },
+  ) {
     super(
       `${code}: ${CLI_ERRORS[code].title}. ${details.detail}`,
       'cause' in details ? { cause: details.cause } : undefined,
     )
     this.code = code
     this.detail = details.detail
+    this.errors = details.errors ?? []
   }
 
   get exitCode(): ExitCode {

@@ -44,6 +44,7 @@ import { rulesListCommand } from './commands/rules-list.ts'
 import { rulesPutCommand } from './commands/rules-put.ts'
 import { rulesRollbackCommand } from './commands/rules-rollback.ts'
 import { rulesStageCommand } from './commands/rules-stage.ts'
+import { rulesValidateCommand } from './commands/rules-validate.ts'
 import { rulesVersionsCommand } from './commands/rules-versions.ts'
 import { serveCommand } from './commands/serve.ts'
 import { tiersDeleteCommand } from './commands/tiers-delete.ts'
@@ -61,6 +62,7 @@ export const COMMANDS: readonly Command[] = [
   resetCommand,
   rulesListCommand,
   rulesGetCommand,
+  rulesValidateCommand,
   rulesPutCommand,
   rulesDeleteCommand,
   rulesDiffCommand,

@@ -4,6 +4,7 @@ import { isRuntimeError, StartupGraph } from '@sluice/runtime'
 import { sharedFailures } from './auth/failed-attempts.ts'
 import { drawBytes } from './draw-bytes.ts'
 import { assertPortFree } from './http/listen-error.ts'
+import { checkRulesFile } from './limits/check-rules-file.ts'
 import { DatabaseHost } from './limits/config-database.ts'
 import { sharedCounters } from './limits/counter-store.ts'
 import type { LockedFolder } from './limits/data-folder.ts'
@@ -67,8 +68,9 @@ export function composeService(parts: ServiceParts): Service {
     locked = await lockDataFolder(folder)
   }
   const graph = new StartupGraph([
+    { name: 'rules file', start: async () => void (await checkRulesFile(settings, system.clock)) },
     // Before anything is written. The threads listen later, and find out whether it still holds.
-    { name: 'port', start: () => assertPortFree(settings) },
+    { name: 'port', dependsOn: ['rules file'], start: () => assertPortFree(settings) },
     { name: 'lock', dependsOn: ['port'], start: lock, stop: () => locked?.unlock() },
     { name: 'secret', dependsOn: ['lock'], start: () => secret.start(drawBytes(system.secureRandom, SECRET_BYTES)) },
     { name: 'database', dependsOn: ['secret'], start: () => host.start(), stop: () => host.stop() },

@@ -73,12 +73,11 @@ async function portOf(service: Running): Promise<number> {
   return Number((await service.printed(PORT_PRINTED))[1])
 }
 
-/** The lines of an output but for those that show the first key. */
-function told(output: string): readonly string[] {
-  return output
-    .trimEnd()
-    .split('\n')
-    .filter((line) => !/^The first API key|^ {2}slk_/.test(line))
+/** All of the output: the code and what it means, one line for each of `problems` problems, and what to do. */
+function oneError(code: string, problems = 1): RegExp {
+  return new RegExp(
+    `^${code}: [^\\n]{1,60}\\.\\n(?:  [^\\n]*received [^\\n]+; expected [^\\n]+\\n){${problems}}[^{}\\n]+\\n$`,
+  )
 }
 
 /** What a user sees who pastes the line: the status line. Without curl on the machine, the same request is sent by hand. */
@@ -138,7 +137,7 @@ describe('the process', () => {
     connection.send(bytes.slice(0, -5))
     await connection.until('100 Continue')
     service.child.kill('SIGTERM')
-    await service.printed(/Sluice is stopping/)
+    await service.printed(/^Shutting down: /m)
     connection.send(bytes.slice(-5))
     expect(await connection.end()).toContain('"allowed":true')
     expect(await service.exit).toEqual([0, null])
@@ -150,7 +149,7 @@ describe('the process', () => {
     connection.send(rawCheck(BODY, 'Expect: 100-continue\r\n').slice(0, -5))
     await connection.until('100 Continue')
     service.child.kill('SIGTERM')
-    await service.printed(/Sluice is stopping/)
+    await service.printed(/^Shutting down: /m)
     service.child.kill('SIGINT')
     expect(await service.exit).toEqual([130, null])
     await connection.end()
@@ -200,9 +199,8 @@ describe('the data folder', () => {
     const port = await portOf(first)
     const second = startMain({ SLUICE_DATA_DIR: folder })
     expect(await second.exit).toEqual([1, null])
-    expect(second.output).toContain('SLUICE_SERVICE_DATA_DIR_IN_USE')
     expect(second.output).toContain(`process ${first.child.pid}`)
-    expect(second.output.trimEnd().split('\n')).toHaveLength(1)
+    expect(second.output).toMatch(oneError('SLUICE_SERVICE_DATA_DIR_IN_USE'))
     expect((await fetch(`http://127.0.0.1:${port}/readyz`)).status).toBe(200)
   })
 
@@ -270,19 +268,29 @@ describe('several threads', () => {
     const port = await portOf(startMain({ SLUICE_THREADS: '2' }))
     const second = startMain({ SLUICE_THREADS: '2', PORT: String(port) })
     expect(await second.exit).toEqual([1, null])
-    expect(second.output).toContain('SLUICE_SERVICE_PORT_IN_USE')
-    expect(told(second.output)).toHaveLength(1)
+    expect(second.output).toMatch(oneError('SLUICE_SERVICE_PORT_IN_USE'))
   })
 })
 
 describe('a start that fails', () => {
-  it('names what is wrong with the file of the rules', async () => {
+  it.each(['1', '2'])('lists once what is wrong with the rules file, line by line (%s threads)', async (threads) => {
     const file = join(freshFolder(), 'sluice.yaml')
-    writeFileSync(file, 'rules:\n  - { resource: "*", dimension: user, limit: many, window: 1m }\n')
-    const service = startMain({}, ['--config', file])
+    writeFileSync(file, 'rules:\n  - { resource: "*", dimension: user, limit: many,\n      window: soon }\n')
+    const service = startMain({ SLUICE_THREADS: threads }, ['--config', file])
     expect(await service.exit).toEqual([1, null])
-    expect(service.output).toContain('SLUICE_INVALID_RULE_SET')
-    expect(service.output).toContain('sluice.yaml')
+    expect(service.output).toMatch(oneError('SLUICE_INVALID_RULE_SET', 2))
+    expect(service.output).toContain('  /rules/0/limit (line 2): received "many"; expected ')
+    expect(service.output).toContain('  /rules/0/window (line 3): received "soon"; expected ')
+  })
+
+  it('refuses rules whose state has no room in shared memory, instead of failing every check', async () => {
+    const file = join(freshFolder(), 'sluice.yaml')
+    const rule = { resource: '*', dimension: 'user', algorithm: 'sliding-window-log', limit: 5000, window: '1m' }
+    writeFileSync(file, JSON.stringify({ rules: [rule] }))
+    const service = startMain({ SLUICE_THREADS: '2', SLUICE_STATE_SIZE: '64' }, ['--config', file])
+    expect(await service.exit).toEqual([1, null])
+    expect(service.output).toMatch(oneError('SLUICE_INVALID_RULE_SET'))
+    expect(service.output).toContain('--state-size')
   })
 
   it('names the port that is taken, and another', async () => {
@@ -290,10 +298,9 @@ describe('a start that fails', () => {
     onTestFinished(() => other.stop())
     const service = startMain({ PORT: String(other.port) })
     expect(await service.exit).toEqual([1, null])
-    expect(service.output).toContain('SLUICE_SERVICE_PORT_IN_USE')
     expect(service.output).toContain(`port ${other.port} on 127.0.0.1`)
     expect(service.output).toContain(`PORT=${other.port + 1} npm start`)
-    expect(told(service.output)).toHaveLength(1)
+    expect(service.output).toMatch(oneError('SLUICE_SERVICE_PORT_IN_USE'))
   })
 
   it.each(['1', '2'])(
@@ -304,7 +311,7 @@ describe('a start that fails', () => {
       const env = { PORT: String(other.port), SLUICE_THREADS: threads }
       const failing = startIn(cwd, env)
       expect(await failing.exit).toEqual([1, null])
-      expect(failing.output).toMatch(/^SLUICE_SERVICE_PORT_IN_USE: .+\n$/)
+      expect(failing.output).toMatch(oneError('SLUICE_SERVICE_PORT_IN_USE'))
       expect(readdirSync(cwd)).toEqual([])
       // The next start is still the first.
       const started = startIn(cwd, { ...env, PORT: '0' })
@@ -323,7 +330,7 @@ describe('a start that fails', () => {
     const env = { DATABASE_URL: postgres.url }
     const failing = startMain({ ...env, PORT: String(other.port) })
     expect(await failing.exit).toEqual([1, null])
-    expect(failing.output).toMatch(/^SLUICE_SERVICE_PORT_IN_USE: .+\n$/)
+    expect(failing.output).toMatch(oneError('SLUICE_SERVICE_PORT_IN_USE'))
     await startMain(env).printed(/slk_\w+_\w+/)
   })
 
@@ -345,8 +352,8 @@ describe('a start that fails', () => {
   it('names every setting that cannot be used', async () => {
     const service = startMain({ PORT: 'http', HOST: '*' })
     expect(await service.exit).toEqual([1, null])
-    expect(service.output).toContain('SLUICE_SERVICE_INVALID_SETTING')
-    expect(service.output).toContain('HOST="*" and PORT="http"')
-    expect(service.output.trimEnd().split('\n')).toHaveLength(1)
+    expect(service.output).toMatch(oneError('SLUICE_SERVICE_INVALID_SETTING', 2))
+    expect(service.output).toContain('  received HOST="*"; expected HOST to be ')
+    expect(service.output).toContain('  received PORT="http"; expected PORT to be ')
   })
 })

@@ -1,12 +1,10 @@
 import { constants } from 'node:os'
-import { isSluiceError } from '@sluice/core'
 import { isRuntimeError, LogOutput, systemNowMs } from '@sluice/runtime'
 import type { Service } from './compose.ts'
 import { composeService } from './compose.ts'
-import { isServiceError } from './service-error.ts'
 import { readSettings } from './settings.ts'
 import { settingsHelp } from './settings-help.ts'
-import { firstKeyMessage, startupMessage } from './startup-message.ts'
+import { firstKeyMessage, startupErrorText, startupMessage } from './startup-message.ts'
 import { systemParts } from './system-parts.ts'
 
 async function main(args: readonly string[]): Promise<void> {
@@ -34,7 +32,7 @@ function stopOnSignals(service: Service): void {
     process.on(signal, () => {
       if (stopping) process.exit(128 + constants.signals[signal])
       stopping = true
-      console.log('Sluice is stopping: it answers what it has begun. Another signal ends it at once.')
+      console.log('Shutting down: finishing in-flight requests. Press Ctrl-C again to force.')
       service.stop({ drains: signal === 'SIGTERM' }).catch(fail)
     })
   }
@@ -43,13 +41,12 @@ function stopOnSignals(service: Service): void {
 function fail(error: unknown): void {
   // A signal came before the start was over, and the stop has been told its outcome.
   if (isRuntimeError(error, 'SLUICE_RUNTIME_GRAPH_INTERRUPTED')) return
-  // The cause says it in the words of the settings.
-  const told = isRuntimeError(error, 'SLUICE_RUNTIME_PART_START_FAILED') ? error.cause : error
-  if (told !== error && isRuntimeError(told, 'SLUICE_RUNTIME_PART_START_FAILED')) {
-    fail(told)
+  // A part of the start failed: its cause says why.
+  if (isRuntimeError(error, 'SLUICE_RUNTIME_PART_START_FAILED')) {
+    fail(error.cause)
     return
   }
-  console.error(isServiceError(told) || isSluiceError(told) ? told.message : told)
+  console.error(startupErrorText(error) ?? error)
   process.exitCode = 1
 }
 

@@ -16,6 +16,12 @@ export const SERVICE_ERRORS = {
 /** One of the codes of {@link SERVICE_ERRORS}. */
 export type ServiceErrorCode = keyof typeof SERVICE_ERRORS
 
+/** One of several things that are wrong, as two phrases. */
+export interface ServiceProblem {
+  readonly received: string
+  readonly expected: string
+}
+
 /** What an error tells besides its code; each is a phrase of the message. */
 export interface ServiceErrorDetails {
   /** What was found. */
@@ -24,6 +30,8 @@ export interface ServiceErrorDetails {
   readonly expected: string
   /** What the reader should do, as a sentence. */
   readonly action: string
+  /** Each thing that is wrong, where there can be several. `received` and `expected` sum them up. */
+  readonly problems?: readonly ServiceProblem[]
   readonly cause?: unknown
 }
 
@@ -34,8 +42,9 @@ export class ServiceError extends Error {
   readonly received: string
   readonly expected: string
   readonly action: string
+  readonly problems: readonly ServiceProblem[]
 
-  constructor(code: ServiceErrorCode, { received, expected, action, cause }: ServiceErrorDetails) {
+  constructor(code: ServiceErrorCode, { received, expected, action, problems, cause }: ServiceErrorDetails) {
     super(
       `${code}: ${SERVICE_ERRORS[code]}. Received ${received}; expected ${expected}. ${action}`,
       cause === undefined ? undefined : { cause },
@@ -44,6 +53,7 @@ export class ServiceError extends Error {
     this.received = received
     this.expected = expected
     this.action = action
+    this.problems = problems ?? [{ received, expected }]
   }
 }
 

@@ -4,6 +4,7 @@ import { SchemaCheck } from '@sluice/core/internal'
 import { parseDocument } from 'yaml'
 import type { AlertOptions } from './alerts/alert-rule.ts'
 import { ALERT_OPTIONS_SCHEMA } from './alerts/alert-rule.ts'
+import type { ServiceProblem } from './service-error.ts'
 import type { SettingName, SettingValues } from './setting-table.ts'
 import { SETTING_NAMES, SETTING_TABLE } from './setting-table.ts'
 
@@ -13,11 +14,8 @@ export interface GivenSettings extends Partial<SettingValues> {
   readonly alerts?: AlertOptions
 }
 
-/** One thing that is wrong, as two phrases. */
-export interface SettingProblem {
-  readonly received: string
-  readonly expected: string
-}
+/** One thing that is wrong with a setting. */
+export type SettingProblem = ServiceProblem
 
 /** What may stand under `service` in a file. */
 export const SERVICE_PART_SCHEMA: JsonSchema = {

@@ -191,6 +191,7 @@ function invalidSettings(problems: readonly SettingProblem[]): ServiceError {
   return new ServiceError('SLUICE_SERVICE_INVALID_SETTING', {
     received: problems.map(({ received }) => received).join(' and '),
     expected: problems.map(({ expected }) => expected).join(' and '),
-    action: 'Correct it, or leave it out: everything has a default. --help lists all settings.',
+    action: 'Correct or remove it: every setting has a default. --help lists all settings.',
+    problems,
   })
 }

@@ -1,7 +1,9 @@
 import type { ConfigStats } from '@sluice/config-store'
 import type { ReadinessReason } from '@sluice/contract'
 import { CHECK_PATH } from '@sluice/contract'
+import { isSluiceError, RuleSetError } from '@sluice/core'
 import { shownUrl } from './limits/shown-url.ts'
+import { isServiceError, SERVICE_ERRORS } from './service-error.ts'
 import type { Settings } from './settings.ts'
 import { originOf } from './settings.ts'
 
@@ -38,6 +40,28 @@ export function startupMessage({ settings, port, rules, reasons }: StartupFacts)
 /** Shows the first API key, as soon as it is made: the only time that anybody sees it. */
 export function firstKeyMessage(token: string): string {
   return `The first API key, which may do everything and is shown only now:\n  ${token}`
+}
+
+/**
+ * Why the service could not start: the code and what it means, each problem on a line of its own, then what to do. Undefined for
+ * an error that is a fault of the service itself.
+ */
+export function startupErrorText(error: unknown): string | undefined {
+  if (isServiceError(error)) {
+    const { code, problems, action } = error
+    const lines = problems.map(({ received, expected }) => `  received ${received}; expected ${expected}`)
+    return [`${code}: ${SERVICE_ERRORS[code]}.`, ...lines, action].join('\n')
+  }
+  if (error instanceof RuleSetError) {
+    const lines = error.problems.map(({ path, line, received, expected }) => {
+      const place = `${path || 'all of it'}${line === undefined ? '' : ` (line ${line})`}`
+      return `  ${place}: received ${received}; expected ${expected}`
+    })
+    const count = lines.length === 1 ? '1 problem' : `${lines.length} problems`
+    const head = `${error.code}: the rules file has ${count}.`
+    return [head, ...lines, 'Correct the file and start again. "sluice rules validate <file>" checks it.'].join('\n')
+  }
+  return isSluiceError(error) ? error.message : undefined
 }
 
 function countersOf({ redis, threads }: Settings): string {

@@ -4,13 +4,16 @@ import type { Command, CommandContext } from '../command.ts'
 import { command } from '../command.ts'
 import { dataFolderFindings } from '../doctor/data-folder-check.ts'
 import type { Finding, FindingStatus } from '../doctor/finding.ts'
-import { failed, skipped } from '../doctor/finding.ts'
+import { failed, ok, skipped } from '../doctor/finding.ts'
 import { nodeFinding } from '../doctor/node-check.ts'
 import { portFinding } from '../doctor/port-check.ts'
 import { postgresFindings } from '../doctor/postgres-check.ts'
 import { redisSetupFindings } from '../doctor/redis-setup-check.ts'
 import { serviceFindings } from '../doctor/service-check.ts'
+import { checkRules } from '../documents/rules-file.ts'
 import { EXIT_CODES } from '../exit-code.ts'
+import { problemText } from '../output/failure.ts'
+import { countOf } from '../output/table.ts'
 import type { Flags, GivenFlags } from '../parsing/flag.ts'
 import { flag, toggle } from '../parsing/flag.ts'
 
@@ -52,7 +55,7 @@ export const doctorCommand: Command = command({
   name: 'doctor',
   summary: 'Look for what is wrong with an installation',
   description:
-    'Reads the settings of the service as the service does: flags, else the environment, else the file. Looks at Node, the port, the data folder, Redis (sentinels, version, role, eviction, clock), PostgreSQL (version, tables, clock) and the service (ready, clock, API key), and says what to do about what is not as it should be. Without --url and SLUICE_URL the service is looked for where the settings say that it listens. Changes nothing, and needs no running service. Ends with 1 when something does not work. With --json: findings with check, status (ok, warning, failed, skipped), found and advice.',
+    'Reads the settings of the service as the service does: flags, else the environment, else the file. Looks at Node, the rules file, the port, the data folder, Redis (sentinels, version, role, eviction, clock), PostgreSQL (version, tables, clock) and the service (ready, clock, API key), and says what to do about what is not as it should be. Without --url and SLUICE_URL the service is looked for where the settings say that it listens. Changes nothing, and needs no running service. Ends with 1 when something does not work. With --json: findings with check, status (ok, warning, failed, skipped), found and advice.',
   args: {},
   flags: FLAGS,
   examples: ['doctor', 'doctor --redis-url redis://127.0.0.1:6379 --json'],
@@ -102,15 +105,32 @@ function settingProblem(error: unknown): Finding {
   return failed('settings', `received ${received}; expected ${expected}`, 'Correct it: the service does not start so.')
 }
 
+/** Whether the service can use its rules file; nothing when its rules come from a database. */
+async function rulesFindings(settings: Settings): Promise<readonly Finding[]> {
+  const { rulesFile } = settings
+  if (rulesFile === undefined) return []
+  const { rules, problems } = await checkRules(settings)
+  const [first, ...others] = problems
+  if (first === undefined) return [ok('rules', `${rulesFile} has ${countOf(rules, 'rule')}`)]
+  const more = others.length === 0 ? '' : `; and ${others.length} more`
+  const advice = `Correct the file: the service does not start with it. "sluice rules validate ${rulesFile}" lists all problems.`
+  return [failed('rules', `${rulesFile}: ${problemText(first)}${more}`, advice)]
+}
+
 async function settingsFindings(
-  { host, port, dataDir, redis, databaseUrl }: Settings,
+  settings: Settings,
   { url, client }: Pick<CommandContext, 'url' | 'client'>,
   { progress, hasKey, nowMs, wait }: CommandContext,
 ): Promise<readonly Finding[]> {
+  const { host, port, dataDir, redis, databaseUrl } = settings
   progress.say(`asking ${url}`)
   const service = await serviceFindings({ client, url, hasKey, nowMs })
   const isOurs = service.isThere && portOf(url) === port
-  const findings: Finding[] = [await portFinding({ host, port, isOurs }), ...(await dataFolderFindings(dataDir))]
+  const findings: Finding[] = [
+    ...(await rulesFindings(settings)),
+    await portFinding({ host, port, isOurs }),
+    ...(await dataFolderFindings(dataDir)),
+  ]
   progress.say('asking Redis')
   if (redis === undefined) findings.push(skipped('redis', 'none is set: counters live in the service'))
   else findings.push(...(await redisSetupFindings(redis, { nowMs, wait })))

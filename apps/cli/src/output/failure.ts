@@ -19,8 +19,8 @@ export interface Failure {
 /** What `error` means to the user of a command; undefined for a mistake in this program. */
 export function failureOf(error: unknown): Failure | undefined {
   if (error instanceof CliError) {
-    const { code, detail, exitCode } = error
-    return { code, detail, status: undefined, errors: [], exitCode }
+    const { code, detail, errors, exitCode } = error
+    return { code, detail, status: undefined, errors, exitCode }
   }
   if (!isClientError(error)) return undefined
   const { code, status, errors } = error
@@ -29,11 +29,13 @@ export function failureOf(error: unknown): Failure | undefined {
 
 /** The failure for people. */
 export function failureText({ code, detail, errors }: Failure): string {
-  const lines = errors.map(
-    ({ path, received, expected, line }) =>
-      `  ${path || 'the body'}${line === undefined ? '' : ` (line ${line})`}: received ${received}; expected ${expected}`,
-  )
-  return [`sluice: ${code}: ${detail}`, ...lines].join('\n')
+  return [`sluice: ${code}: ${detail}`, ...errors.map((error) => `  ${problemText(error)}`)].join('\n')
+}
+
+/** One thing that is wrong with what was sent or read. */
+export function problemText({ path, received, expected, line }: FieldProblem): string {
+  const place = line === undefined ? '' : ` (line ${line})`
+  return `${path || 'all of it'}${place}: received ${received}; expected ${expected}`
 }
 
 /** The failure as JSON. */

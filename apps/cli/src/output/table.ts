@@ -27,6 +27,11 @@ export function instantText(ms: number | undefined): string {
   return new Date(ms).toISOString().replace(/\.\d{3}Z$/, 'Z')
 }
 
+/** `1 rule`, `2 rules`. */
+export function countOf(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`
+}
+
 function oneLine(text: string): string {
   return text.replaceAll(/[\r\n\t]+/g, ' ')
 }

@@ -11,7 +11,7 @@ const UP = [
   'Try it:',
   '  curl -i http://127.0.0.1:8080/internal/ratelimit/check\n',
 ].join('\n')
-const STOPPING = 'Sluice is stopping: it answers what it has begun. Another signal ends it at once.\n'
+const STOPPING = 'Shutting down: finishing in-flight requests. Press Ctrl-C again to force.\n'
 
 const URL = 'http://127.0.0.1:8080'
 const firstKey = 'slk_4f9d1c_secret'

@@ -10,10 +10,11 @@ import type {
   VersionsInForce,
 } from '@sluice/config-store'
 import type { Membership, Override, RuleSetChange } from '@sluice/core'
-import { diffRuleSets } from '@sluice/core'
+import { diffRuleSets, RuleSetError } from '@sluice/core'
 import type { ConfigReads } from './config-reads.ts'
 import { pageOfList } from './list-page.ts'
 import { notFound } from './refusal.ts'
+import type { RuleFit } from './rule-fit.ts'
 
 /** An entry of a caller. */
 type Entry = Override | Membership
@@ -31,16 +32,20 @@ export class FileReads implements ConfigReads {
   readonly file: string
   readonly #overrides = new Map<string, Override>()
   readonly #members = new Map<string, Membership>()
+  readonly #fit: RuleFit
   #inForce: VersionsInForce = { enforced: undefined, candidate: undefined }
 
-  constructor(file: string) {
+  /** `fit`: refuses rules whose state has no room in the memory that threads share. */
+  constructor(file: string, fit: RuleFit) {
     this.file = file
+    this.#fit = fit
   }
 
   /** The target to hand to `fileConfig`: it passes everything on to `target`. */
   watch(target: ConfigTarget): ConfigTarget {
     return {
       useVersions: (versions) => {
+        this.#refuseUnfit(versions)
         target.useVersions(versions)
         this.#inForce = versions
       },
@@ -87,6 +92,11 @@ export class FileReads implements ConfigReads {
 
   readonly members: ConfigReads['members'] = {
     list: (filter = {}) => this.#entries([...this.#members.values()], filter),
+  }
+
+  #refuseUnfit({ enforced }: VersionsInForce): void {
+    const problems = enforced === undefined ? [] : this.#fit.problemsOf(enforced.ruleSet)
+    if (problems.length > 0) throw new RuleSetError(problems, this.file)
   }
 
   #version(number: number): VersionContent | undefined {

@@ -5,6 +5,7 @@ import { MICROS_PER_MS } from '@sluice/core/internal'
 import type { Logger } from '@sluice/runtime'
 import type { FollowedDatabase } from '../admin-api/config-access.ts'
 import { FileReads } from '../admin-api/file-reads.ts'
+import { RuleFit } from '../admin-api/rule-fit.ts'
 import { ApiKeyCache } from '../auth/api-key-cache.ts'
 import type { CheckHealth } from '../health/readiness.ts'
 import { errorFields } from '../observability/error-fields.ts'
@@ -82,7 +83,7 @@ export function openLimits(parts: LimitsParts): Limits {
   )
   const keys = new ApiKeyCache()
   const target = engineTarget(engine, { others: keys })
-  const file = settings.rulesFile === undefined ? undefined : new FileReads(settings.rulesFile)
+  const file = settings.rulesFile === undefined ? undefined : new FileReads(settings.rulesFile, new RuleFit(settings))
   const following = { settings, database, clock, observe: instrument.observeConfig, cachePath: folder.rulesCache }
   const fileSettings = file && new FileSettingsWatch({ file: file.file, log, settings })
   const onService: RuleSourceParts['onService'] = (service) => {

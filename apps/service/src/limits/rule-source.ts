@@ -1,4 +1,11 @@
-import type { ConfigFollower, ConfigObserver, ConfigStats, ConfigTarget, FileConfigOptions } from '@sluice/config-store'
+import type {
+  ConfigFollower,
+  ConfigObserver,
+  ConfigStats,
+  ConfigTarget,
+  FileConfig,
+  FileConfigOptions,
+} from '@sluice/config-store'
 import { fileConfig, followConfig } from '@sluice/config-store'
 import type { ReadinessReason } from '@sluice/contract'
 import type { Clock } from '@sluice/core'
@@ -27,7 +34,12 @@ export function followRules(parts: RuleSourceParts & { readonly target: ConfigTa
   const { settings, clock, observe, onService, target } = parts
   return settings.rulesFile === undefined
     ? followDatabase(parts)
-    : fileConfig(settings.rulesFile, { target, clock, observe, onService })
+    : followRulesFile(settings.rulesFile, { target, clock, observe, onService })
+}
+
+/** Begins to follow a file. A file cannot define functions, so its rules cannot name any. */
+export function followRulesFile(path: string, options: Omit<FileConfigOptions, 'costFunctions'>): FileConfig {
+  return fileConfig(path, { ...options, costFunctions: [] })
 }
 
 /** Begins to follow the database, also where the rules come from a file. */
