@@ -14,6 +14,8 @@ const LOCK_BEAT_MS = 2000
 const LOCK_STALE_MS = 30_000
 const LOCK_POLL_MS = 250
 const LOCK_WAIT_MS = 15 * 60_000
+const PROGRESS_POLL_MS = 500
+const PARENT_POLL_MS = 250
 const FORWARDED_SIGNALS = /** @type {const} */ (['SIGINT', 'SIGTERM', 'SIGHUP'])
 
 const root = resolve(dirname(fileURLToPath(import.meta.url)), '..')
@@ -78,7 +80,14 @@ function outerPath() {
 function npm(args) {
   // `include=dev`: NODE_ENV=production must not leave out the compiler. `loglevel=error`: some dependencies announce
   // that they want a newer Node than the one npm runs on; they get it, because everything runs on the pinned one.
-  const flags = ['--include=dev', '--engine-strict=false', '--no-audit', '--no-fund', '--loglevel=error']
+  const flags = [
+    '--include=dev',
+    '--engine-strict=false',
+    '--no-audit',
+    '--no-fund',
+    '--no-progress',
+    '--loglevel=error',
+  ]
   return new Promise((settle, fail) => {
     const child = spawn('npm', [...args, ...flags], {
       cwd: root,
@@ -118,9 +127,68 @@ function forwardSignals(child) {
     process.on(signal, forward)
     return () => process.removeListener(signal, forward)
   })
+  const stopWatching = watchParent(() => child.kill('SIGTERM'))
   return () => {
+    stopWatching()
     for (const stop of stops) stop()
   }
+}
+
+/**
+ * Calls `onEnd` when the parent process has ended. npm runs scripts in a shell. Not every shell replaces itself with the last
+ * command: one that stays ends by the signal that was meant for us and does not pass it on.
+ * @param {() => void} onEnd
+ * @returns {() => void} stops watching
+ */
+function watchParent(onEnd) {
+  // Started by hand, this process may outlive its parent: `nohup node tools/run.mjs ... &`.
+  if (process.env['npm_lifecycle_event'] === undefined || process.platform === 'win32') return () => undefined
+  const parent = process.ppid
+  const timer = setInterval(() => {
+    if (process.ppid === parent) return
+    clearInterval(timer)
+    onEnd()
+  }, PARENT_POLL_MS)
+  timer.unref()
+  return () => clearInterval(timer)
+}
+
+/**
+ * Shows on standard error how many packages are installed: on a terminal in one line that is redrawn, elsewhere one line for
+ * each quarter.
+ * @returns {() => void} stops it
+ */
+function showInstallProgress() {
+  const paths = lockedPaths()
+  const startMs = Date.now()
+  let quarters = 0
+  const timer = setInterval(() => {
+    const done = paths.filter((path) => existsSync(join(root, path, 'package.json'))).length
+    const text = `sluice: installed ${done} of ${paths.length} packages`
+    if (process.stderr.isTTY) {
+      process.stderr.write(`\r\u001B[2K${text}, ${Math.round((Date.now() - startMs) / 1000)} s`)
+    } else if (Math.floor((4 * done) / paths.length) > quarters) {
+      quarters = Math.floor((4 * done) / paths.length)
+      console.error(text)
+    }
+  }, PROGRESS_POLL_MS)
+  return () => {
+    clearInterval(timer)
+    if (process.stderr.isTTY) process.stderr.write('\r\u001B[2K')
+  }
+}
+
+/**
+ * Where package-lock.json puts packages that are installed on every platform.
+ * @returns {readonly string[]}
+ */
+function lockedPaths() {
+  const lock = join(root, 'package-lock.json')
+  if (!existsSync(lock)) return []
+  const packages = Object.entries(readLock(lock).packages ?? {})
+  return packages.flatMap(([path, { optional, devOptional }]) =>
+    path.startsWith('node_modules/') && !optional && !devOptional ? [path] : [],
+  )
 }
 
 /** @param {number} ms */
@@ -186,14 +254,17 @@ async function install() {
   const reason = reasonToInstall()
   if (reason === undefined) return
   const command = existsSync(join(root, 'package-lock.json')) ? 'ci' : 'install'
-  console.error(`sluice: running \`npm ${command}\` because ${reason}`)
-  const code = await npm([command])
+  console.error(`sluice: running \`npm ${command}\` because ${reason}; the first time, this takes a minute or two`)
+  const startMs = Date.now()
+  const stopProgress = showInstallProgress()
+  const code = await npm([command]).finally(stopProgress)
   if (code !== 0) {
     throw new RunError(
       'INSTALL_FAILED',
       `\`npm ${command}\` ended with code ${code}; its output is above. If the network was away, run \`npm ${command}\` in ${root} when it is back, then repeat the command.`,
     )
   }
+  console.error(`sluice: installed the dependencies in ${Math.round((Date.now() - startMs) / 1000)} s`)
 }
 
 /** The pinned Node arrives by the install script of a package, and npm may have been told not to run those. */

@@ -22,6 +22,14 @@ const command = process.argv[2]
 const behaviour = process.env.FAKE_NPM ?? ''
 appendFileSync('npm.log', 'begin ' + command + '\\n')
 if (behaviour.includes('offline')) process.exit(7)
+if (behaviour.includes('slow')) {
+  for (const name of ['a', 'b', 'c', 'd']) {
+    mkdirSync('node_modules/' + name, { recursive: true })
+    writeFileSync('node_modules/' + name + '/package.json', '{}')
+    // The test lets it go on when it has seen the progress.
+    while (!existsSync('seen-' + name)) await new Promise((wake) => setTimeout(wake, 10))
+  }
+}
 setTimeout(() => {
   mkdirSync('node_modules/node/bin', { recursive: true })
   if (command === 'ci') cpSync('package-lock.json', 'node_modules/.package-lock.json')
@@ -102,9 +110,34 @@ describe('run.mjs', () => {
       'const n: number = 7; console.log(process.execArgv.join(), process.argv.slice(2).join()); process.exit(n)',
     )
     const { code, out, err } = await repository.run(['--expose-gc', 'script.ts', 'a', '--b'])
-    expect(err).toBe('sluice: running `npm ci` because node_modules is missing or incomplete\n')
+    expect(err).toMatch(
+      /^sluice: running `npm ci` because node_modules is missing or incomplete; .+\nsluice: installed the dependencies in \d+ s\n$/,
+    )
     expect(out).toBe('--conditions=source,--disable-warning=ExperimentalWarning,--expose-gc a,--b\n')
     expect(code).toBe(7)
+  })
+
+  it('shows how many packages are installed while it waits', async () => {
+    const repository = fakeRepository()
+    repository.script('')
+    const names = ['a', 'b', 'c', 'd']
+    repository.lock({
+      packages: Object.fromEntries(names.map((name) => [`node_modules/${name}`, { version: '1.0.0' }])),
+    })
+    const { child, ended } = repository.start(['script.ts'], 'slow')
+    let seen = ''
+    child.stderr.on('data', (data) => {
+      seen += data
+      for (const [index, name] of names.entries()) {
+        if (seen.includes(`installed ${index + 1} of 4 packages\n`)) {
+          writeFileSync(join(repository.folder, `seen-${name}`), '')
+        }
+      }
+    })
+    expect((await ended).code).toBe(0)
+    expect(seen.match(/installed \d of 4 packages/g)).toEqual(
+      names.map((_, index) => `installed ${index + 1} of 4 packages`),
+    )
   })
 
   it('does not install again when nothing changed, packages for other systems aside', async () => {
@@ -201,16 +234,16 @@ describe('run.mjs', () => {
   })
 })
 
-describe.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)('run.mjs on %s', (signal) => {
-  function installedRepository(script: string) {
-    const repository = fakeRepository()
-    repository.script(script)
-    mkdirSync(join(repository.folder, 'node_modules/node/bin'), { recursive: true })
-    symlinkSync(process.execPath, join(repository.folder, 'node_modules/node/bin/node'))
-    cpSync(join(repository.folder, 'package-lock.json'), join(repository.folder, 'node_modules/.package-lock.json'))
-    return repository
-  }
+function installedRepository(script: string) {
+  const repository = fakeRepository()
+  repository.script(script)
+  mkdirSync(join(repository.folder, 'node_modules/node/bin'), { recursive: true })
+  symlinkSync(process.execPath, join(repository.folder, 'node_modules/node/bin/node'))
+  cpSync(join(repository.folder, 'package-lock.json'), join(repository.folder, 'node_modules/.package-lock.json'))
+  return repository
+}
 
+describe.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)('run.mjs on %s', (signal) => {
   it('lets the script finish in order and ends with its code', async () => {
     const { start } = installedRepository(
       `process.on('${signal}', () => { console.log('bye'); process.exit(3) }); setInterval(() => {}, 1e6); console.log('ready')`,
@@ -227,5 +260,53 @@ describe.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)('run.mjs on %s', (signal
     await ready
     child.kill(signal)
     expect(await ended).toMatchObject({ code: null, signal })
+  })
+})
+
+describe('npm scripts', () => {
+  it('need no particular shell: each is one command of node', () => {
+    const { scripts } = JSON.parse(readFileSync(join(repositoryRoot, 'package.json'), 'utf8')) as {
+      readonly scripts: Readonly<Record<string, string>>
+    }
+    const others = Object.values(scripts).filter((script) => !/^node tools\/run\.mjs [\w./@ -]+$/.test(script))
+    expect(others).toEqual([])
+  })
+
+  const SCRIPT = `process.on('SIGTERM', () => { console.log('bye'); process.exit(0) }); setInterval(() => {}, 1e6); console.log('ready')`
+
+  /** Starts a command in the repository; resolves when the script is ready. */
+  async function startReady(command: string, args: readonly string[], env: Readonly<Record<string, string>> = {}) {
+    const { folder } = installedRepository(SCRIPT)
+    const manifest = { type: 'module', scripts: { start: 'node tools/run.mjs script.ts' } }
+    writeFileSync(join(folder, 'package.json'), JSON.stringify(manifest))
+    const child = spawn(command, args, {
+      cwd: folder,
+      stdio: ['ignore', 'pipe', 'ignore'],
+      env: { PATH: process.env['PATH'] ?? '', HOME: folder, npm_config_update_notifier: 'false', ...env },
+    })
+    let out = ''
+    // The stream ends when the last process that holds it has ended.
+    const closed = new Promise<string>((settle) => child.on('close', () => settle(out)))
+    await new Promise<void>((settle) => {
+      child.stdout.on('data', (data) => {
+        out += data
+        if (out.includes('ready')) settle()
+      })
+    })
+    return { child, closed }
+  }
+
+  it('pass a signal for npm on to the service', async () => {
+    const { child, closed } = await startReady('npm', ['--silent', 'start'])
+    child.kill('SIGTERM')
+    expect(await closed).toContain('ready\nbye\n')
+  })
+
+  it('stop the service when the shell between ends by the signal', async () => {
+    // More than one command: the shell stays, and is what the signal ends.
+    const env = { npm_lifecycle_event: 'start' }
+    const { child, closed } = await startReady('sh', ['-c', 'node tools/run.mjs script.ts; true'], env)
+    child.kill('SIGTERM')
+    expect(await closed).toBe('ready\nbye\n')
   })
 })
