@@ -147,6 +147,7 @@ export {
   type ForeignSchemaName,
   type Incident,
   type Membership,
+  type NamedInPath,
   type Override,
   type OverrideTerms,
   type PolicyRule,

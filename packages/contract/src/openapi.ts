@@ -80,6 +80,9 @@ export function openApiDocument({ version, components }: OpenApiOptions): OpenAp
       ...withoutResource(components.PolicyRule),
       title: 'a rule such as { dimension: "user", limit: 100, window: "1m" }',
     },
+    TierRequest: withOptionalName(components.Tier, { multiplier: 10, burst: 100 }),
+    ExemptionRequest: withOptionalName(components.Exemption, { match: { resource: '/health' } }),
+    DenyEntryRequest: withOptionalName(components.DenyEntry, { match: { cidrs: ['192.0.2.0/24'] } }),
     ...components,
   }
   return {
@@ -203,6 +206,12 @@ function exampleOf(schema: JsonSchema | undefined, schemas: Schemas): unknown {
 }
 
 /** The schema of rules for one resource: that of all rules, without `resource`. */
+/** The schema of a named part, for a request whose path has the name. */
+function withOptionalName(part: object, example: object): object {
+  const { required = [], ...rest } = part as JsonSchema
+  return { ...rest, required: required.filter((name) => name !== 'name'), examples: [example] }
+}
+
 function withoutResource(rule: object): object {
   const { properties, required, anyOf, examples, ...rest } = rule as JsonSchema
   return {

@@ -1,3 +1,4 @@
+import type { NamedInPath } from '@sluice/contract'
 import type { DenyEntry, Exemption, RuleSet, Tier } from '@sluice/core'
 import type { OperationHandlers } from '../http/operation-handler.ts'
 import { adminAnswer, pageAnswer, removedAnswer } from './admin-answer.ts'
@@ -37,10 +38,14 @@ export function namedPartHandlers(
     },
 
     [`PUT ${path}/{name}`]: async (request) => {
-      const entry = request.body as Named
       const name = request.params['name'] ?? ''
+      const entry = { name, ...(request.body as NamedInPath<Named>) } as Named
       if (entry.name !== name) {
-        throw invalidRequest({ path: '/name', received: JSON.stringify(entry.name), expected: 'the name in the path' })
+        throw invalidRequest({
+          path: '/name',
+          received: JSON.stringify(entry.name),
+          expected: `the name in the path, ${JSON.stringify(name)}, or no name`,
+        })
       }
       if ('expiresAt' in entry) refuseEnded(context.clock, [{ path: '/expiresAt', at: entry.expiresAt }])
       let place = ''

@@ -210,6 +210,16 @@ export function describeRules(databases: TestDatabases): void {
       expect((await node.ask(`DELETE ${path}/${first.name}`)).status).toBe(404)
     })
 
+    it('take their name from the path when the body has none', async () => {
+      const node = await start()
+      const { name, ...nameless } = first
+      const put = await node.ask(`PUT ${path}/${name}`, { body: nameless })
+      expect([put.status, put.body['entry']]).toEqual([200, first])
+      expect(itemsOf(await node.ask(`GET ${path}`))).toEqual([first])
+      const badName = await node.ask(`PUT ${path}/${'x'.repeat(300)}`, { body: nameless })
+      expect(badName.status).toBe(400)
+    })
+
     it('come in pages, in the order in which they count', async () => {
       const node = await start()
       for (const name of ['z', 'a', 'm']) await node.ask(`PUT ${path}/${name}`, { body: { ...first, name } })

@@ -11,8 +11,8 @@ import {
   TIER_ANSWER,
   TIER_PAGE,
 } from '../schemas/part-schemas.ts'
-import type { DenyEntry, Exemption, Tier } from '../schemas/rule-set-shapes.ts'
-import { DENY_ENTRY, EXEMPTION, TIER } from '../schemas/rule-set-shapes.ts'
+import type { DenyEntry, Exemption, NamedInPath, Tier } from '../schemas/rule-set-shapes.ts'
+import { DENY_ENTRY_REQUEST, EXEMPTION_REQUEST, TIER_REQUEST } from '../schemas/rule-set-shapes.ts'
 import { ENTRY_NAME, RESOURCE } from '../schemas/value-schemas.ts'
 import type { CallOf, OperationsOf } from './operation.ts'
 import { neededQuery, operations, pathPart, query } from './operation.ts'
@@ -21,9 +21,9 @@ import { PAGE_PARAMETERS } from './page-parameters.ts'
 
 /** What goes in and out of lists of named parts of the rule set. */
 type ListCall<P> = CallOf<{ readonly parameters: PageParameters; readonly answer: PartPage<P> }>
-type PutCall<P> = CallOf<{
+type PutCall<P extends { readonly name: string }> = CallOf<{
   readonly parameters: { readonly name: string }
-  readonly body: P
+  readonly body: NamedInPath<P>
   readonly answer: PartAnswer<P>
 }>
 type DeleteCall = CallOf<{ readonly parameters: { readonly name: string } }>
@@ -58,6 +58,8 @@ const EDITS: readonly ProblemCode[] = [
   'SLUICE_HTTP_CONFLICT',
   'SLUICE_HTTP_INVALID_RULE_SET',
 ]
+
+const NAME_IN_PATH = 'The name in the body is optional; if present, it must be the one in the path.'
 
 const NEW_VERSION =
   'The change is a version of the rule set of its own: checked as a whole, enforced at once, and undone by a rollback.'
@@ -148,8 +150,8 @@ export const RULE_OPERATIONS: OperationsOf<RuleCalls> = operations<RuleCalls>('r
     path: '/admin/tiers/{name}',
     role: 'editor',
     summary: 'Sets a tier',
-    description: `Adds a tier, or puts it in the place of the one with its name. ${NEW_VERSION}`,
-    body: TIER,
+    description: `Adds a tier, or replaces the one with this name. ${NAME_IN_PATH} ${NEW_VERSION}`,
+    body: TIER_REQUEST,
     answers: { 200: { description: 'The tier.', schema: TIER_ANSWER.ref, headers: ['ETag'] } },
   },
   deleteTier: {
@@ -171,8 +173,8 @@ export const RULE_OPERATIONS: OperationsOf<RuleCalls> = operations<RuleCalls>('r
     path: '/admin/exemptions/{name}',
     role: 'admin',
     summary: 'Sets an exemption',
-    description: `Puts it in the place of the one with its name, or adds it at the end. ${NEW_VERSION}`,
-    body: EXEMPTION,
+    description: `Replaces the one with this name, or adds it at the end. ${NAME_IN_PATH} ${NEW_VERSION}`,
+    body: EXEMPTION_REQUEST,
     answers: { 200: { description: 'The exemption.', schema: EXEMPTION_ANSWER.ref, headers: ['ETag'] } },
   },
   deleteExemption: {
@@ -194,8 +196,8 @@ export const RULE_OPERATIONS: OperationsOf<RuleCalls> = operations<RuleCalls>('r
     path: '/admin/deny-list/{name}',
     role: 'admin',
     summary: 'Sets an entry of the deny list',
-    description: `Puts it in the place of the one with its name, or adds it at the end. ${NEW_VERSION}`,
-    body: DENY_ENTRY,
+    description: `Replaces the one with this name, or adds it at the end. ${NAME_IN_PATH} ${NEW_VERSION}`,
+    body: DENY_ENTRY_REQUEST,
     answers: { 200: { description: 'The entry.', schema: DENY_ANSWER.ref, headers: ['ETag'] } },
   },
   deleteDenyEntry: {

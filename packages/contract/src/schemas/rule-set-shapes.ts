@@ -169,6 +169,14 @@ export const DENY_ENTRY: Reference<DenyEntry> = foreign('DenyEntry')
 /** The schema `PolicyRule` without `resource`, which the OpenAPI document makes of it. */
 export const RESOURCE_RULE: Reference<ResourceRule> = referenceTo('ResourceRule')
 
+/** A named part of a rule set in the body of a request whose path has the name. A name in the body must be the same. */
+export type NamedInPath<P extends { readonly name: string }> = Omit<P, 'name'> & Partial<Pick<P, 'name'>>
+
+/** The schemas `Tier`, `Exemption` and `DenyEntry` with an optional name, which the OpenAPI document makes of them. */
+export const TIER_REQUEST: Reference<NamedInPath<Tier>> = referenceTo('TierRequest')
+export const EXEMPTION_REQUEST: Reference<NamedInPath<Exemption>> = referenceTo('ExemptionRequest')
+export const DENY_ENTRY_REQUEST: Reference<NamedInPath<DenyEntry>> = referenceTo('DenyEntryRequest')
+
 function foreign<T>(name: ForeignSchemaName): Reference<T> {
   return referenceTo(name)
 }
