@@ -43,7 +43,11 @@ export const importTable: Readonly<Record<string, ImportRow>> = {
     node: true,
     npm: 'dependencies',
   },
-  cli: { workspace: ['client', 'contract', 'service/settings', 'service/rules-file'], node: true, npm: 'dependencies' },
+  cli: {
+    workspace: ['client', 'contract', 'core', 'service/settings', 'service/rules-file'],
+    node: true,
+    npm: 'dependencies',
+  },
   dashboard: { workspace: ['contract'], node: false, npm: 'dependencies' },
   harness: { workspace: ['core', 'runtime', 'store-redis', 'testing/servers'], node: true, npm: 'dependencies' },
   bench: { workspace: 'any', node: true, npm: 'any' },

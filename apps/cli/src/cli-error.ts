@@ -22,11 +22,11 @@ export const CLI_ERRORS: Readonly<Record<CliErrorCode, { readonly title: string;
   SLUICE_CLI_INVALID_FILE: { title: 'a file cannot be used', exitCode: EXIT_CODES.usage },
   SLUICE_CLI_NOT_FOUND: { title: 'there is nothing of the kind', exitCode: EXIT_CODES.failed },
   SLUICE_CLI_NOT_STAGED: {
-    title: 'a version was kept as a draft, and could not be moved on',
+    title: 'a new version could not be moved to its stage',
     exitCode: EXIT_CODES.failed,
   },
   SLUICE_CLI_WOULD_REPLACE: {
-    title: 'something that is enforced would be lost, which the author may not have seen',
+    title: 'rules that are enforced would be replaced unseen',
     exitCode: EXIT_CODES.failed,
   },
   SLUICE_CLI_PART_DONE: { title: 'a part of it was done', exitCode: EXIT_CODES.failed },

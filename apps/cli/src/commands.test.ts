@@ -1,3 +1,4 @@
+import { createClient } from '@sluice/client'
 import type {
   ApiKey,
   CheckAnswer,
@@ -15,6 +16,7 @@ import type {
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { RunOptions, RunOutcome } from './cli.test.support.ts'
 import { cliRunner } from './cli.test.support.ts'
+import { staged } from './commands/staging.ts'
 import type { ServiceProcess } from './service-process.test.support.ts'
 import { startServiceProcess } from './service-process.test.support.ts'
 
@@ -55,6 +57,11 @@ function ruleFile(resource: string, limit: number, more = ''): Readonly<Record<s
 
 async function putRule(resource: string, limit: number): Promise<{ readonly version: number }> {
   return await value(['rules', 'put', 'rule.yaml'], { files: ruleFile(resource, limit) })
+}
+
+/** The version that was made last. */
+async function newest(): Promise<Version | undefined> {
+  return (await value<{ readonly items: readonly Version[] }>(['rules', 'versions', '--limit', '1'])).items[0]
 }
 
 describe('check', () => {
@@ -235,19 +242,22 @@ describe('rules', () => {
       const refused = await sluice({ files })('rules', 'put', 'b.json', '--stage', ...stage)
       expect(refused.code).toBe(1)
       expect(refused.err).toContain(
-        `SLUICE_CLI_WOULD_REPLACE: Version ${first.number} is enforced, and the file would take away or change: rules /of-a@user (removed). Nothing was changed; the file is kept as draft `,
+        `SLUICE_CLI_WOULD_REPLACE: Version ${first.number} is enforced, and the file would remove or change: rules /of-a@user (removed). Nothing was stored. `,
       )
-      expect(refused.err).toMatch(new RegExp(`"sluice rules stage \\d+ ${stage.join(' ')}" goes on with it\\.`))
-      expect(refused.err).toContain(`--if-version ${first.number}, if it was this one.`)
-      expect(refused.err).toContain('--force puts it whatever is enforced.')
+      expect(refused.err).toContain(`repeat with --if-version ${first.number}.`)
+      expect(refused.err).toContain('use --force.')
     }
+    const late = await sluice({ files })('rules', 'put', 'b.json', '--if-version', String(number))
+    expect(late.code).toBe(1)
+    expect(late.err).toContain(
+      `SLUICE_CLI_WOULD_REPLACE: Version ${first.number} is enforced, expected version ${number}`,
+    )
+    expect(await newest()).toMatchObject({ number: first.number, stage: 'enforce' })
     expect(await value(['rules', 'get', '/of-a'])).toMatchObject({ resource: '/of-a' })
     const draft = await lines(['rules', 'put', 'b.json', '--stage', 'draft'], { files })
     expect(draft).toContainEqual(
       expect.stringMatching(new RegExp(`^Compared with version ${first.number}: 1 added, 0 changed, 1 removed\\. `)),
     )
-    const late = await sluice({ files })('rules', 'put', 'b.json', '--if-version', String(number))
-    expect([late.code, late.err]).toEqual([1, expect.stringContaining('SLUICE_CLI_NOT_STAGED')])
     const seen = await value<Version>(['rules', 'put', 'b.json', '--if-version', String(first.number)], { files })
     expect(seen).toMatchObject({ stage: 'enforce', basedOn: first.number })
     const forced = await value<Version>(['rules', 'put', 'a.json', '--force'], { files })
@@ -297,14 +307,26 @@ describe('rules', () => {
     })
   })
 
-  it('stay a draft when they cannot be moved on', async () => {
+  it('are not stored when they cannot be used, although something would be replaced', async () => {
+    await putRule('/stored', 1)
+    const before = await newest()
+    const files = { 'rules.json': JSON.stringify({ rules: [{ resource: '/x', dimension: 'user', limit: -1 }] }) }
+    const outcome = await sluice({ files })('rules', 'put', 'rules.json')
+    expect([outcome.code, outcome.err]).toEqual([1, expect.stringContaining('/ruleSet/rules/0/limit: received -1')])
+    expect(await newest()).toEqual(before)
+  })
+
+  it('are retired when another version was enforced in the same moment', async () => {
     const { version } = await putRule('/stale', 1)
-    await putRule('/stale', 2)
     const { ruleSet } = await value<VersionContent>(['rules', 'get'])
-    const files = { 'rules.json': JSON.stringify(ruleSet) }
-    const outcome = await sluice({ files })('rules', 'put', 'rules.json', '--if-version', String(version))
-    expect(outcome.code).toBe(1)
-    expect(outcome.err).toMatch(/SLUICE_CLI_NOT_STAGED: SLUICE_HTTP_CONFLICT: .* Version \d+ is kept as a draft/)
+    await putRule('/stale', 2)
+    const client = createClient({ url: service.url, token: service.adminKey })
+    const draft = await client.call('createVersion', { body: { ruleSet, basedOn: version } })
+    await expect(staged(client, draft, { stage: 'enforce' })).rejects.toMatchObject({
+      code: 'SLUICE_CLI_NOT_STAGED',
+      detail: expect.stringMatching(/^SLUICE_HTTP_CONFLICT: .* Version \d+ was retired; nothing else was changed\.$/),
+    })
+    expect(await newest()).toMatchObject({ number: draft.number, stage: 'retired' })
   })
 
   it('are made of files of Envoy', async () => {

@@ -1,5 +1,6 @@
 import type { Client } from '@sluice/client'
 import type { DiffAnswer, RuleSet, RuleSetChange, StageRequest, Version } from '@sluice/contract'
+import type { RuleSet as CoreRuleSet } from '@sluice/core'
 import { CliError } from '../cli-error.ts'
 import { present } from '../parsing/caller-flags.ts'
 
@@ -16,46 +17,58 @@ export interface RuleSetPut {
   readonly isForced: boolean
 }
 
-/** A rule set that is kept as a draft, and what changes when it takes the place of the enforced one. */
-export interface KeptDraft {
+/** A rule set that was stored as a draft, and what changes when it replaces the enforced one. */
+export interface StoredDraft {
   readonly draft: Version
-  /** Undefined when none is enforced, or the author has seen another. */
+  /** Undefined when none is enforced. */
   readonly diff: DiffAnswer | undefined
 }
 
-/** Keeps a rule set as a draft that is based on what the author says to have seen, or on what is enforced now. */
-export async function keepDraft(client: Client, { ruleSet, note, ifVersion }: RuleSetPut): Promise<KeptDraft> {
+/**
+ * Stores a rule set as a draft, based on the enforced version. Stores nothing, and throws, when it would be rejected: when
+ * another version is enforced than the author has seen, or, with a `next` stage, when it removes or changes something enforced
+ * that the author has not said to have seen.
+ */
+export async function storeDraft(
+  client: Client,
+  { ruleSet, note, ifVersion, isForced }: RuleSetPut,
+  next: StageRequest | 'draft',
+): Promise<StoredDraft> {
   const { version: enforced } = await client.call('listRateLimits', { parameters: { limit: 1 } })
-  const basedOn = ifVersion ?? enforced
-  const draft = await client.call('createVersion', { body: { ruleSet, basedOn, ...present({ note }) } })
-  if (enforced === 0 || basedOn !== enforced) return { draft, diff: undefined }
+  if (ifVersion !== undefined && ifVersion !== enforced) throw wouldReplace(seenAnother(ifVersion, enforced))
+  const isSeen = isForced || ifVersion !== undefined || next === 'draft'
+  if (enforced > 0 && !isSeen) await refuseUnseen(client, ruleSet, enforced)
+  const draft = await client.call('createVersion', { body: { ruleSet, basedOn: enforced, ...present({ note }) } })
+  if (enforced === 0) return { draft, diff: undefined }
   const diff = await client.call('diffVersions', { parameters: { number: enforced, to: draft.number } })
   return { draft, diff }
 }
 
-/**
- * Refuses to go on with a draft that takes away or changes what is enforced, when its author has not said to have seen that: it
- * may be the work of somebody else.
- */
-export function refuseUnseen(
-  { draft, diff }: KeptDraft,
-  { ifVersion, isForced }: RuleSetPut,
-  next: StageRequest,
-): void {
-  if (diff === undefined || isForced || ifVersion !== undefined) return
-  const lost = diff.changes.filter(({ change }) => change !== 'added')
+async function refuseUnseen(client: Client, ruleSet: RuleSet, enforced: number): Promise<void> {
+  const { checkRuleSet, diffRuleSets } = await import('@sluice/core')
+  // The service lists what is wrong with it, and stores nothing.
+  if (checkRuleSet(ruleSet).length > 0) return
+  const current = await client.call('getVersion', { parameters: { number: enforced } })
+  const changes = diffRuleSets(current.ruleSet as CoreRuleSet, ruleSet as CoreRuleSet) as readonly RuleSetChange[]
+  const lost = changes.filter(({ change }) => change !== 'added')
   if (lost.length === 0) return
-  const { number } = draft
-  const stage = next.percent === undefined ? next.stage : `${next.stage} --percent ${next.percent}`
-  throw new CliError('SLUICE_CLI_WOULD_REPLACE', {
-    detail: [
-      `Version ${diff.from} is enforced, and the file would take away or change: ${namesOf(lost)}.`,
-      `Nothing was changed; the file is kept as draft ${number}, and "sluice rules diff ${number}" shows the difference.`,
-      `When that is as it should be, "sluice rules stage ${number} ${stage}" goes on with it.`,
-      `To put it in one step, say which version the file was made from: --if-version ${diff.from}, if it was this one.`,
-      'Where the file is the one source of the rules, such as in a pipeline, --force puts it whatever is enforced.',
+  throw wouldReplace(
+    [
+      `Version ${enforced} is enforced, and the file would remove or change: ${namesOf(lost)}. Nothing was stored.`,
+      `If the file was made from version ${enforced}, repeat with --if-version ${enforced}.`,
+      'If the file is the only source of the rules, such as in a pipeline, use --force.',
+      'To review the difference first, use --stage draft and "sluice rules diff".',
     ].join(' '),
-  })
+  )
+}
+
+function seenAnother(ifVersion: number, enforced: number): string {
+  const now = enforced === 0 ? 'No version is enforced' : `Version ${enforced} is enforced`
+  return `${now}, expected version ${ifVersion} (--if-version). Nothing was stored. "sluice rules get" shows the enforced rules: add your change to them and repeat.`
+}
+
+function wouldReplace(detail: string): CliError {
+  return new CliError('SLUICE_CLI_WOULD_REPLACE', { detail })
 }
 
 /** What changed, in one line. */

@@ -11,7 +11,7 @@ import { toggle } from '../parsing/flag.ts'
 import { needed } from '../parsing/positional.ts'
 import { IF_VERSION_FLAG } from './if-version-flag.ts'
 import { RULE_TITLES, ruleRows } from './rule-rows.ts'
-import { changesText, keepDraft, refuseUnseen } from './rule-set-put.ts'
+import { changesText, storeDraft } from './rule-set-put.ts'
 import { STAGE_FLAGS, staged, stageOf, versionText } from './staging.ts'
 
 const FLAGS = {
@@ -25,7 +25,7 @@ export const rulesPutCommand: Command = command({
   name: 'rules put',
   summary: 'Set rules from a file',
   description:
-    'A file of YAML or JSON with "resource" and "rules" sets all rules of that resource, at once. One with the "rules" of all resources, and tiers, exemptions and so on, becomes a version of the whole rule set, which is enforced unless --stage says otherwise. It is checked as a whole; everything that is wrong is listed. A whole rule set that takes away or changes something that is enforced is put only with --if-version, which names the version it was made from, or with --force; else it is kept as a draft, and the answer says what would be lost. With --json: resource, rules, version, and replaced where there were rules; or the version.',
+    'A file of YAML or JSON with "resource" and "rules" sets all rules of that resource, at once. One with the "rules" of all resources, and tiers, exemptions and so on, becomes a version of the whole rule set, which is enforced unless --stage says otherwise. It is checked as a whole; everything that is wrong is listed. A whole rule set that takes away or changes something that is enforced is put only with --if-version, which names the version it was made from, or with --force. A file that is rejected is not stored. With --json: resource, rules, version, and replaced where there were rules; or the version.',
   args: { file: needed('The file; - for standard input.') },
   flags: FLAGS,
   examples: [
@@ -69,11 +69,7 @@ async function putRuleSet(client: Client, ruleSet: RuleSet, flags: GivenFlags<ty
     throw usageError('--if-version and --force stand there; expected one of them.')
   const next = stageOf({ ...flags, stage })
   const put = { ruleSet, note, ifVersion, isForced }
-  const kept = await keepDraft(client, put)
-  if (next !== 'draft') refuseUnseen(kept, put, next)
-  const value = await staged(client, kept.draft, next)
-  return {
-    value,
-    text: kept.diff === undefined ? versionText(value) : `${versionText(value)}\n${changesText(kept.diff)}`,
-  }
+  const { draft, diff } = await storeDraft(client, put, next)
+  const value = await staged(client, draft, next)
+  return { value, text: diff === undefined ? versionText(value) : `${versionText(value)}\n${changesText(diff)}` }
 }

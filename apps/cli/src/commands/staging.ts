@@ -38,16 +38,32 @@ export function stageOf({
   return stage === 'draft' ? 'draft' : { stage: stage as StageRequest['stage'], ...present({ percent, note }) }
 }
 
-/** Moves a draft on. When that fails, says that the draft is there. */
+/** Moves a new draft on. Retires it when the service rejects that, so that nothing is left to be enforced by mistake. */
 export async function staged(client: Client, draft: Version, stage: StageRequest | 'draft'): Promise<Version> {
   if (stage === 'draft') return draft
+  const parameters = { number: draft.number }
   try {
-    return await client.call('stageVersion', { parameters: { number: draft.number }, body: stage })
+    return await client.call('stageVersion', { parameters, body: stage })
   } catch (error) {
     if (!isClientError(error)) throw error
     const problem = `${error.code}: ${error.detail}`
-    const next = `Version ${draft.number} is kept as a draft: "sluice rules stage ${draft.number} ${stage.stage}" tries again.`
+    // Without an answer it may have been enforced, and is not to be taken back.
+    const isRejected = error.status !== undefined && error.status < 500
+    const isRetired = isRejected && (await retire(client, draft.number))
+    const next = isRetired
+      ? `Version ${draft.number} was retired; nothing else was changed.`
+      : `Version ${draft.number} is stored: "sluice rules versions" shows its stage, "sluice rules stage ${draft.number} ${stage.stage}" tries again.`
     throw new CliError('SLUICE_CLI_NOT_STAGED', { detail: `${problem} ${next}`, cause: error })
+  }
+}
+
+async function retire(client: Client, number: number): Promise<boolean> {
+  try {
+    await client.call('stageVersion', { parameters: { number }, body: { stage: 'retired' } })
+    return true
+  } catch (error) {
+    if (!isClientError(error)) throw error
+    return false
   }
 }
 
