@@ -49,7 +49,11 @@ export const importTable: Readonly<Record<string, ImportRow>> = {
     npm: 'dependencies',
   },
   dashboard: { workspace: ['contract'], node: false, npm: 'dependencies' },
-  harness: { workspace: ['core', 'runtime', 'store-redis', 'testing/servers'], node: true, npm: 'dependencies' },
+  harness: {
+    workspace: ['client', 'contract', 'core', 'runtime', 'store-redis', 'testing/servers'],
+    node: true,
+    npm: 'dependencies',
+  },
   bench: { workspace: 'any', node: true, npm: 'any' },
 }
 

@@ -5,8 +5,10 @@ export function wrongCounts({ algorithm, maxRequests, race, accuracy, distribute
   const counts: [what: string, requests: number, approved: number][] = [
     ['RaceTest', race.attempts, race.approved],
     ['AccuracyTest', accuracy.requests, accuracy.approved],
-    ['AccuracyTest after the reset', accuracy.requests, accuracy.approvedAfterReset],
   ]
+  if (accuracy.approvedAfterReset !== null) {
+    counts.push(['AccuracyTest after the reset', accuracy.requests, accuracy.approvedAfterReset])
+  }
   for (let node = 0; node < distributed.nodes; node++) {
     const approved = distributed.approvedPerNode[node] ?? 0
     counts.push([`DistributedTest at node ${node + 1}`, distributed.requestsPerNode, approved])

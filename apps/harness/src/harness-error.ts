@@ -3,6 +3,7 @@ export const HARNESS_ERRORS = {
   SLUICE_HARNESS_INVALID_OPTION: 'an option cannot be used',
   SLUICE_HARNESS_CALLER_FAILED: 'a thread or process did not make its requests to the end',
   SLUICE_HARNESS_CALLERS_STUCK: 'the threads or processes did not answer in time',
+  SLUICE_HARNESS_TARGET_FAILED: 'the target cannot be tested',
   SLUICE_HARNESS_REDIS_UNAVAILABLE: 'there is no Redis to run on',
 } as const
 

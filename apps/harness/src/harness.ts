@@ -3,11 +3,13 @@ import { accuracyTest } from './accuracy-test.ts'
 import { distributedTest } from './distributed-test.ts'
 import { wrongCounts } from './expectation.ts'
 import { isHarnessError } from './harness-error.ts'
+import { moduleUnderTest } from './module-target.ts'
 import type { Choices, HarnessOptions } from './options.ts'
 import { helpText, parseOptions } from './options.ts'
 import { raceTest } from './race-test.ts'
-import { reportJson, reportText } from './report.ts'
+import { reportJson, reportText, summaryText } from './report.ts'
 import type { TestedAlgorithm } from './rules.ts'
+import { openService } from './service-target.ts'
 import type { StoreUnderTest } from './test-bed.ts'
 import type { TestResult } from './test-result.ts'
 
@@ -19,6 +21,8 @@ export interface HarnessParts extends Choices {
   readonly printError: (text: string) => void
   /** Real time, for what a test took. */
   readonly stopwatch: Clock
+  /** The API key for a service under test. */
+  readonly apiKey?: string | undefined
 }
 
 /** What the exit code says. */
@@ -40,11 +44,7 @@ export async function runHarness(args: readonly string[], parts: HarnessParts): 
     parts.print(helpText(parts))
     return EXIT_CODES.exact
   }
-  const choice = parts.stores[options.store]!
-  if (choice.notice !== undefined) parts.printError(choice.notice)
-  const { threads, redisUrl } = options
-  const { stopwatch, printError } = parts
-  const store = await choice.open({ threads, redisUrl, stopwatch, printError })
+  const store = await openStore(options, parts)
   try {
     return await runTests(store, options, parts)
   } finally {
@@ -52,15 +52,30 @@ export async function runHarness(args: readonly string[], parts: HarnessParts): 
   }
 }
 
+async function openStore(options: HarnessOptions, parts: HarnessParts): Promise<StoreUnderTest> {
+  const { threads, redisUrl, target, maxRequests } = options
+  const { stopwatch, printError, apiKey } = parts
+  if (target !== undefined) {
+    if (/^https?:/.test(target)) return await openService({ url: target, apiKey, threads, stopwatch })
+    printError('A module is asked by interleaved tasks of one thread; --threads and --algorithms have no effect.')
+    return moduleUnderTest({ path: target, maxRequests, stopwatch })
+  }
+  const choice = parts.stores[options.store]!
+  if (choice.notice !== undefined) printError(choice.notice)
+  return await choice.open({ threads, redisUrl, stopwatch, printError })
+}
+
 async function runTests(store: StoreUnderTest, options: HarnessOptions, parts: HarnessParts): Promise<number> {
   const all: TestResult[] = []
-  for (const algorithm of options.algorithms) {
+  const { title } = store
+  const algorithms = title === undefined ? options.algorithms : [{ ...options.algorithms[0]!, title }]
+  for (const algorithm of algorithms) {
     const results = await testAlgorithm(store, algorithm, options)
     // A report that grows algorithm by algorithm; JSON can only be printed whole.
     if (!options.json) parts.print(`${all.length > 0 ? '\n' : ''}${reportText(algorithm.title, results)}`)
     all.push(...results)
   }
-  if (options.json) parts.print(reportJson(all))
+  parts.print(options.json ? reportJson(all) : `\n${summaryText(all)}`)
   const wrong = all.flatMap(wrongCounts)
   for (const sentence of wrong) parts.printError(`Wrong count: ${sentence}`)
   return wrong.length > 0 ? EXIT_CODES.wrong : EXIT_CODES.exact
@@ -73,15 +88,18 @@ async function testAlgorithm(
 ): Promise<TestResult[]> {
   const results: TestResult[] = []
   for (const max of maxRequests) {
-    const bed = await store.prepare(ruleFor(max))
-    results.push({
-      algorithm: title,
-      maxRequests: max,
-      race: await raceTest(bed, { attempts, threads: store.threads }),
-      accuracy: await accuracyTest(bed),
-      distributed: await distributedTest(bed),
-    })
-    await bed.close()
+    const bed = await store.prepare(ruleFor(max, store.windowSeconds), max)
+    try {
+      results.push({
+        algorithm: title,
+        maxRequests: max,
+        race: await raceTest(bed, { attempts, threads: store.threads }),
+        accuracy: await accuracyTest(bed),
+        distributed: await distributedTest(bed),
+      })
+    } finally {
+      await bed.close()
+    }
   }
   return results
 }

@@ -65,6 +65,8 @@ MaxRequests = 100
 RaceTest: Approved <= 100 | Time=_ms
 AccuracyTest: Approved <= 100 | Requests=2000 | Time=_ms
 DistributedTest: Nodes=20, Req/Node=200 | Time=_ms
+
+1 of 1 exact
 `)
     expect(stderr).toBe('')
     expect(exitCode).toBe(0)

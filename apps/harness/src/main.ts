@@ -2,6 +2,7 @@ import { systemClock } from '@sluice/core'
 import { runHarness } from './harness.ts'
 import { isHarnessError } from './harness-error.ts'
 import { TESTED_ALGORITHMS } from './rules.ts'
+import { readApiKey } from './settings.ts'
 import { STORES } from './stores.ts'
 
 async function main(): Promise<void> {
@@ -11,6 +12,7 @@ async function main(): Promise<void> {
     stopwatch: systemClock,
     print: console.log,
     printError: console.error,
+    apiKey: readApiKey(),
   })
 }
 

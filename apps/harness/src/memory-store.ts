@@ -45,9 +45,9 @@ class LocalTestBed implements TestBed {
     return { approvedPerNode, ms: (this.#stopwatch.nowMicros() - startMicros) / MICROS_PER_MS }
   }
 
-  moveToReset(node: string): Promise<void> {
+  moveToReset(node: string): Promise<boolean> {
     this.#clock.moveTo(this.#limiter.peek(node).resetAt)
-    return Promise.resolve()
+    return Promise.resolve(true)
   }
 
   async close(): Promise<void> {

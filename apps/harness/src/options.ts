@@ -14,6 +14,8 @@ export interface HarnessOptions {
   readonly store: string
   /** The Redis to run on, for a store that takes it. */
   readonly redisUrl: string | undefined
+  /** URL of a service, or path of a module, to test instead of a store. */
+  readonly target: string | undefined
   readonly json: boolean
   /** Print the help instead. */
   readonly help: boolean
@@ -45,6 +47,7 @@ const OPTION_TYPES = {
   max: { type: 'string' },
   store: { type: 'string' },
   'redis-url': { type: 'string' },
+  target: { type: 'string' },
   json: { type: 'boolean' },
   help: { type: 'boolean' },
 } as const
@@ -70,6 +73,7 @@ export function parseOptions(args: readonly string[], { algorithms, stores }: Ch
     maxRequests: listOf(given.get('max') ?? DEFAULTS.max, (text) => wholeNumber('max', text, MAX_REQUESTS)),
     store,
     redisUrl: redisUrlFor(store, given.get('redis-url'), stores),
+    target: targetOf(given),
     json: given.has('json'),
     help: given.has('help'),
   }
@@ -93,6 +97,7 @@ ${algorithms.map(({ name }) => `                     ${name}`).join('\n')}
   --store name       where the counters are:
 ${storeLines.join('\n')}
   --redis-url url    with --store redis: run on this Redis, under keys that begin with sluice-harness- and are removed
+  --target url|path  test a running service or a module instead of a store (see below)
   --json             print the counts as a JSON array; with "npm run --silent", nothing else is printed
   --help             print this
 
@@ -107,6 +112,16 @@ ends the run: every count consists of decisions made in Redis.
 The time that limits refill by is a clock of the harness, the same for all who ask: it stands still while requests are
 made and moves only to the reset. So nothing refills meanwhile, and each count has one right answer however slow the
 machine is. Time= is real time: from the release to the last answer.
+
+--target http://127.0.0.1:8080 tests a running service: --threads callers check over HTTP. Set SLUICE_API_KEY to a key
+with the role editor or admin: the harness puts a tier, and a rule for each test, under the name sluice-harness-...,
+resets counters by the admin API, and removes both. Windows are 30 days long: nothing refills in real time.
+
+--target ./limiter.mjs tests any limiter. The module exports, as default, createLimiter or limiter, either a function
+that returns a limiter for maxRequests, or one limiter, whose limit --max says. A limiter has tryAcquire(nodeId), which
+returns true or false or a promise of it, and may have reset(nodeId). It must not refill while the tests run.
+
+The last line of the report says how many of its blocks are exact: "30 of 30 exact".
 
 Exit code: 0 when every count is exact, 1 when one is not or the run could not be finished (stderr says which or why),
 2 for an option that cannot be used.`
@@ -173,6 +188,13 @@ function redisUrlFor(store: string, text: string | undefined, stores: StoreTable
     received: '--redis-url with a value that cannot be read as one',
     expected: 'redis://[[user]:password@]host[:port][/database], or rediss:// for TLS',
   })
+}
+
+function targetOf(given: ReadonlyMap<OptionName, string>): string | undefined {
+  const target = given.get('target')
+  const other = (['store', 'redis-url'] as const).find((name) => given.has(name))
+  if (target === undefined || other === undefined) return target
+  throw invalid({ received: `--target with --${other}`, expected: 'one of them' })
 }
 
 function unknownOption(received: string): HarnessError {

@@ -69,9 +69,10 @@ class RedisTestBed implements TestBed {
     return this.#pool.burst(burst, this.#clock.nowMicros())
   }
 
-  async moveToReset(node: string): Promise<void> {
+  async moveToReset(node: string): Promise<boolean> {
     const { resetAt } = requireStoreAnswer(await this.#limiter.peek(node))
     this.#clock.moveTo(resetAt)
+    return true
   }
 
   async close(): Promise<void> {

@@ -1,3 +1,4 @@
+import { wrongCounts } from './expectation.ts'
 import type { TestResult } from './test-result.ts'
 
 /** The section of one algorithm, without a line end. The counts are bounds here; {@link reportJson} has the real ones. */
@@ -12,6 +13,12 @@ function blockText({ maxRequests, race, accuracy, distributed }: TestResult): st
     `AccuracyTest: Approved <= ${maxRequests} | Requests=${accuracy.requests} | Time=${timeText(accuracy.ms)}`,
     `DistributedTest: Nodes=${distributed.nodes}, Req/Node=${distributed.requestsPerNode} | Time=${timeText(distributed.ms)}`,
   ].join('\n')
+}
+
+/** How many of the blocks have exact counts. */
+export function summaryText(results: readonly TestResult[]): string {
+  const exact = results.filter((result) => wrongCounts(result).length === 0)
+  return `${exact.length} of ${results.length} exact`
 }
 
 function timeText(ms: number): string {

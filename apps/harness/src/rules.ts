@@ -18,20 +18,23 @@ export interface TestedAlgorithm {
   /** How it is named in the report. */
   readonly title: string
   /** The rule that approves exactly `maxRequests` (1 or more) at one instant, and as many again after its reset. */
-  readonly ruleFor: (maxRequests: number) => Rule
+  readonly ruleFor: (maxRequests: number, windowSeconds?: number) => Rule
 }
 
 const WINDOW_SECONDS = 10
-const WINDOW = `${WINDOW_SECONDS}s` as const
+
+function secondsText(seconds: number): `${number}s` {
+  return `${seconds}s`
+}
 
 /** Parts of a window that the segmented log counts apart. */
 const SEGMENTS = 10
 
 /** A window for the larger half and a burst for the rest, refilled well within the window, so that both reset together. */
-function hybridRule(maxRequests: number): Rule {
+function hybridRule(maxRequests: number, windowSeconds: number = WINDOW_SECONDS): Rule {
   const limit = Math.ceil(maxRequests / 2)
-  const burst = { capacity: maxRequests - limit, refillPerSecond: maxRequests / WINDOW_SECONDS }
-  return hybrid({ limit, window: WINDOW, burst })
+  const burst = { capacity: maxRequests - limit, refillPerSecond: maxRequests / windowSeconds }
+  return hybrid({ limit, window: secondsText(windowSeconds), burst })
 }
 
 /** Every algorithm, in the order of the report. */
@@ -39,42 +42,43 @@ export const TESTED_ALGORITHMS: readonly TestedAlgorithm[] = [
   {
     name: 'fixed-window',
     title: 'Fixed Window',
-    ruleFor: (limit) => fixedWindow({ limit, window: WINDOW }),
+    ruleFor: (limit, seconds = WINDOW_SECONDS) => fixedWindow({ limit, window: secondsText(seconds) }),
   },
   {
     name: 'token-bucket',
     title: 'Token Bucket',
-    ruleFor: (capacity) => tokenBucket({ capacity, refillPerSecond: capacity / WINDOW_SECONDS }),
+    ruleFor: (capacity, seconds = WINDOW_SECONDS) => tokenBucket({ capacity, refillPerSecond: capacity / seconds }),
   },
   {
     name: 'leaky-bucket-meter',
     title: 'Leaky Bucket (Meter)',
-    ruleFor: (capacity) => leakyBucketMeter({ capacity, leakPerSecond: capacity / WINDOW_SECONDS }),
+    ruleFor: (capacity, seconds = WINDOW_SECONDS) => leakyBucketMeter({ capacity, leakPerSecond: capacity / seconds }),
   },
   {
     name: 'leaky-bucket-queue',
     title: 'Leaky Bucket (Queue)',
-    ruleFor: (capacity) => leakyBucketQueue({ capacity, ratePerSecond: capacity / WINDOW_SECONDS }),
+    ruleFor: (capacity, seconds = WINDOW_SECONDS) => leakyBucketQueue({ capacity, ratePerSecond: capacity / seconds }),
   },
   {
     name: 'sliding-window-counter',
     title: 'Sliding Window Counter',
-    ruleFor: (limit) => slidingWindowCounter({ limit, window: WINDOW }),
+    ruleFor: (limit, seconds = WINDOW_SECONDS) => slidingWindowCounter({ limit, window: secondsText(seconds) }),
   },
   {
     name: 'sliding-window-log',
     title: 'Sliding Window Log',
-    ruleFor: (limit) => slidingWindowLog({ limit, window: WINDOW }),
+    ruleFor: (limit, seconds = WINDOW_SECONDS) => slidingWindowLog({ limit, window: secondsText(seconds) }),
   },
   {
     name: 'sliding-window-segments',
     title: 'Sliding Window Log (Segments)',
-    ruleFor: (limit) => slidingWindowLog({ limit, window: WINDOW, segments: SEGMENTS }),
+    ruleFor: (limit, seconds = WINDOW_SECONDS) =>
+      slidingWindowLog({ limit, window: secondsText(seconds), segments: SEGMENTS }),
   },
   {
     name: 'gcra',
     title: 'GCRA',
-    ruleFor: (limit) => gcra({ limit, window: WINDOW }),
+    ruleFor: (limit, seconds = WINDOW_SECONDS) => gcra({ limit, window: secondsText(seconds) }),
   },
   {
     name: 'hybrid',
@@ -84,6 +88,6 @@ export const TESTED_ALGORITHMS: readonly TestedAlgorithm[] = [
   {
     name: 'concurrency',
     title: 'Concurrency',
-    ruleFor: (limit) => concurrency({ limit, lease: WINDOW }),
+    ruleFor: (limit, seconds = WINDOW_SECONDS) => concurrency({ limit, lease: secondsText(seconds) }),
   },
 ]

@@ -54,9 +54,9 @@ class SharedTestBed implements TestBed {
     return this.#pool.burst(burst)
   }
 
-  moveToReset(node: string): Promise<void> {
+  moveToReset(node: string): Promise<boolean> {
     this.#clock.moveTo(this.#limiter.peek(node).resetAt)
-    return Promise.resolve()
+    return Promise.resolve(true)
   }
 
   async close(): Promise<void> {

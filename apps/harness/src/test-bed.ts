@@ -18,8 +18,11 @@ export interface BurstOutcome {
 export interface TestBed {
   /** Makes all requests of the burst: every caller is ready before any is released. */
   release(burst: Burst): Promise<BurstOutcome>
-  /** Moves time to the instant at which the full limit of the node is announced to be there again. */
-  moveToReset(node: string): Promise<void>
+  /**
+   * Moves time to the instant at which the full limit of the node is announced to be there again, or resets its counters.
+   * Resolves with false where there is no way to do that.
+   */
+  moveToReset(node: string): Promise<boolean>
   /** Frees what is held. */
   close(): Promise<void>
 }
@@ -28,8 +31,12 @@ export interface TestBed {
 export interface StoreUnderTest {
   /** Real threads, or processes, that make the requests of a burst at the same time. */
   readonly threads: number
+  /** The window of rules, for a store that counts in real time. Default: that of the rules. */
+  readonly windowSeconds?: number
+  /** What is tested, where it has a rule of its own. The algorithms are not tried one by one then. */
+  readonly title?: string
   /** A test bed with counters of its own. One at a time: it is closed before the next is made. */
-  prepare(rule: Rule): Promise<TestBed>
+  prepare(rule: Rule, maxRequests: number): Promise<TestBed>
   /** Frees what is held, threads and processes included. */
   close(): Promise<void>
 }

@@ -7,10 +7,10 @@ import { tellErrors } from '../programs/program-errors.ts'
 /** Runs the harness. */
 export const harnessCommand: Command = passingCommand({
   name: 'harness',
-  summary: 'Show that limits hold under real threads and processes',
+  summary: 'Test that limits are exact',
   description:
-    'Counts what every algorithm approves under concurrent requests, and compares it with its limit. Flags are those of the harness: "sluice harness -- --help" lists them. Ends as the harness does.',
-  examples: ['harness --threads 4 --max 100', 'harness --store redis --json'],
+    'Counts what every algorithm approves under concurrent requests, and compares it with its limit. --target tests a running service, or a module that exports a limiter. Flags are those of the harness: "sluice harness -- --help" lists them. Exits with its code.',
+  examples: ['harness --threads 4 --max 100', 'harness --store redis --json', 'harness --target http://127.0.0.1:8080'],
   run: async (args, { programs, terminal, isJson }) => {
     const program = programs.start('@sluice/harness', { args, isRead: isJson })
     if (program === undefined) {
