@@ -62,7 +62,10 @@ async function run(args: readonly string[], options: RunOptions): Promise<RunOut
   }
 }
 
-function fakeTerminal(written: { out: string; err: string }, { isTty = false, columns, rows }: RunOptions): Terminal {
+function fakeTerminal(
+  written: { out: string; err: string },
+  { isTty = false, columns, rows, env }: RunOptions,
+): Terminal {
   const stream = (name: 'out' | 'err') => ({
     write: (text: string) => {
       written[name] += text
@@ -71,7 +74,7 @@ function fakeTerminal(written: { out: string; err: string }, { isTty = false, co
     columns,
     rows,
   })
-  return streamTerminal(stream('out'), stream('err'))
+  return streamTerminal(stream('out'), stream('err'), env)
 }
 
 function noFile(path: string): Error {

@@ -175,18 +175,18 @@ describe('wrong usage', () => {
     [['check', '/x', '--number', 'bytes=few'], '--number got "bytes=few"; expected a name, "=" and a number'],
     [['check', '/x', '-u', 'a'], 'has no flag "-u"'],
     [['check', '/x', '--timeout', '5'], '--timeout got "5"; expected a duration such as 30s'],
-    [['rules', 'get', '/x', '--at', '3'], 'A resource and --at stand there; expected one of them'],
+    [['rules', 'get', '/x', '--at', '3'], 'Pass a resource or --at, not both'],
     [['rules', 'diff', 'x'], '"x" is no version; expected a number'],
     [['rules', 'stage', '0', 'enforce'], '"0" is no version'],
     [['rules', 'stage', '3', 'enforced'], '"enforced" is no stage; expected one of shadow, .* Did you mean enforce?'],
     [['rules', 'stage', '3', 'draft'], 'A version does not become a draft again'],
     [['rules', 'stage', '3', 'percent'], '--percent is missing'],
-    [['rules', 'stage', '3', 'shadow', '--percent', '5'], '--percent goes with the stage percent'],
+    [['rules', 'stage', '3', 'shadow', '--percent', '5'], '--percent needs the stage percent'],
     [['rules', 'import', 'f', '--stage', 'now'], '--stage got "now"; expected one of draft, shadow, percent, enforce'],
-    [['overrides', 'put', 'user', 'u', '*'], 'Expected one of --limit and --multiplier'],
+    [['overrides', 'put', 'user', 'u', '*'], 'Pass one of --limit and --multiplier'],
     [
       ['overrides', 'put', 'user', 'u', '*', '--limit', '1', '--multiplier', '2'],
-      'Expected one of --limit and --multiplier',
+      'Pass one of --limit and --multiplier',
     ],
     [['overrides', 'put', 'user', 'u', '*', '--limit', '-1'], '--limit got "-1"; expected a whole number or off'],
     [
@@ -322,9 +322,9 @@ describe('a command that is interrupted', () => {
 
 describe('a command that says too little, or too much', () => {
   it.each([
-    ['usage', 'Whose usage?'],
-    ['reset', 'Whose counters?'],
-    ['reset --note "all of them"', 'Whose counters?'],
+    ['usage', 'Pass a resource or a caller'],
+    ['reset', 'Pass a resource or a caller'],
+    ['reset --note "all of them"', 'Pass a resource or a caller'],
     ['id new --count 0', '--count got 0; expected 1 to 1000.'],
     ['id new --count 1001', '--count got 1001; expected 1 to 1000.'],
     ['top --count 0', '--count got 0; expected 1 or more.'],

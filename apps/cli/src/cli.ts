@@ -63,8 +63,9 @@ async function runCommand(
   // A live command ends in its own order when it is interrupted; of any other nothing is waited for.
   const result: CommandResult = await (command.isLive ? running : Promise.race([running, interruption(parts.signal)]))
   progress.stop()
-  const text = common.json ? JSON.stringify(result.value) : result.text
-  if (text !== undefined && text !== '') parts.terminal.print(text)
+  if (common.json) {
+    if (result.value !== undefined) parts.terminal.print(JSON.stringify(result.value))
+  } else if (result.text !== '') parts.terminal.print(result.text, result.decorate)
   return result.exitCode ?? EXIT_CODES.ok
 }
 

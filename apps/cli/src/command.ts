@@ -2,7 +2,7 @@ import type { Client } from '@sluice/client'
 import type { Wait } from './doctor/within.ts'
 import type { ExitCode } from './exit-code.ts'
 import type { Progress } from './output/progress.ts'
-import type { Terminal } from './output/terminal.ts'
+import type { Paint, Terminal } from './output/terminal.ts'
 import type { Flags, GivenFlags } from './parsing/flag.ts'
 import type { GivenPositionals, Positionals } from './parsing/positional.ts'
 import type { ProgramHost } from './programs/program-host.ts'
@@ -43,7 +43,9 @@ export interface CommandResult {
   readonly value: unknown
   /** The same for people. */
   readonly text: string
-  /** 0 when left out. */
+  /** Adds colour to the text. */
+  readonly decorate?: (text: string, paint: Paint) => string
+  /** Default: 0. */
   readonly exitCode?: ExitCode
 }
 

@@ -75,8 +75,17 @@ describe('check', () => {
     expect(refused.err).toBe('')
     expect(refused.json()).toMatchObject({ allowed: false, reason: 'limit', remaining: 0 })
     const told = await sluice()(...check)
-    expect(told.out).toMatch(/^result +refused: the limit is used up\n/)
-    expect(told.out).toMatch(/^come back in +\d+ s$/m)
+    expect(told.out).toMatch(/^result +denied: the limit is used up\n/)
+    expect(told.out).toMatch(/^retry in +\d+ s$/m)
+  })
+
+  it('is coloured where there is colour', async () => {
+    await putRule('/colour', 1)
+    const check = ['check', '/colour', '--user', 'u1']
+    const run = cliRunner({ env: { SLUICE_URL: service.url, FORCE_COLOR: '1' } })
+    const shown = async (): Promise<string> => (await run(...check)).out.replaceAll('\u001B', '')
+    expect(await shown()).toMatch(/^result +\[32mallowed\[39m\n/)
+    expect(await shown()).toMatch(/^result +\[31mdenied: the limit is used up\[39m\n/)
   })
 
   it('takes nothing with --peek', async () => {
@@ -131,14 +140,14 @@ describe('usage and reset', () => {
     )
     expect(await value(['reset', '/usage', '--user', 'u1', '--note', 'test'])).toEqual({ reset: true })
     expect(await used()).toBe(0)
-    expect(await lines(['reset', '--user', 'u1'])).toEqual(['The counters start anew.'])
+    expect(await lines(['reset', '--user', 'u1'])).toEqual(['Reset the counters of user:u1.'])
   })
 
   it('ask for somebody', async () => {
     for (const name of ['usage', 'reset']) {
       const outcome = await sluice()(name)
       expect(outcome.code).toBe(2)
-      expect(outcome.err).toContain('SLUICE_CLI_USAGE: Whose ')
+      expect(outcome.err).toContain('SLUICE_CLI_USAGE: Pass a resource or a caller')
     }
   })
 })
@@ -146,7 +155,7 @@ describe('usage and reset', () => {
 describe('rules', () => {
   it('are set from a file, listed and shown as a file', async () => {
     const put = await lines(['rules', 'put', 'rule.yaml'], { files: ruleFile('/rules', 7, ', methods: [GET]') })
-    expect(put).toEqual([expect.stringMatching(/^\/rules has 1 rule, enforced since version \d+\.$/)])
+    expect(put).toEqual([expect.stringMatching(/^Set 1 rule for \/rules, enforced as version \d+\.$/)])
     const list = await value<{ version: number; items: RateLimits[] }>(['rules', 'list'])
     expect(list.items).toContainEqual({
       resource: '/rules',
@@ -200,7 +209,7 @@ describe('rules', () => {
       expect.stringMatching(/^ +\+ .*"limit":9,/),
     ])
     const same = await lines(['rules', 'diff', String(version), String(version)])
-    expect(same[1]).toBe(`${version} and ${version} say the same.`)
+    expect(same[1]).toBe('No differences.')
     const stage = ['rules', 'stage', String(draft.number)]
     expect(await value<Version>([...stage, 'shadow'])).toMatchObject({ stage: 'shadow' })
     expect(await value<Version>([...stage, 'percent', '--percent', '12.5'])).toMatchObject({ percent: 12.5 })
@@ -223,7 +232,7 @@ describe('rules', () => {
     expect(await value<Version>(['rules', 'put', 'rules.json'], { files })).toMatchObject({ stage: 'enforce' })
     const shadow = await lines(['rules', 'put', 'rules.json', '--stage', 'percent', '--percent', '5'], { files })
     expect(shadow).toContain('stage     percent: 5 %')
-    const number = shadow[0]!.replace(/\D+/, '')
+    const number = shadow[0]!.replace(/\D*(\d+).*/, '$1')
     expect(await value<Version>(['rules', 'stage', number, 'retired'])).toMatchObject({ stage: 'retired' })
   })
 
@@ -263,7 +272,7 @@ describe('rules', () => {
     const forced = await value<Version>(['rules', 'put', 'a.json', '--force'], { files })
     expect(forced).toMatchObject({ stage: 'enforce', basedOn: seen.number })
     const both = await sluice({ files })('rules', 'put', 'a.json', '--force', '--if-version', '1')
-    expect([both.code, both.err]).toEqual([2, expect.stringContaining('expected one of them')])
+    expect([both.code, both.err]).toEqual([2, expect.stringContaining('Pass --if-version or --force, not both.')])
     const one = await sluice({ files: ruleFile('/mine', 2) })('rules', 'put', 'rule.yaml', '--force')
     expect(one.code).toBe(2)
   })
@@ -272,8 +281,8 @@ describe('rules', () => {
     await putRule('/before', 3)
     const told = await lines(['rules', 'put', 'rule.yaml'], { files: ruleFile('/Before/', 4) })
     expect(told).toEqual([
-      expect.stringMatching(/^\/Before\/ has 1 rule, enforced since version \d+\.$/),
-      'In the place of:',
+      expect.stringMatching(/^Set 1 rule for \/Before\/, enforced as version \d+\.$/),
+      'Replaced:',
       expect.stringContaining('RESOURCE'),
       expect.stringMatching(/^\/Before\/ +user +3 +1h /),
     ])
@@ -391,8 +400,8 @@ describe('overrides', () => {
   it('are one however their resource is written, and say what they took the place of', async () => {
     const put = async (resource: string, limit: string): Promise<readonly string[]> =>
       await lines(['overrides', 'put', 'user', 'spelled', resource, '--limit', limit])
-    expect(await put('/spelled', '60')).toHaveLength(2)
-    expect((await put('/Spelled/', '50')).at(-1)).toMatch(/^In the place of: limit 60 \(revision \d+, by first\)\.$/)
+    expect(await put('/spelled', '60')).toHaveLength(3)
+    expect((await put('/Spelled/', '50')).at(-1)).toMatch(/^Replaced: limit 60 \(revision \d+, by first\)\.$/)
     expect(await value<{ items: unknown[] }>(['overrides', 'get', 'user', 'spelled'])).toMatchObject({
       items: [{ entry: { resource: '/Spelled/', terms: { limit: 50 } } }],
     })

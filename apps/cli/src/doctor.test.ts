@@ -46,6 +46,13 @@ describe('without a service', () => {
     expect(told.out).toMatch(/^ok +node +24\.0\.0$/m)
     expect(told.out).toMatch(/^warning {2}service +http:\S+ does not answer .*\n +-> Start one with "sluice serve"/m)
     expect(told.out).toMatch(/\n\n0 failed, 1 warning, 3 ok, 1 skipped\n$/)
+    const { out } = await cliRunner({ env: { FORCE_COLOR: '1' } })(...line)
+    const shown = out.replaceAll('\u001B', '')
+    expect(shown).toMatch(/^\[32mok\[39m +node/m)
+    expect(shown).toMatch(/^\[33mwarning\[39m {2}service/m)
+    expect(shown).toMatch(/^\[2mskipped\[22m {2}redis/m)
+    expect(shown).toMatch(/\n\n\[33m0 failed, 1 warning\[39m, 3 ok, 1 skipped\n$/)
+    expect((await cliRunner({ env: { FORCE_COLOR: '1' } })(...line, '--json')).out).not.toContain('\u001B')
   })
 
   it('fails on a Node that is too old', async () => {
@@ -371,6 +378,6 @@ describe('with a service that cannot reach its Redis', () => {
       '--count',
       '1',
     )
-    expect(drawn.out).toContain('\nDEGRADED: Redis at redis://127.0.0.1:')
+    expect(drawn.out).toContain('\n\u001B[31mDEGRADED: Redis at redis://127.0.0.1:')
   })
 })

@@ -14,11 +14,11 @@ export type ExitCode = (typeof EXIT_CODES)[keyof typeof EXIT_CODES]
 
 /** What each exit code means, in the words of the help. */
 export const EXIT_CODE_MEANINGS: Readonly<Record<ExitCode, string>> = {
-  0: 'it went well',
-  1: 'it failed',
-  2: 'the command line, or a file it names, cannot be used',
-  3: 'check: a limit refuses the call',
-  4: 'the service cannot be reached',
-  5: 'the API key is missing, invalid, or not good for it',
-  130: 'it was interrupted',
+  0: 'success',
+  1: 'failure',
+  2: 'invalid command line or file',
+  3: 'check: the call is denied',
+  4: 'the service is unreachable',
+  5: 'API key missing, invalid, or lacking permission',
+  130: 'interrupted',
 }

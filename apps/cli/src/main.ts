@@ -17,10 +17,11 @@ async function main(): Promise<void> {
     if (error.code !== 'EPIPE') throw error
     process.exit(0)
   })
+  const environment = readEnvironment()
   process.exitCode = await runCli(process.argv.slice(2), {
     commands: COMMANDS,
-    environment: readEnvironment(),
-    terminal: streamTerminal(process.stdout, process.stderr),
+    environment,
+    terminal: streamTerminal(process.stdout, process.stderr, environment.variables),
     nowMs: systemNowMs,
     wait: systemWait,
     every: systemEvery,

@@ -96,7 +96,7 @@ describe('tiers and their members', () => {
     const conflict = await run(['tiers', 'delete', 'premium', '--if-version', String(put.version + 7)])
     expect(conflict.code).toBe(1)
     expect(await text(['tiers', 'delete', 'premium', '--if-version', String(put.version)])).toBe(
-      'premium is removed.\n',
+      'Deleted the tier premium.\n',
     )
     expect(await text(['tiers', 'list'])).toBe('none\n')
   })
@@ -118,7 +118,7 @@ describe('exemptions', () => {
   it('are set from a file, listed, and removed', async () => {
     const files = { 'health.yaml': 'name: health\nmatch: { resource: /health, methods: [GET, HEAD] }\n' }
     expect(await text(['exemptions', 'put', 'health.yaml'], { files })).toMatch(
-      /^health is set, enforced since version \d+\.$/m,
+      /^Set the exemption health, enforced as version \d+\.$/m,
     )
     expect(await items<Exemption>('exemptions', 'list')).toMatchObject([{ name: 'health' }])
     expect(await text(['exemptions', 'list'])).toMatch(/^health +0 +resource \/health methods GET,HEAD$/m)
@@ -138,7 +138,7 @@ describe('the deny list', () => {
     expect(await text(['deny-list', 'list'])).toMatch(/^bad +2099-01-01T00:00:00Z +cidrs 192\.0\.2\.0\/24$/m)
     const refused = await run(['check', '/x', '--ip', '192.0.2.7', '--json'])
     expect([refused.code, refused.json<CheckAnswer>().allowed]).toEqual([3, false])
-    expect(await text(['deny-list', 'delete', 'bad'])).toBe('bad is removed.\n')
+    expect(await text(['deny-list', 'delete', 'bad'])).toBe('Deleted the deny-list entry bad.\n')
   })
 })
 

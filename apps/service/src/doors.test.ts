@@ -192,7 +192,7 @@ describe('rules from a file', () => {
     const later = await restarted(node)
     expect([await isBlocked(later), await listed(later)]).toEqual([true, expect.stringContaining('"entity":"u1"')])
     const lifted = await later.admin('DELETE', '/admin/blocks?dimension=user&entity=u1', { key })
-    expect([lifted.status, await isBlocked(later), await listed(later)]).toEqual([204, false, '{"items":[]}'])
+    expect([lifted.status, await isBlocked(later), await listed(later)]).toEqual([204, false, '{"items":[]}\n'])
     expect(await isBlocked(await restarted(later))).toBe(false)
   })
 

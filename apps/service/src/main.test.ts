@@ -98,6 +98,8 @@ describe('the process', () => {
     expect(output).toContain('HTTP/1.1 200')
     expect(output).toContain('"allowed":true')
     expect(output).toContain('"remaining":99')
+    // The prompt of a terminal comes on a line of its own.
+    expect(output).toMatch(/\}\n$/)
   })
 
   it('prints nothing but the message', async () => {

@@ -5,17 +5,17 @@ import { needed } from '../parsing/positional.ts'
 import { alertTable } from './alert-rows.ts'
 import { NOTE_FLAG } from './note-flag.ts'
 
-/** Says that somebody looks after an alert. */
+/** Acknowledges an alert. */
 export const alertsAcknowledgeCommand: Command = command({
   name: 'alerts acknowledge',
-  summary: 'Say that you look after an alert',
-  description: 'It is not sent again while it goes on. With --json: the alert.',
+  summary: 'Acknowledge an alert',
+  description: 'No further messages are sent while it fires. With --json: the alert.',
   args: { id: needed('The alert.') },
   flags: { note: NOTE_FLAG },
   examples: ['alerts acknowledge 1987654321098765432 --note "load test"'],
   asksService: true,
   run: async ({ args: { id }, flags: { note } }, { client }) => {
     const value = await client.call('acknowledgeAlert', { parameters: { id }, body: present({ note }) })
-    return { value, text: alertTable([value]) }
+    return { value, text: `Acknowledged alert ${id}.\n${alertTable([value])}` }
   },
 })

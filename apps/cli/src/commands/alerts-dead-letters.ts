@@ -6,8 +6,8 @@ import { collected } from './collected.ts'
 /** Lists messages that could not be delivered. */
 export const alertsDeadLettersCommand: Command = command({
   name: 'alerts dead-letters',
-  summary: 'List messages that could not be delivered',
-  description: 'Messages about alerts whose every attempt failed, newest first. With --json: items.',
+  summary: 'List undelivered alert messages',
+  description: 'Messages whose every delivery attempt failed, newest first. With --json: items.',
   args: {},
   flags: {},
   examples: ['alerts dead-letters'],

@@ -7,7 +7,7 @@ import { collected } from './collected.ts'
 export const alertsListCommand: Command = command({
   name: 'alerts list',
   summary: 'List alerts',
-  description: 'Those that hold first, then those that held, newest first. With --json: items.',
+  description: 'Firing alerts first, then resolved ones, newest first. With --json: items.',
   args: {},
   flags: {},
   examples: ['alerts list'],

@@ -5,15 +5,15 @@ import { needed } from '../parsing/positional.ts'
 /** Tries to deliver a message again. */
 export const alertsRetryCommand: Command = command({
   name: 'alerts retry',
-  summary: 'Try to deliver a message again',
+  summary: 'Retry an undelivered message',
   description:
-    'Sends it with the same idempotency key as before. Whether it arrived is seen in the list of dead letters later.',
+    'Sends it again with the same idempotency key. "sluice alerts dead-letters" lists it again if that fails.',
   args: { id: needed('The message, as the list of dead letters names it.') },
   flags: {},
   examples: ['alerts retry 1987654321098765440'],
   asksService: true,
   run: async ({ args: { id } }, { client }) => {
     await client.call('retryDeadLetter', { parameters: { id } })
-    return { value: { retried: { id } }, text: `${id} is sent again.` }
+    return { value: { retried: { id } }, text: `Queued message ${id} for delivery.` }
   },
 })

@@ -11,8 +11,8 @@ import { NOTE_FLAG } from './note-flag.ts'
 /** Keeps an alert quiet for a time. */
 export const alertsSilenceCommand: Command = command({
   name: 'alerts silence',
-  summary: 'Keep an alert quiet for a time',
-  description: 'It is listed as before, and sent to nobody until then. With --json: the alert.',
+  summary: 'Silence an alert',
+  description: 'It stays listed, and no messages are sent until the silence ends. With --json: the alert.',
   args: { id: needed('The alert.'), duration: needed('For how long, such as 15m or 1h30m.') },
   flags: { note: NOTE_FLAG },
   examples: ['alerts silence 1987654321098765432 2h --note "load test until noon"'],
@@ -23,6 +23,6 @@ export const alertsSilenceCommand: Command = command({
     }
     const body = { duration, ...present({ note }) }
     const value = await client.call('silenceAlert', { parameters: { id }, body })
-    return { value, text: alertTable([value]) }
+    return { value, text: `Silenced alert ${id} for ${duration}.\n${alertTable([value])}` }
   },
 })

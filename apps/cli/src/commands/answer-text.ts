@@ -1,15 +1,16 @@
 import type { CheckAnswer } from '@sluice/contract'
 import { facts } from '../output/table.ts'
+import type { Paint } from '../output/terminal.ts'
 
 const REASONS: Readonly<Record<CheckAnswer['reason'], string>> = {
   allowed: 'allowed',
-  exempt: 'allowed: an exemption holds',
+  exempt: 'allowed: an exemption applies',
   unlimited: 'allowed: no rule applies',
-  limit: 'refused: the limit is used up',
-  never: 'refused: so many tokens never fit',
-  blocked: 'refused: the caller is blocked',
-  denied: 'refused: it is on the deny list',
-  unavailable: 'refused: the store of the counters cannot be asked',
+  limit: 'denied: the limit is used up',
+  never: 'denied: more tokens than the limit ever has',
+  blocked: 'denied: the caller is blocked',
+  denied: 'denied: the request is on the deny list',
+  unavailable: 'denied: the store of the counters is unavailable',
 }
 
 /** The answer to a check, for people. */
@@ -22,10 +23,18 @@ export function answerText(answer: CheckAnswer): string {
     ['limit', limit ?? undefined],
     ['remaining', limit === null ? undefined : (remaining ?? 'unknown')],
     ['resets at', resetAt ?? undefined],
-    ['come back in', retryAfter === null ? undefined : `${retryAfter} s`],
-    ['wait', delayMs === undefined ? undefined : `${delayMs} ms`],
+    ['retry in', retryAfter === null ? undefined : `${retryAfter} s`],
+    ['delay', delayMs === undefined ? undefined : `${delayMs} ms`],
     ['without store', failure === undefined ? undefined : `${failure.cause}, so ${failure.mode}`],
     ['decision', decisionId],
     ['version', version],
   ])
+}
+
+/** Colours what became of the call: green, red, and yellow for an answer by failure mode. */
+export function decorateAnswer(text: string, paint: Paint): string {
+  return text
+    .replace(/^(result +)(allowed.*)$/m, (_, name: string, result: string) => name + paint.green(result))
+    .replace(/^(result +)(denied.*)$/m, (_, name: string, result: string) => name + paint.red(result))
+    .replace(/^(without store +)(.*)$/m, (_, name: string, result: string) => name + paint.yellow(result))
 }

@@ -11,7 +11,7 @@ const USUAL_COUNT = 50
 /** Lists what was done. */
 export const auditListCommand: Command = command({
   name: 'audit list',
-  summary: 'List what was done',
+  summary: 'List the audit log',
   description:
     'Every change, newest first: when, by which API key, what, and why. With --json: items, with details and what was there before and after.',
   args: {},
@@ -20,7 +20,7 @@ export const auditListCommand: Command = command({
     'key-id': flag('text', '<id>', 'Only what was done with the API key of this id.'),
     action: flag('text', '<action>', 'Only actions of this kind, such as override.put.'),
     since: flag('instant', '<when>', 'Only what was done from then on.'),
-    count: flag('whole', '<count>', `How many records at most. ${USUAL_COUNT} when left out.`),
+    count: flag('whole', '<count>', `Maximum number of records. Default: ${USUAL_COUNT}.`),
   },
   examples: ['audit list --by deploy --since 2027-01-01', 'audit list --action version.rollback --count 5'],
   asksService: true,

@@ -8,8 +8,8 @@ import { collected } from './collected.ts'
 /** Lists blocks. */
 export const blocksListCommand: Command = command({
   name: 'blocks list',
-  summary: 'List callers that are blocked',
-  description: 'Set by somebody, or by the penalty of a rule. With --json: items.',
+  summary: 'List blocked callers',
+  description: 'Blocks set by hand or by the penalty of a rule. With --json: items.',
   args: {},
   flags: { dimension: flag('text', '<name>', 'Only callers of this dimension.') },
   examples: ['blocks list --dimension ip'],

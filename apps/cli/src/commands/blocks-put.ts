@@ -13,9 +13,9 @@ import { replacedText } from './replaced-text.ts'
 /** Blocks a caller. */
 export const blocksPutCommand: Command = command({
   name: 'blocks put',
-  summary: 'Block a caller for a time',
+  summary: 'Block a caller',
   description:
-    'Refuses a caller everywhere, from now on. With --json: entry, revision, changedAt, changedBy, and replaced where it was blocked before.',
+    'Denies all requests of a caller from now on. With --json: entry, revision, changedAt, changedBy, and replaced where it was blocked before.',
   args: {
     dimension: needed('What kind of caller: ip, user, tenant, apiKey, ...'),
     entity: needed('The caller.'),
@@ -30,6 +30,9 @@ export const blocksPutCommand: Command = command({
     }
     const value = await client.call('putBlock', { body: { ...args, ...present({ reason }) } })
     const before = replacedText(value.replaced, ({ until }) => `until ${instantText(until)}`)
-    return { value, text: blockTable([value]) + before }
+    return {
+      value,
+      text: `Blocked ${args.dimension}:${args.entity} for ${args.duration}.\n${blockTable([value])}${before}`,
+    }
   },
 })

@@ -3,17 +3,17 @@ import { command } from '../command.ts'
 import { needed } from '../parsing/positional.ts'
 import { IF_VERSION_FLAG } from './if-version-flag.ts'
 
-/** Remove an entry of the deny list. */
+/** Deletes an entry of the deny list. */
 export const denyListDeleteCommand: Command = command({
   name: 'deny-list delete',
-  summary: 'Remove an entry of the deny list',
-  description: 'These requests are limited like others from then on.',
+  summary: 'Delete a deny-list entry',
+  description: 'Its requests are limited by the rules again.',
   args: { name: needed('The entry.') },
   flags: { 'if-version': IF_VERSION_FLAG },
   examples: ['deny-list delete scrapers'],
   asksService: true,
   run: async ({ args: { name }, flags: { 'if-version': ifMatch } }, { client }) => {
     await client.call('deleteDenyEntry', { parameters: { name }, ifMatch })
-    return { value: { deleted: { name } }, text: `${name} is removed.` }
+    return { value: { deleted: { name } }, text: `Deleted the deny-list entry ${name}.` }
   },
 })

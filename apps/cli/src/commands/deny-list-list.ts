@@ -3,11 +3,11 @@ import { command } from '../command.ts'
 import { collected } from './collected.ts'
 import { denyTable } from './deny-rows.ts'
 
-/** List what is always refused. */
+/** Lists the deny list. */
 export const denyListListCommand: Command = command({
   name: 'deny-list list',
-  summary: 'List what is always refused',
-  description: 'Requests that are refused whatever else is said. With --json: items.',
+  summary: 'List the deny list',
+  description: 'Requests that are always denied. With --json: items.',
   args: {},
   flags: {},
   examples: ['deny-list list'],

@@ -6,10 +6,10 @@ import { IF_VERSION_FLAG } from './if-version-flag.ts'
 import { namedDocument } from './named-document.ts'
 import { replacedPartText } from './replaced-text.ts'
 
-/** Refuse requests from a file. */
+/** Sets an entry of the deny list. */
 export const denyListPutCommand: Command = command({
   name: 'deny-list put',
-  summary: 'Refuse requests from a file',
+  summary: 'Set a deny-list entry',
   description:
     'A file of YAML or JSON with one entry: its name, what it must match, and expiresAt, if it ends. Enforced at once. With --json: entry, version, and replaced where there was one of its name.',
   args: { file: needed('The file; - for standard input.') },
@@ -21,7 +21,7 @@ export const denyListPutCommand: Command = command({
     const value = await client.call('putDenyEntry', { parameters: { name: body.name }, body, ifMatch })
     return {
       value,
-      text: `${body.name} is set, enforced since version ${value.version}.${replacedPartText(value.replaced)}`,
+      text: `Set the deny-list entry ${body.name}, enforced as version ${value.version}.${replacedPartText(value.replaced)}`,
     }
   },
 })

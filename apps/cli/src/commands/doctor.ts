@@ -14,46 +14,27 @@ import { checkRules } from '../documents/rules-file.ts'
 import { EXIT_CODES } from '../exit-code.ts'
 import { problemText } from '../output/failure.ts'
 import { countOf } from '../output/table.ts'
+import type { Paint } from '../output/terminal.ts'
 import type { Flags, GivenFlags } from '../parsing/flag.ts'
 import { flag, toggle } from '../parsing/flag.ts'
 
 const FLAGS = {
-  config: flag('text', '<file>', 'The configuration file of the service. SLUICE_CONFIG when left out.'),
-  'redis-url': flag(
-    'text',
-    '<url,...>',
-    'The Redis of the service. REDIS_URL, else what the file says, when left out.',
-  ),
-  'redis-cluster': toggle('These are nodes of a cluster.'),
-  'redis-sentinel': flag('text', '<name>', 'These are sentinels, which know the server under this name.'),
-  'database-url': flag(
-    'text',
-    '<url>',
-    'The PostgreSQL database of the service. DATABASE_URL, else what the file says, when left out.',
-  ),
-  'data-dir': flag(
-    'text',
-    '<folder>',
-    'The data folder of the service. SLUICE_DATA_DIR, else what the file says, else .sluice, when left out.',
-  ),
-  host: flag(
-    'text',
-    '<address>',
-    'The address that the service listens on. HOST, else what the file says, else 127.0.0.1, when left out.',
-  ),
-  port: flag(
-    'whole',
-    '<number>',
-    'The port that it listens on. PORT, else what the file says, else 8080, when left out.',
-  ),
+  config: flag('text', '<file>', 'Configuration file of the service. Default: SLUICE_CONFIG.'),
+  'redis-url': flag('text', '<url,...>', 'Redis of the service. Default: REDIS_URL, or the file.'),
+  'redis-cluster': toggle('The URLs are nodes of a cluster.'),
+  'redis-sentinel': flag('text', '<name>', 'The URLs are sentinels that know the server under this name.'),
+  'database-url': flag('text', '<url>', 'PostgreSQL database of the service. Default: DATABASE_URL, or the file.'),
+  'data-dir': flag('text', '<folder>', 'Data folder of the service. Default: SLUICE_DATA_DIR, the file, or .sluice.'),
+  host: flag('text', '<address>', 'Address that the service listens on. Default: HOST, the file, or 127.0.0.1.'),
+  port: flag('whole', '<number>', 'Port that the service listens on. Default: PORT, the file, or 8080.'),
 } as const satisfies Flags
 
 const HIGHEST_PORT = 65_535
 
-/** Looks for what is wrong with an installation. */
+/** Diagnoses an installation. */
 export const doctorCommand: Command = command({
   name: 'doctor',
-  summary: 'Look for what is wrong with an installation',
+  summary: 'Diagnose an installation',
   description:
     'Reads the settings of the service as the service does: flags, else the environment, else the file. Looks at Node, the rules file, the port, the data folder, Redis (sentinels, version, role, eviction, clock), PostgreSQL (version, tables, clock) and the service (ready, clock, API key), and says what to do about what is not as it should be. Without --url and SLUICE_URL the service is looked for where the settings say that it listens. Changes nothing, and needs no running service. Ends with 1 when something does not work. With --json: findings with check, status (ok, warning, failed, skipped), found and advice.',
   args: {},
@@ -68,6 +49,10 @@ export const doctorCommand: Command = command({
     return {
       value: { findings },
       text: findingsText(findings),
+      decorate: (text, paint) =>
+        text.replaceAll(STATUS_WORD, (word, first?: FindingStatus, counted?: FindingStatus) =>
+          COLOURS[first ?? counted ?? 'ok'](paint)(word),
+        ),
       exitCode: hasFailed ? EXIT_CODES.failed : EXIT_CODES.ok,
     }
   },
@@ -145,6 +130,16 @@ function portOf(url: string): number {
 }
 
 const USUAL_PORTS: Readonly<Record<string, number>> = { 'http:': 80, 'https:': 443 }
+
+/** The word before a finding, or its count at the end. */
+const STATUS_WORD = /^(failed|warning|ok|skipped)\b|^(?:0 failed, )?[1-9]\d* (failed|warning)\b/gm
+
+const COLOURS: Readonly<Record<FindingStatus, (paint: Paint) => Paint['red']>> = {
+  failed: ({ red }) => red,
+  warning: ({ yellow }) => yellow,
+  ok: ({ green }) => green,
+  skipped: ({ dim }) => dim,
+}
 
 const STATUS_ORDER: readonly FindingStatus[] = ['failed', 'warning', 'ok', 'skipped']
 

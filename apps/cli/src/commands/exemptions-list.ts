@@ -3,12 +3,11 @@ import { command } from '../command.ts'
 import { collected } from './collected.ts'
 import { exemptionTable } from './exemption-rows.ts'
 
-/** List exemptions. */
+/** Lists exemptions. */
 export const exemptionsListCommand: Command = command({
   name: 'exemptions list',
   summary: 'List exemptions',
-  description:
-    'Requests that the rules do not hold for, in the order in which they are looked at: the first that matches counts. With --json: items.',
+  description: 'Requests that the rules do not apply to. The first exemption that matches counts. With --json: items.',
   args: {},
   flags: {},
   examples: ['exemptions list'],

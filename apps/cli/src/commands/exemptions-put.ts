@@ -6,12 +6,12 @@ import { IF_VERSION_FLAG } from './if-version-flag.ts'
 import { namedDocument } from './named-document.ts'
 import { replacedPartText } from './replaced-text.ts'
 
-/** Set an exemption from a file. */
+/** Sets an exemption. */
 export const exemptionsPutCommand: Command = command({
   name: 'exemptions put',
-  summary: 'Set an exemption from a file',
+  summary: 'Set an exemption',
   description:
-    'A file of YAML or JSON with one exemption: its name, what it must match, and the rules that hold instead, if any. A new one comes last. Enforced at once. With --json: entry, version, and replaced where there was one of its name.',
+    'A file of YAML or JSON with one exemption: its name, what it must match, and the rules that apply instead, if any. A new one comes last. Enforced at once. With --json: entry, version, and replaced where there was one of its name.',
   args: { file: needed('The file; - for standard input.') },
   flags: { 'if-version': IF_VERSION_FLAG },
   examples: ['exemptions put health.yaml'],
@@ -21,7 +21,7 @@ export const exemptionsPutCommand: Command = command({
     const value = await client.call('putExemption', { parameters: { name: body.name }, body, ifMatch })
     return {
       value,
-      text: `${body.name} is set, enforced since version ${value.version}.${replacedPartText(value.replaced)}`,
+      text: `Set the exemption ${body.name}, enforced as version ${value.version}.${replacedPartText(value.replaced)}`,
     }
   },
 })

@@ -4,22 +4,22 @@ import { command } from '../command.ts'
 import { facts, instantText } from '../output/table.ts'
 import { CHECK_FLAGS, checkOf } from '../parsing/caller-flags.ts'
 import { needed } from '../parsing/positional.ts'
-import { answerText } from './answer-text.ts'
+import { answerText, decorateAnswer } from './answer-text.ts'
 import { countText } from './counter-rows.ts'
 
-/** Explains why a call is let through or not. */
+/** Explains a decision. */
 export const explainCommand: Command = command({
   name: 'explain',
-  summary: 'Explain why a call is let through or not',
+  summary: 'Explain a decision',
   description:
-    'Lists every rule that was considered for a call, why it holds or not, where its limit comes from, how its counters stand, and what a check would answer. Takes nothing.',
+    'Lists every rule that was considered for a call, why it applies or not, where its limit comes from, its counters, and what a check would answer. Consumes nothing.',
   args: { resource: needed('What is called.') },
   flags: CHECK_FLAGS,
   examples: ['explain /api/v1/data --user user-123 --method POST'],
   asksService: true,
   run: async ({ args, flags }, { client }) => {
     const value = await client.call('explain', { body: checkOf(args.resource, flags) })
-    return { value, text: explanationText(value) }
+    return { value, text: explanationText(value), decorate: decorateAnswer }
   },
 })
 

@@ -6,12 +6,12 @@ import { table } from '../output/table.ts'
 import { several } from '../parsing/positional.ts'
 import { shown } from '../parsing/shown.ts'
 
-/** Says when and where ids were made. */
+/** Decodes ids. */
 export const idDecodeCommand: Command = command({
   name: 'id decode',
-  summary: 'Say when and where ids were made',
+  summary: 'Decode ids',
   description:
-    'Takes ids apart, without asking anybody. With --json: ids with id, madeAt, timestampMs, datacenter, machine and sequence.',
+    'Shows when and where ids were made. Needs no service. With --json: ids with id, madeAt, timestampMs, datacenter, machine and sequence.',
   args: { id: several('The ids.') },
   flags: {},
   examples: ['id decode 1987654321098765432'],

@@ -4,14 +4,14 @@ import type { Command } from '../command.ts'
 import { command } from '../command.ts'
 import { flag } from '../parsing/flag.ts'
 
-/** Makes unique ids. */
+/** Generates unique ids. */
 export const idNewCommand: Command = command({
   name: 'id new',
-  summary: 'Make unique ids',
+  summary: 'Generate unique ids',
   description:
     'Ids of 63 bits that no other node makes, rising with time, one in each line. With --json: ids, as texts.',
   args: {},
-  flags: { count: flag('whole', '<count>', 'How many, 1 to 1000. 1 when left out.') },
+  flags: { count: flag('whole', '<count>', 'How many, 1 to 1000. Default: 1.') },
   examples: ['id new --count 5'],
   asksService: true,
   run: async ({ flags: { count = 1 } }, { client }) => {

@@ -2,10 +2,10 @@ import type { Command } from '../command.ts'
 import { command } from '../command.ts'
 import { incidentResult } from './incident-result.ts'
 
-/** Says whether limits are lowered because of an incident. */
+/** Shows whether an incident is active. */
 export const incidentShowCommand: Command = command({
   name: 'incident show',
-  summary: 'Say whether there is an incident',
+  summary: 'Show the incident mode',
   description:
     'In an incident, rules are lowered by what they say for it. With --json: entry, revision, changedAt and changedBy.',
   args: {},

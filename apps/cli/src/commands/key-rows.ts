@@ -14,10 +14,10 @@ export function keyTable(keys: readonly ApiKey[]): string {
     instantText(expiresAt),
     instantText(revokedAt),
   ])
-  return table(['id', 'name', 'role', 'tenant', 'tier', 'made', 'expires', 'revoked'], rows)
+  return table(['id', 'name', 'role', 'tenant', 'tier', 'created', 'expires', 'revoked'], rows)
 }
 
 /** A key that was just made: its token is shown here and nowhere else. */
 export function issuedResult(value: IssuedApiKey): CommandResult {
-  return { value, text: `${keyTable([value.apiKey])}\n\nThe key, which is shown only now:\n  ${value.token}` }
+  return { value, text: `${keyTable([value.apiKey])}\n\nAPI key (shown once, save it now):\n  ${value.token}` }
 }

@@ -6,21 +6,21 @@ import { choice, flag } from '../parsing/flag.ts'
 import { needed } from '../parsing/positional.ts'
 import { issuedResult } from './key-rows.ts'
 
-/** Makes an API key. */
+/** Creates an API key. */
 export const keysCreateCommand: Command = command({
   name: 'keys create',
-  summary: 'Make an API key',
+  summary: 'Create an API key',
   description:
-    'Prints the key, which is shown only then: the service keeps a hash of it. With --json: apiKey, and token with the key itself.',
+    'Prints the key once: the service stores only a hash of it. With --json: apiKey, and token with the key itself.',
   args: { name: needed('What to call it; stands in the audit log.') },
   flags: {
     role: choice(
       ['admin', 'editor', 'viewer', 'none'],
-      'Needed. What its holder may do: all; change rules and callers; read; or nothing, for callers that are only limited.',
+      'Required. admin: everything; editor: change rules and callers; viewer: read; none: only be limited.',
     ),
     tenant: flag('text', '<id>', 'The tenant it belongs to.'),
     tier: flag('text', '<name>', 'The tier of its holder.'),
-    expires: flag('instant', '<when>', 'From then on it is not valid. Never when left out.'),
+    expires: flag('instant', '<when>', 'When it expires. Default: never.'),
   },
   examples: ['keys create deploy --role editor --expires 90d'],
   asksService: true,

@@ -11,7 +11,7 @@ export const keysRotateCommand: Command = command({
   name: 'keys rotate',
   summary: 'Replace an API key',
   description:
-    'Makes a new key in the place of one, which ends at once unless --overlap says otherwise. Prints the new key, which is shown only then. With --json: apiKey and token.',
+    'Creates a new key with the same role and revokes the old one, at once or after --overlap. Prints the new key once. With --json: apiKey and token.',
   args: { id: needed('The visible part of the key, slk_...') },
   flags: { overlap: flag('duration', '<duration>', 'How long the old key stays valid beside the new one.') },
   examples: ['keys rotate slk_4f9d1c --overlap 1h'],

@@ -8,7 +8,7 @@ import { memberTable } from './member-rows.ts'
 /** Lists who belongs to which tier. */
 export const membersListCommand: Command = command({
   name: 'members list',
-  summary: 'List who belongs to which tier',
+  summary: 'List members of tiers',
   description: 'All members of tiers, or those of one dimension or caller. With --json: items.',
   args: {},
   flags: {

@@ -12,14 +12,14 @@ export const membersPutCommand: Command = command({
   name: 'members put',
   summary: 'Put a caller into a tier',
   description:
-    'A caller belongs to one tier at most; the one it belonged to before is left. With --json: entry, revision, changedAt, changedBy, and replaced where it belonged to one.',
+    'A caller belongs to at most one tier, so this replaces its previous one. With --json: entry, revision, changedAt, changedBy, and replaced where it belonged to one.',
   args: {
     dimension: needed('What kind of caller: user, apiKey or tenant.'),
     entity: needed('The caller.'),
     tier: needed('The name of the tier.'),
   },
   flags: {
-    expires: flag('instant', '<when>', 'From then on it does not belong to it. For good when left out.'),
+    expires: flag('instant', '<when>', 'When the membership ends. Default: never.'),
     'if-revision': flag('whole', '<revision>', 'Only when it still has this revision; 0: only when there is none.'),
   },
   examples: ['members put tenant acme premium --expires 30d'],
@@ -27,6 +27,9 @@ export const membersPutCommand: Command = command({
   run: async ({ args, flags: { expires: expiresAt, 'if-revision': ifMatch } }, { client }) => {
     const body = { ...args, ...present({ expiresAt }) } as Membership
     const value = await client.call('putMember', { body, ifMatch })
-    return { value, text: memberTable([value]) + replacedText(value.replaced, ({ tier }) => `tier ${tier}`) }
+    return {
+      value,
+      text: `Put ${args.dimension}:${args.entity} into tier ${args.tier}.\n${memberTable([value])}${replacedText(value.replaced, ({ tier }) => `tier ${tier}`)}`,
+    }
   },
 })

@@ -3,11 +3,11 @@ import { command } from '../command.ts'
 import { flag } from '../parsing/flag.ts'
 import { needed } from '../parsing/positional.ts'
 
-/** Removes an override. */
+/** Deletes an override. */
 export const overridesDeleteCommand: Command = command({
   name: 'overrides delete',
-  summary: 'Take an override back',
-  description: 'The caller is limited as the rules say.',
+  summary: 'Delete an override',
+  description: 'The rules apply to the caller unchanged.',
   args: {
     dimension: needed('What kind of caller.'),
     entity: needed('The caller.'),
@@ -21,7 +21,7 @@ export const overridesDeleteCommand: Command = command({
     const { dimension, entity, resource } = args
     return {
       value: { deleted: { dimension, entity, resource } },
-      text: `${dimension}:${entity} has no override there.`,
+      text: `Deleted the override for ${dimension}:${entity} on ${resource}.`,
     }
   },
 })

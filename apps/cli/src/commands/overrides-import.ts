@@ -3,6 +3,7 @@ import { CliError } from '../cli-error.ts'
 import type { Command } from '../command.ts'
 import { command } from '../command.ts'
 import { inParts, readOverrides } from '../documents/override-file.ts'
+import { countOf } from '../output/table.ts'
 import { present } from '../parsing/caller-flags.ts'
 import { needed } from '../parsing/positional.ts'
 import { NOTE_FLAG } from './note-flag.ts'
@@ -10,7 +11,7 @@ import { NOTE_FLAG } from './note-flag.ts'
 /** Sets many overrides from a file. */
 export const overridesImportCommand: Command = command({
   name: 'overrides import',
-  summary: 'Set many overrides from a file',
+  summary: 'Import overrides from a file',
   description:
     'A list of overrides in YAML or JSON, or one JSON object in each line of a file that ends with .ndjson. They are sent in parts of up to 10000, each of which is taken as a whole or not at all. With --json: count.',
   args: { file: needed('The file; - for standard input.') },
@@ -30,6 +31,6 @@ export const overridesImportCommand: Command = command({
         throw new CliError('SLUICE_CLI_PART_DONE', { detail: `${error.code}: ${error.detail} ${next}`, cause: error })
       }
     }
-    return { value: { count }, text: `${count} overrides are set.` }
+    return { value: { count }, text: `Set ${countOf(count, 'override')}.` }
   },
 })

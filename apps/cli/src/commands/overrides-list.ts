@@ -9,7 +9,7 @@ import { overrideTable } from './override-rows.ts'
 export const overridesListCommand: Command = command({
   name: 'overrides list',
   summary: 'List overrides',
-  description: 'Other numbers for single callers. With --json: items with entry, revision, changedAt and changedBy.',
+  description: 'Limits that apply to single callers. With --json: items with entry, revision, changedAt and changedBy.',
   args: {},
   flags: { dimension: flag('text', '<name>', 'Only callers of this dimension.') },
   examples: ['overrides list --dimension tenant'],

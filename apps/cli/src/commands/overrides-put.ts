@@ -11,18 +11,18 @@ import { overrideTable, termsText } from './override-rows.ts'
 import { replacedText } from './replaced-text.ts'
 
 const FLAGS = {
-  limit: flag('text', '<count|off>', 'Units allowed; off does not limit at all.'),
-  window: flag('text', '<duration>', 'The time that the limit is meant for. That of the rule when left out.'),
+  limit: flag('text', '<count|off>', 'Units allowed; off removes the limit.'),
+  window: flag('text', '<duration>', 'Window of the limit. Default: that of the rule.'),
   burst: flag('whole', '<count>', 'Units on top for a burst.'),
-  multiplier: flag('number', '<factor>', 'So many times what the rule allows.'),
-  expires: flag('instant', '<when>', 'From then on it does not hold. Holds for good when left out.'),
+  multiplier: flag('number', '<factor>', 'Multiplies the limit of the rule.'),
+  expires: flag('instant', '<when>', 'When it expires. Default: never.'),
   'if-revision': flag('whole', '<revision>', 'Only when it still has this revision; 0: only when there is none.'),
 } as const satisfies Flags
 
 /** Sets an override. */
 export const overridesPutCommand: Command = command({
   name: 'overrides put',
-  summary: 'Give a caller other numbers',
+  summary: 'Set an override for one caller',
   description:
     'Sets the override of a caller for a resource, or * for all. One of --limit and --multiplier is needed. However the resource is written, it is the same override. With --json: entry, revision, changedAt, changedBy, and replaced where there was one.',
   args: {
@@ -37,13 +37,16 @@ export const overridesPutCommand: Command = command({
     const { expires: expiresAt, 'if-revision': ifMatch } = flags
     const body = { ...args, terms: termsOf(flags), ...present({ expiresAt }) }
     const value = await client.call('putOverride', { body, ifMatch })
-    return { value, text: overrideTable([value]) + replacedText(value.replaced, ({ terms }) => termsText(terms)) }
+    return {
+      value,
+      text: `Set the override for ${args.dimension}:${args.entity} on ${args.resource}.\n${overrideTable([value])}${replacedText(value.replaced, ({ terms }) => termsText(terms))}`,
+    }
   },
 })
 
 function termsOf({ limit, window, burst, multiplier }: GivenFlags<typeof FLAGS>): OverrideTerms {
   if ((limit === undefined) === (multiplier === undefined)) {
-    throw usageError('Which numbers? Expected one of --limit and --multiplier.')
+    throw usageError('Pass one of --limit and --multiplier.')
   }
   if (limit !== undefined && limit !== 'off' && !/^\d{1,15}$/.test(limit)) {
     throw usageError(`--limit got ${shown(limit)}; expected a whole number or off.`)

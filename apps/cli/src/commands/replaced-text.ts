@@ -4,10 +4,10 @@ import type { Stored } from '@sluice/contract'
 export function replacedText<E>(replaced: Stored<E> | undefined, say: (entry: E) => string): string {
   if (replaced === undefined) return ''
   const { entry, revision, changedBy } = replaced
-  return `\nIn the place of: ${say(entry)} (revision ${revision}, by ${changedBy}).`
+  return `\nReplaced: ${say(entry)} (revision ${revision}, by ${changedBy}).`
 }
 
 /** The same for a part of the rule set. */
 export function replacedPartText(replaced: unknown): string {
-  return replaced === undefined ? '' : `\nIn the place of: ${JSON.stringify(replaced)}`
+  return replaced === undefined ? '' : `\nReplaced: ${JSON.stringify(replaced)}`
 }

@@ -12,12 +12,12 @@ import {
 import { flag } from '../parsing/flag.ts'
 import { optional } from '../parsing/positional.ts'
 
-/** Lets counters start anew. */
+/** Resets counters. */
 export const resetCommand: Command = command({
   name: 'reset',
-  summary: 'Let the counters of callers start anew',
+  summary: 'Reset counters',
   description:
-    'Forgets what these callers have used: under the rules that the resource matches, or under all without one. At least one of resource and flags that name somebody is needed.',
+    'Resets what these callers have used, under the rules that match the resource, or under all rules. Pass a resource or a caller.',
   args: { resource: optional('What is called.') },
   flags: {
     ...IDENTITY_FLAGS,
@@ -31,8 +31,27 @@ export const resetCommand: Command = command({
     const { service, note } = flags
     const more = present({ service, resource: args.resource, descriptors: descriptorsOf(flags) })
     const meant = { ...identityOf(flags), ...more }
-    if (Object.keys(meant).length === 0) throw usageError('Whose counters? Name a resource, or somebody: --user u1.')
+    if (Object.keys(meant).length === 0) throw usageError('Pass a resource or a caller, e.g. --user u1.')
     await client.call('reset', { body: { ...meant, ...present({ note }) } })
-    return { value: { reset: true }, text: 'The counters start anew.' }
+    return { value: { reset: true }, text: `Reset the counters of ${subjectText(meant)}.` }
   },
 })
+
+const NOUNS = { userId: 'user', tenantId: 'tenant', clientIp: 'ip', service: 'service' } as const
+
+/** Whose counters were reset, in a few words. An API key is not printed. */
+function subjectText(meant: ResetSubject): string {
+  const callers = Object.entries(NOUNS).flatMap(([field, noun]) => {
+    const entity = meant[field as keyof typeof NOUNS]
+    return entity === undefined ? [] : [`${noun}:${entity}`]
+  })
+  if (meant.apiKey !== undefined) callers.push('the API key')
+  const descriptors = Object.entries(meant.descriptors ?? {}).map(([name, value]) => `${name}:${value}`)
+  const who = [...callers, ...descriptors].join(', ')
+  if (meant.resource === undefined) return who
+  return who === '' ? meant.resource : `${who} on ${meant.resource}`
+}
+
+interface ResetSubject extends Partial<Readonly<Record<keyof typeof NOUNS | 'apiKey' | 'resource', string>>> {
+  readonly descriptors?: Readonly<Record<string, unknown>>
+}

@@ -15,9 +15,9 @@ const CHANGE_SIGNS: Readonly<Record<RuleSetChange['change'], string>> = {
 /** Compares two versions. */
 export const rulesDiffCommand: Command = command({
   name: 'rules diff',
-  summary: 'Compare two versions of the rules',
+  summary: 'Compare two versions',
   description:
-    'What changes from one version to another; with one alone, what changes when it takes the place of the enforced one. With --json: from, to, and changes with change, part, name, before and after.',
+    'What changes from one version to another; with one version, what changes when it replaces the enforced one. With --json: from, to, and changes with change, part, name, before and after.',
   args: { from: needed('The version before; alone, the one after.'), to: optional('The version after.') },
   flags: {},
   examples: ['rules diff 12 13', 'rules diff 13'],
@@ -27,7 +27,7 @@ export const rulesDiffCommand: Command = command({
     const first = args.to === undefined ? await enforcedVersion(client) : versionNumber(args.from)
     const value = await client.call('diffVersions', { parameters: { number: first, to: last } })
     const lines = value.changes.flatMap(changeLines)
-    const text = lines.length === 0 ? `${first} and ${last} say the same.` : lines.join('\n')
+    const text = lines.length === 0 ? 'No differences.' : lines.join('\n')
     return { value, text: `from version ${first} to ${last}\n${text}` }
   },
 })

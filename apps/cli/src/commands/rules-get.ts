@@ -11,7 +11,7 @@ import { enforcedVersion } from './enforced-version.ts'
 /** Shows rules as a file that `rules put` takes. */
 export const rulesGetCommand: Command = command({
   name: 'rules get',
-  summary: 'Show rules as a file that "rules put" takes',
+  summary: 'Show rules as YAML',
   description:
     'The enforced rules of one resource; without one, the whole rule set that is enforced, or that of another version. Prints YAML, to be changed and put back. With --json: resource, rules and version; or the version with its ruleSet.',
   args: { resource: optional('The resource, as its rules write it.') },
@@ -20,7 +20,7 @@ export const rulesGetCommand: Command = command({
   asksService: true,
   run: async ({ args: { resource }, flags: { at } }, { client }) => {
     if (resource === undefined) return await wholeRuleSet(client, at ?? (await enforcedVersion(client)))
-    if (at !== undefined) throw usageError('A resource and --at stand there; expected one of them.')
+    if (at !== undefined) throw usageError('Pass a resource or --at, not both.')
     const { items, version } = await client.call('listRateLimits', { parameters: { resource } })
     const [found] = items
     if (found === undefined)

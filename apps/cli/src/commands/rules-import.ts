@@ -7,12 +7,12 @@ import { command } from '../command.ts'
 import { present } from '../parsing/caller-flags.ts'
 import { toggle } from '../parsing/flag.ts'
 import { several } from '../parsing/positional.ts'
-import { STAGE_FLAGS, staged, stageOf, versionText } from './staging.ts'
+import { madeText, STAGE_FLAGS, staged, stageOf } from './staging.ts'
 
-/** Makes a version of files of envoyproxy/ratelimit. */
+/** Imports files of envoyproxy/ratelimit. */
 export const rulesImportCommand: Command = command({
   name: 'rules import',
-  summary: 'Make a version of files of envoyproxy/ratelimit',
+  summary: 'Import envoyproxy/ratelimit config',
   description:
     'Reads files in the form of envoyproxy/ratelimit. The new version is the enforced rule set with their domains in the place of its own; it is kept as a draft unless --stage says otherwise. POST /json of the service decides by these domains once the version is enforced; in shadow, or for a share of the callers, they are neither measured nor enforced. Everything that is wrong in any of the files is listed with its line.',
   args: { file: several('The files; - for standard input.') },
@@ -28,7 +28,7 @@ export const rulesImportCommand: Command = command({
       body: { files, mergeDomains, ...present({ note: flags.note }) },
     })
     const value = await staged(client, draft, next)
-    return { value, text: `${versionText(value)}\n${await domainText(client, value)}` }
+    return { value, text: `${madeText(value)}\n${await domainText(client, value)}` }
   },
 })
 

@@ -4,7 +4,7 @@ import { usageError } from '../cli-error.ts'
 import type { Command, CommandResult } from '../command.ts'
 import { command } from '../command.ts'
 import { invalidFile, parseDocumentText } from '../documents/document.ts'
-import { table } from '../output/table.ts'
+import { countOf, table } from '../output/table.ts'
 import { present } from '../parsing/caller-flags.ts'
 import type { GivenFlags } from '../parsing/flag.ts'
 import { toggle } from '../parsing/flag.ts'
@@ -12,7 +12,7 @@ import { needed } from '../parsing/positional.ts'
 import { IF_VERSION_FLAG } from './if-version-flag.ts'
 import { RULE_TITLES, ruleRows } from './rule-rows.ts'
 import { changesText, storeDraft } from './rule-set-put.ts'
-import { STAGE_FLAGS, staged, stageOf, versionText } from './staging.ts'
+import { madeText, STAGE_FLAGS, staged, stageOf } from './staging.ts'
 
 const FLAGS = {
   ...STAGE_FLAGS,
@@ -56,20 +56,19 @@ async function putResource(
     throw usageError('Rules of one resource are enforced at once; --stage and --percent go with a whole rule set.')
   }
   const value = await client.call('putRateLimits', { body: { ...document, ...present({ note }) }, ifMatch })
-  const count = value.rules.length === 1 ? '1 rule' : `${value.rules.length} rules`
-  const text = `${value.resource} has ${count}, enforced since version ${value.version}.`
+  const count = countOf(value.rules.length, 'rule')
+  const text = `Set ${count} for ${value.resource}, enforced as version ${value.version}.`
   const { resource, replaced } = value
   if (replaced === undefined) return { value, text }
-  return { value, text: `${text}\nIn the place of:\n${table(RULE_TITLES, ruleRows({ resource, rules: replaced }))}` }
+  return { value, text: `${text}\nReplaced:\n${table(RULE_TITLES, ruleRows({ resource, rules: replaced }))}` }
 }
 
 async function putRuleSet(client: Client, ruleSet: RuleSet, flags: GivenFlags<typeof FLAGS>): Promise<CommandResult> {
   const { stage = 'enforce', note, force: isForced, 'if-version': ifVersion } = flags
-  if (isForced && ifVersion !== undefined)
-    throw usageError('--if-version and --force stand there; expected one of them.')
+  if (isForced && ifVersion !== undefined) throw usageError('Pass --if-version or --force, not both.')
   const next = stageOf({ ...flags, stage })
   const put = { ruleSet, note, ifVersion, isForced }
   const { draft, diff } = await storeDraft(client, put, next)
   const value = await staged(client, draft, next)
-  return { value, text: diff === undefined ? versionText(value) : `${versionText(value)}\n${changesText(diff)}` }
+  return { value, text: diff === undefined ? madeText(value) : `${madeText(value)}\n${changesText(diff)}` }
 }

@@ -5,15 +5,15 @@ import { flag } from '../parsing/flag.ts'
 import { NOTE_FLAG } from './note-flag.ts'
 import { versionText } from './staging.ts'
 
-/** Goes back to an earlier version. */
+/** Rolls back to an earlier version. */
 export const rulesRollbackCommand: Command = command({
   name: 'rules rollback',
-  summary: 'Go back to an earlier version of the rules',
+  summary: 'Roll back to an earlier version',
   description:
     'Enforces the version that was enforced before, or another one, in one step. With --if-version, of two who go back from one version the second is refused, and does not go back one more.',
   args: {},
   flags: {
-    to: flag('whole', '<version>', 'The version to enforce. The one enforced before when left out.'),
+    to: flag('whole', '<version>', 'The version to enforce. Default: the one enforced before.'),
     note: NOTE_FLAG,
     'if-version': flag('whole', '<version>', 'Only when this version is still the enforced one.'),
   },
@@ -21,6 +21,6 @@ export const rulesRollbackCommand: Command = command({
   asksService: true,
   run: async ({ flags: { to, note, 'if-version': ifMatch } }, { client }) => {
     const value = await client.call('rollbackVersion', { body: present({ to, note }), ifMatch })
-    return { value, text: versionText(value) }
+    return { value, text: `Rolled back to version ${value.number}.\n${versionText(value)}` }
   },
 })

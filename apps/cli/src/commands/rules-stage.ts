@@ -11,10 +11,10 @@ import { versionNumber } from './version-number.ts'
 
 const STAGES: readonly string[] = ['shadow', 'percent', 'enforce', 'retired']
 
-/** Moves a version on. */
+/** Changes the stage of a version. */
 export const rulesStageCommand: Command = command({
   name: 'rules stage',
-  summary: 'Move a version of the rules on',
+  summary: 'Change the stage of a version',
   description:
     'shadow: measured for every request, never enforced. percent: enforced for a share of the callers. enforce: enforced for all. retired: taken back.',
   args: {
@@ -34,7 +34,7 @@ export const rulesStageCommand: Command = command({
     const ifMatch = flags['if-revision']
     if (body === 'draft') throw usageError('A version does not become a draft again; "retired" takes it back.')
     const value = await client.call('stageVersion', { parameters: { number }, body, ifMatch })
-    return { value, text: versionText(value) }
+    return { value, text: `Changed version ${number} to stage ${value.stage}.\n${versionText(value)}` }
   },
 })
 

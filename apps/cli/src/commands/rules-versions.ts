@@ -7,10 +7,10 @@ import { flag } from '../parsing/flag.ts'
 /** Lists versions. */
 export const rulesVersionsCommand: Command = command({
   name: 'rules versions',
-  summary: 'List the versions of the rules',
+  summary: 'List versions of the rules',
   description: 'Newest first, with the stage of each. With --json: items.',
   args: {},
-  flags: { limit: flag('whole', '<count>', 'Most versions to list. 20 when left out.') },
+  flags: { limit: flag('whole', '<count>', 'Maximum number of versions. Default: 20.') },
   examples: ['rules versions --limit 5'],
   asksService: true,
   run: async ({ flags: { limit = 20 } }, { client }) => {
@@ -27,6 +27,6 @@ export const rulesVersionsCommand: Command = command({
       createdBy,
       note ?? '-',
     ])
-    return { value: { items }, text: table(['version', 'stage', 'based on', 'made', 'by', 'note'], rows) }
+    return { value: { items }, text: table(['version', 'stage', 'based on', 'created', 'by', 'note'], rows) }
   },
 })

@@ -10,7 +10,7 @@ export const serveCommand: Command = passingCommand({
   name: 'serve',
   summary: 'Start the service',
   description:
-    'Runs the service in the foreground until it is told to stop. Flags are those of the service: "sluice serve -- --help" lists them. With --json it prints one line when it is up, with event "started", url, pid and firstKey (null unless the key was just made); one with event "firstKey" and firstKey when the key is made later, because the database was unreachable at the start; and one when it has ended, with event "stopped" and code.',
+    'Runs the service in the foreground until it is stopped. Flags are those of the service: "sluice serve -- --help" lists them. With --json it prints one line when it is up, with event "started", url, pid and firstKey (null unless the key was just made); one with event "firstKey" and firstKey when the key is made later, because the database was unreachable at the start; and one when it has ended, with event "stopped" and code.',
   examples: ['serve --port 8080', 'serve --redis-url redis://127.0.0.1:6379 --threads auto'],
   run: async (args, { programs, terminal, isJson }) => {
     const passed = args.filter((arg) => arg !== '--json')

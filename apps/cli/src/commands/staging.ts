@@ -31,8 +31,8 @@ export function stageOf({
   if ((stage === 'percent') !== (percent !== undefined)) {
     throw usageError(
       stage === 'percent'
-        ? '--percent is missing: which share of the callers?'
-        : '--percent goes with the stage percent.',
+        ? '--percent is missing: pass the share of callers, 0 to 100.'
+        : '--percent needs the stage percent.',
     )
   }
   return stage === 'draft' ? 'draft' : { stage: stage as StageRequest['stage'], ...present({ percent, note }) }
@@ -67,6 +67,11 @@ async function retire(client: Client, number: number): Promise<boolean> {
   }
 }
 
+/** A version that was just made, for people. */
+export function madeText(version: Version): string {
+  return `Created version ${version.number}, stage ${version.stage}.\n${versionText(version)}`
+}
+
 /** A version, for people. */
 export function versionText(version: Version): string {
   const { number, stage, percent, basedOn, createdAt, createdBy, note } = version
@@ -74,7 +79,7 @@ export function versionText(version: Version): string {
     ['version', number],
     ['stage', stage === 'percent' ? `percent: ${percent} %` : stage],
     ['based on', basedOn],
-    ['made', `${instantText(createdAt)} by ${createdBy}`],
+    ['created', `${instantText(createdAt)} by ${createdBy}`],
     ['note', note],
   ])
 }

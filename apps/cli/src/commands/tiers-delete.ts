@@ -3,17 +3,17 @@ import { command } from '../command.ts'
 import { needed } from '../parsing/positional.ts'
 import { IF_VERSION_FLAG } from './if-version-flag.ts'
 
-/** Remove a tier. */
+/** Deletes a tier. */
 export const tiersDeleteCommand: Command = command({
   name: 'tiers delete',
-  summary: 'Remove a tier',
-  description: 'Its members are limited like everybody from then on.',
+  summary: 'Delete a tier',
+  description: 'Its members are limited like all other callers.',
   args: { name: needed('The tier.') },
   flags: { 'if-version': IF_VERSION_FLAG },
   examples: ['tiers delete premium'],
   asksService: true,
   run: async ({ args: { name }, flags: { 'if-version': ifMatch } }, { client }) => {
     await client.call('deleteTier', { parameters: { name }, ifMatch })
-    return { value: { deleted: { name } }, text: `${name} is removed.` }
+    return { value: { deleted: { name } }, text: `Deleted the tier ${name}.` }
   },
 })

@@ -3,7 +3,7 @@ import { command } from '../command.ts'
 import { collected } from './collected.ts'
 import { tierTable } from './tier-rows.ts'
 
-/** List tiers. */
+/** Lists tiers. */
 export const tiersListCommand: Command = command({
   name: 'tiers list',
   summary: 'List tiers',

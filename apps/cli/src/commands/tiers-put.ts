@@ -6,10 +6,10 @@ import { IF_VERSION_FLAG } from './if-version-flag.ts'
 import { namedDocument } from './named-document.ts'
 import { replacedPartText } from './replaced-text.ts'
 
-/** Set a tier from a file. */
+/** Sets a tier. */
 export const tiersPutCommand: Command = command({
   name: 'tiers put',
-  summary: 'Set a tier from a file',
+  summary: 'Set a tier',
   description:
     'A file of YAML or JSON with one tier: its name, and multiplier, burst, entitled or rules. Enforced at once. With --json: entry, version, and replaced where there was one of its name.',
   args: { file: needed('The file; - for standard input.') },
@@ -21,7 +21,7 @@ export const tiersPutCommand: Command = command({
     const value = await client.call('putTier', { parameters: { name: body.name }, body, ifMatch })
     return {
       value,
-      text: `${body.name} is set, enforced since version ${value.version}.${replacedPartText(value.replaced)}`,
+      text: `Set the tier ${body.name}, enforced as version ${value.version}.${replacedPartText(value.replaced)}`,
     }
   },
 })

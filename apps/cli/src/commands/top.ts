@@ -6,17 +6,19 @@ import { command } from '../command.ts'
 import { ENTER_SCREEN, LEAVE_SCREEN, sampleLine, samplePicture } from '../output/live-view.ts'
 import { flag } from '../parsing/flag.ts'
 
-/** Samples between two questions for the callers that were refused most. */
+/** Samples between two requests for the callers that were denied most. */
 const SAMPLES_PER_TOP = 5
 
-/** Shows what happens now. */
+/** Shows live traffic. */
 export const topCommand: Command = command({
   name: 'top',
-  summary: 'Show what happens now',
+  summary: 'Show live traffic',
   description:
-    'Shows checks, denials, latency of the store, resources, who is denied most, and what is wrong with the service, once a second until it is interrupted. Prints one line for each second where the output is no terminal. With --json: one sample in each line, as the live stream has it.',
+    'Shows checks, denials, latency of the store, resources, who is denied most, and what is wrong with the service, once a second until it is interrupted. Prints one line per second when the output is not a terminal. With --json: one sample in each line, as the live stream has it.',
   args: {},
-  flags: { count: flag('whole', '<samples>', 'End after so many seconds. Goes on when left out.') },
+  flags: {
+    count: flag('whole', '<samples>', 'Stop after this many samples, one per second. Default: until interrupted.'),
+  },
   examples: ['top', 'top --count 10 --json'],
   asksService: true,
   isLive: true,
@@ -91,9 +93,9 @@ function screen(context: CommandContext): Show {
     },
     sample: async (sample) => {
       if (seen++ % SAMPLES_PER_TOP === 0) top = await client.call('top', { parameters: { limit: 5 }, signal })
-      const { columns, rows } = terminal
+      const { columns, rows, paint } = terminal
       const reasons = await reasonsOf(context)
-      terminal.draw(samplePicture(sample, { columns, rows, url, top, reasons }))
+      terminal.draw(samplePicture(sample, { columns, rows, url, top, reasons, paint }))
     },
     end: () => {
       if (isOn) terminal.draw(LEAVE_SCREEN)

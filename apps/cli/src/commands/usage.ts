@@ -9,16 +9,16 @@ import { COUNTER_TITLES, counterCells } from './counter-rows.ts'
 /** Shows what callers have used. */
 export const usageCommand: Command = command({
   name: 'usage',
-  summary: 'Show what callers have used',
+  summary: 'Show usage of callers',
   description:
-    'How the counters of these callers stand: under the rules that the resource matches, or under all without one. Takes nothing. At least one of resource and flags is needed.',
+    'Shows the counters of callers under the rules that match the resource, or under all rules. Consumes nothing. Pass a resource or a caller.',
   args: { resource: optional('What is called.') },
   flags: { ...IDENTITY_FLAGS, ...SERVICE_FLAGS },
   examples: ['usage --user user-123', 'usage /api/v1/data --tenant acme', 'usage --service billing'],
   asksService: true,
   run: async ({ args, flags }, { client }) => {
     const parameters = { ...identityOf(flags), ...present({ service: flags.service, resource: args.resource }) }
-    if (Object.keys(parameters).length === 0) throw usageError('Whose usage? Name a resource, or somebody: --user u1.')
+    if (Object.keys(parameters).length === 0) throw usageError('Pass a resource or a caller, e.g. --user u1.')
     const value = await client.call('usage', { parameters })
     const rows = value.usage.flatMap(({ rule, dimension, entity, counters }) =>
       counters.map((counter) => [rule, `${dimension}:${entity}`, ...counterCells(counter)]),

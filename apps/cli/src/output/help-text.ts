@@ -9,14 +9,14 @@ const WIDTH = 100
 /** What `--help` says without a command. */
 export function generalHelp(commands: readonly Command[]): string {
   return [
-    'The command line of the Sluice rate limit service.',
+    'Command line of the Sluice rate limit service.',
     '',
     'Usage: sluice <command> [arguments] [flags]',
     '',
     list(commands.map(({ name, summary }) => [name, summary])),
     '',
-    'sluice <command> --help says more about each, with an example. Every command takes --json.',
-    'SLUICE_URL says where the service is (http://127.0.0.1:8080 when left out), SLUICE_API_KEY is the key to ask with.',
+    '"sluice <command> --help" shows details and examples. Every command accepts --json.',
+    'SLUICE_URL: address of the service. Default: http://127.0.0.1:8080. SLUICE_API_KEY: API key.',
     '',
     'Exit codes:',
     list(Object.entries(EXIT_CODE_MEANINGS)),
@@ -31,7 +31,7 @@ export function groupHelp(group: string, commands: readonly Command[]): string {
     '',
     list(members.map(({ name, summary }) => [name, summary])),
     '',
-    `sluice ${group} <command> --help says more about each, with an example.`,
+    `"sluice ${group} <command> --help" shows details and examples.`,
   ].join('\n')
 }
 

@@ -1,6 +1,7 @@
-import type { LiveSample, TopAnswer } from '@sluice/contract'
+import type { LiveSample, ReadinessReason, TopAnswer } from '@sluice/contract'
 import { describe, expect, it } from 'vitest'
 import { sampleLine, samplePicture } from './live-view.ts'
+import type { Paint } from './terminal.ts'
 
 const SAMPLE: LiveSample = {
   at: Date.UTC(2027, 0, 1, 12, 30, 15, 400),
@@ -32,7 +33,13 @@ const TOP: TopAnswer = {
   ],
 }
 
-const SIZE = { columns: 80, rows: 40, url: 'http://127.0.0.1:8080', reasons: [] }
+/** Marks what is coloured with the first letter of its colour. */
+const marked = (colour: string) => (text: string) => `<${colour}>${text}</>`
+const MARKS: Paint = { green: marked('g'), yellow: marked('y'), red: marked('r'), dim: marked('d'), bold: marked('b') }
+const same = (text: string): string => text
+const NO_PAINT: Paint = { green: same, yellow: same, red: same, dim: same, bold: same }
+
+const SIZE = { columns: 80, rows: 40, url: 'http://127.0.0.1:8080', reasons: [], paint: NO_PAINT }
 
 const REASONS = [{ code: 'redis-unreachable', message: 'Redis is unreachable. Check REDIS_URL.' }] as const
 
@@ -55,21 +62,32 @@ describe('sampleLine', () => {
 })
 
 describe('samplePicture', () => {
-  it('begins at the top, most checked resource first, then who is refused most', () => {
+  it('begins at the top, most checked resource first, then who is denied most', () => {
     const [head, ...rest] = samplePicture(SAMPLE, { ...SIZE, top: TOP }).split('\n')
-    expect(head).toBe('\u001B[H\u001B[JSluice at http://127.0.0.1:8080   12:30:15 UTC   Ctrl-C ends')
+    expect(head).toBe('\u001B[H\u001B[JSluice at http://127.0.0.1:8080   12:30:15 UTC   Ctrl-C to quit')
     const found = rest.map((line) => line.split(/ {2,}/)[0])
-    expect(found).toEqual(
-      expect.arrayContaining(['RESOURCE', '/large', '/small', 'REGION', 'EU', 'MOST REFUSED: user']),
-    )
+    expect(found).toEqual(expect.arrayContaining(['RESOURCE', '/large', '/small', 'REGION', 'EU', 'MOST DENIED: user']))
     expect(found.indexOf('/large')).toBeLessThan(found.indexOf('/small'))
     expect(rest).toContainEqual(expect.stringMatching(/^user-123 +411$/))
-    expect(rest.join('\n')).not.toContain('MOST REFUSED: ip')
+    expect(rest.join('\n')).not.toContain('MOST DENIED: ip')
   })
 
   it('says below the title what is wrong with the service', () => {
     const [, second] = samplePicture(SAMPLE, { ...SIZE, top: TOP, reasons: REASONS }).split('\n')
     expect(second).toBe('DEGRADED: Redis is unreachable. Check REDIS_URL.')
+  })
+
+  it('colours what to look at, and nothing when all is well', () => {
+    const shown = (sample: LiveSample, reasons: readonly ReadinessReason[] = []): string =>
+      samplePicture(sample, { ...SIZE, top: undefined, reasons, paint: MARKS })
+    const troubled = shown(SAMPLE, REASONS)
+    expect(troubled).toContain('<b>Sluice at ')
+    expect(troubled).toContain('<r>DEGRADED: Redis is unreachable. Check REDIS_URL.</>')
+    expect(troubled).toContain('<y>denied 37/s (3.1 %)</>')
+    expect(troubled).toContain('<r>errors 2</>   <r>decided without it 4</>')
+    expect(troubled).toContain('<r>alerts 1</>')
+    const well = shown({ ...SAMPLE, denials: 0, storeErrors: 0, withoutStore: 0, firingAlerts: 0 })
+    expect(well).not.toMatch(/<[yr]>/)
   })
 
   it('fits on the screen, and leaves no commands to who names things', () => {

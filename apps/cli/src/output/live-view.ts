@@ -1,4 +1,5 @@
 import type { LiveSample, ReadinessReason, TopAnswer, TrafficShare } from '@sluice/contract'
+import type { Paint } from './terminal.ts'
 import { plain } from './terminal.ts'
 
 const HOME_AND_CLEAR = '\u001B[H\u001B[J'
@@ -37,13 +38,14 @@ export interface PictureParts extends ScreenSize {
   readonly top: TopAnswer | undefined
   /** All that is wrong with the service. */
   readonly reasons: readonly ReadinessReason[]
+  readonly paint: Paint
 }
 
 /** One sample as a picture that fills the screen, control characters included. */
-export function samplePicture(sample: LiveSample, { columns, rows, url, top, reasons }: PictureParts): string {
+export function samplePicture(sample: LiveSample, { columns, rows, url, top, reasons, paint }: PictureParts): string {
   const { checks, denials, spanMs, withoutStore, storeErrors, configAgeMs } = sample
   const lines = [
-    `Sluice at ${url}   ${new Date(sample.at).toISOString().slice(11, 19)} UTC   Ctrl-C ends`,
+    `Sluice at ${url}   ${new Date(sample.at).toISOString().slice(11, 19)} UTC   Ctrl-C to quit`,
     ...reasons.map(({ message }) => `DEGRADED: ${message}`),
     '',
     `checks ${rate(checks, spanMs)}/s   denied ${rate(denials, spanMs)}/s (${share(denials, checks)})   in flight ${sample.inFlight}`,
@@ -54,8 +56,18 @@ export function samplePicture(sample: LiveSample, { columns, rows, url, top, rea
     ...(sample.regions.length === 0 ? [] : ['', ...shares('region', sample.regions, spanMs)]),
     ...(top === undefined ? [] : topLines(top)),
   ]
-  const shown = lines.slice(0, rows - 1).map((text) => plain(text).slice(0, columns))
+  const shown = lines.slice(0, rows - 1).map((text) => coloured(plain(text).slice(0, columns), paint))
   return `${HOME_AND_CLEAR}${shown.join('\n')}\n`
+}
+
+/** A line of the picture with its colours, which take no room. */
+function coloured(text: string, paint: Paint): string {
+  if (text.startsWith('Sluice at ')) return paint.bold(text)
+  if (text.startsWith('DEGRADED: ')) return paint.red(text)
+  if (/^(?:RESOURCE|REGION|MOST DENIED: \S+) /.test(text)) return paint.dim(text)
+  return text
+    .replace(/\bdenied [^(]*[1-9][^(]*\(.*?\)/, paint.yellow)
+    .replace(/\b(?:errors|decided without it|alerts) [1-9]\d*/g, paint.red)
 }
 
 function shares(title: string, list: readonly TrafficShare[], spanMs: number): readonly string[] {
@@ -68,7 +80,7 @@ function shares(title: string, list: readonly TrafficShare[], spanMs: number): r
 function topLines({ spanMs, dimensions }: TopAnswer): readonly string[] {
   return dimensions.flatMap(({ dimension, entries }) => {
     if (entries.length === 0) return []
-    const title = line(`MOST REFUSED: ${dimension}`, `IN ${Math.round(spanMs / 60_000)} MIN`, '')
+    const title = line(`MOST DENIED: ${dimension}`, `IN ${Math.round(spanMs / 60_000)} MIN`, '')
     return ['', title, ...entries.map(({ entity, denials }) => line(entity, String(denials), ''))]
   })
 }

@@ -33,4 +33,22 @@ describe('streamTerminal', () => {
     expect(written).toEqual(['a\ufffd\n', 'b\ufffd\n', 'c\u001B', 'd\u001B'])
     expect([terminal.isTty, terminal.isErrorTty]).toEqual([false, false])
   })
+
+  it.each([
+    ['a terminal', true, {}, true],
+    ['a file', false, {}, false],
+    ['a terminal that cannot', true, { TERM: 'dumb' }, false],
+    ['NO_COLOR', true, { NO_COLOR: '1' }, false],
+    ['an empty NO_COLOR', true, { NO_COLOR: '' }, true],
+    ['FORCE_COLOR', false, { FORCE_COLOR: '1' }, true],
+    ['FORCE_COLOR=0', true, { FORCE_COLOR: '0' }, false],
+    ['FORCE_COLOR over NO_COLOR', false, { FORCE_COLOR: '1', NO_COLOR: '1' }, true],
+  ])('decides about colour: %s', (_, isTTY, environment, isColoured) => {
+    const written: string[] = []
+    const write = (text: string): unknown => written.push(text)
+    const terminal = streamTerminal({ write, isTTY }, { write }, environment)
+    // Colours are ours alone: those of others are gone before.
+    terminal.print('a\u001B[31mb', (text, { green }) => green(text))
+    expect(written.join('')).toBe(isColoured ? '\u001B[32ma\ufffd[31mb\u001B[39m\n' : 'a\ufffd[31mb\n')
+  })
 })

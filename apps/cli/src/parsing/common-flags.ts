@@ -4,7 +4,7 @@ import { flag, toggle } from './flag.ts'
 /** Flags of every command. */
 export const COMMON_FLAGS: Readonly<Record<'json' | 'help', Flag<'switch'>>> = {
   json: toggle('Print the result as JSON.'),
-  help: toggle('Print what the command does, and an example.'),
+  help: toggle('Show help for the command.'),
 }
 
 /** Flags of every command that asks the service. */
@@ -13,13 +13,9 @@ export const SERVICE_FLAGS: {
   readonly key: Flag<'text'>
   readonly timeout: Flag<'duration'>
 } = {
-  url: flag('text', '<address>', 'Where the service is. SLUICE_URL, else http://127.0.0.1:8080, when left out.'),
-  key: flag(
-    'text',
-    '<api-key>',
-    'The API key; better in SLUICE_API_KEY, which no list of processes shows. Never printed.',
-  ),
-  timeout: flag('duration', '<duration>', 'How long to wait for an answer. 10s when left out.'),
+  url: flag('text', '<address>', 'Address of the service. Default: SLUICE_URL, or http://127.0.0.1:8080.'),
+  key: flag('text', '<api-key>', 'API key. Prefer SLUICE_API_KEY: flags are visible in "ps".'),
+  timeout: flag('duration', '<duration>', 'Timeout of a request. Default: 10s.'),
 }
 
 /** What the common flags say. */

@@ -44,8 +44,9 @@ export class DecisionAnswers {
     return this.tellIn(`${checkAnswerJson(this.#answerOf(decision)).slice(0, -1)},${more}}`, decision)
   }
 
-  /** The answer whose body, JSON, tells of a decision in a form of its own. */
-  tellIn(body: string, decision: DecisionLike): Answer {
+  /** The answer whose body is `json`, which tells of a decision in a form of its own, and a line end. */
+  tellIn(json: string, decision: DecisionLike): Answer {
+    const body = `${json}\n`
     const jitter = decision.allowed || this.#retryJitter === 0 ? 0 : this.#retryJitter * this.#random()
     const options = { profile: this.#profile, jitter }
     const headers = rateLimitHeaders(decision, this.#clock.nowMicros() / MICROS_PER_MS, options)

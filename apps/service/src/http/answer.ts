@@ -13,8 +13,9 @@ export interface JsonAnswerOptions {
   readonly mediaType?: string
 }
 
-/** An answer whose body is `body`, which is JSON. */
-export function jsonAnswer(status: number, body: string, options: JsonAnswerOptions = {}): Answer {
+/** An answer whose body is `json` and a line end, so that the prompt of a terminal comes on a line of its own. */
+export function jsonAnswer(status: number, json: string, options: JsonAnswerOptions = {}): Answer {
+  const body = `${json}\n`
   const headers = {
     'Content-Type': options.mediaType ?? 'application/json',
     'Content-Length': String(Buffer.byteLength(body)),

@@ -72,7 +72,7 @@ describe('routes', () => {
   it('tells that the process lives', async () => {
     const { origin } = await freshService()
     const response = await fetch(`${origin}/livez`)
-    expect([response.status, await response.text()]).toEqual([200, '{"status":"ok"}'])
+    expect([response.status, await response.text()]).toEqual([200, '{"status":"ok"}\n'])
     expect(response.headers.get('cache-control')).toBe('no-store')
     const head = await fetch(`${origin}/livez`, { method: 'HEAD' })
     expect([head.status, await head.text()]).toEqual([200, ''])
@@ -105,7 +105,7 @@ describe('routes', () => {
     expect((await fetch(`${origin}/livez?verbose=1`)).status).toBe(200)
     const connection = openRaw(port)
     connection.send('GET http://anything:81/livez?x HTTP/1.1\r\nHost: test\r\n\r\n')
-    expect(await connection.until('{"status":"ok"}')).toMatch(/^HTTP\/1\.1 200 /)
+    expect(await connection.until('{"status":"ok"}\n')).toMatch(/^HTTP\/1\.1 200 /)
   })
 })
 
