@@ -132,6 +132,13 @@ describe('a word that is no command', () => {
   })
 })
 
+describe('summaries of commands', () => {
+  it('are a verb and a noun, in at most six words', () => {
+    const long = COMMANDS.filter(({ summary }) => summary.split(' ').length > 6 || !/^[A-Z][a-z]+ /.test(summary))
+    expect(long.map(({ name }) => name)).toEqual([])
+  })
+})
+
 describe('wrong usage', () => {
   it.each(own.map(({ name }) => [name]))('of %s: a flag that it does not have', async (name) => {
     expectUsageError(

@@ -251,7 +251,7 @@ describe('rules', () => {
       const refused = await sluice({ files })('rules', 'put', 'b.json', '--stage', ...stage)
       expect(refused.code).toBe(1)
       expect(refused.err).toContain(
-        `SLUICE_CLI_WOULD_REPLACE: Version ${first.number} is enforced, and the file would remove or change: rules /of-a@user (removed). Nothing was stored. `,
+        `SLUICE_CLI_WOULD_REPLACE: Version ${first.number} is enforced, and the file would remove or change: rules /of-a@user (removed). Nothing was stored.\n`,
       )
       expect(refused.err).toContain(`repeat with --if-version ${first.number}.`)
       expect(refused.err).toContain('use --force.')

@@ -17,7 +17,7 @@ export function keyTable(keys: readonly ApiKey[]): string {
   return table(['id', 'name', 'role', 'tenant', 'tier', 'created', 'expires', 'revoked'], rows)
 }
 
-/** A key that was just made: its token is shown here and nowhere else. */
-export function issuedResult(value: IssuedApiKey): CommandResult {
-  return { value, text: `${keyTable([value.apiKey])}\n\nAPI key (shown once, save it now):\n  ${value.token}` }
+/** A key that was just created: its token is shown here and nowhere else. `done`: what was done, as a sentence. */
+export function issuedResult(value: IssuedApiKey, done: string): CommandResult {
+  return { value, text: `${done}\n${keyTable([value.apiKey])}\n\nAPI key (shown once, save it now):\n  ${value.token}` }
 }

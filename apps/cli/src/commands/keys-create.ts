@@ -28,6 +28,6 @@ export const keysCreateCommand: Command = command({
     const { role, tenant, tier, expires: expiresAt } = flags
     if (role === undefined) throw usageError('--role is missing: one of admin, editor, viewer, none.')
     const body = { name, role, ...present({ tenant, tier, expiresAt }) }
-    return issuedResult(await client.call('createApiKey', { body }))
+    return issuedResult(await client.call('createApiKey', { body }), `Created the API key ${name}.`)
   },
 })

@@ -17,5 +17,8 @@ export const keysRotateCommand: Command = command({
   examples: ['keys rotate slk_4f9d1c --overlap 1h'],
   asksService: true,
   run: async ({ args: { id }, flags: { overlap: overlapMs } }, { client }) =>
-    issuedResult(await client.call('rotateApiKey', { parameters: { id: keyId(id) }, body: present({ overlapMs }) })),
+    issuedResult(
+      await client.call('rotateApiKey', { parameters: { id: keyId(id) }, body: present({ overlapMs }) }),
+      `Replaced the API key ${keyId(id)}.`,
+    ),
 })

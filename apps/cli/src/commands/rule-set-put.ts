@@ -58,7 +58,7 @@ async function refuseUnseen(client: Client, ruleSet: RuleSet, enforced: number):
       `If the file was made from version ${enforced}, repeat with --if-version ${enforced}.`,
       'If the file is the only source of the rules, such as in a pipeline, use --force.',
       'To review the difference first, use --stage draft and "sluice rules diff".',
-    ].join(' '),
+    ].join('\n  '),
   )
 }
 

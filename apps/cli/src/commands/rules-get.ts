@@ -35,5 +35,5 @@ async function wholeRuleSet(client: Client, number: number): Promise<CommandResu
 }
 
 function yamlOf(version: number, value: unknown): string {
-  return `# version ${version}: give it back as --if-version ${version}\n${stringify(value).trimEnd()}`
+  return `# version ${version}: put it back with --if-version ${version}\n${stringify(value).trimEnd()}`
 }

@@ -69,7 +69,10 @@ async function retire(client: Client, number: number): Promise<boolean> {
 
 /** A version that was just made, for people. */
 export function madeText(version: Version): string {
-  return `Created version ${version.number}, stage ${version.stage}.\n${versionText(version)}`
+  const { number, stage } = version
+  const done =
+    stage === 'enforce' ? `Created and enforced version ${number}.` : `Created version ${number} as ${stage}.`
+  return `${done}\n${versionText(version)}`
 }
 
 /** A version, for people. */
