@@ -49,7 +49,12 @@ export { EngineEntries } from './policy/engine-entries.ts'
 export type { Explanation, LimitStep, RuleExplanation, RuleFate } from './policy/explain.ts'
 export type { Block, Incident, Membership, Override, OverrideTerms } from './policy/live-entry.ts'
 export type { PolicyDecision, PolicyDenyReason, PolicyLimitReport } from './policy/policy-decision.ts'
-export { PolicyEngine, type PolicyEngineOptions, type PolicyReserveOptions } from './policy/policy-engine.ts'
+export {
+  type PolicyAcquireOptions,
+  PolicyEngine,
+  type PolicyEngineOptions,
+  type PolicyReserveOptions,
+} from './policy/policy-engine.ts'
 export type { PolicyEvent, PolicyObserver } from './policy/policy-event.ts'
 export type { PolicyRequest } from './policy/policy-request.ts'
 export type { PolicyReservation, ReservationClaim } from './policy/policy-reservation.ts'

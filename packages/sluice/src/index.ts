@@ -104,6 +104,7 @@ export {
   type Override,
   type OverrideTerms,
   type Penalty,
+  type PolicyAcquireOptions,
   type PolicyDecision,
   type PolicyDenyReason,
   PolicyEngine,

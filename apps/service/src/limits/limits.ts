@@ -60,6 +60,9 @@ export interface Limits {
   closeStore(): Promise<void>
 }
 
+/** Maximum number of `acquire` requests that wait at once in a thread. One more is answered at once. */
+const MAX_WAITING = 1000
+
 /** Opens the counters that the settings name, and begins to follow the rules that they name. */
 export function openLimits(parts: LimitsParts): Limits {
   const { settings, clock, log, folder, database, instrument, monotonicMs } = parts
@@ -78,7 +81,7 @@ export function openLimits(parts: LimitsParts): Limits {
   const nowMs = (): number => clock.nowMicros() / MICROS_PER_MS
   const keepBlock = (block: Block): Promise<unknown> => database.blocks.put(block, { name: 'penalty' })
   const engine = new ObservedEngine(
-    { store, clock, observer: instrument.observePolicy, keepBlock },
+    { store, clock, observer: instrument.observePolicy, keepBlock, maxWaiting: MAX_WAITING },
     { observer: instrument, monotonicMs },
   )
   const keys = new ApiKeyCache()

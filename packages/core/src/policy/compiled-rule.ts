@@ -7,7 +7,8 @@ import { EffectiveLimits } from './effective-rule.ts'
 import type { ErrorRateGuard } from './error-rate.ts'
 import type { OverrideTerms } from './live-entry.ts'
 import { OverrideScope } from './override-table.ts'
-import { penaltyLimit } from './penalty.ts'
+import type { PenaltyLimits } from './penalty.ts'
+import { penaltyLimits } from './penalty.ts'
 import type { PolicyRequest } from './policy-request.ts'
 import { canonicalDimension } from './rule-name.ts'
 import type { RuleOrigin } from './rule-origin.ts'
@@ -67,8 +68,8 @@ export class CompiledRule {
   readonly incidentFactor: number
   readonly errorRate: ErrorRateCut | undefined
   readonly penalty: Penalty | undefined
-  /** Counts refusals, where there is a penalty. */
-  readonly penaltyLimit: Limit | undefined
+  /** What counts denials, where there is a penalty. */
+  readonly penaltyLimits: PenaltyLimits | undefined
   /** Whether a tier changes its numbers. */
   readonly isTiered: boolean
   /** Whom it is enforced for; for all others it is measured only. */
@@ -111,7 +112,7 @@ export class CompiledRule {
     this.incidentFactor = rule.incident ?? place.incident
     this.errorRate = errorRate
     this.penalty = rule.penalty
-    this.penaltyLimit = rule.penalty === undefined ? undefined : penaltyLimit(place.name, rule.penalty)
+    this.penaltyLimits = rule.penalty === undefined ? undefined : penaltyLimits(place.name, rule.penalty)
     this.reach = reachOf(percent)
     this.isBeside = rule.always === true
     this.isTiered = place.origin.part === 'rules' && rule.dimension !== 'ip' && rule.dimension !== 'global'

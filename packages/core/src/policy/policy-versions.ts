@@ -104,10 +104,10 @@ export class VersionSelector {
     for (const { rule, ...past } of this.#past.values()) {
       if (past.dimension === dimension) found.set(rule.name, rule)
     }
-    for (const { name, penaltyLimit, reader } of this.#inForce().flatMap(({ allRules }) => allRules)) {
+    for (const { name, penaltyLimits, reader } of this.#inForce().flatMap(({ allRules }) => allRules)) {
       if (reader.dimension !== dimension) continue
-      // Refusals are counted under the name alone, whatever the penalty is.
-      found.set(name, { name, penaltyLimit: penaltyLimit ?? found.get(name)?.penaltyLimit })
+      // Denials are counted under the name alone, whatever the penalty is.
+      found.set(name, { name, penaltyLimits: penaltyLimits ?? found.get(name)?.penaltyLimits })
     }
     return [...found.values()]
   }
@@ -118,12 +118,12 @@ export class VersionSelector {
   }
 
   #rememberPenalties({ allRules }: Snapshot): void {
-    for (const { name, reader, penaltyLimit } of allRules) {
-      if (penaltyLimit === undefined) continue
+    for (const { name, reader, penaltyLimits } of allRules) {
+      if (penaltyLimits === undefined) continue
       const { dimension } = reader
       const place = `${dimension} ${name}`
       this.#past.delete(place)
-      this.#past.set(place, { dimension, rule: { name, penaltyLimit } })
+      this.#past.set(place, { dimension, rule: { name, penaltyLimits } })
     }
     for (const place of this.#past.keys()) {
       if (this.#past.size <= MOST_PAST_RULES) break
