@@ -44,6 +44,40 @@ export function judgementTests(harness: StoreHarness): void {
       })
     })
 
+    it('services are counted one by one where a rule counts by service', async () => {
+      const rule = { name: 'each', resource: '*', dimension: 'service', limit: 3, window: '1m' } as const
+      const ruleSet: RuleSet = {
+        rules: [{ resource: '*', dimension: 'user', limit: 1, window: '1m' }],
+        exemptions: [{ name: 'internal', match: { services: ['billing', 'search'] }, rules: [rule] }],
+      }
+      await withPolicy(harness, ruleSet, async ({ admitted, engine }) => {
+        const billing = { resource: '/x', user: 'u', service: 'billing' }
+        expect(await admitted(5, billing)).toBe(3)
+        expect(await admitted(5, { ...billing, service: 'search' })).toBe(3)
+        const { rules, decision } = await engine.explain(billing)
+        expect(decision).toMatchObject({ allowed: false, reason: 'limit', dimension: 'service' })
+        expect(rules).toMatchObject([{ fate: 'applies', entity: 'billing', counters: [{ used: 3 }] }])
+        expect(await engine.usage({ service: 'billing' })).toMatchObject([
+          { dimension: 'service', entity: 'billing', counters: [{ used: 3 }] },
+        ])
+        await engine.reset({ service: 'billing' })
+        expect(await admitted(5, billing)).toBe(3)
+      })
+    })
+
+    it('a service is who its field names, or a descriptor where there is no field; it can be blocked', async () => {
+      const ruleSet: RuleSet = { rules: [{ resource: '*', dimension: 'service', limit: 2, window: '1m' }] }
+      await withPolicy(harness, ruleSet, async ({ admitted, engine }) => {
+        expect(await admitted(1, { resource: '/x', service: 'billing', descriptors: { service: 'search' } })).toBe(1)
+        expect(await admitted(3, { resource: '/x', descriptors: { service: 'billing' } })).toBe(1)
+        expect(await admitted(3, { resource: '/x', service: 'search' })).toBe(2)
+        engine.use({ enforced: { number: 2, ruleSet: { rules: [] } } })
+        engine.block('service', 'cron', { duration: '1m' })
+        expect(await admitted(2, { resource: '/x', service: 'cron' })).toBe(0)
+        expect(await admitted(2, { resource: '/x', service: 'other' })).toBe(2)
+      })
+    })
+
     it('the deny list comes before exemptions', async () => {
       await withPolicy(harness, BASE, async ({ check }) => {
         const denied = { allowed: false, reason: 'denied', retryAfterMs: Number.POSITIVE_INFINITY }

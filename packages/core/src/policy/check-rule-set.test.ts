@@ -417,14 +417,14 @@ describe('a mistake in a rule set is told with its place, what is there and what
       'a dimension that is no name',
       one({ dimension: 'user id' }),
       [
-        '/rules/0/dimension is "user id", expected a dimension such as "ip", "user", "apiKey", "tenant", "global", a descriptor, or several joined by "+"',
+        '/rules/0/dimension is "user id", expected a dimension such as "ip", "user", "apiKey", "tenant", "service", "global", a descriptor, or several joined by "+"',
       ],
     ],
     [
       'a dimension with nothing after the +',
       one({ dimension: 'user+' }),
       [
-        '/rules/0/dimension is "user+", expected a dimension such as "ip", "user", "apiKey", "tenant", "global", a descriptor, or several joined by "+"',
+        '/rules/0/dimension is "user+", expected a dimension such as "ip", "user", "apiKey", "tenant", "service", "global", a descriptor, or several joined by "+"',
       ],
     ],
     [
@@ -737,7 +737,7 @@ describe('a mistake in a rule set is told with its place, what is there and what
       'entities without a dimension',
       denied({ entities: ['a'] }),
       [
-        '/denyList/0/match/dimension is missing, expected a dimension such as "ip", "user", "apiKey", "tenant", "global", a descriptor, or several joined by "+", beside "entities"',
+        '/denyList/0/match/dimension is missing, expected a dimension such as "ip", "user", "apiKey", "tenant", "service", "global", a descriptor, or several joined by "+", beside "entities"',
       ],
     ],
     [

@@ -63,6 +63,8 @@ export class DimensionReader {
         return request.tenant || undefined
       case 'ip':
         return request.ip ? countedAddress(request.ip, this.#addresses.ipv6PrefixLength) : undefined
+      case 'service':
+        return request.service || descriptorOf(request, name)
       case 'global':
         return EVERYBODY
       default:

@@ -147,7 +147,7 @@ export class VersionSelector {
 
 function isInShare(candidate: Candidate, request: PolicyRequest): boolean {
   if (candidate.percent === 0) return false
-  const { user, apiKey, tenant, ip } = request
-  const caller = user || apiKey || tenant || ip || NOBODY
+  const { user, apiKey, tenant, ip, service } = request
+  const caller = user || apiKey || tenant || ip || service || NOBODY
   return callerShare(`version ${candidate.enforced.version}`, caller) < candidate.percent
 }

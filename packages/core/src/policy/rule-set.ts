@@ -3,14 +3,14 @@ import type { AlgorithmRule, RuleSettings, Weekday } from '../rule.ts'
 import type { DescriptorDomain } from './descriptors/descriptor-domain.ts'
 
 /**
- * Who is counted: `ip`, `user`, `apiKey`, `tenant`, `global` (all together), the name of a descriptor of the request, or
- * several joined by `+`, such as `tenant+user`, for each combination on its own. A rule whose dimension a request does not
- * have does not apply to it.
+ * Who is counted: `ip`, `user`, `apiKey`, `tenant`, `service` (the internal service that calls), `global` (all together), the
+ * name of a descriptor of the request, or several joined by `+`, such as `tenant+user`, for each combination on its own. A rule
+ * whose dimension a request does not have does not apply to it.
  */
 export type Dimension = string
 
 /** The dimensions that every request knows; any other name is a descriptor. */
-export const KNOWN_DIMENSIONS = ['ip', 'user', 'apiKey', 'tenant', 'global'] as const
+export const KNOWN_DIMENSIONS = ['ip', 'user', 'apiKey', 'tenant', 'service', 'global'] as const
 
 /** A time of the week in which a rule's limit is another one. */
 export interface ScheduleEntry {
