@@ -8,6 +8,7 @@ export const FIRST_RULES: RuleSet = {
     { name: 'default-user', resource: '*', dimension: 'user', limit: 100, window: '1m' },
     { name: 'default-ip', resource: '*', dimension: 'ip', limit: 100, window: '1s' },
   ],
+  incident: 0.5,
 }
 
 const AUTHOR = { name: 'first start' }

@@ -112,6 +112,13 @@ export class PolicyEngine<M extends Mode = Mode> {
     return this.#versions.enforced.version
   }
 
+  /** How many enabled rules of the enforced version an incident gives other limits. */
+  get incidentRules(): number {
+    return this.#versions.enforced.allRules.filter(
+      ({ rule, incidentFactor }) => rule.enabled !== false && incidentFactor !== 1,
+    ).length
+  }
+
   /** Puts other rule sets in force, from the next request on. Throws `SLUICE_INVALID_RULE_SET` and keeps the old ones. */
   use(versions: PolicyVersions): void {
     this.#versions.use(versions)
