@@ -1,4 +1,4 @@
-import type { PolicyReservation, RuleSet } from '@sluice/core'
+import type { PolicyRequest, PolicyReservation, RuleSet } from '@sluice/core'
 import { joinKey } from '@sluice/core'
 import { describe, expect, it } from 'vitest'
 import { withPolicy } from './policy-scene.ts'
@@ -75,6 +75,40 @@ export function judgementTests(harness: StoreHarness): void {
         engine.block('service', 'cron', { duration: '1m' })
         expect(await admitted(2, { resource: '/x', service: 'cron' })).toBe(0)
         expect(await admitted(2, { resource: '/x', service: 'other' })).toBe(2)
+      })
+    })
+
+    it('requests that no enforced rule matches are told of, and no others', async () => {
+      const rule = { resource: '/x', dimension: 'user', limit: 5, window: '1m' } as const
+      const ruleSet: RuleSet = {
+        rules: [rule, { ...rule, resource: '/watched', shadow: true }, { ...rule, resource: '/off', limit: 'off' }],
+        exemptions: [
+          { name: 'health', match: { resource: '/health' } },
+          { name: 'internal', match: { services: ['billing'] }, rules: [rule] },
+        ],
+        denyList: [{ name: 'bad', match: { dimension: 'user', entities: ['mallory'] } }],
+      }
+      await withPolicy(harness, ruleSet, async ({ engine, events, check }) => {
+        const matched: PolicyRequest[] = [
+          { resource: '/x', user: 'u' },
+          { resource: '/off', user: 'u' },
+          { resource: '/health' },
+          { resource: '/elsewhere', user: 'mallory' },
+        ]
+        for (const request of matched) await check(request)
+        const unmatched: PolicyRequest[] = [
+          { resource: '/elsewhere', user: 'u' },
+          { resource: '/x', ip: '192.0.2.1' },
+          { resource: '/watched', user: 'u' },
+          { resource: '/elsewhere', user: 'u', service: 'billing' },
+        ]
+        for (const request of unmatched) expect((await check(request)).reason).toBe('unlimited')
+        await engine.reserve(unmatched[0]!)
+        // These only look.
+        await engine.peek(unmatched[0]!)
+        await engine.explain(unmatched[0]!)
+        const told = events.flatMap((event) => (event.type === 'unmatched' ? [event.request] : []))
+        expect(told).toEqual([...unmatched, unmatched[0]])
       })
     })
 

@@ -103,7 +103,7 @@ export function openLimits(parts: LimitsParts): Limits {
     besideFile: beside && { config: database, follower: beside },
     checks: [
       () => counters.check(),
-      () => rulesCheck(follower, settings, nowMs()),
+      () => rulesCheck(follower, { settings, nowMs: nowMs(), undeclared: engine.undeclaredDimensions }),
       ...(beside === undefined ? [] : [() => databaseCheck(beside, settings, nowMs())]),
     ],
     async startFollowing() {

@@ -193,8 +193,8 @@ describe('a mistake in a rule set is told with its place, what is there and what
       'what only files have',
       { rules: [], overrides: [{}], version: 1 },
       [
-        '/overrides is an unknown property, expected only rules, tiers, exemptions, denyList, regions, incident, errorRate, domains',
-        '/version is an unknown property, expected only rules, tiers, exemptions, denyList, regions, incident, errorRate, domains',
+        '/overrides is an unknown property, expected only rules, dimensions, tiers, exemptions, denyList, regions, incident, errorRate, domains',
+        '/version is an unknown property, expected only rules, dimensions, tiers, exemptions, denyList, regions, incident, errorRate, domains',
       ],
     ],
     [

@@ -41,6 +41,7 @@ import type { ResolvedRequest } from './resolver.ts'
 import { checkRequest, Resolver } from './resolver.ts'
 import type { RuleSet } from './rule-set.ts'
 import { ShadowRunner } from './shadow-runner.ts'
+import type { UndeclaredDimension } from './undeclared-dimensions.ts'
 import type { Caller, RuleCounters, UsageReport } from './usage.ts'
 import { countersOf, ownerOf, usageReports } from './usage.ts'
 
@@ -112,6 +113,11 @@ export class PolicyEngine<M extends Mode = Mode> {
     return this.#versions.enforced.version
   }
 
+  /** Dimensions that the rule sets in force use, and that are neither built in nor declared: no request may have them. */
+  get undeclaredDimensions(): readonly (UndeclaredDimension & { readonly version: number })[] {
+    return this.#versions.undeclaredDimensions
+  }
+
   /** How many enabled rules of the enforced version an incident gives other limits. */
   get incidentRules(): number {
     return this.#versions.enforced.allRules.filter(
@@ -123,6 +129,7 @@ export class PolicyEngine<M extends Mode = Mode> {
   use(versions: PolicyVersions): void {
     this.#versions.use(versions)
     for (const burst of this.#versions.unusableBursts) tellPolicy(this.#observer, { type: 'burst-unusable', ...burst })
+    for (const one of this.undeclaredDimensions) tellPolicy(this.#observer, { type: 'dimension-undeclared', ...one })
   }
 
   /** Decides, and charges when allowed. A refused request costs nothing under any of its limits. */
@@ -144,6 +151,7 @@ export class PolicyEngine<M extends Mode = Mode> {
     const nowMs = this.#begin(request)
     const resolved = this.#resolve(request, nowMs)
     const { ruling } = resolved
+    if (resolved.isUnmatched) this.#tellUnmatched(resolved, request)
     if (ruling !== undefined) {
       return deliver(store, ruling.allowed ? createPolicyReservation(store, ruling, EMPTY_CLAIM) : ruling)
     }
@@ -269,6 +277,7 @@ export class PolicyEngine<M extends Mode = Mode> {
   #decide(request: PolicyRequest, charge: boolean): Answer<M, PolicyDecision> {
     const nowMs = this.#begin(request)
     const resolved = this.#resolve(request, nowMs)
+    if (charge && resolved.isUnmatched) this.#tellUnmatched(resolved, request)
     if (resolved.ruling !== undefined) {
       if (charge && resolved.ruling.allowed) this.#measure(resolved, request, nowMs)
       return deliver(this.#store, resolved.ruling)
@@ -301,6 +310,10 @@ export class PolicyEngine<M extends Mode = Mode> {
     const batch = createBatch(resolved.items)
     if (resolved.holdsSlots) batch.holder = drawHolder(this.#random)
     return batch
+  }
+
+  #tellUnmatched({ version }: ResolvedRequest, request: PolicyRequest): void {
+    tellPolicy(this.#observer, { type: 'unmatched', request, version })
   }
 
   /** What comes after a decision. */

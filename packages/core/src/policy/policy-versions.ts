@@ -8,6 +8,7 @@ import type { PolicyRequest } from './policy-request.ts'
 import type { RuleSet } from './rule-set.ts'
 import type { UnusableBurst } from './snapshot.ts'
 import { Snapshot } from './snapshot.ts'
+import type { UndeclaredDimension } from './undeclared-dimensions.ts'
 
 /** A rule set and its number. */
 export interface NumberedRuleSet {
@@ -88,6 +89,13 @@ export class VersionSelector {
   /** The rules in force that go without the burst of tiers. */
   get unusableBursts(): readonly (UnusableBurst & { readonly version: number })[] {
     return this.#inForce().flatMap(({ unusableBursts, version }) => unusableBursts.map((one) => ({ ...one, version })))
+  }
+
+  /** Dimensions of the rule sets in force that no request may have. */
+  get undeclaredDimensions(): readonly (UndeclaredDimension & { readonly version: number })[] {
+    return this.#inForce().flatMap((snapshot) =>
+      snapshot.undeclaredDimensions.map((one) => ({ ...one, version: snapshot.version })),
+    )
   }
 
   /** Counts how a request ended, in every guard that it concerns. */

@@ -9,7 +9,7 @@ import type { DescriptorDomain } from './descriptors/descriptor-domain.ts'
  */
 export type Dimension = string
 
-/** The dimensions that every request knows; any other name is a descriptor. */
+/** The built-in dimensions; any other name is a descriptor, to be declared in `dimensions` of the rule set. */
 export const KNOWN_DIMENSIONS = ['ip', 'user', 'apiKey', 'tenant', 'service', 'global'] as const
 
 /** A time of the week in which a rule's limit is another one. */
@@ -166,6 +166,8 @@ export interface DenyEntry {
  */
 export interface RuleSet {
   readonly rules: readonly PolicyRule[]
+  /** Descriptors that rules count by. A rule that counts by one that is not listed here is warned about. Default: none. */
+  readonly dimensions?: readonly string[]
   readonly tiers?: readonly Tier[]
   readonly exemptions?: readonly Exemption[]
   readonly denyList?: readonly DenyEntry[]

@@ -9,6 +9,8 @@ import { ruleName } from './rule-name.ts'
 import type { RuleOrigin } from './rule-origin.ts'
 import type { DenyEntry, Exemption, PolicyRule, RuleSet, Tier } from './rule-set.ts'
 import { KNOWN_DIMENSIONS } from './rule-set.ts'
+import type { UndeclaredDimension } from './undeclared-dimensions.ts'
+import { undeclaredDimensions } from './undeclared-dimensions.ts'
 
 /** Rules of one part of a rule set, found by resource and method. */
 export class RuleTable {
@@ -123,6 +125,7 @@ export class Snapshot {
   /** Dimensions of rules besides those that every request knows. */
   readonly furtherDimensions: readonly string[]
   readonly unusableBursts: readonly UnusableBurst[]
+  readonly undeclaredDimensions: readonly UndeclaredDimension[]
 
   /** `prefix` stands before the names of all rules, so that their counters are apart from those of another version. */
   constructor(ruleSet: RuleSet, options: CompileOptions & { readonly version: number; readonly prefix?: string }) {
@@ -164,6 +167,7 @@ export class Snapshot {
     const known = new Set<string>(KNOWN_DIMENSIONS)
     this.furtherDimensions = [...new Set(all.map(({ dimension }) => dimension))].filter((name) => !known.has(name))
     this.unusableBursts = this.#findUnusableBursts()
+    this.undeclaredDimensions = undeclaredDimensions(ruleSet)
   }
 
   #findUnusableBursts(): readonly UnusableBurst[] {
