@@ -449,7 +449,7 @@ describe('a mistake in a rule set is told with its place, what is there and what
       'a name that cannot be one',
       one({ name: 'a b' }),
       [
-        '/rules/0/name is "a b", expected 1 to 96 letters, digits or any of _ . : / * @ -, beginning with a letter, a digit, / or *, and not with "tier:", "exemption:", "shadow:" or "penalty:"',
+        '/rules/0/name is "a b", expected 1 to 96 letters, digits or any of _ . : / * @ -, beginning with a letter, a digit, / or *, and not with "tier:", "exemption:", "shadow:", "penalty:", "descriptors:" or "default:"',
       ],
     ],
     [

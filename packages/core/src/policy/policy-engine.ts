@@ -8,6 +8,7 @@ import type { Duration } from '../duration.ts'
 import { durationMicros, durationMs } from '../duration.ts'
 import { SluiceError } from '../errors.ts'
 import type { Random } from '../random.ts'
+import type { Rule } from '../rule.ts'
 import { ask, deliver, MANY, refund } from '../rule-limiter.ts'
 import { receiptOf } from '../store/receipt.ts'
 import type { Answer, Batch, Mode, Settlement, Store } from '../store/store.ts'
@@ -41,6 +42,7 @@ import type { ResolvedRequest } from './resolver.ts'
 import { checkRequest, Resolver } from './resolver.ts'
 import type { RuleSet } from './rule-set.ts'
 import { ShadowRunner } from './shadow-runner.ts'
+import { UnblockedAddresses } from './unblocked-addresses.ts'
 import type { UndeclaredDimension } from './undeclared-dimensions.ts'
 import type { Caller, RuleCounters, UsageReport } from './usage.ts'
 import { countersOf, ownerOf, usageReports } from './usage.ts'
@@ -55,6 +57,13 @@ export interface PolicyEngineOptions<M extends Mode = Mode> {
   readonly costFunctions?: Readonly<Record<string, CostFunction>>
   /** Bits of an IPv6 address that make one caller, 1 to 128; 64 when left out. */
   readonly ipv6PrefixLength?: number
+  /** Addresses and CIDR blocks that no penalty blocks, such as those of your proxies. Loopback addresses are never blocked by one. */
+  readonly neverBlock?: readonly string[]
+  /**
+   * Limits requests that no enforced rule matches, each caller on its own: by user, else by API key, tenant, service, address;
+   * who names none of these counts together with all others. Default: such requests are not limited.
+   */
+  readonly defaultRule?: Rule
   /** Is given every block that is set or made by a penalty, to keep and list it. What it throws is reported, and no more. */
   readonly keepBlock?: (block: Block) => unknown
   /** Is told what happens, as it happens: it should be quick. What it throws is ignored. */
@@ -98,10 +107,11 @@ export class PolicyEngine<M extends Mode = Mode> {
     const live = new LiveEntries({ random })
     this.#live = live
     const readers = new DimensionReaders({ ipv6PrefixLength })
-    const penalties = new PenaltyDesk({ store, live, keepBlock: options.keepBlock, observer })
+    const unblocked = new UnblockedAddresses(options.neverBlock ?? [], ipv6PrefixLength)
+    const penalties = new PenaltyDesk({ store, live, keepBlock: options.keepBlock, observer, unblocked })
     const lift = (block: Block): void => penalties.liftInStore(readers.of(block.dimension), block)
     this.entries = new EngineEntries({ live, clock, ipv6PrefixLength, lift })
-    this.#versions = new VersionSelector({ readers, costFunctions })
+    this.#versions = new VersionSelector({ readers, costFunctions, defaultRule: options.defaultRule })
     this.#resolver = new Resolver(live, readers, observer)
     this.#shadows = new ShadowRunner(store, observer)
     this.#penalties = penalties

@@ -111,8 +111,13 @@ export class Resolver {
     const table = exemption?.rules ?? snapshot.rules
     const found =
       tier !== undefined && exemption === undefined ? tier.find(table, resource, method) : table.find(resource, method)
-    this.#addAll(resolved, found, this.contextOf(request, tier, nowMs))
-    resolved.isUnmatched = resolved.items.length === 0 && !resolved.isOff
+    const context = this.contextOf(request, tier, nowMs)
+    this.#addAll(resolved, found, context)
+    if (resolved.items.length === 0 && !resolved.isOff) {
+      resolved.isUnmatched = true
+      const rule = snapshot.defaultRuleFor(request)
+      if (rule !== undefined) this.#add(resolved, rule, context)
+    }
     if (resolved.items.length === 0) resolved.rule(passing(snapshot, 'unlimited', ''))
     return resolved
   }
