@@ -25,7 +25,13 @@ export interface SettingValues {
   readonly maxInFlight: number
   readonly headers: HeaderProfile
   readonly retryJitter: number
+  readonly maxConnectionsPerAddress: number
+  /** Networks with commas between. */
+  readonly trustedProxies: string
+  /** Names with commas between. */
+  readonly allowedHosts: string
   readonly checkKey: boolean
+  readonly adminKeyFile: string
   readonly logLevel: LogLevel | 'off'
   readonly machine: number
   readonly region: string
@@ -66,6 +72,7 @@ const PLAIN = '^[^\\p{Cc}]+$'
 const REDIS_URLS = '^(rediss?|valkeys?)://\\S+(,(rediss?|valkeys?)://\\S+)*$'
 const HTTP_URL = '^https?://\\S+$'
 const WEBHOOK_SECRET = 'whsec_([A-Za-z0-9+/]{4}){8,21}([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?'
+const NETWORKS = '^[0-9A-Fa-f.:/]+(,[0-9A-Fa-f.:/]+)*$'
 const HTTP_URLS = '^https?://[^\\s,]+(,https?://[^\\s,]+)*$'
 
 /** Link-local addresses and the metadata services of clouds, which hand out credentials to whoever reaches them. */
@@ -203,6 +210,35 @@ export const SETTING_TABLE: Readonly<Record<SettingName, SettingDefinition>> = {
     help: 'Most checks that a thread has under way; what is asked beyond that is answered with 503 at once. 5000 when left out.',
     schema: { type: 'integer', minimum: 1, maximum: 100_000 },
   },
+  maxConnectionsPerAddress: {
+    flag: 'max-connections-per-address',
+    variable: 'SLUICE_MAX_CONNECTIONS_PER_ADDRESS',
+    argument: '<number>',
+    help: 'Maximum number of open connections from one address to a thread. Not for this machine and trusted proxies. Default: 1000.',
+    schema: { type: 'integer', minimum: 1, maximum: 1_000_000 },
+  },
+  trustedProxies: {
+    flag: 'trusted-proxies',
+    variable: 'SLUICE_TRUSTED_PROXIES',
+    argument: '<network,...>',
+    help: 'Networks of your own proxies and load balancers, whose connections are not limited. Default: none.',
+    schema: {
+      type: 'string',
+      pattern: NETWORKS,
+      title: 'networks such as 10.0.0.0/8 or fd00::/8, several with commas between',
+    },
+  },
+  allowedHosts: {
+    flag: 'allowed-hosts',
+    variable: 'SLUICE_ALLOWED_HOSTS',
+    argument: '<name,...>',
+    help: 'Host headers that are answered, without port. Default: localhost and the address when listening on a loopback address, else all.',
+    schema: {
+      type: 'string',
+      pattern: '^[^\\s,/@]+(,[^\\s,/@]+)*$',
+      title: 'names or addresses without port, such as sluice.internal or [fd00::7], several with commas between',
+    },
+  },
   headers: {
     flag: 'headers',
     variable: 'SLUICE_HEADERS',
@@ -221,8 +257,15 @@ export const SETTING_TABLE: Readonly<Record<SettingName, SettingDefinition>> = {
     flag: 'check-key',
     variable: 'SLUICE_CHECK_KEY',
     argument: '',
-    help: 'Ask for an API key, of any role, at the check API too.',
+    help: 'Require an API key, of any role, at the check API. --no-check-key requires none. Default: required unless listening on a loopback address.',
     schema: { type: 'boolean', title: 'true or false' },
+  },
+  adminKeyFile: {
+    flag: 'admin-key-file',
+    variable: 'SLUICE_ADMIN_KEY_FILE',
+    argument: '<file>',
+    help: 'File of the first API key: read when it exists, else written (mode 0600). The key is not printed. Default: the key is printed.',
+    schema: { type: 'string', pattern: PLAIN, title: 'the path of a file' },
   },
   logLevel: {
     flag: 'log-level',

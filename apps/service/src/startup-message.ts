@@ -3,7 +3,7 @@ import type { ReadinessReason } from '@sluice/contract'
 import { CHECK_PATH } from '@sluice/contract'
 import { shownUrl } from './limits/shown-url.ts'
 import type { Settings } from './settings.ts'
-import { originOf } from './settings.ts'
+import { isLoopback, originOf } from './settings.ts'
 
 /** What the start of the service tells its user. */
 export interface StartupFacts {
@@ -14,6 +14,9 @@ export interface StartupFacts {
   /** All that is wrong. */
   readonly reasons: readonly ReadinessReason[]
 }
+
+/** Where a key is required. The shell fills it in: the key itself is shown once. */
+const KEY_HEADER = ' -H "Authorization: Bearer $SLUICE_API_KEY"'
 
 /** The text to print when the service runs: what, where, what it remembers where, and one command to try. */
 export function startupMessage({ settings, port, rules, reasons }: StartupFacts): string {
@@ -30,7 +33,7 @@ export function startupMessage({ settings, port, rules, reasons }: StartupFacts)
     `  reach       ${isLoopback(host) ? 'this machine only; HOST=0.0.0.0 npm start opens it to others' : reachOf(settings)}`,
     ...reasons.map(({ message }) => `  WARNING     ${message}`),
     'Try it:',
-    `  curl -i ${origin}${CHECK_PATH} -H 'Content-Type: application/json' -d '{"userId":"user-123","resource":"/api/v1/data"}'`,
+    `  curl -i ${origin}${CHECK_PATH} -H 'Content-Type: application/json'${settings.checkKey ? KEY_HEADER : ''} -d '{"userId":"user-123","resource":"/api/v1/data"}'`,
   ]
   return lines.join('\n')
 }
@@ -54,9 +57,8 @@ function rulesOf({ rulesFile, databaseUrl, dataDir }: Settings, rules: StartupFa
 }
 
 function reachOf({ host, checkKey }: Settings): string {
-  return `all who reach ${host}${checkKey ? '' : '; the check API asks for no key (--check-key does)'}`
-}
-
-function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || host.startsWith('127.')
+  const access = checkKey
+    ? 'the check API requires an API key (--no-check-key: none)'
+    : 'the check API requires no API key (--check-key requires one)'
+  return `all who reach ${host}; ${access}`
 }
