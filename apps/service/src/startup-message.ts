@@ -1,6 +1,7 @@
 import type { ConfigStats } from '@sluice/config-store'
 import type { ReadinessReason } from '@sluice/contract'
 import { CHECK_PATH } from '@sluice/contract'
+import type { RecoveredKey } from './limits/admin-key.ts'
 import { shownUrl } from './limits/shown-url.ts'
 import type { Settings } from './settings.ts'
 import { isLoopback, originOf } from './settings.ts'
@@ -38,9 +39,17 @@ export function startupMessage({ settings, port, rules, reasons }: StartupFacts)
   return lines.join('\n')
 }
 
-/** Shows the first API key, as soon as it is made: the only time that anybody sees it. */
-export function firstKeyMessage(token: string): string {
+/** Shows the first API key, as soon as it is made: the only time that anybody sees it. With a key file, says where it is. */
+export function firstKeyMessage(token: string, file: string | undefined): string {
+  if (file !== undefined) return `The first API key, which may do everything, is in ${file}.`
   return `The first API key, which may do everything and is shown only now:\n  ${token}`
+}
+
+/** Shows an API key that was made for somebody who has lost the last one. */
+export function recoveredKeyMessage({ token, file }: RecoveredKey): string {
+  const advice = 'Find and revoke the lost one: sluice keys list, sluice keys revoke <id>.'
+  if (file !== undefined) return `An API key with the role admin is in ${file}. ${advice}`
+  return `A new API key with the role admin, which is shown only now:\n  ${token}\n${advice}`
 }
 
 function countersOf({ redis, threads }: Settings): string {
