@@ -216,6 +216,23 @@ describe('the data folder', () => {
   })
 })
 
+describe('a service that other machines can reach', () => {
+  it.each([
+    [[], 401, /^ {2}reach {7}all who reach 0\.0\.0\.0; the check API requires an API key \(/m],
+    [['--no-check-key'], 200, /^ {2}reach {7}all who reach 0\.0\.0\.0; the check API requires no API key \(/m],
+  ])('with %j answers a check without a key with %s, and says so at the start', async (args, status, reach) => {
+    const service = startMain({ HOST: '0.0.0.0' }, args)
+    const [, key] = await service.printed(/^ {2}(slk_\w+)$/m)
+    const port = await portOf(service)
+    await service.printed(reach)
+    const url = `http://127.0.0.1:${port}/internal/ratelimit/check`
+    const headers = { 'Content-Type': 'application/json' }
+    expect((await fetch(url, { method: 'POST', headers, body: BODY })).status).toBe(status)
+    const withKey = { ...headers, Authorization: `Bearer ${key}` }
+    expect((await fetch(url, { method: 'POST', headers: withKey, body: BODY })).status).toBe(200)
+  })
+})
+
 describe('the files of the process', () => {
   it('are for its user alone, in a folder that was there', async () => {
     const folder = freshFolder()
