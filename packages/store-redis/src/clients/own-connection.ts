@@ -80,8 +80,12 @@ export class OwnConnection implements RedisConnection {
     await this.#keeper?.close()
   }
 
-  /** Gives up a connection that is silent. It is looked at only when there is something to send: no timer is needed. */
+  /**
+   * Gives up a connection that is silent. It is looked at only when there is something to send: no timer is needed. In a cluster
+   * {@link SilentNodes} do this for each node: one that hangs must not cost the others their connections.
+   */
   #watch(): void {
+    if (this.isCluster) return
     const nowMs = this.#parts.monotonicMs()
     if (this.#owed === 0) this.#heardAtMs = nowMs
     else if (nowMs - this.#heardAtMs > LONGEST_SILENCE_MS) this.#keeper?.drop()

@@ -1,5 +1,6 @@
-import { createLimiter } from '@sluice/core'
-import { FakeTimers } from '@sluice/testing'
+import type { Timers } from '@sluice/core'
+import { createLimiter, systemTimers } from '@sluice/core'
+import { systemMonotonicMs } from '@sluice/core/internal'
 import { type RedisServer, startRedis, startRedisCluster } from '@sluice/testing/servers'
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
 import { redisStore } from '../redis-store.ts'
@@ -42,9 +43,16 @@ describe.each(['one server', 'a cluster'] as const)('on %s', (where) => {
   const options = { ...patient, cluster: where === 'a cluster' }
 
   it('one decision about one caller is one call, by one limit, three windows or three rules', async () => {
-    // No time passes for the store, so no heartbeat is sent among the calls that are counted.
-    const store = redisStore(target, { ...options, prefix: 'trips', monotonicMs: () => 1, timers: new FakeTimers() })
+    // Once the store is ready, no time passes for it and its timer of a second never fires: no heartbeat is sent among the
+    // calls that are counted.
+    let stoppedMs: number | undefined
+    const monotonicMs = (): number => stoppedMs ?? systemMonotonicMs()
+    const timers: Timers = {
+      schedule: (delayMs, run) => (delayMs === 1000 ? () => undefined : systemTimers.schedule(delayMs, run)),
+    }
+    const store = redisStore(target, { ...options, prefix: 'trips', monotonicMs, timers })
     onTestFinished(() => store.close())
+    await store.ready()
     const limiters = createLimiter<keyof typeof rules, 'async'>({ store, rules })
     const questions = {
       'one limit': (key: string) => limiters.limiter('one').check(key),
@@ -59,6 +67,7 @@ describe.each(['one server', 'a cluster'] as const)('on %s', (where) => {
     }
     // Afterwards all servers know the scripts, and the store is done with looking at them.
     for (const key of KEYS) await limiters.limiter('one').check(key)
+    stoppedMs = systemMonotonicMs()
     for (const [name, ask] of Object.entries(questions)) {
       const before = await scriptCalls(servers)
       for (const key of KEYS) expect(await ask(key)).toMatchObject({ allowed: true, failure: undefined })
