@@ -18,7 +18,8 @@ export interface OwnConnectionParts {
   readonly timers: Timers
   readonly random: Random
   readonly monotonicMs: () => number
-  readonly load: () => Promise<NodeRedisModule>
+  /** Loads node-redis. Default: imports the package. */
+  readonly load: (() => Promise<NodeRedisModule>) | undefined
   readonly reach: UrlOptions
 }
 
@@ -92,9 +93,11 @@ export class OwnConnection implements RedisConnection {
   }
 
   async #load(): Promise<void> {
+    const { load } = this.#parts
     try {
-      const redis = await this.#parts.load()
-      if (!this.#isClosed) this.#connect(redis)
+      // Bundlers take a package that is imported in a `try` for optional: a program that needs no package can be bundled.
+      const redis = load === undefined ? await import('redis') : await load()
+      if (!this.#isClosed) this.#connect(redis as unknown as NodeRedisModule)
     } catch (error) {
       this.#obstacle = notLoaded(error as Error)
     }
