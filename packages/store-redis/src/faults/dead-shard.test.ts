@@ -33,7 +33,7 @@ const CLIENTS: Readonly<Record<string, (cluster: RedisCluster, options: RedisSto
   },
   'valkey-glide': async (cluster, options) => {
     const addresses = cluster.nodes.map(({ server: { host, port } }) => ({ host, port }))
-    const client = await GlideClusterClient.createClient({ addresses })
+    const client = await GlideClusterClient.createClient({ addresses, requestTimeout: DEADLINE_MS })
     onTestFinished(() => client.close())
     return redisStore(client, options)
   },
