@@ -510,8 +510,8 @@ export function describeCallers(databases: TestDatabases): void {
     it('must be of somebody', async () => {
       const node = await start()
       expect((await node.ask('POST /admin/reset', { body: { note: 'all' } })).status).toBe(400)
-      const wrong = await node.ask('POST /admin/reset', { body: { user: 'u1', clientIp: 'x' } })
-      expect([wrong.status, wrongPaths(wrong)]).toEqual([400, ['/clientIp', '/user']])
+      const wrong = await node.ask('POST /admin/reset', { body: { usr: 'u1', clientIp: 'x' } })
+      expect([wrong.status, wrongPaths(wrong)]).toEqual([400, ['/clientIp', '/usr']])
     })
   })
 
@@ -556,8 +556,8 @@ export function describeCallers(databases: TestDatabases): void {
     })
 
     it('refuses what is no request', async () => {
-      const wrong = await (await start()).ask('POST /admin/explain', { body: { user: 'u1' } })
-      expect([wrong.status, wrongPaths(wrong)]).toEqual([400, ['/resource', '/user']])
+      const wrong = await (await start()).ask('POST /admin/explain', { body: { usr: 'u1' } })
+      expect([wrong.status, wrongPaths(wrong)]).toEqual([400, ['/resource', '/usr']])
     })
   })
 }
