@@ -42,6 +42,8 @@ export interface Settings {
   readonly region: string | undefined
   readonly otlpEndpoint: string | undefined
   readonly alerts: AlertSettings
+  /** Where changes of blocks are sent. */
+  readonly blockWebhooks: readonly string[]
   readonly webhooks: WebhookSettings
   readonly drainMs: number
 }
@@ -141,6 +143,7 @@ function completed(
     region: given.region,
     otlpEndpoint: given.otlpEndpoint,
     alerts: { options: given.alerts ?? {}, webhooks: given.alertWebhooks?.split(',') ?? [] },
+    blockWebhooks: given.blockWebhooks?.split(',') ?? [],
     webhooks: { secrets: given.webhookSecret?.split(',') ?? [], deniedTargets: deniedTargetsOf(given) },
     drainMs: given.drainMs ?? 3000,
   }

@@ -68,6 +68,7 @@ export const EXAMPLE_CALLS: readonly ExampleCall[] = [
     audited: ['block.put'],
   },
   { id: 'listBlocks', target: 'GET /admin/blocks' },
+  { id: 'blockFeed', target: 'GET /admin/blocks.txt' },
   { id: 'deleteBlock', target: 'DELETE /admin/blocks?dimension=user&entity=u9', audited: ['block.remove'] },
   { id: 'putIncident', target: 'PUT /admin/incident', body: { active: true }, audited: ['incident.set'] },
   { id: 'getIncident', target: 'GET /admin/incident' },

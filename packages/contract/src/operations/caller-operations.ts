@@ -59,6 +59,7 @@ export interface CallerCalls {
   readonly deleteMember: CallOf<{ readonly parameters: EntityParameters }>
   readonly bulkMembers: CallOf<{ readonly body: BulkMembersRequest; readonly answer: BulkAnswer }>
   readonly listBlocks: CallOf<{ readonly parameters: EntryFilter; readonly answer: Page<Stored<Block>> }>
+  readonly blockFeed: CallOf<{ readonly answer: string }>
   readonly putBlock: CallOf<{ readonly body: BlockRequest; readonly answer: PutAnswer<Block> }>
   readonly deleteBlock: CallOf<{ readonly parameters: EntityParameters }>
   readonly getIncident: CallOf<{ readonly answer: Stored<Incident> }>
@@ -184,6 +185,27 @@ export const CALLER_OPERATIONS: OperationsOf<CallerCalls> = operations<CallerCal
     summary: 'Lists blocks',
     description: 'The callers that are refused for a time, set by somebody or by the penalty of a rule.',
     answers: { 200: { description: 'The blocks.', schema: BLOCK_PAGE.ref } },
+  },
+  blockFeed: {
+    method: 'GET',
+    path: '/admin/blocks.txt',
+    role: 'viewer',
+    summary: 'Lists blocked addresses for a firewall',
+    description:
+      'The addresses that are blocked, as text: on each line a network in CIDR form, then # and when the block expires. Lines that begin with # are comments. Send the ETag back as If-None-Match: the answer is 304 while nothing has changed.',
+    answers: {
+      200: {
+        description: 'The networks.',
+        mediaType: 'text/plain; charset=utf-8',
+        schema: { type: 'string' },
+        headers: ['ETag', 'Cache-Control'],
+        example:
+          '# Addresses that Sluice blocks: a network, and when its block expires.\n192.0.2.7/32 # expires=2025-11-05T11:05:00.000Z\n2001:db8:0:1::/64 # expires=2025-11-05T10:20:00.000Z\n',
+      },
+      304: { description: 'Nothing has changed since the list of this tag.', headers: ['ETag', 'Cache-Control'] },
+    },
+    problems: READS,
+    hasEtag: true,
   },
   putBlock: {
     method: 'PUT',
