@@ -139,6 +139,7 @@ export type {
   RateLimitsAnswer,
   RateLimitsPage,
   RateLimitsRequest,
+  ResetAnswer,
   Usage,
   UsageAnswer,
 } from './schemas/limit-schemas.ts'

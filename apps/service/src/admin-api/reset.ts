@@ -1,11 +1,11 @@
 import type { DoneElsewhere } from '@sluice/config-store'
 import { auditName } from '@sluice/config-store'
-import type { NamedCaller } from '@sluice/contract'
+import type { NamedCaller, ResetAnswer } from '@sluice/contract'
 import { parseResetRequest } from '@sluice/contract'
 import type { PolicyEngine } from '@sluice/core'
 import type { OperationHandlers } from '../http/operation-handler.ts'
 import { digestOf } from '../observability/top-callers.ts'
-import { removedAnswer } from './admin-answer.ts'
+import { adminAnswer } from './admin-answer.ts'
 import type { AdminParts } from './admin-parts.ts'
 import { invalidRequest } from './refusal.ts'
 import { callerOf } from './usage.ts'
@@ -21,7 +21,7 @@ export function resetHandlers({ context, notes }: AdminParts): OperationHandlers
       const by = { by: principal?.name, keyId: principal?.id }
       context.log.info('counters were reset', { ...by, fields: Object.keys(parsed.who), counters: counters.length })
       await notes.note(request, { action: 'counters.reset', ...doneTo(parsed.who, counters, context.secret) })
-      return removedAnswer()
+      return adminAnswer({ count: counters.length } satisfies ResetAnswer)
     },
   }
 }

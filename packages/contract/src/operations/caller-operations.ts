@@ -21,7 +21,8 @@ import {
   PUT_OVERRIDE,
   STORED_INCIDENT,
 } from '../schemas/entry-schemas.ts'
-import { RESET_REQUEST } from '../schemas/limit-schemas.ts'
+import type { ResetAnswer } from '../schemas/limit-schemas.ts'
+import { RESET_ANSWER, RESET_REQUEST } from '../schemas/limit-schemas.ts'
 import type { Page } from '../schemas/page-schema.ts'
 import type { Block, Incident, Membership, Override } from '../schemas/rule-set-shapes.ts'
 import { INCIDENT, MEMBERSHIP, OVERRIDE } from '../schemas/rule-set-shapes.ts'
@@ -64,7 +65,7 @@ export interface CallerCalls {
   readonly deleteBlock: CallOf<{ readonly parameters: EntityParameters }>
   readonly getIncident: CallOf<{ readonly answer: Stored<Incident> }>
   readonly putIncident: CallOf<{ readonly body: Incident; readonly answer: Stored<Incident> }>
-  readonly reset: CallOf<{ readonly body: ResetRequest }>
+  readonly reset: CallOf<{ readonly body: ResetRequest; readonly answer: ResetAnswer }>
 }
 
 const BULK_BYTES = 8_388_608
@@ -261,7 +262,7 @@ export const CALLER_OPERATIONS: OperationsOf<CallerCalls> = operations<CallerCal
     description:
       'Forgets what these callers have used: under the rules that the resource matches, or under all without one.',
     body: RESET_REQUEST.ref,
-    answers: { 204: { description: 'It is forgotten.' } },
+    answers: { 200: { description: 'How many rules have counted these callers.', schema: RESET_ANSWER.ref } },
     problems: ['SLUICE_HTTP_OVERLOADED', 'SLUICE_HTTP_STORE_UNAVAILABLE', 'SLUICE_HTTP_OUTCOME_UNKNOWN'],
   },
 })

@@ -65,6 +65,12 @@ export interface UsageAnswer {
   readonly usage: readonly Usage[]
 }
 
+/** What a reset did. */
+export interface ResetAnswer {
+  /** Rules whose counters start anew for these callers; 0 when no rule counts them. */
+  readonly count: number
+}
+
 const RULES: readonly [ResourceRule, ...ResourceRule[]] = [
   { dimension: 'user', limit: 1000, window: '1m' },
   { dimension: 'apiKey', limit: 10_000, window: '1h' },
@@ -211,4 +217,11 @@ export const RESET_REQUEST: NamedSchema<ResetRequest> = requestSchema('ResetRequ
     resource: CHECK_PROPERTIES.required.resource,
     note: NOTE,
   },
+})
+
+/** The schema of {@link ResetAnswer}. */
+export const RESET_ANSWER: NamedSchema<ResetAnswer> = answerSchema('ResetAnswer', {
+  description: 'What a reset did.',
+  examples: [{ count: 1 }],
+  required: { count: count('Rules whose counters start anew for these callers; 0 when no rule counts them.') },
 })
