@@ -248,6 +248,34 @@ export function describeRules(databases: TestDatabases): void {
     })
   })
 
+  describe('token buckets', () => {
+    it('may hold a fraction of a token', async () => {
+      const node = await start()
+      const rules = [{ dimension: 'user', algorithm: 'token-bucket', capacity: 2.5, refillPerSecond: 1 }]
+      expect((await node.ask('PUT /admin/ratelimits', { body: { resource: '/x', rules } })).status).toBe(200)
+      const call = { resource: '/x', user: 'u1' }
+      expect(node.admitted(5, call)).toBe(2)
+      node.clock.advance(500)
+      // Half a token was left, and half a second brings the other half.
+      expect(node.admitted(5, call)).toBe(1)
+    })
+
+    it('roll unused tokens over to the next window, up to twice the capacity', async () => {
+      const node = await start()
+      const bucket = { algorithm: 'token-bucket', capacity: 10, refillPerSecond: 10, rollover: true }
+      const body = { resource: '/x', rules: [{ dimension: 'user', ...bucket }] }
+      expect(await node.ask('PUT /admin/ratelimits', { body })).toMatchObject({
+        status: 200,
+        body: { rules: [bucket] },
+      })
+      const call = { resource: '/x', user: 'u1' }
+      expect(node.admitted(1, call)).toBe(1)
+      // A tenth of a second fills the bucket again. A window, which is the second of a full refill, brings as much once more.
+      node.clock.advance(1100)
+      expect(node.admitted(50, call)).toBe(20)
+    })
+  })
+
   describe('usage', () => {
     it('tells how the counters of a caller stand, and charges nothing', async () => {
       const node = await start()
