@@ -41,7 +41,7 @@ export interface BlockNoticeData {
 const TOPIC = 'block-changes'
 
 /** The network of a blocked caller; undefined when it is not an address. */
-export function blockedNetwork({ dimension, entity }: Pick<Block, 'dimension' | 'entity'>): string | undefined {
+function blockedNetwork({ dimension, entity }: Pick<Block, 'dimension' | 'entity'>): string | undefined {
   if (dimension !== 'ip' || 'problem' in parseCidr(entity)) return undefined
   if (entity.includes('/')) return entity
   return `${entity}/${entity.includes(':') ? 128 : 32}`
