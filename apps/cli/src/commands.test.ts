@@ -145,6 +145,7 @@ describe('usage and reset', () => {
     expect(await used()).toEqual([['large', 2]])
     expect(await value(['reset', ...large])).toEqual({ reset: true, count: 1 })
     expect(await used()).toEqual([['large', 0]])
+    await value(['rules', 'delete', '/models'])
   })
 
   it('ask for somebody', async () => {

@@ -147,10 +147,20 @@ describe('an incident', () => {
     expect(await text(['incident', 'show'])).toBe('No incident.\n')
     const started = await value<Stored<Incident>>(['incident', 'start', '--until', '30m'])
     expect(started.entry).toMatchObject({ active: true, until: expect.any(Number) })
-    expect(await text(['incident', 'show'])).toMatch(/^Incident: limits are lowered until 20\d\d-/)
+    expect(await text(['incident', 'show'])).toMatch(/^Incident: 2 rules use their incident limits until 20\d\d-/)
     expect((await value<Stored<Incident>>(['incident', 'end'])).entry).toEqual({ active: false })
     expect(await text(['incident', 'start'])).toContain('until somebody ends it')
     await text(['incident', 'end'])
+  })
+
+  it('that changes no limit says so, and how to set a factor', async () => {
+    const files = { 'plain.yaml': 'rules: [{ resource: "*", dimension: user, limit: 5, window: 1m }]\n' }
+    await value(['rules', 'put', 'plain.yaml', '--force'], { files })
+    const started = await text(['incident', 'start'])
+    expect(started).toMatch(/^Incident: declared until somebody ends it\.\nWARNING: No limit changes: /)
+    expect(started).toContain('Set "incident"')
+    await text(['incident', 'end'])
+    await text(['rules', 'rollback'])
   })
 })
 

@@ -23,6 +23,9 @@ export interface SettingValues {
   readonly maxKeys: number
   readonly stateSize: number
   readonly maxInFlight: number
+  /** Networks with commas between. */
+  readonly trustedProxies: string
+  readonly defaultLimit: boolean
   readonly headers: HeaderProfile
   readonly retryJitter: number
   readonly checkKey: boolean
@@ -67,6 +70,7 @@ const PLAIN = '^[^\\p{Cc}]+$'
 const REDIS_URLS = '^(rediss?|valkeys?)://\\S+(,(rediss?|valkeys?)://\\S+)*$'
 const HTTP_URL = '^https?://\\S+$'
 const WEBHOOK_SECRET = 'whsec_([A-Za-z0-9+/]{4}){8,21}([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?'
+const NETWORKS = '^[0-9A-Fa-f.:/]+(,[0-9A-Fa-f.:/]+)*$'
 const HTTP_URLS = '^https?://[^\\s,]+(,https?://[^\\s,]+)*$'
 
 /** Link-local addresses and the metadata services of clouds, which hand out credentials to whoever reaches them. */
@@ -203,6 +207,24 @@ export const SETTING_TABLE: Readonly<Record<SettingName, SettingDefinition>> = {
     argument: '<number>',
     help: 'Most checks that a thread has under way; what is asked beyond that is answered with 503 at once. 5000 when left out.',
     schema: { type: 'integer', minimum: 1, maximum: 100_000 },
+  },
+  trustedProxies: {
+    flag: 'trusted-proxies',
+    variable: 'SLUICE_TRUSTED_PROXIES',
+    argument: '<network,...>',
+    help: 'Networks of your own proxies and load balancers, which no penalty blocks. Default: none.',
+    schema: {
+      type: 'string',
+      pattern: NETWORKS,
+      title: 'networks such as 10.0.0.0/8 or fd00::/8, several with commas between',
+    },
+  },
+  defaultLimit: {
+    flag: 'default-limit',
+    variable: 'SLUICE_DEFAULT_LIMIT',
+    argument: '',
+    help: 'Limit each caller to 100 requests per minute where no rule matches. Default: such requests are not limited.',
+    schema: { type: 'boolean', title: 'true or false' },
   },
   headers: {
     flag: 'headers',

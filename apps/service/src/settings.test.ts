@@ -38,6 +38,8 @@ describe('settings', () => {
       maxKeys: 250_000,
       stateSize: 64,
       maxInFlight: 5000,
+      trustedProxies: [],
+      defaultLimit: false,
       headers: 'legacy',
       retryJitter: 0,
       checkKey: false,
@@ -74,6 +76,8 @@ describe('settings', () => {
         SLUICE_MAX_KEYS: '1000',
         SLUICE_STATE_SIZE: '128',
         SLUICE_MAX_IN_FLIGHT: '20',
+        SLUICE_TRUSTED_PROXIES: '10.0.0.0/8,fd00::/8',
+        SLUICE_DEFAULT_LIMIT: 'true',
         SLUICE_HEADERS: 'both',
         SLUICE_RETRY_JITTER: '25',
         SLUICE_CHECK_KEY: 'true',
@@ -107,6 +111,8 @@ describe('settings', () => {
       maxKeys: 1000,
       stateSize: 128,
       maxInFlight: 20,
+      trustedProxies: ['10.0.0.0/8', 'fd00::/8'],
+      defaultLimit: true,
       headers: 'both',
       retryJitter: 0.25,
       checkKey: true,
@@ -206,6 +212,10 @@ describe('a configuration file', () => {
 })
 
 describe('a setting', () => {
+  it('say what is wrong with networks of proxies', () => {
+    expect(() => fromFlags('--trusted-proxies', '10.0.0.1/8')).toThrow('write 10.0.0.0/8 for the block')
+  })
+
   it.each(['0.0.0.0', '::', '::1', 'fe80::1%eth0', 'localhost', 'node-1.example.com'])('takes host %s', (host) =>
     expect(fromEnvironment({ HOST: host }).host).toBe(host),
   )

@@ -31,6 +31,10 @@ export interface Settings {
   readonly stateSize: number
   /** Checks that a thread has under way at most. */
   readonly maxInFlight: number
+  /** Networks that no penalty blocks, each as CIDR or single address. */
+  readonly trustedProxies: readonly string[]
+  /** Whether requests that no rule matches are limited. */
+  readonly defaultLimit: boolean
   readonly headers: HeaderProfile
   /** `Retry-After` is longer than the wait by up to so much of it: 0 to 1. */
   readonly retryJitter: number
@@ -135,6 +139,8 @@ function completed(
     stateSize: given.stateSize ?? 64,
     // More than this only wait for each other.
     maxInFlight: given.maxInFlight ?? 5000,
+    trustedProxies: given.trustedProxies?.split(',') ?? [],
+    defaultLimit: given.defaultLimit ?? false,
     headers: given.headers ?? 'legacy',
     retryJitter: (given.retryJitter ?? 0) / 100,
     checkKey: given.checkKey ?? false,
@@ -169,12 +175,17 @@ function deniedTargetsOf({ webhookDenyList = DEFAULT_DENIED_TARGETS }: GivenSett
 }
 
 function networkProblems(given: GivenSettings): readonly SettingProblem[] {
-  return deniedTargetsOf(given).flatMap((network) => {
-    const cidr = parseCidr(network)
-    if (!('problem' in cidr)) return []
-    const { flag } = SETTING_TABLE.webhookDenyList
-    return [{ received: `${network} in --${flag}`, expected: `networks there, but ${cidr.problem}` }]
-  })
+  const lists = [
+    [SETTING_TABLE.webhookDenyList, deniedTargetsOf(given)],
+    [SETTING_TABLE.trustedProxies, given.trustedProxies?.split(',') ?? []],
+  ] as const
+  return lists.flatMap(([{ flag }, networks]) =>
+    networks.flatMap((network) => {
+      const cidr = parseCidr(network)
+      if (!('problem' in cidr)) return []
+      return [{ received: `${network} in --${flag}`, expected: `networks there, but ${cidr.problem}` }]
+    }),
+  )
 }
 
 function redisOf(given: GivenSettings): RedisSettings | undefined {

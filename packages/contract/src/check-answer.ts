@@ -2,8 +2,8 @@ import type { DecisionLike, DecisionReason, FailureLike } from './decision-like.
 import { wholeSeconds } from './whole-seconds.ts'
 
 /**
- * Who is counted: `ip`, `user`, `apiKey`, `tenant`, `global` (all together), the name of a descriptor, or several joined by
- * `+`, such as `tenant+user`.
+ * Who is counted: `ip`, `user`, `apiKey`, `tenant`, `service`, `global` (all together), the name of a descriptor, or several
+ * joined by `+`, such as `tenant+user`.
  */
 export type Dimension = string
 

@@ -128,6 +128,7 @@ export {
   type BulkAnswer,
   type BulkMembersRequest,
   type BulkOverridesRequest,
+  type IncidentAnswer,
   MOST_BULK_ENTRIES,
   type PutAnswer,
   type Stored,

@@ -78,6 +78,7 @@ export const READINESS_REASONS = {
   'redis-unreachable': 'Redis gives no usable answer, so checks are decided by failure mode.',
   'config-unreachable': 'The configuration cannot be read. The rules known last stay active; changes are not possible.',
   'version-refused': 'A newer version of the rules cannot be used. The previous one stays active.',
+  'dimension-undeclared': 'Rules use a dimension that is neither built in nor declared, so they may match no request.',
   'threads-missing': 'Fewer threads answer requests than should.',
 } as const
 

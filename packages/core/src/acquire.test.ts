@@ -4,11 +4,14 @@ import type { AbortSignalLike } from './abort.ts'
 import { createLimiter } from './create-limiter.ts'
 import type { Decision } from './decision.ts'
 import type { AcquireOptions, Limiter } from './limiter.ts'
+import type { Reservation } from './reservation.ts'
 import type { Rule } from './rule.ts'
 import { memoryStore } from './store/memory-store.ts'
 import type { Mode, Store } from './store/store.ts'
 
 const bucket = { algorithm: 'token-bucket', capacity: 2, refillPerSecond: 10 } as const
+const slots = { algorithm: 'concurrency', limit: 1, lease: '2s' } as const
+const longSlots = { ...slots, lease: '1h' } as const
 const queue = { algorithm: 'leaky-bucket-queue', capacity: 4, ratePerSecond: 10 } as const
 
 let clock: FakeClock
@@ -41,6 +44,13 @@ function start(
     (decision) => note(decision.allowed ? 'let in' : `refused (${decision.reason})`),
     (reason: unknown) => note(`ended (${reason instanceof Error && 'code' in reason ? reason.code : String(reason)})`),
   )
+}
+
+/** Takes the only slot of a key. */
+async function held(limiter: Limiter, key = 'key'): Promise<Reservation> {
+  const slot = await limiter.reserve(key)
+  if (!slot.allowed) throw new Error('There is no slot.')
+  return slot
 }
 
 /** A signal that counts who listens. */
@@ -348,6 +358,176 @@ describe('acquire on a shaper', () => {
     await limiter.close()
     await timers.advance(0)
     expect(log).toEqual(['a let in after 0', 'b ended (SLUICE_CLOSED) after 50', 'c ended (SLUICE_CLOSED) after 50'])
+  })
+})
+
+describe.each<[string, () => Store]>([
+  ['a store that answers at once', () => memoryStore({ clock })],
+  ['a store that answers by promise', () => deferredStore(memoryStore({ clock }))],
+])('acquire of a slot on %s', (_what, store) => {
+  it('is let in at the instant of a release, in the order of arrival', async () => {
+    const limiter = limiterOf(slots, { store: store() })
+    const slot = await held(limiter)
+    for (const name of ['a', 'b', 'c']) start(limiter, name)
+    await timers.advance(107)
+    expect(log).toEqual([])
+    await slot.release()
+    await timers.advance(0)
+    expect(log).toEqual(['a let in after 107'])
+    await limiter.reset('key')
+    await timers.advance(0)
+    expect(log).toEqual(['a let in after 107', 'b let in after 107'])
+    await timers.advance(2000)
+    expect(log.slice(2)).toEqual(['c let in after 2107'])
+  })
+
+  it('is let in by a refund, and by a release of another limiter of the rule', async () => {
+    const shared = store()
+    const [limiter, other] = [limiterOf(slots, { store: shared }), limiterOf(slots, { store: shared })]
+    const decision = await limiter.check('key')
+    start(other, 'a')
+    await timers.advance(55)
+    await limiter.refund(decision)
+    await timers.advance(0)
+    expect(log).toEqual(['a let in after 55'])
+  })
+
+  it('is woken by no other key', async () => {
+    const limiter = limiterOf(longSlots, { store: store() })
+    await held(limiter)
+    const other = await held(limiter, 'other')
+    start(limiter, 'a')
+    await timers.advance(55)
+    await other.release()
+    await timers.advance(0)
+    expect(log).toEqual([])
+    await limiter.close()
+    await timers.advance(0)
+  })
+
+  it('waits up to its time for a release, although the lease is longer', async () => {
+    const limiter = limiterOf(longSlots, { store: store() })
+    const slot = await held(limiter)
+    start(limiter, 'a', { maxWait: '1s' })
+    start(limiter, 'b', { maxWait: '1s' })
+    await timers.advance(999)
+    expect(log).toEqual([])
+    await timers.advance(1)
+    expect(log).toEqual(['b refused (limit) after 1000', 'a refused (limit) after 1000'])
+    start(limiter, 'c', { maxWait: '1s' })
+    await timers.advance(500)
+    await slot.release()
+    await timers.advance(0)
+    expect(log[2]).toBe('c let in after 500')
+  })
+
+  it('an abort ends the wait, and the next one is woken', async () => {
+    const limiter = limiterOf(longSlots, { store: store() })
+    const slot = await held(limiter)
+    const { signal, abort } = countingSignal()
+    start(limiter, 'a', { signal })
+    start(limiter, 'b')
+    await timers.advance(20)
+    abort('no')
+    await timers.advance(0)
+    await slot.release()
+    await timers.advance(0)
+    expect(log).toEqual(['a ended (no) after 20', 'b let in after 20'])
+  })
+})
+
+describe('acquire of a slot', () => {
+  it('asks within 100 ms for what another process gave back, and ten times a second at most', async () => {
+    const counters = memoryStore({ clock })
+    let asked = 0
+    const decide: Store<'sync'>['decide'] = (batch) => {
+      asked++
+      counters.decide(batch)
+    }
+    // Two stores over the same counters are two processes: neither hears of what the other gives back.
+    const here = limiterOf(longSlots, { store: { ...proxyOf(counters), decide } })
+    const there = limiterOf(longSlots, { store: proxyOf(counters) })
+    const slot = await held(there)
+    for (let waiting = 0; waiting < 20; waiting++) start(here, String(waiting))
+    await timers.advance(10_000)
+    expect(log).toEqual([])
+    // At 0, 10, 30, 70 and 150 ms, and every 100 ms from then on.
+    expect(asked).toBe(5 + 98)
+    await slot.release()
+    await timers.advance(100)
+    expect(log).toHaveLength(1)
+    expect(log[0]).toMatch(/^0 let in after 10(?:0\d\d|100)$/)
+    await here.close()
+    await timers.advance(0)
+  })
+
+  it('asks a thousand times a second at most, for however many keys', async () => {
+    const counters = memoryStore({ clock })
+    let asked = 0
+    const decide: Store<'sync'>['decide'] = (batch) => {
+      asked++
+      counters.decide(batch)
+    }
+    const limiter = limiterOf(longSlots, { store: { ...proxyOf(counters), decide } })
+    const keys = Array.from({ length: 300 }, (_, key) => `key ${key}`)
+    for (const key of keys) await held(limiter, key)
+    for (const key of keys) start(limiter, key, { key })
+    await timers.advance(0)
+    asked = 0
+    await timers.advance(3000)
+    // Once in 300 ms for each of 300 keys.
+    expect(asked).toBe(3000)
+    await limiter.close()
+    await timers.advance(0)
+  })
+
+  it('does not miss a release while it is being answered', async () => {
+    const inner = memoryStore({ clock })
+    let answered: Promise<void> = Promise.resolve()
+    const slow: Store<'async'> = {
+      ...deferredStore(inner),
+      decide: async (batch) => {
+        inner.decide(batch)
+        await answered
+      },
+    }
+    const limiter = limiterOf(longSlots, { store: slow })
+    const slot = await held(limiter)
+    const late = Promise.withResolvers<void>()
+    answered = late.promise
+    start(limiter, 'a')
+    await timers.advance(0)
+    await slot.release()
+    answered = Promise.resolve()
+    late.resolve()
+    await timers.advance(0)
+    expect(log).toEqual(['a let in after 0'])
+  })
+})
+
+describe('acquire of units', () => {
+  it('is let in by what this process gives back, before its time', async () => {
+    const limiter = limiterOf({ limit: 2, window: '1h', algorithm: 'fixed-window' })
+    const decision = await limiter.check('key', { cost: 2 })
+    start(limiter, 'a')
+    start(limiter, 'b')
+    await timers.advance(1000)
+    await limiter.refund(decision, 1)
+    await timers.advance(0)
+    expect(log).toEqual(['a let in after 1000'])
+    await limiter.adjust('key', -1)
+    await timers.advance(0)
+    expect(log).toEqual(['a let in after 1000', 'b let in after 1000'])
+  })
+
+  it('is let in when its key is unblocked', async () => {
+    const limiter = limiterOf(bucket)
+    await limiter.block('key', '1h')
+    start(limiter, 'a')
+    await timers.advance(30)
+    await limiter.unblock('key')
+    await timers.advance(0)
+    expect(log).toEqual(['a let in after 30'])
   })
 })
 

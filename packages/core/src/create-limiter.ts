@@ -8,7 +8,7 @@ import { unlimited } from './decision.ts'
 import { SluiceError } from './errors.ts'
 import type { Limit } from './limit.ts'
 import type { Limiter, LimiterSet, RuleRequest } from './limiter.ts'
-import { checkSources } from './option-check.ts'
+import { checkMaxWaiting, checkSources } from './option-check.ts'
 import type { Random } from './random.ts'
 import type { Rule } from './rule.ts'
 import type { LimiterParts } from './rule-limiter.ts'
@@ -97,14 +97,8 @@ function createOne(options: SingleOptions, parts: LimiterParts<Mode>): Limiter {
 }
 
 function partsOf(options: LimiterOptions): LimiterParts<Mode> {
-  const { clock = systemClock, random = systemRandom, timers = systemTimers, maxWaiting = 10_000 } = options
-  if (!Number.isInteger(maxWaiting) || maxWaiting < 0) {
-    throw new SluiceError('SLUICE_INVALID_OPTION', {
-      problem: '"maxWaiting" cannot be used',
-      received: maxWaiting,
-      expected: 'a whole number, 0 or more',
-    })
-  }
+  const { clock = systemClock, random = systemRandom, timers = systemTimers } = options
+  const maxWaiting = checkMaxWaiting(options.maxWaiting)
   checkSources(options)
   if (options.store !== undefined) assertStore(options.store)
   const store = options.store ?? memoryStore({ clock, random })

@@ -49,7 +49,12 @@ export { EngineEntries } from './policy/engine-entries.ts'
 export type { Explanation, LimitStep, RuleExplanation, RuleFate } from './policy/explain.ts'
 export type { Block, Incident, Membership, Override, OverrideTerms } from './policy/live-entry.ts'
 export type { PolicyDecision, PolicyDenyReason, PolicyLimitReport } from './policy/policy-decision.ts'
-export { PolicyEngine, type PolicyEngineOptions, type PolicyReserveOptions } from './policy/policy-engine.ts'
+export {
+  type PolicyAcquireOptions,
+  PolicyEngine,
+  type PolicyEngineOptions,
+  type PolicyReserveOptions,
+} from './policy/policy-engine.ts'
 export type { PolicyEvent, PolicyObserver } from './policy/policy-event.ts'
 export type { PolicyRequest } from './policy/policy-request.ts'
 export type { PolicyReservation, ReservationClaim } from './policy/policy-reservation.ts'
@@ -72,6 +77,7 @@ export { diffRuleSets, type RuleSetChange } from './policy/rule-set-diff.ts'
 export { RuleSetError } from './policy/rule-set-error.ts'
 export { type FileContent, fileContent, type InFile, type RuleSetFile } from './policy/rule-set-file.ts'
 export type { RuleSetProblem } from './policy/rule-set-problem.ts'
+export { type UndeclaredDimension, undeclaredDimensions } from './policy/undeclared-dimensions.ts'
 export type { Caller, UsageReport } from './policy/usage.ts'
 export type { Random } from './random.ts'
 export type { Reservation } from './reservation.ts'

@@ -40,6 +40,16 @@ export function checkSources({ clock, random, timers }: { clock?: Clock; random?
   checkMethod('timers', timers, { method: 'schedule', example: '{ schedule: (delayMs, run) => cancel }' })
 }
 
+/** The option `maxWaiting`, or its default. Throws `SLUICE_INVALID_OPTION` unless it is a whole number, 0 or more. */
+export function checkMaxWaiting(maxWaiting = 10_000): number {
+  if (Number.isInteger(maxWaiting) && maxWaiting >= 0) return maxWaiting
+  throw new SluiceError('SLUICE_INVALID_OPTION', {
+    problem: '"maxWaiting" cannot be used',
+    received: maxWaiting,
+    expected: 'a whole number, 0 or more',
+  })
+}
+
 /** Throws `SLUICE_INVALID_OPTION` unless `signal` is an `AbortSignal` or left out. */
 export function checkSignal(signal: unknown): asserts signal is AbortSignalLike | undefined {
   if (signal === undefined || isSignal(signal)) return

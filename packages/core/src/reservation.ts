@@ -1,5 +1,6 @@
 import { checkCost } from './batch.ts'
 import type { Allowed } from './decision.ts'
+import { settle as settleIn } from './releases.ts'
 import type { Answer, Mode, Receipt, Settlement, Store } from './store/store.ts'
 
 /**
@@ -28,7 +29,8 @@ export function createReservation<M extends Mode>(
   let ended: Answer<M, Settlement> | undefined
   const settle = (actual: number): Answer<M, Settlement> => {
     checkCost(actual)
-    ended ??= store.settle(
+    ended ??= settleIn(
+      store,
       receipt,
       receipt.charges.map(() => actual),
     )

@@ -1,4 +1,5 @@
-import { waitForTurn } from './acquire.ts'
+import type { Obstacle } from './acquire.ts'
+import { denialInsteadOf, waitForTurn, waitInQueue } from './acquire.ts'
 import { LATEST } from './algorithms/algorithm.ts'
 import { batchOf, checkCost, createBatch, createItem, drawHolder } from './batch.ts'
 import {
@@ -23,6 +24,7 @@ import { checkKey } from './key.ts'
 import type { Limit } from './limit.ts'
 import type { AcquireOptions, BlockOptions, CheckOptions, KeyRequest, Limiter, ReserveOptions } from './limiter.ts'
 import type { Random } from './random.ts'
+import { onRelease, reset, settle, unblock } from './releases.ts'
 import type { Reservation } from './reservation.ts'
 import { createReservation } from './reservation.ts'
 import { type AnswerListener, isListened } from './store/listening.ts'
@@ -117,10 +119,16 @@ export function refund<M extends Mode>(store: Store<M>, decision: Decision, unit
   if (receipt === undefined) checkUncharged(decision)
   if (receipt === undefined || back === 0) return deliver(store, { outcome: 'settled', corrected: 0 })
   givenBack.set(decision, before + back)
-  return store.settle(
+  return settle(
+    store,
     { ...receipt, charges },
     charges.map(({ cost }) => Math.max(0, cost - back)),
   )
+}
+
+/** The answer to a caller whose turn did not come in time. */
+function denialOf(standing: Decision): Decision {
+  return standing.allowed ? denialInsteadOf(standing, 0) : standing
 }
 
 const KEY_REQUESTS = { call: 'checkAll', fields: ['key', 'cost'], example: '{ key: "user:1", cost: 2 }' }
@@ -198,19 +206,31 @@ export class RuleLimiter<M extends Mode> implements Limiter<M> {
     const { cost = 1, entitled = true, signal, maxWait } = options
     const maxWaitMs = maxWait === undefined ? Number.POSITIVE_INFINITY : durationMs(maxWait, 'maxWait')
     checkKey(key)
-    const { clock, timers, maxWaiting } = this.#parts
-    return await waitForTurn({
-      attempt: () => Promise.resolve(this.check(key, { cost, entitled }) as Decision | Promise<Decision>),
-      look: () => Promise.resolve(this.peek(key, { cost, entitled }) as Decision | Promise<Decision>),
-      giveBack: async (decision) => void (await this.refund(decision)),
+    const { store, clock, timers, maxWaiting } = this.#parts
+    const wait = {
+      giveBack: async (given: Decision) => void (given.allowed && (await this.refund(given))),
+      onRelease: (listener: () => void) => onRelease(store, [{ limit: { rule: this.#rule }, key }], listener),
       line: this.#line,
       key,
       deadlineMicros: clock.nowMicros() + maxWaitMs * MICROS_PER_MS,
+      longestPauseMs: Number.POSITIVE_INFINITY,
       clock,
       timers,
       signal,
       maxWaiting,
+    }
+    const decision = await waitForTurn<Decision>({
+      ...wait,
+      attempt: () => this.check(key, { cost, entitled }) as Decision | Promise<Decision>,
+      obstacleTo: (answer) => this.#obstacleTo(answer),
+      giveUp: async (denied) => denied ?? denialOf((await this.peek(key, { cost, entitled })) as Decision),
     })
+    return decision.allowed && decision.delayMs > 0 ? await waitInQueue(wait, decision) : decision
+  }
+
+  #obstacleTo({ allowed, reason, retryAfterMs }: Decision): Obstacle | undefined {
+    if (allowed || reason === 'never') return undefined
+    return { waitsFor: this.#holdsSlots && reason === 'limit' ? 'slot' : 'time', retryAfterMs }
   }
 
   reserve(key: string, options: ReserveOptions = {}): Answer<M, Reservation<M> | Denied> {
@@ -245,7 +265,8 @@ export class RuleLimiter<M extends Mode> implements Limiter<M> {
     if (units === 0 || this.#limits.length === 0) return deliver(store, { outcome: 'settled', corrected: 0 })
     const charges = this.#limits.map((limit) => ({ limit, key, at: LATEST, cost: Math.max(0, -units), mark: 0 }))
     const receipt: Receipt = { holder: 0, held: false, leaseMicros: 0, charges }
-    return store.settle(
+    return settle(
+      store,
       receipt,
       charges.map(() => Math.max(0, units)),
     )
@@ -254,7 +275,7 @@ export class RuleLimiter<M extends Mode> implements Limiter<M> {
   reset(key: string): Answer<M, void> {
     checkKey(key)
     this.#checkOpen()
-    return this.#parts.store.reset(this.#limits, key)
+    return reset(this.#parts.store, this.#limits, key)
   }
 
   block(key: string, duration: Duration, options: BlockOptions = {}): Answer<M, void> {
@@ -268,7 +289,7 @@ export class RuleLimiter<M extends Mode> implements Limiter<M> {
   unblock(key: string): Answer<M, void> {
     checkKey(key)
     this.#checkOpen()
-    return this.#parts.store.block(this.#rule, key, 0)
+    return unblock(this.#parts.store, this.#rule, key)
   }
 
   async close(): Promise<void> {

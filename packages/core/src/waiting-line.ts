@@ -29,6 +29,11 @@ export class WaitingLine {
     return this.#waiting
   }
 
+  /** Keys that somebody waits for. */
+  get keys(): number {
+    return this.#lines.size
+  }
+
   /** Aborts when the line closes: for those whose turn has come and who wait for something else. */
   get closing(): AbortSignalLike {
     return {

@@ -2,7 +2,7 @@ import type { DecisionLike } from '@sluice/contract'
 import type { Decision, LimiterSet, Random, Rule, RuleRequest, Store } from '@sluice/core'
 import { createLimiter } from '@sluice/core'
 import type { Batch, Limit, Receipt } from '@sluice/core/internal'
-import { compileRule, createBatch, createItem, decisionOn, drawHolder, receiptOf } from '@sluice/core/internal'
+import { compileRule, createBatch, createItem, decisionOn, drawHolder, receiptOf, settle } from '@sluice/core/internal'
 import type { CallReader } from './call-reader.ts'
 import type { Charge, ChargeFate } from './charge.ts'
 import { FinalCharge } from './charge.ts'
@@ -165,7 +165,7 @@ class RulesCharge implements Charge {
       if (fate === 'given-back' || isSlot(limit)) return 0
       return fate !== 'stands' && settling[index] === true ? fate : cost
     })
-    return this.#store.settle(receipt, actuals)
+    return settle(this.#store, receipt, actuals)
   }
 
   renew(): Eventually<unknown> {

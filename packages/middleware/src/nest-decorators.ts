@@ -11,8 +11,8 @@ export const RATE_LIMIT_METADATA = 'sluice:rate-limit'
  * that before that of the module. Options that say nothing about limits, such as `{ cost: 10 }`, leave the limit as it is. Options
  * that do replace it, and what they leave out (`key`, `store`, `trustProxy`, ...) is as in the module.
  *
- * Limits without a `name` count by themselves: a route by the names of class and method, a controller by that of the class.
- * Routes whose limits have one name count together.
+ * Each route counts by itself, under the names of its class and method. Routes whose limits have one `name` count together, and so
+ * do the `rules` of all routes that have the same names.
  *
  * ```ts
  * @RateLimit({ limit: 5, window: '1m' })

@@ -21,12 +21,30 @@ export interface PlatformRequest {
 export interface PlatformResponse {
   readonly raw?: NodeAnswer
   header(name: string, value: string): unknown
+  /** That of Express, which `send` calls for objects. */
+  json?(body: unknown): unknown
 }
 
 /** A request, and the answer to be. */
 export interface NestExchange {
   readonly request: PlatformRequest
   readonly response: PlatformResponse
+}
+
+/**
+ * Gives an answer its media type when `body` is sent, and not before. Nest on Express replaces a type that is set before an
+ * exception and is not `application/json`, and logs a warning. An answer that is made of something else keeps its own type.
+ */
+export function setTypeWith(response: PlatformResponse, body: unknown, type: string): void {
+  const { json } = response
+  if (json === undefined) {
+    response.header('Content-Type', type)
+    return
+  }
+  response.json = (sent) => {
+    if (sent === body) response.header('Content-Type', type)
+    return json.call(response, sent)
+  }
 }
 
 /** The answer as Node's http module knows it. */

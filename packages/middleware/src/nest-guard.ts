@@ -7,7 +7,7 @@ import type { HttpOutcome, Refusal } from './http-outcome.ts'
 import { narrowestDecision } from './narrowest-decision.ts'
 import { RateLimitException } from './nest-exception.ts'
 import type { NestExchange } from './nest-exchange.ts'
-import { nodeAnswer } from './nest-exchange.ts'
+import { nodeAnswer, setTypeWith } from './nest-exchange.ts'
 import type { RouteLimit } from './nest-route-limits.ts'
 import { RouteLimits } from './nest-route-limits.ts'
 import { takeTurn } from './node-turn.ts'
@@ -62,17 +62,19 @@ function settle(call: GuardedCall, outcome: HttpOutcome): Eventually<boolean> {
   const { request, response } = call.exchange
   request.rateLimit = narrowestDecision(request.rateLimit, outcome.decision)
   for (const name of Object.keys(outcome.headers)) {
-    // Whoever answers in place of the usual refusal has a body of another type.
-    const isOfBody = name === 'Content-Type' && call.limit.options.onLimited !== undefined
-    if (!isOfBody) response.header(name, outcome.headers[name]!)
+    if (name !== 'Content-Type') response.header(name, outcome.headers[name]!)
   }
   if (!outcome.allowed) return refuse(call, outcome)
   return takeTurn(nodeAnswer(response), outcome, call.limit.options.timers ?? systemTimers)
 }
 
-function refuse({ context, limit }: GuardedCall, refusal: Refusal): Eventually<boolean> {
+function refuse({ context, exchange, limit }: GuardedCall, refusal: Refusal): Eventually<boolean> {
   const { onLimited } = limit.options
-  if (onLimited === undefined) throw new RateLimitException(refusal)
+  if (onLimited === undefined) {
+    const exception = new RateLimitException(refusal)
+    setTypeWith(exchange.response, exception.getResponse(), refusal.headers['Content-Type']!)
+    throw exception
+  }
   return whenThere(onLimited(context, refusal), (error) => {
     throw error
   })

@@ -49,7 +49,8 @@ export class RateLimitModule {
    * export class AppModule {}
    * ```
    *
-   * `limit: 'off'` limits only the routes that say so by `@RateLimit`.
+   * Each route counts by itself. With a `name`, all routes count together; so they do with `rules`, `limiter`, `engine` and
+   * `check`. `limit: 'off'` limits only the routes that say so by `@RateLimit`.
    */
   static forRoot(options: NestRateLimitOptions): DynamicModule {
     return dynamicModule([{ provide: RATE_LIMIT_OPTIONS, useValue: options }], options?.routes)

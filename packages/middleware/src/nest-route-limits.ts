@@ -12,7 +12,7 @@ import { NestHttpRequest } from './nest-exchange.ts'
 import type { NestRateLimitOptions, RouteRateLimitOptions } from './nest-options.ts'
 import { nodeGathering } from './node-gathering.ts'
 import { checkShape } from './rate-limit-option-check.ts'
-import { routeOptions, usesStore } from './route-options.ts'
+import { isOneRule, routeOptions, usesStore } from './route-options.ts'
 
 const EXCHANGE_FORM: OptionForms = {
   exchange: {
@@ -38,7 +38,10 @@ export class RouteLimits implements OnModuleInit, OnApplicationShutdown {
   readonly #adapter: HttpAdapter<ExecutionContext>
   readonly #made: HttpLimiter<ExecutionContext>[] = []
   readonly #byHandler = new WeakMap<RouteHandler, Map<Type, RouteLimit | undefined>>()
+  /** The limit of all routes that count together. Its options are checked, also where each route counts by itself. */
   readonly #ofModule: RouteLimit
+  /** Whether each route counts by itself: the limit of the module is one rule, and has no name that routes could share. */
+  readonly #isUnnamed: boolean
   #ownStore: MemoryStore | undefined
 
   /** Throws when the options are wrong. Limits of routes are made when the module starts, so that theirs are found then. */
@@ -55,6 +58,7 @@ export class RouteLimits implements OnModuleInit, OnApplicationShutdown {
       gathering: nodeGathering,
     }
     this.#ofModule = this.#create(options)
+    this.#isUnnamed = isOneRule(options) && options.name === undefined
   }
 
   /** Request and answer of a call; undefined when it has none, and is not limited. */
@@ -103,11 +107,11 @@ export class RouteLimits implements OnModuleInit, OnApplicationShutdown {
 
   #find(handler: RouteHandler, controller: Type): RouteLimit | undefined {
     const said = this.#said(handler, controller)
-    if (said === undefined) return this.#ofModule
     if (said === false) return undefined
-    const isOfHandler = this.#reflector.get(RATE_LIMIT_METADATA, handler) !== undefined
-    const name = isOfHandler ? `${controller.name}.${methodName(handler, controller)}` : controller.name
-    return this.#create(routeOptions(this.#options, said, name))
+    const name = `${controller.name}.${methodName(handler, controller)}`
+    const ofModule = this.#isUnnamed ? { ...this.#options, name } : this.#options
+    if (said !== undefined) return this.#create(routeOptions(ofModule, said, name))
+    return this.#isUnnamed ? this.#create(ofModule) : this.#ofModule
   }
 
   #create(options: RouteRateLimitOptions): RouteLimit {

@@ -7,7 +7,7 @@ import type {
   INestApplication,
   Type,
 } from '@nestjs/common'
-import { Catch, Controller, Get, HttpException, Injectable, Module, Req, UseGuards } from '@nestjs/common'
+import { Catch, Controller, Get, HttpException, Injectable, Module, Req, UseFilters, UseGuards } from '@nestjs/common'
 import { NestFactory } from '@nestjs/core'
 import { ExpressAdapter } from '@nestjs/platform-express'
 import { FastifyAdapter } from '@nestjs/platform-fastify'
@@ -73,12 +73,21 @@ describe.each(platforms)('on %s', (_, adapter) => {
 
   const two: NestRateLimitOptions = { limit: 2, window: '1h', algorithm: 'fixed-window' }
 
-  it('limits every route of the app together', async () => {
-    const app = await start(RateLimitModule.forRoot(two), [
-      controller('a', { x: [], y: [] }),
-      controller('b', { z: [] }),
+  const three = (): Type[] => [controller('a', { x: [], y: [] }), controller('b', { x: [] })]
+
+  it('limits every route of the app by itself', async () => {
+    const app = await start(RateLimitModule.forRoot(two), three())
+    expect(await statuses(app, 'a/x', 'a/x', 'a/x', 'a/y', 'b/x', 'b/x', 'b/x')).toEqual([
+      200, 200, 429, 200, 200, 200, 429,
     ])
-    expect(await statuses(app, 'a/x', 'a/y', 'b/z')).toEqual([200, 200, 429])
+  })
+
+  it('limits all routes together by a limit with a name, and by rules', async () => {
+    const rules = { all: { algorithm: 'fixed-window', limit: 2, window: '1h' } } as const
+    for (const options of [{ ...two, name: 'all' }, { rules }]) {
+      const app = await start(RateLimitModule.forRoot(options), three())
+      expect(await statuses(app, 'a/x', 'a/y', 'b/x')).toEqual([200, 200, 429])
+    }
   })
 
   it('refuses with a problem document', async () => {
@@ -86,7 +95,7 @@ describe.each(platforms)('on %s', (_, adapter) => {
     const response = await get(app, 'a/x')
     expect(response.headers.get('content-type')).toMatch(/^application\/problem\+json\b/)
     expect(response.headers.get('x-ratelimit-limit')).toBe('0')
-    expect(await response.json()).toMatchObject({ status: 429, 'violated-policies': ['default'], limit: 0 })
+    expect(await response.json()).toMatchObject({ status: 429, 'violated-policies': ['a.x'], limit: 0 })
   })
 
   it('counts a route with a limit of its own by itself', async () => {
@@ -97,7 +106,7 @@ describe.each(platforms)('on %s', (_, adapter) => {
     ])
   })
 
-  it('names the limit of a route after class and method, and that of a controller after the class', async () => {
+  it('names the limit of each route after class and method, also that of a controller', async () => {
     const none = RateLimit({ limit: 0, window: '1h' })
     const app = await start(RateLimitModule.forRoot(two), [
       controller('Orders', { list: [none] }),
@@ -107,8 +116,8 @@ describe.each(platforms)('on %s', (_, adapter) => {
     for (const path of ['Orders/list', 'Bills/list', 'Bills/show']) problems.push(await (await get(app, path)).json())
     expect(problems).toMatchObject([
       { 'violated-policies': ['Orders.list'] },
-      { 'violated-policies': ['Bills'] },
-      { 'violated-policies': ['Bills'] },
+      { 'violated-policies': ['Bills.list'] },
+      { 'violated-policies': ['Bills.show'] },
     ])
   })
 
@@ -132,8 +141,11 @@ describe.each(platforms)('on %s', (_, adapter) => {
   })
 
   it('keeps the limit of the module when a route says only how it is applied', async () => {
-    const app = await start(RateLimitModule.forRoot(two), [controller('a', { x: [RateLimit({ cost: 2 })], y: [] })])
-    expect(await statuses(app, 'a/x', 'a/y')).toEqual([200, 429])
+    const twice = { x: [RateLimit({ cost: 2 })], y: [] }
+    const app = await start(RateLimitModule.forRoot(two), [controller('a', twice)])
+    expect(await statuses(app, 'a/x', 'a/x', 'a/y')).toEqual([200, 429, 200])
+    const together = await start(RateLimitModule.forRoot({ ...two, name: 'all' }), [controller('a', twice)])
+    expect(await statuses(together, 'a/x', 'a/y')).toEqual([200, 429])
   })
 
   it('limits an inherited route for each controller, and lets one take the place of another', async () => {
@@ -185,7 +197,7 @@ describe.each(platforms)('on %s', (_, adapter) => {
     expect(await statuses(app, 'a/x', 'a/x')).toEqual([200, 418])
     const response = await get(app, 'a/x')
     expect(await response.json()).toMatchObject({
-      rule: 'default',
+      rule: 'a.x',
       reason: 'limit',
       status: 429,
       document: { title: 'Too many requests', status: 429 },
@@ -298,6 +310,52 @@ describe.each(platforms)('on %s', (_, adapter) => {
     expect(() => own.get(RateLimitGuard).canActivate(context!)).toThrow(
       expect.objectContaining({ code: 'SLUICE_CLOSED' }),
     )
+  })
+})
+
+/** As the adapters of Nest 11 and older do: they know no JSON but `application/json`. */
+class OldExpressAdapter extends ExpressAdapter {
+  readonly warned: unknown[] = []
+
+  override reply(response: ExpressResponse, body: unknown, statusCode?: number): unknown {
+    const type = response.getHeader('Content-Type')
+    if (typeof type === 'string' && !type.startsWith('application/json') && (statusCode ?? 0) >= 400) {
+      this.warned.push(type)
+      response.setHeader('Content-Type', 'application/json')
+    }
+    return super.reply(response, body, statusCode)
+  }
+}
+
+/** What the adapter uses of an answer of Express. */
+interface ExpressResponse {
+  getHeader(name: string): unknown
+  setHeader(name: string, value: string): void
+}
+
+describe('on Express with Nest 11', () => {
+  it('denies with a problem document, without a warning, and leaves answers of filters alone', async () => {
+    class Teapot implements ExceptionFilter<RateLimitException> {
+      catch(_exception: RateLimitException, host: ArgumentsHost): void {
+        host.switchToHttp().getResponse().status(418).send({ own: true })
+      }
+    }
+    Catch(RateLimitException)(Teapot)
+    const adapter = new OldExpressAdapter()
+    class App {}
+    const controllers = [controller('a', { plain: [], filtered: [UseFilters(new Teapot())] })]
+    Module({ imports: [RateLimitModule.forRoot({ limit: 0, window: '1h' })], controllers })(App)
+    const app = await NestFactory.create(App, adapter, { logger: false, abortOnError: false })
+    onTestFinished(() => app.close())
+    await app.listen(0, '127.0.0.1')
+    const types: (string | null)[] = []
+    for (const route of ['plain', 'filtered']) {
+      const response = await fetch(`${await app.getUrl()}/a/${route}`)
+      types.push(`${response.status} ${response.headers.get('content-type')}`)
+      await response.text()
+    }
+    expect(types).toEqual(['429 application/problem+json; charset=utf-8', '418 application/json; charset=utf-8'])
+    expect(adapter.warned).toEqual([])
   })
 })
 

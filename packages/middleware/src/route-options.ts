@@ -40,6 +40,7 @@ export function routeOptions<Options extends AnyOptions>(app: Options, route: Op
   return { ...named, ...(Object.fromEntries(inherited) as Options), ...route }
 }
 
-function isOneRule(options: AnyOptions): boolean {
+/** Whether the limit is one rule, written as the options themselves. */
+export function isOneRule(options: AnyOptions): boolean {
   return SOURCES.every((source) => options[source] === undefined)
 }

@@ -104,6 +104,7 @@ export {
   type Override,
   type OverrideTerms,
   type Penalty,
+  type PolicyAcquireOptions,
   type PolicyDecision,
   type PolicyDenyReason,
   PolicyEngine,
@@ -160,8 +161,10 @@ export {
   type Timers,
   type TokenBucketRule,
   tokenBucket,
+  type UndeclaredDimension,
   type Units,
   type UsageReport,
+  undeclaredDimensions,
   type Weekday,
   type WindowSpec,
 } from '@sluice/core'

@@ -122,6 +122,62 @@ export function penaltyTests(harness: StoreHarness): void {
       })
     })
 
+    it.each([4, 10, 100])('are made once for %i denials in flight, on any number of nodes', async (denials) => {
+      const penalty = { ...PENALTY, after: 1 } as const
+      const ruleSet: RuleSet = { rules: [{ ...RULE, penalty }] }
+      await withPolicy(harness, ruleSet, async ({ engine, check, admitted, advance, another, settled }) => {
+        const nodes = [engine, another(), another()]
+        for (const node of nodes) node.use({ enforced: { number: 1, ruleSet } })
+        for (const lengthMs of [10_000, 30_000]) {
+          expect(await admitted(1, request)).toBe(1)
+          // The denials that follow the first one find its block, or are in flight together with it.
+          await check(request)
+          await Promise.all(Array.from({ length: denials }, (_, call) => nodes[call % 3]!.check(request)))
+          await settled()
+          const blocks = nodes.flatMap((node) => node.entries.blocks())
+          expect(blocks).toHaveLength(1)
+          for (const node of nodes) {
+            expect(await node.check(request)).toMatchObject({ reason: 'blocked', retryAfterMs: lengthMs })
+          }
+          expect(engine.entries.blocks()).toEqual(blocks)
+          await advance(lengthMs)
+        }
+      })
+    })
+
+    it('take new denials after each block', async () => {
+      await withPolicy(harness, STRICT, async ({ engine, admitted, check, advance, settled }) => {
+        await admitted(4, request)
+        await settled()
+        await advance(10_000)
+        expect(engine.entries.blocks()).toEqual([])
+        expect(await admitted(3, request)).toBe(1)
+        await settled()
+        expect(await check(request)).toMatchObject({ reason: 'limit' })
+        await settled()
+        expect(await check(request)).toMatchObject({ reason: 'blocked', retryAfterMs: 30_000 })
+      })
+    })
+
+    it('of two rules at once are one block', async () => {
+      const penalty = { ...PENALTY, after: 1 } as const
+      const beside = { ...RULE, name: 'beside', always: true, penalty } as const
+      await withPolicy(harness, { rules: [{ ...RULE, penalty }, beside] }, async (scene) => {
+        const { engine, admitted, advance, check, settled } = scene
+        await admitted(2, request)
+        await settled()
+        expect(engine.entries.blocks()).toEqual([expect.objectContaining({ strikes: 1 })])
+        expect(await check(request)).toMatchObject({ reason: 'blocked', retryAfterMs: 10_000 })
+        // The denials of the other rule belong to that block as well.
+        await advance(10_000)
+        expect(await admitted(1, request)).toBe(1)
+        await settled()
+        expect(await check(request)).toMatchObject({ reason: 'limit' })
+        await settled()
+        expect(engine.entries.blocks()).toEqual([expect.objectContaining({ strikes: 2 })])
+      })
+    })
+
     it('do not follow refusals that are spread out, nor those of others', async () => {
       await withPolicy(harness, STRICT, async ({ check, admitted, advance, settled }) => {
         for (let round = 0; round < 4; round++) {

@@ -409,6 +409,26 @@ export function describeCallers(databases: TestDatabases): void {
       expect((await node.ask('PUT /admin/incident', { body: { active: 'yes' } })).status).toBe(400)
       expect(node.admitted(9, { resource: '/', user: 'u2' })).toBe(4)
     })
+
+    it('says how many rules it changes, and what to do where it changes none', async () => {
+      const node = await start()
+      await node.ask('PUT /admin/ratelimits', { body: PER_USER })
+      const put = async (active: boolean): Promise<unknown> =>
+        (await node.ask('PUT /admin/incident', { body: { active } })).body
+      const warning = expect.stringMatching(/^No limit changes: .*Set "incident" .*0\.5/)
+      expect(await put(true)).toMatchObject({ entry: { active: true }, affectedRules: 0, warning })
+      expect((await node.ask('GET /admin/incident')).body).toMatchObject({ affectedRules: 0, warning })
+      const [rule] = PER_USER.rules
+      const halved = { ...rule, incident: 0.5 }
+      const off = { ...halved, dimension: 'ip', enabled: false }
+      const unchanged = { ...rule, dimension: 'tenant', incident: 1 }
+      await node.ask('PUT /admin/ratelimits', { body: { ...PER_USER, rules: [halved, off, unchanged] } })
+      const effective = await put(true)
+      expect(effective).toMatchObject({ affectedRules: 1 })
+      expect(effective).not.toHaveProperty('warning')
+      await node.ask('PUT /admin/ratelimits', { body: PER_USER })
+      expect(await put(false)).not.toHaveProperty('warning')
+    })
   })
 
   describe('reset', () => {

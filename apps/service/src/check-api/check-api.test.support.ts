@@ -1,8 +1,7 @@
 import type { HeaderProfile, Operation, ProblemDocument } from '@sluice/contract'
 import { OPERATIONS, SCHEMAS } from '@sluice/contract'
-import type { Mode, RuleSet, Store } from '@sluice/core'
+import type { Mode, RuleSet, Store, Timers } from '@sluice/core'
 import { PolicyEngine } from '@sluice/core'
-import type { Sleep } from '@sluice/runtime'
 import { FakeClock, seededRandom } from '@sluice/testing'
 import { expect } from 'vitest'
 import type { Answer } from '../http/answer.ts'
@@ -23,7 +22,9 @@ export interface CheckApiOptions {
   readonly random?: () => number
   readonly region?: string
   readonly secret?: Uint8Array
-  readonly sleep?: Sleep
+  /** Nothing waits when left out. */
+  readonly timers?: Timers
+  readonly maxWaiting?: number
   readonly threads?: ThreadGroup
   /** Numbers from 1 on when left out. */
   readonly nextId?: () => string | undefined
@@ -39,6 +40,12 @@ export interface ReadAnswer {
   readonly body: Readonly<Record<string, unknown>>
 }
 
+const NO_TIMERS: Timers = {
+  schedule: () => {
+    throw new Error('Nothing waits here.')
+  },
+}
+
 const SECRET: Uint8Array = new Uint8Array(32).fill(7)
 
 /** Handlers, and how a test asks them. */
@@ -49,13 +56,13 @@ export class CheckApi {
   constructor(options: CheckApiOptions) {
     const { store, clock, ruleSet, headers = 'legacy', retryJitter = 0, region, secret = SECRET } = options
     const { threads = new SingleThread(), nextId = counting() } = options
-    const { sleep = () => Promise.reject(new Error('Nothing waits here.')) } = options
+    const { timers = NO_TIMERS, maxWaiting = 1000 } = options
     const random = seededRandom(clock.nowMicros() % 1000)
-    this.engine = new PolicyEngine<Mode>({ store, clock, random, ...(ruleSet === undefined ? {} : { ruleSet }) })
+    const ofRules = ruleSet === undefined ? {} : { ruleSet }
+    this.engine = new PolicyEngine<Mode>({ store, clock, random, timers, maxWaiting, ...ofRules })
     this.handlers = checkHandlers({
       settings: { headers, retryJitter, region },
       clock,
-      sleep,
       random: options.random ?? (() => 0.5),
       store,
       engine: this.engine,

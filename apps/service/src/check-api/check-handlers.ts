@@ -19,7 +19,7 @@ import { whenKnown } from './when-known.ts'
 
 /** What the check API works with. */
 export interface CheckContext
-  extends Pick<ServiceContext, 'clock' | 'sleep' | 'random' | 'store' | 'engine' | 'secret' | 'nextId' | 'threads'> {
+  extends Pick<ServiceContext, 'clock' | 'random' | 'store' | 'engine' | 'secret' | 'nextId' | 'threads'> {
   readonly settings: Pick<Settings, 'headers' | 'retryJitter' | 'region'>
   readonly follower: Pick<ConfigFollower, 'hasRules'>
 }

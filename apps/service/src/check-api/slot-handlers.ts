@@ -1,5 +1,5 @@
 import { expiryText, parseAcquireRequest, parseReservationRequest } from '@sluice/contract'
-import type { PolicyReservation, Settlement } from '@sluice/core'
+import type { PolicyEngine, PolicyRequest, PolicyReservation, Settlement } from '@sluice/core'
 import { isSluiceError } from '@sluice/core'
 import { MICROS_PER_MS } from '@sluice/core/internal'
 import type { Answer } from '../http/answer.ts'
@@ -9,18 +9,16 @@ import type { ServiceContext } from '../service-context.ts'
 import { invalidBody } from './refusals.ts'
 import type { ReservationParts } from './reservation-handlers.ts'
 import { handOut, withTicket } from './reservation-handlers.ts'
-import { SlotLine } from './slot-line.ts'
 import type { Taken, Ticket } from './ticket.ts'
 import { withoutCharges } from './ticket.ts'
 import { whenKnown } from './when-known.ts'
 
 /** What the handlers of slots need besides. */
-export type SlotParts = ReservationParts & Pick<ServiceContext, 'clock' | 'sleep' | 'random'>
+export type SlotParts = ReservationParts & Pick<ServiceContext, 'clock'>
 
 /** Slots, held while something goes on: `acquire` and `heartbeat`. They end by `release`, `settle`, or with their lease. */
 export function slotHandlers(parts: SlotParts): OperationHandlers {
   const { engine, desk, clock, requestOf } = parts
-  const line = new SlotLine(parts)
   const taking = { kind: 'slot', thread: desk.thread, expiresAfterMs: Number.POSITIVE_INFINITY } as const
   const nowMs = (): number => clock.nowMicros() / MICROS_PER_MS
   return {
@@ -29,8 +27,8 @@ export function slotHandlers(parts: SlotParts): OperationHandlers {
       if (!parsed.ok) return invalidBody(parsed)
       const { maxWaitMs } = parsed
       const request = requestOf(parsed.request)
-      const taken =
-        maxWaitMs === 0 ? engine.reserve(request) : line.take(request, { maxWaitMs, signal: exchange.signal })
+      const { signal } = exchange
+      const taken = maxWaitMs === 0 ? engine.reserve(request) : waitFor(engine, request, { maxWait: maxWaitMs, signal })
       return whenKnown<Taken, Answer>(taken, (answer) =>
         whenKnown<Taken, Answer>(asCheck(answer), (kept) => handOut(parts, kept, taking)),
       )
@@ -45,6 +43,20 @@ export function slotHandlers(parts: SlotParts): OperationHandlers {
         return whenKnown(desk.renew(ticket), (settlement) => heartbeatAnswer(settlement, ticket, fromMs))
       })
     },
+  }
+}
+
+/** Waits for a slot. A client that has left takes none, and nobody reads its answer. */
+async function waitFor(
+  engine: PolicyEngine,
+  request: PolicyRequest,
+  { maxWait, signal }: { readonly maxWait: number; readonly signal: AbortSignal },
+): Promise<Taken> {
+  try {
+    return await engine.acquire(request, { maxWait, signal })
+  } catch (error) {
+    if (!signal.aborted) throw error
+    return await engine.peek(request)
   }
 }
 

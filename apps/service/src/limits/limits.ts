@@ -1,6 +1,6 @@
 import type { ConfigFollower } from '@sluice/config-store'
 import { engineTarget } from '@sluice/config-store'
-import type { Block, Clock, PolicyEngine, SharedMemoryHandle, Store } from '@sluice/core'
+import type { Block, Clock, PolicyEngine, Rule, SharedMemoryHandle, Store } from '@sluice/core'
 import { MICROS_PER_MS } from '@sluice/core/internal'
 import type { Logger } from '@sluice/runtime'
 import type { FollowedDatabase } from '../admin-api/config-access.ts'
@@ -20,6 +20,9 @@ import type { LateConfigStore } from './late-config-store.ts'
 import { readNodeCount, saveNodeCount } from './node-count-file.ts'
 import type { RuleSourceParts } from './rule-source.ts'
 import { databaseCheck, followDatabase, followRules, rulesCheck } from './rule-source.ts'
+
+/** Limits requests that no rule matches, where the settings ask for it. */
+const DEFAULT_RULE: Rule = { limit: 100, window: '1m' }
 
 /** What limits are made of. */
 export interface LimitsParts {
@@ -61,6 +64,9 @@ export interface Limits {
   closeStore(): Promise<void>
 }
 
+/** Maximum number of `acquire` requests that wait at once in a thread. One more is answered at once. */
+const MAX_WAITING = 1000
+
 /** Opens the counters that the settings name, and begins to follow the rules that they name. */
 export function openLimits(parts: LimitsParts): Limits {
   const { settings, clock, log, folder, database, instrument, monotonicMs } = parts
@@ -82,7 +88,11 @@ export function openLimits(parts: LimitsParts): Limits {
     return database.blocks.put(block, { name: 'penalty' })
   }
   const engine = new ObservedEngine(
-    { store, clock, observer: instrument.observePolicy, keepBlock },
+    {
+      ...{ store, clock, observer: instrument.observePolicy, keepBlock, maxWaiting: MAX_WAITING },
+      neverBlock: settings.trustedProxies,
+      ...(settings.defaultLimit && { defaultRule: DEFAULT_RULE }),
+    },
     { observer: instrument, monotonicMs },
   )
   const keys = new ApiKeyCache()
@@ -108,7 +118,7 @@ export function openLimits(parts: LimitsParts): Limits {
     besideFile: beside && { config: database, follower: beside },
     checks: [
       () => counters.check(),
-      () => rulesCheck(follower, settings, nowMs()),
+      () => rulesCheck(follower, { settings, nowMs: nowMs(), undeclared: engine.undeclaredDimensions }),
       ...(beside === undefined ? [] : [() => databaseCheck(beside, settings, nowMs())]),
     ],
     async startFollowing() {

@@ -7,7 +7,7 @@ import { changeOf, lineOf, lineStart, startOfLine } from './cache-line.ts'
 /** Texts that look like the syntax around them. */
 const text = fc.oneof(
   fc.string({ unit: 'binary' }),
-  fc.constantFrom('', '",{"', ',{"', '"],[', '\\",{\\"', '\n', '\u2028', '*', '["override"', '\\'),
+  fc.constantFrom('', ',{', 'u1,{', '",{"', ',{"', '"],[', '\\",{\\"', '\n', '\u2028', '*', '["override"', '\\'),
 )
 
 const rest = fc.record({ note: text, terms: fc.record({ limit: fc.nat() }) })

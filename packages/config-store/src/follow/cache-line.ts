@@ -14,9 +14,23 @@ export function lineStart(change: EntryChange): string {
   return JSON.stringify([change.kind, ...keyParts(change)]).slice(0, -1)
 }
 
-/** The same, of a line. Within a JSON text a quotation mark is escaped, so the first `,{"` is where the rest begins. */
+/** The same, of a line: its kind and its key are strings, the rest is an object. Strings may contain anything, also `,{`. */
 export function startOfLine(line: string): string {
-  return line.slice(0, line.indexOf(',{"'))
+  let end = endOfString(line, 1)
+  while (line.startsWith(',"', end)) end = endOfString(line, end + 1)
+  return line.slice(0, end)
+}
+
+/** Where the JSON string ends whose opening quotation mark is at `start`. */
+function endOfString(line: string, start: number): number {
+  let quote = start
+  for (;;) {
+    quote = line.indexOf('"', quote + 1)
+    if (quote < 0) return line.length
+    let backslashes = 0
+    while (line[quote - 1 - backslashes] === '\\') backslashes++
+    if (backslashes % 2 === 0) return quote + 1
+  }
 }
 
 /** The entry of a line; undefined when it is of a kind that this program does not know. */

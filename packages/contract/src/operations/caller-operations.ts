@@ -5,6 +5,7 @@ import type {
   BulkAnswer,
   BulkMembersRequest,
   BulkOverridesRequest,
+  IncidentAnswer,
   PutAnswer,
   Stored,
 } from '../schemas/entry-schemas.ts'
@@ -14,12 +15,12 @@ import {
   BULK_ANSWER,
   BULK_MEMBERS_REQUEST,
   BULK_OVERRIDES_REQUEST,
+  INCIDENT_ANSWER,
   MEMBER_PAGE,
   OVERRIDE_PAGE,
   PUT_BLOCK,
   PUT_MEMBER,
   PUT_OVERRIDE,
-  STORED_INCIDENT,
 } from '../schemas/entry-schemas.ts'
 import type { ResetAnswer } from '../schemas/limit-schemas.ts'
 import { RESET_ANSWER, RESET_REQUEST } from '../schemas/limit-schemas.ts'
@@ -63,8 +64,8 @@ export interface CallerCalls {
   readonly blockFeed: CallOf<{ readonly answer: string }>
   readonly putBlock: CallOf<{ readonly body: BlockRequest; readonly answer: PutAnswer<Block> }>
   readonly deleteBlock: CallOf<{ readonly parameters: EntityParameters }>
-  readonly getIncident: CallOf<{ readonly answer: Stored<Incident> }>
-  readonly putIncident: CallOf<{ readonly body: Incident; readonly answer: Stored<Incident> }>
+  readonly getIncident: CallOf<{ readonly answer: IncidentAnswer }>
+  readonly putIncident: CallOf<{ readonly body: Incident; readonly answer: IncidentAnswer }>
   readonly reset: CallOf<{ readonly body: ResetRequest; readonly answer: ResetAnswer }>
 }
 
@@ -238,8 +239,9 @@ export const CALLER_OPERATIONS: OperationsOf<CallerCalls> = operations<CallerCal
     path: '/admin/incident',
     role: 'viewer',
     summary: 'Is an incident declared?',
-    description: 'While an incident is declared, limits are cut as the rules say.',
-    answers: { 200: { description: 'How the switch stands.', schema: STORED_INCIDENT.ref, headers: ['ETag'] } },
+    description:
+      'While an incident is declared, limits are cut as the rules say. `affectedRules` counts the rules that say so.',
+    answers: { 200: { description: 'How the switch stands.', schema: INCIDENT_ANSWER.ref, headers: ['ETag'] } },
     problems: READS,
     hasEtag: true,
   },
@@ -248,9 +250,10 @@ export const CALLER_OPERATIONS: OperationsOf<CallerCalls> = operations<CallerCal
     path: '/admin/incident',
     role: 'editor',
     summary: 'Declares an incident, or its end',
-    description: 'Cuts limits as the rules say, until it is ended or its time is over.',
+    description:
+      'Multiplies limits by the `incident` of each rule, or of the rule set, until it is ended or its time is over. Where no rule has one, nothing changes and the answer has a `warning`.',
     body: INCIDENT,
-    answers: { 200: { description: 'How the switch stands.', schema: STORED_INCIDENT.ref, headers: ['ETag'] } },
+    answers: { 200: { description: 'How the switch stands.', schema: INCIDENT_ANSWER.ref, headers: ['ETag'] } },
     problems: WRITES,
     hasEtag: true,
   },

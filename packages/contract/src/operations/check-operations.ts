@@ -159,7 +159,7 @@ export const CHECK_OPERATIONS: OperationsOf<CheckCalls> = operations<CheckCalls>
     role: 'none',
     summary: 'Takes a slot',
     description:
-      'For rules that limit how much goes on at once: takes a slot, and waits for one for as long as maxWaitMs says. The slot is held until it is released or its lease ends; heartbeat renews the lease.',
+      'For rules that limit how much goes on at once: takes a slot, and waits for one for as long as maxWaitMs says. Callers that wait in one thread of a node get slots in order of arrival, within 100 ms of a release on any node. The slot is held until it is released or its lease ends; heartbeat renews the lease. A wait for tokens of other rules that is known to be longer than maxWaitMs is denied at once.',
     body: ACQUIRE_REQUEST.ref,
     answers: { 200: HELD, 429: REFUSED },
     problems: BUSY,

@@ -105,9 +105,10 @@ export const RESOURCE: TextSchema = {
 
 /** Who is counted. */
 export const DIMENSION: TextSchema = {
-  title: 'a dimension such as "ip", "user", "apiKey", "tenant", "global", a descriptor, or several joined by "+"',
+  title:
+    'a dimension such as "ip", "user", "apiKey", "tenant", "service", "global", a descriptor, or several joined by "+"',
   description:
-    'Who is counted: ip, user, apiKey, tenant, global (all together), the name of a descriptor, or several joined by +.',
+    'Who is counted: ip, user, apiKey, tenant, service, global (all together), the name of a descriptor, or several joined by +.',
   type: 'string',
   pattern: '^[A-Za-z][A-Za-z0-9_.-]{0,63}(?:\\+[A-Za-z][A-Za-z0-9_.-]{0,63})*$',
 }

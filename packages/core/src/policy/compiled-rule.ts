@@ -1,13 +1,15 @@
 import { checkCost } from '../batch.ts'
 import { SluiceError } from '../errors.ts'
 import type { Limit } from '../limit.ts'
+import type { Rule } from '../rule.ts'
 import { callerShare } from './caller-share.ts'
 import type { DimensionReader, DimensionReaders } from './dimension-reader.ts'
 import { EffectiveLimits } from './effective-rule.ts'
 import type { ErrorRateGuard } from './error-rate.ts'
 import type { OverrideTerms } from './live-entry.ts'
 import { OverrideScope } from './override-table.ts'
-import { penaltyLimit } from './penalty.ts'
+import type { PenaltyLimits } from './penalty.ts'
+import { penaltyLimits } from './penalty.ts'
 import type { PolicyRequest } from './policy-request.ts'
 import { canonicalDimension } from './rule-name.ts'
 import type { RuleOrigin } from './rule-origin.ts'
@@ -22,6 +24,8 @@ export interface CompileOptions {
   /** One reader for each dimension, used by all rules. */
   readonly readers: DimensionReaders
   readonly costFunctions: Readonly<Record<string, CostFunction>>
+  /** For requests that no enforced rule matches. Default: none. */
+  readonly defaultRule?: Rule | undefined
 }
 
 /** Where a rule is in a rule set, and what that set says for rules that do not say it themselves. */
@@ -67,8 +71,8 @@ export class CompiledRule {
   readonly incidentFactor: number
   readonly errorRate: ErrorRateCut | undefined
   readonly penalty: Penalty | undefined
-  /** Counts refusals, where there is a penalty. */
-  readonly penaltyLimit: Limit | undefined
+  /** What counts denials, where there is a penalty. */
+  readonly penaltyLimits: PenaltyLimits | undefined
   /** Whether a tier changes its numbers. */
   readonly isTiered: boolean
   /** Whom it is enforced for; for all others it is measured only. */
@@ -111,7 +115,7 @@ export class CompiledRule {
     this.incidentFactor = rule.incident ?? place.incident
     this.errorRate = errorRate
     this.penalty = rule.penalty
-    this.penaltyLimit = rule.penalty === undefined ? undefined : penaltyLimit(place.name, rule.penalty)
+    this.penaltyLimits = rule.penalty === undefined ? undefined : penaltyLimits(place.name, rule.penalty)
     this.reach = reachOf(percent)
     this.isBeside = rule.always === true
     this.isTiered = place.origin.part === 'rules' && rule.dimension !== 'ip' && rule.dimension !== 'global'

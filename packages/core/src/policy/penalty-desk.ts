@@ -9,10 +9,12 @@ import { lookAt } from './counter.ts'
 import type { DimensionReader } from './dimension-reader.ts'
 import type { LiveEntries } from './live-entries.ts'
 import type { Block } from './live-entry.ts'
-import { nextBlock } from './penalty.ts'
+import type { PenaltyLimits } from './penalty.ts'
+import { nextBlock, penaltyName } from './penalty.ts'
 import type { PolicyObserver } from './policy-event.ts'
 import { tellPolicy } from './policy-event.ts'
 import type { PolicyRequest } from './policy-request.ts'
+import type { UnblockedAddresses } from './unblocked-addresses.ts'
 
 /** What a {@link PenaltyDesk} works with. */
 export interface PenaltyDeskParts {
@@ -20,13 +22,15 @@ export interface PenaltyDeskParts {
   readonly live: LiveEntries
   readonly keepBlock: ((block: Block) => unknown) | undefined
   readonly observer: PolicyObserver | undefined
+  /** Callers of a dimension of addresses that are never blocked. */
+  readonly unblocked: UnblockedAddresses
 }
 
 /** A rule that may have blocked a caller. */
 export interface BlockingRule {
   readonly name: string
-  /** Counts refusals, where there is or was a penalty. */
-  readonly penaltyLimit: Limit | undefined
+  /** What counts denials, where there is or was a penalty. */
+  readonly penaltyLimits: PenaltyLimits | undefined
 }
 
 /** A caller whose block is to be lifted. */
@@ -39,9 +43,9 @@ export interface BlockedCaller {
 }
 
 /**
- * Counts refusals of rules with a penalty, and blocks callers that have too many. Refusals are counted in the store, so all
- * nodes count together. A block holds at once on this node, and in the store for the rule that led to it; everywhere else when
- * it has been handed on.
+ * Counts the denials of rules with a penalty, and blocks callers that have too many. Denials are counted in the store, by all
+ * nodes together; {@link PenaltyLimits} says how one violation causes one block. A block holds at once on this node, and in
+ * the store for the rule that led to it; everywhere else when it has been handed on.
  */
 export class PenaltyDesk {
   readonly #parts: PenaltyDeskParts
@@ -54,15 +58,27 @@ export class PenaltyDesk {
   refused(batch: Batch, rules: readonly CompiledRule[], { request, nowMs }: RefusedRequest): void {
     // Without the store nothing says that the caller went too far.
     if (batch.failure !== undefined) return
-    let counted: CompiledRule | undefined
+    let previous: CompiledRule | undefined
     for (const [index, item] of batch.items.entries()) {
       const rule = rules[index]!
+      if (rule.reader.hasAddress && this.#parts.unblocked.has(request.ip!)) continue
       const isRefused = item.verdict.ruling !== 'allowed' && item.blockedUntil <= batch.now
       // The windows of a rule come one after another, and are one refusal.
-      if (!isRefused || rule.penaltyLimit === undefined || rule === counted) continue
-      counted = rule
+      if (!isRefused || rule.penaltyLimits === undefined || rule === previous) continue
+      previous = rule
       const limits = batch.items.flatMap(({ limit }, other) => (rules[other] === rule ? [limit] : []))
-      this.#count({ rule, entity: rule.reader.read(request)!, key: item.key, limits }, nowMs)
+      const offence = { rule, entity: rule.reader.read(request)!, key: item.key, limits, nowMs }
+      const { denials, claim } = rule.penaltyLimits
+      const count = createBatch([createItem(denials, item.key, 1)])
+      const bid = createBatch([createItem(claim, item.key, 1)])
+      // The same for one unit, but not answered from a deny cache, nor from a lease: only the store knows who was first.
+      bid.partial = true
+      this.#decide(count, () => {
+        const { verdict, blockedUntil } = count.items[0]!
+        if (verdict.remaining > 0 || blockedUntil > count.now) return
+        // A denied claim was granted to somebody else, or the caller is blocked already.
+        this.#decide(bid, () => void (bid.allowed && this.#block(offence)))
+      })
     }
   }
 
@@ -82,7 +98,7 @@ export class PenaltyDesk {
 
   /**
    * Lifts the block of a caller here and in the store, under all of these rules and under those that caller and block name, and
-   * forgets the refusals that led to it. False when nothing was blocked. Rejects when the store cannot be asked; here the
+   * forgets the denials that led to it. False when nothing was blocked. Rejects when the store cannot be asked; here the
    * caller is let in all the same.
    */
   async lift({ reader, entity, rule }: BlockedCaller, rules: readonly BlockingRule[], nowMs: number): Promise<boolean> {
@@ -93,11 +109,12 @@ export class PenaltyDesk {
     const looks = rules.map(({ name }) => lookAt([blockOnly(name)], key))
     await decideEach(store, looks)
     const names = new Set([...rules.map(({ name }) => name), ...named])
-    const refusals = rules.flatMap(({ penaltyLimit }) => penaltyLimit ?? [])
+    const counted = rules.flatMap(({ penaltyLimits }) => penaltyLimits ?? [])
     // Lifted whatever was seen, which may be from a moment ago.
     await Promise.all([
       ...Array.from(names, (name) => store.block(name, key, 0)),
-      ...refusals.map((limit) => store.reset([limit], key)),
+      ...Array.from(names, (name) => store.block(penaltyName(name), key, 0)),
+      ...counted.map(({ denials, claim }) => store.reset([denials, claim], key)),
     ])
     return wasHere || looks.some(({ items, now }) => items[0]!.blockedUntil > now)
   }
@@ -105,46 +122,59 @@ export class PenaltyDesk {
   /** Lifts what a block put into the store, for the rule that it names. Nobody waits for it. */
   liftInStore(reader: DimensionReader, { rule, entity }: Block): void {
     if (rule === undefined) return
+    const key = reader.keyOf(entity)
+    for (const name of [rule, penaltyName(rule)]) this.#change((store) => store.block(name, key, 0))
+  }
+
+  /** Asks the store, and goes on with its answer. Nobody waits for it. */
+  #decide(batch: Batch, then: () => void): void {
     const { store } = this.#parts
+    const answered = (): void => {
+      // Decided without the store: nothing says that the caller went too far.
+      if (batch.failure === undefined) then()
+    }
     try {
-      const answer = store.block(rule, reader.keyOf(entity), 0)
+      const answer = store.decide(batch)
+      if (store.mode === 'sync') answered()
+      else (answer as Promise<void>).then(answered).catch((error: unknown) => this.#failed(error))
+    } catch (error) {
+      // The request was denied already: what goes wrong here is not its caller's business.
+      this.#failed(error)
+    }
+  }
+
+  /**
+   * Blocks a caller. A block that is running is not made longer: one of this rule is written again, because the store may
+   * have lost it; during any other one, the denials are forgotten.
+   */
+  #block({ rule, entity, key, limits, nowMs }: Offence): void {
+    const { live } = this.#parts
+    const { penalty, penaltyLimits, name } = rule
+    const { denials } = penaltyLimits!
+    // Not as the rule spells it: blocks are kept, found and lifted under the one order of names.
+    const { dimension } = rule.reader
+    const running = live.blockOf(dimension, entity, nowMs)
+    if (running !== undefined && running.rule !== name) {
+      this.#change((store) => store.reset([denials], key))
+      return
+    }
+    const previous = live.strikesOf(dimension, entity, nowMs)
+    const block = running ?? nextBlock({ penalty: penalty!, previous, nowMs, dimension, entity, rule: name })
+    if (running === undefined) this.keep(block, nowMs)
+    const micros = (block.until - nowMs) * MICROS_PER_MS
+    // The rule comes first: a counter that is blocked while its rule is not would count nobody's denials.
+    this.#change((store) => store.block(name, key, penalty?.reset ? { micros, forgotten: limits } : micros))
+    this.#change((store) => store.block(denials.rule, key, { micros, forgotten: [denials] }))
+  }
+
+  /** Changes something in the store. Nobody waits for it. */
+  #change(change: (store: Store) => void | Promise<void>): void {
+    try {
+      const answer = change(this.#parts.store)
       if (answer instanceof Promise) answer.catch((error: unknown) => this.#failed(error))
     } catch (error) {
       this.#failed(error)
     }
-  }
-
-  #count(offence: Offence, nowMs: number): void {
-    const { store } = this.#parts
-    const batch = createBatch([createItem(offence.rule.penaltyLimit!, offence.key, 1)])
-    const decide = (): void => {
-      const { verdict } = batch.items[0]!
-      if (batch.failure === undefined && (!batch.allowed || verdict.remaining === 0)) this.#block(offence, nowMs)
-    }
-    try {
-      const answer = store.decide(batch)
-      if (store.mode === 'sync') decide()
-      else (answer as Promise<void>).then(decide, (error: unknown) => this.#failed(error))
-    } catch (error) {
-      // The request was refused already: what goes wrong here is not its caller's business.
-      this.#failed(error)
-    }
-  }
-
-  #block({ rule, entity, key, limits }: Offence, nowMs: number): void {
-    const { store, live } = this.#parts
-    const { penalty, name } = rule
-    // Not as the rule spells it: blocks are kept, found and lifted under the one order of names.
-    const { dimension } = rule.reader
-    const previous = live.strikesOf(dimension, entity, nowMs)
-    const block = nextBlock({ penalty: penalty!, previous, nowMs, dimension, entity, rule: name })
-    this.keep(block, nowMs)
-    const micros = (block.until - nowMs) * MICROS_PER_MS
-    const answers = [
-      store.block(name, key, penalty?.reset ? { micros, forgotten: limits } : micros),
-      store.reset([rule.penaltyLimit!], key),
-    ]
-    for (const answer of answers) if (answer instanceof Promise) answer.catch((error: unknown) => this.#failed(error))
   }
 
   #failed(error: unknown): void {
@@ -166,6 +196,8 @@ interface Offence {
   readonly key: string
   /** The limits of the rule that decided. */
   readonly limits: readonly Limit[]
+  /** When the request came; milliseconds since 1970. */
+  readonly nowMs: number
 }
 
 /**

@@ -5,7 +5,7 @@ import { createBatch, createItem } from '../batch.ts'
 import type { Limit } from '../limit.ts'
 import { memoryStore } from '../store/memory-store.ts'
 import type { Block } from './live-entry.ts'
-import { nextBlock, penaltyLimit } from './penalty.ts'
+import { nextBlock, penaltyLimits } from './penalty.ts'
 import type { Penalty } from './rule-set.ts'
 
 const NOW_MS = Date.UTC(2030, 0, 1)
@@ -36,7 +36,7 @@ function tooMany(limit: Limit, instantsMs: readonly number[]): number[] {
 
 describe('the counter of refusals', () => {
   it('finds the third of three in a window, and not three in two windows', () => {
-    const limit = penaltyLimit('login', PENALTY)
+    const limit = penaltyLimits('login', PENALTY).denials
     expect(tooMany(limit, [0, 1, 2])).toEqual([2])
     expect(tooMany(limit, [0, 30_000, 59_999])).toEqual([2])
     expect(tooMany(limit, [30_000, 60_000, 89_999])).toEqual([])
@@ -45,19 +45,19 @@ describe('the counter of refusals', () => {
   })
 
   it('of one refusal finds each', () => {
-    expect(tooMany(penaltyLimit('login', { ...PENALTY, after: 1 }), [0, 1])).toEqual([0, 1])
+    expect(tooMany(penaltyLimits('login', { ...PENALTY, after: 1 }).denials, [0, 1])).toEqual([0, 1])
   })
 
   it('takes new refusals for each block', () => {
-    expect(tooMany(penaltyLimit('login', PENALTY), [0, 1, 2, 3, 4, 5, 6])).toEqual([2, 5])
+    expect(tooMany(penaltyLimits('login', PENALTY).denials, [0, 1, 2, 3, 4, 5, 6])).toEqual([2, 5])
   })
 
   it('takes as little of a store for many refusals as for few', () => {
-    expect(penaltyLimit('login', { ...PENALTY, after: 100_000 }).stateSize).toBeLessThanOrEqual(4)
+    expect(penaltyLimits('login', { ...PENALTY, after: 100_000 }).denials.stateSize).toBeLessThanOrEqual(4)
   })
 
   it('blocks nobody while the store is away', () => {
-    expect(penaltyLimit('login', PENALTY).failureMode).toBe('open')
+    expect(penaltyLimits('login', PENALTY).denials.failureMode).toBe('open')
   })
 
   it('property: blocks nobody with fewer refusals within the time, and everybody with twice as many', () => {
@@ -69,7 +69,7 @@ describe('the counter of refusals', () => {
           nowMs += waitMs
           return nowMs
         })
-        const blocked = new Set(tooMany(penaltyLimit('login', { ...PENALTY, after }), instants))
+        const blocked = new Set(tooMany(penaltyLimits('login', { ...PENALTY, after }).denials, instants))
         let sinceBlock: number[] = []
         for (const [place, instantMs] of instants.entries()) {
           sinceBlock = [...sinceBlock.filter((ms) => ms > instantMs - MINUTE_MS), instantMs]
@@ -82,21 +82,48 @@ describe('the counter of refusals', () => {
   })
 })
 
+describe('the right to block a caller', () => {
+  it.each<[string, Penalty['block'], number]>([
+    ['a second', '5m', 1000],
+    ['a block, if that is shorter', 20, 20],
+  ])('is granted once in %s', (_name, block, heldMs) => {
+    const { claim } = penaltyLimits('login', { ...PENALTY, block })
+    const instants = [0, 1, heldMs - 1, heldMs, heldMs + 1, 2 * heldMs]
+    const clock = new FakeClock()
+    const store = memoryStore({ clock })
+    const startMicros = clock.nowMicros()
+    const granted = instants.filter((instantMs) => {
+      clock.setMicros(startMicros + instantMs * 1000)
+      const batch = createBatch([createItem(claim, 'a', 1)])
+      store.decide(batch)
+      return batch.allowed
+    })
+    expect(granted).toEqual([0, heldMs, 2 * heldMs])
+  })
+
+  it('ends with a block of the counter', () => {
+    const { denials, claim } = penaltyLimits('login', PENALTY)
+    expect(claim.rule).toBe(denials.rule)
+    expect(claim.id).not.toBe(denials.id)
+    expect(claim.failureMode).toBe('open')
+  })
+})
+
 describe('the name of the counter of refusals', () => {
   it.each<[string]>([['login'], ['*'], ['/orders/*@user'], ['x'.repeat(120)]])('is that of the rule: %s', (name) => {
-    expect(penaltyLimit(name, PENALTY).rule).toBe(`penalty:${name}`)
+    expect(penaltyLimits(name, PENALTY).denials.rule).toBe(`penalty:${name}`)
   })
 
   it('of long rules is cut, still different for different rules, and never that of another', () => {
     const long = 'x'.repeat(128)
     const names = [long, `y${long.slice(1)}`, `${long.slice(0, 127)}y`, long.slice(0, 121)]
-    const made = names.map((name) => penaltyLimit(name, PENALTY).rule)
+    const made = names.map((name) => penaltyLimits(name, PENALTY).denials.rule)
     expect(new Set(made).size).toBe(4)
     for (const name of made) {
       expect(name).toHaveLength(128)
       expect(name).toMatch(/^penalty::y?x+:[0-9a-f]{16}$/)
     }
-    expect(penaltyLimit(long, PENALTY).rule).toBe(made[0])
+    expect(penaltyLimits(long, PENALTY).denials.rule).toBe(made[0])
   })
 })
 
@@ -143,17 +170,6 @@ describe('a block', () => {
       strikes: 1,
       until: first.forgottenAt + 5 * MINUTE_MS,
     })
-  })
-
-  it('does not end before one that is still running', () => {
-    const set: Block = {
-      dimension: 'ip',
-      entity: 'a',
-      until: NOW_MS + 7 * DAY_MS,
-      strikes: 1,
-      forgottenAt: NOW_MS + 7 * DAY_MS,
-    }
-    expect(blockAfter({}, set)).toMatchObject({ until: set.until, forgottenAt: set.until + DAY_MS, strikes: 2 })
   })
 
   it('after very many is the longest, and in whole milliseconds', () => {

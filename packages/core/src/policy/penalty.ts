@@ -10,21 +10,38 @@ const LONGEST_NAME = 128
 const DEFAULT_GROWTH = 2
 const DEFAULT_LONGEST_MS = 86_400_000
 
+/** Longest time that the right to block a caller is held. See {@link PenaltyLimits.claim}. */
+const LONGEST_CLAIM_MS = 1000
+
 /**
- * The limit that counts the refusals of a rule: charge it 1 for each. The one that leaves nothing, or finds nothing left, is
- * the one too many. Whoever sets the block then resets the counter, so that each block takes its own refusals. They are
- * counted in fixed windows: two numbers a caller, which every store can hold, and which do not make refusing dearer the more
- * there are. Nobody is blocked with fewer refusals within the time; somebody whose refusals lie on both sides of the end of a
- * window is blocked by the next ones. While the store cannot be asked nothing is counted: an outage blocks nobody.
+ * The limits behind a penalty. Both belong to one rule name, {@link penaltyName}, so a block under that name stops both.
+ *
+ * Invariant: `after` denials within `within` cause one block, on any number of nodes. Each denial is charged to `denials`;
+ * whoever finds that counter full is charged to `claim`, and only who is granted the claim blocks. The block is written
+ * under `penaltyName` too, together with the end of the counter, so denials in flight are not counted while it runs.
+ * See docs/decisions/2026-11-18-one-violation-one-block.md.
  */
-export function penaltyLimit(rule: string, penalty: Penalty): Limit {
-  const [limit] = compileRule(penaltyName(rule), {
-    algorithm: 'fixed-window',
-    limit: penalty.after,
-    window: penalty.within,
-    failureMode: 'open',
-  })
-  return limit!
+export interface PenaltyLimits {
+  /**
+   * Counts denials in fixed windows: two numbers for each caller, which every store can hold. Nobody is blocked for fewer
+   * denials within the time; a caller whose denials lie on both sides of the end of a window is blocked by the next ones.
+   */
+  readonly denials: Limit
+  /**
+   * Grants the right to block to one node at a time. It is held for a second, or for a block if that is shorter: a node
+   * that dies before it blocks delays the block by as much.
+   */
+  readonly claim: Limit
+}
+
+/** The limits behind the penalty of a rule. While the store is unavailable, nothing is counted and nobody is blocked. */
+export function penaltyLimits(rule: string, penalty: Penalty): PenaltyLimits {
+  const name = penaltyName(rule)
+  const blockMs = durationMs(penalty.block, 'block')
+  const failureMode = 'open'
+  const denials = { algorithm: 'fixed-window', limit: penalty.after, window: penalty.within, failureMode } as const
+  const claim = { algorithm: 'gcra', limit: 1, window: Math.min(LONGEST_CLAIM_MS, blockMs), failureMode } as const
+  return { denials: compileRule(name, denials)[0]!, claim: compileRule(name, claim)[0]! }
 }
 
 /** What a new block depends on. */
@@ -36,13 +53,13 @@ export interface BlockCause {
   readonly nowMs: number
   readonly dimension: Dimension
   readonly entity: string
-  /** Name of the rule that refused. */
+  /** Name of the rule that denied. */
   readonly rule: string
 }
 
 /**
- * The block that follows from too many refusals: `growth` times longer for each earlier one that is not forgotten, never
- * longer than `longest`, in whole milliseconds. It does not end before one that is still running.
+ * The block that follows from too many denials, for a caller that is not blocked: `growth` times longer for each earlier
+ * one that is not forgotten, never longer than `longest`, in whole milliseconds.
  */
 export function nextBlock({ penalty, previous, nowMs, dimension, entity, rule }: BlockCause): Block {
   const { growth = DEFAULT_GROWTH, longest, forgetAfter = '1d' } = penalty
@@ -50,16 +67,16 @@ export function nextBlock({ penalty, previous, nowMs, dimension, entity, rule }:
   const longestMs = longest === undefined ? Math.max(DEFAULT_LONGEST_MS, blockMs) : durationMs(longest, 'longest')
   const remembered = previous !== undefined && nowMs < previous.forgottenAt ? previous.strikes : 0
   const lengthMs = Math.min(longestMs, blockMs * growth ** remembered)
-  const until = Math.max(Math.ceil(nowMs + lengthMs), previous?.until ?? 0)
+  const until = Math.ceil(nowMs + lengthMs)
   const forgottenAt = Math.ceil(until + durationMs(forgetAfter, 'forgetAfter'))
   return { dimension, entity, until, strikes: remembered + 1, forgottenAt, rule }
 }
 
 /**
- * `penalty:` and the rule's name, or where that is too long, a part of it and its hash. The second colon keeps the short form
+ * The name that the limits behind a penalty belong to: `penalty:` and the rule's name, or where that is too long, a part of it and its hash. The second colon keeps the short form
  * apart from the others: no rule's name begins with one.
  */
-function penaltyName(rule: string): string {
+export function penaltyName(rule: string): string {
   if (PREFIX.length + rule.length <= LONGEST_NAME) return PREFIX + rule
   const { space0, space1 } = nameSpace(rule)
   const ending = `:${hex(space0)}${hex(space1)}`

@@ -1,3 +1,6 @@
+import type { AbortSignalLike } from '../abort.ts'
+import type { Obstacle } from '../acquire.ts'
+import { waitForTurn } from '../acquire.ts'
 import { checkCost, createBatch, drawHolder } from '../batch.ts'
 import { checkRefunded, checkUncharged } from '../call-check.ts'
 import type { Clock } from '../clock.ts'
@@ -7,12 +10,18 @@ import { decisionOn, decisionOnOne } from '../decision.ts'
 import type { Duration } from '../duration.ts'
 import { durationMicros, durationMs } from '../duration.ts'
 import { SluiceError } from '../errors.ts'
+import { checkMaxWaiting, checkSignal } from '../option-check.ts'
 import type { Random } from '../random.ts'
+import { onRelease, reset } from '../releases.ts'
+import type { Rule } from '../rule.ts'
 import { ask, deliver, MANY, refund } from '../rule-limiter.ts'
 import { receiptOf } from '../store/receipt.ts'
 import type { Answer, Batch, Mode, Settlement, Store } from '../store/store.ts'
 import { systemClock } from '../system-clock.ts'
 import { systemRandom } from '../system-random.ts'
+import { systemTimers } from '../system-timers.ts'
+import type { Timers } from '../timers.ts'
+import { WaitingLine } from '../waiting-line.ts'
 import { decideEach, whenAnswered } from './answered.ts'
 import type { CostFunction } from './compiled-rule.ts'
 import { lookAt } from './counter.ts'
@@ -41,6 +50,8 @@ import type { ResolvedRequest } from './resolver.ts'
 import { checkRequest, Resolver } from './resolver.ts'
 import type { RuleSet } from './rule-set.ts'
 import { ShadowRunner } from './shadow-runner.ts'
+import { UnblockedAddresses } from './unblocked-addresses.ts'
+import type { UndeclaredDimension } from './undeclared-dimensions.ts'
 import type { Caller, RuleCounters, UsageReport } from './usage.ts'
 import { countersOf, ownerOf, usageReports } from './usage.ts'
 
@@ -54,18 +65,40 @@ export interface PolicyEngineOptions<M extends Mode = Mode> {
   readonly costFunctions?: Readonly<Record<string, CostFunction>>
   /** Bits of an IPv6 address that make one caller, 1 to 128; 64 when left out. */
   readonly ipv6PrefixLength?: number
+  /** Addresses and CIDR blocks that no penalty blocks, such as those of your proxies. Loopback addresses are never blocked by one. */
+  readonly neverBlock?: readonly string[]
+  /**
+   * Limits requests that no enforced rule matches, each caller on its own: by user, else by API key, tenant, service, address;
+   * who names none of these counts together with all others. Default: such requests are not limited.
+   */
+  readonly defaultRule?: Rule
   /** Is given every block that is set or made by a penalty, to keep and list it. What it throws is reported, and no more. */
   readonly keepBlock?: (block: Block) => unknown
   /** Is told what happens, as it happens: it should be quick. What it throws is ignored. */
   readonly observer?: PolicyObserver
   readonly clock?: Clock
   readonly random?: Random
+  /** Timers for `acquire`. */
+  readonly timers?: Timers
+  /** Maximum number of requests waiting in `acquire` at once; one more is denied as if it had not waited. Default: 10,000. */
+  readonly maxWaiting?: number
 }
+
+/** Longest pause of a waiting request between two looks, in milliseconds: rules and overrides may change at any time. */
+const LONGEST_PAUSE_MS = 1000
 
 /** How to reserve. */
 export interface PolicyReserveOptions {
   /** After this time an unsettled reservation is given back; 1 minute when left out. Slots end with their lease. */
   readonly expiresAfter?: Duration
+}
+
+/** How to wait. */
+export interface PolicyAcquireOptions extends PolicyReserveOptions {
+  /** Longest wait. A wait that is known to be longer is denied at once. Default: as long as it takes. */
+  readonly maxWait?: Duration
+  /** Ends the waiting with the signal's reason. Nothing is taken then. */
+  readonly signal?: AbortSignalLike
 }
 
 /**
@@ -85,9 +118,14 @@ export class PolicyEngine<M extends Mode = Mode> {
   readonly #shadows: ShadowRunner
   readonly #penalties: PenaltyDesk
   readonly #observer: PolicyObserver | undefined
+  readonly #timers: Timers
+  readonly #line = new WaitingLine()
+  readonly #maxWaiting: number
 
   constructor(options: PolicyEngineOptions<M>) {
     const { store, ruleSet, clock = systemClock, random = systemRandom, costFunctions = {}, observer } = options
+    this.#timers = options.timers ?? systemTimers
+    this.#maxWaiting = checkMaxWaiting(options.maxWaiting)
     this.#store = store
     this.#clock = clock
     this.#random = random
@@ -97,10 +135,11 @@ export class PolicyEngine<M extends Mode = Mode> {
     const live = new LiveEntries({ random })
     this.#live = live
     const readers = new DimensionReaders({ ipv6PrefixLength })
-    const penalties = new PenaltyDesk({ store, live, keepBlock: options.keepBlock, observer })
+    const unblocked = new UnblockedAddresses(options.neverBlock ?? [], ipv6PrefixLength)
+    const penalties = new PenaltyDesk({ store, live, keepBlock: options.keepBlock, observer, unblocked })
     const lift = (block: Block): void => penalties.liftInStore(readers.of(block.dimension), block)
     this.entries = new EngineEntries({ live, clock, ipv6PrefixLength, lift })
-    this.#versions = new VersionSelector({ readers, costFunctions })
+    this.#versions = new VersionSelector({ readers, costFunctions, defaultRule: options.defaultRule })
     this.#resolver = new Resolver(live, readers, observer)
     this.#shadows = new ShadowRunner(store, observer)
     this.#penalties = penalties
@@ -112,10 +151,23 @@ export class PolicyEngine<M extends Mode = Mode> {
     return this.#versions.enforced.version
   }
 
+  /** Dimensions that the rule sets in force use, and that are neither built in nor declared: no request may have them. */
+  get undeclaredDimensions(): readonly (UndeclaredDimension & { readonly version: number })[] {
+    return this.#versions.undeclaredDimensions
+  }
+
+  /** How many enabled rules of the enforced version an incident gives other limits. */
+  get incidentRules(): number {
+    return this.#versions.enforced.allRules.filter(
+      ({ rule, incidentFactor }) => rule.enabled !== false && incidentFactor !== 1,
+    ).length
+  }
+
   /** Puts other rule sets in force, from the next request on. Throws `SLUICE_INVALID_RULE_SET` and keeps the old ones. */
   use(versions: PolicyVersions): void {
     this.#versions.use(versions)
     for (const burst of this.#versions.unusableBursts) tellPolicy(this.#observer, { type: 'burst-unusable', ...burst })
+    for (const one of this.undeclaredDimensions) tellPolicy(this.#observer, { type: 'dimension-undeclared', ...one })
   }
 
   /** Decides, and charges when allowed. A refused request costs nothing under any of its limits. */
@@ -137,6 +189,7 @@ export class PolicyEngine<M extends Mode = Mode> {
     const nowMs = this.#begin(request)
     const resolved = this.#resolve(request, nowMs)
     const { ruling } = resolved
+    if (resolved.isUnmatched) this.#tellUnmatched(resolved, request)
     if (ruling !== undefined) {
       return deliver(store, ruling.allowed ? createPolicyReservation(store, ruling, EMPTY_CLAIM) : ruling)
     }
@@ -151,6 +204,48 @@ export class PolicyEngine<M extends Mode = Mode> {
       return createPolicyReservation(store, decision, { receipt, cost: request.cost ?? 1 })
     }
     return ask(store, batch, { finish })
+  }
+
+  /**
+   * Waits until the request is allowed, and takes what `reserve` takes. Requests with the same counters go in order of
+   * arrival. A slot that this process gives back goes to the next at once; one of another process within 100 ms, or 1 ms for
+   * each set of counters that is waited for if that is longer. Waiting does not count as denials; a denial at its end counts
+   * as one. Resolves with a decision when waiting does not help, `maxWait` is over, or too many wait already.
+   */
+  async acquire(
+    request: PolicyRequest,
+    options: PolicyAcquireOptions = {},
+  ): Promise<PolicyReservation<M> | PolicyDecision> {
+    type Taken = PolicyReservation<M> | PolicyDecision
+    const { maxWait, signal, ...reserving } = options
+    checkSignal(signal)
+    const maxWaitMs = maxWait === undefined ? Number.POSITIVE_INFINITY : durationMs(maxWait, 'maxWait')
+    const { items, holdsSlots, ruling } = this.#resolve(request, this.#begin(request))
+    const take = async (): Promise<Taken> => (await this.reserve(request, reserving)) as Taken
+    if (ruling !== undefined) return await take()
+    const obstacleTo = (answer: Taken): Obstacle | undefined => {
+      if ('claim' in answer || answer.reason !== 'limit') return undefined
+      return { waitsFor: holdsSlots ? 'slot' : 'time', retryAfterMs: answer.retryAfterMs }
+    }
+    const clock = this.#clock
+    return await waitForTurn<Taken>({
+      attempt: async () => {
+        const seen = await this.peek(request)
+        return obstacleTo(seen) === undefined ? await take() : seen
+      },
+      obstacleTo,
+      giveUp: take,
+      giveBack: async (answer) => void ('claim' in answer && (await answer.release())),
+      onRelease: (listener) => onRelease(this.#store, items, listener),
+      line: this.#line,
+      key: JSON.stringify(items.map(({ limit, key }) => [limit.id, key])),
+      deadlineMicros: clock.nowMicros() + maxWaitMs * MICROS_PER_MS,
+      longestPauseMs: LONGEST_PAUSE_MS,
+      clock,
+      timers: this.#timers,
+      signal,
+      maxWaiting: this.#maxWaiting,
+    })
   }
 
   /** Decides a request that names its descriptors, as the Envoy protocol does, by the trees of the rule set. */
@@ -223,7 +318,7 @@ export class PolicyEngine<M extends Mode = Mode> {
    */
   async reset(who: Caller): Promise<readonly Omit<UsageReport, 'counters'>[]> {
     const counters = this.#countersOf(who)
-    await Promise.all(counters.map(({ limits, key }) => this.#store.reset(limits, key)))
+    await Promise.all(counters.map(({ limits, key }) => reset(this.#store, limits, key)))
     return counters.map(ownerOf)
   }
 
@@ -262,6 +357,7 @@ export class PolicyEngine<M extends Mode = Mode> {
   #decide(request: PolicyRequest, charge: boolean): Answer<M, PolicyDecision> {
     const nowMs = this.#begin(request)
     const resolved = this.#resolve(request, nowMs)
+    if (charge && resolved.isUnmatched) this.#tellUnmatched(resolved, request)
     if (resolved.ruling !== undefined) {
       if (charge && resolved.ruling.allowed) this.#measure(resolved, request, nowMs)
       return deliver(this.#store, resolved.ruling)
@@ -294,6 +390,10 @@ export class PolicyEngine<M extends Mode = Mode> {
     const batch = createBatch(resolved.items)
     if (resolved.holdsSlots) batch.holder = drawHolder(this.#random)
     return batch
+  }
+
+  #tellUnmatched({ version }: ResolvedRequest, request: PolicyRequest): void {
+    tellPolicy(this.#observer, { type: 'unmatched', request, version })
   }
 
   /** What comes after a decision. */

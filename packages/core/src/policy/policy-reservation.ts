@@ -1,4 +1,5 @@
 import { checkCost } from '../batch.ts'
+import { settle as settleIn } from '../releases.ts'
 import type { Answer, Mode, Receipt, Settlement, Store } from '../store/store.ts'
 import type { PolicyDecision } from './policy-decision.ts'
 
@@ -51,7 +52,7 @@ export function settleClaim<M extends Mode>(
     if (charge.limit.algorithm === 'concurrency' || cost === 0) return 0
     return Math.ceil((charge.cost / cost) * actual)
   })
-  return store.settle(receipt, actuals)
+  return settleIn(store, receipt, actuals)
 }
 
 /** Keeps the slots of a claim for another lease. */

@@ -8,6 +8,7 @@ import type { PolicyRequest } from './policy-request.ts'
 import type { RuleSet } from './rule-set.ts'
 import type { UnusableBurst } from './snapshot.ts'
 import { Snapshot } from './snapshot.ts'
+import type { UndeclaredDimension } from './undeclared-dimensions.ts'
 
 /** A rule set and its number. */
 export interface NumberedRuleSet {
@@ -90,6 +91,13 @@ export class VersionSelector {
     return this.#inForce().flatMap(({ unusableBursts, version }) => unusableBursts.map((one) => ({ ...one, version })))
   }
 
+  /** Dimensions of the rule sets in force that no request may have. */
+  get undeclaredDimensions(): readonly (UndeclaredDimension & { readonly version: number })[] {
+    return this.#inForce().flatMap((snapshot) =>
+      snapshot.undeclaredDimensions.map((one) => ({ ...one, version: snapshot.version })),
+    )
+  }
+
   /** Counts how a request ended, in every guard that it concerns. */
   report(request: Pick<PolicyRequest, 'resource' | 'method'>, end: CallEnd): void {
     this.#guards.report(request, end)
@@ -104,10 +112,10 @@ export class VersionSelector {
     for (const { rule, ...past } of this.#past.values()) {
       if (past.dimension === dimension) found.set(rule.name, rule)
     }
-    for (const { name, penaltyLimit, reader } of this.#inForce().flatMap(({ allRules }) => allRules)) {
+    for (const { name, penaltyLimits, reader } of this.#inForce().flatMap(({ allRules }) => allRules)) {
       if (reader.dimension !== dimension) continue
-      // Refusals are counted under the name alone, whatever the penalty is.
-      found.set(name, { name, penaltyLimit: penaltyLimit ?? found.get(name)?.penaltyLimit })
+      // Denials are counted under the name alone, whatever the penalty is.
+      found.set(name, { name, penaltyLimits: penaltyLimits ?? found.get(name)?.penaltyLimits })
     }
     return [...found.values()]
   }
@@ -118,12 +126,12 @@ export class VersionSelector {
   }
 
   #rememberPenalties({ allRules }: Snapshot): void {
-    for (const { name, reader, penaltyLimit } of allRules) {
-      if (penaltyLimit === undefined) continue
+    for (const { name, reader, penaltyLimits } of allRules) {
+      if (penaltyLimits === undefined) continue
       const { dimension } = reader
       const place = `${dimension} ${name}`
       this.#past.delete(place)
-      this.#past.set(place, { dimension, rule: { name, penaltyLimit } })
+      this.#past.set(place, { dimension, rule: { name, penaltyLimits } })
     }
     for (const place of this.#past.keys()) {
       if (this.#past.size <= MOST_PAST_RULES) break
@@ -147,7 +155,7 @@ export class VersionSelector {
 
 function isInShare(candidate: Candidate, request: PolicyRequest): boolean {
   if (candidate.percent === 0) return false
-  const { user, apiKey, tenant, ip } = request
-  const caller = user || apiKey || tenant || ip || NOBODY
+  const { user, apiKey, tenant, ip, service } = request
+  const caller = user || apiKey || tenant || ip || service || NOBODY
   return callerShare(`version ${candidate.enforced.version}`, caller) < candidate.percent
 }

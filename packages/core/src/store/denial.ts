@@ -23,6 +23,8 @@ export interface DenialTimes {
 /** A refused batch, to be answered again. */
 export class Denial {
   readonly endsMs: number
+  /** Whether one of its keys is blocked. */
+  readonly isBlocked: boolean
   readonly #answeredMs: number
   readonly #items: readonly AnsweredItem[]
   readonly #entitled: boolean
@@ -35,6 +37,7 @@ export class Denial {
       copyVerdict(verdict, copy)
       return { limit, key, cost, verdict: copy, blockedUntil, at }
     })
+    this.isBlocked = batch.items.some(({ blockedUntil }) => blockedUntil > batch.now)
     this.#entitled = batch.entitled
     this.#now = batch.now
     this.#answeredMs = answeredMs

@@ -104,6 +104,19 @@ describe('a refusal', () => {
     expect(await asks(() => limiter.check('key', { cost: 2 }))).toBe(1)
   })
 
+  it('ends when an answer about another limit of the key says that it is blocked', async () => {
+    const { counters, limiter, store, asks } = scene()
+    const [other] = compileRule('other', ONE)
+    await limiter.check('key')
+    await limiter.check('key')
+    for (const rule of ['rule', 'other']) counters.block(rule, 'key', 2 * 3_600_000_000)
+    expect(await limiter.check('key')).toMatchObject({ reason: 'limit' })
+    await store.decide(batchOf(other!, 'key'))
+    expect(await limiter.check('key')).toMatchObject({ reason: 'blocked', retryAfterMs: 7_200_000 })
+    // From now on both are remembered.
+    expect(await asks(async () => [await limiter.check('key'), await store.decide(batchOf(other!, 'key'))])).toBe(0)
+  })
+
   it('of a blocked key is remembered, until the block ends', async () => {
     const { clock, limiter, asks } = scene()
     await limiter.block('key', 30)

@@ -35,7 +35,8 @@ const DENIALS_PER_KEY = 8
  *
  * What this process does to a key (a charge, a settlement, a block, a reset) is seen at once, and so is a changed limit.
  * What another process does, and what a store gives back by itself, is seen after `maxAgeMs` at the latest: until then a call
- * may be refused that would just now be allowed. Other fields of a remembered answer are as old.
+ * may be refused that would just now be allowed. Other fields of a remembered answer are as old. A block of another process is
+ * seen with the first answer about any limit of the key.
  */
 export function denyCacheStore(store: Store<'async'>, options: DenyCacheOptions = {}): Store<'async'> {
   return new RememberingStore(store, options)
@@ -80,7 +81,7 @@ class RememberingStore implements ListenedStore {
   note(batch: Batch, sentMs: number, changes: number): void {
     if (!batch.charge) return
     if (batch.allowed) this.#noteCharge(batch)
-    else if (isPlain(batch) && batch.failure === undefined) this.#remember(batch, sentMs, changes)
+    else if (batch.failure === undefined) this.#noteDenial(batch, sentMs, changes)
   }
 
   settle(receipt: Receipt, actuals: readonly number[]): Promise<Settlement> {
@@ -115,6 +116,15 @@ class RememberingStore implements ListenedStore {
     denial.writeTo(batch, nowMs)
     if (this.#observe !== undefined) tell(this.#observe, { type: 'remembered', rule: batch.items[0]!.limit.rule })
     return true
+  }
+
+  #noteDenial(batch: Batch, sentMs: number, changes: number): void {
+    for (const { key, blockedUntil } of batch.items) {
+      if (blockedUntil <= batch.now) continue
+      // Denials that do not know of the block are out of date.
+      for (const denial of this.#denials.get(key) ?? []) if (!denial.isBlocked) denial.end()
+    }
+    if (isPlain(batch)) this.#remember(batch, sentMs, changes)
   }
 
   #remember(batch: Batch, sentMs: number, changes: number): void {

@@ -1,6 +1,8 @@
+import type { Store } from '@sluice/core'
 import { createLimiter } from '@sluice/core'
+import { FakeClock, FakeTimers } from '@sluice/testing'
 import { startRedis } from '@sluice/testing/servers'
-import { afterAll, describe, expect, it } from 'vitest'
+import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
 import { redisStore } from '../redis-store.ts'
 import { figure, until } from './ground.test.support.ts'
 import { LimiterProcess } from './limiter-process.test.support.ts'
@@ -21,6 +23,66 @@ afterAll(async () => {
 
 const startProcesses = (times: number): Promise<LimiterProcess[]> =>
   LimiterProcess.startAll(times, () => ({ target: server.url, options, rules }))
+
+describe('a slot that is waited for', () => {
+  // A lease that does not end during the test.
+  const rule = { algorithm: 'concurrency' as const, limit: 1, lease: 3_600_000, name: 'jobs' }
+
+  it('goes to a waiter of this process when it is released here, and of another when it is released there', async () => {
+    const elsewhere = redisStore(server.url, options)
+    onTestFinished(() => elsewhere.close())
+    const [here, there] = [createLimiter({ ...rule, store }), createLimiter({ ...rule, store: elsewhere })]
+    for (const holder of [here, there]) {
+      const slot = await holder.reserve('job')
+      const order: number[] = []
+      const waiting = [0, 1, 2].map(async (waiter) => {
+        const decision = await here.acquire('job')
+        order.push(waiter)
+        expect(decision.allowed).toBe(true)
+        await here.refund(decision)
+      })
+      // Its turn comes only after the release.
+      expect(await here.peek('job')).toMatchObject({ allowed: false, reason: 'limit' })
+      expect(order).toEqual([])
+      if (slot.allowed) await slot.release()
+      await Promise.all(waiting)
+      expect(order).toEqual([0, 1, 2])
+    }
+  })
+
+  it('is asked for ten times a second, and a few times more at first, while nobody releases it', async () => {
+    const elsewhere = redisStore(server.url, options)
+    onTestFinished(() => elsewhere.close())
+    const holder = createLimiter({ ...rule, store: elsewhere })
+    const slot = await holder.reserve('polled')
+    const clock = new FakeClock()
+    const timers = new FakeTimers(clock)
+    let asked = 0
+    const counting: Store<'async'> = {
+      mode: 'async',
+      decide: async (batch) => {
+        asked++
+        await store.decide(batch)
+      },
+      settle: (receipt, actuals) => store.settle(receipt, actuals),
+      block: (name, key, term) => store.block(name, key, term),
+      reset: (limits, key) => store.reset(limits, key),
+      close: () => store.close(),
+    }
+    const waiting = createLimiter({ ...rule, store: counting, clock, timers }).acquire('polled')
+    // Time goes on only when the waiter has asked and pauses.
+    for (let elapsedMs = 0; elapsedMs < 1150; elapsedMs += 10) {
+      await until('the waiter pauses', () => Promise.resolve(timers.pending > 0))
+      await timers.advance(10)
+    }
+    // At 0, 10, 30, 70 and 150 ms, and every 100 ms from then on.
+    expect(asked).toBe(5 + 10)
+    await until('the last attempt is answered', () => Promise.resolve(timers.pending > 0))
+    if (slot.allowed) await slot.release()
+    await timers.advance(100)
+    expect(await waiting).toMatchObject({ allowed: true })
+  })
+})
 
 describe('concurrency slots of several processes', () => {
   it('come back when their holders are killed: at the end of the lease, not before, and all of them', async () => {

@@ -1,4 +1,4 @@
-import type { RuleSet } from '@sluice/core'
+import type { RuleSet, Store } from '@sluice/core'
 import { memoryStore } from '@sluice/core'
 import { FakeClock, FakeTimers } from '@sluice/testing'
 import { describe, expect, it } from 'vitest'
@@ -31,15 +31,7 @@ function waiting(ruleSet: RuleSet = ONE_JOB): {
   const clock = new FakeClock()
   const timers = new FakeTimers(clock)
   const startMs = clock.nowMicros() / 1000
-  const sleep = (delayMs: number, signal?: AbortSignal): Promise<void> =>
-    new Promise((resolve, reject) => {
-      const cancel = timers.schedule(delayMs, resolve)
-      signal?.addEventListener('abort', () => {
-        cancel()
-        reject(signal.reason)
-      })
-    })
-  const api = new CheckApi({ store: memoryStore({ clock }), clock, ruleSet, sleep })
+  const api = new CheckApi({ store: memoryStore({ clock }), clock, ruleSet, timers })
   const ask = (body: object, signal?: AbortSignal): { answer: ReadAnswer | undefined; atMs: number } => {
     const asked: { answer: ReadAnswer | undefined; atMs: number } = { answer: undefined, atMs: Number.NaN }
     void api.post('acquire', body, signal).then((answer) => {
@@ -60,16 +52,41 @@ describe('a request that waits for a slot', () => {
     expect(timers.pending).toBe(0)
   })
 
-  it('gets one soon after it comes back', async () => {
+  it('gets one at the instant at which it is released, in the order of arrival', async () => {
     const { api, ask, timers } = waiting()
     const { reservationId } = (await api.post('acquire', JOB)).body
-    const asked = ask({ ...JOB, maxWaitMs: 5000 })
-    await timers.advance(2000)
-    expect(asked.answer).toBeUndefined()
+    const asked = [1, 2, 3].map(() => ask({ ...JOB, maxWaitMs: 5000 }))
+    await timers.advance(2007)
+    expect(asked.map(({ answer }) => answer)).toEqual([undefined, undefined, undefined])
     await api.post('release', { reservationId })
-    await timers.advance(250)
-    expect(asked.answer).toMatchObject({ status: 200, body: { allowed: true } })
+    await timers.advance(0)
+    expect(asked[0]).toMatchObject({ atMs: 2007, answer: { status: 200, body: { allowed: true } } })
+    await timers.advance(1000)
+    await api.post('release', { reservationId: asked[0]!.answer!.body['reservationId'] })
+    await timers.advance(0)
+    expect(asked[1]).toMatchObject({ atMs: 3007, answer: { status: 200 } })
+    await timers.advance(2000)
+    expect(asked[2]).toMatchObject({ atMs: 5000, answer: { status: 429 } })
     expect(timers.pending).toBe(0)
+  })
+
+  it('gets one within 100 ms when another thread or node releases it', async () => {
+    const clock = new FakeClock()
+    const timers = new FakeTimers(clock)
+    const counters = memoryStore({ clock })
+    // Two stores over the same counters: neither hears of what the other gives back.
+    const node = (): CheckApi => new CheckApi({ store: sameCounters(counters), clock, ruleSet: ONE_JOB, timers })
+    const [here, there] = [node(), node()]
+    const { reservationId } = (await there.post('acquire', JOB)).body
+    let status: number | undefined
+    void here.post('acquire', { ...JOB, maxWaitMs: 5000 }).then((answer) => {
+      status = answer.status
+    })
+    await timers.advance(3000)
+    expect(status).toBeUndefined()
+    await there.post('release', { reservationId })
+    await timers.advance(100)
+    expect(status).toBe(200)
   })
 
   it('gets one when the lease of a silent holder ends', async () => {
@@ -79,7 +96,7 @@ describe('a request that waits for a slot', () => {
     const asked = ask({ ...JOB, maxWaitMs: 30_000 })
     await timers.advance(19_999)
     expect(asked.answer).toBeUndefined()
-    await timers.advance(251)
+    await timers.advance(1)
     expect(asked.answer).toMatchObject({ status: 200 })
   })
 
@@ -160,3 +177,15 @@ describe('a request that waits for a slot', () => {
     }
   })
 })
+
+/** Another store that counts where `store` does. */
+function sameCounters(store: Store<'sync'>): Store<'sync'> {
+  return {
+    mode: 'sync',
+    decide: (batch) => store.decide(batch),
+    settle: (receipt, actuals) => store.settle(receipt, actuals),
+    block: (rule, key, term) => store.block(rule, key, term),
+    reset: (limits, key) => store.reset(limits, key),
+    close: () => store.close(),
+  }
+}
