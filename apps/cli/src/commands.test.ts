@@ -125,9 +125,17 @@ describe('usage and reset', () => {
     expect(await lines(['usage', '/usage', '--user', 'u1'])).toContainEqual(
       expect.stringMatching(/^\/usage@user +user:u1 +3 +5 +2 /),
     )
-    expect(await value(['reset', '/usage', '--user', 'u1', '--note', 'test'])).toEqual({ reset: true })
+    expect(await value(['reset', '/usage', '--user', 'u1', '--note', 'test'])).toEqual({ reset: true, count: 1 })
     expect(await used()).toBe(0)
-    expect(await lines(['reset', '--user', 'u1'])).toEqual(['The counters start anew.'])
+    expect(await lines(['reset', '/usage', '--user', 'u1'])).toEqual(['The counters of one rule start anew.'])
+  })
+
+  it('say that nothing was reset where no rule counts the caller', async () => {
+    await putRule('/usage', 5)
+    expect(await value(['reset', '/usage', '--tenant', 'acme'])).toEqual({ reset: false, count: 0 })
+    expect(await lines(['reset', '/usage', '--tenant', 'acme'])).toEqual([
+      'Nothing was reset: no rule counts these callers.',
+    ])
   })
 
   it('ask for somebody', async () => {
@@ -548,4 +556,17 @@ describe('a command without a good key', () => {
     const outcome = await cliRunner({ env })('rules', 'list', '--url', service.url, '--key', service.adminKey)
     expect(outcome.code).toBe(0)
   })
+})
+
+// Last, because the dimension of its rule is not declared, which "top" would show.
+it('usage and reset take descriptors', async () => {
+  const files = { 'models.yaml': 'resource: /models\nrules:\n  - { dimension: model, limit: 5, window: 1h }\n' }
+  await value(['rules', 'put', 'models.yaml'], { files })
+  await value(['check', '/models', '--descriptor', 'model=large', '--tokens', '2'])
+  const large = ['/models', '--descriptor', 'model=large']
+  const used = async (): Promise<unknown> =>
+    (await value<UsageAnswer>(['usage', ...large])).usage.map(({ entity, counters }) => [entity, counters[0]?.used])
+  expect(await used()).toEqual([['large', 2]])
+  expect(await value(['reset', ...large])).toEqual({ reset: true, count: 1 })
+  expect(await used()).toEqual([['large', 0]])
 })

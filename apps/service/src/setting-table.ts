@@ -39,6 +39,7 @@ export interface SettingValues {
   readonly otlpEndpoint: string
   /** One or more, with commas between. */
   readonly alertWebhooks: string
+  readonly blockWebhooks: string
   /** One or more, with commas between: the first is the current one. */
   readonly webhookSecret: string
   /** Networks with commas between, or `none`. */
@@ -309,6 +310,14 @@ export const SETTING_TABLE: Readonly<Record<SettingName, SettingDefinition>> = {
     variable: 'SLUICE_ALERT_WEBHOOKS',
     argument: '<url,...>',
     help: 'Send alerts there. They are only listed when left out.',
+    schema: { type: 'string', pattern: HTTP_URLS, title: 'http:// or https:// addresses, several with commas between' },
+    isSecret: true,
+  },
+  blockWebhooks: {
+    flag: 'block-webhooks',
+    variable: 'SLUICE_BLOCK_WEBHOOKS',
+    argument: '<url,...>',
+    help: 'Send a webhook there when an address is blocked or its block is lifted. Default: none.',
     schema: { type: 'string', pattern: HTTP_URLS, title: 'http:// or https:// addresses, several with commas between' },
     isSecret: true,
   },

@@ -51,6 +51,7 @@ describe('settings', () => {
       region: undefined,
       otlpEndpoint: undefined,
       alerts: { options: {}, webhooks: [] },
+      blockWebhooks: [],
       webhooks: {
         secrets: [],
         deniedTargets: ['169.254.0.0/16', 'fe80::/10', '100.100.100.200', 'fd00:ec2::254', 'fd20:ce::254'],
@@ -91,6 +92,7 @@ describe('settings', () => {
         SLUICE_REGION: 'eu-west-1',
         OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318',
         SLUICE_ALERT_WEBHOOKS: 'https://one.example/a,https://two.example/b',
+        SLUICE_BLOCK_WEBHOOKS: 'https://waf.example/one,https://waf.example/two',
         SLUICE_WEBHOOK_SECRET: `${SECRET},whsec_${'b'.repeat(32)}`,
         SLUICE_WEBHOOK_DENY_LIST: '10.0.0.0/8,::1',
         SLUICE_DRAIN_MS: '0',
@@ -131,6 +133,7 @@ describe('settings', () => {
         options: {},
         webhooks: ['https://one.example/a', 'https://two.example/b'],
       },
+      blockWebhooks: ['https://waf.example/one', 'https://waf.example/two'],
       webhooks: { secrets: [SECRET, `whsec_${'b'.repeat(32)}`], deniedTargets: ['10.0.0.0/8', '::1'] },
       drainMs: 0,
     } satisfies Settings)

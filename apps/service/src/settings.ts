@@ -52,6 +52,8 @@ export interface Settings {
   readonly region: string | undefined
   readonly otlpEndpoint: string | undefined
   readonly alerts: AlertSettings
+  /** Where changes of blocks are sent. */
+  readonly blockWebhooks: readonly string[]
   readonly webhooks: WebhookSettings
   readonly drainMs: number
 }
@@ -170,6 +172,7 @@ function completed(
     region: given.region,
     otlpEndpoint: given.otlpEndpoint,
     alerts: { options: given.alerts ?? {}, webhooks: listOf(given.alertWebhooks) },
+    blockWebhooks: listOf(given.blockWebhooks),
     webhooks: { secrets: listOf(given.webhookSecret), deniedTargets: deniedTargetsOf(given) },
     drainMs: given.drainMs ?? 3000,
   }

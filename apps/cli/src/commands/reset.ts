@@ -17,7 +17,7 @@ export const resetCommand: Command = command({
   name: 'reset',
   summary: 'Let the counters of callers start anew',
   description:
-    'Forgets what these callers have used: under the rules that the resource matches, or under all without one. At least one of resource and flags that name somebody is needed.',
+    'Forgets what these callers have used: under the rules that the resource matches, or under all without one. At least one of resource and flags that name somebody is needed. With --json: reset, and count, the number of rules that count them.',
   args: { resource: optional('What is called.') },
   flags: {
     ...IDENTITY_FLAGS,
@@ -32,7 +32,12 @@ export const resetCommand: Command = command({
     const more = present({ service, resource: args.resource, descriptors: descriptorsOf(flags) })
     const meant = { ...identityOf(flags), ...more }
     if (Object.keys(meant).length === 0) throw usageError('Whose counters? Name a resource, or somebody: --user u1.')
-    await client.call('reset', { body: { ...meant, ...present({ note }) } })
-    return { value: { reset: true }, text: 'The counters start anew.' }
+    const { count } = await client.call('reset', { body: { ...meant, ...present({ note }) } })
+    return { value: { reset: count > 0, count }, text: resetText(count) }
   },
 })
+
+function resetText(count: number): string {
+  if (count === 0) return 'Nothing was reset: no rule counts these callers.'
+  return `The counters of ${count === 1 ? 'one rule' : `${count} rules`} start anew.`
+}

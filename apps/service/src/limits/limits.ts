@@ -5,6 +5,7 @@ import { MICROS_PER_MS } from '@sluice/core/internal'
 import type { Logger } from '@sluice/runtime'
 import type { FollowedDatabase } from '../admin-api/config-access.ts'
 import { FileReads } from '../admin-api/file-reads.ts'
+import type { AnnounceBlock } from '../alerts/block-export.ts'
 import { ApiKeyCache } from '../auth/api-key-cache.ts'
 import type { CheckHealth } from '../health/readiness.ts'
 import { errorFields } from '../observability/error-fields.ts'
@@ -39,6 +40,7 @@ export interface LimitsParts {
   readonly monotonicMs: () => number
   /** The threads of this process; the first of them tells for all. */
   readonly threads: Pick<ThreadGroup, 'index'>
+  readonly announceBlock: AnnounceBlock
 }
 
 /** What decides, in one thread. */
@@ -81,7 +83,10 @@ export function openLimits(parts: LimitsParts): Limits {
   })
   const { store } = counters
   const nowMs = (): number => clock.nowMicros() / MICROS_PER_MS
-  const keepBlock = (block: Block): Promise<unknown> => database.blocks.put(block, { name: 'penalty' })
+  const keepBlock = (block: Block): Promise<unknown> => {
+    parts.announceBlock({ kind: 'created', block })
+    return database.blocks.put(block, { name: 'penalty' })
+  }
   const engine = new ObservedEngine(
     {
       ...{ store, clock, observer: instrument.observePolicy, keepBlock, maxWaiting: MAX_WAITING },

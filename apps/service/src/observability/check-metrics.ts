@@ -47,7 +47,7 @@ export class CheckMetrics {
     this.#duration = registry
       .histogram({
         name: METRIC.checkDuration,
-        help: 'How long checks took to decide.',
+        help: 'How long checks took to decide. Every check is timed.',
         bounds: DURATION_BOUNDS_MS,
         alsoAs: { name: 'ratelimit_check_duration_seconds', divisor: 1000 },
       })

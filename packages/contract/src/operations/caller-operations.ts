@@ -22,7 +22,8 @@ import {
   PUT_MEMBER,
   PUT_OVERRIDE,
 } from '../schemas/entry-schemas.ts'
-import { RESET_REQUEST } from '../schemas/limit-schemas.ts'
+import type { ResetAnswer } from '../schemas/limit-schemas.ts'
+import { RESET_ANSWER, RESET_REQUEST } from '../schemas/limit-schemas.ts'
 import type { Page } from '../schemas/page-schema.ts'
 import type { Block, Incident, Membership, Override } from '../schemas/rule-set-shapes.ts'
 import { INCIDENT, MEMBERSHIP, OVERRIDE } from '../schemas/rule-set-shapes.ts'
@@ -60,11 +61,12 @@ export interface CallerCalls {
   readonly deleteMember: CallOf<{ readonly parameters: EntityParameters }>
   readonly bulkMembers: CallOf<{ readonly body: BulkMembersRequest; readonly answer: BulkAnswer }>
   readonly listBlocks: CallOf<{ readonly parameters: EntryFilter; readonly answer: Page<Stored<Block>> }>
+  readonly blockFeed: CallOf<{ readonly answer: string }>
   readonly putBlock: CallOf<{ readonly body: BlockRequest; readonly answer: PutAnswer<Block> }>
   readonly deleteBlock: CallOf<{ readonly parameters: EntityParameters }>
   readonly getIncident: CallOf<{ readonly answer: IncidentAnswer }>
   readonly putIncident: CallOf<{ readonly body: Incident; readonly answer: IncidentAnswer }>
-  readonly reset: CallOf<{ readonly body: ResetRequest }>
+  readonly reset: CallOf<{ readonly body: ResetRequest; readonly answer: ResetAnswer }>
 }
 
 const BULK_BYTES = 8_388_608
@@ -186,6 +188,27 @@ export const CALLER_OPERATIONS: OperationsOf<CallerCalls> = operations<CallerCal
     description: 'The callers that are refused for a time, set by somebody or by the penalty of a rule.',
     answers: { 200: { description: 'The blocks.', schema: BLOCK_PAGE.ref } },
   },
+  blockFeed: {
+    method: 'GET',
+    path: '/admin/blocks.txt',
+    role: 'viewer',
+    summary: 'Lists blocked addresses for a firewall',
+    description:
+      'The addresses that are blocked, as text: on each line a network in CIDR form, then # and when the block expires. Lines that begin with # are comments. Send the ETag back as If-None-Match: the answer is 304 while nothing has changed.',
+    answers: {
+      200: {
+        description: 'The networks.',
+        mediaType: 'text/plain; charset=utf-8',
+        schema: { type: 'string' },
+        headers: ['ETag', 'Cache-Control'],
+        example:
+          '# Addresses that Sluice blocks: a network, and when its block expires.\n192.0.2.7/32 # expires=2025-11-05T11:05:00.000Z\n2001:db8:0:1::/64 # expires=2025-11-05T10:20:00.000Z\n',
+      },
+      304: { description: 'Nothing has changed since the list of this tag.', headers: ['ETag', 'Cache-Control'] },
+    },
+    problems: READS,
+    hasEtag: true,
+  },
   putBlock: {
     method: 'PUT',
     path: '/admin/blocks',
@@ -242,7 +265,7 @@ export const CALLER_OPERATIONS: OperationsOf<CallerCalls> = operations<CallerCal
     description:
       'Forgets what these callers have used: under the rules that the resource matches, or under all without one.',
     body: RESET_REQUEST.ref,
-    answers: { 204: { description: 'It is forgotten.' } },
+    answers: { 200: { description: 'How many rules have counted these callers.', schema: RESET_ANSWER.ref } },
     problems: ['SLUICE_HTTP_OVERLOADED', 'SLUICE_HTTP_STORE_UNAVAILABLE', 'SLUICE_HTTP_OUTCOME_UNKNOWN'],
   },
 })

@@ -32,6 +32,17 @@ export function text(description: string, longest: number): TextSchema {
   }
 }
 
+/** The address of a caller. */
+export function address(description: string): TextSchema {
+  return {
+    title: 'an IPv4 or IPv6 address without port, brackets or zone',
+    description,
+    type: 'string',
+    maxLength: 45,
+    pattern: '^[0-9A-Fa-f.:]+$',
+  }
+}
+
 /** A text of any length, in what the service sends. */
 export function words(description: string): TextSchema {
   return { description, type: 'string' }
