@@ -140,6 +140,29 @@ describe('the installed package', () => {
     expect(stdout).toBe('true\ntrue\nfalse\n')
   })
 
+  it.each(['esbuild', 'rolldown', 'webpack'])(
+    'can be bundled by %s without the optional package "redis"',
+    async (name) => {
+      const folder = testFolder(projects.bare)
+      const [program, bundled] = [join(folder, 'program.mjs'), join(folder, 'bundle.mjs')]
+      const counts = `import { createLimiter } from 'sluice'
+      import { redisStore } from 'sluice/redis'
+      const store = redisStore('${redis.url}', { prefix: '${name}', deadlineMs: 20_000, failureMode: 'closed' })
+      const limiter = createLimiter({ limit: 1, window: '1h', store })
+      for (let call = 0; call < 2; call++) console.log((await limiter.check('alone')).allowed)
+      await store.close()
+      const cluster = redisStore('${redis.url}', { cluster: true })
+      await createLimiter({ limit: 1, window: '1h', store: cluster }).check('key').catch(({ code }) => console.log(code))
+      await cluster.close()`
+      writeFileSync(program, counts)
+      const bundler = join(repositoryRoot, 'tools/bundle-for-node.ts')
+      const made = await ended([join(repositoryRoot, 'tools/run.mjs'), bundler, name, program, bundled])
+      expect(made).toEqual({ code: 0, text: '' })
+      // Bundled, so that nothing is looked for any more but the optional package.
+      expect(await ended([bundled])).toEqual({ code: 0, text: 'true\nfalse\nSLUICE_INVALID_OPTION\n' })
+    },
+  )
+
   it('has the pages that its warnings name', async () => {
     const warned = `import { rateLimit } from 'sluice/fetch'
       rateLimit({ limit: 5, window: 60, warn: ({ docs }) => console.log(docs) })`

@@ -111,6 +111,9 @@ describe('check', () => {
       ...['--tier', 'gold', '--service', 'mail'],
     ])
     expect(answer).toMatchObject({ dimension: 'tenant+model', remaining: 93 })
+    // Its dimension is not declared, which makes the service degraded.
+    expect(await lines(['top', '--count', '1'])).toEqual([expect.stringMatching(/ {2}DEGRADED dimension-undeclared$/)])
+    await value(['rules', 'delete', '/every/field'])
   })
 })
 
@@ -138,9 +141,19 @@ describe('usage and reset', () => {
     expect(await lines(['usage', '/usage', '--user', 'u1'])).toContainEqual(
       expect.stringMatching(/^\/usage@user +user:u1 +3 +5 +2 /),
     )
-    expect(await value(['reset', '/usage', '--user', 'u1', '--note', 'test'])).toEqual({ reset: true })
+    expect(await value(['reset', '/usage', '--user', 'u1', '--note', 'test'])).toEqual({ reset: true, count: 1 })
     expect(await used()).toBe(0)
-    expect(await lines(['reset', '--user', 'u1'])).toEqual(['Reset the counters of user:u1.'])
+    expect(await lines(['reset', '/usage', '--user', 'u1'])).toEqual([
+      'Reset the counters of user:u1 on /usage, under 1 rule.',
+    ])
+  })
+
+  it('say that nothing was reset where no rule counts the caller', async () => {
+    await putRule('/usage', 5)
+    expect(await value(['reset', '/usage', '--tenant', 'acme'])).toEqual({ reset: false, count: 0 })
+    expect(await lines(['reset', '/usage', '--tenant', 'acme'])).toEqual([
+      'Nothing was reset: no rule counts these callers.',
+    ])
   })
 
   it('ask for somebody', async () => {
@@ -195,7 +208,8 @@ describe('rules', () => {
   it('are versions as a whole: drafts, stages, differences', async () => {
     const { version } = await putRule('/whole', 1)
     const { ruleSet } = await value<VersionContent>(['rules', 'get'])
-    const changed = { rules: ruleSet.rules.map((rule) => (rule.resource === '/whole' ? { ...rule, limit: 9 } : rule)) }
+    const rules = ruleSet.rules.map((rule) => (rule.resource === '/whole' ? { ...rule, limit: 9 } : rule))
+    const changed = { ...ruleSet, rules }
     const files = { 'rules.json': JSON.stringify(changed) }
     const put = ['rules', 'put', 'rules.json', '--if-version', String(version)]
     const draft = await value<Version>([...put, '--stage', 'draft', '--note', 'nine'], { files })
@@ -575,4 +589,17 @@ describe('a command without a good key', () => {
     const outcome = await cliRunner({ env })('rules', 'list', '--url', service.url, '--key', service.adminKey)
     expect(outcome.code).toBe(0)
   })
+})
+
+// Last, because the dimension of its rule is not declared, which "top" would show.
+it('usage and reset take descriptors', async () => {
+  const files = { 'models.yaml': 'resource: /models\nrules:\n  - { dimension: model, limit: 5, window: 1h }\n' }
+  await value(['rules', 'put', 'models.yaml'], { files })
+  await value(['check', '/models', '--descriptor', 'model=large', '--tokens', '2'])
+  const large = ['/models', '--descriptor', 'model=large']
+  const used = async (): Promise<unknown> =>
+    (await value<UsageAnswer>(['usage', ...large])).usage.map(({ entity, counters }) => [entity, counters[0]?.used])
+  expect(await used()).toEqual([['large', 2]])
+  expect(await value(['reset', ...large])).toEqual({ reset: true, count: 1 })
+  expect(await used()).toEqual([['large', 0]])
 })

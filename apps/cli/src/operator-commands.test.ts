@@ -116,17 +116,18 @@ describe('tiers and their members', () => {
 
 describe('exemptions', () => {
   it('are set from a file, listed, and removed', async () => {
-    const files = { 'health.yaml': 'name: health\nmatch: { resource: /health, methods: [GET, HEAD] }\n' }
-    expect(await text(['exemptions', 'put', 'health.yaml'], { files })).toMatch(
-      /^Set the exemption health, enforced as version \d+\.$/m,
+    const files = { 'probe.yaml': 'name: probe\nmatch: { resource: /probe, methods: [GET, HEAD] }\n' }
+    expect(await text(['exemptions', 'put', 'probe.yaml'], { files })).toMatch(
+      /^Set the exemption probe, enforced as version \d+\.$/m,
     )
-    expect(await items<Exemption>('exemptions', 'list')).toMatchObject([{ name: 'health' }])
-    expect(await text(['exemptions', 'list'])).toMatch(/^health +0 +resource \/health methods GET,HEAD$/m)
-    expect(await value<CheckAnswer>(['check', '/health', '--user', 'u', '--method', 'GET'])).toMatchObject({
+    const names = (await items<Exemption>('exemptions', 'list')).map(({ name }) => name)
+    expect(names.sort()).toEqual(['health', 'healthz', 'livez', 'probe', 'readyz'])
+    expect(await text(['exemptions', 'list'])).toMatch(/^probe +0 +resource \/probe methods GET,HEAD$/m)
+    expect(await value<CheckAnswer>(['check', '/probe', '--user', 'u', '--method', 'GET'])).toMatchObject({
       reason: 'exempt',
     })
-    expect(await value(['exemptions', 'delete', 'health'])).toEqual({ deleted: { name: 'health' } })
-    expect((await run(['exemptions', 'delete', 'health'])).code).toBe(1)
+    expect(await value(['exemptions', 'delete', 'probe'])).toEqual({ deleted: { name: 'probe' } })
+    expect((await run(['exemptions', 'delete', 'probe'])).code).toBe(1)
   })
 })
 
@@ -147,10 +148,20 @@ describe('an incident', () => {
     expect(await text(['incident', 'show'])).toBe('No incident.\n')
     const started = await value<Stored<Incident>>(['incident', 'start', '--until', '30m'])
     expect(started.entry).toMatchObject({ active: true, until: expect.any(Number) })
-    expect(await text(['incident', 'show'])).toMatch(/^Incident: limits are lowered until 20\d\d-/)
+    expect(await text(['incident', 'show'])).toMatch(/^Incident: 2 rules use their incident limits until 20\d\d-/)
     expect((await value<Stored<Incident>>(['incident', 'end'])).entry).toEqual({ active: false })
     expect(await text(['incident', 'start'])).toContain('until somebody ends it')
     await text(['incident', 'end'])
+  })
+
+  it('that changes no limit says so, and how to set a factor', async () => {
+    const files = { 'plain.yaml': 'rules: [{ resource: "*", dimension: user, limit: 5, window: 1m }]\n' }
+    await value(['rules', 'put', 'plain.yaml', '--force'], { files })
+    const started = await text(['incident', 'start'])
+    expect(started).toMatch(/^Incident: declared until somebody ends it\.\nWARNING: No limit changes: /)
+    expect(started).toContain('Set "incident"')
+    await text(['incident', 'end'])
+    await text(['rules', 'rollback'])
   })
 })
 

@@ -34,7 +34,7 @@ it('check prints the limit, and that what remains is unknown', async () => {
 })
 
 it('usage and explain print that the use is unknown', async () => {
-  const counter = { limit: 5, used: null, remaining: null, resetAt: 0 }
+  const counter = { limit: 5, used: null, remaining: null, resetAt: null, blockedUntil: null }
   expect((await sluice(['usage', ...caller])).out).toMatch(/ unknown +5 +unknown +- /)
   expect((await sluice(['usage', ...caller, '--json'])).json<UsageAnswer>().usage).toMatchObject([
     { counters: [counter] },

@@ -47,8 +47,8 @@ export class ProcessWatch {
   constructor(parts: ProcessWatchParts) {
     this.#parts = parts
     const { settings, system, group, rollups, nowMs } = parts
-    const { otlpEndpoint: endpoint, alerts } = settings
-    const isTraced = endpoint !== undefined && alerts.webhooks.length > 0
+    const { otlpEndpoint: endpoint, alerts, blockWebhooks } = settings
+    const isTraced = endpoint !== undefined && alerts.webhooks.length + blockWebhooks.length > 0
     this.#tracing = isTraced ? new OtlpTracing({ ...system, endpoint }) : undefined
     const { readings, secureRandom } = system
     collectReports(group, { ...readings, startedAt: nowMs(), ...this.#alertReadings() })
@@ -74,6 +74,7 @@ export class ProcessWatch {
       node: settings.region === undefined ? hostname() : `${hostname()} (${settings.region})`,
       newId: () => drawHex(system.secureRandom, NAME_BYTES),
       webhooks,
+      blockWebhooks: settings.blockWebhooks,
       delivery: webhookDelivery(settings.webhooks),
       path: folder.alerts,
       nowMs,

@@ -23,15 +23,23 @@ export interface SettingValues {
   readonly maxKeys: number
   readonly stateSize: number
   readonly maxInFlight: number
+  /** Networks with commas between. */
+  readonly trustedProxies: string
+  readonly defaultLimit: boolean
   readonly headers: HeaderProfile
   readonly retryJitter: number
+  readonly maxConnectionsPerAddress: number
+  /** Names with commas between. */
+  readonly allowedHosts: string
   readonly checkKey: boolean
+  readonly adminKeyFile: string
   readonly logLevel: LogLevel | 'off'
   readonly machine: number
   readonly region: string
   readonly otlpEndpoint: string
   /** One or more, with commas between. */
   readonly alertWebhooks: string
+  readonly blockWebhooks: string
   /** One or more, with commas between: the first is the current one. */
   readonly webhookSecret: string
   /** Networks with commas between, or `none`. */
@@ -66,6 +74,7 @@ const PLAIN = '^[^\\p{Cc}]+$'
 const REDIS_URLS = '^(rediss?|valkeys?)://\\S+(,(rediss?|valkeys?)://\\S+)*$'
 const HTTP_URL = '^https?://\\S+$'
 const WEBHOOK_SECRET = 'whsec_([A-Za-z0-9+/]{4}){8,21}([A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?'
+const NETWORKS = '^[0-9A-Fa-f.:/]+(,[0-9A-Fa-f.:/]+)*$'
 const HTTP_URLS = '^https?://[^\\s,]+(,https?://[^\\s,]+)*$'
 
 /** Link-local addresses and the metadata services of clouds, which hand out credentials to whoever reaches them. */
@@ -203,6 +212,42 @@ export const SETTING_TABLE: Readonly<Record<SettingName, SettingDefinition>> = {
     help: 'Most checks that a thread has under way; what is asked beyond that is answered with 503 at once. 5000 when left out.',
     schema: { type: 'integer', minimum: 1, maximum: 100_000 },
   },
+  maxConnectionsPerAddress: {
+    flag: 'max-connections-per-address',
+    variable: 'SLUICE_MAX_CONNECTIONS_PER_ADDRESS',
+    argument: '<number>',
+    help: 'Maximum number of open connections from one address to a thread. Not for this machine and trusted proxies. Default: 1000.',
+    schema: { type: 'integer', minimum: 1, maximum: 1_000_000 },
+  },
+  trustedProxies: {
+    flag: 'trusted-proxies',
+    variable: 'SLUICE_TRUSTED_PROXIES',
+    argument: '<network,...>',
+    help: 'Networks of your own proxies and load balancers: their connections are not limited, and no penalty blocks them. Default: none.',
+    schema: {
+      type: 'string',
+      pattern: NETWORKS,
+      title: 'networks such as 10.0.0.0/8 or fd00::/8, several with commas between',
+    },
+  },
+  defaultLimit: {
+    flag: 'default-limit',
+    variable: 'SLUICE_DEFAULT_LIMIT',
+    argument: '',
+    help: 'Limit each caller to 100 requests per minute where no rule matches. Default: such requests are not limited.',
+    schema: { type: 'boolean', title: 'true or false' },
+  },
+  allowedHosts: {
+    flag: 'allowed-hosts',
+    variable: 'SLUICE_ALLOWED_HOSTS',
+    argument: '<name,...>',
+    help: 'Host headers that are answered, without port. Default: localhost and the address when listening on a loopback address, else all.',
+    schema: {
+      type: 'string',
+      pattern: '^[^\\s,/@]+(,[^\\s,/@]+)*$',
+      title: 'names or addresses without port, such as sluice.internal or [fd00::7], several with commas between',
+    },
+  },
   headers: {
     flag: 'headers',
     variable: 'SLUICE_HEADERS',
@@ -221,8 +266,15 @@ export const SETTING_TABLE: Readonly<Record<SettingName, SettingDefinition>> = {
     flag: 'check-key',
     variable: 'SLUICE_CHECK_KEY',
     argument: '',
-    help: 'Ask for an API key, of any role, at the check API too.',
+    help: 'Require an API key, of any role, at the check API. --no-check-key requires none. Default: required unless listening on a loopback address.',
     schema: { type: 'boolean', title: 'true or false' },
+  },
+  adminKeyFile: {
+    flag: 'admin-key-file',
+    variable: 'SLUICE_ADMIN_KEY_FILE',
+    argument: '<file>',
+    help: 'File of the first API key: read when it exists, else written (mode 0600). The key is not printed. Default: the key is printed.',
+    schema: { type: 'string', pattern: PLAIN, title: 'the path of a file' },
   },
   logLevel: {
     flag: 'log-level',
@@ -258,6 +310,14 @@ export const SETTING_TABLE: Readonly<Record<SettingName, SettingDefinition>> = {
     variable: 'SLUICE_ALERT_WEBHOOKS',
     argument: '<url,...>',
     help: 'Send alerts there. They are only listed when left out.',
+    schema: { type: 'string', pattern: HTTP_URLS, title: 'http:// or https:// addresses, several with commas between' },
+    isSecret: true,
+  },
+  blockWebhooks: {
+    flag: 'block-webhooks',
+    variable: 'SLUICE_BLOCK_WEBHOOKS',
+    argument: '<url,...>',
+    help: 'Send a webhook there when an address is blocked or its block is lifted. Default: none.',
     schema: { type: 'string', pattern: HTTP_URLS, title: 'http:// or https:// addresses, several with commas between' },
     isSecret: true,
   },

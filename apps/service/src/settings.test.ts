@@ -38,14 +38,20 @@ describe('settings', () => {
       maxKeys: 250_000,
       stateSize: 64,
       maxInFlight: 5000,
+      trustedProxies: [],
+      defaultLimit: false,
+      maxConnectionsPerAddress: 1000,
+      allowedHosts: [],
       headers: 'legacy',
       retryJitter: 0,
       checkKey: false,
+      adminKeyFile: undefined,
       logLevel: 'warn',
       machine: undefined,
       region: undefined,
       otlpEndpoint: undefined,
       alerts: { options: {}, webhooks: [] },
+      blockWebhooks: [],
       webhooks: {
         secrets: [],
         deniedTargets: ['169.254.0.0/16', 'fe80::/10', '100.100.100.200', 'fd00:ec2::254', 'fd20:ce::254'],
@@ -73,14 +79,20 @@ describe('settings', () => {
         SLUICE_MAX_KEYS: '1000',
         SLUICE_STATE_SIZE: '128',
         SLUICE_MAX_IN_FLIGHT: '20',
+        SLUICE_TRUSTED_PROXIES: '10.0.0.0/8,fd00::/8',
+        SLUICE_DEFAULT_LIMIT: 'true',
+        SLUICE_MAX_CONNECTIONS_PER_ADDRESS: '30',
+        SLUICE_ALLOWED_HOSTS: 'sluice.internal,[fd00::7]',
         SLUICE_HEADERS: 'both',
         SLUICE_RETRY_JITTER: '25',
         SLUICE_CHECK_KEY: 'true',
+        SLUICE_ADMIN_KEY_FILE: '/run/secrets/sluice-admin-key',
         SLUICE_LOG_LEVEL: 'debug',
         SLUICE_MACHINE: '1023',
         SLUICE_REGION: 'eu-west-1',
         OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318',
         SLUICE_ALERT_WEBHOOKS: 'https://one.example/a,https://two.example/b',
+        SLUICE_BLOCK_WEBHOOKS: 'https://waf.example/one,https://waf.example/two',
         SLUICE_WEBHOOK_SECRET: `${SECRET},whsec_${'b'.repeat(32)}`,
         SLUICE_WEBHOOK_DENY_LIST: '10.0.0.0/8,::1',
         SLUICE_DRAIN_MS: '0',
@@ -105,9 +117,14 @@ describe('settings', () => {
       maxKeys: 1000,
       stateSize: 128,
       maxInFlight: 20,
+      trustedProxies: ['10.0.0.0/8', 'fd00::/8'],
+      defaultLimit: true,
+      maxConnectionsPerAddress: 30,
+      allowedHosts: ['sluice.internal', '[fd00::7]'],
       headers: 'both',
       retryJitter: 0.25,
       checkKey: true,
+      adminKeyFile: '/run/secrets/sluice-admin-key',
       logLevel: 'debug',
       machine: 1023,
       region: 'eu-west-1',
@@ -116,6 +133,7 @@ describe('settings', () => {
         options: {},
         webhooks: ['https://one.example/a', 'https://two.example/b'],
       },
+      blockWebhooks: ['https://waf.example/one', 'https://waf.example/two'],
       webhooks: { secrets: [SECRET, `whsec_${'b'.repeat(32)}`], deniedTargets: ['10.0.0.0/8', '::1'] },
       drainMs: 0,
     } satisfies Settings)
@@ -203,6 +221,33 @@ describe('a configuration file', () => {
 })
 
 describe('a setting', () => {
+  it.each([
+    ['127.0.0.1', false],
+    ['127.8.0.1', false],
+    ['::1', false],
+    ['0:0:0:0:0:0:0:1', false],
+    ['::ffff:127.0.0.1', false],
+    ['Localhost', false],
+    ['0.0.0.0', true],
+    ['::', true],
+    ['192.0.2.7', true],
+    ['127.example.com', true],
+    ['sluice.internal', true],
+  ])('on %s the check API requires a key: %s, unless they say otherwise', (host, checkKey) => {
+    expect(fromFlags('--host', host).checkKey).toBe(checkKey)
+    expect(fromFlags('--host', host, '--no-check-key').checkKey).toBe(false)
+    expect(fromFlags('--host', host, '--check-key').checkKey).toBe(true)
+    expect(fromEnvironment({ HOST: host, SLUICE_CHECK_KEY: 'false' }).checkKey).toBe(false)
+  })
+
+  it.each(['--no-port', '--no-check-keys', '--no-check-key=false'])('do not take %s', (flag) => {
+    expect(() => fromFlags(flag)).toThrow(flag.split('=')[0])
+  })
+
+  it('say what is wrong with networks of proxies', () => {
+    expect(() => fromFlags('--trusted-proxies', '10.0.0.1/8')).toThrow('write 10.0.0.0/8 for the block')
+  })
+
   it.each(['0.0.0.0', '::', '::1', 'fe80::1%eth0', 'localhost', 'node-1.example.com'])('takes host %s', (host) =>
     expect(fromEnvironment({ HOST: host }).host).toBe(host),
   )

@@ -3,8 +3,10 @@ import type { Logger, LogOutput, LoopDelay, Random, Sleep, StartupPart } from '@
 import { MetricRegistry, StartupGraph } from '@sluice/runtime'
 import { adminHandlers } from './admin-api/admin-handlers.ts'
 import { AuditNotes } from './admin-api/audit-notes.ts'
+import type { AdminDesk } from './admin-api/config-access.ts'
 import { alertHandlers } from './alerts/alert-handlers.ts'
 import { alertRules } from './alerts/alert-rule.ts'
+import { blockAnnouncer } from './alerts/block-export.ts'
 import { remoteAlerts } from './alerts/remote-alerts.ts'
 import { threadSignals } from './alerts/thread-signals.ts'
 import { Authenticator } from './auth/authenticator.ts'
@@ -102,7 +104,8 @@ export function composeThread(parts: ThreadServiceParts): ThreadService {
   })
   const { region, redis } = settings
   const instrument = new Instrument({ metrics, log, clock, secret, signals, tracer: tracing, region, redis })
-  const limits: Limits = openLimits({ ...parts, ...system, instrument })
+  const announceBlock = blockAnnouncer({ threads, isExported: settings.blockWebhooks.length > 0, log })
+  const limits: Limits = openLimits({ ...parts, ...system, instrument, announceBlock })
   const { store, engine, config, follower } = limits
   const context: ServiceContext = {
     ...{ settings, clock, sleep, random, log },
@@ -120,7 +123,7 @@ export function composeThread(parts: ThreadServiceParts): ThreadService {
     atTurnEnd: system.atTurnEnd,
     newRequestId: () => drawHex(system.secureRandom, NAME_BYTES),
     authenticator: new Authenticator({ ...context, keys: limits.keys, random: system.secureRandom, failures }),
-    handlers: handlersOf(context, limits, parts),
+    handlers: handlersOf(context, limits, { ...parts, announceBlock }),
     observer: new RequestObserver(observation),
     checks: [...parts.checks, ...limits.checks],
     sharesPort: threads.count > 1,
@@ -158,11 +161,16 @@ function tracingTo(endpoint: string, { clock, monotonicMs, log }: ThreadSystem):
 function handlersOf(
   context: ServiceContext,
   { file, keys, besideFile }: Limits,
-  { database }: Pick<ThreadServiceParts, 'database'>,
+  { database, announceBlock }: Pick<ThreadServiceParts, 'database'> & Pick<AdminDesk, 'announceBlock'>,
 ): OperationHandlers {
+  const desk = {
+    ...(file && { file }),
+    ...(besideFile && { database: besideFile }),
+    ...(announceBlock && { announceBlock }),
+  }
   return {
     ...checkHandlers(context),
-    ...adminHandlers(context, { ...(file && { file }), ...(besideFile && { database: besideFile }) }),
+    ...adminHandlers(context, desk),
     ...observabilityHandlers(context, { rollups: database.rollups, keys }),
     ...alertHandlers(remoteAlerts(context.threads), new AuditNotes({ config: database, log: context.log })),
   }

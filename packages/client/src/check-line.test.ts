@@ -19,11 +19,11 @@ function invalid(response: ServerResponse, errors: readonly FieldProblem[]): tru
 /** Answers checks as the service does, with a limit of 5 tokens for each user that nothing comes back to. */
 function counting(server: TableServer): void {
   const used = new Map<string | undefined, number>()
-  const decide = ({ userId, tokens = 1 }: CheckRequest): { allowed: boolean; remaining: number } => {
-    const before = used.get(userId) ?? 0
+  const decide = ({ user, tokens = 1 }: CheckRequest): { allowed: boolean; remaining: number } => {
+    const before = used.get(user) ?? 0
     const allowed = before + tokens <= LIMIT
-    used.set(userId, allowed ? before + tokens : before)
-    return { allowed, remaining: LIMIT - used.get(userId)! }
+    used.set(user, allowed ? before + tokens : before)
+    return { allowed, remaining: LIMIT - used.get(user)! }
   }
   server.answer = ({ id, body }, response) => {
     if (id === 'checkBatch') {

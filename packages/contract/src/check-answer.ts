@@ -2,8 +2,8 @@ import type { DecisionLike, DecisionReason, FailureLike } from './decision-like.
 import { wholeSeconds } from './whole-seconds.ts'
 
 /**
- * Who is counted: `ip`, `user`, `apiKey`, `tenant`, `global` (all together), the name of a descriptor, or several joined by
- * `+`, such as `tenant+user`.
+ * Who is counted: `ip`, `user`, `apiKey`, `tenant`, `service`, `global` (all together), the name of a descriptor, or several
+ * joined by `+`, such as `tenant+user`.
  */
 export type Dimension = string
 
@@ -62,7 +62,7 @@ export function checkAnswer(decision: DecisionLike, dimension: Dimension, decisi
     reason,
     limit: isLimited ? limit : null,
     remaining: isLimited ? remaining : null,
-    resetAt: isLimited && resetAt > 0 && Number.isFinite(resetAt) ? instant(resetAt) : null,
+    resetAt: isLimited ? instantText(resetAt) : null,
     retryAfter: allowed || !Number.isFinite(retryAfterMs) ? null : wholeSeconds(retryAfterMs),
     dimension,
     rule,
@@ -115,10 +115,11 @@ const TWO_DIGITS = Array.from({ length: 60 }, (_, number) => String(number).padS
 let lastDay = { number: 0, text: '1970-01-01' }
 
 /**
- * The instant as RFC 3339 in whole seconds, rounded up. `Date` is asked once a day and not for each answer, where it
- * would cost as much as the decision itself.
+ * An instant in milliseconds since 1970 as RFC 3339 in whole seconds, rounded up. Null for 0 and `Infinity`: there is no such
+ * instant. `Date` is asked once a day and not for each answer, where it would cost as much as the decision itself.
  */
-function instant(ms: number): string {
+export function instantText(ms: number): string | null {
+  if (!(ms > 0) || !Number.isFinite(ms)) return null
   const seconds = wholeSeconds(ms)
   const day = Math.floor(seconds / SECONDS_PER_DAY)
   if (day !== lastDay.number) {

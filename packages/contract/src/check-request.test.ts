@@ -1,23 +1,22 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { CheckField } from './check-request.ts'
 import { MOST_CHECKS, MOST_TOKENS, parseBatchRequest, parseCheckRequest } from './check-request.ts'
 import type { FieldProblem } from './field-problem.ts'
 
 const CHECK = { userId: 'user-123', resource: '/api/v1/data' }
 
-function problemsOf(body: unknown, needed: readonly CheckField[] = []): readonly FieldProblem[] {
-  const parsed = parseCheckRequest(body, needed)
+function problemsOf(body: unknown): readonly FieldProblem[] {
+  const parsed = parseCheckRequest(body)
   return parsed.ok ? [] : parsed.problems
 }
 
 describe('a valid check request', () => {
   it('keeps every field', () => {
     const body = {
-      userId: 'user-123',
+      user: 'user-123',
       apiKey: 'key-abc',
-      clientIp: '1.2.3.4',
-      tenantId: 'acme',
+      ip: '1.2.3.4',
+      tenant: 'acme',
       resource: '/api/v1/data',
       method: 'POST',
       tokens: 5,
@@ -26,7 +25,15 @@ describe('a valid check request', () => {
       tier: 'premium',
       service: 'billing',
     }
-    expect(parseCheckRequest(body, ['userId', 'apiKey', 'method'])).toEqual({ ok: true, request: body })
+    expect(parseCheckRequest(body)).toEqual({ ok: true, request: body })
+  })
+
+  it('may name identities as userId, clientIp and tenantId', () => {
+    const body = { userId: 'user-123', apiKey: 'key-abc', clientIp: '1.2.3.4', tenantId: 'acme', resource: '/' }
+    expect(parseCheckRequest(body)).toEqual({
+      ok: true,
+      request: { user: 'user-123', apiKey: 'key-abc', ip: '1.2.3.4', tenant: 'acme', resource: '/', tokens: 1 },
+    })
   })
 
   it('takes one token when none are named', () => {
@@ -44,10 +51,13 @@ describe('a valid check request', () => {
   })
 
   it.each([
+    ['user', 'x'.repeat(256)],
     ['userId', 'x'.repeat(256)],
     ['userId', 'Zoë 🦊 __proto__'],
     ['apiKey', 'x'.repeat(512)],
+    ['ip', '2001:db8::1'],
     ['clientIp', '2001:db8::1'],
+    ['tenant', 'x'.repeat(256)],
     ['tenantId', 'x'.repeat(256)],
     ['resource', '/'],
     ['resource', '*'],
@@ -61,12 +71,16 @@ describe('a valid check request', () => {
     ['tier', 'a_.@-9'],
     ['service', 'x'.repeat(256)],
   ])('takes %s %j', (field, value) => {
-    expect(problemsOf({ ...CHECK, [field]: value })).toEqual([])
+    expect(problemsOf({ resource: '/', [field]: value })).toEqual([])
   })
 })
 
 describe('an invalid check request', () => {
   it.each([
+    ['user', '', 'an empty text'],
+    ['user', 'x'.repeat(257), 'a text of 257 characters'],
+    ['ip', '1.2.3.4:80', 'a text of 10 characters'],
+    ['tenant', 7, '7'],
     ['userId', '', 'an empty text'],
     ['userId', 'x'.repeat(257), 'a text of 257 characters'],
     ['userId', 'a\nb', 'a text of 3 characters'],
@@ -102,7 +116,7 @@ describe('an invalid check request', () => {
     ['service', 'x'.repeat(257), 'a text of 257 characters'],
     ['service', 'a\tb', String.raw`"a\tb"`],
   ])('refuses %s %j and tells what it got', (field, value, received) => {
-    const [problem, ...others] = problemsOf({ ...CHECK, [field]: value })
+    const [problem, ...others] = problemsOf({ resource: '/', [field]: value })
     expect(others).toEqual([])
     expect(problem).toMatchObject({ path: `/${field}`, received })
     expect(problem?.expected).toMatch(/^(?:an?|1 to) .{10,}/)
@@ -150,21 +164,11 @@ describe('an invalid check request', () => {
 
   it('names every problem at once', () => {
     const body = { userId: '', apikey: 'k', resource: 'a/b', tokens: -1, 'a/b~c': 1 }
-    expect(problemsOf(body, ['userId', 'clientIp']).map(({ path }) => path)).toEqual([
-      '/userId',
-      '/clientIp',
-      '/resource',
-      '/tokens',
-      '/apikey',
-      '/a~1b~0c',
-    ])
+    expect(problemsOf(body).map(({ path }) => path)).toEqual(['/userId', '/resource', '/tokens', '/apikey', '/a~1b~0c'])
   })
 
-  it('says nothing was received where a needed field is missing', () => {
-    expect(problemsOf({}, ['userId'])).toMatchObject([
-      { path: '/userId', received: 'nothing' },
-      { path: '/resource', received: 'nothing' },
-    ])
+  it('says nothing was received where the resource is missing', () => {
+    expect(problemsOf({})).toMatchObject([{ path: '/resource', received: 'nothing' }])
   })
 
   it.each(['__proto__', 'constructor', 'prototype', 'toString', 'hasOwnProperty'])('refuses a member %s', (name) => {
@@ -176,7 +180,7 @@ describe('an invalid check request', () => {
 
   it('does not find a needed field on the prototype', () => {
     const body = Object.create({ userId: 'root', resource: '*' }) as unknown
-    expect(problemsOf(body, ['userId']).map(({ path }) => path)).toEqual(['/userId', '/resource'])
+    expect(problemsOf(body).map(({ path }) => path)).toEqual(['/resource'])
   })
 
   it('lists a bounded number of unknown fields, cut to a bounded length, and counts the rest', () => {
@@ -198,7 +202,7 @@ describe('an invalid check request', () => {
         const parsed = parseCheckRequest(value)
         expect(parsed.ok || parsed.problems.length > 0).toBe(true)
         const withSecret = problemsOf({ userId: `${secret}\n`, apiKey: `${secret}\n`, clientIp: secret })
-        expect(withSecret.map(({ path }) => path)).toEqual(['/userId', '/apiKey', '/clientIp', '/resource'])
+        expect(withSecret.map(({ path }) => path)).toEqual(['/apiKey', '/userId', '/clientIp', '/resource'])
         for (const { received } of withSecret) expect(received).not.toContain(secret)
       }),
     )
@@ -211,7 +215,7 @@ describe('a batch', () => {
     expect(parsed).toEqual({
       ok: true,
       requests: [
-        { ...CHECK, tokens: 1 },
+        { user: 'user-123', resource: '/api/v1/data', tokens: 1 },
         { resource: '*', tokens: 3 },
       ],
     })

@@ -30,12 +30,20 @@ export type Descriptors = Readonly<Record<string, string | number>>
 /** The body of a check: who calls what. Everything in it must have been verified by whoever asks. */
 export interface CheckRequest {
   /** The user, as your authentication knows it: 1 to 256 characters, no control characters. */
-  readonly userId?: string
+  readonly user?: string
   /** The API key, or better a name for it: 1 to 512 characters, no control characters. */
   readonly apiKey?: string
   /** Address of the caller: IPv4 or IPv6, without port. */
-  readonly clientIp?: string
+  readonly ip?: string
   /** The tenant: 1 to 256 characters, no control characters. */
+  readonly tenant?: string
+  /** Name of the internal service that calls, when it is one: 1 to 256 characters. */
+  readonly service?: string
+  /** Another name of `user`. */
+  readonly userId?: string
+  /** Another name of `ip`. */
+  readonly clientIp?: string
+  /** Another name of `tenant`. */
   readonly tenantId?: string
   /** What is called: a path that begins with `/`, a name without `/`, or `*`; at most 2048 characters. */
   readonly resource: string
@@ -49,29 +57,30 @@ export interface CheckRequest {
   readonly region?: string
   /** The tier of the caller, when you know it; else it is looked up. */
   readonly tier?: string
-  /** Name of the internal service that calls, when it is one: 1 to 256 characters. */
-  readonly service?: string
 }
 
 /** A field of {@link CheckRequest}. */
 export type CheckField = keyof CheckRequest
 
-/** A check request that was found valid: nothing unknown in it, `tokens` filled in, the `Needed` fields there. */
-export type ValidCheckRequest<Needed extends CheckField = never> = {
-  readonly [Name in Exclude<CheckField, 'tokens'>]: Name extends Needed | 'resource'
-    ? Required<CheckRequest>[Name]
-    : CheckRequest[Name] | undefined
-} & { readonly tokens: number }
+/** The fields of {@link CheckRequest} that are other names of identities. */
+type OtherName = 'userId' | 'clientIp' | 'tenantId'
+
+/** A check request that was found valid: nothing unknown in it, one name for each identity, `tokens` filled in. */
+export type ValidCheckRequest = {
+  readonly [Name in Exclude<CheckField, 'tokens' | 'resource' | OtherName>]: CheckRequest[Name] | undefined
+} & Required<Pick<CheckRequest, 'resource' | 'tokens'>>
 
 /** What {@link parseCheckRequest} found: the request, or everything that is wrong with it. */
-export type ParsedCheckRequest<Needed extends CheckField = never> = Parsed<{
-  readonly request: ValidCheckRequest<Needed>
-}>
+export type ParsedCheckRequest = Parsed<{ readonly request: ValidCheckRequest }>
 
 /** The fields of a check, for bodies that hold more than these. */
 export const CHECK_FIELDS: ReadonlyMap<string, Field> = new Map<CheckField, Field>([
-  ['userId', identityField(256)],
+  ['user', identityField(256)],
   ['apiKey', identityField(512)],
+  ['ip', IP_FIELD],
+  ['tenant', identityField(256)],
+  ['service', textField(256)],
+  ['userId', identityField(256)],
   ['clientIp', IP_FIELD],
   ['tenantId', identityField(256)],
   ['resource', RESOURCE_FIELD],
@@ -80,40 +89,52 @@ export const CHECK_FIELDS: ReadonlyMap<string, Field> = new Map<CheckField, Fiel
   ['descriptors', DESCRIPTORS_FIELD],
   ['region', textField(64)],
   ['tier', TIER_FIELD],
-  ['service', textField(256)],
 ])
 
-/** Dimensions that are identities, and the fields that hold them. */
-const IDENTITY_FIELDS = [
+/** The identities: dimension and field have the same name, and some fields have another name as well. */
+const IDENTITIES: readonly (readonly [name: IdentityName, otherName: OtherName | undefined])[] = [
   ['user', 'userId'],
-  ['apiKey', 'apiKey'],
+  ['apiKey', undefined],
   ['ip', 'clientIp'],
   ['tenant', 'tenantId'],
-  ['service', 'service'],
-] as const
+  ['service', undefined],
+]
+
+/** A dimension that is an identity of the caller, by the name it has in rules, requests and command lines. */
+export type IdentityName = 'user' | 'apiKey' | 'ip' | 'tenant' | 'service'
 
 const NO_PROBLEMS: readonly FieldProblem[] = []
 
 /**
- * Descriptors that name an identity and differ from its field. Who is counted would not be who the request seems to name. A
- * descriptor "service" may stand alone: rules can count by it.
+ * Identities that a request names twice and not alike: by both names of a field, or by a field and a descriptor. Who is counted
+ * would not be who the request seems to name. A descriptor "service" may stand alone: rules can count by it.
  */
 export function identityProblems(body: object, at: string): readonly FieldProblem[] {
-  const { descriptors } = body as Partial<CheckRequest>
-  if (typeof descriptors !== 'object' || descriptors === null) return NO_PROBLEMS
+  const call = body as Partial<CheckRequest>
+  const { descriptors } = call
+  const hasDescriptors = typeof descriptors === 'object' && descriptors !== null
   let problems = NO_PROBLEMS
-  for (const [name, field] of IDENTITY_FIELDS) {
-    if (!Object.hasOwn(descriptors, name)) continue
-    const value = (body as Partial<CheckRequest>)[field]
-    if (value === undefined ? name === 'service' : value === String(descriptors[name])) continue
-    const problem = {
-      path: `${at}/descriptors/${name}`,
-      received: `a value that "${field}" does not have`,
-      expected: `the value of "${field}", or no descriptor "${name}": "${field}" says who is counted`,
+  for (const [name, otherName] of IDENTITIES) {
+    const value = call[name]
+    const other = otherName === undefined ? undefined : call[otherName]
+    if (value !== undefined && other !== undefined && value !== other) {
+      problems = [...problems, disagreement(`${at}/${otherName}`, name, `"${otherName}"`)]
     }
-    problems = [...problems, problem]
+    if (!hasDescriptors || !Object.hasOwn(descriptors, name)) continue
+    const named = value ?? other
+    if (named === undefined ? name === 'service' : named === String(descriptors[name])) continue
+    const field = value === undefined && other !== undefined ? otherName! : name
+    problems = [...problems, disagreement(`${at}/descriptors/${name}`, field, `descriptor "${name}"`)]
   }
   return problems
+}
+
+function disagreement(path: string, field: CheckField, second: string): FieldProblem {
+  return {
+    path,
+    received: `a value that "${field}" does not have`,
+    expected: `the value of "${field}", or no ${second}: "${field}" says who is counted`,
+  }
 }
 
 const CHECK_FORM: BodyForm = {
@@ -125,17 +146,12 @@ const CHECK_FORM: BodyForm = {
 
 /**
  * Turns the parsed JSON of a body into a check request, or into the list of everything that is wrong with it: wrong
- * values, missing fields (`resource`, and those `needed`), unknown fields. Never throws; `body` may be anything that
+ * values, a missing `resource`, unknown fields, identities named twice and not alike. Never throws; `body` may be anything that
  * `JSON.parse` gives, also an object with a member named `__proto__`.
  */
-export function parseCheckRequest<Needed extends CheckField = never>(
-  body: unknown,
-  needed: readonly Needed[] = [],
-): ParsedCheckRequest<Needed> {
-  const form = needed.length === 0 ? CHECK_FORM : { ...CHECK_FORM, needed: [...CHECK_FORM.needed, ...needed] }
-  if (!hasForm(body, form)) return formProblems(body, form)
-  // The fields that are needed were just found.
-  return { ok: true, request: validRequest(body as CheckRequest) as ValidCheckRequest<Needed> }
+export function parseCheckRequest(body: unknown): ParsedCheckRequest {
+  if (!hasForm(body, CHECK_FORM)) return formProblems(body, CHECK_FORM)
+  return { ok: true, request: validRequest(body as CheckRequest) }
 }
 
 /** What {@link parseBatchRequest} found: the requests in their order, or everything that is wrong with them. */
@@ -164,13 +180,14 @@ export function parseBatchRequest(body: unknown): ParsedBatchRequest {
 
 /** The check in a body whose form is right; what else is in the body is left behind. */
 export function validRequest(body: CheckRequest): ValidCheckRequest {
-  const { userId, apiKey, clientIp, tenantId, resource, method, tokens = 1 } = body
-  const { descriptors, region, tier, service } = body
+  const { userId, apiKey, clientIp, tenantId, service, resource, method, tokens = 1, descriptors, region, tier } = body
+  const { user = userId, ip = clientIp, tenant = tenantId } = body
   return {
-    userId,
+    user,
     apiKey,
-    clientIp,
-    tenantId,
+    ip,
+    tenant,
+    service,
     resource,
     method,
     // Adding 0 turns the -0 of JSON into 0.
@@ -178,6 +195,5 @@ export function validRequest(body: CheckRequest): ValidCheckRequest {
     descriptors,
     region,
     tier,
-    service,
   }
 }

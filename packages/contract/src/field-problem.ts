@@ -1,7 +1,7 @@
 /** One thing that is wrong with a request. */
 export interface FieldProblem {
   /**
-   * Where: a JSON Pointer (RFC 6901) into the body, such as `/userId`; empty for the body itself; `?` and the name for a
+   * Where: a JSON Pointer (RFC 6901) into the body, such as `/user`; empty for the body itself; `?` and the name for a
    * parameter of the query or the path.
    */
   readonly path: string

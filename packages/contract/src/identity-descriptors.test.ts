@@ -20,9 +20,28 @@ function problemsOf(parsed: Parsed<object>): readonly FieldProblem[] {
 
 describe.each(READERS)('%s', (_, at, parse) => {
   it.each([
+    ['user', 'userId', 'alice', 'bob'],
+    ['ip', 'clientIp', '192.0.2.1', '192.0.2.2'],
+    ['tenant', 'tenantId', 'acme', 'other'],
+  ])('refuses %s and %s that disagree', (field, otherName, value, other) => {
+    const call = { resource: '/orders', [field]: value, [otherName]: other }
+    expect(problemsOf(parse(call))).toEqual([
+      {
+        path: `${at}/${otherName}`,
+        received: `a value that "${field}" does not have`,
+        expected: `the value of "${field}", or no "${otherName}": "${field}" says who is counted`,
+      },
+    ])
+    expect(problemsOf(parse({ ...call, [otherName]: value }))).toEqual([])
+  })
+
+  it.each([
+    ['user', 'user', 'alice', 'bob'],
     ['userId', 'user', 'alice', 'bob'],
     ['apiKey', 'apiKey', 'key-1', 'key-2'],
+    ['ip', 'ip', '192.0.2.1', '192.0.2.2'],
     ['clientIp', 'ip', '192.0.2.1', '192.0.2.2'],
+    ['tenant', 'tenant', 'acme', 'other'],
     ['tenantId', 'tenant', 'acme', 'other'],
     ['service', 'service', 'billing', 'shop'],
   ])('refuses %s and a descriptor "%s" that disagree', (field, name, value, other) => {
@@ -37,20 +56,18 @@ describe.each(READERS)('%s', (_, at, parse) => {
     expect(problemsOf(parse({ ...call, descriptors: { [name]: value } }))).toEqual([])
   })
 
-  it.each([
-    ['user', 'userId'],
-    ['apiKey', 'apiKey'],
-    ['ip', 'clientIp'],
-    ['tenant', 'tenantId'],
-  ])('refuses a descriptor "%s" without %s, which would count nobody', (name, field) => {
-    expect(problemsOf(parse({ resource: '/orders', descriptors: { [name]: 'x' } }))).toEqual([
-      {
-        path: `${at}/descriptors/${name}`,
-        received: `a value that "${field}" does not have`,
-        expected: `the value of "${field}", or no descriptor "${name}": "${field}" says who is counted`,
-      },
-    ])
-  })
+  it.each(['user', 'apiKey', 'ip', 'tenant'])(
+    'refuses a descriptor "%s" without the field of the same name, which would count nobody',
+    (name) => {
+      expect(problemsOf(parse({ resource: '/orders', descriptors: { [name]: 'x' } }))).toEqual([
+        {
+          path: `${at}/descriptors/${name}`,
+          received: `a value that "${name}" does not have`,
+          expected: `the value of "${name}", or no descriptor "${name}": "${name}" says who is counted`,
+        },
+      ])
+    },
+  )
 
   it('takes a number for the text it is written as', () => {
     expect(problemsOf(parse({ resource: '/orders', userId: '42', descriptors: { user: 42 } }))).toEqual([])

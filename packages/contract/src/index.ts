@@ -5,7 +5,13 @@ export {
   type ReportAnswer,
   type ReportRequest,
 } from './call-report.ts'
-export { parseResetRequest, parseUsageQuery, type ResetRequest, type UsageQuery } from './caller-request.ts'
+export {
+  type NamedCaller,
+  parseResetRequest,
+  parseUsageQuery,
+  type ResetRequest,
+  type UsageQuery,
+} from './caller-request.ts'
 export {
   type BatchAnswer,
   batchAnswerJson,
@@ -13,6 +19,7 @@ export {
   checkAnswer,
   checkAnswerJson,
   type Dimension,
+  instantText,
 } from './check-answer.ts'
 export {
   type BatchRequest,
@@ -121,6 +128,7 @@ export {
   type BulkAnswer,
   type BulkMembersRequest,
   type BulkOverridesRequest,
+  type IncidentAnswer,
   MOST_BULK_ENTRIES,
   type PutAnswer,
   type Stored,
@@ -132,6 +140,7 @@ export type {
   RateLimitsAnswer,
   RateLimitsPage,
   RateLimitsRequest,
+  ResetAnswer,
   Usage,
   UsageAnswer,
 } from './schemas/limit-schemas.ts'

@@ -16,7 +16,7 @@ function pathsOf(parsed: Parsed<object>): readonly string[] {
 describe('a call for a reservation', () => {
   it('is a check, and how long it may be held', () => {
     const parsed = parseReserveRequest({ userId: 'u', resource: '/a', tokens: 7, expiresAfterMs: 5000 })
-    expect(parsed).toEqual({ ok: true, request: { userId: 'u', resource: '/a', tokens: 7 }, expiresAfterMs: 5000 })
+    expect(parsed).toEqual({ ok: true, request: { user: 'u', resource: '/a', tokens: 7 }, expiresAfterMs: 5000 })
   })
 
   it('is held for a minute when it does not say', () => {
@@ -38,7 +38,7 @@ describe('a call for a reservation', () => {
 describe('a call for a slot', () => {
   it('is a check, and how long to wait', () => {
     const parsed = parseAcquireRequest({ tenantId: 't', resource: '/a', maxWaitMs: 250 })
-    expect(parsed).toEqual({ ok: true, request: { tenantId: 't', resource: '/a', tokens: 1 }, maxWaitMs: 250 })
+    expect(parsed).toEqual({ ok: true, request: { tenant: 't', resource: '/a', tokens: 1 }, maxWaitMs: 250 })
   })
 
   it.each([['{"resource":"/a"}'], ['{"resource":"/a","maxWaitMs":-0}']])('does not wait for %s', (text) => {

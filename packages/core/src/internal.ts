@@ -40,8 +40,10 @@ export { MICROS_PER_UNIT } from './rate.ts'
 export { settle } from './releases.ts'
 export { decideBatch } from './store/batch-decision.ts'
 export { type BlockTerm, blockTermOf } from './store/block-term.ts'
-export { Breaker, NOT_ADMITTED } from './store/breaker.ts'
+export { Breaker, type BreakerStart, NOT_ADMITTED } from './store/breaker.ts'
 export { noteSpace, spaceOf } from './store/counter-space.ts'
+export { DeadlineLine, type WaitingCall } from './store/deadline-line.ts'
+export { startingFallbackStore } from './store/fallback-store.ts'
 export { decideBesideLeases, type LeasedUnits } from './store/leased-units.ts'
 export { shareOf } from './store/limit-share.ts'
 export {
@@ -66,4 +68,5 @@ export {
   type StoreFailure,
   storeUnavailable,
 } from './store/store-error.ts'
+export { tell } from './store/store-event.ts'
 export { systemMonotonicMs } from './system-clock.ts'

@@ -161,8 +161,10 @@ export {
   type Timers,
   type TokenBucketRule,
   tokenBucket,
+  type UndeclaredDimension,
   type Units,
   type UsageReport,
+  undeclaredDimensions,
   type Weekday,
   type WindowSpec,
 } from '@sluice/core'

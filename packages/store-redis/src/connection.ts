@@ -9,6 +9,8 @@ export interface RedisConnection {
   readonly client: string
   /** Whether the keys of one command must lie in one slot. */
   readonly isCluster: boolean
+  /** What the caller's client puts before every key; the store does so itself. Default: nothing. */
+  readonly keyPrefix?: string
   /** Whether what is sent is written at the end of the turn of the event loop; at once when left out. */
   readonly writesLater?: boolean
   /** Whether a command would be written now. When not, it is not sent at all: a queue would charge later, for nobody. */

@@ -64,6 +64,7 @@ export class LiveNodes {
 
   /** Sends a heartbeat now, and one per second from then on, until {@link stop}. */
   start(): void {
+    if (this.#isOver) return
     void this.#beat()
     this.#cancelBeat = this.#parts.timers.schedule(BEAT_EVERY_MS, () => this.start())
   }

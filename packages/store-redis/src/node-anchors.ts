@@ -2,8 +2,21 @@ import { hashSlotOf } from './clients/hash-slot.ts'
 import type { RedisConnection } from './connection.ts'
 import type { ScriptRunner } from './script-runner.ts'
 
-/** A range of slots as CLUSTER SLOTS tells it: first slot, last slot, and the nodes, the primary first. */
-type SlotRange = readonly [first: number, last: number, primary: readonly [host: Buffer, port: number], ...unknown[]]
+/** Slots in a row that one primary serves, which is known by its host and port. */
+interface SlotRange {
+  readonly first: number
+  readonly last: number
+  readonly primary: string
+}
+
+/** A range as CLUSTER SLOTS tells it: first slot, last slot, and the nodes, the primary first. */
+type SlotEntry = readonly [first: number, last: number, primary: readonly [host: Buffer, port: number], ...unknown[]]
+
+/** Which primary serves which slots of a cluster, as any of its nodes knows it. */
+export async function slotRanges(send: RedisConnection['send']): Promise<readonly SlotRange[]> {
+  const entries = (await send(['CLUSTER', 'SLOTS'], '')) as readonly SlotEntry[]
+  return entries.map(([first, last, [host, port]]) => ({ first, last, primary: `${String(host)}:${port}` }))
+}
 
 /**
  * A name for each primary that leads a script there: its slot is on that node. Names begin with the prefix, so that users who
@@ -15,9 +28,8 @@ export async function nodeAnchors(
 ): Promise<readonly string[]> {
   const nameOf = (number: number): string => `${prefix}:{${number}}`
   if (!connection.isCluster) return [nameOf(0)]
-  const ranges = (await runner.command(['CLUSTER', 'SLOTS'], '')) as readonly SlotRange[]
-  const primaries = new Map(ranges.map(([first, , [host, port]]) => [`${String(host)}:${port}`, first]))
-  const wanted = new Set(primaries.values())
+  const ranges = await slotRanges((command, key) => runner.command(command, key))
+  const wanted = new Set(new Map(ranges.map(({ primary, first }) => [primary, first])).values())
   const anchors: string[] = []
   for (let number = 0; wanted.size > 0; number++) {
     const name = nameOf(number)

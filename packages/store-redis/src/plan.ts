@@ -12,7 +12,26 @@ export interface Plan {
   readonly headerBytes: number
 }
 
-const plans = new WeakMap<Limit, Plan[]>()
+/**
+ * Plans by their limits in order: one step per limit. Weak, because overrides and tiers create limits that are dropped later: a
+ * plan lives as long as all its limits do.
+ */
+class PlanNode {
+  #next: WeakMap<Limit, PlanNode> | undefined = undefined
+  plan: Plan | undefined = undefined
+
+  after(limit: Limit): PlanNode {
+    this.#next ??= new WeakMap()
+    let node = this.#next.get(limit)
+    if (node === undefined) {
+      node = new PlanNode()
+      this.#next.set(limit, node)
+    }
+    return node
+  }
+}
+
+const root = new PlanNode()
 
 /** The plan asked for last: most questions have the same. */
 let last: Plan | undefined
@@ -20,23 +39,23 @@ let last: Plan | undefined
 /** The plan of a batch, or undefined when it must be asked in the general way. */
 export function planOf(batch: Batch): Plan | undefined {
   const { items } = batch
-  const { key, cost, limit } = items[0]!
+  const { key, cost } = items[0]!
   if (!batch.charge || cost === 0 || items.length > MOST_LIMITS) return undefined
   for (let index = 1; index < items.length; index++) {
     if (items[index]!.key !== key || items[index]!.cost !== cost) return undefined
   }
   if (last !== undefined && isSameList(last.limits, items)) return last
   if (!items.every((item) => isPlainLimit(item.limit))) return undefined
-  const known = plans.get(limit) ?? []
-  last = known.find(({ limits }) => isSameList(limits, items)) ?? createPlan(batch, known)
+  let node = root
+  for (let index = 0; index < items.length; index++) node = node.after(items[index]!.limit)
+  node.plan ??= createPlan(batch)
+  last = node.plan
   return last
 }
 
-function createPlan({ items }: Batch, known: Plan[]): Plan {
+function createPlan({ items }: Batch): Plan {
   const limits = items.map((item) => item.limit)
-  const plan = { limits, sizes: limits.map((limit) => limit.stateSize), headerBytes: 3 + 10 * limits.length }
-  plans.set(limits[0]!, [...known, plan])
-  return plan
+  return { limits, sizes: limits.map((limit) => limit.stateSize), headerBytes: 3 + 10 * limits.length }
 }
 
 function isSameList(limits: readonly Limit[], items: Batch['items']): boolean {

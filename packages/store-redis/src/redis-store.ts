@@ -11,15 +11,7 @@ import type {
   StoreEvent,
   Timers,
 } from '@sluice/core'
-import {
-  denyCacheStore,
-  fallbackStore,
-  leasedStore,
-  SluiceError,
-  systemClock,
-  systemRandom,
-  systemTimers,
-} from '@sluice/core'
+import { denyCacheStore, leasedStore, SluiceError, systemClock, systemRandom, systemTimers } from '@sluice/core'
 import type {
   AnswerListener,
   AskedQuestion,
@@ -29,7 +21,13 @@ import type {
   ListenedStore,
   Receipt,
 } from '@sluice/core/internal'
-import { asListened, checkOptionNames, noteSpace, systemMonotonicMs } from '@sluice/core/internal'
+import {
+  asListened,
+  checkOptionNames,
+  noteSpace,
+  startingFallbackStore,
+  systemMonotonicMs,
+} from '@sluice/core/internal'
 import { backgroundTimers } from './background-timers.ts'
 import { connectByUrl } from './clients/connect-by-url.ts'
 import { recogniseClient } from './clients/recognise-client.ts'
@@ -39,17 +37,28 @@ import type { RedisConnection } from './connection.ts'
 import { LiveNodes } from './live-nodes.ts'
 import { ScriptRunner } from './script-runner.ts'
 import type { ServerWarning } from './server-check.ts'
-import { inspectServer } from './server-check.ts'
+import { deniedWarning, inspectServer } from './server-check.ts'
+import { ShardedConnection } from './sharded-connection.ts'
+import { StartUp } from './start-up.ts'
 import { StrictStore } from './strict-store.ts'
 import { turnClock } from './turn-clock.ts'
 import { atTurnEnd } from './turn-end.ts'
 
 /** Options of {@link redisStore}. */
 export interface RedisStoreOptions extends Omit<FallbackStoreOptions, 'nodes' | 'clock'>, UrlOptions {
-  /** Begins every key: stores with the same prefix share their limits. `sluice` when left out; letters, digits, `_ . : -`. */
+  /**
+   * Begins every key: stores with the same prefix share their limits. 1 to 64 letters, digits or any of `_ . : -`. The
+   * `keyPrefix` of an ioredis client comes before it. Default: `sluice`.
+   */
   readonly prefix?: string
   /** Take units of busy keys in blocks, and decide from them without asking: `true`, or how. Off when left out. */
   readonly leases?: boolean | LeasedStoreOptions
+  /**
+   * How long the first checks wait for the first connection, once, counted from the creation of the store: 0 to 60,000
+   * milliseconds. Failures before the first answer do not count against the breaker during this time. 0: checks do not wait.
+   * Default: 2000.
+   */
+  readonly connectTimeoutMs?: number
   /** How long a refusal may be answered from memory, in milliseconds; 100 when left out, `false` never. */
   readonly denyCache?: number | false
   /**
@@ -71,7 +80,10 @@ export type RedisStoreEvent = StoreEvent
 
 /** What a Redis store has done, and how it stands. */
 export interface RedisStoreStats {
-  /** `closed`: Redis is asked. `open`: it is not, because it failed. `half-open`: one call tries whether it is back. */
+  /**
+   * `closed`: Redis is asked. `open`: it is not, because it failed. `half-open`: one call tries whether it is back. In a
+   * cluster, the worst state of any primary: the others are asked all the same.
+   */
   readonly breaker: FallbackStore['state']
   readonly calls: ReturnType<FallbackStore['stats']>
   readonly leases: LeasedStoreStats | undefined
@@ -82,8 +94,10 @@ export interface RedisStoreStats {
 /** A store on Redis. */
 export interface RedisStore extends Store<'async'> {
   /**
-   * Waits for the first connection: at most so many milliseconds, 5000 when left out. Says whether there is one; nothing
-   * depends on it, but a program that waits for it at its start makes no decision without Redis.
+   * Waits until Redis answers on a connection, with the scripts loaded: at most so many milliseconds. Default: 5000. Resolves
+   * with whether it does. Optional: the first checks wait for the first connection by themselves, for `connectTimeoutMs`.
+   *
+   * @throws SluiceError `SLUICE_STORE_UNAVAILABLE` when the user lacks a permission (`NOPERM`); the message lists what to allow
    */
   ready(withinMs?: number): Promise<boolean>
   stats(): RedisStoreStats
@@ -115,6 +129,7 @@ const OPTIONS: Readonly<Record<keyof RedisStoreOptions, true>> = {
   prefix: true,
   leases: true,
   denyCache: true,
+  connectTimeoutMs: true,
   initialNodes: true,
   onNodesChange: true,
   onWarning: true,
@@ -163,25 +178,42 @@ class ComposedStore implements RedisStore, ListenedStore {
   readonly #nodes: LiveNodes
   readonly #runner: ScriptRunner
   readonly #connection: RedisConnection
+  /** The same as the connection, in a cluster. */
+  readonly #shards: ShardedConnection | undefined
+  readonly #startUp: StartUp
   readonly #onWarning: (warning: ServerWarning) => void
   readonly #timers: Timers
   readonly #deadlineMs: number
-  #isInspected = false
   #closing: Promise<void> | undefined
 
   constructor(connection: RedisConnection, options: RedisStoreOptions) {
     const { random = systemRandom, timers = systemTimers, monotonicMs = systemMonotonicMs } = options
-    const prefix = checkPrefix(options.prefix ?? 'sluice')
+    const prefix = `${connection.keyPrefix ?? ''}${checkPrefix(options.prefix ?? 'sluice')}`
     noteSpace(this, prefix)
     const pause = (ms: number): Promise<void> => new Promise((resolve) => void timers.schedule(ms, resolve))
     this.#timers = timers
-    this.#connection = connection
     this.#onWarning = options.onWarning ?? warn
     this.#deadlineMs = options.deadlineMs ?? 50
-    // Leaves time for the call itself.
-    this.#runner = new ScriptRunner(connection, pause, { waitMs: 0.8 * this.#deadlineMs, monotonicMs })
-    const { initialNodes = 1, onNodesChange, timers: beatTimers = backgroundTimers } = options
-    const nodeParts = { prefix, random, monotonicMs, timers: beatTimers, initialNodes, onNodesChange }
+    const burstMs = turnClock(monotonicMs)
+    const graceMs = checkConnectTimeout(options.connectTimeoutMs ?? 2000)
+    const { breaker, observe, timers: background = backgroundTimers } = options
+    const start = { atMs: monotonicMs(), graceMs }
+    const shardParts = { deadlineMs: this.#deadlineMs, breaker, start, timers, monotonicMs: burstMs, random, observe }
+    this.#shards = connection.isCluster ? new ShardedConnection(connection, shardParts) : undefined
+    this.#connection = this.#shards ?? connection
+    this.#runner = new ScriptRunner(this.#connection, pause)
+    this.#startUp = new StartUp({
+      connection: this.#connection,
+      runner: this.#runner,
+      prefix,
+      connectTimeoutMs: graceMs,
+      monotonicMs,
+      timers,
+      backgroundTimers: background,
+      onAnswered: (denial) => void this.#inspect(denial),
+    })
+    const { initialNodes = 1, onNodesChange } = options
+    const nodeParts = { prefix, random, monotonicMs, timers: background, initialNodes, onNodesChange }
     this.#nodes = new LiveNodes(this.#runner, nodeParts)
     const strict = this.#strict(prefix, options)
     const exact = connection.isCluster ? new ClusterStore(strict, random) : strict
@@ -189,15 +221,19 @@ class ComposedStore implements RedisStore, ListenedStore {
     const { leases = false, denyCache = 100 } = options
     const shared = { random, timers, monotonicMs }
     this.#leased = leases === false ? undefined : leasedStore(exact, { ...shared, ...(leases === true ? {} : leases) })
-    const burstMs = turnClock(monotonicMs)
     const guard = { ...options, monotonicMs: burstMs, nodes: () => this.#nodes.count }
-    this.#fallback = fallbackStore(this.#leased ?? exact, guard)
+    this.#fallback = startingFallbackStore(this.#leased ?? exact, guard, {
+      graceMs,
+      untilStarted: graceMs === 0 ? undefined : () => this.#startUp.untilStarted(),
+      hasBreakers: connection.isCluster,
+    })
     this.#outer = asListened(
       denyCache === false
         ? this.#fallback
         : denyCacheStore(this.#fallback, cacheOptions(denyCache, options.observe, burstMs)),
     )
-    this.#nodes.start()
+    // What blocks the thread while a program is loaded does not count.
+    atTurnEnd(() => void this.#startUp.begin().then(() => this.#nodes.start()))
   }
 
   decide(batch: Batch): Promise<void> {
@@ -220,17 +256,18 @@ class ComposedStore implements RedisStore, ListenedStore {
     return this.#outer.reset(limits, key)
   }
 
-  resetAll(limits: readonly Limit[]): Promise<void> {
-    return this.#exact.resetAll(limits)
+  async resetAll(limits: readonly Limit[]): Promise<void> {
+    await this.#startUp.untilStarted()
+    await this.#exact.resetAll(limits)
   }
 
   ready(withinMs = 5000): Promise<boolean> {
-    return this.#runner.untilReady(withinMs)
+    return this.#startUp.ready(withinMs)
   }
 
   stats(): RedisStoreStats {
     return {
-      breaker: this.#fallback.state,
+      breaker: this.#shards?.state ?? this.#fallback.state,
       calls: this.#fallback.stats(),
       leases: this.#leased?.stats(),
       nodes: this.#nodes.count,
@@ -244,11 +281,11 @@ class ComposedStore implements RedisStore, ListenedStore {
 
   async #close(): Promise<void> {
     this.#nodes.stop()
-    this.#runner.stopWaiting()
     // What is given back at the end is worth a moment, but a server that does not answer must not keep anybody: it forgets
     // this node, and ends its leases, by itself.
     if (this.#connection.isReady()) await this.#within(this.#deadlineMs, this.#nodes.leave())
     await this.#within(CLOSING_MS, this.#outer.close())
+    this.#startUp.stop()
     await this.#connection.close()
   }
 
@@ -270,21 +307,22 @@ class ComposedStore implements RedisStore, ListenedStore {
       timers: this.#timers,
       onSend: () => {
         this.#nodes.beatWithCheck()
-        void this.#inspect()
+        this.#startUp.attempt()
       },
     })
   }
 
-  /** Looks at the server when it is first there. */
-  async #inspect(): Promise<void> {
-    if (this.#isInspected || !this.#connection.isReady()) return
-    this.#isInspected = true
-    for (const warning of await inspectServer(this.#runner)) {
-      try {
-        this.#onWarning(warning)
-      } catch {
-        // Whoever is told must not end the process with it.
-      }
+  /** Looks at the server when it has answered. */
+  async #inspect(denial: Error | undefined): Promise<void> {
+    if (denial !== undefined) this.#warn(deniedWarning(denial))
+    else for (const warning of await inspectServer(this.#runner)) this.#warn(warning)
+  }
+
+  #warn(warning: ServerWarning): void {
+    try {
+      this.#onWarning(warning)
+    } catch {
+      // A callback that throws must not end the process.
     }
   }
 }
@@ -307,5 +345,14 @@ function checkPrefix(prefix: string): string {
     problem: '"prefix" of the Redis store cannot be used',
     received: prefix,
     expected: '1 to 64 letters, digits or any of _ . : -',
+  })
+}
+
+function checkConnectTimeout(ms: number): number {
+  if (Number.isInteger(ms) && ms >= 0 && ms <= 60_000) return ms
+  throw new SluiceError('SLUICE_INVALID_OPTION', {
+    problem: '"connectTimeoutMs" of the Redis store cannot be used',
+    received: ms,
+    expected: 'a whole number from 0 to 60000',
   })
 }

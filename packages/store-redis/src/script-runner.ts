@@ -1,8 +1,9 @@
 import { hash } from 'node:crypto'
 import { isSluiceError } from '@sluice/core'
 import type { StoreError } from '@sluice/core/internal'
-import { outcomeUnknown, storeUnavailable, systemMonotonicMs } from '@sluice/core/internal'
+import { outcomeUnknown, storeUnavailable } from '@sluice/core/internal'
 import type { RedisArgument, RedisConnection } from './connection.ts'
+import { PROBE_SCRIPT } from './scripts.ts'
 
 /** A Lua script and the digest that the server knows it by. */
 export interface Script {
@@ -26,17 +27,6 @@ export function serverCodeOf(error: unknown): string | undefined {
   return SERVER_CODE.exec(error.message)?.[0]
 }
 
-/** How often to look whether a connection is there. */
-const LOOK_EVERY_MS = 2
-
-/** How the first connection is waited for. */
-export interface StartWait {
-  /** How long calls wait for it: nothing is wrong yet. Not at all when left out. */
-  readonly waitMs?: number
-  /** Milliseconds that only go on; `performance.now()` when left out. */
-  readonly monotonicMs?: () => number
-}
-
 /** Tries while a slot moves to another node; each waits a moment more. Nothing was done, so asking again is safe. */
 const MOST_TRIES = 8
 
@@ -48,26 +38,10 @@ const MOST_TRIES = 8
 export class ScriptRunner {
   readonly #connection: RedisConnection
   readonly #pause: (ms: number) => Promise<void>
-  readonly #startWaitMs: number
-  readonly #monotonicMs: () => number
-  #wasReady = false
-  #isOver = false
 
-  constructor(connection: RedisConnection, pause: (ms: number) => Promise<void>, start: StartWait = {}) {
+  constructor(connection: RedisConnection, pause: (ms: number) => Promise<void>) {
     this.#connection = connection
     this.#pause = pause
-    this.#startWaitMs = start.waitMs ?? 0
-    this.#monotonicMs = start.monotonicMs ?? systemMonotonicMs
-  }
-
-  /** Waits until there is a connection, for at most so long. Whether there is one. */
-  untilReady(withinMs: number): Promise<boolean> {
-    return this.#wait(withinMs, () => false)
-  }
-
-  /** Ends all waiting for a connection. */
-  stopWaiting(): void {
-    this.#isOver = true
   }
 
   /**
@@ -100,26 +74,12 @@ export class ScriptRunner {
 
   /** Sends any one command. Throws like {@link run}. */
   async command(command: readonly RedisArgument[], key: string): Promise<unknown> {
-    this.#wasReady ||= this.#connection.isReady() || (await this.#untilStarted())
     if (!this.#connection.isReady()) throw notConnected(this.#connection.obstacle?.())
     try {
       return await this.#connection.send(command, key)
     } catch (error) {
       throw failureFrom(error, this.#connection.isCluster)
     }
-  }
-
-  /** Waits for the first connection as long as nothing is known to be wrong. */
-  #untilStarted(): Promise<boolean> {
-    return this.#wait(this.#startWaitMs, () => this.#connection.obstacle?.() !== undefined)
-  }
-
-  async #wait(withinMs: number, isHopeless: () => boolean): Promise<boolean> {
-    const endMs = this.#monotonicMs() + withinMs
-    while (!(this.#connection.isReady() || this.#isOver || isHopeless()) && this.#monotonicMs() < endMs) {
-      await this.#pause(LOOK_EVERY_MS)
-    }
-    return this.#connection.isReady()
   }
 }
 
@@ -171,6 +131,13 @@ const SCRIPT_FAILED = /user_script:\d+: (?!.*can't run this command)/
 /** How a server before 7.2 says NOPERM of a command inside of a script. */
 const FORBIDDEN_IN_SCRIPT = /can't run this command/
 
+/** Whether a server has denied the user a command or a key. */
+export function isDenied(error: unknown): boolean {
+  const answer = error instanceof Error ? (error.cause ?? error) : error
+  if (serverCodeOf(answer) === 'NOPERM') return true
+  return serverCodeOf(answer) !== undefined && FORBIDDEN_IN_SCRIPT.test((answer as Error).message)
+}
+
 /** What to do about an answer that has no code of its own. */
 function answerAdvice(error: Error): string {
   return TOO_MANY.test(error.message)
@@ -199,6 +166,13 @@ function obstacleAdvice(obstacle: Error | undefined): string {
   return `It is tried again by itself; ${known?.action ?? 'see that the server runs and can be reached.'}`
 }
 
+/** Every command that the store needs on every server. The script that tries them is the list. */
+export const NEEDED_COMMANDS: readonly string[] = [
+  'EVAL',
+  'EVALSHA',
+  ...new Set([...PROBE_SCRIPT.matchAll(/call\('([A-Z]+)'/g)].map(([, command]) => command!)),
+]
+
 const NODE_OF_A_CLUSTER = 'This server is a node of a cluster: use a cluster client, or `cluster: true` with the URL.'
 
 /** What to do about the answers that a limiter meets. */
@@ -210,9 +184,7 @@ const ADVICE: Readonly<Record<string, string>> = {
   DENIED: 'This server is in protected mode: give it a password, or an address to listen at (bind).',
   NOAUTH: 'Give the client a user name and a password.',
   WRONGPASS: 'Give the client the right user name and password.',
-  NOPERM:
-    'Allow the user the keys that begin with the prefix, and the commands EVAL, EVALSHA, MGET, PSETEX, DEL, TIME, PEXPIRE ' +
-    'and those on sorted sets and hashes.',
+  NOPERM: `Allow the user the keys that begin with the prefix, and the commands ${NEEDED_COMMANDS.join(', ')}.`,
   MOVED: NODE_OF_A_CLUSTER,
   CROSSSLOT: NODE_OF_A_CLUSTER,
   CLUSTERDOWN: 'Some slots of the cluster have no primary: see CLUSTER INFO.',

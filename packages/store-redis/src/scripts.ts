@@ -1744,6 +1744,27 @@ end
 if general then general.save() end
 return table.concat(out)`
 
+/** `lua/probe-1.lua` */
+export const PROBE_SCRIPT: string = `local call, key = redis.call, KEYS[1]
+call('TIME')
+call('DEL', key)
+call('MGET', key)
+call('SETRANGE', key, '0', '')
+call('PEXPIRE', key, '1')
+call('ZADD', key, 'XX', '0', '-')
+call('ZREM', key, '-')
+call('ZCARD', key)
+call('ZRANGE', key, '0', '0')
+call('ZREVRANGE', key, '0', '0')
+call('ZRANGEBYSCORE', key, '0', '0')
+call('ZREMRANGEBYSCORE', key, '0', '0')
+call('HMGET', key, '-')
+call('HDEL', key, '-')
+call('PSETEX', key, '1', '-')
+call('DEL', key)
+call('HSET', key, '-', '-')
+return call('DEL', key)`
+
 /** `lua/scan-1.lua` */
 export const SCAN_SCRIPT: string = `return redis.call('SCAN', ARGV[1], 'MATCH', ARGV[2], 'COUNT', '1000')`
 

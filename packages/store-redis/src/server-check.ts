@@ -2,7 +2,7 @@ import type { ScriptRunner } from './script-runner.ts'
 
 /** Something about the server that makes limits less than they promise. */
 export interface ServerWarning {
-  readonly code: 'SLUICE_EVICTION' | 'SLUICE_SERVER_TOO_OLD'
+  readonly code: 'SLUICE_EVICTION' | 'SLUICE_SERVER_TOO_OLD' | 'SLUICE_NO_PERMISSION'
   /** What was found, what was expected, what to do. */
   readonly message: string
 }
@@ -16,6 +16,11 @@ export async function inspectServer(runner: ScriptRunner): Promise<readonly Serv
     ask(runner, ['CONFIG', 'GET', 'maxmemory-policy']),
   ])
   return [...versionWarnings(textOf(info)), ...evictionWarnings(policyIn(policy))]
+}
+
+/** A user that lacks a permission: every check is decided by failure mode, which may allow them all. */
+export function deniedWarning(denial: Error): ServerWarning {
+  return { code: 'SLUICE_NO_PERMISSION', message: `Checks are decided without Redis. ${denial.message}` }
 }
 
 async function ask(runner: ScriptRunner, command: readonly string[]): Promise<unknown> {

@@ -21,14 +21,15 @@ import { codeOf, entryTag } from './limit-code.ts'
 import { nodeAnchors } from './node-anchors.ts'
 import type { Plan } from './plan.ts'
 import { Question, type QuestionGroup } from './question-group.ts'
-import type { ScriptRunner } from './script-runner.ts'
+import type { Script, ScriptRunner } from './script-runner.ts'
 import { scriptOf } from './script-runner.ts'
 import { CHANGE_SCRIPT, DECIDE_SCRIPT, SCAN_SCRIPT, SETTLE_SCRIPT } from './scripts.ts'
 import { giveBackCall, readSettlement, settleCall } from './settle-call.ts'
 import { holdNotesName, holdSetName, isRecordName, longName, SubjectNames } from './subject-key.ts'
 import type { CallPlan } from './turn.ts'
 
-const DECIDE = scriptOf('decide-n.lua', DECIDE_SCRIPT)
+/** The script of all decisions. */
+export const DECIDE: Script = scriptOf('decide-n.lua', DECIDE_SCRIPT)
 const SETTLE = scriptOf('settle-n.lua', SETTLE_SCRIPT)
 const CHANGE = scriptOf('change-n.lua', CHANGE_SCRIPT)
 const SCAN = scriptOf('scan-1.lua', SCAN_SCRIPT)

@@ -1,4 +1,4 @@
-import type { PolicyReservation, RuleSet } from '@sluice/core'
+import type { PolicyRequest, PolicyReservation, RuleSet } from '@sluice/core'
 import { joinKey } from '@sluice/core'
 import { describe, expect, it } from 'vitest'
 import { withPolicy } from './policy-scene.ts'
@@ -41,6 +41,74 @@ export function judgementTests(harness: StoreHarness): void {
         expect(await admitted(5, { resource: '/x', user: 'u', service: 'billing' })).toBe(3)
         expect(await check({ resource: '/x', user: 'u', service: 'billing' })).toMatchObject({ dimension: 'global' })
         expect(await admitted(3, { resource: '/x', user: 'u', service: 'unknown' })).toBe(2)
+      })
+    })
+
+    it('services are counted one by one where a rule counts by service', async () => {
+      const rule = { name: 'each', resource: '*', dimension: 'service', limit: 3, window: '1m' } as const
+      const ruleSet: RuleSet = {
+        rules: [{ resource: '*', dimension: 'user', limit: 1, window: '1m' }],
+        exemptions: [{ name: 'internal', match: { services: ['billing', 'search'] }, rules: [rule] }],
+      }
+      await withPolicy(harness, ruleSet, async ({ admitted, engine }) => {
+        const billing = { resource: '/x', user: 'u', service: 'billing' }
+        expect(await admitted(5, billing)).toBe(3)
+        expect(await admitted(5, { ...billing, service: 'search' })).toBe(3)
+        const { rules, decision } = await engine.explain(billing)
+        expect(decision).toMatchObject({ allowed: false, reason: 'limit', dimension: 'service' })
+        expect(rules).toMatchObject([{ fate: 'applies', entity: 'billing', counters: [{ used: 3 }] }])
+        expect(await engine.usage({ service: 'billing' })).toMatchObject([
+          { dimension: 'service', entity: 'billing', counters: [{ used: 3 }] },
+        ])
+        await engine.reset({ service: 'billing' })
+        expect(await admitted(5, billing)).toBe(3)
+      })
+    })
+
+    it('a service is who its field names, or a descriptor where there is no field; it can be blocked', async () => {
+      const ruleSet: RuleSet = { rules: [{ resource: '*', dimension: 'service', limit: 2, window: '1m' }] }
+      await withPolicy(harness, ruleSet, async ({ admitted, engine }) => {
+        expect(await admitted(1, { resource: '/x', service: 'billing', descriptors: { service: 'search' } })).toBe(1)
+        expect(await admitted(3, { resource: '/x', descriptors: { service: 'billing' } })).toBe(1)
+        expect(await admitted(3, { resource: '/x', service: 'search' })).toBe(2)
+        engine.use({ enforced: { number: 2, ruleSet: { rules: [] } } })
+        engine.block('service', 'cron', { duration: '1m' })
+        expect(await admitted(2, { resource: '/x', service: 'cron' })).toBe(0)
+        expect(await admitted(2, { resource: '/x', service: 'other' })).toBe(2)
+      })
+    })
+
+    it('requests that no enforced rule matches are told of, and no others', async () => {
+      const rule = { resource: '/x', dimension: 'user', limit: 5, window: '1m' } as const
+      const ruleSet: RuleSet = {
+        rules: [rule, { ...rule, resource: '/watched', shadow: true }, { ...rule, resource: '/off', limit: 'off' }],
+        exemptions: [
+          { name: 'health', match: { resource: '/health' } },
+          { name: 'internal', match: { services: ['billing'] }, rules: [rule] },
+        ],
+        denyList: [{ name: 'bad', match: { dimension: 'user', entities: ['mallory'] } }],
+      }
+      await withPolicy(harness, ruleSet, async ({ engine, events, check }) => {
+        const matched: PolicyRequest[] = [
+          { resource: '/x', user: 'u' },
+          { resource: '/off', user: 'u' },
+          { resource: '/health' },
+          { resource: '/elsewhere', user: 'mallory' },
+        ]
+        for (const request of matched) await check(request)
+        const unmatched: PolicyRequest[] = [
+          { resource: '/elsewhere', user: 'u' },
+          { resource: '/x', ip: '192.0.2.1' },
+          { resource: '/watched', user: 'u' },
+          { resource: '/elsewhere', user: 'u', service: 'billing' },
+        ]
+        for (const request of unmatched) expect((await check(request)).reason).toBe('unlimited')
+        await engine.reserve(unmatched[0]!)
+        // These only look.
+        await engine.peek(unmatched[0]!)
+        await engine.explain(unmatched[0]!)
+        const told = events.flatMap((event) => (event.type === 'unmatched' ? [event.request] : []))
+        expect(told).toEqual([...unmatched, unmatched[0]])
       })
     })
 
@@ -155,6 +223,128 @@ export function judgementTests(harness: StoreHarness): void {
         await reservation.release()
         expect(await admitted(3, { resource: '/x', user: 'u' })).toBe(2)
       })
+    })
+  })
+
+  describe('a default rule', () => {
+    const rule = { resource: '/x', dimension: 'user', limit: 3, window: '1m' } as const
+    const defaultRule = { limit: 2, window: '1m' } as const
+
+    it('limits each caller that no enforced rule matches, by the first identity that it has', async () => {
+      await withPolicy(harness, { ruleSet: { rules: [rule] }, defaultRule }, async ({ admitted, check, events }) => {
+        expect(await admitted(5, { resource: '/x', user: 'u', ip: '192.0.2.1' })).toBe(3)
+        const callers = [
+          { user: 'u', tenant: 't' },
+          { user: 'v', tenant: 't' },
+          { apiKey: 'k', tenant: 't', ip: '192.0.2.1' },
+          { tenant: 't', ip: '192.0.2.1' },
+          { service: 's', ip: '192.0.2.1' },
+          { ip: '192.0.2.1', descriptors: { plan: 'free' } },
+          { descriptors: { plan: 'free' } },
+        ]
+        for (const caller of callers) expect(await admitted(5, { resource: '/y', ...caller })).toBe(2)
+        // Nobody that has a name: counted together.
+        expect(await admitted(5, { resource: '/z' })).toBe(0)
+        expect(await check({ resource: '/z', user: 'u' })).toMatchObject({ rule: 'default:user', dimension: 'user' })
+        expect(events.filter(({ type }) => type === 'unmatched')).toHaveLength(callers.length * 5 + 6)
+      })
+    })
+
+    it('holds where only shadows or the rules of an exemption do not match, and not where a rule is off or for exempt requests', async () => {
+      const ruleSet: RuleSet = {
+        rules: [
+          { ...rule, resource: '/watched', shadow: true },
+          { ...rule, resource: '/off', limit: 'off' },
+        ],
+        exemptions: [
+          { name: 'health', match: { resource: '/health' } },
+          { name: 'internal', match: { services: ['billing'] }, rules: [rule] },
+        ],
+      }
+      await withPolicy(harness, { ruleSet, defaultRule }, async ({ admitted }) => {
+        expect(await admitted(5, { resource: '/watched', user: 'u1' })).toBe(2)
+        expect(await admitted(5, { resource: '/y', user: 'u2', service: 'billing' })).toBe(2)
+        expect(await admitted(5, { resource: '/x', user: 'u3', service: 'billing' })).toBe(3)
+        expect(await admitted(5, { resource: '/off', user: 'u4' })).toBe(5)
+        expect(await admitted(5, { resource: '/health', user: 'u5' })).toBe(5)
+      })
+    })
+
+    it('is explained, listed in usage and reset, and takes overrides, tiers and incidents', async () => {
+      const ruleSet: RuleSet = { rules: [rule], tiers: [{ name: 'gold', multiplier: 10 }], incident: 0.5 }
+      await withPolicy(harness, { ruleSet, defaultRule }, async ({ engine, admitted }) => {
+        const request = { resource: '/y', user: 'u' }
+        expect(await admitted(2, request)).toBe(2)
+        const { rules } = await engine.explain(request)
+        expect(rules.map(({ rule: name, fate, why }) => [name, fate, why])).toEqual([
+          ['default:user', 'applies', 'no rule matches, so the default holds'],
+          ['/x@user', 'no-match', expect.any(String)],
+        ])
+        expect((await engine.explain({ resource: '/x', user: 'u' })).rules.map(({ rule: name }) => name)).toEqual([
+          '/x@user',
+        ])
+        const used = [{ rule: 'default:user', entity: 'u', counters: [{ used: 2 }] }]
+        expect(await engine.usage(request)).toMatchObject(used)
+        expect(await engine.usage({ user: 'u' })).toMatchObject([{ rule: '/x@user' }, ...used])
+        await engine.reset({ user: 'u' })
+        expect(await admitted(5, { ...request, tier: 'gold' })).toBe(5)
+        engine.entries.putOverride({ dimension: 'user', entity: 'v', resource: '*', terms: { limit: 4 } })
+        expect(await admitted(9, { resource: '/y', user: 'v' })).toBe(4)
+        engine.entries.setIncident({ active: true })
+        expect(await admitted(5, { resource: '/y', user: 'w' })).toBe(1)
+      })
+    })
+
+    it('of a version that is only measured counts apart', async () => {
+      await withPolicy(harness, { defaultRule }, async ({ engine, admitted, settled }) => {
+        engine.use({
+          enforced: { number: 1, ruleSet: { rules: [] } },
+          candidate: { number: 2, ruleSet: { rules: [] }, stage: 'shadow', percent: 0 },
+        })
+        expect(await admitted(5, { resource: '/y', user: 'u' })).toBe(2)
+        await settled()
+      })
+    })
+  })
+
+  describe('addresses that penalties never block', () => {
+    const penalty = { after: 3, within: '1m', block: '1m' } as const
+    const BY_IP: RuleSet = { rules: [{ resource: '*', dimension: 'ip', limit: 1, window: '1m', penalty }] }
+    const neverBlock = ['198.51.100.0/24', '2001:db8::7']
+
+    it.each([
+      ['192.0.2.1', true],
+      ['2001:db8:0:1::1', true],
+      ['127.0.0.1', false],
+      ['127.9.9.9', false],
+      ['::1', false],
+      ['::ffff:127.0.0.1', false],
+      ['198.51.100.77', false],
+      ['2001:db8::7', false],
+      // Counted together with the proxy, so a block would hold for both.
+      ['2001:db8::8', false],
+    ])('%s is blocked: %s', async (ip, isBlocked) => {
+      await withPolicy(harness, { ruleSet: BY_IP, neverBlock }, async ({ engine, admitted, settled }) => {
+        expect(await admitted(9, { resource: '/x', ip })).toBe(1)
+        await settled()
+        expect(engine.entries.blocks()).toHaveLength(isBlocked ? 1 : 0)
+      })
+    })
+
+    it('are blocked where somebody says so, and their users where a rule counts users', async () => {
+      const byUser = { rules: [{ resource: '*', dimension: 'user', limit: 1, window: '1m', penalty }] } as const
+      await withPolicy(harness, byUser, async ({ engine, admitted, settled }) => {
+        expect(await admitted(9, { resource: '/x', ip: '127.0.0.1', user: 'u' })).toBe(1)
+        await settled()
+        expect(engine.entries.blocks()).toMatchObject([{ dimension: 'user', entity: 'u' }])
+        engine.block('ip', '127.0.0.1', { duration: '1m' })
+        expect(await admitted(1, { resource: '/x', ip: '127.0.0.1', user: 'v' })).toBe(0)
+      })
+    })
+
+    it('are refused where they cannot be read', () => {
+      const scene = withPolicy(harness, { neverBlock: ['10.0.0.1/8'] }, () => undefined)
+      return expect(scene).rejects.toThrow('write 10.0.0.0/8')
     })
   })
 }

@@ -16,7 +16,7 @@ export const alertsDeadLettersCommand: Command = command({
     const items = await collected(context.client.items('listDeadLetters', { parameters: { limit: 1000 } }), context)
     const rows = items.map((letter) => [
       letter.id,
-      letter.alertId,
+      letter.alertId ?? letter.cidr ?? '-',
       letter.destination,
       String(letter.attempts),
       instantText(letter.lastAttemptAt),

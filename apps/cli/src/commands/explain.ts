@@ -40,7 +40,7 @@ function ruleText({ rule, fate, why, entity, steps, counters }: RuleExplanation)
   const who = entity === undefined ? '' : ` for ${entity}`
   const limits = steps.map(({ source, change, limit }) => `    ${source}: ${change} -> ${limit}`)
   const used = counters.map(
-    ({ used: units, limit, resetAt }) => `    used ${countText(units)} of ${limit}, resets at ${instantText(resetAt)}`,
+    ({ used: units, limit, resetAt }) => `    used ${countText(units)} of ${limit}, resets at ${resetAt ?? '-'}`,
   )
   return [`${fate.padEnd(8)}  ${rule}${who}: ${why}`, ...limits, ...used].join('\n')
 }

@@ -6,7 +6,7 @@ import { incidentResult } from './incident-result.ts'
 export const incidentEndCommand: Command = command({
   name: 'incident end',
   summary: 'End an incident',
-  description: 'Limits are back to normal. With --json: entry, revision, changedAt and changedBy.',
+  description: 'Limits are back to normal. With --json: entry, revision, changedAt, changedBy and affectedRules.',
   args: {},
   flags: {},
   examples: ['incident end'],

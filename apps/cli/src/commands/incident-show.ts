@@ -7,7 +7,7 @@ export const incidentShowCommand: Command = command({
   name: 'incident show',
   summary: 'Show the incident mode',
   description:
-    'In an incident, rules are lowered by what they say for it. With --json: entry, revision, changedAt and changedBy.',
+    'Also says how many rules have limits for incidents. With --json: entry, revision, changedAt, changedBy, affectedRules and warning.',
   args: {},
   flags: {},
   examples: ['incident show'],

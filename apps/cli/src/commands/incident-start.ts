@@ -9,7 +9,7 @@ export const incidentStartCommand: Command = command({
   name: 'incident start',
   summary: 'Lower limits because of an incident',
   description:
-    'Every rule allows the share that it, or the rule set, says for incidents, on all nodes within seconds. With --json: entry, revision, changedAt and changedBy.',
+    'Multiplies limits by the "incident" of each rule, or of the rule set, on all nodes within seconds. Warns when no rule has one. With --json: entry, revision, changedAt, changedBy, affectedRules and warning.',
   args: {},
   flags: { until: flag('instant', '<when>', 'It ends by itself then. Only by hand when left out.') },
   examples: ['incident start --until 30m'],

@@ -17,7 +17,7 @@ export const resetCommand: Command = command({
   name: 'reset',
   summary: 'Reset counters',
   description:
-    'Resets what these callers have used, under the rules that match the resource, or under all rules. Pass a resource or a caller.',
+    'Resets what these callers have used, under the rules that match the resource, or under all rules. Pass a resource or a caller. With --json: reset, and count, the number of rules that count them.',
   args: { resource: optional('What is called.') },
   flags: {
     ...IDENTITY_FLAGS,
@@ -32,19 +32,21 @@ export const resetCommand: Command = command({
     const more = present({ service, resource: args.resource, descriptors: descriptorsOf(flags) })
     const meant = { ...identityOf(flags), ...more }
     if (Object.keys(meant).length === 0) throw usageError('Pass a resource or a caller, e.g. --user u1.')
-    await client.call('reset', { body: { ...meant, ...present({ note }) } })
-    return { value: { reset: true }, text: `Reset the counters of ${subjectText(meant)}.` }
+    const { count } = await client.call('reset', { body: { ...meant, ...present({ note }) } })
+    const rules = count === 1 ? '1 rule' : `${count} rules`
+    const done = `Reset the counters of ${subjectText(meant)}, under ${rules}.`
+    return {
+      value: { reset: count > 0, count },
+      text: count > 0 ? done : 'Nothing was reset: no rule counts these callers.',
+    }
   },
 })
 
-const NOUNS = { userId: 'user', tenantId: 'tenant', clientIp: 'ip', service: 'service' } as const
+const IDENTITIES = ['user', 'tenant', 'ip', 'service'] as const
 
 /** Whose counters were reset, in a few words. An API key is not printed. */
 function subjectText(meant: ResetSubject): string {
-  const callers = Object.entries(NOUNS).flatMap(([field, noun]) => {
-    const entity = meant[field as keyof typeof NOUNS]
-    return entity === undefined ? [] : [`${noun}:${entity}`]
-  })
+  const callers = IDENTITIES.flatMap((name) => (meant[name] === undefined ? [] : [`${name}:${meant[name]}`]))
   if (meant.apiKey !== undefined) callers.push('the API key')
   const descriptors = Object.entries(meant.descriptors ?? {}).map(([name, value]) => `${name}:${value}`)
   const who = [...callers, ...descriptors].join(', ')
@@ -52,6 +54,6 @@ function subjectText(meant: ResetSubject): string {
   return who === '' ? meant.resource : `${who} on ${meant.resource}`
 }
 
-interface ResetSubject extends Partial<Readonly<Record<keyof typeof NOUNS | 'apiKey' | 'resource', string>>> {
+interface ResetSubject extends Partial<Readonly<Record<(typeof IDENTITIES)[number] | 'apiKey' | 'resource', string>>> {
   readonly descriptors?: Readonly<Record<string, unknown>>
 }

@@ -44,9 +44,9 @@ export const CHECK_FLAGS: typeof IDENTITY_FLAGS &
 /** Who is meant. */
 export function identityOf(
   flags: GivenFlags<typeof IDENTITY_FLAGS>,
-): Pick<CheckRequest, 'userId' | 'apiKey' | 'clientIp' | 'tenantId'> {
+): Pick<CheckRequest, 'user' | 'apiKey' | 'ip' | 'tenant'> {
   const { user, 'api-key': apiKey, ip, tenant } = flags
-  return present({ userId: user, apiKey, clientIp: ip, tenantId: tenant })
+  return present({ user, apiKey, ip, tenant })
 }
 
 /** The check that these flags say. */

@@ -27,6 +27,7 @@ export function adminHandlers(context: ServiceContext, desk: AdminDesk = {}): Op
     context,
     access: new ConfigAccess(context, desk),
     notes: new AuditNotes({ config: context.config ?? desk.database?.config, log: context.log }),
+    announceBlock: desk.announceBlock ?? (() => undefined),
   }
   const handlers: OperationHandlers = {
     ...rateLimitHandlers(parts),

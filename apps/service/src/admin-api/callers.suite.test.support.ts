@@ -409,6 +409,26 @@ export function describeCallers(databases: TestDatabases): void {
       expect((await node.ask('PUT /admin/incident', { body: { active: 'yes' } })).status).toBe(400)
       expect(node.admitted(9, { resource: '/', user: 'u2' })).toBe(4)
     })
+
+    it('says how many rules it changes, and what to do where it changes none', async () => {
+      const node = await start()
+      await node.ask('PUT /admin/ratelimits', { body: PER_USER })
+      const put = async (active: boolean): Promise<unknown> =>
+        (await node.ask('PUT /admin/incident', { body: { active } })).body
+      const warning = expect.stringMatching(/^No limit changes: .*Set "incident" .*0\.5/)
+      expect(await put(true)).toMatchObject({ entry: { active: true }, affectedRules: 0, warning })
+      expect((await node.ask('GET /admin/incident')).body).toMatchObject({ affectedRules: 0, warning })
+      const [rule] = PER_USER.rules
+      const halved = { ...rule, incident: 0.5 }
+      const off = { ...halved, dimension: 'ip', enabled: false }
+      const unchanged = { ...rule, dimension: 'tenant', incident: 1 }
+      await node.ask('PUT /admin/ratelimits', { body: { ...PER_USER, rules: [halved, off, unchanged] } })
+      const effective = await put(true)
+      expect(effective).toMatchObject({ affectedRules: 1 })
+      expect(effective).not.toHaveProperty('warning')
+      await node.ask('PUT /admin/ratelimits', { body: PER_USER })
+      expect(await put(false)).not.toHaveProperty('warning')
+    })
   })
 
   describe('reset', () => {
@@ -420,7 +440,7 @@ export function describeCallers(databases: TestDatabases): void {
         for (const user of ['u1', 'u2']) expect(node.admitted(3, { resource, user })).toBe(2)
       }
       const reset = await node.ask('POST /admin/reset', { body: { userId: 'u1', resource: '/orders', note: 'why' } })
-      expect([reset.status, reset.text]).toEqual([204, ''])
+      expect([reset.status, reset.body]).toEqual([200, { count: 1 }])
       expect(node.admitted(3, { resource: '/orders', user: 'u1' })).toBe(2)
       expect(node.admitted(3, { resource: '/other', user: 'u1' })).toBe(0)
       expect(node.admitted(3, { resource: '/orders', user: 'u2' })).toBe(0)
@@ -439,7 +459,7 @@ export function describeCallers(databases: TestDatabases): void {
       const asked = await node.ask('GET /admin/ratelimits/usage?userId=u1&service=billing&resource=/x')
       expect(asked.body['usage']).toMatchObject([{ entity: 'u1', counters: [{ limit: 3, used: 3, remaining: 0 }] }])
       const body = { userId: 'u1', service: 'billing', note: 'why' }
-      expect((await node.ask('POST /admin/reset', { body })).status).toBe(204)
+      expect((await node.ask('POST /admin/reset', { body })).status).toBe(200)
       expect(node.admitted(9, call)).toBe(3)
       const audit = await node.ask('GET /admin/audit?action=counters.reset')
       expect(audit.body['items']).toMatchObject([{ target: 'user:u1 service:billing' }])
@@ -507,11 +527,17 @@ export function describeCallers(databases: TestDatabases): void {
       expect(text).not.toContain('a secret')
     })
 
+    it('says when no rule counts the caller', async () => {
+      const node = await start()
+      const { status, body } = await node.ask('POST /admin/reset', { body: { tenant: 'acme', resource: '/nowhere' } })
+      expect([status, body]).toEqual([200, { count: 0 }])
+    })
+
     it('must be of somebody', async () => {
       const node = await start()
       expect((await node.ask('POST /admin/reset', { body: { note: 'all' } })).status).toBe(400)
-      const wrong = await node.ask('POST /admin/reset', { body: { user: 'u1', clientIp: 'x' } })
-      expect([wrong.status, wrongPaths(wrong)]).toEqual([400, ['/clientIp', '/user']])
+      const wrong = await node.ask('POST /admin/reset', { body: { usr: 'u1', clientIp: 'x' } })
+      expect([wrong.status, wrongPaths(wrong)]).toEqual([400, ['/clientIp', '/usr']])
     })
   })
 
@@ -556,8 +582,8 @@ export function describeCallers(databases: TestDatabases): void {
     })
 
     it('refuses what is no request', async () => {
-      const wrong = await (await start()).ask('POST /admin/explain', { body: { user: 'u1' } })
-      expect([wrong.status, wrongPaths(wrong)]).toEqual([400, ['/resource', '/user']])
+      const wrong = await (await start()).ask('POST /admin/explain', { body: { usr: 'u1' } })
+      expect([wrong.status, wrongPaths(wrong)]).toEqual([400, ['/resource', '/usr']])
     })
   })
 }

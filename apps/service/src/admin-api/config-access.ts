@@ -1,5 +1,6 @@
 import type { Author, ConfigFollower, ConfigStore } from '@sluice/config-store'
 import type { RuleSet } from '@sluice/core'
+import type { AnnounceBlock } from '../alerts/block-export.ts'
 import type { OperationRequest } from '../http/operation-handler.ts'
 import { followInAllThreads } from '../limits/thread-following.ts'
 import type { ServiceContext } from '../service-context.ts'
@@ -18,6 +19,8 @@ export interface AdminDesk {
   readonly file?: FileReads
   /** Where everything else is kept when the rules come from a file. */
   readonly database?: FollowedDatabase
+  /** Told of blocks that are set and lifted here; nobody is when left out. */
+  readonly announceBlock?: AnnounceBlock
 }
 
 /** A database beside a file of rules, and what keeps this node up to date with what only the database has. */

@@ -42,7 +42,7 @@ describe('while the database is away', () => {
     for (const { id, target, body } of EXAMPLE_CALLS) {
       const answer = await node.ask(target.replace(ISSUED, 'slk_some'), body === undefined ? {} : { body })
       if (WITHOUT_DATABASE.includes(id)) {
-        expect([id, answer.status]).toEqual([id, id === 'reset' ? 204 : 200])
+        expect([id, answer.status]).toEqual([id, 200])
         continue
       }
       expect([id, answer.status, answer.body['code']]).toEqual([id, 503, 'SLUICE_HTTP_CONFIG_UNAVAILABLE'])

@@ -14,6 +14,7 @@ const RULE_SET = { rules: [{ resource: '/orders', ...RULE }] }
 const OVERRIDE = { dimension: 'user', entity: 'u1', resource: '*', terms: { multiplier: 2 } }
 const MEMBER = { dimension: 'user', entity: 'u1', tier: 'premium' }
 const EDIT = ['version.edit']
+const ENVOY_FILE = 'domain: shop\ndescriptors:\n  - key: ip\n    rate_limit: { unit: minute, requests_per_unit: 60 }\n'
 
 /** `{issued}` in a target stands for the id of the key that was made last. */
 export const ISSUED = '{issued}'
@@ -68,6 +69,7 @@ export const EXAMPLE_CALLS: readonly ExampleCall[] = [
     audited: ['block.put'],
   },
   { id: 'listBlocks', target: 'GET /admin/blocks' },
+  { id: 'blockFeed', target: 'GET /admin/blocks.txt' },
   { id: 'deleteBlock', target: 'DELETE /admin/blocks?dimension=user&entity=u9', audited: ['block.remove'] },
   { id: 'putIncident', target: 'PUT /admin/incident', body: { active: true }, audited: ['incident.set'] },
   { id: 'getIncident', target: 'GET /admin/incident' },
@@ -90,7 +92,7 @@ export const EXAMPLE_CALLS: readonly ExampleCall[] = [
   {
     id: 'importVersion',
     target: 'POST /admin/versions/import',
-    body: { files: [{ name: 'shop.yaml', text: 'domain: shop\n' }] },
+    body: { files: [{ name: 'shop.yaml', text: ENVOY_FILE }] },
     audited: ['version.create'],
   },
   {

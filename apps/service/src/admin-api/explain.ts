@@ -5,6 +5,7 @@ import type { OperationHandlers } from '../http/operation-handler.ts'
 import { adminAnswer } from './admin-answer.ts'
 import type { AdminParts } from './admin-parts.ts'
 import { invalidRequest } from './refusal.ts'
+import { withInstants } from './usage.ts'
 
 /** Says what decides about a request. */
 export function explainHandlers({ context }: AdminParts): OperationHandlers {
@@ -14,8 +15,8 @@ export function explainHandlers({ context }: AdminParts): OperationHandlers {
       if (!parsed.ok) throw invalidRequest(...parsed.problems)
       const explained = await context.engine.explain(policyRequestOf(parsed.request, context.settings.region))
       const { decision, rules, ...about } = explained
-      const answer = { ...about, rules: ownRules(rules, request), decision: checkAnswer(decision, decision.dimension) }
-      return adminAnswer(answer)
+      const own = ownRules(rules, request).map(withInstants)
+      return adminAnswer({ ...about, rules: own, decision: checkAnswer(decision, decision.dimension) })
     },
   }
 }

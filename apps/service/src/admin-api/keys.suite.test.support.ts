@@ -185,6 +185,19 @@ export function describeKeys(databases: TestDatabases): void {
       expect(said).not.toMatch(/secret_?hash/i)
     })
 
+    it('that removes says when there was nothing to remove', async () => {
+      const node = await startWithKeys(await (await databases.create())())
+      const removals = EXAMPLE_CALLS.filter(({ target }) => target.startsWith('DELETE '))
+      expect(removals.map(({ id }) => id)).toEqual(
+        expect.arrayContaining(ALL_OPERATIONS.filter(({ method }) => method === 'DELETE').map(({ id }) => id)),
+      )
+      for (const { id, target } of removals) {
+        const { status, body } = await node.ask(target.replace(ISSUED, 'slk_unknown'))
+        expect([id, status, body['code']]).toEqual([id, 404, 'SLUICE_HTTP_NOT_FOUND'])
+        expect(body['detail']).toMatch(/^There is no /)
+      }
+    })
+
     it('asks for the role that the table says', async () => {
       const stub: OperationHandler = () => jsonAnswer(200, '{}')
       const others = Object.fromEntries(ALL_OPERATIONS.map(({ method, path }) => [`${method} ${path}`, stub]))

@@ -1,11 +1,11 @@
 import type { DoneElsewhere } from '@sluice/config-store'
 import { auditName } from '@sluice/config-store'
-import type { ResetRequest } from '@sluice/contract'
+import type { NamedCaller, ResetAnswer } from '@sluice/contract'
 import { parseResetRequest } from '@sluice/contract'
 import type { PolicyEngine } from '@sluice/core'
 import type { OperationHandlers } from '../http/operation-handler.ts'
 import { digestOf } from '../observability/top-callers.ts'
-import { removedAnswer } from './admin-answer.ts'
+import { adminAnswer } from './admin-answer.ts'
 import type { AdminParts } from './admin-parts.ts'
 import { invalidRequest } from './refusal.ts'
 import { callerOf } from './usage.ts'
@@ -21,7 +21,7 @@ export function resetHandlers({ context, notes }: AdminParts): OperationHandlers
       const by = { by: principal?.name, keyId: principal?.id }
       context.log.info('counters were reset', { ...by, fields: Object.keys(parsed.who), counters: counters.length })
       await notes.note(request, { action: 'counters.reset', ...doneTo(parsed.who, counters, context.secret) })
-      return removedAnswer()
+      return adminAnswer({ count: counters.length } satisfies ResetAnswer)
     },
   }
 }
@@ -33,13 +33,13 @@ const MOST_COUNTERS_NAMED = 100
 
 /** What was reset, as the audit log has it. API keys are secrets: digests stand for them. */
 function doneTo(
-  who: ResetRequest,
+  who: NamedCaller,
   counters: ResetCounters,
   secret: Uint8Array,
 ): Pick<DoneElsewhere, 'target' | 'details'> {
-  const { userId, apiKey, clientIp, tenantId, service, resource, descriptors } = who
+  const { user, apiKey, ip, tenant, service, resource, descriptors } = who
   const digest = apiKey && digestOf(apiKey, secret)
-  const identities = { user: userId, apiKey: digest, ip: clientIp, tenant: tenantId, service }
+  const identities = { user, apiKey: digest, ip, tenant, service }
   // Identities last: a descriptor of the same name has the same value, and that of an API key is no digest.
   const named = Object.entries({ ...descriptors, ...identities }).filter(([, value]) => value !== undefined)
   const order = [...Object.keys(identities), ...Object.keys(descriptors ?? {})]

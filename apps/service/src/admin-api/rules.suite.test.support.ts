@@ -1,3 +1,4 @@
+import type { Explanation } from '@sluice/contract'
 import { describe, expect, it } from 'vitest'
 import { AdminNode, allItems, itemsOf, startWithKeys, wrongPaths } from './admin-node.test.support.ts'
 import type { TestDatabases } from './database.test.support.ts'
@@ -257,6 +258,34 @@ export function describeRules(databases: TestDatabases): void {
     })
   })
 
+  describe('token buckets', () => {
+    it('may hold a fraction of a token', async () => {
+      const node = await start()
+      const rules = [{ dimension: 'user', algorithm: 'token-bucket', capacity: 2.5, refillPerSecond: 1 }]
+      expect((await node.ask('PUT /admin/ratelimits', { body: { resource: '/x', rules } })).status).toBe(200)
+      const call = { resource: '/x', user: 'u1' }
+      expect(node.admitted(5, call)).toBe(2)
+      node.clock.advance(500)
+      // Half a token was left, and half a second brings the other half.
+      expect(node.admitted(5, call)).toBe(1)
+    })
+
+    it('roll unused tokens over to the next window, up to twice the capacity', async () => {
+      const node = await start()
+      const bucket = { algorithm: 'token-bucket', capacity: 10, refillPerSecond: 10, rollover: true }
+      const body = { resource: '/x', rules: [{ dimension: 'user', ...bucket }] }
+      expect(await node.ask('PUT /admin/ratelimits', { body })).toMatchObject({
+        status: 200,
+        body: { rules: [bucket] },
+      })
+      const call = { resource: '/x', user: 'u1' }
+      expect(node.admitted(1, call)).toBe(1)
+      // A tenth of a second fills the bucket again. A window, which is the second of a full refill, brings as much once more.
+      node.clock.advance(1100)
+      expect(node.admitted(50, call)).toBe(20)
+    })
+  })
+
   describe('usage', () => {
     it('tells how the counters of a caller stand, and charges nothing', async () => {
       const node = await start()
@@ -271,11 +300,65 @@ export function describeRules(databases: TestDatabases): void {
               resource: '/api/v1/data',
               dimension: 'user',
               entity: 'user-123',
-              counters: [{ limit: 1000, used: 477, remaining: 523, blockedUntil: 0 }],
+              counters: [{ limit: 1000, used: 477, remaining: 523, blockedUntil: null }],
             },
           ],
         })
       }
+    })
+
+    it('says when a limit is full again as a check does, in usage and explain', async () => {
+      const node = await start()
+      const rules = [{ dimension: 'user', limit: 1, window: '1m', penalty: { after: 1, within: '1m', block: '1h' } }]
+      await node.ask('PUT /admin/ratelimits', { body: { resource: '/data', rules } })
+      const call = { resource: '/data', user: 'u1' }
+      expect(node.admitted(1, call)).toBe(1)
+      const { body: explained } = await node.ask('POST /admin/explain', { body: call })
+      const { decision, rules: explainedRules } = explained as unknown as Explanation
+      const [counter] = explainedRules[0]!.counters
+      expect(counter).toEqual({ limit: 1, used: 1, remaining: 0, resetAt: decision.resetAt, blockedUntil: null })
+      expect(decision.resetAt).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/)
+      const path = 'GET /admin/ratelimits/usage?user=u1&resource=/data'
+      expect((await node.ask(path)).body['usage']).toMatchObject([{ counters: [counter] }])
+      expect(node.admitted(2, call)).toBe(0)
+      expect((await node.ask(path)).body['usage']).toMatchObject([
+        { counters: [{ resetAt: decision.resetAt, blockedUntil: expect.stringMatching(/^\d{4}-.*:\d\dZ$/) }] },
+      ])
+    })
+
+    it('is found by descriptor', async () => {
+      const node = await start()
+      const rules = [
+        { dimension: 'model', limit: 10, window: '1m' },
+        { dimension: 'user+model', limit: 5, window: '1m' },
+      ]
+      await node.ask('PUT /admin/ratelimits', { body: { resource: '/completions', rules } })
+      node.admitted(3, { resource: '/completions', user: 'u1', descriptors: { model: 'large' } })
+      const usageOf = async (query: string): Promise<unknown> => {
+        const { body } = await node.ask(`GET /admin/ratelimits/usage?${query}`)
+        const usage = body['usage'] as readonly { dimension: string; counters: readonly { used: number }[] }[]
+        return usage.map(({ dimension, counters }) => [dimension, counters[0]!.used])
+      }
+      const large = `descriptors=${encodeURIComponent('{"model":"large"}')}`
+      expect(await usageOf(large)).toEqual([['model', 3]])
+      expect(await usageOf(`${large}&user=u1`)).toEqual([
+        ['model', 3],
+        ['user+model', 3],
+      ])
+      expect(await usageOf(`descriptors=${encodeURIComponent('{"model":"small"}')}`)).toEqual([['model', 0]])
+    })
+
+    it('takes either name of an identity, and no two that disagree', async () => {
+      const node = await start()
+      await node.ask('PUT /admin/ratelimits', { body: ORDERS })
+      const usageOf = async (query: string): Promise<unknown> =>
+        (await node.ask(`GET /admin/ratelimits/usage?${query}`)).body['usage']
+      node.admitted(1, { resource: '/orders', user: 'u1' })
+      expect(await usageOf('user=u1')).toMatchObject([{ entity: 'u1', counters: [{ used: 1 }] }])
+      expect(await usageOf('userId=u1')).toEqual(await usageOf('user=u1'))
+      expect(await usageOf('userId=u1&user=u1')).toEqual(await usageOf('user=u1'))
+      const twice = await node.ask('GET /admin/ratelimits/usage?user=u1&userId=u2')
+      expect([twice.status, wrongPaths(twice)]).toEqual([400, ['?userId']])
     })
 
     it('is of all callers named, under all rules without a resource', async () => {
@@ -294,8 +377,8 @@ export function describeRules(databases: TestDatabases): void {
     it('must be of somebody', async () => {
       const node = await start()
       expect((await node.ask('GET /admin/ratelimits/usage')).status).toBe(400)
-      const unknown = await node.ask('GET /admin/ratelimits/usage?user=u1')
-      expect([unknown.status, wrongPaths(unknown)]).toEqual([400, ['?user']])
+      const unknown = await node.ask('GET /admin/ratelimits/usage?usr=u1')
+      expect([unknown.status, wrongPaths(unknown)]).toEqual([400, ['?usr']])
       const wrong = await node.ask('GET /admin/ratelimits/usage?clientIp=nowhere')
       expect([wrong.status, wrongPaths(wrong)]).toEqual([400, ['?clientIp']])
     })

@@ -1,6 +1,6 @@
-import type { UsageAnswer, UsageQuery } from '@sluice/contract'
-import { parseUsageQuery } from '@sluice/contract'
-import type { Caller } from '@sluice/core'
+import type { Counter, NamedCaller, UsageAnswer } from '@sluice/contract'
+import { instantText, parseUsageQuery } from '@sluice/contract'
+import type { Caller, CounterReport } from '@sluice/core'
 import { ownRules } from '../auth/tenant-scope.ts'
 import type { OperationHandlers } from '../http/operation-handler.ts'
 import { adminAnswer } from './admin-answer.ts'
@@ -13,15 +13,26 @@ export function usageHandlers({ context }: AdminParts): OperationHandlers {
     'GET /admin/ratelimits/usage': async (request) => {
       const parsed = parseUsageQuery(Object.fromEntries(request.query))
       if (!parsed.ok) throw invalidRequest(...parsed.problems)
-      const usage = await context.engine.usage(callerOf(parsed.who, context.settings.region))
-      return adminAnswer({ version: context.engine.version, usage: ownRules(usage, request) } satisfies UsageAnswer)
+      const reports = await context.engine.usage(callerOf(parsed.who, context.settings.region))
+      const usage = ownRules(reports, request).map(withInstants)
+      return adminAnswer({ version: context.engine.version, usage } satisfies UsageAnswer)
     },
   }
 }
 
-/** Whose counters, as the engine calls the parts of a request. `region`: where callers are that do not say it. */
-export function callerOf(who: UsageQuery & Pick<Caller, 'descriptors'>, region: string | undefined): Caller {
-  const { userId, apiKey, clientIp, tenantId, service, resource, descriptors } = who
-  const parts = { user: userId, apiKey, ip: clientIp, tenant: tenantId, service, resource, descriptors, region }
-  return Object.fromEntries(Object.entries(parts).filter(([, value]) => value !== undefined))
+/** Whose counters. `region`: where callers are that do not say it. */
+export function callerOf(who: NamedCaller, region: string | undefined): Caller {
+  return region === undefined ? who : { ...who, region }
+}
+
+/** What a rule has counted, with instants as answers have them. */
+export function withInstants<R extends { readonly counters: readonly CounterReport[] }>(
+  report: R,
+): Omit<R, 'counters'> & { readonly counters: readonly Counter[] } {
+  const counters = report.counters.map((counter) => ({
+    ...counter,
+    resetAt: instantText(counter.resetAt),
+    blockedUntil: instantText(counter.blockedUntil),
+  }))
+  return { ...report, counters }
 }

@@ -269,6 +269,23 @@ export function describeVersions(databases: TestDatabases): void {
       })
     })
 
+    it('refuses files without a single limit, which would take all limits away', async () => {
+      const node = await startEnforced()
+      const files = [
+        { name: 'shop.yaml', text: 'domain: shop\n' },
+        { name: 'mail.yaml', text: 'domain: mail\ndescriptors:\n  - key: to\n    descriptors:\n      - key: from\n' },
+      ]
+      const refused = await node.ask('POST /admin/versions/import', { body: { files } })
+      expect(refused.status).toBe(422)
+      expect(refused.body['errors']).toMatchObject([
+        { path: 'shop.yaml#/descriptors', received: 'no limits', expected: expect.stringContaining('rate_limit') },
+        { path: 'mail.yaml#/descriptors', received: 'no limits' },
+      ])
+      expect(itemsOf(await node.ask('GET /admin/versions'))).toHaveLength(1)
+      const one = { files: [...files, { name: 'with.yaml', text: SHOP.replace('shop', 'with') }] }
+      expect((await node.ask('POST /admin/versions/import', { body: one })).status).toBe(201)
+    })
+
     it('says everything that is wrong in all files, with lines', async () => {
       const node = await start()
       const files = [

@@ -1,7 +1,7 @@
 import type { Author, ConfigStore, StageChange, Version } from '@sluice/config-store'
 import { importEnvoyYaml } from '@sluice/config-store'
 import type { DiffAnswer, DraftRequest, ImportRequest, RollbackRequest, StageRequest } from '@sluice/contract'
-import type { RuleSet } from '@sluice/core'
+import type { DescriptorNode, RuleSet } from '@sluice/core'
 import { isSluiceError } from '@sluice/core'
 import type { Answer } from '../http/answer.ts'
 import type { OperationHandlers, OperationRequest } from '../http/operation-handler.ts'
@@ -11,7 +11,8 @@ import type { ConfigAccess } from './config-access.ts'
 import { pageRequestOf } from './list-page.ts'
 import { changedMeanwhile, seenBy } from './precondition.ts'
 import { textOf, wholeNumber } from './query.ts'
-import { invalidRequest, notFound, placingProblems } from './refusal.ts'
+import type { Refusal } from './refusal.ts'
+import { invalidRequest, invalidRuleSet, notFound, placingProblems } from './refusal.ts'
 import { approvalOf } from './reserved-parts.ts'
 import { enforcedRules } from './rule-set-access.ts'
 
@@ -109,11 +110,22 @@ async function rollBack({ access }: AdminParts, request: OperationRequest): Prom
 async function importFiles({ access }: AdminParts, request: OperationRequest): Promise<Answer> {
   const { files, mergeDomains = false } = request.body as ImportRequest
   const { domains } = importEnvoyYaml(files, { mergeDomains })
+  if (!domains.some(({ descriptors }) => hasLimit(descriptors))) throw noLimits(files)
   const version = await access.change(request, async ({ versions }, author) => {
     const { number, ruleSet } = await enforcedRules(access)
     return await versions.create({ ...ruleSet, domains }, author, number)
   })
   return draftAnswer(version)
+}
+
+function hasLimit(nodes: readonly DescriptorNode[]): boolean {
+  return nodes.some(({ limit, descriptors = [] }) => limit !== undefined || hasLimit(descriptors))
+}
+
+/** Nobody means to import nothing: it would take the limits of all domains away. */
+function noLimits(files: ImportRequest['files']): Refusal {
+  const expected = 'at least one descriptor with rate_limit; to remove all domains, put a rule set without "domains"'
+  return invalidRuleSet(files.map(({ name }) => ({ path: `${name}#/descriptors`, received: 'no limits', expected })))
 }
 
 /** It may have been made by a node with more room, or with one thread. */

@@ -10,6 +10,7 @@ import { rulesThrough } from './alert-scope.ts'
 import type { SignalSnapshot } from './alert-signals.ts'
 import { alertStateStore } from './alert-state-store.ts'
 import type { Alerts } from './alerts.ts'
+import { BlockExport } from './block-export.ts'
 import type { ClusterAlertsParts, ClusterCopyStore } from './cluster-alerts.ts'
 import { ClusterAlerts } from './cluster-alerts.ts'
 import type { ClusterState } from './cluster-state.ts'
@@ -20,7 +21,7 @@ import { StateFile } from './state-file.ts'
 import { gatherSignals } from './thread-signals.ts'
 import type { WebhookDelivery } from './webhook.ts'
 import { webhooksOf } from './webhook.ts'
-import type { AlertMessage, WebhookOutletParts } from './webhook-outlet.ts'
+import type { WebhookMessage, WebhookOutletParts } from './webhook-outlet.ts'
 import { WebhookOutlet } from './webhook-outlet.ts'
 
 /** What the alerts of a process are made of. */
@@ -37,6 +38,8 @@ export interface AlertParts {
   readonly newId: () => string
   /** Where notices are sent: addresses of http and https. They are only listed when there is none. */
   readonly webhooks: readonly string[]
+  /** Where changes of blocks are sent. */
+  readonly blockWebhooks: readonly string[]
   readonly delivery: WebhookDelivery
   /** The file that alerts survive a restart in. */
   readonly path: string
@@ -72,8 +75,16 @@ export async function openAlerts(parts: AlertParts): Promise<OpenAlerts> {
   const file = await StateFile.open(parts.path, (asidePath) =>
     log.error('the file of alerts is damaged, and was put aside', { asidePath }),
   )
-  const store = deliveryFileStore<AlertMessage>(file)
+  const store = deliveryFileStore<WebhookMessage>(file)
   const outlet = await WebhookOutlet.open({ webhooks, nowMs, sleep, random, log, store, tracing })
+  // A queue of their own: an attack makes many blocks, and alerts must not wait behind them. They do not survive a restart.
+  const blockOutlet = await WebhookOutlet.open({
+    webhooks: webhooksOf(parts.blockWebhooks, parts.delivery),
+    ...{ nowMs, sleep, random, log, tracing },
+    mostPending: MOST_BLOCK_CHANGES,
+  })
+  const blocks = new BlockExport({ send: (notice) => blockOutlet.send(notice), newId, nowMs, log })
+  blocks.share(threads)
   const common = { remindEveryMs, nowMs, newId, outlet, log }
   const desk = new AlertDesk({
     ...common,
@@ -82,7 +93,7 @@ export async function openAlerts(parts: AlertParts): Promise<OpenAlerts> {
     store: alertStateStore(file),
   })
   const clusters = await openClusters(parts, file, common)
-  const alerts = allAlerts(desk, clusters)
+  const alerts = { ...allAlerts(desk, clusters), ...allLetters(desk, blockOutlet) }
   const evaluate = (signals: SignalSnapshot): void => {
     desk.evaluate(signals)
     for (const cluster of clusters) cluster.evaluate(signals)
@@ -93,17 +104,28 @@ export async function openAlerts(parts: AlertParts): Promise<OpenAlerts> {
     ...alerts,
     firingCount: () => alerts.list().filter(({ state }) => state === 'firing').length,
     webhookCounts: () => {
-      const counts = outlet.counts()
-      return { ...counts, lost: counts.deadDropped + desk.dropped }
+      const [ofAlerts, ofBlocks] = [outlet.counts(), blockOutlet.counts()]
+      const sum = (name: keyof DeliveryCounts): number => ofAlerts[name] + ofBlocks[name]
+      return {
+        pending: sum('pending'),
+        dead: sum('dead'),
+        delivered: sum('delivered'),
+        failed: sum('failed'),
+        failedTries: sum('failedTries'),
+        lost: sum('deadDropped') + desk.dropped + blocks.dropped,
+      }
     },
     async close() {
       await loop.close()
       await desk.settled()
       await Promise.all(clusters.map((cluster) => cluster.settled()))
-      await outlet.close()
+      await Promise.all([outlet.close(), blockOutlet.close()])
     },
   }
 }
+
+/** Changes of blocks that wait for delivery. */
+const MOST_BLOCK_CHANGES = 10_000
 
 const COORDINATORS: readonly Coordinator[] = ['database', 'redis']
 
@@ -151,7 +173,7 @@ function clusterCopyStore(file: StateFile, coordinator: Coordinator): ClusterCop
 function allAlerts(
   desk: AlertDesk,
   clusters: readonly ClusterAlerts[],
-): Omit<Alerts, 'list'> & { readonly list: () => readonly Alert[] } {
+): Pick<Alerts, 'acknowledge' | 'silence'> & { readonly list: () => readonly Alert[] } {
   const rankOf = ({ state }: Alert): number => (state === 'firing' ? 0 : 1)
   const inCluster = async (
     change: (cluster: ClusterAlerts) => Promise<Alert | undefined>,
@@ -169,7 +191,19 @@ function allAlerts(
       ),
     acknowledge: (id, actor) => desk.acknowledge(id, actor) ?? inCluster((cluster) => cluster.acknowledge(id, actor)),
     silence: (id, order) => desk.silence(id, order) ?? inCluster((cluster) => cluster.silence(id, order)),
-    deadLetters: () => desk.deadLetters(),
-    redeliver: (id) => desk.redeliver(id),
+  }
+}
+
+/** What could not be delivered, of alerts and of blocks, newest first. */
+function allLetters(desk: AlertDesk, blocks: WebhookOutlet): Pick<Alerts, 'deadLetters' | 'redeliver'> {
+  return {
+    deadLetters: () =>
+      [...desk.deadLetters(), ...blocks.deadLetters()].toSorted(
+        (one, other) => other.lastAttemptAt - one.lastAttemptAt,
+      ),
+    redeliver(id) {
+      const outcome = blocks.redeliver(id)
+      return outcome === 'unknown' ? desk.redeliver(id) : outcome
+    },
   }
 }

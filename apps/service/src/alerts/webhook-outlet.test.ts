@@ -4,7 +4,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import type { AlertNotice } from './alert-notice.ts'
 import { Receiver, START_MS, status, TestLog, TestTime } from './alerts.test.support.ts'
 import { webhookDelivery, webhooksOf } from './webhook.ts'
-import type { AlertMessage, WebhookOutletParts } from './webhook-outlet.ts'
+import type { WebhookMessage, WebhookOutletParts } from './webhook-outlet.ts'
 import { WebhookOutlet } from './webhook-outlet.ts'
 
 const NOTICE: AlertNotice = {
@@ -33,12 +33,12 @@ const TIMEOUT_MS = 10_000
 /** The waits before each try but the first, with jitter that is always in the middle. */
 const WAITS_MS = [2000, 4000, 8000, 16_000, 32_000, 64_000, 128_000, 256_000, 300_000]
 
-class TestDeliveryStore implements DeliveryStore<AlertMessage> {
-  readonly records = new Map<string, DeliveryRecord<AlertMessage>>()
+class TestDeliveryStore implements DeliveryStore<WebhookMessage> {
+  readonly records = new Map<string, DeliveryRecord<WebhookMessage>>()
 
-  load = (): Promise<DeliveryRecord<AlertMessage>[]> => Promise.resolve([...this.records.values()])
+  load = (): Promise<DeliveryRecord<WebhookMessage>[]> => Promise.resolve([...this.records.values()])
 
-  save = ({ put, removed }: DeliveryChanges<AlertMessage>): Promise<void> => {
+  save = ({ put, removed }: DeliveryChanges<WebhookMessage>): Promise<void> => {
     for (const record of put) this.records.set(record.idempotencyKey, record)
     for (const key of removed) this.records.delete(key)
     return Promise.resolve()
@@ -136,7 +136,7 @@ describe('a receiver that always fails', () => {
       error: 'answered with status 500',
     })
     expect(log.messages.filter((message) => message.includes('tried again'))).toHaveLength(9)
-    expect(log.messages.at(-1)).toBe('an alert could not be delivered')
+    expect(log.messages.at(-1)).toBe('a webhook message could not be delivered')
     expect(JSON.stringify(log.lines)).not.toContain('T0KEN')
 
     receiver.answerWith(status(200))

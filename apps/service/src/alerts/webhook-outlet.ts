@@ -17,16 +17,21 @@ import type { AlertNotice } from './alert-notice.ts'
 import { noticeBody } from './alert-notice.ts'
 import type { AlertOutlet } from './alert-outlet.ts'
 import type { RedeliverOutcome } from './alerts.ts'
+import type { BlockNotice } from './block-export.ts'
+import { blockBody } from './block-export.ts'
 import type { Webhook } from './webhook.ts'
 import { postWebhook, WebhookError } from './webhook.ts'
 
+/** What webhooks are about. */
+export type WebhookNotice = AlertNotice | BlockNotice
+
 /** A notice for one receiver: plain data, without its address. */
-export interface AlertMessage {
+export interface WebhookMessage {
   /** The {@link Webhook} it is for. */
   readonly webhook: string
   /** Scheme and host, to be shown. */
   readonly destination: string
-  readonly notice: AlertNotice
+  readonly notice: WebhookNotice
 }
 
 /** What a {@link WebhookOutlet} works with. */
@@ -39,13 +44,15 @@ export interface WebhookOutletParts {
   /** Every try begins a trace, which the receiver is told; none when left out. */
   readonly tracing?: Pick<Tracing, 'beginAsking' | 'outgoingHeaders'> | undefined
   /** Where messages survive a restart; nowhere when left out. */
-  readonly store?: DeliveryStore<AlertMessage> | undefined
+  readonly store?: DeliveryStore<WebhookMessage> | undefined
+  /** Maximum number of messages that wait for delivery. Default: 500. */
+  readonly mostPending?: number
 }
 
 /** Ten tries within a quarter of an hour. */
 const TRIES = { maxTries: 10, baseMs: 2000, capMs: 300_000, timeoutMs: 10_000 }
 
-const MOST = { mostPending: 500, mostDead: 500, mostInFlight: 8 }
+const MOST = { mostDead: 500, mostInFlight: 8 }
 
 /**
  * Delivers notices to webhooks, each at least once: a try that fails is followed by others, ten in a quarter of an hour; after
@@ -53,20 +60,27 @@ const MOST = { mostPending: 500, mostDead: 500, mostInFlight: 8 }
  */
 export class WebhookOutlet implements AlertOutlet {
   readonly #webhooks: readonly Webhook[]
-  readonly #queue: DeliveryQueue<AlertMessage>
+  readonly #queue: DeliveryQueue<WebhookMessage>
 
-  private constructor(webhooks: readonly Webhook[], queue: DeliveryQueue<AlertMessage>) {
+  private constructor(webhooks: readonly Webhook[], queue: DeliveryQueue<WebhookMessage>) {
     this.#webhooks = webhooks
     this.#queue = queue
   }
 
   /** Goes on with what the store has. Rejects with its error when it cannot be read. */
-  static async open({ webhooks, log, tracing, ...ports }: WebhookOutletParts): Promise<WebhookOutlet> {
+  static async open({
+    webhooks,
+    log,
+    tracing,
+    mostPending = 500,
+    ...ports
+  }: WebhookOutletParts): Promise<WebhookOutlet> {
     const byId = new Map(webhooks.map((webhook) => [webhook.id, webhook]))
-    const queue = await DeliveryQueue.open<AlertMessage>({
+    const queue = await DeliveryQueue.open<WebhookMessage>({
       ...ports,
       ...TRIES,
       ...MOST,
+      mostPending,
       deliver: (attempt) => deliver(byId.get(attempt.message.webhook), attempt, { tracing, nowMs: ports.nowMs }),
       newKey: () => {
         throw new Error('every message is added with a key, by which it is known after a restart')
@@ -78,7 +92,7 @@ export class WebhookOutlet implements AlertOutlet {
     return new WebhookOutlet(webhooks, queue)
   }
 
-  async send(notice: AlertNotice): Promise<boolean> {
+  async send(notice: WebhookNotice): Promise<boolean> {
     const outcomes = await Promise.all(
       this.#webhooks.map(({ id, destination }) =>
         this.#queue.add({ webhook: id, destination, notice }, { idempotencyKey: keyOf(notice.id, id) }),
@@ -117,13 +131,13 @@ function keyOf(noticeId: string, webhook: string): string {
 
 async function deliver(
   webhook: Webhook | undefined,
-  attempt: DeliveryAttempt<AlertMessage>,
+  attempt: DeliveryAttempt<WebhookMessage>,
   { tracing, nowMs }: Pick<WebhookOutletParts, 'tracing' | 'nowMs'>,
 ): Promise<void> {
   if (webhook === undefined) throw new WebhookError('is not among the webhooks any more', { isFinal: true })
   const { message, signal } = attempt
   const { notice } = message
-  const post = { id: notice.id, body: noticeBody(notice), nowMs: nowMs(), signal }
+  const post = { id: notice.id, body: bodyOf(notice), nowMs: nowMs(), signal }
   if (tracing === undefined) {
     await postWebhook(webhook, post)
     return
@@ -137,15 +151,19 @@ async function deliver(
   }
 }
 
+function bodyOf(notice: WebhookNotice): string {
+  return 'alert' in notice ? noticeBody(notice) : blockBody(notice)
+}
+
 function isWebhookError(error: unknown): error is WebhookError {
   return error instanceof WebhookError
 }
 
-function shownLetter(letter: DeadDelivery<AlertMessage>): DeadLetter {
+function shownLetter(letter: DeadDelivery<WebhookMessage>): DeadLetter {
   const { idempotencyKey, message, tries, addedAt, failedAt, reason } = letter
   return {
     id: idempotencyKey,
-    alertId: message.notice.alert.id,
+    ...('alert' in message.notice ? { alertId: message.notice.alert.id } : { cidr: message.notice.data.cidr }),
     destination: message.destination,
     attempts: tries,
     firstAttemptAt: Math.floor(addedAt),
@@ -154,11 +172,11 @@ function shownLetter(letter: DeadDelivery<AlertMessage>): DeadLetter {
   }
 }
 
-function report(event: DeliveryEvent<AlertMessage>, log: WebhookOutletParts['log']): void {
+function report(event: DeliveryEvent<WebhookMessage>, log: WebhookOutletParts['log']): void {
   switch (event.type) {
     case 'retrying': {
       const { delivery, error, delayMs } = event
-      log.warn('an alert was not delivered, and will be tried again', {
+      log.warn('a webhook message was not delivered, and will be tried again', {
         ...told(delivery.message),
         error: errorFields(error),
         delayMs,
@@ -166,10 +184,13 @@ function report(event: DeliveryEvent<AlertMessage>, log: WebhookOutletParts['log
       return
     }
     case 'dead':
-      log.error('an alert could not be delivered', { ...told(event.letter.message), reason: event.letter.reason })
+      log.error('a webhook message could not be delivered', {
+        ...told(event.letter.message),
+        reason: event.letter.reason,
+      })
       return
     case 'dead-dropped':
-      log.error('an alert that could not be delivered was dropped', told(event.letter.message))
+      log.error('a webhook message that could not be delivered was dropped', told(event.letter.message))
       return
     case 'store-failed':
       log.error('what is to be delivered could not be saved', { error: errorFields(event.error) })
@@ -178,6 +199,6 @@ function report(event: DeliveryEvent<AlertMessage>, log: WebhookOutletParts['log
   }
 }
 
-function told({ destination, notice }: AlertMessage): { destination: string; notice: string } {
+function told({ destination, notice }: WebhookMessage): { destination: string; notice: string } {
   return { destination, notice: notice.id }
 }

@@ -12,13 +12,16 @@ type Fields = Readonly<Record<string, unknown>>
 const DIMENSION = 'tenant'
 
 /** Who else a question may be about: users, keys, addresses and descriptors are counted for all tenants together. */
-const OTHER_CALLERS = ['userId', 'apiKey', 'clientIp', 'descriptors'] as const
+const OTHER_CALLERS = ['user', 'userId', 'apiKey', 'ip', 'clientIp', 'descriptors'] as const
+
+/** The names of the field that says which tenant calls. */
+const TENANT_FIELDS = ['tenant', 'tenantId'] as const
 
 /** Whose usage is not the tenant's: the counters of a service too are of all tenants together. */
 const OTHER_COUNTERS: readonly string[] = [...OTHER_CALLERS, 'service']
 
 /** What a reset of a tenant may hold: under a resource there are counters that all tenants share. */
-const RESET_FIELDS: ReadonlySet<string> = new Set(['tenantId', 'note'])
+const RESET_FIELDS: ReadonlySet<string> = new Set([...TENANT_FIELDS, 'note'])
 
 /**
  * What the key of a tenant is good for, as far as its role allows it. Checks are made in the name of the tenant; questions about
@@ -108,8 +111,9 @@ function allAsTenant(request: OperationRequest, tenant: string): OperationReques
 /** The call with the tenant in it; undefined when it is another's. What is no call at all is left to whoever reads it. */
 function ownCall(call: unknown, tenant: string): unknown {
   if (!hasFields(call)) return call ?? null
-  if (call['tenantId'] === undefined) return { ...call, tenantId: tenant }
-  return call['tenantId'] === tenant ? call : undefined
+  const named = TENANT_FIELDS.filter((name) => call[name] !== undefined)
+  if (named.length === 0) return { ...call, tenant }
+  return named.every((name) => call[name] === tenant) ? call : undefined
 }
 
 /** A question about a call of the tenant. */
@@ -129,7 +133,9 @@ function usageOfTenant(request: OperationRequest, tenant: string): OperationRequ
   const { query } = request
   const other = OTHER_COUNTERS.find((name) => query.has(name))
   if (other !== undefined) return otherCaller(other)
-  return queryOfTenant(request, { tenantId: tenant })
+  return TENANT_FIELDS.every((name) => (query.get(name) ?? tenant) === tenant)
+    ? queryOfTenant(request, { tenant })
+    : otherTenant()
 }
 
 /** A list of entries, or the key of one: the tenant's own. */

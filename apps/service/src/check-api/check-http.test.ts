@@ -71,6 +71,36 @@ describe('over HTTP', () => {
     expect((await post(running, 'peek', ORDER)).body['remaining']).toBe(90)
   })
 
+  it.each([
+    [true, 100],
+    [false, 150],
+  ])('with the default limit %s, 150 requests that no rule matches admit %i', async (defaultLimit, admitted) => {
+    const running = await service({ defaultLimit })
+    const requests = Array.from({ length: 75 }, () => ({ apiKey: 'k', resource: '/orders' }))
+    const answers = [await post(running, 'batch', { requests }), await post(running, 'batch', { requests })].flatMap(
+      ({ body }) => body['answers'] as readonly { readonly allowed: boolean; readonly rule: string }[],
+    )
+    expect(answers.filter(({ allowed }) => allowed)).toHaveLength(admitted)
+    expect(answers[0]).toMatchObject(defaultLimit ? { rule: 'default:apiKey', limit: 100 } : { reason: 'unlimited' })
+  })
+
+  it('an address that floods is blocked, unless it is of this machine or a trusted proxy', async () => {
+    const running = await service({ trustedProxies: ['10.0.0.0/8'] })
+    for (const clientIp of ['192.0.2.7', '127.0.0.1', '10.1.2.3']) {
+      const requests = Array.from({ length: 100 }, () => ({ clientIp, resource: '/orders' }))
+      for (let call = 0; call < 12; call++) await post(running, 'batch', { requests })
+    }
+    const blocks = async (): Promise<unknown> =>
+      ((await (await running.admin('GET', '/admin/blocks')).json()) as { readonly items: unknown }).items
+    await expect
+      .poll(blocks)
+      .toMatchObject([{ entry: { dimension: 'ip', entity: '192.0.2.7', rule: 'default-ip', strikes: 1 } }])
+    expect((await post(running, 'check', { clientIp: '192.0.2.7', userId: 'u', resource: '/' })).body).toMatchObject({
+      allowed: false,
+      reason: 'blocked',
+    })
+  })
+
   it('ids are unique', async () => {
     const { origin } = await service()
     const response = await fetch(`${origin}/v1/ids?count=1000`)

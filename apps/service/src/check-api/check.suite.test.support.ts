@@ -27,7 +27,14 @@ const BY_CALL: RuleSet = {
     { resource: '/guarded', dimension: 'user', limit: 1, window: '1m' },
   ],
   tiers: [{ name: 'premium', multiplier: 3 }],
-  exemptions: [{ name: 'internal', match: { services: ['billing'], resource: '/guarded' } }],
+  exemptions: [
+    { name: 'internal', match: { services: ['billing'], resource: '/guarded' } },
+    {
+      name: 'internal-limited',
+      match: { services: ['search'], resource: '/guarded' },
+      rules: [{ resource: '*', dimension: 'service', limit: 2, window: '1m' }],
+    },
+  ],
 }
 
 /** The check API on a store: `check`, `peek` and batches. */
@@ -126,6 +133,7 @@ export function checkSuite(name: string, open: OpenStore): void {
       ['tier', { resource: '/tiered', tier: 'premium' }, 3],
       ['tier that there is not', { resource: '/tiered', tier: 'gold' }, 1],
       ['service', { resource: '/guarded', service: 'billing' }, 4],
+      ['service with a limit of its own', { resource: '/guarded', service: 'search' }, 2],
       ['service that is not exempt', { resource: '/guarded', service: 'web' }, 1],
       ['descriptors that are numbers', { resource: '/bytes', descriptors: { bytes: 4096 } }, 2],
       ['tokens', { resource: '/bytes', descriptors: { bytes: 1 }, tokens: 3 }, 3],

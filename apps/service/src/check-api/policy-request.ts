@@ -3,14 +3,14 @@ import type { PolicyRequest } from '@sluice/core'
 
 /** The request that the rules are asked about. `homeRegion` is where callers are that do not say it. */
 export function policyRequestOf(request: ValidCheckRequest, homeRegion: string | undefined): PolicyRequest {
-  const { resource, method, clientIp, userId, apiKey, tenantId, descriptors, service, region, tier, tokens } = request
+  const { resource, method, ip, user, apiKey, tenant, descriptors, service, region, tier, tokens } = request
   const asked = {
     resource,
     method,
-    ip: clientIp,
-    user: userId,
+    ip,
+    user,
     apiKey,
-    tenant: tenantId,
+    tenant,
     descriptors,
     service,
     region: region ?? homeRegion,

@@ -79,7 +79,8 @@ function redisCounters(
     store,
     check: checkOf(store, settings),
     async connected(withinMs) {
-      await store.ready(withinMs)
+      // A user without a permission is told of by a warning, and in the readiness.
+      await store.ready(withinMs).catch(() => undefined)
     },
     close: () => store.close(),
   }

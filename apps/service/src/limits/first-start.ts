@@ -2,12 +2,24 @@ import type { ConfigStore } from '@sluice/config-store'
 import type { RuleSet } from '@sluice/core'
 import { isSluiceError } from '@sluice/core'
 
-/** What is enforced until somebody says otherwise: enough for a person, too little for a flood. */
+/** Paths that health checks ask for. */
+const HEALTH_PATHS = ['/health', '/healthz', '/livez', '/readyz']
+
+/**
+ * What is enforced until somebody says otherwise: enough for a person, too little for a flood. An address that goes on asking far
+ * too much is blocked: 1,000 denials within a minute are 17 requests a second above the limit for a whole minute, or ten times the
+ * limit for about a second.
+ */
 export const FIRST_RULES: RuleSet = {
   rules: [
     { name: 'default-user', resource: '*', dimension: 'user', limit: 100, window: '1m' },
-    { name: 'default-ip', resource: '*', dimension: 'ip', limit: 100, window: '1s' },
+    {
+      ...{ name: 'default-ip', resource: '*', dimension: 'ip', limit: 100, window: '1s' },
+      penalty: { after: 1000, within: '1m', block: '5m' },
+    },
   ],
+  exemptions: HEALTH_PATHS.map((resource) => ({ name: resource.slice(1), match: { resource } })),
+  incident: 0.5,
 }
 
 const AUTHOR = { name: 'first start' }
@@ -22,13 +34,4 @@ export async function enforceFirstRules(config: ConfigStore): Promise<void> {
     // Another node was quicker.
     if (!isSluiceError(error, 'SLUICE_CONFLICT')) throw error
   }
-}
-
-/**
- * Makes the first API key, which has the role admin. Returns its token, which is kept nowhere; undefined when there was a key already.
- * Several nodes may do this at the same time: one key is made.
- */
-export async function createFirstKey(config: ConfigStore): Promise<string | undefined> {
-  const first = await config.apiKeys.createFirst({ name: 'first', role: 'admin' }, AUTHOR)
-  return first?.token
 }

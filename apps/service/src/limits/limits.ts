@@ -1,11 +1,12 @@
 import type { ConfigFollower } from '@sluice/config-store'
 import { engineTarget } from '@sluice/config-store'
-import type { Block, Clock, PolicyEngine, SharedMemoryHandle, Store } from '@sluice/core'
+import type { Block, Clock, PolicyEngine, Rule, SharedMemoryHandle, Store } from '@sluice/core'
 import { MICROS_PER_MS } from '@sluice/core/internal'
 import type { Logger } from '@sluice/runtime'
 import type { FollowedDatabase } from '../admin-api/config-access.ts'
 import { FileReads } from '../admin-api/file-reads.ts'
 import { RuleFit } from '../admin-api/rule-fit.ts'
+import type { AnnounceBlock } from '../alerts/block-export.ts'
 import { ApiKeyCache } from '../auth/api-key-cache.ts'
 import type { CheckHealth } from '../health/readiness.ts'
 import { errorFields } from '../observability/error-fields.ts'
@@ -20,6 +21,9 @@ import type { LateConfigStore } from './late-config-store.ts'
 import { readNodeCount, saveNodeCount } from './node-count-file.ts'
 import type { RuleSourceParts } from './rule-source.ts'
 import { databaseCheck, followDatabase, followRules, rulesCheck } from './rule-source.ts'
+
+/** Limits requests that no rule matches, where the settings ask for it. */
+const DEFAULT_RULE: Rule = { limit: 100, window: '1m' }
 
 /** What limits are made of. */
 export interface LimitsParts {
@@ -37,6 +41,7 @@ export interface LimitsParts {
   readonly monotonicMs: () => number
   /** The threads of this process; the first of them tells for all. */
   readonly threads: Pick<ThreadGroup, 'index'>
+  readonly announceBlock: AnnounceBlock
 }
 
 /** What decides, in one thread. */
@@ -79,9 +84,16 @@ export function openLimits(parts: LimitsParts): Limits {
   })
   const { store } = counters
   const nowMs = (): number => clock.nowMicros() / MICROS_PER_MS
-  const keepBlock = (block: Block): Promise<unknown> => database.blocks.put(block, { name: 'penalty' })
+  const keepBlock = (block: Block): Promise<unknown> => {
+    parts.announceBlock({ kind: 'created', block })
+    return database.blocks.put(block, { name: 'penalty' })
+  }
   const engine = new ObservedEngine(
-    { store, clock, observer: instrument.observePolicy, keepBlock, maxWaiting: MAX_WAITING },
+    {
+      ...{ store, clock, observer: instrument.observePolicy, keepBlock, maxWaiting: MAX_WAITING },
+      neverBlock: settings.trustedProxies,
+      ...(settings.defaultLimit && { defaultRule: DEFAULT_RULE }),
+    },
     { observer: instrument, monotonicMs },
   )
   const keys = new ApiKeyCache()
@@ -107,7 +119,7 @@ export function openLimits(parts: LimitsParts): Limits {
     besideFile: beside && { config: database, follower: beside },
     checks: [
       () => counters.check(),
-      () => rulesCheck(follower, settings, nowMs()),
+      () => rulesCheck(follower, { settings, nowMs: nowMs(), undeclared: engine.undeclaredDimensions }),
       ...(beside === undefined ? [] : [() => databaseCheck(beside, settings, nowMs())]),
     ],
     async startFollowing() {

@@ -8,7 +8,7 @@ import type {
 } from '@sluice/config-store'
 import { fileConfig, followConfig } from '@sluice/config-store'
 import type { ReadinessReason } from '@sluice/contract'
-import type { Clock } from '@sluice/core'
+import type { Clock, UndeclaredDimension } from '@sluice/core'
 import type { HealthCheck } from '../health/readiness.ts'
 import type { Settings } from '../settings.ts'
 import type { LateConfigStore } from './late-config-store.ts'
@@ -28,6 +28,9 @@ export interface RuleSourceParts {
 
 /** How long a start waits for configuration before requests are taken without. */
 const WAIT_MS = 3000
+
+/** Dimensions that a reason names at most. */
+const MOST_NAMES = 5
 
 /** Begins to follow the file or the database that the settings name. */
 export function followRules(parts: RuleSourceParts & { readonly target: ConfigTarget }): ConfigFollower {
@@ -60,15 +63,26 @@ export function followDatabase(
   })
 }
 
+/** What rules are looked at with. */
+export interface RulesCheckParts {
+  readonly settings: Settings
+  readonly nowMs: number
+  /** Dimensions of the rules in force that are neither built in nor declared. */
+  readonly undeclared: readonly UndeclaredDimension[]
+}
+
 /** Whether there are rules to decide by, where from, and whether they are what they should be. */
 export function rulesCheck(
   follower: Pick<ConfigFollower, 'stats' | 'hasRules'>,
-  settings: Settings,
-  nowMs: number,
+  { settings, nowMs, undeclared }: RulesCheckParts,
 ): HealthCheck {
   const stats = follower.stats()
   const place = sourceOf(settings)
-  const reasons = [...unreachableReasons(stats, { place, nowMs }), ...refusedReasons(stats)]
+  const reasons = [
+    ...unreachableReasons(stats, { place, nowMs }),
+    ...refusedReasons(stats),
+    ...undeclaredReasons(undeclared),
+  ]
   if (!follower.hasRules) {
     const why = reasons.map(({ message }) => message).join(' ') || 'They are still being loaded.'
     const none: ReadinessReason = {
@@ -108,6 +122,19 @@ function refusedReasons({ refused, enforcedVersion }: ConfigStats): readonly Rea
     const kept = enforcedVersion === undefined ? '' : ` Version ${enforcedVersion} stays active.`
     return { code: 'version-refused', message: `${what}${kept} The log says why; enforce a version that can be used.` }
   })
+}
+
+/** Names dimensions only, which metrics show too: not everybody who asks for health may read rules. */
+function undeclaredReasons(undeclared: readonly UndeclaredDimension[]): readonly ReadinessReason[] {
+  if (undeclared.length === 0) return []
+  const names = new Map(undeclared.map(({ dimension, nearest }) => [dimension, nearest]))
+  const shown = Array.from(names, ([dimension, nearest]) =>
+    nearest === undefined ? `"${dimension}"` : `"${dimension}" (did you mean "${nearest}"?)`,
+  )
+  const more = shown.length > MOST_NAMES ? ` and ${shown.length - MOST_NAMES} more` : ''
+  const list = `${shown.slice(0, MOST_NAMES).join(', ')}${more}`
+  const message = `Rules use dimensions that are neither built in nor declared: ${list}. Correct them, or list them under "dimensions" in the rule set; until then such rules may match no request.`
+  return [{ code: 'dimension-undeclared', message }]
 }
 
 function sourceOf(settings: Settings): string {

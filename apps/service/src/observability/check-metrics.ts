@@ -33,6 +33,8 @@ export class CheckMetrics {
   readonly #modes: ReadonlyMap<string, CounterSeries>
   readonly #duration: HistogramSeries
   readonly #errors: CounterSeries
+  readonly #unmatched: CounterSeries
+  readonly #anonymous: CounterSeries
   readonly #shadows: Counter<['dimension', 'resource', 'result', 'scope']>
   readonly #regions: RegionCounters
 
@@ -45,13 +47,25 @@ export class CheckMetrics {
     this.#duration = registry
       .histogram({
         name: METRIC.checkDuration,
-        help: 'How long checks took to decide.',
+        help: 'How long checks took to decide. Every check is timed.',
         bounds: DURATION_BOUNDS_MS,
         alsoAs: { name: 'ratelimit_check_duration_seconds', divisor: 1000 },
       })
       .labels()
     this.#errors = registry
       .counter({ name: 'ratelimit_check_errors_total', help: 'Checks that ended with an error instead of a decision.' })
+      .labels()
+    this.#unmatched = registry
+      .counter({
+        name: 'ratelimit_unmatched_checks_total',
+        help: 'Checks that no enforced rule matched, by resource and by the identities of the request.',
+      })
+      .labels()
+    this.#anonymous = registry
+      .counter({
+        name: 'ratelimit_anonymous_checks_total',
+        help: 'Checks that name no caller: no user, API key, tenant, service, address or descriptor.',
+      })
       .labels()
     this.#shadows = registry.counter({
       name: 'ratelimit_shadow_checks_total',
@@ -101,6 +115,16 @@ export class CheckMetrics {
       series.denials.inc()
     }
     if (failure !== undefined) this.#modes.get(failure.mode)?.inc()
+  }
+
+  /** Counts a check that no enforced rule matched. */
+  recordUnmatched(): void {
+    this.#unmatched.inc()
+  }
+
+  /** Counts a check that names no caller. */
+  recordAnonymous(): void {
+    this.#anonymous.inc()
   }
 
   /** Counts a check that ended with an error. */

@@ -30,11 +30,11 @@ export class EngineMetrics {
   }
 
   /**
-   * Counts an event. Those of shadows that were measured belong to checks; that a burst cannot be used is told once for each
-   * rule set, which is nothing to count.
+   * Counts an event. Those of shadows that were measured and of unmatched requests belong to checks. What is told once for each
+   * rule set is nothing to count.
    */
-  record(event: Exclude<PolicyEvent, { readonly type: 'shadow' }>): void {
-    if (event.type === 'burst-unusable') return
+  record(event: Exclude<PolicyEvent, { readonly type: 'shadow' | 'unmatched' }>): void {
+    if (event.type === 'burst-unusable' || event.type === 'dimension-undeclared') return
     if (event.type !== 'blocked') {
       this.#failures[event.type].inc()
       return

@@ -23,6 +23,9 @@ const SAME_TROUBLE_MS = 10_000
 /** The store has to answer for so long without a failure before it counts as back: part of a cluster may still be lost. */
 const STEADY_MS = 1000
 
+/** Places in a rule set that one line lists at most. */
+const MOST_PATHS = 10
+
 /** Writes what goes wrong into the log: one line for each trouble, whatever number of requests it concerns. */
 export class EventLog {
   readonly #log: Logger
@@ -30,6 +33,8 @@ export class EventLog {
   readonly #secret: Uint8Array
   readonly #redis: Readonly<Record<string, unknown>>
   readonly #toldAt = new Map<string, number>()
+  /** What was logged since the rules changed last. */
+  readonly #firsts = new Set<string>()
   /** When the store was lost; undefined while it answers. */
   #storeLostMs: number | undefined
   #storeFailedMs = 0
@@ -124,9 +129,51 @@ export class EventLog {
           return { rule, tiers, problem, version }
         })
         return
+      case 'dimension-undeclared': {
+        const { dimension, nearest, paths, version } = event
+        const meant = nearest === undefined ? '' : `Did you mean "${nearest}"? `
+        this.#log.warn('rules use a dimension that is neither built in nor declared, so they may match no request', {
+          dimension,
+          paths: paths.slice(0, MOST_PATHS),
+          version,
+          advice: `${meant}Correct it, or list it under "dimensions" in the rule set.`,
+        })
+        return
+      }
+      case 'unmatched': {
+        const { request, version } = event
+        this.#tellFirst('a check matched no rule', () => ({
+          identities: IDENTITIES.filter((name) => request[name] !== undefined),
+          version,
+          advice:
+            'Metric ratelimit_unmatched_checks_total counts them. "sluice explain" says for a request why no rule matches.',
+        }))
+        return
+      }
       default:
       // What was measured is counted, not told.
     }
+  }
+
+  /** A check by descriptors matched no limit of its domain. */
+  unmatchedDescriptors(): void {
+    this.#tellFirst('a check by descriptors matched no limit', () => ({
+      advice:
+        'Metric ratelimit_unmatched_checks_total counts them. "sluice rules list" shows domains and their limits.',
+    }))
+  }
+
+  /** A request names no caller. */
+  anonymous(): void {
+    this.#tellFirst('a check names no caller: no user, API key, tenant, service, address or descriptor', () => ({
+      advice:
+        'Metric ratelimit_anonymous_checks_total counts them. Only rules with dimension global limit such requests: send who calls.',
+    }))
+  }
+
+  /** Other rules are in force: what is logged for the first time only is logged once more. */
+  rulesChanged(): void {
+    this.#firsts.clear()
   }
 
   config(event: ConfigEvent): void {
@@ -168,6 +215,13 @@ export class EventLog {
     }
   }
 
+  /** Logs something the first time that it happens under the rules in force. Metrics count all of them. */
+  #tellFirst(message: string, fieldsOf: () => Readonly<Record<string, unknown>>): void {
+    if (this.#firsts.has(message)) return
+    this.#firsts.add(message)
+    this.#log.warn(message, fieldsOf())
+  }
+
   /** Tells of a trouble, unless it has been told a moment ago. */
   #tellAgain(message: string, fieldsOf: () => Readonly<Record<string, unknown>>): void {
     const nowMs = this.#nowMs()
@@ -178,6 +232,9 @@ export class EventLog {
     this.#log.warn(message, fieldsOf())
   }
 }
+
+/** What a request may say of its caller. The log says which of them there are, and nothing of what a request holds. */
+const IDENTITIES = ['user', 'apiKey', 'tenant', 'service', 'ip', 'descriptors'] as const
 
 const CONFIG_TROUBLES = {
   refused: { message: 'a version of the rules cannot be used; what was in force stays', level: 'error' },

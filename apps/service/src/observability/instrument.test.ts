@@ -87,6 +87,56 @@ describe('Instrument', () => {
     expect(near).toEqual([0, 0, 0, 0, 0, 0, 0, 1, 2, 3])
   })
 
+  it('counts checks that no rule matches and checks that name nobody, and logs the first of each under a rule set', () => {
+    const { engine, metrics, log } = createScene({ ruleSet: RULES })
+    const counts = (): unknown[] =>
+      ['ratelimit_unmatched_checks_total', 'ratelimit_anonymous_checks_total'].map(
+        (name) => numbersOf(metrics.snapshot(), name)[''],
+      )
+    engine.check({ resource: '/data', user: 'ann', ip: '192.0.2.1' })
+    engine.check({ resource: '/health' })
+    expect(counts()).toEqual([0, 1])
+    for (let call = 0; call < 3; call++) engine.check({ resource: '/elsewhere', method: 'GET', user: 'ann' })
+    engine.check({ resource: '/data', descriptors: { plan: 'free' } })
+    engine.check({ resource: '/data', user: '', descriptors: {} })
+    engine.decideDescriptors({ domain: 'shop', descriptors: [{ entries: [{ key: 'k', value: 'v' }] }] })
+    expect(counts()).toEqual([6, 2])
+    const anonymous = expect.stringMatching(/^a check names no caller/)
+    expect(log.entries()).toMatchObject([
+      { level: 'warn', message: anonymous },
+      { level: 'warn', message: 'a check matched no rule', identities: ['user'], version: 0 },
+      { level: 'warn', message: 'a check by descriptors matched no limit' },
+    ])
+    expect(log.lines.join('')).not.toMatch(/ann|elsewhere|shop/)
+    engine.use({ enforced: { number: 2, ruleSet: { rules: [] } } })
+    for (let call = 0; call < 3; call++) engine.check({ resource: '/data', descriptors: { plan: 'free' } })
+    expect(log.entries().slice(3)).toMatchObject([{ identities: ['descriptors'], version: 2 }])
+    expect(counts()).toEqual([9, 2])
+  })
+
+  it('logs dimensions that are neither built in nor declared, whenever such rules are put in force', () => {
+    const { engine, log } = createScene()
+    const ruleSet: RuleSet = {
+      dimensions: ['plan'],
+      rules: ['usr', 'plan', 'seat'].map((dimension) => ({ resource: '*', dimension, limit: 1, window: '1m' })),
+    }
+    engine.use({ enforced: { number: 7, ruleSet } })
+    expect(log.entries()).toMatchObject([
+      {
+        level: 'warn',
+        message: expect.stringContaining('neither built in nor declared'),
+        dimension: 'usr',
+        paths: ['/rules/0/dimension'],
+        version: 7,
+        advice: expect.stringMatching(/^Did you mean "user"\? .*"dimensions"/),
+      },
+      { dimension: 'seat', paths: ['/rules/2/dimension'], advice: expect.stringMatching(/^Correct it/) },
+    ])
+    expect(engine.undeclaredDimensions.map(({ dimension }) => dimension)).toEqual(['usr', 'seat'])
+    engine.use({ enforced: { number: 8, ruleSet: { ...ruleSet, dimensions: ['usr', 'plan', 'seat'] } } })
+    expect(log.lines).toHaveLength(2)
+  })
+
   it('counts errors of checks', () => {
     const { engine, metrics } = createScene({ ruleSet: RULES })
     expect(() => engine.check({ resource: '' })).toThrow()

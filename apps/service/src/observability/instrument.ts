@@ -78,7 +78,10 @@ export class Instrument implements CheckObserver {
   readonly observeLeases = (event: LeaseEvent): void => this.#observeLeases(event)
   readonly observePolicy: PolicyObserver = (event) => {
     if (event.type === 'shadow') this.#checks.recordShadow(event)
-    else {
+    else if (event.type === 'unmatched') {
+      this.#checks.recordUnmatched()
+      this.#events.policy(event)
+    } else {
       this.#engine.record(event)
       this.#events.policy(event)
     }
@@ -125,10 +128,15 @@ export class Instrument implements CheckObserver {
 
   used(versions: PolicyVersions): void {
     this.#checks.use(versions)
+    this.#events.rulesChanged()
   }
 
   checked(request: PolicyRequest, decision: PolicyDecision, durationMs: number): void {
     this.#checks.record(decision, durationMs, request.region)
+    if (isAnonymous(request)) {
+      this.#checks.recordAnonymous()
+      this.#events.anonymous()
+    }
     if (!decision.allowed) this.#top.refused(request, decision.dimension)
     this.#signals?.recordCheck(!decision.allowed)
     this.#tracer?.decided(decision, durationMs)
@@ -136,6 +144,10 @@ export class Instrument implements CheckObserver {
 
   checkedDescriptors(domain: string, decision: DescriptorDecision, durationMs: number): void {
     this.#checks.recordDescriptors(domain, decision, durationMs)
+    if (decision.code === 'ok' && decision.least === undefined) {
+      this.#checks.recordUnmatched()
+      this.#events.unmatchedDescriptors()
+    }
     this.#signals?.recordCheck(decision.code === 'over')
   }
 
@@ -162,4 +174,10 @@ export class Instrument implements CheckObserver {
     this.#store.recordLease(event)
     this.#events.lease(event)
   }
+}
+
+/** Whether a request names nobody: then only rules for all callers together can limit it. */
+function isAnonymous({ user, apiKey, tenant, service, ip, descriptors }: PolicyRequest): boolean {
+  const isNamed = user || apiKey || tenant || service || ip
+  return !isNamed && (descriptors === undefined || Object.keys(descriptors).length === 0)
 }

@@ -46,10 +46,12 @@ describe('TopCallers', () => {
       user: 'ann',
       tenant: 't1',
       ip: '2001:db8::1',
+      service: 'billing',
       descriptors: { plan: 'free', seats: 3 },
     }
     top.refused(request, 'tenant+user')
     top.refused(request, 'plan')
+    top.refused(request, 'service')
     top.refused(request, 'seats')
     top.refused(request, 'ip')
     top.refused({ ...request, ip: '2001:db8::2' }, 'ip')
@@ -64,6 +66,7 @@ describe('TopCallers', () => {
       tenant: ['t1 1'],
       user: ['ann 1'],
       plan: ['free 1'],
+      service: ['billing 1'],
       seats: ['3 1'],
       ip: ['2001:db8::/64 2'],
     })

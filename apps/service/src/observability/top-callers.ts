@@ -129,6 +129,8 @@ function nameIn(request: PolicyRequest, dimension: string): string | number | un
       return request.apiKey
     case 'tenant':
       return request.tenant
+    case 'service':
+      return request.service ?? ownDescriptor(request, dimension)
     // All callers together are no caller.
     case 'global':
       return undefined

@@ -80,7 +80,11 @@ describe('a hostile body', () => {
     for (const operation of WITH_BODY) {
       const ordinaryMs = await shortestMs(operation, ORDINARY)
       for (const [title, body] of BODIES) {
-        const ratio = (await shortestMs(operation, body)) / ordinaryMs
+        let ratio = (await shortestMs(operation, body)) / ordinaryMs
+        // On a busy machine it may be another program that took long: what is slow is slow every time.
+        for (let tried = 0; ratio > MOST_TIMES && tried < 5; tried++) {
+          ratio = Math.min(ratio, (await shortestMs(operation, body)) / ordinaryMs)
+        }
         if (ratio > MOST_TIMES) slow.push(`${operation.id}, ${title}: ${ratio.toFixed(1)} times`)
       }
     }

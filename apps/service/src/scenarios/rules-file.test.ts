@@ -66,6 +66,24 @@ describe('a file of rules that is changed while the service runs', () => {
     expect(await health()).toMatch(/^version 3 from file, /)
   })
 
+  it('and counts by a dimension that nobody declared makes the service degraded until it is corrected or declared', async () => {
+    const { node, replace, health } = await start(withLimit(5).replace('user', 'usr'))
+    const status = async (): Promise<unknown> => {
+      const { status: said, reasons } = (await (await fetch(`${node.origin}/readyz`)).json()) as ReadinessAnswer
+      return [said, ...reasons.map(({ code, message }) => `${code}: ${message}`)]
+    }
+    const undeclared =
+      /^dimension-undeclared: .*: "usr" \(did you mean "user"\?\)\. Correct them, or list them under "dimensions"/
+    expect(await status()).toEqual(['degraded', expect.stringMatching(undeclared)])
+    expect(node.log).toMatchObject([{ level: 'warn', dimension: 'usr', paths: ['/rules/0/dimension'], version: 1 }])
+    await replace(`dimensions: [usr]\n${withLimit(5).replace('user', 'usr')}`)
+    await expect.poll(health, SOON).toMatch(/^version 2 from file/)
+    expect(await status()).toEqual(['ready'])
+    await replace(withLimit(6))
+    await expect.poll(health, SOON).toMatch(/^version 3 from file/)
+    expect(await status()).toEqual(['ready'])
+  })
+
   it('and has other settings is followed, and the log says once that these need a start, or would stop it', async () => {
     const { node, replace, health } = await start(`service: { port: 8081 }\n${withLimit(5)}`)
     const settings = (): readonly unknown[] =>

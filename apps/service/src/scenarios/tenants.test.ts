@@ -29,13 +29,25 @@ function call(more: object): Asked {
 }
 
 const CALLS: TenantCase = {
-  own: [call({}), call({ tenantId: OWN }), call({ userId: 'u1' })],
-  foreign: [call({ tenantId: FOREIGN }), call({ tenantId: FOREIGN, userId: 'u1' }), call({ tenantId: '' })],
+  own: [call({}), call({ tenantId: OWN }), call({ tenant: OWN }), call({ userId: 'u1' }), call({ user: 'u1' })],
+  foreign: [
+    call({ tenantId: FOREIGN }),
+    call({ tenant: FOREIGN }),
+    call({ tenant: OWN, tenantId: FOREIGN }),
+    call({ tenant: FOREIGN, tenantId: OWN }),
+    call({ tenantId: FOREIGN, userId: 'u1' }),
+    call({ tenantId: '' }),
+    call({ tenant: '' }),
+    call({ tenant: null }),
+  ],
 }
 
 const BATCHES: TenantCase = {
   own: [{ body: { requests: [{ resource: RESOURCE }, { resource: RESOURCE, tenantId: OWN }] } }],
-  foreign: [{ body: { requests: [{ resource: RESOURCE }, { resource: RESOURCE, tenantId: FOREIGN }] } }],
+  foreign: [
+    { body: { requests: [{ resource: RESOURCE }, { resource: RESOURCE, tenantId: FOREIGN }] } },
+    { body: { requests: [{ resource: RESOURCE }, { resource: RESOURCE, tenant: FOREIGN }] } },
+  ],
 }
 
 const QUERIES: TenantCase = {
@@ -83,11 +95,16 @@ const TENANT_CASES: Readonly<Partial<Record<OperationId, TenantCase>>> = {
   checkBatch: BATCHES,
   checkBatchAlias: BATCHES,
   usage: {
-    own: [{}, { query: `?tenantId=${OWN}` }, { query: `?resource=${RESOURCE}` }],
+    own: [{}, { query: `?tenantId=${OWN}` }, { query: `?tenant=${OWN}` }, { query: `?resource=${RESOURCE}` }],
     foreign: [
       { query: `?tenantId=${FOREIGN}` },
+      { query: `?tenant=${FOREIGN}` },
+      { query: `?tenant=${OWN}&tenantId=${FOREIGN}` },
       { query: '?userId=u1' },
+      { query: '?user=u1' },
       { query: `?tenantId=${OWN}&clientIp=192.0.2.1` },
+      { query: '?ip=192.0.2.1' },
+      { query: `?descriptors=${encodeURIComponent('{"model":"large"}')}` },
       { query: '?apiKey=k' },
       { query: '?service=billing' },
     ],
@@ -96,8 +113,11 @@ const TENANT_CASES: Readonly<Partial<Record<OperationId, TenantCase>>> = {
     own: [call({}), call({ tenantId: OWN, method: 'GET' })],
     foreign: [
       call({ tenantId: FOREIGN }),
+      call({ tenant: FOREIGN }),
       call({ userId: 'u1' }),
+      call({ user: 'u1' }),
       call({ tenantId: OWN, clientIp: '192.0.2.1' }),
+      call({ ip: '192.0.2.1' }),
       call({ apiKey: 'k' }),
       call({ descriptors: { model: 'large' } }),
     ],
@@ -114,10 +134,12 @@ const TENANT_CASES: Readonly<Partial<Record<OperationId, TenantCase>>> = {
   listBlocks: QUERIES,
   deleteBlock: removals(),
   reset: {
-    own: [{ body: {} }, { body: { tenantId: OWN, note: 'asked for it' } }],
+    own: [{ body: {} }, { body: { tenantId: OWN, note: 'asked for it' } }, { body: { tenant: OWN } }],
     foreign: [
       { body: { tenantId: FOREIGN } },
+      { body: { tenant: FOREIGN } },
       { body: { userId: 'u1' } },
+      { body: { user: 'u1' } },
       // Under a resource there is what all tenants share.
       { body: { tenantId: OWN, resource: RESOURCE } },
       { body: { descriptors: { model: 'large' } } },
@@ -220,7 +242,7 @@ describe('the key of a tenant with the highest role', () => {
       expect(reports).toMatchObject([{ dimension: 'tenant', entity: OWN }])
       return reports[0]!.counters[0]!.remaining!
     }
-    expect((await ask(reset, { body: {} })).status).toBe(204)
+    expect((await ask(reset, { body: {} })).status).toBe(200)
     const full = await remaining()
     await ask(check, call({}))
     await ask(check, call({ tenantId: OWN }))

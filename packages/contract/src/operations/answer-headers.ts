@@ -55,8 +55,9 @@ export const ANSWER_HEADERS: Readonly<Record<AnswerHeaderName, AnswerHeader>> = 
   },
   'Cache-Control': { description: 'Whether the answer may be stored.', schema: TEXT, example: 'no-store' },
   ETag: {
-    description: 'What was read or written, for If-Match: the revision of an entry, or the number of a version.',
-    schema: { type: 'string', pattern: '^"[0-9]+"$' },
+    description:
+      'What was read or written, for If-Match: the revision of an entry, or the number of a version. Of a list for firewalls, for If-None-Match: its digest.',
+    schema: { type: 'string', pattern: '^"[0-9A-Za-z_-]+"$' },
     example: '"13"',
   },
   'WWW-Authenticate': { description: 'How to authenticate.', schema: TEXT, example: 'Bearer' },

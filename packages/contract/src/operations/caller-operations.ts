@@ -5,6 +5,7 @@ import type {
   BulkAnswer,
   BulkMembersRequest,
   BulkOverridesRequest,
+  IncidentAnswer,
   PutAnswer,
   Stored,
 } from '../schemas/entry-schemas.ts'
@@ -14,14 +15,15 @@ import {
   BULK_ANSWER,
   BULK_MEMBERS_REQUEST,
   BULK_OVERRIDES_REQUEST,
+  INCIDENT_ANSWER,
   MEMBER_PAGE,
   OVERRIDE_PAGE,
   PUT_BLOCK,
   PUT_MEMBER,
   PUT_OVERRIDE,
-  STORED_INCIDENT,
 } from '../schemas/entry-schemas.ts'
-import { RESET_REQUEST } from '../schemas/limit-schemas.ts'
+import type { ResetAnswer } from '../schemas/limit-schemas.ts'
+import { RESET_ANSWER, RESET_REQUEST } from '../schemas/limit-schemas.ts'
 import type { Page } from '../schemas/page-schema.ts'
 import type { Block, Incident, Membership, Override } from '../schemas/rule-set-shapes.ts'
 import { INCIDENT, MEMBERSHIP, OVERRIDE } from '../schemas/rule-set-shapes.ts'
@@ -59,11 +61,12 @@ export interface CallerCalls {
   readonly deleteMember: CallOf<{ readonly parameters: EntityParameters }>
   readonly bulkMembers: CallOf<{ readonly body: BulkMembersRequest; readonly answer: BulkAnswer }>
   readonly listBlocks: CallOf<{ readonly parameters: EntryFilter; readonly answer: Page<Stored<Block>> }>
+  readonly blockFeed: CallOf<{ readonly answer: string }>
   readonly putBlock: CallOf<{ readonly body: BlockRequest; readonly answer: PutAnswer<Block> }>
   readonly deleteBlock: CallOf<{ readonly parameters: EntityParameters }>
-  readonly getIncident: CallOf<{ readonly answer: Stored<Incident> }>
-  readonly putIncident: CallOf<{ readonly body: Incident; readonly answer: Stored<Incident> }>
-  readonly reset: CallOf<{ readonly body: ResetRequest }>
+  readonly getIncident: CallOf<{ readonly answer: IncidentAnswer }>
+  readonly putIncident: CallOf<{ readonly body: Incident; readonly answer: IncidentAnswer }>
+  readonly reset: CallOf<{ readonly body: ResetRequest; readonly answer: ResetAnswer }>
 }
 
 const BULK_BYTES = 8_388_608
@@ -185,6 +188,27 @@ export const CALLER_OPERATIONS: OperationsOf<CallerCalls> = operations<CallerCal
     description: 'The callers that are refused for a time, set by somebody or by the penalty of a rule.',
     answers: { 200: { description: 'The blocks.', schema: BLOCK_PAGE.ref } },
   },
+  blockFeed: {
+    method: 'GET',
+    path: '/admin/blocks.txt',
+    role: 'viewer',
+    summary: 'Lists blocked addresses for a firewall',
+    description:
+      'The addresses that are blocked, as text: on each line a network in CIDR form, then # and when the block expires. Lines that begin with # are comments. Send the ETag back as If-None-Match: the answer is 304 while nothing has changed.',
+    answers: {
+      200: {
+        description: 'The networks.',
+        mediaType: 'text/plain; charset=utf-8',
+        schema: { type: 'string' },
+        headers: ['ETag', 'Cache-Control'],
+        example:
+          '# Addresses that Sluice blocks: a network, and when its block expires.\n192.0.2.7/32 # expires=2025-11-05T11:05:00.000Z\n2001:db8:0:1::/64 # expires=2025-11-05T10:20:00.000Z\n',
+      },
+      304: { description: 'Nothing has changed since the list of this tag.', headers: ['ETag', 'Cache-Control'] },
+    },
+    problems: READS,
+    hasEtag: true,
+  },
   putBlock: {
     method: 'PUT',
     path: '/admin/blocks',
@@ -215,8 +239,9 @@ export const CALLER_OPERATIONS: OperationsOf<CallerCalls> = operations<CallerCal
     path: '/admin/incident',
     role: 'viewer',
     summary: 'Is an incident declared?',
-    description: 'While an incident is declared, limits are cut as the rules say.',
-    answers: { 200: { description: 'How the switch stands.', schema: STORED_INCIDENT.ref, headers: ['ETag'] } },
+    description:
+      'While an incident is declared, limits are cut as the rules say. `affectedRules` counts the rules that say so.',
+    answers: { 200: { description: 'How the switch stands.', schema: INCIDENT_ANSWER.ref, headers: ['ETag'] } },
     problems: READS,
     hasEtag: true,
   },
@@ -225,9 +250,10 @@ export const CALLER_OPERATIONS: OperationsOf<CallerCalls> = operations<CallerCal
     path: '/admin/incident',
     role: 'editor',
     summary: 'Declares an incident, or its end',
-    description: 'Cuts limits as the rules say, until it is ended or its time is over.',
+    description:
+      'Multiplies limits by the `incident` of each rule, or of the rule set, until it is ended or its time is over. Where no rule has one, nothing changes and the answer has a `warning`.',
     body: INCIDENT,
-    answers: { 200: { description: 'How the switch stands.', schema: STORED_INCIDENT.ref, headers: ['ETag'] } },
+    answers: { 200: { description: 'How the switch stands.', schema: INCIDENT_ANSWER.ref, headers: ['ETag'] } },
     problems: WRITES,
     hasEtag: true,
   },
@@ -239,7 +265,7 @@ export const CALLER_OPERATIONS: OperationsOf<CallerCalls> = operations<CallerCal
     description:
       'Forgets what these callers have used: under the rules that the resource matches, or under all without one.',
     body: RESET_REQUEST.ref,
-    answers: { 204: { description: 'It is forgotten.' } },
+    answers: { 200: { description: 'How many rules have counted these callers.', schema: RESET_ANSWER.ref } },
     problems: ['SLUICE_HTTP_OVERLOADED', 'SLUICE_HTTP_STORE_UNAVAILABLE', 'SLUICE_HTTP_OUTCOME_UNKNOWN'],
   },
 })

@@ -82,6 +82,10 @@ const DELETE = {
   hasEtag: true,
 } as const
 
+function upTo(maxLength: number): { readonly type: 'string'; readonly minLength: 1; readonly maxLength: number } {
+  return { type: 'string', minLength: 1, maxLength }
+}
+
 const LIST = { method: 'GET', role: 'viewer', parameters: PAGE_PARAMETERS, problems: READS, hasEtag: true } as const
 
 /** The rules that are enforced, and what they have counted. */
@@ -124,16 +128,16 @@ export const RULE_OPERATIONS: OperationsOf<RuleCalls> = operations<RuleCalls>('r
     description:
       'How the counters of these callers stand: of the rules that the resource matches, or of all without one. At least one parameter is needed. Nothing is charged.',
     parameters: {
-      userId: query('The user.', { type: 'string', minLength: 1, maxLength: 256 }),
-      apiKey: query('The API key, as checks name it.', { type: 'string', minLength: 1, maxLength: 512 }),
-      clientIp: query('The address.', { type: 'string', minLength: 1, maxLength: 45 }),
-      tenantId: query('The tenant.', { type: 'string', minLength: 1, maxLength: 256 }),
-      service: query('The internal service that calls, where the rules have exemptions for services.', {
-        type: 'string',
-        minLength: 1,
-        maxLength: 256,
-      }),
-      resource: query('What is called.', { type: 'string', minLength: 1, maxLength: 2048 }),
+      user: query('The user.', upTo(256)),
+      apiKey: query('The API key, as checks name it.', upTo(512)),
+      ip: query('The address.', upTo(45)),
+      tenant: query('The tenant.', upTo(256)),
+      service: query('The internal service that calls.', upTo(256)),
+      userId: query('Another name of "user".', upTo(256)),
+      clientIp: query('Another name of "ip".', upTo(45)),
+      tenantId: query('Another name of "tenant".', upTo(256)),
+      descriptors: query('Further dimensions, as the JSON object that a check has: {"model":"large"}.', upTo(32_768)),
+      resource: query('What is called.', upTo(2048)),
     },
     answers: { 200: { description: 'How the counters stand.', schema: USAGE_ANSWER.ref } },
     problems: ['SLUICE_HTTP_OVERLOADED', 'SLUICE_HTTP_STORE_UNAVAILABLE'],

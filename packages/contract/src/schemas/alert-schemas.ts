@@ -45,10 +45,13 @@ export interface SilenceRequest {
   readonly note?: string
 }
 
-/** A message about an alert that could not be delivered. Instants are in milliseconds since 1970. */
+/** A message about an alert or a block that could not be delivered. Instants are in milliseconds since 1970. */
 export interface DeadLetter {
   readonly id: string
-  readonly alertId: string
+  /** The alert that it is about; absent when it is about a block. */
+  readonly alertId?: string
+  /** The network whose block it is about; absent when it is about an alert. */
+  readonly cidr?: string
   /** Where it should have gone: scheme and host, without path and secrets. */
   readonly destination: string
   readonly attempts: number
@@ -143,16 +146,19 @@ export const SILENCE_REQUEST: NamedSchema<SilenceRequest> = requestSchema('Silen
 
 /** The schema of {@link DeadLetter}. */
 export const DEAD_LETTER: NamedSchema<DeadLetter> = answerSchema('DeadLetter', {
-  description: 'A message about an alert that could not be delivered.',
+  description: 'A message about an alert or a block that could not be delivered.',
   examples: [DEAD_LETTER_EXAMPLE],
   required: {
     id: words('Names it.'),
-    alertId: words('The alert it is about.'),
     destination: words('Where it should have gone: scheme and host, without path and secrets.'),
     attempts: count('How often it was tried.'),
     firstAttemptAt: instant('When it was tried first.'),
     lastAttemptAt: instant('When it was tried last.'),
     error: words('Why the last attempt failed, in words.'),
+  },
+  optional: {
+    alertId: words('The alert that it is about; absent when it is about a block.'),
+    cidr: words('The network whose block it is about; absent when it is about an alert.'),
   },
 })
 

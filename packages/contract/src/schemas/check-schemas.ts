@@ -3,7 +3,7 @@ import type { BatchRequest, CheckRequest } from '../check-request.ts'
 import type { DecisionReason, FailureLike } from '../decision-like.ts'
 import type { ObjectParts } from '../schema.ts'
 import { answerSchema, type NamedSchema, requestSchema } from '../schema.ts'
-import { count, ENTRY_NAME, flag, listOf, text, words } from './value-schemas.ts'
+import { address, count, ENTRY_NAME, flag, listOf, text, words } from './value-schemas.ts'
 
 const REASONS: readonly DecisionReason[] = [
   'allowed',
@@ -29,16 +29,14 @@ export const CHECK_PROPERTIES: Pick<ObjectParts<CheckRequest>, 'required' | 'opt
     },
   },
   optional: {
-    userId: text('The user, as your authentication knows it.', 256),
+    user: text('The user, as your authentication knows it.', 256),
     apiKey: text('The API key, or better a name for it.', 512),
-    clientIp: {
-      title: 'an IPv4 or IPv6 address without port, brackets or zone',
-      description: 'Address of the caller.',
-      type: 'string',
-      maxLength: 45,
-      pattern: '^[0-9A-Fa-f.:]+$',
-    },
-    tenantId: text('The tenant.', 256),
+    ip: address('Address of the caller.'),
+    tenant: text('The tenant.', 256),
+    service: text('Name of the internal service that calls, when it is one.', 256),
+    userId: text('Another name of "user".', 256),
+    clientIp: address('Another name of "ip".'),
+    tenantId: text('Another name of "tenant".', 256),
     method: {
       title: 'an HTTP method such as "GET"',
       description: 'Its HTTP method.',
@@ -54,7 +52,7 @@ export const CHECK_PROPERTIES: Pick<ObjectParts<CheckRequest>, 'required' | 'opt
     descriptors: {
       title: 'an object of at most 32 descriptors, by name',
       description:
-        'Further dimensions and numbers, by name: rules may count by them, or take their cost from them. A descriptor "user", "apiKey", "ip" or "tenant" must have the value of "userId", "apiKey", "clientIp" or "tenantId", which say who is counted; "service" that of "service", if both are given.',
+        'Further dimensions and numbers, by name: rules may count by them, or take their cost from them. A descriptor "user", "apiKey", "ip" or "tenant" must have the value of the field of the same name, which says who is counted; "service" that of "service", if both are given.',
       type: 'object',
       maxProperties: 32,
       propertyNames: { type: 'string', pattern: '^[A-Za-z][A-Za-z0-9_.-]{0,63}$' },
@@ -62,15 +60,14 @@ export const CHECK_PROPERTIES: Pick<ObjectParts<CheckRequest>, 'required' | 'opt
     },
     region: text('Where the call comes from, for limits that differ by region.', 64),
     tier: { ...ENTRY_NAME, description: 'The tier of the caller, when you know it; else it is looked up.' },
-    service: text('Name of the internal service that calls, when it is one.', 256),
   },
 }
 
 /** The check that examples begin with. */
 export const CHECK_EXAMPLE: CheckRequest = {
-  userId: 'user-123',
+  user: 'user-123',
   apiKey: 'key-abc',
-  clientIp: '1.2.3.4',
+  ip: '1.2.3.4',
   resource: '/api/v1/data',
   method: 'POST',
   tokens: 1,
@@ -81,7 +78,7 @@ export const CHECK_REQUEST: NamedSchema<CheckRequest> = requestSchema('CheckRequ
   description: 'Who calls what. Everything in it must have been verified by whoever asks.',
   examples: [
     CHECK_EXAMPLE,
-    { tenantId: 'acme', resource: '/v1/completions', tokens: 5, descriptors: { model: 'large', bytes: 2048 } },
+    { tenant: 'acme', resource: '/v1/completions', tokens: 5, descriptors: { model: 'large', bytes: 2048 } },
   ],
   ...CHECK_PROPERTIES,
 })
@@ -89,7 +86,7 @@ export const CHECK_REQUEST: NamedSchema<CheckRequest> = requestSchema('CheckRequ
 /** The schema of {@link BatchRequest}. */
 export const BATCH_REQUEST: NamedSchema<BatchRequest> = requestSchema('BatchRequest', {
   description: 'Several checks, each decided on its own, in their order.',
-  examples: [{ requests: [CHECK_EXAMPLE, { clientIp: '2001:db8::1', resource: '/login' }] }],
+  examples: [{ requests: [CHECK_EXAMPLE, { ip: '2001:db8::1', resource: '/login' }] }],
   required: {
     requests: { ...listOf<CheckRequest>('The checks.', CHECK_REQUEST.ref), minItems: 1, maxItems: 100 },
   },

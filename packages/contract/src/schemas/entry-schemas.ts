@@ -25,6 +25,14 @@ export interface PutAnswer<E> extends Stored<E> {
   readonly replaced?: Stored<E>
 }
 
+/** How the incident switch stands. */
+export interface IncidentAnswer extends Stored<Incident> {
+  /** Rules of the enforced version whose limits an incident changes. */
+  readonly affectedRules: number
+  /** Why the incident that is declared changes no limit, and what to do; else absent. */
+  readonly warning?: string
+}
+
 /** The body that puts many overrides at once. */
 export interface BulkOverridesRequest {
   readonly overrides: readonly Override[]
@@ -93,7 +101,18 @@ export const MEMBER_PAGE: NamedSchema<Page<Stored<Membership>>> = storedPage(
 )
 export const STORED_BLOCK: NamedSchema<Stored<Block>> = storedSchema('StoredBlock', BLOCK, BLOCK_EXAMPLE)
 export const BLOCK_PAGE: NamedSchema<Page<Stored<Block>>> = storedPage('BlockPage', STORED_BLOCK, BLOCK_EXAMPLE)
-export const STORED_INCIDENT: NamedSchema<Stored<Incident>> = storedSchema('StoredIncident', INCIDENT, { active: true })
+
+/** The schema of {@link IncidentAnswer}. */
+export const INCIDENT_ANSWER: NamedSchema<IncidentAnswer> = answerSchema('IncidentAnswer', {
+  description: 'Whether an incident is declared, and how many rules it concerns.',
+  examples: [{ ...storedExample({ active: true }), affectedRules: 2 }],
+  required: {
+    entry: INCIDENT,
+    ...STORED_PARTS,
+    affectedRules: count('Rules of the enforced version whose limits an incident changes.'),
+  },
+  optional: { warning: words('Why the incident that is declared changes no limit, and what to do; else absent.') },
+})
 
 /** The schemas of what was put. */
 export const PUT_OVERRIDE: NamedSchema<PutAnswer<Override>> = putSchema('PutOverride', {

@@ -74,7 +74,7 @@ const RULE_EXAMPLE: RuleExplanation = {
   why: '/api/v1/data matches, any method',
   entity: 'user-123',
   steps: [STEP_EXAMPLE],
-  counters: [{ limit: 1000, used: 477, remaining: 523, resetAt: 1_762_337_100_000, blockedUntil: 0 }],
+  counters: [{ limit: 1000, used: 477, remaining: 523, resetAt: '2025-11-05T10:05:00Z', blockedUntil: null }],
 }
 
 /** The schema of {@link LimitStep}. */

@@ -4,7 +4,7 @@ import { answerSchema, requestSchema } from '../schema.ts'
 import { CHECK_PROPERTIES } from './check-schemas.ts'
 import type { ResourceRule } from './rule-set-shapes.ts'
 import { RESOURCE_RULE } from './rule-set-shapes.ts'
-import { count, instant, listOf, NOTE, RESOURCE, words } from './value-schemas.ts'
+import { count, listOf, NOTE, RESOURCE, words } from './value-schemas.ts'
 
 /** The body that puts all rules of one resource. */
 export interface RateLimitsRequest {
@@ -43,10 +43,10 @@ export interface Counter {
   readonly used: number | null
   /** Whole units left now; a burst may make them more or fewer than the limit. Null when the store did not answer. */
   readonly remaining: number | null
-  /** When the full limit is there again if nothing more is taken; milliseconds since 1970, 0 when the store did not answer. */
-  readonly resetAt: number
-  /** Milliseconds since 1970 until which the caller is blocked under the rule; 0 when it is not. */
-  readonly blockedUntil: number
+  /** When the full limit is there again if nothing more is taken: as in {@link CheckAnswer}. Null when the store did not answer. */
+  readonly resetAt: string | null
+  /** Until when the caller is blocked under the rule, in the same form. Null when it is not. */
+  readonly blockedUntil: string | null
 }
 
 /** What one rule has counted for one caller. */
@@ -65,6 +65,12 @@ export interface UsageAnswer {
   readonly usage: readonly Usage[]
 }
 
+/** What a reset did. */
+export interface ResetAnswer {
+  /** Rules whose counters start anew for these callers; 0 when no rule counts them. */
+  readonly count: number
+}
+
 const RULES: readonly [ResourceRule, ...ResourceRule[]] = [
   { dimension: 'user', limit: 1000, window: '1m' },
   { dimension: 'apiKey', limit: 10_000, window: '1h' },
@@ -75,8 +81,8 @@ const COUNTER_EXAMPLE: Counter = {
   limit: 1000,
   used: 477,
   remaining: 523,
-  resetAt: 1_762_337_100_000,
-  blockedUntil: 0,
+  resetAt: '2025-11-05T10:05:00Z',
+  blockedUntil: null,
 }
 
 const RULES_LIST = listOf<ResourceRule>('Who may do how much, one rule for each dimension or method.', RESOURCE_RULE)
@@ -134,8 +140,15 @@ export const COUNTER: NamedSchema<Counter> = answerSchema('Counter', {
       type: ['integer', 'null'],
       minimum: 0,
     },
-    resetAt: instant('When the full limit is there again if nothing more is taken. 0 when the store did not answer.'),
-    blockedUntil: instant('Until when the caller is blocked under the rule; 0 when it is not.'),
+    resetAt: {
+      description:
+        'When the full limit is there again if nothing more is taken, in whole seconds rounded up. Null when the store did not answer.',
+      type: ['string', 'null'],
+    },
+    blockedUntil: {
+      description: 'Until when the caller is blocked under the rule, in the same form. Null when it is not.',
+      type: ['string', 'null'],
+    },
   },
 })
 
@@ -183,22 +196,32 @@ export const USAGE_ANSWER: NamedSchema<UsageAnswer> = answerSchema('UsageAnswer'
   },
 })
 
-const { userId, apiKey, clientIp, tenantId, service, descriptors } = CHECK_PROPERTIES.optional
+const { user, apiKey, ip, tenant, service, userId, clientIp, tenantId, descriptors } = CHECK_PROPERTIES.optional
 
 /** The schema of {@link ResetRequest}. */
 export const RESET_REQUEST: NamedSchema<ResetRequest> = requestSchema('ResetRequest', {
   description:
     'Whose counters start anew: of the rules that the resource matches, or of all without one. At least one part.',
-  examples: [{ userId: 'user-123', resource: '/api/v1/data', note: 'import of last night' }],
+  examples: [{ user: 'user-123', resource: '/api/v1/data', note: 'import of last night' }],
   required: {},
   optional: {
-    userId,
+    user,
     apiKey,
+    ip,
+    tenant,
+    service,
+    userId,
     clientIp,
     tenantId,
-    service,
     descriptors,
     resource: CHECK_PROPERTIES.required.resource,
     note: NOTE,
   },
+})
+
+/** The schema of {@link ResetAnswer}. */
+export const RESET_ANSWER: NamedSchema<ResetAnswer> = answerSchema('ResetAnswer', {
+  description: 'What a reset did.',
+  examples: [{ count: 1 }],
+  required: { count: count('Rules whose counters start anew for these callers; 0 when no rule counts them.') },
 })

@@ -47,7 +47,7 @@ export const RESERVE_REQUEST: NamedSchema<ReserveRequest> = requestSchema('Reser
 /** The schema of {@link AcquireRequest}. */
 export const ACQUIRE_REQUEST: NamedSchema<AcquireRequest> = requestSchema('AcquireRequest', {
   description: 'A call for a slot, under rules that limit how much goes on at once.',
-  examples: [{ tenantId: 'acme', resource: '/reports', maxWaitMs: 2000 }],
+  examples: [{ tenant: 'acme', resource: '/reports', maxWaitMs: 2000 }],
   required: CHECK_PROPERTIES.required,
   optional: {
     ...CHECK_PROPERTIES.optional,

@@ -102,6 +102,7 @@ export interface DescriptorDomain {
 /** Who may do how much, as a whole. The schema `RuleSet` has what else may stand in it. */
 export interface RuleSet {
   readonly rules: readonly PolicyRule[]
+  readonly dimensions?: readonly string[]
   readonly tiers?: readonly Tier[]
   readonly exemptions?: readonly Exemption[]
   readonly denyList?: readonly DenyEntry[]

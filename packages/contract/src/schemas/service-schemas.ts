@@ -97,7 +97,7 @@ export const FIELD_PROBLEM: NamedSchema<FieldProblem> = answerSchema('FieldProbl
   examples: [{ path: '/tokens', received: '-1', expected: 'a whole number from 0 to 1000000000' }],
   required: {
     path: words(
-      'Where: a JSON Pointer into the body, such as /userId; empty for the body itself; ? and the name for a parameter.',
+      'Where: a JSON Pointer into the body, such as /user; empty for the body itself; ? and the name for a parameter.',
     ),
     received: words('What is there, in words. The text of an identity or a key is never repeated.'),
     expected: words('What should be there.'),

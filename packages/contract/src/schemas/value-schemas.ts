@@ -32,6 +32,17 @@ export function text(description: string, longest: number): TextSchema {
   }
 }
 
+/** The address of a caller. */
+export function address(description: string): TextSchema {
+  return {
+    title: 'an IPv4 or IPv6 address without port, brackets or zone',
+    description,
+    type: 'string',
+    maxLength: 45,
+    pattern: '^[0-9A-Fa-f.:]+$',
+  }
+}
+
 /** A text of any length, in what the service sends. */
 export function words(description: string): TextSchema {
   return { description, type: 'string' }
@@ -94,9 +105,10 @@ export const RESOURCE: TextSchema = {
 
 /** Who is counted. */
 export const DIMENSION: TextSchema = {
-  title: 'a dimension such as "ip", "user", "apiKey", "tenant", "global", a descriptor, or several joined by "+"',
+  title:
+    'a dimension such as "ip", "user", "apiKey", "tenant", "service", "global", a descriptor, or several joined by "+"',
   description:
-    'Who is counted: ip, user, apiKey, tenant, global (all together), the name of a descriptor, or several joined by +.',
+    'Who is counted: ip, user, apiKey, tenant, service, global (all together), the name of a descriptor, or several joined by +.',
   type: 'string',
   pattern: '^[A-Za-z][A-Za-z0-9_.-]{0,63}(?:\\+[A-Za-z][A-Za-z0-9_.-]{0,63})*$',
 }

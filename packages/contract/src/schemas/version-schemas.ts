@@ -196,15 +196,15 @@ export const ROLLBACK_REQUEST: NamedSchema<RollbackRequest> = requestSchema('Rol
   },
 })
 
+const ENVOY_FILE_EXAMPLE: EnvoyFile = {
+  name: 'shop.yaml',
+  text: 'domain: shop\ndescriptors:\n  - key: ip\n    rate_limit: { unit: minute, requests_per_unit: 60 }\n',
+}
+
 /** The schema of {@link EnvoyFile}. */
 export const ENVOY_FILE: NamedSchema<EnvoyFile> = requestSchema('EnvoyFile', {
   description: 'A file in the form of envoyproxy/ratelimit.',
-  examples: [
-    {
-      name: 'shop.yaml',
-      text: 'domain: shop\ndescriptors:\n  - key: ip\n    rate_limit: { unit: minute, requests_per_unit: 60 }\n',
-    },
-  ],
+  examples: [ENVOY_FILE_EXAMPLE],
   required: {
     name: text('As problems are to call it.', 200),
     text: { description: 'Its content: YAML.', type: 'string', minLength: 1 },
@@ -214,7 +214,7 @@ export const ENVOY_FILE: NamedSchema<EnvoyFile> = requestSchema('EnvoyFile', {
 /** The schema of {@link ImportRequest}. */
 export const IMPORT_REQUEST: NamedSchema<ImportRequest> = requestSchema('ImportRequest', {
   description: 'Files to make a draft of.',
-  examples: [{ files: [{ name: 'shop.yaml', text: 'domain: shop\n' }] }],
+  examples: [{ files: [ENVOY_FILE_EXAMPLE] }],
   required: { files: { ...listOf<EnvoyFile>('The files.', ENVOY_FILE.ref), minItems: 1, maxItems: 100 } },
   optional: {
     mergeDomains: flag('Whether several files may have parts of one domain; false when left out.'),

@@ -193,8 +193,8 @@ describe('a mistake in a rule set is told with its place, what is there and what
       'what only files have',
       { rules: [], overrides: [{}], version: 1 },
       [
-        '/overrides is an unknown property, expected only rules, tiers, exemptions, denyList, regions, incident, errorRate, domains',
-        '/version is an unknown property, expected only rules, tiers, exemptions, denyList, regions, incident, errorRate, domains',
+        '/overrides is an unknown property, expected only rules, dimensions, tiers, exemptions, denyList, regions, incident, errorRate, domains',
+        '/version is an unknown property, expected only rules, dimensions, tiers, exemptions, denyList, regions, incident, errorRate, domains',
       ],
     ],
     [
@@ -417,14 +417,14 @@ describe('a mistake in a rule set is told with its place, what is there and what
       'a dimension that is no name',
       one({ dimension: 'user id' }),
       [
-        '/rules/0/dimension is "user id", expected a dimension such as "ip", "user", "apiKey", "tenant", "global", a descriptor, or several joined by "+"',
+        '/rules/0/dimension is "user id", expected a dimension such as "ip", "user", "apiKey", "tenant", "service", "global", a descriptor, or several joined by "+"',
       ],
     ],
     [
       'a dimension with nothing after the +',
       one({ dimension: 'user+' }),
       [
-        '/rules/0/dimension is "user+", expected a dimension such as "ip", "user", "apiKey", "tenant", "global", a descriptor, or several joined by "+"',
+        '/rules/0/dimension is "user+", expected a dimension such as "ip", "user", "apiKey", "tenant", "service", "global", a descriptor, or several joined by "+"',
       ],
     ],
     [
@@ -449,7 +449,7 @@ describe('a mistake in a rule set is told with its place, what is there and what
       'a name that cannot be one',
       one({ name: 'a b' }),
       [
-        '/rules/0/name is "a b", expected 1 to 96 letters, digits or any of _ . : / * @ -, beginning with a letter, a digit, / or *, and not with "tier:", "exemption:", "shadow:" or "penalty:"',
+        '/rules/0/name is "a b", expected 1 to 96 letters, digits or any of _ . : / * @ -, beginning with a letter, a digit, / or *, and not with "tier:", "exemption:", "shadow:", "penalty:", "descriptors:" or "default:"',
       ],
     ],
     [
@@ -737,7 +737,7 @@ describe('a mistake in a rule set is told with its place, what is there and what
       'entities without a dimension',
       denied({ entities: ['a'] }),
       [
-        '/denyList/0/match/dimension is missing, expected a dimension such as "ip", "user", "apiKey", "tenant", "global", a descriptor, or several joined by "+", beside "entities"',
+        '/denyList/0/match/dimension is missing, expected a dimension such as "ip", "user", "apiKey", "tenant", "service", "global", a descriptor, or several joined by "+", beside "entities"',
       ],
     ],
     [

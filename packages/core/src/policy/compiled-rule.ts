@@ -1,6 +1,7 @@
 import { checkCost } from '../batch.ts'
 import { SluiceError } from '../errors.ts'
 import type { Limit } from '../limit.ts'
+import type { Rule } from '../rule.ts'
 import { callerShare } from './caller-share.ts'
 import type { DimensionReader, DimensionReaders } from './dimension-reader.ts'
 import { EffectiveLimits } from './effective-rule.ts'
@@ -23,6 +24,8 @@ export interface CompileOptions {
   /** One reader for each dimension, used by all rules. */
   readonly readers: DimensionReaders
   readonly costFunctions: Readonly<Record<string, CostFunction>>
+  /** For requests that no enforced rule matches. Default: none. */
+  readonly defaultRule?: Rule | undefined
 }
 
 /** Where a rule is in a rule set, and what that set says for rules that do not say it themselves. */

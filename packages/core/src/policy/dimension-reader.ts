@@ -20,6 +20,8 @@ export interface AddressOptions {
 export class DimensionReader {
   /** In its one order of names. */
   readonly dimension: string
+  /** Whether an address is part of the identity. */
+  readonly hasAddress: boolean
   readonly #names: readonly string[]
   readonly #addresses: AddressOptions
   readonly #prefix: string
@@ -27,6 +29,7 @@ export class DimensionReader {
   constructor(dimension: string, addresses: AddressOptions) {
     this.dimension = canonicalDimension(dimension)
     this.#names = this.dimension.split('+')
+    this.hasAddress = this.#names.includes('ip')
     this.#addresses = addresses
     this.#prefix = `${this.dimension}:`
   }
@@ -63,6 +66,8 @@ export class DimensionReader {
         return request.tenant || undefined
       case 'ip':
         return request.ip ? countedAddress(request.ip, this.#addresses.ipv6PrefixLength) : undefined
+      case 'service':
+        return request.service || descriptorOf(request, name)
       case 'global':
         return EVERYBODY
       default:

@@ -9,7 +9,8 @@ import type { PolicyRequest } from './policy-request.ts'
 import type { ResolveContext, Resolver } from './resolver.ts'
 import { explainPattern } from './resource-pattern.ts'
 import type { RuleLine } from './rule-choice.ts'
-import { replacementOf, rulesFor } from './rule-choice.ts'
+import { isMatched, replacementOf, rulesFor } from './rule-choice.ts'
+import { DEFAULT_PREFIX } from './rule-name.ts'
 import type { CompiledTier, Snapshot } from './snapshot.ts'
 
 /**
@@ -101,6 +102,10 @@ export function explainRules(
   }
   const present = [...table.rules, ...(ownTier?.rules?.rules ?? [])]
   const explained = present.map((rule) => explainRule(rule, about))
+  const usual = isMatched(about.holding, request) ? undefined : snapshot.defaultRuleFor(request)
+  if (usual !== undefined) {
+    explained.push(explainRule(usual, { ...about, lines: [[usual]], holding: new Set([usual]) }))
+  }
   return explained.toSorted((one, other) => Number(other.look !== undefined) - Number(one.look !== undefined))
 }
 
@@ -157,7 +162,8 @@ function replacedBy(other: CompiledRule | undefined, { origin }: CompiledRule): 
   return `${name} is more specific for the same dimension${share}`
 }
 
-function matchOf({ rule }: CompiledRule): string {
+function matchOf({ rule, label }: CompiledRule): string {
+  if (label.startsWith(DEFAULT_PREFIX)) return 'no rule matches, so the default holds'
   const methods = rule.methods === undefined ? 'any method' : rule.methods.join(', ')
   return `${rule.resource} matches, ${methods}`
 }

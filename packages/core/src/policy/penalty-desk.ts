@@ -14,6 +14,7 @@ import { nextBlock, penaltyName } from './penalty.ts'
 import type { PolicyObserver } from './policy-event.ts'
 import { tellPolicy } from './policy-event.ts'
 import type { PolicyRequest } from './policy-request.ts'
+import type { UnblockedAddresses } from './unblocked-addresses.ts'
 
 /** What a {@link PenaltyDesk} works with. */
 export interface PenaltyDeskParts {
@@ -21,6 +22,8 @@ export interface PenaltyDeskParts {
   readonly live: LiveEntries
   readonly keepBlock: ((block: Block) => unknown) | undefined
   readonly observer: PolicyObserver | undefined
+  /** Callers of a dimension of addresses that are never blocked. */
+  readonly unblocked: UnblockedAddresses
 }
 
 /** A rule that may have blocked a caller. */
@@ -58,6 +61,7 @@ export class PenaltyDesk {
     let previous: CompiledRule | undefined
     for (const [index, item] of batch.items.entries()) {
       const rule = rules[index]!
+      if (rule.reader.hasAddress && this.#parts.unblocked.has(request.ip!)) continue
       const isRefused = item.verdict.ruling !== 'allowed' && item.blockedUntil <= batch.now
       // The windows of a rule come one after another, and are one refusal.
       if (!isRefused || rule.penaltyLimits === undefined || rule === previous) continue

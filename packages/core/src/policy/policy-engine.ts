@@ -13,6 +13,7 @@ import { SluiceError } from '../errors.ts'
 import { checkMaxWaiting, checkSignal } from '../option-check.ts'
 import type { Random } from '../random.ts'
 import { onRelease, reset } from '../releases.ts'
+import type { Rule } from '../rule.ts'
 import { ask, deliver, MANY, refund } from '../rule-limiter.ts'
 import { receiptOf } from '../store/receipt.ts'
 import type { Answer, Batch, Mode, Settlement, Store } from '../store/store.ts'
@@ -49,6 +50,8 @@ import type { ResolvedRequest } from './resolver.ts'
 import { checkRequest, Resolver } from './resolver.ts'
 import type { RuleSet } from './rule-set.ts'
 import { ShadowRunner } from './shadow-runner.ts'
+import { UnblockedAddresses } from './unblocked-addresses.ts'
+import type { UndeclaredDimension } from './undeclared-dimensions.ts'
 import type { Caller, RuleCounters, UsageReport } from './usage.ts'
 import { countersOf, ownerOf, usageReports } from './usage.ts'
 
@@ -62,6 +65,13 @@ export interface PolicyEngineOptions<M extends Mode = Mode> {
   readonly costFunctions?: Readonly<Record<string, CostFunction>>
   /** Bits of an IPv6 address that make one caller, 1 to 128; 64 when left out. */
   readonly ipv6PrefixLength?: number
+  /** Addresses and CIDR blocks that no penalty blocks, such as those of your proxies. Loopback addresses are never blocked by one. */
+  readonly neverBlock?: readonly string[]
+  /**
+   * Limits requests that no enforced rule matches, each caller on its own: by user, else by API key, tenant, service, address;
+   * who names none of these counts together with all others. Default: such requests are not limited.
+   */
+  readonly defaultRule?: Rule
   /** Is given every block that is set or made by a penalty, to keep and list it. What it throws is reported, and no more. */
   readonly keepBlock?: (block: Block) => unknown
   /** Is told what happens, as it happens: it should be quick. What it throws is ignored. */
@@ -125,10 +135,11 @@ export class PolicyEngine<M extends Mode = Mode> {
     const live = new LiveEntries({ random })
     this.#live = live
     const readers = new DimensionReaders({ ipv6PrefixLength })
-    const penalties = new PenaltyDesk({ store, live, keepBlock: options.keepBlock, observer })
+    const unblocked = new UnblockedAddresses(options.neverBlock ?? [], ipv6PrefixLength)
+    const penalties = new PenaltyDesk({ store, live, keepBlock: options.keepBlock, observer, unblocked })
     const lift = (block: Block): void => penalties.liftInStore(readers.of(block.dimension), block)
     this.entries = new EngineEntries({ live, clock, ipv6PrefixLength, lift })
-    this.#versions = new VersionSelector({ readers, costFunctions })
+    this.#versions = new VersionSelector({ readers, costFunctions, defaultRule: options.defaultRule })
     this.#resolver = new Resolver(live, readers, observer)
     this.#shadows = new ShadowRunner(store, observer)
     this.#penalties = penalties
@@ -140,10 +151,23 @@ export class PolicyEngine<M extends Mode = Mode> {
     return this.#versions.enforced.version
   }
 
+  /** Dimensions that the rule sets in force use, and that are neither built in nor declared: no request may have them. */
+  get undeclaredDimensions(): readonly (UndeclaredDimension & { readonly version: number })[] {
+    return this.#versions.undeclaredDimensions
+  }
+
+  /** How many enabled rules of the enforced version an incident gives other limits. */
+  get incidentRules(): number {
+    return this.#versions.enforced.allRules.filter(
+      ({ rule, incidentFactor }) => rule.enabled !== false && incidentFactor !== 1,
+    ).length
+  }
+
   /** Puts other rule sets in force, from the next request on. Throws `SLUICE_INVALID_RULE_SET` and keeps the old ones. */
   use(versions: PolicyVersions): void {
     this.#versions.use(versions)
     for (const burst of this.#versions.unusableBursts) tellPolicy(this.#observer, { type: 'burst-unusable', ...burst })
+    for (const one of this.undeclaredDimensions) tellPolicy(this.#observer, { type: 'dimension-undeclared', ...one })
   }
 
   /** Decides, and charges when allowed. A refused request costs nothing under any of its limits. */
@@ -165,6 +189,7 @@ export class PolicyEngine<M extends Mode = Mode> {
     const nowMs = this.#begin(request)
     const resolved = this.#resolve(request, nowMs)
     const { ruling } = resolved
+    if (resolved.isUnmatched) this.#tellUnmatched(resolved, request)
     if (ruling !== undefined) {
       return deliver(store, ruling.allowed ? createPolicyReservation(store, ruling, EMPTY_CLAIM) : ruling)
     }
@@ -332,6 +357,7 @@ export class PolicyEngine<M extends Mode = Mode> {
   #decide(request: PolicyRequest, charge: boolean): Answer<M, PolicyDecision> {
     const nowMs = this.#begin(request)
     const resolved = this.#resolve(request, nowMs)
+    if (charge && resolved.isUnmatched) this.#tellUnmatched(resolved, request)
     if (resolved.ruling !== undefined) {
       if (charge && resolved.ruling.allowed) this.#measure(resolved, request, nowMs)
       return deliver(this.#store, resolved.ruling)
@@ -364,6 +390,10 @@ export class PolicyEngine<M extends Mode = Mode> {
     const batch = createBatch(resolved.items)
     if (resolved.holdsSlots) batch.holder = drawHolder(this.#random)
     return batch
+  }
+
+  #tellUnmatched({ version }: ResolvedRequest, request: PolicyRequest): void {
+    tellPolicy(this.#observer, { type: 'unmatched', request, version })
   }
 
   /** What comes after a decision. */

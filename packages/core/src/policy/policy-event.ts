@@ -1,4 +1,6 @@
 import type { Block, OverrideTerms } from './live-entry.ts'
+import type { PolicyRequest } from './policy-request.ts'
+import type { UndeclaredDimension } from './undeclared-dimensions.ts'
 
 /**
  * Something worth counting that an engine did.
@@ -11,6 +13,9 @@ import type { Block, OverrideTerms } from './live-entry.ts'
  * - `penalty-failed`: a refusal could not be counted, or a block could not be written to the store.
  * - `override-unusable`: an override cannot be applied to a rule, whose own numbers hold instead.
  * - `burst-unusable`: a rule has no room for the burst of the tiers, and goes without. Told when the rule set is put in force.
+ * - `dimension-undeclared`: a rule set uses a dimension that is neither built in nor declared, so its rules may match no request.
+ *   Reported when the rule set is put in force.
+ * - `unmatched`: a request was decided that no enforced rule matches.
  */
 export type PolicyEvent =
   | {
@@ -38,6 +43,12 @@ export type PolicyEvent =
       /** Number of the version. */
       readonly version: number
     }
+  | (UndeclaredDimension & {
+      readonly type: 'dimension-undeclared'
+      /** Number of the version. */
+      readonly version: number
+    })
+  | { readonly type: 'unmatched'; readonly request: PolicyRequest; readonly version: number }
 
 /** Is told of events, as they happen: it should be quick. What it throws is ignored, because a request is not its business. */
 export type PolicyObserver = (event: PolicyEvent) => void

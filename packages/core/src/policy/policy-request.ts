@@ -9,7 +9,7 @@ export interface PolicyRequest {
   readonly tenant?: string
   /** Further dimensions and numbers, by name. */
   readonly descriptors?: Readonly<Record<string, string | number>>
-  /** Name of the internal service that calls, when it is one. */
+  /** Name of the internal service that calls, when it is one; the dimension `service` counts by it. */
   readonly service?: string
   /** Where it comes from, such as `US`; for limits that differ by region. */
   readonly region?: string

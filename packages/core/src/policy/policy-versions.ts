@@ -8,6 +8,7 @@ import type { PolicyRequest } from './policy-request.ts'
 import type { RuleSet } from './rule-set.ts'
 import type { UnusableBurst } from './snapshot.ts'
 import { Snapshot } from './snapshot.ts'
+import type { UndeclaredDimension } from './undeclared-dimensions.ts'
 
 /** A rule set and its number. */
 export interface NumberedRuleSet {
@@ -90,6 +91,13 @@ export class VersionSelector {
     return this.#inForce().flatMap(({ unusableBursts, version }) => unusableBursts.map((one) => ({ ...one, version })))
   }
 
+  /** Dimensions of the rule sets in force that no request may have. */
+  get undeclaredDimensions(): readonly (UndeclaredDimension & { readonly version: number })[] {
+    return this.#inForce().flatMap((snapshot) =>
+      snapshot.undeclaredDimensions.map((one) => ({ ...one, version: snapshot.version })),
+    )
+  }
+
   /** Counts how a request ended, in every guard that it concerns. */
   report(request: Pick<PolicyRequest, 'resource' | 'method'>, end: CallEnd): void {
     this.#guards.report(request, end)
@@ -147,7 +155,7 @@ export class VersionSelector {
 
 function isInShare(candidate: Candidate, request: PolicyRequest): boolean {
   if (candidate.percent === 0) return false
-  const { user, apiKey, tenant, ip } = request
-  const caller = user || apiKey || tenant || ip || NOBODY
+  const { user, apiKey, tenant, ip, service } = request
+  const caller = user || apiKey || tenant || ip || service || NOBODY
   return callerShare(`version ${candidate.enforced.version}`, caller) < candidate.percent
 }

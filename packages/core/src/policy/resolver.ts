@@ -60,6 +60,10 @@ export class ResolvedRequest {
   /** Rules that are measured only. */
   shadows: readonly RuleQuestion[] = NONE
   holdsSlots = false
+  /** Whether an enforced rule matches that does not limit the caller. */
+  isOff = false
+  /** Whether no enforced rule matches, nor any entry of the deny list, block or exemption. */
+  isUnmatched = false
 
   constructor(version: number) {
     this.version = version
@@ -107,7 +111,13 @@ export class Resolver {
     const table = exemption?.rules ?? snapshot.rules
     const found =
       tier !== undefined && exemption === undefined ? tier.find(table, resource, method) : table.find(resource, method)
-    this.#addAll(resolved, found, this.contextOf(request, tier, nowMs))
+    const context = this.contextOf(request, tier, nowMs)
+    this.#addAll(resolved, found, context)
+    if (resolved.items.length === 0 && !resolved.isOff) {
+      resolved.isUnmatched = true
+      const rule = snapshot.defaultRuleFor(request)
+      if (rule !== undefined) this.#add(resolved, rule, context)
+    }
     if (resolved.items.length === 0) resolved.rule(passing(snapshot, 'unlimited', ''))
     return resolved
   }
@@ -229,7 +239,10 @@ export class Resolver {
       return
     }
     const limits = this.limitsOf(rule, entity, context)
-    if (limits.length === 0) return
+    if (limits.length === 0) {
+      if (rule.isEnforcedFor(entity)) resolved.isOff = true
+      return
+    }
     const cost = rule.costOf(context.request, context.request.cost ?? 1)
     const key = rule.reader.keyOf(entity)
     if (!rule.isEnforcedFor(entity)) {

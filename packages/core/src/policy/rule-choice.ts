@@ -63,6 +63,14 @@ export function rulesFor(holding: HoldingRules, request: PolicyRequest): readonl
   return holding.rules.filter((_rule, index) => holding.holds(index, request))
 }
 
+/** Whether one of the rules that hold is enforced for the caller of a request, whatever its limit is. */
+export function isMatched(holding: Iterable<CompiledRule>, request: PolicyRequest): boolean {
+  return Array.from(holding).some((rule) => {
+    const entity = rule.reader.read(request)
+    return entity !== undefined && rule.isEnforcedFor(entity)
+  })
+}
+
 /** The rule in whose favour a rule of these lines does not hold for the caller of a request. */
 export function replacementOf(
   rule: CompiledRule,

@@ -10,7 +10,10 @@ import type { PolicyRuleSettings } from './rule-set.ts'
 export const LONGEST_RULE_NAME = 96
 
 /** What names may not begin with, because the names that are made begin so. */
-export const RESERVED_NAME: RegExp = /^(?:tier|exemption|shadow|penalty|descriptors):/
+export const RESERVED_NAME: RegExp = /^(?:tier|exemption|shadow|penalty|descriptors|default):/
+
+/** The names of default rules begin so. */
+export const DEFAULT_PREFIX = 'default:'
 
 /** Which rule is meant, as far as its name goes. */
 type NamedRule = Pick<PolicyRuleSettings, 'name' | 'resource' | 'methods' | 'dimension'>

@@ -27,6 +27,11 @@ interface Part {
 
 const PARTS: readonly Part[] = [
   { part: 'rules', entriesOf: allRules, isOrdered: false },
+  {
+    part: 'dimensions',
+    entriesOf: ({ dimensions = [] }) => new Map(dimensions.map((name) => [name, true])),
+    isOrdered: false,
+  },
   { part: 'tiers', entriesOf: tiersAlone, isOrdered: false },
   { part: 'exemptions', entriesOf: exemptionsAlone, isOrdered: true },
   { part: 'denyList', entriesOf: ({ denyList = [] }) => byName(denyList), isOrdered: true },

@@ -143,6 +143,7 @@ const calendar: Properties<CalendarWindow> = { calendar: true, timeZone: true, w
 
 const ruleSet: Properties<RuleSet> = {
   rules: true,
+  dimensions: true,
   tiers: true,
   exemptions: true,
   denyList: true,

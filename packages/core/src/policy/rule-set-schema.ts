@@ -95,6 +95,19 @@ const PARTS: Readonly<Record<string, JsonSchema>> = {
     description: 'Who may do how much. Their order does not matter: the most specific one holds.',
     examples: [[{ resource: '*', dimension: 'ip', limit: 100, window: '1m' }]],
   },
+  dimensions: {
+    description:
+      'Descriptors that rules count by, besides the built-in dimensions. A rule that counts by one that is not listed here is warned about. Default: none.',
+    examples: [['plan', 'region']],
+    type: 'array',
+    uniqueItems: true,
+    items: {
+      title: 'the name of a descriptor such as "plan"',
+      examples: ['plan'],
+      type: 'string',
+      pattern: '^[A-Za-z][A-Za-z0-9_.-]{0,63}$',
+    },
+  },
   tiers: {
     description: 'Named groups of callers, with other limits.',
     examples: [[{ name: 'premium', multiplier: 10, burst: 100 }]],

@@ -3,14 +3,14 @@ import type { AlgorithmRule, RuleSettings, Weekday } from '../rule.ts'
 import type { DescriptorDomain } from './descriptors/descriptor-domain.ts'
 
 /**
- * Who is counted: `ip`, `user`, `apiKey`, `tenant`, `global` (all together), the name of a descriptor of the request, or
- * several joined by `+`, such as `tenant+user`, for each combination on its own. A rule whose dimension a request does not
- * have does not apply to it.
+ * Who is counted: `ip`, `user`, `apiKey`, `tenant`, `service` (the internal service that calls), `global` (all together), the
+ * name of a descriptor of the request, or several joined by `+`, such as `tenant+user`, for each combination on its own. A rule
+ * whose dimension a request does not have does not apply to it.
  */
 export type Dimension = string
 
-/** The dimensions that every request knows; any other name is a descriptor. */
-export const KNOWN_DIMENSIONS = ['ip', 'user', 'apiKey', 'tenant', 'global'] as const
+/** The built-in dimensions; any other name is a descriptor, to be declared in `dimensions` of the rule set. */
+export const KNOWN_DIMENSIONS = ['ip', 'user', 'apiKey', 'tenant', 'service', 'global'] as const
 
 /** A time of the week in which a rule's limit is another one. */
 export interface ScheduleEntry {
@@ -166,6 +166,8 @@ export interface DenyEntry {
  */
 export interface RuleSet {
   readonly rules: readonly PolicyRule[]
+  /** Descriptors that rules count by. A rule that counts by one that is not listed here is warned about. Default: none. */
+  readonly dimensions?: readonly string[]
   readonly tiers?: readonly Tier[]
   readonly exemptions?: readonly Exemption[]
   readonly denyList?: readonly DenyEntry[]

@@ -2,13 +2,16 @@ import type { CompileOptions } from './compiled-rule.ts'
 import { CompiledRule } from './compiled-rule.ts'
 import { DescriptorTree } from './descriptors/descriptor-tree.ts'
 import { MatchTable } from './match-table.ts'
+import type { PolicyRequest } from './policy-request.ts'
 import { ResourceTable } from './resource-table.ts'
 import type { HoldingRules, RuleLine } from './rule-choice.ts'
 import { holdingRules } from './rule-choice.ts'
-import { ruleName } from './rule-name.ts'
+import { DEFAULT_PREFIX, ruleName } from './rule-name.ts'
 import type { RuleOrigin } from './rule-origin.ts'
 import type { DenyEntry, Exemption, PolicyRule, RuleSet, Tier } from './rule-set.ts'
 import { KNOWN_DIMENSIONS } from './rule-set.ts'
+import type { UndeclaredDimension } from './undeclared-dimensions.ts'
+import { undeclaredDimensions } from './undeclared-dimensions.ts'
 
 /** Rules of one part of a rule set, found by resource and method. */
 export class RuleTable {
@@ -123,6 +126,9 @@ export class Snapshot {
   /** Dimensions of rules besides those that every request knows. */
   readonly furtherDimensions: readonly string[]
   readonly unusableBursts: readonly UnusableBurst[]
+  readonly undeclaredDimensions: readonly UndeclaredDimension[]
+  /** The default rule for each kind of caller, in the order in which they are looked for; empty when there is none. */
+  readonly #defaults: readonly CompiledRule[]
 
   /** `prefix` stands before the names of all rules, so that their counters are apart from those of another version. */
   constructor(ruleSet: RuleSet, options: CompileOptions & { readonly version: number; readonly prefix?: string }) {
@@ -164,6 +170,13 @@ export class Snapshot {
     const known = new Set<string>(KNOWN_DIMENSIONS)
     this.furtherDimensions = [...new Set(all.map(({ dimension }) => dimension))].filter((name) => !known.has(name))
     this.unusableBursts = this.#findUnusableBursts()
+    this.undeclaredDimensions = undeclaredDimensions(ruleSet)
+    this.#defaults = defaultRules(ruleSet, options)
+  }
+
+  /** The rule for a request that no enforced rule matches; undefined when there is none. */
+  defaultRuleFor(request: PolicyRequest): CompiledRule | undefined {
+    return this.#defaults.find(({ reader }) => reader.read(request) !== undefined)
   }
 
   #findUnusableBursts(): readonly UnusableBurst[] {
@@ -179,4 +192,25 @@ export class Snapshot {
 /** Each line before each of the others: which of them are of one reading is not known, and no reading may lead past a rule. */
 function joined(first: readonly RuleLine[], others: readonly RuleLine[]): readonly RuleLine[] {
   return first.flatMap((line) => others.map((other) => [...line, ...other]))
+}
+
+/** Who a default rule counts: the first of these that a request has. */
+const DEFAULT_DIMENSIONS = ['user', 'apiKey', 'tenant', 'service', 'ip', 'global'] as const
+
+function defaultRules(
+  { regions, incident = 1 }: RuleSet,
+  options: CompileOptions & { readonly prefix?: string },
+): readonly CompiledRule[] {
+  const { defaultRule, prefix = '' } = options
+  if (defaultRule === undefined) return []
+  return DEFAULT_DIMENSIONS.map((dimension) => {
+    const label = DEFAULT_PREFIX + dimension
+    const rule = { ...defaultRule, resource: '*', dimension } as PolicyRule
+    const origin: RuleOrigin = { part: 'rules', name: '' }
+    return new CompiledRule(
+      rule,
+      { name: prefix + label, label, origin, regions, incident, errorRate: undefined },
+      options,
+    )
+  })
 }

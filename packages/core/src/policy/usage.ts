@@ -6,7 +6,7 @@ import { counterReports } from './counter.ts'
 import { MatchTable } from './match-table.ts'
 import type { PolicyRequest } from './policy-request.ts'
 import type { Resolver } from './resolver.ts'
-import { rulesFor } from './rule-choice.ts'
+import { isMatched, rulesFor } from './rule-choice.ts'
 import type { RequestMatch } from './rule-set.ts'
 import type { CompiledTier, Snapshot } from './snapshot.ts'
 
@@ -64,9 +64,21 @@ function rulesOfRequest({ resolver, snapshot, request, tier, nowMs }: Asked): re
   const { resource, method } = request
   const exemption = resolver.exemptionOf(snapshot, request, nowMs)
   if (exemption === undefined) {
-    return rulesFor(tier?.find(snapshot.rules, resource, method) ?? snapshot.rules.find(resource, method), request)
+    const found = tier?.find(snapshot.rules, resource, method) ?? snapshot.rules.find(resource, method)
+    return orDefault(rulesFor(found, request), snapshot, request)
   }
-  return exemption.rules === undefined ? [] : rulesFor(exemption.rules.find(resource, method), request)
+  if (exemption.rules === undefined) return []
+  return orDefault(rulesFor(exemption.rules.find(resource, method), request), snapshot, request)
+}
+
+/** With the default rule, where no enforced rule matches. */
+function orDefault(
+  rules: readonly CompiledRule[],
+  snapshot: Snapshot,
+  request: PolicyRequest,
+): readonly CompiledRule[] {
+  const usual = isMatched(rules, request) ? undefined : snapshot.defaultRuleFor(request)
+  return usual === undefined ? rules : [...rules, usual]
 }
 
 /** The rules that may count a caller at some resource. */
@@ -78,7 +90,9 @@ function rulesOfCaller({ resolver, snapshot, request, tier, nowMs }: Asked): rea
   const ofExemptions = exemptions.flatMap(({ rules, isOfServices }) =>
     isOfServices ? rules : rules.filter(isNotShared),
   )
-  return [...[...snapshot.rules.rules, ...(tier?.rules?.rules ?? [])].filter(isNotShared), ...ofExemptions]
+  const usual = snapshot.defaultRuleFor(request)
+  const ofAll = [...snapshot.rules.rules, ...(tier?.rules?.rules ?? []), ...(usual === undefined ? [] : [usual])]
+  return [...ofAll.filter(isNotShared), ...ofExemptions]
 }
 
 /** What everybody shares is not the caller's, unless it is asked for by its resource, or by a service that it is for. */

@@ -1,11 +1,11 @@
 import { seededRandom } from '@sluice/testing'
 import { describe, expect, it } from 'vitest'
-import { Breaker, type BreakerOptions, type BreakerState, NOT_ADMITTED } from './breaker.ts'
+import { Breaker, type BreakerOptions, type BreakerStart, type BreakerState, NOT_ADMITTED } from './breaker.ts'
 
 /** Chance in the middle: a pause is as long as it is called. */
 const EVEN = { nextUint32: () => 0x80_00_00_00 }
 
-function breakerOf(options: BreakerOptions = {}) {
+function breakerOf(options: BreakerOptions & { readonly start?: BreakerStart; readonly neverOpens?: boolean } = {}) {
   const states: BreakerState[] = []
   const breaker = new Breaker({ ...options, random: EVEN, onChange: (state) => void states.push(state) })
   const fail = (nowMs: number) => breaker.failed(breaker.admit(nowMs), nowMs)
@@ -171,5 +171,45 @@ describe('a breaker', () => {
     expect(() => breakerOf({ [option]: value })).toThrow(
       expect.objectContaining({ code: 'SLUICE_INVALID_OPTION', received: value }),
     )
+  })
+})
+
+describe('a breaker of a process that has just started', () => {
+  it('counts no failure before the first answer, for as long as it was told', () => {
+    const { breaker, fail } = breakerOf({ start: { atMs: 1000, graceMs: 2000 } })
+    for (let call = 0; call < 100; call++) fail(1000 + call)
+    for (let call = 0; call < 4; call++) fail(3000 + call)
+    expect(breaker.state).toBe('closed')
+    fail(3004)
+    expect(breaker.state).toBe('open')
+  })
+
+  it('counts failures from the first answer on', () => {
+    const { breaker, fail, succeed } = breakerOf({ start: { atMs: 0, graceMs: 2000 } })
+    for (let call = 0; call < 100; call++) fail(call)
+    succeed(100)
+    for (let call = 0; call < 4; call++) fail(101)
+    expect(breaker.state).toBe('closed')
+    fail(102)
+    expect(breaker.state).toBe('open')
+  })
+
+  it('probes after a tenth of the first pause, for 10 seconds', () => {
+    const { breaker, fail, succeed } = breakerOf({ failures: 1, start: { atMs: 0, graceMs: 0 } })
+    const pauseAt = (nowMs: number): number => {
+      fail(nowMs)
+      return breaker.pauseLeftMs(nowMs)
+    }
+    expect([pauseAt(100), pauseAt(125), pauseAt(175)]).toEqual([25, 50, 100])
+    succeed(275)
+    expect(pauseAt(9999)).toBe(25)
+    succeed(10_100)
+    expect(pauseAt(10_200)).toBe(250)
+  })
+
+  it('that guards something with breakers of its own never opens', () => {
+    const { breaker, fail } = breakerOf({ neverOpens: true })
+    for (let call = 0; call < 100; call++) fail(call)
+    expect(breaker.state).toBe('closed')
   })
 })

@@ -14,8 +14,19 @@ export interface BreakerOptions {
   readonly maxPauseMs?: number
 }
 
+/** How a {@link Breaker} treats a process that has just started. */
+export interface BreakerStart {
+  readonly atMs: number
+  /** Failures count from the first answer on, or after so long without one. */
+  readonly graceMs: number
+}
+
 interface BreakerParts extends BreakerOptions {
   readonly random: Random
+  /** Default: no allowance for a start. */
+  readonly start?: BreakerStart | undefined
+  /** Whether it stays closed: what it guards has breakers of its own. Default: false. */
+  readonly neverOpens?: boolean
   /** Told of every change of state. */
   readonly onChange?: (state: BreakerState) => void
 }
@@ -28,6 +39,12 @@ const SLICE_MS = 100
 
 /** With fewer calls than this in a second, their ratio says nothing. */
 const LEAST_CALLS = 20
+
+/**
+ * For so long after the start, the first pause is a tenth of the usual one: a cold process misses deadlines that say nothing
+ * about the store, and a pause lasts for thousands of its calls.
+ */
+const EARLY_MS = 10_000
 
 const DRAWS = 0x1_00_00_00_00
 
@@ -48,6 +65,8 @@ const DRAWS = 0x1_00_00_00_00
  * A call is admitted with a ticket and ends with it. The ticket of an earlier state counts for nothing, so a call that was
  * sent before the breaker opened neither closes it nor lengthens its pause. Instants come in as arguments, in milliseconds
  * of one clock that does not go back. The last second is the 100 ms slice of now and the nine before it.
+ *
+ * After a start, failures before the first answer do not count for `graceMs`, and for 10 s the first pause is a tenth.
  */
 export class Breaker {
   readonly #failures: number
@@ -55,6 +74,8 @@ export class Breaker {
   readonly #maxPauseMs: number
   readonly #random: Random
   readonly #onChange: ((state: BreakerState) => void) | undefined
+  readonly #neverOpens: boolean
+  readonly #earlyUntilMs: number
   readonly #calls: number[] = Array.from({ length: SLICES }, () => 0)
   readonly #failed: number[] = Array.from({ length: SLICES }, () => 0)
   #state: BreakerState = 'closed'
@@ -64,6 +85,8 @@ export class Breaker {
   #slice = 0
   #pauseMs: number
   #openUntilMs = 0
+  /** Until when failures do not count. */
+  #graceUntilMs: number
 
   constructor(parts: BreakerParts) {
     this.#failures = checkWhole('failures', parts.failures ?? 5, 1000)
@@ -72,6 +95,10 @@ export class Breaker {
     this.#pauseMs = this.#basePauseMs
     this.#random = parts.random
     this.#onChange = parts.onChange
+    this.#neverOpens = parts.neverOpens ?? false
+    const { start } = parts
+    this.#graceUntilMs = start === undefined ? Number.NEGATIVE_INFINITY : start.atMs + start.graceMs
+    this.#earlyUntilMs = start === undefined ? Number.NEGATIVE_INFINITY : start.atMs + EARLY_MS
   }
 
   get state(): BreakerState {
@@ -89,12 +116,12 @@ export class Breaker {
   /** The call was answered. */
   succeeded(ticket: number, nowMs: number): void {
     if (ticket !== this.#ticket) return
+    this.#graceUntilMs = Number.NEGATIVE_INFINITY
     if (this.#state === 'closed') {
       this.#inARow = 0
       this.#count(this.#calls, nowMs)
       return
     }
-    this.#pauseMs = this.#basePauseMs
     this.#inARow = 0
     this.#calls.fill(0)
     this.#failed.fill(0)
@@ -103,12 +130,14 @@ export class Breaker {
 
   /** The call was not answered, or with an error. */
   failed(ticket: number, nowMs: number): void {
-    if (ticket !== this.#ticket) return
+    if (ticket !== this.#ticket || this.#neverOpens) return
     if (this.#state === 'closed') {
+      if (nowMs < this.#graceUntilMs) return
       this.#inARow++
       this.#count(this.#calls, nowMs)
       this.#count(this.#failed, nowMs)
       if (this.#inARow < this.#failures && !this.#failsByHalf()) return
+      this.#pauseMs = nowMs < this.#earlyUntilMs ? this.#basePauseMs / 10 : this.#basePauseMs
     }
     const chance = 0.75 + this.#random.nextUint32() / DRAWS / 2
     this.#openUntilMs = nowMs + this.#pauseMs * chance

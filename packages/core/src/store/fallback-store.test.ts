@@ -8,7 +8,12 @@ import { SluiceError } from '../errors.ts'
 import type { Reservation } from '../reservation.ts'
 import type { Rule } from '../rule.ts'
 import type { FailureMode } from './failure.ts'
-import { type FallbackStoreOptions, fallbackStore } from './fallback-store.ts'
+import {
+  type FallbackStart,
+  type FallbackStoreOptions,
+  fallbackStore,
+  startingFallbackStore,
+} from './fallback-store.ts'
 import type { ListenedStore } from './listening.ts'
 import type { Batch, Store } from './store.ts'
 import { outcomeUnknown, storeUnavailable } from './store-error.ts'
@@ -62,19 +67,20 @@ const EVEN = { nextUint32: () => 0x80_00_00_00 }
 
 const TEN = { algorithm: 'fixed-window', limit: 10, window: '1h' } as const
 
-function scene(options: FallbackStoreOptions = {}, rule: Rule = TEN) {
+function scene(options: FallbackStoreOptions = {}, rule: Rule = TEN, start?: FallbackStart) {
   const clock = new FakeClock()
   const timers = new FakeTimers(clock)
   const remote = new RemoteStore(clock)
   const events: StoreEvent[] = []
-  const store = fallbackStore(remote, {
+  const all = {
     clock,
     timers,
     monotonicMs: () => (clock.nowMicros() - START_MICROS) / 1000,
     random: EVEN,
-    observe: (event) => void events.push(event),
+    observe: (event: StoreEvent) => void events.push(event),
     ...options,
-  })
+  }
+  const store = start === undefined ? fallbackStore(remote, all) : startingFallbackStore(remote, all, start)
   const limiter = createLimiter({ ...rule, store, clock, random: EVEN, timers, name: 'rule' })
   /** Units left for the key in the remote store. */
   const leftRemotely = () =>
@@ -718,6 +724,85 @@ it('a reset finds counters that were made when there were other nodes', async ()
   await expect(limiter.reset('key')).rejects.toMatchObject({ code: 'SLUICE_STORE_UNAVAILABLE' })
   nodes = 1
   expect((await limiter.check('key')).allowed).toBe(true)
+})
+
+describe('while the store starts', () => {
+  /** A store that starts when the test says so. */
+  function starting(options: FallbackStoreOptions = {}) {
+    const started = Promise.withResolvers<void>()
+    let waits = 0
+    const untilStarted = (): Promise<void> => {
+      waits++
+      return started.promise
+    }
+    const parts = scene(options, TEN, { graceMs: 2000, untilStarted, hasBreakers: false })
+    return { ...parts, start: () => started.resolve(), waits: () => waits }
+  }
+
+  it('checks wait, whatever the deadline, and are then made once, in their order', async () => {
+    const { limiter, timers, remote, store, start, waits } = starting()
+    const answers = [limiter.check('key', { cost: 4 }), limiter.check('key', { cost: 5 }), limiter.check('key')]
+    await timers.advance(1999)
+    expect(remote.names()).toEqual([])
+    expect(store.stats()).toMatchObject({ asked: 0, failed: 0, pending: 3 })
+    start()
+    expect((await Promise.all(answers)).map(({ remaining }) => remaining)).toEqual([6, 1, 0])
+    expect(await limiter.check('key')).toMatchObject({ allowed: false, failure: undefined })
+    expect(remote.names()).toEqual(['decide', 'decide', 'decide', 'decide'])
+    expect(waits()).toBe(1)
+  })
+
+  it('the deadline of what waited begins when it is made', async () => {
+    const { limiter, timers, remote, start } = starting()
+    remote.well = false
+    const answer = limiter.check('key')
+    await timers.advance(1000)
+    start()
+    expect(await outcomeOf(timers, answer)).toBe('pending')
+    await timers.advance(49)
+    expect(await outcomeOf(timers, answer)).toBe('pending')
+    await timers.advance(1)
+    expect(await answer).toMatchObject({ allowed: true, failure: { cause: 'deadline', charged: 'unknown' } })
+  })
+
+  it('failures do not open the breaker until the store has answered once', async () => {
+    const { limiter, timers, remote, store, start } = starting()
+    start()
+    remote.well = false
+    const late = Promise.all(Array.from({ length: 25 }, () => limiter.check('key')))
+    await timers.advance(50)
+    expect(new Set((await late).map(({ failure }) => failure?.cause))).toEqual(new Set(['deadline']))
+    expect(store.state).toBe('closed')
+    remote.well = true
+    expect((await limiter.check('other')).failure).toBeUndefined()
+    remote.well = false
+    const later = Promise.all(Array.from({ length: 5 }, () => limiter.check('key')))
+    await timers.advance(50)
+    await later
+    expect(store.state).toBe('open')
+  })
+
+  it('no more calls wait than may be in flight', async () => {
+    const { limiter, remote, start } = starting({ maxPending: 2, failureMode: 'closed' })
+    const waiting = [limiter.check('key'), limiter.check('key')]
+    expect(await limiter.check('key')).toMatchObject({ failure: { cause: 'deadline', charged: 'no' } })
+    start()
+    expect((await Promise.all(waiting)).map(({ allowed }) => allowed)).toEqual([true, true])
+    expect(remote.sent).toHaveLength(2)
+  })
+
+  it('closing ends the wait, and nothing is sent', async () => {
+    const { limiter, timers, remote, store, start } = starting()
+    const answers = [limiter.check('key'), limiter.reset('key')].map((answer) =>
+      expect(answer).rejects.toMatchObject({ code: 'SLUICE_CLOSED' }),
+    )
+    await store.close()
+    await Promise.all(answers)
+    start()
+    await timers.advance(0)
+    expect(remote.names()).toEqual([])
+    expect(timers.pending).toBe(0)
+  })
 })
 
 describe('closing', () => {

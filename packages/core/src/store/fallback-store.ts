@@ -81,6 +81,25 @@ export function fallbackStore(store: Store<'async'>, options: FallbackStoreOptio
   return new InsuredStore(store, options)
 }
 
+/** How a store of this workspace is started, and what it sees to by itself. */
+export interface FallbackStart {
+  /** How long failures before the first answer do not count against the breaker. */
+  readonly graceMs: number
+  /** Calls wait for it, from the first one on. It never rejects. Default: they do not wait. */
+  readonly untilStarted?: (() => Promise<void>) | undefined
+  /** Whether the store has a breaker for each of its parts, so that none is needed here. */
+  readonly hasBreakers: boolean
+}
+
+/** A {@link fallbackStore} for a store that has to start. */
+export function startingFallbackStore(
+  store: Store<'async'>,
+  options: FallbackStoreOptions,
+  start: FallbackStart,
+): FallbackStore {
+  return new InsuredStore(store, options, start)
+}
+
 class InsuredStore implements FallbackStore, ListenedStore {
   readonly mode = 'async'
   readonly #store: ListenedStore
@@ -95,7 +114,7 @@ class InsuredStore implements FallbackStore, ListenedStore {
   #givenBack = 0
   #closing: Promise<void> | undefined
 
-  constructor(store: Store<'async'>, options: FallbackStoreOptions) {
+  constructor(store: Store<'async'>, options: FallbackStoreOptions, start?: FallbackStart) {
     const { observe, clock = systemClock, random = systemRandom, timers = systemTimers } = options
     const { monotonicMs = systemMonotonicMs, nodes = () => 1 } = options
     const deadlineMs = checkRange('deadlineMs', options.deadlineMs ?? 50, { most: 60_000 })
@@ -104,7 +123,13 @@ class InsuredStore implements FallbackStore, ListenedStore {
     this.#observe = observe
     this.#deadlineMs = deadlineMs
     this.#monotonicMs = monotonicMs
-    this.#breaker = new Breaker({ ...options.breaker, random, onChange })
+    this.#breaker = new Breaker({
+      ...options.breaker,
+      random,
+      onChange,
+      neverOpens: start?.hasBreakers ?? false,
+      start: start && { atMs: monotonicMs(), graceMs: start.graceMs },
+    })
     this.#calls = new GuardedCalls({
       deadlineMs,
       maxPending: checkRange('maxPending', options.maxPending ?? 10_000, { most: 1_000_000 }),
@@ -112,6 +137,7 @@ class InsuredStore implements FallbackStore, ListenedStore {
       timers,
       monotonicMs,
       observe,
+      untilStarted: start?.untilStarted,
     })
     this.#answers = new FallbackAnswers({
       failureMode: checkMode(options.failureMode ?? 'open'),

@@ -10,6 +10,8 @@ export interface GuardedParts extends DeadlineParts {
   /** Most calls in flight. */
   readonly maxPending: number
   readonly observe: StoreObserver | undefined
+  /** Called with the first call: all calls wait until it resolves. It never rejects. */
+  readonly untilStarted?: (() => Promise<void>) | undefined
 }
 
 /**
@@ -37,10 +39,15 @@ export interface GuardedCall<T> extends WaitingCall {
   late(value: T): void
 }
 
-/** Calls to a store, each ended by its deadline, none made while the breaker is open, so many at once and no more. */
+/**
+ * Calls to a store, each ended by its deadline, none made while the breaker is open, so many at once and no more. Calls made
+ * while the store is starting wait for that; their deadline begins afterwards.
+ */
 export class GuardedCalls {
   readonly #parts: GuardedParts
   readonly #line: DeadlineLine
+  /** Calls that wait until the store has started; undefined when it has. */
+  #held: GuardedCall<unknown>[] | undefined
   #asked = 0
   #complaint: string | undefined
   #failed = 0
@@ -48,6 +55,7 @@ export class GuardedCalls {
   constructor(parts: GuardedParts) {
     this.#parts = parts
     this.#line = new DeadlineLine(parts)
+    this.#held = parts.untilStarted === undefined ? undefined : []
   }
 
   /** What the store said when it failed last; undefined when it has answered since, or said nothing. */
@@ -57,11 +65,15 @@ export class GuardedCalls {
 
   /** Calls that were made, and those that got no usable answer; calls in flight. */
   stats(): { readonly asked: number; readonly failed: number; readonly pending: number } {
-    return { asked: this.#asked, failed: this.#failed, pending: this.#line.size }
+    return { asked: this.#asked, failed: this.#failed, pending: this.#line.size + (this.#held?.length ?? 0) }
   }
 
   /** Makes a call, or fails it at once. Never throws; the call is made once at most. */
   send<T>(call: GuardedCall<T>): void {
+    if (this.#held !== undefined) {
+      this.#hold(call as GuardedCall<unknown>, this.#held)
+      return
+    }
     const { breaker, maxPending, monotonicMs } = this.#parts
     const nowMs = monotonicMs()
     if (this.#line.size >= maxPending) {
@@ -85,8 +97,26 @@ export class GuardedCalls {
     }
   }
 
+  #hold(call: GuardedCall<unknown>, held: GuardedCall<unknown>[]): void {
+    if (held.length >= this.#parts.maxPending) {
+      this.#fail(call, { cause: 'deadline', charged: 'no' }, undefined)
+      return
+    }
+    held.push(call)
+    if (held.length === 1) void this.#parts.untilStarted?.().then(() => this.#release())
+  }
+
+  /** The store has started: makes the calls that waited for it, in their order. */
+  #release(): void {
+    const held = this.#held ?? []
+    this.#held = undefined
+    for (const call of held) this.send(call)
+  }
+
   /** Gives all calls in flight up. */
   close(error: unknown): void {
+    for (const call of this.#held ?? []) call.givenUp(error)
+    this.#held = undefined
     this.#line.close()
     for (let waiting = this.#line.shift(); waiting !== undefined; waiting = this.#line.shift()) {
       const call = waiting as GuardedCall<unknown>

@@ -1,10 +1,10 @@
-import { readFile } from 'node:fs/promises'
+import { readdir, readFile } from 'node:fs/promises'
 import { systemTimers } from '@sluice/core'
 import { expectSameStores, ReferenceStore } from '@sluice/testing'
 import { FaultyProxy, freePort, startRedis } from '@sluice/testing/servers'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { RedisConnection } from '../connection.ts'
-import { ScriptRunner } from '../script-runner.ts'
+import { NEEDED_COMMANDS, ScriptRunner } from '../script-runner.ts'
 import { pause, storeOver, until, untilAnswered } from './client-trial.test.support.ts'
 import type { ConnectOptions } from './connect-by-url.ts'
 import { connectByUrl } from './connect-by-url.ts'
@@ -177,14 +177,23 @@ describe('the rule for the user in the documentation', () => {
     expect(await server.command('ACL', 'LOG')).toHaveLength(2)
   })
 
-  it('gives nothing that is not used', async () => {
-    const scripts = await readFile(new URL('../scripts.ts', import.meta.url), 'utf8')
-    const called = [...scripts.matchAll(/call\('([A-Z]+)'/g)].map(([, name]) => name!.toLowerCase())
-    const used = new Set([...called, 'eval', 'evalsha', 'zrangebyscore', 'hmget'])
-    // Only to forget the counters of all keys. It shows the names of all keys of the server.
-    expect(used.delete('scan')).toBe(true)
-    const allowed = (await documentedRule()).filter((part) => part.startsWith('+')).map((part) => part.slice(1))
-    expect(allowed.toSorted()).toEqual([...used].sort())
+  it('gives what the scripts and the store use, and nothing else; the advice on NOPERM lists the same', async () => {
+    const lua = new URL('../../lua/', import.meta.url)
+    const files = (await readdir(lua, { recursive: true })).filter((name) => name.endsWith('.lua'))
+    // The first names every command to try it. The second is only for resetAll, and shows the names of all keys.
+    const used = files.filter((name) => name !== 'probe-1.lua' && name !== 'scan-1.lua')
+    expect(used.length).toBe(files.length - 2)
+    const texts = await Promise.all(used.map((name) => readFile(new URL(name, lua), 'utf8')))
+    const called = texts.flatMap((text) => [...text.matchAll(/call\('([A-Z]+)'/g)].map(([, name]) => name!))
+    // The store sends the last two without a script.
+    const needed = [...new Set([...called, 'EVAL', 'EVALSHA', 'ZRANGEBYSCORE', 'HMGET'])].toSorted()
+    expect(NEEDED_COMMANDS.toSorted()).toEqual(needed)
+    const commandsIn = (rule: readonly string[]): string[] =>
+      rule.filter((part) => part.startsWith('+')).map((part) => part.slice(1).toUpperCase())
+    expect(commandsIn(await documentedRule()).toSorted()).toEqual(needed)
+    const guide = await readFile(new URL('../../../../docs/guides/redis.md', import.meta.url), 'utf8')
+    const guided = /^ACL SETUSER sluice [^`]*/m.exec(guide)?.[0] ?? ''
+    expect(commandsIn(guided.split(/\s+/)).toSorted()).toEqual(needed)
   })
 })
 

@@ -16,7 +16,7 @@ export interface ConnectOptions extends UrlOptions {
   readonly timers?: Timers
   readonly random?: Random
   readonly monotonicMs?: () => number
-  /** Loads node-redis. */
+  /** Loads node-redis. Default: imports the package. */
   readonly load?: () => Promise<NodeRedisModule>
 }
 
@@ -39,19 +39,10 @@ export interface ConnectOptions extends UrlOptions {
  * sentinels. When the package is needed and not installed, every use of the connection raises it.
  */
 export function connectByUrl(target: string | readonly string[], options: ConnectOptions = {}): RedisConnection {
-  const {
-    timers = systemTimers,
-    random = systemRandom,
-    monotonicMs = systemMonotonicMs,
-    load = loadNodeRedis,
-  } = options
+  const { timers = systemTimers, random = systemRandom, monotonicMs = systemMonotonicMs, load } = options
   const addresses = (typeof target === 'string' ? [target] : target).map(readRedisUrl)
   checkKind(addresses, options)
   return new OwnConnection(addresses, { timers, random, monotonicMs, load, reach: options })
-}
-
-async function loadNodeRedis(): Promise<NodeRedisModule> {
-  return (await import('redis')) as unknown as NodeRedisModule
 }
 
 function checkKind(addresses: readonly RedisAddress[], { cluster = false, sentinel, tls }: UrlOptions): void {

@@ -1,4 +1,5 @@
 import type { Random } from '@sluice/core'
+import { SluiceError } from '@sluice/core'
 import type { RedisArgument, RedisConnection } from '../connection.ts'
 import { notSent, serverAnswer } from './client-failure.ts'
 import { reconnectDelayMs } from './reconnect-delay.ts'
@@ -61,10 +62,12 @@ const DISCONNECT_TIMEOUT_MS = 200
 /**
  * A client of ioredis as a connection: itself if its options are safe for charges, otherwise one of the store's own to the
  * same place, by `duplicate()`, which the store closes. Safe are `autoResendUnfulfilledCommands: false`,
- * `maxRetriesPerRequest: 0`, `enableOfflineQueue: false`, and no `keyPrefix`, `stringNumbers` or `enableAutoPipelining`.
+ * `maxRetriesPerRequest: 0`, `enableOfflineQueue: false`, and no `keyPrefix`, `stringNumbers` or `enableAutoPipelining`. The
+ * store puts a `keyPrefix` before its own prefix.
  */
 export function ioRedisConnection(client: IoRedisSingle, random: Random): RedisConnection {
-  if (holds(client.options, SAFE)) return connectionOver(client, { isCluster: false, isOwned: false })
+  const keyPrefix = keyPrefixOf(client)
+  if (holds(client.options, SAFE)) return connectionOver(client, { isCluster: false, isOwned: false, keyPrefix })
   const retry = (times: number): number => reconnectDelayMs(times - 1, random)
   const own = {
     ...SAFE,
@@ -73,7 +76,7 @@ export function ioRedisConnection(client: IoRedisSingle, random: Random): RedisC
     sentinelRetryStrategy: retry,
     disconnectTimeout: DISCONNECT_TIMEOUT_MS,
   }
-  return connectionOver(client.duplicate(own), { isCluster: false, isOwned: true })
+  return connectionOver(client.duplicate(own), { isCluster: false, isOwned: true, keyPrefix })
 }
 
 /**
@@ -84,8 +87,10 @@ export function ioRedisConnection(client: IoRedisSingle, random: Random): RedisC
  */
 export function ioRedisClusterConnection(cluster: IoRedisCluster, random: Random): RedisConnection {
   const { redisOptions = {} } = cluster.options as { redisOptions?: Readonly<Record<string, unknown>> }
+  // ioredis takes that of `redisOptions` when the cluster has none.
+  const keyPrefix = keyPrefixOf(cluster)
   if (holds(cluster.options, SAFE_CLUSTER) && holds(redisOptions, SAFE_NODE)) {
-    return connectionOver(cluster, { isCluster: true, isOwned: false })
+    return connectionOver(cluster, { isCluster: true, isOwned: false, keyPrefix })
   }
   const own = {
     ...SAFE_CLUSTER,
@@ -95,7 +100,20 @@ export function ioRedisClusterConnection(cluster: IoRedisCluster, random: Random
     clusterNodeRetryStrategy: null,
     redisOptions: { ...SAFE_NODE, keyPrefix: '', disconnectTimeout: DISCONNECT_TIMEOUT_MS },
   }
-  return connectionOver(cluster.duplicate([], own), { isCluster: true, isOwned: true })
+  return connectionOver(cluster.duplicate([], own), { isCluster: true, isOwned: true, keyPrefix })
+}
+
+const KEY_PREFIX = /^[A-Za-z0-9_.:-]{0,64}$/
+
+/** The `keyPrefix` of a client. Braces would put all keys of a cluster into one slot. */
+function keyPrefixOf({ options: { keyPrefix = '' } }: IoRedisClient): string {
+  if (typeof keyPrefix === 'string' && KEY_PREFIX.test(keyPrefix)) return keyPrefix
+  throw new SluiceError('SLUICE_INVALID_OPTION', {
+    problem: '"keyPrefix" of the ioredis client cannot be used by the Redis store',
+    received: keyPrefix,
+    expected: 'at most 64 letters, digits or any of _ . : -',
+    action: 'Pass a client without keyPrefix, and set `prefix` of the Redis store instead.',
+  })
 }
 
 /** What counts for an option that is not given. */
@@ -107,7 +125,7 @@ function holds(options: Readonly<Record<string, unknown>>, wanted: Readonly<Reco
 
 function connectionOver(
   client: IoRedisClient,
-  { isCluster, isOwned }: { isCluster: boolean; isOwned: boolean },
+  { isCluster, isOwned, keyPrefix }: { isCluster: boolean; isOwned: boolean; keyPrefix: string },
 ): RedisConnection {
   let failure: Error | undefined
   const note = (error: Error): void => {
@@ -118,6 +136,7 @@ function connectionOver(
   return {
     client: isCluster ? 'ioredis cluster' : 'ioredis',
     isCluster,
+    keyPrefix,
     isReady() {
       // With `lazyConnect` a client waits for its first command, which it would hold until it is connected.
       if (client.status === 'wait') client.connect().catch(note)

@@ -61,10 +61,11 @@ export function nodeRedisClusterConnection(
     async send(command, key) {
       const firstKey = key === '' ? undefined : key
       const node = firstKey === undefined ? undefined : cluster.slots[hashSlotOf(firstKey)]?.master
-      if (node !== undefined) silence?.asked(node)
       if (firstKey !== undefined && !(await isServed(cluster, node, timers))) {
         throw notSent('node-redis', 'the node that has the key is not connected', true)
       }
+      // A node that is not connected owes nothing.
+      if (node !== undefined) silence?.asked(node)
       try {
         return await cluster.sendCommand(firstKey, false, command, QUEUED)
       } catch (error) {

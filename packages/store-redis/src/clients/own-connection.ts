@@ -18,7 +18,8 @@ export interface OwnConnectionParts {
   readonly timers: Timers
   readonly random: Random
   readonly monotonicMs: () => number
-  readonly load: () => Promise<NodeRedisModule>
+  /** Loads node-redis. Default: imports the package. */
+  readonly load: (() => Promise<NodeRedisModule>) | undefined
   readonly reach: UrlOptions
 }
 
@@ -80,17 +81,23 @@ export class OwnConnection implements RedisConnection {
     await this.#keeper?.close()
   }
 
-  /** Gives up a connection that is silent. It is looked at only when there is something to send: no timer is needed. */
+  /**
+   * Gives up a connection that is silent. It is looked at only when there is something to send: no timer is needed. In a cluster
+   * {@link SilentNodes} do this for each node: one that hangs must not cost the others their connections.
+   */
   #watch(): void {
+    if (this.isCluster) return
     const nowMs = this.#parts.monotonicMs()
     if (this.#owed === 0) this.#heardAtMs = nowMs
     else if (nowMs - this.#heardAtMs > LONGEST_SILENCE_MS) this.#keeper?.drop()
   }
 
   async #load(): Promise<void> {
+    const { load } = this.#parts
     try {
-      const redis = await this.#parts.load()
-      if (!this.#isClosed) this.#connect(redis)
+      // Bundlers take a package that is imported in a `try` for optional: a program that needs no package can be bundled.
+      const redis = load === undefined ? await import('redis') : await load()
+      if (!this.#isClosed) this.#connect(redis as unknown as NodeRedisModule)
     } catch (error) {
       this.#obstacle = notLoaded(error as Error)
     }

@@ -61,7 +61,7 @@ describe('a store that Redis does not let in', () => {
 
 describe('a store whose Redis is away at the start', () => {
   it('answers each rule by its failure mode', async ({ annotate }) => {
-    const { limits } = opened(`redis://127.0.0.1:${await freePort()}`)
+    const { limits } = opened(`redis://127.0.0.1:${await freePort()}`, { connectTimeoutMs: 0 })
     const tally = new Tally()
     const ask = async (rule: Name): Promise<boolean[]> => {
       const answers: boolean[] = []
@@ -129,7 +129,7 @@ describe('a store whose Redis is away at the start', () => {
   })
 
   it('fails what has no other way to succeed, and says so', async () => {
-    const { limits } = opened(`redis://127.0.0.1:${await freePort()}`)
+    const { limits } = opened(`redis://127.0.0.1:${await freePort()}`, { connectTimeoutMs: 0 })
     const limiter = limits.limiter('open')
     for (const change of [() => limiter.reset('key'), () => limiter.block('key', '1m')]) {
       await expect(change()).rejects.toMatchObject({ code: 'SLUICE_STORE_UNAVAILABLE' })
@@ -170,7 +170,8 @@ describe('a server that turns the store away', () => {
   /** What the store says of the server at a URL, when it is known: the failure, and the errors. */
   async function complaintsOf(url: string, options: RedisStoreOptions = {}): Promise<{ cause: string; text: string }> {
     const witness = new Witness()
-    const { limits } = opened(url, { ...options, observe: witness.observe, breaker: { failures: 1000 } })
+    const { observe } = witness
+    const { limits } = opened(url, { connectTimeoutMs: 0, ...options, observe, breaker: { failures: 1000 } })
     let cause = ''
     await until('the store says why', async () => {
       const { failure } = await limits.limiter('open').check('key')

@@ -191,7 +191,7 @@ describe('a network that is slow', () => {
     const { proxy, store, limiter, counted, witness } = all
     const before = store.stats().calls
     const seen = witness.events.length
-    proxy.delay(DEADLINE_MS + 40)
+    proxy.delay(DEADLINE_MS + 300)
     const tally = new Tally()
     for (let call = 0; call < 8; call++) {
       expect((await tally.count(() => limiter.check('key', { cost: 3 }))).allowed).toBe(false)
@@ -209,7 +209,7 @@ describe('a network that is slow', () => {
   it('late answers of callers that were let through stand', async () => {
     const { proxy, store, limiter, counted } = await trial({ failureMode: 'open', breaker: PATIENT })
     const before = store.stats().calls
-    proxy.delay(DEADLINE_MS + 40)
+    proxy.delay(DEADLINE_MS + 300)
     for (let call = 0; call < 4; call++) expect((await limiter.check('key')).failure?.cause).toBe('deadline')
     await until('all have come', () => store.stats().calls.lateAnswers === before.lateAnswers + 4)
     expect(store.stats().calls.givenBack).toBe(before.givenBack)

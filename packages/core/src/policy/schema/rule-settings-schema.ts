@@ -117,7 +117,7 @@ export const RULE_SETTINGS: Readonly<Record<string, JsonSchema>> = {
   resource: { $ref: '#/$defs/resource' },
   dimension: { $ref: '#/$defs/dimension' },
   name: {
-    title: `1 to ${LONGEST_RULE_NAME} letters, digits or any of _ . : / * @ -, beginning with a letter, a digit, / or *, and not with "tier:", "exemption:", "shadow:" or "penalty:"`,
+    title: `1 to ${LONGEST_RULE_NAME} letters, digits or any of _ . : / * @ -, beginning with a letter, a digit, / or *, and not with "tier:", "exemption:", "shadow:", "penalty:", "descriptors:" or "default:"`,
     description:
       'Counters belong to it; unique in the rule set. Made of methods, resource and dimension when left out.',
     examples: ['orders-per-user'],

@@ -125,9 +125,10 @@ export const VALUE_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
     maxLength: 2048,
   },
   dimension: {
-    title: 'a dimension such as "ip", "user", "apiKey", "tenant", "global", a descriptor, or several joined by "+"',
+    title:
+      'a dimension such as "ip", "user", "apiKey", "tenant", "service", "global", a descriptor, or several joined by "+"',
     description:
-      'Who is counted: ip, user, apiKey, tenant, global (all together), the name of a descriptor of the request, or several joined by + for each combination.',
+      'Who is counted: ip, user, apiKey, tenant, service (the internal service that calls), global (all together), the name of a descriptor of the request, or several joined by + for each combination.',
     examples: ['user', 'ip', 'tenant+user'],
     type: 'string',
     pattern: '^[A-Za-z][A-Za-z0-9_.-]{0,63}(?:\\+[A-Za-z][A-Za-z0-9_.-]{0,63})*$',

@@ -1,0 +1,32 @@
+// `node tools/run.mjs tools/bundle-for-node.ts <bundler> <program> <bundle>`: bundles a program for Node with its default
+// settings and the packages that it finds. A process of its own, because a bundler opens more than a test may leave behind.
+import { basename, dirname } from 'node:path'
+import { build } from 'esbuild'
+import { rolldown } from 'rolldown'
+import webpack from 'webpack'
+
+const [bundler = '', program = '', bundle = ''] = process.argv.slice(2)
+
+const BUNDLERS: Readonly<Record<string, () => Promise<unknown>>> = {
+  esbuild: () => build({ entryPoints: [program], outfile: bundle, bundle: true, platform: 'node', format: 'esm' }),
+  rolldown: async () => {
+    const onLog = (_level: string, { message }: { readonly message: string }): void => {
+      throw new Error(message)
+    }
+    const made = await rolldown({ input: program, platform: 'node', onLog })
+    await made.write({ file: bundle, format: 'esm', codeSplitting: false })
+    await made.close()
+  },
+  webpack: () =>
+    new Promise<void>((resolve, reject) => {
+      const experiments = { outputModule: true }
+      const output = { path: dirname(bundle), filename: basename(bundle), module: true }
+      webpack({ mode: 'production', target: 'node22', entry: program, output, experiments }, (error, stats) => {
+        const [problem = error] = stats?.compilation.errors ?? []
+        if (problem === null || problem === undefined) resolve()
+        else reject(problem)
+      })
+    }),
+}
+
+await BUNDLERS[bundler]!()
