@@ -95,6 +95,9 @@ describe('check', () => {
       ...['--tier', 'gold', '--service', 'mail'],
     ])
     expect(answer).toMatchObject({ dimension: 'tenant+model', remaining: 93 })
+    // Its dimension is not declared, which makes the service degraded.
+    expect(await lines(['top', '--count', '1'])).toEqual([expect.stringMatching(/ {2}DEGRADED dimension-undeclared$/)])
+    await value(['rules', 'delete', '/every/field'])
   })
 })
 
@@ -187,7 +190,8 @@ describe('rules', () => {
   it('are versions as a whole: drafts, stages, differences', async () => {
     const { version } = await putRule('/whole', 1)
     const { ruleSet } = await value<VersionContent>(['rules', 'get'])
-    const changed = { rules: ruleSet.rules.map((rule) => (rule.resource === '/whole' ? { ...rule, limit: 9 } : rule)) }
+    const rules = ruleSet.rules.map((rule) => (rule.resource === '/whole' ? { ...rule, limit: 9 } : rule))
+    const changed = { ...ruleSet, rules }
     const files = { 'rules.json': JSON.stringify(changed) }
     const put = ['rules', 'put', 'rules.json', '--if-version', String(version)]
     const draft = await value<Version>([...put, '--stage', 'draft', '--note', 'nine'], { files })

@@ -4,6 +4,7 @@ import { isRuntimeError, StartupGraph } from '@sluice/runtime'
 import { sharedFailures } from './auth/failed-attempts.ts'
 import { drawBytes } from './draw-bytes.ts'
 import { assertPortFree } from './http/listen-error.ts'
+import { readKeyFile } from './limits/admin-key.ts'
 import { DatabaseHost } from './limits/config-database.ts'
 import { sharedCounters } from './limits/counter-store.ts'
 import type { LockedFolder } from './limits/data-folder.ts'
@@ -26,7 +27,7 @@ export interface ServiceParts {
   readonly settings: Settings
   /** For this thread; further threads have the system's own. */
   readonly system: ThreadSystem
-  /** Is given the token of the first API key, which is kept nowhere, when it was just made: to show it to whoever started this. */
+  /** Is given the token of the first API key when it was just made: to show it, or where it was written, to whoever started this. */
   readonly showKey: (token: string) => void
 }
 
@@ -66,10 +67,15 @@ export function composeService(parts: ServiceParts): Service {
   const lock = async (): Promise<void> => {
     locked = await lockDataFolder(folder)
   }
+  // What cannot be used is told before anything is written.
+  const checkKeyFile = async (): Promise<void> => {
+    if (settings.adminKeyFile !== undefined) await readKeyFile(settings.adminKeyFile)
+  }
   const graph = new StartupGraph([
     // Before anything is written. The threads listen later, and find out whether it still holds.
     { name: 'port', start: () => assertPortFree(settings) },
-    { name: 'lock', dependsOn: ['port'], start: lock, stop: () => locked?.unlock() },
+    { name: 'key file', dependsOn: ['port'], start: checkKeyFile },
+    { name: 'lock', dependsOn: ['key file'], start: lock, stop: () => locked?.unlock() },
     { name: 'secret', dependsOn: ['lock'], start: () => secret.start(drawBytes(system.secureRandom, SECRET_BYTES)) },
     { name: 'database', dependsOn: ['secret'], start: () => host.start(), stop: () => host.stop() },
     { name: 'numbers', dependsOn: ['database'], start: () => numbers.start(), stop: () => numbers.stop() },

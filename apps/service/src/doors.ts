@@ -6,12 +6,15 @@ import type { Authenticator } from './auth/authenticator.ts'
 import { healthHandlers } from './health/health-handlers.ts'
 import type { CheckHealth } from './health/readiness.ts'
 import { Readiness } from './health/readiness.ts'
+import { allowedHosts } from './http/allowed-hosts.ts'
+import { ConnectionLimit, LOOPBACK_NETWORKS } from './http/connection-limit.ts'
 import { EndpointServer } from './http/endpoint-server.ts'
 import type { HttpTimeouts } from './http/http-server.ts'
 import { HttpServer } from './http/http-server.ts'
 import type { Treatment } from './http/operation-endpoints.ts'
 import { operationRoutes } from './http/operation-endpoints.ts'
 import type { OperationHandlers } from './http/operation-handler.ts'
+import { BodyReader } from './http/request-body.ts'
 import { createRouter } from './http/router.ts'
 import { documentHandlers, serviceDocument } from './http/service-document.ts'
 import { errorFields } from './observability/error-fields.ts'
@@ -55,6 +58,12 @@ const GRACE_MS = 10_000
 /** Requests that a thread has under way at most, other than checks, which have a bound of their own. */
 const MOST_OTHERS_IN_FLIGHT = 200
 
+/**
+ * Bytes that the unfinished bodies of a thread hold at most: those of the check API, which needs no key on this machine, and those
+ * of all other operations. Each holds four of the largest bodies.
+ */
+const MOST_BODY_BYTES = 33_554_432
+
 /** Operations outside the check API whose bodies are checks, too, and are read by what reads those. */
 const READ_AS_CHECKS: ReadonlySet<string> = new Set(['explain', 'reset'])
 
@@ -63,6 +72,9 @@ const ENDINGS: ReadonlySet<string> = new Set(['settle', 'release', 'heartbeat'])
 
 /** Answered whatever is going on, because somebody decides by them what is to become of this process. */
 const ALWAYS_ANSWERED: ReadonlySet<string> = new Set(['livez', 'readyz', 'metrics'])
+
+/** Probed by address, whatever names the service has. */
+const PROBES: ReadonlySet<string> = new Set(['livez', 'readyz'])
 
 /** Makes the doors; nothing comes in before the server is started. */
 export function composeDoors(parts: DoorsParts): Doors {
@@ -80,6 +92,7 @@ export function composeDoors(parts: DoorsParts): Doors {
   const hint = `Checks are asked at POST ${CHECK_PATH}; GET /openapi.json lists everything there is.`
   const requests = new EndpointServer({
     route: createRouter(routes, hint),
+    allowsHost: allowedHosts(settings),
     sleep,
     reportError: (error, details) => log.error('a request failed', { ...details, error: errorFields(error) }),
     observeRefusal: (refusal) => observer.refused(refusal),
@@ -94,6 +107,10 @@ export function composeDoors(parts: DoorsParts): Doors {
     observeRefusal: (status, remoteAddress) => observer.refused({ operation: undefined, status, remoteAddress }),
     reportError: (error) => log.error('the server failed', { error: errorFields(error) }),
     timeouts: TIMEOUTS,
+    connectionLimit: new ConnectionLimit({
+      perAddress: settings.maxConnectionsPerAddress,
+      exempt: [...LOOPBACK_NETWORKS, ...settings.trustedProxies],
+    }),
     sleep,
     graceMs: GRACE_MS,
   })
@@ -114,13 +131,22 @@ function treatments({ context, loopDelay }: DoorsParts): (operation: Operation) 
   const checks = new InFlight({ most: settings.maxInFlight, isOverloaded: () => guard.isLate() })
   const endings = new InFlight({ most: settings.maxInFlight })
   const others = new InFlight({ most: MOST_OTHERS_IN_FLIGHT })
+  const checkBodies = new BodyReader(MOST_BODY_BYTES)
+  const otherBodies = new BodyReader(MOST_BODY_BYTES)
   return ({ id, tag }) => {
     if (tag === 'checks') {
       const needsKey = settings.checkKey
       const lane = ENDINGS.has(id) ? endings : checks
-      return { lane, needsKey, checksItself: true, hasRequestId: false, answersAtTurnEnd }
+      return { lane, bodies: checkBodies, needsKey, checksItself: true, hasRequestId: false, answersAtTurnEnd }
     }
     const lane = ALWAYS_ANSWERED.has(id) ? undefined : others
-    return { lane, needsKey: false, checksItself: READ_AS_CHECKS.has(id), hasRequestId: true }
+    return {
+      lane,
+      bodies: otherBodies,
+      needsKey: false,
+      checksItself: READ_AS_CHECKS.has(id),
+      hasRequestId: true,
+      takesAnyHost: PROBES.has(id),
+    }
   }
 }

@@ -1,11 +1,11 @@
 import type { ChildProcess } from 'node:child_process'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { freePort, startPostgres, startRedis } from '@sluice/testing/servers'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { RawConnection, rawCheck, startService } from './service.fixture.ts'
 
 // The process as a user starts it.
@@ -213,6 +213,167 @@ describe('the data folder', () => {
     first.child.kill('SIGKILL')
     await first.exit
     await portOf(startMain({ SLUICE_DATA_DIR: folder }))
+  })
+})
+
+describe('a service that other machines can reach', () => {
+  it.each([
+    [[], 401, /^ {2}reach {7}all who reach 0\.0\.0\.0; the check API requires an API key \(/m],
+    [['--no-check-key'], 200, /^ {2}reach {7}all who reach 0\.0\.0\.0; the check API requires no API key \(/m],
+  ])('with %j answers a check without a key with %s, and says so at the start', async (args, status, reach) => {
+    const service = startMain({ HOST: '0.0.0.0' }, args)
+    const [, key] = await service.printed(/^ {2}(slk_\w+)$/m)
+    const port = await portOf(service)
+    await service.printed(reach)
+    const url = `http://127.0.0.1:${port}/internal/ratelimit/check`
+    const headers = { 'Content-Type': 'application/json' }
+    expect((await fetch(url, { method: 'POST', headers, body: BODY })).status).toBe(status)
+    const withKey = { ...headers, Authorization: `Bearer ${key}` }
+    expect((await fetch(url, { method: 'POST', headers: withKey, body: BODY })).status).toBe(200)
+  })
+})
+
+describe('the files of the process', () => {
+  it('are for its user alone, in a folder that was there', async () => {
+    const folder = freshFolder()
+    chmodSync(folder, 0o755)
+    writeFileSync(join(folder, 'config.db'), '')
+    chmodSync(join(folder, 'config.db'), 0o644)
+    const service = startMain({ SLUICE_DATA_DIR: folder, SLUICE_THREADS: '2' })
+    const port = await portOf(service)
+    expect((await fetch(`http://127.0.0.1:${port}/readyz`)).status).toBe(200)
+    const names = readdirSync(folder)
+    expect(names).toEqual(expect.arrayContaining(['config.db', 'config.db-wal', 'config.db-shm', 'lock']))
+    expect(names.map((name) => [name, modeOf(join(folder, name))])).toEqual(names.map((name) => [name, 0o600]))
+  })
+})
+
+function modeOf(path: string): number {
+  return statSync(path).mode & 0o777
+}
+
+const TOKEN = `slk_${'a1B2'.repeat(3)}_${'x'.repeat(43)}`
+
+describe('--admin-key-file', () => {
+  async function adminStatus(port: number, key: string): Promise<number> {
+    const headers = { Authorization: `Bearer ${key.trim()}` }
+    return (await fetch(`http://127.0.0.1:${port}/admin/api-keys`, { headers })).status
+  }
+
+  it('has the first key written to it, for this user alone, and not printed', async () => {
+    const [folder, secrets] = [freshFolder(), freshFolder()]
+    const file = join(secrets, 'admin-key')
+    const service = startMain({ SLUICE_DATA_DIR: folder }, ['--admin-key-file', file])
+    const port = await portOf(service)
+    const key = readFileSync(file, 'utf8')
+    expect([key, modeOf(file)]).toEqual([expect.stringMatching(/^slk_\w{12}_\w{43}\n$/), 0o600])
+    expect(await adminStatus(port, key)).toBe(200)
+    expect(service.output).toContain(`is in ${file}.`)
+    expect(service.output).not.toContain('slk_')
+    service.child.kill('SIGTERM')
+    await service.exit
+    // The file is not needed any more, and is not written again.
+    rmSync(file)
+    const later = startMain({ SLUICE_DATA_DIR: folder }, ['--admin-key-file', file])
+    expect(await adminStatus(await portOf(later), key)).toBe(200)
+    expect(readdirSync(secrets)).toEqual([])
+    expect(later.output).not.toContain('slk_')
+  })
+
+  it('has the first key read from it, on every node', async () => {
+    const postgres = await startPostgres()
+    onTestFinished(() => postgres.close())
+    const file = join(freshFolder(), 'admin-key')
+    writeFileSync(file, TOKEN)
+    const env = { DATABASE_URL: postgres.url, SLUICE_ADMIN_KEY_FILE: file }
+    const nodes = [startMain(env), startMain(env)]
+    for (const node of nodes) {
+      const port = await portOf(node)
+      await vi.waitUntil(async () => (await adminStatus(port, TOKEN)) === 200, 30_000)
+      expect(node.output).not.toContain('slk_')
+    }
+    expect(await postgres.query('SELECT count(*) FROM api_keys')).toContain('1')
+    expect(readFileSync(file, 'utf8')).toBe(TOKEN)
+  })
+
+  it('with another key than those there are changes nothing, and is warned of', async () => {
+    const folder = freshFolder()
+    const first = startMain({ SLUICE_DATA_DIR: folder })
+    await portOf(first)
+    first.child.kill('SIGTERM')
+    await first.exit
+    const file = join(freshFolder(), 'admin-key')
+    writeFileSync(file, TOKEN)
+    const later = startMain({ SLUICE_DATA_DIR: folder, SLUICE_ADMIN_KEY_FILE: file })
+    expect(await adminStatus(await portOf(later), TOKEN)).toBe(401)
+    await later.printed(/"the key in the admin key file is not valid: there are other API keys already"/)
+  })
+
+  it.each([
+    ['holds something else', (file: string) => writeFileSync(file, 'hunter2')],
+    ['cannot be read', (file: string) => mkdirSync(file)],
+  ])('that %s ends the start before anything is written', async (problem, prepare) => {
+    const [folder, secrets] = [freshFolder(), freshFolder()]
+    const file = join(secrets, 'admin-key')
+    prepare(file)
+    const service = startMain({ SLUICE_DATA_DIR: join(folder, 'data') }, ['--admin-key-file', file])
+    expect(await service.exit).toEqual([1, null])
+    expect(service.output).toContain('SLUICE_SERVICE_ADMIN_KEY_FILE_UNUSABLE')
+    expect(service.output).toContain(problem)
+    expect(service.output).not.toContain('hunter2')
+    expect(readdirSync(folder)).toEqual([])
+  })
+
+  it('that cannot be written ends the start, and no key is made', async () => {
+    const folder = freshFolder()
+    const env = { SLUICE_DATA_DIR: join(folder, 'data') }
+    const service = startMain(env, ['--admin-key-file', join(folder, 'missing', 'admin-key')])
+    expect(await service.exit).toEqual([1, null])
+    expect(service.output).toContain('SLUICE_SERVICE_ADMIN_KEY_FILE_UNUSABLE')
+    expect(service.output).not.toMatch(/slk_\w{12}_|tried again/)
+    expect(readdirSync(folder)).toEqual([])
+  })
+})
+
+describe('--new-admin-key', () => {
+  it('makes another admin key in the database of a service that runs, and ends', async () => {
+    const folder = freshFolder()
+    const service = startMain({ SLUICE_DATA_DIR: folder })
+    const port = await portOf(service)
+    const recovery = startMain({ SLUICE_DATA_DIR: folder }, ['--new-admin-key'])
+    expect(await recovery.exit).toEqual([0, null])
+    const [key] = await recovery.printed(/slk_\w{12}_\w{43}/)
+    expect(recovery.output).not.toContain('Sluice is running')
+    const headers = { Authorization: `Bearer ${key}` }
+    const audit = `http://127.0.0.1:${port}/admin/audit`
+    await vi.waitUntil(async () => (await fetch(audit, { headers })).status === 200, 30_000)
+    expect(await (await fetch(audit, { headers })).text()).toContain('"by":"key recovery"')
+  })
+
+  it('makes the key of a file valid, and writes one that is missing', async () => {
+    const folder = freshFolder()
+    const service = startMain({ SLUICE_DATA_DIR: folder })
+    const port = await portOf(service)
+    const secrets = freshFolder()
+    writeFileSync(join(secrets, 'given'), TOKEN)
+    for (const name of ['given', 'given', 'written']) {
+      const args = ['--new-admin-key', '--admin-key-file', join(secrets, name)]
+      const recovery = startMain({ SLUICE_DATA_DIR: folder }, args)
+      expect(await recovery.exit).toEqual([0, null])
+      expect(recovery.output).toContain(`is in ${join(secrets, name)}.`)
+      expect(recovery.output).not.toContain('slk_')
+      const headers = { Authorization: `Bearer ${readFileSync(join(secrets, name), 'utf8').trim()}` }
+      const url = `http://127.0.0.1:${port}/admin/api-keys`
+      await vi.waitUntil(async () => (await fetch(url, { headers })).status === 200, 30_000)
+    }
+  })
+
+  it('makes no database where there is none', async () => {
+    const folder = freshFolder()
+    const recovery = startMain({ SLUICE_DATA_DIR: join(folder, 'data') }, ['--new-admin-key'])
+    expect(await recovery.exit).toEqual([1, null])
+    expect(recovery.output).toContain('which has no config.db')
+    expect(readdirSync(folder)).toEqual([])
   })
 })
 

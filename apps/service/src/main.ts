@@ -1,12 +1,14 @@
 import { constants } from 'node:os'
-import { isSluiceError } from '@sluice/core'
+import { isSluiceError, systemRandom } from '@sluice/core'
 import { isRuntimeError, LogOutput, systemNowMs } from '@sluice/runtime'
 import type { Service } from './compose.ts'
 import { composeService } from './compose.ts'
+import { recoverAdminKey } from './limits/admin-key.ts'
+import { dataFolder } from './limits/data-folder.ts'
 import { isServiceError } from './service-error.ts'
 import { readSettings } from './settings.ts'
-import { settingsHelp } from './settings-help.ts'
-import { firstKeyMessage, startupMessage } from './startup-message.ts'
+import { NEW_ADMIN_KEY, settingsHelp } from './settings-help.ts'
+import { firstKeyMessage, recoveredKeyMessage, startupMessage } from './startup-message.ts'
 import { systemParts } from './system-parts.ts'
 
 async function main(args: readonly string[]): Promise<void> {
@@ -14,12 +16,16 @@ async function main(args: readonly string[]): Promise<void> {
     console.log(settingsHelp())
     return
   }
-  const settings = readSettings({ args })
+  const settings = readSettings({ args: args.filter((arg) => arg !== NEW_ADMIN_KEY) })
+  if (args.includes(NEW_ADMIN_KEY)) {
+    console.log(recoveredKeyMessage(await recoverAdminKey(settings, dataFolder(settings.dataDir), systemRandom)))
+    return
+  }
   const output = new LogOutput({ stream: process.stderr, nowMs: systemNowMs, level: settings.logLevel })
   const service = composeService({
     settings,
     system: systemParts(output),
-    showKey: (token) => console.log(firstKeyMessage(token)),
+    showKey: (token) => console.log(firstKeyMessage(token, settings.adminKeyFile)),
   })
   stopOnSignals(service)
   await service.start()

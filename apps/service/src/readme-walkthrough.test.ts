@@ -64,7 +64,10 @@ describe('the README', () => {
     const [, shown] = /```text\n(The first API key[\s\S]*?)\n```/.exec(readme) ?? []
     const settings = testSettings({ port: 8080 })
     const rules = { enforcedVersion: 1, source: 'database' } as const
-    const printed = [firstKeyMessage('slk_...'), startupMessage({ settings, port: 8080, rules, reasons: [] })]
+    const printed = [
+      firstKeyMessage('slk_...', undefined),
+      startupMessage({ settings, port: 8080, rules, reasons: [] }),
+    ]
     expect(shown).toBe(printed.join('\n'))
   })
 

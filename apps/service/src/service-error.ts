@@ -10,6 +10,7 @@ export const SERVICE_ERRORS = {
   SLUICE_SERVICE_LISTEN_FAILED: 'the server could not listen',
   SLUICE_SERVICE_DATA_DIR_IN_USE: 'the data folder is used by another process',
   SLUICE_SERVICE_DATA_DIR_UNUSABLE: 'the data folder cannot be used',
+  SLUICE_SERVICE_ADMIN_KEY_FILE_UNUSABLE: 'the file of the first API key cannot be used',
   SLUICE_SERVICE_THREAD_FAILED: 'a thread that answers requests could not be started',
 } as const
 

@@ -73,6 +73,11 @@ export function settingsOfFlags(args: readonly string[], problems: SettingProble
   const { tokens } = parseArgs({ args: [...args], options, strict: false, allowPositionals: true, tokens: true })
   for (const token of tokens) {
     if (token.kind === 'option-terminator') continue
+    const negated = token.kind === 'option' ? negatedSwitch(token, names) : undefined
+    if (negated !== undefined) {
+      given[negated] = false
+      continue
+    }
     const name = token.kind === 'option' ? names.get(token.name) : undefined
     if (token.kind === 'positional') problems.push({ received: JSON.stringify(token.value), expected: 'only flags' })
     else if (name === undefined) problems.push(unknownFlag(token.rawName, token.name))
@@ -84,6 +89,15 @@ export function settingsOfFlags(args: readonly string[], problems: SettingProble
     } else take(given, { name, text: token.value ?? 'true', from: token.rawName }, problems)
   }
   return given
+}
+
+/** The switch that `--no-<switch>` turns off; undefined for another flag. */
+function negatedSwitch(
+  { name, value }: { readonly name: string; readonly value?: string | undefined },
+  names: ReadonlyMap<string, SettingName>,
+): SettingName | undefined {
+  const setting = name.startsWith('no-') && value === undefined ? names.get(name.slice('no-'.length)) : undefined
+  return setting !== undefined && SETTING_TABLE[setting].schema.type === 'boolean' ? setting : undefined
 }
 
 /** What a configuration file says of the service, and whether rules are in it. */

@@ -28,7 +28,11 @@ export interface SettingValues {
   readonly defaultLimit: boolean
   readonly headers: HeaderProfile
   readonly retryJitter: number
+  readonly maxConnectionsPerAddress: number
+  /** Names with commas between. */
+  readonly allowedHosts: string
   readonly checkKey: boolean
+  readonly adminKeyFile: string
   readonly logLevel: LogLevel | 'off'
   readonly machine: number
   readonly region: string
@@ -208,11 +212,18 @@ export const SETTING_TABLE: Readonly<Record<SettingName, SettingDefinition>> = {
     help: 'Most checks that a thread has under way; what is asked beyond that is answered with 503 at once. 5000 when left out.',
     schema: { type: 'integer', minimum: 1, maximum: 100_000 },
   },
+  maxConnectionsPerAddress: {
+    flag: 'max-connections-per-address',
+    variable: 'SLUICE_MAX_CONNECTIONS_PER_ADDRESS',
+    argument: '<number>',
+    help: 'Maximum number of open connections from one address to a thread. Not for this machine and trusted proxies. Default: 1000.',
+    schema: { type: 'integer', minimum: 1, maximum: 1_000_000 },
+  },
   trustedProxies: {
     flag: 'trusted-proxies',
     variable: 'SLUICE_TRUSTED_PROXIES',
     argument: '<network,...>',
-    help: 'Networks of your own proxies and load balancers, which no penalty blocks. Default: none.',
+    help: 'Networks of your own proxies and load balancers: their connections are not limited, and no penalty blocks them. Default: none.',
     schema: {
       type: 'string',
       pattern: NETWORKS,
@@ -225,6 +236,17 @@ export const SETTING_TABLE: Readonly<Record<SettingName, SettingDefinition>> = {
     argument: '',
     help: 'Limit each caller to 100 requests per minute where no rule matches. Default: such requests are not limited.',
     schema: { type: 'boolean', title: 'true or false' },
+  },
+  allowedHosts: {
+    flag: 'allowed-hosts',
+    variable: 'SLUICE_ALLOWED_HOSTS',
+    argument: '<name,...>',
+    help: 'Host headers that are answered, without port. Default: localhost and the address when listening on a loopback address, else all.',
+    schema: {
+      type: 'string',
+      pattern: '^[^\\s,/@]+(,[^\\s,/@]+)*$',
+      title: 'names or addresses without port, such as sluice.internal or [fd00::7], several with commas between',
+    },
   },
   headers: {
     flag: 'headers',
@@ -244,8 +266,15 @@ export const SETTING_TABLE: Readonly<Record<SettingName, SettingDefinition>> = {
     flag: 'check-key',
     variable: 'SLUICE_CHECK_KEY',
     argument: '',
-    help: 'Ask for an API key, of any role, at the check API too.',
+    help: 'Require an API key, of any role, at the check API. --no-check-key requires none. Default: required unless listening on a loopback address.',
     schema: { type: 'boolean', title: 'true or false' },
+  },
+  adminKeyFile: {
+    flag: 'admin-key-file',
+    variable: 'SLUICE_ADMIN_KEY_FILE',
+    argument: '<file>',
+    help: 'File of the first API key: read when it exists, else written (mode 0600). The key is not printed. Default: the key is printed.',
+    schema: { type: 'string', pattern: PLAIN, title: 'the path of a file' },
   },
   logLevel: {
     flag: 'log-level',

@@ -40,9 +40,12 @@ describe('settings', () => {
       maxInFlight: 5000,
       trustedProxies: [],
       defaultLimit: false,
+      maxConnectionsPerAddress: 1000,
+      allowedHosts: [],
       headers: 'legacy',
       retryJitter: 0,
       checkKey: false,
+      adminKeyFile: undefined,
       logLevel: 'warn',
       machine: undefined,
       region: undefined,
@@ -78,9 +81,12 @@ describe('settings', () => {
         SLUICE_MAX_IN_FLIGHT: '20',
         SLUICE_TRUSTED_PROXIES: '10.0.0.0/8,fd00::/8',
         SLUICE_DEFAULT_LIMIT: 'true',
+        SLUICE_MAX_CONNECTIONS_PER_ADDRESS: '30',
+        SLUICE_ALLOWED_HOSTS: 'sluice.internal,[fd00::7]',
         SLUICE_HEADERS: 'both',
         SLUICE_RETRY_JITTER: '25',
         SLUICE_CHECK_KEY: 'true',
+        SLUICE_ADMIN_KEY_FILE: '/run/secrets/sluice-admin-key',
         SLUICE_LOG_LEVEL: 'debug',
         SLUICE_MACHINE: '1023',
         SLUICE_REGION: 'eu-west-1',
@@ -113,9 +119,12 @@ describe('settings', () => {
       maxInFlight: 20,
       trustedProxies: ['10.0.0.0/8', 'fd00::/8'],
       defaultLimit: true,
+      maxConnectionsPerAddress: 30,
+      allowedHosts: ['sluice.internal', '[fd00::7]'],
       headers: 'both',
       retryJitter: 0.25,
       checkKey: true,
+      adminKeyFile: '/run/secrets/sluice-admin-key',
       logLevel: 'debug',
       machine: 1023,
       region: 'eu-west-1',
@@ -212,6 +221,29 @@ describe('a configuration file', () => {
 })
 
 describe('a setting', () => {
+  it.each([
+    ['127.0.0.1', false],
+    ['127.8.0.1', false],
+    ['::1', false],
+    ['0:0:0:0:0:0:0:1', false],
+    ['::ffff:127.0.0.1', false],
+    ['Localhost', false],
+    ['0.0.0.0', true],
+    ['::', true],
+    ['192.0.2.7', true],
+    ['127.example.com', true],
+    ['sluice.internal', true],
+  ])('on %s the check API requires a key: %s, unless they say otherwise', (host, checkKey) => {
+    expect(fromFlags('--host', host).checkKey).toBe(checkKey)
+    expect(fromFlags('--host', host, '--no-check-key').checkKey).toBe(false)
+    expect(fromFlags('--host', host, '--check-key').checkKey).toBe(true)
+    expect(fromEnvironment({ HOST: host, SLUICE_CHECK_KEY: 'false' }).checkKey).toBe(false)
+  })
+
+  it.each(['--no-port', '--no-check-keys', '--no-check-key=false'])('do not take %s', (flag) => {
+    expect(() => fromFlags(flag)).toThrow(flag.split('=')[0])
+  })
+
   it('say what is wrong with networks of proxies', () => {
     expect(() => fromFlags('--trusted-proxies', '10.0.0.1/8')).toThrow('write 10.0.0.0/8 for the block')
   })

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
 import type { HeaderProfile } from '@sluice/contract'
 import type { FailureMode } from '@sluice/core'
-import { parseCidr } from '@sluice/core/internal'
+import { parseCidr, parseIp } from '@sluice/core/internal'
 import type { LogLevel } from '@sluice/runtime'
 import type { AlertOptions } from './alerts/alert-rule.ts'
 import { ServiceError } from './service-error.ts'
@@ -31,15 +31,21 @@ export interface Settings {
   readonly stateSize: number
   /** Checks that a thread has under way at most. */
   readonly maxInFlight: number
-  /** Networks that no penalty blocks, each as CIDR or single address. */
+  /** Networks whose connections are not limited and that no penalty blocks, each as CIDR or single address. */
   readonly trustedProxies: readonly string[]
   /** Whether requests that no rule matches are limited. */
   readonly defaultLimit: boolean
+  /** Open connections from one address to a thread at most. */
+  readonly maxConnectionsPerAddress: number
+  /** Host headers that are answered, as the setting has them. */
+  readonly allowedHosts: readonly string[]
   readonly headers: HeaderProfile
   /** `Retry-After` is longer than the wait by up to so much of it: 0 to 1. */
   readonly retryJitter: number
-  /** Whether the check API asks for a key. */
+  /** Whether the check API requires a key. */
   readonly checkKey: boolean
+  /** File of the first API key; undefined when it is printed. */
+  readonly adminKeyFile: string | undefined
   readonly logLevel: LogLevel | 'off'
   /** Of the first thread, 0 to 1023; undefined when it is to be found out. */
   readonly machine: number | undefined
@@ -116,6 +122,19 @@ export function originOf({ host, port: usual }: Pick<Settings, 'host' | 'port'>,
   return `http://${reachable(host)}:${port}`
 }
 
+/** Whether only this machine can reach a service that listens on `host`. A name other than localhost may resolve to anything. */
+export function isLoopback(host: string): boolean {
+  if (host.toLowerCase() === 'localhost') return true
+  const address = parseIp(host)
+  if (address === undefined) return false
+  return address.isIpv4 ? address.word3 >>> 24 === 127 : address.toString() === '::1'
+}
+
+/** The items of a setting that takes several, with commas between. */
+function listOf(text: string | undefined): readonly string[] {
+  return text?.split(',') ?? []
+}
+
 /** The host to put into an address: one that stands for all addresses is not itself one to connect to. */
 function reachable(host: string): string {
   if (host === '0.0.0.0') return '127.0.0.1'
@@ -127,8 +146,9 @@ function completed(
   given: GivenSettings,
   { cores, hasRules }: { cores: number; hasRules: boolean },
 ): Omit<Settings, 'fileSettings'> {
+  const host = given.host ?? '127.0.0.1'
   return {
-    host: given.host ?? '127.0.0.1',
+    host,
     port: given.port ?? 8080,
     dataDir: given.dataDir ?? '.sluice',
     rulesFile: hasRules ? given.config : undefined,
@@ -139,18 +159,21 @@ function completed(
     stateSize: given.stateSize ?? 64,
     // More than this only wait for each other.
     maxInFlight: given.maxInFlight ?? 5000,
-    trustedProxies: given.trustedProxies?.split(',') ?? [],
+    trustedProxies: listOf(given.trustedProxies),
     defaultLimit: given.defaultLimit ?? false,
+    maxConnectionsPerAddress: given.maxConnectionsPerAddress ?? 1000,
+    allowedHosts: listOf(given.allowedHosts),
     headers: given.headers ?? 'legacy',
     retryJitter: (given.retryJitter ?? 0) / 100,
-    checkKey: given.checkKey ?? false,
+    checkKey: given.checkKey ?? !isLoopback(host),
+    adminKeyFile: given.adminKeyFile,
     logLevel: given.logLevel ?? 'warn',
     machine: given.machine,
     region: given.region,
     otlpEndpoint: given.otlpEndpoint,
-    alerts: { options: given.alerts ?? {}, webhooks: given.alertWebhooks?.split(',') ?? [] },
-    blockWebhooks: given.blockWebhooks?.split(',') ?? [],
-    webhooks: { secrets: given.webhookSecret?.split(',') ?? [], deniedTargets: deniedTargetsOf(given) },
+    alerts: { options: given.alerts ?? {}, webhooks: listOf(given.alertWebhooks) },
+    blockWebhooks: listOf(given.blockWebhooks),
+    webhooks: { secrets: listOf(given.webhookSecret), deniedTargets: deniedTargetsOf(given) },
     drainMs: given.drainMs ?? 3000,
   }
 }
@@ -177,7 +200,7 @@ function deniedTargetsOf({ webhookDenyList = DEFAULT_DENIED_TARGETS }: GivenSett
 function networkProblems(given: GivenSettings): readonly SettingProblem[] {
   const lists = [
     [SETTING_TABLE.webhookDenyList, deniedTargetsOf(given)],
-    [SETTING_TABLE.trustedProxies, given.trustedProxies?.split(',') ?? []],
+    [SETTING_TABLE.trustedProxies, listOf(given.trustedProxies)],
   ] as const
   return lists.flatMap(([{ flag }, networks]) =>
     networks.flatMap((network) => {

@@ -73,14 +73,22 @@ describe('the message at the start', () => {
   })
 
   it.each([
-    ['0.0.0.0', 'http://127.0.0.1:8080/', 'asks for no key'],
-    ['::', 'http://[::1]:8080/', 'asks for no key'],
+    ['0.0.0.0', 'http://127.0.0.1:8080/', 'all who reach 0.0.0.0'],
+    ['::', 'http://[::1]:8080/', 'all who reach ::'],
     ['::1', 'http://[::1]:8080/', 'this machine only'],
     ['localhost', 'http://localhost:8080/', 'this machine only'],
-    ['192.0.2.7', 'http://192.0.2.7:8080/', 'asks for no key'],
-  ])('on %s shows addresses that can be connected to, and warns when others can', (host, address, reach) => {
+    ['192.0.2.7', 'http://192.0.2.7:8080/', 'all who reach 192.0.2.7'],
+  ])('on %s shows addresses that can be connected to, and who can', (host, address, reach) => {
     expect(message({ host })).toContain(address)
-    expect(message({ host })).toContain(reach)
-    expect(message({ host, checkKey: true })).not.toContain('asks for no key')
+    expect(message({ host })).toContain(`  reach       ${reach}`)
+  })
+
+  it('says whether the check API requires a key where others can reach it, and uses one in the example', () => {
+    const withKey = message({ host: '0.0.0.0', checkKey: true })
+    expect(withKey).toContain('; the check API requires an API key (--no-check-key: none)\n')
+    expect(withKey).toContain(' -H "Authorization: Bearer $SLUICE_API_KEY" ')
+    const without = message({ host: '0.0.0.0', checkKey: false })
+    expect(without).toContain('; the check API requires no API key (--check-key requires one)\n')
+    expect(without).not.toContain('Authorization')
   })
 })

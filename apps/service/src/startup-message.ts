@@ -1,9 +1,10 @@
 import type { ConfigStats } from '@sluice/config-store'
 import type { ReadinessReason } from '@sluice/contract'
 import { CHECK_PATH } from '@sluice/contract'
+import type { RecoveredKey } from './limits/admin-key.ts'
 import { shownUrl } from './limits/shown-url.ts'
 import type { Settings } from './settings.ts'
-import { originOf } from './settings.ts'
+import { isLoopback, originOf } from './settings.ts'
 
 /** What the start of the service tells its user. */
 export interface StartupFacts {
@@ -14,6 +15,9 @@ export interface StartupFacts {
   /** All that is wrong. */
   readonly reasons: readonly ReadinessReason[]
 }
+
+/** Where a key is required. The shell fills it in: the key itself is shown once. */
+const KEY_HEADER = ' -H "Authorization: Bearer $SLUICE_API_KEY"'
 
 /** The text to print when the service runs: what, where, what it remembers where, and one command to try. */
 export function startupMessage({ settings, port, rules, reasons }: StartupFacts): string {
@@ -30,14 +34,22 @@ export function startupMessage({ settings, port, rules, reasons }: StartupFacts)
     `  reach       ${isLoopback(host) ? 'this machine only; HOST=0.0.0.0 npm start opens it to others' : reachOf(settings)}`,
     ...reasons.map(({ message }) => `  WARNING     ${message}`),
     'Try it:',
-    `  curl -i ${origin}${CHECK_PATH} -H 'Content-Type: application/json' -d '{"userId":"user-123","resource":"/api/v1/data"}'`,
+    `  curl -i ${origin}${CHECK_PATH} -H 'Content-Type: application/json'${settings.checkKey ? KEY_HEADER : ''} -d '{"userId":"user-123","resource":"/api/v1/data"}'`,
   ]
   return lines.join('\n')
 }
 
-/** Shows the first API key, as soon as it is made: the only time that anybody sees it. */
-export function firstKeyMessage(token: string): string {
+/** Shows the first API key, as soon as it is made: the only time that anybody sees it. With a key file, says where it is. */
+export function firstKeyMessage(token: string, file: string | undefined): string {
+  if (file !== undefined) return `The first API key, which may do everything, is in ${file}.`
   return `The first API key, which may do everything and is shown only now:\n  ${token}`
+}
+
+/** Shows an API key that was made for somebody who has lost the last one. */
+export function recoveredKeyMessage({ token, file }: RecoveredKey): string {
+  const advice = 'Find and revoke the lost one: sluice keys list, sluice keys revoke <id>.'
+  if (file !== undefined) return `An API key with the role admin is in ${file}. ${advice}`
+  return `A new API key with the role admin, which is shown only now:\n  ${token}\n${advice}`
 }
 
 function countersOf({ redis, threads }: Settings): string {
@@ -54,9 +66,8 @@ function rulesOf({ rulesFile, databaseUrl, dataDir }: Settings, rules: StartupFa
 }
 
 function reachOf({ host, checkKey }: Settings): string {
-  return `all who reach ${host}${checkKey ? '' : '; the check API asks for no key (--check-key does)'}`
-}
-
-function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || host.startsWith('127.')
+  const access = checkKey
+    ? 'the check API requires an API key (--no-check-key: none)'
+    : 'the check API requires no API key (--check-key requires one)'
+  return `all who reach ${host}; ${access}`
 }

@@ -14,7 +14,7 @@ const LONGEST_TIMEOUT_MS = 86_400_000
 export interface ClientOptions {
   /** Where the service is: `http://` or `https://`, host, port; a path when it stands behind one. */
   readonly url: string
-  /** An API key, sent with every call; none when left out, which the check API does not need unless it is told to ask. */
+  /** API key sent with every call. The check API requires one unless the service listens on a loopback address. Default: none. */
   readonly token?: string | undefined
   /** Milliseconds, above 0, that a call may take with all its retries. Calls may set their own. Default: 5000. */
   readonly timeoutMs?: number | undefined

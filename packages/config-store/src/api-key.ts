@@ -38,9 +38,13 @@ export interface IssuedApiKey {
 
 /** API keys. Only a hash of each secret is kept. */
 export interface ApiKeyTable {
-  create(key: NewApiKey, author: Author): Promise<IssuedApiKey>
+  /**
+   * Makes a key. `token`: `slk_<id>_<secret>` with 12 and 43 letters and digits, for a key that was drawn elsewhere. Default: a
+   * random one. `SLUICE_CONFLICT` when there is or was a key with its id.
+   */
+  create(key: NewApiKey, author: Author, token?: string): Promise<IssuedApiKey>
   /** The same when there has never been a key; undefined otherwise. Of all who ask at the same time, one gets a key. */
-  createFirst(key: NewApiKey, author: Author): Promise<IssuedApiKey | undefined>
+  createFirst(key: NewApiKey, author: Author, token?: string): Promise<IssuedApiKey | undefined>
   /** The key that a token belongs to, if it is valid now. Takes the same time whether the secret is nearly right or wrong. */
   verify(token: string): Promise<ApiKey | undefined>
   /** A new key in the place of `id`, which stays valid for `overlapMs` more and then ends. */

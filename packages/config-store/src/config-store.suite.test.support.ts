@@ -628,6 +628,21 @@ export function describeConfigStore(name: string, subject: ConfigStoreSubject): 
         )
       })
 
+      it('are made with a token that was drawn elsewhere', async () => {
+        const token = `slk_${'a1B2'.repeat(3)}_${'x'.repeat(43)}`
+        const made = await store.apiKeys.create({ name: 'given', role: 'admin' }, ALICE, token)
+        expect([made.token, made.apiKey.id]).toEqual([token, 'slk_a1B2a1B2a1B2'])
+        expect(await store.apiKeys.verify(token)).toEqual(made.apiKey)
+        expect(await store.apiKeys.verify(`${token.slice(0, -1)}y`)).toBeUndefined()
+        const again = store.apiKeys.create({ name: 'again', role: 'admin' }, ALICE, token)
+        expect(await codeOf(again)).toBe('SLUICE_CONFLICT')
+        for (const wrong of ['slk_short_short', `${token}x`, ` ${token}`]) {
+          const failure = await store.apiKeys.create({ name: 'k', role: 'admin' }, ALICE, wrong).catch(String)
+          expect(failure).toContain('SLUICE_INVALID_OPTION')
+          expect(failure).not.toContain(wrong)
+        }
+      })
+
       it('are refused when they make no sense', async () => {
         const create = (key: object): Promise<unknown> =>
           codeOf(store.apiKeys.create({ name: 'k', role: 'admin', ...key }, ALICE))

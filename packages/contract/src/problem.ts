@@ -37,6 +37,7 @@ export const PROBLEMS = {
     name: 'expectation-failed',
     title: 'The Expect header asks for something unknown',
   },
+  SLUICE_HTTP_UNKNOWN_HOST: { status: 421, name: 'unknown-host', title: 'The service does not answer to this host' },
   SLUICE_HTTP_INVALID_RULE_SET: { status: 422, name: 'invalid-rule-set', title: 'The rules cannot be used' },
   SLUICE_HTTP_TOO_MANY_FAILURES: {
     status: 429,
@@ -47,6 +48,11 @@ export const PROBLEMS = {
   SLUICE_HTTP_INTERNAL: { status: 500, name: 'internal', title: 'The service failed' },
   SLUICE_HTTP_NOT_READY: { status: 503, name: 'not-ready', title: 'The service is not ready' },
   SLUICE_HTTP_OVERLOADED: { status: 503, name: 'overloaded', title: 'The service has too much to do' },
+  SLUICE_HTTP_TOO_MANY_CONNECTIONS: {
+    status: 503,
+    name: 'too-many-connections',
+    title: 'Too many connections from this address',
+  },
   SLUICE_HTTP_CONFIG_UNAVAILABLE: {
     status: 503,
     name: 'config-unavailable',

@@ -17,11 +17,14 @@ import { Authenticator } from '../auth/authenticator.ts'
 import { EndpointServer } from '../http/endpoint-server.ts'
 import { operationRoutes } from '../http/operation-endpoints.ts'
 import type { OperationHandlers } from '../http/operation-handler.ts'
+import { BodyReader } from '../http/request-body.ts'
 import { createRouter } from '../http/router.ts'
 import type { ServiceContext } from '../service-context.ts'
 import { SingleThread } from '../threads/thread-group.ts'
 import { adminHandlers } from './admin-handlers.ts'
 import type { AdminDesk } from './config-access.ts'
+
+const READER = new BodyReader(100_000_000)
 
 // What the tests of the admin API share: a node with its engine and its door, over a configuration of the test's choice.
 
@@ -129,6 +132,7 @@ export class AdminNode {
       authenticate: (exchange, role) => authenticator.authenticate(exchange, role),
       treatmentOf: ({ id, tag }) => ({
         lane: undefined,
+        bodies: READER,
         needsKey: false,
         checksItself: tag === 'checks' || ['explain', 'reset'].includes(id),
         hasRequestId: false,

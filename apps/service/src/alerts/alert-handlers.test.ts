@@ -9,6 +9,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { AuditNotes } from '../admin-api/audit-notes.ts'
 import { EndpointServer } from '../http/endpoint-server.ts'
 import { operationRoutes } from '../http/operation-endpoints.ts'
+import { BodyReader } from '../http/request-body.ts'
 import { createRouter } from '../http/router.ts'
 import { serviceDocument } from '../http/service-document.ts'
 import { ERRORS, TestDesk } from './alert-desk.test.support.ts'
@@ -19,6 +20,7 @@ import type { Alerts, RedeliverOutcome } from './alerts.ts'
 const operations = Object.values<Operation>(OPERATIONS).filter(({ tag }) => tag === 'alerts')
 const answers = new SchemaCheck({ components: { schemas: SCHEMAS } } as JsonSchema)
 const MINUTE = 60_000
+const READER = new BodyReader(1_000_000)
 
 let test: TestDesk
 /** What a retry comes to; what the desk says when undefined. */
@@ -76,7 +78,13 @@ const endpoints = new EndpointServer({
       handlers: alertHandlers(alerts, notes),
       components: serviceDocument('test').components.schemas,
       authenticate: () => ({ id: 'slk_1', name: 'ada', role: 'admin' }),
-      treatmentOf: () => ({ lane: undefined, needsKey: false, checksItself: false, hasRequestId: false }),
+      treatmentOf: () => ({
+        lane: undefined,
+        bodies: READER,
+        needsKey: false,
+        checksItself: false,
+        hasRequestId: false,
+      }),
     }),
     '',
   ),

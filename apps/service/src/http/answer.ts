@@ -6,6 +6,9 @@ export interface Answer {
   readonly body: string
 }
 
+/** On every answer: browsers must not guess another type of content than the one that is said. */
+export const NO_SNIFF = { 'X-Content-Type-Options': 'nosniff' } as const
+
 /** What a handler may add to an answer with a JSON body. */
 export interface JsonAnswerOptions {
   readonly headers?: Readonly<Record<string, string>>

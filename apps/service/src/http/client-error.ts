@@ -1,6 +1,7 @@
 import { STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { Answer } from './answer.ts'
+import { NO_SNIFF } from './answer.ts'
 import { problemAnswer } from './problem-answer.ts'
 
 const MALFORMED = problemAnswer('SLUICE_HTTP_MALFORMED', {
@@ -12,6 +13,19 @@ const TIMEOUT = problemAnswer('SLUICE_HTTP_TIMEOUT', {
 const HEADERS_TOO_LARGE = problemAnswer('SLUICE_HTTP_HEADERS_TOO_LARGE', {
   detail: 'The headers are longer than is read. Send fewer.',
 })
+
+const TOO_MANY_CONNECTIONS = problemAnswer('SLUICE_HTTP_TOO_MANY_CONNECTIONS', {
+  detail:
+    'Too many connections from this address are open. Keep connections alive and reuse them; --max-connections-per-address and --trusted-proxies of the service raise the limit.',
+  headers: { 'Retry-After': '1' },
+})
+
+/** Answers a connection that is one too many before it has sent anything, and closes it. Returns the status of the answer. */
+export function rejectConnection(socket: Duplex): number {
+  // Not `end`: what the client sends meanwhile must not become a request.
+  socket.write(rawAnswer(TOO_MANY_CONNECTIONS), () => socket.destroy())
+  return TOO_MANY_CONNECTIONS.status
+}
 
 /**
  * Answers what Node could not make a request of, and ends the connection: after broken bytes nobody knows where the next
@@ -34,6 +48,8 @@ function answerFor(code: string | undefined): Answer {
 
 /** The bytes of an answer, for a connection that has no response object. */
 function rawAnswer({ status, headers, body }: Answer): string {
-  const lines = Object.entries({ ...headers, Connection: 'close' }).map(([name, value]) => `${name}: ${value}\r\n`)
+  const lines = Object.entries({ ...headers, ...NO_SNIFF, Connection: 'close' }).map(
+    ([name, value]) => `${name}: ${value}\r\n`,
+  )
   return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${body}`
 }

@@ -6,15 +6,18 @@ import { RawConnection } from '../service.fixture.ts'
 import { atTurnEnd } from '../turn-end.ts'
 import type { Answer } from './answer.ts'
 import { jsonAnswer } from './answer.ts'
+import { ConnectionLimit } from './connection-limit.ts'
 import type { Endpoint } from './endpoint.ts'
 import type { FailureDetails } from './endpoint-server.ts'
 import { EndpointServer } from './endpoint-server.ts'
 import { HttpServer } from './http-server.ts'
 import type { OperationRequest, StreamAnswer } from './operation-handler.ts'
 import { problemAnswer } from './problem-answer.ts'
+import { BodyReader } from './request-body.ts'
 import { STREAM_GRACE_MS } from './stream-answer.ts'
 
 const OK = jsonAnswer(200, '{}')
+const READER = new BodyReader(1_000_000)
 const TIMEOUTS = { headersMs: 60_000, requestMs: 60_000, idleMs: 60_000, checkEveryMs: 1000 }
 
 interface Running {
@@ -57,6 +60,7 @@ async function serve(endpoint: Partial<Endpoint>): Promise<Running> {
     requests,
     reportError: (error) => errors.push([error, { operation: '', requestId: '' }]),
     timeouts: TIMEOUTS,
+    connectionLimit: new ConnectionLimit({ perAddress: 1000, exempt: [] }),
     sleep: (_, signal) =>
       new Promise((_resolve, reject) => signal?.addEventListener('abort', () => reject(signal.reason))),
     graceMs: 1,
@@ -85,7 +89,7 @@ describe('a request', () => {
     const seen: unknown[] = []
     const { origin } = await serve({
       admit: () => ({ id: 'k1', name: 'ada', role: 'editor' }),
-      body: { maxBytes: 100, problemsOf: () => [] },
+      body: { reader: READER, maxBytes: 100, problemsOf: () => [] },
       handle: ({ params, query, headers, body, principal, remoteAddress, signal }: OperationRequest) => {
         seen.push({ params, query: [...query], kind: headers['x-kind'], body, principal, remoteAddress })
         seen.push(signal.aborted)
@@ -133,7 +137,7 @@ describe('the steps before a handler', () => {
     const { origin } = await serve({
       admit: () => problemAnswer('SLUICE_HTTP_UNAUTHORIZED', { detail: 'no' }),
       refuseParameters: () => problemAnswer('SLUICE_HTTP_INVALID_REQUEST', { detail: 'no' }),
-      body: { maxBytes: 1 },
+      body: { reader: READER, maxBytes: 1 },
     })
     const response = await fetch(origin, { method: 'PUT', headers: JSON_HEADERS, body: 'not JSON' })
     expect(await problemOf(response)).toEqual([401, 'SLUICE_HTTP_UNAUTHORIZED'])
@@ -143,7 +147,7 @@ describe('the steps before a handler', () => {
     const { origin } = await serve({
       admit: () => Promise.resolve({ id: 'k1', name: 'ada', role: 'admin' as const }),
       refuseParameters: () => problemAnswer('SLUICE_HTTP_NOT_FOUND', { detail: 'no' }),
-      body: { maxBytes: 1 },
+      body: { reader: READER, maxBytes: 1 },
     })
     const response = await fetch(origin, { method: 'PUT', headers: JSON_HEADERS, body: 'not JSON' })
     expect(await problemOf(response)).toEqual([404, 'SLUICE_HTTP_NOT_FOUND'])
@@ -151,7 +155,7 @@ describe('the steps before a handler', () => {
 
   it('tell everything that is wrong with the body, as far as anybody reads', async () => {
     const problems = Array.from({ length: 70 }, (_, index) => ({ path: `/${index}`, received: 'a', expected: 'b' }))
-    const { origin } = await serve({ body: { maxBytes: 100, problemsOf: () => problems } })
+    const { origin } = await serve({ body: { reader: READER, maxBytes: 100, problemsOf: () => problems } })
     const response = await fetch(origin, { method: 'PUT', headers: JSON_HEADERS, body: '{}' })
     const { errors, detail, code } = (await response.json()) as ProblemDocument
     expect([response.status, code]).toEqual([400, 'SLUICE_HTTP_INVALID_REQUEST'])
@@ -203,7 +207,7 @@ describe('requests that are answered at the end of a turn', () => {
       if (body === 2) throw new Error('no')
       return body === 3 ? Promise.resolve(jsonAnswer(200, '"later 3"')) : jsonAnswer(200, `"now ${body}"`)
     }
-    const { connect, errors } = await serve({ handle, body: { maxBytes: 10 }, answersAtTurnEnd: true })
+    const { connect, errors } = await serve({ handle, body: { reader: READER, maxBytes: 10 }, answersAtTurnEnd: true })
     const connection = connect()
     connection.send(`${BODY}1${BODY}2${BODY}3${BODY}4`)
     const text = await connection.until('now 4')

@@ -2,20 +2,22 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { FieldProblem } from '@sluice/contract'
 import { PROBLEMS } from '@sluice/contract'
 import type { Sleep } from '@sluice/runtime'
+import type { AllowsHost } from './allowed-hosts.ts'
 import type { Answer } from './answer.ts'
 import { AnswerTurn } from './answer-turn.ts'
 import type { BodyForm, Endpoint } from './endpoint.ts'
 import { Exchange } from './exchange.ts'
 import type { RequestServer } from './http-server.ts'
 import { writeAnswer } from './http-server.ts'
-import { readJsonBody } from './json-body.ts'
+import { parseJsonBody, refuseType, tooLarge } from './json-body.ts'
 import { LaneBook } from './lane-book.ts'
 import type { OperationHandler, Principal, StreamAnswer } from './operation-handler.ts'
 import { invalidRequest, problemAnswer } from './problem-answer.ts'
 import type { RefusedRequest } from './refused-request.ts'
 import { discardBody } from './request-body.ts'
+import type { RequestHead } from './request-head.ts'
 import { readHead } from './request-head.ts'
-import type { Router } from './router.ts'
+import type { Found, Router } from './router.ts'
 import { sendStream } from './stream-answer.ts'
 
 /** What is told of a failure. */
@@ -29,6 +31,8 @@ export interface FailureDetails {
 /** Options of {@link EndpointServer}. */
 export interface EndpointServerOptions {
   readonly route: Router<Endpoint>
+  /** Which Host headers are answered. Default: all. */
+  readonly allowsHost?: AllowsHost | undefined
   readonly sleep: Sleep
   /** Told of every exception of an endpoint; the client only learns that there was one. */
   readonly reportError: (error: unknown, details: FailureDetails) => void
@@ -41,6 +45,13 @@ export interface EndpointServerOptions {
 }
 
 const NO_HOST = problemAnswer('SLUICE_HTTP_MALFORMED', { detail: 'Received no Host header. Send one.' })
+const SEVERAL_HOSTS = problemAnswer('SLUICE_HTTP_MALFORMED', {
+  detail: 'Received more than one Host header. Send one.',
+})
+const UNKNOWN_HOST = problemAnswer('SLUICE_HTTP_UNKNOWN_HOST', {
+  detail:
+    'The Host header names neither this service nor a host of its setting --allowed-hosts. Use the address that the service listens on, or add the name to --allowed-hosts.',
+})
 
 /** Seconds after which a client that was turned away may try again. */
 const RETRY_AFTER_SECONDS = 1
@@ -81,21 +92,24 @@ export class EndpointServer implements RequestServer {
 
   serve(request: IncomingMessage, response: ServerResponse): void {
     const head = readHead(request)
-    const isHostMissing = !head.hasHost && request.httpVersion === '1.1'
-    const found = isHostMissing ? NO_HOST : this.#options.route(request.url ?? '', request.method ?? '')
+    const found = this.#find(request, head)
     if ('status' in found) {
-      this.#turnAway(request, response, { answer: found })
+      this.#turnAway(request, response, found)
       return
     }
-    const { lane, admit } = found.target
-    if (lane !== undefined && !lane.tryEnter()) {
-      this.#turnAway(request, response, { answer: OVERLOADED, endpoint: found.target })
-      return
-    }
+    const { admit } = found.target
     const exchange = new Exchange(request, response, { head, found })
-    if (lane !== undefined) this.#lanes.enter(exchange)
     if (admit === undefined) this.#takeParameters(exchange)
     else void this.#admit(exchange, admit)
+  }
+
+  #find(request: IncomingMessage, { host, hasSeveralHosts }: RequestHead): Found<Endpoint> | Answer {
+    const { route, allowsHost } = this.#options
+    if (hasSeveralHosts) return SEVERAL_HOSTS
+    if (host === undefined && request.httpVersion === '1.1') return NO_HOST
+    const found = route(request.url ?? '', request.method ?? '')
+    if (allowsHost === undefined || host === undefined || 'status' in found) return found
+    return found.target.takesAnyHost === true || allowsHost(host) ? found : UNKNOWN_HOST
   }
 
   leave(): void {
@@ -130,25 +144,53 @@ export class EndpointServer implements RequestServer {
     if (refusal !== undefined) {
       discardBody(exchange.request)
       this.#refuse(exchange, refusal)
-    } else if (body === undefined) this.#handle(exchange)
-    else this.#takeBody(exchange, body)
+    } else if (body !== undefined) this.#takeBody(exchange, body)
+    else if (this.#enterLane(exchange)) this.#handle(exchange)
   }
 
-  #takeBody(exchange: Exchange, { maxBytes, problemsOf }: BodyForm): void {
-    readJsonBody(exchange, maxBytes, (body) => {
-      if (!body.ok) {
-        this.#refuse(exchange, body.answer)
-        return
-      }
-      const problems = problemsOf?.(body.value) ?? NO_PROBLEMS
-      if (problems.length > 0) {
-        this.#refuse(exchange, invalidRequest(problems))
-        return
-      }
-      exchange.body = body.value
-      if (this.#turn !== undefined && exchange.endpoint.answersAtTurnEnd === true) this.#turn.add(exchange)
-      else this.#handle(exchange)
+  #takeBody(exchange: Exchange, { maxBytes, reader, problemsOf }: BodyForm): void {
+    const refusal = refuseType(exchange.head)
+    if (refusal !== undefined) {
+      discardBody(exchange.request)
+      this.#refuse(exchange, refusal)
+      return
+    }
+    reader.read(exchange, maxBytes, (bytes) => {
+      if (bytes === 'dropped') {
+        // Who is slow and was in the way of others does not get to go on.
+        exchange.response.shouldKeepAlive = false
+        this.#refuse(exchange, OVERLOADED)
+      } else if (bytes === 'too-large') this.#refuse(exchange, tooLarge(maxBytes))
+      else if (this.#enterLane(exchange)) this.#takeJson(exchange, bytes, problemsOf)
     })
+  }
+
+  #takeJson(exchange: Exchange, bytes: Buffer, problemsOf: BodyForm['problemsOf']): void {
+    const body = parseJsonBody(bytes)
+    if (!body.ok) {
+      this.#refuse(exchange, body.answer)
+      return
+    }
+    const problems = problemsOf?.(body.value) ?? NO_PROBLEMS
+    if (problems.length > 0) {
+      this.#refuse(exchange, invalidRequest(problems))
+      return
+    }
+    exchange.body = body.value
+    if (this.#turn !== undefined && exchange.endpoint.answersAtTurnEnd === true) this.#turn.add(exchange)
+    else this.#handle(exchange)
+  }
+
+  /** Takes a slot for a request that is complete; answers it when there is none. */
+  #enterLane(exchange: Exchange): boolean {
+    const { lane } = exchange.endpoint
+    if (lane === undefined) return true
+    if (!lane.tryEnter()) {
+      this.#refuse(exchange, OVERLOADED)
+      return false
+    }
+    this.#lanes.enter(exchange)
+    return true
   }
 
   #handle(exchange: Exchange): void {
@@ -226,8 +268,8 @@ export class EndpointServer implements RequestServer {
   }
 
   /** Answers a request that nothing is done for. */
-  #turnAway(request: IncomingMessage, response: ServerResponse, { answer, endpoint }: TurnedAway): void {
-    this.#observe(request, answer.status, endpoint)
+  #turnAway(request: IncomingMessage, response: ServerResponse, answer: Answer): void {
+    this.#observe(request, answer.status, undefined)
     discardBody(request)
     this.#write(response, answer)
   }
@@ -246,12 +288,6 @@ export class EndpointServer implements RequestServer {
     const given = request.headers['x-request-id']
     return typeof given === 'string' && REQUEST_ID.test(given) ? given : this.#options.newRequestId()
   }
-}
-
-/** The answer to a request that nothing is done for, and what was asked for where that is known. */
-interface TurnedAway {
-  readonly answer: Answer
-  readonly endpoint?: Endpoint
 }
 
 /** What a handler gave, or what it threw. */

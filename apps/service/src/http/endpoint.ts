@@ -2,10 +2,13 @@ import type { FieldProblem } from '@sluice/contract'
 import type { InFlight } from '@sluice/runtime'
 import type { Answer } from './answer.ts'
 import type { OperationHandler, OperationRequest, Principal } from './operation-handler.ts'
+import type { BodyReader } from './request-body.ts'
 
 /** How the body of a request is read. */
 export interface BodyForm {
   readonly maxBytes: number
+  /** Bounds what unfinished bodies hold; shared by endpoints. */
+  readonly reader: BodyReader
   /** What is wrong with the parsed JSON; nothing is looked at when left out, because the handler does. */
   readonly problemsOf?: ((value: unknown) => readonly FieldProblem[]) | undefined
 }
@@ -20,7 +23,7 @@ export interface RequestParameters extends Pick<OperationRequest, 'params' | 'qu
 export interface Endpoint {
   /** `METHOD /path` of its operation: for logs. */
   readonly name: string
-  /** Bounds how many are under way. */
+  /** Bounds how many are in flight. A request takes its slot when its body is complete: a slow client holds none. */
   readonly lane: InFlight | undefined
   /** Who asks, or the answer to give whoever may not. */
   readonly admit: ((request: OperationRequest) => Principal | Answer | Promise<Principal | Answer>) | undefined
@@ -33,6 +36,8 @@ export interface Endpoint {
    * and are asked tens of thousands of times in a second. Not when left out.
    */
   readonly answersAtTurnEnd?: boolean
+  /** Whether requests are answered whatever their Host header. Default: only those that the service answers to. */
+  readonly takesAnyHost?: boolean
   /** Whether answers carry the id of the request; checks do not, because their decisions have ids of their own. */
   readonly hasRequestId: boolean
 }

@@ -3,13 +3,15 @@ import { Agent, request as httpRequest } from 'node:http'
 import { connect } from 'node:net'
 import type { ProblemDocument } from '@sluice/contract'
 import { CHECK_PATH } from '@sluice/contract'
-import { describe, expect, it, onTestFinished } from 'vitest'
+import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { RunningService } from '../service.fixture.ts'
 import { answerOf, RawConnection, rawCheck, startService } from '../service.fixture.ts'
 import { jsonAnswer } from './answer.ts'
+import { ConnectionLimit } from './connection-limit.ts'
 import { EndpointServer } from './endpoint-server.ts'
 import type { HttpServerOptions } from './http-server.ts'
 import { HttpServer } from './http-server.ts'
+import { BodyReader } from './request-body.ts'
 
 const CHECK = { userId: 'user-123', resource: '/api/v1/data' }
 const BODY = JSON.stringify(CHECK)
@@ -31,7 +33,7 @@ function serverWith(options: Partial<HttpServerOptions>): HttpServer {
     lane: undefined,
     admit: undefined,
     refuseParameters: undefined,
-    body: { maxBytes: MAX_BODY_BYTES },
+    body: { reader: new BodyReader(1_000_000), maxBytes: MAX_BODY_BYTES },
     handle: () => jsonAnswer(200, '{}'),
     hasRequestId: false,
   }
@@ -46,6 +48,7 @@ function serverWith(options: Partial<HttpServerOptions>): HttpServer {
     }),
     reportError: () => undefined,
     timeouts: TIMEOUTS,
+    connectionLimit: new ConnectionLimit({ perAddress: 1000, exempt: [] }),
     sleep: () => Promise.reject(new Error('no wait is expected')),
     graceMs: 1,
     ...options,
@@ -104,7 +107,7 @@ describe('routes', () => {
     const { origin, port } = await freshService()
     expect((await fetch(`${origin}/livez?verbose=1`)).status).toBe(200)
     const connection = openRaw(port)
-    connection.send('GET http://anything:81/livez?x HTTP/1.1\r\nHost: test\r\n\r\n')
+    connection.send('GET http://anything:81/livez?x HTTP/1.1\r\nHost: localhost\r\n\r\n')
     expect(await connection.until('{"status":"ok"}')).toMatch(/^HTTP\/1\.1 200 /)
   })
 })
@@ -223,7 +226,7 @@ describe('connections', () => {
     ['a length beside chunks', rawCheck(BODY, 'Transfer-Encoding: chunked\r\n'), 400, 'SLUICE_HTTP_MALFORMED'],
     ['a folded header', rawCheck(BODY, 'X-A: 1\r\n 2\r\n'), 400, 'SLUICE_HTTP_MALFORMED'],
     ['a space before the colon', rawCheck(BODY, 'X-A : 1\r\n'), 400, 'SLUICE_HTTP_MALFORMED'],
-    ['no host', rawCheck(BODY).replace('Host: test\r\n', ''), 400, 'SLUICE_HTTP_MALFORMED'],
+    ['no host', rawCheck(BODY).replace('Host: localhost\r\n', ''), 400, 'SLUICE_HTTP_MALFORMED'],
     ['endless headers', rawCheck(BODY, `X-A: ${'x'.repeat(20_000)}\r\n`), 431, 'SLUICE_HTTP_HEADERS_TOO_LARGE'],
     ['an unknown expectation', rawCheck(BODY, 'Expect: a miracle\r\n'), 417, 'SLUICE_HTTP_EXPECTATION_FAILED'],
   ])('refuse %s with a problem, and count nothing', async (_title, bytes, status, code) => {
@@ -261,6 +264,7 @@ describe('a client that takes too long', () => {
     const text = await connection.end()
     expect(text).toMatch(/^HTTP\/1\.1 408 /)
     expect(text).toContain('SLUICE_HTTP_TIMEOUT')
+    expect(text).toContain('X-Content-Type-Options: nosniff\r\n')
   })
 })
 
@@ -319,6 +323,44 @@ describe('stop', () => {
     await stopped
     expect(await connection.end()).not.toContain('"allowed"')
     expect(errors).toEqual([])
+  })
+})
+
+describe('connections from one address', () => {
+  it('are closed with 503 beyond the limit, and accepted again when others have ended', async () => {
+    const observed: number[] = []
+    const server = serverWith({
+      connectionLimit: new ConnectionLimit({ perAddress: 2, exempt: [] }),
+      observeRefusal: (status) => observed.push(status),
+    })
+    await server.start()
+    onTestFinished(() => server.stop())
+    const port = server.port!
+    const ask = async (connection: RawConnection): Promise<string> => {
+      connection.send(rawCheck(BODY))
+      return await connection.until('\r\n\r\n{}')
+    }
+    const [one, two] = [openRaw(port), openRaw(port)]
+    expect(await ask(one)).toContain('HTTP/1.1 200')
+    expect(await ask(two)).toContain('HTTP/1.1 200')
+    const rejected = await openRaw(port).end()
+    expect(rejected).toContain('HTTP/1.1 503')
+    expect(rejected).toContain('SLUICE_HTTP_TOO_MANY_CONNECTIONS')
+    expect(rejected).toContain('X-Content-Type-Options: nosniff\r\n')
+    expect([observed, server.connections]).toEqual([[503], 2])
+    one.close()
+    await vi.waitUntil(() => server.connections === 1, 30_000)
+    expect(await ask(openRaw(port))).toContain('HTTP/1.1 200')
+  })
+
+  it('are not limited when they come from this machine', async () => {
+    const node = await startService({ maxConnectionsPerAddress: 1 })
+    onTestFinished(() => node.stop())
+    const connections = Array.from({ length: 8 }, () => openRaw(node.port))
+    for (const connection of connections) {
+      connection.send(rawCheck(BODY))
+      await connection.until('"allowed":true')
+    }
   })
 })
 

@@ -3,7 +3,9 @@ import { createServer } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Sleep } from '@sluice/runtime'
 import type { Answer } from './answer.ts'
-import { answerClientError } from './client-error.ts'
+import { NO_SNIFF } from './answer.ts'
+import { answerClientError, rejectConnection } from './client-error.ts'
+import type { ConnectionLimit } from './connection-limit.ts'
 import type { ListenAddress } from './listen-error.ts'
 import { listenError } from './listen-error.ts'
 import { problemAnswer } from './problem-answer.ts'
@@ -42,6 +44,7 @@ export interface HttpServerOptions extends ListenAddress {
   readonly sleep: Sleep
   /** How long a stop waits for requests that have begun, in milliseconds; then their connections are cut. */
   readonly graceMs: number
+  readonly connectionLimit: ConnectionLimit
   /** Whether other threads listen on the same port, each with a share of the connections. */
   readonly sharesPort?: boolean
 }
@@ -71,7 +74,7 @@ export class HttpServer {
       // A missing Host header is refused here and not by Node, so that it is a problem document like all others.
       requireHostHeader: false,
     })
-    const { requests, observeRefusal } = options
+    const { requests, observeRefusal, connectionLimit } = options
     this.#server.on('request', (request, response) => requests.serve(request, response))
     this.#server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
       observeRefusal?.(UNKNOWN_EXPECTATION.status, request.socket.remoteAddress ?? '')
@@ -84,8 +87,17 @@ export class HttpServer {
       if (status !== undefined) observeRefusal?.(status, remoteAddress)
     })
     this.#server.on('connection', (socket) => {
+      const remoteAddress = socket.remoteAddress ?? ''
+      const closed = connectionLimit.open(remoteAddress)
+      if (closed === undefined) {
+        observeRefusal?.(rejectConnection(socket), remoteAddress)
+        return
+      }
       this.#sockets.add(socket)
-      socket.once('close', () => this.#sockets.delete(socket))
+      socket.once('close', () => {
+        closed()
+        this.#sockets.delete(socket)
+      })
     })
   }
 
@@ -151,6 +163,6 @@ export class HttpServer {
 
 /** Sends an answer that is whole. */
 export function writeAnswer(response: ServerResponse, { status, headers, body }: Answer): void {
-  response.writeHead(status, headers)
+  response.writeHead(status, { ...headers, ...NO_SNIFF })
   response.end(body)
 }

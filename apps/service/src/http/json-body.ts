@@ -2,8 +2,6 @@ import { isUtf8 } from 'node:buffer'
 import type { Answer } from './answer.ts'
 import { DEEPEST, isTooDeep } from './body-shape.ts'
 import { problemAnswer } from './problem-answer.ts'
-import type { IncomingBody } from './request-body.ts'
-import { discardBody, readBody } from './request-body.ts'
 import type { RequestHead } from './request-head.ts'
 
 /** The value in a body, or the answer to give instead. */
@@ -11,24 +9,13 @@ export type JsonBody = { readonly ok: true; readonly value: unknown } | { readon
 
 const JSON_TYPE = /^application\/json[\t ]*(?:;[\t ]*charset[\t ]*=[\t ]*"?utf-?8"?[\t ]*)?;?$/i
 
-/**
- * Reads the body of a request as JSON: `application/json`, UTF-8, not compressed, at most `maxBytes`. Where a name appears
- * twice in an object, the last counts. When the client goes away, `done` is not called.
- */
-export function readJsonBody(incoming: IncomingBody, maxBytes: number, done: (body: JsonBody) => void): void {
-  const refusal = refuseType(incoming.head)
-  if (refusal !== undefined) {
-    discardBody(incoming.request)
-    done({ ok: false, answer: refusal })
-    return
-  }
-  readBody(incoming, maxBytes, (body) => done(body === 'too-large' ? tooLarge(maxBytes) : parse(body)))
-}
-
 /** A body of so many bytes is parsed in a moment, whatever is in it; every check is one. */
 const SOON_PARSED_BYTES = 16_384
 
-function parse(body: Buffer): JsonBody {
+/**
+ * The value in the bytes of a body, which are JSON in UTF-8. Where a name appears twice in an object, the last counts.
+ */
+export function parseJsonBody(body: Buffer): JsonBody {
   if (body.length > SOON_PARSED_BYTES && isTooDeep(body)) return TOO_DEEP
   const text = body.toString()
   // Bytes that are no UTF-8 become this character; only then is it worth looking at them once more.
@@ -40,8 +27,11 @@ function parse(body: Buffer): JsonBody {
   }
 }
 
-// A check by media type also keeps web pages out: a browser asks before it sends JSON to another origin.
-function refuseType({ contentType, isEncoded }: RequestHead): Answer | undefined {
+/**
+ * The answer to a body that is not said to be uncompressed `application/json`; undefined for one that is. The check also keeps web
+ * pages out: a browser asks before it sends JSON to another origin.
+ */
+export function refuseType({ contentType, isEncoded }: RequestHead): Answer | undefined {
   if (contentType !== 'application/json' && !JSON_TYPE.test(contentType ?? '')) {
     return unsupported(`Received ${contentType === undefined ? 'no Content-Type' : 'another Content-Type'}.`)
   }
@@ -55,9 +45,10 @@ function unsupported(received: string): Answer {
   })
 }
 
-function tooLarge(maxBytes: number): JsonBody {
+/** The answer to a body of more than `maxBytes`. */
+export function tooLarge(maxBytes: number): Answer {
   const detail = `Received more than ${maxBytes} bytes, which is the most that is read here. Send a smaller body.`
-  return { ok: false, answer: problemAnswer('SLUICE_HTTP_TOO_LARGE', { detail }) }
+  return problemAnswer('SLUICE_HTTP_TOO_LARGE', { detail })
 }
 
 const TOO_DEEP: JsonBody = {

@@ -6,6 +6,9 @@ import type { Endpoint, RequestParameters } from './endpoint.ts'
 import type { EndpointParts } from './operation-endpoints.ts'
 import { operationRoutes } from './operation-endpoints.ts'
 import type { OperationRequest } from './operation-handler.ts'
+import { BodyReader } from './request-body.ts'
+
+const READER = new BodyReader(1_000_000)
 
 const PUT_TIER: Operation = {
   id: 'putTier',
@@ -51,7 +54,7 @@ function endpointOf(operation: Operation, more: Partial<EndpointParts> = {}): En
     handlers: { [`${operation.method} ${operation.path}`]: () => jsonAnswer(200, '{}') },
     components: { Tier: TIER, Part: { type: 'string', minLength: 1 } },
     authenticate: (_, role) => ({ id: 'k1', name: 'ada', role: role as 'editor' }),
-    treatmentOf: () => ({ lane: undefined, needsKey: false, checksItself: false, hasRequestId: true }),
+    treatmentOf: () => ({ lane: undefined, bodies: READER, needsKey: false, checksItself: false, hasRequestId: true }),
     ...more,
   })
   return route!.target
@@ -96,7 +99,7 @@ describe('the parameters of an operation', () => {
   })
 
   it('are left to a handler that checks itself, but for those it does not have', () => {
-    const treatment = { lane: undefined, needsKey: false, checksItself: true, hasRequestId: false }
+    const treatment = { lane: undefined, bodies: READER, needsKey: false, checksItself: true, hasRequestId: false }
     const own = endpointOf({ ...PUT_TIER, parameters: {} }, { treatmentOf: () => treatment })
     expect([own.body?.problemsOf, own.body?.maxBytes]).toEqual([undefined, 1000])
     const unread = {
@@ -140,7 +143,7 @@ describe('who may', () => {
   it('is found out for the role of the operation, and for a key where one is asked for', () => {
     expect(endpointOf(PUT_TIER).admit!(asked('gold', ''))).toMatchObject({ role: 'editor' })
     expect(endpointOf(LIVEZ).admit).toBeUndefined()
-    const treatment = { lane: undefined, needsKey: true, checksItself: false, hasRequestId: true }
+    const treatment = { lane: undefined, bodies: READER, needsKey: true, checksItself: false, hasRequestId: true }
     expect(endpointOf(LIVEZ, { treatmentOf: () => treatment }).admit!(asked('', ''))).toMatchObject({ role: 'none' })
   })
 })
@@ -154,6 +157,7 @@ describe('routes', () => {
       authenticate: () => jsonAnswer(401, '{}'),
       treatmentOf: () => ({
         lane: new InFlight({ most: 1 }),
+        bodies: READER,
         needsKey: false,
         checksItself: false,
         hasRequestId: true,

@@ -8,6 +8,7 @@ import { oversizedPart } from './body-shape.ts'
 import type { Endpoint } from './endpoint.ts'
 import type { OperationHandler, OperationHandlers, OperationRequest, Principal } from './operation-handler.ts'
 import { invalidRequest } from './problem-answer.ts'
+import type { BodyReader } from './request-body.ts'
 import type { Route } from './router.ts'
 
 /** What the endpoints of operations are made with. */
@@ -27,12 +28,15 @@ export interface EndpointParts {
 export interface Treatment {
   /** Bounds how many of its requests are under way; undefined for those that must be answered whatever is going on. */
   readonly lane: InFlight | undefined
+  /** Reads its bodies. */
+  readonly bodies: BodyReader
   /** Whether any valid key is asked for although the operation needs none. */
   readonly needsKey: boolean
   /** Whether its handler checks its body itself, and the parameters it has; what it has none of is refused all the same. */
   readonly checksItself: boolean
   readonly hasRequestId: boolean
-  /** See {@link Endpoint}. */
+  /** See {@link Endpoint}, here and below. */
+  readonly takesAnyHost?: boolean
   readonly answersAtTurnEnd?: boolean
 }
 
@@ -59,7 +63,15 @@ function endpointOf(
   handle: OperationHandler,
   { check, treatmentOf, authenticate }: EndpointParts & { readonly check: SchemaCheck },
 ): Endpoint {
-  const { lane, needsKey, checksItself, hasRequestId, answersAtTurnEnd = false } = treatmentOf(operation)
+  const {
+    lane,
+    bodies,
+    needsKey,
+    checksItself,
+    hasRequestId,
+    answersAtTurnEnd = false,
+    takesAnyHost = false,
+  } = treatmentOf(operation)
   const { role, body, maxBodyBytes } = operation
   const isOpen = role === 'none' && !needsKey
   return {
@@ -70,10 +82,15 @@ function endpointOf(
     body:
       body === undefined
         ? undefined
-        : { maxBytes: maxBodyBytes, problemsOf: checksItself ? undefined : bodyCheck(check, body.$ref!) },
+        : {
+            maxBytes: maxBodyBytes,
+            reader: bodies,
+            problemsOf: checksItself ? undefined : bodyCheck(check, body.$ref!),
+          },
     handle: isOpen ? handle : withinTenant(operation, handle),
     hasRequestId,
     answersAtTurnEnd,
+    takesAnyHost,
   }
 }
 

@@ -7,40 +7,108 @@ export interface IncomingBody {
   readonly head: RequestHead
 }
 
+/**
+ * A whole body; `too-large` when it has more bytes than allowed; `dropped` when other bodies needed its room before it was
+ * complete.
+ */
+export type ReadBody = Buffer | 'too-large' | 'dropped'
+
 /** Bytes of a refused body that are still read, so that a client that is sending gets to see the answer. */
 const MOST_DISCARDED_BYTES = 4_194_304
 
+/** What a chunk takes in memory besides its bytes. Bodies that come byte by byte consist of little else. */
+const CHUNK_OVERHEAD_BYTES = 256
+
+/** A body of which a part has come. */
+interface UnfinishedBody {
+  heldBytes: number
+  readonly drop: () => void
+}
+
 /**
- * Hands the body of a request to `done`, or `'too-large'` as soon as it is known to have more than `maxBytes`: by its
- * `Content-Length`, or when that many have come. Never holds more than `maxBytes` and one chunk. When the client goes away,
- * `done` is not called: nobody waits for an answer. A callback and not a promise, because every request passes here.
+ * Reads the bodies of requests.
+ *
+ * Invariant: unfinished bodies hold at most `mostBytes`, whoever sends how many of them. A part that does not fit makes the oldest
+ * unfinished bodies go: a client that sends without pauses is done before it becomes the oldest, a client that holds bodies back
+ * is the first to go. A body that arrives in one piece is never unfinished, so no number of slow bodies costs it anything.
  */
-export function readBody(
-  { request, head }: IncomingBody,
-  maxBytes: number,
-  done: (body: Buffer | 'too-large') => void,
-): void {
-  if (head.contentLength > maxBytes) {
-    discardBody(request)
-    done('too-large')
-    return
+export class BodyReader {
+  readonly #mostBytes: number
+  /** Oldest first. */
+  readonly #unfinished = new Set<UnfinishedBody>()
+  #heldBytes = 0
+
+  constructor(mostBytes: number) {
+    this.#mostBytes = mostBytes
   }
-  const chunks: Buffer[] = []
-  let size = 0
-  const onData = (chunk: Buffer): void => {
-    size += chunk.length
-    if (size <= maxBytes) {
-      chunks.push(chunk)
+
+  /** Bytes of unfinished bodies, with what it takes to hold them. */
+  get heldBytes(): number {
+    return this.#heldBytes
+  }
+
+  /**
+   * Hands the body of a request to `done`, or `too-large` as soon as it is known to have more than `maxBytes`: by its
+   * `Content-Length`, or when that many have come. When the client goes away, `done` is not called: nobody waits for an answer.
+   * A callback and not a promise, because every request passes here.
+   */
+  read({ request, head }: IncomingBody, maxBytes: number, done: (body: ReadBody) => void): void {
+    const { contentLength } = head
+    if (contentLength > maxBytes) {
+      discardBody(request)
+      done('too-large')
       return
     }
-    request.off('data', onData)
-    request.off('end', onEnd)
-    discardBody(request)
-    done('too-large')
+    const chunks: Buffer[] = []
+    let size = 0
+    let unfinished: UnfinishedBody | undefined
+    const release = (): void => {
+      if (unfinished !== undefined) this.#release(unfinished)
+    }
+    const giveUp = (reason: 'too-large' | 'dropped'): void => {
+      request.off('data', onData)
+      request.off('end', onEnd)
+      release()
+      chunks.length = 0
+      discardBody(request)
+      done(reason)
+    }
+    const onData = (chunk: Buffer): void => {
+      size += chunk.length
+      if (size > maxBytes) {
+        giveUp('too-large')
+        return
+      }
+      chunks.push(chunk)
+      // Most bodies come in one piece. Without Content-Length nobody knows which piece is the last.
+      if (size === contentLength) return
+      if (unfinished === undefined) {
+        unfinished = { heldBytes: 0, drop: () => giveUp('dropped') }
+        request.once('close', release)
+      }
+      this.#hold(unfinished, chunk.length + CHUNK_OVERHEAD_BYTES)
+    }
+    const onEnd = (): void => {
+      release()
+      done(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks))
+    }
+    request.on('data', onData)
+    request.on('end', onEnd)
   }
-  const onEnd = (): void => done(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks))
-  request.on('data', onData)
-  request.on('end', onEnd)
+
+  #hold(body: UnfinishedBody, bytes: number): void {
+    body.heldBytes += bytes
+    this.#heldBytes += bytes
+    this.#unfinished.add(body)
+    for (const oldest of this.#unfinished) {
+      if (this.#heldBytes <= this.#mostBytes) return
+      oldest.drop()
+    }
+  }
+
+  #release(body: UnfinishedBody): void {
+    if (this.#unfinished.delete(body)) this.#heldBytes -= body.heldBytes
+  }
 }
 
 /**

@@ -6,11 +6,11 @@ function headOf(...rawHeaders: string[]): ReturnType<typeof readHead> {
   return readHead({ rawHeaders } as IncomingMessage)
 }
 
-const NONE = { hasHost: false, contentType: undefined, contentLength: 0, isEncoded: false }
+const NONE = { host: undefined, hasSeveralHosts: false, contentType: undefined, contentLength: 0, isEncoded: false }
 
 describe('the head of a request', () => {
   it('has what is said, however it is spelt', () => {
-    const head = { hasHost: true, contentType: 'a/b', contentLength: 12, isEncoded: true }
+    const head = { host: 'h', hasSeveralHosts: false, contentType: 'a/b', contentLength: 12, isEncoded: true }
     const names = ['Host', 'Content-Type', 'Content-Length', 'Content-Encoding']
     for (const spell of [
       (name: string) => name,
@@ -25,6 +25,10 @@ describe('the head of a request', () => {
   it('has nothing that is not said, by names of the same length either', () => {
     expect(headOf()).toEqual(NONE)
     expect(headOf('Hose', 'h', 'Content-Tape', 'a/b', 'Content-Longth', '12', 'Content-Encodung', 'gzip')).toEqual(NONE)
+  })
+
+  it('says when there are several hosts', () => {
+    expect(headOf('Host', 'a', 'host', 'a')).toMatchObject({ host: 'a', hasSeveralHosts: true })
   })
 
   it('takes the first of several types, and any encoding but none', () => {

@@ -2,7 +2,10 @@ import type { IncomingMessage } from 'node:http'
 
 /** The headers that every request is looked at for. */
 export interface RequestHead {
-  readonly hasHost: boolean
+  /** Host, the first when there are several; undefined when there is none. */
+  readonly host: string | undefined
+  /** Whether Host is there more than once. */
+  readonly hasSeveralHosts: boolean
   /** Content-Type, the first when there are several; undefined when there is none. */
   readonly contentType: string | undefined
   /** Content-Length, which the parser has checked; 0 when there is none. */
@@ -16,7 +19,8 @@ export interface RequestHead {
  * them when it is first asked for: that takes as long as everything else that is done here for a check.
  */
 export function readHead({ rawHeaders }: IncomingMessage): RequestHead {
-  let hasHost = false
+  let host: string | undefined
+  let hasSeveralHosts = false
   let contentType: string | undefined
   let contentLength = 0
   let isEncoded = false
@@ -25,7 +29,9 @@ export function readHead({ rawHeaders }: IncomingMessage): RequestHead {
     // No two of them are equally long.
     switch (name.length) {
       case HOST.length:
-        if (isNamed(name, HOST)) hasHost = true
+        if (!isNamed(name, HOST)) break
+        if (host === undefined) host = rawHeaders[index + 1]!
+        else hasSeveralHosts = true
         break
       case TYPE.length:
         if (contentType === undefined && isNamed(name, TYPE)) contentType = rawHeaders[index + 1]!
@@ -39,7 +45,7 @@ export function readHead({ rawHeaders }: IncomingMessage): RequestHead {
       default:
     }
   }
-  return { hasHost, contentType, contentLength, isEncoded }
+  return { host, hasSeveralHosts, contentType, contentLength, isEncoded }
 }
 
 const HOST = 'Host'

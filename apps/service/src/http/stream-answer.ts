@@ -1,5 +1,6 @@
 import type { ServerResponse } from 'node:http'
 import type { Sleep } from '@sluice/runtime'
+import { NO_SNIFF } from './answer.ts'
 import type { StreamAnswer } from './operation-handler.ts'
 
 /** How a stream is sent. */
@@ -17,7 +18,7 @@ export const STREAM_GRACE_MS = 5000
  * not read what was sent holds the connection for no longer than {@link STREAM_GRACE_MS}.
  */
 export function sendStream(response: ServerResponse, answer: StreamAnswer, { sleep, done }: StreamOptions): () => void {
-  response.writeHead(answer.status, answer.headers)
+  response.writeHead(answer.status, { ...answer.headers, ...NO_SNIFF })
   // Otherwise a client learns that it is connected only with the first event.
   response.flushHeaders()
   const closed = new AbortController()

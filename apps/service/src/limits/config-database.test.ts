@@ -1,6 +1,7 @@
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { systemRandom } from '@sluice/core'
 import { Logger, LogOutput } from '@sluice/runtime'
 import { freePort } from '@sluice/testing/servers'
 import { expect, it, onTestFinished } from 'vitest'
@@ -31,6 +32,7 @@ it('a database that cannot be reached is told of once a minute, however often it
     folder,
     secret: new SigningSecret(undefined),
     nowMs: () => 0,
+    secureRandom: systemRandom,
     log: new Logger(new LogOutput({ stream, nowMs: () => 0 })),
     follow: () => expect.fail('there is nothing to follow'),
     showKey: () => expect.fail('there is no key'),

@@ -1,20 +1,20 @@
 import type { ConfigStore } from '@sluice/config-store'
 import { openConfigStore } from '@sluice/config-store'
+import type { Random } from '@sluice/core'
 import type { Logger, NowMs, Sleep } from '@sluice/runtime'
 import { errorFields } from '../observability/error-fields.ts'
+import { isServiceError } from '../service-error.ts'
 import type { Settings } from '../settings.ts'
+import { createFirstKey } from './admin-key.ts'
 import type { DataFolder } from './data-folder.ts'
-import { createFirstKey, enforceFirstRules } from './first-start.ts'
+import { databaseAddress } from './data-folder.ts'
+import { enforceFirstRules } from './first-start.ts'
 import { LateConfigStore } from './late-config-store.ts'
 import type { SigningSecret } from './signing-secret.ts'
 
 /** The database that the settings name, opened when it is first used. Nothing is written to it by that. */
 export function configDatabase(settings: Settings, folder: DataFolder, nowMs: NowMs): LateConfigStore {
-  return new LateConfigStore(() => openConfigStore(addressOf(settings, folder), { nowMs }))
-}
-
-function addressOf({ databaseUrl }: Settings, { database }: DataFolder): string {
-  return databaseUrl ?? `sqlite:${database}`
+  return new LateConfigStore(() => openConfigStore(databaseAddress(settings, folder), { nowMs }))
 }
 
 /** What a {@link DatabaseHost} works with. */
@@ -27,6 +27,7 @@ export interface DatabaseHostParts {
   readonly log: Logger
   /** Resolves when all threads know what was changed in the database before the call. */
   readonly follow: () => Promise<void>
+  readonly secureRandom: Random
   /** Is given the token of the first API key when it was just made, and all threads know it. */
   readonly showKey: (token: string) => void
 }
@@ -52,7 +53,7 @@ export class DatabaseHost {
     this.#parts = parts
     const { settings, folder, nowMs, secret } = parts
     this.database = new LateConfigStore(async () => {
-      const store = await openConfigStore(addressOf(settings, folder), { nowMs })
+      const store = await openConfigStore(databaseAddress(settings, folder), { nowMs })
       try {
         await secret.learn(store)
         if (settings.rulesFile === undefined) await enforceFirstRules(store)
@@ -71,12 +72,19 @@ export class DatabaseHost {
 
   /**
    * Makes the first API key where there is none, and shows it. Not before the service answers requests: a start that fails must not
-   * make a key. Resolves after the first try, whether it succeeded or not.
+   * make a key. Resolves after the first try, whether it succeeded or not; rejects when the file of the key cannot be used.
    */
   async issueFirstKey(): Promise<void> {
     this.#needsKey = true
     // Who tries to open it already makes the key as well.
-    if (this.#retrying === undefined) await this.start()
+    if (this.#retrying !== undefined) return
+    try {
+      await this.#prepare()
+    } catch (error) {
+      if (isServiceError(error)) throw error
+      this.#noteFailure(error)
+      this.#retrying = this.#retry()
+    }
   }
 
   async stop(): Promise<void> {
@@ -99,24 +107,36 @@ export class DatabaseHost {
   }
 
   async #isDone(): Promise<boolean> {
-    const { log } = this.#parts
     try {
-      const store = await this.database.opened()
-      if (this.#needsKey) await this.#issueKey(store)
-      if (this.#failures > 0) log.info('the configuration database can be used', { triesBefore: this.#failures })
-      this.#failures = 0
+      await this.#prepare()
       return true
     } catch (error) {
-      if (this.#failures % TOLD_EVERY === 0) {
-        log.warn('the configuration database cannot be used; it is tried again', { error: errorFields(error) })
-      }
-      this.#failures++
+      this.#noteFailure(error)
       return false
     }
   }
 
+  async #prepare(): Promise<void> {
+    const store = await this.database.opened()
+    if (this.#needsKey) await this.#issueKey(store)
+    const { log } = this.#parts
+    if (this.#failures > 0) log.info('the configuration database can be used', { triesBefore: this.#failures })
+    this.#failures = 0
+  }
+
+  #noteFailure(error: unknown): void {
+    if (this.#failures % TOLD_EVERY === 0) {
+      const what = isServiceError(error)
+        ? 'the first API key cannot be made'
+        : 'the configuration database cannot be used'
+      this.#parts.log.warn(`${what}; it is tried again`, { error: errorFields(error) })
+    }
+    this.#failures++
+  }
+
   async #issueKey(store: ConfigStore): Promise<void> {
-    const token = await createFirstKey(store)
+    const { settings, secureRandom, log } = this.#parts
+    const token = await createFirstKey(store, { file: settings.adminKeyFile, secureRandom, log })
     this.#needsKey = false
     if (token === undefined) return
     await this.#parts.follow()

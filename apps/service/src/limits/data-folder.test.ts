@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
@@ -20,6 +20,29 @@ it('is made, for this user alone', async () => {
   expect(await readFile(folder.holder, 'utf8')).toContain(`process ${process.pid} on `)
   await unlock()
 })
+
+it('has files for this user alone, also those that were there, and leaves the files of others as they are', async () => {
+  const folder = await freshFolder()
+  await mkdir(folder.path, { recursive: true })
+  const found = ['config.db', 'config.db-wal', 'last-good-config-1', 'alerts.json', 'lock', 'theirs', 'configuration']
+  for (const name of found) {
+    await writeFile(join(folder.path, name), '')
+    await chmod(join(folder.path, name), 0o644)
+  }
+  const { unlock } = await lockDataFolder(folder)
+  const modes = await modesIn(folder.path)
+  await unlock()
+  const { theirs, configuration, ...own } = modes
+  expect([theirs, configuration]).toEqual([0o644, 0o644])
+  expect(Object.keys(own)).toContain('lock-holder')
+  expect(Object.values(own)).toEqual(Object.keys(own).map(() => 0o600))
+})
+
+async function modesIn(path: string): Promise<Record<string, number>> {
+  const modes: Record<string, number> = {}
+  for (const name of await readdir(path)) modes[name] = (await stat(join(path, name))).mode & 0o777
+  return modes
+}
 
 it('is had by one at a time, and by the next when it was given back', async () => {
   const folder = await freshFolder()

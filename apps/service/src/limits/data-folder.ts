@@ -1,8 +1,9 @@
-import { mkdir, readFile, rm, rmdir, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, open, readdir, readFile, rm, rmdir, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
-import { dirname, join, resolve } from 'node:path'
+import { basename, dirname, join, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { ServiceError } from '../service-error.ts'
+import type { Settings } from '../settings.ts'
 
 /** The files in a data folder. */
 export interface DataFolder {
@@ -33,8 +34,16 @@ export function dataFolder(path: string): DataFolder {
   }
 }
 
+/** The address of the configuration database. May hold a password. */
+export function databaseAddress({ databaseUrl }: Pick<Settings, 'databaseUrl'>, { database }: DataFolder): string {
+  return databaseUrl ?? `sqlite:${database}`
+}
+
 /** What SQLite says when somebody else has the lock. */
 const SQLITE_BUSY = 5
+
+/** Files are for the user of the service alone: there are hashes of keys and secrets in them. */
+const PRIVATE_MODE = 0o600
 
 /** A data folder in the hands of this process. */
 export interface LockedFolder {
@@ -65,9 +74,12 @@ export async function lockDataFolder(folder: DataFolder): Promise<LockedFolder> 
   }
   try {
     firstMade = await mkdir(folder.path, { recursive: true, mode: 0o700 })
+    // SQLite would make it readable for everybody.
+    await (await open(folder.lock, 'a', PRIVATE_MODE)).close()
     lock = new DatabaseSync(folder.lock)
     lock.exec('PRAGMA busy_timeout = 0; BEGIN EXCLUSIVE')
-    await writeFile(folder.holder, `process ${process.pid} on ${hostname()}`, { mode: 0o600 })
+    await makePrivate(folder)
+    await writeFile(folder.holder, `process ${process.pid} on ${hostname()}`, { mode: PRIVATE_MODE })
   } catch (error) {
     lock?.close()
     await removeIfNew()
@@ -80,6 +92,19 @@ export async function lockDataFolder(folder: DataFolder): Promise<LockedFolder> 
       lock.close()
     },
     removeIfNew,
+  }
+}
+
+/**
+ * Takes the files of the service from other users, in a folder that may hold others: older versions left some readable. Files
+ * that belong to somebody else stay as they are.
+ */
+async function makePrivate({ path, ...files }: DataFolder): Promise<void> {
+  const names = Object.values(files).map((file) => basename(file))
+  for (const found of await readdir(path)) {
+    // Beside a file are its journals, the copies of further threads, and what is about to take its place.
+    const isOurs = names.some((name) => found === name || found.startsWith(`${name}-`) || found.startsWith(`${name}.`))
+    if (isOurs) await chmod(join(path, found), PRIVATE_MODE).catch(() => undefined)
   }
 }
 

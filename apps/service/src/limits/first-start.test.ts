@@ -3,7 +3,7 @@ import { openConfigStore } from '@sluice/config-store'
 import { memoryStore, PolicyEngine } from '@sluice/core'
 import { FakeClock } from '@sluice/testing'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { createFirstKey, enforceFirstRules, FIRST_RULES } from './first-start.ts'
+import { enforceFirstRules, FIRST_RULES } from './first-start.ts'
 
 async function emptyConfig(): Promise<ConfigStore> {
   const config = await openConfigStore('sqlite::memory:')
@@ -83,30 +83,5 @@ describe('under the first rules', () => {
     const { engine, flood } = engineWith(['10.0.0.0/8'])
     expect(flood(ip, 2000, 3)).toEqual([100, 100, 100])
     expect(engine.entries.blocks()).toEqual([])
-  })
-})
-
-describe('the first key', () => {
-  it('has the role admin, and is made once', async () => {
-    const config = await emptyConfig()
-    const token = await createFirstKey(config)
-    expect(await config.apiKeys.verify(token!)).toMatchObject({ role: 'admin', name: 'first' })
-    const before = await config.feed.head()
-    expect(await createFirstKey(config)).toBeUndefined()
-    expect(await config.feed.head()).toBe(before)
-  })
-
-  it('is not made when the only key there was has ended', async () => {
-    const config = await emptyConfig()
-    const { apiKey } = await config.apiKeys.create({ name: 'k', role: 'editor' }, { name: 'ada' })
-    await config.apiKeys.revoke(apiKey.id, { name: 'ada' })
-    expect(await createFirstKey(config)).toBeUndefined()
-  })
-
-  it('is one key when many nodes start at once', async () => {
-    const config = await emptyConfig()
-    const tokens = await Promise.all(Array.from({ length: 8 }, () => createFirstKey(config)))
-    expect(tokens.filter((token) => token !== undefined)).toHaveLength(1)
-    expect((await config.apiKeys.list()).items).toHaveLength(1)
   })
 })

@@ -35,12 +35,3 @@ export async function enforceFirstRules(config: ConfigStore): Promise<void> {
     if (!isSluiceError(error, 'SLUICE_CONFLICT')) throw error
   }
 }
-
-/**
- * Makes the first API key, which has the role admin. Returns its token, which is kept nowhere; undefined when there was a key already.
- * Several nodes may do this at the same time: one key is made.
- */
-export async function createFirstKey(config: ConfigStore): Promise<string | undefined> {
-  const first = await config.apiKeys.createFirst({ name: 'first', role: 'admin' }, AUTHOR)
-  return first?.token
-}

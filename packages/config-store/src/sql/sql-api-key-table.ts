@@ -3,6 +3,7 @@ import type { ApiKey, ApiKeyRole, ApiKeyTable, IssuedApiKey, NewApiKey } from '.
 import type { Author } from '../author.ts'
 import type { Page, PageRequest } from '../page.ts'
 import type { System } from '../system.ts'
+import type { NewToken } from './api-token.ts'
 import { isSameHash, makeToken, readToken } from './api-token.ts'
 import type { ConfigChange, ConfigWriter } from './config-writer.ts'
 import { pageLimit, pageOf, pageStart } from './paging.ts'
@@ -31,17 +32,19 @@ export class SqlApiKeyTable implements ApiKeyTable {
     this.#system = system
   }
 
-  async create(key: NewApiKey, author: Author): Promise<IssuedApiKey> {
+  async create(key: NewApiKey, author: Author, token?: string): Promise<IssuedApiKey> {
     checkNewKey(key)
-    return await this.#writer.change(author, (change) => this.#createIn(change, key))
+    const made = this.#tokenOf(token)
+    return await this.#writer.change(author, (change) => this.#createIn(change, key, made))
   }
 
-  async createFirst(key: NewApiKey, author: Author): Promise<IssuedApiKey | undefined> {
+  async createFirst(key: NewApiKey, author: Author, token?: string): Promise<IssuedApiKey | undefined> {
     checkNewKey(key)
+    const made = this.#tokenOf(token)
     // Looked at without disturbing those who write: nearly always there is one.
     if (await hasAny(this.#driver)) return undefined
     return await this.#writer.change(author, async (change) =>
-      (await hasAny(change.transaction)) ? undefined : await this.#createIn(change, key),
+      (await hasAny(change.transaction)) ? undefined : await this.#createIn(change, key, made),
     )
   }
 
@@ -62,15 +65,19 @@ export class SqlApiKeyTable implements ApiKeyTable {
       const old = await existing(change.transaction, id)
       if (hasEnded(old, change.at)) throw hasEndedAlready(old)
       const { name, role, tenant, tier, expiresAt, createdAt } = old
-      const issued = await this.#issue(change, {
-        name,
-        role,
-        ...(tenant === undefined ? {} : { tenant }),
-        ...(tier === undefined ? {} : { tier }),
-        // It lasts as long as the one before was made for.
-        ...(expiresAt === undefined ? {} : { expiresAt: change.at + expiresAt - createdAt }),
-        rotatedFrom: id,
-      })
+      const issued = await this.#issue(
+        change,
+        {
+          name,
+          role,
+          ...(tenant === undefined ? {} : { tenant }),
+          ...(tier === undefined ? {} : { tier }),
+          // It lasts as long as the one before was made for.
+          ...(expiresAt === undefined ? {} : { expiresAt: change.at + expiresAt - createdAt }),
+          rotatedFrom: id,
+        },
+        this.#tokenOf(undefined),
+      )
       const endsAt = Math.min(expiresAt ?? Number.POSITIVE_INFINITY, change.at + overlapMs)
       await update(change, { ...old, expiresAt: endsAt }, await change.takePositions(1))
       await change.note([{ action: 'api-key.rotate', target: id, before: old, after: issued.apiKey }])
@@ -100,14 +107,26 @@ export class SqlApiKeyTable implements ApiKeyTable {
     return pageOf(rows, limit, { itemOf: apiKeyOf, placeOf: (row) => [row.id] })
   }
 
-  async #createIn(change: ConfigChange, key: NewApiKey): Promise<IssuedApiKey> {
-    const issued = await this.#issue(change, { ...key, rotatedFrom: undefined })
+  #tokenOf(token: string | undefined): NewToken {
+    if (token === undefined) return makeToken((count) => this.#system.randomBytes(count))
+    const parsed = readToken(token)
+    if (parsed === undefined) {
+      throw invalid('the token of an API key cannot be used', '(hidden)', 'slk_, 12 letters or digits, _, and 43 more')
+    }
+    return { ...parsed, token }
+  }
+
+  async #createIn(change: ConfigChange, key: NewApiKey, made: NewToken): Promise<IssuedApiKey> {
+    const issued = await this.#issue(change, { ...key, rotatedFrom: undefined }, made)
     await change.note([{ action: 'api-key.create', target: issued.apiKey.id, after: issued.apiKey }])
     return issued
   }
 
-  async #issue(change: ConfigChange, key: NewApiKey & Pick<ApiKey, 'rotatedFrom'>): Promise<IssuedApiKey> {
-    const { id, token, secretHash } = makeToken((count) => this.#system.randomBytes(count))
+  async #issue(
+    change: ConfigChange,
+    key: NewApiKey & Pick<ApiKey, 'rotatedFrom'>,
+    { id, token, secretHash }: NewToken,
+  ): Promise<IssuedApiKey> {
     const { name, role, tenant, tier, expiresAt, rotatedFrom } = key
     const apiKey = { id, name, role, tenant, tier, createdAt: change.at, expiresAt, revokedAt: undefined, rotatedFrom }
     await change.transaction.query(

@@ -1,3 +1,4 @@
+import { closeSync, openSync } from 'node:fs'
 import type { StatementSync } from 'node:sqlite'
 import { DatabaseSync } from 'node:sqlite'
 import { SluiceError } from '@sluice/core'
@@ -41,6 +42,7 @@ export class SqliteConnection {
   readonly #statements = new Map<string, StatementSync>()
 
   constructor(path: string) {
+    if (path !== ':memory:') createPrivateFile(path)
     this.#database = new DatabaseSync(path, { timeout: LOCK_WAIT_MS })
     try {
       for (const pragma of PRAGMAS) this.#database.exec(`PRAGMA ${pragma}`)
@@ -76,6 +78,18 @@ export class SqliteConnection {
     const statement = this.#database.prepare(sql)
     this.#statements.set(sql, statement)
     return statement
+  }
+}
+
+/**
+ * Makes the file of a database for this user alone, unless it is there. SQLite would make it readable for everybody; it gives the
+ * files that it keeps beside it the same mode.
+ */
+function createPrivateFile(path: string): void {
+  try {
+    closeSync(openSync(path, 'ax', 0o600))
+  } catch {
+    // It is there. If it cannot be made, SQLite says so when it opens it.
   }
 }
 

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process'
-import { writeFile } from 'node:fs/promises'
+import { readdir, stat, writeFile } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
 import { Worker } from 'node:worker_threads'
 import { describe, expect, it, onTestFinished } from 'vitest'
@@ -67,6 +68,18 @@ describe('a SQLite file', () => {
     await store.close()
     const again = await open(`sqlite:${path}`)
     expect((await again.incident.get()).entry).toEqual({ active: true })
+  })
+
+  it('is made for this user alone, with what is kept beside it', async () => {
+    const umask = process.umask(0)
+    onTestFinished(() => void process.umask(umask))
+    const path = await newFile()
+    const store = await open(`sqlite:${path}`)
+    await store.apiKeys.create({ name: 'k', role: 'admin' }, { name: 'ada' })
+    const names = (await readdir(dirname(path))).filter((name) => name.startsWith(basename(path)))
+    expect(names.length).toBeGreaterThan(1)
+    for (const name of names)
+      expect([name, (await stat(join(dirname(path), name))).mode & 0o777]).toEqual([name, 0o600])
   })
 
   it('that cannot grow is told apart from one that cannot be used, and can still be read', async () => {
