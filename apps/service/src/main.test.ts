@@ -499,13 +499,13 @@ describe('a start that fails', () => {
 
   it('leaves no folder behind when it fails later, and one that was there as it was', async () => {
     const cwd = freshFolder()
-    writeFileSync(join(cwd, 'sluice.yaml'), 'rules: many\n')
-    const args = ['--config', 'sluice.yaml', '--data-dir', 'data/of/sluice', '--port', '0']
+    // Webhooks are opened when the folder has been made and locked.
+    const args = ['--alert-webhooks', 'http://169.254.169.254/', '--data-dir', 'data/of/sluice', '--port', '0']
     const failing = startIn(cwd, {}, args)
     expect(await failing.exit).toEqual([1, null])
-    expect(failing.output).toContain('SLUICE_INVALID_RULE_SET')
+    expect(failing.output).toContain('SLUICE_SERVICE_INVALID_SETTING')
     expect(failing.output).not.toContain('slk_')
-    expect(readdirSync(cwd)).toEqual(['sluice.yaml'])
+    expect(readdirSync(cwd)).toEqual([])
     mkdirSync(join(cwd, 'data/of/sluice'), { recursive: true })
     writeFileSync(join(cwd, 'data/of/sluice/mine'), '')
     expect(await startIn(cwd, {}, args).exit).toEqual([1, null])
