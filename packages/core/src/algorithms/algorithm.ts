@@ -1,4 +1,4 @@
-import type { Limit } from '../limit.ts'
+import type { Limit } from '../rule/limit.ts'
 
 /**
  * What a store remembers for one key under one limit: a list of whole numbers, empty when nothing is known. It holds what

@@ -1,6 +1,6 @@
-import type { WindowBounds } from '../calendar.ts'
-import { calendarWindow } from '../calendar.ts'
-import type { FixedWindowLimit } from '../limit.ts'
+import type { WindowBounds } from '../rule/calendar.ts'
+import { calendarWindow } from '../rule/calendar.ts'
+import type { FixedWindowLimit } from '../rule/limit.ts'
 import type { Algorithm, State, Verdict } from './algorithm.ts'
 import { LATEST, NEVER } from './algorithm.ts'
 

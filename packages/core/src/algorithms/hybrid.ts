@@ -1,4 +1,4 @@
-import type { Limit, OverlayLimit } from '../limit.ts'
+import type { Limit, OverlayLimit } from '../rule/limit.ts'
 import type { Algorithm, Ask, State, Verdict } from './algorithm.ts'
 import { createVerdict, LATEST, NEVER } from './algorithm.ts'
 import { fixedWindowAlgorithm } from './fixed-window.ts'

@@ -1,9 +1,9 @@
-import type { Decision, DenyReason, LimitReport, Remaining } from '../decision.ts'
-import { limitOfDecision } from '../decision.ts'
-import type { Limit } from '../limit.ts'
-import { quotaUnitOf, windowMsOf } from '../limit-window.ts'
+import type { Decision, DenyReason, LimitReport, Remaining } from '../limiter/decision.ts'
+import { limitOfDecision } from '../limiter/decision.ts'
+import type { Limit } from '../rule/limit.ts'
+import { quotaUnitOf, windowMsOf } from '../rule/limit-window.ts'
 import type { Failure } from '../store/failure.ts'
-import type { CompiledRule } from './compiled-rule.ts'
+import type { CompiledRule } from './limits/compiled-rule.ts'
 
 /** Why a request was refused. `denied`: it is on the deny list. The others are as for a {@link Decision}. */
 export type PolicyDenyReason = DenyReason | 'denied'

@@ -1,6 +1,6 @@
-import type { Block, OverrideTerms } from './live-entry.ts'
+import type { Block, OverrideTerms } from './entries/live-entry.ts'
 import type { PolicyRequest } from './policy-request.ts'
-import type { UndeclaredDimension } from './undeclared-dimensions.ts'
+import type { UndeclaredDimension } from './rule-set/undeclared-dimensions.ts'
 
 /**
  * Something worth counting that an engine did.

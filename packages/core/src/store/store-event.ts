@@ -1,5 +1,5 @@
-import type { BreakerState } from './breaker.ts'
 import type { Failure, FailureMode } from './failure.ts'
+import type { BreakerState } from './fallback/breaker.ts'
 
 /**
  * Something worth counting that happened between a decorated store and the store beneath.

@@ -1,5 +1,5 @@
 import type { Verdict } from '../algorithms/algorithm.ts'
-import type { Limit } from '../limit.ts'
+import type { Limit } from '../rule/limit.ts'
 import type { BlockTerm } from './block-term.ts'
 import type { Failure } from './failure.ts'
 

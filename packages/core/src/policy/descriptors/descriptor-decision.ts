@@ -1,4 +1,4 @@
-import type { Remaining } from '../../decision.ts'
+import type { Remaining } from '../../limiter/decision.ts'
 import type { Failure } from '../../store/failure.ts'
 import type { CurrentLimit, DescriptorRule } from './descriptor-rule.ts'
 import type { MatchKind } from './descriptor-tree.ts'

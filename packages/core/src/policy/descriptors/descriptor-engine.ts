@@ -1,5 +1,5 @@
 import { SluiceError } from '../../errors.ts'
-import { ask, deliver, type Finishing } from '../../rule-limiter.ts'
+import { ask, deliver, type Finishing } from '../../limiter/rule-limiter.ts'
 import type { Answer, Batch, Mode, Store } from '../../store/store.ts'
 import type { DescriptorDecision } from './descriptor-decision.ts'
 import { type DescriptorCharge, DescriptorPlan } from './descriptor-plan.ts'

@@ -1,4 +1,4 @@
-import { isLess, type Remaining } from '../../decision.ts'
+import { isLess, type Remaining } from '../../limiter/decision.ts'
 import type { Failure } from '../../store/failure.ts'
 import type { DescriptorCode, DescriptorDecision, DescriptorStatus } from './descriptor-decision.ts'
 import { LARGEST_PER_UNIT } from './descriptor-limit.ts'

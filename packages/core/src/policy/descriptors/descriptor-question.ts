@@ -1,9 +1,9 @@
-import { createBatch, createItem } from '../../batch.ts'
-import { MICROS_PER_SECOND } from '../../clock.ts'
-import { isUnknown, type Remaining } from '../../decision.ts'
-import type { Limit } from '../../limit.ts'
+import { createBatch, createItem } from '../../limiter/batch.ts'
+import { isUnknown, type Remaining } from '../../limiter/decision.ts'
+import type { Limit } from '../../rule/limit.ts'
 import { receiptOf } from '../../store/receipt.ts'
 import type { Batch, Item, Receipt } from '../../store/store.ts'
+import { MICROS_PER_SECOND } from '../../system/clock.ts'
 
 /** What kind of question. */
 interface QuestionKind {

@@ -1,9 +1,9 @@
 import { type Ask, type Correction, createVerdict, type State, type Verdict } from '../../algorithms/algorithm.ts'
 import { algorithmOf } from '../../algorithms/registry.ts'
-import { type Clock, MICROS_PER_SECOND } from '../../clock.ts'
 import { SluiceError } from '../../errors.ts'
-import { Fingerprint, nameSpace } from '../../fingerprint.ts'
-import type { Limit } from '../../limit.ts'
+import type { Limit } from '../../rule/limit.ts'
+import { type Clock, MICROS_PER_SECOND } from '../../system/clock.ts'
+import { type BlockTerm, blockTermOf } from '../block-term.ts'
 import {
   decideBatch,
   expirySecondsOf,
@@ -12,11 +12,11 @@ import {
   remainingAfter,
   stateAfter,
   useByte,
-} from '../batch-decision.ts'
-import { type BlockTerm, blockTermOf } from '../block-term.ts'
-import { HoldBook } from '../hold-book.ts'
-import { refuseLease } from '../leased-units.ts'
-import { USED_UP } from '../packed-table.ts'
+} from '../decide-batch.ts'
+import { Fingerprint, nameSpace } from '../fingerprint.ts'
+import { refuseLease } from '../leased/leased-units.ts'
+import { USED_UP } from '../memory/packed-table.ts'
+import { HoldBook } from '../memory/reservation-heap.ts'
 import { outcomeOf, receiptOf } from '../receipt.ts'
 import type { Batch, Item, Receipt, Settlement, Store } from '../store.ts'
 import { HEADER, MOST_ITEMS, type SharedLayout } from './layout.ts'
