@@ -50,7 +50,7 @@ export {
 export { noteSpace, spaceOf } from './store/counter-namespace.ts'
 export { decideBatch } from './store/decide-batch.ts'
 export { Breaker, type BreakerStart, NOT_ADMITTED } from './store/fallback/breaker.ts'
-export { DeadlineLine, type WaitingCall } from './store/fallback/deadline-queue.ts'
+export { DeadlineQueue, type WaitingCall } from './store/fallback/deadline-queue.ts'
 export { startingFallbackStore } from './store/fallback/fallback-store.ts'
 export { shareOf } from './store/fallback/limit-share.ts'
 export { decideBesideLeases, type LeasedUnits } from './store/leased/leased-units.ts'

@@ -4,13 +4,13 @@ import type { Clock } from '../system/clock.ts'
 import { MICROS_PER_MS } from '../system/clock.ts'
 import type { Timers } from '../system/timers.ts'
 import type { Decision, Denied } from './decision.ts'
-import type { WaitingLine } from './key-queue.ts'
+import type { KeyQueue } from './key-queue.ts'
 
 /** Pauses between two attempts to get a slot: they double up to the longest. */
 const FIRST_PAUSE_MS = 10
 const LONGEST_PAUSE_MS = 100
 
-/** With more than 100 keys in the line the pauses grow, so that all of them together make 1000 attempts a second at most. */
+/** With more than 100 keys in the queue the pauses grow, so that all of them together make 1000 attempts a second at most. */
 const PAUSE_PER_KEY_MS = 1
 
 /**
@@ -33,7 +33,7 @@ export interface Wait<T> {
   readonly giveBack: (answer: T) => Promise<void>
   /** Calls `listener` when this process gives something back. Returns a function that ends it. */
   readonly onRelease: (listener: () => void) => () => void
-  readonly line: WaitingLine
+  readonly queue: KeyQueue
   readonly key: string
   /** No waiting beyond this instant; `Infinity` for as long as it takes. */
   readonly deadlineMicros: number
@@ -48,17 +48,17 @@ export interface Wait<T> {
 
 /**
  * Asks, and asks again when there may be something to have, one caller of a key at a time, in order of arrival. A flat loop:
- * however long it takes, nothing piles up. An abort takes the caller out of the line; what it had already been charged is
+ * however long it takes, nothing piles up. An abort takes the caller out of the queue; what it had already been charged is
  * given back.
  *
  * Bounds: what this process gives back, the first in line asks for at once. What another process gives back, it asks for
- * within {@link LONGEST_PAUSE_MS}, or {@link PAUSE_PER_KEY_MS} for each key in the line if that is longer.
+ * within {@link LONGEST_PAUSE_MS}, or {@link PAUSE_PER_KEY_MS} for each key in the queue if that is longer.
  */
 export async function waitForTurn<T>(wait: Wait<T>): Promise<T> {
-  const { signal, line } = wait
+  const { signal, queue } = wait
   if (signal?.aborted === true) throw signal.reason
-  if (line.size >= wait.maxWaiting) return await wait.attempt()
-  const ticket = line.join(wait.key)
+  if (queue.size >= wait.maxWaiting) return await wait.attempt()
+  const ticket = queue.join(wait.key)
   try {
     return (await isTurnInTime(wait, ticket.turn)) ? await tryUntilFinal(wait) : await wait.giveUp(undefined)
   } finally {
@@ -76,7 +76,7 @@ async function isTurnInTime<T>(wait: Wait<T>, turn: Promise<void>): Promise<bool
 }
 
 async function tryUntilFinal<T>(wait: Wait<T>): Promise<T> {
-  const { signal, line, timers } = wait
+  const { signal, queue, timers } = wait
   let next = Promise.withResolvers<void>()
   const stop = wait.onRelease(() => next.resolve())
   try {
@@ -93,10 +93,10 @@ async function tryUntilFinal<T>(wait: Wait<T>): Promise<T> {
       const left = leftMs(wait)
       const { waitsFor, retryAfterMs } = obstacle
       if (waitsFor === 'slot' ? left <= 0 : retryAfterMs > left) return await wait.giveUp(answer)
-      const longestMs = waitsFor === 'slot' ? slotPauseMs(pauses, line.keys) : wait.longestPauseMs
+      const longestMs = waitsFor === 'slot' ? slotPauseMs(pauses, queue.keys) : wait.longestPauseMs
       const pauseMs = Math.min(retryAfterMs, longestMs, Math.max(left, 0))
       const cancel = timers.schedule(pauseMs, next.resolve)
-      await orAborted(next.promise, [signal, line.closing]).finally(cancel)
+      await orAborted(next.promise, [signal, queue.closing]).finally(cancel)
     }
   } finally {
     stop()
@@ -107,7 +107,7 @@ function slotPauseMs(pauses: number, keys: number): number {
   return Math.max(Math.min(FIRST_PAUSE_MS * 2 ** pauses, LONGEST_PAUSE_MS), PAUSE_PER_KEY_MS * keys)
 }
 
-/** Waits for the turn to leave that a queue has given: a shaper. The place in the line is free for the next meanwhile. */
+/** Waits for the turn to leave that a queue has given: a shaper. The place in the queue is free for the next meanwhile. */
 export async function waitInQueue(
   wait: Omit<Wait<Decision>, 'attempt' | 'obstacleTo' | 'giveUp'>,
   decision: Decision,
@@ -118,7 +118,7 @@ export async function waitInQueue(
     return denialInsteadOf(decision, Math.ceil(decision.delayMs - left))
   }
   try {
-    await pause(wait.timers, decision.delayMs, [wait.signal, wait.line.closing])
+    await pause(wait.timers, decision.delayMs, [wait.signal, wait.queue.closing])
   } catch (reason) {
     await wait.giveBack(decision)
     throw reason

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { WaitingLine } from './key-queue.ts'
+import { KeyQueue } from './key-queue.ts'
 
 /** Whose turns have come, in order. */
-function watch(line: WaitingLine, key: string, name: string, turns: string[]) {
+function watch(line: KeyQueue, key: string, name: string, turns: string[]) {
   const ticket = line.join(key)
   ticket.turn.then(
     () => turns.push(name),
@@ -17,7 +17,7 @@ async function settle(): Promise<void> {
 
 describe('a waiting line', () => {
   it('serves those of one key one after the other, in the order they came', async () => {
-    const line = new WaitingLine()
+    const line = new KeyQueue()
     const turns: string[] = []
     const tickets = ['a', 'b', 'c'].map((name) => watch(line, 'key', name, turns))
     expect(line.size).toBe(3)
@@ -30,7 +30,7 @@ describe('a waiting line', () => {
   })
 
   it('does not make one key wait for another', async () => {
-    const line = new WaitingLine()
+    const line = new KeyQueue()
     const turns: string[] = []
     watch(line, 'one', 'a', turns)
     watch(line, 'other', 'b', turns)
@@ -39,7 +39,7 @@ describe('a waiting line', () => {
   })
 
   it('closes up when somebody in the middle leaves, and nobody is served twice', async () => {
-    const line = new WaitingLine()
+    const line = new KeyQueue()
     const turns: string[] = []
     const [a, b] = ['a', 'b', 'c'].map((name) => watch(line, 'key', name, turns))
     b!.leave()
@@ -53,7 +53,7 @@ describe('a waiting line', () => {
   })
 
   it('turns everybody away when it closes, and everybody who comes after', async () => {
-    const line = new WaitingLine()
+    const line = new KeyQueue()
     const turns: string[] = []
     const tickets = ['a', 'b'].map((name) => watch(line, 'key', name, turns))
     const { closing } = line
@@ -72,7 +72,7 @@ describe('a waiting line', () => {
   })
 
   it('forgets who no longer listens to its closing', () => {
-    const line = new WaitingLine()
+    const line = new KeyQueue()
     let closed = 0
     const listener = (): void => void closed++
     line.closing.addEventListener('abort', listener)

@@ -1,9 +1,9 @@
 import { SluiceError } from '../errors.ts'
 import type { AbortSignalLike } from '../system/abort.ts'
 
-/** A place in a line. */
+/** A place in a queue. */
 interface Ticket {
-  /** Resolves when it is this ticket's turn; rejects when the line closes. */
+  /** Resolves when it is this ticket's turn; rejects when the queue closes. */
   readonly turn: Promise<void>
   /** Gives the place up, in turn or not. */
   leave(): void
@@ -16,10 +16,10 @@ interface Waiter {
 
 /**
  * Callers waiting for the same key go one after the other, in the order they came, so that only the first of them asks the
- * store again and nobody is overtaken. Lines of different keys do not know each other.
+ * store again and nobody is overtaken. Queues of different keys do not affect each other.
  */
-export class WaitingLine {
-  readonly #lines = new Map<string, Set<Waiter>>()
+export class KeyQueue {
+  readonly #queues = new Map<string, Set<Waiter>>()
   readonly #closeListeners = new Set<() => void>()
   #waiting = 0
   #closed = false
@@ -31,10 +31,10 @@ export class WaitingLine {
 
   /** Keys that somebody waits for. */
   get keys(): number {
-    return this.#lines.size
+    return this.#queues.size
   }
 
-  /** Aborts when the line closes: for those whose turn has come and who wait for something else. */
+  /** Aborts when the queue closes: for those whose turn has come and who wait for something else. */
   get closing(): AbortSignalLike {
     return {
       aborted: this.#closed,
@@ -46,20 +46,20 @@ export class WaitingLine {
     }
   }
 
-  /** Joins the end of the key's line. */
+  /** Joins the end of the key's queue. */
   join(key: string): Ticket {
     if (this.#closed) throw closedError()
-    let line = this.#lines.get(key)
-    if (line === undefined) {
-      line = new Set()
-      this.#lines.set(key, line)
+    let queue = this.#queues.get(key)
+    if (queue === undefined) {
+      queue = new Set()
+      this.#queues.set(key, queue)
     }
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     const waiter = { admit: resolve, reject }
     // Somebody who leaves before the turn comes must not leave an unhandled rejection behind.
     promise.catch(() => undefined)
-    if (line.size === 0) resolve()
-    line.add(waiter)
+    if (queue.size === 0) resolve()
+    queue.add(waiter)
     this.#waiting++
     return { turn: promise, leave: () => this.#leave(key, waiter) }
   }
@@ -67,18 +67,18 @@ export class WaitingLine {
   /** Turns everybody away with `SLUICE_CLOSED`. */
   close(): void {
     this.#closed = true
-    for (const line of this.#lines.values()) for (const waiter of line) waiter.reject(closedError())
+    for (const queue of this.#queues.values()) for (const waiter of queue) waiter.reject(closedError())
     for (const listener of [...this.#closeListeners]) listener()
-    this.#lines.clear()
+    this.#queues.clear()
     this.#waiting = 0
   }
 
   #leave(key: string, waiter: Waiter): void {
-    const line = this.#lines.get(key)
-    if (line?.delete(waiter) !== true) return
+    const queue = this.#queues.get(key)
+    if (queue?.delete(waiter) !== true) return
     this.#waiting--
-    const next = line.values().next()
-    if (next.done === true) this.#lines.delete(key)
+    const next = queue.values().next()
+    if (next.done === true) this.#queues.delete(key)
     else next.value.admit()
   }
 }

@@ -26,7 +26,7 @@ import {
 import type { Allowed, Decision, Denied } from './decision.ts'
 import { decisionOn, decisionOnOne, receiptOfDecision, unlimited } from './decision.ts'
 import { checkKey } from './key.ts'
-import { WaitingLine } from './key-queue.ts'
+import { KeyQueue } from './key-queue.ts'
 import type { AcquireOptions, BlockOptions, CheckOptions, KeyRequest, Limiter, ReserveOptions } from './limiter.ts'
 import { notePlace } from './limiter-registry.ts'
 import { onRelease, reset, settle, unblock } from './releases.ts'
@@ -138,7 +138,7 @@ export class RuleLimiter<M extends Mode> implements Limiter<M> {
   readonly #rule: string
   readonly #limits: readonly Limit[]
   readonly #parts: LimiterParts<M>
-  readonly #line = new WaitingLine()
+  readonly #queue = new KeyQueue()
   /** Reused by synchronous stores, which are done with it when they answer: the common decision allocates one object. */
   readonly #sheet: Batch
   /** Batches that were answered, for the next questions. */
@@ -210,7 +210,7 @@ export class RuleLimiter<M extends Mode> implements Limiter<M> {
     const wait = {
       giveBack: async (given: Decision) => void (given.allowed && (await this.refund(given))),
       onRelease: (listener: () => void) => onRelease(store, [{ limit: { rule: this.#rule }, key }], listener),
-      line: this.#line,
+      queue: this.#queue,
       key,
       deadlineMicros: clock.nowMicros() + maxWaitMs * MICROS_PER_MS,
       longestPauseMs: Number.POSITIVE_INFINITY,
@@ -294,7 +294,7 @@ export class RuleLimiter<M extends Mode> implements Limiter<M> {
 
   async close(): Promise<void> {
     this.#closed = true
-    this.#line.close()
+    this.#queue.close()
     if (this.#parts.ownsStore) await this.#parts.store.close()
   }
 

@@ -4,7 +4,7 @@ import { waitForTurn } from '../limiter/acquire.ts'
 import { checkCost, createBatch, drawHolder } from '../limiter/batch.ts'
 import { checkRefunded, checkUncharged } from '../limiter/call-check.ts'
 import { decisionOn, decisionOnOne } from '../limiter/decision.ts'
-import { WaitingLine } from '../limiter/key-queue.ts'
+import { KeyQueue } from '../limiter/key-queue.ts'
 import { notePlace } from '../limiter/limiter-registry.ts'
 import { onRelease, reset } from '../limiter/releases.ts'
 import { ask, deliver, MANY, refund } from '../limiter/rule-limiter.ts'
@@ -30,7 +30,7 @@ import type { DescriptorRequest } from './descriptors/descriptor-request.ts'
 import { EngineEntries } from './entries/engine-entries.ts'
 import { LiveEntries } from './entries/live-entries.ts'
 import type { Block } from './entries/live-entry.ts'
-import { PenaltyDesk } from './entries/penalty-tracker.ts'
+import { PenaltyTracker } from './entries/penalty-tracker.ts'
 import { UnblockedAddresses } from './entries/unblocked-addresses.ts'
 import type { CostFunction } from './limits/compiled-rule.ts'
 import { DimensionReaders } from './limits/dimension-reader.ts'
@@ -116,10 +116,10 @@ export class PolicyEngine<M extends Mode = Mode> {
   readonly #versions: VersionSelector
   readonly #resolver: Resolver
   readonly #shadows: ShadowRunner
-  readonly #penalties: PenaltyDesk
+  readonly #penalties: PenaltyTracker
   readonly #observer: PolicyObserver | undefined
   readonly #timers: Timers
-  readonly #line = new WaitingLine()
+  readonly #queue = new KeyQueue()
   readonly #maxWaiting: number
 
   constructor(options: PolicyEngineOptions<M>) {
@@ -136,7 +136,7 @@ export class PolicyEngine<M extends Mode = Mode> {
     this.#live = live
     const readers = new DimensionReaders({ ipv6PrefixLength })
     const unblocked = new UnblockedAddresses(options.neverBlock ?? [], ipv6PrefixLength)
-    const penalties = new PenaltyDesk({ store, live, keepBlock: options.keepBlock, observer, unblocked })
+    const penalties = new PenaltyTracker({ store, live, keepBlock: options.keepBlock, observer, unblocked })
     const lift = (block: Block): void => penalties.liftInStore(readers.of(block.dimension), block)
     this.entries = new EngineEntries({ live, clock, ipv6PrefixLength, lift })
     this.#versions = new VersionSelector({ readers, costFunctions, defaultRule: options.defaultRule })
@@ -237,7 +237,7 @@ export class PolicyEngine<M extends Mode = Mode> {
       giveUp: take,
       giveBack: async (answer) => void ('claim' in answer && (await answer.release())),
       onRelease: (listener) => onRelease(this.#store, items, listener),
-      line: this.#line,
+      queue: this.#queue,
       key: JSON.stringify(items.map(({ limit, key }) => [limit.id, key])),
       deadlineMicros: clock.nowMicros() + maxWaitMs * MICROS_PER_MS,
       longestPauseMs: LONGEST_PAUSE_MS,

@@ -34,10 +34,10 @@ export function isListened(store: Store): store is ListenedStore {
 
 /** Any store that answers by promise, as one that can be listened to. */
 export function asListened(store: Store<'async'>): ListenedStore {
-  return isListened(store) ? store : new PromisingStore(store)
+  return isListened(store) ? store : new PromiseStoreAdapter(store)
 }
 
-class PromisingStore implements ListenedStore {
+class PromiseStoreAdapter implements ListenedStore {
   readonly mode = 'async'
   readonly #store: Store<'async'>
 

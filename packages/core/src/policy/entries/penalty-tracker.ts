@@ -16,7 +16,7 @@ import type { PenaltyLimits } from './penalty.ts'
 import { nextBlock, penaltyName } from './penalty.ts'
 import type { UnblockedAddresses } from './unblocked-addresses.ts'
 
-/** What a {@link PenaltyDesk} works with. */
+/** What a {@link PenaltyTracker} works with. */
 export interface PenaltyDeskParts {
   readonly store: Store
   readonly live: LiveEntries
@@ -47,7 +47,7 @@ export interface BlockedCaller {
  * nodes together; {@link PenaltyLimits} says how one violation causes one block. A block holds at once on this node, and in
  * the store for the rule that led to it; everywhere else when it has been handed on.
  */
-export class PenaltyDesk {
+export class PenaltyTracker {
   readonly #parts: PenaltyDeskParts
 
   constructor(parts: PenaltyDeskParts) {

@@ -39,10 +39,10 @@ const DENIALS_PER_KEY = 8
  * seen with the first answer about any limit of the key.
  */
 export function denyCacheStore(store: Store<'async'>, options: DenyCacheOptions = {}): Store<'async'> {
-  return new RememberingStore(store, options)
+  return new DenyCacheStore(store, options)
 }
 
-class RememberingStore implements ListenedStore {
+class DenyCacheStore implements ListenedStore {
   readonly mode = 'async'
   readonly #store: ListenedStore
   readonly #maxAgeMs: number
@@ -208,12 +208,12 @@ class RememberingStore implements ListenedStore {
 
 /** Listens on behalf of somebody else, and makes a note first. */
 class Hearing implements AnswerListener {
-  readonly #store: RememberingStore
+  readonly #store: DenyCacheStore
   readonly #listener: AnswerListener
   readonly #sentMs: number
   readonly #changes: number
 
-  constructor(store: RememberingStore, listener: AnswerListener, asked: { sentMs: number; changes: number }) {
+  constructor(store: DenyCacheStore, listener: AnswerListener, asked: { sentMs: number; changes: number }) {
     this.#store = store
     this.#listener = listener
     this.#sentMs = asked.sentMs

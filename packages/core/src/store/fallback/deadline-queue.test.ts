@@ -1,13 +1,13 @@
 import { FakeClock, FakeTimers } from '@sluice/testing'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { DeadlineLine, type WaitingCall } from './deadline-queue.ts'
+import { DeadlineQueue, type WaitingCall } from './deadline-queue.ts'
 
 function scene(deadlineMs = 50) {
   const clock = new FakeClock(0)
   const timers = new FakeTimers(clock)
   const monotonicMs = () => clock.nowMicros() / 1000
-  const line = new DeadlineLine({ deadlineMs, timers, monotonicMs })
+  const line = new DeadlineQueue({ deadlineMs, timers, monotonicMs })
   const expired: { name: string; atMs: number }[] = []
   const call = (name: string): WaitingCall => ({
     sentMs: 0,

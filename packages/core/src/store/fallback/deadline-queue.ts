@@ -10,7 +10,7 @@ export interface WaitingCall {
   expire(nowMs: number): void
 }
 
-/** What a {@link DeadlineLine} works with. */
+/** What a {@link DeadlineQueue} works with. */
 export interface DeadlineParts {
   readonly deadlineMs: number
   readonly timers: Timers
@@ -25,7 +25,7 @@ const BUSY_MS = 5
  * is enough. It stays set when its call is answered, because the next one is usually not far: an idle line holds a timer
  * for one deadline at most.
  */
-export class DeadlineLine {
+export class DeadlineQueue {
   readonly #parts: DeadlineParts
   #oldest: WaitingCall | undefined
   #newest: WaitingCall | undefined

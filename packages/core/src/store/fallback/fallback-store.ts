@@ -61,13 +61,6 @@ export interface FallbackStoreStats {
   readonly givenBack: number
 }
 
-/** A store that always answers in time. */
-export interface FallbackStore extends Store<'async'> {
-  /** Whether the store beneath is being asked. */
-  readonly state: BreakerState
-  stats(): FallbackStoreStats
-}
-
 /**
  * A store that answers every check within a deadline, also while `store` is slow, refuses, or is gone, and says so in the
  * decision's `failure`. It asks again by itself; nothing is ever sent twice. Settlements, blocks and resets have no other
@@ -78,7 +71,7 @@ export interface FallbackStore extends Store<'async'> {
  * Closing it closes `store`, and answers the calls in flight with `SLUICE_CLOSED`.
  */
 export function fallbackStore(store: Store<'async'>, options: FallbackStoreOptions = {}): FallbackStore {
-  return new InsuredStore(store, options)
+  return new FallbackStore(store, options)
 }
 
 /** How a store of this workspace is started, and what it sees to by itself. */
@@ -97,10 +90,11 @@ export function startingFallbackStore(
   options: FallbackStoreOptions,
   start: FallbackStart,
 ): FallbackStore {
-  return new InsuredStore(store, options, start)
+  return new FallbackStore(store, options, start)
 }
 
-class InsuredStore implements FallbackStore, ListenedStore {
+/** A store that always answers in time. */
+export class FallbackStore implements ListenedStore {
   readonly mode = 'async'
   readonly #store: ListenedStore
   readonly #breaker: Breaker
@@ -282,12 +276,12 @@ class DecideCall implements GuardedCall<Batch>, AnswerListener, AskedQuestion {
   ticket = 0
   calls: GuardedCalls | undefined = undefined
   sheet: Batch
-  readonly #store: InsuredStore
+  readonly #store: FallbackStore
   readonly #listener: AnswerListener
   #asked: AskedQuestion | undefined
   #refused = true
 
-  constructor(store: InsuredStore, batch: Batch, listener: AnswerListener) {
+  constructor(store: FallbackStore, batch: Batch, listener: AnswerListener) {
     this.#store = store
     this.sheet = batch
     this.#listener = listener

@@ -2,7 +2,7 @@ import { isSluiceError } from '../../errors.ts'
 import { failureOf, isPartialFailure, type StoreFailure } from '../store-error.ts'
 import { type StoreObserver, tell } from '../store-event.ts'
 import { type Breaker, NOT_ADMITTED } from './breaker.ts'
-import { DeadlineLine, type DeadlineParts, type WaitingCall } from './deadline-queue.ts'
+import { type DeadlineParts, DeadlineQueue, type WaitingCall } from './deadline-queue.ts'
 
 /** What {@link GuardedCalls} work with. */
 export interface GuardedParts extends DeadlineParts {
@@ -45,7 +45,7 @@ export interface GuardedCall<T> extends WaitingCall {
  */
 export class GuardedCalls {
   readonly #parts: GuardedParts
-  readonly #line: DeadlineLine
+  readonly #queue: DeadlineQueue
   /** Calls that wait until the store has started; undefined when it has. */
   #held: GuardedCall<unknown>[] | undefined
   #asked = 0
@@ -54,7 +54,7 @@ export class GuardedCalls {
 
   constructor(parts: GuardedParts) {
     this.#parts = parts
-    this.#line = new DeadlineLine(parts)
+    this.#queue = new DeadlineQueue(parts)
     this.#held = parts.untilStarted === undefined ? undefined : []
   }
 
@@ -65,7 +65,7 @@ export class GuardedCalls {
 
   /** Calls that were made, and those that got no usable answer; calls in flight. */
   stats(): { readonly asked: number; readonly failed: number; readonly pending: number } {
-    return { asked: this.#asked, failed: this.#failed, pending: this.#line.size + (this.#held?.length ?? 0) }
+    return { asked: this.#asked, failed: this.#failed, pending: this.#queue.size + (this.#held?.length ?? 0) }
   }
 
   /** Makes a call, or fails it at once. Never throws; the call is made once at most. */
@@ -76,7 +76,7 @@ export class GuardedCalls {
     }
     const { breaker, maxPending, monotonicMs } = this.#parts
     const nowMs = monotonicMs()
-    if (this.#line.size >= maxPending) {
+    if (this.#queue.size >= maxPending) {
       this.#fail(call, { cause: 'deadline', charged: 'no' }, undefined)
       return
     }
@@ -88,7 +88,7 @@ export class GuardedCalls {
     this.#asked++
     call.ticket = ticket
     call.calls = this
-    this.#line.add(call, nowMs)
+    this.#queue.add(call, nowMs)
     try {
       call.start()
     } catch (error) {
@@ -117,8 +117,8 @@ export class GuardedCalls {
   close(error: unknown): void {
     for (const call of this.#held ?? []) call.givenUp(error)
     this.#held = undefined
-    this.#line.close()
-    for (let waiting = this.#line.shift(); waiting !== undefined; waiting = this.#line.shift()) {
+    this.#queue.close()
+    for (let waiting = this.#queue.shift(); waiting !== undefined; waiting = this.#queue.shift()) {
       const call = waiting as GuardedCall<unknown>
       call.ended = true
       call.givenUp(error)
@@ -141,7 +141,7 @@ export class GuardedCalls {
       return
     }
     call.ended = true
-    this.#line.remove(call)
+    this.#queue.remove(call)
     // As of when it was sent, which saves reading the clock again and is at most one deadline ago.
     this.#parts.breaker.succeeded(call.ticket, call.sentMs)
     this.#complaint = undefined
@@ -153,7 +153,7 @@ export class GuardedCalls {
   reject(call: GuardedCall<unknown>, error: unknown): void {
     if (call.ended) return
     call.ended = true
-    this.#line.remove(call)
+    this.#queue.remove(call)
     const failure = failureOf(error)
     this.#tellAsked(call.sentMs, failure === undefined ? 'misused' : 'failed')
     if (failure === undefined) {

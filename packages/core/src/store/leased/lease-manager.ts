@@ -49,7 +49,7 @@ export interface Lease {
   idleSweeps: number
 }
 
-/** What the desk works with. */
+/** What a lease manager works with. */
 export interface LeaseDeskParts {
   readonly store: Store<'async'>
   readonly random: Random
@@ -63,7 +63,7 @@ export const CLOCK_TOLERANCE = 0.05
 const LEAST_SAFETY_MS = 10
 
 /** Asks the store for leases and gives them back. Knows every lease that is live. */
-export class LeaseDesk {
+export class LeaseManager {
   /** How long a lease may be spent, counted from the instant it was asked for. */
   readonly lifeMs: number
   readonly #parts: LeaseDeskParts

@@ -1,5 +1,5 @@
 import type { Limit } from '../../rule/limit.ts'
-import type { Lease, LeaseDesk } from './lease-manager.ts'
+import type { Lease, LeaseManager } from './lease-manager.ts'
 
 /** How much to ask for. */
 export interface LeaseSizes {
@@ -34,7 +34,7 @@ export class LeasedKey {
   readonly key: string
   /** The lease that is spent; it may have ended. */
   current: Lease | undefined
-  readonly #desk: LeaseDesk
+  readonly #manager: LeaseManager
   readonly #sizes: LeaseSizes
   #next: Lease | undefined
   #granting: Promise<void> | undefined
@@ -48,10 +48,10 @@ export class LeasedKey {
   /** Counts how often all was ended: a grant from before is given back when it arrives. */
   #endings = 0
 
-  constructor(limit: Limit, key: string, { desk, sizes }: { desk: LeaseDesk; sizes: LeaseSizes }) {
+  constructor(limit: Limit, key: string, { manager, sizes }: { manager: LeaseManager; sizes: LeaseSizes }) {
     this.limit = limit
     this.key = key
-    this.#desk = desk
+    this.#manager = manager
     this.#sizes = sizes
     this.#size = sizes.minUnits
   }
@@ -107,7 +107,7 @@ export class LeasedKey {
     this.#endings++
     const leases = [this.current, this.#next]
     this.current = this.#next = undefined
-    await Promise.all(leases.map((lease) => lease && this.#desk.giveBack(lease)))
+    await Promise.all(leases.map((lease) => lease && this.#manager.giveBack(lease)))
   }
 
   /** Ends all leases, and waits for one that is on its way, so that it is given back too. Never rejects. */
@@ -139,17 +139,17 @@ export class LeasedKey {
   #attend(lease: Lease, nowMs: number): void {
     const share = (lease.units - lease.balance) / lease.units
     const paceMs = (nowMs - lease.askedAtMs) / share
-    const isQuick = paceMs < this.#desk.lifeMs * USED_UP_QUICKLY
+    const isQuick = paceMs < this.#manager.lifeMs * USED_UP_QUICKLY
     if (isQuick && !lease.judged) this.#size = Math.min(Math.max(this.#size, lease.units * 2), this.#cap())
     lease.judged = true
     lease.attentionBelow = 1
     if (lease.balance === 0) this.#end(lease)
-    else if (paceMs < this.#desk.lifeMs && this.#next === undefined && this.#mostUnits() > 1) this.#prefetch()
+    else if (paceMs < this.#manager.lifeMs && this.#next === undefined && this.#mostUnits() > 1) this.#prefetch()
   }
 
   #prefetch(): void {
     if (this.#granting !== undefined) return
-    this.grant(0).catch((error: unknown) => this.#desk.tellFailure(this.limit, error))
+    this.grant(0).catch((error: unknown) => this.#manager.tellFailure(this.limit, error))
   }
 
   async #askForLease(): Promise<void> {
@@ -159,10 +159,10 @@ export class LeasedKey {
       await undefined
       this.#size = Math.min(Math.max(this.#size, this.#wanted), this.#cap())
       const units = Math.max(1, Math.min(this.#size, this.#mostUnits()))
-      const { lease, left } = await this.#desk.lend(this.limit, this.key, units)
+      const { lease, left } = await this.#manager.lend(this.limit, this.key, units)
       this.#left = left
       if (lease === undefined) return
-      if (endings !== this.#endings || this.#desk.nowMs() >= lease.endsAtMs) void this.#desk.giveBack(lease)
+      if (endings !== this.#endings || this.#manager.nowMs() >= lease.endsAtMs) void this.#manager.giveBack(lease)
       else if (this.current === undefined) this.current = lease
       else this.#next = lease
     } finally {
@@ -178,7 +178,7 @@ export class LeasedKey {
     } else if (this.#next === lease) {
       this.#next = undefined
     }
-    void this.#desk.giveBack(lease)
+    void this.#manager.giveBack(lease)
   }
 
   /** Ends a lease whose time is over: when most of it is unspent, the next is smaller. */

@@ -18,7 +18,7 @@ import {
 } from '../callback-store.ts'
 import type { Batch, Item, Receipt, Settlement, Store } from '../store.ts'
 import type { Lease, LeaseEvent } from './lease-manager.ts'
-import { CLOCK_TOLERANCE, LeaseDesk } from './lease-manager.ts'
+import { CLOCK_TOLERANCE, LeaseManager } from './lease-manager.ts'
 import type { LeaseSizes } from './leased-key.ts'
 import { LeasedKey } from './leased-key.ts'
 
@@ -52,11 +52,6 @@ export interface LeasedStoreStats {
   readonly grants: number
 }
 
-/** A store that takes units of another in blocks. */
-export interface LeasedStore extends Store<'async'> {
-  stats(): LeasedStoreStats
-}
-
 /** So many sweeps in the time of a lease. */
 const SWEEPS_PER_LEASE = 4
 
@@ -83,13 +78,14 @@ const DECIDED: Promise<void> = Promise.resolve()
  * everything back and closes `store`.
  */
 export function leasedStore(store: Store<'async'>, options: LeasedStoreOptions = {}): LeasedStore {
-  return new LeasingStore(store, options)
+  return new LeasedStore(store, options)
 }
 
-class LeasingStore implements LeasedStore, ListenedStore {
+/** A store that takes units of another in blocks. */
+export class LeasedStore implements ListenedStore {
   readonly mode = 'async'
   readonly #store: ListenedStore
-  readonly #desk: LeaseDesk
+  readonly #leases: LeaseManager
   readonly #sizes: LeaseSizes
   readonly #minLimit: number
   readonly #monotonicMs: () => number
@@ -117,12 +113,12 @@ class LeasingStore implements LeasedStore, ListenedStore {
     this.#monotonicMs = options.monotonicMs ?? systemMonotonicMs
     this.#sweepMs = leaseMs / SWEEPS_PER_LEASE
     const { random = systemRandom, observe } = options
-    this.#desk = new LeaseDesk({ store, random, monotonicMs: this.#monotonicMs, leaseMs, observe })
+    this.#leases = new LeaseManager({ store, random, monotonicMs: this.#monotonicMs, leaseMs, observe })
   }
 
   stats(): LeasedStoreStats {
-    const { leases, units } = this.#desk.stats()
-    return { leases, heldUnits: units, localDecisions: this.#localDecisions, grants: this.#desk.grants }
+    const { leases, units } = this.#leases.stats()
+    return { leases, heldUnits: units, localDecisions: this.#localDecisions, grants: this.#leases.grants }
   }
 
   ask(batch: Batch, listener: AnswerListener): AskedQuestion {
@@ -188,7 +184,7 @@ class LeasingStore implements LeasedStore, ListenedStore {
   async #close(): Promise<void> {
     this.#cancelSweep?.()
     await Promise.all([...this.#keys.values()].flatMap((keys) => [...keys.values()]).map((key) => key.finish()))
-    await this.#desk.settled()
+    await this.#leases.settled()
     await this.#store.close()
   }
 
@@ -268,7 +264,7 @@ class LeasingStore implements LeasedStore, ListenedStore {
   /** Puts units back into the lease they were taken from. Returns how many: 0 when it is over. */
   #putBack(charge: Receipt['charges'][number], units: number): number {
     if (units <= 0 || !this.#isMarked(charge)) return 0
-    const lease = this.#desk.find(charge.mark)
+    const lease = this.#leases.find(charge.mark)
     if (lease === undefined || this.#monotonicMs() >= lease.endsAtMs) return 0
     const lent = lease.receipt.charges[0]!
     if (lent.limit.id !== charge.limit.id || lent.key !== charge.key) return 0
@@ -300,7 +296,7 @@ class LeasingStore implements LeasedStore, ListenedStore {
     const keys = this.#keys.get(limit) ?? new Map<string, LeasedKey>()
     this.#keys.set(limit, keys)
     this.#lastLimit = undefined
-    const watched = new LeasedKey(limit, key, { desk: this.#desk, sizes: this.#sizes })
+    const watched = new LeasedKey(limit, key, { manager: this.#leases, sizes: this.#sizes })
     keys.set(key, watched)
     this.#watched++
     this.#cancelSweep ??= this.#timers.schedule(this.#sweepMs, () => this.#sweep())

@@ -28,7 +28,7 @@ import type { Batch, Item, Receipt, Settlement, Store } from '../store.ts'
 import { BlockList } from './block-list.ts'
 import { ListTable } from './list-table.ts'
 import { NO_SLOT, PackedTable } from './packed-table.ts'
-import { HoldBook } from './reservation-heap.ts'
+import { ReservationHeap } from './reservation-heap.ts'
 
 /** Options of {@link memoryStore}. */
 export interface MemoryStoreOptions {
@@ -49,11 +49,6 @@ export interface MemoryStoreStats {
   readonly evictions: number
   /** Decisions and settlements on a limit's overflow counter, because there was no room for the key. */
   readonly overflowed: number
-}
-
-/** A store in the memory of this thread. */
-export interface MemoryStore extends Store<'sync'> {
-  stats(): MemoryStoreStats
 }
 
 /** Tables are cut in so many pieces, so that growing one takes a fraction of a millisecond and not tens. */
@@ -83,10 +78,11 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
       expected: 'a whole number from 64 to 100000000',
     })
   }
-  return new LocalStore(maxKeys, options.clock ?? systemClock, options.random ?? systemRandom)
+  return new MemoryStore(maxKeys, options.clock ?? systemClock, options.random ?? systemRandom)
 }
 
-class LocalStore implements MemoryStore {
+/** A store in the memory of this thread. */
+export class MemoryStore implements Store<'sync'> {
   readonly mode = 'sync'
   readonly #clock: Clock
   readonly #fingerprint: Fingerprint
@@ -96,7 +92,7 @@ class LocalStore implements MemoryStore {
   readonly #lists: ListTable
   readonly #overflow = new Map<string, number[]>()
   readonly #blocks = new BlockList()
-  readonly #holds = new HoldBook()
+  readonly #holds = new ReservationHeap()
   readonly #ask: Ask = { now: 0.5, cost: 0, holder: 0, entitled: true }
   /** Reused for reading states of 0 to 4 values, so that the common decision allocates nothing. */
   readonly #scratch: number[][] = [[], [0.5], [0.5, 0.5], [0.5, 0.5, 0.5], [0.5, 0.5, 0.5, 0.5]]

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Receipt } from '../store.ts'
-import { HoldBook } from './reservation-heap.ts'
+import { ReservationHeap } from './reservation-heap.ts'
 
 function receipt(holder: number): Receipt {
   return { holder, held: true, leaseMicros: 0, charges: [] }
@@ -14,7 +14,7 @@ describe('a hold book', () => {
         fc.array(fc.record({ expiresAt: fc.nat(50), struck: fc.boolean() }), { maxLength: 60 }),
         fc.nat(60),
         (holds, now) => {
-          const book = new HoldBook()
+          const book = new ReservationHeap()
           for (const [index, { expiresAt }] of holds.entries()) book.add(receipt(index + 1), expiresAt)
           for (const [index, { struck }] of holds.entries()) if (struck) expect(book.strike(index + 1)).toBe(true)
           const due = holds
@@ -33,7 +33,7 @@ describe('a hold book', () => {
   })
 
   it('strikes a reservation off once, and not when it has run out', () => {
-    const book = new HoldBook()
+    const book = new ReservationHeap()
     book.add(receipt(1), 10)
     book.add(receipt(2), 20)
     expect([book.strike(1), book.strike(1), book.strike(3)]).toEqual([true, false, false])
@@ -42,7 +42,7 @@ describe('a hold book', () => {
   })
 
   it('does not pile up what is settled long before it would run out', () => {
-    const book = new HoldBook()
+    const book = new ReservationHeap()
     for (let holder = 1; holder <= 50; holder++) book.add(receipt(holder), 1e9)
     for (let holder = 51; holder <= 100_000; holder++) {
       book.add(receipt(holder), 1e9 + holder)
@@ -54,7 +54,7 @@ describe('a hold book', () => {
   })
 
   it('is full at a million, and says so before anything is noted', () => {
-    const book = new HoldBook()
+    const book = new ReservationHeap()
     for (let holder = 1; holder <= 1_000_000; holder++) book.add(receipt(holder), holder)
     const full = expect.objectContaining({ code: 'SLUICE_STORE_FULL', received: 1_000_000 })
     expect(() => book.checkRoom()).toThrow(full)

@@ -18,7 +18,7 @@ const SPARE_PLACES = 64
  * have run out. A binary heap by expiry. Settled ones stay in it until they surface, or until they are more than the open
  * ones: then they are cleared out.
  */
-export class HoldBook {
+export class ReservationHeap {
   #heap: Hold[] = []
   readonly #open = new Map<number, Hold>()
 

@@ -6,9 +6,10 @@ import type { Random } from '../../system/random.ts'
 import { systemClock } from '../../system/system-clock.ts'
 import { systemRandom } from '../../system/system-random.ts'
 import { drawSecret } from '../fingerprint.ts'
-import type { Store } from '../store.ts'
 import { HEADER, layoutFor, readHeader, writeHeader } from './layout.ts'
-import { type ThreadParts, ThreadStore } from './thread-store.ts'
+import { SharedMemoryStore, type ThreadParts } from './thread-store.ts'
+
+export type { SharedMemoryStore }
 
 /** Options of {@link sharedMemoryStore}. */
 export interface SharedMemoryStoreOptions {
@@ -29,14 +30,6 @@ export interface SharedMemoryStoreOptions {
 /** What makes a shared store known to another thread. Pass it on as `workerData` or in a message; it cannot leave the process. */
 export interface SharedMemoryHandle {
   readonly buffer: SharedArrayBuffer
-}
-
-/** A store in memory shared by the threads of a process. */
-export interface SharedMemoryStore extends Store<'sync'> {
-  /** For {@link attachSharedMemoryStore} in another thread. */
-  handle(): SharedMemoryHandle
-  /** Keys dropped while in use because new ones needed room; decisions and settlements on an overflow counter. */
-  stats(): { readonly evictions: number; readonly overflowed: number }
 }
 
 /** What a thread brings along when it attaches. */
@@ -71,7 +64,7 @@ export function sharedMemoryStore(options: SharedMemoryStoreOptions = {}): Share
   halves[HEADER.secretLow] = secret.low
   halves[HEADER.secretHigh] = secret.high
   writeHeader(halves, sizes)
-  return new ThreadStore(buffer, layout, { clock: options.clock ?? systemClock })
+  return new SharedMemoryStore(buffer, layout, { clock: options.clock ?? systemClock })
 }
 
 /** The store behind a handle, for this thread. */
@@ -90,7 +83,7 @@ export function attachWithFaults(handle: SharedMemoryHandle, parts: ThreadParts)
       expected: 'what store.handle() returned, passed on as workerData',
     })
   }
-  return new ThreadStore(handle.buffer, layoutFor(readHeader(new Int32Array(handle.buffer))), parts)
+  return new SharedMemoryStore(handle.buffer, layoutFor(readHeader(new Int32Array(handle.buffer))), parts)
 }
 
 function sizeOption(option: string, value: number, { least, most }: { least: number; most: number }): number {

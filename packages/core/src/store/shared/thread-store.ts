@@ -16,7 +16,7 @@ import {
 import { Fingerprint, nameSpace } from '../fingerprint.ts'
 import { refuseLease } from '../leased/leased-units.ts'
 import { USED_UP } from '../memory/packed-table.ts'
-import { HoldBook } from '../memory/reservation-heap.ts'
+import { ReservationHeap } from '../memory/reservation-heap.ts'
 import { outcomeOf, receiptOf } from '../receipt.ts'
 import type { Batch, Item, Receipt, Settlement, Store } from '../store.ts'
 import { HEADER, MOST_ITEMS, type SharedLayout } from './layout.ts'
@@ -37,8 +37,8 @@ export interface ThreadParts {
   readonly onStep?: (step: CommitStep) => void
 }
 
-/** One thread's view of a shared store. */
-export class ThreadStore implements Store<'sync'> {
+/** A store in memory shared by the threads of a process: one thread's view of it. */
+export class SharedMemoryStore implements Store<'sync'> {
   readonly mode = 'sync'
   readonly #buffer: SharedArrayBuffer
   readonly #halves: Int32Array
@@ -49,7 +49,7 @@ export class ThreadStore implements Store<'sync'> {
   readonly #fingerprints: Fingerprint[]
   readonly #places: Place[]
   readonly #writes: WriteSet
-  readonly #holds = new HoldBook()
+  readonly #holds = new ReservationHeap()
   readonly #ask: Ask = { now: 0.5, cost: 0, holder: 0, entitled: true }
   readonly #search = { nowSeconds: 0, overflow: false, occupiedOnly: false, avoid: NOTHING }
   readonly #blockSpaces = new Map<string, { readonly space0: number; readonly space1: number }>()
@@ -68,7 +68,7 @@ export class ThreadStore implements Store<'sync'> {
     this.#places = Array.from({ length: MOST_ITEMS + 1 }, createPlace)
   }
 
-  /** What other threads attach by. */
+  /** For `attachSharedMemoryStore` in another thread. */
   handle(): { readonly buffer: SharedArrayBuffer } {
     return { buffer: this.#buffer }
   }
