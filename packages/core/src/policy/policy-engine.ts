@@ -8,7 +8,13 @@ import { KeyQueue } from '../limiter/key-queue.ts'
 import { notePlace } from '../limiter/limiter-registry.ts'
 import { onRelease, reset } from '../limiter/releases.ts'
 import { ask, deliver, MANY, refund } from '../limiter/rule-limiter.ts'
-import { checkMaxWaiting, checkSignal } from '../options/known-options.ts'
+import {
+  checkMaxWaiting,
+  checkOptionNames,
+  checkSignal,
+  checkSources,
+  type OptionTaker,
+} from '../options/known-options.ts'
 import type { Duration } from '../rule/duration.ts'
 import { durationMicros, durationMs } from '../rule/duration.ts'
 import type { Rule } from '../rule/rule.ts'
@@ -84,6 +90,25 @@ export interface PolicyEngineOptions<M extends Mode = Mode> {
   readonly maxWaiting?: number
 }
 
+const TAKER: OptionTaker = {
+  name: 'PolicyEngine',
+  options: [
+    'store',
+    'ruleSet',
+    'costFunctions',
+    'ipv6PrefixLength',
+    'neverBlock',
+    'defaultRule',
+    'keepBlock',
+    'observer',
+    'clock',
+    'random',
+    'timers',
+    'maxWaiting',
+  ],
+  example: '{ store: memoryStore(), ruleSet }',
+}
+
 /** Longest pause of a waiting request between two looks, in milliseconds: rules and overrides may change at any time. */
 const LONGEST_PAUSE_MS = 1000
 
@@ -123,6 +148,8 @@ export class PolicyEngine<M extends Mode = Mode> {
   readonly #maxWaiting: number
 
   constructor(options: PolicyEngineOptions<M>) {
+    checkOptionNames(options, TAKER)
+    checkSources(options)
     const { store, ruleSet, clock = systemClock, random = systemRandom, costFunctions = {}, observer } = options
     this.#timers = options.timers ?? systemTimers
     this.#maxWaiting = checkMaxWaiting(options.maxWaiting)

@@ -1,4 +1,5 @@
 import { SluiceError } from '../../errors.ts'
+import { checkOptionNames, type OptionTaker } from '../../options/known-options.ts'
 import type { Limit } from '../../rule/limit.ts'
 import { MICROS_PER_MS } from '../../system/clock.ts'
 import { systemMonotonicMs } from '../../system/system-clock.ts'
@@ -26,7 +27,13 @@ export interface DenyCacheOptions {
   readonly monotonicMs?: () => number
 }
 
-/** Refusals remembered for one key: questions that differ in rule, cost or company. */
+const TAKER: OptionTaker = {
+  name: 'the deny cache',
+  options: ['maxAgeMs', 'maxKeys', 'observe', 'monotonicMs'],
+  example: '{ maxAgeMs: 100 }',
+}
+
+/** Denials remembered for one key: questions that differ in rule, cost or company. */
 const DENIALS_PER_KEY = 8
 
 /**
@@ -39,6 +46,7 @@ const DENIALS_PER_KEY = 8
  * seen with the first answer about any limit of the key.
  */
 export function denyCacheStore(store: Store<'async'>, options: DenyCacheOptions = {}): Store<'async'> {
+  checkOptionNames(options, TAKER)
   return new DenyCacheStore(store, options)
 }
 

@@ -1,4 +1,5 @@
 import { isSluiceError, SluiceError } from '../../errors.ts'
+import { checkOptionNames, checkSources, type OptionTaker } from '../../options/known-options.ts'
 import type { Limit } from '../../rule/limit.ts'
 import type { Clock } from '../../system/clock.ts'
 import type { Random } from '../../system/random.ts'
@@ -47,6 +48,29 @@ export interface FallbackStoreOptions {
   readonly random?: Random
 }
 
+const TAKER: OptionTaker = {
+  name: 'the fallback store',
+  options: [
+    'deadlineMs',
+    'failureMode',
+    'nodes',
+    'maxLocalKeys',
+    'breaker',
+    'maxPending',
+    'observe',
+    'timers',
+    'clock',
+    'monotonicMs',
+    'random',
+  ],
+  example: "{ deadlineMs: 50, failureMode: 'open' }",
+}
+const BREAKER_TAKER: OptionTaker = {
+  name: '"breaker"',
+  options: ['failures', 'basePauseMs', 'maxPauseMs'],
+  example: '{ failures: 5 }',
+}
+
 /** What a fallback store has done so far. */
 export interface FallbackStoreStats {
   /** Calls made to the store, and those of them that got no usable answer in time. */
@@ -71,6 +95,8 @@ export interface FallbackStoreStats {
  * Closing it closes `store`, and answers the calls in flight with `SLUICE_CLOSED`.
  */
 export function fallbackStore(store: Store<'async'>, options: FallbackStoreOptions = {}): FallbackStore {
+  checkOptionNames(options, TAKER)
+  checkSources(options)
   return new FallbackStore(store, options)
 }
 
@@ -111,6 +137,7 @@ export class FallbackStore implements ListenedStore {
   constructor(store: Store<'async'>, options: FallbackStoreOptions, start?: FallbackStart) {
     const { observe, clock = systemClock, random = systemRandom, timers = systemTimers } = options
     const { monotonicMs = systemMonotonicMs, nodes = () => 1 } = options
+    if (options.breaker !== undefined) checkOptionNames(options.breaker, BREAKER_TAKER)
     const deadlineMs = checkRange('deadlineMs', options.deadlineMs ?? 50, { most: 60_000 })
     const onChange = (state: BreakerState): void => tell(observe, { type: 'breaker', state })
     this.#store = asListened(store)

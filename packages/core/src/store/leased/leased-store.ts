@@ -1,6 +1,7 @@
 import { LATEST } from '../../algorithms/algorithm.ts'
 import { SluiceError } from '../../errors.ts'
 import { createBatch } from '../../limiter/batch.ts'
+import { checkOptionNames, checkSources, type OptionTaker } from '../../options/known-options.ts'
 import type { Limit } from '../../rule/limit.ts'
 import { MICROS_PER_MS } from '../../system/clock.ts'
 import type { Random } from '../../system/random.ts'
@@ -38,6 +39,12 @@ export interface LeasedStoreOptions {
   readonly monotonicMs?: () => number
   readonly timers?: Timers
   readonly random?: Random
+}
+
+const TAKER: OptionTaker = {
+  name: 'leases',
+  options: ['minLimit', 'leaseMs', 'maxShare', 'minUnits', 'observe', 'monotonicMs', 'timers', 'random'],
+  example: '{ leaseMs: 1000 }',
 }
 
 /** What a leased store has done, and holds. */
@@ -78,6 +85,8 @@ const DECIDED: Promise<void> = Promise.resolve()
  * everything back and closes `store`.
  */
 export function leasedStore(store: Store<'async'>, options: LeasedStoreOptions = {}): LeasedStore {
+  checkOptionNames(options, TAKER)
+  checkSources(options)
   return new LeasedStore(store, options)
 }
 
