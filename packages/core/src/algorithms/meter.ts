@@ -103,7 +103,7 @@ function meter(name: MeterLimit['algorithm']): Algorithm<MeterLimit> {
 /** Tokens fill up to a capacity at a constant rate; a call takes its cost in tokens. */
 export const tokenBucketAlgorithm: Algorithm<MeterLimit> = meter('token-bucket')
 
-/** Calls pour into a bucket that leaks at a constant rate; what does not fit is refused. */
+/** Calls pour into a bucket that leaks at a constant rate; what does not fit is denied. */
 export const leakyBucketMeterAlgorithm: Algorithm<MeterLimit> = meter('leaky-bucket-meter')
 
 /** The generic cell rate algorithm in its continuous-state form. */

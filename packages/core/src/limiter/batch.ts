@@ -5,7 +5,7 @@ import type { Batch, Item } from '../store/store.ts'
 import type { Random } from '../system/random.ts'
 import { checkKey } from './key.ts'
 
-/** Largest cost: the largest limit there can be, and one more to be refused. */
+/** Largest cost: the largest limit there can be, and one more to be denied. */
 const LARGEST_COST = Number.MAX_SAFE_INTEGER
 
 /** A request to one rule: these limits, for this key, at this cost. */

@@ -23,20 +23,20 @@ import { ask, deliver, MANY, RuleLimiter, refund } from './rule-limiter.ts'
 
 /** Options of every limiter. */
 export interface LimiterOptions<M extends Mode = Mode> {
-  /** Where counters live; a memory store of its own when left out. A store that is passed in is not closed by the limiter. */
+  /** Where counters live. Default: a memory store of its own. A store that is passed in is not closed by the limiter. */
   readonly store?: Store<M>
   /** Time for `acquire`, and for the memory store made when none is passed in. */
   readonly clock?: Clock
   readonly random?: Random
   readonly timers?: Timers
-  /** Most callers waiting in `acquire` at once, per limiter; 10,000 when left out. */
+  /** Most callers waiting in `acquire` at once, per limiter. Default: 10,000. */
   readonly maxWaiting?: number
 }
 
 /** Options of a limiter with one rule: the rule, its name, and the rest. */
 export type SingleOptions<M extends Mode = Mode> = Rule &
   LimiterOptions<M> & {
-    /** The rule's name; `default` when left out. Limiters that share a store need different names. */
+    /** The rule's name. Default: `default`. Limiters that share a store need different names. */
     readonly name?: string
   }
 

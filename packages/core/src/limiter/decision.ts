@@ -5,9 +5,9 @@ import type { Batch, Item, Mode, Receipt } from '../store/store.ts'
 import { MICROS_PER_MS } from '../system/clock.ts'
 
 /**
- * Why a call was refused. `limit`: not now, come back after `retryAfterMs`. `never`: the cost is more than the limit can
+ * Why a call was denied. `limit`: not now, come back after `retryAfterMs`. `never`: the cost is more than the limit can
  * ever give, so waiting does not help. `blocked`: the key was blocked. `unavailable`: the store could not be asked and the
- * rule says to refuse then.
+ * rule says to deny then.
  */
 export type DenyReason = 'limit' | 'never' | 'blocked' | 'unavailable'
 
@@ -31,13 +31,13 @@ export interface LimitReport<M extends Mode = Mode> {
 }
 
 interface DecisionFields<M extends Mode> {
-  /** The rule that refused, or, when allowed, the one with the least remaining. */
+  /** The rule that denied, or, when allowed, the one with the least remaining. */
   readonly rule: string
   /** Units of that rule's limit. `Infinity` when nothing limits the call. */
   readonly limit: number
   /** Whole units left under it now. Null, with `failure` set, when the store did not answer and the failure mode is `open`. */
   readonly remaining: Remaining<M>
-  /** Units charged by this decision: 0 when refused and when only asked. */
+  /** Units charged by this decision: 0 when denied and when only asked. */
   readonly cost: number
   /**
    * When its full limit is there again if nothing more is taken; milliseconds since 1970, rounded up. 0 when nothing limits the
@@ -64,7 +64,7 @@ export interface Denied<M extends Mode = Mode> extends DecisionFields<M> {
   readonly allowed: false
   readonly reason: DenyReason
   /**
-   * Milliseconds until the same call would be allowed if nothing else happens: refused a millisecond earlier, allowed then.
+   * Milliseconds until the same call would be allowed if nothing else happens: denied a millisecond earlier, allowed then.
    * `Infinity` when it never would.
    */
   readonly retryAfterMs: number
@@ -186,7 +186,7 @@ export function unlimited(rule: string, cost: number): Decision {
   }
 }
 
-/** The item that speaks for a batch: of those that refuse, the one to wait longest for; else the one with least left. */
+/** The item that speaks for a batch: of those that deny, the one to wait longest for; else the one with least left. */
 function decidingItem(batch: Batch): Item {
   let chosen = batch.items[0]!
   for (const item of batch.items) {

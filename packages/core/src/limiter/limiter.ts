@@ -6,11 +6,11 @@ import type { Reservation } from './reservation.ts'
 
 /** How to ask. */
 export interface CheckOptions {
-  /** Units the call takes: whole, 0 or more; 1 when left out. 0 asks without taking. */
+  /** Units the call takes: whole, 0 or more. Default: 1. 0 asks without taking. */
   readonly cost?: number
-  /** Take as much as is left, up to the cost; the decision says how much. Refused only when nothing is left. */
+  /** Take as much as is left, up to the cost; the decision says how much. Denied only when nothing is left. */
   readonly partial?: boolean
-  /** Whether the burst of a `hybrid` rule (or a `burst` above a window) may be used; true when left out. */
+  /** Whether the burst of a `hybrid` rule (or a `burst` above a window) may be used. Default: true. */
   readonly entitled?: boolean
 }
 
@@ -20,7 +20,7 @@ export interface AcquireOptions {
   readonly entitled?: boolean
   /** Ends the waiting with the signal's reason. A call that was aborted costs nothing. */
   readonly signal?: AbortSignalLike
-  /** Longest wait; without it, as long as it takes. A wait known to be longer is refused at once. */
+  /** Longest wait; without it, as long as it takes. A wait known to be longer is denied at once. */
   readonly maxWait?: Duration
 }
 
@@ -28,7 +28,7 @@ export interface AcquireOptions {
 export interface ReserveOptions {
   readonly cost?: number
   readonly entitled?: boolean
-  /** After this time an unsettled reservation is given back; 1 minute when left out. Concurrency slots end with their lease. */
+  /** After this time an unsettled reservation is given back. Default: 1 minute. Concurrency slots end with their lease. */
   readonly expiresAfter?: Duration
 }
 
@@ -46,21 +46,21 @@ export interface KeyRequest {
 
 /**
  * Limits calls by one rule. On a local store every answer is immediate, on a remote one it is a promise. All methods may be
- * called from any number of callers at once. Misuse throws a coded error; a refusal never does.
+ * called from any number of callers at once. Misuse throws a coded error; a denial never does.
  */
 export interface Limiter<M extends Mode = Mode> {
   /** Whether what is taken is a slot, to be given back when the work is done: true for a rule of concurrency. */
   readonly holdsSlots: boolean
   /** May the call go on? Takes one unit if so. The one method that is the same for every algorithm and store. */
   tryAcquire(key: string): Answer<M, boolean>
-  /** Decides, and charges when allowed. A refused call costs nothing. */
+  /** Decides, and charges when allowed. A denied call costs nothing. */
   check(key: string, options?: CheckOptions): Answer<M, Decision<M>>
   /** What `check` would answer, without charging. */
   peek(key: string, options?: CheckOptions): Answer<M, Decision<M>>
   /** Decides for several keys in one atomic step: all are charged, or none. */
   checkAll(requests: readonly KeyRequest[]): Answer<M, Decision<M>>
   /**
-   * Waits until the call is allowed, in order of arrival for each key. Resolves with a refusal when it would never be
+   * Waits until the call is allowed, in order of arrival for each key. Resolves with a denial when it would never be
    * allowed, when `maxWait` would pass, or when too many wait already.
    */
   acquire(key: string, options?: AcquireOptions): Promise<Decision<M>>

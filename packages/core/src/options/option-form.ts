@@ -7,7 +7,7 @@ export interface OptionForm {
   accepts(value: unknown): boolean
   /** What to write in place of a value that is not accepted, where there is more to say than what was expected. */
   advise?(value: unknown, option: string): string | undefined
-  /** Whether it must be there; not when left out. */
+  /** Whether it must be there. Default: not. */
   readonly isNeeded?: boolean
   /** Whether its value must not be shown, because it holds a secret or may hold one. */
   readonly isSecret?: boolean

@@ -65,11 +65,11 @@ import { ShadowRunner } from './shadow-runner.ts'
 export interface PolicyEngineOptions<M extends Mode = Mode> {
   /** Where counters live. It is not closed by the engine. */
   readonly store: Store<M>
-  /** The rules in force from the start; none when left out, which allows everything. `use` puts others in their place. */
+  /** The rules in force from the start. Default: none, which allows everything. `use` puts others in their place. */
   readonly ruleSet?: RuleSet
   /** Functions that rules may name as their cost. */
   readonly costFunctions?: Readonly<Record<string, CostFunction>>
-  /** Bits of an IPv6 address that make one caller, 1 to 128; 64 when left out. */
+  /** Bits of an IPv6 address that make one caller, 1 to 128. Default: 64. */
   readonly ipv6PrefixLength?: number
   /** Addresses and CIDR blocks that no penalty blocks, such as those of your proxies. Loopback addresses are never blocked by one. */
   readonly neverBlock?: readonly string[]
@@ -114,7 +114,7 @@ const LONGEST_PAUSE_MS = 1000
 
 /** How to reserve. */
 export interface PolicyReserveOptions {
-  /** After this time an unsettled reservation is given back; 1 minute when left out. Slots end with their lease. */
+  /** After this time an unsettled reservation is given back. Default: 1 minute. Slots end with their lease. */
   readonly expiresAfter?: Duration
 }
 
@@ -197,7 +197,7 @@ export class PolicyEngine<M extends Mode = Mode> {
     for (const one of this.undeclaredDimensions) tellPolicy(this.#observer, { type: 'dimension-undeclared', ...one })
   }
 
-  /** Decides, and charges when allowed. A refused request costs nothing under any of its limits. */
+  /** Decides, and charges when allowed. A denied request costs nothing under any of its limits. */
   check(request: PolicyRequest): Answer<M, PolicyDecision> {
     return this.#decide(request, true)
   }
@@ -349,7 +349,7 @@ export class PolicyEngine<M extends Mode = Mode> {
     return counters.map(ownerOf)
   }
 
-  /** Refuses a caller everywhere for this long, and hands the block on to be kept. */
+  /** Denies a caller everywhere for this long, and hands the block on to be kept. */
   block(dimension: string, entity: string, options: { readonly duration: Duration; readonly reason?: string }): Block {
     const { duration, reason } = options
     const nowMs = this.#clock.nowMicros() / MICROS_PER_MS

@@ -18,7 +18,7 @@ export interface NumberedRuleSet {
 
 /** What is in force. */
 export interface PolicyVersions {
-  /** Enforced for all callers that the candidate is not enforced for; everything is allowed when left out. */
+  /** Enforced for all callers that the candidate is not enforced for. Default: everything is allowed. */
   readonly enforced?: NumberedRuleSet
   readonly candidate?: NumberedRuleSet & {
     /** `shadow`: measured and never enforced. `percent`: enforced for that share of the callers, measured for the others. */

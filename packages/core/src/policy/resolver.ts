@@ -95,8 +95,8 @@ export class Resolver {
   }
 
   /**
-   * What is to be asked for a request. The deny list comes first, then blocks, then exemptions, then rules: who is refused on
-   * purpose is refused, whatever else is said.
+   * What is to be asked for a request. The deny list comes first, then blocks, then exemptions, then rules: who is denied on
+   * purpose is denied, whatever else is said.
    */
   resolve(snapshot: Snapshot, request: PolicyRequest, nowMs: number): ResolvedRequest {
     const resolved = new ResolvedRequest(snapshot.version)

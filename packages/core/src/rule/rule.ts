@@ -8,9 +8,9 @@ export type Weekday = 'sunday' | 'monday' | 'tuesday' | 'wednesday' | 'thursday'
 /** A window that follows the calendar: the month of the 1st to the last, the day from midnight to midnight. */
 export interface CalendarWindow {
   readonly calendar: CalendarPeriod['period']
-  /** IANA name of the time zone; `UTC` when left out. */
+  /** IANA name of the time zone. Default: `UTC`. */
   readonly timeZone?: string
-  /** First day of the week; `monday` when left out. */
+  /** First day of the week. Default: `monday`. */
   readonly weekStart?: Weekday
 }
 
@@ -55,14 +55,14 @@ export interface TokenBucketRule {
   readonly rollover?: boolean
 }
 
-/** A bucket that leaks at a constant rate; what does not fit is refused. */
+/** A bucket that leaks at a constant rate; what does not fit is denied. */
 export interface LeakyBucketMeterRule {
   readonly algorithm: 'leaky-bucket-meter'
   readonly capacity: BucketUnits
   readonly leakPerSecond: number
 }
 
-/** A queue that lets out `ratePerSecond`; the decision carries `delayMs`, a full queue refuses. */
+/** A queue that lets out `ratePerSecond`; the decision carries `delayMs`, a full queue denies. */
 export interface LeakyBucketQueueRule {
   readonly algorithm: 'leaky-bucket-queue'
   readonly capacity: BucketUnits
@@ -109,8 +109,8 @@ export type Rule = AlgorithmRule & RuleSettings
 /** What every rule may say besides its algorithm. */
 export interface RuleSettings {
   /**
-   * What to answer while the store cannot be asked: allow all (`open`), refuse all (`closed`), or decide on this node with
-   * its share of the limit (`local`). What the store says when left out. Local stores never need it.
+   * What to answer while the store cannot be asked: allow all (`open`), deny all (`closed`), or decide on this node with
+   * its share of the limit (`local`). Default: what the store says. Local stores never need it.
    */
   readonly failureMode?: FailureMode
 }

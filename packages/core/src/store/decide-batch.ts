@@ -41,7 +41,7 @@ function decideItems(
 }
 
 /**
- * Lowers every cost to the most that all limits can give. When that is nothing, to one unit: refused too, but saying when
+ * Lowers every cost to the most that all limits can give. When that is nothing, to one unit: denied too, but saying when
  * there will be something again.
  */
 function lowerToWhatIsLeft(batch: Batch): void {

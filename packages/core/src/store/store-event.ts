@@ -8,8 +8,8 @@ import type { BreakerState } from './fallback/breaker.ts'
  * - `failed`: there was no usable answer; `error` is undefined at a deadline and when the store was not asked.
  * - `fell-back`: a check was decided without the store; `rule` is the one whose mode it was.
  * - `breaker`: the breaker changed its state.
- * - `late-answer`: an answer came after its deadline. `givenBack`: it was a charge of a refused caller, and was returned.
- * - `remembered`: a check was refused from memory.
+ * - `late-answer`: an answer came after its deadline. `givenBack`: it was a charge of a denied caller, and was returned.
+ * - `remembered`: a check was denied from memory.
  */
 export type StoreEvent =
   | { readonly type: 'asked'; readonly micros: number; readonly outcome: 'answered' | 'failed' | 'misused' }

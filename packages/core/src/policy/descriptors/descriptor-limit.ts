@@ -29,7 +29,7 @@ const MOST_KEPT = 1000
 /** So much in each window of a unit. */
 export interface RequestsPerUnit {
   readonly unit: DescriptorUnit
-  /** Whole, 0 to 4,294,967,295. 0 refuses all. */
+  /** Whole, 0 to 4,294,967,295. 0 denies all. */
   readonly requestsPerUnit: number
 }
 

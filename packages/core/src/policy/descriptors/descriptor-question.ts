@@ -60,7 +60,7 @@ export class DescriptorQuestion {
   }
 
   /**
-   * Whether the limit refuses. A counter never passes its limit here, because a refused call costs nothing; so one that is
+   * Whether the limit denies. A counter never passes its limit here, because a denied call costs nothing; so one that is
    * used up is over when it is only asked about.
    */
   isOver(index: number): boolean {

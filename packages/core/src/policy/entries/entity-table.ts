@@ -11,7 +11,7 @@ const SHARD_SHIFT = 32 - SHARD_BITS
 /** What an entity gets. */
 interface EntityEntry<V> {
   readonly value: V
-  /** Milliseconds since 1970; from then on it is as if it was not there. Never when left out. */
+  /** Milliseconds since 1970; from then on it is as if it was not there. Default: never. */
   readonly expiresAt?: number | undefined
 }
 

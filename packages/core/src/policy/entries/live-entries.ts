@@ -12,7 +12,7 @@ import { OverrideTable } from './override-table.ts'
 export interface LiveEntriesOptions {
   /** Keys the hash tables. */
   readonly random: Random
-  /** Most blocks that rules led to; beyond it the one that ends soonest goes. 1 to 10,000,000; 100,000 when left out. */
+  /** Most blocks that rules led to; beyond it the one that ends soonest goes. 1 to 10,000,000. Default: 100,000. */
   readonly mostBlocks?: number
 }
 
@@ -105,7 +105,7 @@ export class LiveEntries {
     return place === undefined ? undefined : this.#members.find(place, entity, nowMs)
   }
 
-  /** The block that an entity is refused by, or undefined. */
+  /** The block that an entity is denied by, or undefined. */
   blockOf(dimension: Dimension, entity: string, nowMs: number): Block | undefined {
     const block = this.#blocks.find(dimension, entity, nowMs)
     return block !== undefined && block.until > nowMs ? block : undefined

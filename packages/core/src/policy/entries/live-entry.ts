@@ -26,7 +26,7 @@ export interface Override {
   /** The resource of the rules it is for, as they write it; `*` for every rule of the dimension. */
   readonly resource: string
   readonly terms: OverrideTerms
-  /** Milliseconds since 1970; from then on it has no effect. Never when left out. */
+  /** Milliseconds since 1970; from then on it has no effect. Default: never. */
   readonly expiresAt?: number
 }
 
@@ -38,7 +38,7 @@ export interface Membership {
   readonly expiresAt?: number
 }
 
-/** A caller that is refused everywhere for a time. */
+/** A caller that is denied everywhere for a time. */
 export interface Block {
   readonly dimension: Dimension
   readonly entity: string
@@ -56,6 +56,6 @@ export interface Block {
 /** Whether an incident is declared, which cuts limits. */
 export interface Incident {
   readonly active: boolean
-  /** Ends by itself then; milliseconds since 1970. Not by itself when left out. */
+  /** Ends by itself then; milliseconds since 1970. Default: not by itself. */
   readonly until?: number
 }

@@ -54,17 +54,17 @@ export class PenaltyTracker {
     this.#parts = parts
   }
 
-  /** Takes note of a refused request. `rules`: the rule of each item of its batch. */
-  refused(batch: Batch, rules: readonly CompiledRule[], { request, nowMs }: RefusedRequest): void {
+  /** Takes note of a denied request. `rules`: the rule of each item of its batch. */
+  refused(batch: Batch, rules: readonly CompiledRule[], { request, nowMs }: DeniedRequest): void {
     // Without the store nothing says that the caller went too far.
     if (batch.failure !== undefined) return
     let previous: CompiledRule | undefined
     for (const [index, item] of batch.items.entries()) {
       const rule = rules[index]!
       if (rule.reader.hasAddress && this.#parts.unblocked.has(request.ip!)) continue
-      const isRefused = item.verdict.ruling !== 'allowed' && item.blockedUntil <= batch.now
-      // The windows of a rule come one after another, and are one refusal.
-      if (!isRefused || rule.penaltyLimits === undefined || rule === previous) continue
+      const isDenied = item.verdict.ruling !== 'allowed' && item.blockedUntil <= batch.now
+      // The windows of a rule come one after another, and are one denial.
+      if (!isDenied || rule.penaltyLimits === undefined || rule === previous) continue
       previous = rule
       const limits = batch.items.flatMap(({ limit }, other) => (rules[other] === rule ? [limit] : []))
       const offence = { rule, entity: rule.reader.read(request)!, key: item.key, limits, nowMs }
@@ -182,14 +182,14 @@ export class PenaltyTracker {
   }
 }
 
-/** A request that was refused, and when. */
-interface RefusedRequest {
+/** A request that was denied, and when. */
+interface DeniedRequest {
   readonly request: PolicyRequest
   /** Milliseconds since 1970. */
   readonly nowMs: number
 }
 
-/** Who was refused by what. */
+/** Who was denied by what. */
 interface Offence {
   readonly rule: CompiledRule
   readonly entity: string

@@ -18,7 +18,7 @@ export interface LimitModification {
   readonly factor: number
   /** Units of the tier that may pass at once on top of the limit: whole, 0 or more. An override leaves it out of account. */
   readonly burst: number
-  /** False closes the burst of a `hybrid` rule, unless an override names one; true when left out. Others ignore it. */
+  /** False closes the burst of a `hybrid` rule, unless an override names one. Default: true. Others ignore it. */
   readonly entitled?: boolean
 }
 

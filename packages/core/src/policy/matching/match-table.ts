@@ -12,7 +12,7 @@ import { ResourceTable } from './resource-table.ts'
 export interface MatchEntry<T> {
   readonly match: RequestMatch
   readonly value: T
-  /** Milliseconds since 1970; from then on it matches nothing. Never when left out. */
+  /** Milliseconds since 1970; from then on it matches nothing. Default: never. */
   readonly expiresAt?: number | undefined
 }
 
@@ -21,10 +21,10 @@ export interface MatchTableOptions {
   /**
    * What follows from a match. Paths that servers read in different ways match for `refuse` when one reading does, and for
    * `lift` (of limits) only when all do; so do requests without a method for entries with methods. Then no spelling of
-   * something else leads past a refusal or to an exemption.
+   * something else leads past a denial or to an exemption.
    */
   readonly purpose: 'refuse' | 'lift'
-  /** What {@link EntityOf} will say for an entity of an entry; the same when left out. */
+  /** What {@link EntityOf} will say for an entity of an entry. Default: the same. */
   readonly canonicalEntity?: CanonicalEntity
 }
 

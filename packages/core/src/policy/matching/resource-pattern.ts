@@ -39,7 +39,7 @@ const PARAMETER = /^:[A-Za-z_][A-Za-z0-9_]*$/
 /**
  * Understands a pattern: `*` for everything; `/orders`; `/orders/:id/items` with any one segment in a place (`*` there says the
  * same); `/files/*` for `/files` and everything below; or a name without a slash. Literal segments are read as segments of
- * requests are: in any case, decoded once, repeated slashes as one. A text with more than one reading is refused.
+ * requests are: in any case, decoded once, repeated slashes as one. A text with more than one reading is rejected.
  */
 export function parsePattern(text: string): ResourcePattern | PatternProblem {
   if (text === '') return { problem: 'it is empty; write "*" for everything' }

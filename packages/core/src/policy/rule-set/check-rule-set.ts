@@ -14,7 +14,7 @@ import { SchemaCheck } from './schema-check.ts'
 
 /** What a rule set is checked against. */
 export interface RuleSetCheckOptions {
-  /** Names of the cost functions that rules may use; any name when left out. */
+  /** Names of the cost functions that rules may use. Default: any name. */
   readonly costFunctions?: readonly string[]
 }
 

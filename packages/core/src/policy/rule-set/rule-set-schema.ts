@@ -21,14 +21,14 @@ const tier: JsonSchema = {
   type: 'object',
   properties: {
     name: ENTRY_NAME,
-    multiplier: { $ref: '#/$defs/multiplier', description: 'Multiplies the limits of its callers; 1 when left out.' },
+    multiplier: { $ref: '#/$defs/multiplier', description: 'Multiplies the limits of its callers. Default: 1.' },
     burst: {
       $ref: '#/$defs/amount',
       description:
         'Units that may pass at once on top of the limit. Windows with rollover, or with a calendar window among several, have no room for them and go without. Default: none.',
     },
     entitled: {
-      description: 'Whether bursts of hybrid rules may be used; false when left out.',
+      description: 'Whether bursts of hybrid rules may be used. Default: false.',
       examples: [true],
       type: 'boolean',
     },
@@ -72,7 +72,7 @@ const exemption: JsonSchema = {
     match: { $ref: '#/$defs/match' },
     rules: {
       ...rules,
-      description: 'Rules that hold for these requests instead; none at all when left out.',
+      description: 'Rules that hold for these requests instead. Default: none at all.',
       examples: [[{ resource: '*', dimension: 'service', limit: 1000, window: '1s' }]],
     },
   },
@@ -132,7 +132,7 @@ const PARTS: Readonly<Record<string, JsonSchema>> = {
   },
   incident: {
     $ref: '#/$defs/multiplier',
-    description: 'Multiplier while an incident is declared, for rules that do not have their own; 1 when left out.',
+    description: 'Multiplier while an incident is declared, for rules that do not have their own. Default: 1.',
   },
   errorRate: { $ref: '#/$defs/errorRate' },
   domains: {
@@ -168,7 +168,7 @@ export const RULE_SET_FILE_SCHEMA: JsonSchema = {
       examples: ['./sluice.schema.json'],
       type: 'string',
     },
-    version: { description: 'Version of the form of this file; 1 when left out.', examples: [1], const: 1 },
+    version: { description: 'Version of the form of this file. Default: 1.', examples: [1], const: 1 },
     service: {
       description: 'Settings of the service that reads this file, by their names; the service checks them.',
       examples: [{ port: 8080 }],

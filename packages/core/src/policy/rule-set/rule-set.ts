@@ -14,12 +14,12 @@ export const KNOWN_DIMENSIONS = ['ip', 'user', 'apiKey', 'tenant', 'service', 'g
 
 /** A time of the week in which a rule's limit is another one. */
 export interface ScheduleEntry {
-  /** Days on which the span begins; every day when left out. */
+  /** Days on which the span begins. Default: every day. */
   readonly days?: readonly Weekday[]
   /** `HH:MM`; a span whose end is not after its beginning goes on into the next day. */
   readonly from: string
   readonly to: string
-  /** IANA name; `UTC` when left out. */
+  /** IANA name. Default: `UTC`. */
   readonly timeZone?: string
   /** Above 0. Of several entries that cover an instant, the first counts. */
   readonly multiplier: number
@@ -43,19 +43,19 @@ export interface ErrorRateCut {
   readonly hold: Duration
 }
 
-/** Blocks a caller that goes on after being refused. */
+/** Blocks a caller that goes on after being denied. */
 export interface Penalty {
-  /** So many refusals ... */
+  /** So many denials ... */
   readonly after: number
   /** ... within this time lead to a block. */
   readonly within: Duration
   /** Length of the first block. */
   readonly block: Duration
-  /** Each further block is so many times longer; 2 when left out, 1 for equal ones. */
+  /** Each further block is so many times longer. Default: 2, 1 for equal ones. */
   readonly growth?: number
-  /** No block is longer; when left out 1 day, or the first block if that is longer. */
+  /** Maximum length of a block. Default: 1 day, or the first block if that is longer. */
   readonly longest?: Duration
-  /** A caller without a block for so long starts again with the first; 1 day when left out. */
+  /** A caller without a block for so long starts again with the first. Default: 1 day. */
   readonly forgetAfter?: Duration
   /** Whether the counters of the rule start afresh when the block ends. Default: false. */
   readonly reset?: boolean
@@ -67,7 +67,7 @@ export type RuleCost =
   | {
       /** The descriptor that holds a number. */
       readonly descriptor: string
-      /** So much of it is one unit; 1 when left out. */
+      /** So much of it is one unit. Default: 1. */
       readonly per?: number
     }
   | {
@@ -77,25 +77,23 @@ export type RuleCost =
 
 /** What a rule of a rule set may say besides resource, dimension and algorithm. */
 export interface PolicyRuleSettings extends RuleSettings {
-  /** Counters belong to it; unique in the rule set. Made of resource, methods and dimension when left out. */
+  /** Counters belong to it; unique in the rule set. Default: made of resource, methods and dimension. */
   readonly name?: string
   /** `/orders`, `/orders/:id`, `/files/*` (that and all below), `*` (everything), or a name without a slash. */
   readonly resource: string
   readonly dimension: Dimension
-  /** HTTP methods the rule is for; all when left out. More specific than a rule without. */
+  /** HTTP methods the rule is for. Default: all. More specific than a rule without. */
   readonly methods?: readonly string[]
   /**
-   * Whether it holds beside the other rules of its dimension, takes the place of none and leaves its own to none; false when left
-   * out.
+   * Whether it holds beside the other rules of its dimension, takes the place of none and leaves its own to none. Default: false.
    */
   readonly always?: boolean
-  /** Units a call takes, times the cost of the request; 1 when left out. */
+  /** Units a call takes, times the cost of the request. Default: 1. */
   readonly cost?: RuleCost
   /** Evaluated and measured, never enforced. It takes the place of no other rule. */
   readonly shadow?: boolean
   /**
-   * Share of callers it is enforced for, 0 to 100; for the others it is in shadow, and a less specific rule holds. 100 when left
-   * out.
+   * Share of callers it is enforced for, 0 to 100; for the others it is in shadow, and a less specific rule holds. Default: 100.
    */
   readonly percent?: number
   /** Multipliers by region of the request; above those of the rule set. */
@@ -105,7 +103,7 @@ export interface PolicyRuleSettings extends RuleSettings {
   readonly incident?: number
   readonly errorRate?: ErrorRateCut
   readonly penalty?: Penalty
-  /** False keeps the rule in the set without any effect; true when left out. */
+  /** False keeps the rule in the set without any effect. Default: true. */
   readonly enabled?: boolean
 }
 
@@ -118,14 +116,14 @@ export type PolicyRule = AlgorithmRule & PolicyRuleSettings
  */
 export interface Tier {
   readonly name: string
-  /** Multiplies limits, above 0; 1 when left out. */
+  /** Multiplies limits, above 0. Default: 1. */
   readonly multiplier?: number
   /**
    * Units that may pass at once on top of the limit. Windows with `rollover`, or with a calendar window among several, have no
    * room for them and go without. Default: none.
    */
   readonly burst?: number
-  /** Whether bursts of `hybrid` rules may be used; false when left out. */
+  /** Whether bursts of `hybrid` rules may be used. Default: false. */
   readonly entitled?: boolean
   /** Rules that stand in the place of those for all; taken as they are, without multiplier and burst. */
   readonly rules?: readonly PolicyRule[]
@@ -148,15 +146,15 @@ export interface RequestMatch {
 export interface Exemption {
   readonly name: string
   readonly match: RequestMatch
-  /** Rules that hold for them instead, such as those between internal services; none at all when left out. */
+  /** Rules that hold for them instead, such as those between internal services. Default: none at all. */
   readonly rules?: readonly PolicyRule[]
 }
 
-/** Requests that are refused whatever else is said. */
+/** Requests that are denied whatever else is said. */
 export interface DenyEntry {
   readonly name: string
   readonly match: RequestMatch
-  /** After it the entry has no effect; milliseconds since 1970. Never when left out. */
+  /** After it the entry has no effect; milliseconds since 1970. Default: never. */
   readonly expiresAt?: number
 }
 
@@ -173,7 +171,7 @@ export interface RuleSet {
   readonly denyList?: readonly DenyEntry[]
   /** Multipliers by region, for rules that do not have their own. */
   readonly regions?: Readonly<Record<string, number>>
-  /** Multiplier while an incident is declared, for rules that do not have their own; 1 when left out. */
+  /** Multiplier while an incident is declared, for rules that do not have their own. Default: 1. */
   readonly incident?: number
   /** For rules that do not have their own. */
   readonly errorRate?: ErrorRateCut

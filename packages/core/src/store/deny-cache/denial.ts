@@ -20,7 +20,7 @@ export interface DenialTimes {
   readonly maxAgeMs: number
 }
 
-/** A refused batch, to be answered again. */
+/** A denied batch, to be answered again. */
 export class Denial {
   readonly endsMs: number
   /** Whether one of its keys is blocked. */

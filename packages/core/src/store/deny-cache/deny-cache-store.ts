@@ -18,12 +18,12 @@ import { Denial } from './denial.ts'
 
 /** Options of {@link denyCacheStore}. */
 export interface DenyCacheOptions {
-  /** How long a refusal may be answered again, 1 to 60,000; 100 when left out. */
+  /** How long a denial may be answered again, 1 to 60,000. Default: 100. */
   readonly maxAgeMs?: number
-  /** Most keys with a remembered refusal, 1 to 10,000,000; 10,000 when left out. The oldest goes first. */
+  /** Most keys with a remembered denial, 1 to 10,000,000. Default: 10,000. The oldest goes first. */
   readonly maxKeys?: number
   readonly observe?: StoreObserver
-  /** Milliseconds that only go on; `performance.now()` when left out. */
+  /** Milliseconds that only go on. Default: `performance.now()`. */
   readonly monotonicMs?: () => number
 }
 
@@ -37,12 +37,12 @@ const TAKER: OptionTaker = {
 const DENIALS_PER_KEY = 8
 
 /**
- * A store that remembers refusals for a moment: a caller that is refused and keeps asking costs `store` no more than one
+ * A store that remembers denials for a moment: a caller that is denied and keeps asking costs `store` no more than one
  * question in `maxAgeMs`. Only plain checks are answered so, of the same limits, keys and costs; never an allowance.
  *
  * What this process does to a key (a charge, a settlement, a block, a reset) is seen at once, and so is a changed limit.
  * What another process does, and what a store gives back by itself, is seen after `maxAgeMs` at the latest: until then a call
- * may be refused that would just now be allowed. Other fields of a remembered answer are as old. A block of another process is
+ * may be denied that would just now be allowed. Other fields of a remembered answer are as old. A block of another process is
  * seen with the first answer about any limit of the key.
  */
 export function denyCacheStore(store: Store<'async'>, options: DenyCacheOptions = {}): Store<'async'> {
@@ -57,9 +57,9 @@ class DenyCacheStore implements ListenedStore {
   readonly #maxKeys: number
   readonly #observe: StoreObserver | undefined
   readonly #monotonicMs: () => number
-  /** By key; a refusal of several keys stands with each of them. The keys refused last come last. */
+  /** By key; a denial of several keys stands with each of them. The keys denied last come last. */
   readonly #denials = new Map<string, Denial[]>()
-  /** Until when reservations of this process hold a key: they come back by themselves, and no refusal says when. */
+  /** Until when reservations of this process hold a key: they come back by themselves, and no denial says when. */
   readonly #heldUntilMs = new Map<string, number>()
   readonly #changes = new ChangedKeys()
   #closed = false
@@ -163,7 +163,7 @@ class DenyCacheStore implements ListenedStore {
     return false
   }
 
-  /** A charge leaves less than a refusal has said. */
+  /** A charge leaves less than a denial has said. */
   #noteCharge(batch: Batch): void {
     const { holdMicros, leaseMicros, items } = batch
     if (this.#denials.size > 0) for (const { key, cost } of items) if (cost > 0) this.#forget(key)
@@ -205,7 +205,7 @@ class DenyCacheStore implements ListenedStore {
     this.#denials.delete(key)
   }
 
-  /** Drops what is over among the keys refused longest ago, so that a calm store gets back to remembering nothing. */
+  /** Drops what is over among the keys denied longest ago, so that a calm store gets back to remembering nothing. */
   #dropOldest(nowMs: number): void {
     for (const [key, denials] of this.#denials) {
       if (denials.some((denial) => denial.isLive(nowMs))) return

@@ -6,11 +6,11 @@ export type BreakerState = 'closed' | 'open' | 'half-open'
 
 /** When a {@link Breaker} opens, and for how long. */
 export interface BreakerOptions {
-  /** Failures in a row that open it, 1 to 1,000; 5 when left out. */
+  /** Failures in a row that open it, 1 to 1,000. Default: 5. */
   readonly failures?: number
-  /** The first pause, 1 to 60,000; 250 when left out. Each pause after a failed probe is twice as long as the one before. */
+  /** The first pause, 1 to 60,000. Default: 250. Each pause after a failed probe is twice as long as the one before. */
   readonly basePauseMs?: number
-  /** The longest pause, 1 to 60,000; 1,000 when left out. What chance adds, up to a quarter, comes on top. */
+  /** The longest pause, 1 to 60,000. Default: 1,000. What chance adds, up to a quarter, comes on top. */
   readonly maxPauseMs?: number
 }
 

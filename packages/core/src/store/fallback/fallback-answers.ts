@@ -59,7 +59,7 @@ export class FallbackAnswers {
   decide(batch: Batch, mode: FailureMode, retryAfterMs: number): void {
     batch.now = this.#parts.clock.nowMicros()
     const retryMicros = Math.ceil(retryAfterMs * MICROS_PER_MS)
-    if (mode === 'closed') refuseAll(batch, batch.now + retryMicros)
+    if (mode === 'closed') denyAll(batch, batch.now + retryMicros)
     else if (mode === 'open') this.#allow(batch)
     else this.#decideLocally(batch, retryMicros)
   }
@@ -131,7 +131,7 @@ export class FallbackAnswers {
   }
 }
 
-function refuseAll(batch: Batch, retryAt: number): void {
+function denyAll(batch: Batch, retryAt: number): void {
   batch.allowed = false
   for (const item of batch.items) {
     item.verdict.ruling = 'limit'

@@ -28,22 +28,22 @@ import { type GuardedCall, GuardedCalls } from './guarded-calls.ts'
 
 /** Options of {@link fallbackStore}. */
 export interface FallbackStoreOptions {
-  /** How long a call waits for the store, 1 to 60,000; 50 when left out. */
+  /** How long a call waits for the store, 1 to 60,000. Default: 50. */
   readonly deadlineMs?: number
-  /** What to answer without the store, for rules that do not say; `open` when left out. */
+  /** What to answer without the store, for rules that do not say. Default: `open`. */
   readonly failureMode?: FailureMode
   /** Live nodes, this one included, for `local`. Default: 1, also for an answer below 1. */
   readonly nodes?: () => number
   /** Maximum number of keys remembered, and counted, for `local`: 64 to 100,000,000. Default: 100,000. */
   readonly maxLocalKeys?: number
   readonly breaker?: BreakerOptions
-  /** Most calls in flight, 1 to 1,000,000; 10,000 when left out. Beyond it a call is answered without the store at once. */
+  /** Most calls in flight, 1 to 1,000,000. Default: 10,000. Beyond it a call is answered without the store at once. */
   readonly maxPending?: number
   readonly observe?: StoreObserver
   readonly timers?: Timers
   /** The time of answers given without the store. */
   readonly clock?: Clock
-  /** Milliseconds that only go on, for deadlines and pauses; `performance.now()` when left out. */
+  /** Milliseconds that only go on, for deadlines and pauses. Default: `performance.now()`. */
   readonly monotonicMs?: () => number
   readonly random?: Random
 }
@@ -86,7 +86,7 @@ export interface FallbackStoreStats {
 }
 
 /**
- * A store that answers every check within a deadline, also while `store` is slow, refuses, or is gone, and says so in the
+ * A store that answers every check within a deadline, also while `store` is slow, denies, or is gone, and says so in the
  * decision's `failure`. It asks again by itself; nothing is ever sent twice. Settlements, blocks and resets have no other
  * way to succeed: they fail with `SLUICE_STORE_UNAVAILABLE` (nothing happened) or `SLUICE_OUTCOME_UNKNOWN` (it may have);
  * blocks and resets then count on this node all the same. A charge is settled where it was made. Leases are never made up:

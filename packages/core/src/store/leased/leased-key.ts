@@ -22,7 +22,7 @@ const IDLE_SWEEPS = 2
  * The leases of one key under one limit, and how much it asks for.
  *
  *     cold ---- asked again between two sweeps ----> granting
- *     granting ---- refused or too little -----------> cold
+ *     granting ---- denied or too little -----------> cold
  *     granting ---- granted -------------------------> current
  *     current ---- half spent in half its time ------> current, and granting the next
  *     current ---- spent, ended, or idle -------------> given back; the next becomes current, or else cold

@@ -25,13 +25,13 @@ import { LeasedKey } from './leased-key.ts'
 
 /** Options of {@link leasedStore}. */
 export interface LeasedStoreOptions {
-  /** Limits that can give fewer units at once than this are always asked exactly: 2 or more, 100 when left out. */
+  /** Limits that can give fewer units at once than this are always asked exactly: 2 or more. Default: 100. */
   readonly minLimit?: number
-  /** How long units are taken for, in milliseconds: 50 to 60,000, 1000 when left out. */
+  /** How long units are taken for, in milliseconds: 50 to 60,000. Default: 1000. */
   readonly leaseMs?: number
-  /** Most of a limit's capacity in one lease: above 0, at most 1; 1/8 when left out. */
+  /** Most of a limit's capacity in one lease: above 0, at most 1. Default: 1/8. */
   readonly maxShare?: number
-  /** Units of the first lease of a key, and the least it shrinks to: 2 or more, 10 when left out. */
+  /** Units of the first lease of a key, and the least it shrinks to: 2 or more. Default: 10. */
   readonly minUnits?: number
   /** Called with everything that happens to leases. What it throws is ignored. */
   readonly observe?: (event: LeaseEvent) => void
@@ -73,7 +73,7 @@ const DECIDED: Promise<void> = Promise.resolve()
 
 /**
  * Takes units of busy keys from `store` in blocks, and decides from them without asking: many decisions for one round
- * trip. Never lets through more than the limit, as long as the store keeps its data; refuses too early by at most the
+ * trip. Never lets through more than the limit, as long as the store keeps its data; denies too early by at most the
  * units that other nodes hold unspent, two leases each. A block or reset made by another node is felt after `leaseMs`.
  *
  * What is taken in blocks: plain charges on token bucket, leaky bucket (meter), GCRA, fixed window (without rollover, not by
@@ -253,7 +253,7 @@ export class LeasedStore implements ListenedStore {
     return keys.some((key) => key?.hasUnspent) ? this.#decideExactly(batch, keys) : this.#store.decide(batch)
   }
 
-  /** Asks the store itself. A refusal on account of units that lie here unspent does not count: they are given back. */
+  /** Asks the store itself. A denial on account of units that lie here unspent does not count: they are given back. */
   async #decideExactly(batch: Batch, keys: readonly (LeasedKey | undefined)[]): Promise<void> {
     await this.#askStore(batch, keys)
     if (batch.allowed) return

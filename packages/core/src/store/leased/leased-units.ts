@@ -46,7 +46,7 @@ export function decideBesideLeases(
 }
 
 /** Throws `SLUICE_UNSUPPORTED` for a batch that asks a store without leases for one. */
-export function refuseLease(batch: Batch, store: string): void {
+export function rejectLease(batch: Batch, store: string): void {
   if (batch.leaseMicros === 0) return
   throw new SluiceError('SLUICE_UNSUPPORTED', {
     problem: `${store} has no leases`,

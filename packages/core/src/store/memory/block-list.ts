@@ -3,7 +3,7 @@ import { SluiceError } from '../../errors.ts'
 /** Most blocks held at once. */
 const LARGEST_LIST = 1_000_000
 
-/** Keys refused under a rule until an instant. Expired ones go when they are met, or when the list is full. */
+/** Keys denied under a rule until an instant. Expired ones go when they are met, or when the list is full. */
 export class BlockList {
   readonly #rules = new Map<string, Map<string, number>>()
   #size = 0

@@ -22,7 +22,7 @@ import {
   useByte,
 } from '../decide-batch.ts'
 import { Fingerprint } from '../fingerprint.ts'
-import { refuseLease } from '../leased/leased-units.ts'
+import { rejectLease } from '../leased/leased-units.ts'
 import { outcomeOf, receiptOf } from '../receipt.ts'
 import type { Batch, Item, Receipt, Settlement, Store } from '../store.ts'
 import { BlockList } from './block-list.ts'
@@ -33,7 +33,7 @@ import { ReservationHeap } from './reservation-heap.ts'
 /** Options of {@link memoryStore}. */
 export interface MemoryStoreOptions {
   /**
-   * Most keys held (for each size of state), 64 to 100,000,000; 1,000,000 when left out. Memory is taken as keys arrive:
+   * Most keys held (for each size of state), 64 to 100,000,000. Default: 1,000,000. Memory is taken as keys arrive:
    * about 64 bytes each for most algorithms. Beyond it, see `docs/guides/memory.md`.
    */
   readonly maxKeys?: number
@@ -126,7 +126,7 @@ export class MemoryStore implements Store<'sync'> {
     batch.now = now
     if (this.#holds.size > 0) this.#giveBackExpired(now)
     if (batch.holdMicros > 0) this.#holds.checkRoom()
-    if (batch.leaseMicros > 0) refuseLease(batch, 'the memory store')
+    if (batch.leaseMicros > 0) rejectLease(batch, 'the memory store')
     if (batch.items.length === 1 && !batch.partial && isPacked(batch.items[0]!.limit)) {
       this.#decideOne(batch, batch.items[0]!)
     } else {
@@ -215,7 +215,7 @@ export class MemoryStore implements Store<'sync'> {
     if (homeless.size > 0) this.#decideHomeless(batch, states, homeless)
   }
 
-  /** Some keys of a batch have no room: they count on the overflow of their limit. If that refuses, all is undone. */
+  /** Some keys of a batch have no room: they count on the overflow of their limit. If that denies, all is undone. */
   #decideHomeless(batch: Batch, states: readonly State[], homeless: ReadonlySet<number>): void {
     const { items, now } = batch
     this.#overflowed += homeless.size

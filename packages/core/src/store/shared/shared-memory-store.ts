@@ -13,15 +13,15 @@ export type { SharedMemoryStore }
 
 /** Options of {@link sharedMemoryStore}. */
 export interface SharedMemoryStoreOptions {
-  /** Keys that there is room for in any case, 16 to 16,000,000; 100,000 when left out. The memory is taken at once: about 100 bytes a key. */
+  /** Keys that there is room for in any case, 16 to 16,000,000. Default: 100,000. The memory is taken at once: about 100 bytes a key. */
   readonly maxKeys?: number
   /**
-   * Most values in a state, 4 to 16,384; 4 when left out, which fits every algorithm but three: the exact log needs 2 for
+   * Most values in a state, 4 to 16,384. Default: 4, which fits every algorithm but three: the exact log needs 2 for
    * each unit of its limit, its segmented form 2 more than it has segments, concurrency 3 for each slot. Every key takes 8
    * bytes for each.
    */
   readonly maxStateSize?: number
-  /** Most threads attached at once, 1 to 1,024; 64 when left out. */
+  /** Most threads attached at once, 1 to 1,024. Default: 64. */
   readonly maxThreads?: number
   readonly clock?: Clock
   readonly random?: Random

@@ -14,7 +14,7 @@ import {
   useByte,
 } from '../decide-batch.ts'
 import { Fingerprint, nameSpace } from '../fingerprint.ts'
-import { refuseLease } from '../leased/leased-units.ts'
+import { rejectLease } from '../leased/leased-units.ts'
 import { USED_UP } from '../memory/packed-table.ts'
 import { ReservationHeap } from '../memory/reservation-heap.ts'
 import { outcomeOf, receiptOf } from '../receipt.ts'
@@ -84,7 +84,7 @@ export class SharedMemoryStore implements Store<'sync'> {
     batch.now = this.#parts.clock.nowMicros()
     if (this.#holds.size > 0) this.#giveBackExpired(batch.now)
     if (batch.holdMicros > 0) this.#holds.checkRoom()
-    if (batch.leaseMicros > 0) refuseLease(batch, 'the shared-memory store')
+    if (batch.leaseMicros > 0) rejectLease(batch, 'the shared-memory store')
     const simple = batch.items.length === 1 && !batch.partial && !this.#table.hasBlocks(secondsOf(batch.now))
     if (!simple || !this.#decideOne(batch, batch.items[0]!)) {
       const homeless = new Set<number>()

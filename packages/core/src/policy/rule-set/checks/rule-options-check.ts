@@ -62,7 +62,7 @@ export function checkErrorRate(problems: ProblemList, errorRate: unknown, path: 
   }
 }
 
-/** Checks how callers are blocked that go on after being refused. */
+/** Checks how callers are blocked that go on after being denied. */
 export function checkPenalty(problems: ProblemList, penalty: unknown, path: string): void {
   if (typeof penalty !== 'object' || penalty === null) return
   const subject = penalty as Properties

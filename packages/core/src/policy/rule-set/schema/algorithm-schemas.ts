@@ -181,7 +181,7 @@ function branchOf(
       resource: settings['resource']!,
       dimension: settings['dimension']!,
       algorithm: {
-        description: 'How it is counted; gcra when left out.',
+        description: 'How it is counted. Default: gcra.',
         examples: [algorithm],
         const: algorithm,
       },

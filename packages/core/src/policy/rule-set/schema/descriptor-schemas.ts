@@ -47,7 +47,7 @@ const descriptor: JsonSchema = {
       minLength: 1,
     },
     value: {
-      description: 'What it must say, with * for anything. Any value, each counted on its own, when left out.',
+      description: 'What it must say, with * for anything. Default: any value, each counted on its own.',
       examples: ['/orders/*'],
       type: 'string',
     },

@@ -11,7 +11,7 @@ export interface JsonSchema {
   readonly $ref?: string
   readonly $defs?: Readonly<Record<string, JsonSchema>>
 
-  /** What is expected, as the rest of a sentence: `a duration such as "1m"`. Made of the other keywords when left out. */
+  /** What is expected, as the rest of a sentence: `a duration such as "1m"`. Default: made of the other keywords. */
   readonly title?: string
   readonly description?: string
   readonly examples?: readonly unknown[]

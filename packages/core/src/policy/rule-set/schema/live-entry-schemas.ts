@@ -32,7 +32,7 @@ export const INSTANT_IN_FILE: JsonSchema = {
 /** When something ends by itself. */
 export const EXPIRES_AT: JsonSchema = {
   $ref: '#/$defs/instant',
-  description: 'From then on it has no effect; never when left out.',
+  description: 'From then on it has no effect. Default: never.',
 }
 
 /** Names of tiers, exemptions and deny entries stand in the names of rules, between two colons. */
@@ -144,7 +144,7 @@ const incident: JsonSchema = {
   type: 'object',
   properties: {
     active: { description: 'Whether it is declared, which cuts limits.', examples: [true], type: 'boolean' },
-    until: { $ref: '#/$defs/instant', description: 'Ends by itself then; not by itself when left out.' },
+    until: { $ref: '#/$defs/instant', description: 'Ends by itself then. Default: not by itself.' },
   },
   required: ['active'],
   additionalProperties: false,

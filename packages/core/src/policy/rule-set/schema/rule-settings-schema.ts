@@ -15,7 +15,7 @@ const scheduleEntry: JsonSchema = {
   type: 'object',
   properties: {
     days: {
-      description: 'Days on which the span begins; every day when left out.',
+      description: 'Days on which the span begins. Default: every day.',
       examples: [['saturday', 'sunday']],
       type: 'array',
       minItems: 1,
@@ -24,7 +24,7 @@ const scheduleEntry: JsonSchema = {
     },
     from: timeOfDay,
     to: timeOfDay,
-    timeZone: { description: 'IANA name; UTC when left out.', examples: ['Europe/Berlin'], type: 'string' },
+    timeZone: { description: 'IANA name. Default: UTC.', examples: ['Europe/Berlin'], type: 'string' },
     multiplier: { $ref: '#/$defs/multiplier' },
   },
   required: ['from', 'to', 'multiplier'],
@@ -46,7 +46,7 @@ const penalty: JsonSchema = {
     within: { $ref: '#/$defs/duration', description: 'The time within which they have to come.' },
     block: { $ref: '#/$defs/duration', description: 'Length of the first block.' },
     growth: {
-      description: 'Each further block is so many times longer; 2 when left out, 1 for equal ones.',
+      description: 'Each further block is so many times longer. Default: 2, 1 for equal ones.',
       examples: [2],
       type: 'number',
       minimum: 1,
@@ -54,11 +54,11 @@ const penalty: JsonSchema = {
     },
     longest: {
       $ref: '#/$defs/duration',
-      description: 'No block is longer; when left out 1 day, or the first block if that is longer.',
+      description: 'Maximum length of a block. Default: 1 day, or the first block if that is longer.',
     },
     forgetAfter: {
       $ref: '#/$defs/duration',
-      description: 'A caller without a block for so long starts again with the first; 1 day when left out.',
+      description: 'A caller without a block for so long starts again with the first. Default: 1 day.',
     },
     reset: {
       description: 'Whether the counters of the rule start afresh when the block ends. Default: false.',
@@ -73,7 +73,7 @@ const penalty: JsonSchema = {
 const cost: JsonSchema = {
   title: 'a whole number of units, { descriptor: "bytes", per: 1024 } or { function: "name" }',
   description:
-    'Units a call takes, times the cost of the request: a number, a number of the request (rounded up), or what a function given in code says. 1 when left out.',
+    'Units a call takes, times the cost of the request: a number, a number of the request (rounded up), or what a function given in code says. Default: 1.',
   examples: [5, { descriptor: 'bytes', per: 1024 }, { function: 'tokens' }],
   anyOf: [
     { $ref: '#/$defs/amount' },
@@ -87,7 +87,7 @@ const cost: JsonSchema = {
           minLength: 1,
         },
         per: {
-          description: 'So much of it is one unit; 1 when left out.',
+          description: 'So much of it is one unit. Default: 1.',
           examples: [1024],
           type: 'number',
           exclusiveMinimum: 0,
@@ -118,8 +118,7 @@ export const RULE_SETTINGS: Readonly<Record<string, JsonSchema>> = {
   dimension: { $ref: '#/$defs/dimension' },
   name: {
     title: `1 to ${LONGEST_RULE_NAME} letters, digits or any of _ . : / * @ -, beginning with a letter, a digit, / or *, and not with "tier:", "exemption:", "shadow:", "penalty:", "descriptors:" or "default:"`,
-    description:
-      'Counters belong to it; unique in the rule set. Made of methods, resource and dimension when left out.',
+    description: 'Counters belong to it; unique in the rule set. Default: made of methods, resource and dimension.',
     examples: ['orders-per-user'],
     type: 'string',
     pattern: `^(?!${RESERVED_NAME.source})[A-Za-z0-9/*][A-Za-z0-9_.:/*@-]{0,${LONGEST_RULE_NAME - 1}}$`,
@@ -127,7 +126,7 @@ export const RULE_SETTINGS: Readonly<Record<string, JsonSchema>> = {
   methods: { $ref: '#/$defs/methods' },
   always: {
     description:
-      'Whether it holds beside the other rules of its dimension, takes the place of none and leaves its own to none; false when left out.',
+      'Whether it holds beside the other rules of its dimension, takes the place of none and leaves its own to none. Default: false.',
     examples: [true],
     type: 'boolean',
   },
@@ -145,7 +144,7 @@ export const RULE_SETTINGS: Readonly<Record<string, JsonSchema>> = {
   },
   percent: {
     description:
-      'Share of callers it is enforced for, 0 to 100; for the others it is in shadow, and a less specific rule holds. 100 when left out.',
+      'Share of callers it is enforced for, 0 to 100; for the others it is in shadow, and a less specific rule holds. Default: 100.',
     examples: [10],
     type: 'number',
     minimum: 0,
@@ -165,7 +164,7 @@ export const RULE_SETTINGS: Readonly<Record<string, JsonSchema>> = {
   errorRate: { $ref: '#/$defs/errorRate' },
   penalty,
   enabled: {
-    description: 'False keeps the rule in the set without any effect; true when left out.',
+    description: 'False keeps the rule in the set without any effect. Default: true.',
     examples: [false],
     type: 'boolean',
   },

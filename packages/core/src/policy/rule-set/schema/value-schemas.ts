@@ -48,12 +48,12 @@ export const VALUE_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
         enum: ['minute', 'hour', 'day', 'week', 'month'],
       },
       timeZone: {
-        description: 'IANA name of the time zone; UTC when left out.',
+        description: 'IANA name of the time zone. Default: UTC.',
         examples: ['Europe/Berlin'],
         type: 'string',
       },
       weekStart: {
-        description: 'First day of the week; monday when left out.',
+        description: 'First day of the week. Default: monday.',
         examples: ['monday'],
         enum: WEEKDAYS,
       },
@@ -134,7 +134,7 @@ export const VALUE_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
     pattern: '^[A-Za-z][A-Za-z0-9_.-]{0,63}(?:\\+[A-Za-z][A-Za-z0-9_.-]{0,63})*$',
   },
   methods: {
-    description: 'HTTP methods it is for; all when left out.',
+    description: 'HTTP methods it is for. Default: all.',
     examples: [['GET'], ['POST', 'PUT']],
     type: 'array',
     minItems: 1,
