@@ -21,7 +21,7 @@ export interface Violation {
   readonly rule: string
 }
 
-/** `packages/core/src/limiter.ts:3 imports 'node:fs': <rule>`, as an editor can jump to it. */
+/** `packages/core/src/limiter/limiter.ts:3 imports 'node:fs': <rule>`, as an editor can jump to it. */
 export function describeViolation({ path, line, specifier, rule }: Violation): string {
   return `${path}:${line} imports '${specifier}': ${rule}`
 }

@@ -1,11 +1,7 @@
-export type { AbortSignalLike } from './abort.ts'
-export type { CalendarPeriod } from './calendar.ts'
-export type { Clock } from './clock.ts'
-export { createLimiter, type LimiterOptions, type SetOptions, type SingleOptions } from './create-limiter.ts'
-export type { Allowed, Decision, Denied, DenyReason, LimitReport, Remaining } from './decision.ts'
-export type { Duration } from './duration.ts'
 export { ERROR_CODES, type ErrorCode, isSluiceError, SluiceError } from './errors.ts'
-export { joinKey } from './key.ts'
+export { createLimiter, type LimiterOptions, type SetOptions, type SingleOptions } from './limiter/create-limiter.ts'
+export type { Allowed, Decision, Denied, DenyReason, LimitReport, Remaining } from './limiter/decision.ts'
+export { joinKey } from './limiter/key.ts'
 export type {
   AcquireOptions,
   BlockOptions,
@@ -15,19 +11,8 @@ export type {
   LimiterSet,
   ReserveOptions,
   RuleRequest,
-} from './limiter.ts'
-export {
-  assertRuleSet,
-  checkBlock,
-  checkIncident,
-  checkMembership,
-  checkOverride,
-  checkRuleSet,
-  checkRuleSetFile,
-  type RuleSetCheckOptions,
-} from './policy/check-rule-set.ts'
-export type { CostFunction } from './policy/compiled-rule.ts'
-export type { CounterReport } from './policy/counter.ts'
+} from './limiter/limiter.ts'
+export type { Reservation } from './limiter/reservation.ts'
 export type { DescriptorCode, DescriptorDecision, DescriptorStatus } from './policy/descriptors/descriptor-decision.ts'
 export type {
   DescriptorDomain,
@@ -45,9 +30,9 @@ export type { DescriptorCharge } from './policy/descriptors/descriptor-plan.ts'
 export type { DescriptorRequest, RequestDescriptor } from './policy/descriptors/descriptor-request.ts'
 export type { CurrentLimit, DescriptorEntry, DescriptorRule } from './policy/descriptors/descriptor-rule.ts'
 export { DescriptorMatch, DescriptorTree, type MatchKind } from './policy/descriptors/descriptor-tree.ts'
-export { EngineEntries } from './policy/engine-entries.ts'
-export type { Explanation, LimitStep, RuleExplanation, RuleFate } from './policy/explain.ts'
-export type { Block, Incident, Membership, Override, OverrideTerms } from './policy/live-entry.ts'
+export { EngineEntries } from './policy/entries/engine-entries.ts'
+export type { Block, Incident, Membership, Override, OverrideTerms } from './policy/entries/live-entry.ts'
+export type { CostFunction } from './policy/limits/compiled-rule.ts'
 export type { PolicyDecision, PolicyDenyReason, PolicyLimitReport } from './policy/policy-decision.ts'
 export {
   type PolicyAcquireOptions,
@@ -59,6 +44,19 @@ export type { PolicyEvent, PolicyObserver } from './policy/policy-event.ts'
 export type { PolicyRequest } from './policy/policy-request.ts'
 export type { PolicyReservation, ReservationClaim } from './policy/policy-reservation.ts'
 export type { NumberedRuleSet, PolicyVersions } from './policy/policy-versions.ts'
+export type { CounterReport } from './policy/reports/counter.ts'
+export type { Explanation, LimitStep, RuleExplanation, RuleFate } from './policy/reports/explain-decision.ts'
+export type { Caller, UsageReport } from './policy/reports/usage.ts'
+export {
+  assertRuleSet,
+  checkBlock,
+  checkIncident,
+  checkMembership,
+  checkOverride,
+  checkRuleSet,
+  checkRuleSetFile,
+  type RuleSetCheckOptions,
+} from './policy/rule-set/check-rule-set.ts'
 export type {
   DenyEntry,
   Dimension,
@@ -72,15 +70,14 @@ export type {
   RuleSet,
   ScheduleEntry,
   Tier,
-} from './policy/rule-set.ts'
-export { diffRuleSets, type RuleSetChange } from './policy/rule-set-diff.ts'
-export { RuleSetError } from './policy/rule-set-error.ts'
-export { type FileContent, fileContent, type InFile, type RuleSetFile } from './policy/rule-set-file.ts'
-export type { RuleSetProblem } from './policy/rule-set-problem.ts'
-export { type UndeclaredDimension, undeclaredDimensions } from './policy/undeclared-dimensions.ts'
-export type { Caller, UsageReport } from './policy/usage.ts'
-export type { Random } from './random.ts'
-export type { Reservation } from './reservation.ts'
+} from './policy/rule-set/rule-set.ts'
+export { diffRuleSets, type RuleSetChange } from './policy/rule-set/rule-set-diff.ts'
+export { RuleSetError } from './policy/rule-set/rule-set-error.ts'
+export { type FileContent, fileContent, type InFile, type RuleSetFile } from './policy/rule-set/rule-set-file.ts'
+export type { RuleSetProblem } from './policy/rule-set/rule-set-problem.ts'
+export { type UndeclaredDimension, undeclaredDimensions } from './policy/rule-set/undeclared-dimensions.ts'
+export type { CalendarPeriod } from './rule/calendar.ts'
+export type { Duration } from './rule/duration.ts'
 export {
   type AlgorithmRule,
   type BucketUnits,
@@ -108,24 +105,29 @@ export {
   type Units,
   type Weekday,
   type WindowSpec,
-} from './rule.ts'
-export type { BreakerOptions, BreakerState } from './store/breaker.ts'
-export { type DenyCacheOptions, denyCacheStore } from './store/deny-cache-store.ts'
+} from './rule/rule.ts'
+export { type DenyCacheOptions, denyCacheStore } from './store/deny-cache/deny-cache-store.ts'
 export type { Failure, FailureMode } from './store/failure.ts'
+export type { BreakerOptions, BreakerState } from './store/fallback/breaker.ts'
 export {
   type FallbackStore,
   type FallbackStoreOptions,
   type FallbackStoreStats,
   fallbackStore,
-} from './store/fallback-store.ts'
-export type { LeaseEvent } from './store/lease-desk.ts'
+} from './store/fallback/fallback-store.ts'
+export type { LeaseEvent } from './store/leased/lease-manager.ts'
 export {
   type LeasedStore,
   type LeasedStoreOptions,
   type LeasedStoreStats,
   leasedStore,
-} from './store/leased-store.ts'
-export { type MemoryStore, type MemoryStoreOptions, type MemoryStoreStats, memoryStore } from './store/memory-store.ts'
+} from './store/leased/leased-store.ts'
+export {
+  type MemoryStore,
+  type MemoryStoreOptions,
+  type MemoryStoreStats,
+  memoryStore,
+} from './store/memory/memory-store.ts'
 export {
   type AttachOptions,
   attachSharedMemoryStore,
@@ -133,10 +135,13 @@ export {
   type SharedMemoryStore,
   type SharedMemoryStoreOptions,
   sharedMemoryStore,
-} from './store/shared-memory-store.ts'
+} from './store/shared/shared-memory-store.ts'
 export type { Answer, Mode, Settlement, Store } from './store/store.ts'
 export type { StoreEvent, StoreObserver } from './store/store-event.ts'
-export { systemClock } from './system-clock.ts'
-export { systemRandom } from './system-random.ts'
-export { systemTimers } from './system-timers.ts'
-export type { Timers } from './timers.ts'
+export type { AbortSignalLike } from './system/abort.ts'
+export type { Clock } from './system/clock.ts'
+export type { Random } from './system/random.ts'
+export { systemClock } from './system/system-clock.ts'
+export { systemRandom } from './system/system-random.ts'
+export { systemTimers } from './system/system-timers.ts'
+export type { Timers } from './system/timers.ts'

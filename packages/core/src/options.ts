@@ -1,8 +1,8 @@
 // What options are checked with, and nothing else of the core: whoever asks a service loads no limiter for it.
 export { type ErrorDetails, isSluiceError, SluiceError } from './errors.ts'
-export { nearestName } from './nearest-name.ts'
-export { numberAdvice } from './option-advice.ts'
-export { checkOptionNames, checkSignal, type OptionTaker } from './option-check.ts'
+export { checkOptionNames, checkSignal, type OptionTaker } from './options/known-options.ts'
+export { nearestName } from './options/nearest-name.ts'
+export { numberAdvice } from './options/option-advice.ts'
 export {
   ANY,
   COST,
@@ -14,4 +14,4 @@ export {
   OBJECT,
   type OptionForm,
   type OptionForms,
-} from './option-form.ts'
+} from './options/option-form.ts'

@@ -1,7 +1,7 @@
 import type { BreakerOptions, BreakerState, Random, StoreObserver, Timers } from '@sluice/core'
 import { isSluiceError } from '@sluice/core'
 import type { BreakerStart, StoreError, WaitingCall } from '@sluice/core/internal'
-import { Breaker, DeadlineLine, NOT_ADMITTED, storeUnavailable, tell } from '@sluice/core/internal'
+import { Breaker, DeadlineQueue, NOT_ADMITTED, storeUnavailable, tell } from '@sluice/core/internal'
 import { hashSlotOf } from './clients/hash-slot.ts'
 import type { RedisArgument, RedisConnection } from './connection.ts'
 import { slotRanges } from './node-anchors.ts'
@@ -45,7 +45,7 @@ export class ShardedConnection implements RedisConnection {
   readonly writesLater: boolean
   readonly #inner: RedisConnection
   readonly #parts: ShardedConnectionParts
-  readonly #line: DeadlineLine
+  readonly #line: DeadlineQueue
   #shards: readonly Shard[]
   /** The place in `#shards`, by slot. */
   #placeOf = new Uint16Array(SLOTS)
@@ -58,7 +58,7 @@ export class ShardedConnection implements RedisConnection {
     this.writesLater = inner.writesLater === true
     this.#inner = inner
     this.#parts = parts
-    this.#line = new DeadlineLine(parts)
+    this.#line = new DeadlineQueue(parts)
     this.#shards = [this.#newShard('all')]
   }
 

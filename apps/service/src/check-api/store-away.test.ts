@@ -341,14 +341,11 @@ describe('what cannot be done without the store', () => {
     ['SLUICE_CLOSED', 503, 'SLUICE_HTTP_NOT_READY'],
   ] as const)('is a problem: %s', async (code, status, problem) => {
     const clock = new FakeClock()
-    const store = memoryStore({ clock })
-    const failing: Store<'sync'> = {
-      ...store,
-      mode: 'sync',
+    const failing: Store<'sync'> = Object.assign(memoryStore({ clock }), {
       decide: () => {
         throw new SluiceError(code, { problem: 'it cannot be' })
       },
-    }
+    })
     for (const one of [failing, deferredStore(failing)]) {
       const api = new CheckApi({ store: one, clock, ruleSet: RULES })
       expect(await api.post('reserve', ORDER)).toMatchObject({

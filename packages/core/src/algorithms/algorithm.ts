@@ -1,4 +1,4 @@
-import type { Limit } from '../limit.ts'
+import type { Limit } from '../rule/limit.ts'
 
 /**
  * What a store remembers for one key under one limit: a list of whole numbers, empty when nothing is known. It holds what
@@ -70,7 +70,7 @@ export interface Algorithm<L extends Limit = Limit> {
   stateSize(limit: L): number
   /** Whether every state but the empty one has exactly `stateSize` values. */
   fixedSize(limit: L): boolean
-  /** Answers `ask` in `verdict`. A refusal changes nothing; an allowance puts the new state into `verdict.next`. */
+  /** Answers `ask` in `verdict`. A denial changes nothing; an allowance puts the new state into `verdict.next`. */
   decide(state: State, limit: L, ask: Readonly<Ask>, verdict: Verdict): void
   /**
    * Corrects an earlier charge at `now` by `units`: below 0 gives back, above 0 charges more, without asking. Giving back

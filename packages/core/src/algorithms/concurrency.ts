@@ -1,4 +1,4 @@
-import type { ConcurrencyLimit } from '../limit.ts'
+import type { ConcurrencyLimit } from '../rule/limit.ts'
 import type { Algorithm, State, Verdict } from './algorithm.ts'
 import { NEVER } from './algorithm.ts'
 

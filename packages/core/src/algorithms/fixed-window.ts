@@ -1,6 +1,6 @@
-import type { WindowBounds } from '../calendar.ts'
-import { calendarWindow } from '../calendar.ts'
-import type { FixedWindowLimit } from '../limit.ts'
+import type { WindowBounds } from '../rule/calendar.ts'
+import { calendarWindow } from '../rule/calendar.ts'
+import type { FixedWindowLimit } from '../rule/limit.ts'
 import type { Algorithm, State, Verdict } from './algorithm.ts'
 import { LATEST, NEVER } from './algorithm.ts'
 
@@ -41,7 +41,7 @@ function clampCarry(limit: FixedWindowLimit, unused: number): number {
   return Math.max(0, Math.min(limit.rolloverMax, unused))
 }
 
-/** Units that were carried into the window that a verdict is about; 0 when it refused, and so has no state to tell. */
+/** Units that were carried into the window that a verdict is about; 0 when it denied, and so has no state to tell. */
 export function carriedBy(limit: FixedWindowLimit, { ruling, next, nextLength }: Readonly<Verdict>): number {
   return limit.rolloverMax > 0 && ruling === 'allowed' && nextLength === 3 ? next[2]! : 0
 }
@@ -63,7 +63,7 @@ function leftIn(state: State, limit: FixedWindowLimit, bounds: WindowBounds): nu
 }
 
 /**
- * When a refused call would fit: in the next window, or, when it needs more units carried over than this window leaves, in
+ * When a denied call would fit: in the next window, or, when it needs more units carried over than this window leaves, in
  * the one after it.
  */
 function fitsAt(

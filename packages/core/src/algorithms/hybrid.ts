@@ -1,4 +1,4 @@
-import type { Limit, OverlayLimit } from '../limit.ts'
+import type { Limit, OverlayLimit } from '../rule/limit.ts'
 import type { Algorithm, Ask, State, Verdict } from './algorithm.ts'
 import { createVerdict, LATEST, NEVER } from './algorithm.ts'
 import { fixedWindowAlgorithm } from './fixed-window.ts'
@@ -57,7 +57,7 @@ function payWhatIsLeft(state: State, limit: OverlayLimit, { ask, base }: { ask: 
   if (base.ruling !== 'allowed') leaveAsIs(base, state)
 }
 
-/** Makes a refusal of nothing an allowance of nothing. */
+/** Makes a denial of nothing an allowance of nothing. */
 function leaveAsIs(verdict: Verdict, state: State): void {
   verdict.ruling = 'allowed'
   verdict.next = [...state]
@@ -131,7 +131,7 @@ export const hybridAlgorithm: Algorithm<OverlayLimit> = {
     const parts = partsOf(state)
     const { base, burst, fromBurst } = split(parts, limit, ask)
     const allowed = base.ruling === 'allowed' && burst.ruling === 'allowed' && limit.capacity > 0
-    // A refusal says how things stand, not how they would stand after the part that could have been paid.
+    // A denial says how things stand, not how they would stand after the part that could have been paid.
     const standing = allowed ? { base, burst } : split(parts, limit, { ...ask, cost: 0 })
     const left = standing.base.remaining + (ask.entitled ? standing.burst.remaining : 0)
     verdict.delayMicros = 0

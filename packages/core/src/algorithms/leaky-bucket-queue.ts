@@ -1,5 +1,5 @@
-import type { QueueLimit } from '../limit.ts'
-import { flowed, MICROS_PER_UNIT, microsToFlow } from '../rate.ts'
+import type { QueueLimit } from '../rule/limit.ts'
+import { flowed, MICROS_PER_UNIT, microsToFlow } from '../rule/rate.ts'
 import type { Algorithm, Charge, State } from './algorithm.ts'
 import { LATEST } from './algorithm.ts'
 import { correctMeter, decideMeter } from './meter.ts'

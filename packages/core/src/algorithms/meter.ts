@@ -1,5 +1,5 @@
-import type { MeterLimit, QueueLimit } from '../limit.ts'
-import { flowed, MICROS_PER_UNIT, microsToFlow } from '../rate.ts'
+import type { MeterLimit, QueueLimit } from '../rule/limit.ts'
+import { flowed, MICROS_PER_UNIT, microsToFlow } from '../rule/rate.ts'
 import type { Algorithm, Ask, Correction, State, Verdict } from './algorithm.ts'
 import { LATEST, NEVER } from './algorithm.ts'
 
@@ -103,7 +103,7 @@ function meter(name: MeterLimit['algorithm']): Algorithm<MeterLimit> {
 /** Tokens fill up to a capacity at a constant rate; a call takes its cost in tokens. */
 export const tokenBucketAlgorithm: Algorithm<MeterLimit> = meter('token-bucket')
 
-/** Calls pour into a bucket that leaks at a constant rate; what does not fit is refused. */
+/** Calls pour into a bucket that leaks at a constant rate; what does not fit is denied. */
 export const leakyBucketMeterAlgorithm: Algorithm<MeterLimit> = meter('leaky-bucket-meter')
 
 /** The generic cell rate algorithm in its continuous-state form. */

@@ -1,4 +1,4 @@
-import type { Limit } from '../limit.ts'
+import type { Limit } from '../rule/limit.ts'
 import type { Algorithm } from './algorithm.ts'
 import { concurrencyAlgorithm } from './concurrency.ts'
 import { fixedWindowAlgorithm } from './fixed-window.ts'

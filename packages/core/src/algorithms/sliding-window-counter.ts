@@ -1,4 +1,4 @@
-import type { SlidingCounterLimit } from '../limit.ts'
+import type { SlidingCounterLimit } from '../rule/limit.ts'
 import type { Algorithm, State } from './algorithm.ts'
 import { LATEST, NEVER } from './algorithm.ts'
 

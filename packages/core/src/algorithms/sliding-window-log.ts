@@ -1,4 +1,4 @@
-import type { LogLimit } from '../limit.ts'
+import type { LogLimit } from '../rule/limit.ts'
 import type { Algorithm, State, Verdict } from './algorithm.ts'
 import { LATEST, NEVER } from './algorithm.ts'
 

@@ -1,4 +1,4 @@
-import type { SegmentLimit } from '../limit.ts'
+import type { SegmentLimit } from '../rule/limit.ts'
 import type { Algorithm, State } from './algorithm.ts'
 import { LATEST, NEVER } from './algorithm.ts'
 

@@ -1,5 +1,5 @@
-import type { RolloverLimit } from '../limit.ts'
-import { flowed, MICROS_PER_UNIT, microsToFlow } from '../rate.ts'
+import type { RolloverLimit } from '../rule/limit.ts'
+import { flowed, MICROS_PER_UNIT, microsToFlow } from '../rule/rate.ts'
 import type { Algorithm, Ask, Correction, State, Verdict } from './algorithm.ts'
 import { LATEST, NEVER } from './algorithm.ts'
 

@@ -1,9 +1,9 @@
 import { FakeClock } from '@sluice/testing'
 import { describe, expect, it } from 'vitest'
-import { createLimiter } from '../create-limiter.ts'
-import type { Limiter } from '../limiter.ts'
-import type { Rule } from '../rule.ts'
-import { memoryStore } from '../store/memory-store.ts'
+import { createLimiter } from '../limiter/create-limiter.ts'
+import type { Limiter } from '../limiter/limiter.ts'
+import type { Rule } from '../rule/rule.ts'
+import { memoryStore } from '../store/memory/memory-store.ts'
 
 // Textbook examples of the algorithms, with their own numbers. The clock starts at a full minute.
 

@@ -1,10 +1,10 @@
 import { FakeClock, FakeTimers, seededRandom } from '@sluice/testing'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { memoryStore } from '../store/memory-store.ts'
+import { memoryStore } from '../store/memory/memory-store.ts'
 import type { PolicyAcquireOptions, PolicyEngineOptions } from './policy-engine.ts'
 import { PolicyEngine } from './policy-engine.ts'
 import type { PolicyRequest } from './policy-request.ts'
-import type { RuleSet } from './rule-set.ts'
+import type { RuleSet } from './rule-set/rule-set.ts'
 
 const JOBS: RuleSet = {
   rules: [

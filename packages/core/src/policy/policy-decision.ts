@@ -1,11 +1,11 @@
-import type { Decision, DenyReason, LimitReport, Remaining } from '../decision.ts'
-import { limitOfDecision } from '../decision.ts'
-import type { Limit } from '../limit.ts'
-import { quotaUnitOf, windowMsOf } from '../limit-window.ts'
+import type { Decision, DenyReason, LimitReport, Remaining } from '../limiter/decision.ts'
+import { limitOfDecision } from '../limiter/decision.ts'
+import type { Limit } from '../rule/limit.ts'
+import { quotaUnitOf, windowMsOf } from '../rule/limit-window.ts'
 import type { Failure } from '../store/failure.ts'
-import type { CompiledRule } from './compiled-rule.ts'
+import type { CompiledRule } from './limits/compiled-rule.ts'
 
-/** Why a request was refused. `denied`: it is on the deny list. The others are as for a {@link Decision}. */
+/** Why a request was denied. `denied`: it is on the deny list. The others are as for a {@link Decision}. */
 export type PolicyDenyReason = DenyReason | 'denied'
 
 /** How one of the limits of a request stands. */
@@ -16,7 +16,7 @@ export interface PolicyLimitReport extends LimitReport {
 /** The answer to a request, over all rules that apply to it. A denial is an answer, not an error. */
 export interface PolicyDecision {
   readonly allowed: boolean
-  /** `allowed`, `exempt` (no rule holds for it), `unlimited` (no rule applies to it), or why it was refused. */
+  /** `allowed`, `exempt` (no rule holds for it), `unlimited` (no rule applies to it), or why it was denied. */
   readonly reason: 'allowed' | 'exempt' | 'unlimited' | PolicyDenyReason
   /**
    * The rule that refused or, when allowed, the one with the least remaining; for `denied` and `exempt` the name of the entry.
@@ -29,7 +29,7 @@ export interface PolicyDecision {
   readonly limit: number
   /** Whole units left under it now. Null, with `failure` set, when the store did not answer and the failure mode is `open`. */
   readonly remaining: Remaining
-  /** Units charged to it: 0 when refused and when only asked. */
+  /** Units charged to it: 0 when denied and when only asked. */
   readonly cost: number
   /** When its full limit is there again if nothing more is taken; milliseconds since 1970, rounded up; 0 when unlimited or unknown. */
   readonly resetAt: number

@@ -1,6 +1,6 @@
 import { deferredStore, policySuite } from '@sluice/testing'
-import { memoryStore } from '../store/memory-store.ts'
-import { sharedMemoryStore } from '../store/shared-memory-store.ts'
+import { memoryStore } from '../store/memory/memory-store.ts'
+import { sharedMemoryStore } from '../store/shared/shared-memory-store.ts'
 
 policySuite('in memory', { create: (clock) => memoryStore({ clock }) })
 

@@ -1,42 +1,46 @@
-import type { AbortSignalLike } from '../abort.ts'
-import type { Obstacle } from '../acquire.ts'
-import { waitForTurn } from '../acquire.ts'
-import { checkCost, createBatch, drawHolder } from '../batch.ts'
-import { checkRefunded, checkUncharged } from '../call-check.ts'
-import type { Clock } from '../clock.ts'
-import { MICROS_PER_MS } from '../clock.ts'
-import { notePlace } from '../counting-place.ts'
-import { decisionOn, decisionOnOne } from '../decision.ts'
-import type { Duration } from '../duration.ts'
-import { durationMicros, durationMs } from '../duration.ts'
 import { SluiceError } from '../errors.ts'
-import { checkMaxWaiting, checkSignal } from '../option-check.ts'
-import type { Random } from '../random.ts'
-import { onRelease, reset } from '../releases.ts'
-import type { Rule } from '../rule.ts'
-import { ask, deliver, MANY, refund } from '../rule-limiter.ts'
+import type { Obstacle } from '../limiter/acquire.ts'
+import { waitForTurn } from '../limiter/acquire.ts'
+import { checkCost, createBatch, drawHolder } from '../limiter/batch.ts'
+import { checkRefunded, checkUncharged } from '../limiter/call-check.ts'
+import { decisionOn, decisionOnOne } from '../limiter/decision.ts'
+import { KeyQueue } from '../limiter/key-queue.ts'
+import { notePlace } from '../limiter/limiter-registry.ts'
+import { onRelease, reset } from '../limiter/releases.ts'
+import { ask, deliver, MANY, refund } from '../limiter/rule-limiter.ts'
+import {
+  checkMaxWaiting,
+  checkOptionNames,
+  checkSignal,
+  checkSources,
+  type OptionTaker,
+} from '../options/known-options.ts'
+import type { Duration } from '../rule/duration.ts'
+import { durationMicros, durationMs } from '../rule/duration.ts'
+import type { Rule } from '../rule/rule.ts'
 import { receiptOf } from '../store/receipt.ts'
 import type { Answer, Batch, Mode, Settlement, Store } from '../store/store.ts'
-import { systemClock } from '../system-clock.ts'
-import { systemRandom } from '../system-random.ts'
-import { systemTimers } from '../system-timers.ts'
-import type { Timers } from '../timers.ts'
-import { WaitingLine } from '../waiting-line.ts'
+import type { AbortSignalLike } from '../system/abort.ts'
+import type { Clock } from '../system/clock.ts'
+import { MICROS_PER_MS } from '../system/clock.ts'
+import type { Random } from '../system/random.ts'
+import { systemClock } from '../system/system-clock.ts'
+import { systemRandom } from '../system/system-random.ts'
+import { systemTimers } from '../system/system-timers.ts'
+import type { Timers } from '../system/timers.ts'
 import { decideEach, whenAnswered } from './answered.ts'
-import type { CostFunction } from './compiled-rule.ts'
-import { lookAt } from './counter.ts'
 import type { DescriptorDecision } from './descriptors/descriptor-decision.ts'
 import type { DescriptorOptions } from './descriptors/descriptor-engine.ts'
 import { decideDescriptors } from './descriptors/descriptor-engine.ts'
 import type { DescriptorRequest } from './descriptors/descriptor-request.ts'
-import { DimensionReaders } from './dimension-reader.ts'
-import { EngineEntries } from './engine-entries.ts'
-import type { Explanation } from './explain.ts'
-import { explainRules, withCounters } from './explain.ts'
-import { LiveEntries } from './live-entries.ts'
-import type { Block } from './live-entry.ts'
-import { readPath } from './path.ts'
-import { PenaltyDesk } from './penalty-desk.ts'
+import { EngineEntries } from './entries/engine-entries.ts'
+import { LiveEntries } from './entries/live-entries.ts'
+import type { Block } from './entries/live-entry.ts'
+import { PenaltyTracker } from './entries/penalty-tracker.ts'
+import { UnblockedAddresses } from './entries/unblocked-addresses.ts'
+import type { CostFunction } from './limits/compiled-rule.ts'
+import { DimensionReaders } from './limits/dimension-reader.ts'
+import { readPath } from './matching/path.ts'
 import type { PolicyDecision } from './policy-decision.ts'
 import { policyDecision, storeDecisionOf } from './policy-decision.ts'
 import type { PolicyObserver } from './policy-event.ts'
@@ -46,24 +50,26 @@ import type { PolicyReservation, ReservationClaim } from './policy-reservation.t
 import { createPolicyReservation, EMPTY_CLAIM, renewClaim, settleClaim } from './policy-reservation.ts'
 import type { PolicyVersions } from './policy-versions.ts'
 import { VersionSelector } from './policy-versions.ts'
+import { lookAt } from './reports/counter.ts'
+import type { Explanation } from './reports/explain-decision.ts'
+import { explainRules, withCounters } from './reports/explain-decision.ts'
+import type { Caller, RuleCounters, UsageReport } from './reports/usage.ts'
+import { countersOf, ownerOf, usageReports } from './reports/usage.ts'
 import type { ResolvedRequest } from './resolver.ts'
 import { checkRequest, Resolver } from './resolver.ts'
-import type { RuleSet } from './rule-set.ts'
+import type { RuleSet } from './rule-set/rule-set.ts'
+import type { UndeclaredDimension } from './rule-set/undeclared-dimensions.ts'
 import { ShadowRunner } from './shadow-runner.ts'
-import { UnblockedAddresses } from './unblocked-addresses.ts'
-import type { UndeclaredDimension } from './undeclared-dimensions.ts'
-import type { Caller, RuleCounters, UsageReport } from './usage.ts'
-import { countersOf, ownerOf, usageReports } from './usage.ts'
 
 /** What a policy engine is made of. */
 export interface PolicyEngineOptions<M extends Mode = Mode> {
   /** Where counters live. It is not closed by the engine. */
   readonly store: Store<M>
-  /** The rules in force from the start; none when left out, which allows everything. `use` puts others in their place. */
+  /** The rules in force from the start. Default: none, which allows everything. `use` puts others in their place. */
   readonly ruleSet?: RuleSet
   /** Functions that rules may name as their cost. */
   readonly costFunctions?: Readonly<Record<string, CostFunction>>
-  /** Bits of an IPv6 address that make one caller, 1 to 128; 64 when left out. */
+  /** Bits of an IPv6 address that make one caller, 1 to 128. Default: 64. */
   readonly ipv6PrefixLength?: number
   /** Addresses and CIDR blocks that no penalty blocks, such as those of your proxies. Loopback addresses are never blocked by one. */
   readonly neverBlock?: readonly string[]
@@ -84,12 +90,31 @@ export interface PolicyEngineOptions<M extends Mode = Mode> {
   readonly maxWaiting?: number
 }
 
+const TAKER: OptionTaker = {
+  name: 'PolicyEngine',
+  options: [
+    'store',
+    'ruleSet',
+    'costFunctions',
+    'ipv6PrefixLength',
+    'neverBlock',
+    'defaultRule',
+    'keepBlock',
+    'observer',
+    'clock',
+    'random',
+    'timers',
+    'maxWaiting',
+  ],
+  example: '{ store: memoryStore(), ruleSet }',
+}
+
 /** Longest pause of a waiting request between two looks, in milliseconds: rules and overrides may change at any time. */
 const LONGEST_PAUSE_MS = 1000
 
 /** How to reserve. */
 export interface PolicyReserveOptions {
-  /** After this time an unsettled reservation is given back; 1 minute when left out. Slots end with their lease. */
+  /** After this time an unsettled reservation is given back. Default: 1 minute. Slots end with their lease. */
   readonly expiresAfter?: Duration
 }
 
@@ -116,13 +141,15 @@ export class PolicyEngine<M extends Mode = Mode> {
   readonly #versions: VersionSelector
   readonly #resolver: Resolver
   readonly #shadows: ShadowRunner
-  readonly #penalties: PenaltyDesk
+  readonly #penalties: PenaltyTracker
   readonly #observer: PolicyObserver | undefined
   readonly #timers: Timers
-  readonly #line = new WaitingLine()
+  readonly #queue = new KeyQueue()
   readonly #maxWaiting: number
 
   constructor(options: PolicyEngineOptions<M>) {
+    checkOptionNames(options, TAKER)
+    checkSources(options)
     const { store, ruleSet, clock = systemClock, random = systemRandom, costFunctions = {}, observer } = options
     this.#timers = options.timers ?? systemTimers
     this.#maxWaiting = checkMaxWaiting(options.maxWaiting)
@@ -136,7 +163,7 @@ export class PolicyEngine<M extends Mode = Mode> {
     this.#live = live
     const readers = new DimensionReaders({ ipv6PrefixLength })
     const unblocked = new UnblockedAddresses(options.neverBlock ?? [], ipv6PrefixLength)
-    const penalties = new PenaltyDesk({ store, live, keepBlock: options.keepBlock, observer, unblocked })
+    const penalties = new PenaltyTracker({ store, live, keepBlock: options.keepBlock, observer, unblocked })
     const lift = (block: Block): void => penalties.liftInStore(readers.of(block.dimension), block)
     this.entries = new EngineEntries({ live, clock, ipv6PrefixLength, lift })
     this.#versions = new VersionSelector({ readers, costFunctions, defaultRule: options.defaultRule })
@@ -170,7 +197,7 @@ export class PolicyEngine<M extends Mode = Mode> {
     for (const one of this.undeclaredDimensions) tellPolicy(this.#observer, { type: 'dimension-undeclared', ...one })
   }
 
-  /** Decides, and charges when allowed. A refused request costs nothing under any of its limits. */
+  /** Decides, and charges when allowed. A denied request costs nothing under any of its limits. */
   check(request: PolicyRequest): Answer<M, PolicyDecision> {
     return this.#decide(request, true)
   }
@@ -237,7 +264,7 @@ export class PolicyEngine<M extends Mode = Mode> {
       giveUp: take,
       giveBack: async (answer) => void ('claim' in answer && (await answer.release())),
       onRelease: (listener) => onRelease(this.#store, items, listener),
-      line: this.#line,
+      queue: this.#queue,
       key: JSON.stringify(items.map(({ limit, key }) => [limit.id, key])),
       deadlineMicros: clock.nowMicros() + maxWaitMs * MICROS_PER_MS,
       longestPauseMs: LONGEST_PAUSE_MS,
@@ -322,7 +349,7 @@ export class PolicyEngine<M extends Mode = Mode> {
     return counters.map(ownerOf)
   }
 
-  /** Refuses a caller everywhere for this long, and hands the block on to be kept. */
+  /** Denies a caller everywhere for this long, and hands the block on to be kept. */
   block(dimension: string, entity: string, options: { readonly duration: Duration; readonly reason?: string }): Block {
     const { duration, reason } = options
     const nowMs = this.#clock.nowMicros() / MICROS_PER_MS

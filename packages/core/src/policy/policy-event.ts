@@ -1,6 +1,6 @@
-import type { Block, OverrideTerms } from './live-entry.ts'
+import type { Block, OverrideTerms } from './entries/live-entry.ts'
 import type { PolicyRequest } from './policy-request.ts'
-import type { UndeclaredDimension } from './undeclared-dimensions.ts'
+import type { UndeclaredDimension } from './rule-set/undeclared-dimensions.ts'
 
 /**
  * Something worth counting that an engine did.
@@ -10,7 +10,7 @@ import type { UndeclaredDimension } from './undeclared-dimensions.ts'
  * - `shadow-failed`: that could not be done. The request was not touched by it.
  * - `blocked`: a caller was blocked, by a penalty or by somebody.
  * - `block-not-kept`: a block holds on this node, and could not be handed on.
- * - `penalty-failed`: a refusal could not be counted, or a block could not be written to the store.
+ * - `penalty-failed`: a denial could not be counted, or a block could not be written to the store.
  * - `override-unusable`: an override cannot be applied to a rule, whose own numbers hold instead.
  * - `burst-unusable`: a rule has no room for the burst of the tiers, and goes without. Told when the rule set is put in force.
  * - `dimension-undeclared`: a rule set uses a dimension that is neither built in nor declared, so its rules may match no request.

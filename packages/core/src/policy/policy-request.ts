@@ -15,6 +15,6 @@ export interface PolicyRequest {
   readonly region?: string
   /** The tier of the caller, when whoever asks knows it; else it is looked up. */
   readonly tier?: string
-  /** Units the call takes: whole, 0 or more; 1 when left out. */
+  /** Units the call takes: whole, 0 or more. Default: 1. */
   readonly cost?: number
 }

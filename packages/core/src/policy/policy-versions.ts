@@ -1,14 +1,14 @@
-import { callerShare } from './caller-share.ts'
-import { assertRuleSet } from './check-rule-set.ts'
-import type { CompileOptions } from './compiled-rule.ts'
-import type { CallEnd } from './error-rate-guards.ts'
-import { ErrorRateGuards } from './error-rate-guards.ts'
-import type { BlockingRule } from './penalty-desk.ts'
+import type { BlockingRule } from './entries/penalty-tracker.ts'
+import { callerShare } from './limits/caller-share.ts'
+import type { CompileOptions } from './limits/compiled-rule.ts'
+import type { CallEnd } from './limits/error-rate-guards.ts'
+import { ErrorRateGuards } from './limits/error-rate-guards.ts'
 import type { PolicyRequest } from './policy-request.ts'
-import type { RuleSet } from './rule-set.ts'
+import { assertRuleSet } from './rule-set/check-rule-set.ts'
+import type { RuleSet } from './rule-set/rule-set.ts'
+import type { UndeclaredDimension } from './rule-set/undeclared-dimensions.ts'
 import type { UnusableBurst } from './snapshot.ts'
 import { Snapshot } from './snapshot.ts'
-import type { UndeclaredDimension } from './undeclared-dimensions.ts'
 
 /** A rule set and its number. */
 export interface NumberedRuleSet {
@@ -18,7 +18,7 @@ export interface NumberedRuleSet {
 
 /** What is in force. */
 export interface PolicyVersions {
-  /** Enforced for all callers that the candidate is not enforced for; everything is allowed when left out. */
+  /** Enforced for all callers that the candidate is not enforced for. Default: everything is allowed. */
   readonly enforced?: NumberedRuleSet
   readonly candidate?: NumberedRuleSet & {
     /** `shadow`: measured and never enforced. `percent`: enforced for that share of the callers, measured for the others. */

@@ -1,21 +1,21 @@
-import { createItem } from '../batch.ts'
 import { SluiceError } from '../errors.ts'
-import type { Limit } from '../limit.ts'
+import { createItem } from '../limiter/batch.ts'
+import type { Limit } from '../rule/limit.ts'
 import type { Item } from '../store/store.ts'
-import { CompiledRule } from './compiled-rule.ts'
-import type { DimensionReader, DimensionReaders } from './dimension-reader.ts'
-import type { LimitModification } from './effective-rule.ts'
-import type { LiveEntries } from './live-entries.ts'
-import type { Block, OverrideTerms } from './live-entry.ts'
+import type { LiveEntries } from './entries/live-entries.ts'
+import type { Block, OverrideTerms } from './entries/live-entry.ts'
+import { CompiledRule } from './limits/compiled-rule.ts'
+import type { DimensionReader, DimensionReaders } from './limits/dimension-reader.ts'
+import type { LimitModification } from './limits/effective-rule.ts'
+import type { HoldingRules } from './limits/rule-choice.ts'
+import { RuleChoice } from './limits/rule-choice.ts'
 import type { PolicyDecision } from './policy-decision.ts'
 import { ruled } from './policy-decision.ts'
 import type { PolicyObserver } from './policy-event.ts'
 import { tellPolicy } from './policy-event.ts'
 import type { PolicyRequest } from './policy-request.ts'
-import type { HoldingRules } from './rule-choice.ts'
-import { RuleChoice } from './rule-choice.ts'
-import type { DenyEntry } from './rule-set.ts'
-import { KNOWN_DIMENSIONS } from './rule-set.ts'
+import type { DenyEntry } from './rule-set/rule-set.ts'
+import { KNOWN_DIMENSIONS } from './rule-set/rule-set.ts'
 import type { CompiledExemption, CompiledTier, Snapshot } from './snapshot.ts'
 
 /** Where a tier was found. */
@@ -95,8 +95,8 @@ export class Resolver {
   }
 
   /**
-   * What is to be asked for a request. The deny list comes first, then blocks, then exemptions, then rules: who is refused on
-   * purpose is refused, whatever else is said.
+   * What is to be asked for a request. The deny list comes first, then blocks, then exemptions, then rules: who is denied on
+   * purpose is denied, whatever else is said.
    */
   resolve(snapshot: Snapshot, request: PolicyRequest, nowMs: number): ResolvedRequest {
     const resolved = new ResolvedRequest(snapshot.version)

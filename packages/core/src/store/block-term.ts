@@ -1,4 +1,4 @@
-import type { Limit } from '../limit.ts'
+import type { Limit } from '../rule/limit.ts'
 
 /** How long a block lasts, in microseconds from now (0 lifts it); and what is forgotten in the same step. */
 export type BlockTerm = number | ForgettingBlock

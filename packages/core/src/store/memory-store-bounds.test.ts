@@ -1,9 +1,9 @@
 import { FakeClock, seededRandom } from '@sluice/testing'
 import { describe, expect, it } from 'vitest'
-import { createLimiter } from '../create-limiter.ts'
-import type { Limiter, LimiterSet } from '../limiter.ts'
-import type { Rule } from '../rule.ts'
-import { type MemoryStore, memoryStore } from './memory-store.ts'
+import { createLimiter } from '../limiter/create-limiter.ts'
+import type { Limiter, LimiterSet } from '../limiter/limiter.ts'
+import type { Rule } from '../rule/rule.ts'
+import { type MemoryStore, memoryStore } from './memory/memory-store.ts'
 
 const MAX_KEYS = 64
 

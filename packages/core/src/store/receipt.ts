@@ -1,4 +1,4 @@
-import type { Limit } from '../limit.ts'
+import type { Limit } from '../rule/limit.ts'
 import type { Batch, Item, Receipt, Settlement } from './store.ts'
 
 /** The receipt of a batch that was charged. */

@@ -7,9 +7,9 @@ import {
   ReferenceStore,
 } from '@sluice/testing'
 import { describe, expect, it } from 'vitest'
-import { createLimiter } from '../create-limiter.ts'
-import { memoryStore } from './memory-store.ts'
-import { sharedMemoryStore } from './shared-memory-store.ts'
+import { createLimiter } from '../limiter/create-limiter.ts'
+import { memoryStore } from './memory/memory-store.ts'
+import { sharedMemoryStore } from './shared/shared-memory-store.ts'
 
 describe('random operations get the same answers as from the reference store', () => {
   it('in memory', async () => {

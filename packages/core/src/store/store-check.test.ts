@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { memoryStore } from './memory-store.ts'
+import { memoryStore } from './memory/memory-store.ts'
 import { assertStore } from './store-check.ts'
 
 describe('what is no store', () => {

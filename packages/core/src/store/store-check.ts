@@ -1,5 +1,5 @@
 import { SluiceError } from '../errors.ts'
-import { can } from '../option-form.ts'
+import { can } from '../options/option-form.ts'
 import type { Store } from './store.ts'
 
 const REDIS_STORE = 'redisStore of "sluice/redis"'

@@ -9,7 +9,7 @@ export interface StoreErrorDetails {
   readonly because: Failure['cause']
   readonly problem: string
   readonly action?: string
-  /** Whether only a part of the store is concerned, so that it says nothing about the rest; false when left out. */
+  /** Whether only a part of the store is concerned, so that it says nothing about the rest. Default: false. */
   readonly partial?: boolean
   /** The error beneath. */
   readonly cause?: unknown
@@ -28,7 +28,7 @@ export class StoreError extends SluiceError {
   }
 }
 
-/** `SLUICE_STORE_UNAVAILABLE`: nothing was sent, or the store refused; nothing has changed. */
+/** `SLUICE_STORE_UNAVAILABLE`: nothing was sent, or the store denied; nothing has changed. */
 export function storeUnavailable(details: StoreErrorDetails): StoreError {
   return new StoreError('no', details)
 }

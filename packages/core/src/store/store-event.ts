@@ -1,5 +1,5 @@
-import type { BreakerState } from './breaker.ts'
 import type { Failure, FailureMode } from './failure.ts'
+import type { BreakerState } from './fallback/breaker.ts'
 
 /**
  * Something worth counting that happened between a decorated store and the store beneath.
@@ -8,8 +8,8 @@ import type { Failure, FailureMode } from './failure.ts'
  * - `failed`: there was no usable answer; `error` is undefined at a deadline and when the store was not asked.
  * - `fell-back`: a check was decided without the store; `rule` is the one whose mode it was.
  * - `breaker`: the breaker changed its state.
- * - `late-answer`: an answer came after its deadline. `givenBack`: it was a charge of a refused caller, and was returned.
- * - `remembered`: a check was refused from memory.
+ * - `late-answer`: an answer came after its deadline. `givenBack`: it was a charge of a denied caller, and was returned.
+ * - `remembered`: a check was denied from memory.
  */
 export type StoreEvent =
   | { readonly type: 'asked'; readonly micros: number; readonly outcome: 'answered' | 'failed' | 'misused' }

@@ -1,5 +1,5 @@
 import type { Verdict } from '../algorithms/algorithm.ts'
-import type { Limit } from '../limit.ts'
+import type { Limit } from '../rule/limit.ts'
 import type { BlockTerm } from './block-term.ts'
 import type { Failure } from './failure.ts'
 
@@ -31,7 +31,7 @@ export interface Batch {
   readonly items: readonly Item[]
   /** False asks only: nothing is charged whatever the answer. */
   charge: boolean
-  /** Take as much as every limit has left, up to the cost, and be refused only when that is nothing. */
+  /** Take as much as every limit has left, up to the cost, and be denied only when that is nothing. */
   partial: boolean
   /** Whether a burst on top of a window may be used. */
   entitled: boolean

@@ -1,14 +1,14 @@
-import type { Remaining } from '../../decision.ts'
+import type { Remaining } from '../../limiter/decision.ts'
 import type { Failure } from '../../store/failure.ts'
 import type { CurrentLimit, DescriptorRule } from './descriptor-rule.ts'
 import type { MatchKind } from './descriptor-tree.ts'
 
-/** `over`: refused. */
+/** `over`: denied. */
 export type DescriptorCode = 'ok' | 'over'
 
 /** How one descriptor stands. */
 export interface DescriptorStatus {
-  /** What to answer. Never `over` in shadow; in quota mode only when the request is refused for its quotas. */
+  /** What to answer. Never `over` in shadow; in quota mode only when the request is denied for its quotas. */
   readonly code: DescriptorCode
   /** Whether the limit itself says no, whatever is answered. */
   readonly isOver: boolean

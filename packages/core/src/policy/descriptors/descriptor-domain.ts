@@ -5,7 +5,7 @@ export type DescriptorUnit = 'second' | 'minute' | 'hour' | 'day' | 'week' | 'mo
 export interface DescriptorLimit {
   /** Left out only when `unlimited`. */
   readonly unit?: DescriptorUnit
-  /** 0 refuses all. */
+  /** 0 denies all. */
   readonly requestsPerUnit?: number
   readonly unlimited?: boolean
   readonly name?: string
@@ -16,7 +16,7 @@ export interface DescriptorLimit {
 /** A node of a descriptor tree: what an entry of a request must say, and what follows. */
 export interface DescriptorNode {
   readonly key: string
-  /** Any value, each counted on its own, when left out; may hold `*` anywhere. */
+  /** May contain `*` anywhere. Default: any value, each counted on its own. */
   readonly value?: string
   readonly limit?: DescriptorLimit
   readonly descriptors?: readonly DescriptorNode[]

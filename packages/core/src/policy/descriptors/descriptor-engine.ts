@@ -1,5 +1,5 @@
 import { SluiceError } from '../../errors.ts'
-import { ask, deliver, type Finishing } from '../../rule-limiter.ts'
+import { ask, deliver, type Finishing } from '../../limiter/rule-limiter.ts'
 import type { Answer, Batch, Mode, Store } from '../../store/store.ts'
 import type { DescriptorDecision } from './descriptor-decision.ts'
 import { type DescriptorCharge, DescriptorPlan } from './descriptor-plan.ts'
@@ -16,7 +16,7 @@ export interface DescriptorSource<M extends Mode> {
 /** How a request is decided. */
 export interface DescriptorOptions {
   /**
-   * `allowed`, when left out: a refused request costs nothing. `always`: what is charged has happened already, such as the
+   * `allowed`, when left out: a denied request costs nothing. `always`: what is charged has happened already, such as the
    * tokens of an answer that was sent. Then every limit is charged on its own, whatever the others say; one that has less left
    * is used up, and says that it is over.
    */
@@ -27,9 +27,9 @@ export interface DescriptorOptions {
  * Decides a request by descriptors, as the Envoy rate limit protocol has it.
  *
  * - All limits that are neither in shadow nor in quota mode are charged together in one atomic step, or none is. Those in
- *   shadow and in quota mode are decided each on its own. What they took is given back when the request is refused, so that
- *   a refused request costs nothing anywhere; another request may meet those units in between.
- * - It is refused when any limit that is neither in shadow nor in quota mode is over, or when every one in quota mode is.
+ *   shadow and in quota mode are decided each on its own. What they took is given back when the request is denied, so that
+ *   a denied request costs nothing anywhere; another request may meet those units in between.
+ * - It is denied when any limit that is neither in shadow nor in quota mode is over, or when every one in quota mode is.
  * - Descriptors that count under one key add up. A descriptor with 0 units only asks, and is over when nothing is left.
  * - An unknown domain, and a descriptor that nothing was found for, limit nothing.
  *

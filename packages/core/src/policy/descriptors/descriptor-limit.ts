@@ -1,7 +1,7 @@
-import { compileRule } from '../../compile-rule.ts'
 import { SluiceError } from '../../errors.ts'
-import { nameSpace } from '../../fingerprint.ts'
-import type { Limit } from '../../limit.ts'
+import { compileRule } from '../../rule/compile-rule.ts'
+import type { Limit } from '../../rule/limit.ts'
+import { nameSpace } from '../../store/fingerprint.ts'
 import type { DescriptorUnit } from './descriptor-domain.ts'
 
 /** Largest number of requests per unit: the protocol has 32 bits for it. */
@@ -29,7 +29,7 @@ const MOST_KEPT = 1000
 /** So much in each window of a unit. */
 export interface RequestsPerUnit {
   readonly unit: DescriptorUnit
-  /** Whole, 0 to 4,294,967,295. 0 refuses all. */
+  /** Whole, 0 to 4,294,967,295. 0 denies all. */
   readonly requestsPerUnit: number
 }
 

@@ -1,4 +1,4 @@
-import { isLess, type Remaining } from '../../decision.ts'
+import { isLess, type Remaining } from '../../limiter/decision.ts'
 import type { Failure } from '../../store/failure.ts'
 import type { DescriptorCode, DescriptorDecision, DescriptorStatus } from './descriptor-decision.ts'
 import { LARGEST_PER_UNIT } from './descriptor-limit.ts'
@@ -53,13 +53,13 @@ class AskedDescriptor implements DescriptorStatus {
   }
 
   /** Writes down how it stands, once it is known whether the request is let through. */
-  finish(isRefusedForQuotas: boolean): void {
+  finish(isDeniedForQuotas: boolean): void {
     const question = this.#question
     if (question === undefined) return
     this.limit = this.rule!.current
     this.remaining = question.remaining(this.#index)
     this.resetAfterSeconds = question.resetAfterSeconds(this.#index)
-    if (this.isOver && (this.isEnforced || (isRefusedForQuotas && !this.rule!.shadow))) this.code = 'over'
+    if (this.isOver && (this.isEnforced || (isDeniedForQuotas && !this.rule!.shadow))) this.code = 'over'
   }
 }
 
@@ -71,8 +71,8 @@ export class DescriptorPlan {
   readonly questions: DescriptorQuestion[] = []
   readonly #asked: AskedDescriptor[] = []
   readonly #charge: DescriptorCharge
-  #isRefused = false
-  #isRefusedForQuotas = false
+  #isDenied = false
+  #isDeniedForQuotas = false
 
   constructor(tree: DescriptorTree, request: DescriptorRequest, charge: DescriptorCharge) {
     this.#charge = charge
@@ -86,26 +86,26 @@ export class DescriptorPlan {
     for (let index = 0; index < this.#asked.length; index++) this.#place(this.#asked[index]!)
   }
 
-  /** Reads the answers. What was charged for a request that is refused must then be given back, see `owesUnits`. */
+  /** Reads the answers. What was charged for a request that is denied must then be given back, see `owesUnits`. */
   judge(): void {
     let quotas = 0
     let quotasOver = 0
     for (let index = 0; index < this.#asked.length; index++) {
       const asked = this.#asked[index]!
       asked.judge()
-      if (asked.isEnforced && asked.isOver) this.#isRefused = true
+      if (asked.isEnforced && asked.isOver) this.#isDenied = true
       if (!asked.isQuota) continue
       quotas++
       // A limit in shadow answers that there is room.
       if (asked.isOver && !asked.rule!.shadow) quotasOver++
     }
-    this.#isRefusedForQuotas = quotas > 0 && quotasOver === quotas
-    if (this.#isRefusedForQuotas) this.#isRefused = true
+    this.#isDeniedForQuotas = quotas > 0 && quotasOver === quotas
+    if (this.#isDeniedForQuotas) this.#isDenied = true
   }
 
-  /** Whether a refused request has taken units, which it must not. */
+  /** Whether a denied request has taken units, which it must not. */
   get owesUnits(): boolean {
-    return this.#isRefused && this.#charge === 'allowed' && this.questions.some(({ isCharged }) => isCharged)
+    return this.#isDenied && this.#charge === 'allowed' && this.questions.some(({ isCharged }) => isCharged)
   }
 
   /** The answer, once `judge` was called. */
@@ -113,11 +113,11 @@ export class DescriptorPlan {
     let least: AskedDescriptor | undefined
     for (let index = 0; index < this.#asked.length; index++) {
       const asked = this.#asked[index]!
-      asked.finish(this.#isRefusedForQuotas)
+      asked.finish(this.#isDeniedForQuotas)
       if (asked.limit !== undefined && (least === undefined || isLess(asked.remaining, least.remaining))) least = asked
     }
     const failed = this.questions.find(({ batch }) => batch.failure !== undefined)
-    return new Answered(this.#isRefused ? 'over' : 'ok', this.#asked, { least, failure: failed?.batch.failure })
+    return new Answered(this.#isDenied ? 'over' : 'ok', this.#asked, { least, failure: failed?.batch.failure })
   }
 
   /** Takes those out whose names others of the request replace. A limit that came with the request has no name. */

@@ -1,9 +1,9 @@
-import { createBatch, createItem } from '../../batch.ts'
-import { MICROS_PER_SECOND } from '../../clock.ts'
-import { isUnknown, type Remaining } from '../../decision.ts'
-import type { Limit } from '../../limit.ts'
+import { createBatch, createItem } from '../../limiter/batch.ts'
+import { isUnknown, type Remaining } from '../../limiter/decision.ts'
+import type { Limit } from '../../rule/limit.ts'
 import { receiptOf } from '../../store/receipt.ts'
 import type { Batch, Item, Receipt } from '../../store/store.ts'
+import { MICROS_PER_SECOND } from '../../system/clock.ts'
 
 /** What kind of question. */
 interface QuestionKind {
@@ -60,7 +60,7 @@ export class DescriptorQuestion {
   }
 
   /**
-   * Whether the limit refuses. A counter never passes its limit here, because a refused call costs nothing; so one that is
+   * Whether the limit denies. A counter never passes its limit here, because a denied call costs nothing; so one that is
    * used up is over when it is only asked about.
    */
   isOver(index: number): boolean {

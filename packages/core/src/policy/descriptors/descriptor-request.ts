@@ -1,5 +1,5 @@
-import { checkCost } from '../../batch.ts'
 import { SluiceError } from '../../errors.ts'
+import { checkCost } from '../../limiter/batch.ts'
 import type { RequestsPerUnit } from './descriptor-limit.ts'
 import type { DescriptorEntry } from './descriptor-rule.ts'
 
@@ -17,7 +17,7 @@ export interface DescriptorRequest {
   readonly domain: string
   /** 1 to 1000. */
   readonly descriptors: readonly RequestDescriptor[]
-  /** Units that each descriptor takes; 1 when left out or 0. */
+  /** Units that each descriptor takes. Default: 1, also for 0. */
   readonly hitsAddend?: number
 }
 

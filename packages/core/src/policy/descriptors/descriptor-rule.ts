@@ -1,6 +1,6 @@
-import { joinKey, LONGEST_KEY } from '../../key.ts'
-import type { Limit } from '../../limit.ts'
-import { sha256 } from '../sha256.ts'
+import { joinKey, LONGEST_KEY } from '../../limiter/key.ts'
+import type { Limit } from '../../rule/limit.ts'
+import { sha256 } from '../limits/sha256.ts'
 import type { DescriptorNode } from './descriptor-domain.ts'
 import type { RequestsPerUnit } from './descriptor-limit.ts'
 

@@ -1,4 +1,4 @@
-import { RuleSetError } from '../rule-set-error.ts'
+import { RuleSetError } from '../rule-set/rule-set-error.ts'
 import type { DescriptorDomain, DescriptorNode } from './descriptor-domain.ts'
 import type { RequestsPerUnit } from './descriptor-limit.ts'
 import { DomainLimits } from './descriptor-limit.ts'

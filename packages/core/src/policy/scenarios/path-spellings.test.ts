@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { ResourceTable } from '../resource-table.ts'
+import { ResourceTable } from '../matching/resource-table.ts'
 
 // Routers as servers have them, each with its own idea of what a path means, and none of the code that rules are found with.
 // Whatever one of them leads to a route must find the rule of that route, or a caller could spell the path so that the limit

@@ -1,5 +1,5 @@
-import type { Fingerprint } from '../../fingerprint.ts'
-import { USED_UP } from '../packed-table.ts'
+import type { Fingerprint } from '../fingerprint.ts'
+import { USED_UP } from '../memory/packed-table.ts'
 import { BUCKET_WORDS, HEADER, OVERFLOW_BUCKETS, type SharedLayout } from './layout.ts'
 import { RecordPool } from './record-pool.ts'
 import { SharedWords } from './shared-words.ts'

@@ -1,9 +1,9 @@
 import { type Ask, type Correction, createVerdict, type State, type Verdict } from '../../algorithms/algorithm.ts'
 import { algorithmOf } from '../../algorithms/registry.ts'
-import { type Clock, MICROS_PER_SECOND } from '../../clock.ts'
 import { SluiceError } from '../../errors.ts'
-import { Fingerprint, nameSpace } from '../../fingerprint.ts'
-import type { Limit } from '../../limit.ts'
+import type { Limit } from '../../rule/limit.ts'
+import { type Clock, MICROS_PER_SECOND } from '../../system/clock.ts'
+import { type BlockTerm, blockTermOf } from '../block-term.ts'
 import {
   decideBatch,
   expirySecondsOf,
@@ -12,11 +12,11 @@ import {
   remainingAfter,
   stateAfter,
   useByte,
-} from '../batch-decision.ts'
-import { type BlockTerm, blockTermOf } from '../block-term.ts'
-import { HoldBook } from '../hold-book.ts'
-import { refuseLease } from '../leased-units.ts'
-import { USED_UP } from '../packed-table.ts'
+} from '../decide-batch.ts'
+import { Fingerprint, nameSpace } from '../fingerprint.ts'
+import { rejectLease } from '../leased/leased-units.ts'
+import { USED_UP } from '../memory/packed-table.ts'
+import { ReservationHeap } from '../memory/reservation-heap.ts'
 import { outcomeOf, receiptOf } from '../receipt.ts'
 import type { Batch, Item, Receipt, Settlement, Store } from '../store.ts'
 import { HEADER, MOST_ITEMS, type SharedLayout } from './layout.ts'
@@ -37,8 +37,8 @@ export interface ThreadParts {
   readonly onStep?: (step: CommitStep) => void
 }
 
-/** One thread's view of a shared store. */
-export class ThreadStore implements Store<'sync'> {
+/** A store in memory shared by the threads of a process: one thread's view of it. */
+export class SharedMemoryStore implements Store<'sync'> {
   readonly mode = 'sync'
   readonly #buffer: SharedArrayBuffer
   readonly #halves: Int32Array
@@ -49,7 +49,7 @@ export class ThreadStore implements Store<'sync'> {
   readonly #fingerprints: Fingerprint[]
   readonly #places: Place[]
   readonly #writes: WriteSet
-  readonly #holds = new HoldBook()
+  readonly #holds = new ReservationHeap()
   readonly #ask: Ask = { now: 0.5, cost: 0, holder: 0, entitled: true }
   readonly #search = { nowSeconds: 0, overflow: false, occupiedOnly: false, avoid: NOTHING }
   readonly #blockSpaces = new Map<string, { readonly space0: number; readonly space1: number }>()
@@ -68,7 +68,7 @@ export class ThreadStore implements Store<'sync'> {
     this.#places = Array.from({ length: MOST_ITEMS + 1 }, createPlace)
   }
 
-  /** What other threads attach by. */
+  /** For `attachSharedMemoryStore` in another thread. */
   handle(): { readonly buffer: SharedArrayBuffer } {
     return { buffer: this.#buffer }
   }
@@ -84,7 +84,7 @@ export class ThreadStore implements Store<'sync'> {
     batch.now = this.#parts.clock.nowMicros()
     if (this.#holds.size > 0) this.#giveBackExpired(batch.now)
     if (batch.holdMicros > 0) this.#holds.checkRoom()
-    if (batch.leaseMicros > 0) refuseLease(batch, 'the shared-memory store')
+    if (batch.leaseMicros > 0) rejectLease(batch, 'the shared-memory store')
     const simple = batch.items.length === 1 && !batch.partial && !this.#table.hasBlocks(secondsOf(batch.now))
     if (!simple || !this.#decideOne(batch, batch.items[0]!)) {
       const homeless = new Set<number>()

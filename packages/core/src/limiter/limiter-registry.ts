@@ -1,0 +1,20 @@
+import type { Store } from '../store/store.ts'
+
+/** Where a limiter counts, and under which names. */
+export interface CountingPlace {
+  readonly store: Store
+  /** The names of its rules; none where they may change. */
+  readonly rules: readonly string[]
+}
+
+const places = new WeakMap<object, CountingPlace>()
+
+/** Notes where `limiter`, which may be of any kind, counts: for whoever is handed it and has to look for mistakes. */
+export function notePlace(limiter: object, place: CountingPlace): void {
+  places.set(limiter, place)
+}
+
+/** Where a limiter, a set of them or an engine counts; undefined for what was made elsewhere. */
+export function placeOf(limiter: object): CountingPlace | undefined {
+  return places.get(limiter)
+}

@@ -1,0 +1,209 @@
+import { createBatch, createItem } from '../../limiter/batch.ts'
+import { compileRule } from '../../rule/compile-rule.ts'
+import type { Limit } from '../../rule/limit.ts'
+import type { Batch, Store } from '../../store/store.ts'
+import { MICROS_PER_MS } from '../../system/clock.ts'
+import { decideEach } from '../answered.ts'
+import type { CompiledRule } from '../limits/compiled-rule.ts'
+import type { DimensionReader } from '../limits/dimension-reader.ts'
+import type { PolicyObserver } from '../policy-event.ts'
+import { tellPolicy } from '../policy-event.ts'
+import type { PolicyRequest } from '../policy-request.ts'
+import { lookAt } from '../reports/counter.ts'
+import type { LiveEntries } from './live-entries.ts'
+import type { Block } from './live-entry.ts'
+import type { PenaltyLimits } from './penalty.ts'
+import { nextBlock, penaltyName } from './penalty.ts'
+import type { UnblockedAddresses } from './unblocked-addresses.ts'
+
+/** What a {@link PenaltyTracker} works with. */
+export interface PenaltyDeskParts {
+  readonly store: Store
+  readonly live: LiveEntries
+  readonly keepBlock: ((block: Block) => unknown) | undefined
+  readonly observer: PolicyObserver | undefined
+  /** Callers of a dimension of addresses that are never blocked. */
+  readonly unblocked: UnblockedAddresses
+}
+
+/** A rule that may have blocked a caller. */
+export interface BlockingRule {
+  readonly name: string
+  /** What counts denials, where there is or was a penalty. */
+  readonly penaltyLimits: PenaltyLimits | undefined
+}
+
+/** A caller whose block is to be lifted. */
+export interface BlockedCaller {
+  readonly reader: DimensionReader
+  /** As requests give it. */
+  readonly entity: string
+  /** A rule that is said to have blocked it. */
+  readonly rule: string | undefined
+}
+
+/**
+ * Counts the denials of rules with a penalty, and blocks callers that have too many. Denials are counted in the store, by all
+ * nodes together; {@link PenaltyLimits} says how one violation causes one block. A block holds at once on this node, and in
+ * the store for the rule that led to it; everywhere else when it has been handed on.
+ */
+export class PenaltyTracker {
+  readonly #parts: PenaltyDeskParts
+
+  constructor(parts: PenaltyDeskParts) {
+    this.#parts = parts
+  }
+
+  /** Takes note of a denied request. `rules`: the rule of each item of its batch. */
+  refused(batch: Batch, rules: readonly CompiledRule[], { request, nowMs }: DeniedRequest): void {
+    // Without the store nothing says that the caller went too far.
+    if (batch.failure !== undefined) return
+    let previous: CompiledRule | undefined
+    for (const [index, item] of batch.items.entries()) {
+      const rule = rules[index]!
+      if (rule.reader.hasAddress && this.#parts.unblocked.has(request.ip!)) continue
+      const isDenied = item.verdict.ruling !== 'allowed' && item.blockedUntil <= batch.now
+      // The windows of a rule come one after another, and are one denial.
+      if (!isDenied || rule.penaltyLimits === undefined || rule === previous) continue
+      previous = rule
+      const limits = batch.items.flatMap(({ limit }, other) => (rules[other] === rule ? [limit] : []))
+      const offence = { rule, entity: rule.reader.read(request)!, key: item.key, limits, nowMs }
+      const { denials, claim } = rule.penaltyLimits
+      const count = createBatch([createItem(denials, item.key, 1)])
+      const bid = createBatch([createItem(claim, item.key, 1)])
+      // The same for one unit, but not answered from a deny cache, nor from a lease: only the store knows who was first.
+      bid.partial = true
+      this.#decide(count, () => {
+        const { verdict, blockedUntil } = count.items[0]!
+        if (verdict.remaining > 0 || blockedUntil > count.now) return
+        // A denied claim was granted to somebody else, or the caller is blocked already.
+        this.#decide(bid, () => void (bid.allowed && this.#block(offence)))
+      })
+    }
+  }
+
+  /** Puts a block in force here and hands it on. */
+  keep(block: Block, nowMs: number): void {
+    const { live, keepBlock, observer } = this.#parts
+    live.putOwnBlock(block, nowMs)
+    tellPolicy(observer, { type: 'blocked', block })
+    const fail = (error: unknown): void => tellPolicy(observer, { type: 'block-not-kept', block, error })
+    try {
+      const kept = keepBlock?.(block)
+      if (kept instanceof Promise) kept.catch(fail)
+    } catch (error) {
+      fail(error)
+    }
+  }
+
+  /**
+   * Lifts the block of a caller here and in the store, under all of these rules and under those that caller and block name, and
+   * forgets the denials that led to it. False when nothing was blocked. Rejects when the store cannot be asked; here the
+   * caller is let in all the same.
+   */
+  async lift({ reader, entity, rule }: BlockedCaller, rules: readonly BlockingRule[], nowMs: number): Promise<boolean> {
+    const { store, live } = this.#parts
+    const named = [rule, live.strikesOf(reader.dimension, entity, nowMs)?.rule].filter((name) => name !== undefined)
+    const wasHere = live.removeBlock(reader.dimension, entity)
+    const key = reader.keyOf(entity)
+    const looks = rules.map(({ name }) => lookAt([blockOnly(name)], key))
+    await decideEach(store, looks)
+    const names = new Set([...rules.map(({ name }) => name), ...named])
+    const counted = rules.flatMap(({ penaltyLimits }) => penaltyLimits ?? [])
+    // Lifted whatever was seen, which may be from a moment ago.
+    await Promise.all([
+      ...Array.from(names, (name) => store.block(name, key, 0)),
+      ...Array.from(names, (name) => store.block(penaltyName(name), key, 0)),
+      ...counted.map(({ denials, claim }) => store.reset([denials, claim], key)),
+    ])
+    return wasHere || looks.some(({ items, now }) => items[0]!.blockedUntil > now)
+  }
+
+  /** Lifts what a block put into the store, for the rule that it names. Nobody waits for it. */
+  liftInStore(reader: DimensionReader, { rule, entity }: Block): void {
+    if (rule === undefined) return
+    const key = reader.keyOf(entity)
+    for (const name of [rule, penaltyName(rule)]) this.#change((store) => store.block(name, key, 0))
+  }
+
+  /** Asks the store, and goes on with its answer. Nobody waits for it. */
+  #decide(batch: Batch, then: () => void): void {
+    const { store } = this.#parts
+    const answered = (): void => {
+      // Decided without the store: nothing says that the caller went too far.
+      if (batch.failure === undefined) then()
+    }
+    try {
+      const answer = store.decide(batch)
+      if (store.mode === 'sync') answered()
+      else (answer as Promise<void>).then(answered).catch((error: unknown) => this.#failed(error))
+    } catch (error) {
+      // The request was denied already: what goes wrong here is not its caller's business.
+      this.#failed(error)
+    }
+  }
+
+  /**
+   * Blocks a caller. A block that is running is not made longer: one of this rule is written again, because the store may
+   * have lost it; during any other one, the denials are forgotten.
+   */
+  #block({ rule, entity, key, limits, nowMs }: Offence): void {
+    const { live } = this.#parts
+    const { penalty, penaltyLimits, name } = rule
+    const { denials } = penaltyLimits!
+    // Not as the rule spells it: blocks are kept, found and lifted under the one order of names.
+    const { dimension } = rule.reader
+    const running = live.blockOf(dimension, entity, nowMs)
+    if (running !== undefined && running.rule !== name) {
+      this.#change((store) => store.reset([denials], key))
+      return
+    }
+    const previous = live.strikesOf(dimension, entity, nowMs)
+    const block = running ?? nextBlock({ penalty: penalty!, previous, nowMs, dimension, entity, rule: name })
+    if (running === undefined) this.keep(block, nowMs)
+    const micros = (block.until - nowMs) * MICROS_PER_MS
+    // The rule comes first: a counter that is blocked while its rule is not would count nobody's denials.
+    this.#change((store) => store.block(name, key, penalty?.reset ? { micros, forgotten: limits } : micros))
+    this.#change((store) => store.block(denials.rule, key, { micros, forgotten: [denials] }))
+  }
+
+  /** Changes something in the store. Nobody waits for it. */
+  #change(change: (store: Store) => void | Promise<void>): void {
+    try {
+      const answer = change(this.#parts.store)
+      if (answer instanceof Promise) answer.catch((error: unknown) => this.#failed(error))
+    } catch (error) {
+      this.#failed(error)
+    }
+  }
+
+  #failed(error: unknown): void {
+    tellPolicy(this.#parts.observer, { type: 'penalty-failed', error })
+  }
+}
+
+/** A request that was denied, and when. */
+interface DeniedRequest {
+  readonly request: PolicyRequest
+  /** Milliseconds since 1970. */
+  readonly nowMs: number
+}
+
+/** Who was denied by what. */
+interface Offence {
+  readonly rule: CompiledRule
+  readonly entity: string
+  readonly key: string
+  /** The limits of the rule that decided. */
+  readonly limits: readonly Limit[]
+  /** When the request came; milliseconds since 1970. */
+  readonly nowMs: number
+}
+
+/**
+ * A limit that only serves to ask whether its rule has blocked somebody. Not one of the rule's own, which may have none, and whose
+ * states may be large, or too large for the store.
+ */
+function blockOnly(rule: string): Limit {
+  return compileRule(rule, { limit: 1, window: '1s' })[0]!
+}

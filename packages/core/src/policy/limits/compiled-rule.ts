@@ -1,0 +1,199 @@
+import { SluiceError } from '../../errors.ts'
+import { checkCost } from '../../limiter/batch.ts'
+import type { Limit } from '../../rule/limit.ts'
+import type { Rule } from '../../rule/rule.ts'
+import type { OverrideTerms } from '../entries/live-entry.ts'
+import { OverrideScope } from '../entries/override-table.ts'
+import type { PenaltyLimits } from '../entries/penalty.ts'
+import { penaltyLimits } from '../entries/penalty.ts'
+import type { PolicyRequest } from '../policy-request.ts'
+import { canonicalDimension } from '../rule-set/rule-name.ts'
+import type { RuleOrigin } from '../rule-set/rule-origin.ts'
+import type { ErrorRateCut, Penalty, PolicyRule } from '../rule-set/rule-set.ts'
+import { callerShare } from './caller-share.ts'
+import type { DimensionReader, DimensionReaders } from './dimension-reader.ts'
+import { EffectiveLimits } from './effective-rule.ts'
+import type { ErrorRateGuard } from './error-rate.ts'
+import { Schedule } from './schedule.ts'
+
+/** Says what a request costs, in whole units, 0 or more. */
+export type CostFunction = (request: PolicyRequest) => number
+
+/** What a rule is compiled with. */
+export interface CompileOptions {
+  /** One reader for each dimension, used by all rules. */
+  readonly readers: DimensionReaders
+  readonly costFunctions: Readonly<Record<string, CostFunction>>
+  /** For requests that no enforced rule matches. Default: none. */
+  readonly defaultRule?: Rule | undefined
+}
+
+/** Where a rule is in a rule set, and what that set says for rules that do not say it themselves. */
+export interface RulePlace {
+  readonly name: string
+  readonly label: string
+  readonly origin: RuleOrigin
+  readonly regions: Readonly<Record<string, number>> | undefined
+  readonly incident: number
+  readonly errorRate: ErrorRateCut | undefined
+}
+
+/** A rule of a rule set, ready to be applied. Immutable but for the guard, which counts failures across rule sets. */
+export class CompiledRule {
+  // What every decision looks at comes first: with thousands of rules, each line of memory that is fetched counts.
+  readonly reader: DimensionReader
+  /** The only limit for a caller that nothing is said about; undefined when there are several or none. */
+  readonly only: Limit | undefined
+  /** Whether nothing but overrides, tiers and incidents changes its numbers, and it is enforced for all at a constant cost. */
+  readonly isPlain: boolean
+  readonly #unitCost: number
+  /** Which overrides can hold for it. */
+  readonly overrides: OverrideScope
+  /** The only limit under terms that were asked for last: most rules have few, and of these one is asked for most. */
+  #lastTerms: OverrideTerms | undefined = undefined
+  #lastOnly: Limit | undefined = undefined
+  /** The name its counters go by. */
+  readonly name: string
+  readonly dimension: string
+  /** The limits for a caller that nothing is said about. */
+  readonly own: readonly Limit[]
+  /** Whether nothing but overrides, tiers and incidents changes its numbers. */
+  readonly isSteady: boolean
+  readonly #costFunction: CostFunction | undefined
+  readonly #percent: number
+  readonly #regions: ReadonlyMap<string, number> | undefined
+  /** The name as people know it, which is the same unless the rule is part of a version that is only measured. */
+  readonly label: string
+  readonly rule: PolicyRule
+  readonly origin: RuleOrigin
+  readonly effective: EffectiveLimits
+  readonly schedule: Schedule | undefined
+  readonly incidentFactor: number
+  readonly errorRate: ErrorRateCut | undefined
+  readonly penalty: Penalty | undefined
+  /** What counts denials, where there is a penalty. */
+  readonly penaltyLimits: PenaltyLimits | undefined
+  /** Whether a tier changes its numbers. */
+  readonly isTiered: boolean
+  /** Whom it is enforced for; for all others it is measured only. */
+  readonly reach: 'all' | 'share' | 'nobody'
+  /** Whether it holds beside other rules of its dimension: it takes no place and loses none. */
+  readonly isBeside: boolean
+  /** A list of this rule. */
+  readonly alone: readonly CompiledRule[] = Object.freeze([this])
+  /** Who was asked about last, and the answer: a caller is asked about once for each rule that may give way to this one. */
+  #lastEntity: string | undefined = undefined
+  #lastEnforced = false
+  /** Set by the engine when failures are to be counted. */
+  guard: ErrorRateGuard | undefined = undefined
+
+  constructor(rule: PolicyRule, place: RulePlace, options: CompileOptions) {
+    const effective = new EffectiveLimits(place.name, rule)
+    const own = effective.limitsFor({ terms: undefined, factor: 1, burst: 0, entitled: false })
+    const regions = rule.regions ?? place.regions
+    const errorRate = rule.errorRate ?? place.errorRate
+    const percent = rule.shadow === true ? 0 : (rule.percent ?? 100)
+    const costFunction = costFunctionOf(rule, options.costFunctions)
+    const isSteady = regions === undefined && rule.schedule === undefined && errorRate === undefined
+    this.reader = options.readers.of(rule.dimension)
+    this.only = own.length === 1 ? own[0] : undefined
+    this.isPlain = isSteady && percent >= 100 && costFunction === undefined
+    this.#unitCost = typeof rule.cost === 'number' ? rule.cost : 1
+    this.name = place.name
+    this.dimension = rule.dimension
+    this.own = own
+    this.isSteady = isSteady
+    this.#costFunction = costFunction
+    this.#percent = percent
+    this.#regions = regions === undefined ? undefined : new Map(Object.entries(regions))
+    this.label = place.label
+    this.rule = rule
+    this.overrides = new OverrideScope(canonicalDimension(rule.dimension), rule.resource)
+    this.origin = place.origin
+    this.effective = effective
+    this.schedule = rule.schedule === undefined ? undefined : new Schedule(rule.schedule)
+    this.incidentFactor = rule.incident ?? place.incident
+    this.errorRate = errorRate
+    this.penalty = rule.penalty
+    this.penaltyLimits = rule.penalty === undefined ? undefined : penaltyLimits(place.name, rule.penalty)
+    this.reach = reachOf(percent)
+    this.isBeside = rule.always === true
+    this.isTiered = place.origin.part === 'rules' && rule.dimension !== 'ip' && rule.dimension !== 'global'
+  }
+
+  /**
+   * The only limit of a plain rule for a caller with an override and nothing else that changes numbers; undefined when there
+   * are several or none, or the terms cannot be applied.
+   */
+  onlyUnder(terms: OverrideTerms): Limit | undefined {
+    if (terms !== this.#lastTerms) {
+      const { limits, problem } = this.effective.variantFor({ terms, factor: 1, burst: 0, entitled: false })
+      this.#lastTerms = terms
+      this.#lastOnly = limits.length === 1 && problem === undefined ? limits[0] : undefined
+    }
+    return this.#lastOnly
+  }
+
+  /** What a request takes of a plain rule, whose cost is constant. */
+  plainCost(units: number): number {
+    return bounded(this.#unitCost * units)
+  }
+
+  /** Units that the request takes of this rule, times `units`. */
+  costOf(request: PolicyRequest, units: number): number {
+    if (this.#costFunction === undefined) return bounded(this.#unitCost * units)
+    const cost = this.#costFunction(request)
+    checkCost(cost)
+    return bounded(cost * units)
+  }
+
+  regionFactor(region: string | undefined): number {
+    if (this.#regions === undefined || region === undefined) return 1
+    return this.#regions.get(region) ?? 1
+  }
+
+  /** Whether the rule is enforced for this caller, and not only measured. */
+  isEnforcedFor(entity: string): boolean {
+    if (this.reach !== 'share') return this.reach === 'all'
+    if (entity !== this.#lastEntity) {
+      this.#lastEntity = entity
+      // By the label, so that a version that is only measured takes the same callers as when it is enforced.
+      this.#lastEnforced = callerShare(this.label, entity) < this.#percent
+    }
+    return this.#lastEnforced
+  }
+}
+
+function reachOf(percent: number): CompiledRule['reach'] {
+  if (percent >= 100) return 'all'
+  return percent > 0 ? 'share' : 'nobody'
+}
+
+/** A cost beyond every limit there can be is as good as the largest number: it never fits. */
+function bounded(cost: number): number {
+  return Math.min(cost, Number.MAX_SAFE_INTEGER)
+}
+
+function costFunctionOf(
+  { cost }: PolicyRule,
+  functions: Readonly<Record<string, CostFunction>>,
+): CostFunction | undefined {
+  if (cost === undefined || typeof cost === 'number') return undefined
+  if ('function' in cost) {
+    const found = Object.hasOwn(functions, cost.function) ? functions[cost.function] : undefined
+    if (found !== undefined) return found
+    throw new SluiceError('SLUICE_INVALID_OPTION', {
+      problem: 'a rule names a cost function that the engine was not given',
+      received: cost.function,
+      expected:
+        Object.keys(functions).length > 0 ? `one of ${Object.keys(functions).join(', ')}` : 'none: there are none',
+      action: 'Pass it in "costFunctions".',
+    })
+  }
+  const { descriptor, per = 1 } = cost
+  return (request) => {
+    const value = Number(request.descriptors?.[descriptor] ?? 0)
+    // What is no number costs as much as nothing known: one unit, not none, or leaving it out would be free.
+    return Number.isFinite(value) && value > 0 ? bounded(Math.ceil(value / per)) : 1
+  }
+}

@@ -1,0 +1,21 @@
+import { IpAddress } from '../matching/ip-address.ts'
+
+const COLON = ':'
+
+/** Read anew by every call. */
+const address = new IpAddress()
+
+/**
+ * The identity that an address is counted by: IPv4 as it is, IPv6 by its first `ipv6PrefixLength` bits (`2001:db8:0:1::/64`), an
+ * IPv4 address in IPv6 form as IPv4. Networks may be given too (`2001:db8:0:1::/64`). What is no address stands for itself: it
+ * is counted too, and cannot be mistaken for one.
+ */
+export function countedAddress(text: string, ipv6PrefixLength: number): string {
+  // Dotted decimal without leading zeros has one spelling only.
+  if (!text.includes(COLON)) return text
+  const slash = text.indexOf('/')
+  if (!address.read(slash < 0 ? text : text.slice(0, slash))) return text
+  if (address.isIpv4) return address.toString()
+  address.mask(ipv6PrefixLength)
+  return ipv6PrefixLength === 128 ? address.toString() : `${address.toString()}/${ipv6PrefixLength}`
+}

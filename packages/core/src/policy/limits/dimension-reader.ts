@@ -1,0 +1,103 @@
+import { joinKey } from '../../limiter/key.ts'
+import type { PolicyRequest } from '../policy-request.ts'
+import { canonicalDimension } from '../rule-set/rule-name.ts'
+import { countedAddress } from './counted-address.ts'
+import { sha256 } from './sha256.ts'
+
+/** Identities longer than this, in UTF-16 code units, are counted under their hash. */
+const LONGEST_ENTITY = 512
+
+/** Who is counted where all calls are. */
+const EVERYBODY = 'all'
+
+/** How addresses become identities. */
+export interface AddressOptions {
+  /** Bits of an IPv6 address that make one caller: a network hands out at least 64 bits to one customer. */
+  readonly ipv6PrefixLength: number
+}
+
+/** Reads one dimension from requests. */
+export class DimensionReader {
+  /** In its one order of names. */
+  readonly dimension: string
+  /** Whether an address is part of the identity. */
+  readonly hasAddress: boolean
+  readonly #names: readonly string[]
+  readonly #addresses: AddressOptions
+  readonly #prefix: string
+
+  constructor(dimension: string, addresses: AddressOptions) {
+    this.dimension = canonicalDimension(dimension)
+    this.#names = this.dimension.split('+')
+    this.hasAddress = this.#names.includes('ip')
+    this.#addresses = addresses
+    this.#prefix = `${this.dimension}:`
+  }
+
+  /** Who the request counts for, or undefined when it does not say: an absent or empty identity is nobody. */
+  read(request: PolicyRequest): string | undefined {
+    if (this.#names.length === 1) return this.#one(this.#names[0]!, request)
+    const parts: string[] = []
+    for (const name of this.#names) {
+      const part = this.#one(name, request)
+      if (part === undefined) return undefined
+      parts.push(part)
+    }
+    return joinKey(parts)
+  }
+
+  /** The key of an entity's counters: different for every dimension and entity, and of bounded length. */
+  keyOf(entity: string): string {
+    return entity.length <= LONGEST_ENTITY ? this.#prefix + entity : `${this.dimension}#${sha256(entity)}`
+  }
+
+  /** An entity as requests give it, from how somebody wrote it: addresses have several spellings. */
+  canonical(entity: string): string {
+    return this.dimension === 'ip' ? countedAddress(entity, this.#addresses.ipv6PrefixLength) : entity
+  }
+
+  #one(name: string, request: PolicyRequest): string | undefined {
+    switch (name) {
+      case 'user':
+        return request.user || undefined
+      case 'apiKey':
+        return request.apiKey || undefined
+      case 'tenant':
+        return request.tenant || undefined
+      case 'ip':
+        return request.ip ? countedAddress(request.ip, this.#addresses.ipv6PrefixLength) : undefined
+      case 'service':
+        return request.service || descriptorOf(request, name)
+      case 'global':
+        return EVERYBODY
+      default:
+        return descriptorOf(request, name)
+    }
+  }
+}
+
+/** One reader for each dimension. */
+export class DimensionReaders {
+  readonly #addresses: AddressOptions
+  readonly #readers = new Map<string, DimensionReader>()
+
+  constructor(addresses: AddressOptions) {
+    this.#addresses = addresses
+  }
+
+  of(dimension: string): DimensionReader {
+    let reader = this.#readers.get(dimension)
+    if (reader === undefined) {
+      reader = new DimensionReader(dimension, this.#addresses)
+      this.#readers.set(dimension, reader)
+    }
+    return reader
+  }
+}
+
+function descriptorOf(request: PolicyRequest, name: string): string | undefined {
+  const { descriptors } = request
+  if (descriptors === undefined || !Object.hasOwn(descriptors, name)) return undefined
+  const value = descriptors[name]!
+  return value === '' ? undefined : String(value)
+}

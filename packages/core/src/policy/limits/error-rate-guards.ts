@@ -1,0 +1,99 @@
+import type { ResourceEntry } from '../matching/resource-table.ts'
+import { ResourceTable } from '../matching/resource-table.ts'
+import type { PolicyRequest } from '../policy-request.ts'
+import type { ErrorRateCut, RequestMatch } from '../rule-set/rule-set.ts'
+import type { Snapshot } from '../snapshot.ts'
+import type { CompiledRule } from './compiled-rule.ts'
+import { ErrorRateGuard } from './error-rate.ts'
+
+/** The calls that a guard counts: those of a resource, and of what an exemption is for where the rule is one of its own. */
+interface Watch {
+  readonly guard: ErrorRateGuard
+  /** Undefined when the resource of the rule says it all. */
+  readonly within: ResourceTable<true> | undefined
+}
+
+/** How a call ended. */
+export interface CallEnd {
+  readonly failed: boolean
+  /** Milliseconds since 1970. */
+  readonly nowMs: number
+}
+
+const NONE: readonly Watch[] = Object.freeze([])
+
+/**
+ * The guards of all rules in force: of tiers and exemptions too, and of every rule set that is enforced for somebody or measured.
+ * Rules that look at the same calls in the same way share a guard, whichever rule set they stand in, and it goes on counting
+ * when another rule set takes their place. What fails is what is called, whoever calls it: a call counts for every rule of its
+ * resource, whether or not the rule holds for its caller.
+ */
+export class ErrorRateGuards {
+  /** By what they count, and how. */
+  readonly #guards = new Map<string, ErrorRateGuard>()
+  /** Of whole rule sets: every call counts. */
+  readonly #ofSets: readonly ErrorRateGuard[]
+  readonly #ofRules: ResourceTable<Watch>
+
+  /** Gives every rule of the snapshots its guard; those that `before` has already are taken from there. */
+  constructor(snapshots: readonly Snapshot[], before?: ErrorRateGuards) {
+    const ofSets = new Set<ErrorRateGuard>()
+    const watches = new Map<ErrorRateGuard, ResourceEntry<Watch>>()
+    for (const snapshot of snapshots) {
+      const matches = new Map((snapshot.ruleSet.exemptions ?? []).map(({ name, match }) => [name, match]))
+      for (const compiled of snapshot.allRules) {
+        const { rule, errorRate, origin } = compiled
+        if (errorRate === undefined || rule.enabled === false) continue
+        if (rule.errorRate === undefined) {
+          compiled.guard = this.#guardOf([errorRate], before)
+          ofSets.add(compiled.guard)
+          continue
+        }
+        const scope = origin.part === 'exemption' ? scopeOf(matches.get(origin.name)) : undefined
+        const guard = this.#guardOf([errorRate, rule.resource, rule.methods, scope], before)
+        compiled.guard = guard
+        if (!watches.has(guard)) watches.set(guard, entryOf(compiled, guard, scope))
+      }
+    }
+    this.#ofSets = [...ofSets]
+    this.#ofRules = new ResourceTable([...watches.values()])
+  }
+
+  /** Counts how a call ended, in every guard that it concerns. */
+  report({ resource, method }: Pick<PolicyRequest, 'resource' | 'method'>, { failed, nowMs }: CallEnd): void {
+    if (this.#guards.size === 0) return
+    for (const guard of this.#ofSets) guard.report(failed, nowMs)
+    const watches = this.#guards.size > this.#ofSets.length ? this.#ofRules.find(resource, method) : NONE
+    for (const { guard, within } of watches) {
+      // As where it is decided whether the exemption holds.
+      if (within === undefined || within.findCertain(resource, method).length > 0) guard.report(failed, nowMs)
+    }
+  }
+
+  #guardOf(counted: readonly [ErrorRateCut, ...unknown[]], before: ErrorRateGuards | undefined): ErrorRateGuard {
+    const place = JSON.stringify(counted)
+    const known = this.#guards.get(place) ?? (before === undefined ? undefined : before.#guards.get(place))
+    const guard = known ?? new ErrorRateGuard(counted[0])
+    this.#guards.set(place, guard)
+    return guard
+  }
+}
+
+/** The resource that a match is about; undefined when it is about any. */
+function scopeOf(match: RequestMatch | undefined): Pick<RequestMatch, 'resource' | 'methods'> | undefined {
+  if (match?.resource === undefined && match?.methods === undefined) return undefined
+  const { resource = '*', methods } = match
+  return { resource, ...(methods === undefined ? {} : { methods }) }
+}
+
+function entryOf(
+  { rule }: CompiledRule,
+  guard: ErrorRateGuard,
+  scope: Pick<RequestMatch, 'resource' | 'methods'> | undefined,
+): ResourceEntry<Watch> {
+  const within =
+    scope === undefined
+      ? undefined
+      : new ResourceTable([{ pattern: scope.resource ?? '*', methods: scope.methods, value: true as const }])
+  return { pattern: rule.resource, methods: rule.methods, value: { guard, within } }
+}

@@ -1,0 +1,266 @@
+import type { PolicyRequest } from '../policy-request.ts'
+import type { Dimension, RequestMatch } from '../rule-set/rule-set.ts'
+import type { Cidr } from './cidr.ts'
+import type { CidrBlock } from './cidr-table.ts'
+import { CidrTable } from './cidr-table.ts'
+import { IpAddress } from './ip-address.ts'
+import type { CanonicalEntity, MatchedResource, MatchPart } from './match-parts.ts'
+import { MatchParts, SharedParts } from './match-parts.ts'
+import { ResourceTable } from './resource-table.ts'
+
+/** What is found by a request. */
+export interface MatchEntry<T> {
+  readonly match: RequestMatch
+  readonly value: T
+  /** Milliseconds since 1970; from then on it matches nothing. Default: never. */
+  readonly expiresAt?: number | undefined
+}
+
+/** How entries are to be compared with requests. */
+export interface MatchTableOptions {
+  /**
+   * What follows from a match. Paths that servers read in different ways match for `refuse` when one reading does, and for
+   * `lift` (of limits) only when all do; so do requests without a method for entries with methods. Then no spelling of
+   * something else leads past a denial or to an exemption.
+   */
+  readonly purpose: 'refuse' | 'lift'
+  /** What {@link EntityOf} will say for an entity of an entry. Default: the same. */
+  readonly canonicalEntity?: CanonicalEntity
+}
+
+/** Says who a request is in a dimension, or undefined when it does not say. */
+export type EntityOf = (dimension: Dimension) => string | undefined
+
+/** An entry, ready to be compared. A part that is undefined need not be: the entry does not have it, or is found by it. */
+class Candidate<T> {
+  /** Its place in the list that the table was made of. */
+  readonly order: number
+  readonly value: T
+  readonly expiresAt: number
+  readonly dimension: Dimension
+  readonly entities: ReadonlySet<string> | undefined
+  readonly cidrs: CidrTable<boolean> | undefined
+  readonly services: ReadonlySet<string> | undefined
+  /** Number of the resource. */
+  readonly resource: number | undefined
+
+  constructor(entry: MatchEntry<T>, parts: MatchParts, { order, foundBy, resource }: Finding) {
+    this.order = order
+    this.value = entry.value
+    this.expiresAt = entry.expiresAt ?? Number.POSITIVE_INFINITY
+    this.dimension = parts.dimension
+    this.entities = foundBy === 'entities' ? undefined : parts.entities
+    this.cidrs = foundBy === 'cidrs' || parts.cidrs === undefined ? undefined : tableOf(parts.cidrs)
+    this.services = foundBy === 'services' ? undefined : parts.services
+    this.resource = foundBy === 'resource' ? undefined : resource
+  }
+}
+
+interface Finding {
+  readonly order: number
+  readonly foundBy: MatchPart
+  readonly resource: number | undefined
+}
+
+const NOBODY: EntityOf = () => undefined
+const NO_REQUEST: PolicyRequest = { resource: '' }
+
+/** A request that is being compared, read as far as somebody asks. Every table has one and uses it again. */
+class Asked {
+  readonly #resourceTable: ResourceTable<number>
+  readonly #isCertain: boolean
+  readonly #address = new IpAddress()
+  #hasAddress: boolean | undefined = undefined
+  #resources: readonly number[] | undefined = undefined
+  request: PolicyRequest = NO_REQUEST
+  entityOf: EntityOf = NOBODY
+  nowMs = 0
+
+  /** `isCertain`: a resource must match in every reading. */
+  constructor(resourceTable: ResourceTable<number>, isCertain: boolean) {
+    this.#resourceTable = resourceTable
+    this.#isCertain = isCertain
+  }
+
+  begin(request: PolicyRequest, entityOf: EntityOf, nowMs: number): void {
+    this.request = request
+    this.entityOf = entityOf
+    this.nowMs = nowMs
+    this.#hasAddress = undefined
+    this.#resources = undefined
+  }
+
+  /** The address of the request; undefined when it has none, or one that cannot be read. */
+  get address(): IpAddress | undefined {
+    this.#hasAddress ??= this.request.ip !== undefined && this.#address.read(this.request.ip)
+    return this.#hasAddress ? this.#address : undefined
+  }
+
+  /** The numbers of the resources that match. */
+  get resources(): readonly number[] {
+    this.#resources ??= this.#findResources(this.request)
+    return this.#resources
+  }
+
+  #findResources({ resource, method }: PolicyRequest): readonly number[] {
+    const table = this.#resourceTable
+    return this.#isCertain ? table.findCertain(resource, method) : table.find(resource, method)
+  }
+
+  /** Whether the request has all that a candidate still asks for. */
+  meets(candidate: Candidate<unknown>): boolean {
+    if (candidate.expiresAt <= this.nowMs) return false
+    const { entities, cidrs, services, resource } = candidate
+    if (entities !== undefined) {
+      const entity = this.entityOf(candidate.dimension)
+      if (entity === undefined || !entities.has(entity)) return false
+    }
+    if (services !== undefined) {
+      const { service } = this.request
+      if (service === undefined || !services.has(service)) return false
+    }
+    if (resource !== undefined && !this.resources.includes(resource)) return false
+    if (cidrs === undefined) return true
+    const { address } = this
+    return address !== undefined && cidrs.findBlock(address) !== undefined
+  }
+}
+
+/** Entities of one dimension, and the entries that are found by them. */
+class EntityIndex<T> {
+  readonly dimension: Dimension
+  readonly found: Map<string, Candidate<T>[]> = new Map()
+
+  constructor(dimension: Dimension) {
+    this.dimension = dimension
+  }
+}
+
+/**
+ * Finds the first of many matches that a request meets. Built once. Each entry is found by one of its parts, the one that
+ * it shares with the fewest others, and the rest is compared then: the cost does not grow with the number of entries,
+ * entities, addresses or resources, as long as few entries have all their parts in common. Not for use by `entityOf`.
+ */
+export class MatchTable<T> {
+  /** True when no request can meet anything: then nothing has to be asked. */
+  readonly isEmpty: boolean
+  readonly #byEntity: EntityIndex<T>[] = []
+  readonly #byService = new Map<string, Candidate<T>[]>()
+  readonly #byCidr: CidrTable<Candidate<T>>
+  readonly #byResource = new Map<number, Candidate<T>[]>()
+  readonly #asked: Asked
+
+  /**
+   * `entries` must have been checked: an unreadable address is a `SLUICE_INVALID_RULE_SET`. An entry with no part, or with
+   * an empty list for one, is met by nothing.
+   */
+  constructor(entries: readonly MatchEntry<T>[], { purpose, canonicalEntity = asWritten }: MatchTableOptions) {
+    const matches = entries.map(({ match }) => new MatchParts(match, canonicalEntity))
+    const shared = new SharedParts(matches)
+    const resources = new ResourceNumbers()
+    const cidrs: { cidr: Cidr; value: Candidate<T> }[] = []
+    let size = 0
+    for (const [order, parts] of matches.entries()) {
+      const foundBy = shared.rarest(parts)
+      if (foundBy === undefined) continue
+      size++
+      const resource = resources.numberOf(parts)
+      const candidate = new Candidate(entries[order]!, parts, { order, foundBy, resource })
+      if (foundBy === 'cidrs') for (const cidr of parts.cidrs!) cidrs.push({ cidr, value: candidate })
+      else if (foundBy === 'resource') addTo(this.#byResource, [resource!], candidate)
+      else if (foundBy === 'services') addTo(this.#byService, parts.services!, candidate)
+      else addTo(this.#indexOf(parts.dimension).found, parts.entities!, candidate)
+    }
+    this.#byCidr = new CidrTable(cidrs)
+    this.#asked = new Asked(new ResourceTable(resources.list), purpose === 'lift')
+    this.isEmpty = size === 0
+  }
+
+  /**
+   * The value of the entry that a request meets, or undefined; of several entries the first of the list. Every given part
+   * of a match must hold. Addresses do not hold for a request whose address is missing or cannot be read.
+   */
+  find(request: PolicyRequest, entityOf: EntityOf, nowMs: number): T | undefined {
+    if (this.isEmpty) return undefined
+    const asked = this.#asked
+    asked.begin(request, entityOf, nowMs)
+    let first: Candidate<T> | undefined
+    for (let index = 0; index < this.#byEntity.length; index++) {
+      const { dimension, found } = this.#byEntity[index]!
+      const entity = entityOf(dimension)
+      if (entity !== undefined) first = earliest(found.get(entity), asked, first)
+    }
+    const { service } = request
+    if (service !== undefined && this.#byService.size > 0) first = earliest(this.#byService.get(service), asked, first)
+    let block: CidrBlock<Candidate<T>> | undefined
+    if (!this.#byCidr.isEmpty && asked.address !== undefined) block = this.#byCidr.findBlock(asked.address)
+    for (; block !== undefined; block = block.wider) first = earliest(block.values, asked, first)
+    if (this.#byResource.size > 0) {
+      const { resources } = asked
+      for (let index = 0; index < resources.length; index++) {
+        first = earliest(this.#byResource.get(resources[index]!), asked, first)
+      }
+    }
+    return first?.value
+  }
+
+  #indexOf(dimension: Dimension): EntityIndex<T> {
+    let index = this.#byEntity.find((each) => each.dimension === dimension)
+    if (index === undefined) {
+      index = new EntityIndex(dimension)
+      this.#byEntity.push(index)
+    }
+    return index
+  }
+}
+
+/** Resources of a table, each once, by number: what an entry's resource is compared by. */
+class ResourceNumbers {
+  readonly #numbers = new Map<string, number>()
+  readonly list: (MatchedResource & { readonly value: number })[] = []
+
+  numberOf({ resource, resourceText }: MatchParts): number | undefined {
+    if (resource === undefined) return undefined
+    let number = this.#numbers.get(resourceText)
+    if (number === undefined) {
+      number = this.list.length
+      this.#numbers.set(resourceText, number)
+      this.list.push({ ...resource, value: number })
+    }
+    return number
+  }
+}
+
+/** Of the entry known so far and a list in order: the earliest that the request meets. */
+function earliest<T>(
+  list: readonly Candidate<T>[] | undefined,
+  asked: Asked,
+  known: Candidate<T> | undefined,
+): Candidate<T> | undefined {
+  if (list === undefined) return known
+  for (let index = 0; index < list.length; index++) {
+    const candidate = list[index]!
+    if (known !== undefined && known.order <= candidate.order) return known
+    if (asked.meets(candidate)) return candidate
+  }
+  return known
+}
+
+/** Lists of one entry are shared by all that it is found by; those of several belong to one place. */
+function addTo<K, T>(index: Map<K, Candidate<T>[]>, found: Iterable<K>, candidate: Candidate<T>): void {
+  const alone = [candidate]
+  for (const key of found) {
+    const list = index.get(key)
+    if (list === undefined) index.set(key, alone)
+    else if (list.length > 1) list.push(candidate)
+    else index.set(key, [list[0]!, candidate])
+  }
+}
+
+function tableOf(cidrs: readonly Cidr[]): CidrTable<boolean> {
+  return new CidrTable(cidrs.map((cidr) => ({ cidr, value: true })))
+}
+
+function asWritten(_dimension: Dimension, entity: string): string {
+  return entity
+}

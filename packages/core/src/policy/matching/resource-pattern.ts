@@ -1,0 +1,177 @@
+import { decodeText, ENCODED_BACKSLASH, ENCODED_SEMICOLON, ENCODED_SLASH, foldCase } from './path-text.ts'
+
+/** A resource as rules name it, understood. Two patterns that match the same resources are equal in everything. */
+export interface ResourcePattern {
+  /** `all`: everything. `name`: what is no path. `path`: what begins with a slash. */
+  readonly kind: 'all' | 'name' | 'path'
+  /** Texts that segments must be; undefined where any one segment will do. A name is one segment. */
+  readonly segments: readonly (string | undefined)[]
+  /** Whether everything below matches too. */
+  readonly hasRest: boolean
+  /** The one spelling of all patterns that are equal; a pattern itself, and its own canonical spelling. */
+  readonly canonical: string
+}
+
+/** Why a text is no pattern: a sentence without a full stop that says what to write instead. */
+export interface PatternProblem {
+  readonly problem: string
+}
+
+/** Who is asked which of two is more specific. */
+export interface Specific {
+  readonly pattern: ResourcePattern
+  /** Undefined for all. */
+  readonly methods: readonly string[] | undefined
+}
+
+const ALL: ResourcePattern = { kind: 'all', segments: [], hasRest: true, canonical: '*' }
+
+/** What every parameter is called in canonical spelling: names of parameters make no difference. */
+const ANY_SEGMENT = ':any'
+
+/** Longest accepted pattern, in UTF-16 code units. */
+const LONGEST_PATTERN = 2048
+
+const SHOWN_LENGTH = 60
+
+const PARAMETER = /^:[A-Za-z_][A-Za-z0-9_]*$/
+
+/**
+ * Understands a pattern: `*` for everything; `/orders`; `/orders/:id/items` with any one segment in a place (`*` there says the
+ * same); `/files/*` for `/files` and everything below; or a name without a slash. Literal segments are read as segments of
+ * requests are: in any case, decoded once, repeated slashes as one. A text with more than one reading is rejected.
+ */
+export function parsePattern(text: string): ResourcePattern | PatternProblem {
+  if (text === '') return { problem: 'it is empty; write "*" for everything' }
+  if (text === '*') return ALL
+  if (text.length > LONGEST_PATTERN) return { problem: `it is longer than ${LONGEST_PATTERN} characters` }
+  return text.startsWith('/') ? parsePath(text) : parseName(text)
+}
+
+/** The one spelling of all patterns that match the same as `text`; `text` itself when it is no pattern. */
+export function canonicalPattern(text: string): string {
+  const pattern = parsePattern(text)
+  return 'problem' in pattern ? text : pattern.canonical
+}
+
+/**
+ * Whether a pattern is written for paths with a slash at the end, as `/` and `/orders/` are. It matches the same as it does
+ * without the slash, and says that such a path is a route itself: no parameter after the slash is empty in it.
+ */
+export function ownsSlash(text: string): boolean {
+  return text.startsWith('/') && text.endsWith('/')
+}
+
+/**
+ * Sorts the more specific first, and is 0 only for what is equal. Segment by segment a literal comes before any one segment,
+ * the end before everything below; `*` is last of all. Of equal patterns, one with methods comes before one without, and
+ * fewer methods before more.
+ */
+export function compareSpecificity(one: Specific, other: Specific): number {
+  return (
+    compareTexts(shapeOf(one.pattern), shapeOf(other.pattern)) ||
+    compareTexts(one.pattern.canonical, other.pattern.canonical) ||
+    (one.methods?.length ?? Number.MAX_VALUE) - (other.methods?.length ?? Number.MAX_VALUE) ||
+    compareTexts(one.methods?.join() ?? '', other.methods?.join() ?? '')
+  )
+}
+
+/** Why a pattern does not match a reading of a resource (see `readPath`), in short; undefined when it does. */
+export function explainPattern(text: string, reading: string): string | undefined {
+  const pattern = parsePattern(text)
+  if ('problem' in pattern) return `the rule has no usable resource: ${pattern.problem}`
+  if (pattern.kind === 'all') return undefined
+  if (pattern.kind === 'name') {
+    return reading === pattern.segments[0]
+      ? undefined
+      : `the resource is ${quoted(reading)}, the rule has ${quoted(text)}`
+  }
+  if (!reading.startsWith('/')) return `the resource ${quoted(reading)} is a name, the rule has a path`
+  const given = reading.slice(1).split('/')
+  if (given.at(-1) !== '') return explainSegments(pattern, given)
+  // The slash at the end makes no difference, or something after it takes an empty segment.
+  const reason = explainSegments(pattern, given.slice(0, -1))
+  return reason === undefined || explainSegments(pattern, given) === undefined ? undefined : reason
+}
+
+function explainSegments({ segments, hasRest }: ResourcePattern, given: readonly string[]): string | undefined {
+  for (const [index, expected] of segments.entries()) {
+    const segment = given[index]
+    const place = `segment ${index + 1}`
+    const wanted = expected === undefined ? 'any' : quoted(expected)
+    if (segment === undefined) return `${place} is missing, the rule has ${wanted}`
+    if (expected === undefined || segment === expected) continue
+    return `${place} is ${segment === '' ? 'empty' : quoted(segment)}, the rule has ${wanted}`
+  }
+  const further = given[segments.length]
+  if (hasRest || further === undefined) return undefined
+  return `segment ${segments.length + 1} is ${further === '' ? 'empty' : quoted(further)}, the rule ends before it`
+}
+
+/** A text on one line, cut where it is long. */
+function quoted(text: string): string {
+  return text.length > SHOWN_LENGTH ? `${JSON.stringify(text.slice(0, SHOWN_LENGTH))}...` : JSON.stringify(text)
+}
+
+function parseName(text: string): ResourcePattern | PatternProblem {
+  if (text.includes('/')) return { problem: 'it has a slash and does not begin with one; write "/" first' }
+  if (text.includes('*')) return { problem: 'a "*" stands inside a name; write "*" alone for everything' }
+  if (text.startsWith(':')) return { problem: 'a parameter is a segment of a path; write "/" first' }
+  const name = foldCase(text)
+  return { kind: 'name', segments: [name], hasRest: false, canonical: name }
+}
+
+function parsePath(text: string): ResourcePattern | PatternProblem {
+  if (/[?#]/.test(text)) return { problem: 'it has a query or a fragment; only paths are matched' }
+  const parts = text.split('/').filter((part) => part !== '')
+  const hasRest = parts.at(-1) === '*'
+  const segments: (string | undefined)[] = []
+  for (const part of hasRest ? parts.slice(0, -1) : parts) {
+    const problem = problemOf(part)
+    if (problem !== undefined) return { problem: `the segment ${quoted(part)} ${problem}` }
+    segments.push(part === '*' || part.startsWith(':') ? undefined : literalOf(part))
+  }
+  return { kind: 'path', segments, hasRest, canonical: canonicalOf(segments, hasRest) }
+}
+
+/** What is wrong with a segment as it is written. */
+function problemOf(part: string): string | undefined {
+  if (part === '*') return undefined
+  if (part.includes('**')) return 'has "**"; write "/*" at the end for everything below'
+  if (part.includes('*')) return 'has a "*" inside; it can only be a whole segment (write %2a for the character)'
+  if (part.startsWith(':')) {
+    return PARAMETER.test(part) ? undefined : 'is no parameter; write ":" and a name of letters, digits and "_"'
+  }
+  if (/[{}]/.test(part)) return 'has a brace; write ":name" for a parameter (%7b and %7d for the characters)'
+  if (part.includes(';')) return 'has parameters after a ";"; leave them out (write %3b for the character)'
+  if (part.includes('\\')) return 'has a backslash; write "/" between segments'
+  const text = literalOf(part)
+  if (text.includes(ENCODED_SLASH) || text.includes(ENCODED_BACKSLASH)) return 'has an encoded slash or backslash'
+  if (text === '.' || text === '..') return 'leads elsewhere; write the path it leads to'
+  return undefined
+}
+
+function literalOf(part: string): string {
+  return foldCase(decodeText(part, 'all')).replaceAll(ENCODED_SEMICOLON, ';')
+}
+
+function canonicalOf(segments: readonly (string | undefined)[], hasRest: boolean): string {
+  const parts = segments.map((segment) => (segment === undefined ? ANY_SEGMENT : encodedLiteral(segment)))
+  return `/${[...parts, ...(hasRest ? ['*'] : [])].join('/')}`
+}
+
+/** A literal such that reading it as a pattern gives it back. */
+function encodedLiteral(literal: string): string {
+  return literal.replace(/^:|[%?#;\\*{}]/g, (character) => `%${character.charCodeAt(0).toString(16)}`)
+}
+
+/** The kinds of the segments, such that the text of what is more specific sorts first. */
+function shapeOf({ kind, segments, hasRest }: ResourcePattern): string {
+  if (kind === 'all') return 'z'
+  return segments.map((segment) => (segment === undefined ? 'b' : 'a')).join('') + (hasRest ? 'd' : 'c')
+}
+
+function compareTexts(one: string, other: string): number {
+  if (one === other) return 0
+  return one < other ? -1 : 1
+}

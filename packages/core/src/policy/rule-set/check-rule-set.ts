@@ -1,0 +1,132 @@
+import { checkDomains } from './checks/descriptor-check.ts'
+import { checkBlockMeaning, checkMembers, checkOverrideMeaning, checkOverrides } from './checks/live-entry-check.ts'
+import type { Properties } from './checks/problem-list.ts'
+import { objectsIn, ProblemList } from './checks/problem-list.ts'
+import { RuleCheck } from './checks/rule-check.ts'
+import { checkErrorRate } from './checks/rule-options-check.ts'
+import { checkExpiry, checkMatch } from './checks/subject-check.ts'
+import type { RuleSet } from './rule-set.ts'
+import { RuleSetError } from './rule-set-error.ts'
+import type { RuleSetProblem } from './rule-set-problem.ts'
+import { RULE_SET_FILE_SCHEMA, RULE_SET_SCHEMA } from './rule-set-schema.ts'
+import { describeValue } from './schema/describe-value.ts'
+import { SchemaCheck } from './schema-check.ts'
+
+/** What a rule set is checked against. */
+export interface RuleSetCheckOptions {
+  /** Names of the cost functions that rules may use. Default: any name. */
+  readonly costFunctions?: readonly string[]
+}
+
+const RULE_SET_CHECK = new SchemaCheck(RULE_SET_SCHEMA)
+const FILE_CHECK = new SchemaCheck(RULE_SET_FILE_SCHEMA)
+
+/**
+ * Everything that is wrong with a rule set, in its order; nothing when it can be used. First its form, then, where that is
+ * right, what it means: patterns, names, numbers, time zones, addresses. Never throws, whatever `value` is.
+ */
+export function checkRuleSet(value: unknown, options: RuleSetCheckOptions = {}): readonly RuleSetProblem[] {
+  return problemsOf(RULE_SET_CHECK, value, options)
+}
+
+/** The same for a rule set as it is written in a file: overrides and members may stand beside it, instants may be texts. */
+export function checkRuleSetFile(value: unknown, options: RuleSetCheckOptions = {}): readonly RuleSetProblem[] {
+  return problemsOf(FILE_CHECK, value, options)
+}
+
+/** The rule set that `value` is; throws a {@link RuleSetError} with everything that is wrong. `source`: where it is from. */
+export function assertRuleSet(
+  value: unknown,
+  options: RuleSetCheckOptions & { readonly source?: string } = {},
+): RuleSet {
+  const problems = checkRuleSet(value, options)
+  if (problems.length > 0) throw new RuleSetError(problems, options.source)
+  return value as RuleSet
+}
+
+/** Everything that is wrong with an override. */
+export function checkOverride(value: unknown): readonly RuleSetProblem[] {
+  return entryProblems(value, 'override', checkOverrideMeaning)
+}
+
+/** Everything that is wrong with a membership. Whether its tier exists depends on the rule set, and is not looked at. */
+export function checkMembership(value: unknown): readonly RuleSetProblem[] {
+  return entryProblems(value, 'membership')
+}
+
+/** Everything that is wrong with a block. */
+export function checkBlock(value: unknown): readonly RuleSetProblem[] {
+  return entryProblems(value, 'block', checkBlockMeaning)
+}
+
+/** Everything that is wrong with an incident. */
+export function checkIncident(value: unknown): readonly RuleSetProblem[] {
+  return entryProblems(value, 'incident')
+}
+
+function entryProblems(
+  value: unknown,
+  definition: 'override' | 'membership' | 'block' | 'incident',
+  checkMeaning?: (problems: ProblemList, entry: Properties, path: string) => void,
+): readonly RuleSetProblem[] {
+  const form = RULE_SET_CHECK.problemsOf(value, `#/$defs/${definition}`)
+  if (checkMeaning === undefined || typeof value !== 'object' || value === null) return form
+  const problems = new ProblemList(form)
+  checkMeaning(problems, value as Properties, '')
+  return problems.all
+}
+
+function problemsOf(
+  check: SchemaCheck,
+  value: unknown,
+  { costFunctions }: RuleSetCheckOptions,
+): readonly RuleSetProblem[] {
+  const form = check.problemsOf(value)
+  if (typeof value !== 'object' || value === null) return form
+  const problems = new ProblemList(form)
+  const parts = value as Properties
+  checkRuleParts(problems, parts, costFunctions)
+  for (const [entry, path] of objectsIn(parts['denyList'], '/denyList')) {
+    checkMatch(problems, entry['match'], `${path}/match`)
+    checkExpiry(problems, entry, path)
+  }
+  checkNames(problems, parts['denyList'], '/denyList')
+  checkErrorRate(problems, parts['errorRate'], '/errorRate')
+  checkDomains(problems, parts['domains'], '/domains')
+  if (!problems.isWrong('/overrides')) checkOverrides(problems, parts['overrides'], '/overrides')
+  if (!problems.isWrong('/members')) {
+    const tiers = [...objectsIn(parts['tiers'], '/tiers')].map(([{ name }]) => String(name))
+    checkMembers(problems, { members: parts['members'], tiers }, '/members')
+  }
+  return problems.inOrder(Object.keys(parts))
+}
+
+/** All parts that have rules in them. */
+function checkRuleParts(problems: ProblemList, parts: Properties, costFunctions: readonly string[] | undefined): void {
+  const rules = new RuleCheck(problems, costFunctions)
+  rules.check(parts['rules'], '/rules', { part: 'rules', name: '' })
+  const tierNames = checkNames(problems, parts['tiers'], '/tiers')
+  for (const [tier, path] of objectsIn(parts['tiers'], '/tiers')) {
+    rules.check(tier['rules'], `${path}/rules`, { part: 'tier', name: tierNames.get(path) ?? path })
+  }
+  const exemptionNames = checkNames(problems, parts['exemptions'], '/exemptions')
+  for (const [exemption, path] of objectsIn(parts['exemptions'], '/exemptions')) {
+    checkMatch(problems, exemption['match'], `${path}/match`)
+    rules.check(exemption['rules'], `${path}/rules`, { part: 'exemption', name: exemptionNames.get(path) ?? path })
+  }
+}
+
+/** Checks that no two entries have one name. The names by place, of those that have one for themselves. */
+function checkNames(problems: ProblemList, entries: unknown, path: string): ReadonlyMap<string, string> {
+  const first = new Map<string, string>()
+  const names = new Map<string, string>()
+  for (const [{ name }, place] of objectsIn(entries, path)) {
+    if (typeof name !== 'string' || !problems.isSound(`${place}/name`)) continue
+    const other = first.get(name)
+    if (other === undefined) {
+      first.set(name, place)
+      names.set(place, name)
+    } else problems.add(`${place}/name`, describeValue(name), `a name of its own: ${other} has it already`)
+  }
+  return names
+}

@@ -1,0 +1,101 @@
+import type { JsonSchema } from './json-schema.ts'
+
+const LARGEST_UINT32 = 4_294_967_295
+
+const descriptorLimit: JsonSchema = {
+  title: 'a limit such as { unit: "minute", requestsPerUnit: 60 } or { unlimited: true }',
+  description: 'The limit of what the descriptor matches.',
+  examples: [{ unit: 'minute', requestsPerUnit: 60 }, { unlimited: true }],
+  type: 'object',
+  properties: {
+    unit: {
+      description: 'Length of the window, cut at UTC.',
+      examples: ['minute'],
+      enum: ['second', 'minute', 'hour', 'day', 'week', 'month', 'year'],
+    },
+    requestsPerUnit: {
+      description: 'Requests allowed in each window; 0 refuses all.',
+      examples: [60],
+      type: 'integer',
+      minimum: 0,
+      maximum: LARGEST_UINT32,
+    },
+    unlimited: { description: 'Not limited at all.', examples: [true], type: 'boolean' },
+    name: { description: 'Name of the limit, by which others replace it.', examples: ['orders'], type: 'string' },
+    replaces: {
+      description: 'Names of limits that are dropped from a request in which this one is matched too.',
+      examples: [['orders']],
+      type: 'array',
+      items: { type: 'string', minLength: 1 },
+    },
+  },
+  additionalProperties: false,
+  anyOf: [
+    { required: ['unit', 'requestsPerUnit'], properties: { unlimited: { const: false } } },
+    { required: ['unlimited'], properties: { unlimited: { const: true }, unit: false } },
+  ],
+}
+
+const descriptor: JsonSchema = {
+  title: 'a descriptor such as { key: "ip", limit: { unit: "minute", requestsPerUnit: 60 } }',
+  type: 'object',
+  properties: {
+    key: {
+      description: 'What the entry of a request must be called.',
+      examples: ['ip'],
+      type: 'string',
+      minLength: 1,
+    },
+    value: {
+      description: 'What it must say, with * for anything. Default: any value, each counted on its own.',
+      examples: ['/orders/*'],
+      type: 'string',
+    },
+    limit: { $ref: '#/$defs/descriptorLimit' },
+    descriptors: {
+      description: 'What the next entry of the request must be.',
+      examples: [[{ key: 'path', limit: { unit: 'second', requestsPerUnit: 5 } }]],
+      type: 'array',
+      items: { $ref: '#/$defs/descriptor' },
+    },
+    shadow: { description: 'Evaluated and measured, never enforced.', examples: [true], type: 'boolean' },
+    quota: {
+      description: 'Over the limit only when every matched limit of this kind is.',
+      examples: [true],
+      type: 'boolean',
+    },
+    shareThreshold: {
+      description: 'All values that a * stands for share one counter.',
+      examples: [true],
+      type: 'boolean',
+    },
+    detailedMetric: { description: 'Metrics name the descriptor in full.', examples: [true], type: 'boolean' },
+    valueToMetric: { description: 'Metrics name the value that came.', examples: [true], type: 'boolean' },
+    metadata: {
+      description: 'Free data that is handed back with an answer.',
+      examples: [{ owner: 'payments' }],
+      type: 'object',
+    },
+  },
+  required: ['key'],
+  additionalProperties: false,
+}
+
+const domain: JsonSchema = {
+  title: 'a domain such as { domain: "shop", descriptors: [] }',
+  type: 'object',
+  properties: {
+    domain: { description: 'Name of the domain, unique.', examples: ['shop'], type: 'string', minLength: 1 },
+    descriptors: {
+      description: 'What the first entry of a request may be.',
+      examples: [[{ key: 'ip', limit: { unit: 'minute', requestsPerUnit: 60 } }]],
+      type: 'array',
+      items: { $ref: '#/$defs/descriptor' },
+    },
+  },
+  required: ['domain', 'descriptors'],
+  additionalProperties: false,
+}
+
+/** Trees of descriptors, by the names that they refer to each other by; `domain` is the whole. */
+export const DESCRIPTOR_SCHEMAS: Readonly<Record<string, JsonSchema>> = { descriptorLimit, descriptor, domain }

@@ -1,0 +1,476 @@
+import { algorithmOf } from '../algorithms/registry.ts'
+import { SluiceError } from '../errors.ts'
+import { numberAdvice, optionAdvice } from '../options/option-advice.ts'
+import type { FailureMode } from '../store/failure.ts'
+import { nameSpace } from '../store/fingerprint.ts'
+import type { CalendarPeriod } from './calendar.ts'
+import { isTimeZone } from './calendar.ts'
+import type { Duration } from './duration.ts'
+import { durationMicros, durationMs } from './duration.ts'
+import type {
+  FixedWindowLimit,
+  Limit,
+  LogLimit,
+  MeterLimit,
+  OverlayLimit,
+  RolloverLimit,
+  SegmentLimit,
+  SlidingCounterLimit,
+} from './limit.ts'
+import type { Rate } from './rate.ts'
+import { MICROS_PER_UNIT, rateOverWindow, ratePerSecond } from './rate.ts'
+import type { CalendarWindow, Rule, Weekday } from './rule.ts'
+
+/** Largest limit: its micro-units must stay whole numbers in a double. */
+const LARGEST_LIMIT = 9_000_000_000
+
+/** Largest capacity that can roll over: what may flow until it expires, three times that, must stay a whole number too. */
+const LARGEST_ROLLOVER = 3_000_000_000
+
+/** Largest limit of the exact log, whose state grows with it. */
+const LARGEST_LOG_LIMIT = 100_000
+
+const LARGEST_SEGMENTS = 1000
+
+/** Names end up in headers, metrics and keys. "#" is left out: it separates a name from one of its windows. */
+const RULE_NAME = /^[A-Za-z0-9/*][A-Za-z0-9_.:/*@-]{0,127}$/
+
+const WEEKDAYS: readonly Weekday[] = ['sunday', 'monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday']
+
+const PERIODS: readonly CalendarPeriod['period'][] = ['minute', 'hour', 'day', 'week', 'month']
+
+const WINDOW_OPTIONS = ['limit', 'window', 'burst', 'windows'] as const
+
+/** The options each algorithm knows; any other name is a mistake worth an error. */
+const OPTIONS: Readonly<Record<string, readonly string[]>> = {
+  'token-bucket': ['capacity', 'refillPerSecond', 'rollover'],
+  'leaky-bucket-meter': ['capacity', 'leakPerSecond'],
+  'leaky-bucket-queue': ['capacity', 'ratePerSecond'],
+  'fixed-window': [...WINDOW_OPTIONS, 'rollover'],
+  'sliding-window-counter': WINDOW_OPTIONS,
+  'sliding-window-log': [...WINDOW_OPTIONS, 'segments'],
+  gcra: WINDOW_OPTIONS,
+  hybrid: ['limit', 'window', 'burst'],
+  concurrency: ['limit', 'lease'],
+}
+
+/** Options of every rule. */
+const SETTINGS: ReadonlySet<string> = new Set(['algorithm', 'failureMode'])
+
+/** A rule as it may come in from outside: any property, any value. */
+type Loose = Readonly<Record<string, unknown>>
+
+interface Identity {
+  readonly id: string
+  readonly rule: string
+  readonly stateSize: number
+  readonly fixedSize: boolean
+  readonly space0: number
+  readonly space1: number
+  readonly failureMode: FailureMode | undefined
+}
+
+/** Who a limit is, before it is known what its states look like; {@link withState} adds that. */
+function identityOf(rule: string, id: string): Identity {
+  return { id, rule, stateSize: 0, fixedSize: false, space0: 0, space1: 0, failureMode: undefined }
+}
+
+/**
+ * The limits that a rule stands for: one, or one for each of its windows, or none when it is `'off'`. The rule is checked
+ * whole; the first mistake is a `SLUICE_INVALID_RULE` that names the option, what it was and what it may be.
+ */
+export function compileRule(name: string, rule: Rule): readonly Limit[] {
+  if (typeof name !== 'string' || !RULE_NAME.test(name)) {
+    throw new SluiceError('SLUICE_INVALID_RULE', {
+      problem: 'the name of a rule cannot be used',
+      received: name,
+      expected: '1 to 128 letters, digits or any of _ . : / * @ -, beginning with a letter, a digit, / or *',
+    })
+  }
+  if (typeof rule !== 'object' || rule === null) {
+    throw invalid(name, {
+      problem: 'is not an object',
+      received: rule,
+      expected: 'a rule such as { limit: 100, window: "1m" }',
+    })
+  }
+  const loose: Loose = { ...rule }
+  const algorithm = loose['algorithm'] ?? 'gcra'
+  const known = typeof algorithm === 'string' && Object.hasOwn(OPTIONS, algorithm) ? OPTIONS[algorithm] : undefined
+  if (known === undefined) {
+    throw invalid(name, {
+      problem: 'has an unknown "algorithm"',
+      received: algorithm,
+      expected: `one of ${Object.keys(OPTIONS).join(', ')}`,
+      ...advised(optionAdvice(String(algorithm), Object.keys(OPTIONS))),
+    })
+  }
+  for (const option of Object.keys(loose)) {
+    if (!SETTINGS.has(option) && !known.includes(option))
+      throw unknownOption(name, { option, algorithm: String(algorithm), known })
+  }
+  if (loose['limit'] === 'off' || loose['capacity'] === 'off') return []
+  const failureMode = failureModeOf(name, loose['failureMode'])
+  return compileKnown(name, String(algorithm), loose).map((limit) => withState({ ...limit, failureMode }))
+}
+
+function failureModeOf(name: string, mode: unknown): FailureMode | undefined {
+  if (mode === undefined || mode === 'open' || mode === 'closed' || mode === 'local') return mode
+  throw invalid(name, {
+    problem: 'has an unusable "failureMode"',
+    received: mode,
+    expected: "'open', 'closed' or 'local'",
+  })
+}
+
+/** The limit with what its states look like, which is part of its id: numbers of another form mean something else. */
+function withState(limit: Limit): Limit {
+  const algorithm = algorithmOf(limit)
+  const id = `${limit.id}#${formOf(limit)}`
+  const { space0, space1 } = nameSpace(id)
+  const stateSize = algorithm.stateSize(limit)
+  const fixedSize = algorithm.fixedSize(limit)
+  return Object.freeze(new LimitRecord({ ...limit, id, space0, space1, stateSize, fixedSize })) as unknown as Limit
+}
+
+/**
+ * The fields of a limit in one piece of memory, with those that every decision looks at first: with thousands of rules it is
+ * memory that has to be fetched that costs time. An object made by spreading others keeps a part of its fields elsewhere.
+ */
+class LimitRecord {
+  declare readonly algorithm: Limit['algorithm']
+  declare readonly space0: number
+  declare readonly space1: number
+  declare readonly fixedSize: boolean
+  declare readonly stateSize: number
+  declare readonly capacity: number
+  declare readonly limit: number
+  declare readonly rule: string
+  declare readonly id: string
+  declare readonly failureMode: FailureMode | undefined
+
+  constructor({ algorithm, space0, space1, fixedSize, stateSize, capacity, ...others }: Limit) {
+    this.algorithm = algorithm
+    this.space0 = space0
+    this.space1 = space1
+    this.fixedSize = fixedSize
+    this.stateSize = stateSize
+    this.capacity = capacity
+    if ('rate' in others) (this as unknown as { rate: Rate }).rate = others.rate
+    Object.assign(this, others)
+  }
+}
+
+/** Limits of one form understand each other's states, so that a changed rule goes on from what has been used. */
+function formOf(limit: Limit): string {
+  if (limit.algorithm === 'token-bucket-rollover') return 'rollover-level'
+  if ('rate' in limit) return 'level'
+  if (limit.algorithm === 'fixed-window' && limit.rolloverMax > 0) return 'rollover'
+  return limit.algorithm === 'hybrid' ? `burst-over-${limit.base.algorithm}` : limit.algorithm
+}
+
+function compileKnown(name: string, algorithm: string, rule: Loose): Limit[] {
+  const identity = identityOf(name, name)
+  switch (algorithm) {
+    case 'token-bucket':
+      return [tokenBucket(identity, rule)]
+    case 'leaky-bucket-meter':
+      return [meter(identity, rule, { algorithm, rateOption: 'leakPerSecond' })]
+    case 'leaky-bucket-queue': {
+      const level = meter(identity, rule, { algorithm: 'token-bucket', rateOption: 'ratePerSecond' })
+      return [{ ...level, algorithm }]
+    }
+    case 'hybrid':
+      return [hybrid(identity, rule)]
+    case 'concurrency': {
+      const limit = units(name, 'limit', rule['limit'])
+      const leaseMicros = durationMicros(rule['lease'] as Duration, 'lease')
+      return [{ ...identity, algorithm, limit, capacity: limit, leaseMicros }]
+    }
+    default:
+      return windowsOf(name, rule).map((window) => oneWindow(window.identity, algorithm, { ...rule, ...window.spec }))
+  }
+}
+
+/** The windows of a rule with the identity of each: by length, so that a window added later does not shift the others. */
+function windowsOf(name: string, rule: Loose): { identity: Identity; spec: Loose }[] {
+  const windows = rule['windows']
+  if (windows === undefined) return [{ identity: identityOf(name, name), spec: {} }]
+  if (!Array.isArray(windows) || windows.length === 0 || windows.length > 16) {
+    throw invalid(name, {
+      problem: 'has unusable "windows"',
+      received: windows,
+      expected: '1 to 16 entries of { limit, window }',
+    })
+  }
+  for (const option of ['limit', 'window', 'burst']) {
+    if (rule[option] !== undefined) {
+      throw invalid(name, {
+        problem: `has both "windows" and "${option}"`,
+        expected: 'one of them',
+        action: 'Put it into an entry of "windows".',
+      })
+    }
+  }
+  const seen = new Set<string>()
+  return windows.map((entry: unknown) => {
+    const spec = partOf(name, 'windows', { value: entry, known: ['limit', 'window', 'burst'] })
+    const label =
+      typeof spec['window'] === 'object'
+        ? JSON.stringify(fixedWindowOf(name, spec))
+        : String(durationMs(spec['window'] as Duration, 'window'))
+    if (seen.has(label)) {
+      throw invalid(name, {
+        problem: 'has two "windows" of one length',
+        received: spec['window'],
+        expected: 'windows of different lengths',
+      })
+    }
+    seen.add(label)
+    return { identity: identityOf(name, `${name}#${label}`), spec }
+  })
+}
+
+function oneWindow(identity: Identity, algorithm: string, rule: Loose): Limit {
+  const base = algorithm === 'gcra' ? gcraLimit(identity, rule) : windowLimit(identity, algorithm, rule)
+  if (algorithm === 'gcra' || rule['burst'] === undefined) return base
+  return burstOver(identity, base as OverlayLimit['base'], rule)
+}
+
+function gcraLimit(identity: Identity, rule: Loose): MeterLimit {
+  const limit = units(identity.rule, 'limit', rule['limit'])
+  const burst = rule['burst'] === undefined ? limit : units(identity.rule, 'burst', rule['burst'])
+  const capacity = limit === 0 ? 0 : burst
+  return {
+    ...identity,
+    algorithm: 'gcra',
+    limit,
+    capacity,
+    full: capacity * MICROS_PER_UNIT,
+    rate: rateOverWindow(Math.max(1, limit), windowMicros(rule)),
+  }
+}
+
+function windowLimit(
+  identity: Identity,
+  algorithm: string,
+  rule: Loose,
+): FixedWindowLimit | SlidingCounterLimit | LogLimit | SegmentLimit {
+  const limit = units(identity.rule, 'limit', rule['limit'])
+  if (algorithm === 'fixed-window') {
+    const rolloverMax = flag(identity.rule, 'rollover', rule['rollover']) ? limit : 0
+    const window = fixedWindowOf(identity.rule, rule)
+    return { ...identity, algorithm, limit, capacity: limit + rolloverMax, window, rolloverMax }
+  }
+  const micros = windowMicros(rule)
+  if (algorithm === 'sliding-window-counter')
+    return { ...identity, algorithm, limit, capacity: limit, windowMicros: micros }
+  if (rule['segments'] !== undefined) {
+    const segments = whole(identity.rule, 'segments', { value: rule['segments'], least: 1, most: LARGEST_SEGMENTS })
+    return { ...identity, algorithm: 'sliding-window-segments', limit, capacity: limit, windowMicros: micros, segments }
+  }
+  if (limit > LARGEST_LOG_LIMIT) {
+    throw invalid(identity.rule, {
+      problem: 'has a "limit" too large for the exact log, which remembers every call',
+      received: limit,
+      expected: `at most ${LARGEST_LOG_LIMIT}`,
+      action: 'Add "segments: 60" for constant memory, or use gcra.',
+    })
+  }
+  return { ...identity, algorithm: 'sliding-window-log', limit, capacity: limit, windowMicros: micros }
+}
+
+/** `burst` on a window: that many units may pass at one instant, the part above the limit refilling over one window. */
+function burstOver(identity: Identity, base: OverlayLimit['base'], rule: Loose): OverlayLimit {
+  const burst = whole(identity.rule, 'burst', { value: rule['burst'], least: base.limit, most: LARGEST_LIMIT })
+  if (base.algorithm === 'fixed-window' && (typeof base.window !== 'number' || base.rolloverMax > 0)) {
+    throw invalid(identity.rule, {
+      problem: `has "burst" together with ${base.rolloverMax > 0 ? '"rollover"' : 'a calendar window'}`,
+      expected: 'one of them',
+      action: 'Use the hybrid algorithm, whose burst has a refill rate of its own.',
+    })
+  }
+  const extra = burst - base.limit
+  const length = base.algorithm === 'fixed-window' ? (base.window as number) : base.windowMicros
+  const rate = rateOverWindow(Math.max(1, extra), length)
+  return overlay(identity, base, { capacity: extra, full: extra * MICROS_PER_UNIT, rate })
+}
+
+function hybrid(identity: Identity, rule: Loose): OverlayLimit {
+  const base = windowLimit(identity, 'fixed-window', rule) as FixedWindowLimit
+  const burst = partOf(identity.rule, 'burst', { value: rule['burst'], known: ['capacity', 'refillPerSecond'] })
+  return overlay(identity, base, meter(identity, burst, { algorithm: 'token-bucket', rateOption: 'refillPerSecond' }))
+}
+
+function overlay(
+  identity: Identity,
+  base: OverlayLimit['base'],
+  { capacity, full, rate }: Pick<MeterLimit, 'capacity' | 'full' | 'rate'>,
+): OverlayLimit {
+  const total = base.limit === 0 ? 0 : base.limit + capacity
+  const burst: MeterLimit = { ...identity, algorithm: 'token-bucket', limit: capacity, capacity, full, rate }
+  return {
+    ...identity,
+    algorithm: 'hybrid',
+    limit: total,
+    capacity: total,
+    base: Object.freeze(base),
+    burst: Object.freeze(burst),
+  }
+}
+
+interface MeterForm {
+  readonly algorithm: MeterLimit['algorithm']
+  /** What the algorithm calls its rate. */
+  readonly rateOption: string
+}
+
+function meter(identity: Identity, rule: Loose, { algorithm, rateOption }: MeterForm): MeterLimit {
+  const full = microUnits(identity.rule, 'capacity', { value: rule['capacity'], most: LARGEST_LIMIT })
+  const perSecond = rule[rateOption]
+  if (typeof perSecond !== 'number' || !(perSecond >= 1e-9) || perSecond > LARGEST_LIMIT) {
+    throw invalid(identity.rule, {
+      problem: `has an unusable "${rateOption}"`,
+      received: perSecond,
+      expected: `units per second, above 0 (fractions such as 0.1 are fine), at most ${LARGEST_LIMIT}`,
+    })
+  }
+  const capacity = Math.floor(full / MICROS_PER_UNIT)
+  return { ...identity, algorithm, limit: capacity, capacity, full, rate: ratePerSecond(perSecond) }
+}
+
+function tokenBucket(identity: Identity, rule: Loose): MeterLimit | RolloverLimit {
+  const bucket = meter(identity, rule, { algorithm: 'token-bucket', rateOption: 'refillPerSecond' })
+  if (!flag(identity.rule, 'rollover', rule['rollover'])) return bucket
+  const full = microUnits(identity.rule, 'capacity', { value: rule['capacity'], most: LARGEST_ROLLOVER })
+  const capacity = Math.floor((2 * full) / MICROS_PER_UNIT)
+  return { ...bucket, algorithm: 'token-bucket-rollover', capacity, full, rolloverFull: full }
+}
+
+function windowMicros(rule: Loose): number {
+  return durationMicros(rule['window'] as Duration, 'window')
+}
+
+function fixedWindowOf(name: string, rule: Loose): number | CalendarPeriod {
+  const window = rule['window']
+  if (typeof window !== 'object' || window === null) return windowMicros(rule)
+  const known = ['calendar', 'timeZone', 'weekStart']
+  const options = partOf(name, 'window', { value: window, known }) as unknown as CalendarWindow
+  const { calendar, timeZone = 'UTC', weekStart = 'monday' } = options
+  if (!PERIODS.includes(calendar)) {
+    throw invalid(name, {
+      problem: 'has an unknown calendar period',
+      received: calendar,
+      expected: `one of ${PERIODS.join(', ')}`,
+    })
+  }
+  if (!isTimeZone(timeZone)) {
+    throw invalid(name, {
+      problem: 'has an unknown "timeZone"',
+      received: timeZone,
+      expected: 'an IANA name such as "Europe/Berlin"',
+    })
+  }
+  const firstDay = WEEKDAYS.indexOf(weekStart)
+  if (firstDay < 0) {
+    throw invalid(name, {
+      problem: 'has an unknown "weekStart"',
+      received: weekStart,
+      expected: `one of ${WEEKDAYS.join(', ')}`,
+    })
+  }
+  return Object.freeze({ period: calendar, timeZone, weekStart: firstDay })
+}
+
+/** An option that is itself an object of options. */
+function partOf(name: string, option: string, { value, known }: { value: unknown; known: readonly string[] }): Loose {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw invalid(name, {
+      problem: `has an unusable "${option}"`,
+      received: value,
+      expected: `an object of ${known.join(', ')}`,
+    })
+  }
+  for (const part of Object.keys(value)) {
+    if (known.includes(part)) continue
+    throw invalid(name, {
+      problem: `has "${part}" in "${option}", which is not known there`,
+      expected: `only ${known.join(', ')}`,
+      ...advised(optionAdvice(part, known)),
+    })
+  }
+  return value as Loose
+}
+
+/** The capacity of a bucket in micro-units. Less than a unit would let no call through, and is taken for a mistake. */
+function microUnits(name: string, option: string, { value, most }: { value: unknown; most: number }): number {
+  if (value === 0) return 0
+  if (typeof value === 'number' && value >= 1 && value <= most) return Math.round(value * MICROS_PER_UNIT)
+  throw invalid(name, {
+    problem: `has an unusable "${option}"`,
+    received: value,
+    expected: `0, or a number from 1 to ${most} (fractions such as 2.5 are fine)`,
+    ...advised(numberAdvice(option, value, Number.isFinite), 'Use 0 to deny all, or "off" not to limit.'),
+  })
+}
+
+function units(name: string, option: string, value: unknown): number {
+  return whole(name, option, { value, least: 0, most: LARGEST_LIMIT })
+}
+
+function whole(
+  name: string,
+  option: string,
+  { value, least, most }: { value: unknown; least: number; most: number },
+): number {
+  if (typeof value === 'number' && Number.isSafeInteger(value) && value >= least && value <= most) return value
+  throw invalid(name, {
+    problem: `has an unusable "${option}"`,
+    received: value,
+    expected: `a whole number from ${least} to ${most}`,
+    ...advised(numberAdvice(option, value), least === 0 ? 'Use 0 to deny all, or "off" not to limit.' : undefined),
+  })
+}
+
+/** The pieces of advice that there are, as a part of an error's details. */
+function advised(...pieces: readonly (string | undefined)[]): { action?: string } {
+  const given = pieces.filter((piece) => piece !== undefined)
+  return given.length === 0 ? {} : { action: given.join(' ') }
+}
+
+function flag(name: string, option: string, value: unknown): boolean {
+  if (value === undefined || typeof value === 'boolean') return value === true
+  throw invalid(name, { problem: `has an unusable "${option}"`, received: value, expected: 'true or false' })
+}
+
+/** What to say about an option that belongs elsewhere, where the algorithm has what it is told to use instead. */
+const HINTS: Readonly<Record<string, { readonly instead: string; readonly hint: string }>> = {
+  burst: { instead: 'capacity', hint: 'Here "capacity" is the burst.' },
+  limit: { instead: 'capacity', hint: 'This algorithm calls it "capacity".' },
+  window: { instead: 'capacity', hint: 'This algorithm takes a rate per second instead of a window.' },
+  capacity: { instead: 'limit', hint: 'This algorithm calls it "limit".' },
+  rollover: {
+    instead: 'window',
+    hint: 'Units carry over only between windows that begin and end, and in buckets: use "fixed-window" or "token-bucket".',
+  },
+}
+
+function unknownOption(
+  name: string,
+  { option, algorithm, known }: { option: string; algorithm: string; known: readonly string[] },
+): SluiceError {
+  const { instead, hint } = Object.hasOwn(HINTS, option) ? HINTS[option]! : {}
+  const isElsewhere = instead !== undefined && known.includes(instead)
+  return invalid(name, {
+    problem: `has the option "${option}", which ${algorithm} does not have`,
+    expected: `only ${known.join(', ')}`,
+    ...advised(isElsewhere ? hint : optionAdvice(option, known)),
+  })
+}
+
+function invalid(
+  name: string,
+  details: { problem: string; received?: unknown; expected: string; action?: string },
+): SluiceError {
+  return new SluiceError('SLUICE_INVALID_RULE', { ...details, problem: `rule "${name}" ${details.problem}` })
+}

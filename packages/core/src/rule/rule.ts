@@ -1,0 +1,193 @@
+import type { FailureMode } from '../store/failure.ts'
+import type { CalendarPeriod } from './calendar.ts'
+import type { Duration } from './duration.ts'
+
+/** The day a calendar week begins with. */
+export type Weekday = 'sunday' | 'monday' | 'tuesday' | 'wednesday' | 'thursday' | 'friday' | 'saturday'
+
+/** A window that follows the calendar: the month of the 1st to the last, the day from midnight to midnight. */
+export interface CalendarWindow {
+  readonly calendar: CalendarPeriod['period']
+  /** IANA name of the time zone. Default: `UTC`. */
+  readonly timeZone?: string
+  /** First day of the week. Default: `monday`. */
+  readonly weekStart?: Weekday
+}
+
+/**
+ * How many units: whole, 0 to 9,000,000,000. `0` denies all. `'off'` does not limit at all.
+ */
+export type Units = number | 'off'
+
+/** One of several windows of a rule, decided together. */
+export interface WindowSpec<W = Duration> {
+  readonly limit: number
+  readonly window: W
+  /** The most units that may pass at one instant; see the algorithm. */
+  readonly burst?: number
+}
+
+/** Either one limit and window, or several windows at once. */
+type OneOrMoreWindows<W> =
+  | { readonly limit: Units; readonly window: W; readonly burst?: number; readonly windows?: never }
+  | {
+      readonly windows: readonly WindowSpec<W>[]
+      readonly limit?: never
+      readonly window?: never
+      readonly burst?: never
+    }
+
+/**
+ * How many units a bucket holds: 0, or 1 to 9,000,000,000. Fractions such as 2.5 are kept to the millionth of a unit. `0`
+ * denies all. `'off'` does not limit at all.
+ */
+export type BucketUnits = number | 'off'
+
+/** Tokens fill up to `capacity` at `refillPerSecond` (may be fractional); a call takes its cost. */
+export interface TokenBucketRule {
+  readonly algorithm: 'token-bucket'
+  readonly capacity: BucketUnits
+  readonly refillPerSecond: number
+  /**
+   * Tokens that find the bucket full roll over, up to twice the capacity in all. They expire when the key has not been used
+   * for the time of two full refills since the bucket was full. Default: false.
+   */
+  readonly rollover?: boolean
+}
+
+/** A bucket that leaks at a constant rate; what does not fit is denied. */
+export interface LeakyBucketMeterRule {
+  readonly algorithm: 'leaky-bucket-meter'
+  readonly capacity: BucketUnits
+  readonly leakPerSecond: number
+}
+
+/** A queue that lets out `ratePerSecond`; the decision carries `delayMs`, a full queue denies. */
+export interface LeakyBucketQueueRule {
+  readonly algorithm: 'leaky-bucket-queue'
+  readonly capacity: BucketUnits
+  readonly ratePerSecond: number
+}
+
+/** A count for each window; index = timestamp / window. Up to twice the limit can pass around a boundary. */
+export type FixedWindowRule = {
+  readonly algorithm: 'fixed-window'
+  /** Unused units carry over to the next window, up to twice the limit in all. */
+  readonly rollover?: boolean
+} & OneOrMoreWindows<Duration | CalendarWindow>
+
+/** Two counts, weighted. Cheap, smooth, and not exact: see the page of the algorithm for its worst case. */
+export type SlidingWindowCounterRule = { readonly algorithm: 'sliding-window-counter' } & OneOrMoreWindows<Duration>
+
+/** Never more than the limit in any window. Exact by default; with `segments`, in memory of that many numbers. */
+export type SlidingWindowLogRule = {
+  readonly algorithm: 'sliding-window-log'
+  readonly segments?: number
+} & OneOrMoreWindows<Duration>
+
+/** The default: a smooth rate of `limit` per `window`, with at most `burst` units at once (`limit` when left out). */
+export type GcraRule = { readonly algorithm?: 'gcra' } & OneOrMoreWindows<Duration>
+
+/** A fixed window for all, and a token bucket on top for callers that are entitled to it. */
+export interface HybridRule {
+  readonly algorithm: 'hybrid'
+  readonly limit: Units
+  readonly window: Duration | CalendarWindow
+  readonly burst: { readonly capacity: number; readonly refillPerSecond: number }
+}
+
+/** At most `limit` held at once; a slot that is not renewed within `lease` comes back by itself. */
+export interface ConcurrencyRule {
+  readonly algorithm: 'concurrency'
+  readonly limit: Units
+  readonly lease: Duration
+}
+
+/** Who may do how much: plain data, so it can be stored, sent and shown. */
+export type Rule = AlgorithmRule & RuleSettings
+
+/** What every rule may say besides its algorithm. */
+export interface RuleSettings {
+  /**
+   * What to answer while the store cannot be asked: allow all (`open`), deny all (`closed`), or decide on this node with
+   * its share of the limit (`local`). Default: what the store says. Local stores never need it.
+   */
+  readonly failureMode?: FailureMode
+}
+
+/** An algorithm and its numbers. */
+export type AlgorithmRule =
+  | TokenBucketRule
+  | LeakyBucketMeterRule
+  | LeakyBucketQueueRule
+  | FixedWindowRule
+  | SlidingWindowCounterRule
+  | SlidingWindowLogRule
+  | GcraRule
+  | HybridRule
+  | ConcurrencyRule
+
+/** The rule without its algorithm's name, as the builder functions take it; a union stays a union. */
+type Options<R> = R extends unknown ? Omit<R, 'algorithm'> : never
+
+/** Builds a {@link TokenBucketRule}. */
+export const tokenBucket = (options: Options<TokenBucketRule> & RuleSettings): TokenBucketRule & RuleSettings => ({
+  ...options,
+  algorithm: 'token-bucket',
+})
+
+/** Builds a {@link LeakyBucketMeterRule}. */
+export const leakyBucketMeter = (
+  options: Options<LeakyBucketMeterRule> & RuleSettings,
+): LeakyBucketMeterRule & RuleSettings => ({
+  ...options,
+  algorithm: 'leaky-bucket-meter',
+})
+
+/** Builds a {@link LeakyBucketQueueRule}. */
+export const leakyBucketQueue = (
+  options: Options<LeakyBucketQueueRule> & RuleSettings,
+): LeakyBucketQueueRule & RuleSettings => ({
+  ...options,
+  algorithm: 'leaky-bucket-queue',
+})
+
+/** Builds a {@link FixedWindowRule}. */
+export const fixedWindow = (options: Options<FixedWindowRule> & RuleSettings): FixedWindowRule & RuleSettings => ({
+  ...options,
+  algorithm: 'fixed-window',
+})
+
+/** Builds a {@link SlidingWindowCounterRule}. */
+export const slidingWindowCounter = (
+  options: Options<SlidingWindowCounterRule> & RuleSettings,
+): SlidingWindowCounterRule & RuleSettings => ({
+  ...options,
+  algorithm: 'sliding-window-counter',
+})
+
+/** Builds a {@link SlidingWindowLogRule}. */
+export const slidingWindowLog = (
+  options: Options<SlidingWindowLogRule> & RuleSettings,
+): SlidingWindowLogRule & RuleSettings => ({
+  ...options,
+  algorithm: 'sliding-window-log',
+})
+
+/** Builds a {@link GcraRule}. */
+export const gcra = (options: Options<GcraRule> & RuleSettings): GcraRule & RuleSettings => ({
+  ...options,
+  algorithm: 'gcra',
+})
+
+/** Builds a {@link HybridRule}. */
+export const hybrid = (options: Options<HybridRule> & RuleSettings): HybridRule & RuleSettings => ({
+  ...options,
+  algorithm: 'hybrid',
+})
+
+/** Builds a {@link ConcurrencyRule}. */
+export const concurrency = (options: Options<ConcurrencyRule> & RuleSettings): ConcurrencyRule & RuleSettings => ({
+  ...options,
+  algorithm: 'concurrency',
+})

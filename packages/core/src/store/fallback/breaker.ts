@@ -1,0 +1,191 @@
+import { SluiceError } from '../../errors.ts'
+import type { Random } from '../../system/random.ts'
+
+/** Whether a store is asked: `closed` yes, `open` no, `half-open` by one call to see whether it is back. */
+export type BreakerState = 'closed' | 'open' | 'half-open'
+
+/** When a {@link Breaker} opens, and for how long. */
+export interface BreakerOptions {
+  /** Failures in a row that open it, 1 to 1,000. Default: 5. */
+  readonly failures?: number
+  /** The first pause, 1 to 60,000. Default: 250. Each pause after a failed probe is twice as long as the one before. */
+  readonly basePauseMs?: number
+  /** The longest pause, 1 to 60,000. Default: 1,000. What chance adds, up to a quarter, comes on top. */
+  readonly maxPauseMs?: number
+}
+
+/** How a {@link Breaker} treats a process that has just started. */
+export interface BreakerStart {
+  readonly atMs: number
+  /** Failures count from the first answer on, or after so long without one. */
+  readonly graceMs: number
+}
+
+interface BreakerParts extends BreakerOptions {
+  readonly random: Random
+  /** Default: no allowance for a start. */
+  readonly start?: BreakerStart | undefined
+  /** Whether it stays closed: what it guards has breakers of its own. Default: false. */
+  readonly neverOpens?: boolean
+  /** Told of every change of state. */
+  readonly onChange?: (state: BreakerState) => void
+}
+
+/** The ticket of a call that must not be made. */
+export const NOT_ADMITTED = 0
+
+const SLICES = 10
+const SLICE_MS = 100
+
+/** With fewer calls than this in a second, their ratio says nothing. */
+const LEAST_CALLS = 20
+
+/**
+ * For so long after the start, the first pause is a tenth of the usual one: a cold process misses deadlines that say nothing
+ * about the store, and a pause lasts for thousands of its calls.
+ */
+const EARLY_MS = 10_000
+
+const DRAWS = 0x1_00_00_00_00
+
+/**
+ * Stops asking what does not answer.
+ *
+ * ```text
+ *            5 failures in a row, or half of
+ *            the last second's 20 calls or more
+ *   closed ------------------------------------> open <----+
+ *     ^                                           |        | the probe failed:
+ *     |                       the pause is over,  |        | a pause twice as long
+ *     |                       at the next call    v        |
+ *     +------------------------------------- half-open ----+
+ *              the probe was answered        (one call out)
+ * ```
+ *
+ * A call is admitted with a ticket and ends with it. The ticket of an earlier state counts for nothing, so a call that was
+ * sent before the breaker opened neither closes it nor lengthens its pause. Instants come in as arguments, in milliseconds
+ * of one clock that does not go back. The last second is the 100 ms slice of now and the nine before it.
+ *
+ * After a start, failures before the first answer do not count for `graceMs`, and for 10 s the first pause is a tenth.
+ */
+export class Breaker {
+  readonly #failures: number
+  readonly #basePauseMs: number
+  readonly #maxPauseMs: number
+  readonly #random: Random
+  readonly #onChange: ((state: BreakerState) => void) | undefined
+  readonly #neverOpens: boolean
+  readonly #earlyUntilMs: number
+  readonly #calls: number[] = Array.from({ length: SLICES }, () => 0)
+  readonly #failed: number[] = Array.from({ length: SLICES }, () => 0)
+  #state: BreakerState = 'closed'
+  /** Rises with every change of state: the ticket of the calls admitted in it. */
+  #ticket = 1
+  #inARow = 0
+  #slice = 0
+  #pauseMs: number
+  #openUntilMs = 0
+  /** Until when failures do not count. */
+  #graceUntilMs: number
+
+  constructor(parts: BreakerParts) {
+    this.#failures = checkWhole('failures', parts.failures ?? 5, 1000)
+    this.#basePauseMs = checkWhole('basePauseMs', parts.basePauseMs ?? 250, 60_000)
+    this.#maxPauseMs = checkWhole('maxPauseMs', parts.maxPauseMs ?? 1000, 60_000)
+    this.#pauseMs = this.#basePauseMs
+    this.#random = parts.random
+    this.#onChange = parts.onChange
+    this.#neverOpens = parts.neverOpens ?? false
+    const { start } = parts
+    this.#graceUntilMs = start === undefined ? Number.NEGATIVE_INFINITY : start.atMs + start.graceMs
+    this.#earlyUntilMs = start === undefined ? Number.NEGATIVE_INFINITY : start.atMs + EARLY_MS
+  }
+
+  get state(): BreakerState {
+    return this.#state
+  }
+
+  /** The ticket of a call that may be made now, or {@link NOT_ADMITTED}. Every ticket must come back to one of the others. */
+  admit(nowMs: number): number {
+    if (this.#state === 'closed') return this.#ticket
+    if (this.#state === 'half-open' || nowMs < this.#openUntilMs) return NOT_ADMITTED
+    this.#become('half-open')
+    return this.#ticket
+  }
+
+  /** The call was answered. */
+  succeeded(ticket: number, nowMs: number): void {
+    if (ticket !== this.#ticket) return
+    this.#graceUntilMs = Number.NEGATIVE_INFINITY
+    if (this.#state === 'closed') {
+      this.#inARow = 0
+      this.#count(this.#calls, nowMs)
+      return
+    }
+    this.#inARow = 0
+    this.#calls.fill(0)
+    this.#failed.fill(0)
+    this.#become('closed')
+  }
+
+  /** The call was not answered, or with an error. */
+  failed(ticket: number, nowMs: number): void {
+    if (ticket !== this.#ticket || this.#neverOpens) return
+    if (this.#state === 'closed') {
+      if (nowMs < this.#graceUntilMs) return
+      this.#inARow++
+      this.#count(this.#calls, nowMs)
+      this.#count(this.#failed, nowMs)
+      if (this.#inARow < this.#failures && !this.#failsByHalf()) return
+      this.#pauseMs = nowMs < this.#earlyUntilMs ? this.#basePauseMs / 10 : this.#basePauseMs
+    }
+    const chance = 0.75 + this.#random.nextUint32() / DRAWS / 2
+    this.#openUntilMs = nowMs + this.#pauseMs * chance
+    this.#pauseMs = Math.min(this.#maxPauseMs, this.#pauseMs * 2)
+    this.#become('open')
+  }
+
+  /** The call said nothing about the store as a whole, or was misuse. When it was the probe, the next call is. */
+  withdrawn(ticket: number): void {
+    if (ticket === this.#ticket && this.#state === 'half-open') this.#become('open')
+  }
+
+  /** How long no call will be admitted yet: 0 when the next one may be. */
+  pauseLeftMs(nowMs: number): number {
+    return this.#state === 'open' ? Math.max(0, this.#openUntilMs - nowMs) : 0
+  }
+
+  #become(state: BreakerState): void {
+    this.#state = state
+    this.#ticket++
+    this.#onChange?.(state)
+  }
+
+  #count(counts: number[], nowMs: number): void {
+    const slice = Math.max(this.#slice, Math.floor(nowMs / SLICE_MS))
+    for (let fresh = Math.max(this.#slice + 1, slice - SLICES + 1); fresh <= slice; fresh++) {
+      this.#calls[fresh % SLICES] = 0
+      this.#failed[fresh % SLICES] = 0
+    }
+    this.#slice = slice
+    counts[slice % SLICES]!++
+  }
+
+  #failsByHalf(): boolean {
+    let [calls, failed] = [0, 0]
+    for (let slice = 0; slice < SLICES; slice++) {
+      calls += this.#calls[slice]!
+      failed += this.#failed[slice]!
+    }
+    return calls >= LEAST_CALLS && failed * 2 >= calls
+  }
+}
+
+function checkWhole(option: string, value: number, most: number): number {
+  if (Number.isInteger(value) && value >= 1 && value <= most) return value
+  throw new SluiceError('SLUICE_INVALID_OPTION', {
+    problem: `"${option}" of the breaker cannot be used`,
+    received: value,
+    expected: `a whole number from 1 to ${most}`,
+  })
+}

@@ -1,0 +1,99 @@
+import type { Timers } from '../../system/timers.ts'
+
+/** A call that waits for an answer, and its place in the line. */
+export interface WaitingCall {
+  /** When it was sent, in milliseconds of the line's clock. Written by the line, as are its neighbours. */
+  sentMs: number
+  older: WaitingCall | undefined
+  newer: WaitingCall | undefined
+  /** Called once, when it has waited for the deadline; it has left the line by then. */
+  expire(nowMs: number): void
+}
+
+/** What a {@link DeadlineQueue} works with. */
+export interface DeadlineParts {
+  readonly deadlineMs: number
+  readonly timers: Timers
+  readonly monotonicMs: () => number
+}
+
+/** A timer so late says that the thread was busy, and that answers may have arrived that nobody has looked at yet. */
+const BUSY_MS = 5
+
+/**
+ * Calls in flight, oldest first. All deadlines are of one length, so the oldest is always the next to expire and one timer
+ * is enough. It stays set when its call is answered, because the next one is usually not far: an idle line holds a timer
+ * for one deadline at most.
+ */
+export class DeadlineQueue {
+  readonly #parts: DeadlineParts
+  #oldest: WaitingCall | undefined
+  #newest: WaitingCall | undefined
+  #size = 0
+  #cancelTimer: (() => void) | undefined
+
+  constructor(parts: DeadlineParts) {
+    this.#parts = parts
+  }
+
+  /** Calls in the line. */
+  get size(): number {
+    return this.#size
+  }
+
+  add(call: WaitingCall, nowMs: number): void {
+    call.sentMs = nowMs
+    call.older = this.#newest
+    if (this.#newest === undefined) this.#oldest = call
+    else this.#newest.newer = call
+    this.#newest = call
+    this.#size++
+    if (this.#cancelTimer === undefined) this.#setTimer(this.#parts.deadlineMs)
+  }
+
+  /** Takes a call out that is in the line. */
+  remove(call: WaitingCall): void {
+    if (call.older === undefined) this.#oldest = call.newer
+    else call.older.newer = call.newer
+    if (call.newer === undefined) this.#newest = call.older
+    else call.newer.older = call.older
+    // One that hangs for ever would otherwise hold all that came after it.
+    call.older = undefined
+    call.newer = undefined
+    this.#size--
+  }
+
+  /** Takes the oldest call out, if there is one. */
+  shift(): WaitingCall | undefined {
+    const call = this.#oldest
+    if (call !== undefined) this.remove(call)
+    return call
+  }
+
+  /** Cancels the timer. */
+  close(): void {
+    this.#cancelTimer?.()
+    this.#cancelTimer = undefined
+  }
+
+  #setTimer(delayMs: number): void {
+    this.#cancelTimer = this.#parts.timers.schedule(delayMs, () => this.#look())
+  }
+
+  #look(): void {
+    this.#cancelTimer = undefined
+    if (this.#oldest === undefined) return
+    const lateMs = this.#parts.monotonicMs() - this.#oldest.sentMs - this.#parts.deadlineMs
+    if (lateMs < BUSY_MS) this.#expire()
+    else this.#cancelTimer = this.#parts.timers.schedule(0, () => this.#expire())
+  }
+
+  #expire(): void {
+    this.#cancelTimer = undefined
+    const nowMs = this.#parts.monotonicMs()
+    const { deadlineMs } = this.#parts
+    while (this.#oldest !== undefined && this.#oldest.sentMs + deadlineMs <= nowMs) this.shift()?.expire(nowMs)
+    if (this.#oldest !== undefined && this.#cancelTimer === undefined)
+      this.#setTimer(Math.max(0, this.#oldest.sentMs + deadlineMs - nowMs))
+  }
+}

@@ -1,0 +1,257 @@
+import { createBatch, createItem } from '../../limiter/batch.ts'
+import type { Limit } from '../../rule/limit.ts'
+import type { Clock } from '../../system/clock.ts'
+import type { Random } from '../../system/random.ts'
+import { type BlockTerm, blockTermOf } from '../block-term.ts'
+import { BlockList } from '../memory/block-list.ts'
+import { memoryStore } from '../memory/memory-store.ts'
+import type { Batch, Item, Receipt, Settlement, Store } from '../store.ts'
+import { shareOf } from './limit-share.ts'
+import { MarkedLimits } from './marked-limits.ts'
+import type { SeenQuota } from './remembered-quota.ts'
+import { quotaOf, RememberedQuota } from './remembered-quota.ts'
+
+/** What {@link LocalDecisions} work with. */
+export interface LocalDecisionParts {
+  /** Live nodes, this one included. */
+  readonly nodes: () => number
+  /** Maximum number of keys remembered, and of keys counted. */
+  readonly maxLocalKeys: number
+  readonly clock: Clock
+  readonly random: Random
+}
+
+/** A settlement, and what was remembered of its key when it was sent. */
+export interface SentSettlement {
+  readonly receipt: Receipt
+  readonly actuals: readonly number[]
+  readonly seen: SeenQuota | undefined
+}
+
+/** The store's time, from this node's clock. It can be moved to an earlier time, to charge as of then. */
+class StoreClock implements Clock {
+  readonly #clock: Clock
+  #aheadMicros = 0
+  #atMicros: number | undefined
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+  }
+
+  nowMicros(): number {
+    return this.#atMicros ?? this.#clock.nowMicros() + this.#aheadMicros
+  }
+
+  /** The store has just said that it is `storeMicros`. */
+  follow(storeMicros: number): void {
+    this.#aheadMicros = storeMicros - this.#clock.nowMicros()
+  }
+
+  /** Runs something as of an earlier time. */
+  runAt(micros: number, run: () => void): void {
+    this.#atMicros = micros
+    try {
+      run()
+    } finally {
+      this.#atMicros = undefined
+    }
+  }
+}
+
+/**
+ * Decides in this process while the store cannot be asked, each key with this node's share of what remains of it.
+ *
+ * Invariant: from the last answer of the store until the limit resets, this node admits at most
+ * `ceil(remaining / nodes)` units of a key, where `remaining` is what that answer left. For a key without an answer,
+ * and after the reset, it is `ceil(limit / nodes)`. The bound that follows from it is in
+ * docs/decisions/2026-11-17-local-decisions-during-an-outage.md.
+ */
+export class LocalDecisions {
+  readonly #parts: LocalDecisionParts
+  readonly #clock: StoreClock
+  readonly #shares = new MarkedLimits()
+  /** Blocks that the store has told of. */
+  readonly #blocks = new BlockList()
+  /** Both are made when they are needed. */
+  #quota: RememberedQuota | undefined
+  #local: Store<'sync'> | undefined
+
+  constructor(parts: LocalDecisionParts) {
+    this.#parts = parts
+    this.#clock = new StoreClock(parts.clock)
+  }
+
+  /** Remembers what the store answered to an item of a batch. */
+  note(item: Item, batch: Batch): void {
+    const { maxLocalKeys, random } = this.#parts
+    this.#quota ??= new RememberedQuota(maxLocalKeys, random)
+    this.#clock.follow(batch.now)
+    this.#quota.note(item, batch)
+    if (item.blockedUntil > batch.now) this.#noteBlock(item, batch.now)
+    else if (this.#blocks.size > 0) this.#blocks.lift(item.limit.rule, item.key)
+  }
+
+  /** Decides a batch, with the share that this node has of each limit and key. */
+  decide(batch: Batch): void {
+    const now = this.#clock.nowMicros()
+    for (const item of batch.items) {
+      item.limit = this.#shares.of(this.#shareFor(item, now))
+      item.at = 0
+    }
+    if (batch.items.some((item) => this.#blockedUntil(item, now) > 0)) this.#denyBlocked(batch, now)
+    else this.#localStore().decide(batch)
+  }
+
+  /** Whether a limit of a receipt was charged here. */
+  hasCharged(limit: Limit): boolean {
+    return this.#shares.has(limit)
+  }
+
+  /** Settles what was charged here. */
+  settle(receipt: Receipt, actuals: readonly number[]): Settlement {
+    return this.#localStore().settle(receipt, actuals)
+  }
+
+  /** What is remembered of the key of a settlement that is about to be sent to the store. */
+  seenBefore({ charges }: Receipt): SeenQuota | undefined {
+    const [charge] = charges
+    return charge === undefined || charges.length > 1 ? undefined : this.#quota?.find(charge.limit, charge.key)
+  }
+
+  /** Remembers that the store has settled a charge of a limit. */
+  noteSettled(index: number, sent: SentSettlement, { outcome, corrected }: Settlement): void {
+    const { limit, key, cost } = sent.receipt.charges[index]!
+    const seen = this.#quota?.find(limit, key)
+    const actual = sent.actuals[index]!
+    if (limit.algorithm === 'concurrency' && actual > 0 && outcome === 'settled') {
+      this.#noteRenewed(limit, key, { slots: actual, seen })
+      return
+    }
+    if (seen === undefined) return
+    // A reservation that had run out was given back before, and may have been seen so.
+    let units = outcome === 'late' ? actual : Math.max(0, actual - cost)
+    // An answer that arrived meanwhile may include what was given back.
+    const isUnchanged = sent.seen?.seenAt === seen.seenAt && sent.seen.taken === seen.taken
+    if (corrected < 0 && isUnchanged) units = Math.ceil(corrected)
+    if (units === 0) return
+    // More units taken must be charged to the local counter as well.
+    const nodes = units > 0 ? 0 : seen.nodes
+    this.#quota?.put(limit, key, { ...seen, taken: Math.max(0, seen.taken + units), nodes })
+  }
+
+  /** A block applies here too, from now on: it may be needed before the store is back. */
+  block(rule: string, key: string, term: BlockTerm): void {
+    const { micros, forgotten } = blockTermOf(term)
+    if (micros === 0) this.#blocks.lift(rule, key)
+    for (const limit of forgotten) this.#quota?.forget(limit, key)
+    if (micros === 0 && this.#local === undefined) return
+    this.#localStore().block(rule, key, { micros, forgotten: this.#countedAs(forgotten) })
+  }
+
+  reset(limits: readonly Limit[], key: string): void {
+    for (const limit of limits) {
+      this.#blocks.lift(limit.rule, key)
+      this.#quota?.forget(limit, key)
+    }
+    this.#local?.reset(this.#countedAs(limits), key)
+  }
+
+  async close(): Promise<void> {
+    await this.#local?.close()
+  }
+
+  /** The limits that this node may have counted under. A share may keep its counters in another form than the limit. */
+  #countedAs(limits: readonly Limit[]): readonly Limit[] {
+    const nodes = this.#nodes()
+    return [...limits, ...limits.map((limit) => shareOf(limit, nodes))]
+  }
+
+  /** The limit that this node applies to a key on its own. */
+  #shareFor({ limit, key }: Item, now: number): Limit {
+    const seen = this.#quota?.find(limit, key)
+    if (seen === undefined || seen.resetAt <= now) return shareOf(limit, this.#nodes())
+    // The count stays the same until the limit resets: a lower one would enlarge the share of a key that is used up.
+    const nodes = seen.nodes || this.#nodes()
+    const share = shareOf(limit, nodes)
+    const part = Math.ceil(Math.max(0, quotaOf(limit, seen.entitled) - seen.taken) / nodes)
+    if (seen.nodes === 0) {
+      this.#quota?.put(limit, key, { ...seen, nodes })
+      if (limit.algorithm !== 'concurrency') this.#chargeRest(share, key, { seen, part })
+    }
+    // Slots are given back one by one, so they cannot be charged: the node has fewer of them.
+    return limit.algorithm === 'concurrency' ? { ...share, limit: part, capacity: part } : share
+  }
+
+  /**
+   * Leaves the local counter of a key with at most `part` units, by charging the others at the time of the answer. The
+   * counter may hold units of an earlier outage.
+   */
+  #chargeRest(share: Limit, key: string, { seen, part }: { seen: SeenQuota; part: number }): void {
+    const local = this.#localStore()
+    // Without the name of the rule, a block does not keep it from being charged.
+    const item = createItem({ ...share, rule: '' }, key, 0)
+    const batch = { ...createBatch([item]), charge: false, entitled: seen.entitled }
+    const whole = quotaOf(share, seen.entitled)
+    this.#clock.runAt(seen.seenAt, () => {
+      local.decide(batch)
+      const left = item.verdict.remaining
+      item.cost = left - part
+      if (left < whole && slides(share)) {
+        // What was charged before would leave the window before: all of it counts from the answer on.
+        local.reset([item.limit], key)
+        item.cost = whole - Math.min(left, part)
+      }
+      if (item.cost <= 0) return
+      batch.charge = true
+      local.decide(batch)
+    })
+  }
+
+  /** Denies a batch of which the store has said that a key is blocked. Nothing is charged. */
+  #denyBlocked(batch: Batch, now: number): void {
+    const { charge } = batch
+    batch.charge = false
+    this.#localStore().decide(batch)
+    batch.charge = charge
+    batch.allowed = false
+    for (const item of batch.items) item.blockedUntil = Math.max(item.blockedUntil, this.#blockedUntil(item, now))
+  }
+
+  #blockedUntil({ limit, key }: Item, now: number): number {
+    return this.#blocks.size === 0 ? 0 : this.#blocks.until(limit.rule, key, now)
+  }
+
+  #noteBlock({ limit, key, blockedUntil }: Item, now: number): void {
+    try {
+      this.#blocks.set(limit.rule, key, { until: blockedUntil, now })
+    } catch {
+      // The list is full: the key is not known to be blocked.
+    }
+  }
+
+  /** A slot that was renewed is held for a whole lease from now on, and with it all that was seen to be taken. */
+  #noteRenewed(limit: Limit, key: string, { slots, seen }: { slots: number; seen: SeenQuota | undefined }): void {
+    const now = this.#clock.nowMicros()
+    const leaseMicros = limit.algorithm === 'concurrency' ? limit.leaseMicros : 0
+    const taken = seen === undefined || seen.resetAt <= now ? slots : seen.taken
+    this.#quota?.put(limit, key, { taken, seenAt: now, resetAt: now + leaseMicros, entitled: true, nodes: 0 })
+  }
+
+  #localStore(): Store<'sync'> {
+    const { maxLocalKeys: maxKeys, random } = this.#parts
+    this.#local ??= memoryStore({ maxKeys, clock: this.#clock, random })
+    return this.#local
+  }
+
+  /** A node count that cannot be is taken for one: the limit then still holds for each node. */
+  #nodes(): number {
+    const nodes = Math.ceil(this.#parts.nodes())
+    return Number.isSafeInteger(nodes) && nodes >= 1 ? nodes : 1
+  }
+}
+
+/** Whether units of the limit leave it some time after they were taken, and not all at once or at a constant rate. */
+function slides(limit: Limit): boolean {
+  const { algorithm } = limit.algorithm === 'hybrid' ? limit.base : limit
+  return algorithm.startsWith('sliding-')
+}

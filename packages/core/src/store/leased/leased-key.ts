@@ -1,0 +1,198 @@
+import type { Limit } from '../../rule/limit.ts'
+import type { Lease, LeaseManager } from './lease-manager.ts'
+
+/** How much to ask for. */
+export interface LeaseSizes {
+  /** Least units asked for, unless the limit has less to give. */
+  readonly minUnits: number
+  /** Most of a limit's capacity in one lease, as a part of 1. */
+  readonly maxShare: number
+}
+
+/** At most this part of what the store has left is asked for, so that leases shrink as the limit comes near. */
+const PART_OF_WHAT_IS_LEFT = 1 / 4
+
+/** A lease that is used up in less than this part of its time was too small. */
+const USED_UP_QUICKLY = 1 / 4
+
+/** A lease is idle when nothing was taken from it between so many sweeps in a row. */
+const IDLE_SWEEPS = 2
+
+/**
+ * The leases of one key under one limit, and how much it asks for.
+ *
+ *     cold ---- asked again between two sweeps ----> granting
+ *     granting ---- denied or too little -----------> cold
+ *     granting ---- granted -------------------------> current
+ *     current ---- half spent in half its time ------> current, and granting the next
+ *     current ---- spent, ended, or idle -------------> given back; the next becomes current, or else cold
+ *
+ * There are at most two leases: `current`, which is spent, and the next. A key that is cold asks the store exactly.
+ */
+export class LeasedKey {
+  readonly limit: Limit
+  readonly key: string
+  /** The lease that is spent; it may have ended. */
+  current: Lease | undefined
+  readonly #manager: LeaseManager
+  readonly #sizes: LeaseSizes
+  #next: Lease | undefined
+  #granting: Promise<void> | undefined
+  #size: number
+  /** Units wanted by the calls that wait. */
+  #wanted = 0
+  /** Units the store had left at its latest answer. */
+  #left: number = Number.POSITIVE_INFINITY
+  /** Calls since the latest sweep that no lease could serve. */
+  #calls = 0
+  /** Counts how often all was ended: a grant from before is given back when it arrives. */
+  #endings = 0
+
+  constructor(limit: Limit, key: string, { manager, sizes }: { manager: LeaseManager; sizes: LeaseSizes }) {
+    this.limit = limit
+    this.key = key
+    this.#manager = manager
+    this.#sizes = sizes
+    this.#size = sizes.minUnits
+  }
+
+  /** Whether units lie here that nobody has spent. */
+  get hasUnspent(): boolean {
+    return (this.current?.balance ?? 0) + (this.#next?.balance ?? 0) > 0
+  }
+
+  /** The lease that `cost` can be taken from now. Gives back what stands in its way. */
+  leaseFor(cost: number, nowMs: number): Lease | undefined {
+    for (const lease of [this.current, this.#next]) {
+      if (lease !== undefined && nowMs >= lease.endsAtMs) this.#endUnspent(lease)
+    }
+    if (this.current !== undefined && this.current.balance < cost && this.#next !== undefined) this.#end(this.current)
+    return this.current !== undefined && this.current.balance >= cost ? this.current : undefined
+  }
+
+  /** Takes `cost` from the current lease, which must be live and have as much. */
+  take(lease: Lease, cost: number, nowMs: number): void {
+    lease.balance -= cost
+    if (lease.balance < lease.attentionBelow) this.#attend(lease, nowMs)
+  }
+
+  /** Counts a call that no lease can serve: a key that gets more of them is worth one. */
+  countCall(): void {
+    this.#calls++
+  }
+
+  /** Whether a lease would serve more than this one call. */
+  isWorthLeasing(cost: number): boolean {
+    if (this.#mostUnits() < 2 * cost) return false
+    return this.#calls > 1 || this.#granting !== undefined
+  }
+
+  /**
+   * Asks for a lease that `cost` more units can be taken from. One question is on its way at a time; all who ask meanwhile
+   * wait for it, and go on in the order they came. What comes may be too little. Rejects when the store could not be asked.
+   */
+  grant(cost: number): Promise<void> {
+    this.#wanted += cost
+    this.#granting ??= this.#askForLease()
+    return this.#granting
+  }
+
+  /** Notes what an exact answer of the store said to be left. */
+  note(left: number): void {
+    this.#left = left
+  }
+
+  /** Ends all leases, also one that is on its way. Resolves when the store has been told, never rejects. */
+  async end(): Promise<void> {
+    this.#endings++
+    const leases = [this.current, this.#next]
+    this.current = this.#next = undefined
+    await Promise.all(leases.map((lease) => lease && this.#manager.giveBack(lease)))
+  }
+
+  /** Ends all leases, and waits for one that is on its way, so that it is given back too. Never rejects. */
+  async finish(): Promise<void> {
+    await Promise.allSettled([this.end(), this.#granting])
+  }
+
+  /** Gives back what would end before the next sweep, or is idle. True when there is nothing left to remember. */
+  sweep(nowMs: number, intervalMs: number): boolean {
+    const idle = this.#isIdle()
+    for (const lease of [this.current, this.#next]) {
+      if (lease !== undefined && (idle || lease.endsAtMs <= nowMs + intervalMs)) this.#endUnspent(lease)
+    }
+    const forgettable = this.#calls === 0 && this.current === undefined && this.#granting === undefined
+    this.#calls = 0
+    return forgettable
+  }
+
+  /** Whether nothing has been taken for some sweeps. The next lease is not taken from while the current one lasts. */
+  #isIdle(): boolean {
+    const lease = this.current
+    if (lease === undefined) return false
+    lease.idleSweeps = lease.balance === lease.sweptBalance ? lease.idleSweeps + 1 : 0
+    lease.sweptBalance = lease.balance
+    return lease.idleSweeps >= IDLE_SWEEPS
+  }
+
+  /** The lease is half spent, or spent: asks for the next in time, and gives it back when there is nothing left of it. */
+  #attend(lease: Lease, nowMs: number): void {
+    const share = (lease.units - lease.balance) / lease.units
+    const paceMs = (nowMs - lease.askedAtMs) / share
+    const isQuick = paceMs < this.#manager.lifeMs * USED_UP_QUICKLY
+    if (isQuick && !lease.judged) this.#size = Math.min(Math.max(this.#size, lease.units * 2), this.#cap())
+    lease.judged = true
+    lease.attentionBelow = 1
+    if (lease.balance === 0) this.#end(lease)
+    else if (paceMs < this.#manager.lifeMs && this.#next === undefined && this.#mostUnits() > 1) this.#prefetch()
+  }
+
+  #prefetch(): void {
+    if (this.#granting !== undefined) return
+    this.grant(0).catch((error: unknown) => this.#manager.tellFailure(this.limit, error))
+  }
+
+  async #askForLease(): Promise<void> {
+    const endings = this.#endings
+    try {
+      // What the calls of this turn want is asked for at once.
+      await undefined
+      this.#size = Math.min(Math.max(this.#size, this.#wanted), this.#cap())
+      const units = Math.max(1, Math.min(this.#size, this.#mostUnits()))
+      const { lease, left } = await this.#manager.lend(this.limit, this.key, units)
+      this.#left = left
+      if (lease === undefined) return
+      if (endings !== this.#endings || this.#manager.nowMs() >= lease.endsAtMs) void this.#manager.giveBack(lease)
+      else if (this.current === undefined) this.current = lease
+      else this.#next = lease
+    } finally {
+      this.#wanted = 0
+      this.#granting = undefined
+    }
+  }
+
+  #end(lease: Lease): void {
+    if (this.current === lease) {
+      this.current = this.#next
+      this.#next = undefined
+    } else if (this.#next === lease) {
+      this.#next = undefined
+    }
+    void this.#manager.giveBack(lease)
+  }
+
+  /** Ends a lease whose time is over: when most of it is unspent, the next is smaller. */
+  #endUnspent(lease: Lease): void {
+    if (lease.balance * 2 > lease.units)
+      this.#size = Math.max(this.#sizes.minUnits, Math.min(this.#size, Math.ceil(lease.units / 2)))
+    this.#end(lease)
+  }
+
+  #cap(): number {
+    return Math.max(1, Math.floor(this.limit.capacity * this.#sizes.maxShare))
+  }
+
+  #mostUnits(): number {
+    return Math.min(this.#cap(), Math.floor(this.#left * PART_OF_WHAT_IS_LEFT))
+  }
+}

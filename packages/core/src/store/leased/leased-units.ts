@@ -1,0 +1,56 @@
+import type { Ask, State, Verdict } from '../../algorithms/algorithm.ts'
+import { NEVER } from '../../algorithms/algorithm.ts'
+import { algorithmOf } from '../../algorithms/registry.ts'
+import { SluiceError } from '../../errors.ts'
+import type { Limit } from '../../rule/limit.ts'
+import type { Batch } from '../store.ts'
+
+/** Units of a limit that are out on lease: counted, and not yet charged. */
+export interface LeasedUnits {
+  readonly units: number
+  /** When the first of the leases ends (microseconds since 1970); meaningless without units. */
+  readonly soonestEnd: number
+}
+
+/**
+ * Decides as if the units out on lease had been taken just now, which is the latest they can be. So a lease may be spent at
+ * any instant until it ends, and what was let through never exceeds what the limit allows. An allowance puts the state after
+ * the charge itself into `verdict.next`; the units on lease stay where they are noted.
+ *
+ * A refusal on their account says when the call would fit if they were used now; when that is never, when the first lease
+ * ends.
+ */
+export function decideBesideLeases(
+  state: State,
+  limit: Limit,
+  { ask, leased }: { readonly ask: Readonly<Ask>; readonly leased: LeasedUnits },
+  verdict: Verdict,
+): void {
+  const algorithm = algorithmOf(limit)
+  if (leased.units === 0) {
+    algorithm.decide(state, limit, ask, verdict)
+    return
+  }
+  algorithm.decide(state, limit, { ...ask, cost: ask.cost + leased.units }, verdict)
+  if (verdict.ruling === 'allowed') {
+    const { remaining } = verdict
+    algorithm.decide(state, limit, ask, verdict)
+    verdict.remaining = remaining
+    return
+  }
+  const possible = ask.cost <= limit.capacity && limit.capacity > 0
+  verdict.remaining = Math.max(0, verdict.remaining - leased.units)
+  verdict.ruling = possible ? 'limit' : 'never'
+  if (!possible) verdict.retryAt = NEVER
+  else if (verdict.retryAt === NEVER) verdict.retryAt = leased.soonestEnd
+}
+
+/** Throws `SLUICE_UNSUPPORTED` for a batch that asks a store without leases for one. */
+export function rejectLease(batch: Batch, store: string): void {
+  if (batch.leaseMicros === 0) return
+  throw new SluiceError('SLUICE_UNSUPPORTED', {
+    problem: `${store} has no leases`,
+    expected: 'a store shared by several nodes',
+    action: 'Leave leases out: a local store answers at once.',
+  })
+}

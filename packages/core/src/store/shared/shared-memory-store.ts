@@ -1,0 +1,96 @@
+import { SluiceError } from '../../errors.ts'
+import type { OptionTaker } from '../../options/known-options.ts'
+import { checkOptionNames, checkSources } from '../../options/known-options.ts'
+import type { Clock } from '../../system/clock.ts'
+import type { Random } from '../../system/random.ts'
+import { systemClock } from '../../system/system-clock.ts'
+import { systemRandom } from '../../system/system-random.ts'
+import { drawSecret } from '../fingerprint.ts'
+import { HEADER, layoutFor, readHeader, writeHeader } from './layout.ts'
+import { SharedMemoryStore, type ThreadParts } from './thread-store.ts'
+
+export type { SharedMemoryStore }
+
+/** Options of {@link sharedMemoryStore}. */
+export interface SharedMemoryStoreOptions {
+  /** Keys that there is room for in any case, 16 to 16,000,000. Default: 100,000. The memory is taken at once: about 100 bytes a key. */
+  readonly maxKeys?: number
+  /**
+   * Most values in a state, 4 to 16,384. Default: 4, which fits every algorithm but three: the exact log needs 2 for
+   * each unit of its limit, its segmented form 2 more than it has segments, concurrency 3 for each slot. Every key takes 8
+   * bytes for each.
+   */
+  readonly maxStateSize?: number
+  /** Most threads attached at once, 1 to 1,024. Default: 64. */
+  readonly maxThreads?: number
+  readonly clock?: Clock
+  readonly random?: Random
+}
+
+/** What makes a shared store known to another thread. Pass it on as `workerData` or in a message; it cannot leave the process. */
+export interface SharedMemoryHandle {
+  readonly buffer: SharedArrayBuffer
+}
+
+/** What a thread brings along when it attaches. */
+export interface AttachOptions {
+  readonly clock?: Clock
+}
+
+const TAKER: OptionTaker = {
+  name: 'the shared memory store',
+  options: ['maxKeys', 'maxStateSize', 'maxThreads', 'clock', 'random'],
+  example: '{ maxKeys: 100000 }',
+}
+const ATTACH_TAKER: OptionTaker = {
+  name: 'attachSharedMemoryStore',
+  options: ['clock'],
+  example: '{ clock }',
+}
+
+/** Makes a store that any number of threads may attach to: exact over all of them, without locks. */
+export function sharedMemoryStore(options: SharedMemoryStoreOptions = {}): SharedMemoryStore {
+  checkOptionNames(options, TAKER)
+  checkSources(options)
+  const sizes = {
+    maxKeys: sizeOption('maxKeys', options.maxKeys ?? 100_000, { least: 16, most: 16_000_000 }),
+    maxStateSize: sizeOption('maxStateSize', options.maxStateSize ?? 4, { least: 4, most: 16_384 }),
+    maxThreads: sizeOption('maxThreads', options.maxThreads ?? 64, { least: 1, most: 1_024 }),
+  }
+  const layout = layoutFor(sizes)
+  const buffer = new SharedArrayBuffer(Math.ceil(layout.totalHalves / 2) * 8)
+  const halves = new Int32Array(buffer)
+  const secret = drawSecret(options.random ?? systemRandom)
+  halves[HEADER.secretLow] = secret.low
+  halves[HEADER.secretHigh] = secret.high
+  writeHeader(halves, sizes)
+  return new SharedMemoryStore(buffer, layout, { clock: options.clock ?? systemClock })
+}
+
+/** The store behind a handle, for this thread. */
+export function attachSharedMemoryStore(handle: SharedMemoryHandle, options: AttachOptions = {}): SharedMemoryStore {
+  checkOptionNames(options, ATTACH_TAKER)
+  checkSources(options)
+  return attachWithFaults(handle, { clock: options.clock ?? systemClock })
+}
+
+/** For tests: like {@link attachSharedMemoryStore}, with a place to die in. */
+export function attachWithFaults(handle: SharedMemoryHandle, parts: ThreadParts): SharedMemoryStore {
+  if (!(handle?.buffer instanceof SharedArrayBuffer)) {
+    throw new SluiceError('SLUICE_INVALID_OPTION', {
+      problem: 'there is no shared memory store to attach to',
+      received: handle,
+      expected: 'what store.handle() returned, passed on as workerData',
+    })
+  }
+  return new SharedMemoryStore(handle.buffer, layoutFor(readHeader(new Int32Array(handle.buffer))), parts)
+}
+
+function sizeOption(option: string, value: number, { least, most }: { least: number; most: number }): number {
+  if (Number.isInteger(value) && value >= least && value <= most) return value
+  throw new SluiceError('SLUICE_INVALID_OPTION', {
+    problem: `"${option}" of the shared memory store cannot be used`,
+    received: value,
+    expected: `a whole number from ${least} to ${most}`,
+  })
+}
