@@ -77,8 +77,8 @@ const OPEN = [
 
 /** Where each kind is allowed, as biome.jsonc lists it. */
 const EXEMPT = {
-  time: ['packages/core/src/system/system-clock.ts', 'packages/runtime/src/system.ts', 'bench/src/a.ts', 'tools/a.ts'],
-  chance: ['packages/core/src/system/system-random.ts', 'packages/runtime/src/system.ts', 'bench/src/a.ts'],
+  time: ['packages/core/src/system/clock.ts', 'packages/runtime/src/system.ts', 'bench/src/a.ts', 'tools/a.ts'],
+  chance: ['packages/core/src/system/random.ts', 'packages/runtime/src/system.ts', 'bench/src/a.ts'],
   environment: ['apps/service/src/settings.ts', 'packages/runtime/src/system.ts', 'bench/src/a.ts', 'tools/a.ts'],
 } as const
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest'
 import { createLimiter } from './limiter/create-limiter.ts'
-import { systemClock } from './system/system-clock.ts'
+import { systemClock } from './system/clock.ts'
 
 // The fake timers of test frameworks move the library's own clock and timers, with nothing passed in.
 

@@ -72,12 +72,13 @@ export type {
   Tier,
 } from './policy/rule-set/rule-set.ts'
 export { diffRuleSets, type RuleSetChange } from './policy/rule-set/rule-set-diff.ts'
+export type { RuleSetProblem } from './policy/rule-set/rule-set-error.ts'
 export { RuleSetError } from './policy/rule-set/rule-set-error.ts'
 export { type FileContent, fileContent, type InFile, type RuleSetFile } from './policy/rule-set/rule-set-file.ts'
-export type { RuleSetProblem } from './policy/rule-set/rule-set-problem.ts'
 export { type UndeclaredDimension, undeclaredDimensions } from './policy/rule-set/undeclared-dimensions.ts'
 export type { CalendarPeriod } from './rule/calendar.ts'
 export type { Duration } from './rule/duration.ts'
+export type { FailureMode } from './rule/rule.ts'
 export {
   type AlgorithmRule,
   type BucketUnits,
@@ -107,7 +108,6 @@ export {
   type WindowSpec,
 } from './rule/rule.ts'
 export { type DenyCacheOptions, denyCacheStore } from './store/deny-cache/deny-cache-store.ts'
-export type { Failure, FailureMode } from './store/failure.ts'
 export type { BreakerOptions, BreakerState } from './store/fallback/breaker.ts'
 export {
   type FallbackStore,
@@ -136,12 +136,12 @@ export {
   type SharedMemoryStoreOptions,
   sharedMemoryStore,
 } from './store/shared/shared-memory-store.ts'
-export type { Answer, Mode, Settlement, Store } from './store/store.ts'
+export type { Answer, Failure, Mode, Settlement, Store } from './store/store.ts'
 export type { StoreEvent, StoreObserver } from './store/store-event.ts'
 export type { AbortSignalLike } from './system/abort.ts'
 export type { Clock } from './system/clock.ts'
+export { systemClock } from './system/clock.ts'
 export type { Random } from './system/random.ts'
-export { systemClock } from './system/system-clock.ts'
-export { systemRandom } from './system/system-random.ts'
-export { systemTimers } from './system/system-timers.ts'
+export { systemRandom } from './system/random.ts'
 export type { Timers } from './system/timers.ts'
+export { systemTimers } from './system/timers.ts'

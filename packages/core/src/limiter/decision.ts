@@ -1,7 +1,6 @@
 import type { Limit } from '../rule/limit.ts'
 import { quotaUnitOf, windowMsOf } from '../rule/limit-window.ts'
-import type { Failure } from '../store/failure.ts'
-import type { Batch, Item, Mode, Receipt } from '../store/store.ts'
+import type { Batch, Failure, Item, Mode, Receipt } from '../store/store.ts'
 import { MICROS_PER_MS } from '../system/clock.ts'
 
 /**

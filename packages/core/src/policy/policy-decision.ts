@@ -2,7 +2,7 @@ import type { Decision, DenyReason, LimitReport, Remaining } from '../limiter/de
 import { limitOfDecision } from '../limiter/decision.ts'
 import type { Limit } from '../rule/limit.ts'
 import { quotaUnitOf, windowMsOf } from '../rule/limit-window.ts'
-import type { Failure } from '../store/failure.ts'
+import type { Failure } from '../store/store.ts'
 import type { CompiledRule } from './limits/compiled-rule.ts'
 
 /** Why a request was denied. `denied`: it is on the deny list. The others are as for a {@link Decision}. */

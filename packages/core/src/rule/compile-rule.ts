@@ -1,7 +1,6 @@
 import { algorithmOf } from '../algorithms/registry.ts'
 import { SluiceError } from '../errors.ts'
 import { numberAdvice, optionAdvice } from '../options/option-advice.ts'
-import type { FailureMode } from '../store/failure.ts'
 import { nameSpace } from '../store/fingerprint.ts'
 import type { CalendarPeriod } from './calendar.ts'
 import { isTimeZone } from './calendar.ts'
@@ -19,7 +18,7 @@ import type {
 } from './limit.ts'
 import type { Rate } from './rate.ts'
 import { MICROS_PER_UNIT, rateOverWindow, ratePerSecond } from './rate.ts'
-import type { CalendarWindow, Rule, Weekday } from './rule.ts'
+import type { CalendarWindow, FailureMode, Rule, Weekday } from './rule.ts'
 
 /** Largest limit: its micro-units must stay whole numbers in a double. */
 const LARGEST_LIMIT = 9_000_000_000

@@ -1,6 +1,6 @@
-import type { FailureMode } from '../store/failure.ts'
 import type { CalendarPeriod } from './calendar.ts'
 import type { Rate } from './rate.ts'
+import type { FailureMode } from './rule.ts'
 
 /**
  * A rule as the algorithms see it: validated, in whole units and microseconds, frozen. One rule with several windows makes

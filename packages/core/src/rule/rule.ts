@@ -1,6 +1,8 @@
-import type { FailureMode } from '../store/failure.ts'
 import type { CalendarPeriod } from './calendar.ts'
 import type { Duration } from './duration.ts'
+
+/** What to answer when the store cannot be asked: allow, deny, or decide here with this node's share of what remains. */
+export type FailureMode = 'open' | 'closed' | 'local'
 
 /** The day a calendar week begins with. */
 export type Weekday = 'sunday' | 'monday' | 'tuesday' | 'wednesday' | 'thursday' | 'friday' | 'saturday'

@@ -1,7 +1,6 @@
 import type { Limit } from '../rule/limit.ts'
 import { copyAnswers, copyQuestion } from './batch-copy.ts'
-import type { BlockTerm } from './block-term.ts'
-import type { Batch, Receipt, Settlement, Store } from './store.ts'
+import type { Batch, BlockTerm, Receipt, Settlement, Store } from './store.ts'
 
 /** Hears how a question ended. Exactly one of its methods is called, once; it may be before `ask` has returned. */
 export interface AnswerListener {

@@ -1,5 +1,5 @@
 import { isSluiceError, SluiceError } from '../errors.ts'
-import type { Failure } from './failure.ts'
+import type { Failure } from './store.ts'
 
 /** What a failed call says about the store: why there is no answer, and whether it may have changed something. */
 export type StoreFailure = Pick<Failure, 'cause' | 'charged'>

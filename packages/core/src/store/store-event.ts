@@ -1,5 +1,6 @@
-import type { Failure, FailureMode } from './failure.ts'
+import type { FailureMode } from '../rule/rule.ts'
 import type { BreakerState } from './fallback/breaker.ts'
+import type { Failure } from './store.ts'
 
 /**
  * Something worth counting that happened between a decorated store and the store beneath.

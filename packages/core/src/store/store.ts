@@ -1,7 +1,6 @@
 import type { Verdict } from '../algorithms/algorithm.ts'
 import type { Limit } from '../rule/limit.ts'
-import type { BlockTerm } from './block-term.ts'
-import type { Failure } from './failure.ts'
+import type { FailureMode } from '../rule/rule.ts'
 
 /** Whether a store answers at once or by promise. */
 export type Mode = 'sync' | 'async'
@@ -103,4 +102,38 @@ export interface Store<M extends Mode = Mode> {
   reset(limits: readonly Limit[], key: string): Answer<M, void>
   /** Frees what is held. May be called again; anything else afterwards is `SLUICE_CLOSED`. */
   close(): Promise<void>
+}
+
+/** How long a block lasts, in microseconds from now (0 lifts it); and what is forgotten in the same step. */
+export type BlockTerm = number | ForgettingBlock
+
+/** A block that starts counters afresh. */
+export interface ForgettingBlock {
+  readonly micros: number
+  /** Limits under which the counters of the key are forgotten. Not when a block is lifted. */
+  readonly forgotten: readonly Limit[]
+}
+
+/** Both parts of a term. */
+export function blockTermOf(term: BlockTerm): ForgettingBlock {
+  if (typeof term === 'number') return { micros: term, forgotten: [] }
+  return term.micros > 0 ? term : { micros: term.micros, forgotten: [] }
+}
+
+/** Says that a decision was made without the store, and why. */
+export interface Failure {
+  /** How it was decided instead. */
+  readonly mode: FailureMode
+  /**
+   * `deadline`: no answer in time. `unreachable`: there is no connection, or it broke. `refused`: the store answered with an
+   * error. `breaker`: it was not asked, because it failed so often just before.
+   */
+  readonly cause: 'deadline' | 'unreachable' | 'refused' | 'breaker'
+  /** Whether the store may have charged the call all the same: `unknown` when it was asked and no answer came. */
+  readonly charged: 'no' | 'unknown'
+  /**
+   * What the store said last before this, and what to do about it, for people; undefined when it said nothing. Not for callers
+   * from outside: it may name servers.
+   */
+  readonly detail?: string | undefined
 }

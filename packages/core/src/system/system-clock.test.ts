@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { SystemClock, systemMonotonicMs } from './system-clock.ts'
+import { SystemClock, systemMonotonicMs } from './clock.ts'
 
 /** A wall clock set by hand that counts how often it is read, and a run of code that ends when it is told to. */
 function source() {

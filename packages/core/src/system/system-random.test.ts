@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { drawHolder } from '../limiter/batch.ts'
-import { systemRandom } from './system-random.ts'
+import { systemRandom } from './random.ts'
 
 describe('the system’s chance', () => {
   it('is whole, 32 bits wide, and does not repeat over many draws', () => {

@@ -1,5 +1,5 @@
 import type { Remaining } from '../../limiter/decision.ts'
-import type { Failure } from '../../store/failure.ts'
+import type { Failure } from '../../store/store.ts'
 import type { CurrentLimit, DescriptorRule } from './descriptor-rule.ts'
 import type { MatchKind } from './descriptor-tree.ts'
 

@@ -1,5 +1,5 @@
 import { isLess, type Remaining } from '../../limiter/decision.ts'
-import type { Failure } from '../../store/failure.ts'
+import type { Failure } from '../../store/store.ts'
 import type { DescriptorCode, DescriptorDecision, DescriptorStatus } from './descriptor-decision.ts'
 import { LARGEST_PER_UNIT } from './descriptor-limit.ts'
 import { DescriptorQuestion } from './descriptor-question.ts'

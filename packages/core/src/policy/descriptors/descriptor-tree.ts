@@ -3,8 +3,7 @@ import type { DescriptorDomain, DescriptorNode } from './descriptor-domain.ts'
 import type { RequestsPerUnit } from './descriptor-limit.ts'
 import { DomainLimits } from './descriptor-limit.ts'
 import type { CurrentLimit, DescriptorEntry } from './descriptor-rule.ts'
-import { CounterKeys, DescriptorRule, keyOfEntries } from './descriptor-rule.ts'
-import { ValuePattern } from './value-pattern.ts'
+import { CounterKeys, DescriptorRule, keyOfEntries, ValuePattern } from './descriptor-rule.ts'
 
 /**
  * How a lookup ended. `unknown-domain`: there is no such domain. `none`: no limit for these entries. `unlimited`: a rule

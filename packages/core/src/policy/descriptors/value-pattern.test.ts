@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { ValuePattern } from './value-pattern.ts'
+import { ValuePattern } from './descriptor-rule.ts'
 
 describe('a value with asterisks', () => {
   it.each([

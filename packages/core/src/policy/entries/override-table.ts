@@ -1,7 +1,6 @@
 import { joinKey } from '../../limiter/key.ts'
 import type { Random } from '../../system/random.ts'
-import { PatternSpellings } from '../matching/pattern-spellings.ts'
-import { canonicalPattern } from '../matching/resource-pattern.ts'
+import { canonicalPattern, PatternSpellings } from '../matching/resource-pattern.ts'
 import type { Dimension } from '../rule-set/rule-set.ts'
 import { EntityTable } from './entity-table.ts'
 import type { Place, ValueForm } from './interned-values.ts'

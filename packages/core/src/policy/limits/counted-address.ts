@@ -1,4 +1,5 @@
 import { IpAddress } from '../matching/ip-address.ts'
+import { canonicalDimension } from '../rule-set/rule-name.ts'
 
 const COLON = ':'
 
@@ -18,4 +19,20 @@ export function countedAddress(text: string, ipv6PrefixLength: number): string {
   if (address.isIpv4) return address.toString()
   address.mask(ipv6PrefixLength)
   return ipv6PrefixLength === 128 ? address.toString() : `${address.toString()}/${ipv6PrefixLength}`
+}
+
+/**
+ * An entry or key with the caller written the way in which requests are counted: an IPv6 address as its network, an IPv4 address
+ * in IPv6 form as IPv4, the names of a joint dimension in one order. The same object when it is written so already.
+ */
+export function countedEntity<K extends { readonly dimension: string; readonly entity: string }>(
+  key: K,
+  ipv6PrefixLength: number,
+): K {
+  if (key.dimension === 'ip') {
+    const entity = countedAddress(key.entity, ipv6PrefixLength)
+    return entity === key.entity ? key : { ...key, entity }
+  }
+  const dimension = canonicalDimension(key.dimension)
+  return dimension === key.dimension ? key : { ...key, dimension }
 }

@@ -13,8 +13,7 @@ import {
   checkRuleSetFile,
 } from './check-rule-set.ts'
 import type { RuleSet } from './rule-set.ts'
-import type { RuleSetError } from './rule-set-error.ts'
-import type { RuleSetProblem } from './rule-set-problem.ts'
+import type { RuleSetError, RuleSetProblem } from './rule-set-error.ts'
 
 const orders = { resource: '/orders', dimension: 'user', limit: 10, window: '1m' } as const
 

@@ -6,10 +6,10 @@ import { RuleCheck } from './checks/rule-check.ts'
 import { checkErrorRate } from './checks/rule-options-check.ts'
 import { checkExpiry, checkMatch } from './checks/subject-check.ts'
 import type { RuleSet } from './rule-set.ts'
+import type { RuleSetProblem } from './rule-set-error.ts'
 import { RuleSetError } from './rule-set-error.ts'
-import type { RuleSetProblem } from './rule-set-problem.ts'
 import { RULE_SET_FILE_SCHEMA, RULE_SET_SCHEMA } from './rule-set-schema.ts'
-import { describeValue } from './schema/describe-value.ts'
+import { describeValue } from './schema/schema-node.ts'
 import { SchemaCheck } from './schema-check.ts'
 
 /** What a rule set is checked against. */

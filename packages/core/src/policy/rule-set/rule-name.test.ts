@@ -2,8 +2,8 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { compileRule } from '../../rule/compile-rule.ts'
 import { canonicalPattern, parsePattern } from '../matching/resource-pattern.ts'
+import type { RuleOrigin } from './rule-name.ts'
 import { canonicalDimension, canonicalMethods, LONGEST_RULE_NAME, RESERVED_NAME, ruleName } from './rule-name.ts'
-import type { RuleOrigin } from './rule-origin.ts'
 
 type Named = Parameters<typeof ruleName>[0]
 

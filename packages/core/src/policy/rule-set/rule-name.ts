@@ -1,6 +1,5 @@
 import { nameSpace } from '../../store/fingerprint.ts'
 import { canonicalPattern } from '../matching/resource-pattern.ts'
-import type { RuleOrigin } from './rule-origin.ts'
 import type { PolicyRuleSettings } from './rule-set.ts'
 
 /**
@@ -71,4 +70,11 @@ function withHash(name: string, whole: string): string {
 
 function hex(word: number): string {
   return (word >>> 0).toString(16).padStart(8, '0')
+}
+
+/** Which part of the rule set a rule stands in. */
+export interface RuleOrigin {
+  readonly part: 'rules' | 'tier' | 'exemption'
+  /** The name of the tier or exemption; empty for `rules`. */
+  readonly name: string
 }

@@ -1,5 +1,4 @@
 import { SluiceError } from '../../errors.ts'
-import type { RuleSetProblem } from './rule-set-problem.ts'
 
 const SHOWN = 5
 
@@ -23,4 +22,15 @@ export class RuleSetError extends SluiceError {
 function sentence({ path, received, expected, line }: RuleSetProblem): string {
   const place = line === undefined ? '' : ` (line ${line})`
   return `${path === '' ? 'the whole' : path}${place} is ${received}, expected ${expected}`
+}
+
+/** One thing that is wrong with a rule set. */
+export interface RuleSetProblem {
+  /** Where, as a JSON pointer such as `/rules/3/window`; empty for the whole. */
+  readonly path: string
+  /** What stands there, in short. */
+  readonly received: string
+  readonly expected: string
+  /** Line in the file it was read from, counted from 1, when it was read from one. */
+  readonly line?: number
 }

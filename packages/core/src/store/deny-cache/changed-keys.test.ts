@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { ChangedKeys } from './changed-keys.ts'
+import { ChangedKeys } from './deny-cache-store.ts'
 
 test('tells the keys that were changed since, and no others', () => {
   const changes = new ChangedKeys()

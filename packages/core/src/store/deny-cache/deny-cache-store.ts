@@ -1,9 +1,7 @@
 import { SluiceError } from '../../errors.ts'
 import { checkOptionNames, type OptionTaker } from '../../options/known-options.ts'
 import type { Limit } from '../../rule/limit.ts'
-import { MICROS_PER_MS } from '../../system/clock.ts'
-import { systemMonotonicMs } from '../../system/system-clock.ts'
-import type { BlockTerm } from '../block-term.ts'
+import { MICROS_PER_MS, systemMonotonicMs } from '../../system/clock.ts'
 import {
   type AnswerListener,
   type AskedQuestion,
@@ -11,9 +9,8 @@ import {
   decideByListening,
   type ListenedStore,
 } from '../callback-store.ts'
-import type { Batch, Receipt, Settlement, Store } from '../store.ts'
+import type { Batch, BlockTerm, Receipt, Settlement, Store } from '../store.ts'
 import { type StoreObserver, tell } from '../store-event.ts'
-import { ChangedKeys } from './changed-keys.ts'
 import { Denial } from './denial.ts'
 
 /** Options of {@link denyCacheStore}. */
@@ -252,4 +249,37 @@ function checkRange(option: string, value: number, most: number): number {
     received: value,
     expected: `a whole number from 1 to ${most}`,
   })
+}
+
+/** So many changes are remembered: more than are made while one question is under way. */
+const REMEMBERED = 4096
+
+/**
+ * Which keys were changed lately, so that an answer which was under way meanwhile is not taken for the latest. Bounded: of
+ * what was forgotten, every key counts as changed.
+ */
+export class ChangedKeys {
+  readonly #ring: (string | undefined)[] = []
+  readonly #latest = new Map<string, number>()
+  #count = 0
+
+  /** Changes so far. */
+  get count(): number {
+    return this.#count
+  }
+
+  note(key: string): void {
+    const place = this.#count % REMEMBERED
+    const leaving = this.#ring[place]
+    if (leaving !== undefined && this.#latest.get(leaving) === this.#count - REMEMBERED) this.#latest.delete(leaving)
+    this.#ring[place] = key
+    this.#latest.set(key, this.#count)
+    this.#count++
+  }
+
+  /** Whether the key may have been changed since `count` was what is given. */
+  changedSince(count: number, key: string): boolean {
+    if (count === this.#count) return false
+    return this.#count - count > REMEMBERED || (this.#latest.get(key) ?? -1) >= count
+  }
 }

@@ -1,12 +1,11 @@
 import { NEVER } from '../../algorithms/algorithm.ts'
 import type { Limit } from '../../rule/limit.ts'
+import type { FailureMode } from '../../rule/rule.ts'
 import { MICROS_PER_MS } from '../../system/clock.ts'
-import type { BlockTerm } from '../block-term.ts'
-import type { FailureMode } from '../failure.ts'
-import type { Batch, Item, Receipt, Settlement } from '../store.ts'
+import type { Batch, BlockTerm, Item, Receipt, Settlement } from '../store.ts'
+import { MarkedLimits } from './limit-share.ts'
 import type { LocalDecisionParts, SentSettlement } from './local-decisions.ts'
 import { LocalDecisions } from './local-decisions.ts'
-import { MarkedLimits } from './marked-limits.ts'
 
 /** What {@link FallbackAnswers} works with. */
 export interface FallbackParts extends LocalDecisionParts {

@@ -1,14 +1,14 @@
 import { isSluiceError, SluiceError } from '../../errors.ts'
 import { checkOptionNames, checkSources, type OptionTaker } from '../../options/known-options.ts'
 import type { Limit } from '../../rule/limit.ts'
+import type { FailureMode } from '../../rule/rule.ts'
 import type { Clock } from '../../system/clock.ts'
+import { systemClock, systemMonotonicMs } from '../../system/clock.ts'
 import type { Random } from '../../system/random.ts'
-import { systemClock, systemMonotonicMs } from '../../system/system-clock.ts'
-import { systemRandom } from '../../system/system-random.ts'
-import { systemTimers } from '../../system/system-timers.ts'
+import { systemRandom } from '../../system/random.ts'
 import type { Timers } from '../../system/timers.ts'
+import { systemTimers } from '../../system/timers.ts'
 import { copyQuestion } from '../batch-copy.ts'
-import type { BlockTerm } from '../block-term.ts'
 import {
   type AnswerListener,
   type AskedQuestion,
@@ -16,9 +16,8 @@ import {
   decideByListening,
   type ListenedStore,
 } from '../callback-store.ts'
-import type { FailureMode } from '../failure.ts'
 import { receiptOf } from '../receipt.ts'
-import type { Batch, Receipt, Settlement, Store } from '../store.ts'
+import type { Batch, BlockTerm, Receipt, Settlement, Store } from '../store.ts'
 import { outcomeUnknown, type StoreFailure, storeUnavailable } from '../store-error.ts'
 import { type StoreObserver, tell } from '../store-event.ts'
 import { Breaker, type BreakerOptions, type BreakerState } from './breaker.ts'

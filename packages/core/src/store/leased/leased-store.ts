@@ -3,13 +3,11 @@ import { SluiceError } from '../../errors.ts'
 import { createBatch } from '../../limiter/batch.ts'
 import { checkOptionNames, checkSources, type OptionTaker } from '../../options/known-options.ts'
 import type { Limit } from '../../rule/limit.ts'
-import { MICROS_PER_MS } from '../../system/clock.ts'
+import { MICROS_PER_MS, systemMonotonicMs } from '../../system/clock.ts'
 import type { Random } from '../../system/random.ts'
-import { systemMonotonicMs } from '../../system/system-clock.ts'
-import { systemRandom } from '../../system/system-random.ts'
-import { systemTimers } from '../../system/system-timers.ts'
+import { systemRandom } from '../../system/random.ts'
 import type { Timers } from '../../system/timers.ts'
-import type { BlockTerm } from '../block-term.ts'
+import { systemTimers } from '../../system/timers.ts'
 import {
   type AnswerListener,
   type AskedQuestion,
@@ -17,7 +15,7 @@ import {
   asListened,
   type ListenedStore,
 } from '../callback-store.ts'
-import type { Batch, Item, Receipt, Settlement, Store } from '../store.ts'
+import type { Batch, BlockTerm, Item, Receipt, Settlement, Store } from '../store.ts'
 import type { Lease, LeaseEvent } from './lease-manager.ts'
 import { CLOCK_TOLERANCE, LeaseManager } from './lease-manager.ts'
 import type { LeaseSizes } from './leased-key.ts'

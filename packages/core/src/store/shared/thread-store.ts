@@ -3,7 +3,6 @@ import { algorithmOf } from '../../algorithms/registry.ts'
 import { SluiceError } from '../../errors.ts'
 import type { Limit } from '../../rule/limit.ts'
 import { type Clock, MICROS_PER_SECOND } from '../../system/clock.ts'
-import { type BlockTerm, blockTermOf } from '../block-term.ts'
 import {
   decideBatch,
   expirySecondsOf,
@@ -19,9 +18,9 @@ import { USED_UP } from '../memory/packed-table.ts'
 import { ReservationHeap } from '../memory/reservation-heap.ts'
 import { outcomeOf, receiptOf } from '../receipt.ts'
 import type { Batch, Item, Receipt, Settlement, Store } from '../store.ts'
+import { type BlockTerm, blockTermOf } from '../store.ts'
 import { HEADER, MOST_ITEMS, type SharedLayout } from './layout.ts'
 import { createPlace, type Place, type Search, SharedTable } from './shared-table.ts'
-import { claimThread, releaseThread } from './thread-number.ts'
 import type { CommitStep } from './transaction.ts'
 import { WriteSet } from './write-set.ts'
 
@@ -438,4 +437,27 @@ function fullError(): SluiceError {
     problem: 'the shared memory store has no room for another block',
     action: 'Create it with a larger maxKeys.',
   })
+}
+
+/**
+ * A number for this thread that no other attached thread has. A thread that ends without `close()` keeps its number taken,
+ * because nobody can know that it will not come back from a pause.
+ */
+export function claimThread(halves: Int32Array, maxThreads: number): number {
+  for (let thread = 0; thread < maxThreads; thread++) {
+    const at = HEADER.threads + (thread >> 5)
+    const bit = 1 << (thread & 31)
+    if ((Atomics.or(halves, at, bit) & bit) === 0) return thread
+  }
+  throw new SluiceError('SLUICE_STORE_FULL', {
+    problem: 'too many threads are attached to the shared memory store',
+    received: maxThreads + 1,
+    expected: `at most ${maxThreads}`,
+    action: 'Call close() in threads that end, or create the store with a larger maxThreads.',
+  })
+}
+
+/** Returns a number, for the next thread that attaches. */
+export function releaseThread(halves: Int32Array, thread: number): void {
+  Atomics.and(halves, HEADER.threads + (thread >> 5), ~(1 << (thread & 31)))
 }

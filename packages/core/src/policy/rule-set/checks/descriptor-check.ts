@@ -1,4 +1,4 @@
-import { describeValue } from '../schema/describe-value.ts'
+import { describeValue } from '../schema/schema-node.ts'
 import type { ProblemList, Properties } from './problem-list.ts'
 import { objectsIn } from './problem-list.ts'
 

@@ -1,5 +1,5 @@
 import { canonicalPattern } from '../../matching/resource-pattern.ts'
-import { describeValue } from '../schema/describe-value.ts'
+import { describeValue } from '../schema/schema-node.ts'
 import type { ProblemList, Properties } from './problem-list.ts'
 import { objectsIn } from './problem-list.ts'
 import { checkDurations, checkWindows } from './rule-options-check.ts'

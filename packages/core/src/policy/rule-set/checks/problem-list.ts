@@ -1,4 +1,4 @@
-import type { RuleSetProblem } from '../rule-set-problem.ts'
+import type { RuleSetProblem } from '../rule-set-error.ts'
 
 /** Properties of something in a document, as far as it is known: any name, any value. */
 export type Properties = Readonly<Record<string, unknown>>

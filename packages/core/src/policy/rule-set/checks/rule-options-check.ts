@@ -4,7 +4,7 @@ import type { Duration } from '../../../rule/duration.ts'
 import { durationMs } from '../../../rule/duration.ts'
 import type { Rule } from '../../../rule/rule.ts'
 import { ALGORITHM_OPTIONS } from '../schema/algorithm-schemas.ts'
-import { describeValue } from '../schema/describe-value.ts'
+import { describeValue } from '../schema/schema-node.ts'
 import type { ProblemList, Properties } from './problem-list.ts'
 import { objectsIn } from './problem-list.ts'
 

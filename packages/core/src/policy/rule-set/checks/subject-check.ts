@@ -2,7 +2,7 @@ import { parseCidr } from '../../matching/cidr.ts'
 import { parsePattern } from '../../matching/resource-pattern.ts'
 import { parseInstant } from '../instant.ts'
 import { canonicalDimension } from '../rule-name.ts'
-import { describeValue } from '../schema/describe-value.ts'
+import { describeValue } from '../schema/schema-node.ts'
 import type { ProblemList, Properties } from './problem-list.ts'
 
 /** Checks the `resource` of something; its canonical spelling, or undefined when it cannot be used, or is not there. */
