@@ -6,9 +6,9 @@ import { freePort } from '@sluice/testing/servers'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { RunOutcome } from './cli.test.support.ts'
 import { cliRunner } from './cli.test.support.ts'
+import { usageOf } from './command-line/parse.ts'
 import { COMMANDS } from './command-table.ts'
-import { EXIT_CODE_MEANINGS } from './exit-code.ts'
-import { usageOf } from './parsing/parse-command-line.ts'
+import { EXIT_CODE_MEANINGS } from './output/cli-error.ts'
 
 // What holds for every command, and needs no service.
 

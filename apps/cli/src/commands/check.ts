@@ -1,10 +1,12 @@
-import type { Command } from '../command.ts'
-import { command } from '../command.ts'
-import { EXIT_CODES } from '../exit-code.ts'
-import { CHECK_FLAGS, checkOf } from '../parsing/caller-flags.ts'
-import { toggle } from '../parsing/flag.ts'
-import { needed } from '../parsing/positional.ts'
-import { answerText, decorateAnswer } from './answer-text.ts'
+import type { CheckAnswer, Explanation, RuleExplanation } from '@sluice/contract'
+import { needed, toggle } from '../command-line/arguments.ts'
+import type { Command } from '../command-line/command.ts'
+import { command } from '../command-line/command.ts'
+import { CHECK_FLAGS, checkOf } from '../command-line/shared-flags.ts'
+import { EXIT_CODES } from '../output/cli-error.ts'
+import type { Paint } from '../output/terminal.ts'
+import { facts, instantText } from '../output/text.ts'
+import { countText } from './usage.ts'
 
 /** Checks a call. */
 export const checkCommand: Command = command({
@@ -27,3 +29,78 @@ export const checkCommand: Command = command({
     }
   },
 })
+
+/** Explains a decision. */
+export const explainCommand: Command = command({
+  name: 'explain',
+  summary: 'Explain a decision',
+  description:
+    'Lists every rule that was considered for a call, why it applies or not, where its limit comes from, its counters, and what a check would answer. Consumes nothing.',
+  args: { resource: needed('What is called.') },
+  flags: CHECK_FLAGS,
+  examples: ['explain /api/v1/data --user user-123 --method POST'],
+  asksService: true,
+  run: async ({ args, flags }, { client }) => {
+    const value = await client.call('explain', { body: checkOf(args.resource, flags) })
+    return { value, text: explanationText(value), decorate: decorateAnswer }
+  },
+})
+
+function explanationText(explanation: Explanation): string {
+  const { denied, block, exemption, tier, readings, rules, decision } = explanation
+  const circumstances = facts([
+    ['version', explanation.version],
+    ['read as', readings.join(' or ')],
+    ['deny list', denied],
+    ['block', block && `until ${instantText(block.until)}${block.reason === undefined ? '' : `: ${block.reason}`}`],
+    ['exemption', exemption],
+    ['tier', tier && `${tier.name}, from ${tier.from}`],
+  ])
+  return [circumstances, '', ...rules.map(ruleText), '', answerText(decision)].join('\n')
+}
+
+function ruleText({ rule, fate, why, entity, steps, counters }: RuleExplanation): string {
+  const who = entity === undefined ? '' : ` for ${entity}`
+  const limits = steps.map(({ source, change, limit }) => `    ${source}: ${change} -> ${limit}`)
+  const used = counters.map(
+    ({ used: units, limit, resetAt }) => `    used ${countText(units)} of ${limit}, resets at ${resetAt ?? '-'}`,
+  )
+  return [`${fate.padEnd(8)}  ${rule}${who}: ${why}`, ...limits, ...used].join('\n')
+}
+
+const REASONS: Readonly<Record<CheckAnswer['reason'], string>> = {
+  allowed: 'allowed',
+  exempt: 'allowed: an exemption applies',
+  unlimited: 'allowed: no rule applies',
+  limit: 'denied: the limit is used up',
+  never: 'denied: more tokens than the limit ever has',
+  blocked: 'denied: the caller is blocked',
+  denied: 'denied: the request is on the deny list',
+  unavailable: 'denied: the store of the counters is unavailable',
+}
+
+/** The answer to a check, for people. */
+function answerText(answer: CheckAnswer): string {
+  const { reason, rule, dimension, limit, remaining, resetAt, retryAfter, delayMs, failure, decisionId, version } =
+    answer
+  return facts([
+    ['result', REASONS[reason]],
+    ['rule', rule === '' ? undefined : `${rule}${dimension === '' ? '' : ` (by ${dimension})`}`],
+    ['limit', limit ?? undefined],
+    ['remaining', limit === null ? undefined : (remaining ?? 'unknown')],
+    ['resets at', resetAt ?? undefined],
+    ['retry in', retryAfter === null ? undefined : `${retryAfter} s`],
+    ['delay', delayMs === undefined ? undefined : `${delayMs} ms`],
+    ['without store', failure === undefined ? undefined : `${failure.cause}, so ${failure.mode}`],
+    ['decision', decisionId],
+    ['version', version],
+  ])
+}
+
+/** Colours what became of the call: green, red, and yellow for an answer by failure mode. */
+function decorateAnswer(text: string, paint: Paint): string {
+  return text
+    .replace(/^(result +)(allowed.*)$/m, (_, name: string, result: string) => name + paint.green(result))
+    .replace(/^(result +)(denied.*)$/m, (_, name: string, result: string) => name + paint.red(result))
+    .replace(/^(without store +)(.*)$/m, (_, name: string, result: string) => name + paint.yellow(result))
+}

@@ -1,10 +1,10 @@
 import { isClientError } from '@sluice/client'
 import type { LiveSample, ReadinessReason, TopAnswer } from '@sluice/contract'
-import { usageError } from '../cli-error.ts'
-import type { Command, CommandContext } from '../command.ts'
-import { command } from '../command.ts'
+import { flag } from '../command-line/arguments.ts'
+import type { Command, CommandContext } from '../command-line/command.ts'
+import { command } from '../command-line/command.ts'
+import { usageError } from '../output/cli-error.ts'
 import { ENTER_SCREEN, LEAVE_SCREEN, sampleLine, samplePicture } from '../output/live-view.ts'
-import { flag } from '../parsing/flag.ts'
 
 /** Samples between two requests for the callers that were denied most. */
 const SAMPLES_PER_TOP = 5

@@ -1,17 +1,17 @@
-import { usageError } from '../cli-error.ts'
-import type { Command } from '../command.ts'
-import { command } from '../command.ts'
-import { table } from '../output/table.ts'
+import type { Counter } from '@sluice/contract'
+import { flag, optional } from '../command-line/arguments.ts'
+import type { Command } from '../command-line/command.ts'
+import { command } from '../command-line/command.ts'
 import {
+  CALLING_SERVICE_FLAG,
   DESCRIPTOR_FLAGS,
   descriptorsOf,
   IDENTITY_FLAGS,
   identityOf,
   present,
-  SERVICE_FLAGS,
-} from '../parsing/caller-flags.ts'
-import { optional } from '../parsing/positional.ts'
-import { COUNTER_TITLES, counterCells } from './counter-rows.ts'
+} from '../command-line/shared-flags.ts'
+import { usageError } from '../output/cli-error.ts'
+import { table } from '../output/text.ts'
 
 /** Shows what callers have used. */
 export const usageCommand: Command = command({
@@ -20,7 +20,7 @@ export const usageCommand: Command = command({
   description:
     'Shows the counters of callers under the rules that match the resource, or under all rules. Consumes nothing. Pass a resource or a caller.',
   args: { resource: optional('What is called.') },
-  flags: { ...IDENTITY_FLAGS, ...SERVICE_FLAGS, descriptor: DESCRIPTOR_FLAGS.descriptor },
+  flags: { ...IDENTITY_FLAGS, ...CALLING_SERVICE_FLAG, descriptor: DESCRIPTOR_FLAGS.descriptor },
   examples: [
     'usage --user user-123',
     'usage /api/v1/data --tenant acme',
@@ -44,3 +44,62 @@ export const usageCommand: Command = command({
     return { value, text: table(['rule', 'caller', ...COUNTER_TITLES], rows) }
   },
 })
+
+/** Resets counters. */
+export const resetCommand: Command = command({
+  name: 'reset',
+  summary: 'Reset counters',
+  description:
+    'Resets what these callers have used, under the rules that match the resource, or under all rules. Pass a resource or a caller. With --json: reset, and count, the number of rules that count them.',
+  args: { resource: optional('What is called.') },
+  flags: {
+    ...IDENTITY_FLAGS,
+    ...CALLING_SERVICE_FLAG,
+    ...DESCRIPTOR_FLAGS,
+    note: flag('text', '<text>', 'Why, for the audit log.'),
+  },
+  examples: ['reset --user user-123 --note "import of last night"'],
+  asksService: true,
+  run: async ({ args, flags }, { client }) => {
+    const { service, note } = flags
+    const more = present({ service, resource: args.resource, descriptors: descriptorsOf(flags) })
+    const meant = { ...identityOf(flags), ...more }
+    if (Object.keys(meant).length === 0) throw usageError('Pass a resource or a caller, e.g. --user u1.')
+    const { count } = await client.call('reset', { body: { ...meant, ...present({ note }) } })
+    const rules = count === 1 ? '1 rule' : `${count} rules`
+    const done = `Reset the counters of ${subjectText(meant)}, under ${rules}.`
+    return {
+      value: { reset: count > 0, count },
+      text: count > 0 ? done : 'Nothing was reset: no rule counts these callers.',
+    }
+  },
+})
+
+const IDENTITIES = ['user', 'tenant', 'ip', 'service'] as const
+
+/** Whose counters were reset, in a few words. An API key is not printed. */
+function subjectText(meant: ResetSubject): string {
+  const callers = IDENTITIES.flatMap((name) => (meant[name] === undefined ? [] : [`${name}:${meant[name]}`]))
+  if (meant.apiKey !== undefined) callers.push('the API key')
+  const descriptors = Object.entries(meant.descriptors ?? {}).map(([name, value]) => `${name}:${value}`)
+  const who = [...callers, ...descriptors].join(', ')
+  if (meant.resource === undefined) return who
+  return who === '' ? meant.resource : `${who} on ${meant.resource}`
+}
+
+interface ResetSubject extends Partial<Readonly<Record<(typeof IDENTITIES)[number] | 'apiKey' | 'resource', string>>> {
+  readonly descriptors?: Readonly<Record<string, unknown>>
+}
+
+/** The titles of {@link counterCells}. */
+const COUNTER_TITLES: readonly string[] = ['used', 'limit', 'remaining', 'resets at', 'blocked until']
+
+/** How a counter stands, in cells of a table. */
+function counterCells({ used, limit, remaining, resetAt, blockedUntil }: Counter): readonly string[] {
+  return [countText(used), String(limit), countText(remaining), resetAt ?? '-', blockedUntil ?? '-']
+}
+
+/** A count for people; null is one that the store did not tell. */
+export function countText(count: number | null): string {
+  return count === null ? 'unknown' : String(count)
+}

@@ -1,9 +1,9 @@
 import type { Client } from '@sluice/client'
 import { decodeSnowflake, isClientError } from '@sluice/client'
 import type { ReadinessCheck, ReadinessReason } from '@sluice/contract'
-import { clockFinding } from './clock-skew.ts'
 import type { Finding } from './finding.ts'
 import { failed, ok, skipped, warning } from './finding.ts'
+import { clockFinding } from './server-probe.ts'
 
 /** What the check of a service works with. */
 export interface ServiceQuestion {
