@@ -1,47 +1,19 @@
 import type { Command } from './command-line/command.ts'
-import {
-  alertsAcknowledgeCommand,
-  alertsDeadLettersCommand,
-  alertsListCommand,
-  alertsRetryCommand,
-  alertsSilenceCommand,
-} from './commands/alerts.ts'
-import { auditListCommand } from './commands/audit.ts'
-import { blocksLiftCommand, blocksListCommand, blocksPutCommand } from './commands/blocks.ts'
-import { checkCommand, explainCommand } from './commands/check.ts'
-import { idDecodeCommand, idNewCommand } from './commands/ids.ts'
-import { incidentEndCommand, incidentShowCommand, incidentStartCommand } from './commands/incident.ts'
-import { keysCreateCommand, keysListCommand, keysRevokeCommand, keysRotateCommand } from './commands/keys.ts'
-import { membersDeleteCommand, membersListCommand, membersPutCommand } from './commands/members.ts'
-import {
-  overridesDeleteCommand,
-  overridesGetCommand,
-  overridesImportCommand,
-  overridesListCommand,
-  overridesPutCommand,
-} from './commands/overrides.ts'
-import {
-  denyListDeleteCommand,
-  denyListListCommand,
-  denyListPutCommand,
-  exemptionsDeleteCommand,
-  exemptionsListCommand,
-  exemptionsPutCommand,
-  tiersDeleteCommand,
-  tiersListCommand,
-  tiersPutCommand,
-} from './commands/rule-set-entries.ts'
+import { alertCommands } from './commands/alerts.ts'
+import { auditCommands } from './commands/audit.ts'
+import { blockCommands } from './commands/blocks.ts'
+import { checkCommands } from './commands/check.ts'
+import { idCommands } from './commands/ids.ts'
+import { incidentCommands } from './commands/incident.ts'
+import { keyCommands } from './commands/keys.ts'
+import { memberCommands } from './commands/members.ts'
+import { overrideCommands } from './commands/overrides.ts'
+import { denyListCommands, exemptionCommands, tierCommands } from './commands/rule-set-entries.ts'
 import { rulesDeleteCommand, rulesGetCommand, rulesListCommand, rulesValidateCommand } from './commands/rules.ts'
 import { rulesPutCommand } from './commands/rules-put.ts'
 import { topCommand } from './commands/top.ts'
-import { resetCommand, usageCommand } from './commands/usage.ts'
-import {
-  rulesDiffCommand,
-  rulesImportCommand,
-  rulesRollbackCommand,
-  rulesStageCommand,
-  rulesVersionsCommand,
-} from './commands/versions.ts'
+import { usageCommands } from './commands/usage.ts'
+import { versionCommands } from './commands/versions.ts'
 import { doctorCommand } from './doctor/doctor.ts'
 import { harnessCommand } from './programs/harness.ts'
 import { serveCommand } from './programs/serve.ts'
@@ -49,56 +21,26 @@ import { serveCommand } from './programs/serve.ts'
 /** Every command, in the order of the help. */
 export const COMMANDS: readonly Command[] = [
   serveCommand,
-  checkCommand,
-  explainCommand,
-  usageCommand,
-  resetCommand,
+  ...checkCommands,
+  ...usageCommands,
   rulesListCommand,
   rulesGetCommand,
   rulesValidateCommand,
   rulesPutCommand,
   rulesDeleteCommand,
-  rulesDiffCommand,
-  rulesImportCommand,
-  rulesVersionsCommand,
-  rulesStageCommand,
-  rulesRollbackCommand,
-  overridesListCommand,
-  overridesGetCommand,
-  overridesPutCommand,
-  overridesDeleteCommand,
-  overridesImportCommand,
-  tiersListCommand,
-  tiersPutCommand,
-  tiersDeleteCommand,
-  membersListCommand,
-  membersPutCommand,
-  membersDeleteCommand,
-  exemptionsListCommand,
-  exemptionsPutCommand,
-  exemptionsDeleteCommand,
-  denyListListCommand,
-  denyListPutCommand,
-  denyListDeleteCommand,
-  blocksListCommand,
-  blocksPutCommand,
-  blocksLiftCommand,
-  incidentShowCommand,
-  incidentStartCommand,
-  incidentEndCommand,
-  keysListCommand,
-  keysCreateCommand,
-  keysRotateCommand,
-  keysRevokeCommand,
-  auditListCommand,
-  alertsListCommand,
-  alertsAcknowledgeCommand,
-  alertsSilenceCommand,
-  alertsDeadLettersCommand,
-  alertsRetryCommand,
+  ...versionCommands,
+  ...overrideCommands,
+  ...tierCommands,
+  ...memberCommands,
+  ...exemptionCommands,
+  ...denyListCommands,
+  ...blockCommands,
+  ...incidentCommands,
+  ...keyCommands,
+  ...auditCommands,
+  ...alertCommands,
   topCommand,
-  idNewCommand,
-  idDecodeCommand,
+  ...idCommands,
   doctorCommand,
   harnessCommand,
 ]

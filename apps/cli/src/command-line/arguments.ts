@@ -1,37 +1,36 @@
 import { usageError } from '../output/cli-error.ts'
 import { quoted } from '../output/text.ts'
 
-/** What may stand after a flag, and what it becomes. */
+/** Kinds of flags and their parsed values. */
 interface FlagValues {
   readonly text: string
-  /** Any number of times. */
+  /** Repeatable. */
   readonly texts: readonly string[]
-  /** A whole number from 0 on. */
+  /** An integer, 0 or more. */
   readonly whole: number
   readonly number: number
   /** Milliseconds. */
   readonly duration: number
   /** Milliseconds since 1970: a date, or a duration from now. */
   readonly instant: number
-  /** Nothing: it is there or not. */
+  /** No value: present or absent. */
   readonly switch: boolean
 }
 
-/** A kind of flag. */
 type FlagKind = keyof FlagValues
 
 /** A flag of a command. */
 export interface Flag<K extends FlagKind = FlagKind, C extends string = string> {
   readonly kind: K
-  /** What stands for its value in the help, such as `<name>`; empty for a switch. */
+  /** Placeholder for its value in the help, such as `<name>`; empty for a switch. */
   readonly argument: string
-  /** What it does, and what holds when it is left out. */
+  /** Purpose and default. */
   readonly help: string
-  /** The only values, where these are few. */
+  /** Allowed values. Default: any. */
   readonly choices?: readonly C[]
 }
 
-/** Flags by their names, without the two dashes. */
+/** Flags by name, without the two dashes. */
 export type Flags = Readonly<Record<string, Flag>>
 
 type FlagValue<F extends Flag> =
@@ -43,7 +42,7 @@ type FlagValue<F extends Flag> =
         : (K extends 'text' ? C : FlagValues[K]) | undefined
     : never
 
-/** What was given: undefined, false or an empty list for what was left out. */
+/** Parsed values. An absent flag is undefined, false for a switch, or an empty list for `texts`. */
 export type GivenFlags<F extends Flags> = { readonly [Name in keyof F]: FlagValue<F[Name]> }
 
 /** A flag with a value of this kind. */
@@ -61,16 +60,15 @@ export function toggle(help: string): Flag<'switch'> {
   return { kind: 'switch', argument: '', help }
 }
 
-/** How often an argument is there. */
 type PositionalCount = 'needed' | 'optional' | 'several'
 
-/** An argument of a command that is known by its place. */
+/** A positional argument. */
 interface Positional<C extends PositionalCount = PositionalCount> {
   readonly count: C
   readonly help: string
 }
 
-/** Arguments by their names, in the order of their places; only the last may be left out or there several times. */
+/** Positional arguments by name, in order. Only the last may be optional or repeated. */
 export type Positionals = Readonly<Record<string, Positional>>
 
 type PositionalValue<C extends PositionalCount> = C extends 'needed'
@@ -79,20 +77,19 @@ type PositionalValue<C extends PositionalCount> = C extends 'needed'
     ? string | undefined
     : readonly string[]
 
-/** What was given. */
 export type GivenPositionals<P extends Positionals> = { readonly [Name in keyof P]: PositionalValue<P[Name]['count']> }
 
-/** An argument that must be there. */
+/** A required argument. */
 export function needed(help: string): Positional<'needed'> {
   return { count: 'needed', help }
 }
 
-/** An argument that may be left out. */
+/** An optional argument. */
 export function optional(help: string): Positional<'optional'> {
   return { count: 'optional', help }
 }
 
-/** One or more. */
+/** One or more arguments. */
 export function several(help: string): Positional<'several'> {
   return { count: 'several', help }
 }
@@ -105,9 +102,9 @@ export function placeholder(name: string, { count }: Positional): string {
 
 type Reader<K extends FlagKind> = (text: string, nowMs: number) => FlagValues[K] | undefined
 
-/** How each kind is read, and what it must be. */
+/** Parser of each kind, and what it expects. */
 const KINDS: { readonly [K in Exclude<FlagKind, 'switch' | 'texts'>]: readonly [Reader<K>, expected: string] } = {
-  text: [(text) => (text === '' ? undefined : text), 'a text that is not empty'],
+  text: [(text) => (text === '' ? undefined : text), 'a non-empty string'],
   whole: [(text) => (/^\d{1,15}$/.test(text) ? Number(text) : undefined), 'a whole number, 0 or more'],
   number: [(text) => (/^-?\d{1,15}(?:\.\d{1,9})?$/.test(text) ? Number(text) : undefined), 'a number'],
   duration: [parseDuration, 'a duration such as 30s, 5m or 1h30m'],
@@ -117,8 +114,8 @@ const KINDS: { readonly [K in Exclude<FlagKind, 'switch' | 'texts'>]: readonly [
   ],
 }
 
-/** The value of a flag, read; throws when it cannot be. */
-export function readFlagValue(
+/** Parses the value of a flag. Throws `SLUICE_CLI_USAGE` if it is invalid. */
+export function parseFlagValue(
   name: string,
   definition: Flag,
   { text, nowMs }: { text: string; nowMs: number },
@@ -147,7 +144,7 @@ const UNITS: Readonly<Record<string, number>> = {
 const PART = /(\d+(?:\.\d+)?)\s?(ms|s|m|h|d|w)/g
 const WHOLE = /^(?:\d+(?:\.\d+)?\s?(?:ms|s|m|h|d|w))+$/
 
-/** The milliseconds of a duration such as `90s` or `1h30m`; undefined for anything else. */
+/** Milliseconds of a duration such as `90s` or `1h30m`; undefined for anything else. Unlike rules, `0s` is valid. */
 export function parseDuration(text: string): number | undefined {
   if (text.length > 40 || !WHOLE.test(text)) return undefined
   let ms = 0
@@ -157,7 +154,7 @@ export function parseDuration(text: string): number | undefined {
 
 const INSTANT = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,3})?)?(?:Z|[+-]\d{2}:\d{2}))?$/
 
-/** The instant of a date such as `2027-01-01` (in UTC) or `2027-01-01T12:00:00Z`, in milliseconds since 1970; else undefined. */
+/** Milliseconds since 1970 of a date such as `2027-01-01` (UTC) or `2027-01-01T12:00:00Z`; undefined for anything else. */
 export function parseInstant(text: string): number | undefined {
   const ms = INSTANT.test(text) ? Date.parse(text) : Number.NaN
   return Number.isNaN(ms) ? undefined : ms

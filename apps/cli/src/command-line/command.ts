@@ -1,43 +1,77 @@
 import type { Client } from '@sluice/client'
-import type { Wait } from '../doctor/server-probe.ts'
 import type { ExitCode } from '../output/cli-error.ts'
 import type { Progress } from '../output/progress.ts'
 import type { Paint, Terminal } from '../output/terminal.ts'
-import type { CliEnvironment } from '../settings.ts'
 import type { Flags, GivenFlags, GivenPositionals, Positionals } from './arguments.ts'
 
-/** What commands work with. */
+/** Environment variables that the command line reads; undefined if unset or empty. */
+export interface CliEnvironment {
+  /** `SLUICE_URL` */
+  readonly url: string | undefined
+  /** `SLUICE_API_KEY`; never printed. */
+  readonly apiKey: string | undefined
+  /** The whole environment, for settings of the service. May contain passwords. */
+  readonly variables: Readonly<Record<string, string | undefined>>
+}
+
+/** Waits `ms` milliseconds. Rejects if the signal aborts. */
+export type Wait = (ms: number, signal: AbortSignal) => Promise<void>
+
+/** What a command can use while it runs. */
 export interface CommandContext {
-  /** Asks the service that `--url` names, with the key of `--key`. Throws when one of these cannot be used. */
+  /** Client for the service at `--url` with the key of `--key`. The getter throws if one of them is invalid. */
   readonly client: Client
-  /** Where that is. */
+  /** Address of that service, without secrets. */
   readonly url: string
-  /** Whether `--url` or the environment says where it is. */
+  /** Whether `--url` or `SLUICE_URL` is set. */
   readonly isUrlGiven: boolean
-  /** The same for a service elsewhere. */
+  /** `client` and `url` for another address. */
   readonly at: (url: string) => Pick<CommandContext, 'client' | 'url'>
-  /** Whether there is a key. */
+  /** Whether an API key is set. */
   readonly hasKey: boolean
-  /** Whether the result is to be printed as JSON: for commands that print it piece by piece. */
+  /** Whether `--json` is set, for commands that print while they run. */
   readonly isJson: boolean
   readonly environment: CliEnvironment
   readonly terminal: Terminal
   readonly progress: Progress
   readonly nowMs: () => number
   readonly wait: Wait
-  /** Of the Node that runs this. */
+  /** Version of the running Node. */
   readonly nodeVersion: string
-  /** Aborts when the user interrupts; a command that is not live need not look at it. */
+  /** Aborts when the user interrupts. Only live commands need to handle it. */
   readonly signal: AbortSignal
-  /** The text of a file; of standard input for `-`. */
+  /** Content of a file, or of standard input for `-`. */
   readonly readText: (path: string) => Promise<string>
-  /** Starts the other programs of this project. */
   readonly programs: ProgramHost
 }
 
-/** What a command has to say. */
+/** Finds and starts the other programs of this project. */
+export interface ProgramHost {
+  /** Starts the program of a package and forwards signals to it. Undefined if the package is not installed. */
+  start(packageName: string, options: ProgramOptions): RunningProgram | undefined
+}
+
+/** How to start a program. */
+export interface ProgramOptions {
+  readonly args: readonly string[]
+  /** Whether to capture standard output and standard error. The caller must then read both. */
+  readonly isRead: boolean
+}
+
+/** A child process. */
+export interface RunningProgram {
+  readonly pid: number
+  /** Chunks of standard output until the program ends. Empty if not captured. */
+  readonly output: AsyncIterable<string>
+  /** Chunks of standard error until the program ends. Empty if not captured. */
+  readonly errors: AsyncIterable<string>
+  /** Resolves with the exit code, or with 128 plus the number of the signal that ended the program. */
+  readonly ended: Promise<number>
+}
+
+/** Result of a command. */
 export interface CommandResult {
-  /** For `--json`: its fields are part of the public interface. Undefined where the command printed everything itself. */
+  /** For `--json`. Its fields are public interface. Undefined if the command printed everything itself. */
   readonly value: unknown
   /** The same for people. */
   readonly text: string
@@ -47,49 +81,49 @@ export interface CommandResult {
   readonly exitCode?: ExitCode
 }
 
-/** What stands on the command line, read. */
+/** Parsed flags and arguments of one call. */
 export interface Invocation<F extends Flags, P extends Positionals> {
   readonly flags: GivenFlags<F>
   readonly args: GivenPositionals<P>
-  /** For a command that passes everything on: that. Else empty. */
+  /** Unparsed arguments of a pass-through command; else empty. */
   readonly rest: readonly string[]
 }
 
-/** What is said about a command. */
-interface CommandParts<F extends Flags, P extends Positionals> {
-  /** As it is typed: `rules put`. */
+/** Definition of a command. */
+export interface CommandParts<F extends Flags, P extends Positionals> {
+  /** As typed: `rules put`. */
   readonly name: string
-  /** A few words. */
+  /** Imperative verb and noun, at most six words. */
   readonly summary: string
-  /** What it does, in sentences. */
+  /** Sentences for the help and the reference. */
   readonly description: string
   readonly args: P
   readonly flags: F
-  /** Command lines that work, without `sluice`. */
+  /** Complete command lines, without `sluice`. */
   readonly examples: readonly [string, ...string[]]
-  /** Whether it asks the service, and so takes `--url`, `--key` and `--timeout`. */
+  /** Whether it calls the service, and so accepts `--url`, `--key` and `--timeout`. */
   readonly asksService: boolean
-  /** Whether it writes to the terminal itself while it runs, and says itself when progress is to be shown. */
+  /** Whether it prints while it runs and shows progress itself. Default: false. */
   readonly isLive?: boolean
   readonly run: (invocation: Invocation<F, P>, context: CommandContext) => Promise<CommandResult>
 }
 
-/** A command, whatever its flags. */
+/** A command of any flags and arguments. */
 export interface Command extends Omit<CommandParts<Flags, Positionals>, 'run' | 'isLive'> {
   readonly isLive: boolean
-  /** Whether everything after its name is passed on to another program as it is. */
+  /** Whether everything after its name goes to another program, unparsed. */
   readonly passesOn: boolean
   readonly run: (invocation: Invocation<Flags, Positionals>, context: CommandContext) => Promise<CommandResult>
 }
 
-/** A command; the compiler holds its `run` against its flags and arguments. */
+/** Defines a command. The compiler checks `run` against the declared flags and arguments. */
 export function command<F extends Flags, P extends Positionals>(parts: CommandParts<F, P>): Command {
   const run = parts.run as Command['run']
   return { ...parts, isLive: parts.isLive ?? false, passesOn: false, run }
 }
 
-/** A command that passes everything after its name on to another program. */
-export function passingCommand(
+/** Defines a command that passes everything after its name to another program. */
+export function passThroughCommand(
   parts: Omit<CommandParts<Record<never, never>, Record<never, never>>, 'args' | 'flags' | 'asksService' | 'run'> & {
     readonly run: (rest: readonly string[], context: CommandContext) => Promise<CommandResult>
   },
@@ -105,37 +139,15 @@ export function passingCommand(
   }
 }
 
-/** A program that was started. */
-export interface RunningProgram {
-  /** Number of its process. */
-  readonly pid: number
-  /** What it prints, piece by piece; ends with the program. Empty when its output goes to ours. */
-  readonly output: AsyncIterable<string>
-  /** The same for what it says on standard error. */
-  readonly errors: AsyncIterable<string>
-  /** Resolves with its exit code, or with 128 and the number of the signal that ended it. */
-  readonly ended: Promise<number>
-}
+/** Largest page that the service returns. */
+export const LARGEST_PAGE = 1000
 
-/** How a program is started. */
-export interface ProgramOptions {
-  readonly args: readonly string[]
-  /** Whether its output, and what it says on standard error, are read instead of going to ours. Both must be read then. */
-  readonly isRead: boolean
-}
-
-/** Finds and starts the other programs of this project. */
-export interface ProgramHost {
-  /** Starts the program of a package; undefined when that is not installed. Signals are passed on to it. */
-  start(packageName: string, options: ProgramOptions): RunningProgram | undefined
-}
-
-/** All items of a list, with progress by their number. */
-export async function collected<T>(items: AsyncIterable<T>, { progress, url }: CommandContext): Promise<readonly T[]> {
+/** Reads all items of a list. Shows their number as progress. */
+export async function allItems<T>(items: AsyncIterable<T>, { progress, url }: CommandContext): Promise<readonly T[]> {
   const all: T[] = []
   for await (const item of items) {
     all.push(item)
-    if (all.length % 1000 === 0) progress.say(`asking ${url}: ${all.length} so far`)
+    if (all.length % LARGEST_PAGE === 0) progress.say(`asking ${url}: ${all.length} so far`)
   }
   return all
 }

@@ -6,7 +6,7 @@ import { flagsOf, usageOf } from './parse.ts'
 
 const WIDTH = 100
 
-/** What `--help` says without a command. */
+/** Help without a command. */
 export function generalHelp(commands: readonly Command[]): string {
   return [
     'Command line of the Sluice rate limit service.',
@@ -23,7 +23,7 @@ export function generalHelp(commands: readonly Command[]): string {
   ].join('\n')
 }
 
-/** What it says about commands with the same first word. */
+/** Help for commands with the same first word. */
 export function groupHelp(group: string, commands: readonly Command[]): string {
   const members = commands.filter(({ name }) => name.startsWith(`${group} `))
   return [
@@ -35,7 +35,7 @@ export function groupHelp(group: string, commands: readonly Command[]): string {
   ].join('\n')
 }
 
-/** What it says about one command. */
+/** Help for one command. */
 export function commandHelp(command: Command): string {
   const args = Object.entries(command.args).map(
     ([name, positional]) => [placeholder(name, positional), positional.help] as const,
@@ -55,7 +55,7 @@ export function commandHelp(command: Command): string {
   ].join('\n')
 }
 
-/** What `--help --json` says: of one command, or of all that are given. */
+/** Result of `--help --json`. */
 export function helpValue(commands: readonly Command[]): unknown {
   const values = commands.map((command) => ({
     name: command.name,
@@ -81,7 +81,7 @@ function flagLines(flags: Flags): readonly (readonly [string, string])[] {
   return Object.entries(flags).map(([name, { argument, help }]) => [`--${name} ${argument}`.trim(), help])
 }
 
-/** Two columns, the second of them in lines that are not too long. */
+/** Two columns; the second is wrapped. */
 function list(entries: readonly (readonly [string, string])[]): string {
   const width = Math.min(36, Math.max(...entries.map(([name]) => name.length)))
   return entries
@@ -93,7 +93,7 @@ function list(entries: readonly (readonly [string, string])[]): string {
     .join('\n')
 }
 
-/** Lines of at most {@link WIDTH} characters; all but the first are indented. */
+/** Wraps at {@link WIDTH} characters. All lines but the first are indented. */
 function wrapped(text: string, indent: number): string {
   const lines: string[] = []
   for (const word of text.split(' ')) {

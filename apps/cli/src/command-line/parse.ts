@@ -3,12 +3,12 @@ import { nearestName } from '@sluice/core/options'
 import { usageError } from '../output/cli-error.ts'
 import { quoted } from '../output/text.ts'
 import type { Flag, Flags, Positionals } from './arguments.ts'
-import { placeholder, readFlagValue } from './arguments.ts'
+import { parseFlagValue, placeholder } from './arguments.ts'
 import type { Command, Invocation } from './command.ts'
 import type { CommonValues } from './shared-flags.ts'
 import { COMMON_FLAGS, CONNECTION_FLAGS } from './shared-flags.ts'
 
-/** What a command line asks for. */
+/** A parsed command line. */
 export type ParsedLine =
   | {
       readonly kind: 'run'
@@ -21,27 +21,26 @@ export type ParsedLine =
       readonly command: Command | undefined
       readonly group: string | undefined
       readonly isJson: boolean
-      /** Whether the help was asked for; else the line is not complete. */
+      /** Whether the user asked for help. False: the command is incomplete. */
       readonly isAsked: boolean
     }
   | { readonly kind: 'version'; readonly isJson: boolean }
 
-/** What a command line is read with. */
 interface LineParts {
   readonly commands: readonly Command[]
   readonly nowMs: number
 }
 
-/** Reads a command line. Throws `SLUICE_CLI_USAGE` for the first thing on it that cannot be used. */
+/** Parses a command line. Throws `SLUICE_CLI_USAGE` for the first problem. */
 export function parseCommandLine(args: readonly string[], { commands, nowMs }: LineParts): ParsedLine {
   if (args[0] === 'help') return { ...helpOf(args.slice(1), commands), isJson: args.includes('--json') }
-  const { command, group, rest } = namedCommand(args, commands)
+  const { command, group, rest } = findCommand(args, commands)
   const isHelp = rest.includes('--help') || rest.includes('-h')
   const isJson = rest.includes('--json')
   if (command === undefined) {
     if (group === undefined && rest.includes('--version')) return { kind: 'version', isJson }
     if (rest.some((arg) => !['--help', '-h', '--json'].includes(arg))) {
-      throw usageError(`Which command? ${quoted(rest[0]!)} stands there without one. "sluice --help" lists all.`)
+      throw usageError(`${quoted(rest[0]!)} needs a command. "sluice --help" lists all commands.`)
     }
     return { kind: 'help', command, group, isJson, isAsked: isHelp }
   }
@@ -49,24 +48,24 @@ export function parseCommandLine(args: readonly string[], { commands, nowMs }: L
     const isOwnHelp = rest[0] === '--help' || rest[0] === '-h'
     if (isOwnHelp) return { kind: 'help', command, group, isJson, isAsked: true }
     const common = { json: isJson, url: undefined, key: undefined, timeout: undefined }
-    const passed = rest.filter((arg, place) => !(arg === '--' && place === 0))
+    const passed = rest.filter((arg, index) => !(arg === '--' && index === 0))
     return { kind: 'run', command, invocation: { flags: {}, args: {}, rest: passed }, common }
   }
   if (isHelp) return { kind: 'help', command, group, isJson, isAsked: true }
-  return { kind: 'run', command, ...readLine(command, rest, nowMs) }
+  return { kind: 'run', command, ...parseArguments(command, rest, nowMs) }
 }
 
 function helpOf(words: readonly string[], commands: readonly Command[]): Omit<ParsedLine & { kind: 'help' }, 'isJson'> {
-  const { command, group } = namedCommand(words, commands)
+  const { command, group } = findCommand(words, commands)
   return { kind: 'help', command, group, isAsked: true }
 }
 
-/** Every flag that a command takes. */
+/** Every flag that a command accepts. */
 export function flagsOf(command: Command): Flags {
   return { ...command.flags, ...(command.asksService ? CONNECTION_FLAGS : {}), ...COMMON_FLAGS }
 }
 
-function readLine(
+function parseArguments(
   command: Command,
   args: readonly string[],
   nowMs: number,
@@ -80,13 +79,16 @@ function readLine(
   )
   const { tokens } = parseArgs({ args: [...args], options, strict: false, allowPositionals: true, tokens: true })
   const given = new Map<string, unknown>()
-  const places: string[] = []
+  const positionals: string[] = []
   for (const token of tokens) {
-    if (token.kind === 'positional') places.push(token.value)
-    if (token.kind === 'option') takeFlag(token, given, { command, known, nowMs })
+    if (token.kind === 'positional') positionals.push(token.value)
+    if (token.kind === 'option') addFlag(token, given, { command, known, nowMs })
   }
   const flags = Object.fromEntries(Object.entries(known).map(([name, flag]) => [name, given.get(name) ?? absent(flag)]))
-  const invocation = { flags, args: takePlaces(command, places), rest: [] } as unknown as Invocation<Flags, Positionals>
+  const invocation = { flags, args: takePositionals(command, positionals), rest: [] } as unknown as Invocation<
+    Flags,
+    Positionals
+  >
   return { invocation, common: { json: false, url: undefined, key: undefined, timeout: undefined, ...flags } }
 }
 
@@ -97,7 +99,7 @@ interface FlagToken {
   readonly inlineValue?: boolean | undefined
 }
 
-function takeFlag(
+function addFlag(
   { name, rawName, value, inlineValue = false }: FlagToken,
   given: Map<string, unknown>,
   { command, known, nowMs }: { command: Command; known: Flags; nowMs: number },
@@ -111,11 +113,13 @@ function takeFlag(
   }
   const looksLikeFlag = !inlineValue && value !== undefined && /^-\D/.test(value)
   if (value === undefined || looksLikeFlag) {
-    throw usageError(`--${name} needs a value: --${name} ${flag.argument}. One that begins with a dash: --${name}=-x.`)
+    throw usageError(
+      `--${name} needs a value: --${name} ${flag.argument}. For a value that starts with a dash, use --${name}=-x.`,
+    )
   }
-  const read = readFlagValue(name, flag, { text: value, nowMs })
+  const read = parseFlagValue(name, flag, { text: value, nowMs })
   if (flag.kind === 'texts') given.set(name, [...((given.get(name) ?? []) as unknown[]), read])
-  else if (given.has(name)) throw usageError(`--${name} stands there more than once; expected it once.`)
+  else if (given.has(name)) throw usageError(`--${name} is given more than once; expected once.`)
   else given.set(name, read)
 }
 
@@ -133,45 +137,44 @@ function unknownFlag(rawName: string, command: Command, names: readonly string[]
   )
 }
 
-function takePlaces(command: Command, places: readonly string[]): Readonly<Record<string, unknown>> {
+function takePositionals(command: Command, values: readonly string[]): Readonly<Record<string, unknown>> {
   const given: Record<string, unknown> = {}
   let next = 0
   for (const [name, positional] of Object.entries(command.args)) {
     if (positional.count === 'several') {
-      given[name] = places.slice(next)
-      next = Math.max(places.length, next + 1)
-    } else given[name] = places[next++]
-    const isMissing = positional.count !== 'optional' && next > places.length
+      given[name] = values.slice(next)
+      next = Math.max(values.length, next + 1)
+    } else given[name] = values[next++]
+    const isMissing = positional.count !== 'optional' && next > values.length
     if (isMissing) throw usageError(`${placeholder(name, positional)} is missing: ${usageOf(command)}.`)
   }
-  const [extra] = places.slice(next)
-  if (extra !== undefined) throw usageError(`${quoted(extra)} is one argument too many: ${usageOf(command)}.`)
+  const [extra] = values.slice(next)
+  if (extra !== undefined) throw usageError(`${quoted(extra)} is an unexpected argument: ${usageOf(command)}.`)
   return given
 }
 
-/** How a command is written. */
+/** Usage line of a command. */
 export function usageOf(command: Command): string {
   const args = Object.entries(command.args).map(([name, positional]) => placeholder(name, positional))
   const hasFlags = command.passesOn || Object.keys(command.flags).length > 0
   return ['sluice', command.name, ...args, ...(hasFlags ? ['[flags]'] : [])].join(' ')
 }
 
-/** Which command was named, and what else stands on the line. */
 interface NamedCommand {
-  /** Undefined when no command was named, or only the group. */
+  /** Undefined if the line names no command, or only a group. */
   readonly command: Command | undefined
-  /** The first word of commands such as `rules put`; undefined when none was named. */
+  /** First word of commands such as `rules put`. */
   readonly group: string | undefined
-  /** Everything but the words of the command, in its order. */
+  /** Everything but the words of the command, in order. */
   readonly rest: readonly string[]
 }
 
-/** Finds the words that name a command; flags may stand before and between them. Throws for words that name none. */
-function namedCommand(args: readonly string[], commands: readonly Command[]): NamedCommand {
-  const words = wordPlaces(args)
-  const [first, second] = words.map((place) => args[place]!)
+/** Finds the command. Flags may come before and between its words. Throws if the words name no command. */
+function findCommand(args: readonly string[], commands: readonly Command[]): NamedCommand {
+  const words = wordIndexes(args)
+  const [first, second] = words.map((index) => args[index]!)
   const without = (count: number): readonly string[] =>
-    args.filter((_, place) => !words.slice(0, count).includes(place))
+    args.filter((_, index) => !words.slice(0, count).includes(index))
   if (first === undefined) return { command: undefined, group: undefined, rest: args }
   const single = commands.find(({ name }) => name === first)
   if (single !== undefined) return { command: single, group: undefined, rest: without(1) }
@@ -185,15 +188,15 @@ function namedCommand(args: readonly string[], commands: readonly Command[]): Na
   throw unknownCommand(second, names, `${first} `)
 }
 
-/** The places of what is neither a flag nor the value of one that may stand before a command. */
-function wordPlaces(args: readonly string[]): readonly number[] {
-  const places: number[] = []
-  for (let place = 0; place < args.length && places.length < 2; place++) {
-    const arg = args[place]!
-    if (!arg.startsWith('-')) places.push(place)
-    else if (Object.hasOwn(CONNECTION_FLAGS, arg.slice(2))) place++
+/** Indexes of the first two arguments that are neither flags nor values of connection flags. */
+function wordIndexes(args: readonly string[]): readonly number[] {
+  const indexes: number[] = []
+  for (let index = 0; index < args.length && indexes.length < 2; index++) {
+    const arg = args[index]!
+    if (!arg.startsWith('-')) indexes.push(index)
+    else if (Object.hasOwn(CONNECTION_FLAGS, arg.slice(2))) index++
   }
-  return places
+  return indexes
 }
 
 function unknownCommand(word: string, names: readonly string[], before: string): Error {

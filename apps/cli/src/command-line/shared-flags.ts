@@ -10,7 +10,7 @@ export const COMMON_FLAGS: Readonly<Record<'json' | 'help', Flag<'switch'>>> = {
   help: toggle('Show help for the command.'),
 }
 
-/** Flags of every command that asks the service. */
+/** Flags of every command that calls the service. */
 export const CONNECTION_FLAGS: {
   readonly url: Flag<'text'>
   readonly key: Flag<'text'>
@@ -21,53 +21,53 @@ export const CONNECTION_FLAGS: {
   timeout: flag('duration', '<duration>', 'Timeout of a request. Default: 10s.'),
 }
 
-/** What the common flags say. */
+/** Parsed values of the common flags. */
 export interface CommonValues {
   readonly json: boolean
   readonly url: string | undefined
   readonly key: string | undefined
-  /** In milliseconds. */
+  /** Milliseconds. */
   readonly timeout: number | undefined
 }
 
-/** Who is meant, by what counters are kept for. */
+/** The caller. */
 export const IDENTITY_FLAGS: Readonly<Record<'user' | 'api-key' | 'ip' | 'tenant', Flag<'text'>>> = {
-  user: flag('text', '<id>', 'The user.'),
+  user: flag('text', '<id>', 'User id of the caller.'),
   'api-key': flag(
     'text',
     '<name>',
-    'The API key of the caller, as checks name it; not the one to ask with, which is --key.',
+    'API key of the caller, as checks send it. Not the key of this command, which is --key.',
   ),
-  ip: flag('text', '<address>', 'The address of the caller.'),
-  tenant: flag('text', '<id>', 'The tenant.'),
+  ip: flag('text', '<address>', 'IP address of the caller.'),
+  tenant: flag('text', '<id>', 'Tenant of the caller.'),
 }
 
-/** Who calls, where the rules have exemptions for services. */
+/** The internal service that calls. Exemptions can match it. */
 export const CALLING_SERVICE_FLAG: Readonly<Record<'service', Flag<'text'>>> = {
-  service: flag('text', '<name>', 'The internal service that calls.'),
+  service: flag('text', '<name>', 'Internal service that calls.'),
 }
 
-/** Further dimensions. */
+/** Custom dimensions. */
 export const DESCRIPTOR_FLAGS: Readonly<Record<'descriptor' | 'number', Flag<'texts'>>> = {
-  descriptor: flag('texts', '<name=text>', 'A further dimension; may stand several times.'),
-  number: flag('texts', '<name=number>', 'A number that rules may take their cost from; may stand several times.'),
+  descriptor: flag('texts', '<name=text>', 'Custom dimension. Repeatable.'),
+  number: flag('texts', '<name=number>', 'Custom number, for rules that derive the cost from it. Repeatable.'),
 }
 
-/** Everything that a check may say besides its resource. */
+/** Every field of a check but its resource. */
 export const CHECK_FLAGS: typeof IDENTITY_FLAGS &
   typeof DESCRIPTOR_FLAGS &
   typeof CALLING_SERVICE_FLAG &
   Readonly<Record<'method' | 'region' | 'tier', Flag<'text'>>> & { readonly tokens: Flag<'whole'> } = {
   ...IDENTITY_FLAGS,
-  method: flag('text', '<method>', 'The HTTP method.'),
-  tokens: flag('whole', '<count>', 'Tokens to take. 1 when left out; 0 asks without taking.'),
+  method: flag('text', '<method>', 'HTTP method.'),
+  tokens: flag('whole', '<count>', 'Tokens to consume; 0 consumes nothing. Default: 1.'),
   ...DESCRIPTOR_FLAGS,
-  region: flag('text', '<name>', 'Where the call comes from.'),
-  tier: flag('text', '<name>', 'The tier of the caller; looked up when left out.'),
+  region: flag('text', '<name>', 'Region of the caller.'),
+  tier: flag('text', '<name>', 'Tier of the caller. Default: its membership.'),
   ...CALLING_SERVICE_FLAG,
 }
 
-/** Who is meant. */
+/** The caller that these flags describe. */
 export function identityOf(
   flags: GivenFlags<typeof IDENTITY_FLAGS>,
 ): Pick<CheckRequest, 'user' | 'apiKey' | 'ip' | 'tenant'> {
@@ -75,14 +75,14 @@ export function identityOf(
   return present({ user, apiKey, ip, tenant })
 }
 
-/** The check that these flags say. */
+/** The check that these flags describe. */
 export function checkOf(resource: string, flags: GivenFlags<typeof CHECK_FLAGS>): CheckRequest {
   const { method, tokens, region, tier, service } = flags
   const descriptors = descriptorsOf(flags)
   return { ...identityOf(flags), resource, ...present({ method, tokens, descriptors, region, tier, service }) }
 }
 
-/** The further dimensions; undefined when there are none. */
+/** Custom dimensions; undefined if there are none. */
 export function descriptorsOf({ descriptor, number }: GivenFlags<typeof DESCRIPTOR_FLAGS>): Descriptors | undefined {
   const entries = [
     ...descriptor.map((text): [string, string] => pair('descriptor', text)),
@@ -95,7 +95,7 @@ export function descriptorsOf({ descriptor, number }: GivenFlags<typeof DESCRIPT
   return entries.length === 0 ? undefined : Object.fromEntries(entries)
 }
 
-/** The same without what is undefined. */
+/** A copy without undefined values. */
 export function present<T extends object>(values: T): { [K in keyof T]?: Exclude<T[K], undefined> } {
   return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as {
     [K in keyof T]?: Exclude<T[K], undefined>
@@ -108,12 +108,10 @@ function pair(name: string, text: string): [string, string] {
   throw usageError(`--${name} got ${quoted(text)}; expected a name, "=" and its value.`)
 }
 
-/** Why a change is made. */
 export const NOTE_FLAG: Flag<'text'> = flag('text', '<text>', 'Why, for the audit log.')
 
-/** What the editor has seen. */
 export const IF_VERSION_FLAG: Flag<'whole'> = flag(
   'whole',
   '<version>',
-  'Only when this version is the enforced one; 0 when none may be.',
+  'Only if this version is enforced; 0: only if none is.',
 )

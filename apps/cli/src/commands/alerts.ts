@@ -1,13 +1,12 @@
 import type { Alert } from '@sluice/contract'
 import { needed, parseDuration } from '../command-line/arguments.ts'
 import type { Command } from '../command-line/command.ts'
-import { collected, command } from '../command-line/command.ts'
+import { allItems, command, LARGEST_PAGE } from '../command-line/command.ts'
 import { NOTE_FLAG, present } from '../command-line/shared-flags.ts'
 import { usageError } from '../output/cli-error.ts'
 import { instantText, quoted, table } from '../output/text.ts'
 
-/** Lists alerts. */
-export const alertsListCommand: Command = command({
+const alertsListCommand: Command = command({
   name: 'alerts list',
   summary: 'List alerts',
   description: 'Firing alerts first, then resolved ones, newest first. With --json: items.',
@@ -16,17 +15,16 @@ export const alertsListCommand: Command = command({
   examples: ['alerts list'],
   asksService: true,
   run: async (_, context) => {
-    const items = await collected(context.client.items('listAlerts', { parameters: { limit: 1000 } }), context)
+    const items = await allItems(context.client.items('listAlerts', { parameters: { limit: LARGEST_PAGE } }), context)
     return { value: { items }, text: alertTable(items) }
   },
 })
 
-/** Acknowledges an alert. */
-export const alertsAcknowledgeCommand: Command = command({
+const alertsAcknowledgeCommand: Command = command({
   name: 'alerts acknowledge',
   summary: 'Acknowledge an alert',
-  description: 'No further messages are sent while it fires. With --json: the alert.',
-  args: { id: needed('The alert.') },
+  description: 'Sends no further messages while it fires. With --json: the alert.',
+  args: { id: needed('Id of the alert.') },
   flags: { note: NOTE_FLAG },
   examples: ['alerts acknowledge 1987654321098765432 --note "load test"'],
   asksService: true,
@@ -36,18 +34,17 @@ export const alertsAcknowledgeCommand: Command = command({
   },
 })
 
-/** Keeps an alert quiet for a time. */
-export const alertsSilenceCommand: Command = command({
+const alertsSilenceCommand: Command = command({
   name: 'alerts silence',
   summary: 'Silence an alert',
-  description: 'It stays listed, and no messages are sent until the silence ends. With --json: the alert.',
-  args: { id: needed('The alert.'), duration: needed('For how long, such as 15m or 1h30m.') },
+  description: 'Sends no messages until the silence ends. The alert stays listed. With --json: the alert.',
+  args: { id: needed('Id of the alert.'), duration: needed('Duration such as 15m or 1h30m.') },
   flags: { note: NOTE_FLAG },
   examples: ['alerts silence 1987654321098765432 2h --note "load test until noon"'],
   asksService: true,
   run: async ({ args: { id, duration }, flags: { note } }, { client }) => {
     if (parseDuration(duration) === undefined) {
-      throw usageError(`${quoted(duration)} is no duration; expected one such as 15m or 1h30m.`)
+      throw usageError(`${quoted(duration)} is not a duration; expected one such as 15m or 1h30m.`)
     }
     const body = { duration, ...present({ note }) }
     const value = await client.call('silenceAlert', { parameters: { id }, body })
@@ -55,17 +52,19 @@ export const alertsSilenceCommand: Command = command({
   },
 })
 
-/** Lists messages that could not be delivered. */
-export const alertsDeadLettersCommand: Command = command({
+const alertsDeadLettersCommand: Command = command({
   name: 'alerts dead-letters',
   summary: 'List undelivered alert messages',
-  description: 'Messages whose every delivery attempt failed, newest first. With --json: items.',
+  description: 'Messages whose delivery attempts all failed, newest first. With --json: items.',
   args: {},
   flags: {},
   examples: ['alerts dead-letters'],
   asksService: true,
   run: async (_, context) => {
-    const items = await collected(context.client.items('listDeadLetters', { parameters: { limit: 1000 } }), context)
+    const items = await allItems(
+      context.client.items('listDeadLetters', { parameters: { limit: LARGEST_PAGE } }),
+      context,
+    )
     const rows = items.map((letter) => [
       letter.id,
       letter.alertId ?? letter.cidr ?? '-',
@@ -78,13 +77,12 @@ export const alertsDeadLettersCommand: Command = command({
   },
 })
 
-/** Tries to deliver a message again. */
-export const alertsRetryCommand: Command = command({
+const alertsRetryCommand: Command = command({
   name: 'alerts retry',
   summary: 'Retry an undelivered message',
   description:
-    'Sends it again with the same idempotency key. "sluice alerts dead-letters" lists it again if that fails.',
-  args: { id: needed('The message, as the list of dead letters names it.') },
+    'Sends it again with the same idempotency key. If that fails, "sluice alerts dead-letters" lists it again.',
+  args: { id: needed('Id of the message in "sluice alerts dead-letters".') },
   flags: {},
   examples: ['alerts retry 1987654321098765440'],
   asksService: true,
@@ -94,7 +92,6 @@ export const alertsRetryCommand: Command = command({
   },
 })
 
-/** Alerts, for people. */
 function alertTable(items: readonly Alert[]): string {
   const rows = items.map((alert) => [
     alert.id,
@@ -108,3 +105,11 @@ function alertTable(items: readonly Alert[]): string {
   ])
   return table(['id', 'state', 'rule', 'where', 'since', 'acknowledged', 'silenced until', 'summary'], rows)
 }
+
+export const alertCommands: readonly Command[] = [
+  alertsListCommand,
+  alertsAcknowledgeCommand,
+  alertsSilenceCommand,
+  alertsDeadLettersCommand,
+  alertsRetryCommand,
+]

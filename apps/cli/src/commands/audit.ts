@@ -5,26 +5,24 @@ import { command } from '../command-line/command.ts'
 import { present } from '../command-line/shared-flags.ts'
 import { instantText, table } from '../output/text.ts'
 
-/** How many records are shown when nobody says. */
-const USUAL_COUNT = 50
+const DEFAULT_COUNT = 50
 
-/** Lists what was done. */
-export const auditListCommand: Command = command({
+const auditListCommand: Command = command({
   name: 'audit list',
   summary: 'List the audit log',
   description:
-    'Every change, newest first: when, by which API key, what, and why. With --json: items, with details and what was there before and after.',
+    'Every change, newest first: when, by which API key, what, and why. With --json: items with details, before and after.',
   args: {},
   flags: {
-    by: flag('text', '<name>', 'Only what was done with the API key of this name.'),
-    'key-id': flag('text', '<id>', 'Only what was done with the API key of this id.'),
-    action: flag('text', '<action>', 'Only actions of this kind, such as override.put.'),
-    since: flag('instant', '<when>', 'Only what was done from then on.'),
-    count: flag('whole', '<count>', `Maximum number of records. Default: ${USUAL_COUNT}.`),
+    by: flag('text', '<name>', 'Only changes made with the API key of this name.'),
+    'key-id': flag('text', '<id>', 'Only changes made with the API key of this id.'),
+    action: flag('text', '<action>', 'Only this action, such as override.put.'),
+    since: flag('instant', '<when>', 'Only changes since then.'),
+    count: flag('whole', '<count>', `Maximum number of records. Default: ${DEFAULT_COUNT}.`),
   },
   examples: ['audit list --by deploy --since 2027-01-01', 'audit list --action version.rollback --count 5'],
   asksService: true,
-  run: async ({ flags: { by, 'key-id': keyId, action, since, count = USUAL_COUNT } }, { client }) => {
+  run: async ({ flags: { by, 'key-id': keyId, action, since, count = DEFAULT_COUNT } }, { client }) => {
     const parameters = { limit: Math.max(1, Math.min(count, 1000)), ...present({ by, keyId, action, since }) }
     const items: AuditRecord[] = []
     if (count > 0) {
@@ -43,3 +41,5 @@ export const auditListCommand: Command = command({
     return { value: { items }, text: table(['when', 'by', 'key', 'action', 'target', 'note'], rows) }
   },
 })
+
+export const auditCommands: readonly Command[] = [auditListCommand]

@@ -1,13 +1,12 @@
 import type { Block, Stored } from '@sluice/contract'
 import { flag, needed, parseDuration } from '../command-line/arguments.ts'
 import type { Command } from '../command-line/command.ts'
-import { collected, command } from '../command-line/command.ts'
+import { allItems, command, LARGEST_PAGE } from '../command-line/command.ts'
 import { present } from '../command-line/shared-flags.ts'
 import { usageError } from '../output/cli-error.ts'
 import { instantText, quoted, replacedText, table } from '../output/text.ts'
 
-/** Lists blocks. */
-export const blocksListCommand: Command = command({
+const blocksListCommand: Command = command({
   name: 'blocks list',
   summary: 'List blocked callers',
   description: 'Blocks set by hand or by the penalty of a rule. With --json: items.',
@@ -16,29 +15,28 @@ export const blocksListCommand: Command = command({
   examples: ['blocks list --dimension ip'],
   asksService: true,
   run: async ({ flags: { dimension } }, context) => {
-    const parameters = { limit: 1000, ...present({ dimension }) }
-    const items = await collected(context.client.items('listBlocks', { parameters }), context)
+    const parameters = { limit: LARGEST_PAGE, ...present({ dimension }) }
+    const items = await allItems(context.client.items('listBlocks', { parameters }), context)
     return { value: { items }, text: blockTable(items) }
   },
 })
 
-/** Blocks a caller. */
-export const blocksPutCommand: Command = command({
+const blocksPutCommand: Command = command({
   name: 'blocks put',
   summary: 'Block a caller',
   description:
-    'Denies all requests of a caller from now on. With --json: entry, revision, changedAt, changedBy, and replaced where it was blocked before.',
+    'Denies all requests of a caller. With --json: entry, revision, changedAt, changedBy, and replaced if it was blocked before.',
   args: {
-    dimension: needed('What kind of caller: ip, user, tenant, apiKey, ...'),
+    dimension: needed('Dimension of the caller: ip, user, tenant, apiKey, ...'),
     entity: needed('The caller.'),
-    duration: needed('For how long, such as 15m or 1h30m.'),
+    duration: needed('Duration such as 15m or 1h30m.'),
   },
-  flags: { reason: flag('text', '<text>', 'Why, in words.') },
+  flags: { reason: flag('text', '<text>', 'Reason, as free text.') },
   examples: ['blocks put ip 192.0.2.7 1h --reason "abuse report 4711"'],
   asksService: true,
   run: async ({ args, flags: { reason } }, { client }) => {
     if (parseDuration(args.duration) === undefined) {
-      throw usageError(`${quoted(args.duration)} is no duration; expected one such as 15m or 1h30m.`)
+      throw usageError(`${quoted(args.duration)} is not a duration; expected one such as 15m or 1h30m.`)
     }
     const value = await client.call('putBlock', { body: { ...args, ...present({ reason }) } })
     const before = replacedText(value.replaced, ({ until }) => `until ${instantText(until)}`)
@@ -49,12 +47,11 @@ export const blocksPutCommand: Command = command({
   },
 })
 
-/** Lifts a block. */
-export const blocksLiftCommand: Command = command({
+const blocksLiftCommand: Command = command({
   name: 'blocks lift',
   summary: 'Lift a block',
-  description: 'Removes the block and the violations that led to it. Takes effect with the next request.',
-  args: { dimension: needed('What kind of caller.'), entity: needed('The caller.') },
+  description: 'Removes the block and the violations that led to it. Applies to the next request.',
+  args: { dimension: needed('Dimension of the caller.'), entity: needed('The caller.') },
   flags: {},
   examples: ['blocks lift ip 192.0.2.7'],
   asksService: true,
@@ -64,7 +61,6 @@ export const blocksLiftCommand: Command = command({
   },
 })
 
-/** Blocks, for people. */
 function blockTable(items: readonly Stored<Block>[]): string {
   const rows = items.map(({ entry, changedBy }) => [
     entry.dimension,
@@ -77,3 +73,5 @@ function blockTable(items: readonly Stored<Block>[]): string {
   ])
   return table(['dimension', 'entity', 'until', 'strikes', 'rule', 'by', 'reason'], rows)
 }
+
+export const blockCommands: readonly Command[] = [blocksListCommand, blocksPutCommand, blocksLiftCommand]

@@ -8,14 +8,13 @@ import type { Paint } from '../output/terminal.ts'
 import { facts, instantText } from '../output/text.ts'
 import { countText } from './usage.ts'
 
-/** Checks a call. */
-export const checkCommand: Command = command({
+const checkCommand: Command = command({
   name: 'check',
   summary: 'Check a call against the limits',
   description:
-    'Applies all rules that match the call, and consumes its tokens when all of them allow it. Exits with 0 when it is allowed and with 3 when it is denied. With --json: the answer of the check API.',
-  args: { resource: needed('What is called: a path, a name, or *.') },
-  flags: { ...CHECK_FLAGS, peek: toggle('Show what a check would answer, and consume nothing.') },
+    'Applies all rules that match the call, and consumes its tokens if all of them allow it. Exits with 0 if the call is allowed and with 3 if it is denied. With --json: the response of the check API.',
+  args: { resource: needed('Resource: a path, a name, or *.') },
+  flags: { ...CHECK_FLAGS, peek: toggle('Show the decision without consuming tokens.') },
   examples: ['check /api/v1/data --user user-123', 'check /login --ip 192.0.2.7 --peek'],
   asksService: true,
   run: async ({ args, flags }, { client }) => {
@@ -23,26 +22,25 @@ export const checkCommand: Command = command({
     const answer = await (flags.peek ? client.peek(request) : client.check(request))
     return {
       value: answer,
-      text: answerText(answer),
-      decorate: decorateAnswer,
+      text: decisionText(answer),
+      decorate: decorateDecision,
       exitCode: answer.allowed ? EXIT_CODES.ok : EXIT_CODES.denied,
     }
   },
 })
 
-/** Explains a decision. */
-export const explainCommand: Command = command({
+const explainCommand: Command = command({
   name: 'explain',
   summary: 'Explain a decision',
   description:
-    'Lists every rule that was considered for a call, why it applies or not, where its limit comes from, its counters, and what a check would answer. Consumes nothing.',
-  args: { resource: needed('What is called.') },
+    'Lists every rule for a call, why it applies or not, where its limit comes from, its counters, and the decision. Consumes nothing.',
+  args: { resource: needed('Resource of the call.') },
   flags: CHECK_FLAGS,
   examples: ['explain /api/v1/data --user user-123 --method POST'],
   asksService: true,
   run: async ({ args, flags }, { client }) => {
     const value = await client.call('explain', { body: checkOf(args.resource, flags) })
-    return { value, text: explanationText(value), decorate: decorateAnswer }
+    return { value, text: explanationText(value), decorate: decorateDecision }
   },
 })
 
@@ -56,7 +54,7 @@ function explanationText(explanation: Explanation): string {
     ['exemption', exemption],
     ['tier', tier && `${tier.name}, from ${tier.from}`],
   ])
-  return [circumstances, '', ...rules.map(ruleText), '', answerText(decision)].join('\n')
+  return [circumstances, '', ...rules.map(ruleText), '', decisionText(decision)].join('\n')
 }
 
 function ruleText({ rule, fate, why, entity, steps, counters }: RuleExplanation): string {
@@ -76,11 +74,10 @@ const REASONS: Readonly<Record<CheckAnswer['reason'], string>> = {
   never: 'denied: more tokens than the limit ever has',
   blocked: 'denied: the caller is blocked',
   denied: 'denied: the request is on the deny list',
-  unavailable: 'denied: the store of the counters is unavailable',
+  unavailable: 'denied: the counter store is unavailable',
 }
 
-/** The answer to a check, for people. */
-function answerText(answer: CheckAnswer): string {
+function decisionText(answer: CheckAnswer): string {
   const { reason, rule, dimension, limit, remaining, resetAt, retryAfter, delayMs, failure, decisionId, version } =
     answer
   return facts([
@@ -97,10 +94,12 @@ function answerText(answer: CheckAnswer): string {
   ])
 }
 
-/** Colours what became of the call: green, red, and yellow for an answer by failure mode. */
-function decorateAnswer(text: string, paint: Paint): string {
+/** Green: allowed. Red: denied. Yellow: decided by the failure mode. */
+function decorateDecision(text: string, paint: Paint): string {
   return text
     .replace(/^(result +)(allowed.*)$/m, (_, name: string, result: string) => name + paint.green(result))
     .replace(/^(result +)(denied.*)$/m, (_, name: string, result: string) => name + paint.red(result))
     .replace(/^(without store +)(.*)$/m, (_, name: string, result: string) => name + paint.yellow(result))
 }
+
+export const checkCommands: readonly Command[] = [checkCommand, explainCommand]

@@ -16,9 +16,9 @@ import type {
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { RunOptions, RunOutcome } from '../cli.test.support.ts'
 import { cliRunner } from '../cli.test.support.ts'
-import { staged } from './versions.ts'
 import type { ServiceProcess } from '../service-process.test.support.ts'
 import { startServiceProcess } from '../service-process.test.support.ts'
+import { moveToStage } from './versions.ts'
 
 // Every command against the real service. The tests share one service; each has resources and callers of its own.
 
@@ -152,7 +152,7 @@ describe('usage and reset', () => {
     await putRule('/usage', 5)
     expect(await value(['reset', '/usage', '--tenant', 'acme'])).toEqual({ reset: false, count: 0 })
     expect(await lines(['reset', '/usage', '--tenant', 'acme'])).toEqual([
-      'Nothing was reset: no rule counts these callers.',
+      'Nothing was reset: no rule counts this caller.',
     ])
   })
 
@@ -265,7 +265,7 @@ describe('rules', () => {
       const refused = await sluice({ files })('rules', 'put', 'b.json', '--stage', ...stage)
       expect(refused.code).toBe(1)
       expect(refused.err).toContain(
-        `SLUICE_CLI_WOULD_REPLACE: Version ${first.number} is enforced, and the file would remove or change: rules /of-a@user (removed). Nothing was stored.\n`,
+        `SLUICE_CLI_WOULD_REPLACE: Version ${first.number} is enforced. The file would remove or change: rules /of-a@user (removed). Nothing was stored.\n`,
       )
       expect(refused.err).toContain(`repeat with --if-version ${first.number}.`)
       expect(refused.err).toContain('use --force.')
@@ -345,9 +345,9 @@ describe('rules', () => {
     await putRule('/stale', 2)
     const client = createClient({ url: service.url, token: service.adminKey })
     const draft = await client.call('createVersion', { body: { ruleSet, basedOn: version } })
-    await expect(staged(client, draft, { stage: 'enforce' })).rejects.toMatchObject({
+    await expect(moveToStage(client, draft, { stage: 'enforce' })).rejects.toMatchObject({
       code: 'SLUICE_CLI_NOT_STAGED',
-      detail: expect.stringMatching(/^SLUICE_HTTP_CONFLICT: .* Version \d+ was retired; nothing else was changed\.$/),
+      detail: expect.stringMatching(/^SLUICE_HTTP_CONFLICT: .* Version \d+ was retired; nothing else changed\.$/),
     })
     expect(await newest()).toMatchObject({ number: draft.number, stage: 'retired' })
   })
@@ -367,7 +367,7 @@ describe('rules', () => {
       { files },
     )
     expect(merged).toContainEqual(expect.stringMatching(/^stage +shadow$/))
-    expect(merged.at(-1)).toMatch(/^Nothing is limited by the domains shop yet: "sluice rules stage \d+ enforce" /)
+    expect(merged.at(-1)).toMatch(/^The domains shop are not enforced yet: "sluice rules stage \d+ enforce" /)
     const bad = await sluice({ files: { 'x.yaml': `${text}  - key: [1]\n` } })('rules', 'import', 'x.yaml')
     expect(bad.code).toBe(1)
     expect(bad.err).toMatch(/\(line 5\): received /)
@@ -380,10 +380,10 @@ describe('rules', () => {
       files: { 'mail.yaml': text },
     })
     expect(enforced).toContainEqual(expect.stringMatching(/^stage +enforce$/))
-    expect(enforced.at(-1)).toBe('Enforced for the domains mail: ask with POST /json.')
+    expect(enforced.at(-1)).toBe('Enforced for the domains mail: check with POST /json.')
     const listed = await lines(['rules', 'list'])
     expect(listed.slice(-3)).toEqual([
-      'domains, asked about with POST /json',
+      'domains, checked with POST /json',
       expect.stringMatching(/^DOMAIN +DESCRIPTOR +LIMIT +WINDOW +NAME +NOTES$/),
       expect.stringMatching(/^mail +route=\/send user +2 +year +sends +-$/),
     ])
@@ -540,7 +540,7 @@ describe('id', () => {
     expect(decoded.ids.map(({ id }) => id)).toEqual(ids)
     expect(decoded.ids.every(({ timestampMs, madeAt }) => Date.parse(madeAt) === timestampMs)).toBe(true)
     expect(await lines(['id', 'decode', '0'])).toEqual([
-      'ID  MADE AT                   DATACENTER  MACHINE  SEQUENCE',
+      'ID  CREATED                   DATACENTER  MACHINE  SEQUENCE',
       '0   2010-11-04T00:00:00.000Z  0           0        0',
     ])
   })
@@ -576,7 +576,7 @@ describe('a command without a good key', () => {
   it('ends with 5 and says what to do', async () => {
     const none = await cliRunner({ env: { SLUICE_URL: service.url } })('rules', 'list')
     expect(none).toMatchObject({ code: 5, out: '' })
-    expect(none.err).toMatch(/^sluice: SLUICE_HTTP_UNAUTHORIZED: .* Give the key in SLUICE_API_KEY or by --key\.\n$/)
+    expect(none.err).toMatch(/^sluice: SLUICE_HTTP_UNAUTHORIZED: .* Set the key in SLUICE_API_KEY or --key\.\n$/)
     const wrong = 'slk_4f9d1c_notavalidsecret'
     const outcome = await cliRunner({ env: { SLUICE_URL: service.url } })('rules', 'list', '--key', wrong, '--json')
     expect(outcome.code).toBe(5)

@@ -6,14 +6,12 @@ import { command } from '../command-line/command.ts'
 import { usageError } from '../output/cli-error.ts'
 import { quoted, table } from '../output/text.ts'
 
-/** Generates unique ids. */
-export const idNewCommand: Command = command({
+const idNewCommand: Command = command({
   name: 'id new',
   summary: 'Generate unique ids',
-  description:
-    'Ids of 63 bits that no other node makes, rising with time, one in each line. With --json: ids, as texts.',
+  description: 'Unique 63-bit ids, ordered by time, one per line. With --json: ids, as strings.',
   args: {},
-  flags: { count: flag('whole', '<count>', 'How many, 1 to 1000. Default: 1.') },
+  flags: { count: flag('whole', '<count>', 'Number of ids, 1 to 1000. Default: 1.') },
   examples: ['id new --count 5'],
   asksService: true,
   run: async ({ flags: { count = 1 } }, { client }) => {
@@ -23,19 +21,19 @@ export const idNewCommand: Command = command({
   },
 })
 
-/** Decodes ids. */
-export const idDecodeCommand: Command = command({
+const idDecodeCommand: Command = command({
   name: 'id decode',
   summary: 'Decode ids',
   description:
-    'Shows when and where ids were made. Needs no service. With --json: ids with id, madeAt, timestampMs, datacenter, machine and sequence.',
+    'Shows when and where ids were created. Needs no service. With --json: ids with id, madeAt, timestampMs, datacenter, machine and sequence.',
   args: { id: several('The ids.') },
   flags: {},
   examples: ['id decode 1987654321098765432'],
   asksService: false,
   run: ({ args }) => {
     const ids = args.id.map((id) => {
-      if (!isId(id)) throw usageError(`${quoted(id)} is no id; expected decimal digits, at most 9223372036854775807.`)
+      if (!isId(id))
+        throw usageError(`${quoted(id)} is not an id; expected decimal digits, at most 9223372036854775807.`)
       const parts = decodeSnowflake(id)
       return { id, madeAt: new Date(parts.timestampMs).toISOString(), ...parts }
     })
@@ -48,7 +46,7 @@ export const idDecodeCommand: Command = command({
     ])
     return Promise.resolve({
       value: { ids },
-      text: table(['id', 'made at', 'datacenter', 'machine', 'sequence'], rows),
+      text: table(['id', 'created', 'datacenter', 'machine', 'sequence'], rows),
     })
   },
 })
@@ -56,3 +54,5 @@ export const idDecodeCommand: Command = command({
 function isId(text: string): boolean {
   return /^\d{1,19}$/.test(text) && BigInt(text) < 2n ** 63n
 }
+
+export const idCommands: readonly Command[] = [idNewCommand, idDecodeCommand]

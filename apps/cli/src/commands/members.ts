@@ -1,12 +1,11 @@
 import type { Membership, Stored } from '@sluice/contract'
 import { flag, needed } from '../command-line/arguments.ts'
 import type { Command } from '../command-line/command.ts'
-import { collected, command } from '../command-line/command.ts'
+import { allItems, command, LARGEST_PAGE } from '../command-line/command.ts'
 import { present } from '../command-line/shared-flags.ts'
 import { instantText, replacedText, table } from '../output/text.ts'
 
-/** Lists who belongs to which tier. */
-export const membersListCommand: Command = command({
+const membersListCommand: Command = command({
   name: 'members list',
   summary: 'List members of tiers',
   description: 'All members of tiers, or those of one dimension or caller. With --json: items.',
@@ -18,26 +17,25 @@ export const membersListCommand: Command = command({
   examples: ['members list --dimension tenant'],
   asksService: true,
   run: async ({ flags: { dimension, entity } }, context) => {
-    const parameters = { limit: 1000, ...present({ dimension, entity }) }
-    const items = await collected(context.client.items('listMembers', { parameters }), context)
+    const parameters = { limit: LARGEST_PAGE, ...present({ dimension, entity }) }
+    const items = await allItems(context.client.items('listMembers', { parameters }), context)
     return { value: { items }, text: memberTable(items) }
   },
 })
 
-/** Puts a caller into a tier. */
-export const membersPutCommand: Command = command({
+const membersPutCommand: Command = command({
   name: 'members put',
   summary: 'Put a caller into a tier',
   description:
-    'A caller belongs to at most one tier, so this replaces its previous one. With --json: entry, revision, changedAt, changedBy, and replaced where it belonged to one.',
+    'A caller has at most one tier, so this replaces the previous one. With --json: entry, revision, changedAt, changedBy, and replaced if it had one.',
   args: {
-    dimension: needed('What kind of caller: user, apiKey or tenant.'),
+    dimension: needed('Dimension of the caller: user, apiKey or tenant.'),
     entity: needed('The caller.'),
-    tier: needed('The name of the tier.'),
+    tier: needed('Name of the tier.'),
   },
   flags: {
     expires: flag('instant', '<when>', 'When the membership ends. Default: never.'),
-    'if-revision': flag('whole', '<revision>', 'Only when it still has this revision; 0: only when there is none.'),
+    'if-revision': flag('whole', '<revision>', 'Only if it still has this revision; 0: only if there is none.'),
   },
   examples: ['members put tenant acme premium --expires 30d'],
   asksService: true,
@@ -51,12 +49,11 @@ export const membersPutCommand: Command = command({
   },
 })
 
-/** Removes a caller from its tier. */
-export const membersDeleteCommand: Command = command({
+const membersDeleteCommand: Command = command({
   name: 'members delete',
   summary: 'Remove a caller from its tier',
-  description: 'The caller is limited like all others without a tier.',
-  args: { dimension: needed('What kind of caller.'), entity: needed('The caller.') },
+  description: 'The caller is limited like callers without a tier.',
+  args: { dimension: needed('Dimension of the caller.'), entity: needed('The caller.') },
   flags: {},
   examples: ['members delete tenant acme'],
   asksService: true,
@@ -66,7 +63,6 @@ export const membersDeleteCommand: Command = command({
   },
 })
 
-/** Members of tiers, for people. */
 function memberTable(items: readonly Stored<Membership>[]): string {
   const rows = items.map(({ entry, revision, changedBy }) => [
     entry.dimension,
@@ -78,3 +74,5 @@ function memberTable(items: readonly Stored<Membership>[]): string {
   ])
   return table(['dimension', 'entity', 'tier', 'expires', 'revision', 'by'], rows)
 }
+
+export const memberCommands: readonly Command[] = [membersListCommand, membersPutCommand, membersDeleteCommand]

@@ -105,7 +105,7 @@ describe('tiers and their members', () => {
     for (const [group, noun] of [
       ['tiers', 'tier'],
       ['exemptions', 'exemption'],
-      ['deny-list', 'entry'],
+      ['deny-list', 'deny-list entry'],
     ] as const) {
       const outcome = await run([group, 'put', 'x.yaml'], { files: { 'x.yaml': 'multiplier: 2\n' } })
       expect([outcome.code, outcome.out]).toEqual([2, ''])
@@ -145,12 +145,14 @@ describe('the deny list', () => {
 
 describe('an incident', () => {
   it('is started, shown, and ended', async () => {
-    expect(await text(['incident', 'show'])).toBe('No incident.\n')
+    expect(await text(['incident', 'show'])).toBe('Incident mode is off.\n')
     const started = await value<Stored<Incident>>(['incident', 'start', '--until', '30m'])
     expect(started.entry).toMatchObject({ active: true, until: expect.any(Number) })
-    expect(await text(['incident', 'show'])).toMatch(/^Incident: 2 rules use their incident limits until 20\d\d-/)
+    expect(await text(['incident', 'show'])).toMatch(
+      /^Incident mode is on until 20\d\d-.*: 2 rules use their incident limits\.$/m,
+    )
     expect((await value<Stored<Incident>>(['incident', 'end'])).entry).toEqual({ active: false })
-    expect(await text(['incident', 'start'])).toContain('until somebody ends it')
+    expect(await text(['incident', 'start'])).toContain('until ended by hand')
     await text(['incident', 'end'])
   })
 
@@ -158,7 +160,7 @@ describe('an incident', () => {
     const files = { 'plain.yaml': 'rules: [{ resource: "*", dimension: user, limit: 5, window: 1m }]\n' }
     await value(['rules', 'put', 'plain.yaml', '--force'], { files })
     const started = await text(['incident', 'start'])
-    expect(started).toMatch(/^Incident: declared until somebody ends it\.\nWARNING: No limit changes: /)
+    expect(started).toMatch(/^Incident mode is on until ended by hand\.\nWARNING: No limit changes: /)
     expect(started).toContain('Set "incident"')
     await text(['incident', 'end'])
     await text(['rules', 'rollback'])

@@ -3,14 +3,13 @@ import type { Override, OverrideTerms, Stored } from '@sluice/contract'
 import type { Flags, GivenFlags } from '../command-line/arguments.ts'
 import { flag, needed, optional } from '../command-line/arguments.ts'
 import type { Command } from '../command-line/command.ts'
-import { collected, command } from '../command-line/command.ts'
+import { allItems, command, LARGEST_PAGE } from '../command-line/command.ts'
 import { NOTE_FLAG, present } from '../command-line/shared-flags.ts'
-import { inParts, readOverrides } from '../files/override-file.ts'
+import { inBatches, readOverrides } from '../files/override-file.ts'
 import { CliError, usageError } from '../output/cli-error.ts'
 import { countOf, instantText, quoted, replacedText, table } from '../output/text.ts'
 
-/** Lists overrides. */
-export const overridesListCommand: Command = command({
+const overridesListCommand: Command = command({
   name: 'overrides list',
   summary: 'List overrides',
   description: 'Limits that apply to single callers. With --json: items with entry, revision, changedAt and changedBy.',
@@ -19,54 +18,52 @@ export const overridesListCommand: Command = command({
   examples: ['overrides list --dimension tenant'],
   asksService: true,
   run: async ({ flags: { dimension } }, context) => {
-    const parameters = { limit: 1000, ...present({ dimension }) }
-    const items = await collected(context.client.items('listOverrides', { parameters }), context)
+    const parameters = { limit: LARGEST_PAGE, ...present({ dimension }) }
+    const items = await allItems(context.client.items('listOverrides', { parameters }), context)
     return { value: { items }, text: overrideTable(items) }
   },
 })
 
-/** Shows the overrides of a caller. */
-export const overridesGetCommand: Command = command({
+const overridesGetCommand: Command = command({
   name: 'overrides get',
   summary: 'Show the overrides of a caller',
-  description: 'All of them, or the one of a resource. Ends with 1 when there is none. With --json: items.',
+  description: 'All of them, or the one for a resource. Exits with 1 if there is none. With --json: items.',
   args: {
-    dimension: needed('What kind of caller: user, tenant, apiKey, ip, ...'),
+    dimension: needed('Dimension of the caller: user, tenant, apiKey, ip, ...'),
     entity: needed('The caller.'),
-    resource: optional('The resource of the override, as it writes it.'),
+    resource: optional('Resource of the override.'),
   },
   flags: {},
   examples: ['overrides get tenant acme'],
   asksService: true,
   run: async ({ args: { dimension, entity, resource } }, context) => {
-    const all = await collected(context.client.items('listOverrides', { parameters: { dimension, entity } }), context)
+    const all = await allItems(context.client.items('listOverrides', { parameters: { dimension, entity } }), context)
     const items = all.filter(({ entry }) => resource === undefined || entry.resource === resource)
     if (items.length > 0) return { value: { items }, text: overrideTable(items) }
-    const where = resource === undefined ? '' : ` for ${quoted(resource)}`
-    const detail = `There is no override of ${quoted(`${dimension}:${entity}`)}${where}.`
+    const where = resource === undefined ? '' : ` on ${quoted(resource)}`
+    const detail = `There is no override for ${quoted(`${dimension}:${entity}`)}${where}.`
     throw new CliError('SLUICE_CLI_NOT_FOUND', { detail })
   },
 })
 
 const PUT_FLAGS = {
-  limit: flag('text', '<count|off>', 'Units allowed; off removes the limit.'),
-  window: flag('text', '<duration>', 'Window of the limit. Default: that of the rule.'),
-  burst: flag('whole', '<count>', 'Units on top for a burst.'),
-  multiplier: flag('number', '<factor>', 'Multiplies the limit of the rule.'),
+  limit: flag('text', '<count|off>', 'Limit in units; off removes the limit.'),
+  window: flag('text', '<duration>', 'Window of the limit. Default: the window of the rule.'),
+  burst: flag('whole', '<count>', 'Extra units for a burst.'),
+  multiplier: flag('number', '<factor>', 'Factor for the limit of the rule.'),
   expires: flag('instant', '<when>', 'When it expires. Default: never.'),
-  'if-revision': flag('whole', '<revision>', 'Only when it still has this revision; 0: only when there is none.'),
+  'if-revision': flag('whole', '<revision>', 'Only if it still has this revision; 0: only if there is none.'),
 } as const satisfies Flags
 
-/** Sets an override. */
-export const overridesPutCommand: Command = command({
+const overridesPutCommand: Command = command({
   name: 'overrides put',
   summary: 'Set an override for one caller',
   description:
-    'Sets the override of a caller for a resource, or * for all. One of --limit and --multiplier is needed. However the resource is written, it is the same override. With --json: entry, revision, changedAt, changedBy, and replaced where there was one.',
+    'Sets the override of a caller for a resource, or * for all. Requires --limit or --multiplier. Different spellings of a resource are the same override. With --json: entry, revision, changedAt, changedBy, and replaced if there was one.',
   args: {
-    dimension: needed('What kind of caller: user, tenant, apiKey, ip, ...'),
+    dimension: needed('Dimension of the caller: user, tenant, apiKey, ip, ...'),
     entity: needed('The caller.'),
-    resource: needed('The resource, as the rules write it.'),
+    resource: needed('Resource, written as in the rules.'),
   },
   flags: PUT_FLAGS,
   examples: ["overrides put tenant acme '*' --multiplier 5 --expires 30d", 'overrides put user u1 /export --limit 500'],
@@ -92,17 +89,16 @@ function termsOf({ limit, window, burst, multiplier }: GivenFlags<typeof PUT_FLA
   return present({ limit: limit === undefined || limit === 'off' ? limit : Number(limit), window, burst, multiplier })
 }
 
-/** Deletes an override. */
-export const overridesDeleteCommand: Command = command({
+const overridesDeleteCommand: Command = command({
   name: 'overrides delete',
   summary: 'Delete an override',
   description: 'The rules apply to the caller unchanged.',
   args: {
-    dimension: needed('What kind of caller.'),
+    dimension: needed('Dimension of the caller.'),
     entity: needed('The caller.'),
-    resource: needed('The resource of the override, as it writes it.'),
+    resource: needed('Resource of the override.'),
   },
-  flags: { 'if-revision': flag('whole', '<revision>', 'Only when it still has this revision.') },
+  flags: { 'if-revision': flag('whole', '<revision>', 'Only if it still has this revision.') },
   examples: ["overrides delete tenant acme '*'"],
   asksService: true,
   run: async ({ args, flags }, { client }) => {
@@ -115,12 +111,11 @@ export const overridesDeleteCommand: Command = command({
   },
 })
 
-/** Sets many overrides from a file. */
-export const overridesImportCommand: Command = command({
+const overridesImportCommand: Command = command({
   name: 'overrides import',
   summary: 'Import overrides from a file',
   description:
-    'A list of overrides in YAML or JSON, or one JSON object in each line of a file that ends with .ndjson. They are sent in parts of up to 10000, each of which is taken as a whole or not at all. With --json: count.',
+    'A YAML or JSON list of overrides, or an .ndjson file with one JSON object per line. Sends batches of up to 10000. Each batch is applied completely or not at all. With --json: count.',
   args: { file: needed('The file; - for standard input.') },
   flags: { note: NOTE_FLAG },
   examples: ['overrides import contracts.yaml --note "contracts of November"'],
@@ -128,13 +123,13 @@ export const overridesImportCommand: Command = command({
   run: async ({ args: { file }, flags: { note } }, { client, readText, progress }) => {
     const overrides = readOverrides(await readText(file), file)
     let count = 0
-    for (const part of inParts(overrides)) {
+    for (const batch of inBatches(overrides)) {
       progress.say(`setting overrides: ${count} of ${overrides.length}`)
       try {
-        count += (await client.call('bulkOverrides', { body: { overrides: part, ...present({ note }) } })).count
+        count += (await client.call('bulkOverrides', { body: { overrides: batch, ...present({ note }) } })).count
       } catch (error) {
         if (count === 0 || !isClientError(error)) throw error
-        const next = `The first ${count} of ${overrides.length} are set; import the rest, or all again.`
+        const next = `The first ${count} of ${overrides.length} are set. Import the rest, or the whole file again.`
         throw new CliError('SLUICE_CLI_PART_DONE', { detail: `${error.code}: ${error.detail} ${next}`, cause: error })
       }
     }
@@ -142,7 +137,6 @@ export const overridesImportCommand: Command = command({
   },
 })
 
-/** Overrides, for people. */
 function overrideTable(items: readonly Stored<Override>[]): string {
   const rows = items.map(({ entry, revision, changedBy }) => [
     entry.dimension,
@@ -156,7 +150,6 @@ function overrideTable(items: readonly Stored<Override>[]): string {
   return table(['dimension', 'entity', 'resource', 'terms', 'expires', 'revision', 'by'], rows)
 }
 
-/** The numbers of an override, in a few words. */
 function termsText({ limit, window, burst, windows, multiplier }: OverrideTerms): string {
   const parts = [
     limit === undefined ? undefined : `limit ${limit}`,
@@ -167,3 +160,11 @@ function termsText({ limit, window, burst, windows, multiplier }: OverrideTerms)
   ]
   return parts.filter((part) => part !== undefined).join(' ')
 }
+
+export const overrideCommands: readonly Command[] = [
+  overridesListCommand,
+  overridesGetCommand,
+  overridesPutCommand,
+  overridesDeleteCommand,
+  overridesImportCommand,
+]

@@ -10,12 +10,11 @@ import { CliError, usageError } from '../output/cli-error.ts'
 import { countOf, quoted, table } from '../output/text.ts'
 import { enforcedVersion } from './versions.ts'
 
-/** Lists the enforced rules. */
 export const rulesListCommand: Command = command({
   name: 'rules list',
   summary: 'List the enforced rules',
   description:
-    'The rules that are enforced, by resource, and the limits of domains, which services that speak the protocol of Envoy ask about. With --json: version, items with resource and rules, and domains.',
+    'The enforced rules by resource, and the limits of domains, for clients of the Envoy protocol. With --json: version, items with resource and rules, and domains.',
   args: {},
   flags: {},
   examples: ['rules list'],
@@ -41,17 +40,16 @@ async function domainsOf(client: Client, version: number): Promise<readonly Desc
 
 function domainTable(domains: readonly DescriptorDomain[]): string {
   if (domains.length === 0) return ''
-  return `\n\ndomains, asked about with POST ${ENVOY_PATH}\n${table(DOMAIN_TITLES, domains.flatMap(domainRows))}`
+  return `\n\ndomains, checked with POST ${ENVOY_PATH}\n${table(DOMAIN_TITLES, domains.flatMap(domainRows))}`
 }
 
-/** Shows rules as a file that `rules put` takes. */
 export const rulesGetCommand: Command = command({
   name: 'rules get',
   summary: 'Show rules as YAML',
   description:
-    'The enforced rules of one resource; without one, the whole rule set that is enforced, or that of another version. Prints YAML, to be changed and put back. With --json: resource, rules and version; or the version with its ruleSet.',
-  args: { resource: optional('The resource, as its rules write it.') },
-  flags: { at: flag('whole', '<version>', 'The whole rule set of this version.') },
+    'The enforced rules of one resource, the whole enforced rule set, or the rule set of another version. Prints YAML that you can edit and put back. With --json: resource, rules and version; or the version with its ruleSet.',
+  args: { resource: optional('Resource, written as in the rules.') },
+  flags: { at: flag('whole', '<version>', 'Show the rule set of this version.') },
   examples: ['rules get /api/v1/data', 'rules get --at 12 > rules-12.yaml'],
   asksService: true,
   run: async ({ args: { resource }, flags: { at } }, { client }) => {
@@ -60,7 +58,7 @@ export const rulesGetCommand: Command = command({
     const { items, version } = await client.call('listRateLimits', { parameters: { resource } })
     const [found] = items
     if (found === undefined)
-      throw new CliError('SLUICE_CLI_NOT_FOUND', { detail: `No rule is for the resource ${quoted(resource)}.` })
+      throw new CliError('SLUICE_CLI_NOT_FOUND', { detail: `There are no rules for the resource ${quoted(resource)}.` })
     return { value: { ...found, version }, text: yamlOf(version, found) }
   },
 })
@@ -74,19 +72,18 @@ function yamlOf(version: number, value: unknown): string {
   return `# version ${version}: put it back with --if-version ${version}\n${stringify(value).trimEnd()}`
 }
 
-/** Checks a configuration file without a service. */
 export const rulesValidateCommand: Command = command({
   name: 'rules validate',
   summary: 'Check a configuration file',
   description:
-    'Checks a file for --config with the code that the service itself checks it with when it starts. Lists every problem with its line. Needs no running service and changes nothing. Exits with 2 when the service would not start with the file. With --json: file and rules, the number of rules.',
+    'Checks a --config file with the code of the service. Lists every problem with its line. Needs no running service. Exits with 2 if the service would not start with the file. With --json: file and rules, the number of rules.',
   args: { file: needed('The file, YAML or JSON.') },
   flags: {},
   examples: ['rules validate sluice.yaml'],
   asksService: false,
   run: async ({ args: { file } }, { readText }) => {
     if (file === '-') throw usageError('Standard input is not supported here; expected the path of a file.')
-    // For the message about a file that cannot be read.
+    // Throws the usual error for an unreadable file.
     await readText(file)
     const { rules, problems } = await checkConfigFile(file)
     if (problems.length > 0) {
@@ -98,13 +95,12 @@ export const rulesValidateCommand: Command = command({
   },
 })
 
-/** Deletes the rules of a resource. */
 export const rulesDeleteCommand: Command = command({
   name: 'rules delete',
   summary: 'Delete the rules of a resource',
   description: 'Deletes all rules of the resource at once. "sluice rules rollback" restores them.',
-  args: { resource: needed('The resource, as its rules write it.') },
-  flags: { 'if-version': flag('whole', '<version>', 'Only when this version is the enforced one.') },
+  args: { resource: needed('Resource, written as in the rules.') },
+  flags: { 'if-version': flag('whole', '<version>', 'Only if this version is enforced.') },
   examples: ['rules delete /api/v1/data'],
   asksService: true,
   run: async ({ args: { resource }, flags }, { client }) => {
@@ -113,10 +109,9 @@ export const rulesDeleteCommand: Command = command({
   },
 })
 
-/** The titles of {@link ruleRows}. */
+/** Titles of {@link ruleRows}. */
 export const RULE_TITLES: readonly string[] = ['resource', 'dimension', 'limit', 'window', 'algorithm', 'name', 'notes']
 
-/** The rules of a resource, in rows of a table. */
 export function ruleRows({ resource, rules }: RateLimits): readonly (readonly string[])[] {
   return rules.map((rule) => [
     resource,
@@ -130,7 +125,7 @@ export function ruleRows({ resource, rules }: RateLimits): readonly (readonly st
 }
 
 function limitText(rule: ResourceRule): string {
-  // Some algorithms call theirs a capacity, or have several.
+  // Some algorithms have a capacity or several windows instead.
   const { limit, capacity, windows } = rule as ResourceRule & {
     readonly capacity?: unknown
     readonly windows?: unknown
@@ -155,10 +150,9 @@ function ruleNotes({ methods, shadow, percent, enabled }: ResourceRule): string 
   return notes.filter((note) => note !== undefined).join(' ') || '-'
 }
 
-/** The titles of {@link domainRows}. */
+/** Titles of {@link domainRows}. */
 const DOMAIN_TITLES: readonly string[] = ['domain', 'descriptor', 'limit', 'window', 'name', 'notes']
 
-/** The limits of a domain, in rows of a table. */
 function domainRows({ domain, descriptors }: DescriptorDomain): readonly (readonly string[])[] {
   return descriptors.flatMap((node) => nodeRows(node, [])).map((row) => [domain, ...row])
 }

@@ -1,5 +1,5 @@
 import type { Counter } from '@sluice/contract'
-import { flag, optional } from '../command-line/arguments.ts'
+import { optional } from '../command-line/arguments.ts'
 import type { Command } from '../command-line/command.ts'
 import { command } from '../command-line/command.ts'
 import {
@@ -8,18 +8,18 @@ import {
   descriptorsOf,
   IDENTITY_FLAGS,
   identityOf,
+  NOTE_FLAG,
   present,
 } from '../command-line/shared-flags.ts'
 import { usageError } from '../output/cli-error.ts'
 import { table } from '../output/text.ts'
 
-/** Shows what callers have used. */
-export const usageCommand: Command = command({
+const usageCommand: Command = command({
   name: 'usage',
   summary: 'Show usage of callers',
   description:
-    'Shows the counters of callers under the rules that match the resource, or under all rules. Consumes nothing. Pass a resource or a caller.',
-  args: { resource: optional('What is called.') },
+    'Shows the counters of a caller for the rules that match the resource, or for all rules. Consumes nothing. Pass a resource or a caller.',
+  args: { resource: optional('Resource of the calls.') },
   flags: { ...IDENTITY_FLAGS, ...CALLING_SERVICE_FLAG, descriptor: DESCRIPTOR_FLAGS.descriptor },
   examples: [
     'usage --user user-123',
@@ -45,61 +45,61 @@ export const usageCommand: Command = command({
   },
 })
 
-/** Resets counters. */
-export const resetCommand: Command = command({
+const resetCommand: Command = command({
   name: 'reset',
   summary: 'Reset counters',
   description:
-    'Resets what these callers have used, under the rules that match the resource, or under all rules. Pass a resource or a caller. With --json: reset, and count, the number of rules that count them.',
-  args: { resource: optional('What is called.') },
+    'Resets the counters of a caller for the rules that match the resource, or for all rules. Pass a resource or a caller. With --json: reset, and count, the number of rules that count the caller.',
+  args: { resource: optional('Resource of the calls.') },
   flags: {
     ...IDENTITY_FLAGS,
     ...CALLING_SERVICE_FLAG,
     ...DESCRIPTOR_FLAGS,
-    note: flag('text', '<text>', 'Why, for the audit log.'),
+    note: NOTE_FLAG,
   },
   examples: ['reset --user user-123 --note "import of last night"'],
   asksService: true,
   run: async ({ args, flags }, { client }) => {
     const { service, note } = flags
     const more = present({ service, resource: args.resource, descriptors: descriptorsOf(flags) })
-    const meant = { ...identityOf(flags), ...more }
-    if (Object.keys(meant).length === 0) throw usageError('Pass a resource or a caller, e.g. --user u1.')
-    const { count } = await client.call('reset', { body: { ...meant, ...present({ note }) } })
+    const subject = { ...identityOf(flags), ...more }
+    if (Object.keys(subject).length === 0) throw usageError('Pass a resource or a caller, e.g. --user u1.')
+    const { count } = await client.call('reset', { body: { ...subject, ...present({ note }) } })
     const rules = count === 1 ? '1 rule' : `${count} rules`
-    const done = `Reset the counters of ${subjectText(meant)}, under ${rules}.`
+    const done = `Reset the counters of ${subjectText(subject)}, under ${rules}.`
     return {
       value: { reset: count > 0, count },
-      text: count > 0 ? done : 'Nothing was reset: no rule counts these callers.',
+      text: count > 0 ? done : 'Nothing was reset: no rule counts this caller.',
     }
   },
 })
 
 const IDENTITIES = ['user', 'tenant', 'ip', 'service'] as const
 
-/** Whose counters were reset, in a few words. An API key is not printed. */
-function subjectText(meant: ResetSubject): string {
-  const callers = IDENTITIES.flatMap((name) => (meant[name] === undefined ? [] : [`${name}:${meant[name]}`]))
-  if (meant.apiKey !== undefined) callers.push('the API key')
-  const descriptors = Object.entries(meant.descriptors ?? {}).map(([name, value]) => `${name}:${value}`)
+/** Whose counters were reset. Never prints an API key. */
+function subjectText(subject: ResetSubject): string {
+  const callers = IDENTITIES.flatMap((name) => (subject[name] === undefined ? [] : [`${name}:${subject[name]}`]))
+  if (subject.apiKey !== undefined) callers.push('the API key')
+  const descriptors = Object.entries(subject.descriptors ?? {}).map(([name, value]) => `${name}:${value}`)
   const who = [...callers, ...descriptors].join(', ')
-  if (meant.resource === undefined) return who
-  return who === '' ? meant.resource : `${who} on ${meant.resource}`
+  if (subject.resource === undefined) return who
+  return who === '' ? subject.resource : `${who} on ${subject.resource}`
 }
 
 interface ResetSubject extends Partial<Readonly<Record<(typeof IDENTITIES)[number] | 'apiKey' | 'resource', string>>> {
   readonly descriptors?: Readonly<Record<string, unknown>>
 }
 
-/** The titles of {@link counterCells}. */
+/** Titles of {@link counterCells}. */
 const COUNTER_TITLES: readonly string[] = ['used', 'limit', 'remaining', 'resets at', 'blocked until']
 
-/** How a counter stands, in cells of a table. */
 function counterCells({ used, limit, remaining, resetAt, blockedUntil }: Counter): readonly string[] {
   return [countText(used), String(limit), countText(remaining), resetAt ?? '-', blockedUntil ?? '-']
 }
 
-/** A count for people; null is one that the store did not tell. */
+/** A count; null: the store did not report it. */
 export function countText(count: number | null): string {
   return count === null ? 'unknown' : String(count)
 }
+
+export const usageCommands: readonly Command[] = [usageCommand, resetCommand]

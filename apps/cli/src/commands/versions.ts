@@ -12,7 +12,7 @@ import { NOTE_FLAG, present } from '../command-line/shared-flags.ts'
 import { CliError, usageError } from '../output/cli-error.ts'
 import { facts, instantText, quoted, table } from '../output/text.ts'
 
-/** What becomes of a new version. */
+/** Flags for the stage of a new version. */
 export const STAGE_FLAGS: {
   readonly stage: Flag<'text', 'draft' | 'shadow' | 'percent' | 'enforce'>
   readonly percent: Flag<'number'>
@@ -20,14 +20,13 @@ export const STAGE_FLAGS: {
 } = {
   stage: choice(
     ['draft', 'shadow', 'percent', 'enforce'],
-    'draft: kept without effect; shadow: measured; percent: enforced for a share of the callers; enforce: for all.',
+    'draft: no effect; shadow: measured; percent: enforced for a share of the callers; enforce: for all.',
   ),
-  percent: flag('number', '<0-100>', 'The share, with the stage percent.'),
+  percent: flag('number', '<0-100>', 'Share of callers, for the stage percent.'),
   note: NOTE_FLAG,
 }
 
-/** Lists versions. */
-export const rulesVersionsCommand: Command = command({
+const rulesVersionsCommand: Command = command({
   name: 'rules versions',
   summary: 'List versions of the rules',
   description: 'Newest first, with the stage of each. With --json: items.',
@@ -53,26 +52,24 @@ export const rulesVersionsCommand: Command = command({
   },
 })
 
-/** What stands before a change. */
 const CHANGE_SIGNS: Readonly<Record<RuleSetChange['change'], string>> = {
   added: '+',
   removed: '-',
   changed: '~',
 }
 
-/** Compares two versions. */
-export const rulesDiffCommand: Command = command({
+const rulesDiffCommand: Command = command({
   name: 'rules diff',
   summary: 'Compare two versions',
   description:
-    'What changes from one version to another; with one version, what changes when it replaces the enforced one. With --json: from, to, and changes with change, part, name, before and after.',
-  args: { from: needed('The version before; alone, the one after.'), to: optional('The version after.') },
+    'The changes from one version to another. With one argument, the changes from the enforced version to it. With --json: from, to, and changes with change, part, name, before and after.',
+  args: { from: needed('Old version; with one argument, the new version.'), to: optional('New version.') },
   flags: {},
   examples: ['rules diff 12 13', 'rules diff 13'],
   asksService: true,
   run: async ({ args }, { client }) => {
-    const last = versionNumber(args.to ?? args.from)
-    const first = args.to === undefined ? await enforcedVersion(client) : versionNumber(args.from)
+    const last = parseVersion(args.to ?? args.from)
+    const first = args.to === undefined ? await enforcedVersion(client) : parseVersion(args.from)
     const value = await client.call('diffVersions', { parameters: { number: first, to: last } })
     const lines = value.changes.flatMap(changeLines)
     const text = lines.length === 0 ? 'No differences.' : lines.join('\n')
@@ -88,14 +85,13 @@ function changeLines({ change, part, name, before, after }: RuleSetChange): read
   ]
 }
 
-/** Imports files of envoyproxy/ratelimit. */
-export const rulesImportCommand: Command = command({
+const rulesImportCommand: Command = command({
   name: 'rules import',
   summary: 'Import envoyproxy/ratelimit config',
   description:
-    'Reads files in the form of envoyproxy/ratelimit. The new version is the enforced rule set with their domains in the place of its own; it is kept as a draft unless --stage says otherwise. POST /json of the service decides by these domains once the version is enforced; in shadow, or for a share of the callers, they are neither measured nor enforced. Everything that is wrong in any of the files is listed with its line.',
+    'Creates a version: the enforced rule set with the domains of the files instead of its own. It stays a draft unless --stage is set. POST /json of the service uses these domains once the version is enforced; the stages shadow and percent do not apply to domains. All problems of the files are listed with their lines.',
   args: { file: several('The files; - for standard input.') },
-  flags: { ...STAGE_FLAGS, 'merge-domains': toggle('Several files may have parts of one domain.') },
+  flags: { ...STAGE_FLAGS, 'merge-domains': toggle('Allow several files for one domain.') },
   examples: ['rules import shop.yaml mail.yaml', 'rules import shop.yaml --stage enforce'],
   asksService: true,
   run: async ({ args, flags }, { client, readText }) => {
@@ -106,44 +102,43 @@ export const rulesImportCommand: Command = command({
     const draft = await client.call('importVersion', {
       body: { files, mergeDomains, ...present({ note: flags.note }) },
     })
-    const value = await staged(client, draft, next)
-    return { value, text: `${madeText(value)}\n${await domainText(client, value)}` }
+    const value = await moveToStage(client, draft, next)
+    return { value, text: `${createdText(value)}\n${await domainText(client, value)}` }
   },
 })
 
-/** What becomes of the domains of a version. */
 async function domainText(client: Client, { number, stage }: Version): Promise<string> {
   const { ruleSet } = await client.call('getVersion', { parameters: { number } })
   const names = (ruleSet.domains ?? []).map(({ domain }) => domain).join(', ')
   return stage === 'enforce'
-    ? `Enforced for the domains ${names}: ask with POST ${ENVOY_PATH}.`
-    : `Nothing is limited by the domains ${names} yet: "sluice rules stage ${number} enforce" enforces them.`
+    ? `Enforced for the domains ${names}: check with POST ${ENVOY_PATH}.`
+    : `The domains ${names} are not enforced yet: "sluice rules stage ${number} enforce" enforces them.`
 }
 
 const STAGES: readonly string[] = ['shadow', 'percent', 'enforce', 'retired']
 
-/** Changes the stage of a version. */
-export const rulesStageCommand: Command = command({
+const rulesStageCommand: Command = command({
   name: 'rules stage',
   summary: 'Change the stage of a version',
   description:
-    'shadow: measured for every request, never enforced. percent: enforced for a share of the callers. enforce: enforced for all. retired: taken back.',
+    'shadow: measured for every request, never enforced. percent: enforced for a share of the callers. enforce: enforced for all. retired: no longer used.',
   args: {
     version: needed('Number of the version.'),
     stage: needed(`One of ${STAGES.join(', ')}.`),
   },
   flags: {
-    percent: flag('number', '<0-100>', 'The share, with the stage percent.'),
+    percent: flag('number', '<0-100>', 'Share of callers, for the stage percent.'),
     note: NOTE_FLAG,
-    'if-revision': flag('whole', '<revision>', 'Only when the version still has this revision.'),
+    'if-revision': flag('whole', '<revision>', 'Only if the version still has this revision.'),
   },
   examples: ['rules stage 13 shadow', 'rules stage 13 percent --percent 10', 'rules stage 13 enforce'],
   asksService: true,
   run: async ({ args, flags }, { client }) => {
-    const number = versionNumber(args.version)
+    const number = parseVersion(args.version)
     const body = stageOf({ ...flags, stage: knownStage(args.stage) })
     const ifMatch = flags['if-revision']
-    if (body === 'draft') throw usageError('A version does not become a draft again; "retired" takes it back.')
+    if (body === 'draft')
+      throw usageError('A version cannot become a draft again; use "retired" to take it out of use.')
     const value = await client.call('stageVersion', { parameters: { number }, body, ifMatch })
     return { value, text: `Changed version ${number} to stage ${value.stage}.\n${versionText(value)}` }
   },
@@ -153,20 +148,19 @@ function knownStage(text: string): string {
   if (STAGES.includes(text) || text === 'draft') return text
   const nearest = nearestName(text, STAGES)
   const meant = nearest === undefined ? '' : ` Did you mean ${nearest}?`
-  throw usageError(`${quoted(text)} is no stage; expected one of ${STAGES.join(', ')}.${meant}`)
+  throw usageError(`${quoted(text)} is not a stage; expected one of ${STAGES.join(', ')}.${meant}`)
 }
 
-/** Rolls back to an earlier version. */
-export const rulesRollbackCommand: Command = command({
+const rulesRollbackCommand: Command = command({
   name: 'rules rollback',
   summary: 'Roll back to an earlier version',
   description:
-    'Enforces the version that was enforced before, or another one, in one step. With --if-version, of two who go back from one version the second is refused, and does not go back one more.',
+    'Enforces the previously enforced version, or another one, in one step. With --if-version, the second of two concurrent rollbacks fails instead of going back one more version.',
   args: {},
   flags: {
-    to: flag('whole', '<version>', 'The version to enforce. Default: the one enforced before.'),
+    to: flag('whole', '<version>', 'Version to enforce. Default: the previously enforced version.'),
     note: NOTE_FLAG,
-    'if-version': flag('whole', '<version>', 'Only when this version is still the enforced one.'),
+    'if-version': flag('whole', '<version>', 'Only if this version is still enforced.'),
   },
   examples: ['rules rollback --if-version 13 --note "exports fail"', 'rules rollback --to 11'],
   asksService: true,
@@ -176,7 +170,7 @@ export const rulesRollbackCommand: Command = command({
   },
 })
 
-/** What becomes of a version: `draft`, or the stage that it moves on to. */
+/** The stage that the flags describe. Throws if `percent` and the stage do not match. */
 export function stageOf({
   stage,
   percent,
@@ -192,8 +186,8 @@ export function stageOf({
   return stage === 'draft' ? 'draft' : { stage: stage as StageRequest['stage'], ...present({ percent, note }) }
 }
 
-/** Moves a new draft on. Retires it when the service rejects that, so that nothing is left to be enforced by mistake. */
-export async function staged(client: Client, draft: Version, stage: StageRequest | 'draft'): Promise<Version> {
+/** Moves a new draft to a stage. Retires it if the service rejects that, so that nobody enforces it by mistake. */
+export async function moveToStage(client: Client, draft: Version, stage: StageRequest | 'draft'): Promise<Version> {
   if (stage === 'draft') return draft
   const parameters = { number: draft.number }
   try {
@@ -201,12 +195,12 @@ export async function staged(client: Client, draft: Version, stage: StageRequest
   } catch (error) {
     if (!isClientError(error)) throw error
     const problem = `${error.code}: ${error.detail}`
-    // Without an answer it may have been enforced, and is not to be taken back.
+    // Without a response it may already be enforced, so it must not be retired.
     const isRejected = error.status !== undefined && error.status < 500
     const isRetired = isRejected && (await retire(client, draft.number))
     const next = isRetired
-      ? `Version ${draft.number} was retired; nothing else was changed.`
-      : `Version ${draft.number} is stored: "sluice rules versions" shows its stage, "sluice rules stage ${draft.number} ${stage.stage}" tries again.`
+      ? `Version ${draft.number} was retired; nothing else changed.`
+      : `Version ${draft.number} is stored: "sluice rules versions" shows its stage, "sluice rules stage ${draft.number} ${stage.stage}" retries.`
     throw new CliError('SLUICE_CLI_NOT_STAGED', { detail: `${problem} ${next}`, cause: error })
   }
 }
@@ -221,15 +215,13 @@ async function retire(client: Client, number: number): Promise<boolean> {
   }
 }
 
-/** A version that was just made, for people. */
-export function madeText(version: Version): string {
+export function createdText(version: Version): string {
   const { number, stage } = version
   const done =
     stage === 'enforce' ? `Created and enforced version ${number}.` : `Created version ${number} as ${stage}.`
   return `${done}\n${versionText(version)}`
 }
 
-/** A version, for people. */
 function versionText(version: Version): string {
   const { number, stage, percent, basedOn, createdAt, createdBy, note } = version
   return facts([
@@ -241,16 +233,23 @@ function versionText(version: Version): string {
   ])
 }
 
-/** The number of a version, as it was typed. */
-function versionNumber(text: string): number {
+function parseVersion(text: string): number {
   if (/^[1-9]\d{0,9}$/.test(text)) return Number(text)
-  throw usageError(`${quoted(text)} is no version; expected a number such as 12. "sluice rules versions" lists all.`)
+  throw usageError(`${quoted(text)} is not a version; expected a number such as 12. "sluice rules versions" lists all.`)
 }
 
-/** Number of the version that is enforced. Throws `SLUICE_CLI_NOT_FOUND` when none is. */
+/** Number of the enforced version. Throws `SLUICE_CLI_NOT_FOUND` if there is none. */
 export async function enforcedVersion(client: Client): Promise<number> {
   for await (const { number, stage } of client.items('listVersions')) if (stage === 'enforce') return number
   throw new CliError('SLUICE_CLI_NOT_FOUND', {
-    detail: 'No version of the rules is enforced. "sluice rules put" makes one.',
+    detail: 'No version of the rules is enforced. "sluice rules put" creates one.',
   })
 }
+
+export const versionCommands: readonly Command[] = [
+  rulesDiffCommand,
+  rulesImportCommand,
+  rulesVersionsCommand,
+  rulesStageCommand,
+  rulesRollbackCommand,
+]

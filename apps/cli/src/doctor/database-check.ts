@@ -1,51 +1,56 @@
 import { accessSync, constants, existsSync, readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
+import { reasonText, urlWithoutSecrets } from '../output/text.ts'
 import type { Finding } from './finding.ts'
 import { failed, ok, warning } from './finding.ts'
-import type { ServerQuestion } from './redis-check.ts'
-import { clockFinding, reasonOf, shownUrl, within } from './server-probe.ts'
+import type { ServerQuestion } from './server-probe.ts'
+import { clockFinding, within } from './server-probe.ts'
 
-/** The form of the tables that the service of this version makes. */
-const CURRENT_FORM = 6
+/** Schema version of the tables that the service of this version creates. */
+const CURRENT_SCHEMA = 6
 
-/** Whether the tables of a configuration database are of the form that this version makes; `form` is 0 for none. */
-export function formFinding(check: string, form: number): Finding {
-  if (form === CURRENT_FORM) return ok(check, `tables are of form ${form}, the newest`)
-  if (form > CURRENT_FORM) {
-    const found = `tables are of form ${form}, made by a newer version; this one knows up to ${CURRENT_FORM}`
+/** Compares the schema version of a configuration database with the current one; 0: there are no tables. */
+export function schemaFinding(check: string, version: number): Finding {
+  if (version === CURRENT_SCHEMA) return ok(check, `schema version ${version}, the newest`)
+  if (version > CURRENT_SCHEMA) {
+    const found = `schema version ${version} of a newer service; this one supports up to ${CURRENT_SCHEMA}`
     return failed(check, found, 'Upgrade the service on this machine, or use another database.')
   }
-  const found = form === 0 ? 'there are no tables yet' : `tables are of form ${form}, the newest is ${CURRENT_FORM}`
-  return warning(check, found, 'Nothing to do: the service makes them when it starts.')
+  const found = version === 0 ? 'no tables yet' : `schema version ${version}, the newest is ${CURRENT_SCHEMA}`
+  return warning(check, found, 'Nothing to do: the service creates or migrates the tables when it starts.')
 }
 
-const READ = 'Look whether it is the data folder of the service, and whether this user may read it.'
+const READ_ADVICE = 'Check that it is the data folder of the service and that this user may read it.'
 
-/** How the data folder of the service stands, and the database in it. Changes nothing. */
+/** Checks the data folder of the service and the SQLite database in it. Read-only. */
 export async function dataFolderFindings(dataDir: string): Promise<readonly Finding[]> {
   const folder = resolve(dataDir)
   if (!existsSync(folder)) return [newFolderFinding(folder)]
   const usable = folderFinding(folder)
   const database = join(folder, 'config.db')
-  if (!existsSync(database)) return [usable, formFinding('database', 0)]
+  if (!existsSync(database)) return [usable, schemaFinding('database', 0)]
   try {
-    return [usable, formFinding('database', await formOf(database))]
+    return [usable, schemaFinding('database', await schemaVersionOf(database))]
   } catch (error) {
-    return [usable, failed('database', `${database} cannot be read (${reasonOf(error)})`, READ)]
+    return [usable, failed('database', `${database} cannot be read (${reasonText(error)})`, READ_ADVICE)]
   }
 }
 
 function newFolderFinding(folder: string): Finding {
   let parent = dirname(folder)
   while (!existsSync(parent)) parent = dirname(parent)
-  if (isWritable(parent)) return ok('data folder', `${folder} is made when the service starts`)
-  return failed('data folder', `${folder} cannot be made`, `Let this user write to ${parent}, or set SLUICE_DATA_DIR.`)
+  if (isWritable(parent)) return ok('data folder', `${folder} will be created when the service starts`)
+  return failed(
+    'data folder',
+    `${folder} cannot be created`,
+    `Let this user write to ${parent}, or set SLUICE_DATA_DIR.`,
+  )
 }
 
 function folderFinding(folder: string): Finding {
   if (!isWritable(folder)) {
     const advice = 'Let the user that runs the service write there, or set SLUICE_DATA_DIR.'
-    return failed('data folder', `${folder} cannot be written to`, advice)
+    return failed('data folder', `${folder} is not writable`, advice)
   }
   const holder = join(folder, 'lock-holder')
   const user = existsSync(holder) ? `, in use by ${readFileSync(holder, 'utf8').slice(0, 200)}` : ''
@@ -61,8 +66,8 @@ function isWritable(path: string): boolean {
   }
 }
 
-async function formOf(path: string): Promise<number> {
-  // Loaded only when needed: Node warns of the module for as long as it is new.
+async function schemaVersionOf(path: string): Promise<number> {
+  // Loaded on demand: Node prints a warning about this experimental module.
   const { DatabaseSync } = await import('node:sqlite')
   const database = new DatabaseSync(path, { readOnly: true })
   try {
@@ -75,32 +80,32 @@ async function formOf(path: string): Promise<number> {
   }
 }
 
-const ANSWER_WITHIN_MS = 3000
+const TIMEOUT_MS = 3000
 const OLDEST_VERSION = 13
 
 interface Answers {
   readonly version: number
   readonly isReplica: boolean
-  readonly form: number
+  readonly schemaVersion: number
   readonly beforeMs: number
   readonly thereMs: number
   readonly afterMs: number
 }
 
-/** Whether a PostgreSQL database is there and fit to hold the configuration. Changes nothing. */
+/** Checks that a PostgreSQL database can hold the configuration. Read-only. */
 export async function postgresFindings(question: ServerQuestion): Promise<readonly Finding[]> {
-  const place = shownUrl(question.url)
+  const place = urlWithoutSecrets(question.url)
   let answers: Answers
   try {
     answers = await askServer(question)
   } catch (error) {
     const advice =
-      'Look whether it runs, and whether address, user, password and database are right. Limits go on with what was known last until then.'
-    return [failed('database', `${place} cannot be used (${reasonOf(error)})`, advice)]
+      'Check that it runs and that address, user, password and database are correct. Until then the service uses the last known rules.'
+    return [failed('database', `${place} is not usable (${reasonText(error)})`, advice)]
   }
   return [
     versionFinding(answers, place),
-    formFinding('database tables', answers.form),
+    schemaFinding('database tables', answers.schemaVersion),
     clockFinding('database clock', answers),
   ]
 }
@@ -109,10 +114,10 @@ async function askServer({ url, nowMs, wait }: ServerQuestion): Promise<Answers>
   const { Client } = await import('pg')
   const client = new Client({
     connectionString: url,
-    connectionTimeoutMillis: ANSWER_WITHIN_MS,
-    query_timeout: ANSWER_WITHIN_MS,
+    connectionTimeoutMillis: TIMEOUT_MS,
+    query_timeout: TIMEOUT_MS,
   })
-  // Failures are told by the calls themselves.
+  // Calls report failures themselves.
   client.on('error', () => undefined)
   const ask = async (): Promise<Answers> => {
     await client.connect()
@@ -128,13 +133,13 @@ async function askServer({ url, nowMs, wait }: ServerQuestion): Promise<Answers>
       'SELECT (extract(epoch FROM clock_timestamp()) * 1000)::float8 AS ms',
     )
     const afterMs = nowMs()
-    const form = Number(newest?.rows[0]?.number ?? 0)
-    return { version, isReplica: replica, form, beforeMs, thereMs: time.rows[0]!.ms, afterMs }
+    const schemaVersion = Number(newest?.rows[0]?.number ?? 0)
+    return { version, isReplica: replica, schemaVersion, beforeMs, thereMs: time.rows[0]!.ms, afterMs }
   }
   try {
-    return await within(ANSWER_WITHIN_MS, wait, ask())
+    return await within(TIMEOUT_MS, wait, ask())
   } finally {
-    // It may hang as the server does; its socket is all that there is to close.
+    // A graceful end could hang like the server: close the socket.
     client.connection.stream.destroy()
   }
 }
@@ -144,5 +149,5 @@ function versionFinding({ version, isReplica }: Answers, place: string): Finding
   if (version < OLDEST_VERSION)
     return failed('database', `${found}, expected ${OLDEST_VERSION} or later`, 'Upgrade it.')
   if (!isReplica) return ok('database', found)
-  return failed('database', `${found} is a standby`, 'Configuration is written: name the primary in DATABASE_URL.')
+  return failed('database', `${found} is a standby`, 'The service writes to it: set DATABASE_URL to the primary.')
 }

@@ -39,12 +39,15 @@ describe('without a service', () => {
       status: 'ok',
       found: expect.stringMatching(/^\d+ on 127\.0\.0\.1 is free$/),
     })
-    expect(finding('data folder')).toMatchObject({ status: 'ok', found: expect.stringContaining('is made when') })
+    expect(finding('data folder')).toMatchObject({
+      status: 'ok',
+      found: expect.stringContaining('will be created when'),
+    })
     expect(finding('redis')).toMatchObject({ status: 'skipped' })
     expect(finding('service')).toMatchObject({ status: 'warning', advice: expect.stringContaining('sluice serve') })
     const told = await cliRunner()(...line)
     expect(told.out).toMatch(/^ok +node +24\.0\.0$/m)
-    expect(told.out).toMatch(/^warning {2}service +http:\S+ does not answer .*\n +-> Start one with "sluice serve"/m)
+    expect(told.out).toMatch(/^warning {2}service +http:\S+ does not answer .*\n +-> Start it with "sluice serve"/m)
     expect(told.out).toMatch(/\n\n0 failed, 1 warning, 3 ok, 1 skipped\n$/)
     const { out } = await cliRunner({ env: { FORCE_COLOR: '1' } })(...line)
     const shown = out.replaceAll('\u001B', '')
@@ -95,8 +98,8 @@ describe('without a service', () => {
     expect(finding('port')?.found).toBe(`${port} on localhost is free`)
     expect(finding('data folder')?.found).toBe(folder)
     expect(finding('redis')).toMatchObject({ status: 'failed', found: expect.stringContaining('ECONNREFUSED') })
-    expect(finding('database')).toMatchObject({ status: 'warning', found: 'there are no tables yet' })
-    expect(outcome.out).toContain('cannot be used (connect ECONNREFUSED')
+    expect(finding('database')).toMatchObject({ status: 'warning', found: 'no tables yet' })
+    expect(outcome.out).toContain('is not usable (connect ECONNREFUSED')
     expect(outcome.out).not.toContain('pass@')
     expect(outcome.code).toBe(1)
   })
@@ -236,7 +239,7 @@ describe('with sentinels of Redis', () => {
     expect(one.finding('redis sentinel')).toMatchObject({ status: 'warning' })
     expect([one.finding('redis')?.status, one.outcome.code]).toEqual(['ok', 0])
     const none = await examine([...line, '--redis-sentinel', 'another'])
-    expect(none.outcome.out).toContain('knows no server by the name of another')
+    expect(none.outcome.out).toContain('does not know another')
     expect([none.finding('redis'), none.outcome.code]).toEqual([undefined, 1])
   })
 })
@@ -286,7 +289,7 @@ describe('with PostgreSQL', () => {
       status: 'ok',
       found: expect.stringMatching(/^PostgreSQL \d+ at /),
     })
-    expect(empty.finding('database tables')).toMatchObject({ status: 'warning', found: 'there are no tables yet' })
+    expect(empty.finding('database tables')).toMatchObject({ status: 'warning', found: 'no tables yet' })
     expect(empty.outcome.code).toBe(0)
     const service = await startServiceProcess('--database-url', url)
     onTestFinished(() => service.close())

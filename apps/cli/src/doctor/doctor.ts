@@ -11,7 +11,7 @@ import { dataFolderFindings, postgresFindings } from './database-check.ts'
 import type { Finding, FindingStatus } from './finding.ts'
 import { failed, ok, skipped } from './finding.ts'
 import { nodeFinding, portFinding } from './machine-check.ts'
-import { redisSetupFindings } from './redis-check.ts'
+import { redisFindings } from './redis-check.ts'
 import { serviceFindings } from './service-check.ts'
 
 const FLAGS = {
@@ -27,12 +27,11 @@ const FLAGS = {
 
 const HIGHEST_PORT = 65_535
 
-/** Diagnoses an installation. */
 export const doctorCommand: Command = command({
   name: 'doctor',
   summary: 'Diagnose an installation',
   description:
-    'Reads the settings of the service as the service does: flags, else the environment, else the file. Looks at Node, the rules file, the port, the data folder, Redis (sentinels, version, role, eviction, clock), PostgreSQL (version, tables, clock) and the service (ready, clock, API key), and says what to do about what is not as it should be. Without --url and SLUICE_URL the service is looked for where the settings say that it listens. Changes nothing, and needs no running service. Ends with 1 when something does not work. With --json: findings with check, status (ok, warning, failed, skipped), found and advice.',
+    'Reads the settings like the service: flags, then the environment, then the file. Checks Node, the rules file, the port, the data folder, Redis (sentinels, version, role, eviction, clock), PostgreSQL (version, tables, clock) and the service (readiness, clock, API key), and says how to fix each problem. Without --url and SLUICE_URL it uses the address in the settings. Read-only; needs no running service. Exits with 1 if a check fails. With --json: findings with check, status (ok, warning, failed, skipped), found and advice.',
   args: {},
   flags: FLAGS,
   examples: ['doctor', 'doctor --redis-url redis://127.0.0.1:6379 --json'],
@@ -40,7 +39,7 @@ export const doctorCommand: Command = command({
   run: async ({ flags }, context) => {
     const { port = 0 } = flags
     if (port > HIGHEST_PORT) throw usageError(`--port got ${port}; expected 0 to ${HIGHEST_PORT}.`)
-    const findings = await examine(flags, context)
+    const findings = await findingsFor(flags, context)
     const hasFailed = findings.some(({ status }) => status === 'failed')
     return {
       value: { findings },
@@ -54,9 +53,9 @@ export const doctorCommand: Command = command({
   },
 })
 
-async function examine(flags: GivenFlags<typeof FLAGS>, context: CommandContext): Promise<readonly Finding[]> {
+async function findingsFor(flags: GivenFlags<typeof FLAGS>, context: CommandContext): Promise<readonly Finding[]> {
   const { environment, nodeVersion } = context
-  // Loaded only when needed: no other command has to do with it.
+  // Loaded on demand: other commands do not need it.
   const { readSettings, originOf } = await import('@sluice/service/settings')
   let settings: Settings
   try {
@@ -64,13 +63,13 @@ async function examine(flags: GivenFlags<typeof FLAGS>, context: CommandContext)
   } catch (error) {
     return [nodeFinding(nodeVersion), settingProblem(error), ...(await serviceFindings(context)).findings]
   }
-  // A port that is found at the start says nothing about where the service is.
+  // With port 0 the service picks a port when it starts.
   const isKnown = !context.isUrlGiven && settings.port !== 0
   const service = isKnown ? context.at(originOf(settings)) : context
   return [nodeFinding(nodeVersion), ...(await settingsFindings(settings, service, context))]
 }
 
-/** The flags as the service takes them. */
+/** The flags as arguments of the service. */
 function argsOf(flags: GivenFlags<typeof FLAGS>): readonly string[] {
   return Object.keys(FLAGS).flatMap((name) => {
     const value = flags[name as keyof typeof FLAGS]
@@ -79,14 +78,18 @@ function argsOf(flags: GivenFlags<typeof FLAGS>): readonly string[] {
   })
 }
 
-/** What is wrong with the settings, going by what reading them threw. */
+/** Finding for an error of `readSettings`. */
 function settingProblem(error: unknown): Finding {
   const { code, received, expected } = error as Partial<Record<'code' | 'received' | 'expected', string>>
   if (code !== 'SLUICE_SERVICE_INVALID_SETTING') throw error
-  return failed('settings', `received ${received}; expected ${expected}`, 'Correct it: the service does not start so.')
+  return failed(
+    'settings',
+    `received ${received}; expected ${expected}`,
+    'Correct it: the service does not start with it.',
+  )
 }
 
-/** Whether the service can use its rules file; nothing when its rules come from a database. */
+/** Checks the rules file; no finding if the rules come from a database. */
 async function rulesFindings(settings: Settings): Promise<readonly Finding[]> {
   const { rulesFile } = settings
   if (rulesFile === undefined) return []
@@ -113,8 +116,8 @@ async function settingsFindings(
     ...(await dataFolderFindings(dataDir)),
   ]
   progress.say('asking Redis')
-  if (redis === undefined) findings.push(skipped('redis', 'none is set: counters live in the service'))
-  else findings.push(...(await redisSetupFindings(redis, { nowMs, wait })))
+  if (redis === undefined) findings.push(skipped('redis', 'not set: counters are in the memory of the service'))
+  else findings.push(...(await redisFindings(redis, { nowMs, wait })))
   progress.say('asking PostgreSQL')
   if (databaseUrl !== undefined) findings.push(...(await postgresFindings({ url: databaseUrl, nowMs, wait })))
   return [...findings, ...service.findings]
@@ -122,12 +125,12 @@ async function settingsFindings(
 
 function portOf(url: string): number {
   const { port, protocol } = new URL(url)
-  return port === '' ? USUAL_PORTS[protocol]! : Number(port)
+  return port === '' ? DEFAULT_PORTS[protocol]! : Number(port)
 }
 
-const USUAL_PORTS: Readonly<Record<string, number>> = { 'http:': 80, 'https:': 443 }
+const DEFAULT_PORTS: Readonly<Record<string, number>> = { 'http:': 80, 'https:': 443 }
 
-/** The word before a finding, or its count at the end. */
+/** The status of a finding, or its count in the last line. */
 const STATUS_WORD = /^(failed|warning|ok|skipped)\b|^(?:0 failed, )?[1-9]\d* (failed|warning)\b/gm
 
 const COLOURS: Readonly<Record<FindingStatus, (paint: Paint) => Paint['red']>> = {

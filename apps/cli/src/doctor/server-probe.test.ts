@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { formFinding } from './database-check.ts'
+import { schemaFinding } from './database-check.ts'
 import { clockFinding } from './server-probe.ts'
 
 describe('clockFinding', () => {
@@ -21,8 +21,8 @@ describe('clockFinding', () => {
   })
 })
 
-describe('formFinding', () => {
+describe('schemaFinding', () => {
   it('tells tables that are missing, old, current and too new apart', () => {
-    expect([0, 1, 6, 7].map((form) => formFinding('x', form).status)).toEqual(['warning', 'warning', 'ok', 'failed'])
+    expect([0, 1, 6, 7].map((form) => schemaFinding('x', form).status)).toEqual(['warning', 'warning', 'ok', 'failed'])
   })
 })

@@ -1,25 +1,26 @@
+import type { Wait } from '../command-line/command.ts'
 import type { Finding } from './finding.ts'
 import { failed, ok, warning } from './finding.ts'
 
-const NOTICEABLE_MS = 250
-const HARMFUL_MS = 1000
+const WARN_ABOVE_MS = 250
+const FAIL_ABOVE_MS = 1000
 
-/** When another clock was read, in milliseconds since 1970 each. */
+/** A reading of another clock. All values are milliseconds since 1970. */
 interface ClockReading {
-  /** By our clock, before it was asked. */
+  /** Our clock before the request. */
   readonly beforeMs: number
-  /** What it said. */
+  /** The other clock. */
   readonly thereMs: number
-  /** By our clock, when the answer was here. */
+  /** Our clock after the response. */
   readonly afterMs: number
 }
 
 /**
- * How far another clock is from ours. It was read at some instant between two of ours: only what cannot be explained by the time
- * of the way counts.
+ * Compares another clock with ours. It was read between our two readings, so only the difference beyond that interval
+ * counts as skew.
  */
 export function clockFinding(check: string, reading: ClockReading): Finding {
-  // Our clock may show whole milliseconds only, so others are read no more exactly.
+  // Our clock may have millisecond precision only, so both are rounded down to that.
   const [beforeMs, thereMs, afterMs] = [reading.beforeMs, reading.thereMs, reading.afterMs].map(Math.floor) as [
     number,
     number,
@@ -29,15 +30,19 @@ export function clockFinding(check: string, reading: ClockReading): Finding {
   const behindMs = Math.max(0, beforeMs - thereMs)
   const skewMs = Math.max(aheadMs, behindMs)
   const found = `${skewMs} ms ${behindMs > aheadMs ? 'behind' : 'ahead of'} this machine, read within ${afterMs - beforeMs} ms`
-  if (skewMs <= NOTICEABLE_MS) return ok(check, found)
-  const advice = 'Let the clocks of all machines follow the same time servers (chrony, systemd-timesyncd).'
-  return skewMs <= HARMFUL_MS ? warning(check, found, advice) : failed(check, found, advice)
+  if (skewMs <= WARN_ABOVE_MS) return ok(check, found)
+  const advice = 'Synchronize all machines with the same time servers (chrony, systemd-timesyncd).'
+  return skewMs <= FAIL_ABOVE_MS ? warning(check, found, advice) : failed(check, found, advice)
 }
 
-/** Waits `ms` milliseconds, or until the signal aborts. */
-export type Wait = (ms: number, signal: AbortSignal) => Promise<void>
+/** A server to examine, with the clock and timer of the command. */
+export interface ServerQuestion {
+  readonly url: string
+  readonly nowMs: () => number
+  readonly wait: Wait
+}
 
-/** What `work` gives; rejects when that takes longer than `ms`. */
+/** Result of `work`. Rejects if it takes longer than `ms`. */
 export async function within<T>(ms: number, wait: Wait, work: Promise<T>): Promise<T> {
   const done = new AbortController()
   const expire = async (): Promise<never> => {
@@ -45,7 +50,7 @@ export async function within<T>(ms: number, wait: Wait, work: Promise<T>): Promi
     throw new Error(`no answer within ${ms} ms`)
   }
   const expiry = expire()
-  // Of the two that race, the loser is not looked at any more.
+  // The promise that loses the race must not become an unhandled rejection.
   expiry.catch(() => undefined)
   work.catch(() => undefined)
   try {
@@ -53,18 +58,4 @@ export async function within<T>(ms: number, wait: Wait, work: Promise<T>): Promi
   } finally {
     done.abort()
   }
-}
-
-/** An address without user, password and parameters. */
-export function shownUrl(text: string): string {
-  if (!URL.canParse(text)) return 'an address that cannot be read'
-  const { protocol, host, pathname } = new URL(text)
-  return `${protocol}//${host}${pathname}`
-}
-
-/** Why something failed, in one line. */
-export function reasonOf(error: unknown): string {
-  // Several addresses of one host, all of which failed, make an error without a message of its own.
-  if (error instanceof AggregateError) return error.errors.map(reasonOf).join('; ')
-  return error instanceof Error ? error.message.split('\n')[0]! : String(error)
 }

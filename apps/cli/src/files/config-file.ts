@@ -1,16 +1,16 @@
 import type { FieldProblem } from '@sluice/contract'
 import type { Settings } from '@sluice/service/settings'
 
-/** What the service says about a configuration file. */
-export interface RulesFileReport {
-  /** Number of rules; 0 when the file has problems, or only settings. */
+/** Result of checking a configuration file. */
+export interface ConfigFileReport {
+  /** Number of rules; 0 if the file has problems or contains only settings. */
   readonly rules: number
   readonly problems: readonly FieldProblem[]
 }
 
-/** Checks the `service` settings and the rules in a file, as the service does when it starts with `--config <file>` alone. */
-export async function checkConfigFile(path: string): Promise<RulesFileReport> {
-  // Loaded only when needed: most commands have nothing to do with the service itself.
+/** Checks the `service` settings and the rules in a file, like a service that starts with `--config <file>` only. */
+export async function checkConfigFile(path: string): Promise<ConfigFileReport> {
+  // Loaded on demand: most commands do not need the code of the service.
   const { readSettings } = await import('@sluice/service/settings')
   try {
     return await checkRules(readSettings({ args: [`--config=${path}`], environment: {} }))
@@ -21,8 +21,8 @@ export async function checkConfigFile(path: string): Promise<RulesFileReport> {
   }
 }
 
-/** Checks the rules file that the settings name, as the service does with these settings. */
-export async function checkRules(settings: Settings): Promise<RulesFileReport> {
+/** Checks the rules file of these settings, like the service. */
+export async function checkRules(settings: Settings): Promise<ConfigFileReport> {
   const { checkRulesFile } = await import('@sluice/service/rules-file')
   try {
     return { rules: await checkRulesFile(settings), problems: [] }

@@ -2,15 +2,15 @@ import { parseDocument } from 'yaml'
 import { parseInstant } from '../command-line/arguments.ts'
 import { CliError } from '../output/cli-error.ts'
 
-/** Fields that hold instants: files may write them as dates. */
+/** Fields that contain instants. Files may write them as dates. */
 const INSTANT_FIELDS: ReadonlySet<string> = new Set(['expiresAt', 'until'])
 
-/** Most places that an alias of a YAML file may stand for: a short file must not become a long one. */
+/** Limit on YAML aliases: a short file must not expand to a huge document. */
 const MOST_ALIASES = 10_000
 
 /**
- * The value in a text of YAML or JSON. Dates of fields that hold instants become milliseconds since 1970. Throws
- * `SLUICE_CLI_INVALID_FILE` with the line when it is neither.
+ * Parses YAML or JSON. Dates in instant fields become milliseconds since 1970. Throws `SLUICE_CLI_INVALID_FILE` with
+ * the line of the first error.
  */
 export function parseDocumentText(text: string, path: string): unknown {
   const document = parseDocument(text, { logLevel: 'error', merge: true })
@@ -23,7 +23,7 @@ export function parseDocumentText(text: string, path: string): unknown {
   }
 }
 
-/** A file that cannot be used, and why. */
+/** Error for an invalid file. */
 export function invalidFile(path: string, why: string): CliError {
   return new CliError('SLUICE_CLI_INVALID_FILE', { detail: `${path}: ${why}` })
 }
@@ -43,10 +43,10 @@ function instantOf(value: unknown): unknown {
   return typeof value === 'string' ? (parseInstant(value) ?? value) : value
 }
 
-/** The one part of a rule set in a text of YAML or JSON, which has a name. `noun`: what it should be. */
-export function namedDocument<T extends { readonly name: string }>(text: string, path: string, noun: string): T {
+/** Parses a file with one named entry of a rule set. `noun` names the kind of entry in the error. */
+export function parseNamedDocument<T extends { readonly name: string }>(text: string, path: string, noun: string): T {
   const document = parseDocumentText(text, path)
   const isNamed = typeof document === 'object' && document !== null && 'name' in document
   if (isNamed && typeof document.name === 'string' && document.name !== '') return document as T
-  throw invalidFile(path, `there is no "name" in it; expected one ${noun}, by the fields that a rule set has for it.`)
+  throw invalidFile(path, `"name" is missing; expected one ${noun} with the fields of a rule set.`)
 }

@@ -1,6 +1,6 @@
 import type { Override } from '@sluice/contract'
 import { describe, expect, it } from 'vitest'
-import { inParts, readOverrides } from './override-file.ts'
+import { inBatches, readOverrides } from './override-file.ts'
 
 const ONE: Override = { dimension: 'user', entity: 'u1', resource: '*', terms: { limit: 5 } }
 
@@ -25,15 +25,15 @@ describe('readOverrides', () => {
   })
 })
 
-describe('inParts', () => {
+describe('inBatches', () => {
   it('makes parts of ten thousand', () => {
     const many = Array.from({ length: 20_001 }, () => ONE)
-    expect(inParts(many).map(({ length }) => length)).toEqual([10_000, 10_000, 1])
+    expect(inBatches(many).map(({ length }) => length)).toEqual([10_000, 10_000, 1])
   })
 
   it('makes parts that fit into a request', () => {
     const large = Array.from({ length: 9 }, (_, index) => ({ ...ONE, entity: String(index).repeat(2_000_000) }))
-    const parts = inParts(large)
+    const parts = inBatches(large)
     expect(parts.map((part) => part.map(({ entity }) => Number(entity[0])))).toEqual([
       [0, 1, 2],
       [3, 4, 5],

@@ -2,45 +2,45 @@ import type { Override } from '@sluice/contract'
 import { MOST_BULK_ENTRIES } from '@sluice/contract'
 import { invalidFile, parseDocumentText } from './document.ts'
 
-/** Bytes of overrides in one request: what a bulk request may have, less the rest of it. */
+/** Maximum size of the overrides in one request, in bytes: the body limit minus a margin. */
 const MOST_BYTES = 8_000_000
 
 /**
- * The overrides in a file: a list in YAML or JSON, the same under `overrides`, or, when its name ends with .ndjson or .jsonl, one
- * JSON object in each line.
+ * Parses overrides: a YAML or JSON list, an object with the list in `overrides`, or one JSON object per line if the
+ * file name ends with .ndjson or .jsonl.
  */
 export function readOverrides(text: string, path: string): readonly Override[] {
   const value = /\.(?:ndjson|jsonl)$/i.test(path) ? linesOf(text, path) : listOf(parseDocumentText(text, path), path)
   for (const [index, entry] of value.entries()) {
     if (typeof entry === 'object' && entry !== null && !Array.isArray(entry)) continue
-    throw invalidFile(path, `entry ${index + 1} is no override; expected dimension, entity, resource and terms.`)
+    throw invalidFile(path, `entry ${index + 1} is not an override; expected dimension, entity, resource and terms.`)
   }
-  if (value.length === 0) throw invalidFile(path, 'it has no overrides; expected at least one.')
+  if (value.length === 0) throw invalidFile(path, 'it contains no overrides; expected at least one.')
   return value as readonly Override[]
 }
 
-/** The overrides in parts that fit into a request each, in their order. */
-export function inParts(overrides: readonly Override[]): readonly (readonly Override[])[] {
-  const parts: Override[][] = []
+/** Splits overrides into batches that fit into one request each, in order. */
+export function inBatches(overrides: readonly Override[]): readonly (readonly Override[])[] {
+  const batches: Override[][] = []
   let bytes = Number.POSITIVE_INFINITY
   for (const override of overrides) {
     const size = Buffer.byteLength(JSON.stringify(override)) + 1
-    const last = parts.at(-1)
+    const last = batches.at(-1)
     if (last === undefined || last.length >= MOST_BULK_ENTRIES || bytes + size > MOST_BYTES) {
-      parts.push([override])
+      batches.push([override])
       bytes = size
     } else {
       last.push(override)
       bytes += size
     }
   }
-  return parts
+  return batches
 }
 
 function listOf(document: unknown, path: string): readonly unknown[] {
   const list: unknown = Array.isArray(document) ? document : (document as { overrides?: unknown } | null)?.overrides
   if (Array.isArray(list)) return list
-  throw invalidFile(path, 'it is no list; expected overrides one after the other, or below "overrides".')
+  throw invalidFile(path, 'it is not a list; expected a list of overrides, or an object with "overrides".')
 }
 
 function linesOf(text: string, path: string): readonly unknown[] {

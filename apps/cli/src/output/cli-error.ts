@@ -1,7 +1,7 @@
 import { isClientError } from '@sluice/client'
 import type { FieldProblem } from '@sluice/contract'
 
-/** What the exit code of the command says. Codes are part of the public interface: they are never changed. */
+/** Exit codes. They are public interface and never change. */
 export const EXIT_CODES = {
   ok: 0,
   failed: 1,
@@ -15,7 +15,7 @@ export const EXIT_CODES = {
 /** One of {@link EXIT_CODES}. */
 export type ExitCode = (typeof EXIT_CODES)[keyof typeof EXIT_CODES]
 
-/** What each exit code means, in the words of the help. */
+/** Meaning of each exit code, for the help. */
 export const EXIT_CODE_MEANINGS: Readonly<Record<ExitCode, string>> = {
   0: 'success',
   1: 'failure',
@@ -26,7 +26,7 @@ export const EXIT_CODE_MEANINGS: Readonly<Record<ExitCode, string>> = {
   130: 'interrupted',
 }
 
-/** What an error of the command line is called. */
+/** An error code of the command line. */
 export type CliErrorCode =
   | 'SLUICE_CLI_USAGE'
   | 'SLUICE_CLI_INVALID_FILE'
@@ -37,34 +37,31 @@ export type CliErrorCode =
   | 'SLUICE_CLI_PROGRAM_MISSING'
   | 'SLUICE_CLI_PROGRAM_FAILED'
 
-/**
- * Every error code of the command line, what it means, and how the process ends with it. A code is never reused for another
- * meaning; messages may change.
- */
+/** Title and exit code of every error. A code never gets another meaning; messages may change. */
 export const CLI_ERRORS: Readonly<Record<CliErrorCode, { readonly title: string; readonly exitCode: ExitCode }>> = {
-  SLUICE_CLI_USAGE: { title: 'the command line cannot be used', exitCode: EXIT_CODES.usage },
-  SLUICE_CLI_INVALID_FILE: { title: 'a file cannot be used', exitCode: EXIT_CODES.usage },
-  SLUICE_CLI_NOT_FOUND: { title: 'there is nothing of the kind', exitCode: EXIT_CODES.failed },
+  SLUICE_CLI_USAGE: { title: 'the command line is invalid', exitCode: EXIT_CODES.usage },
+  SLUICE_CLI_INVALID_FILE: { title: 'a file is invalid', exitCode: EXIT_CODES.usage },
+  SLUICE_CLI_NOT_FOUND: { title: 'not found', exitCode: EXIT_CODES.failed },
   SLUICE_CLI_NOT_STAGED: {
-    title: 'a new version could not be moved to its stage',
+    title: 'a new version could not be staged',
     exitCode: EXIT_CODES.failed,
   },
   SLUICE_CLI_WOULD_REPLACE: {
-    title: 'rules that are enforced would be replaced unseen',
+    title: 'enforced rules would be replaced without review',
     exitCode: EXIT_CODES.failed,
   },
-  SLUICE_CLI_PART_DONE: { title: 'a part of it was done', exitCode: EXIT_CODES.failed },
+  SLUICE_CLI_PART_DONE: { title: 'only a part was done', exitCode: EXIT_CODES.failed },
   SLUICE_CLI_PROGRAM_MISSING: { title: 'a program is not installed', exitCode: EXIT_CODES.failed },
-  SLUICE_CLI_PROGRAM_FAILED: { title: 'a program failed, and gave no code', exitCode: EXIT_CODES.failed },
+  SLUICE_CLI_PROGRAM_FAILED: { title: 'a program failed without an error code', exitCode: EXIT_CODES.failed },
 }
 
-/** Something that the person at the keyboard can act on. */
+/** An error that the user can act on. */
 export class CliError extends Error {
   override readonly name = 'CliError'
   readonly code: CliErrorCode
-  /** What was received, what was expected, what to do. Without secrets. */
+  /** What was received, what was expected, what to do. No secrets. */
   readonly detail: string
-  /** Each thing that is wrong with a file. */
+  /** Every problem of a file. */
   readonly errors: readonly FieldProblem[]
 
   constructor(
@@ -85,24 +82,24 @@ export class CliError extends Error {
   }
 }
 
-/** A command line that cannot be used. */
+/** An invalid command line. */
 export function usageError(detail: string): CliError {
   return new CliError('SLUICE_CLI_USAGE', { detail })
 }
 
-/** What went wrong, as it is told. */
+/** An error as it is printed. */
 interface Failure {
   readonly code: string
   /** What happened, and what to do. */
   readonly detail: string
-  /** The HTTP status; undefined when the service did not answer, or was not asked. */
+  /** HTTP status; undefined if the service did not answer or was not called. */
   readonly status: number | undefined
-  /** Each thing that is wrong with what was sent. */
+  /** Every problem of the request or the file. */
   readonly errors: readonly FieldProblem[]
   readonly exitCode: ExitCode
 }
 
-/** What `error` means to the user of a command; undefined for a mistake in this program. */
+/** The failure that `error` stands for; undefined for a bug in this program. */
 export function failureOf(error: unknown): Failure | undefined {
   if (error instanceof CliError) {
     const { code, detail, errors, exitCode } = error
@@ -113,18 +110,18 @@ export function failureOf(error: unknown): Failure | undefined {
   return { code, detail: error.detail + adviceFor(code), status, errors, exitCode: exitCodeOf(code) }
 }
 
-/** The failure for people. */
+/** A failure as text. */
 export function failureText({ code, detail, errors }: Failure): string {
   return [`sluice: ${code}: ${detail}`, ...errors.map((error) => `  ${problemText(error)}`)].join('\n')
 }
 
-/** One thing that is wrong with what was sent or read. */
+/** One problem of a request or a file, as text. */
 export function problemText({ path, received, expected, line }: FieldProblem): string {
   const place = line === undefined ? '' : ` (line ${line})`
   return `${path || 'all of it'}${place}: received ${received}; expected ${expected}`
 }
 
-/** The failure as JSON. */
+/** A failure as JSON. */
 export function failureJson({ exitCode, ...error }: Failure): string {
   return JSON.stringify({ error, exitCode })
 }
@@ -143,9 +140,9 @@ function exitCodeOf(code: string): ExitCode {
   return EXIT_CODES_OF[code] ?? EXIT_CODES.failed
 }
 
-/** What helps at the command line, where the service cannot know that it is asked from one. */
+/** Advice that only the command line can give. */
 function adviceFor(code: string): string {
-  if (code === 'SLUICE_CLIENT_UNREACHABLE') return ' "sluice serve" starts one here; --url or SLUICE_URL names another.'
-  if (code === 'SLUICE_HTTP_UNAUTHORIZED') return ' Give the key in SLUICE_API_KEY or by --key.'
+  if (code === 'SLUICE_CLIENT_UNREACHABLE') return ' Start it with "sluice serve", or set --url or SLUICE_URL.'
+  if (code === 'SLUICE_HTTP_UNAUTHORIZED') return ' Set the key in SLUICE_API_KEY or --key.'
   return ''
 }

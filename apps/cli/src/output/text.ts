@@ -1,6 +1,6 @@
 import type { Stored } from '@sluice/contract'
 
-/** Rows of texts in columns, as wide as they need to be, under their titles. The last column is not filled up. */
+/** Rows in aligned columns under their titles. The last column is not padded. */
 export function table(titles: readonly string[], rows: readonly (readonly string[])[]): string {
   if (rows.length === 0) return 'none'
   const lines = [titles.map((title) => title.toUpperCase()), ...rows].map((row) => row.map(oneLine))
@@ -16,14 +16,14 @@ export function table(titles: readonly string[], rows: readonly (readonly string
     .join('\n')
 }
 
-/** Names and values, one below the other; those whose value is undefined are left out. */
+/** Names and values, one per line. Skips undefined values. */
 export function facts(entries: readonly (readonly [name: string, value: string | number | undefined])[]): string {
   const known = entries.filter(([, value]) => value !== undefined)
   const width = Math.max(...known.map(([name]) => name.length))
   return known.map(([name, value]) => `${name.padEnd(width)}  ${oneLine(String(value))}`).join('\n')
 }
 
-/** An instant for people: in UTC, in whole seconds; `-` for none. */
+/** An instant in UTC, in whole seconds; `-` for none. */
 export function instantText(ms: number | undefined): string {
   if (ms === undefined || ms === 0) return '-'
   return new Date(ms).toISOString().replace(/\.\d{3}Z$/, 'Z')
@@ -38,22 +38,31 @@ function oneLine(text: string): string {
   return text.replaceAll(/[\r\n\t]+/g, ' ')
 }
 
-const LONGEST_SHOWN = 64
+const LONGEST_QUOTED = 64
 
-/** What was typed, for a message: quoted, not too long, and never an API key. */
+/** User input for a message: quoted, at most 64 characters, never an API key. */
 export function quoted(text: string): string {
   if (text.includes('slk_')) return '(an API key, not shown)'
-  return JSON.stringify(text.length > LONGEST_SHOWN ? `${text.slice(0, LONGEST_SHOWN)}...` : text)
+  return JSON.stringify(text.length > LONGEST_QUOTED ? `${text.slice(0, LONGEST_QUOTED)}...` : text)
 }
 
-/** What a put took the place of, on a line of its own; empty when nothing was there. `say` tells it in short. */
-export function replacedText<E>(replaced: Stored<E> | undefined, say: (entry: E) => string): string {
+/** A line about the entry that a put replaced; empty if there was none. `describe` returns its short form. */
+export function replacedText<E>(replaced: Stored<E> | undefined, describe: (entry: E) => string): string {
   if (replaced === undefined) return ''
   const { entry, revision, changedBy } = replaced
-  return `\nReplaced: ${say(entry)} (revision ${revision}, by ${changedBy}).`
+  return `\nReplaced: ${describe(entry)} (revision ${revision}, by ${changedBy}).`
 }
 
-/** The same for a part of the rule set. */
-export function replacedPartText(replaced: unknown): string {
-  return replaced === undefined ? '' : `\nReplaced: ${JSON.stringify(replaced)}`
+/** A URL without user, password and parameters. */
+export function urlWithoutSecrets(url: string): string {
+  if (!URL.canParse(url)) return '(an invalid address)'
+  const { protocol, host, pathname } = new URL(url)
+  return `${protocol}//${host}${pathname === '/' ? '' : pathname}`
+}
+
+/** Why something failed, in one line. */
+export function reasonText(error: unknown): string {
+  // If all addresses of a host fail, the error has no message of its own.
+  if (error instanceof AggregateError) return error.errors.map(reasonText).join('; ')
+  return error instanceof Error ? error.message.split('\n')[0]! : String(error)
 }

@@ -9,9 +9,9 @@ import type { ExitCode } from '../output/cli-error.ts'
 import { failureJson } from '../output/cli-error.ts'
 import type { Terminal } from '../output/terminal.ts'
 
-const PASSED_ON = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
+const FORWARDED_SIGNALS = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
-/** Starts programs as processes of the Node that runs this one. `from` says where they are looked for: the URL of a module. */
+/** Starts programs as child processes with the same Node. `from`: URL of the module to resolve packages from. */
 export function nodePrograms(from: string): ProgramHost {
   return {
     start(packageName, options) {
@@ -21,7 +21,7 @@ export function nodePrograms(from: string): ProgramHost {
   }
 }
 
-/** The file to run: the source where this runs from source, else what was built of it. A program is no entry of its package. */
+/** The file to run: the source if this runs from source, else the build. A program is not in the exports of its package. */
 function entryOf(packageName: string, from: string): string | undefined {
   const file = from.endsWith('.ts') ? 'src/main.ts' : 'dist/main.js'
   const places = createRequire(from).resolve.paths(packageName) ?? []
@@ -33,23 +33,23 @@ function startProgram(entry: string, { args, isRead }: ProgramOptions): RunningP
   const child = spawn(process.execPath, [...flags, entry, ...args], {
     stdio: isRead ? ['inherit', 'pipe', 'pipe'] : 'inherit',
   })
-  const stopPassing = passSignals(child)
+  const stopForwarding = forwardSignals(child)
   const ended = new Promise<number>((resolve, reject) => {
     child.once('error', reject)
     child.once('close', (code, signal) => resolve(signal === null ? (code ?? 1) : 128 + constants.signals[signal]))
-  }).finally(stopPassing)
+  }).finally(stopForwarding)
   const [output, errors] = [child.stdout, child.stderr].map((stream) => stream?.setEncoding('utf8') ?? nothing())
   return { pid: child.pid ?? 0, output: output!, errors: errors!, ended }
 }
 
 async function* nothing(): AsyncGenerator<string> {
-  // Its output goes to ours.
+  // The program writes to our output itself.
 }
 
-/** A program ends in its own order; we end after it. A terminal sends Ctrl-C to both, and a second one would cut that short. */
-function passSignals(child: ChildProcess): () => void {
+/** Forwards signals. A terminal sends Ctrl-C to both processes: forwarding it too would force the program to stop. */
+function forwardSignals(child: ChildProcess): () => void {
   const inTerminal = [process.stdin, process.stdout, process.stderr].some((stream) => stream.isTTY)
-  const stops = PASSED_ON.map((signal) => {
+  const stops = FORWARDED_SIGNALS.map((signal) => {
     const pass = (): void => {
       if (signal !== 'SIGINT' || !inTerminal) child.kill(signal)
     }
@@ -61,30 +61,30 @@ function passSignals(child: ChildProcess): () => void {
   }
 }
 
-/** So much is kept of what a program says in words: the end of it, where it says why it ends. */
+/** How much plain text of standard error is kept: its end, where the reason is. */
 const LONGEST_TEXT = 16_384
 
 const CODE_AND_DETAIL = /^(SLUICE_[A-Z_]+): (.+)$/s
 
 /**
- * Tells for programs what a program that is read says on standard error, until it has ended; gives its exit code. Lines of its
- * log, which are JSON, are handed on as they come. What it says in words is what it failed with, when it has failed.
+ * Forwards standard error of a captured program as JSON until it ends, and returns its exit code. Log lines, which are
+ * JSON, are forwarded as they come. Plain text becomes the detail of the failure.
  */
-export async function tellErrors(program: RunningProgram, terminal: Terminal): Promise<number> {
+export async function forwardErrors(program: RunningProgram, terminal: Terminal): Promise<number> {
   let text = ''
   for await (const line of linesOf(program.errors)) {
     if (line.startsWith('{')) terminal.printError(line)
     else text = `${text}${line}\n`.slice(-LONGEST_TEXT)
   }
   const code = await program.ended
-  const said = text.trim()
-  if (said === '') return code
-  terminal.printError(code === 0 ? said : failureOfProgram(said, code))
+  const message = text.trim()
+  if (message === '') return code
+  terminal.printError(code === 0 ? message : programFailure(message, code))
   return code
 }
 
-function failureOfProgram(said: string, code: number): string {
-  const [, name = 'SLUICE_CLI_PROGRAM_FAILED', detail = said] = CODE_AND_DETAIL.exec(said) ?? []
+function programFailure(message: string, code: number): string {
+  const [, name = 'SLUICE_CLI_PROGRAM_FAILED', detail = message] = CODE_AND_DETAIL.exec(message) ?? []
   return failureJson({ code: name, detail, status: undefined, errors: [], exitCode: code as ExitCode })
 }
 

@@ -1,15 +1,14 @@
 import type { Command } from '../command-line/command.ts'
-import { passingCommand } from '../command-line/command.ts'
+import { passThroughCommand } from '../command-line/command.ts'
 import type { ExitCode } from '../output/cli-error.ts'
 import { CliError } from '../output/cli-error.ts'
-import { tellErrors } from './child-program.ts'
+import { forwardErrors } from './child-program.ts'
 
-/** Starts the service. */
-export const serveCommand: Command = passingCommand({
+export const serveCommand: Command = passThroughCommand({
   name: 'serve',
   summary: 'Start the service',
   description:
-    'Runs the service in the foreground until it is stopped. Flags are those of the service: "sluice serve -- --help" lists them. With --json it prints one line when it is up, with event "started", url, pid and firstKey (null unless the key was just made); one with event "firstKey" and firstKey when the key is made later, because the database was unreachable at the start; and one when it has ended, with event "stopped" and code.',
+    'Runs the service in the foreground until it is stopped. Flags are those of the service: "sluice serve -- --help" lists them. With --json it prints one line per event. "started" has url, pid and firstKey (null unless the key was just created). "firstKey" has firstKey, if the key is created later because the database was unreachable. "stopped" has code.',
   examples: ['serve --port 8080', 'serve --redis-url redis://127.0.0.1:6379 --threads auto'],
   run: async (args, { programs, terminal, isJson }) => {
     const passed = args.filter((arg) => arg !== '--json')
@@ -17,11 +16,11 @@ export const serveCommand: Command = passingCommand({
     if (program === undefined) {
       throw new CliError('SLUICE_CLI_PROGRAM_MISSING', {
         detail:
-          'The package @sluice/service is not here: run "npm start" in the repository, or install the service beside this command.',
+          'The package @sluice/service is not installed: run "npm start" in the repository, or install the service.',
       })
     }
     if (!isJson) return { value: undefined, text: '', exitCode: (await program.ended) as ExitCode }
-    const ended = tellErrors(program, terminal)
+    const ended = forwardErrors(program, terminal)
     for await (const event of readStartup(program.output)) {
       terminal.print(JSON.stringify(event.event === 'started' ? { ...event, pid: program.pid } : event))
     }
@@ -31,17 +30,17 @@ export const serveCommand: Command = passingCommand({
   },
 })
 
-/** What the service says that programs want to know. `firstKey` is the first API key, when it was just made. */
+/** An event of the service, for `--json`. `firstKey`: the first API key, if it was just created. */
 export type ServiceEvent =
   | { readonly event: 'started'; readonly url: string; readonly firstKey: string | null }
-  /** The key was made after the start, because the database was unreachable until then; or the start was interrupted. */
+  /** The key was created after the start, because the database was unreachable; or the start was interrupted. */
   | { readonly event: 'firstKey'; readonly firstKey: string }
 
 const RUNNING = /^ +health +(https?:\S+)\/livez\b/m
 const FIRST_KEY = /^ +(slk_\w+)\s*\n/m
 const COMPLETE = /^Try it:$/m
 
-/** Reads what the service prints to its end; gives what it says when it is up, once, and the first key, whenever it comes. */
+/** Reads the output of the service to its end. Yields `started` once, and the first key whenever it is printed. */
 export async function* readStartup(output: AsyncIterable<string>): AsyncGenerator<ServiceEvent, void, void> {
   let text = ''
   let isUp = false
@@ -56,7 +55,7 @@ export async function* readStartup(output: AsyncIterable<string>): AsyncGenerato
     } else if (isUp && firstKey !== undefined) {
       yield { event: 'firstKey', firstKey }
     } else continue
-    // Nobody waits for more than a key any more, and that there is once.
+    // From here on only a key can follow.
     text = ''
     firstKey = undefined
   }
