@@ -152,9 +152,15 @@ export function parseDuration(text: string): number | undefined {
   return Math.round(ms)
 }
 
+/** Checks a positional argument that is sent to the service as it is. Throws `SLUICE_CLI_USAGE` if it is no duration. */
+export function checkDuration(text: string): void {
+  if (parseDuration(text) !== undefined) return
+  throw usageError(`${quoted(text)} is not a duration; expected one such as 15m or 1h30m.`)
+}
+
 const INSTANT = /^\d{4}-\d{2}-\d{2}(?:T\d{2}:\d{2}(?::\d{2}(?:\.\d{1,3})?)?(?:Z|[+-]\d{2}:\d{2}))?$/
 
-/** Milliseconds since 1970 of a date such as `2027-01-01` (UTC) or `2027-01-01T12:00:00Z`; undefined for anything else. */
+/** Milliseconds since 1970 of a date such as `2027-01-01` (UTC) or `2027-01-01T12:00:00Z`; else undefined. */
 export function parseInstant(text: string): number | undefined {
   const ms = INSTANT.test(text) ? Date.parse(text) : Number.NaN
   return Number.isNaN(ms) ? undefined : ms

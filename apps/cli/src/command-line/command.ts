@@ -73,7 +73,7 @@ export interface RunningProgram {
 export interface CommandResult {
   /** For `--json`. Its fields are public interface. Undefined if the command printed everything itself. */
   readonly value: unknown
-  /** The same for people. */
+  /** Human-readable result. */
   readonly text: string
   /** Adds colour to the text. */
   readonly decorate?: (text: string, paint: Paint) => string

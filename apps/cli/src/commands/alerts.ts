@@ -1,10 +1,9 @@
 import type { Alert } from '@sluice/contract'
-import { needed, parseDuration } from '../command-line/arguments.ts'
+import { checkDuration, needed } from '../command-line/arguments.ts'
 import type { Command } from '../command-line/command.ts'
 import { allItems, command, LARGEST_PAGE } from '../command-line/command.ts'
 import { NOTE_FLAG, present } from '../command-line/shared-flags.ts'
-import { usageError } from '../output/cli-error.ts'
-import { instantText, quoted, table } from '../output/text.ts'
+import { instantText, table } from '../output/text.ts'
 
 const alertsListCommand: Command = command({
   name: 'alerts list',
@@ -43,9 +42,7 @@ const alertsSilenceCommand: Command = command({
   examples: ['alerts silence 1987654321098765432 2h --note "load test until noon"'],
   asksService: true,
   run: async ({ args: { id, duration }, flags: { note } }, { client }) => {
-    if (parseDuration(duration) === undefined) {
-      throw usageError(`${quoted(duration)} is not a duration; expected one such as 15m or 1h30m.`)
-    }
+    checkDuration(duration)
     const body = { duration, ...present({ note }) }
     const value = await client.call('silenceAlert', { parameters: { id }, body })
     return { value, text: `Silenced alert ${id} for ${duration}.\n${alertTable([value])}` }

@@ -1,10 +1,9 @@
 import type { Block, Stored } from '@sluice/contract'
-import { flag, needed, parseDuration } from '../command-line/arguments.ts'
+import { checkDuration, flag, needed } from '../command-line/arguments.ts'
 import type { Command } from '../command-line/command.ts'
 import { allItems, command, LARGEST_PAGE } from '../command-line/command.ts'
 import { present } from '../command-line/shared-flags.ts'
-import { usageError } from '../output/cli-error.ts'
-import { instantText, quoted, replacedText, table } from '../output/text.ts'
+import { instantText, replacedText, table } from '../output/text.ts'
 
 const blocksListCommand: Command = command({
   name: 'blocks list',
@@ -35,9 +34,7 @@ const blocksPutCommand: Command = command({
   examples: ['blocks put ip 192.0.2.7 1h --reason "abuse report 4711"'],
   asksService: true,
   run: async ({ args, flags: { reason } }, { client }) => {
-    if (parseDuration(args.duration) === undefined) {
-      throw usageError(`${quoted(args.duration)} is not a duration; expected one such as 15m or 1h30m.`)
-    }
+    checkDuration(args.duration)
     const value = await client.call('putBlock', { body: { ...args, ...present({ reason }) } })
     const before = replacedText(value.replaced, ({ until }) => `until ${instantText(until)}`)
     return {

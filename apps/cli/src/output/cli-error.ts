@@ -99,7 +99,7 @@ interface Failure {
   readonly exitCode: ExitCode
 }
 
-/** The failure that `error` stands for; undefined for a bug in this program. */
+/** Converts an error to a failure; undefined for a bug in this program. */
 export function failureOf(error: unknown): Failure | undefined {
   if (error instanceof CliError) {
     const { code, detail, errors, exitCode } = error

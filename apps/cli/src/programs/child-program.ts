@@ -21,7 +21,7 @@ export function nodePrograms(from: string): ProgramHost {
   }
 }
 
-/** The file to run: the source if this runs from source, else the build. A program is not in the exports of its package. */
+/** The file to run: source if this runs from source, else the build. Programs are not in the exports of a package. */
 function entryOf(packageName: string, from: string): string | undefined {
   const file = from.endsWith('.ts') ? 'src/main.ts' : 'dist/main.js'
   const places = createRequire(from).resolve.paths(packageName) ?? []
