@@ -10,7 +10,7 @@ const CATALOGUES = [
   { heading: 'Service over HTTP', file: 'packages/contract/src/problem.ts', name: 'PROBLEMS' },
   { heading: 'Service process', file: 'apps/service/src/service-error.ts', name: 'SERVICE_ERRORS' },
   { heading: 'Client', file: 'packages/client/src/client-error.ts', name: 'CLIENT_ERRORS' },
-  { heading: 'Command line', file: 'apps/cli/src/cli-error.ts', name: 'CLI_ERRORS' },
+  { heading: 'Command line', file: 'apps/cli/src/output/cli-error.ts', name: 'CLI_ERRORS' },
 ] as const
 
 /** Mistakes that are told and not thrown have a page of their own. */

@@ -6,9 +6,9 @@ import { freePort } from '@sluice/testing/servers'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { RunOutcome } from './cli.test.support.ts'
 import { cliRunner } from './cli.test.support.ts'
+import { usageOf } from './command-line/parse.ts'
 import { COMMANDS } from './command-table.ts'
-import { EXIT_CODE_MEANINGS } from './exit-code.ts'
-import { usageOf } from './parsing/parse-command-line.ts'
+import { EXIT_CODE_MEANINGS } from './output/cli-error.ts'
 
 // What holds for every command, and needs no service.
 
@@ -154,7 +154,7 @@ describe('wrong usage', () => {
     const optional = Object.values(args).filter(({ count }) => count === 'optional')
     expectUsageError(
       await sluice(...line, ...optional.map(() => '1'), 'extra'),
-      /"extra" is one argument too many: sluice /,
+      /"extra" is an unexpected argument: sluice /,
     )
   })
 
@@ -176,17 +176,20 @@ describe('wrong usage', () => {
 
   it.each([
     [['check', '/x', '--tokens', 'many'], '--tokens got "many"; expected a whole number'],
-    [['check', '/x', '--user', 'a', '--user', 'b'], '--user stands there more than once'],
+    [['check', '/x', '--user', 'a', '--user', 'b'], '--user is given more than once'],
     [['check', '/x', '--peek=yes'], '--peek takes no value'],
     [['check', '/x', '--descriptor', 'model'], '--descriptor got "model"; expected a name, "="'],
     [['check', '/x', '--number', 'bytes=few'], '--number got "bytes=few"; expected a name, "=" and a number'],
     [['check', '/x', '-u', 'a'], 'has no flag "-u"'],
     [['check', '/x', '--timeout', '5'], '--timeout got "5"; expected a duration such as 30s'],
     [['rules', 'get', '/x', '--at', '3'], 'Pass a resource or --at, not both'],
-    [['rules', 'diff', 'x'], '"x" is no version; expected a number'],
-    [['rules', 'stage', '0', 'enforce'], '"0" is no version'],
-    [['rules', 'stage', '3', 'enforced'], '"enforced" is no stage; expected one of shadow, .* Did you mean enforce?'],
-    [['rules', 'stage', '3', 'draft'], 'A version does not become a draft again'],
+    [['rules', 'diff', 'x'], '"x" is not a version; expected a number'],
+    [['rules', 'stage', '0', 'enforce'], '"0" is not a version'],
+    [
+      ['rules', 'stage', '3', 'enforced'],
+      '"enforced" is not a stage; expected one of shadow, .* Did you mean enforce?',
+    ],
+    [['rules', 'stage', '3', 'draft'], 'A version cannot become a draft again'],
     [['rules', 'stage', '3', 'percent'], '--percent is missing'],
     [['rules', 'stage', '3', 'shadow', '--percent', '5'], '--percent needs the stage percent'],
     [['rules', 'import', 'f', '--stage', 'now'], '--stage got "now"; expected one of draft, shadow, percent, enforce'],
@@ -203,13 +206,13 @@ describe('wrong usage', () => {
     [['keys', 'create', 'x'], '--role is missing: one of admin, editor, viewer, none'],
     [['keys', 'create', 'x', '--role', 'root'], '--role got "root"; expected one of admin'],
     [['keys', 'rotate', 'slk_x', '--overlap', 'long'], '--overlap got "long"; expected a duration'],
-    [['blocks', 'put', 'ip', '192.0.2.7', 'long'], '"long" is no duration'],
-    [['id', 'decode', 'abc'], '"abc" is no id'],
-    [['id', 'decode', '9223372036854775808'], '"9223372036854775808" is no id'],
+    [['blocks', 'put', 'ip', '192.0.2.7', 'long'], '"long" is not a duration'],
+    [['id', 'decode', 'abc'], '"abc" is not an id'],
+    [['id', 'decode', '9223372036854775808'], '"9223372036854775808" is not an id'],
     [['id', 'decode', '1', '--url', 'http://x'], 'has no flag "--url"'],
     [['doctor', '--port', '65536'], '--port got 65536; expected 0 to 65535.'],
     [['--colour', 'check'], 'has no flag "--colour"'],
-    [['--colour'], 'Which command?'],
+    [['--colour'], '"--colour" needs a command'],
   ])('%j', async (args, text) => {
     expectUsageError(await sluice(...args), new RegExp(text.replaceAll(/[?"|()]/g, '\\$&')))
   })
@@ -227,11 +230,11 @@ describe('wrong usage', () => {
     for (const [args, text] of [
       [['rules', 'put', 'none.yaml'], 'none.yaml: it cannot be read'],
       [['rules', 'put', 'a.yaml'], /a\.yaml: .* at line 1, column 5/],
-      [['rules', 'put', 'b.yaml'], 'b.yaml: there are no "rules" in it'],
+      [['rules', 'put', 'b.yaml'], 'b.yaml: "rules" is missing'],
       [['overrides', 'import', 'c.ndjson'], 'c.ndjson: line 2 is not JSON'],
-      [['overrides', 'import', 'd.json'], 'd.json: it has no overrides'],
-      [['overrides', 'import', 'e.json'], 'e.json: entry 1 is no override'],
-      [['overrides', 'import', 'f.json'], 'f.json: it is no list'],
+      [['overrides', 'import', 'd.json'], 'd.json: it contains no overrides'],
+      [['overrides', 'import', 'e.json'], 'e.json: entry 1 is not an override'],
+      [['overrides', 'import', 'f.json'], 'f.json: it is not a list'],
     ] as const) {
       const outcome = await run(...args)
       expect(outcome.err).toMatch(/^sluice: SLUICE_CLI_INVALID_FILE: /)
@@ -287,7 +290,7 @@ describe('a service that is not there', () => {
     const line = name === 'rules stage' ? ['rules', 'stage', '1', 'shadow'] : complete(name)
     const outcome = await cliRunner({ files })(...line, ...(more[name] ?? []), '--url', url)
     expect(outcome.err).toContain(`SLUICE_CLIENT_UNREACHABLE: ${url} does not answer`)
-    expect(outcome.err).toContain('"sluice serve" starts one here')
+    expect(outcome.err).toContain('Start it with "sluice serve"')
     expect(outcome.code).toBe(4)
   })
 
@@ -382,7 +385,9 @@ describe('serve and harness', () => {
   it.each(['serve', 'harness'])('%s says how, when it is not installed', async (name) => {
     const outcome = await sluice(name, '--threads', '2')
     expect(outcome.code).toBe(1)
-    expect(outcome.err).toMatch(/^sluice: SLUICE_CLI_PROGRAM_MISSING: The package @sluice\/\w+ is not here: .*"npm /)
+    expect(outcome.err).toMatch(
+      /^sluice: SLUICE_CLI_PROGRAM_MISSING: The package @sluice\/\w+ is not installed\b.*"npm /,
+    )
   })
 
   it.each(['serve', 'harness'])('%s passes its flags on, and ends as the program does', async (name) => {

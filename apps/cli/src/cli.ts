@@ -1,40 +1,30 @@
 import { createClient } from '@sluice/client'
-import type { Command, CommandContext, CommandResult } from './command.ts'
-import type { Wait } from './doctor/within.ts'
-import { EXIT_CODES } from './exit-code.ts'
-import { failureJson, failureOf, failureText } from './output/failure.ts'
-import { commandHelp, generalHelp, groupHelp, helpValue } from './output/help-text.ts'
+import type { Command, CommandContext, CommandResult } from './command-line/command.ts'
+import { commandHelp, generalHelp, groupHelp, helpValue } from './command-line/help.ts'
+import type { ParsedLine } from './command-line/parse.ts'
+import { parseCommandLine } from './command-line/parse.ts'
+import type { CommonValues } from './command-line/shared-flags.ts'
+import { EXIT_CODES, failureJson, failureOf, failureText } from './output/cli-error.ts'
 import type { Every } from './output/progress.ts'
 import { Progress } from './output/progress.ts'
-import type { Terminal } from './output/terminal.ts'
-import type { CommonValues } from './parsing/common-flags.ts'
-import type { ParsedLine } from './parsing/parse-command-line.ts'
-import { parseCommandLine } from './parsing/parse-command-line.ts'
-import type { ProgramHost } from './programs/program-host.ts'
-import type { CliEnvironment } from './settings.ts'
+import { urlWithoutSecrets } from './output/text.ts'
 
-/** What the command line works with. */
-export interface CliParts {
+/** What the command line gets from its process. */
+export interface CliParts
+  extends Pick<
+    CommandContext,
+    'environment' | 'terminal' | 'nowMs' | 'wait' | 'nodeVersion' | 'readText' | 'programs' | 'signal'
+  > {
   readonly commands: readonly Command[]
-  readonly environment: CliEnvironment
-  readonly terminal: Terminal
-  readonly nowMs: () => number
-  readonly wait: Wait
   readonly every: Every
-  /** Of the Node that runs this. */
-  readonly nodeVersion: string
-  readonly readText: (path: string) => Promise<string>
-  readonly programs: ProgramHost
-  /** Aborts when the user interrupts. */
-  readonly signal: AbortSignal
-  /** Of the program. */
+  /** Version of this package. */
   readonly version: string
 }
 
-const USUAL_URL = 'http://127.0.0.1:8080'
-const USUAL_TIMEOUT_MS = 10_000
+const DEFAULT_URL = 'http://127.0.0.1:8080'
+const DEFAULT_TIMEOUT_MS = 10_000
 
-/** Does what a command line says, and answers the exit code. Rejects only for a mistake in this program. */
+/** Runs a command line and returns the exit code. Rejects only for a bug in this program. */
 export async function runCli(args: readonly string[], parts: CliParts): Promise<number> {
   const progress = new Progress(parts.terminal, parts.every)
   try {
@@ -60,7 +50,7 @@ async function runCommand(
   const context = contextOf(common, parts, progress)
   if (!command.isLive) progress.start(command.asksService ? `asking ${context.url}` : `sluice ${command.name}`)
   const running = command.run(invocation, context)
-  // A live command ends in its own order when it is interrupted; of any other nothing is waited for.
+  // A live command shuts down by itself when it is interrupted. Any other command is abandoned.
   const result: CommandResult = await (command.isLive ? running : Promise.race([running, interruption(parts.signal)]))
   progress.stop()
   if (common.json) {
@@ -79,12 +69,12 @@ function contextOf(common: CommonValues, parts: CliParts, progress: Progress): C
   const token = common.key ?? environment.apiKey
   const at: CommandContext['at'] = (url) => ({
     get client() {
-      // A person who waits wants to know what is wrong, and not that it was tried five times.
-      return createClient({ url, token, timeoutMs: common.timeout ?? USUAL_TIMEOUT_MS, retry: false })
+      // No retries: a person at a terminal prefers a quick error.
+      return createClient({ url, token, timeoutMs: common.timeout ?? DEFAULT_TIMEOUT_MS, retry: false })
     },
-    url: shownAddress(url),
+    url: urlWithoutSecrets(url),
   })
-  const service = at(givenUrl ?? USUAL_URL)
+  const service = at(givenUrl ?? DEFAULT_URL)
   return {
     get client() {
       return service.client
@@ -106,13 +96,6 @@ function contextOf(common: CommonValues, parts: CliParts, progress: Progress): C
   }
 }
 
-/** An address without what may be secret in it. */
-function shownAddress(url: string): string {
-  if (!URL.canParse(url)) return 'the service'
-  const { origin, pathname } = new URL(url)
-  return `${origin}${pathname === '/' ? '' : pathname}`
-}
-
 function printVersion(isJson: boolean, { terminal, version }: CliParts): number {
   terminal.print(isJson ? JSON.stringify({ version }) : version)
   return EXIT_CODES.ok
@@ -120,10 +103,10 @@ function printVersion(isJson: boolean, { terminal, version }: CliParts): number 
 
 function printHelp({ command, group, isJson, isAsked }: ParsedLine & { kind: 'help' }, parts: CliParts): number {
   const { commands, terminal } = parts
-  const meant = commands.filter(
+  const described = commands.filter(
     (each) => command === each || (command === undefined && (group === undefined || each.name.startsWith(`${group} `))),
   )
-  const text = isJson ? JSON.stringify(helpValue(meant)) : helpText(command, group, commands)
+  const text = isJson ? JSON.stringify(helpValue(described)) : helpText(command, group, commands)
   if (isAsked) terminal.print(text)
   else terminal.printError(text)
   return isAsked ? EXIT_CODES.ok : EXIT_CODES.usage

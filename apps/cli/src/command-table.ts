@@ -1,111 +1,46 @@
-import type { Command } from './command.ts'
-import { alertsAcknowledgeCommand } from './commands/alerts-acknowledge.ts'
-import { alertsDeadLettersCommand } from './commands/alerts-dead-letters.ts'
-import { alertsListCommand } from './commands/alerts-list.ts'
-import { alertsRetryCommand } from './commands/alerts-retry.ts'
-import { alertsSilenceCommand } from './commands/alerts-silence.ts'
-import { auditListCommand } from './commands/audit-list.ts'
-import { blocksLiftCommand } from './commands/blocks-lift.ts'
-import { blocksListCommand } from './commands/blocks-list.ts'
-import { blocksPutCommand } from './commands/blocks-put.ts'
-import { checkCommand } from './commands/check.ts'
-import { denyListDeleteCommand } from './commands/deny-list-delete.ts'
-import { denyListListCommand } from './commands/deny-list-list.ts'
-import { denyListPutCommand } from './commands/deny-list-put.ts'
-import { doctorCommand } from './commands/doctor.ts'
-import { exemptionsDeleteCommand } from './commands/exemptions-delete.ts'
-import { exemptionsListCommand } from './commands/exemptions-list.ts'
-import { exemptionsPutCommand } from './commands/exemptions-put.ts'
-import { explainCommand } from './commands/explain.ts'
-import { harnessCommand } from './commands/harness.ts'
-import { idDecodeCommand } from './commands/id-decode.ts'
-import { idNewCommand } from './commands/id-new.ts'
-import { incidentEndCommand } from './commands/incident-end.ts'
-import { incidentShowCommand } from './commands/incident-show.ts'
-import { incidentStartCommand } from './commands/incident-start.ts'
-import { keysCreateCommand } from './commands/keys-create.ts'
-import { keysListCommand } from './commands/keys-list.ts'
-import { keysRevokeCommand } from './commands/keys-revoke.ts'
-import { keysRotateCommand } from './commands/keys-rotate.ts'
-import { membersDeleteCommand } from './commands/members-delete.ts'
-import { membersListCommand } from './commands/members-list.ts'
-import { membersPutCommand } from './commands/members-put.ts'
-import { overridesDeleteCommand } from './commands/overrides-delete.ts'
-import { overridesGetCommand } from './commands/overrides-get.ts'
-import { overridesImportCommand } from './commands/overrides-import.ts'
-import { overridesListCommand } from './commands/overrides-list.ts'
-import { overridesPutCommand } from './commands/overrides-put.ts'
-import { resetCommand } from './commands/reset.ts'
-import { rulesDeleteCommand } from './commands/rules-delete.ts'
-import { rulesDiffCommand } from './commands/rules-diff.ts'
-import { rulesGetCommand } from './commands/rules-get.ts'
-import { rulesImportCommand } from './commands/rules-import.ts'
-import { rulesListCommand } from './commands/rules-list.ts'
+import type { Command } from './command-line/command.ts'
+import { alertCommands } from './commands/alerts.ts'
+import { auditCommands } from './commands/audit.ts'
+import { blockCommands } from './commands/blocks.ts'
+import { checkCommands } from './commands/check.ts'
+import { idCommands } from './commands/ids.ts'
+import { incidentCommands } from './commands/incident.ts'
+import { keyCommands } from './commands/keys.ts'
+import { memberCommands } from './commands/members.ts'
+import { overrideCommands } from './commands/overrides.ts'
+import { denyListCommands, exemptionCommands, tierCommands } from './commands/rule-set-entries.ts'
+import { rulesDeleteCommand, rulesGetCommand, rulesListCommand, rulesValidateCommand } from './commands/rules.ts'
 import { rulesPutCommand } from './commands/rules-put.ts'
-import { rulesRollbackCommand } from './commands/rules-rollback.ts'
-import { rulesStageCommand } from './commands/rules-stage.ts'
-import { rulesValidateCommand } from './commands/rules-validate.ts'
-import { rulesVersionsCommand } from './commands/rules-versions.ts'
-import { serveCommand } from './commands/serve.ts'
-import { tiersDeleteCommand } from './commands/tiers-delete.ts'
-import { tiersListCommand } from './commands/tiers-list.ts'
-import { tiersPutCommand } from './commands/tiers-put.ts'
 import { topCommand } from './commands/top.ts'
-import { usageCommand } from './commands/usage.ts'
+import { usageCommands } from './commands/usage.ts'
+import { versionCommands } from './commands/versions.ts'
+import { doctorCommand } from './doctor/doctor.ts'
+import { harnessCommand } from './programs/harness.ts'
+import { serveCommand } from './programs/serve.ts'
 
 /** Every command, in the order of the help. */
 export const COMMANDS: readonly Command[] = [
   serveCommand,
-  checkCommand,
-  explainCommand,
-  usageCommand,
-  resetCommand,
+  ...checkCommands,
+  ...usageCommands,
   rulesListCommand,
   rulesGetCommand,
   rulesValidateCommand,
   rulesPutCommand,
   rulesDeleteCommand,
-  rulesDiffCommand,
-  rulesImportCommand,
-  rulesVersionsCommand,
-  rulesStageCommand,
-  rulesRollbackCommand,
-  overridesListCommand,
-  overridesGetCommand,
-  overridesPutCommand,
-  overridesDeleteCommand,
-  overridesImportCommand,
-  tiersListCommand,
-  tiersPutCommand,
-  tiersDeleteCommand,
-  membersListCommand,
-  membersPutCommand,
-  membersDeleteCommand,
-  exemptionsListCommand,
-  exemptionsPutCommand,
-  exemptionsDeleteCommand,
-  denyListListCommand,
-  denyListPutCommand,
-  denyListDeleteCommand,
-  blocksListCommand,
-  blocksPutCommand,
-  blocksLiftCommand,
-  incidentShowCommand,
-  incidentStartCommand,
-  incidentEndCommand,
-  keysListCommand,
-  keysCreateCommand,
-  keysRotateCommand,
-  keysRevokeCommand,
-  auditListCommand,
-  alertsListCommand,
-  alertsAcknowledgeCommand,
-  alertsSilenceCommand,
-  alertsDeadLettersCommand,
-  alertsRetryCommand,
+  ...versionCommands,
+  ...overrideCommands,
+  ...tierCommands,
+  ...memberCommands,
+  ...exemptionCommands,
+  ...denyListCommands,
+  ...blockCommands,
+  ...incidentCommands,
+  ...keyCommands,
+  ...auditCommands,
+  ...alertCommands,
   topCommand,
-  idNewCommand,
-  idDecodeCommand,
+  ...idCommands,
   doctorCommand,
   harnessCommand,
 ]

@@ -3,16 +3,16 @@ import { readFile } from 'node:fs/promises'
 import { text } from 'node:stream/consumers'
 import { runCli } from './cli.ts'
 import { COMMANDS } from './command-table.ts'
-import { invalidFile } from './documents/document.ts'
+import { invalidFile } from './files/document.ts'
 import { streamTerminal } from './output/terminal.ts'
-import { nodePrograms } from './programs/node-programs.ts'
+import { nodePrograms } from './programs/child-program.ts'
 import { readEnvironment } from './settings.ts'
 import { systemEvery, systemNowMs, systemWait } from './system.ts'
 
 async function main(): Promise<void> {
   const interrupted = new AbortController()
   process.once('SIGINT', () => interrupted.abort())
-  // Whoever reads the output may have enough of it: `sluice rules list | head -1`.
+  // The reader may close the pipe early: `sluice rules list | head -1`.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') throw error
     process.exit(0)
@@ -31,7 +31,7 @@ async function main(): Promise<void> {
     signal: interrupted.signal,
     version: versionOfPackage(),
   })
-  // What is still under way is not waited for.
+  // Do not wait for requests in flight.
   if (interrupted.signal.aborted) process.exit()
 }
 

@@ -1,15 +1,15 @@
-import type { Command } from './command.ts'
-import { EXIT_CODE_MEANINGS } from './exit-code.ts'
-import { COMMON_FLAGS, SERVICE_FLAGS } from './parsing/common-flags.ts'
-import type { Flags } from './parsing/flag.ts'
-import { usageOf } from './parsing/parse-command-line.ts'
-import { placeholder } from './parsing/positional.ts'
+import type { Flags } from './command-line/arguments.ts'
+import { placeholder } from './command-line/arguments.ts'
+import type { Command } from './command-line/command.ts'
+import { usageOf } from './command-line/parse.ts'
+import { COMMON_FLAGS, CONNECTION_FLAGS } from './command-line/shared-flags.ts'
+import { EXIT_CODE_MEANINGS } from './output/cli-error.ts'
 
 // The parts of the reference of the command line that say what the table of commands says.
 
 /** The flags that all commands have, as the reference shows them. */
 export function commonFlagsReference(): string {
-  return [flagTable(COMMON_FLAGS), 'Commands that ask the service also take these:', flagTable(SERVICE_FLAGS)].join(
+  return [flagTable(COMMON_FLAGS), 'Commands that ask the service also take these:', flagTable(CONNECTION_FLAGS)].join(
     '\n\n',
   )
 }

@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { readStartup } from './programs/startup-reader.ts'
+import { readStartup } from './programs/serve.ts'
 
 // The real service, as a process of its own with a data folder of its own.
 

@@ -1,20 +1,19 @@
 import { isClientError } from '@sluice/client'
 import type { LiveSample, ReadinessReason, TopAnswer } from '@sluice/contract'
-import { usageError } from '../cli-error.ts'
-import type { Command, CommandContext } from '../command.ts'
-import { command } from '../command.ts'
-import { ENTER_SCREEN, LEAVE_SCREEN, sampleLine, samplePicture } from '../output/live-view.ts'
-import { flag } from '../parsing/flag.ts'
+import { flag } from '../command-line/arguments.ts'
+import type { Command, CommandContext } from '../command-line/command.ts'
+import { command } from '../command-line/command.ts'
+import { usageError } from '../output/cli-error.ts'
+import { ENTER_SCREEN, LEAVE_SCREEN, sampleFrame, sampleLine } from '../output/live-view.ts'
 
-/** Samples between two requests for the callers that were denied most. */
+/** Samples between two requests for the most denied callers. */
 const SAMPLES_PER_TOP = 5
 
-/** Shows live traffic. */
 export const topCommand: Command = command({
   name: 'top',
   summary: 'Show live traffic',
   description:
-    'Shows checks, denials, latency of the store, resources, who is denied most, and what is wrong with the service, once a second until it is interrupted. Prints one line per second when the output is not a terminal. With --json: one sample in each line, as the live stream has it.',
+    'Shows checks, denials, store latency, resources, the most denied callers, and why the service is degraded, once per second until interrupted. Prints one line per second if the output is not a terminal. With --json: one sample of the live stream per line.',
   args: {},
   flags: {
     count: flag('whole', '<samples>', 'Stop after this many samples, one per second. Default: until interrupted.'),
@@ -42,7 +41,6 @@ interface Show {
 
 async function follow({ client, url, signal, progress }: CommandContext, count: number, show: Show): Promise<void> {
   let seen = 0
-  // Until there is something to show, it is told what is waited for.
   progress.start(`asking ${url}`)
   try {
     for await (const sample of client.stream('live', { signal })) {
@@ -53,7 +51,7 @@ async function follow({ client, url, signal, progress }: CommandContext, count: 
       if (seen >= count) return
     }
   } catch (error) {
-    // Being interrupted is how it ends.
+    // An interrupt is the normal end.
     if (!signal.aborted) throw error
   } finally {
     progress.stop()
@@ -71,7 +69,7 @@ function lines(context: CommandContext): Show {
   }
 }
 
-/** All that is wrong with the service, whether it is ready or not. */
+/** Why the service is degraded, whether it is ready or not. */
 async function reasonsOf({ client, signal }: CommandContext): Promise<readonly ReadinessReason[]> {
   try {
     return (await client.call('readyz', { signal })).reasons
@@ -95,7 +93,7 @@ function screen(context: CommandContext): Show {
       if (seen++ % SAMPLES_PER_TOP === 0) top = await client.call('top', { parameters: { limit: 5 }, signal })
       const { columns, rows, paint } = terminal
       const reasons = await reasonsOf(context)
-      terminal.draw(samplePicture(sample, { columns, rows, url, top, reasons, paint }))
+      terminal.draw(sampleFrame(sample, { columns, rows, url, top, reasons, paint }))
     },
     end: () => {
       if (isOn) terminal.draw(LEAVE_SCREEN)

@@ -1,23 +1,22 @@
-/** How something stands. `skipped`: there was nothing to look at. */
+/** Result of a check. `skipped`: there was nothing to check. */
 export type FindingStatus = 'ok' | 'warning' | 'failed' | 'skipped'
 
-/** What was found about one thing. */
+/** What a check found. */
 export interface Finding {
-  /** What was looked at, such as `redis clock`. */
+  /** What was checked, such as `redis clock`. */
   readonly check: string
   readonly status: FindingStatus
-  /** What was found. Without secrets. */
+  /** Without secrets. */
   readonly found: string
-  /** What to do; null when there is nothing to do. */
+  /** What to do; null if nothing. */
   readonly advice: string | null
 }
 
-/** All is well. */
 export function ok(check: string, found: string): Finding {
   return { check, status: 'ok', found, advice: null }
 }
 
-/** It works, and may not for long. */
+/** It works, but may stop working. */
 export function warning(check: string, found: string, advice: string): Finding {
   return { check, status: 'warning', found, advice }
 }
@@ -27,7 +26,6 @@ export function failed(check: string, found: string, advice: string): Finding {
   return { check, status: 'failed', found, advice }
 }
 
-/** There was nothing to look at. */
 export function skipped(check: string, found: string): Finding {
   return { check, status: 'skipped', found, advice: null }
 }

@@ -1,38 +1,105 @@
-import { clockFinding } from './clock-skew.ts'
+import type { RedisSettings } from '@sluice/service/settings'
+import { reasonText, urlWithoutSecrets } from '../output/text.ts'
 import type { Finding } from './finding.ts'
 import { failed, ok, warning } from './finding.ts'
-import { reasonOf, shownUrl } from './shown-url.ts'
-import type { Wait } from './within.ts'
-import { within } from './within.ts'
+import type { ServerQuestion } from './server-probe.ts'
+import { clockFinding, within } from './server-probe.ts'
 
-const ANSWER_WITHIN_MS = 3000
-const OLDEST = [6, 2] as const
+type Question = Omit<ServerQuestion, 'url'>
 
-/** What the checks of other servers work with. */
-export interface ServerQuestion {
-  readonly url: string
-  readonly nowMs: () => number
-  readonly wait: Wait
+const SENTINEL_PORT = '26379'
+const CHECK = 'redis sentinel'
+
+/** Checks the Redis of a service: the servers in its settings, or the server that its sentinels report. */
+export async function redisFindings(redis: RedisSettings, question: Question): Promise<readonly Finding[]> {
+  const { urls, isCluster, sentinel } = redis
+  if (sentinel !== undefined) return await sentinelFindings(urls, sentinel, question)
+  const findings: Finding[] = []
+  for (const url of urls) findings.push(...(await redisServerFindings({ ...question, url }, isCluster)))
+  return findings
 }
 
+/** What a sentinel reports: the address of the primary, none, or why the sentinel is unavailable. */
+type SentinelReport = { readonly address: string | undefined } | { readonly reason: string }
+
+async function sentinelFindings(
+  urls: readonly string[],
+  name: string,
+  question: Question,
+): Promise<readonly Finding[]> {
+  const reports = await Promise.all(urls.map((url) => askSentinel(url, name, question)))
+  const addresses = new Set(reports.flatMap((each) => ('address' in each && each.address ? [each.address] : [])))
+  const findings = reports.map((each, index) =>
+    reportFinding(each, { url: urls[index]!, name, isKnown: addresses.size > 0 }),
+  )
+  if (addresses.size > 1) {
+    const found = `they report different servers: ${[...addresses].join(', ')}`
+    findings.push(
+      warning(CHECK, found, 'A failover may be in progress: run this again. Otherwise they monitor different groups.'),
+    )
+  }
+  const [address] = addresses
+  if (address === undefined) return findings
+  return [...findings, ...(await redisServerFindings({ ...question, url: serverUrl(urls[0]!, address) }, false))]
+}
+
+async function askSentinel(url: string, name: string, { wait }: Question): Promise<SentinelReport> {
+  const { protocol, hostname, port } = new URL(url)
+  // User and password belong to the Redis server, not to the sentinel; the service does the same.
+  const place = `${protocol}//${hostname}:${port || SENTINEL_PORT}`
+  try {
+    const found = await askRedis({ url: place, wait }, (send) => send('SENTINEL', 'GET-MASTER-ADDR-BY-NAME', name))
+    if (!Array.isArray(found)) return { address: undefined }
+    const [host, at] = found.map(String) as [string, string]
+    return { address: `${host.includes(':') ? `[${host}]` : host}:${at}` }
+  } catch (error) {
+    return { reason: reasonText(error) }
+  }
+}
+
+function reportFinding(
+  report: SentinelReport,
+  { url, name, isKnown }: { readonly url: string; readonly name: string; readonly isKnown: boolean },
+): Finding {
+  const place = urlWithoutSecrets(url)
+  if ('reason' in report) {
+    const found = `${place} is not usable (${report.reason})`
+    const advice = 'Check that a sentinel runs there. Until then the service depends on the other sentinels.'
+    return isKnown ? warning(CHECK, found, advice) : failed(CHECK, found, advice)
+  }
+  if (report.address !== undefined) return ok(CHECK, `${place} knows ${name} at ${report.address}`)
+  const advice = 'Set --redis-sentinel or SLUICE_REDIS_SENTINEL to the name in "sentinel monitor" of its configuration.'
+  return failed(CHECK, `${place} does not know ${name}`, advice)
+}
+
+/** URL of the server that sentinels report, with user, password and database of the setting. */
+function serverUrl(url: string, address: string): string {
+  const { protocol, username, password, pathname } = new URL(url)
+  const identity = username === '' && password === '' ? '' : `${username}:${password}@`
+  return `${protocol}//${identity}${address}${pathname}`
+}
+
+const TIMEOUT_MS = 3000
+const OLDEST = [6, 2] as const
+
 interface Answers {
-  /** What the server says about itself, by field. */
+  /** Fields of `INFO`. */
   readonly info: ReadonlyMap<string, string>
   readonly beforeMs: number
   readonly thereMs: number
   readonly afterMs: number
 }
 
-/** Whether a Redis or Valkey server is there and fit to hold limits; `isCluster`: as one of several that share them. */
-export async function redisFindings(question: ServerQuestion, isCluster: boolean): Promise<readonly Finding[]> {
-  const place = shownUrl(question.url)
+/** Checks that a Redis or Valkey server can hold counters. `isCluster`: it must be a node of a cluster. */
+async function redisServerFindings(question: ServerQuestion, isCluster: boolean): Promise<readonly Finding[]> {
+  const place = urlWithoutSecrets(question.url)
   let answers: Answers
   try {
     answers = await askServer(question)
   } catch (error) {
     const advice =
-      'Look whether it runs, and whether address, user and password are right. Limits go by their failure mode until then.'
-    return [failed('redis', `${place} cannot be used (${reasonOf(error)})`, advice)]
+      'Check that it runs and that address, user and password are correct. Until then rules use their failure mode.'
+    return [failed('redis', `${place} is not usable (${reasonText(error)})`, advice)]
   }
   const { info } = answers
   return [
@@ -43,24 +110,24 @@ export async function redisFindings(question: ServerQuestion, isCluster: boolean
   ]
 }
 
-/** Sends a command to one server, and gives its answer. */
-export type SendCommand = (...command: string[]) => Promise<unknown>
+/** Sends a command to a server. */
+type SendCommand = (...command: string[]) => Promise<unknown>
 
-/** What `ask` finds out from the server at an address, which is connected to for that. */
-export async function askRedis<T>(
+/** Connects to a server, runs `ask`, and disconnects. */
+async function askRedis<T>(
   { url, wait }: Pick<ServerQuestion, 'url' | 'wait'>,
   ask: (send: SendCommand) => Promise<T>,
 ): Promise<T> {
   const { createClient } = await import('redis')
-  const client = createClient({ url, socket: { connectTimeout: ANSWER_WITHIN_MS, reconnectStrategy: false } })
-  // Failures are told by the calls themselves.
+  const client = createClient({ url, socket: { connectTimeout: TIMEOUT_MS, reconnectStrategy: false } })
+  // Calls report failures themselves.
   client.on('error', () => undefined)
   const connected = async (): Promise<T> => {
     await client.connect()
     return await ask((...command) => client.sendCommand(command))
   }
   try {
-    return await within(ANSWER_WITHIN_MS, wait, connected())
+    return await within(TIMEOUT_MS, wait, connected())
   } finally {
     client.destroy()
   }
@@ -102,30 +169,33 @@ function versionFinding(info: ReadonlyMap<string, string>, place: string): Findi
 
 function roleFinding(info: ReadonlyMap<string, string>): Finding {
   if (info.get('cluster_enabled') === '1') {
-    return failed('redis role', 'node of a cluster', 'Say so with --redis-cluster, or SLUICE_REDIS_CLUSTER=true.')
+    return failed('redis role', 'node of a cluster', 'Set --redis-cluster or SLUICE_REDIS_CLUSTER=true.')
   }
   const role = info.get('role') ?? 'unknown'
   if (role !== 'slave') return ok('redis role', role)
   return failed(
     'redis role',
     'replica',
-    'Limits are written: name the primary, or let sentinels find it (--redis-sentinel).',
+    'Counters are written: use the primary, or let sentinels find it (--redis-sentinel).',
   )
 }
 
-/** A replica is as good as a primary to begin with: it tells where the others are. */
+/** A replica is as good as a primary here: it reports the topology. */
 function clusterFinding(info: ReadonlyMap<string, string>): Finding {
   if (info.get('cluster_enabled') === '1') return ok('redis role', 'node of a cluster')
-  return failed('redis role', 'not a node of a cluster', 'Name nodes of the cluster, or leave --redis-cluster out.')
+  return failed(
+    'redis role',
+    'not a node of a cluster',
+    'Use the addresses of cluster nodes, or remove --redis-cluster.',
+  )
 }
 
 function evictionFinding(info: ReadonlyMap<string, string>): Finding {
   const policy = info.get('maxmemory_policy') ?? 'unknown'
   const check = 'redis eviction'
   if (policy === 'noeviction') return ok(check, policy)
-  const advice =
-    'Set maxmemory-policy noeviction, and give limits an instance of their own: an evicted counter starts afresh.'
-  // Without a limit of its memory nothing is evicted, until somebody sets one.
-  if (info.get('maxmemory') === '0') return warning(check, `${policy}, without a limit of memory`, advice)
+  const advice = 'Set maxmemory-policy noeviction and use a dedicated instance: an evicted counter restarts at zero.'
+  // Without maxmemory nothing is evicted.
+  if (info.get('maxmemory') === '0') return warning(check, `${policy}, without maxmemory`, advice)
   return failed(check, policy, advice)
 }

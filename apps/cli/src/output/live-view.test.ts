@@ -1,6 +1,6 @@
 import type { LiveSample, ReadinessReason, TopAnswer } from '@sluice/contract'
 import { describe, expect, it } from 'vitest'
-import { sampleLine, samplePicture } from './live-view.ts'
+import { sampleFrame, sampleLine } from './live-view.ts'
 import type { Paint } from './terminal.ts'
 
 const SAMPLE: LiveSample = {
@@ -61,9 +61,9 @@ describe('sampleLine', () => {
   })
 })
 
-describe('samplePicture', () => {
+describe('sampleFrame', () => {
   it('begins at the top, most checked resource first, then who is denied most', () => {
-    const [head, ...rest] = samplePicture(SAMPLE, { ...SIZE, top: TOP }).split('\n')
+    const [head, ...rest] = sampleFrame(SAMPLE, { ...SIZE, top: TOP }).split('\n')
     expect(head).toBe('\u001B[H\u001B[JSluice at http://127.0.0.1:8080   12:30:15 UTC   Ctrl-C to quit')
     const found = rest.map((line) => line.split(/ {2,}/)[0])
     expect(found).toEqual(expect.arrayContaining(['RESOURCE', '/large', '/small', 'REGION', 'EU', 'MOST DENIED: user']))
@@ -73,13 +73,13 @@ describe('samplePicture', () => {
   })
 
   it('says below the title what is wrong with the service', () => {
-    const [, second] = samplePicture(SAMPLE, { ...SIZE, top: TOP, reasons: REASONS }).split('\n')
+    const [, second] = sampleFrame(SAMPLE, { ...SIZE, top: TOP, reasons: REASONS }).split('\n')
     expect(second).toBe('DEGRADED: Redis is unreachable. Check REDIS_URL.')
   })
 
   it('colours what to look at, and nothing when all is well', () => {
     const shown = (sample: LiveSample, reasons: readonly ReadinessReason[] = []): string =>
-      samplePicture(sample, { ...SIZE, top: undefined, reasons, paint: MARKS })
+      sampleFrame(sample, { ...SIZE, top: undefined, reasons, paint: MARKS })
     const troubled = shown(SAMPLE, REASONS)
     expect(troubled).toContain('<b>Sluice at ')
     expect(troubled).toContain('<r>DEGRADED: Redis is unreachable. Check REDIS_URL.</>')
@@ -92,7 +92,7 @@ describe('samplePicture', () => {
 
   it('fits on the screen, and leaves no commands to who names things', () => {
     const long = { ...SAMPLE, resources: [{ name: `/\u001B[2J${'x'.repeat(100)}`, checks: 1, denials: 0 }] }
-    const picture = samplePicture(long, { ...SIZE, top: TOP, columns: 30, rows: 9 })
+    const picture = sampleFrame(long, { ...SIZE, top: TOP, columns: 30, rows: 9 })
     const lines = picture.replace('\u001B[H\u001B[J', '').trimEnd().split('\n')
     expect(lines).toHaveLength(8)
     expect(Math.max(...lines.map((line) => line.length))).toBe(30)

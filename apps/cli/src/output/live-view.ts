@@ -4,13 +4,13 @@ import { plain } from './terminal.ts'
 
 const HOME_AND_CLEAR = '\u001B[H\u001B[J'
 
-/** What goes before the first picture: a screen of its own, so that what was there comes back; no cursor. */
+/** Written before the first frame: alternate screen, hidden cursor. */
 export const ENTER_SCREEN = '\u001B[?1049h\u001B[?25l'
 
-/** What goes after the last. */
+/** Written after the last frame: restores screen and cursor. */
 export const LEAVE_SCREEN = '\u001B[?25h\u001B[?1049l'
 
-/** One sample as one line. `reasons`: all that is wrong with the service. */
+/** One sample as one line. `reasons`: why the service is degraded. */
 export function sampleLine(sample: LiveSample, reasons: readonly ReadinessReason[] = []): string {
   const { at, checks, denials, spanMs, version, inFlight, firingAlerts } = sample
   return [
@@ -26,23 +26,23 @@ export function sampleLine(sample: LiveSample, reasons: readonly ReadinessReason
   ].join('  ')
 }
 
-/** What fits on the screen. */
+/** Size of the screen in characters. */
 export interface ScreenSize {
   readonly columns: number
   readonly rows: number
 }
 
-/** What a picture shows besides a sample. */
-export interface PictureParts extends ScreenSize {
+/** What a frame shows besides a sample. */
+export interface FrameParts extends ScreenSize {
   readonly url: string
   readonly top: TopAnswer | undefined
-  /** All that is wrong with the service. */
+  /** Why the service is degraded. */
   readonly reasons: readonly ReadinessReason[]
   readonly paint: Paint
 }
 
-/** One sample as a picture that fills the screen, control characters included. */
-export function samplePicture(sample: LiveSample, { columns, rows, url, top, reasons, paint }: PictureParts): string {
+/** One sample as a full-screen frame, with control characters. */
+export function sampleFrame(sample: LiveSample, { columns, rows, url, top, reasons, paint }: FrameParts): string {
   const { checks, denials, spanMs, withoutStore, storeErrors, configAgeMs } = sample
   const lines = [
     `Sluice at ${url}   ${new Date(sample.at).toISOString().slice(11, 19)} UTC   Ctrl-C to quit`,
@@ -60,7 +60,7 @@ export function samplePicture(sample: LiveSample, { columns, rows, url, top, rea
   return `${HOME_AND_CLEAR}${shown.join('\n')}\n`
 }
 
-/** A line of the picture with its colours, which take no room. */
+/** A line of the frame with its colours. Call it after cutting the line to the screen width. */
 function coloured(text: string, paint: Paint): string {
   if (text.startsWith('Sluice at ')) return paint.bold(text)
   if (text.startsWith('DEGRADED: ')) return paint.red(text)

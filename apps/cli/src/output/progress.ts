@@ -1,7 +1,7 @@
 import type { Terminal } from './terminal.ts'
 import { plain } from './terminal.ts'
 
-/** Calls `run` every `ms` milliseconds until the function returned is called. */
+/** Calls `run` every `ms` milliseconds until the returned function is called. */
 export type Every = (ms: number, run: () => void) => () => void
 
 const STEP_MS = 250
@@ -9,8 +9,8 @@ const QUIET_STEPS = 4
 const CLEAR_LINE = '\r\u001B[2K'
 
 /**
- * Says on standard error what is being done, when that takes longer than a second and a person looks at it. The line is taken
- * away again before anything else is written.
+ * Shows on standard error what the command does, if that takes longer than a second and standard error is a terminal.
+ * `stop` erases the line before anything else is written.
  */
 export class Progress {
   readonly #terminal: Terminal
@@ -25,7 +25,7 @@ export class Progress {
     this.#every = every
   }
 
-  /** From now on this is being done. */
+  /** Starts to show progress. */
   start(label: string): void {
     this.#label = label
     if (this.#stop !== undefined || !this.#terminal.isErrorTty) return
@@ -33,13 +33,13 @@ export class Progress {
     this.#stop = this.#every(STEP_MS, () => this.#step())
   }
 
-  /** Something else is being done, or more of it. */
+  /** Changes the label. */
   say(label: string): void {
     this.#label = label
     if (this.#isShown) this.#draw()
   }
 
-  /** It is done, or something else is written now. */
+  /** Erases the line and stops the timer. */
   stop(): void {
     this.#stop?.()
     this.#stop = undefined

@@ -1,4 +1,4 @@
-/** Adds colour to a text. Without colour, each returns the text as it is. */
+/** Adds colour to a string. Without colour, each function returns its argument. */
 export interface Paint {
   readonly green: (text: string) => string
   readonly yellow: (text: string) => string
@@ -9,25 +9,25 @@ export interface Paint {
 
 /** Where a command writes to. */
 export interface Terminal {
-  /** Prints a text and a line end: the result. `decorate` adds colour, after control characters were removed from the text. */
+  /** Prints a line of the result. `decorate` adds colour after control characters are removed. */
   print(text: string, decorate?: (text: string, paint: Paint) => string): void
-  /** The same for what is not part of the result. */
+  /** Prints a line to standard error. */
   printError(text: string): void
-  /** Writes to the place of the result as it is, with control characters. */
+  /** Writes to standard output unchanged, with control characters. */
   draw(text: string): void
-  /** The same for what is not part of the result. */
+  /** Writes to standard error unchanged. */
   drawError(text: string): void
-  /** Whether a person reads the result. */
+  /** Whether standard output is a terminal. */
   readonly isTty: boolean
-  /** Whether a person reads what is not part of it. */
+  /** Whether standard error is a terminal. */
   readonly isErrorTty: boolean
   readonly columns: number
   readonly rows: number
-  /** For what is drawn. */
+  /** Colours for `draw`. */
   readonly paint: Paint
 }
 
-/** The part of a stream that is written to. */
+/** The part of a stream that a terminal uses. */
 export interface TerminalStream {
   write(text: string): unknown
   readonly isTTY?: boolean | undefined
@@ -35,12 +35,12 @@ export interface TerminalStream {
   readonly rows?: number | undefined
 }
 
-const USUAL_COLUMNS = 100
-const USUAL_ROWS = 30
+const DEFAULT_COLUMNS = 100
+const DEFAULT_ROWS = 30
 
 type Environment = Readonly<Record<string, string | undefined>>
 
-/** A terminal on the standard streams of a process. The environment says whether there is colour. */
+/** A terminal on the standard streams of a process. The environment enables or disables colour. */
 export function streamTerminal(
   output: TerminalStream,
   errors: TerminalStream,
@@ -56,18 +56,18 @@ export function streamTerminal(
     isTty: output.isTTY === true,
     isErrorTty: errors.isTTY === true,
     get columns() {
-      // Some terminals do not know how large they are, and say 0.
-      return output.columns || USUAL_COLUMNS
+      // Some terminals report 0.
+      return output.columns || DEFAULT_COLUMNS
     },
     get rows() {
-      return output.rows || USUAL_ROWS
+      return output.rows || DEFAULT_ROWS
     },
   }
 }
 
 /**
- * Whether a stream shows colour: `FORCE_COLOR` (0 and false: none), else `NO_COLOR` (anything but empty: none), else whether it
- * is a terminal that can.
+ * Whether a stream shows colour: `FORCE_COLOR` (0 and false disable it), then `NO_COLOR` (non-empty disables it), then
+ * whether it is a terminal with colour support.
  */
 function hasColour({ isTTY }: TerminalStream, environment: Environment): boolean {
   const { FORCE_COLOR: forced, NO_COLOR: unwanted, TERM: kind } = environment
@@ -94,8 +94,8 @@ function ansi(on: number, off: number): (text: string) => string {
 }
 
 /**
- * A text without what a terminal would take for commands: names, notes and reasons are the choice of others, and could otherwise
- * rewrite what is on the screen.
+ * Replaces control characters. Names, notes and reasons come from other users, who could otherwise send commands to
+ * this terminal.
  */
 export function plain(text: string): string {
   return text.replaceAll(/[^\P{Cc}\n]/gu, '\ufffd')

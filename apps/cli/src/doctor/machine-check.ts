@@ -1,0 +1,48 @@
+import { createServer } from 'node:net'
+import type { Finding } from './finding.ts'
+import { failed, ok } from './finding.ts'
+
+const OLDEST_MAJOR = 22
+
+/** Checks that the running Node is new enough for the service. */
+export function nodeFinding(version: string): Finding {
+  const isNewEnough = Number.parseInt(version, 10) >= OLDEST_MAJOR
+  if (isNewEnough) return ok('node', version)
+  return failed(
+    'node',
+    `${version}, expected ${OLDEST_MAJOR} or later`,
+    'Install a newer version from https://nodejs.org.',
+  )
+}
+
+/** Address that the service listens on. */
+interface PortQuestion {
+  readonly host: string
+  readonly port: number
+  /** Whether the service answers at this port. */
+  readonly isOurs: boolean
+}
+
+/** Checks that the port of the service is free, or in use by the service itself. */
+export async function portFinding({ host, port, isOurs }: PortQuestion): Promise<Finding> {
+  const place = `${port} on ${host}`
+  if (isOurs) return ok('port', `${place} is in use by the service`)
+  const code = await listenError(host, port)
+  if (code === undefined) return ok('port', `${place} is free`)
+  if (code === 'EADDRINUSE') {
+    const advice = `Find the process (ss -ltnp 'sport = :${port}'), or use another port: PORT=${port + 1}.`
+    return failed('port', `${place} is in use by another program`, advice)
+  }
+  if (code === 'EACCES') {
+    return failed('port', `this user may not listen on ${place}`, 'Use a port above 1023, such as PORT=8080.')
+  }
+  return failed('port', `cannot listen on ${place} (${code})`, 'HOST must be an address of this machine.')
+}
+
+function listenError(host: string, port: number): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    const server = createServer()
+    server.once('error', (error: NodeJS.ErrnoException) => resolve(error.code ?? error.message))
+    server.listen({ host, port, exclusive: true }, () => server.close(() => resolve(undefined)))
+  })
+}
