@@ -8,6 +8,6 @@ import { repositoryRoot } from './workspace.ts'
 const store = join(repositoryRoot, 'packages/store-redis')
 
 await runTool(() => {
-  writeFileSync(join(store, 'src/scripts.ts'), renderScripts(join(store, 'lua')))
-  console.log('packages/store-redis/src/scripts.ts written')
+  writeFileSync(join(store, 'src/wire/scripts.ts'), renderScripts(join(store, 'lua')))
+  console.log('packages/store-redis/src/wire/scripts.ts written')
 })

@@ -1,8 +1,8 @@
 import type { Random, Timers } from '@sluice/core'
 import { SluiceError } from '@sluice/core'
-import type { ScriptRunner } from './script-runner.ts'
-import { scriptOf } from './script-runner.ts'
-import { BEAT_SCRIPT } from './scripts.ts'
+import type { ScriptRunner } from './wire/script-runner.ts'
+import { scriptOf } from './wire/script-runner.ts'
+import { BEAT_SCRIPT } from './wire/scripts.ts'
 
 const BEAT = scriptOf('beat-1.lua', BEAT_SCRIPT)
 

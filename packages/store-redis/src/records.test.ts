@@ -5,11 +5,11 @@ import { FakeClock, OPERATION_RULES, seededRandom } from '@sluice/testing'
 import { type Reply, startRedis } from '@sluice/testing/servers'
 import { createClient } from 'redis'
 import { afterAll, beforeEach, describe, expect, it } from 'vitest'
-import { nodeRedisConnection } from './clients/node-redis-connection.ts'
-import { ScriptRunner } from './script-runner.ts'
+import { nodeRedisConnection } from './clients/node-redis/node-redis-connection.ts'
 import { StrictStore } from './strict-store.ts'
-import { SubjectNames } from './subject-key.ts'
-import { atTurnEnd } from './turn-end.ts'
+import { atTurnEnd } from './system/event-loop.ts'
+import { SubjectNames } from './wire/redis-keys.ts'
+import { ScriptRunner } from './wire/script-runner.ts'
 
 const server = await startRedis()
 const client = createClient({ url: server.url })

@@ -28,21 +28,21 @@ import {
   startingFallbackStore,
   systemMonotonicMs,
 } from '@sluice/core/internal'
-import { backgroundTimers } from './background-timers.ts'
 import { connectByUrl } from './clients/connect-by-url.ts'
 import { recogniseClient } from './clients/recognise-client.ts'
-import type { UrlOptions } from './clients/url-options.ts'
 import { ClusterStore } from './cluster-store.ts'
-import type { RedisConnection } from './connection.ts'
+import type { RedisConnection } from './connection/connection.ts'
+import { ShardedConnection } from './connection/sharded-connection.ts'
+import type { UrlOptions } from './connection/url-options.ts'
 import { LiveNodes } from './live-nodes.ts'
-import { ScriptRunner } from './script-runner.ts'
-import type { ServerWarning } from './server-check.ts'
-import { deniedWarning, inspectServer } from './server-check.ts'
-import { ShardedConnection } from './sharded-connection.ts'
-import { StartUp } from './start-up.ts'
+import type { ServerWarning } from './server-warnings.ts'
+import { deniedWarning, inspectServer } from './server-warnings.ts'
+import { StartUp } from './startup.ts'
 import { StrictStore } from './strict-store.ts'
-import { turnClock } from './turn-clock.ts'
-import { atTurnEnd } from './turn-end.ts'
+import { backgroundTimers } from './system/background-timers.ts'
+import { atTurnEnd } from './system/event-loop.ts'
+import { turnClock } from './system/turn-clock.ts'
+import { ScriptRunner } from './wire/script-runner.ts'
 
 /** Options of {@link redisStore}. */
 export interface RedisStoreOptions extends Omit<FallbackStoreOptions, 'nodes' | 'clock'>, UrlOptions {

@@ -3,10 +3,10 @@ import { compileRule, systemMonotonicMs } from '@sluice/core/internal'
 import { expectSameStores, FakeClock, ReferenceStore, seededRandom, storeSuite } from '@sluice/testing'
 import { describe, expect, it } from 'vitest'
 import { ClusterStore } from '../cluster-store.ts'
-import type { RedisConnection } from '../connection.ts'
-import { ScriptRunner, scriptOf, serverCodeOf } from '../script-runner.ts'
+import type { RedisConnection } from '../connection/connection.ts'
 import { StrictStore } from '../strict-store.ts'
-import { atTurnEnd } from '../turn-end.ts'
+import { atTurnEnd } from '../system/event-loop.ts'
+import { ScriptRunner, scriptOf, serverCodeOf } from '../wire/script-runner.ts'
 
 /** Random operations for each client; the store itself is tested with many more. */
 const RUNS = 60

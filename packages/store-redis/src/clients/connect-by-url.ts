@@ -2,14 +2,14 @@ import { createSecureContext } from 'node:tls'
 import type { Random, Timers } from '@sluice/core'
 import { SluiceError, systemRandom, systemTimers } from '@sluice/core'
 import { systemMonotonicMs } from '@sluice/core/internal'
-import type { RedisConnection } from '../connection.ts'
-import type { NodeRedisModule } from './node-redis-module.ts'
-import { OwnConnection } from './own-connection.ts'
-import type { RedisAddress } from './redis-url.ts'
-import { readRedisUrl } from './redis-url.ts'
-import type { UrlOptions } from './url-options.ts'
+import type { RedisConnection } from '../connection/connection.ts'
+import type { RedisAddress } from '../connection/redis-url.ts'
+import { readRedisUrl } from '../connection/redis-url.ts'
+import type { UrlOptions } from '../connection/url-options.ts'
+import type { NodeRedisModule } from './node-redis/node-redis-module.ts'
+import { OwnConnection } from './url-connection.ts'
 
-export type { UrlOptions } from './url-options.ts'
+export type { UrlOptions } from '../connection/url-options.ts'
 
 /** {@link UrlOptions}, and where time and chance come from. */
 export interface ConnectOptions extends UrlOptions {

@@ -1,5 +1,5 @@
-import type { RedisArgument, RedisConnection } from '../connection.ts'
-import { notSent, serverAnswer } from './client-failure.ts'
+import { notSent, serverAnswer } from '../connection/client-failure.ts'
+import type { RedisArgument, RedisConnection } from '../connection/connection.ts'
 
 /** Where a command of a cluster goes. */
 type Route = { readonly type: 'primarySlotKey'; readonly key: string } | 'randomNode'

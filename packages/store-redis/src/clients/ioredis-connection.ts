@@ -1,8 +1,8 @@
 import type { Random } from '@sluice/core'
 import { SluiceError } from '@sluice/core'
-import type { RedisArgument, RedisConnection } from '../connection.ts'
-import { notSent, serverAnswer } from './client-failure.ts'
-import { reconnectDelayMs } from './reconnect-delay.ts'
+import { notSent, serverAnswer } from '../connection/client-failure.ts'
+import type { RedisArgument, RedisConnection } from '../connection/connection.ts'
+import { reconnectDelayMs } from '../connection/reconnect-delay.ts'
 
 /** What is used of a `Redis` of ioredis, version 5 and later. */
 export interface IoRedisClient {

@@ -4,7 +4,7 @@ import type { Decision, Limiter, LimiterSet, Reservation, Rule } from '@sluice/c
 import { createLimiter } from '@sluice/core'
 import { createClient } from 'redis'
 import { type RedisStore, redisStore } from '../redis-store.ts'
-import { atTurnEnd } from '../turn-end.ts'
+import { atTurnEnd } from '../system/event-loop.ts'
 import { Caller } from './caller.test.support.ts'
 import { pause } from './ground.test.support.ts'
 import type { ChildAnswers, ChildOrder, ChildOrders, Opening } from './limiter-orders.test.support.ts'

@@ -3,7 +3,7 @@ import { createLimiter, systemClock } from '@sluice/core'
 import { type SentinelGroup, startSentinel } from '@sluice/testing/servers'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type RedisStore, redisStore } from '../redis-store.ts'
-import { serverCodeOf } from '../script-runner.ts'
+import { serverCodeOf } from '../wire/script-runner.ts'
 import { Caller } from './caller.test.support.ts'
 import { figure, longWindowMs, pause, until } from './ground.test.support.ts'
 

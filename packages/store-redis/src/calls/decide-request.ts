@@ -1,10 +1,10 @@
 import type { Batch } from '@sluice/core/internal'
-import type { ByteWriter } from './byte-writer.ts'
-import type { CallParts, ScriptCall } from './call-table.ts'
-import { CallTable } from './call-table.ts'
-import { codeOf } from './limit-code.ts'
-import type { QuestionGroup } from './question-group.ts'
-import type { CallPlan, Run } from './turn.ts'
+import type { ByteWriter } from '../wire/byte-writer.ts'
+import type { CallParts, ScriptCall } from '../wire/call-arguments.ts'
+import { CallTable } from '../wire/call-arguments.ts'
+import { codeOf } from '../wire/limit-encoding.ts'
+import type { QuestionGroup } from './batch-group.ts'
+import type { CallPlan, Run } from './call-builder.ts'
 
 /** Flags of a question; see lua/decide-n.lua. */
 const CHARGE = 1

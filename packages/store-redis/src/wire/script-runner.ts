@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import { isSluiceError } from '@sluice/core'
 import type { StoreError } from '@sluice/core/internal'
 import { outcomeUnknown, storeUnavailable } from '@sluice/core/internal'
-import type { RedisArgument, RedisConnection } from './connection.ts'
+import type { RedisArgument, RedisConnection } from '../connection/connection.ts'
 import { PROBE_SCRIPT } from './scripts.ts'
 
 /** A Lua script and the digest that the server knows it by. */

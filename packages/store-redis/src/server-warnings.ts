@@ -1,4 +1,4 @@
-import type { ScriptRunner } from './script-runner.ts'
+import type { ScriptRunner } from './wire/script-runner.ts'
 
 /** Something about the server that makes limits less than they promise. */
 export interface ServerWarning {

@@ -7,10 +7,10 @@ import { Cluster, Redis } from 'ioredis'
 import { createClient } from 'redis'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { type RedisStore, type RedisStoreOptions, redisStore } from './redis-store.ts'
-import { NEEDED_COMMANDS } from './script-runner.ts'
-import type { ServerWarning } from './server-check.ts'
+import type { ServerWarning } from './server-warnings.ts'
 import { DECIDE } from './strict-store.ts'
-import { atTurnEnd } from './turn-end.ts'
+import { atTurnEnd } from './system/event-loop.ts'
+import { NEEDED_COMMANDS } from './wire/script-runner.ts'
 
 Logger.init('off')
 

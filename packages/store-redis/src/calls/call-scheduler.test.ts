@@ -1,11 +1,11 @@
 import type { Batch } from '@sluice/core/internal'
 import { compileRule, createBatch, createItem } from '@sluice/core/internal'
 import { describe, expect, it } from 'vitest'
-import { CallLine } from './call-line.ts'
+import { atTurnEnd } from '../system/event-loop.ts'
+import { Question, QuestionGroup } from './batch-group.ts'
+import type { CallPlan } from './call-builder.ts'
+import { CallLine } from './call-scheduler.ts'
 import { DecideReply } from './decide-reply.ts'
-import { Question, QuestionGroup } from './question-group.ts'
-import type { CallPlan } from './turn.ts'
-import { atTurnEnd } from './turn-end.ts'
 
 const LIMIT = compileRule('rule', { limit: 1000, window: '1m' })[0]!
 

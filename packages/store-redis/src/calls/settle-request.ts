@@ -1,8 +1,8 @@
 import type { Settlement } from '@sluice/core'
 import type { Receipt } from '@sluice/core/internal'
-import type { CallParts, ScriptCall } from './call-table.ts'
-import { CallTable } from './call-table.ts'
-import { codeOf, longTagIn } from './limit-code.ts'
+import type { CallParts, ScriptCall } from '../wire/call-arguments.ts'
+import { CallTable } from '../wire/call-arguments.ts'
+import { codeOf, longTagIn } from '../wire/limit-encoding.ts'
 
 /** Flags of a settlement; see lua/settle-n.lua. */
 const HELD = 1

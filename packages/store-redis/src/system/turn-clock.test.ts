@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
+import { atTurnEnd } from './event-loop.ts'
 import { turnClock } from './turn-clock.ts'
-import { atTurnEnd } from './turn-end.ts'
 
 it('reads the time once for all that run in one go, and anew for what comes after', async () => {
   let readings = 0

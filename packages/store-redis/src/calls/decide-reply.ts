@@ -1,9 +1,9 @@
 import { SluiceError } from '@sluice/core'
 import type { Ask, Batch, Item, LeasedUnits } from '@sluice/core/internal'
 import { algorithmOf, decideBesideLeases, MICROS_PER_UNIT, NEVER } from '@sluice/core/internal'
-import { codeOf } from './limit-code.ts'
-import type { Plan } from './plan.ts'
-import type { Question, QuestionGroup } from './question-group.ts'
+import { codeOf } from '../wire/limit-encoding.ts'
+import type { Question, QuestionGroup } from './batch-group.ts'
+import type { Plan } from './bulk-limits.ts'
 
 /** Why the script could not decide yet: reservations have run out, or the calendar does not reach. */
 export type NotYet = 'holds' | 'calendar'

@@ -5,8 +5,8 @@ import { startRedis } from '@sluice/testing/servers'
 import fc from 'fast-check'
 import { createClient } from 'redis'
 import { afterAll, beforeEach, describe, expect, it } from 'vitest'
-import { storeOver } from './clients/client-trial.test.support.ts'
-import { nodeRedisConnection } from './clients/node-redis-connection.ts'
+import { storeOver } from '../clients/client-trial.test.support.ts'
+import { nodeRedisConnection } from '../clients/node-redis/node-redis-connection.ts'
 
 // Checks of one key by levels or plain windows have ways of their own through the script, shorter than the one for everything.
 

@@ -3,9 +3,9 @@ import { runInNewContext } from 'node:vm'
 import type { Limit } from '@sluice/core/internal'
 import { compileRule, createBatch, createItem } from '@sluice/core/internal'
 import { expect, it } from 'vitest'
-import type { Plan } from './plan.ts'
-import { planOf } from './plan.ts'
-import { atTurnEnd } from './turn-end.ts'
+import { atTurnEnd } from '../system/event-loop.ts'
+import type { Plan } from './bulk-limits.ts'
+import { planOf } from './bulk-limits.ts'
 
 const limitOf = (limit: number): Limit => compileRule('r', { limit, window: '1m' })[0]!
 

@@ -1,7 +1,7 @@
 import type { Timers } from '@sluice/core'
-import type { RedisArgument, RedisConnection } from '../connection.ts'
-import { atTurnEnd } from '../turn-end.ts'
-import { notSent } from './client-failure.ts'
+import { notSent } from '../../connection/client-failure.ts'
+import type { RedisArgument, RedisConnection } from '../../connection/connection.ts'
+import { atTurnEnd } from '../../system/event-loop.ts'
 import type { NodeRedisClient } from './node-redis-connection.ts'
 import { QUEUED, rethrow } from './node-redis-connection.ts'
 

@@ -1,7 +1,7 @@
 import type { Batch } from '@sluice/core/internal'
-import type { Plan } from './plan.ts'
-import type { Question } from './question-group.ts'
-import { QuestionGroup } from './question-group.ts'
+import type { Question } from './batch-group.ts'
+import { QuestionGroup } from './batch-group.ts'
+import type { Plan } from './bulk-limits.ts'
 
 /** Subjects that are asked about the same limits at the same cost. */
 export interface Run {

@@ -2,10 +2,10 @@ import type { BreakerOptions, BreakerState, Random, StoreObserver, Timers } from
 import { isSluiceError } from '@sluice/core'
 import type { BreakerStart, StoreError, WaitingCall } from '@sluice/core/internal'
 import { Breaker, DeadlineLine, NOT_ADMITTED, storeUnavailable, tell } from '@sluice/core/internal'
-import { hashSlotOf } from './clients/hash-slot.ts'
+import { serverCodeOf } from '../wire/script-runner.ts'
+import { slotRanges } from './cluster-slots.ts'
 import type { RedisArgument, RedisConnection } from './connection.ts'
-import { slotRanges } from './node-anchors.ts'
-import { serverCodeOf } from './script-runner.ts'
+import { hashSlotOf } from './hash-slot.ts'
 
 /** What a {@link ShardedConnection} works with. */
 export interface ShardedConnectionParts {

@@ -1,8 +1,8 @@
 import type { Timers } from '@sluice/core'
+import type { Question, QuestionGroup } from './batch-group.ts'
+import type { CallPlan } from './call-builder.ts'
+import { Turn } from './call-builder.ts'
 import type { DecideReply } from './decide-reply.ts'
-import type { Question, QuestionGroup } from './question-group.ts'
-import type { CallPlan } from './turn.ts'
-import { Turn } from './turn.ts'
 
 /** Most subjects in one call: a script holds up everybody else for as long as it runs, here about 0.3 ms. */
 const MOST_SUBJECTS = 128

@@ -1,7 +1,7 @@
 import type { Limit } from '@sluice/core/internal'
 import type { ByteWriter } from './byte-writer.ts'
-import { codeOf } from './limit-code.ts'
-import { holdNotesName, holdSetName, longName } from './subject-key.ts'
+import { codeOf } from './limit-encoding.ts'
+import { holdNotesName, holdSetName, longName } from './redis-keys.ts'
 
 /** Time as the scripts take it. */
 export interface CallTime {

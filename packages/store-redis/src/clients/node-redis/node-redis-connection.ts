@@ -1,6 +1,6 @@
 import { SluiceError } from '@sluice/core'
-import type { RedisArgument, RedisConnection } from '../connection.ts'
-import { notSent } from './client-failure.ts'
+import { notSent } from '../../connection/client-failure.ts'
+import type { RedisArgument, RedisConnection } from '../../connection/connection.ts'
 
 /** What is used of a client made by `createClient` of node-redis, version 5 and later. */
 export interface NodeRedisClient {

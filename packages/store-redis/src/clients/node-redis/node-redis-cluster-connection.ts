@@ -1,8 +1,8 @@
 import type { Timers } from '@sluice/core'
 import { systemTimers } from '@sluice/core'
-import type { RedisArgument, RedisConnection } from '../connection.ts'
-import { notSent, serverAnswer } from './client-failure.ts'
-import { hashSlotOf } from './hash-slot.ts'
+import { notSent, serverAnswer } from '../../connection/client-failure.ts'
+import type { RedisArgument, RedisConnection } from '../../connection/connection.ts'
+import { hashSlotOf } from '../../connection/hash-slot.ts'
 import type { NodeRedisCommandOptions } from './node-redis-connection.ts'
 import { NodeRedisUse, QUEUED, rethrow } from './node-redis-connection.ts'
 

@@ -1,6 +1,6 @@
-import { hashSlotOf } from './clients/hash-slot.ts'
+import type { ScriptRunner } from '../wire/script-runner.ts'
 import type { RedisConnection } from './connection.ts'
-import type { ScriptRunner } from './script-runner.ts'
+import { hashSlotOf } from './hash-slot.ts'
 
 /** Slots in a row that one primary serves, which is known by its host and port. */
 interface SlotRange {

@@ -1,7 +1,7 @@
 import type { AnswerListener, AskedQuestion, Batch } from '@sluice/core/internal'
-import { codeOf } from './limit-code.ts'
-import type { Plan } from './plan.ts'
-import { planOf } from './plan.ts'
+import { codeOf } from '../wire/limit-encoding.ts'
+import type { Plan } from './bulk-limits.ts'
+import { planOf } from './bulk-limits.ts'
 
 /** One batch, and who hears of its answer. */
 export class Question implements AskedQuestion {

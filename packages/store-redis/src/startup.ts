@@ -1,12 +1,12 @@
 import type { Timers } from '@sluice/core'
 import { isSluiceError } from '@sluice/core'
 import { failureOf } from '@sluice/core/internal'
-import type { RedisConnection } from './connection.ts'
-import { nodeAnchors } from './node-anchors.ts'
-import type { ScriptRunner } from './script-runner.ts'
-import { isDenied, serverCodeOf } from './script-runner.ts'
-import { PROBE_SCRIPT } from './scripts.ts'
+import { nodeAnchors } from './connection/cluster-slots.ts'
+import type { RedisConnection } from './connection/connection.ts'
 import { DECIDE } from './strict-store.ts'
+import type { ScriptRunner } from './wire/script-runner.ts'
+import { isDenied, serverCodeOf } from './wire/script-runner.ts'
+import { PROBE_SCRIPT } from './wire/scripts.ts'
 
 /** How often to look whether there is a connection. */
 const LOOK_EVERY_MS = 2

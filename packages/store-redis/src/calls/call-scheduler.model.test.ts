@@ -2,11 +2,11 @@ import { compileRule, createBatch, createItem } from '@sluice/core/internal'
 import { seededRandom } from '@sluice/testing'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { CallLine } from './call-line.ts'
+import { atTurnEnd } from '../system/event-loop.ts'
+import { Question } from './batch-group.ts'
+import type { CallPlan } from './call-builder.ts'
+import { CallLine } from './call-scheduler.ts'
 import { DecideReply } from './decide-reply.ts'
-import { Question } from './question-group.ts'
-import type { CallPlan } from './turn.ts'
-import { atTurnEnd } from './turn-end.ts'
 
 // Whatever happens in whatever order, every question ends once, and those about one key leave in the order they were asked in.
 

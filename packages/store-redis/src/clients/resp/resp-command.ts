@@ -1,4 +1,4 @@
-import type { RedisArgument } from '../connection.ts'
+import type { RedisArgument } from '../../connection/connection.ts'
 
 /** A command as the bytes that a server takes: an array of bulk strings. */
 export function respCommand(command: readonly RedisArgument[]): Buffer {

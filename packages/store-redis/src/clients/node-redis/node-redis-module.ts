@@ -1,10 +1,10 @@
 import type { Random } from '@sluice/core'
-import type { Reconnectable } from './connection-keeper.ts'
+import type { Reconnectable } from '../../connection/connection-keeper.ts'
+import { reconnectDelayMs } from '../../connection/reconnect-delay.ts'
+import type { RedisAddress } from '../../connection/redis-url.ts'
+import type { UrlOptions } from '../../connection/url-options.ts'
 import type { NodeRedisCluster } from './node-redis-cluster-connection.ts'
 import type { NodeRedisSentinel } from './node-redis-sentinel-connection.ts'
-import { reconnectDelayMs } from './reconnect-delay.ts'
-import type { RedisAddress } from './redis-url.ts'
-import type { UrlOptions } from './url-options.ts'
 
 /** What is used of the package `redis`, version 5 and later. */
 export interface NodeRedisModule {

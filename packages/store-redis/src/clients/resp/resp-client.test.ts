@@ -4,7 +4,7 @@ import { createServer } from 'node:net'
 import { inspect } from 'node:util'
 import { freePort, startRedis } from '@sluice/testing/servers'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { readRedisUrl } from './redis-url.ts'
+import { readRedisUrl } from '../../connection/redis-url.ts'
 import { RespClient } from './resp-client.ts'
 
 function clientOf(url: string): RespClient {
