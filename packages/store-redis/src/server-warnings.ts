@@ -1,29 +1,29 @@
 import type { ScriptRunner } from './wire/script-runner.ts'
 
-/** Something about the server that makes limits less than they promise. */
+/** A server setting that weakens limits. */
 export interface ServerWarning {
   readonly code: 'SLUICE_EVICTION' | 'SLUICE_SERVER_TOO_OLD' | 'SLUICE_NO_PERMISSION'
-  /** What was found, what was expected, what to do. */
+  /** What was found, what was expected, and what to do. */
   readonly message: string
 }
 
-const OLDEST = [6, 2] as const
+const MIN_VERSION = [6, 2] as const
 
-/** Looks at the server once. What it may not be asked (managed servers forbid CONFIG) is not looked at. Never fails. */
+/** Checks the settings of the server, as far as it allows (managed servers forbid CONFIG). Never rejects. */
 export async function inspectServer(runner: ScriptRunner): Promise<readonly ServerWarning[]> {
   const [info, policy] = await Promise.all([
-    ask(runner, ['INFO', 'server']),
-    ask(runner, ['CONFIG', 'GET', 'maxmemory-policy']),
+    send(runner, ['INFO', 'server']),
+    send(runner, ['CONFIG', 'GET', 'maxmemory-policy']),
   ])
   return [...versionWarnings(textOf(info)), ...evictionWarnings(policyIn(policy))]
 }
 
-/** A user that lacks a permission: every check is decided by failure mode, which may allow them all. */
+/** The user lacks a permission: every check is decided by its failure mode, which may allow them all. */
 export function deniedWarning(denial: Error): ServerWarning {
   return { code: 'SLUICE_NO_PERMISSION', message: `Checks are decided without Redis. ${denial.message}` }
 }
 
-async function ask(runner: ScriptRunner, command: readonly string[]): Promise<unknown> {
+async function send(runner: ScriptRunner, command: readonly string[]): Promise<unknown> {
   try {
     return await runner.command(command, '')
   } catch {
@@ -31,7 +31,7 @@ async function ask(runner: ScriptRunner, command: readonly string[]): Promise<un
   }
 }
 
-/** CONFIG GET answers with a list, or, by RESP3, with a map. */
+/** CONFIG GET replies with a list, or, in RESP3, with a map. */
 function policyIn(reply: unknown): string {
   if (reply instanceof Map) return textOf([...reply.values()][0])
   if (Array.isArray(reply)) return textOf(reply[1])
@@ -50,7 +50,7 @@ function evictionWarnings(policy: string): ServerWarning[] {
       code: 'SLUICE_EVICTION',
       message:
         `Redis may evict counters before their time: maxmemory-policy is "${policy}", expected "noeviction". ` +
-        'An evicted counter lets its key start afresh. Give limits an instance of their own, with noeviction.',
+        'An evicted counter starts again from zero. Use a separate instance for limits, with noeviction.',
     },
   ]
 }
@@ -59,11 +59,11 @@ function versionWarnings(info: string): ServerWarning[] {
   const version = /^redis_version:(\d+)\.(\d+)/m.exec(info)
   if (version === null) return []
   const [major, minor] = [Number(version[1]), Number(version[2])]
-  if (major > OLDEST[0] || (major === OLDEST[0] && minor >= OLDEST[1])) return []
+  if (major > MIN_VERSION[0] || (major === MIN_VERSION[0] && minor >= MIN_VERSION[1])) return []
   return [
     {
       code: 'SLUICE_SERVER_TOO_OLD',
-      message: `The server is Redis ${major}.${minor}, expected ${OLDEST.join('.')} or later, or Valkey. Please upgrade it.`,
+      message: `The server is Redis ${major}.${minor}, expected ${MIN_VERSION.join('.')} or later, or Valkey. Please upgrade it.`,
     },
   ]
 }

@@ -8,9 +8,9 @@ import { createClient } from 'redis'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { type RedisStore, type RedisStoreOptions, redisStore } from './redis-store.ts'
 import type { ServerWarning } from './server-warnings.ts'
-import { DECIDE } from './strict-store.ts'
-import { atTurnEnd } from './system/event-loop.ts'
+import { runAfterIo } from './system/event-loop.ts'
 import { NEEDED_COMMANDS } from './wire/script-runner.ts'
+import { DECIDE } from './wire/scripts.ts'
 
 Logger.init('off')
 
@@ -66,7 +66,7 @@ describe('the first checks', () => {
     const { limiter, timers } = openedInFakeTime(`redis://127.0.0.1:${await freePort()}`)
     let answered = 0
     const answer = limiter.check('key').finally(() => answered++)
-    await new Promise<void>((resolve) => void atTurnEnd(resolve))
+    await new Promise<void>((resolve) => void runAfterIo(resolve))
     await timers.advance(1990)
     expect(answered).toBe(0)
     await timers.advance(20)

@@ -1,145 +1,142 @@
 import type { AnswerListener, AskedQuestion, Batch } from '@sluice/core/internal'
-import { codeOf } from '../wire/limit-encoding.ts'
-import type { Plan } from './bulk-limits.ts'
-import { planOf } from './bulk-limits.ts'
+import { encodingOf } from '../wire/limit-encoding.ts'
+import type { BulkLimits } from './bulk-limits.ts'
+import { bulkLimitsOf } from './bulk-limits.ts'
 
-/** One batch, and who hears of its answer. */
-export class Question implements AskedQuestion {
+/** A batch that waits for its reply, and the listener to call with it. */
+export class PendingBatch implements AskedQuestion {
   sheet: Batch
   readonly listener: AnswerListener
-  /** The next of its group. */
-  next: Question | undefined = undefined
+  /** The next one of its group. */
+  next: PendingBatch | undefined = undefined
   hasLeft = false
-  readonly #asked: Batch
+  readonly #original: Batch
 
   constructor(batch: Batch, listener: AnswerListener) {
     this.sheet = batch
     this.listener = listener
-    this.#asked = batch
+    this.#original = batch
   }
 
-  /** Whether whoever asked has gone on without the answer. */
+  /** Whether the caller no longer waits for the reply. */
   get isAbandoned(): boolean {
-    return this.sheet !== this.#asked
+    return this.sheet !== this.#original
   }
 }
 
 /**
- * Questions that ask the same of the same limits and keys, one after another: the script is told how many there are and says
- * how many it admits. Each gets the answer it would have got alone.
+ * Batches with the same limits, keys and costs, sent once with their number: the script replies how many it admits. Each
+ * batch gets the decision it would have got alone.
  *
- * A list of linked questions and not an array: one made by a literal for every question is what V8 comes to place among the
- * objects that live long, because all that are under way survive its first collections. There they hold on to the short-lived
- * ones they point to, and collections take 20 times as long.
+ * A linked list and not an array: V8 would allocate an array literal per batch in the old generation, because all in-flight
+ * ones survive the first collections. From there they keep short-lived objects alive, and collections take 20 times as long.
  */
-export class QuestionGroup {
-  head: Question
-  #tail: Question
+export class BatchGroup {
+  head: PendingBatch
+  #tail: PendingBatch
   size = 1
-  /** How a run can ask it; undefined when it must be asked in the general way. */
-  readonly plan: Plan | undefined
-  /** Whether nothing in it belongs to one caller alone, so that it can be asked for several at once. */
-  readonly isPlain: boolean
-  /** Where it stands in its turn: the number of a run, or infinity among the general questions. */
-  place = 0
-  /** How often the script has said that it cannot decide yet. */
+  /** The limits, when a bulk check supports them; undefined when the group must be sent as a general batch. */
+  readonly bulkLimits: BulkLimits | undefined
+  /** Whether nothing in it belongs to a single caller, so that it can stand for several batches. */
+  readonly isShareable: boolean
+  /** Its position in the call: the index of a bulk check, or infinity among the general batches. */
+  position = 0
+  /** How often the script has replied that it cannot decide yet. */
   attempts = 0
 
-  constructor(question: Question) {
-    this.head = question
-    this.#tail = question
-    this.plan = isSimple(question.sheet) ? planOf(question.sheet) : undefined
-    this.isPlain = this.plan !== undefined || isPlain(question.sheet)
+  constructor(pending: PendingBatch) {
+    this.head = pending
+    this.#tail = pending
+    this.bulkLimits = isSimple(pending.sheet) ? bulkLimitsOf(pending.sheet) : undefined
+    this.isShareable = this.bulkLimits !== undefined || isShareable(pending.sheet)
   }
 
-  /** What all of them ask. */
+  /** The first batch. All others are equal to it. */
   get first(): Batch {
     return this.head.sheet
   }
 
-  /** Takes in a question that asks the same. False when it does not, or when it must be asked on its own. */
-  join(question: Question): boolean {
-    if (!this.isPlain || this.size >= MOST_TIMES || !isSame(this.first, question.sheet)) return false
-    this.#tail.next = question
-    this.#tail = question
+  /** Adds an equal batch. Returns false when it is not equal, or when it must be sent on its own. */
+  join(pending: PendingBatch): boolean {
+    if (!this.isShareable || this.size >= MAX_SIZE || !isEqual(this.first, pending.sheet)) return false
+    this.#tail.next = pending
+    this.#tail = pending
     this.size++
     return true
   }
 
-  /** Whether nobody waits for some of them any more. */
   get hasAbandoned(): boolean {
-    for (let question: Question | undefined = this.head; question !== undefined; question = question.next) {
-      if (question.isAbandoned) return true
+    for (let pending: PendingBatch | undefined = this.head; pending !== undefined; pending = pending.next) {
+      if (pending.isAbandoned) return true
     }
     return false
   }
 
-  /** Takes note that they go out. */
-  leave(): void {
-    for (let question: Question | undefined = this.head; question !== undefined; question = question.next) {
-      question.hasLeft = true
+  markSent(): void {
+    for (let pending: PendingBatch | undefined = this.head; pending !== undefined; pending = pending.next) {
+      pending.hasLeft = true
     }
   }
 
-  /** Leaves out the questions that nobody waits for. Whether any is left. */
+  /** Removes the abandoned batches. Returns whether any is left. */
   dropAbandoned(): boolean {
-    const wanted: Question[] = []
-    for (let question: Question | undefined = this.head; question !== undefined; question = question.next) {
-      if (!question.isAbandoned) wanted.push(question)
+    const wanted: PendingBatch[] = []
+    for (let pending: PendingBatch | undefined = this.head; pending !== undefined; pending = pending.next) {
+      if (!pending.isAbandoned) wanted.push(pending)
     }
     this.size = wanted.length
-    for (const [index, question] of wanted.entries()) question.next = wanted[index + 1]
+    for (const [index, pending] of wanted.entries()) pending.next = wanted[index + 1]
     this.head = wanted[0] ?? this.head
     this.#tail = wanted.at(-1) ?? this.#tail
     return wanted.length > 0
   }
 
-  /** Tells all of them that they are answered. */
+  /** Notifies all listeners that their batch is decided. */
   resolve(): void {
-    for (let question: Question | undefined = this.head; question !== undefined; ) {
-      const { listener, sheet, next }: Question = question
-      question.next = undefined
+    for (let pending: PendingBatch | undefined = this.head; pending !== undefined; ) {
+      const { listener, sheet, next }: PendingBatch = pending
+      pending.next = undefined
       try {
         listener.answered(sheet)
       } catch (error) {
-        // It must not cost the others their answers.
+        // It must not cost the other listeners their decisions.
         listener.unanswered(error)
       }
-      question = next
+      pending = next
     }
   }
 
-  /** Tells all of them that there is no answer. */
+  /** Notifies all listeners that there is no decision. */
   reject(error: unknown): void {
-    for (let question: Question | undefined = this.head; question !== undefined; ) {
-      const { listener, next }: Question = question
-      question.next = undefined
+    for (let pending: PendingBatch | undefined = this.head; pending !== undefined; ) {
+      const { listener, next }: PendingBatch = pending
+      pending.next = undefined
       listener.unanswered(error)
-      question = next
+      pending = next
     }
   }
 }
 
-/** Counted in two bytes, of which the last value says "not decided". */
-const MOST_TIMES = 65_534
+/** A 16-bit count, whose last value means "not decided". */
+const MAX_SIZE = 65_534
 
-/** Whether a batch asks for nothing that is its own. */
+/** Whether a batch has no holder, reservation or lease, and must be admitted in full. */
 function isSimple(batch: Batch): boolean {
   return !(batch.partial || batch.holder !== 0 || batch.holdMicros > 0 || batch.leaseMicros > 0)
 }
 
-function isPlain(batch: Batch): boolean {
-  return isSimple(batch) && batch.items.every((item) => !codeOf(item.limit).hasList)
+function isShareable(batch: Batch): boolean {
+  return isSimple(batch) && batch.items.every((item) => !encodingOf(item.limit).hasList)
 }
 
-function isSame(one: Batch, other: Batch): boolean {
+function isEqual(one: Batch, other: Batch): boolean {
   if (other.charge !== one.charge || other.entitled !== one.entitled || other.items.length !== one.items.length)
     return false
   if (!isSimple(other)) return false
   for (let index = 0; index < one.items.length; index++) {
-    const mine = one.items[index]!
-    const its = other.items[index]!
-    if (mine.limit !== its.limit || mine.cost !== its.cost || mine.key !== its.key) return false
+    const a = one.items[index]!
+    const b = other.items[index]!
+    if (a.limit !== b.limit || a.cost !== b.cost || a.key !== b.key) return false
   }
   return true
 }

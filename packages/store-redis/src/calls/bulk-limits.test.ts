@@ -3,14 +3,14 @@ import { runInNewContext } from 'node:vm'
 import type { Limit } from '@sluice/core/internal'
 import { compileRule, createBatch, createItem } from '@sluice/core/internal'
 import { expect, it } from 'vitest'
-import { atTurnEnd } from '../system/event-loop.ts'
-import type { Plan } from './bulk-limits.ts'
-import { planOf } from './bulk-limits.ts'
+import { runAfterIo } from '../system/event-loop.ts'
+import type { BulkLimits } from './bulk-limits.ts'
+import { bulkLimitsOf } from './bulk-limits.ts'
 
 const limitOf = (limit: number): Limit => compileRule('r', { limit, window: '1m' })[0]!
 
-const planFor = (...limits: readonly Limit[]): Plan | undefined =>
-  planOf(createBatch(limits.map((limit) => createItem(limit, 'k', 1))))
+const planFor = (...limits: readonly Limit[]): BulkLimits | undefined =>
+  bulkLimitsOf(createBatch(limits.map((limit) => createItem(limit, 'k', 1))))
 
 it('is one plan for the same limits in the same order, whatever was asked in between', () => {
   const [a, b, c] = [limitOf(1), limitOf(2), limitOf(3)]
@@ -32,7 +32,7 @@ it('is forgotten with its limits, also where its first limit stays', async () =>
   planFor(first)
   // A reference that was just made stays until the turn of the event loop ends.
   await new Promise<void>((resolve) => {
-    atTurnEnd(resolve)
+    runAfterIo(resolve)
   })
   collectGarbage()
   expect(passing.filter((limit) => limit.deref() !== undefined)).toHaveLength(0)

@@ -1,71 +1,71 @@
 import type { Batch, Limit } from '@sluice/core/internal'
 
-/** Most limits of a run; more are asked in the general way. */
-const MOST_LIMITS = 64
+/** Maximum number of limits of a bulk check. */
+const MAX_LIMITS = 64
 
-/** The limits of a question about one key that runs can ask: a level or a plain window each. */
-export interface Plan {
+/** The limits of a batch about one key that a bulk check supports: buckets and simple windows only. */
+export interface BulkLimits {
   readonly limits: readonly Limit[]
-  /** Values of each limit's state. */
+  /** Number of values in the state of each limit. */
   readonly sizes: readonly number[]
-  /** Bytes before the first value in a record that has these limits and nothing else. */
+  /** Bytes before the first value in a record that holds these limits and nothing else. */
   readonly headerBytes: number
 }
 
 /**
- * Plans by their limits in order: one step per limit. Weak, because overrides and tiers create limits that are dropped later: a
- * plan lives as long as all its limits do.
+ * A trie of limits in order, one level per limit. Weak, because overrides and tiers create limits that are dropped later:
+ * an entry lives as long as all its limits do.
  */
-class PlanNode {
-  #next: WeakMap<Limit, PlanNode> | undefined = undefined
-  plan: Plan | undefined = undefined
+class TrieNode {
+  #next: WeakMap<Limit, TrieNode> | undefined = undefined
+  entry: BulkLimits | undefined = undefined
 
-  after(limit: Limit): PlanNode {
+  after(limit: Limit): TrieNode {
     this.#next ??= new WeakMap()
     let node = this.#next.get(limit)
     if (node === undefined) {
-      node = new PlanNode()
+      node = new TrieNode()
       this.#next.set(limit, node)
     }
     return node
   }
 }
 
-const root = new PlanNode()
+const root = new TrieNode()
 
-/** The plan asked for last: most questions have the same. */
-let last: Plan | undefined
+/** The result of the last call: consecutive batches mostly have the same limits. */
+let last: BulkLimits | undefined
 
-/** The plan of a batch, or undefined when it must be asked in the general way. */
-export function planOf(batch: Batch): Plan | undefined {
+/** The limits of a batch, the same object for the same limits. Undefined when a bulk check does not support the batch. */
+export function bulkLimitsOf(batch: Batch): BulkLimits | undefined {
   const { items } = batch
   const { key, cost } = items[0]!
-  if (!batch.charge || cost === 0 || items.length > MOST_LIMITS) return undefined
+  if (!batch.charge || cost === 0 || items.length > MAX_LIMITS) return undefined
   for (let index = 1; index < items.length; index++) {
     if (items[index]!.key !== key || items[index]!.cost !== cost) return undefined
   }
-  if (last !== undefined && isSameList(last.limits, items)) return last
-  if (!items.every((item) => isPlainLimit(item.limit))) return undefined
+  if (last !== undefined && hasLimits(items, last.limits)) return last
+  if (!items.every((item) => isSupported(item.limit))) return undefined
   let node = root
   for (let index = 0; index < items.length; index++) node = node.after(items[index]!.limit)
-  node.plan ??= createPlan(batch)
-  last = node.plan
+  node.entry ??= createBulkLimits(batch)
+  last = node.entry
   return last
 }
 
-function createPlan({ items }: Batch): Plan {
+function createBulkLimits({ items }: Batch): BulkLimits {
   const limits = items.map((item) => item.limit)
   return { limits, sizes: limits.map((limit) => limit.stateSize), headerBytes: 3 + 10 * limits.length }
 }
 
-function isSameList(limits: readonly Limit[], items: Batch['items']): boolean {
+function hasLimits(items: Batch['items'], limits: readonly Limit[]): boolean {
   if (limits.length !== items.length) return false
   for (let index = 0; index < items.length; index++) if (items[index]!.limit !== limits[index]) return false
   return true
 }
 
-/** See lua/includes/runs.lua. */
-function isPlainLimit(limit: Limit): boolean {
+/** See lua/includes/bulk-checks.lua. */
+function isSupported(limit: Limit): boolean {
   switch (limit.algorithm) {
     case 'token-bucket':
     case 'leaky-bucket-meter':

@@ -1,126 +1,133 @@
 import type { Batch } from '@sluice/core/internal'
-import type { Question } from './batch-group.ts'
-import { QuestionGroup } from './batch-group.ts'
-import type { Plan } from './bulk-limits.ts'
+import type { PendingBatch } from './batch-group.ts'
+import { BatchGroup } from './batch-group.ts'
+import type { BulkLimits } from './bulk-limits.ts'
 
-/** Subjects that are asked about the same limits at the same cost. */
-export interface Run {
-  readonly plan: Plan
+/** Keys that are checked against the same limits at the same cost: encoded once for all of them. */
+export interface BulkCheck {
+  readonly limits: BulkLimits
   readonly cost: number
-  readonly groups: QuestionGroup[]
+  readonly groups: BatchGroup[]
 }
 
-/** What goes out in one call: runs first, then questions that are asked in the general way. */
-export interface CallPlan {
-  readonly runs: readonly Run[]
-  readonly groups: readonly QuestionGroup[]
+/** The contents of one call, in the order of decisions: bulk checks first, then general batches. */
+export interface DecideCall {
+  readonly bulkChecks: readonly BulkCheck[]
+  readonly groups: readonly BatchGroup[]
 }
 
-/**
- * The questions of one turn of the event loop, in the order they will be decided in. Questions about one key are decided in
- * the order they were asked.
- */
-export class Turn {
-  readonly #runs: Run[] = []
-  readonly #groups: QuestionGroup[] = []
-  readonly #lastOf = new Map<string, QuestionGroup>()
-  #newest: QuestionGroup | undefined
-  #subjects = 0
+interface OpenCall {
+  readonly bulkChecks: BulkCheck[]
+  readonly groups: BatchGroup[]
+}
 
-  /** Subjects asked about, each as often as it needs a place in a call; those of a general question by its items. */
+/** Collects batches and divides them into calls. Batches about one key are decided in the order they were added. */
+export class CallBuilder {
+  readonly #bulkChecks: BulkCheck[] = []
+  readonly #groups: BatchGroup[] = []
+  readonly #lastGroupOf = new Map<string, BatchGroup>()
+  #newest: BatchGroup | undefined
+  #size = 0
+
+  /** The space that the batches need in calls: one per group of a bulk check, the number of items for a general batch. */
   get size(): number {
-    return this.#subjects
+    return this.#size
   }
 
-  add(question: Question): void {
-    const { items } = question.sheet
-    // The newest is the last of all its keys, and a busy key is often asked about again at once.
+  add(pending: PendingBatch): void {
+    const { items } = pending.sheet
+    // The newest group is the last one of all its keys, and consecutive batches often have the same busy key.
     const newest = this.#newest
-    if (newest !== undefined && newest.first.items[0]!.key === items[0]!.key && newest.join(question)) return
-    const last = this.#lastOf.get(items[0]!.key)
-    if (last !== undefined && this.#isLastOfAll(last, items) && last.join(question)) return
-    this.addGroup(new QuestionGroup(question))
+    if (newest !== undefined && newest.first.items[0]!.key === items[0]!.key && newest.join(pending)) return
+    const last = this.#lastGroupOf.get(items[0]!.key)
+    if (last !== undefined && this.#isLastOfAll(last, items) && last.join(pending)) return
+    this.addGroup(new BatchGroup(pending))
   }
 
-  /** Adds questions that stay together. */
-  addGroup(group: QuestionGroup): void {
+  /** Adds batches that stay together. */
+  addGroup(group: BatchGroup): void {
     const { items } = group.first
-    const { plan } = group
-    this.#subjects += plan === undefined ? items.length : 1
+    const { bulkLimits } = group
+    this.#size += bulkLimits === undefined ? items.length : 1
     this.#newest = group
-    const last = plan === undefined ? undefined : this.#lastOf.get(items[0]!.key)
-    if (plan === undefined || last?.place === Number.POSITIVE_INFINITY) {
-      group.place = Number.POSITIVE_INFINITY
+    const last = bulkLimits === undefined ? undefined : this.#lastGroupOf.get(items[0]!.key)
+    if (bulkLimits === undefined || last?.position === Number.POSITIVE_INFINITY) {
+      group.position = Number.POSITIVE_INFINITY
       this.#groups.push(group)
-      for (const { key } of items) this.#lastOf.set(key, group)
+      for (const { key } of items) this.#lastGroupOf.set(key, group)
       return
     }
-    // Runs go out in order, and all of them before the general questions.
-    group.place = this.#runFor(plan, items[0]!.cost, last === undefined ? 0 : last.place + 1)
-    this.#runs[group.place]!.groups.push(group)
-    this.#lastOf.set(items[0]!.key, group)
+    // Bulk checks are decided in order, and all of them before the general batches.
+    group.position = this.#bulkCheckFor(bulkLimits, items[0]!.cost, last === undefined ? 0 : last.position + 1)
+    this.#bulkChecks[group.position]!.groups.push(group)
+    this.#lastGroupOf.set(items[0]!.key, group)
   }
 
-  /**
-   * The calls that ask everything, with about so many subjects in each: a question about several is not divided. In a cluster,
-   * with one subject in each.
-   */
-  calls(mostSubjects: number, oneSubject: boolean): CallPlan[] {
-    if (oneSubject) return this.#callsByKey()
-    const calls: { runs: Run[]; groups: QuestionGroup[] }[] = []
-    let room = 0
-    const open = (): { runs: Run[]; groups: QuestionGroup[] } => {
-      if (room <= 0) {
-        calls.push({ runs: [], groups: [] })
-        room = mostSubjects
+  /** Divides all batches into calls of about `maxSize`: a general batch is not split. */
+  build(maxSize: number): DecideCall[] {
+    const calls: OpenCall[] = []
+    let space = 0
+    const open = (): OpenCall => {
+      if (space <= 0) {
+        calls.push({ bulkChecks: [], groups: [] })
+        space = maxSize
       }
       return calls.at(-1)!
     }
-    for (const run of this.#runs) {
-      for (let first = 0; first < run.groups.length; ) {
+    for (const check of this.#bulkChecks) {
+      for (let first = 0; first < check.groups.length; ) {
         const call = open()
-        const groups = run.groups.slice(first, first + room)
-        call.runs.push({ ...run, groups })
+        const groups = check.groups.slice(first, first + space)
+        call.bulkChecks.push({ ...check, groups })
         first += groups.length
-        room -= groups.length
+        space -= groups.length
       }
     }
     for (const group of this.#groups) {
       open().groups.push(group)
-      room -= group.first.items.length
+      space -= group.first.items.length
     }
     return calls
   }
 
-  #callsByKey(): CallPlan[] {
-    const calls = new Map<string, { runs: Run[]; groups: QuestionGroup[] }>()
-    const callOf = (group: QuestionGroup): { runs: Run[]; groups: QuestionGroup[] } => {
+  /** Divides all batches into one call per key, as a cluster requires. */
+  buildByKey(): DecideCall[] {
+    const calls = new Map<string, OpenCall>()
+    const callOf = (group: BatchGroup): OpenCall => {
       const { key } = group.first.items[0]!
       let call = calls.get(key)
       if (call === undefined) {
-        call = { runs: [], groups: [] }
+        call = { bulkChecks: [], groups: [] }
         calls.set(key, call)
       }
       return call
     }
-    for (const run of this.#runs) for (const group of run.groups) callOf(group).runs.push({ ...run, groups: [group] })
+    for (const check of this.#bulkChecks)
+      for (const group of check.groups) callOf(group).bulkChecks.push({ ...check, groups: [group] })
     for (const group of this.#groups) callOf(group).groups.push(group)
     return [...calls.values()]
   }
 
-  /** Whether no later group asks about any of the keys, so that order is kept when this one takes in another question. */
-  #isLastOfAll(group: QuestionGroup, items: Batch['items']): boolean {
+  /** Whether no later group has any of the keys, so that order is kept when this group takes another batch. */
+  #isLastOfAll(group: BatchGroup, items: Batch['items']): boolean {
     for (let index = 1; index < items.length; index++) {
-      if (items[index]!.key !== items[0]!.key && this.#lastOf.get(items[index]!.key) !== group) return false
+      if (items[index]!.key !== items[0]!.key && this.#lastGroupOf.get(items[index]!.key) !== group) return false
     }
     return true
   }
 
-  /** The number of a run of the plan and cost, not before `earliest`. */
-  #runFor(plan: Plan, cost: number, earliest: number): number {
-    for (let run = this.#runs.length - 1; run >= earliest; run--) {
-      if (this.#runs[run]!.plan === plan && this.#runs[run]!.cost === cost) return run
+  /** The index of the bulk check with these limits and cost, at `earliest` or later. */
+  #bulkCheckFor(limits: BulkLimits, cost: number, earliest: number): number {
+    for (let index = this.#bulkChecks.length - 1; index >= earliest; index--) {
+      if (this.#bulkChecks[index]!.limits === limits && this.#bulkChecks[index]!.cost === cost) return index
     }
-    return this.#runs.push({ plan, cost, groups: [] }) - 1
+    return this.#bulkChecks.push({ limits, cost, groups: [] }) - 1
   }
+}
+
+/** All groups of a call, in the order of decisions. */
+export function groupsIn(call: DecideCall): readonly BatchGroup[] {
+  return call.bulkChecks.length === 1 && call.groups.length === 0
+    ? call.bulkChecks[0]!.groups
+    : [...call.bulkChecks.flatMap((check) => check.groups), ...call.groups]
 }

@@ -2,13 +2,13 @@ import { compileRule, createBatch, createItem } from '@sluice/core/internal'
 import { seededRandom } from '@sluice/testing'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { atTurnEnd } from '../system/event-loop.ts'
-import { Question } from './batch-group.ts'
-import type { CallPlan } from './call-builder.ts'
-import { CallLine } from './call-scheduler.ts'
+import { runAfterIo } from '../system/event-loop.ts'
+import { PendingBatch } from './batch-group.ts'
+import type { DecideCall } from './call-builder.ts'
+import { CallScheduler } from './call-scheduler.ts'
 import { DecideReply } from './decide-reply.ts'
 
-// Whatever happens in whatever order, every question ends once, and those about one key leave in the order they were asked in.
+// Whatever happens in whatever order, every batch ends once, and those about one key leave in the order they were asked in.
 
 const LIMIT = compileRule('rule', { limit: 1000, window: '1m' })[0]!
 
@@ -35,14 +35,14 @@ const STEPS = [
   'abandon',
 ] as const
 
-/** A line whose surroundings do everything that they may. */
+/** A scheduler whose surroundings do everything that they may. */
 class Surroundings {
-  readonly asked = new Map<Question, Asked>()
+  readonly asked = new Map<PendingBatch, Asked>()
   /** Numbers of what left, by key. */
   readonly left = new Map<string, number[]>()
   readonly #random: () => number
   readonly #keys: number
-  readonly #line: CallLine
+  readonly #scheduler: CallScheduler
   readonly #underWay: { readonly resolve: (reply: DecideReply) => void; readonly reject: (error: unknown) => void }[] =
     []
   readonly #turnEnds: (() => void)[] = []
@@ -53,15 +53,15 @@ class Surroundings {
     const random = seededRandom(options.seed)
     this.#random = () => random.nextUint32() / 2 ** 32
     this.#keys = options.keys
-    this.#line = new CallLine({
+    this.#scheduler = new CallScheduler({
       isCluster: options.isCluster,
       writesLater: options.writesLater,
       monotonicMs: () => this.#nowMs,
-      atTurnEnd: (run) => void this.#turnEnds.push(run),
+      runAfterIo: (run) => void this.#turnEnds.push(run),
       timers: { schedule: (ms, run) => this.#schedule(ms, run) },
-      call: (plan) => this.#call(plan),
-      answered: (plan) => eachGroup(plan, (group) => group.resolve()),
-      failed: (plan, error) => eachGroup(plan, (group) => group.reject(error)),
+      call: (call) => this.#call(call),
+      answered: (call) => eachGroup(call, (group) => group.resolve()),
+      failed: (call, error) => eachGroup(call, (group) => group.reject(error)),
     })
   }
 
@@ -90,9 +90,9 @@ class Surroundings {
         throw new Error('of whoever listens')
       }
       const listener = { answered, unanswered: () => void note.ends++ }
-      const question = new Question(createBatch([createItem(LIMIT, key, 1)]), listener)
-      this.asked.set(question, note)
-      this.#line.add(question)
+      const batch = new PendingBatch(createBatch([createItem(LIMIT, key, 1)]), listener)
+      this.asked.set(batch, note)
+      this.#scheduler.add(batch)
     }
   }
 
@@ -106,10 +106,10 @@ class Surroundings {
     }
   }
 
-  #call(plan: CallPlan): Promise<DecideReply> {
-    eachGroup(plan, (group) => {
-      for (let question: Question | undefined = group.head; question !== undefined; question = question.next) {
-        const note = this.asked.get(question)!
+  #call(call: DecideCall): Promise<DecideReply> {
+    eachGroup(call, (group) => {
+      for (let batch: PendingBatch | undefined = group.head; batch !== undefined; batch = batch.next) {
+        const note = this.asked.get(batch)!
         note.sent++
         expect(note.isAbandoned).toBe(false)
         this.left.set(note.key, [...(this.left.get(note.key) ?? []), note.number])
@@ -135,9 +135,9 @@ class Surroundings {
   }
 
   #abandonSome(): void {
-    for (const [question, note] of this.asked) {
-      if (question.hasLeft || this.#below(5) > 0) continue
-      question.sheet = createBatch([createItem(LIMIT, note.key, 1)])
+    for (const [batch, note] of this.asked) {
+      if (batch.hasLeft || this.#below(5) > 0) continue
+      batch.sheet = createBatch([createItem(LIMIT, note.key, 1)])
       note.isAbandoned = true
     }
   }
@@ -153,19 +153,19 @@ class Surroundings {
   }
 }
 
-function eachGroup(plan: CallPlan, use: (group: CallPlan['groups'][number]) => void): void {
-  for (const { groups } of [...plan.runs, plan]) for (const group of groups) use(group)
+function eachGroup(call: DecideCall, use: (group: DecideCall['groups'][number]) => void): void {
+  for (const { groups } of [...call.bulkChecks, call]) for (const group of groups) use(group)
 }
 
 function promisesSettled(): Promise<void> {
-  return new Promise((resolve) => atTurnEnd(resolve))
+  return new Promise((resolve) => runAfterIo(resolve))
 }
 
 describe.each([
   { isCluster: false, writesLater: false },
   { isCluster: false, writesLater: true },
   { isCluster: true, writesLater: true },
-])('questions on their way out, %o', (kind) => {
+])('batches on their way out, %o', (kind) => {
   it('all leave once, in order, and end, unless they were abandoned before they left', async () => {
     const run = fc.record({
       keys: fc.constantFrom(1, 3, 400),

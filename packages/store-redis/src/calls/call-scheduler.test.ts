@@ -1,10 +1,10 @@
 import type { Batch } from '@sluice/core/internal'
 import { compileRule, createBatch, createItem } from '@sluice/core/internal'
 import { describe, expect, it } from 'vitest'
-import { atTurnEnd } from '../system/event-loop.ts'
-import { Question, QuestionGroup } from './batch-group.ts'
-import type { CallPlan } from './call-builder.ts'
-import { CallLine } from './call-scheduler.ts'
+import { runAfterIo } from '../system/event-loop.ts'
+import { BatchGroup, PendingBatch } from './batch-group.ts'
+import type { DecideCall } from './call-builder.ts'
+import { CallScheduler } from './call-scheduler.ts'
 import { DecideReply } from './decide-reply.ts'
 
 const LIMIT = compileRule('rule', { limit: 1000, window: '1m' })[0]!
@@ -15,30 +15,30 @@ function batchOn(key: string): Batch {
   return createBatch([createItem(LIMIT, key, 1)])
 }
 
-function questionOn(key: string): Question {
-  return new Question(batchOn(key), NOBODY)
+function pendingOn(key: string): PendingBatch {
+  return new PendingBatch(batchOn(key), NOBODY)
 }
 
-/** So many questions about one key, as one group. */
-function groupOn(key: string, size: number): QuestionGroup {
-  const group = new QuestionGroup(questionOn(key))
-  for (let count = 1; count < size; count++) group.join(questionOn(key))
+/** So many batches about one key, as one group. */
+function groupOn(key: string, size: number): BatchGroup {
+  const group = new BatchGroup(pendingOn(key))
+  for (let count = 1; count < size; count++) group.join(pendingOn(key))
   return group
 }
 
-/** What a plan asks: every key, as often as it is asked about. */
-function keysOf(plan: CallPlan): string[] {
-  const groups = [...plan.runs.flatMap((run) => run.groups), ...plan.groups]
+/** Every key of a call, once per batch. */
+function keysOf(call: DecideCall): string[] {
+  const groups = [...call.bulkChecks.flatMap((check) => check.groups), ...call.groups]
   return groups.flatMap((group) => Array.from({ length: group.size }, () => group.first.items[0]!.key))
 }
 
 interface SentCall {
-  readonly plan: CallPlan
+  readonly call: DecideCall
   readonly resolve: (reply: DecideReply) => void
   readonly reject: (error: unknown) => void
 }
 
-/** A line whose server, clock and turns of the event loop are moved by hand. */
+/** A scheduler whose server, clock and turns of the event loop are moved by hand. */
 class Scene {
   nowMs = 0
   /** Timers that run, by when they are due. */
@@ -47,7 +47,7 @@ class Scene {
   whenAnswered: () => void = () => undefined
   /** Everything that happened, in order: `call`, `written` by a client that writes later, `answered` or `failed`, and the keys. */
   readonly events: string[] = []
-  readonly line: CallLine
+  readonly scheduler: CallScheduler
   readonly #writesLater: boolean
   readonly #sent: SentCall[] = []
   #turnEnds: (() => void)[] = []
@@ -55,57 +55,57 @@ class Scene {
 
   constructor({ isCluster = false, writesLater = false }: { isCluster?: boolean; writesLater?: boolean } = {}) {
     this.#writesLater = writesLater
-    this.line = new CallLine({
+    this.scheduler = new CallScheduler({
       isCluster,
       writesLater,
       monotonicMs: () => this.nowMs,
-      atTurnEnd: (run) => void this.#turnEnds.push(run),
+      runAfterIo: (run) => void this.#turnEnds.push(run),
       timers: { schedule: (ms, run) => this.#schedule(ms, run) },
-      call: (plan) => this.#call(plan),
-      answered: (plan) => {
-        this.#note('answered', plan)
+      call: (call) => this.#call(call),
+      answered: (call) => {
+        this.#note('answered', call)
         this.whenAnswered()
       },
-      failed: (plan, error) => this.#note(`failed by ${String(error)}`, plan),
+      failed: (call, error) => this.#note(`failed by ${String(error)}`, call),
     })
   }
 
   /** The keys of each call so far. */
   get calls(): string[][] {
-    return this.#sent.map(({ plan }) => keysOf(plan))
+    return this.#sent.map(({ call }) => keysOf(call))
   }
 
-  /** How many questions each call had so far. */
+  /** How many batches each call had so far. */
   get sizes(): number[] {
     return this.calls.map((keys) => keys.length)
   }
 
   /** Asks about each key. */
-  ask(...keys: string[]): Question[] {
-    const questions = keys.map(questionOn)
-    for (const question of questions) this.line.add(question)
-    return questions
+  ask(...keys: string[]): PendingBatch[] {
+    const batches = keys.map(pendingOn)
+    for (const batch of batches) this.scheduler.add(batch)
+    return batches
   }
 
   /** Asks about one key so many times. */
-  askTimes(times: number, key: string): Question[] {
+  askTimes(times: number, key: string): PendingBatch[] {
     return this.ask(...Array.from({ length: times }, () => key))
   }
 
-  /** Asks so many questions about three keys each, which nobody has asked about before. */
+  /** Asks so many batches about three keys each, which nobody has asked about before. */
   askOfThreeKeys(times: number): void {
     for (let count = 0; count < times; count++) {
       const group = this.#groups++
       const items = [1, 2, 3].map((place) => createItem(LIMIT, `key ${group} ${place}`, 1))
-      this.line.add(new Question(createBatch(items), NOBODY))
+      this.scheduler.add(new PendingBatch(createBatch(items), NOBODY))
     }
   }
 
   /** Asks in a turn of its own. */
-  askInTurn(...keys: string[]): Question[] {
-    const questions = this.ask(...keys)
+  askInTurn(...keys: string[]): PendingBatch[] {
+    const batches = this.ask(...keys)
     this.endTurn()
-    return questions
+    return batches
   }
 
   endTurn(): void {
@@ -154,23 +154,23 @@ class Scene {
     return () => void this.timers.splice(this.timers.indexOf(timer), 1)
   }
 
-  #call(plan: CallPlan): Promise<DecideReply> {
-    this.#note('call', plan)
-    if (this.#writesLater) this.#turnEnds.push(() => this.#note('written', plan))
-    return new Promise((resolve, reject) => void this.#sent.push({ plan, resolve, reject }))
+  #call(call: DecideCall): Promise<DecideReply> {
+    this.#note('call', call)
+    if (this.#writesLater) this.#turnEnds.push(() => this.#note('written', call))
+    return new Promise((resolve, reject) => void this.#sent.push({ call, resolve, reject }))
   }
 
-  #note(what: string, plan: CallPlan): void {
-    this.events.push(`${what}: ${keysOf(plan).join(' ')}`)
+  #note(what: string, call: DecideCall): void {
+    this.events.push(`${what}: ${keysOf(call).join(' ')}`)
   }
 }
 
 /** Everything that awaits something that is there already has gone on. */
 function promisesSettled(): Promise<void> {
-  return new Promise((resolve) => atTurnEnd(resolve))
+  return new Promise((resolve) => runAfterIo(resolve))
 }
 
-/** A line with two calls under way, `first` and `second`. */
+/** A scheduler with two calls under way, `first` and `second`. */
 function busyScene(options: { readonly writesLater?: boolean } = {}): Scene {
   const scene = new Scene(options)
   scene.askInTurn('first')
@@ -179,10 +179,10 @@ function busyScene(options: { readonly writesLater?: boolean } = {}): Scene {
   return scene
 }
 
-/** A line with nothing under way, on which 200 questions were open at once a moment ago. */
+/** A scheduler with nothing under way, on which 200 batches were open at once a moment ago. */
 async function crowdedScene(): Promise<Scene> {
   const scene = new Scene()
-  scene.line.addAgain(groupOn('crowd', 200))
+  scene.scheduler.addAgain(groupOn('crowd', 200))
   scene.endTurn()
   await scene.answer(0)
   expect(scene.sizes).toEqual([200])
@@ -190,8 +190,8 @@ async function crowdedScene(): Promise<Scene> {
 }
 
 /** Whoever asked goes on without the answer. */
-function abandon(questions: readonly Question[]): void {
-  for (const question of questions) question.sheet = batchOn('nobody reads this')
+function abandon(batches: readonly PendingBatch[]): void {
+  for (const batch of batches) batch.sheet = batchOn('nobody reads this')
 }
 
 function numbered(count: number): string[] {
@@ -199,7 +199,7 @@ function numbered(count: number): string[] {
 }
 
 describe('with nothing under way', () => {
-  it('questions leave together, at the end of the turn they were asked in', () => {
+  it('batches leave together, at the end of the turn they were asked in', () => {
     const scene = new Scene()
     scene.ask('a', 'b', 'a')
     expect(scene.calls).toEqual([])
@@ -207,7 +207,7 @@ describe('with nothing under way', () => {
     expect(scene.calls).toEqual([['a', 'a', 'b']])
   })
 
-  it('64 questions leave before the turn ends, and what is asked after them at its end', () => {
+  it('64 batches leave before the turn ends, and what is asked after them at its end', () => {
     const scene = new Scene()
     scene.askTimes(63, 'a')
     expect(scene.sizes).toEqual([])
@@ -231,7 +231,7 @@ describe('with nothing under way', () => {
     expect(scene.timers).toEqual([])
   })
 
-  it('as many questions as fill a call by their keys leave before the turn ends', () => {
+  it('as many batches as fill a call by their keys leave before the turn ends', () => {
     const scene = new Scene()
     scene.askOfThreeKeys(42)
     expect(scene.sizes).toEqual([])
@@ -241,7 +241,7 @@ describe('with nothing under way', () => {
 })
 
 describe('with one call under way', () => {
-  it('a question leaves at the end of its turn when there are few callers, however much they have asked', async () => {
+  it('a batch leaves at the end of its turn when there are few callers, however much they have asked', async () => {
     const scene = new Scene()
     await scene.askAlone(200)
     scene.askInTurn('a')
@@ -260,7 +260,7 @@ describe('with one call under way', () => {
     expect(scene.calls.slice(2)).toEqual([['b', 'c']])
   })
 
-  it('questions gather when there are many callers, and leave as soon as half of these have asked', async () => {
+  it('batches gather when there are many callers, and leave as soon as half of these have asked', async () => {
     const scene = await crowdedScene()
     scene.askInTurn('a')
     scene.askTimes(99, 'b')
@@ -272,7 +272,7 @@ describe('with one call under way', () => {
 })
 
 describe('with two calls under way', () => {
-  it('questions gather over several turns, and leave in one call when one is answered', async () => {
+  it('batches gather over several turns, and leave in one call when one is answered', async () => {
     const scene = busyScene()
     scene.askInTurn('a')
     scene.askInTurn('b', 'c')
@@ -314,7 +314,7 @@ describe('with two calls under way', () => {
     expect(scene.calls.slice(3)).toEqual([['c']])
   })
 
-  it('a question about several keys takes the room of as many, so that no call takes much longer than others', async () => {
+  it('a batch about several keys takes the room of as many, so that no call takes much longer than others', async () => {
     const scene = busyScene()
     scene.askOfThreeKeys(50)
     scene.endTurn()
@@ -445,7 +445,7 @@ describe('in a cluster', () => {
   })
 })
 
-describe('a question that is held back', () => {
+describe('a batch that is held back', () => {
   it('has not left until its call goes out', async () => {
     const scene = busyScene()
     const [held] = scene.askInTurn('a')
@@ -455,7 +455,7 @@ describe('a question that is held back', () => {
   })
 })
 
-describe('questions that were abandoned before they left', () => {
+describe('batches that were abandoned before they left', () => {
   it('are never sent, also when it was only the end of their turn that they waited for', () => {
     const scene = new Scene()
     const [gone] = scene.ask('a', 'b')
@@ -483,9 +483,9 @@ describe('questions that were abandoned before they left', () => {
 
   it('do not count as open: after an outage and two hundred calls in peace, a second call is not held back', async () => {
     const scene = busyScene()
-    const questions = scene.askTimes(500, 'a')
+    const batches = scene.askTimes(500, 'a')
     scene.endTurn()
-    abandon(questions)
+    abandon(batches)
     await scene.fail(0, 'an outage')
     await scene.fail(1, 'an outage')
     await scene.askAlone(200)
@@ -495,10 +495,10 @@ describe('questions that were abandoned before they left', () => {
   })
 })
 
-describe('questions that are added again', () => {
+describe('batches that are added again', () => {
   it('leave at the end of the turn', () => {
     const scene = new Scene()
-    scene.line.addAgain(groupOn('a', 3))
+    scene.scheduler.addAgain(groupOn('a', 3))
     expect(scene.calls).toEqual([])
     scene.endTurn()
     expect(scene.calls).toEqual([['a', 'a', 'a']])
@@ -514,7 +514,7 @@ describe('questions that are added again', () => {
   it('count towards a call that is worth sending', async () => {
     const scene = await crowdedScene()
     scene.askInTurn('a')
-    scene.line.addAgain(groupOn('b', 99))
+    scene.scheduler.addAgain(groupOn('b', 99))
     scene.endTurn()
     expect(scene.sizes).toEqual([200, 1])
     scene.ask('c')
@@ -529,7 +529,7 @@ describe('closing', () => {
     scene.ask('late')
     expect(scene.sizes).toEqual([1, 1, 128, 128])
     const before = scene.events.length
-    scene.line.close('closing')
+    scene.scheduler.close('closing')
     const keys = numbered(258)
     expect(scene.events.slice(before)).toEqual([
       `failed by closing: ${keys.slice(256).join(' ')}`,

@@ -1,255 +1,245 @@
 import type { Timers } from '@sluice/core'
-import type { Question, QuestionGroup } from './batch-group.ts'
-import type { CallPlan } from './call-builder.ts'
-import { Turn } from './call-builder.ts'
+import type { BatchGroup, PendingBatch } from './batch-group.ts'
+import type { DecideCall } from './call-builder.ts'
+import { CallBuilder, groupsIn } from './call-builder.ts'
 import type { DecideReply } from './decide-reply.ts'
 
-/** Most subjects in one call: a script holds up everybody else for as long as it runs, here about 0.3 ms. */
-const MOST_SUBJECTS = 128
+/** Maximum size of one call. A script blocks the server while it runs: here for about 0.3 ms. */
+const MAX_CALL_SIZE = 128
 
-/** Fewer questions are not worth a call of their own while another is under way, or before the turn ends. */
-const LEAST_CALL = 32
+/** Fewer batches do not justify a call of their own while another is in flight, or before the event loop iteration ends. */
+const MIN_BATCHES = 32
 
-/** So many leave before the turn ends also where it is not known that as many will be asked again. */
-const LEAST_FIRST = 64
+/** The same, as long as it is unknown whether callers come back in such numbers. */
+const MIN_BATCHES_AT_FIRST = 64
 
-/** What has gathered waits for a call under way, and for more to make a good call of, no longer than this. */
-const HELD_MS = 1
+/** Maximum time that batches wait for an in-flight call, or for more batches to fill a call. */
+const MAX_WAIT_MS = 1
 
 /**
- * So many calls keep Redis busy: one is being decided, one lies ready. What is asked beyond that is better collected, because
- * it becomes fewer and larger calls, and because this process can see to answers while Redis decides, instead of both
- * waiting for each other in turns.
+ * So many calls keep Redis busy: it executes one while the next waits. Collecting what comes after that makes fewer and
+ * larger calls, and this process handles replies while Redis executes, instead of both waiting for each other.
  */
 const STEADY_CALLS = 2
 
-/** When a network is slower than Redis, another call may go out after so long, up to so many. */
-const SLOW_AFTER_MS = 0.3
-const MOST_CALLS = 64
+/** When the network is slower than Redis, another call may leave after this time, up to {@link MAX_CALLS}. */
+const SLOW_NETWORK_MS = 0.3
+const MAX_CALLS = 64
 
-/** With as many under way, one goes out after so long: a connection that hangs is found by what is sent. */
-const HANGING_AFTER_MS = 1000
+/** At {@link MAX_CALLS}, one more may leave after this time: sending is how a hanging connection is detected. */
+const HANGING_MS = 1000
 
-/** What a {@link CallLine} works with. */
-export interface CallLineParts {
-  /** Whether every subject needs a call of its own; then calls are not held back, since they go to different nodes. */
+/** Options of a {@link CallScheduler}. */
+export interface CallSchedulerOptions {
+  /** Whether every key needs a call of its own. Such calls are never held back, because they go to different nodes. */
   readonly isCluster: boolean
-  /** Whether calls leave the process at the end of the turn they were made in, instead of at once. */
+  /** Whether the client writes calls at the end of the event loop iteration instead of at once. */
   readonly writesLater: boolean
   readonly monotonicMs: () => number
-  /** Runs something after everything that is ready now, in this turn of the event loop. */
-  readonly atTurnEnd: (run: () => void) => void
+  /** Runs a callback in this iteration of the event loop, after the callbacks of all input. */
+  readonly runAfterIo: (run: () => void) => void
   readonly timers: Timers
-  /** Makes a call. */
-  readonly call: (plan: CallPlan) => Promise<DecideReply>
-  /** Is told how a call ended. */
-  readonly answered: (plan: CallPlan, reply: DecideReply) => void
-  readonly failed: (plan: CallPlan, error: unknown) => void
+  readonly call: (call: DecideCall) => Promise<DecideReply>
+  readonly answered: (call: DecideCall, reply: DecideReply) => void
+  readonly failed: (call: DecideCall, error: unknown) => void
 }
 
 /**
- * Questions on their way out. With nothing under way they leave at the end of the turn they were asked in; while calls are
- * under way they gather, and leave at the end of the turn in which the next one is answered, or after a millisecond.
+ * Decides when batches leave, and in which calls. With no call in flight, batches leave at the end of the event loop
+ * iteration they were added in. While calls are in flight, they collect, and leave at the end of the iteration in which the
+ * next reply arrives, or after a millisecond.
  */
-export class CallLine {
-  readonly #parts: CallLineParts
-  #turn = new Turn()
-  /** Questions of the turn. */
-  #questions = 0
-  /** Questions not yet answered, and the most there were of late. */
+export class CallScheduler {
+  readonly #options: CallSchedulerOptions
+  #builder = new CallBuilder()
+  /** Batches in the builder. */
+  #collected = 0
+  /** Batches without a reply, and their recent maximum. */
   #open = 0
-  #mostOpen = 0
-  /** Calls of an earlier turn that have not gone out yet. */
-  #waiting: CallPlan[] = []
+  #maxOpen = 0
+  /** Calls that are built and not sent yet. */
+  #waiting: DecideCall[] = []
   #inFlight = 0
-  /** What was answered and not yet told. */
-  readonly #replies: { readonly plan: CallPlan; readonly reply: DecideReply }[] = []
-  /** Whether an answer is being told, and those who got it have not gone on yet. */
-  #isTelling = false
+  /** Replies that are not delivered yet. */
+  readonly #replies: { readonly call: DecideCall; readonly reply: DecideReply }[] = []
+  /** Whether a reply is being delivered, and the code that waited for it has not run yet. */
+  #isDelivering = false
   #lastSentMs = 0
   #cancelWake: (() => void) | undefined
-  /** Whether this turn's end has been asked for. */
-  #endAsked = false
-  /** Whether nothing was under way when the first of this turn's questions was asked; and whether such a turn is ending. */
+  #isFlushScheduled = false
+  /** Whether no call was in flight when the first batch was collected; and whether such a collection is being sent. */
   #beganIdle = false
-  #isEnding = false
-  readonly #endTurn = (): void => {
-    this.#endAsked = false
-    this.#isEnding = this.#beganIdle
+  #isFlushingIdle = false
+  readonly #flush = (): void => {
+    this.#isFlushScheduled = false
+    this.#isFlushingIdle = this.#beganIdle
     this.#send()
-    this.#isEnding = false
-    if (!this.#parts.writesLater) this.#tell()
+    this.#isFlushingIdle = false
+    if (!this.#options.writesLater) this.#deliver()
   }
 
-  constructor(parts: CallLineParts) {
-    this.#parts = parts
+  constructor(options: CallSchedulerOptions) {
+    this.#options = options
   }
 
-  add(question: Question): void {
-    this.#openTurn().add(question)
-    this.#questions++
+  add(pending: PendingBatch): void {
+    this.#scheduleFlush()
+    this.#builder.add(pending)
+    this.#collected++
     this.#open++
-    // A good call does not wait for the end of the turn.
+    // A good call does not wait for the end of the iteration.
     if (this.#inFlight < STEADY_CALLS && this.#isGoodCall()) this.#send()
   }
 
-  /** Adds questions that were asked before and could not be decided. */
-  addAgain(group: QuestionGroup): void {
-    this.#openTurn().addGroup(group)
-    this.#questions += group.size
+  /** Adds batches that were sent before and could not be decided. */
+  addAgain(group: BatchGroup): void {
+    this.#scheduleFlush()
+    this.#builder.addGroup(group)
+    this.#collected += group.size
     this.#open += group.size
   }
 
-  /** Turns away all that have not gone out. */
+  /** Rejects all batches that were not sent. */
   close(error: unknown): void {
-    for (const plan of [...this.#waiting, ...this.#turn.calls(MOST_SUBJECTS, false)]) this.#parts.failed(plan, error)
+    for (const call of [...this.#waiting, ...this.#builder.build(MAX_CALL_SIZE)]) this.#options.failed(call, error)
     this.#waiting = []
-    this.#turn = new Turn()
+    this.#builder = new CallBuilder()
     this.#cancelWake?.()
   }
 
-  #openTurn(): Turn {
-    if (!this.#endAsked) {
-      this.#endAsked = true
-      this.#beganIdle = this.#inFlight === 0
-      this.#parts.atTurnEnd(this.#endTurn)
-    }
-    return this.#turn
+  #scheduleFlush(): void {
+    if (this.#isFlushScheduled) return
+    this.#isFlushScheduled = true
+    this.#beganIdle = this.#inFlight === 0
+    this.#options.runAfterIo(this.#flush)
   }
 
   /**
-   * Whether what was gathered makes a good call: a full one, or half of as many questions as have been open at once. Callers
-   * that ask again when they are answered come in two halves then, and one is decided while the other is told.
+   * Whether the collected batches make a good call: a full one, or half of the recent maximum of open batches. Callers that
+   * check again after each reply then come in two halves: Redis decides one while this process handles the other.
    */
   #isGoodCall(): boolean {
-    const least = this.#mostOpen < LEAST_CALL ? LEAST_FIRST : Math.max(LEAST_CALL, this.#mostOpen / 2)
-    return this.#turn.size >= MOST_SUBJECTS || this.#questions >= least
+    const least = this.#maxOpen < MIN_BATCHES ? MIN_BATCHES_AT_FIRST : Math.max(MIN_BATCHES, this.#maxOpen / 2)
+    return this.#builder.size >= MAX_CALL_SIZE || this.#collected >= least
   }
 
-  /** Sends what may be sent. */
+  /** Sends as many calls as may leave now. */
   #send(): void {
-    while (this.#waiting.length > 0 || this.#turn.size > 0) {
+    while (this.#waiting.length > 0 || this.#builder.size > 0) {
       if (!this.#maySend()) {
         this.#wakeLater()
         return
       }
       if (this.#waiting.length === 0) {
-        this.#waiting = this.#turn.calls(MOST_SUBJECTS, this.#parts.isCluster)
-        this.#turn = new Turn()
-        this.#questions = 0
+        this.#waiting = this.#options.isCluster ? this.#builder.buildByKey() : this.#builder.build(MAX_CALL_SIZE)
+        this.#builder = new CallBuilder()
+        this.#collected = 0
       }
-      const plan = this.#stillWanted(this.#waiting.shift()!)
-      if (plan !== undefined) void this.#make(plan)
+      const call = this.#withoutAbandoned(this.#waiting.shift()!)
+      if (call !== undefined) void this.#execute(call)
     }
   }
 
-  /** Looks again soon: nothing else may happen here until a call under way is answered, which may be long. */
+  /** Tries again later: without it, nothing would happen until the next reply, which may take long. */
   #wakeLater(): void {
     if (this.#cancelWake !== undefined) return
-    const delayMs = this.#inFlight < MOST_CALLS ? HELD_MS : HANGING_AFTER_MS
-    this.#cancelWake = this.#parts.timers.schedule(delayMs, () => {
+    const delayMs = this.#inFlight < MAX_CALLS ? MAX_WAIT_MS : HANGING_MS
+    this.#cancelWake = this.#options.timers.schedule(delayMs, () => {
       this.#cancelWake = undefined
       this.#send()
     })
   }
 
   #maySend(): boolean {
-    // What was asked in one turn, of a line that had nothing to do, leaves in that turn.
-    if (this.#inFlight === 0 || this.#isEnding || this.#parts.isCluster) return true
-    if (this.#inFlight >= MOST_CALLS) return this.#sentBefore(HANGING_AFTER_MS)
-    // To keep full calls back makes them no fewer.
-    if (this.#waiting.length > 1 || this.#turn.size >= MOST_SUBJECTS) return true
-    if (this.#inFlight >= STEADY_CALLS) return this.#sentBefore(SLOW_AFTER_MS)
-    // With few callers nothing is gained by waiting for more.
-    const isFew = this.#mostOpen < LEAST_CALL
-    return isFew || this.#waiting.length > 0 || this.#isGoodCall() || this.#sentBefore(HELD_MS)
+    if (this.#inFlight === 0 || this.#isFlushingIdle || this.#options.isCluster) return true
+    if (this.#inFlight >= MAX_CALLS) return this.#sentBefore(HANGING_MS)
+    // Holding back full calls does not make them fewer.
+    if (this.#waiting.length > 1 || this.#builder.size >= MAX_CALL_SIZE) return true
+    if (this.#inFlight >= STEADY_CALLS) return this.#sentBefore(SLOW_NETWORK_MS)
+    // With few callers there is nothing to wait for.
+    const isFew = this.#maxOpen < MIN_BATCHES
+    return isFew || this.#waiting.length > 0 || this.#isGoodCall() || this.#sentBefore(MAX_WAIT_MS)
   }
 
-  /** Whether the last call left so many milliseconds ago, or longer. */
+  /** Whether the last call was sent at least so many milliseconds ago. */
   #sentBefore(ms: number): boolean {
-    return this.#parts.monotonicMs() - this.#lastSentMs >= ms
+    return this.#options.monotonicMs() - this.#lastSentMs >= ms
   }
 
-  /** Makes one call. Never rejects. */
-  async #make(plan: CallPlan): Promise<void> {
-    for (const group of groupsIn(plan)) group.leave()
+  /** Sends one call. Never rejects. */
+  async #execute(call: DecideCall): Promise<void> {
+    for (const group of groupsIn(call)) group.markSent()
     this.#inFlight++
-    this.#lastSentMs = this.#parts.monotonicMs()
+    this.#lastSentMs = this.#options.monotonicMs()
     let reply: DecideReply
     try {
-      reply = await this.#parts.call(plan)
+      reply = await this.#options.call(call)
     } catch (error) {
-      this.#noteEnd(plan)
-      this.#parts.failed(plan, error)
+      this.#noteEnd(call)
+      this.#options.failed(call, error)
       this.#send()
       return
     }
-    this.#noteEnd(plan)
-    this.#replies.push({ plan, reply })
-    if (this.#turn.size === 0 && this.#waiting.length === 0) this.#tell()
-    else this.#tellAfterSending()
+    this.#noteEnd(call)
+    this.#replies.push({ call, reply })
+    if (this.#builder.size === 0 && this.#waiting.length === 0) this.#deliver()
+    else this.#deliverAfterSending()
   }
 
   /**
-   * Tells at the end of this turn, after what has gathered was sent: while Redis is at work. What is read in the rest of the turn
-   * goes with that. A client that writes at the end of the turn has to be given its call before, and is let through first.
+   * Delivers replies at the end of this iteration, after the collected batches were sent: while Redis is busy with them. A
+   * client that writes at the end of the iteration must get its call earlier, and writes first.
    */
-  #tellAfterSending(): void {
-    if (this.#parts.writesLater) {
+  #deliverAfterSending(): void {
+    if (this.#options.writesLater) {
       this.#send()
-      this.#parts.atTurnEnd(() => this.#tell())
+      this.#options.runAfterIo(() => this.#deliver())
     } else {
-      this.#openTurn()
+      this.#scheduleFlush()
     }
   }
 
-  /** A plan without the questions that nobody waits for any more: they must not be charged. Undefined when none is left. */
-  #stillWanted(plan: CallPlan): CallPlan | undefined {
-    if (!groupsIn(plan).some((group) => group.hasAbandoned)) return plan
-    const before = questionsIn(plan)
-    const runs = plan.runs
-      .map((run) => ({ ...run, groups: run.groups.filter((group) => group.dropAbandoned()) }))
-      .filter((run) => run.groups.length > 0)
-    const wanted = { runs, groups: plan.groups.filter((group) => group.dropAbandoned()) }
-    const left = questionsIn(wanted)
+  /** The call without abandoned batches, which must not be charged. Undefined when none is left. */
+  #withoutAbandoned(call: DecideCall): DecideCall | undefined {
+    if (!groupsIn(call).some((group) => group.hasAbandoned)) return call
+    const before = batchesIn(call)
+    const bulkChecks = call.bulkChecks
+      .map((check) => ({ ...check, groups: check.groups.filter((group) => group.dropAbandoned()) }))
+      .filter((check) => check.groups.length > 0)
+    const wanted = { bulkChecks, groups: call.groups.filter((group) => group.dropAbandoned()) }
+    const left = batchesIn(wanted)
     this.#open -= before - left
     return left > 0 ? wanted : undefined
   }
 
-  #noteEnd(plan: CallPlan): void {
+  #noteEnd(call: DecideCall): void {
     this.#inFlight--
-    this.#mostOpen = Math.max(this.#open, this.#mostOpen - this.#mostOpen / 64)
-    this.#open -= questionsIn(plan)
+    this.#maxOpen = Math.max(this.#open, this.#maxOpen - this.#maxOpen / 64)
+    this.#open -= batchesIn(call)
   }
 
   /**
-   * Tells what was answered, one call after another. Whoever gets an answer often asks again at once: if that makes a good call,
-   * it leaves the process before the next answers are told, so that here too one side works while the other does.
+   * Delivers replies one after another. Callers often check again at once: if that makes a good call, it leaves before the
+   * next reply is delivered, so that Redis and this process work at the same time.
    */
-  #tell(): void {
-    if (this.#isTelling) return
+  #deliver(): void {
+    if (this.#isDelivering) return
     const next = this.#replies.shift()
     if (next === undefined) return
-    this.#isTelling = true
+    this.#isDelivering = true
     try {
-      this.#parts.answered(next.plan, next.reply)
+      this.#options.answered(next.call, next.reply)
     } finally {
       void Promise.resolve().then(() => {
-        this.#isTelling = false
-        this.#tell()
+        this.#isDelivering = false
+        this.#deliver()
       })
     }
   }
 }
 
-function groupsIn(plan: CallPlan): readonly QuestionGroup[] {
-  return plan.runs.length === 1 && plan.groups.length === 0
-    ? plan.runs[0]!.groups
-    : [...plan.runs.flatMap((run) => run.groups), ...plan.groups]
-}
-
-function questionsIn(plan: CallPlan): number {
+function batchesIn(call: DecideCall): number {
   let count = 0
-  for (const group of groupsIn(plan)) count += group.size
+  for (const group of groupsIn(call)) count += group.size
   return count
 }

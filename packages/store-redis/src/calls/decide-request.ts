@@ -1,82 +1,82 @@
 import type { Batch } from '@sluice/core/internal'
 import type { ByteWriter } from '../wire/byte-writer.ts'
-import type { CallParts, ScriptCall } from '../wire/call-arguments.ts'
-import { CallTable } from '../wire/call-arguments.ts'
-import { codeOf } from '../wire/limit-encoding.ts'
-import type { QuestionGroup } from './batch-group.ts'
-import type { CallPlan, Run } from './call-builder.ts'
+import type { CallContext, ScriptCall } from '../wire/call-arguments.ts'
+import { CallArguments } from '../wire/call-arguments.ts'
+import { encodingOf } from '../wire/limit-encoding.ts'
+import type { BatchGroup } from './batch-group.ts'
+import type { BulkCheck, DecideCall } from './call-builder.ts'
 
-/** Flags of a question; see lua/decide-n.lua. */
+/** Flags of a batch; see lua/decide.lua. */
 const CHARGE = 1
 const PARTIAL = 2
 const ENTITLED = 4
 const HOLD = 8
 const LEASE = 16
 
-/** The call that asks everything of a plan, in order. `nameOf` gives the record of a caller's key. */
-export function decideCall(plan: CallPlan, parts: CallParts): ScriptCall {
-  const { writer, body } = parts
-  const table = new CallTable(parts.time)
-  if (plan.groups.length === 0) {
-    writeRuns(plan.runs, table, parts)
-    return { keys: table.keys, args: [table.opening(writer, body)] }
+/** Encodes a call of the decide script. */
+export function encodeDecideCall(call: DecideCall, context: CallContext): ScriptCall {
+  const { writer, body } = context
+  const args = new CallArguments(context.time)
+  if (call.groups.length === 0) {
+    writeBulkChecks(call.bulkChecks, args, context)
+    return { keys: args.keys, args: [args.header(writer, body)] }
   }
-  const { questions, noted } = writeQuestions(plan.groups, table, parts)
-  writeRuns(plan.runs, table, parts)
-  return { keys: table.keys, args: [table.opening(writer, body), questions(), ...noted] }
+  const { batches, limits } = writeBatches(call.groups, args, context)
+  writeBulkChecks(call.bulkChecks, args, context)
+  return { keys: args.keys, args: [args.header(writer, body), batches(), ...limits] }
 }
 
-function writeRuns(runs: readonly Run[], table: CallTable, { body, nameOf }: CallParts): void {
-  // A run asks about each subject once, so that with a single one no key can be there already.
-  const isAlone = runs.length === 1 && table.isEmpty
+function writeBulkChecks(checks: readonly BulkCheck[], args: CallArguments, { body, recordOf }: CallContext): void {
+  // A bulk check has each key once, so with a single one no key can be there already.
+  const hasOnlyNewKeys = checks.length === 1 && args.isEmpty
   body.clear()
-  for (const { plan, cost, groups } of runs) {
-    body.uint16(plan.limits.length)
+  for (const { limits, cost, groups } of checks) {
+    body.uint16(limits.limits.length)
     body.double(cost)
     body.uint16(groups.length)
-    for (const limit of plan.limits) body.uint16(table.limitNumber(limit))
+    for (const limit of limits.limits) body.uint16(args.limitIndex(limit))
     for (const { first, size } of groups) {
-      const record = nameOf(first.items[0]!.key)
-      body.uint16(isAlone ? table.newKeyNumber(record) : table.keyNumber(record))
+      const record = recordOf(first.items[0]!.key)
+      body.uint16(hasOnlyNewKeys ? args.addKey(record) : args.keyIndex(record))
       body.uint16(size)
     }
   }
 }
 
-function writeQuestions(
-  groups: readonly QuestionGroup[],
-  table: CallTable,
-  { writer, time, nameOf }: CallParts,
-): { readonly questions: () => Buffer; readonly noted: readonly Buffer[] } {
-  const noted: Buffer[] = []
-  const patches: { readonly at: number; readonly place: number }[] = []
+function writeBatches(
+  groups: readonly BatchGroup[],
+  args: CallArguments,
+  { writer, time, recordOf }: CallContext,
+): { readonly batches: () => Buffer; readonly limits: readonly Buffer[] } {
+  const limits: Buffer[] = []
+  const patches: { readonly at: number; readonly offset: number }[] = []
   writer.clear()
   for (const { first, size } of groups) {
-    writeQuestion(writer, first, size)
+    writeBatch(writer, first, size)
     for (const item of first.items) {
-      const code = codeOf(item.limit)
-      const record = nameOf(item.key)
-      writer.uint16(table.limitNumber(item.limit))
-      writer.uint16(table.keyNumber(record))
-      writer.uint16(table.longNumber(record, code.longTag))
+      const encoding = encodingOf(item.limit)
+      const record = recordOf(item.key)
+      writer.uint16(args.limitIndex(item.limit))
+      writer.uint16(args.keyIndex(record))
+      writer.uint16(args.longStateIndex(record, encoding.longTag))
       if (first.holdMicros > 0) {
-        patches.push({ at: writer.length, place: table.holdPlace(record) })
-        noted.push(code.bytes(time.aboutMicros))
+        patches.push({ at: writer.length, offset: args.holdOffset(record) })
+        limits.push(encoding.bytes(time.aboutMicros))
       }
       writer.uint16(0)
       writer.double(item.cost)
     }
   }
   const bytes = writer.take()
-  // The numbers of holds come after those of all records, which are known only when everything is written.
-  const questions = (): Buffer => {
-    for (const { at, place } of patches) bytes.writeUInt16LE(table.holdNumber(place), at)
+  // Hold keys come after all records, whose number is known only when everything is written.
+  const batches = (): Buffer => {
+    for (const { at, offset } of patches) bytes.writeUInt16LE(args.holdIndex(offset), at)
     return bytes
   }
-  return { questions, noted }
+  return { batches, limits }
 }
 
-function writeQuestion(writer: ByteWriter, batch: Batch, times: number): void {
+function writeBatch(writer: ByteWriter, batch: Batch, times: number): void {
   const span = batch.holdMicros || batch.leaseMicros
   let flags = 0
   if (batch.charge) flags += CHARGE

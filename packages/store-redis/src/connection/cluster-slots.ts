@@ -1,39 +1,60 @@
-import type { ScriptRunner } from '../wire/script-runner.ts'
 import type { RedisConnection } from './connection.ts'
-import { hashSlotOf } from './hash-slot.ts'
 
-/** Slots in a row that one primary serves, which is known by its host and port. */
-interface SlotRange {
+/** Hash slots of a Redis cluster. */
+export const SLOT_COUNT = 16_384
+
+const POLYNOMIAL = 0x1021
+
+/** The CRC-16 (XMODEM) of every single byte. */
+const CRC_TABLE: Uint16Array = Uint16Array.from({ length: 256 }, (_, byte) => {
+  let crc = byte << 8
+  for (let bit = 0; bit < 8; bit++) crc = (crc << 1) ^ (crc & 0x8000 ? POLYNOMIAL : 0)
+  return crc
+})
+
+/** The hash slot of a key, 0 to 16,383. If the key has a hash tag, only the tag counts. */
+export function hashSlotOf(key: string): number {
+  const open = key.indexOf('{')
+  const close = open < 0 ? -1 : key.indexOf('}', open + 1)
+  const hashed = close > open + 1 ? key.slice(open + 1, close) : key
+  let crc = 0
+  for (const byte of Buffer.from(hashed)) crc = ((crc << 8) & 0xffff) ^ CRC_TABLE[(crc >> 8) ^ byte]!
+  return crc % SLOT_COUNT
+}
+
+/** Consecutive slots served by one primary. */
+export interface SlotRange {
   readonly first: number
   readonly last: number
+  /** `host:port`. */
   readonly primary: string
 }
 
-/** A range as CLUSTER SLOTS tells it: first slot, last slot, and the nodes, the primary first. */
+/** An entry of the reply to CLUSTER SLOTS: first slot, last slot, and the nodes, primary first. */
 type SlotEntry = readonly [first: number, last: number, primary: readonly [host: Buffer, port: number], ...unknown[]]
 
-/** Which primary serves which slots of a cluster, as any of its nodes knows it. */
+/** Which primary serves which slots, according to any node of the cluster. */
 export async function slotRanges(send: RedisConnection['send']): Promise<readonly SlotRange[]> {
   const entries = (await send(['CLUSTER', 'SLOTS'], '')) as readonly SlotEntry[]
   return entries.map(([first, last, [host, port]]) => ({ first, last, primary: `${String(host)}:${port}` }))
 }
 
 /**
- * A name for each primary that leads a script there: its slot is on that node. Names begin with the prefix, so that users who
- * may touch nothing else may use them. A server alone has one.
+ * One key per primary, in a slot of that primary: a script called with the key runs there. The keys start with the prefix,
+ * so a user restricted to the prefix may use them. A standalone server has one.
  */
-export async function nodeAnchors(
-  runner: ScriptRunner,
-  { connection, prefix }: { readonly connection: RedisConnection; readonly prefix: string },
+export async function primaryRoutingKeys(
+  send: RedisConnection['send'],
+  { isCluster, prefix }: { readonly isCluster: boolean; readonly prefix: string },
 ): Promise<readonly string[]> {
-  const nameOf = (number: number): string => `${prefix}:{${number}}`
-  if (!connection.isCluster) return [nameOf(0)]
-  const ranges = await slotRanges((command, key) => runner.command(command, key))
-  const wanted = new Set(new Map(ranges.map(({ primary, first }) => [primary, first])).values())
-  const anchors: string[] = []
-  for (let number = 0; wanted.size > 0; number++) {
-    const name = nameOf(number)
-    if (wanted.delete(hashSlotOf(name))) anchors.push(name)
+  const candidate = (number: number): string => `${prefix}:{${number}}`
+  if (!isCluster) return [candidate(0)]
+  const ranges = await slotRanges(send)
+  const missing = new Set(new Map(ranges.map(({ primary, first }) => [primary, first])).values())
+  const keys: string[] = []
+  for (let number = 0; missing.size > 0; number++) {
+    const key = candidate(number)
+    if (missing.delete(hashSlotOf(key))) keys.push(key)
   }
-  return anchors
+  return keys
 }

@@ -1,6 +1,20 @@
+import type { ConnectionOptions } from 'node:tls'
 import { SluiceError } from '@sluice/core'
 
-/** What a Redis URL says. */
+/** How to reach the server of a Redis URL. */
+export interface UrlOptions {
+  /** The URLs are nodes of one cluster. One running node is enough to find the others. Default: false. */
+  readonly cluster?: boolean
+  /**
+   * The URLs are sentinels, and `name` is the primary they monitor. User, password and database in the URLs are those of the
+   * primary. Credentials of the sentinels, if any, go here.
+   */
+  readonly sentinel?: { readonly name: string; readonly username?: string; readonly password?: string }
+  /** TLS options for `rediss://`: trusted certificates and the client certificate. */
+  readonly tls?: Pick<ConnectionOptions, 'ca' | 'cert' | 'key' | 'passphrase' | 'rejectUnauthorized' | 'servername'>
+}
+
+/** A parsed Redis URL. */
 export interface RedisAddress {
   readonly host: string
   readonly port: number
@@ -21,7 +35,7 @@ const DEFAULT_PORT = 6379
 const EXPECTED = 'redis://[[user]:password@]host[:port][/database], or rediss:// for TLS'
 
 /**
- * Reads a URL of Redis. Messages never show the password.
+ * Parses a Redis URL. Messages never contain the password.
  *
  * @throws SluiceError `SLUICE_INVALID_OPTION`
  */
@@ -32,7 +46,7 @@ export function readRedisUrl(text: string): RedisAddress {
   const database = url.pathname.length > 1 ? Number(url.pathname.slice(1)) : 0
   if (!Number.isSafeInteger(database) || database < 0) throw badUrl('names no database', shown(url))
   return {
-    // IPv6 stands in brackets.
+    // IPv6 addresses are in brackets.
     host: url.hostname.replace(/^\[(.*)\]$/, '$1'),
     port: url.port === '' ? DEFAULT_PORT : Number(url.port),
     tls: scheme.tls,
@@ -51,7 +65,7 @@ function decode(url: URL, part: 'username' | 'password'): string | undefined {
   }
 }
 
-/** The URL without what is secret; what cannot be read is not shown at all. */
+/** The URL without credentials. A URL that cannot be parsed is not shown at all. */
 function shown(url: URL | undefined): string | undefined {
   return url === undefined ? undefined : `${url.protocol}//${url.host}${url.pathname}`
 }
@@ -61,7 +75,7 @@ function badUrl(problem: string, received: string | undefined, cause?: unknown):
     problem: `a Redis URL ${problem}`,
     ...(received !== undefined && { received }),
     expected: EXPECTED,
-    action: 'Characters such as @, : and / in a password are written percent-encoded.',
+    action: 'Percent-encode characters such as @, : and / in a password.',
     cause,
   })
 }

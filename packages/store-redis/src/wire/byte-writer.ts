@@ -1,6 +1,6 @@
 const FIRST_SIZE = 4096
 
-/** Numbers into bytes, little-endian, in a buffer that grows. One is reused for many messages. */
+/** Writes little-endian numbers into a growing buffer. Reused for many messages. */
 export class ByteWriter {
   #bytes = Buffer.allocUnsafe(FIRST_SIZE)
   #length = 0
@@ -9,7 +9,6 @@ export class ByteWriter {
     return this.#length
   }
 
-  /** Starts an empty message. */
   clear(): void {
     this.#length = 0
   }
@@ -39,19 +38,19 @@ export class ByteWriter {
     this.#length += value.length
   }
 
-  /** Adds what another writer holds. */
+  /** Appends the contents of another writer. */
   append(other: ByteWriter): void {
     this.#reserve(other.#length)
     other.#bytes.copy(this.#bytes, this.#length, 0, other.#length)
     this.#length += other.#length
   }
 
-  /** Changes two bytes that were written before. */
+  /** Overwrites two bytes that were written before. */
   patchUint16(at: number, value: number): void {
     this.#bytes.writeUInt16LE(value, at)
   }
 
-  /** The message, in a buffer of its own. */
+  /** A copy of the message. */
   take(): Buffer {
     return Buffer.from(this.#bytes.subarray(0, this.#length))
   }

@@ -1,25 +1,26 @@
 import type { Limit } from '@sluice/core/internal'
 import type { ByteWriter } from './byte-writer.ts'
-import { codeOf } from './limit-encoding.ts'
-import { holdNotesName, holdSetName, longName } from './redis-keys.ts'
+import { encodingOf } from './limit-encoding.ts'
+import { holdNotesKey, holdSetKey, longStateKey } from './redis-keys.ts'
 
-/** Time as the scripts take it. */
+/** The time arguments of a script. */
 export interface CallTime {
   /** Microseconds since 1970 to use instead of the server's time; 0 for the server's. */
   readonly givenMicros: number
-  /** About what time it is, for the calendar. */
+  /** The approximate time, for the calendar. */
   readonly aboutMicros: number
-  /** Milliseconds to keep keys longer than their time. */
+  /** Milliseconds to add to the expiry of keys. */
   readonly slackMs: number
 }
 
-/** What a call needs to be written. */
-export interface CallParts {
+/** What encoding a call requires. */
+export interface CallContext {
   readonly writer: ByteWriter
-  /** Another one, for what must be written first and comes last. */
+  /** A second writer, for parts that are written first and come last. */
   readonly body: ByteWriter
   readonly time: CallTime
-  readonly nameOf: (key: string) => string
+  /** The Redis key of the record of a key. */
+  readonly recordOf: (key: string) => string
 }
 
 /** The keys and arguments of one call of a script. */
@@ -28,10 +29,10 @@ export interface ScriptCall {
   readonly args: readonly Buffer[]
 }
 
-/** Collects the keys and limits of a call, each once, and gives their numbers, counted from 1. */
-export class CallTable {
+/** Collects the keys and limits of a call, each once, and assigns their indexes, starting from 1. */
+export class CallArguments {
   readonly #records: string[] = []
-  readonly #numbers = new Map<string, number>()
+  readonly #keyIndexes = new Map<string, number>()
   readonly #holds: string[] = []
   readonly #limits = new Map<Limit, number>()
   readonly #limitBytes: Buffer[] = []
@@ -41,61 +42,60 @@ export class CallTable {
     this.#time = time
   }
 
-  /** Whether no key has a number yet. */
   get isEmpty(): boolean {
     return this.#records.length === 0
   }
 
-  keyNumber(name: string): number {
-    let number = this.#numbers.get(name)
-    if (number === undefined) {
-      number = this.#records.push(name)
-      this.#numbers.set(name, number)
+  keyIndex(name: string): number {
+    let index = this.#keyIndexes.get(name)
+    if (index === undefined) {
+      index = this.#records.push(name)
+      this.#keyIndexes.set(name, index)
     }
-    return number
+    return index
   }
 
-  limitNumber(limit: Limit): number {
-    let number = this.#limits.get(limit)
-    if (number === undefined) {
-      number = this.noteLimit(codeOf(limit).bytes(this.#time.aboutMicros))
-      this.#limits.set(limit, number)
+  limitIndex(limit: Limit): number {
+    let index = this.#limits.get(limit)
+    if (index === undefined) {
+      index = this.addLimit(encodingOf(limit).bytes(this.#time.aboutMicros))
+      this.#limits.set(limit, index)
     }
-    return number
+    return index
   }
 
-  /** Adds a limit by its bytes, without looking whether it is there. */
-  noteLimit(bytes: Buffer): number {
+  /** Adds an encoded limit, without checking whether it is there. */
+  addLimit(bytes: Buffer): number {
     return this.#limitBytes.push(bytes)
   }
 
-  longNumber(record: string, tag: string | undefined): number {
-    return tag === undefined ? 0 : this.keyNumber(longName(record, tag))
+  /** The index of the key of a long state, or 0 when the limit has none. */
+  longStateIndex(record: string, tag: string | undefined): number {
+    return tag === undefined ? 0 : this.keyIndex(longStateKey(record, tag))
   }
 
-  /** The number of a key that is known not to be there yet. */
-  newKeyNumber(name: string): number {
+  /** Adds a key that is known not to be there. */
+  addKey(name: string): number {
     return this.#records.push(name)
   }
 
-  /** The place of a subject's holds among those of the call, from 0; their key number is known when all keys are. */
-  holdPlace(record: string): number {
-    const name = holdSetName(record)
-    const place = this.#holds.indexOf(name)
-    return place >= 0 ? place : this.#holds.push(name, holdNotesName(record)) - 2
+  /** The offset of a record's hold keys among those of the call. Their index is known when all other keys are. */
+  holdOffset(record: string): number {
+    const name = holdSetKey(record)
+    const offset = this.#holds.indexOf(name)
+    return offset >= 0 ? offset : this.#holds.push(name, holdNotesKey(record)) - 2
   }
 
-  /** The number of the key at a place of the holds. */
-  holdNumber(place: number): number {
-    return this.#records.length + 1 + place
+  holdIndex(offset: number): number {
+    return this.#records.length + 1 + offset
   }
 
   get keys(): readonly string[] {
     return this.#holds.length === 0 ? this.#records : [...this.#records, ...this.#holds]
   }
 
-  /** The opening of a call and its limits, and what was written to `body`, as one argument. */
-  opening(writer: ByteWriter, body?: ByteWriter): Buffer {
+  /** The first argument: the call header, the limits, and the contents of `body`. */
+  header(writer: ByteWriter, body?: ByteWriter): Buffer {
     writer.clear()
     writer.double(this.#time.givenMicros)
     writer.double(this.#time.slackMs)

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto'
 import type { CalendarPeriod, Limit } from '@sluice/core/internal'
 import { calendarWindow } from '@sluice/core/internal'
 
-/** How the scripts know the algorithms; see lua/includes/limits.lua. */
+/** The numbers of algorithms in scripts; see lua/includes/limits.lua. */
 const KINDS: { readonly [A in Limit['algorithm']]: number } = {
   'token-bucket': 1,
   'leaky-bucket-meter': 1,
@@ -21,44 +21,43 @@ const HYBRID = 7
 const LOG = 5
 const SLOTS = 8
 
-/** Calendar periods sent along, before and after the current one: enough for rollover, and for clocks that disagree. */
+/** Calendar periods sent along, before and after the current one: enough for rollover and for clock differences. */
 const PERIODS_BEFORE = 3
 const PERIODS_AFTER = 3
 
 const TAG_BYTES = 8
 
-/** A limit as the scripts read it, and what must be known to read their answer. Made once for each limit. */
-export interface LimitCode {
-  /** Where its states are kept: in the subject's record, or under a key of their own that ends with this tag. */
+/** A limit as the scripts read it, and what is needed to decode their replies. Created once per limit. */
+export interface LimitEncoding {
+  /** The end of the Redis key of its states. Undefined when they are part of the record. */
   readonly longTag: string | undefined
-  /** Whether the script answers with remaining, reset and retry, because the state may be long. */
-  readonly answersItself: boolean
-  /** Values of the part of the state in the subject's record. */
-  readonly smallSize: number
-  /** Whether values of any count follow. */
+  /** Whether the script replies with remaining, reset and retry, because the state may be long. */
+  readonly isDecidedByScript: boolean
+  /** Number of values of the state in the record. */
+  readonly recordSize: number
+  /** Whether a list of values follows. */
   readonly hasList: boolean
-  /** The limit in bytes. `nowMicros` is used by calendar windows only: the periods around it are sent along. */
+  /** The encoded limit. `nowMicros` matters for calendar windows only: the periods around it are sent along. */
   bytes(nowMicros: number): Buffer
 }
 
-const codes = new WeakMap<Limit, LimitCode>()
+const encodings = new WeakMap<Limit, LimitEncoding>()
 
-/** The code of a limit. */
-export function codeOf(limit: Limit): LimitCode {
-  let code = codes.get(limit)
-  if (code === undefined) {
-    code = createCode(limit)
-    codes.set(limit, code)
+export function encodingOf(limit: Limit): LimitEncoding {
+  let encoding = encodings.get(limit)
+  if (encoding === undefined) {
+    encoding = createEncoding(limit)
+    encodings.set(limit, encoding)
   }
-  return code
+  return encoding
 }
 
-/** The 8 bytes that an entry of a record is found by. */
+/** The 8 bytes that identify an entry of a record. */
 export function entryTag(what: 'state' | 'block' | 'lease', name: string): Buffer {
   return hash('sha256', `${what}:${name}`, 'buffer').subarray(0, TAG_BYTES)
 }
 
-/** What is known of a limit from its bytes alone, as noted beside a reservation. */
+/** The {@link LimitEncoding.longTag} of an encoded limit, as stored with a reservation. */
 export function longTagIn(bytes: Buffer): string | undefined {
   const base = bytes.readDoubleLE(1 + 3 * TAG_BYTES + 7 * 8)
   const isLong = isLongKind(bytes[0]!) || (bytes[0] === HYBRID && isLongKind(base))
@@ -69,43 +68,43 @@ function isLongKind(kind: number): boolean {
   return kind === LOG || kind === KINDS['sliding-window-segments'] || kind === SLOTS
 }
 
-function createCode(limit: Limit): LimitCode {
+function createEncoding(limit: Limit): LimitEncoding {
   const kind = KINDS[limit.algorithm]
   const tag = entryTag('state', limit.id)
   const base = limit.algorithm === 'hybrid' ? limit.base : limit
   const isLong = isLongKind(kind) || isLongKind(KINDS[base.algorithm])
   const calendar = base.algorithm === 'fixed-window' && typeof base.window !== 'number' ? base.window : undefined
   const fixed = bytesOf(limit, { kind, tag, edges: [] })
-  const around = calendar === undefined ? undefined : new CalendarBytes(limit, { kind, tag, calendar })
+  const onCalendar = calendar === undefined ? undefined : new CalendarEncoding(limit, { kind, tag, calendar })
   return {
     longTag: isLong ? tag.toString('hex') : undefined,
-    answersItself: kind === LOG || kind === SLOTS,
-    smallSize: smallSizeOf(limit, isLong),
+    isDecidedByScript: kind === LOG || kind === SLOTS,
+    recordSize: recordSizeOf(limit, isLong),
     hasList: isLong,
-    bytes: (nowMicros) => (around === undefined ? fixed : around.at(nowMicros)),
+    bytes: (nowMicros) => (onCalendar === undefined ? fixed : onCalendar.at(nowMicros)),
   }
 }
 
-/** The burst of a hybrid stays in the record even when its window is long. */
-function smallSizeOf(limit: Limit, isLong: boolean): number {
+/** The burst of a hybrid is part of the record even when its window is long. */
+function recordSizeOf(limit: Limit, isLong: boolean): number {
   if (!isLong) return limit.stateSize
   return limit.algorithm === 'hybrid' ? 2 : 0
 }
 
-interface CodeParts {
+interface EncodingParts {
   readonly kind: number
   readonly tag: Buffer
 }
 
-/** The bytes of a limit on a calendar, made anew when the current period is another one. */
-class CalendarBytes {
+/** Encodes a limit on a calendar again whenever a new period starts. */
+class CalendarEncoding {
   readonly #limit: Limit
-  readonly #parts: CodeParts & { readonly calendar: CalendarPeriod }
+  readonly #parts: EncodingParts & { readonly calendar: CalendarPeriod }
   #from = 0
   #to = 0
   #bytes: Buffer = Buffer.alloc(0)
 
-  constructor(limit: Limit, parts: CodeParts & { readonly calendar: CalendarPeriod }) {
+  constructor(limit: Limit, parts: EncodingParts & { readonly calendar: CalendarPeriod }) {
     this.#limit = limit
     this.#parts = parts
   }
@@ -131,7 +130,7 @@ class CalendarBytes {
 }
 
 /** See lua/includes/limits.lua for the order. */
-function bytesOf(limit: Limit, { kind, tag, edges }: CodeParts & { readonly edges: readonly number[] }): Buffer {
+function bytesOf(limit: Limit, { kind, tag, edges }: EncodingParts & { readonly edges: readonly number[] }): Buffer {
   const base = limit.algorithm === 'hybrid' ? limit.base : limit
   const burst = limit.algorithm === 'hybrid' ? limit.burst : undefined
   const rate = burst?.rate ?? ('rate' in limit ? limit.rate : { units: 0, micros: 1 })

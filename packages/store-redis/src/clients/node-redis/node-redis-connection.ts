@@ -1,8 +1,8 @@
 import { SluiceError } from '@sluice/core'
-import { notSent } from '../../connection/client-failure.ts'
 import type { RedisArgument, RedisConnection } from '../../connection/connection.ts'
+import { notSent } from '../../connection/connection.ts'
 
-/** What is used of a client made by `createClient` of node-redis, version 5 and later. */
+/** The part of a `createClient` client of node-redis that is used, version 5 and later. */
 export interface NodeRedisClient {
   readonly isOpen: boolean
   readonly isReady: boolean
@@ -16,44 +16,44 @@ export interface NodeRedisCommandOptions {
   readonly timeout?: number
 }
 
-/** In node-redis the type of a reply is known by the byte that RESP marks it with: `$` for bulk strings. */
+/** Bulk strings as buffers. node-redis identifies the type of a reply by its RESP marker, here `$`. */
 const BUFFERS = { 36: Buffer } as const
 
 /**
- * For clients that have a queue. The timeout is for commands that are not written yet: without it, one that met a connection
- * about to break would wait in the queue and be done whenever the server is back.
+ * For clients with an offline queue. The timeout applies to commands that are not written yet: without it, a command sent
+ * when the connection is about to break would wait in the queue, and be executed when the server is back.
  */
 export const QUEUED: NodeRedisCommandOptions = { typeMapping: BUFFERS, timeout: 1000 }
 
-/** For clients with `disableOfflineQueue`. The timeout would only cost: node-redis makes a timer for every command. */
+/** For clients with `disableOfflineQueue`: no timeout, because node-redis would create a timer per command. */
 const UNQUEUED: NodeRedisCommandOptions = { typeMapping: BUFFERS, timeout: 0 }
 
 /**
- * A client of node-redis as a connection. Its offline queue is not used: nothing is sent while it is not ready. What was
- * under way when the connection broke is rejected by node-redis and never sent again.
+ * Adapts a client of node-redis. The offline queue is not used: nothing is sent while the client is not ready. When the
+ * connection breaks, node-redis rejects in-flight commands and never resends them.
  */
 export function nodeRedisConnection(client: NodeRedisClient, close: () => Promise<void>): RedisConnection {
-  const use = new NodeRedisUse('createClient', client)
+  const state = new ClientState('createClient', client)
   const options = client.options?.disableOfflineQueue === true ? UNQUEUED : QUEUED
   return {
     client: 'node-redis',
     isCluster: false,
     writesLater: true,
-    isReady: () => use.isReady(),
-    obstacle: () => use.obstacle(),
+    isReady: () => state.isReady(),
+    obstacle: () => state.obstacle(),
     send: (command) => client.sendCommand(command, options).catch(rethrow),
     close,
   }
 }
 
-/** Tells a client that nobody has connected from one that has lost its connection, or was closed. */
-export class NodeRedisUse {
-  readonly #maker: string
+/** Distinguishes a client that was never connected from one that lost its connection or was closed. */
+export class ClientState {
+  readonly #factory: string
   readonly #client: Pick<NodeRedisClient, 'isOpen' | 'isReady'>
   #wasOpen = false
 
-  constructor(maker: string, client: Pick<NodeRedisClient, 'isOpen' | 'isReady'>) {
-    this.#maker = maker
+  constructor(factory: string, client: Pick<NodeRedisClient, 'isOpen' | 'isReady'>) {
+    this.#factory = factory
     this.#client = client
   }
 
@@ -67,13 +67,13 @@ export class NodeRedisUse {
     if (this.#wasOpen) return undefined
     return new SluiceError('SLUICE_INVALID_OPTION', {
       problem: 'the node-redis client given to the Redis store was never connected',
-      expected: `a client of ${this.#maker}() that is connected, or connecting`,
+      expected: `a client of ${this.#factory}() that is connected, or connecting`,
       action: 'Call `await client.connect()` once, before the first check.',
     })
   }
 }
 
-/** Errors of node-redis that it raises only for commands that were not written. */
+/** Errors that node-redis raises only for commands that were not written. */
 const NOT_WRITTEN: ReadonlySet<string> = new Set([
   'AbortError',
   'ClientClosedError',
@@ -82,7 +82,7 @@ const NOT_WRITTEN: ReadonlySet<string> = new Set([
   'TimeoutError',
 ])
 
-/** Passes an error of node-redis on, as one that says that nothing was sent where that is so. */
+/** Rethrows an error of node-redis; as {@link notSent} if the command was not written. */
 export function rethrow(error: unknown): never {
   const isUnsent =
     error instanceof Error && (NOT_WRITTEN.has(error.constructor.name) || error.message === 'The queue is full')

@@ -2,28 +2,26 @@ import { EventEmitter } from 'node:events'
 import type { Socket } from 'node:net'
 import { connect as connectPlainly, isIP } from 'node:net'
 import { connect as connectSecurely } from 'node:tls'
-import { notSent } from '../../connection/client-failure.ts'
 import type { RedisArgument } from '../../connection/connection.ts'
-import type { Reconnectable } from '../../connection/connection-keeper.ts'
-import type { RedisAddress } from '../../connection/redis-url.ts'
-import type { UrlOptions } from '../../connection/url-options.ts'
-import { respCommand } from './resp-command.ts'
-import type { RespReply } from './resp-reader.ts'
-import { RespReader } from './resp-reader.ts'
+import { notSent } from '../../connection/connection.ts'
+import type { Reconnectable } from '../../connection/reconnector.ts'
+import type { RedisAddress, UrlOptions } from '../../connection/redis-url.ts'
+import type { RespReply } from './resp-protocol.ts'
+import { encodeCommand, RespReader } from './resp-protocol.ts'
 
-/** After so long without traffic the network is asked whether the other side is still there. */
+/** TCP keepalive probes start after this time without traffic. */
 const KEEP_ALIVE_AFTER_MS = 5000
 
-/** Whoever waits for a reply. */
-interface Waiter {
+/** A command that waits for its reply. */
+interface PendingCommand {
   readonly resolve: (reply: RespReply) => void
   readonly reject: (error: Error) => void
 }
 
 /**
- * A connection to one server, made without a package. A command is written at once, by a single write, in the turn of the event
- * loop it was given in. Replies belong to commands in the order they were written. Nothing is kept for later, written twice or
- * connected again by itself. When it breaks, everything under way is rejected: nobody knows what has been done of it.
+ * A client for one server that needs no package. It writes a command at once, with a single write, and matches replies to
+ * commands by their order. It never queues, resends or reconnects. When the connection breaks, all in-flight commands are
+ * rejected: whether they were executed is unknown.
  */
 export class RespClient
   extends EventEmitter<{ error: [Error]; end: [Error]; disconnect: [] }>
@@ -33,9 +31,9 @@ export class RespClient
   readonly #tls: UrlOptions['tls']
   #socket: Socket | undefined
   #reader = new RespReader()
-  #waiting: Waiter[] = []
+  #pending: PendingCommand[] = []
   #isReady = false
-  /** Why it was lost last. */
+  /** Why the last connection was lost. */
   #loss: Error | undefined
 
   constructor(address: RedisAddress, tls: UrlOptions['tls']) {
@@ -48,20 +46,20 @@ export class RespClient
     return this.#socket !== undefined
   }
 
-  /** Whether the server has answered the greeting, and the connection has not been lost since. */
+  /** Whether the handshake is complete, and the connection has not been lost since. */
   get isReady(): boolean {
     return this.#isReady
   }
 
-  /** Connects and greets. Rejects with why not: the answer of the server when it turns us away. Ended by {@link destroy}. */
+  /** Connects and authenticates. Rejects with the server's error reply, or with the connection error. */
   async connect(): Promise<void> {
     const socket = this.#open()
-    await Promise.all(this.#greet(socket))
+    await Promise.all(this.#handshake(socket))
     if (this.#socket !== socket) throw this.#loss
     this.#isReady = true
   }
 
-  /** Writes a command. Rejects with the answer of the server, or with why the connection broke. */
+  /** Writes a command. Rejects with the server's error reply, or with the reason why the connection broke. */
   send(command: readonly RedisArgument[]): Promise<RespReply> {
     return this.#isReady ? this.#write(this.#socket!, command) : Promise.reject(notSent('the connection', 'it is lost'))
   }
@@ -70,30 +68,30 @@ export class RespClient
     this.#lose(new Error('the connection was given up'))
   }
 
-  #greet(socket: Socket): Promise<unknown>[] {
+  #handshake(socket: Socket): Promise<unknown>[] {
     const { username, password, database } = this.#address
-    const greetings: Promise<unknown>[] = []
-    const greet = (command: readonly string[], whenRefused: (error: Error) => unknown): void => {
-      greetings.push(this.#write(socket, command).catch(whenRefused))
+    const replies: Promise<unknown>[] = []
+    const send = (command: readonly string[], onError: (error: Error) => unknown): void => {
+      replies.push(this.#write(socket, command).catch(onError))
     }
-    if (username !== undefined) greet(['AUTH', username, password ?? ''], refuseAuth)
-    else if (password !== undefined) greet(['AUTH', password], refuseAuth)
+    if (username !== undefined) send(['AUTH', username, password ?? ''], throwWithoutArguments)
+    else if (password !== undefined) send(['AUTH', password], throwWithoutArguments)
     if (database !== 0) {
-      greet(['SELECT', String(database)], (error) => {
+      send(['SELECT', String(database)], (error) => {
         throw this.#socket === socket ? new Error(`${error.message} (to SELECT ${database})`) : error
       })
     }
-    greet(['TIME'], (error) => {
-      // These are of a server that lets us in, and answers.
-      if (!LETS_IN.test(error.message)) throw error
+    send(['TIME'], (error) => {
+      // The server replies, and accepts the connection.
+      if (!ACCEPTED.test(error.message)) throw error
     })
-    return greetings
+    return replies
   }
 
   #write(socket: Socket, command: readonly RedisArgument[]): Promise<RespReply> {
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ resolve, reject })
-      socket.write(respCommand(command))
+      this.#pending.push({ resolve, reject })
+      socket.write(encodeCommand(command))
     })
   }
 
@@ -111,7 +109,7 @@ export class RespClient
     socket.on('data', (chunk: Buffer) => {
       if (this.#socket === socket) this.#receive(chunk)
     })
-    socket.on('error', (error) => lose(told(error)))
+    socket.on('error', (error) => lose(withMessage(error)))
     socket.on('end', () => lose(new Error('the server closed the connection')))
     socket.on('close', () => lose(new Error('the connection was closed')))
     return socket
@@ -121,40 +119,40 @@ export class RespClient
     this.#reader.add(chunk)
     try {
       for (let reply = this.#reader.next(); reply !== undefined; reply = this.#reader.next()) {
-        const waiter = this.#waiting.shift()
-        if (waiter === undefined) throw new Error('the server sent a reply that nobody has asked for')
-        if (reply instanceof Error) waiter.reject(reply)
-        else waiter.resolve(reply)
+        const command = this.#pending.shift()
+        if (command === undefined) throw new Error('the server sent a reply that nobody has asked for')
+        if (reply instanceof Error) command.reject(reply)
+        else command.resolve(reply)
       }
     } catch (error) {
       this.#lose(error as Error)
     }
   }
 
-  /** Ends the connection, and everything that waits for a reply with the error. */
+  /** Ends the connection, and rejects all in-flight commands. */
   #lose(error: Error): void {
     const socket = this.#socket
     if (socket === undefined) return
     this.#socket = undefined
     this.#isReady = false
     this.#loss = error
-    const waiting = this.#waiting
-    this.#waiting = []
+    const pending = this.#pending
+    this.#pending = []
     socket.destroy()
-    for (const { reject } of waiting) reject(error)
+    for (const { reject } of pending) reject(error)
     this.emit('end', error)
   }
 }
 
-const LETS_IN = /^(?:NOAUTH|NOPERM|LOADING|BUSY|MASTERDOWN) /
+const ACCEPTED = /^(?:NOAUTH|NOPERM|LOADING|BUSY|MASTERDOWN) /
 
-/** A server that does not know the command repeats what it was given, the password included. */
-function refuseAuth(error: Error): never {
+/** A server that does not know AUTH repeats its arguments in the error reply, including the password. */
+function throwWithoutArguments(error: Error): never {
   throw new Error(error.message.replace(/,? with args beginning with:.*/s, ''))
 }
 
-/** An error with something to read in it: that of a name with several addresses has none of its own. */
-function told(error: Error): Error {
+/** An error with a message: the error for a host name with several addresses has none. */
+function withMessage(error: Error): Error {
   if (!(error instanceof AggregateError) || error.message !== '') return error
   const message = error.errors.map((each: unknown) => (each instanceof Error ? each.message : String(each))).join(', ')
   return Object.assign(new Error(message, { cause: error }), { code: (error as { code?: unknown }).code })

@@ -2,7 +2,7 @@
 --
 -- KEYS  [1 .. records]  records of subjects, then long states
 --       [records + 1 ..] two for each subject that a reservation is to be noted for: its set and its hash of holds
--- ARGV  [1] the opening (see includes/opening.lua), the limits (see includes/limits.lua), and runs, each
+-- ARGV  [1] the opening (see includes/call-header.lua), the limits (see includes/limits.lua), and runs, each
 --           `limits H, cost d, subjects H`, the numbers of the limits `H*`, and for each subject `key H, times H`: the limits are
 --           asked about that key so many times in a row, and charge. Levels and plain windows only
 --       [2] questions, or nothing: `flags B, times H, items H, holder d, span d`, then for each item
@@ -20,13 +20,13 @@
 --   `remaining d, reset d, retry d` (retry -1: never). Remaining, reset and retry of the others follow from the state, by
 --   the same functions that decide in memory.
 
--- @include flow
--- @include kinds
--- @include opening
+-- @include rate-arithmetic
+-- @include algorithm-kinds
+-- @include call-header
 
 local out = { pack('<d', now) }
 
--- @include alone
+-- @include single-limit-checks
 -- @include limits
 
 -- The limits as tables, made when they are needed first: several levels, which is most of what gets here, do without.
@@ -46,19 +46,19 @@ local function tell(raw, times)
   end
 end
 
--- @include levels
+-- @include bulk-bucket-checks
 
 -- All that is not one limit alone. It is made only when it is needed: making it takes longer than most calls do.
 local function general_way()
   -- @include records
   -- @include windows
-  -- @include meters
-  -- @include lists
-  -- @include states
+  -- @include buckets
+  -- @include logs-and-slots
+  -- @include algorithms
   -- @include leases
   -- @include holds
-  -- @include runs
-  -- @include plain
+  -- @include bulk-checks
+  -- @include simple-batches
 
   local ITEM = {}
 

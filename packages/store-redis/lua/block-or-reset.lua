@@ -1,13 +1,13 @@
 -- Blocks a subject under a rule, or forgets what it has used, or both in one step.
 --
 -- KEYS  [1] the subject's record, [2 ..] long states to forget
--- ARGV  [1] the opening (see includes/opening.lua)
+-- ARGV  [1] the opening (see includes/call-header.lua)
 --       [2] `micros d`: how long to block; 0 and below forget, a block too
 --       [3] tags of entries, 8 bytes each, all to forget; of a block the first is its own
 -- Returns one string: `now d, done B`: 1 when done, 0 when reservations of the subject have run out and must be given back first.
 
--- @include flow
--- @include opening
+-- @include rate-arithmetic
+-- @include call-header
 -- @include records
 -- @include holds
 

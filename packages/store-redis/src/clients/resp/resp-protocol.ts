@@ -1,4 +1,44 @@
-/** What a server answers: bulk and simple strings as bytes, integers, arrays, null, and its complaints as errors. */
+import type { RedisArgument } from '../../connection/connection.ts'
+
+/** Encodes a command as an array of bulk strings. */
+export function encodeCommand(command: readonly RedisArgument[]): Buffer {
+  return encode(command, lengthOfAscii) ?? encode(command, Buffer.byteLength)!
+}
+
+/** The bytes of an ASCII string. Nearly all strings are ASCII, and counting their bytes takes longer than writing them. */
+function lengthOfAscii(text: string): number {
+  return text.length
+}
+
+/**
+ * Joins strings before writing them: one write per string would take longer than the rest of the encoding.
+ * Returns undefined when a string has another length in bytes than `lengthOf` returned.
+ */
+function encode(command: readonly RedisArgument[], lengthOf: (text: string) => number): Buffer | undefined {
+  const parts: RedisArgument[] = []
+  let text = `*${command.length}\r\n`
+  let length = 0
+  for (const argument of command) {
+    if (typeof argument === 'string') {
+      text += `$${lengthOf(argument)}\r\n${argument}\r\n`
+    } else {
+      parts.push(`${text}$${argument.length}\r\n`, argument)
+      text = '\r\n'
+    }
+  }
+  parts.push(text)
+  for (const part of parts) length += Buffer.byteLength(part)
+  const bytes = Buffer.allocUnsafe(length)
+  let at = 0
+  for (const part of parts) {
+    const end = at + (typeof part === 'string' ? bytes.write(part, at) : part.copy(bytes, at))
+    if (typeof part === 'string' && lengthOf(part) !== end - at) return undefined
+    at = end
+  }
+  return bytes
+}
+
+/** A decoded reply: bulk and simple strings as buffers, integers, arrays, null, and error replies as errors. */
 export type RespReply = Buffer | number | null | Error | readonly RespReply[]
 
 const LINE_FEED = 10
@@ -12,36 +52,33 @@ const INTEGER = 58
 const BULK_STRING = 36
 const ARRAY = 42
 
-/** Longest reply of which no end has been seen: what the store asks for is answered in a hundredth of it. */
-const MOST_BYTES = 16 * 1024 * 1024
+/** Maximum size of a reply. Replies to the store are at most a hundredth of it. */
+const MAX_REPLY_BYTES = 16 * 1024 * 1024
 
-/** The bytes end before the reply does. */
+/** The rest of the reply has not arrived yet. */
 const INCOMPLETE: unique symbol = Symbol('incomplete')
 
 /**
- * Takes replies out of what a server sends, in the second version of its protocol, which every server speaks unless it is asked
- * for another. A reply that has not arrived as a whole is read from its beginning when more has: replies are short here.
+ * Decodes RESP2, the protocol that every server speaks by default. An incomplete reply is decoded again from its start when
+ * more bytes have arrived: replies are short here.
  */
 export class RespReader {
   #bytes: Buffer = Buffer.alloc(0)
   #at = 0
 
-  /** Adds what has arrived. */
+  /** Adds bytes that have arrived. */
   add(chunk: Buffer): void {
     this.#bytes = this.#at === this.#bytes.length ? chunk : Buffer.concat([this.#bytes.subarray(this.#at), chunk])
     this.#at = 0
   }
 
-  /**
-   * The next reply; undefined when it has not arrived yet. Throws when what has arrived is not of this protocol: then nothing
-   * that follows can be read either.
-   */
+  /** The next reply, or undefined when it has not arrived yet. Throws on invalid input: nothing after it can be decoded. */
   next(): RespReply | undefined {
     const start = this.#at
     const reply = this.#reply()
     if (reply !== INCOMPLETE) return reply
     this.#at = start
-    if (this.#bytes.length - start > MOST_BYTES) throw tooLong()
+    if (this.#bytes.length - start > MAX_REPLY_BYTES) throw tooLong()
     return undefined
   }
 
@@ -70,7 +107,7 @@ export class RespReader {
     const length = this.#integer()
     if (length === INCOMPLETE) return INCOMPLETE
     if (length < 0) return null
-    if (length > MOST_BYTES) throw tooLong()
+    if (length > MAX_REPLY_BYTES) throw tooLong()
     const end = this.#at + length
     if (end + 2 > this.#bytes.length) return INCOMPLETE
     if (this.#bytes[end] !== CARRIAGE_RETURN) throw notResp('a string that is longer than it says')
@@ -92,7 +129,6 @@ export class RespReader {
     return replies
   }
 
-  /** Digits up to the end of the line. */
   #integer(): number | typeof INCOMPLETE {
     const isNegative = this.#bytes[this.#at] === MINUS
     const first = isNegative ? this.#at + 1 : this.#at
@@ -111,7 +147,6 @@ export class RespReader {
     return INCOMPLETE
   }
 
-  /** Everything up to the end of the line. */
   #line(): Buffer | typeof INCOMPLETE {
     const end = this.#bytes.indexOf(LINE_FEED, this.#at)
     if (end < 0) return INCOMPLETE
@@ -122,7 +157,7 @@ export class RespReader {
 }
 
 function tooLong(): Error {
-  return notResp(`a reply of more than ${MOST_BYTES} bytes`)
+  return notResp(`a reply of more than ${MAX_REPLY_BYTES} bytes`)
 }
 
 function notResp(received: string): Error {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { serverCodeOf } from '../wire/script-runner.ts'
+import { serverCodeOf } from './connection.ts'
 
 describe('the code of an error', () => {
   it.each([

@@ -1,12 +1,11 @@
 import type { Random } from '@sluice/core'
-import type { Reconnectable } from '../../connection/connection-keeper.ts'
-import { reconnectDelayMs } from '../../connection/reconnect-delay.ts'
-import type { RedisAddress } from '../../connection/redis-url.ts'
-import type { UrlOptions } from '../../connection/url-options.ts'
+import type { Reconnectable } from '../../connection/reconnector.ts'
+import { reconnectDelayMs } from '../../connection/reconnector.ts'
+import type { RedisAddress, UrlOptions } from '../../connection/redis-url.ts'
 import type { NodeRedisCluster } from './node-redis-cluster-connection.ts'
 import type { NodeRedisSentinel } from './node-redis-sentinel-connection.ts'
 
-/** What is used of the package `redis`, version 5 and later. */
+/** The part of the package `redis` that is used, version 5 and later. */
 export interface NodeRedisModule {
   createCluster(options: object): NodeRedisCluster & Reconnectable
   createSentinel(options: object): NodeRedisSentinel & Reconnectable
@@ -14,21 +13,21 @@ export interface NodeRedisModule {
 
 const CONNECT_TIMEOUT_MS = 1000
 
-/** How long the nodes of a cluster that are away are tried before another is asked who serves their slots now. */
-const TOPOLOGY_AFTER_MS = 300
+/** How long to reconnect to an unreachable node before the slots are refreshed from another one. */
+const TOPOLOGY_REFRESH_AFTER_MS = 300
 
-/** Options of `createCluster`: nodes are connected when first used, so that one that is away does not hold up the others. */
+/** Options of `createCluster`. Nodes connect on first use, so that an unreachable one does not delay the others. */
 export function clusterOptions(addresses: readonly RedisAddress[], { tls }: UrlOptions, random: Random): object {
   const [first] = addresses
   return {
     rootNodes: addresses.map(({ host, port }) => ({ socket: { host, port } })),
     defaults: {
-      ...identity(first!),
+      ...credentialsOf(first!),
       disableOfflineQueue: true,
-      socket: { ...socket(first!, tls), reconnectStrategy: strategy(random) },
+      socket: { ...socketOptions(first!, tls), reconnectStrategy: reconnectStrategy(random) },
     },
     minimizeConnections: true,
-    topologyRefreshOnReconnectionAttemptStrategy: TOPOLOGY_AFTER_MS,
+    topologyRefreshOnReconnectionAttemptStrategy: TOPOLOGY_REFRESH_AFTER_MS,
   }
 }
 
@@ -40,21 +39,24 @@ export function sentinelOptions(
 ): object {
   const [first] = addresses
   const { name, ...credentials } = sentinel!
-  const common = { disableOfflineQueue: true, socket: { ...socket(first!, tls), reconnectStrategy: strategy(random) } }
+  const common = {
+    disableOfflineQueue: true,
+    socket: { ...socketOptions(first!, tls), reconnectStrategy: reconnectStrategy(random) },
+  }
   return {
     name,
     sentinelRootNodes: addresses.map(({ host, port }) => ({ host, port })),
-    nodeClientOptions: { ...common, ...identity(first!), database: first!.database },
+    nodeClientOptions: { ...common, ...credentialsOf(first!), database: first!.database },
     sentinelClientOptions: { ...common, ...credentials },
     reserveClient: true,
   }
 }
 
-function identity({ username, password }: RedisAddress): object {
+function credentialsOf({ username, password }: RedisAddress): object {
   return { ...(username !== undefined && { username }), ...(password !== undefined && { password }) }
 }
 
-function socket(address: RedisAddress, tls: UrlOptions['tls']): object {
+function socketOptions(address: RedisAddress, tls: UrlOptions['tls']): object {
   return {
     ...(address.tls && { tls: true, ...tls }),
     connectTimeout: CONNECT_TIMEOUT_MS,
@@ -63,6 +65,6 @@ function socket(address: RedisAddress, tls: UrlOptions['tls']): object {
   }
 }
 
-function strategy(random: Random): (retries: number) => number {
+function reconnectStrategy(random: Random): (retries: number) => number {
   return (retries) => reconnectDelayMs(retries, random)
 }

@@ -1,7 +1,7 @@
 import { slotOf } from '@sluice/testing/servers'
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { hashSlotOf } from './hash-slot.ts'
+import { hashSlotOf } from './cluster-slots.ts'
 
 it.each([
   ['123456789', 12739],

@@ -2,7 +2,7 @@
 --
 -- KEYS  [1 .. records]  records of subjects, then long states
 --       [records + 1 ..] two for each subject with a reservation: its set and its hash of holds
--- ARGV  [1] the opening (see includes/opening.lua) and the limits (see includes/limits.lua)
+-- ARGV  [1] the opening (see includes/call-header.lua) and the limits (see includes/limits.lua)
 --       [2] settlements: `flags B, items H, holder d, span d`, then for each item
 --           `limit H, key H, long H, holds H, at d, cost d, mark d, actual d`. Flags: 1 the charge was held, 2 it was a
 --           lease for `span` microseconds, 4 it has run out at `span`: give it back as of then, if it is still held,
@@ -10,15 +10,15 @@
 -- Returns one string: `now d`, then for each settlement `outcome B` (0 settled, 1 late, 2 gone, 3 not done: reservations of a subject have
 --   run out, 4 not done: the calendar does not reach) and `corrected d`.
 
--- @include flow
--- @include kinds
+-- @include rate-arithmetic
+-- @include algorithm-kinds
 -- @include limits
--- @include opening
+-- @include call-header
 -- @include records
 -- @include windows
--- @include meters
--- @include lists
--- @include states
+-- @include buckets
+-- @include logs-and-slots
+-- @include algorithms
 -- @include leases
 -- @include holds
 

@@ -1,7 +1,8 @@
 import { EventEmitter } from 'node:events'
-import { FakeClock, FakeTimers } from '@sluice/testing'
-import { expect, it } from 'vitest'
-import { ConnectionKeeper } from './connection-keeper.ts'
+import { FakeClock, FakeTimers, seededRandom } from '@sluice/testing'
+import fc from 'fast-check'
+import { describe, expect, it } from 'vitest'
+import { Reconnector, reconnectDelayMs } from './reconnector.ts'
 
 /** A client that connects when told to. */
 class FakeClient extends EventEmitter {
@@ -45,11 +46,11 @@ class FakeClient extends EventEmitter {
   }
 }
 
-function keep(): { client: FakeClient; timers: FakeTimers; keeper: ConnectionKeeper } {
+function keep(): { client: FakeClient; timers: FakeTimers; keeper: Reconnector } {
   const client = new FakeClient()
   const timers = new FakeTimers(new FakeClock())
   const middle = { nextUint32: () => 2 ** 31 }
-  return { client, timers, keeper: new ConnectionKeeper(client, { timers, random: middle, connectWithinMs: 2000 }) }
+  return { client, timers, keeper: new Reconnector(client, { timers, random: middle, connectTimeoutMs: 2000 }) }
 }
 
 it('tries again later and later, and never gives up', async () => {
@@ -134,3 +135,32 @@ it.each(['while it tries', 'while it waits for the next try', 'while it is conne
     expect(client.attempts).toBe(1)
   },
 )
+
+const LARGEST = 2 ** 32 - 1
+
+describe('the time until the next connection attempt', () => {
+  it.each([
+    [0, 37.5, 50, 62.5],
+    [1, 75, 100, 125],
+    [2, 150, 200, 250],
+    [3, 300, 400, 500],
+    [4, 500, 500, 500],
+    [1_000_000, 500, 500, 500],
+  ])('after %i failures is %d to %d to %d ms', (failures, least, middle, most) => {
+    expect(reconnectDelayMs(failures, { nextUint32: () => 0 })).toBe(least)
+    expect(reconnectDelayMs(failures, { nextUint32: () => 2 ** 31 })).toBe(middle)
+    expect(reconnectDelayMs(failures, { nextUint32: () => LARGEST })).toBeCloseTo(most, 6)
+  })
+
+  it('differs between clients until it reaches the longest', () => {
+    fc.assert(
+      fc.property(fc.nat(), fc.nat(2), (seed, failures) => {
+        const [one, other] = [
+          reconnectDelayMs(failures, seededRandom(seed)),
+          reconnectDelayMs(failures, seededRandom(seed + 1)),
+        ]
+        expect(one).not.toBe(other)
+      }),
+    )
+  })
+})

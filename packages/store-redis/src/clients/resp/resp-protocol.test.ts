@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { RespReply } from './resp-reader.ts'
-import { RespReader } from './resp-reader.ts'
+import type { RespReply } from './resp-protocol.ts'
+import { encodeCommand, RespReader } from './resp-protocol.ts'
 
 /** Everything that can be read after each of the chunks. */
 function read(...chunks: readonly (string | Buffer)[]): RespReply[] {
@@ -110,5 +110,29 @@ describe('what is not of the protocol', () => {
         reader.next()
       }
     }).toThrow('a reply of more than')
+  })
+})
+
+describe('a command', () => {
+  it('is an array of strings, each with its length in bytes', () => {
+    expect(String(encodeCommand(['GET', 'user-1']))).toBe('*2\r\n$3\r\nGET\r\n$6\r\nuser-1\r\n')
+    expect(String(encodeCommand(['SET', 'k', Buffer.from('v\r\nw')]))).toBe(
+      '*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$4\r\nv\r\nw\r\n',
+    )
+    expect(String(encodeCommand(['AUTH', 'Zoë', '']))).toBe('*3\r\n$4\r\nAUTH\r\n$4\r\nZoë\r\n$0\r\n\r\n')
+    expect(String(encodeCommand([Buffer.from('a'), 'é']))).toBe('*2\r\n$1\r\na\r\n$2\r\né\r\n')
+  })
+
+  it('has exactly the bytes of what it is made of', () => {
+    const argument = fc.oneof(fc.string(), fc.string({ unit: 'binary' }), fc.uint8Array().map(Buffer.from))
+    fc.assert(
+      fc.property(fc.array(argument, { minLength: 1 }), (command) => {
+        const expected = command.flatMap((part) => {
+          const bytes = Buffer.from(part)
+          return [Buffer.from(`$${bytes.length}\r\n`), bytes, Buffer.from('\r\n')]
+        })
+        expect(encodeCommand(command)).toEqual(Buffer.concat([Buffer.from(`*${command.length}\r\n`), ...expected]))
+      }),
+    )
   })
 })

@@ -90,7 +90,7 @@ local function raise(levels, values, units)
   return longest
 end
 
--- Asks about subjects, as those of one limit alone are (see includes/alone.lua). Every byte of a text that is made costs time here, so the header, which may be most of a
+-- Asks about subjects, as those of one limit alone are (see includes/single-limit-checks.lua). Every byte of a text that is made costs time here, so the header, which may be most of a
 -- record, is neither read nor written again; unless records are needed later in this call, for more that `is_asked`.
 local function ask_together(levels, fields, first, last, each, elsewhere, is_asked)
   local units, micros, full, span, safe = levels.units, levels.micros, levels.full, levels.span, levels.safe
