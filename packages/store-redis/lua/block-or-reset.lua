@@ -1,10 +1,10 @@
--- Blocks a subject under a rule, or forgets what it has used, or both in one step.
+-- Blocks a key under a rule, deletes its counters, or both in one step.
 --
--- KEYS  [1] the subject's record, [2 ..] long states to forget
--- ARGV  [1] the opening (see includes/call-header.lua)
---       [2] `micros d`: how long to block; 0 and below forget, a block too
---       [3] tags of entries, 8 bytes each, all to forget; of a block the first is its own
--- Returns one string: `now d, done B`: 1 when done, 0 when reservations of the subject have run out and must be given back first.
+-- KEYS  [1] the record of the key, [2 ..] long states to delete
+-- ARGV  [1] the call header (see includes/call-header.lua)
+--       [2] `micros d`: how long to block; 0 and below delete, a block too
+--       [3] tags of entries to delete, 8 bytes each; when blocking, the first is the tag of the block
+-- Returns one string: `now d, done B`: 1 when done, 0 when expired reservations of the key must be refunded first.
 
 -- @include rate-arithmetic
 -- @include call-header

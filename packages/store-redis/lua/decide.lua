@@ -1,24 +1,32 @@
--- Decides questions, each over any set of limits: all of a question's limits are charged, or none.
+-- Decides batches, each over any set of limits: either all limits of a batch are charged, or none.
 --
--- KEYS  [1 .. records]  records of subjects, then long states
---       [records + 1 ..] two for each subject that a reservation is to be noted for: its set and its hash of holds
--- ARGV  [1] the opening (see includes/call-header.lua), the limits (see includes/limits.lua), and runs, each
---           `limits H, cost d, subjects H`, the numbers of the limits `H*`, and for each subject `key H, times H`: the limits are
---           asked about that key so many times in a row, and charge. Levels and plain windows only
---       [2] questions, or nothing: `flags B, times H, items H, holder d, span d`, then for each item
+-- Fast paths come first, because creating the functions of the general path takes longer than most calls:
+--   1. includes/single-limit-checks.lua  keys with one limit each, a bucket or a simple window
+--   2. includes/bulk-bucket-checks.lua   keys with several buckets
+--   3. includes/bulk-checks.lua          keys with several buckets and simple windows
+--   4. includes/simple-batches.lua       batches of buckets and simple windows over several keys
+--   5. the general path below            everything else
+--
+-- KEYS  [1 .. records]  records, then long states
+--       [records + 1 ..] two for each key with a reservation: its set and its hash of holds
+-- ARGV  [1] the call header (see includes/call-header.lua), the limits (see includes/limits.lua), and bulk checks, each
+--           `limits H, cost d, keys H`, the indexes of the limits `H*`, and for each key `key H, times H`: the key is checked
+--           against the limits, and charged, so many times in a row. Buckets and simple windows only.
+--       [2] general batches, optional: `flags B, times H, items H, holder d, span d`, then for each item
 --           `limit H, key H, long H, holds H, cost d`. Flags: 1 charge, 2 partial, 4 entitled, 8 hold for `span`
---           microseconds, 16 lease for `span`. `times` asks the same so many times in a row. `long` and `holds` are 0 when
+--           microseconds, 16 lease for `span`. `times`: how many equal batches there are. `long` and `holds` are 0 when
 --           there is none.
---       [3 ..] for each item that is held, its limit as it is noted beside the charge
--- Returns one string: `now d`, then for each subject of each run `admitted H, how B`: with 0 nothing was stored, with 1 the
---   record follows as it was, with 2 the values of the limits as they were; with 3 the answer of a question follows,
---   beginning with its `admitted`; with 4 `kept d, at d, level d*` after the charge. Then for each question `admitted H`: how many of its times were allowed. 65535 says that it
---   was not decided, and then `why B`: 1 reservations of a subject have run out, 2 the calendar does not reach.
---   Else `granted d` when partial, and for each item `head B` (1 a state follows, 2 a block, 4 leases, 8 would be allowed),
---   `blocked until d`, `leased units d, soonest end d`, and the state as it was before: the values of a small one;
---   `count H, values d*` of a ring or a log under a burst; of a log or slots, for which the answer is given instead,
---   `remaining d, reset d, retry d` (retry -1: never). Remaining, reset and retry of the others follow from the state, by
---   the same functions that decide in memory.
+--       [3 ..] for each item that is held, its limit, to be stored with the reservation
+-- Returns one string: `now d`, then for each key of each bulk check `admitted H, form B`: with 0 there was no record, with 1
+--   the previous record follows, with 2 the previous values of the limits, with 3 the reply to a general batch, starting with
+--   its `admitted`, with 4 `kept d, at d, level d*` after the charge. Then for each batch `admitted H`: how many of its times
+--   were allowed. 65535 means not decided, and `reason B` follows: 1 reservations have expired, 2 `now` is outside the
+--   calendar periods of the limit.
+--   Otherwise `granted d` when partial, and for each item `flags B` (1 a state follows, 2 a block, 4 leases, 8 would be
+--   allowed), `blocked until d`, `leased units d, soonest end d`, and the previous state: the values of a small one;
+--   `count H, values d*` of a ring, or of a log under a burst; for a log or slots the decision instead of the state:
+--   `remaining d, reset d, retry d` (retry -1: never). The caller computes the decisions of the others from the state, with
+--   the functions that decide in memory.
 
 -- @include rate-arithmetic
 -- @include algorithm-kinds
@@ -29,15 +37,15 @@ local out = { pack('<d', now) }
 -- @include single-limit-checks
 -- @include limits
 
--- The limits as tables, made when they are needed first: several levels, which is most of what gets here, do without.
+-- The limits as tables, created on first use: bulk bucket checks, which are most of what gets here, do without.
 local limits, after_limits
 
 local function need_limits()
   if not limits then limits, after_limits = read_limits() end
 end
 
--- Says how often a subject was admitted, and what was stored of it.
-local function tell(raw, times)
+-- Writes the reply to a key of a bulk check: how often it was admitted, and its previous record.
+local function write_reply(raw, times)
   local place = #out
   if raw then
     out[place + 1], out[place + 2] = ADMITTED_KNOWN[times] or pack('<HB', times, 1), raw
@@ -48,8 +56,8 @@ end
 
 -- @include bulk-bucket-checks
 
--- All that is not one limit alone. It is made only when it is needed: making it takes longer than most calls do.
-local function general_way()
+-- The general path. Created on first use: creating it takes longer than most calls.
+local function general_decider()
   -- @include records
   -- @include windows
   -- @include buckets
@@ -62,7 +70,7 @@ local function general_way()
 
   local ITEM = {}
 
-  local function item_format(count)
+  local function items_format(count)
     local format = ITEM[count]
     if not format then
       format = '<' .. string.rep('HHHHd', count)
@@ -71,7 +79,7 @@ local function general_way()
     return format
   end
 
-  -- What a log or slots answer to a cost: remaining, reset, retry.
+  -- The decision of a log or slots on a cost: remaining, reset, retry.
   local function list_answer(item, cost, left, allowed)
     local limit, state = item.limit, load_long(item)
     local possible = cost <= limit.capacity and limit.capacity > 0
@@ -94,7 +102,7 @@ local function general_way()
     return max(0, left), max(now, leases[#leases] or now), possible and slots_free_at(leases, now, cost - left) or -1
   end
 
-  -- The state of an item as it is now, for the reply; '' when there is none.
+  -- The current state of an item, for the reply; '' when there is none.
   local function state_text(item, values, at)
     local limit = item.limit
     local kind = limit.kind
@@ -129,8 +137,8 @@ local function general_way()
     return text .. pack('<H', #numbers) .. write_numbers(numbers)
   end
 
-  -- Looks at one item: what is left beside leases, whether it is blocked. Nil when the calendar does not reach.
-  local function look(item, entitled)
+  -- Reads one item: the units left beside leases, and whether it is blocked. Nil when `now` is outside the calendar periods.
+  local function inspect(item, entitled)
     item.leased, item.soonest = leased_units(item, now)
     local values, at = place_of(item)
     local left = units_left(item, values, at, now, entitled)
@@ -150,7 +158,7 @@ local function general_way()
     return times == 1 and 1 or min(times, floor(item.left / item.cost))
   end
 
-  -- Lowers every cost to the most that all limits can give, or to one unit when that is nothing.
+  -- Lowers every cost to the maximum that all limits have left, at least one unit.
   local function lower_costs(items)
     local granted = math.huge
     for _, item in ipairs(items) do
@@ -191,7 +199,7 @@ local function general_way()
     out[#out + 1] = string.char(head) .. text
   end
 
-  -- Notes a reservation under every subject it charged.
+  -- Stores a reservation under every key it charged.
   local function hold(items, holder, ends)
     local notes = {}
     for _, item in ipairs(items) do
@@ -214,11 +222,11 @@ local function general_way()
     end
   end
 
-  local function answer(flags, times, items, holder, span)
+  local function decide_batch(flags, times, items, holder, span)
     local entitled = flags % 8 >= 4
     for _, item in ipairs(items) do
       if holds_due(item.key, now) then return 1 end
-      if not look(item, entitled) then return 2 end
+      if not inspect(item, entitled) then return 2 end
     end
     local admitted = times_admitted(items, times)
     local granted
@@ -245,26 +253,26 @@ local function general_way()
     if flags % 16 >= 8 then hold(items, holder, now + span) end
   end
 
-  -- Asks about one subject of a run in the general way.
-  local function ask_generally(run, key, times, cost)
+  -- Decides one key of a bulk check on the general path.
+  local function decide_in_general(check, key, times, cost)
     out[#out + 1] = pack('<HB', 0, 3)
     local items = {}
-    for index, limit in ipairs(run.limits) do items[index] = { limit = limit, key = key, long = 0, holds = 0, cost = cost } end
-    local why = answer(5, times, items, 0, 0)
+    for index, limit in ipairs(check.limits) do items[index] = { limit = limit, key = key, long = 0, holds = 0, cost = cost } end
+    local why = decide_batch(5, times, items, 0, 0)
     if why then out[#out + 1] = pack('<HB', 65535, why) end
   end
 
-  -- The flags of a usual check: 1 charge and 4 entitled, nothing else.
+  -- The flags of a simple batch: 1 charge and 4 entitled.
   local CHARGED = 5
 
-  local function ask_questions()
-    local questions, next_held = ARGV[2], 3
-    local at, size = 1, #questions
+  local function decide_batches()
+    local batches, next_held_limit = ARGV[2], 3
+    local at, size = 1, #batches
     while at <= size do
-      local flags, times, count, holder, span, after = unpack_binary('<BHHdd', questions, at)
-      local fields = { unpack_binary(item_format(count), questions, after) }
+      local flags, times, count, holder, span, after = unpack_binary('<BHHdd', batches, at)
+      local fields = { unpack_binary(items_format(count), batches, after) }
       at = fields[5 * count + 1]
-      if flags ~= CHARGED or not ask_plainly(fields, count, times) then
+      if flags ~= CHARGED or not decide_simple_batch(fields, count, times) then
         local items = {}
         for index = 1, count do
           local field = 5 * index
@@ -273,20 +281,20 @@ local function general_way()
             cost = fields[field],
           }
           if item.holds > 0 then
-            item.noted = ARGV[next_held]
-            next_held = next_held + 1
+            item.noted = ARGV[next_held_limit]
+            next_held_limit = next_held_limit + 1
           end
           items[index] = item
         end
-        local why = answer(flags, times, items, holder, span)
+        local why = decide_batch(flags, times, items, holder, span)
         if why then out[#out + 1] = pack('<HB', 65535, why) end
       end
     end
   end
 
-  local function ask_subject(run, key, times, cost)
-    -- What a question has changed in this call is not yet stored, so it must go on that way.
-    if values_of[key] or not ask_run(run, key, times, cost, now, slack) then ask_generally(run, key, times, cost) end
+  local function decide_key(check, key, times, cost)
+    -- What the general path has changed in this call is not stored yet, so the key must stay on it.
+    if values_of[key] or not decide_bulk_key(check, key, times, cost, now, slack) then decide_in_general(check, key, times, cost) end
   end
 
   local function save()
@@ -294,30 +302,30 @@ local function general_way()
     save_longs(now, slack)
   end
 
-  return { run_of = run_of, ask_subject = ask_subject, ask_questions = ask_questions, save = save }
+  return { bulk_check_of = bulk_check_of, decide_key = decide_key, decide_batches = decide_batches, save = save }
 end
 
 local general
 
--- What asks in the general way about subjects of a run over so many limits, by their numbers.
-local function asking_generally(numbers, count, levels, cost)
-  local run
+-- Returns a function that decides keys of a bulk check on the general path.
+local function general_fallback(numbers, count, levels, cost)
+  local check
   return function(key, times)
     need_limits()
-    general = general or general_way()
-    if not run then
-      local mine = {}
-      for index = 1, count do mine[index] = limits[numbers[index]] end
-      run = general.run_of(mine, levels)
+    general = general or general_decider()
+    if not check then
+      local own = {}
+      for index = 1, count do own[index] = limits[numbers[index]] end
+      check = general.bulk_check_of(own, levels)
     end
-    general.ask_subject(run, key, times, cost)
+    general.decide_key(check, key, times, cost)
   end
 end
 
--- Asks about the subjects that were skipped, and puts their answers in their places.
-local function ask_skipped()
+-- Decides the keys that the single-limit path has skipped, and inserts their replies.
+local function decide_skipped()
   local all, numbers = out, { skipped.limit }
-  local ask = asking_generally(numbers, 1, levels_of(numbers, 1), skipped.cost)
+  local ask = general_fallback(numbers, 1, bucket_set_of(numbers, 1), skipped.cost)
   for index = 1, #skipped, 3 do
     out = {}
     ask(skipped[index], skipped[index + 1])
@@ -326,31 +334,31 @@ local function ask_skipped()
   out = all
 end
 
-local function ask_runs(runs, at)
-  local size = #runs
+local function decide_bulk_checks(checks, at)
+  local size = #checks
   while at <= size do
-    local limit_count, cost, count, after = unpack_binary('<HdH', runs, at)
+    local limit_count, cost, count, after = unpack_binary('<HdH', checks, at)
     local first, last = limit_count + 1, limit_count + 2 * count
-    local fields = { unpack_binary('<' .. string.rep('H', last), runs, after) }
+    local fields = { unpack_binary('<' .. string.rep('H', last), checks, after) }
     at = fields[last + 1]
-    local levels = levels_of(fields, limit_count)
-    local elsewhere = asking_generally(fields, limit_count, levels, cost)
-    -- What the general way has changed in this call is not yet stored, so after it all go that way.
+    local levels = bucket_set_of(fields, limit_count)
+    local fallback = general_fallback(fields, limit_count, levels, cost)
+    -- What the general path has changed in this call is not stored yet, so after it all keys take that path.
     if levels and not general then
-      ask_together(levels, fields, first, last, cost * UNIT, elsewhere, at <= size or ARGV[2])
+      decide_bucket_keys(levels, fields, first, last, cost * UNIT, fallback, at <= size or ARGV[2])
     else
-      for field = first, last, 2 do elsewhere(fields[field], fields[field + 1]) end
+      for field = first, last, 2 do fallback(fields[field], fields[field + 1]) end
     end
   end
 end
 
-if not runs_at then need_limits() end
-if skipped then ask_skipped() end
-ask_runs(ARGV[1], runs_at or after_limits)
+if not checks_at then need_limits() end
+if skipped then decide_skipped() end
+decide_bulk_checks(ARGV[1], checks_at or after_limits)
 if ARGV[2] then
   need_limits()
-  general = general or general_way()
-  general.ask_questions()
+  general = general or general_decider()
+  general.decide_batches()
 end
 if general then general.save() end
 return table.concat(out)

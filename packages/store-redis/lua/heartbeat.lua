@@ -1,8 +1,8 @@
--- Says that a node is alive, and counts those that are.
+-- Records the heartbeat of a node, and counts the live nodes.
 --
--- KEYS  [1] the sorted set of nodes by when they were last heard of
--- ARGV  [1] the node, [2] microseconds after which a silent node counts no more; 0 takes this one off
--- Returns how many nodes are alive, this one included.
+-- KEYS  [1] the sorted set of nodes by their last heartbeat
+-- ARGV  [1] the node, [2] microseconds after which a node without a heartbeat is removed; 0 removes this node
+-- Returns the number of live nodes, including this one.
 
 local call = redis.call
 local time = call('TIME')

@@ -1,7 +1,7 @@
--- Runs every command that decisions, settlements, changes and heartbeats use, to find out whether the user may run them
--- before a check depends on it. Stores nothing.
+-- Runs every command that the other scripts use, to find out whether the user has the permissions before a check depends on
+-- them. Stores nothing.
 --
--- KEYS  [1] a key that is never used for anything else
+-- KEYS  [1] a key that is used for nothing else
 
 local call, key = redis.call, KEYS[1]
 call('TIME')
@@ -18,7 +18,7 @@ call('ZRANGEBYSCORE', key, '0', '0')
 call('ZREMRANGEBYSCORE', key, '0', '0')
 call('HMGET', key, '-')
 call('HDEL', key, '-')
--- Only these two make a key.
+-- Only these two create a key.
 call('PSETEX', key, '1', '-')
 call('DEL', key)
 call('HSET', key, '-', '-')

@@ -1,14 +1,14 @@
--- Makes earlier charges stand at what was really used.
+-- Corrects earlier charges to the actual use.
 --
--- KEYS  [1 .. records]  records of subjects, then long states
---       [records + 1 ..] two for each subject with a reservation: its set and its hash of holds
--- ARGV  [1] the opening (see includes/call-header.lua) and the limits (see includes/limits.lua)
+-- KEYS  [1 .. records]  records, then long states
+--       [records + 1 ..] two for each key with a reservation: its set and its hash of holds
+-- ARGV  [1] the call header (see includes/call-header.lua) and the limits (see includes/limits.lua)
 --       [2] settlements: `flags B, items H, holder d, span d`, then for each item
 --           `limit H, key H, long H, holds H, at d, cost d, mark d, actual d`. Flags: 1 the charge was held, 2 it was a
---           lease for `span` microseconds, 4 it has run out at `span`: give it back as of then, if it is still held,
---           8 strike it off the held ones, charge nothing.
--- Returns one string: `now d`, then for each settlement `outcome B` (0 settled, 1 late, 2 gone, 3 not done: reservations of a subject have
---   run out, 4 not done: the calendar does not reach) and `corrected d`.
+--           lease for `span` microseconds, 4 it has expired at `span`: refund it as of then, if it is still held,
+--           8 only remove the reservation: the charge becomes final.
+-- Returns one string: `now d`, then for each settlement `outcome B` (0 settled, 1 late, 2 gone, 3 not done: reservations have
+--   expired, 4 not done: `now` is outside the calendar periods) and `corrected d`.
 
 -- @include rate-arithmetic
 -- @include algorithm-kinds
@@ -26,7 +26,7 @@ local SETTLED, LATE, GONE, DUE, BEYOND = 0, 1, 2, 3, 4
 
 local limits = read_limits()
 
--- Strikes a reservation off under all its subjects. True when it was still held under every one.
+-- Removes a reservation under all its keys. Returns true when it was still held under every one.
 local function strike_holds(items, holder)
   local name, done, held = pack('<d', holder), {}, true
   for _, item in ipairs(items) do
@@ -45,7 +45,7 @@ local function settle_lease(item, holder, span)
     correct(item, now, item.actual, past)
     return item.actual - item.cost, SETTLED
   end
-  -- Not there before its end: settled already, or forgotten by a reset.
+  -- Missing before its expiry: settled already, or deleted by a reset.
   if past.at > now then return 0, GONE end
   return correct(item, now, item.actual - item.cost, past), LATE
 end

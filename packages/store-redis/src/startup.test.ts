@@ -178,7 +178,7 @@ describe('a user that lacks a permission', () => {
     await expect(store.ready()).rejects.toMatchObject({
       code: 'SLUICE_STORE_UNAVAILABLE',
       message: expect.stringContaining('NOPERM'),
-      action: expect.stringContaining('Allow the user the keys that begin with the prefix'),
+      action: expect.stringContaining('Allow the user the keys that start with the prefix'),
     })
     expect(await limiter.check('key')).toMatchObject({ allowed: true, failure: { cause: 'refused', charged: 'no' } })
     expect(warnings.map(({ code }) => code)).toEqual(['SLUICE_NO_PERMISSION'])

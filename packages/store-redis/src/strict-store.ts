@@ -278,5 +278,5 @@ function countersOf(limits: readonly Limit[]): { readonly tags: readonly Buffer[
 }
 
 function closedError(): SluiceError {
-  return new SluiceError('SLUICE_CLOSED', { problem: 'the Redis store is closed', action: 'Create a new store.' })
+  return new SluiceError('SLUICE_CLOSED', { problem: 'the Redis store is closed', action: 'Create a new one.' })
 }

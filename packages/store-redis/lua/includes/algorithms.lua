@@ -1,5 +1,5 @@
--- Every algorithm by what a decision needs: how many units are left, and the state with more or fewer of them.
--- `item` names a limit, the key of the subject's record, and, for long states, the key of their own.
+-- What a decision needs of every algorithm: the units left, and the state after a charge or a correction. `item` has a limit,
+-- the index of the record, and, for long states, the index of their key.
 
 local longs, long_changed = {}, {}
 
@@ -35,19 +35,19 @@ local function save_longs(now, slack)
   end
 end
 
--- The limit under a hybrid's burst, in the form of a limit of its own.
+-- The base of a hybrid, as a limit.
 local function base_of(limit)
   return { kind = limit.base, capacity = limit.base_capacity, limit = limit.limit, window = limit.window,
     extra = limit.extra, edges = limit.edges }
 end
 
--- How many values a hybrid over a small window keeps for it.
+-- Values of a small base window of a hybrid.
 local function base_size(limit)
   if limit.base == COUNTER then return 3 end
   return limit.extra > 0 and 3 or 2
 end
 
--- Values of an entry in the subject's record; 0 for what is kept elsewhere.
+-- Values of an entry in the record; 0 for states stored elsewhere.
 local function entry_size(limit)
   local kind = limit.kind
   if kind == METER or kind == QUEUE then return 2 end
@@ -57,7 +57,7 @@ local function entry_size(limit)
   return (limit.base == FIXED or limit.base == COUNTER) and 2 + base_size(limit) or 2
 end
 
--- The place of an item's entry; nil when there is none of the right size.
+-- The position of an item's entry; nil when there is none of the right size.
 local function place_of(item)
   local values, layout = load_record(item.key)
   local place = layout.at[item.limit.tag]
@@ -65,7 +65,7 @@ local function place_of(item)
   return values, place
 end
 
--- Units a window has left; nil when the calendar does not reach. `at` is where its small state stands.
+-- Units left in a window; nil outside its calendar periods. `at` is the position of its small state.
 local function window_left(item, limit, values, at, now)
   if limit.kind == FIXED then return fixed_left(values, at, limit, now) end
   if limit.kind == COUNTER then return counter_left(values, at, limit, now) end
@@ -73,7 +73,7 @@ local function window_left(item, limit, values, at, now)
   return ring_left(load_long(item).numbers, limit, now)
 end
 
--- Whether the calendar that came with a limit reaches to `now`, and to what is stored.
+-- Whether the calendar periods of a limit include `now`, and the stored time.
 local function reaches(item, now)
   local limit = item.limit
   if not limit.edges then return true end
@@ -82,7 +82,7 @@ local function reaches(item, now)
   return window_now(values, at, limit, now) ~= nil
 end
 
--- The parts of a hybrid: what the window can pay, what the burst can.
+-- The parts of a hybrid: units left in the window, and in the burst.
 local function hybrid_parts(item, values, at, now)
   local limit = item.limit
   local base = base_of(limit)
@@ -94,7 +94,7 @@ local function hybrid_parts(item, values, at, now)
   return from_base, limit.burst > 0 and max(0, burst_left) or 0, base, base_left, burst_at, burst_left
 end
 
--- Units left, below 0 when overdrawn; nil when the calendar of the caller does not reach that far.
+-- Units left, below 0 when overdrawn; nil outside the calendar periods of the limit.
 local function units_left(item, values, at, now, entitled)
   local limit = item.limit
   local kind = limit.kind
@@ -125,7 +125,7 @@ local function charge_window(item, limit, values, at, now, units, to)
   return fresh
 end
 
--- Charges a hybrid: the window pays what it can, the burst the rest. Returns what the window paid.
+-- Charges a hybrid: the window as far as possible, then the burst. Returns the units charged to the window.
 local function charge_hybrid(item, now, units)
   local limit = item.limit
   local values, at = place_of(item)
@@ -138,7 +138,7 @@ local function charge_hybrid(item, now, units)
     for index = 1, entry_size(limit) do values[at + index] = 0 end
   end
   local burst_fresh, base_fresh = 0, 0
-  -- What asks nothing of a part that is overdrawn or empty leaves it as it is.
+  -- A part that is overdrawn or empty, and not charged, stays unchanged.
   if by_burst > 0 or (limit.burst > 0 and burst_left >= 0) then
     burst_fresh = meter_write(values, burst_at and at, limit, now, by_burst, at)
   elseif burst_at then
@@ -154,15 +154,14 @@ local function charge_hybrid(item, now, units)
   return by_base
 end
 
--- A state must not be dropped before the leases beside it: one that has ended is charged to it when somebody comes by, as of
--- its end.
+-- A state must not be dropped before its leases: a lease that has ended is charged to it at the next check, as of its end.
 local function keep_beside_leases(item)
   local values, layout = values_of[item.key], layout_at[item.key]
   local state, leases = layout.at[item.limit.tag], layout.at[item.limit.lease]
   if state and leases and values[leases] > values[state] then values[state] = values[leases] end
 end
 
--- Charges `units` that fit. Returns the mark of the charge: what must be known to take it back.
+-- Charges `units` that fit. Returns the mark of the charge, which is needed to refund it.
 local function charge(item, now, units, holder)
   local limit = item.limit
   local kind = limit.kind
@@ -235,7 +234,7 @@ local function correct_long(item, limit, now, units, past)
   return applied
 end
 
--- Corrects the part of a hybrid that is its window, in values[at + 1 ...] or under a key of its own.
+-- Corrects the window of a hybrid, in values[at + 1 ...] or under a separate key.
 local function correct_base(item, base, values, at, now, units, past)
   if base.kind == LOG or base.kind == SEGMENTS then
     local applied = correct_long(item, base, now, units, past) or 0
@@ -256,7 +255,7 @@ local function correct_hybrid(item, now, units, past)
   if is_new then
     for index = 1, entry_size(limit) do values[at + index] = 0 end
   end
-  -- The burst is dearer to the caller, so it is given back first. Without a charge, the window is.
+  -- The burst is more valuable to the caller, so it is refunded first. Without a charge, the window is.
   local is_latest = past.at == LATEST
   local from_burst = is_latest and 0 or max(0, past.cost - past.mark)
   local to_burst = units < 0 and -min(-units, from_burst) or 0
@@ -271,7 +270,7 @@ local function correct_hybrid(item, now, units, past)
   return by_burst + by_base
 end
 
--- Corrects an earlier charge `past` ({at, cost, mark, holder}) by `units`, as of `now`. Returns the units really corrected;
+-- Corrects an earlier charge `past` ({at, cost, mark, holder}) by `units`, as of `now`. Returns the units corrected;
 -- nil when a lease on slots is gone.
 local function correct(item, now, units, past)
   local limit = item.limit

@@ -1,6 +1,6 @@
--- Levels that flow off at a constant rate: values[at + 1] micro-units at instant values[at + 2].
+-- Buckets that leak at a constant rate: values[at + 1] is the level in micro-units at time values[at + 2].
 
--- The level at `now`, and `now` itself, which does not go back behind the stored instant.
+-- The level at `now`, and `now`, but not before the stored time.
 local function level_at(values, at, limit, now)
   if not at then return 0, now end
   local since = values[at + 2]
@@ -8,7 +8,7 @@ local function level_at(values, at, limit, now)
   return max(0, values[at + 1] - flowed(limit.units, limit.micros, now - since)), now
 end
 
--- Units left of a level that holds `full` micro-units, below 0 when overdrawn.
+-- Units left in a bucket of `full` micro-units, below 0 when overdrawn.
 local function meter_left(values, at, limit, full, now)
   return floor((full - level_at(values, at, limit, now)) / UNIT)
 end
@@ -21,7 +21,7 @@ local function meter_write(values, at, limit, now, units, to)
   return since + time_to_flow(limit.units, limit.micros, after), after
 end
 
--- Corrects a charge on a level: what has flowed off since is gone. Returns the units applied and when the state is fresh.
+-- Corrects a charge: what has leaked since is not refunded. Returns the units applied and when the state is fresh.
 local function meter_correct(values, at, limit, now, units, charge, to)
   local level, since = level_at(values, at, limit, now)
   local after
@@ -36,7 +36,7 @@ local function meter_correct(values, at, limit, now, units, charge, to)
   return (after - level) / UNIT, since + time_to_flow(limit.units, limit.micros, after)
 end
 
--- Whether a charge is still the last in a queue: the level is what it left, less what has flowed off since.
+-- Whether a charge is still the last in a queue: the level is what it left, less what has leaked since.
 local function is_last(values, at, limit, now, charge)
   if not at or charge.at == LATEST then return false end
   local left = charge.mark - flowed(limit.units, limit.micros, max(0, now - charge.at))
@@ -44,7 +44,7 @@ local function is_last(values, at, limit, now, charge)
   return left > 0 and math.abs(level - left) < UNIT / 2
 end
 
--- Only the last in a queue can be given back: those behind any other have been told when to leave.
+-- Only the last in a queue can be refunded: those behind any other already know their delay.
 local function queue_correct(values, at, limit, now, units, charge, to)
   if units >= 0 or not is_last(values, at, limit, now, charge) then
     return meter_correct(values, at, limit, now, max(0, units), charge, to)
@@ -53,10 +53,10 @@ local function queue_correct(values, at, limit, now, units, charge, to)
   return meter_correct(values, at, limit, now, units, fresh, to)
 end
 
--- Buckets with rollover: values[at + 1] micro-units in use at instant values[at + 2], values[at + 3] rolled over. What has
--- rolled over expires when, since the bucket was full, twice as much has flowed as it holds.
+-- Buckets with rollover: values[at + 1] micro-units in use at time values[at + 2], values[at + 3] rolled over. What has
+-- rolled over expires when, since the bucket was full, twice its capacity has leaked.
 
--- The micro-units in use, below 0 when tokens have rolled over; `now`, not before the stored instant; whether the state counts.
+-- The micro-units in use, below 0 when tokens have rolled over; `now`, not before the stored time; whether the state counts.
 local function rollover_net(values, at, limit, now)
   if not at then return 0, now, false end
   local level, since = values[at + 1], values[at + 2]
@@ -83,7 +83,7 @@ local function rollover_correct(values, at, limit, now, units, charge, to)
   if units >= 0 then
     after = min(SAFE, net + units * UNIT)
   elseif charge.at == LATEST then
-    -- Only a charge can give back what had rolled over; use itself ends at 0.
+    -- Only the correction of a charge can restore what had rolled over; otherwise use ends at 0.
     after = max(min(0, net), net + units * UNIT)
   else
     local owed = charge.cost * UNIT - flowed(limit.units, limit.micros, max(0, since - charge.at))

@@ -1,9 +1,9 @@
--- Runs by several levels, over records of these levels and nothing else.
+-- The fast path for bulk checks with several buckets, over records with these buckets and nothing else.
 
--- `admitted H, how B`: 4 what follows is `kept d, at d, level d*` after the charge.
+-- `admitted H, form B`: 4 `kept d, at d, level d*` after the charge follows.
 local ADMITTED_ONCE = '\1\0\4'
 
--- What a level is known by, of the limit with a number. Where limits are as long as each other it is read from where it stands.
+-- The properties of a bucket, by the index of its limit. While all limits have the same length, they are read in place.
 local function level_of(number)
   if limits then
     local limit = limits[number]
@@ -15,10 +15,10 @@ local function level_of(number)
   return kind, tag, held, units, micros
 end
 
--- When all of so many limits, by their numbers, are levels: their rates, what they hold in full, how long a micro-unit takes, and how to read and write a
--- record of them and nothing else. Else nil.
-local function levels_of(numbers, count)
-  -- In places 3, 4 and on, as the levels in the values of a record are.
+-- When all of these limits are buckets: their rates, capacities, microseconds per micro-unit, and the format of a record with
+-- these buckets and nothing else. Otherwise nil.
+local function bucket_set_of(numbers, count)
+  -- Starting at index 3, like the levels in the values of a record.
   local units, micros, full, span, most = { 0, 0 }, { 0, 0 }, { 0, 0 }, { 0, 0 }, 1
   local parts = { pack('<BH', SHARED, count) }
   for index = 1, count do
@@ -31,31 +31,30 @@ local function levels_of(numbers, count)
     parts[index + 1] = pack('<c8H', tag, 2)
   end
   local header = table.concat(parts)
-  -- In so many microseconds no product of time and units is beyond the safe integers.
+  -- Up to this elapsed time, the product of time and units is a safe integer.
   local levels = { units = units, micros = micros, full = full, span = span, last = count + 2, safe = floor(SAFE / most) }
   levels.header = header
   levels.length = #header + 8 * (count + 2)
   levels.format = '<c' .. #header .. string.rep('d', count + 2)
-  -- The part of a record that changes, and where it begins, as Lua and as Redis count.
+  -- The part of a record that changes, and its position, counted from 1 (Lua) and from 0 (Redis).
   levels.values = '<' .. string.rep('d', count + 2)
   levels.first, levels.offset = #header + 1, string.format('%d', #header)
   return levels
 end
 
--- How long to keep a record of levels that is fresh `lasts` microseconds from now.
+-- How long to keep a record whose buckets are empty `lasts` microseconds from now.
 local function keeping_time(lasts, is_known)
   local twice = 2 * lasts
   return is_known and twice < AGAIN and AGAIN or twice
 end
 
--- Stores a record of levels.
 local function store_levels(key, record, time)
   raws[key] = record
   if time then call('PSETEX', KEYS[key], keep_for(time, slack), record) else call('SETRANGE', KEYS[key], '0', record) end
 end
 
--- Lets the levels in values[3 ...] sink for `elapsed` microseconds. Returns how often `each` fits under all, at most `times`.
-local function sink(levels, values, elapsed, each, times)
+-- Leaks the levels in values[3 ...] for `elapsed` microseconds. Returns how often `each` fits into all of them, at most `times`.
+local function leak(levels, values, elapsed, each, times)
   local units, micros, full = levels.units, levels.micros, levels.full
   for place = 3, levels.last do
     local flow = elapsed * units[place]
@@ -68,7 +67,7 @@ local function sink(levels, values, elapsed, each, times)
     local level = values[place]
     level = level > flow and level - flow or 0
     values[place] = level
-    -- Divided as whole numbers: a fraction of a unit must not be rounded into one.
+    -- Integer division: a fraction of a unit must not be rounded up to one.
     local fitting = (full[place] - level) / each
     if fitting < times then
       if fitting < 1 then return 0 end
@@ -78,8 +77,8 @@ local function sink(levels, values, elapsed, each, times)
   return times
 end
 
--- Adds to the levels in values[3 ...]. Returns how long the last of them takes to flow off.
-local function raise(levels, values, units)
+-- Adds to the levels in values[3 ...]. Returns the microseconds until the last of them has leaked.
+local function fill(levels, values, units)
   local span, longest = levels.span, 0
   for place = 3, levels.last do
     local level = values[place] + units
@@ -90,9 +89,10 @@ local function raise(levels, values, units)
   return longest
 end
 
--- Asks about subjects, as those of one limit alone are (see includes/single-limit-checks.lua). Every byte of a text that is made costs time here, so the header, which may be most of a
--- record, is neither read nor written again; unless records are needed later in this call, for more that `is_asked`.
-local function ask_together(levels, fields, first, last, each, elsewhere, is_asked)
+-- Decides keys, like includes/single-limit-checks.lua. Every byte of a created string costs time here, so the header, which
+-- may be most of a record, is neither read nor written again; unless records are needed later in this call
+-- (`is_needed_later`).
+local function decide_bucket_keys(levels, fields, first, last, each, fallback, is_needed_later)
   local units, micros, full, span, safe = levels.units, levels.micros, levels.full, levels.span, levels.safe
   local header, format, length, values_at = levels.header, levels.values, levels.length, levels.first
   local offset, last_level, keys, find = levels.offset, levels.last, KEYS, string.find
@@ -108,12 +108,12 @@ local function ask_together(levels, fields, first, last, each, elsewhere, is_ask
       values = { unpack_binary(format, raw, values_at) }
     end
     if not values or values[2] > now then
-      elsewhere(key, times)
+      fallback(key, times)
       place = #out
     else
       local elapsed, longest = now - values[2], 0
       if times == 1 and elapsed <= safe then
-        -- One sinking and raising, in one go. When a level refuses, the values are spoilt and not used.
+        -- `leak` and `fill` in one loop. When a bucket denies, the values are invalid and not used.
         for index = 3, last_level do
           local level = values[index]
           local flow = elapsed * units[index] / micros[index]
@@ -127,11 +127,11 @@ local function ask_together(levels, fields, first, last, each, elsewhere, is_ask
           if lasts > longest then longest = lasts end
         end
       else
-        times = sink(levels, values, elapsed, each, times)
-        longest = raise(levels, values, times * each)
+        times = leak(levels, values, elapsed, each, times)
+        longest = fill(levels, values, times * each)
       end
       if times == 0 then
-        tell(raw, 0)
+        write_reply(raw, 0)
         place = #out
       else
         local fresh = now + longest + 2
@@ -141,7 +141,7 @@ local function ask_together(levels, fields, first, last, each, elsewhere, is_ask
         local left = pack(format, unpack(values, 1, last_level))
         out[place + 1], out[place + 2] = times == 1 and ADMITTED_ONCE or pack('<HB', times, 4), left
         place = place + 2
-        if time or is_asked then
+        if time or is_needed_later then
           store_levels(key, header .. left, time)
         else
           call('SETRANGE', keys[key], offset, left)

@@ -1,61 +1,61 @@
--- Runs: many subjects asked the same, by limits that are a level or a plain window each. Whatever is not plain about a record
--- (blocks, leases, reservations) is left to the general way, which decides the same.
+-- Bulk checks: many keys checked against the same limits, each a bucket or a simple window. Records with blocks, leases or
+-- reservations are left to the general path, which decides the same.
 
--- How a run reads a record whose header is `header`: the places of its limits and of the other entries. False when there is
--- something in it that a run does not handle. Limits without an entry are not handled either.
-local function view_of(run, header)
+-- How a bulk check reads a record with this header: the positions of its limits and of the other entries. False when the
+-- record has entries that it does not support, or lacks one of the limits.
+local function view_of(check, header)
   local layout = layout_of(header)
   local view = { format = layout.format, total = layout.total, header = header, size = #header, others = {} }
   view.length = view.size + 8 * view.total
   view.write = '<c' .. view.size .. string.rep('d', view.total)
-  local mine = {}
-  for index, limit in ipairs(run.limits) do
+  local own = {}
+  for index, limit in ipairs(check.limits) do
     local place = layout.at[limit.tag]
-    if not place or layout.sizes[limit.tag] ~= run.sizes[index] then return false end
+    if not place or layout.sizes[limit.tag] ~= check.sizes[index] then return false end
     if layout.at[limit.block] or layout.at[limit.lease] then return false end
     view[index] = place
-    mine[place] = true
+    own[place] = true
   end
   if layout.at[HOLDS] then return false end
   for _, place in pairs(layout.at) do
-    if not mine[place] then view.others[#view.others + 1] = place end
+    if not own[place] then view.others[#view.others + 1] = place end
   end
   return view
 end
 
--- A run over `limits`: its kinds and sizes, and the header of a record that has these limits and nothing else.
-local function run_of(limits, levels)
-  local run = { limits = limits, sizes = {}, views = {} }
+-- A bulk check over `limits`: its sizes, and the header of a record with these limits and nothing else.
+local function bulk_check_of(limits, levels)
+  local check = { limits = limits, sizes = {}, views = {} }
   local header = pack('<BH', VERSION, #limits)
   for index, limit in ipairs(limits) do
-    run.sizes[index] = limit.kind == COUNTER and 3 or 2
-    header = header .. pack('<c8H', limit.tag, run.sizes[index])
+    check.sizes[index] = limit.kind == COUNTER and 3 or 2
+    header = header .. pack('<c8H', limit.tag, check.sizes[index])
   end
-  run.header = header
-  run.exact = view_of(run, header)
-  run.levels = levels
-  run.views[header] = run.exact
-  return run
+  check.header = header
+  check.exact = view_of(check, header)
+  check.levels = levels
+  check.views[header] = check.exact
+  return check
 end
 
--- A level that nothing is known of: nothing in use, counted just now. A window that nothing is known of: none at all.
-local function fresh_values(run, now)
+-- The values of limits without a record.
+local function fresh_values(check, now)
   local values = {}
-  for index, limit in ipairs(run.limits) do
+  for index, limit in ipairs(check.limits) do
     values[#values + 1] = 0
     values[#values + 1] = 0
     values[#values + 1] = limit.kind == METER and now or 0
-    if run.sizes[index] == 3 then values[#values + 1] = 0 end
+    if check.sizes[index] == 3 then values[#values + 1] = 0 end
   end
   return values
 end
 
--- How often the cost fits under all limits of a run, at most `times`. Leaves in `amounts` and `instants` what is in use, and
--- as of when, for `take` to go on from.
+-- How often the cost fits into all limits, at most `times`. Leaves the use of each limit, and its time, in `amounts` and
+-- `instants` for `take`.
 local amounts, instants, earlier = {}, {}, {}
 
-local function count_times(run, view, values, now, cost, times)
-  local limits = run.limits
+local function count_times(check, view, values, now, cost, times)
+  local limits = check.limits
   for index = 1, #limits do
     local limit = limits[index]
     local place = view[index]
@@ -74,7 +74,7 @@ local function count_times(run, view, values, now, cost, times)
         since = now
       end
       amounts[index], instants[index] = level, since
-      -- Divided as whole numbers: a fraction of a unit must not be rounded into one.
+      -- Integer division: a fraction of a unit must not be rounded up to one.
       fitting = (limit.limit - level) / (cost * UNIT)
     elseif kind == FIXED then
       local start = values[place + 1]
@@ -99,9 +99,9 @@ local function count_times(run, view, values, now, cost, times)
   return times
 end
 
--- Charges `units` under all limits of a run, after `count_times`. Returns when the last of them is fresh.
-local function take(run, view, values, units)
-  local limits = run.limits
+-- Charges `units` to all limits, after `count_times`. Returns when the last of them is back to its initial state.
+local function take(check, view, values, units)
+  local limits = check.limits
   local last = 0
   for index = 1, #limits do
     local limit = limits[index]
@@ -124,18 +124,18 @@ local function take(run, view, values, units)
   return last
 end
 
--- The values of a run's limits in a record that has others too.
-local function values_text(run, view, values)
+-- The values of the limits in a record that has other entries too.
+local function values_text(check, view, values)
   local parts = {}
-  for index = 1, #run.limits do
+  for index = 1, #check.limits do
     local place = view[index]
-    parts[index] = run.sizes[index] == 2 and pack('<dd', values[place + 1], values[place + 2])
+    parts[index] = check.sizes[index] == 2 and pack('<dd', values[place + 1], values[place + 2])
       or pack('<ddd', values[place + 1], values[place + 2], values[place + 3])
   end
   return table.concat(parts)
 end
 
--- The shorter form of a record of levels only, when all of them were counted just now; else false.
+-- The short form of a record of buckets only, when all of them were updated at `now`; otherwise false.
 local function shared_form(levels, values, fresh, now, slack)
   if not levels then return false end
   local shared = { levels.header, now + keep_micros(2 * (fresh - now), slack), now }
@@ -146,16 +146,16 @@ local function shared_form(levels, values, fresh, now, slack)
   return pack(levels.format, unpack(shared, 1, levels.last + 1))
 end
 
--- Asks the limits of a run about one subject, and stores what was charged. False when the general way must be taken.
-local function ask_run(run, key, times, cost, now, slack)
+-- Decides one key, and stores the charge. Returns false when the general path must decide.
+local function decide_bulk_key(check, key, times, cost, now, slack)
   local raw = raws[key]
-  local view, values, header = run.exact, nil, nil
+  local view, values, header = check.exact, nil, nil
   if raw and string.byte(raw, 1) == SHARED then
     raw = general_form(raw)
     raws[key] = raw
   end
   if not raw then
-    values = fresh_values(run, now)
+    values = fresh_values(check, now)
   elseif #raw == view.length then
     values = { unpack_binary(view.format, raw, view.size + 1) }
     header = string.sub(raw, 1, view.size)
@@ -163,26 +163,26 @@ local function ask_run(run, key, times, cost, now, slack)
   if raw and header ~= view.header then
     if string.byte(raw, 1) ~= VERSION then return false end
     header = string.sub(raw, 1, 3 + 10 * unpack_binary('<H', raw, 2))
-    view = run.views[header]
+    view = check.views[header]
     if view == nil then
-      view = view_of(run, header)
-      run.views[header] = view
+      view = view_of(check, header)
+      check.views[header] = view
     end
     if not view then return false end
     values = { unpack_binary(view.format, raw, view.size + 1) }
   end
-  times = count_times(run, view, values, now, cost, times)
-  if not raw or view == run.exact then
-    tell(raw, times)
+  times = count_times(check, view, values, now, cost, times)
+  if not raw or view == check.exact then
+    write_reply(raw, times)
   else
-    out[#out + 1] = pack('<HB', times, 2) .. values_text(run, view, values)
+    out[#out + 1] = pack('<HB', times, 2) .. values_text(check, view, values)
   end
   if times == 0 then return true end
-  local fresh = take(run, view, values, times * cost)
+  local fresh = take(check, view, values, times * cost)
   for _, place in ipairs(view.others) do
     if values[place] > fresh then fresh = values[place] end
   end
-  local record = view == run.exact and shared_form(run.levels, values, fresh, now, slack)
+  local record = view == check.exact and shared_form(check.levels, values, fresh, now, slack)
     or pack(view.write, view.header, unpack(values, 1, view.total))
   raws[key] = record
   call('PSETEX', KEYS[key], keep_for(2 * (fresh - now), slack), record)

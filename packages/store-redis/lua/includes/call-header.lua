@@ -1,5 +1,5 @@
--- How every call begins: ARGV[1] has `now d, slack d, records H`, the caller's time in microseconds (0 for the server's),
--- milliseconds to keep keys longer, and how many keys to read: all records and long states, at once.
+-- The header of every call: ARGV[1] starts with `now d, slack d, records H`: the caller's time in microseconds (0: the
+-- server's), milliseconds to add to the expiry of keys, and the number of keys to read: all records and long states.
 
 local VERSION, SHARED = 1, 2
 local now, slack, records = unpack_binary('<ddH', ARGV[1])
@@ -9,9 +9,9 @@ if now == 0 then
 end
 local raws = call('MGET', unpack(KEYS, 1, records))
 
--- How long to keep a key, in milliseconds: at least `micros` and a second more. Rounded up to powers of two and three
--- quarters of them, so that few texts are made; keys may always be kept longer than they mean something. `slack` is for callers
--- whose time is not the server's.
+-- How long to keep a key, in milliseconds: at least `micros` and one second. Rounded up to powers of two and three quarters
+-- of them, so that few strings are created; keys may always be kept longer than needed. `slack` is for callers that do not
+-- use the server's time.
 local LONGEST = 315360000000
 
 local function keep_ms(micros, slack)
@@ -22,7 +22,7 @@ local function keep_ms(micros, slack)
   return most < LONGEST and ceil(most) or LONGEST
 end
 
--- What of that a record may count on.
+-- The part of that time that a record may rely on.
 local function keep_micros(micros, slack)
   return (keep_ms(micros, slack) - 500) * 1000
 end

@@ -1,13 +1,13 @@
--- States as long as what they count, each under a key of its own.
+-- States whose length grows with use, each under a separate key.
 
--- The exact log: `before d`, then `at d, total d` for each instant. `total` counts all units up to and including that
--- instant, so what is in view is found by bisection and the units in view by one subtraction.
+-- The exact log: `before d`, then `at d, total d` for each timestamp. `total` counts all units up to and including that
+-- time, so the window is found by bisection and its units by one subtraction.
 
 local function log_entry(log, index)
   return unpack_binary('<dd', log, 16 * index - 7)
 end
 
--- How the log stands: entries, the first in view, the total before it, the newest instant and total, and `now`, not before it.
+-- A view of the log: entries, the first in the window, the total before it, the newest time and total, and `now`, not before it.
 local function log_view(log, limit, now)
   local count = log and (#log - 8) / 16 or 0
   if count == 0 then return { count = 0, first = 1, before = 0, newest = now, total = 0, now = now } end
@@ -32,7 +32,7 @@ local function log_left(view, limit)
   return limit.limit - (view.total - view.before)
 end
 
--- The entries in view as one string, at most `most` of them: the newest stands for those beyond.
+-- The entries in the window as one string, at most `most` of them: the newest stands for the rest.
 local function log_in_view(log, view, most)
   local entries = view.count - view.first + 1
   if entries <= 0 then return '' end
@@ -49,7 +49,7 @@ local function log_add(log, view, limit, units)
   return pack('<d', view.before) .. entries .. pack('<dd', view.now, total)
 end
 
--- When `excess` of the oldest units in view have left it.
+-- When `excess` of the oldest units have left the window.
 local function log_leaves_at(log, view, limit, excess)
   local low, high = view.first, view.count
   while low < high do
@@ -60,7 +60,7 @@ local function log_leaves_at(log, view, limit, excess)
   return log_entry(log, low) + limit.window
 end
 
--- The log after up to `most` of its newest units are taken off. Returns it and how many.
+-- Removes up to `most` of the newest units. Returns the log and the number removed.
 local function log_remove_newest(log, view, limit, most)
   local entries = log_in_view(log, view, limit.limit)
   local removed = min(most, view.total - view.before)
@@ -74,7 +74,7 @@ local function log_remove_newest(log, view, limit, most)
   return pack('<d', view.before) .. table.concat(kept), removed
 end
 
--- The log after up to `most` units of the instant `at` are taken off. Returns it and how many.
+-- Removes up to `most` units of the time `at`. Returns the log and the number removed.
 local function log_remove(log, view, limit, at, most)
   local entries = log_in_view(log, view, limit.limit)
   local kept, removed = {}, 0
@@ -92,7 +92,7 @@ local function log_remove(log, view, limit, at, most)
   return pack('<d', view.before) .. table.concat(kept), removed
 end
 
--- Numbers of any count to and from a string, in pieces that the stack of Lua holds.
+-- Lists of numbers to and from a string, in chunks that fit on the Lua stack.
 local PIECE = 2000
 
 local function read_numbers(text)
@@ -138,7 +138,7 @@ local function ring_left(ring, limit, now)
   return limit.limit - used
 end
 
--- The ring turned to `now`, and the place of its newest count.
+-- The ring advanced to `now`, and the position of its newest count.
 local function ring_turn(ring, limit, now)
   local size, length = ring_of(limit)
   local newest, turned = ring_newest(ring, length, now), {}

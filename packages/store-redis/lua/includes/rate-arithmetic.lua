@@ -1,4 +1,4 @@
--- Constant rates as exact fractions: `units / micros` micro-units flow in every microsecond.
+-- Constant rates as exact fractions: a bucket leaks `units / micros` micro-units per microsecond.
 
 local floor, ceil, max, min = math.floor, math.ceil, math.max, math.min
 local call = redis.call
@@ -15,7 +15,7 @@ local function flowed(units, micros, elapsed)
   return whole * units + floor((elapsed - whole * micros) * units / micros)
 end
 
--- At least the microseconds in which `level` flows off. For expiry only, so it may be a little more.
+-- The microseconds until `level` has leaked, or a little more: for expiry only.
 local function time_to_flow(units, micros, level)
   return level > 0 and ceil(level / units * micros) + 1 or 0
 end

@@ -1,10 +1,10 @@
--- Plain questions: by levels and plain windows that charge at once, over records without blocks, leases and reservations. They
--- are decided as all others are, and without a table for each item.
+-- The fast path for general batches of buckets and simple windows that charge, over records without blocks, leases and
+-- reservations. The decisions are those of the general path, without a table per item.
 
 local places = {}
 
--- Asks a question of `count` items in `fields` so many times. False when it is not plain: then nothing has been done.
-local function ask_plainly(fields, count, times)
+-- Decides a batch of `count` items in `fields`, `times` times. Returns false, without effect, when the batch is not simple.
+local function decide_simple_batch(fields, count, times)
   for index = 1, count do
     local field = 5 * index
     local limit, key, cost = limits[fields[field - 4]], fields[field - 3], fields[field]

@@ -1,41 +1,40 @@
--- One limit alone, a level or a plain window, over records of that limit and nothing else: by far the most of all that is
--- asked. It stands before everything else and makes no function, because making the functions of the other ways takes longer
--- than to decide this way. What happens for each subject is written out, without a table or a call that can be avoided.
+-- The fast path for bulk checks with one limit, a bucket or a simple window, over records with that limit and nothing else:
+-- by far the most frequent checks. It comes first and creates no function, because creating the functions of the other paths
+-- takes longer than deciding here. The decision is written inline, without avoidable tables and calls.
 --
--- Leaves in `runs_at` where the runs begin that are not asked yet, nil when that is not known; and in `skipped` the subjects of
--- the run before whose record is another one, or that the clock is behind of: `key, times, place in out` of each, one after
--- another.
+-- Sets `checks_at` to the start of the bulk checks that are not decided yet, nil when it is unknown; and `skipped` to the keys
+-- of the previous bulk check that have another record, or a timestamp after `now`: `key, times, position in out` of each.
 
--- `admitted H, how B`: 0 nothing was stored, 1 the record as it was follows.
+-- `admitted H, form B`: 0 no record, 1 the previous record follows.
 local ADMITTED_NEW = { [0] = '\0\0\0', '\1\0\0' }
 local ADMITTED_KNOWN = { [0] = '\0\0\1', '\1\0\1' }
 
--- A key that is asked about again is kept for some seconds at least, so that most writes need not see to that.
+-- A key that is checked again is kept for 8 seconds at least, so that most writes need not extend its expiry.
 local AGAIN = 8000000
 
--- Where limits begin, and the bytes of one without periods of a calendar. See includes/limits.lua.
+-- The position of the first limit, and the bytes of a limit without calendar periods. See includes/limits.lua.
 local LIMITS_AT, LIMIT_BYTES = 21, 98
 
 local limit_count = unpack_binary('<H', ARGV[1], 19)
-local runs_at, skipped = LIMITS_AT + LIMIT_BYTES * limit_count, nil
+local checks_at, skipped = LIMITS_AT + LIMIT_BYTES * limit_count, nil
 for limit = 1, limit_count do
   if string.byte(ARGV[1], LIMITS_AT + LIMIT_BYTES * limit - 1) > 0 then
-    runs_at = nil
+    checks_at = nil
     break
   end
 end
-if runs_at then
-  local keys, runs, size, place = KEYS, ARGV[1], #ARGV[1], 1
-  while runs_at <= size and not skipped do
-    local asked, cost, count, after = unpack_binary('<HdH', runs, runs_at)
-    if asked > 1 then break end
+if checks_at then
+  local keys, checks, size, place = KEYS, ARGV[1], #ARGV[1], 1
+  while checks_at <= size and not skipped do
+    local limits_of_check, cost, count, after = unpack_binary('<HdH', checks, checks_at)
+    if limits_of_check > 1 then break end
     local last = 1 + 2 * count
-    local fields = { unpack_binary(count == 1 and '<HHH' or '<' .. string.rep('H', last), runs, after) }
-    runs_at = fields[last + 1]
+    local fields = { unpack_binary(count == 1 and '<HHH' or '<' .. string.rep('H', last), checks, after) }
+    checks_at = fields[last + 1]
     local limit_at = LIMITS_AT + LIMIT_BYTES * (fields[1] - 1)
-    local kind, tag = unpack_binary('<Bc8', runs, limit_at)
-    -- The units of a window, or the micro-units of a full level.
-    local most, window, _, _, units, micros = unpack_binary('<dddddd', runs, limit_at + 33)
+    local kind, tag = unpack_binary('<Bc8', checks, limit_at)
+    -- The units of a window, or the micro-units of a full bucket.
+    local most, window, _, _, units, micros = unpack_binary('<dddddd', checks, limit_at + 33)
     local header, format, length = nil, '<c13ddd', 37
     if kind == METER then
       header = pack('<BHc8H', SHARED, 1, tag, 2)
@@ -47,18 +46,18 @@ if runs_at then
     for field = 2, last, 2 do
       local key, times = fields[field], fields[field + 1]
       local raw = raws[key]
-      local mine, kept, at, used, current = header, 0, now, 0, 0
+      local own, kept, at, used, current = header, 0, now, 0, 0
       if raw then
-        mine = nil
-        if #raw == length then mine, kept, at, used, current = unpack_binary(format, raw) end
+        own = nil
+        if #raw == length then own, kept, at, used, current = unpack_binary(format, raw) end
       end
-      if mine ~= header or (at > now and kind == METER) then
+      if own ~= header or (at > now and kind == METER) then
         skipped = skipped or { limit = fields[1], cost = cost }
         local next_one = #skipped
         place = place + 1
         out[place], skipped[next_one + 1], skipped[next_one + 2], skipped[next_one + 3] = '', key, times, place
       else
-        -- What fits is divided as whole numbers: a fraction of a unit must not be rounded into one.
+        -- Integer division: a fraction of a unit must not be rounded up to one.
         local fitting
         if kind == METER then
           local flow = (now - at) * units
@@ -91,7 +90,7 @@ if runs_at then
           out[place] = ADMITTED_NEW[times] or pack('<HB', times, 0)
         end
         if times > 0 then
-          -- How long to keep the key; nothing when it is kept long enough, and its bytes are changed in place, which costs a third.
+          -- How long to keep the key. Nil when its expiry is late enough: then SETRANGE updates it in place at a third of the cost.
           local time
           if kind == METER then
             used = used + times * cost * UNIT
@@ -101,7 +100,7 @@ if runs_at then
               kept = now + keep_micros(time, slack)
             end
           else
-            -- Kept as long as the record says something.
+            -- Kept as long as the record matters.
             local finish = at + window
             if kind == FIXED then
               used = used + times * cost
@@ -118,5 +117,5 @@ if runs_at then
       end
     end
   end
-  if runs_at > size and not skipped and not ARGV[2] then return table.concat(out) end
+  if checks_at > size and not skipped and not ARGV[2] then return table.concat(out) end
 end

@@ -181,7 +181,7 @@ describe('the rule for the user in the documentation', () => {
     const lua = new URL('../../lua/', import.meta.url)
     const files = (await readdir(lua, { recursive: true })).filter((name) => name.endsWith('.lua'))
     // The first names every command to try it. The second is only for resetAll, and shows the names of all keys.
-    const used = files.filter((name) => name !== 'probe-1.lua' && name !== 'scan-1.lua')
+    const used = files.filter((name) => name !== 'probe-commands.lua' && name !== 'scan-keys.lua')
     expect(used.length).toBe(files.length - 2)
     const texts = await Promise.all(used.map((name) => readFile(new URL(name, lua), 'utf8')))
     const called = texts.flatMap((text) => [...text.matchAll(/call\('([A-Z]+)'/g)].map(([, name]) => name!))
