@@ -137,7 +137,8 @@ local function general_decider()
     return text .. pack('<H', #numbers) .. write_numbers(numbers)
   end
 
-  -- Reads one item: the units left beside leases, and whether it is blocked. Nil when `now` is outside the calendar periods.
+  -- Reads one item: the units left beside leases, and whether it is blocked. Nil when `now` is outside the calendar
+  -- periods.
   local function inspect(item, entitled)
     item.leased, item.soonest = leased_units(item, now)
     local values, at = place_of(item)

@@ -1,5 +1,5 @@
--- Runs every command that the other scripts use, to find out whether the user has the permissions before a check depends on
--- them. Stores nothing.
+-- Runs every command that the other scripts use, to find out whether the user has the permissions before a check
+-- depends on them. Stores nothing.
 --
 -- KEYS  [1] a key that is used for nothing else
 

@@ -20,8 +20,9 @@ import {
 import type { StrictStore } from './strict-store.ts'
 
 /**
- * How long a part of a decision stays reserved while the other slots decide. Longer than any deadline of a check, so that the
- * reservation still exists when it is confirmed; short enough that a process that dies in between holds nothing for long.
+ * How long a part of a decision stays reserved while the other slots decide. Longer than any deadline of a check, so
+ * that the reservation still exists when it is confirmed; short enough that a process that dies in between holds
+ * nothing for long.
  */
 const RESERVED_MICROS = 10 * MICROS_PER_SECOND
 
@@ -33,10 +34,10 @@ interface Part {
 }
 
 /**
- * Decides over several slots of a cluster, where no script can see all keys. Every slot reserves its part. If all allow it,
- * every part is confirmed; otherwise all are refunded. Reserved units count, so other checks may be denied for a moment because
- * of a batch that is denied in the end. Never are more admitted than the limits allow, even if a process dies half way: its
- * reservations expire. A batch about a single key is one call.
+ * Decides over several slots of a cluster, where no script can see all keys. Every slot reserves its part. If all allow
+ * it, every part is confirmed; otherwise all are refunded. Reserved units count, so other checks may be denied for a
+ * moment because of a batch that is denied in the end. Never are more admitted than the limits allow, even if a process
+ * dies half way: its reservations expire. A batch about a single key is one call.
  */
 export class ClusterStore implements ListenedStore {
   readonly mode = 'async'

@@ -44,30 +44,33 @@ import { ScriptRunner } from './wire/script-runner.ts'
 /** Options of {@link redisStore}. */
 export interface RedisStoreOptions extends Omit<FallbackStoreOptions, 'nodes' | 'clock'>, UrlOptions {
   /**
-   * Prefix of every Redis key. Stores with the same prefix share their limits. 1 to 64 letters, digits or any of `_ . : -`. The
-   * `keyPrefix` of an ioredis client comes before it. Default: `sluice`.
+   * Prefix of every Redis key. Stores with the same prefix share their limits. 1 to 64 letters, digits or any of `_ . :
+   * -`. The `keyPrefix` of an ioredis client comes before it. Default: `sluice`.
    */
   readonly prefix?: string
   /** Lease units of busy keys, and decide from the leases without a call: `true`, or options. Default: false. */
   readonly leases?: boolean | LeasedStoreOptions
   /**
-   * How long the first checks wait for the first connection, from the creation of the store: 0 to 60,000 milliseconds. During
-   * this time, failures before the first reply do not count against the breaker. 0: checks do not wait. Default: 2000.
+   * How long the first checks wait for the first connection, from the creation of the store: 0 to 60,000 milliseconds.
+   * During this time, failures before the first reply do not count against the breaker. 0: checks do not wait. Default:
+   * 2000.
    */
   readonly connectTimeoutMs?: number
   /** How long a denial is cached in memory, in milliseconds. `false` turns the cache off. Default: 100. */
   readonly denyCache?: number | false
   /**
-   * Node count to assume until the first heartbeat succeeds, including this node: 1 to 1,000,000. Failure mode `local` divides
-   * limits by it. Pass the last count of `onNodesChange`, so that a restart during an outage does not use the whole limit.
-   * Default: 1.
+   * Node count to assume until the first heartbeat succeeds, including this node: 1 to 1,000,000. Failure mode `local`
+   * divides limits by it. Pass the last count of `onNodesChange`, so that a restart during an outage does not use the
+   * whole limit. Default: 1.
    */
   readonly initialNodes?: number
   /** Called with the node count whenever it changes. */
   readonly onNodesChange?: (nodes: number) => void
   /** Called for each problem with the server, once. Default: emits a process warning. */
   readonly onWarning?: (warning: ServerWarning) => void
-  /** Decides at this time instead of the server's, for tests. All processes that share the limits must use one clock. */
+  /**
+   * Decides at this time instead of the server's, for tests. All processes that share the limits must use one clock.
+   */
   readonly clock?: Clock
 }
 
@@ -77,8 +80,8 @@ export type RedisStoreEvent = StoreEvent
 /** Counters and state of a Redis store. */
 export interface RedisStoreStats {
   /**
-   * `closed`: calls are sent. `open`: none is sent, because Redis failed. `half-open`: one call probes whether it is back. In a
-   * cluster, the worst state of any primary: calls to the others are sent all the same.
+   * `closed`: calls are sent. `open`: none is sent, because Redis failed. `half-open`: one call probes whether it is
+   * back. In a cluster, the worst state of any primary: calls to the others are sent all the same.
    */
   readonly breaker: FallbackStore['state']
   readonly calls: ReturnType<FallbackStore['stats']>
@@ -88,13 +91,13 @@ export interface RedisStoreStats {
 }
 
 /**
- * Limits shared by all processes that use the same Redis (6.2 or later, or Valkey; standalone, Sentinel or Cluster) and the
- * same prefix. Exact: every decision is one atomic step at the server's time. All checks of one event loop iteration leave in
- * one call.
+ * Limits shared by all processes that use the same Redis (6.2 or later, or Valkey; standalone, Sentinel or Cluster) and
+ * the same prefix. Exact: every decision is one atomic step at the server's time. All checks of one event loop
+ * iteration leave in one call.
  *
- * Takes a URL, or a client of node-redis, ioredis or valkey-glide, which the caller closes. A check never waits longer than
- * `deadlineMs`: while Redis is unavailable, the `failureMode` of each rule decides, and the decision says so. Redis may be
- * unavailable at the start, too.
+ * Takes a URL, or a client of node-redis, ioredis or valkey-glide, which the caller closes. A check never waits longer
+ * than `deadlineMs`: while Redis is unavailable, the `failureMode` of each rule decides, and the decision says so.
+ * Redis may be unavailable at the start, too.
  */
 export function redisStore(target: unknown, options: RedisStoreOptions = {}): RedisStore {
   checkOptions(options)
@@ -247,8 +250,9 @@ export class RedisStore implements ListenedStore {
   }
 
   /**
-   * Waits until Redis replies on a connection, with the scripts loaded: at most so many milliseconds. Default: 5000. Resolves
-   * with whether it does. Optional: the first checks wait for the first connection themselves, for `connectTimeoutMs`.
+   * Waits until Redis replies on a connection, with the scripts loaded: at most so many milliseconds. Default: 5000.
+   * Resolves with whether it does. Optional: the first checks wait for the first connection themselves, for
+   * `connectTimeoutMs`.
    *
    * @throws SluiceError `SLUICE_STORE_UNAVAILABLE` when the user lacks a permission (`NOPERM`); the message lists what to allow
    */

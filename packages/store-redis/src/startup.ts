@@ -40,8 +40,8 @@ export interface StartupOptions {
 }
 
 /**
- * Prepares the store before the first check: waits for the first connection, probes every command that the store needs, and
- * loads the decide script, on every primary. An error reply counts as a reply: waiting would not help.
+ * Prepares the store before the first check: waits for the first connection, probes every command that the store needs,
+ * and loads the decide script, on every primary. An error reply counts as a reply: waiting would not help.
  */
 export class Startup {
   readonly #options: StartupOptions
@@ -66,8 +66,8 @@ export class Startup {
   }
 
   /**
-   * Resolves when Redis has replied, when `connectTimeoutMs` have passed since the start, or when waiting cannot help: the
-   * caller made a mistake, or the server rejected the connection.
+   * Resolves when Redis has replied, when `connectTimeoutMs` have passed since the start, or when waiting cannot help:
+   * the caller made a mistake, or the server rejected the connection.
    */
   async untilStarted(): Promise<void> {
     const { connection, monotonicMs, timers } = this.#options

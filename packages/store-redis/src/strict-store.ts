@@ -56,8 +56,8 @@ export interface StrictStoreOptions {
 }
 
 /**
- * Decides in Redis: exact across machines. All batches of one event loop iteration leave together, and equal batches are
- * sent once. Errors are raised unchanged: deadlines and failure modes belong to the fallback store.
+ * Decides in Redis: exact across machines. All batches of one event loop iteration leave together, and equal batches
+ * are sent once. Errors are raised unchanged: deadlines and failure modes belong to the fallback store.
  */
 export class StrictStore implements ListenedStore {
   readonly mode = 'async'
@@ -128,8 +128,8 @@ export class StrictStore implements ListenedStore {
   }
 
   /**
-   * Deletes the counters of every key under these limits, one key after another. What is charged meanwhile may stay. Scans all
-   * keys with the prefix. Needs the commands SCAN and, in a cluster, CLUSTER.
+   * Deletes the counters of every key under these limits, one key after another. What is charged meanwhile may stay.
+   * Scans all keys with the prefix. Needs the commands SCAN and, in a cluster, CLUSTER.
    */
   async resetAll(limits: readonly Limit[]): Promise<void> {
     if (this.#closed) throw closedError()

@@ -1,5 +1,5 @@
--- What a decision needs of every algorithm: the units left, and the state after a charge or a correction. `item` has a limit,
--- the index of the record, and, for long states, the index of their key.
+-- What a decision needs of every algorithm: the units left, and the state after a charge or a correction. `item` has a
+-- limit, the index of the record, and, for long states, the index of their key.
 
 local longs, long_changed = {}, {}
 
@@ -154,7 +154,8 @@ local function charge_hybrid(item, now, units)
   return by_base
 end
 
--- A state must not be dropped before its leases: a lease that has ended is charged to it at the next check, as of its end.
+-- A state must not be dropped before its leases: a lease that has ended is charged to it at the next check, as of its
+-- end.
 local function keep_beside_leases(item)
   local values, layout = values_of[item.key], layout_at[item.key]
   local state, leases = layout.at[item.limit.tag], layout.at[item.limit.lease]

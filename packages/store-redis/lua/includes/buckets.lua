@@ -56,7 +56,8 @@ end
 -- Buckets with rollover: values[at + 1] micro-units in use at time values[at + 2], values[at + 3] rolled over. What has
 -- rolled over expires when, since the bucket was full, twice its capacity has leaked.
 
--- The micro-units in use, below 0 when tokens have rolled over; `now`, not before the stored time; whether the state counts.
+-- The micro-units in use, below 0 when tokens have rolled over; `now`, not before the stored time; whether the state
+-- counts.
 local function rollover_net(values, at, limit, now)
   if not at then return 0, now, false end
   local level, since = values[at + 1], values[at + 2]

@@ -15,8 +15,8 @@ local function level_of(number)
   return kind, tag, held, units, micros
 end
 
--- When all of these limits are buckets: their rates, capacities, microseconds per micro-unit, and the format of a record with
--- these buckets and nothing else. Otherwise nil.
+-- When all of these limits are buckets: their rates, capacities, microseconds per micro-unit, and the format of a
+-- record with these buckets and nothing else. Otherwise nil.
 local function bucket_set_of(numbers, count)
   -- Starting at index 3, like the levels in the values of a record.
   local units, micros, full, span, most = { 0, 0 }, { 0, 0 }, { 0, 0 }, { 0, 0 }, 1
@@ -53,7 +53,8 @@ local function store_levels(key, record, time)
   if time then call('PSETEX', KEYS[key], keep_for(time, slack), record) else call('SETRANGE', KEYS[key], '0', record) end
 end
 
--- Leaks the levels in values[3 ...] for `elapsed` microseconds. Returns how often `each` fits into all of them, at most `times`.
+-- Leaks the levels in values[3 ...] for `elapsed` microseconds. Returns how often `each` fits into all of them, at most
+-- `times`.
 local function leak(levels, values, elapsed, each, times)
   local units, micros, full = levels.units, levels.micros, levels.full
   for place = 3, levels.last do
@@ -89,8 +90,8 @@ local function fill(levels, values, units)
   return longest
 end
 
--- Decides keys, like includes/single-limit-checks.lua. Every byte of a created string costs time here, so the header, which
--- may be most of a record, is neither read nor written again; unless records are needed later in this call
+-- Decides keys, like includes/single-limit-checks.lua. Every byte of a created string costs time here, so the header,
+-- which may be most of a record, is neither read nor written again; unless records are needed later in this call
 -- (`is_needed_later`).
 local function decide_bucket_keys(levels, fields, first, last, each, fallback, is_needed_later)
   local units, micros, full, span, safe = levels.units, levels.micros, levels.full, levels.span, levels.safe

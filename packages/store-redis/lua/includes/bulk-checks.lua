@@ -1,8 +1,8 @@
--- Bulk checks: many keys checked against the same limits, each a bucket or a simple window. Records with blocks, leases or
--- reservations are left to the general path, which decides the same.
+-- Bulk checks: many keys checked against the same limits, each a bucket or a simple window. Records with blocks, leases
+-- or reservations are left to the general path, which decides the same.
 
--- How a bulk check reads a record with this header: the positions of its limits and of the other entries. False when the
--- record has entries that it does not support, or lacks one of the limits.
+-- How a bulk check reads a record with this header: the positions of its limits and of the other entries. False when
+-- the record has entries that it does not support, or lacks one of the limits.
 local function view_of(check, header)
   local layout = layout_of(header)
   local view = { format = layout.format, total = layout.total, header = header, size = #header, others = {} }
@@ -50,8 +50,8 @@ local function fresh_values(check, now)
   return values
 end
 
--- How often the cost fits into all limits, at most `times`. Leaves the use of each limit, and its time, in `amounts` and
--- `instants` for `take`.
+-- How often the cost fits into all limits, at most `times`. Leaves the use of each limit, and its time, in `amounts`
+-- and `instants` for `take`.
 local amounts, instants, earlier = {}, {}, {}
 
 local function count_times(check, view, values, now, cost, times)

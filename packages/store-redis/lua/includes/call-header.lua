@@ -9,9 +9,9 @@ if now == 0 then
 end
 local raws = call('MGET', unpack(KEYS, 1, records))
 
--- How long to keep a key, in milliseconds: at least `micros` and one second. Rounded up to powers of two and three quarters
--- of them, so that few strings are created; keys may always be kept longer than needed. `slack` is for callers that do not
--- use the server's time.
+-- How long to keep a key, in milliseconds: at least `micros` and one second. Rounded up to powers of two and three
+-- quarters of them, so that few strings are created; keys may always be kept longer than needed. `slack` is for callers
+-- that do not use the server's time.
 local LONGEST = 315360000000
 
 local function keep_ms(micros, slack)

@@ -1,5 +1,5 @@
--- Reservations that expire: a sorted set of holders by expiry, a hash of the charges of each, and in the record the first and
--- the last expiry, so that decisions without reservations cost nothing more.
+-- Reservations that expire: a sorted set of holders by expiry, a hash of the charges of each, and in the record the
+-- first and the last expiry, so that decisions without reservations cost nothing more.
 
 -- Whether a reservation of the key has expired and must be refunded first.
 local function holds_due(key, now)
@@ -24,8 +24,8 @@ local function note_holds(key, set, now)
   write_holds(key, first[2], last[2], now)
 end
 
--- Sets whose last member was removed: they no longer exist. While a slot moves to another node, accessing a missing key would
--- abort the script half way, so a set is read before a member is removed.
+-- Sets whose last member was removed: they no longer exist. While a slot moves to another node, accessing a missing key
+-- would abort the script half way, so a set is read before a member is removed.
 local emptied = {}
 
 -- Removes a reservation. Returns true when it was still held.

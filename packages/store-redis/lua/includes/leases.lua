@@ -1,7 +1,7 @@
 -- Leased units, in the record: [holder, units, ends at, ...] under a separate tag.
 
--- How long a charge on a limit can matter. The entry is kept so long after a lease has ended, because it is charged only at
--- the next check.
+-- How long a charge on a limit can matter. The entry is kept so long after a lease has ended, because it is charged
+-- only at the next check.
 local function lasting(limit)
   if limit.kind == METER then return time_to_flow(limit.units, limit.micros, limit.limit) end
   if limit.edges then return limit.edges[#limit.edges] - limit.edges[1] end
@@ -19,7 +19,8 @@ local function write_leases(item, leases, now)
   changed[item.key] = true
 end
 
--- Charges leases that have ended, in full and as of their end. Returns the units still leased, and when the first lease ends.
+-- Charges leases that have ended, in full and as of their end. Returns the units still leased, and when the first lease
+-- ends.
 local function leased_units(item, now)
   local values, layout = load_record(item.key)
   local tag = item.limit.lease

@@ -7,7 +7,8 @@ local function log_entry(log, index)
   return unpack_binary('<dd', log, 16 * index - 7)
 end
 
--- A view of the log: entries, the first in the window, the total before it, the newest time and total, and `now`, not before it.
+-- A view of the log: entries, the first in the window, the total before it, the newest time and total, and `now`, not
+-- before it.
 local function log_view(log, limit, now)
   local count = log and (#log - 8) / 16 or 0
   if count == 0 then return { count = 0, first = 1, before = 0, newest = now, total = 0, now = now } end

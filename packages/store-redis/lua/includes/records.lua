@@ -1,9 +1,9 @@
--- One record per key holds all its small states: `version B, entries H, {tag c8, size H}*`, then for each entry
--- `fresh d, value d*`. From the time `fresh` on, the entry means the same as no entry. Entries of other limits are kept until
+-- One record per key holds all its small states: `version B, entries H, {tag c8, size H}*`, then for each entry `fresh
+-- d, value d*`. From the time `fresh` on, the entry means the same as no entry. Entries of other limits are kept until
 -- then.
 --
--- A record of buckets only, all updated at one time, has a short form: version 2, the same header, then `kept d, at d` and
--- `level d*`. `kept` is the earliest expiry of the key; it replaces `fresh` of every entry.
+-- A record of buckets only, all updated at one time, has a short form: version 2, the same header, then `kept d, at d`
+-- and `level d*`. `kept` is the earliest expiry of the key; it replaces `fresh` of every entry.
 
 local EMPTY_HEADER = '\1\0\0'
 local HOLDS = '\0\0\0holds'
@@ -90,8 +90,8 @@ end
 -- Entries are kept for so much longer, like keys: after a failover, the clock of the new primary may be behind.
 local GRACE = 1000000
 
--- Rebuilds a record without the entries in `dropped` and expired ones, except open reservations; with an entry of `size` values
--- for `tag` at its end, if one is given. Returns the values and the position of that entry.
+-- Rebuilds a record without the entries in `dropped` and expired ones, except open reservations; with an entry of
+-- `size` values for `tag` at its end, if one is given. Returns the values and the position of that entry.
 local function rebuild(key, dropped, now, tag, size)
   local values, layout = values_of[key], layout_at[key]
   local kept, parts, count = {}, {}, 0

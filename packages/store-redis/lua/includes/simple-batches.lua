@@ -3,7 +3,8 @@
 
 local places = {}
 
--- Decides a batch of `count` items in `fields`, `times` times. Returns false, without effect, when the batch is not simple.
+-- Decides a batch of `count` items in `fields`, `times` times. Returns false, without effect, when the batch is not
+-- simple.
 local function decide_simple_batch(fields, count, times)
   for index = 1, count do
     local field = 5 * index

@@ -1,9 +1,10 @@
--- The fast path for bulk checks with one limit, a bucket or a simple window, over records with that limit and nothing else:
--- by far the most frequent checks. It comes first and creates no function, because creating the functions of the other paths
--- takes longer than deciding here. The decision is written inline, without avoidable tables and calls.
+-- The fast path for bulk checks with one limit, a bucket or a simple window, over records with that limit and nothing
+-- else: by far the most frequent checks. It comes first and creates no function, because creating the functions of the
+-- other paths takes longer than deciding here. The decision is written inline, without avoidable tables and calls.
 --
--- Sets `checks_at` to the start of the bulk checks that are not decided yet, nil when it is unknown; and `skipped` to the keys
--- of the previous bulk check that have another record, or a timestamp after `now`: `key, times, position in out` of each.
+-- Sets `checks_at` to the start of the bulk checks that are not decided yet, nil when it is unknown; and `skipped` to
+-- the keys of the previous bulk check that have another record, or a timestamp after `now`: `key, times, position in
+-- out` of each.
 
 -- `admitted H, form B`: 0 no record, 1 the previous record follows.
 local ADMITTED_NEW = { [0] = '\0\0\0', '\1\0\0' }
@@ -90,7 +91,8 @@ if checks_at then
           out[place] = ADMITTED_NEW[times] or pack('<HB', times, 0)
         end
         if times > 0 then
-          -- How long to keep the key. Nil when its expiry is late enough: then SETRANGE updates it in place at a third of the cost.
+          -- How long to keep the key. Nil when its expiry is late enough: then SETRANGE updates it in place at a third
+          -- of the cost.
           local time
           if kind == METER then
             used = used + times * cost * UNIT

@@ -25,11 +25,12 @@ export class PendingBatch implements AskedQuestion {
 }
 
 /**
- * Batches with the same limits, keys and costs, sent once with their number: the script replies how many it admits. Each
- * batch gets the decision it would have got alone.
+ * Batches with the same limits, keys and costs, sent once with their number: the script replies how many it admits.
+ * Each batch gets the decision it would have got alone.
  *
- * A linked list and not an array: V8 would allocate an array literal per batch in the old generation, because all in-flight
- * ones survive the first collections. From there they keep short-lived objects alive, and collections take 20 times as long.
+ * A linked list and not an array: V8 would allocate an array literal per batch in the old generation, because all
+ * in-flight ones survive the first collections. From there they keep short-lived objects alive, and collections take 20
+ * times as long.
  */
 export class BatchGroup {
   head: PendingBatch

@@ -13,8 +13,8 @@ export interface BulkLimits {
 }
 
 /**
- * A trie of limits in order, one level per limit. Weak, because overrides and tiers create limits that are dropped later:
- * an entry lives as long as all its limits do.
+ * A trie of limits in order, one level per limit. Weak, because overrides and tiers create limits that are dropped
+ * later: an entry lives as long as all its limits do.
  */
 class TrieNode {
   #next: WeakMap<Limit, TrieNode> | undefined = undefined
@@ -36,7 +36,9 @@ const root = new TrieNode()
 /** The result of the last call: consecutive batches mostly have the same limits. */
 let last: BulkLimits | undefined
 
-/** The limits of a batch, the same object for the same limits. Undefined when a bulk check does not support the batch. */
+/**
+ * The limits of a batch, the same object for the same limits. Undefined when a bulk check does not support the batch.
+ */
 export function bulkLimitsOf(batch: Batch): BulkLimits | undefined {
   const { items } = batch
   const { key, cost } = items[0]!

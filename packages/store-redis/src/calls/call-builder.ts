@@ -29,7 +29,9 @@ export class CallBuilder {
   #newest: BatchGroup | undefined
   #size = 0
 
-  /** The space that the batches need in calls: one per group of a bulk check, the number of items for a general batch. */
+  /**
+   * The space that the batches need in calls: one per group of a bulk check, the number of items for a general batch.
+   */
   get size(): number {
     return this.#size
   }

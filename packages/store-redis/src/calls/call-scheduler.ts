@@ -7,7 +7,9 @@ import type { DecideReply } from './decide-reply.ts'
 /** Maximum size of one call. A script blocks the server while it runs: here for about 0.3 ms. */
 const MAX_CALL_SIZE = 128
 
-/** Fewer batches do not justify a call of their own while another is in flight, or before the event loop iteration ends. */
+/**
+ * Fewer batches do not justify a call of their own while another is in flight, or before the event loop iteration ends.
+ */
 const MIN_BATCHES = 32
 
 /** The same, as long as it is unknown whether callers come back in such numbers. */
@@ -46,8 +48,8 @@ export interface CallSchedulerOptions {
 
 /**
  * Decides when batches leave, and in which calls. With no call in flight, batches leave at the end of the event loop
- * iteration they were added in. While calls are in flight, they collect, and leave at the end of the iteration in which the
- * next reply arrives, or after a millisecond.
+ * iteration they were added in. While calls are in flight, they collect, and leave at the end of the iteration in which
+ * the next reply arrives, or after a millisecond.
  */
 export class CallScheduler {
   readonly #options: CallSchedulerOptions
@@ -115,8 +117,8 @@ export class CallScheduler {
   }
 
   /**
-   * Whether the collected batches make a good call: a full one, or half of the recent maximum of open batches. Callers that
-   * check again after each reply then come in two halves: Redis decides one while this process handles the other.
+   * Whether the collected batches make a good call: a full one, or half of the recent maximum of open batches. Callers
+   * that check again after each reply then come in two halves: Redis decides one while this process handles the other.
    */
   #isGoodCall(): boolean {
     const least = this.#maxOpen < MIN_BATCHES ? MIN_BATCHES_AT_FIRST : Math.max(MIN_BATCHES, this.#maxOpen / 2)
@@ -187,8 +189,8 @@ export class CallScheduler {
   }
 
   /**
-   * Delivers replies at the end of this iteration, after the collected batches were sent: while Redis is busy with them. A
-   * client that writes at the end of the iteration must get its call earlier, and writes first.
+   * Delivers replies at the end of this iteration, after the collected batches were sent: while Redis is busy with
+   * them. A client that writes at the end of the iteration must get its call earlier, and writes first.
    */
   #deliverAfterSending(): void {
     if (this.#options.writesLater) {
@@ -219,8 +221,8 @@ export class CallScheduler {
   }
 
   /**
-   * Delivers replies one after another. Callers often check again at once: if that makes a good call, it leaves before the
-   * next reply is delivered, so that Redis and this process work at the same time.
+   * Delivers replies one after another. Callers often check again at once: if that makes a good call, it leaves before
+   * the next reply is delivered, so that Redis and this process work at the same time.
    */
   #deliver(): void {
     if (this.#isDelivering) return

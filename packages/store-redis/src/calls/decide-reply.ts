@@ -5,7 +5,9 @@ import { encodingOf } from '../wire/limit-encoding.ts'
 import type { BatchGroup, PendingBatch } from './batch-group.ts'
 import type { BulkLimits } from './bulk-limits.ts'
 
-/** Why the script could not decide yet: reservations have expired, or `now` is outside the calendar periods sent along. */
+/**
+ * Why the script could not decide yet: reservations have expired, or `now` is outside the calendar periods sent along.
+ */
 export type RetryReason = 'holds' | 'calendar'
 
 const NOT_DECIDED = 65_535
@@ -41,8 +43,8 @@ class ItemState {
 }
 
 /**
- * Decodes the reply of the decide script: how many batches of each group it admitted, and the states it found. The decision
- * of each batch follows from these by the functions that decide in memory, which must agree with the script.
+ * Decodes the reply of the decide script: how many batches of each group it admitted, and the states it found. The
+ * decision of each batch follows from these by the functions that decide in memory, which must agree with the script.
  */
 export class DecideReply {
   readonly #bytes: Buffer

@@ -24,20 +24,20 @@ export interface ConnectOptions extends UrlOptions {
 }
 
 /**
- * Connects to the server or servers of `redis://` or `rediss://` URLs. One server needs no package. A cluster, or a primary
- * behind sentinels, needs the package `redis`, which the application installs.
+ * Connects to the server or servers of `redis://` or `rediss://` URLs. One server needs no package. A cluster, or a
+ * primary behind sentinels, needs the package `redis`, which the application installs.
  *
- * Returns at once, and never fails for an unreachable server: it reconnects for as long as it takes, after 50 ms, doubling up
- * to 500 ms, with 25% jitter. Until then nothing is sent or queued. A connection that has not replied for 3 seconds is
- * replaced.
+ * Returns at once, and never fails for an unreachable server: it reconnects for as long as it takes, after 50 ms,
+ * doubling up to 500 ms, with 25% jitter. Until then nothing is sent or queued. A connection that has not replied for 3
+ * seconds is replaced.
  *
  * The user needs no more permissions than this rule gives, with the prefix of the store in place of `sluice`:
  *
  * `resetkeys ~sluice:* resetchannels -@all +eval +evalsha +time +mget +psetex +setrange +del +pexpire +hset +hdel +hmget
  * +zadd +zrem +zcard +zrange +zrevrange +zrangebyscore +zremrangebyscore`
  *
- * Add `+select` for a database other than 0, and `+cluster|slots +asking` in a cluster. With `+info +config|get` the store
- * can warn about server settings that do not suit it.
+ * Add `+select` for a database other than 0, and `+cluster|slots +asking` in a cluster. With `+info +config|get` the
+ * store can warn about server settings that do not suit it.
  *
  * @throws SluiceError `SLUICE_INVALID_OPTION` for an invalid URL, or several that are neither of a cluster nor of sentinels.
  * When the package is needed and not installed, every use of the connection raises it.
@@ -151,7 +151,10 @@ class UrlConnection implements RedisConnection {
     await this.#reconnector?.close()
   }
 
-  /** Checked when a command is sent, so it needs no timer. In a cluster, a {@link SilenceDetector} does this for each node. */
+  /**
+   * Checked when a command is sent, so it needs no timer. In a cluster, a {@link SilenceDetector} does this for each
+   * node.
+   */
   #dropIfSilent(): void {
     if (this.isCluster) return
     const nowMs = this.#monotonicMs()

@@ -13,11 +13,11 @@ export interface GlideClient {
 const BYTES = 0
 
 /**
- * Adapts a client of valkey-glide. The client does not report the state of its connection, so it counts as ready until it
- * is closed. While the server is unreachable, a command fails after the client's `requestTimeout`. In a cluster the client
- * follows MOVED and ASK, and commands go to the primary of their key. After TRYAGAIN, READONLY and CLUSTERDOWN it waits for
- * a second or more, which is longer than its default `requestTimeout`. With a `readFrom` other than `primary` it takes 15
- * seconds to notice a planned failover, so pass a client with the default `readFrom`.
+ * Adapts a client of valkey-glide. The client does not report the state of its connection, so it counts as ready until
+ * it is closed. While the server is unreachable, a command fails after the client's `requestTimeout`. In a cluster the
+ * client follows MOVED and ASK, and commands go to the primary of their key. After TRYAGAIN, READONLY and CLUSTERDOWN
+ * it waits for a second or more, which is longer than its default `requestTimeout`. With a `readFrom` other than
+ * `primary` it takes 15 seconds to notice a planned failover, so pass a client with the default `readFrom`.
  */
 export function glideConnection(client: GlideClient, isCluster: boolean): RedisConnection {
   let isClosed = false

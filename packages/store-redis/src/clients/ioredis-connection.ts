@@ -27,9 +27,9 @@ export interface IoRedisCluster extends IoRedisClient {
 }
 
 /**
- * Required options. By default ioredis queues commands for an unreachable server, and resends in-flight commands when the
- * connection breaks, which charges twice. With only the first option, in-flight commands would never settle. The others keep
- * integers as numbers, keys unchanged, and commands ungrouped.
+ * Required options. By default ioredis queues commands for an unreachable server, and resends in-flight commands when
+ * the connection breaks, which charges twice. With only the first option, in-flight commands would never settle. The
+ * others keep integers as numbers, keys unchanged, and commands ungrouped.
  */
 const SAFE = {
   autoResendUnfulfilledCommands: false,
@@ -41,8 +41,8 @@ const SAFE = {
 } as const
 
 /**
- * The same for a cluster, whose options override those of its nodes: `enableOfflineQueue` in `redisOptions` has no effect,
- * and a command whose connection broke is resent to another node unless `retryDelayOnFailover` is 0.
+ * The same for a cluster, whose options override those of its nodes: `enableOfflineQueue` in `redisOptions` has no
+ * effect, and a command whose connection broke is resent to another node unless `retryDelayOnFailover` is 0.
  */
 const SAFE_CLUSTER = {
   enableOfflineQueue: false,
@@ -56,13 +56,16 @@ const SAFE_CLUSTER = {
 
 const SAFE_NODE = { autoResendUnfulfilledCommands: false, maxRetriesPerRequest: 0, stringNumbers: false } as const
 
-/** Timeout for closing an owned connection. ioredis keeps a timer for this long, even after the connection has closed. */
+/**
+ * Timeout for closing an owned connection. ioredis keeps a timer for this long, even after the connection has closed.
+ */
 const DISCONNECT_TIMEOUT_MS = 200
 
 /**
- * Adapts a client of ioredis. If its options could charge twice, the store uses a `duplicate()` with safe options instead,
- * and closes that. Safe are `autoResendUnfulfilledCommands: false`, `maxRetriesPerRequest: 0`, `enableOfflineQueue: false`,
- * and no `keyPrefix`, `stringNumbers` or `enableAutoPipelining`. The store adds the `keyPrefix` before its own prefix.
+ * Adapts a client of ioredis. If its options could charge twice, the store uses a `duplicate()` with safe options
+ * instead, and closes that. Safe are `autoResendUnfulfilledCommands: false`, `maxRetriesPerRequest: 0`,
+ * `enableOfflineQueue: false`, and no `keyPrefix`, `stringNumbers` or `enableAutoPipelining`. The store adds the
+ * `keyPrefix` before its own prefix.
  */
 export function ioRedisConnection(client: IoRedisSingle, random: Random): RedisConnection {
   const keyPrefix = keyPrefixOf(client)
@@ -80,9 +83,9 @@ export function ioRedisConnection(client: IoRedisSingle, random: Random): RedisC
 
 /**
  * Adapts a cluster client of ioredis, as {@link ioRedisConnection} does. Safe are `enableOfflineQueue: false`,
- * `retryDelayOnFailover: 0`, `retryDelayOnClusterDown: 0`, `retryDelayOnTryAgain: 0`, `scaleReads: 'master'`, no `keyPrefix` or
- * `enableAutoPipelining`, and in `redisOptions` `autoResendUnfulfilledCommands: false`, `maxRetriesPerRequest: 0` and no
- * `stringNumbers`. The client follows MOVED and ASK.
+ * `retryDelayOnFailover: 0`, `retryDelayOnClusterDown: 0`, `retryDelayOnTryAgain: 0`, `scaleReads: 'master'`, no
+ * `keyPrefix` or `enableAutoPipelining`, and in `redisOptions` `autoResendUnfulfilledCommands: false`,
+ * `maxRetriesPerRequest: 0` and no `stringNumbers`. The client follows MOVED and ASK.
  */
 export function ioRedisClusterConnection(cluster: IoRedisCluster, random: Random): RedisConnection {
   const { redisOptions = {} } = cluster.options as { redisOptions?: Readonly<Record<string, unknown>> }
@@ -155,7 +158,10 @@ const NOT_WRITTEN: ReadonlySet<string> = new Set([
   "Cluster isn't ready and enableOfflineQueue options is false",
 ])
 
-/** Too many redirections. With safe options only error replies are followed, each of which says that nothing was executed. */
+/**
+ * Too many redirections. With safe options only error replies are followed, each of which says that nothing was
+ * executed.
+ */
 const REDIRECTED = /^Too many Cluster redirections\. Last error: ReplyError: /
 
 function rethrow(error: unknown): never {

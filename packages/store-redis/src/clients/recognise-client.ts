@@ -30,12 +30,12 @@ const SENTINEL_CONNECT_TIMEOUT_MS = 20_000
 
 /**
  * Adapts a client, which is recognised by its methods, not by its class: node-redis 5 and later (`createClient`,
- * `createCluster`, `createSentinel`), ioredis 5 and later (`Redis`, also with sentinels, and `Cluster`), valkey-glide 2 and
- * later (`GlideClient`, `GlideClusterClient`).
+ * `createCluster`, `createSentinel`), ioredis 5 and later (`Redis`, also with sentinels, and `Cluster`), valkey-glide 2
+ * and later (`GlideClient`, `GlideClusterClient`).
  *
  * The store never closes or connects the caller's client: a node-redis client that was never connected raises
- * `SLUICE_INVALID_OPTION` on use. If the options of a client could charge twice, the store duplicates it with safe options,
- * and closes the duplicate: every `createSentinel` client, and ioredis clients unless their options are safe.
+ * `SLUICE_INVALID_OPTION` on use. If the options of a client could charge twice, the store duplicates it with safe
+ * options, and closes the duplicate: every `createSentinel` client, and ioredis clients unless their options are safe.
  *
  * @throws SluiceError `SLUICE_INVALID_OPTION` for any other value
  */

@@ -40,8 +40,8 @@ export async function slotRanges(send: RedisConnection['send']): Promise<readonl
 }
 
 /**
- * One key per primary, in a slot of that primary: a script called with the key runs there. The keys start with the prefix,
- * so a user restricted to the prefix may use them. A standalone server has one.
+ * One key per primary, in a slot of that primary: a script called with the key runs there. The keys start with the
+ * prefix, so a user restricted to the prefix may use them. A standalone server has one.
  */
 export async function primaryRoutingKeys(
   send: RedisConnection['send'],

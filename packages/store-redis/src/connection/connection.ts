@@ -16,7 +16,9 @@ export interface RedisConnection {
   readonly keyPrefix?: string
   /** Whether commands are written at the end of the event loop iteration instead of at once. Default: false. */
   readonly writesLater?: boolean
-  /** Whether a command would be written now. If not, the store does not send it: a queued command would charge too late. */
+  /**
+   * Whether a command would be written now. If not, the store does not send it: a queued command would charge too late.
+   */
   isReady(): boolean
   /**
    * Why the connection is not ready, if known. A `SluiceError` when only the caller can fix it (a client that was never
@@ -24,8 +26,8 @@ export interface RedisConnection {
    */
   obstacle?(): Error | undefined
   /**
-   * Sends one command to the primary that has `key`. With an empty key the client chooses a node. Strings in the reply are
-   * buffers. Rejects with
+   * Sends one command to the primary that has `key`. With an empty key the client chooses a node. Strings in the reply
+   * are buffers. Rejects with
    * - the server's error reply, an error whose message starts with a code in capitals and a space;
    * - a `SluiceError` when the client reports that it sent nothing;
    * - otherwise the client's error: the command may have been executed.

@@ -4,8 +4,8 @@ const FIRST_DELAY_MS = 50
 const MAX_DELAY_MS = 500
 
 /**
- * Milliseconds until the next connection attempt after `failures` failed ones: 50, doubling, with 25% jitter, at most 500.
- * The jitter keeps the clients of a restarted server from reconnecting all at once.
+ * Milliseconds until the next connection attempt after `failures` failed ones: 50, doubling, with 25% jitter, at most
+ * 500. The jitter keeps the clients of a restarted server from reconnecting all at once.
  */
 export function reconnectDelayMs(failures: number, random: Random): number {
   const jitter = 0.75 + random.nextUint32() / 2 ** 33
@@ -30,7 +30,9 @@ export interface ReconnectorOptions {
   readonly connectTimeoutMs: number
 }
 
-/** Connects a client, and reconnects it whenever the connection is lost, until it is closed. It never gives up or fails. */
+/**
+ * Connects a client, and reconnects it whenever the connection is lost, until it is closed. It never gives up or fails.
+ */
 export class Reconnector {
   readonly #client: Reconnectable
   readonly #options: ReconnectorOptions

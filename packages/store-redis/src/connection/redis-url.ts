@@ -6,8 +6,8 @@ export interface UrlOptions {
   /** The URLs are nodes of one cluster. One running node is enough to find the others. Default: false. */
   readonly cluster?: boolean
   /**
-   * The URLs are sentinels, and `name` is the primary they monitor. User, password and database in the URLs are those of the
-   * primary. Credentials of the sentinels, if any, go here.
+   * The URLs are sentinels, and `name` is the primary they monitor. User, password and database in the URLs are those
+   * of the primary. Credentials of the sentinels, if any, go here.
    */
   readonly sentinel?: { readonly name: string; readonly username?: string; readonly password?: string }
   /** TLS options for `rediss://`: trusted certificates and the client certificate. */

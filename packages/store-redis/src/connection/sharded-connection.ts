@@ -31,8 +31,8 @@ interface Shard {
 }
 
 /**
- * A connection to a cluster with a breaker for each primary: calls to a shard that does not reply fail at once, and calls to
- * the others are not affected. Calls are never cancelled here: a late reply still reaches the caller.
+ * A connection to a cluster with a breaker for each primary: calls to a shard that does not reply fail at once, and
+ * calls to the others are not affected. Calls are never cancelled here: a late reply still reaches the caller.
  *
  * CLUSTER SLOTS tells which primary serves a slot: at the start, and whenever a breaker opens. Until it is known, the
  * cluster is one shard. After a failover the slots belong to a new shard, whose breaker is closed.

@@ -1,10 +1,11 @@
-// Imported, because fake timers of test frameworks replace the global one, and calls would wait until the test advances time.
+// Imported, because fake timers of test frameworks replace the global one, and calls would wait until the test advances
+// time.
 import { setImmediate } from 'node:timers'
 import type { Timers } from '@sluice/core'
 
 /**
- * Runs a callback in this iteration of the event loop, after the callbacks of all input that has arrived: everything they
- * request leaves in one call.
+ * Runs a callback in this iteration of the event loop, after the callbacks of all input that has arrived: everything
+ * they request leaves in one call.
  */
 export function runAfterIo(run: () => void): void {
   setImmediate(run)
@@ -19,7 +20,9 @@ export const backgroundTimers: Timers = {
   },
 }
 
-/** Its callbacks are microtasks. Some fake timers replace `queueMicrotask`, and the cached time would never be dropped. */
+/**
+ * Its callbacks are microtasks. Some fake timers replace `queueMicrotask`, and the cached time would never be dropped.
+ */
 const resolved = Promise.resolve()
 
 /**

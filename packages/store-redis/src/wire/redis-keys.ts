@@ -7,9 +7,9 @@ const READABLE = /^[A-Za-z0-9_.:@/+-]{1,64}$/
 const FORMAT = 1
 
 /**
- * Maps the keys of callers to Redis keys. Short keys of common characters stay readable (`sluice:1:{=user-7}`). Any other is
- * replaced by the SHA-256 of its UTF-16 (`sluice:1:{#...}`): Redis keys are short and unique, and no character can move a key
- * to another slot. All Redis keys of one key share a hash tag, so in a cluster they are in one slot.
+ * Maps the keys of callers to Redis keys. Short keys of common characters stay readable (`sluice:1:{=user-7}`). Any
+ * other is replaced by the SHA-256 of its UTF-16 (`sluice:1:{#...}`): Redis keys are short and unique, and no character
+ * can move a key to another slot. All Redis keys of one key share a hash tag, so in a cluster they are in one slot.
  */
 export class RedisKeys {
   readonly #readable: string

@@ -10,9 +10,9 @@ import { PROBE_COMMANDS } from './scripts.ts'
 const MAX_ATTEMPTS = 8
 
 /**
- * Runs scripts with EVALSHA. `NOSCRIPT` (after a restart, a failover or a flush) is retried with EVAL, and `TRYAGAIN` (the
- * slot is moving) after a pause: in both cases nothing was executed. After any other error the call is never repeated,
- * because it may have been executed.
+ * Runs scripts with EVALSHA. `NOSCRIPT` (after a restart, a failover or a flush) is retried with EVAL, and `TRYAGAIN`
+ * (the slot is moving) after a pause: in both cases nothing was executed. After any other error the call is never
+ * repeated, because it may have been executed.
  */
 export class ScriptRunner {
   readonly #connection: RedisConnection

@@ -34,9 +34,10 @@ export interface NodeRedisCluster {
 }
 
 /**
- * Adapts a cluster client of node-redis. The client follows MOVED and ASK. Commands go to primaries only, and never to one
- * whose connection is down: node-redis would queue the command until the node is back. When a primary is lost, node-redis
- * looks for its successor after 5 seconds; `topologyRefreshOnReconnectionAttemptStrategy: 300` makes that 0.3 seconds.
+ * Adapts a cluster client of node-redis. The client follows MOVED and ASK. Commands go to primaries only, and never to
+ * one whose connection is down: node-redis would queue the command until the node is back. When a primary is lost,
+ * node-redis looks for its successor after 5 seconds; `topologyRefreshOnReconnectionAttemptStrategy: 300` makes that
+ * 0.3 seconds.
  */
 export function nodeRedisClusterConnection(
   cluster: NodeRedisCluster,
@@ -114,8 +115,8 @@ interface TopologyRefresh {
 const MAX_SILENCE_MS = 3000
 
 /**
- * Drops connections to nodes that do not reply: a process that hangs, a network that loses packets. node-redis would wait
- * for them forever, even after a failover. It checks when a command is sent, so it needs no timer.
+ * Drops connections to nodes that do not reply: a process that hangs, a network that loses packets. node-redis would
+ * wait for them forever, even after a failover. It checks when a command is sent, so it needs no timer.
  */
 export class SilenceDetector {
   readonly #cluster: NodeRedisCluster

@@ -20,8 +20,8 @@ export interface NodeRedisCommandOptions {
 const BUFFERS = { 36: Buffer } as const
 
 /**
- * For clients with an offline queue. The timeout applies to commands that are not written yet: without it, a command sent
- * when the connection is about to break would wait in the queue, and be executed when the server is back.
+ * For clients with an offline queue. The timeout applies to commands that are not written yet: without it, a command
+ * sent when the connection is about to break would wait in the queue, and be executed when the server is back.
  */
 export const QUEUED: NodeRedisCommandOptions = { typeMapping: BUFFERS, timeout: 1000 }
 

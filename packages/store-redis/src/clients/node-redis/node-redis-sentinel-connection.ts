@@ -8,7 +8,10 @@ import { QUEUED, rethrow } from './node-redis-connection.ts'
 /** The part of a `createSentinel` client of node-redis that is used, version 5 and later. */
 export interface NodeRedisSentinel {
   readonly isReady: boolean
-  /** Runs a callback with the client of the primary, perhaps later, perhaps again: see {@link NodeRedisSentinelConnection}. */
+  /**
+   * Runs a callback with the client of the primary, perhaps later, perhaps again: see {@link
+   * NodeRedisSentinelConnection}.
+   */
   _execute<T>(isReadonly: boolean, run: (client: NodeRedisClient) => Promise<T>): Promise<T>
 }
 
@@ -20,8 +23,8 @@ const PRIMARY_TIMEOUT_MS = 100
  * which would charge twice, and queues commands while there is no primary. Here a command is sent at most once, within
  * 100 ms or not at all. While the client holds a command, no other is accepted.
  *
- * The client must have been created with `reserveClient: true`. Without it, one of two concurrent commands waits until the
- * client is idle, which under load is never.
+ * The client must have been created with `reserveClient: true`. Without it, one of two concurrent commands waits until
+ * the client is idle, which under load is never.
  */
 export class NodeRedisSentinelConnection implements RedisConnection {
   readonly client = 'node-redis sentinel'

@@ -19,9 +19,9 @@ interface PendingCommand {
 }
 
 /**
- * A client for one server that needs no package. It writes a command at once, with a single write, and matches replies to
- * commands by their order. It never queues, resends or reconnects. When the connection breaks, all in-flight commands are
- * rejected: whether they were executed is unknown.
+ * A client for one server that needs no package. It writes a command at once, with a single write, and matches replies
+ * to commands by their order. It never queues, resends or reconnects. When the connection breaks, all in-flight
+ * commands are rejected: whether they were executed is unknown.
  */
 export class RespClient
   extends EventEmitter<{ error: [Error]; end: [Error]; disconnect: [] }>

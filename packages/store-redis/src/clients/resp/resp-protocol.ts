@@ -5,7 +5,9 @@ export function encodeCommand(command: readonly RedisArgument[]): Buffer {
   return encode(command, lengthOfAscii) ?? encode(command, Buffer.byteLength)!
 }
 
-/** The bytes of an ASCII string. Nearly all strings are ASCII, and counting their bytes takes longer than writing them. */
+/**
+ * The bytes of an ASCII string. Nearly all strings are ASCII, and counting their bytes takes longer than writing them.
+ */
 function lengthOfAscii(text: string): number {
   return text.length
 }
@@ -59,8 +61,8 @@ const MAX_REPLY_BYTES = 16 * 1024 * 1024
 const INCOMPLETE: unique symbol = Symbol('incomplete')
 
 /**
- * Decodes RESP2, the protocol that every server speaks by default. An incomplete reply is decoded again from its start when
- * more bytes have arrived: replies are short here.
+ * Decodes RESP2, the protocol that every server speaks by default. An incomplete reply is decoded again from its start
+ * when more bytes have arrived: replies are short here.
  */
 export class RespReader {
   #bytes: Buffer = Buffer.alloc(0)
@@ -72,7 +74,9 @@ export class RespReader {
     this.#at = 0
   }
 
-  /** The next reply, or undefined when it has not arrived yet. Throws on invalid input: nothing after it can be decoded. */
+  /**
+   * The next reply, or undefined when it has not arrived yet. Throws on invalid input: nothing after it can be decoded.
+   */
   next(): RespReply | undefined {
     const start = this.#at
     const reply = this.#reply()
