@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join, posix } from 'node:path'
 import { scanImports } from './import-scanner.ts'
+import { inlineLuaFiles, luaFilesModule } from './lua-files.ts'
 import { ToolError } from './tool-error.ts'
 import type { WorkspacePackage } from './workspace.ts'
 
@@ -63,7 +64,9 @@ function stage(from: string, graph: Graph): { readonly module: StagedModule; rea
     throw new ToolError('MODULE_MISSING', `${from} is not there. Run \`npm run build\`, then repeat the command.`)
   }
   // Maps lead to sources, which are not part of the package.
-  const compiled = readFileSync(path, 'utf8').replace(/\n\/\/# sourceMappingURL=.*\s*$/, '\n')
+  const source =
+    from === luaFilesModule ? inlineLuaFiles(join(graph.root, 'packages/store-redis/lua')) : readFileSync(path, 'utf8')
+  const compiled = source.replace(/\n\/\/# sourceMappingURL=.*\s*$/, '\n')
   const to = placeOf(from, graph)
   const lines = compiled.split('\n')
   const reached = workersOf(from, compiled)

@@ -20,23 +20,24 @@ import {
 import type { StrictStore } from './strict-store.ts'
 
 /**
- * How long a part of a decision stays reserved while the other slots are asked. Long against any deadline of a check, so that
- * what is confirmed is still there; short enough that a process that dies in between keeps nothing for long.
+ * How long a part of a decision stays reserved while the other slots decide. Longer than any deadline of a check, so
+ * that the reservation still exists when it is confirmed; short enough that a process that dies in between holds
+ * nothing for long.
  */
 const RESERVED_MICROS = 10 * MICROS_PER_SECOND
 
-/** The part of a batch that lies in one slot. Its items are those of the batch, so answers need no copying. */
+/** The part of a batch in one slot. It shares the items of the batch, so decisions need no copying. */
 interface Part {
   readonly batch: Batch
-  /** Whether it was charged under a reservation that must be confirmed. */
+  /** Whether it is charged as a reservation that must be confirmed. */
   readonly reserved: boolean
 }
 
 /**
- * Decides over several slots of a cluster, where no script can see all keys: every slot reserves its part, and when all have
- * allowed it every part is confirmed, otherwise all are given back. What is reserved counts, so others may be refused for an
- * instant because of a call that is refused in the end; never are more admitted than the limits allow, also when a process
- * dies half way: its reservations give themselves back. Questions about one key are one call, as everywhere.
+ * Decides over several slots of a cluster, where no script can see all keys. Every slot reserves its part. If all allow
+ * it, every part is confirmed; otherwise all are refunded. Reserved units count, so other checks may be denied for a
+ * moment because of a batch that is denied in the end. Never are more admitted than the limits allow, even if a process
+ * dies half way: its reservations expire. A batch about a single key is one call.
  */
 export class ClusterStore implements ListenedStore {
   readonly mode = 'async'
@@ -54,8 +55,8 @@ export class ClusterStore implements ListenedStore {
 
   ask(batch: Batch, listener: AnswerListener): AskedQuestion {
     const { key } = batch.items[0]!
-    const isOne = batch.items.every((item) => item.key === key)
-    return isOne ? this.#store.ask(batch, listener) : askByPromise((sheet) => this.#decideParts(sheet), batch, listener)
+    const hasOneKey = batch.items.every((item) => item.key === key)
+    return hasOneKey ? this.#store.ask(batch, listener) : askByPromise((own) => this.#decideParts(own), batch, listener)
   }
 
   async settle(receipt: Receipt, actuals: readonly number[]): Promise<Settlement> {
@@ -90,7 +91,7 @@ export class ClusterStore implements ListenedStore {
     const allowed = failed === undefined && parts.every((part) => part.batch.allowed)
     if (!allowed) {
       const charged = parts.filter((part, index) => results[index]!.status === 'fulfilled' && part.batch.allowed)
-      this.#giveBack(charged, { confirmed: false })
+      this.#refund(charged, { confirmed: false })
     }
     if (failed !== undefined) throw failed.reason
     if (allowed && batch.charge) await this.#confirm(batch, parts)
@@ -114,20 +115,20 @@ export class ClusterStore implements ListenedStore {
     })
   }
 
-  /** Makes all parts stand, at the least that any of them granted. */
+  /** Makes all parts final, at the minimum that any of them granted. */
   async #confirm(batch: Batch, parts: readonly Part[]): Promise<void> {
     const granted = batch.partial ? Math.min(...batch.items.map((item) => item.cost)) : Number.POSITIVE_INFINITY
     const results = await Promise.allSettled(parts.map((part) => this.#confirmPart(part, granted)))
     for (const item of batch.items) item.cost = Math.min(item.cost, granted)
-    const standing = parts.filter((_, index) => stands(results[index]!))
-    if (standing.length === parts.length) return
-    this.#giveBack(standing, { confirmed: true })
+    const confirmed = parts.filter((_, index) => isConfirmed(results[index]!))
+    if (confirmed.length === parts.length) return
+    this.#refund(confirmed, { confirmed: true })
     const failed = results.find((result) => result.status === 'rejected')
     if (failed !== undefined) throw failed.reason
     throw storeUnavailable({
       because: 'unreachable',
-      problem: 'a decision over several slots took so long that a part of it was given back; it was undone',
-      action: 'See why the cluster is slow to answer.',
+      problem: 'a decision over several slots took so long that a part of it expired; it was undone',
+      action: 'Check why the cluster is slow to reply.',
     })
   }
 
@@ -137,17 +138,17 @@ export class ClusterStore implements ListenedStore {
     if (!excess) return part.reserved ? await this.#store.confirm(receipt) : true
     const actuals = part.batch.items.map((item) => Math.min(item.cost, granted))
     for (const item of part.batch.items) item.verdict.remaining += Math.max(0, item.cost - granted)
-    // A reservation of the caller's own stays one: what is too much is refunded from it.
+    // A reservation that the caller requested stays one: the excess is refunded from it.
     const { outcome } = await this.#store.settle(part.reserved ? receipt : { ...receipt, held: false }, actuals)
     return outcome === 'settled'
   }
 
-  /** Gives parts back without waiting: a call on the same connection comes after it. What is lost gives itself back. */
-  #giveBack(parts: readonly Part[], { confirmed }: { readonly confirmed: boolean }): void {
+  /** Refunds parts without waiting: later calls on the same connection come after it. If it fails, the parts expire. */
+  #refund(parts: readonly Part[], { confirmed }: { readonly confirmed: boolean }): void {
     for (const { batch, reserved } of parts) {
       if (!batch.charge) continue
       const receipt = receiptOf(batch)
-      // What was confirmed is a reservation no longer, but a charge to be refunded.
+      // A confirmed part is no longer a reservation, but a charge.
       const held = receipt.held && !(confirmed && reserved)
       const settled = this.#store.settle(
         { ...receipt, held },
@@ -158,8 +159,7 @@ export class ClusterStore implements ListenedStore {
   }
 }
 
-/** Whether a part was confirmed. */
-function stands(result: PromiseSettledResult<boolean>): boolean {
+function isConfirmed(result: PromiseSettledResult<boolean>): boolean {
   return result.status === 'fulfilled' && result.value
 }
 

@@ -5,4 +5,4 @@ export {
   type RedisStoreStats,
   redisStore,
 } from './redis-store.ts'
-export type { ServerWarning } from './server-check.ts'
+export type { ServerWarning } from './server-warnings.ts'

@@ -1,6 +1,6 @@
 import { FakeClock, FakeTimers, seededRandom } from '@sluice/testing'
 import { describe, expect, it } from 'vitest'
-import type { LiveNodesParts } from './live-nodes.ts'
+import type { LiveNodesOptions } from './live-nodes.ts'
 import { LiveNodes } from './live-nodes.ts'
 
 interface Beats {
@@ -13,7 +13,7 @@ interface Beats {
   readonly changes: number[]
 }
 
-function beats(parts: Partial<LiveNodesParts> = {}): Beats {
+function beats(parts: Partial<LiveNodesOptions> = {}): Beats {
   const clock = new FakeClock(0)
   const timers = new FakeTimers(clock)
   const monotonicMs = (): number => clock.nowMicros() / 1000
@@ -47,7 +47,7 @@ describe('heartbeats', () => {
     expect(sentMs).toEqual([0, 1000, 2000, 3000])
     nodes.stop()
     expect(timers.pending).toBe(0)
-    nodes.beatWithCheck()
+    nodes.heartbeatWithCheck()
     await timers.advance(5000)
     expect(sentMs).toHaveLength(4)
   })
@@ -57,7 +57,7 @@ describe('heartbeats', () => {
     nodes.start()
     for (let ms = 0; ms < 2000; ms += 10) {
       await timers.advance(10)
-      nodes.beatWithCheck()
+      nodes.heartbeatWithCheck()
     }
     nodes.stop()
     expect(sentMs).toEqual([0, 1000, 2000])
@@ -68,10 +68,10 @@ describe('heartbeats', () => {
     scene.reply = undefined
     scene.nodes.start()
     await scene.timers.advance(0)
-    scene.nodes.beatWithCheck()
+    scene.nodes.heartbeatWithCheck()
     scene.reply = 3
     await scene.timers.advance(100)
-    scene.nodes.beatWithCheck()
+    scene.nodes.heartbeatWithCheck()
     await scene.timers.advance(0)
     scene.nodes.stop()
     expect(scene.sentMs).toEqual([0, 100])
@@ -91,7 +91,7 @@ describe('heartbeats', () => {
     const nodes = new LiveNodes({ run }, { ...parts, onNodesChange: undefined })
     nodes.start()
     await timers.advance(5000)
-    nodes.beatWithCheck()
+    nodes.heartbeatWithCheck()
     nodes.stop()
     expect(sent).toBe(1)
   })

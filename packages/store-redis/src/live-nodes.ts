@@ -1,29 +1,26 @@
 import type { Random, Timers } from '@sluice/core'
 import { SluiceError } from '@sluice/core'
-import type { ScriptRunner } from './script-runner.ts'
-import { scriptOf } from './script-runner.ts'
-import { BEAT_SCRIPT } from './scripts.ts'
+import type { ScriptRunner } from './wire/script-runner.ts'
+import { HEARTBEAT } from './wire/scripts.ts'
 
-const BEAT = scriptOf('beat-1.lua', BEAT_SCRIPT)
+/** Interval of heartbeats. */
+const HEARTBEAT_EVERY_MS = 1000
 
-/** How often a node says that it is alive. */
-const BEAT_EVERY_MS = 1000
-
-/** When a heartbeat has failed, one may go out with the next check after so long. */
+/** After a failed heartbeat, the next check may send one after this time. */
 const RETRY_AFTER_MS = 100
 
-/** A node that has been silent for so long counts no more. */
+/** A node without a heartbeat for this time is no longer counted. */
 const SILENCE_MS = 3500
 
-const MOST_NODES = 1_000_000
+const MAX_NODES = 1_000_000
 
-/** What {@link LiveNodes} work with. */
-export interface LiveNodesParts {
+/** Options of {@link LiveNodes}. */
+export interface LiveNodesOptions {
   readonly prefix: string
   readonly random: Random
   readonly monotonicMs: () => number
   readonly timers: Timers
-  /** The node count until the first heartbeat is answered. */
+  /** The node count until the first heartbeat succeeds. */
   readonly initialNodes: number
   readonly onNodesChange: ((nodes: number) => void) | undefined
 }
@@ -36,85 +33,85 @@ export interface LiveNodesParts {
  */
 export class LiveNodes {
   readonly #runner: Pick<ScriptRunner, 'run'>
-  readonly #parts: LiveNodesParts
+  readonly #options: LiveNodesOptions
   readonly #key: string
   readonly #name: string
   #count: number
-  /** Since when heartbeats report fewer nodes, and the most that they have reported since. */
+  /** Since when heartbeats report fewer nodes, and the maximum they have reported since. */
   #lower: { readonly sinceMs: number; readonly count: number } | undefined
-  /** When the next heartbeat may go out beside a check. */
+  /** When the next check may send a heartbeat. */
   #dueAtMs = Number.NEGATIVE_INFINITY
-  #isBeating = false
-  #isOver = false
-  #cancelBeat: (() => void) | undefined
+  #isSending = false
+  #isStopped = false
+  #cancelNext: (() => void) | undefined
 
-  constructor(runner: Pick<ScriptRunner, 'run'>, parts: LiveNodesParts) {
-    const { prefix, random, initialNodes } = parts
+  constructor(runner: Pick<ScriptRunner, 'run'>, options: LiveNodesOptions) {
+    const { prefix, random, initialNodes } = options
     this.#runner = runner
-    this.#parts = parts
+    this.#options = options
     this.#key = `${prefix}:1:{nodes}`
     this.#name = `${random.nextUint32().toString(36)}-${random.nextUint32().toString(36)}`
     this.#count = checkCount(initialNodes)
   }
 
-  /** Nodes alive when it was last known, this one included: 1 or more. */
+  /** The last known number of live nodes, including this one: 1 or more. */
   get count(): number {
     return this.#count
   }
 
   /** Sends a heartbeat now, and one per second from then on, until {@link stop}. */
   start(): void {
-    if (this.#isOver) return
-    void this.#beat()
-    this.#cancelBeat = this.#parts.timers.schedule(BEAT_EVERY_MS, () => this.start())
+    if (this.#isStopped) return
+    void this.#heartbeat()
+    this.#cancelNext = this.#options.timers.schedule(HEARTBEAT_EVERY_MS, () => this.start())
   }
 
   /** Sends no more heartbeats. */
   stop(): void {
-    this.#isOver = true
-    this.#cancelBeat?.()
+    this.#isStopped = true
+    this.#cancelNext?.()
   }
 
-  /** A check is about to be sent: a heartbeat goes with it if none was answered for a second. */
-  beatWithCheck(): void {
-    if (this.#parts.monotonicMs() >= this.#dueAtMs) void this.#beat()
+  /** Sends a heartbeat with the next check if none succeeded for a second. */
+  heartbeatWithCheck(): void {
+    if (this.#options.monotonicMs() >= this.#dueAtMs) void this.#heartbeat()
   }
 
-  /** Takes this node off the list. Never fails. */
+  /** Removes this node. Never rejects. */
   async leave(): Promise<void> {
     await this.#send(0).catch(() => undefined)
   }
 
-  /** Never fails. */
-  async #beat(): Promise<void> {
-    if (this.#isOver || this.#isBeating) return
-    this.#isBeating = true
-    const { monotonicMs } = this.#parts
+  /** Never rejects. */
+  async #heartbeat(): Promise<void> {
+    if (this.#isStopped || this.#isSending) return
+    this.#isSending = true
+    const { monotonicMs } = this.#options
     try {
       const reply = await this.#send(SILENCE_MS)
-      this.#dueAtMs = monotonicMs() + BEAT_EVERY_MS
-      if (typeof reply === 'number') this.#learn(Math.max(1, reply))
+      this.#dueAtMs = monotonicMs() + HEARTBEAT_EVERY_MS
+      if (typeof reply === 'number') this.#update(Math.max(1, reply))
     } catch {
-      // Nobody asked for a heartbeat: checks report what is wrong with Redis.
+      // Checks report what is wrong with Redis.
       this.#dueAtMs = monotonicMs() + RETRY_AFTER_MS
       this.#lower = undefined
     } finally {
-      this.#isBeating = false
+      this.#isSending = false
     }
   }
 
-  /** `silenceMs`: nodes that have been silent for longer are taken off; 0 takes this one off. */
+  /** Removes nodes without a heartbeat for `silenceMs`; 0 removes this one. */
   #send(silenceMs: number): Promise<unknown> {
-    return this.#runner.run(BEAT, [this.#key], [this.#name, String(silenceMs * 1000)])
+    return this.#runner.run(HEARTBEAT, [this.#key], [this.#name, String(silenceMs * 1000)])
   }
 
-  #learn(count: number): void {
+  #update(count: number): void {
     if (count >= this.#count) {
       this.#lower = undefined
       this.#change(count)
       return
     }
-    const nowMs = this.#parts.monotonicMs()
+    const nowMs = this.#options.monotonicMs()
     this.#lower = { sinceMs: this.#lower?.sinceMs ?? nowMs, count: Math.max(count, this.#lower?.count ?? 1) }
     if (nowMs - this.#lower.sinceMs < SILENCE_MS) return
     this.#change(this.#lower.count)
@@ -125,7 +122,7 @@ export class LiveNodes {
     if (count === this.#count) return
     this.#count = count
     try {
-      this.#parts.onNodesChange?.(count)
+      this.#options.onNodesChange?.(count)
     } catch {
       // A callback that throws must not stop the heartbeats.
     }
@@ -133,11 +130,11 @@ export class LiveNodes {
 }
 
 function checkCount(nodes: number): number {
-  if (Number.isInteger(nodes) && nodes >= 1 && nodes <= MOST_NODES) return nodes
+  if (Number.isInteger(nodes) && nodes >= 1 && nodes <= MAX_NODES) return nodes
   throw new SluiceError('SLUICE_INVALID_OPTION', {
     problem: '"initialNodes" of the Redis store cannot be used',
     received: nodes,
-    expected: `a whole number from 1 to ${MOST_NODES}`,
+    expected: `a whole number from 1 to ${MAX_NODES}`,
     action: 'Pass the node count that onNodesChange reported last, or leave it out.',
   })
 }

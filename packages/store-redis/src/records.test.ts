@@ -5,11 +5,11 @@ import { FakeClock, OPERATION_RULES, seededRandom } from '@sluice/testing'
 import { type Reply, startRedis } from '@sluice/testing/servers'
 import { createClient } from 'redis'
 import { afterAll, beforeEach, describe, expect, it } from 'vitest'
-import { nodeRedisConnection } from './clients/node-redis-connection.ts'
-import { ScriptRunner } from './script-runner.ts'
+import { nodeRedisConnection } from './clients/node-redis/node-redis-connection.ts'
 import { StrictStore } from './strict-store.ts'
-import { SubjectNames } from './subject-key.ts'
-import { atTurnEnd } from './turn-end.ts'
+import { runAfterIo } from './system/event-loop.ts'
+import { RedisKeys } from './wire/redis-keys.ts'
+import { ScriptRunner } from './wire/script-runner.ts'
 
 const server = await startRedis()
 const client = createClient({ url: server.url })
@@ -38,7 +38,7 @@ function newStore(): StrictStore {
     clock,
     usesClock: true,
     monotonicMs: systemMonotonicMs,
-    atTurnEnd,
+    runAfterIo,
     timers: systemTimers,
   })
 }
@@ -134,7 +134,7 @@ describe('a record', () => {
 
   it('forgets rules that nobody uses any more, when it is written anew', async () => {
     await limiterOf({ algorithm: 'fixed-window', limit: 5, window: '1s' }, 'gone').check('key')
-    const name = new SubjectNames('records').record('key')
+    const name = new RedisKeys('records').record('key')
     const before = Number(await server.command('STRLEN', name))
     clock.advance(2000)
     await limiterOf({ algorithm: 'fixed-window', limit: 5, window: '1s' }, 'new').check('key')
@@ -142,7 +142,7 @@ describe('a record', () => {
   })
 
   it('of something else under its key counts for nothing, and is replaced', async () => {
-    const name = new SubjectNames('records').record('key')
+    const name = new RedisKeys('records').record('key')
     await server.command('SET', name, 'somebody else was here')
     expect(await limiterOf({ limit: 5, window: '1m' }).check('key')).toMatchObject({ allowed: true, remaining: 4 })
     await server.command('DEL', name)
@@ -165,7 +165,7 @@ describe('a record', () => {
 })
 
 describe('the name of a key', () => {
-  const names = new SubjectNames('p')
+  const names = new RedisKeys('p')
 
   it('is readable when it is short and plain, and a digest when it is not', () => {
     expect(names.record('user-7')).toBe('p:1:{=user-7}')

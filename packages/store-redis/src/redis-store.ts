@@ -7,7 +7,6 @@ import type {
   LeasedStoreOptions,
   LeasedStoreStats,
   Settlement,
-  Store,
   StoreEvent,
   Timers,
 } from '@sluice/core'
@@ -28,103 +27,91 @@ import {
   startingFallbackStore,
   systemMonotonicMs,
 } from '@sluice/core/internal'
-import { backgroundTimers } from './background-timers.ts'
 import { connectByUrl } from './clients/connect-by-url.ts'
 import { recogniseClient } from './clients/recognise-client.ts'
-import type { UrlOptions } from './clients/url-options.ts'
 import { ClusterStore } from './cluster-store.ts'
-import type { RedisConnection } from './connection.ts'
+import type { RedisConnection } from './connection/connection.ts'
+import type { UrlOptions } from './connection/redis-url.ts'
+import { ShardedConnection } from './connection/sharded-connection.ts'
 import { LiveNodes } from './live-nodes.ts'
-import { ScriptRunner } from './script-runner.ts'
-import type { ServerWarning } from './server-check.ts'
-import { deniedWarning, inspectServer } from './server-check.ts'
-import { ShardedConnection } from './sharded-connection.ts'
-import { StartUp } from './start-up.ts'
+import type { ServerWarning } from './server-warnings.ts'
+import { deniedWarning, inspectServer } from './server-warnings.ts'
+import { Startup } from './startup.ts'
 import { StrictStore } from './strict-store.ts'
-import { turnClock } from './turn-clock.ts'
-import { atTurnEnd } from './turn-end.ts'
+import { backgroundTimers, cachedClock, runAfterIo } from './system/event-loop.ts'
+import { ScriptRunner } from './wire/script-runner.ts'
 
 /** Options of {@link redisStore}. */
 export interface RedisStoreOptions extends Omit<FallbackStoreOptions, 'nodes' | 'clock'>, UrlOptions {
   /**
-   * Begins every key: stores with the same prefix share their limits. 1 to 64 letters, digits or any of `_ . : -`. The
-   * `keyPrefix` of an ioredis client comes before it. Default: `sluice`.
+   * Prefix of every Redis key. Stores with the same prefix share their limits. 1 to 64 letters, digits or any of `_ . :
+   * -`. The `keyPrefix` of an ioredis client comes before it. Default: `sluice`.
    */
   readonly prefix?: string
-  /** Take units of busy keys in blocks, and decide from them without asking: `true`, or how. Off when left out. */
+  /** Lease units of busy keys, and decide from the leases without a call: `true`, or options. Default: false. */
   readonly leases?: boolean | LeasedStoreOptions
   /**
-   * How long the first checks wait for the first connection, once, counted from the creation of the store: 0 to 60,000
-   * milliseconds. Failures before the first answer do not count against the breaker during this time. 0: checks do not wait.
-   * Default: 2000.
+   * How long the first checks wait for the first connection, from the creation of the store: 0 to 60,000 milliseconds.
+   * During this time, failures before the first reply do not count against the breaker. 0: checks do not wait. Default:
+   * 2000.
    */
   readonly connectTimeoutMs?: number
-  /** How long a refusal may be answered from memory, in milliseconds; 100 when left out, `false` never. */
+  /** How long a denial is cached in memory, in milliseconds. `false` turns the cache off. Default: 100. */
   readonly denyCache?: number | false
   /**
-   * Node count to assume until the first heartbeat is answered, this node included: 1 to 1,000,000. It divides the shares
-   * of failure mode `local`. Pass what `onNodesChange` reported last, so that a restart during an outage does not use the
+   * Node count to assume until the first heartbeat succeeds, including this node: 1 to 1,000,000. Failure mode `local`
+   * divides limits by it. Pass the last count of `onNodesChange`, so that a restart during an outage does not use the
    * whole limit. Default: 1.
    */
   readonly initialNodes?: number
   /** Called with the node count whenever it changes. */
   readonly onNodesChange?: (nodes: number) => void
-  /** Is told once of what is wrong with the server; prints a warning of the process when left out. */
+  /** Called for each problem with the server, once. Default: emits a process warning. */
   readonly onWarning?: (warning: ServerWarning) => void
-  /** Decides at this time instead of the server's: for tests. All processes that share the limits must use one clock. */
+  /**
+   * Decides at this time instead of the server's, for tests. All processes that share the limits must use one clock.
+   */
   readonly clock?: Clock
 }
 
-/** Something that happened to a Redis store, for metrics. */
+/** An event of a Redis store, for metrics. */
 export type RedisStoreEvent = StoreEvent
 
-/** What a Redis store has done, and how it stands. */
+/** Counters and state of a Redis store. */
 export interface RedisStoreStats {
   /**
-   * `closed`: Redis is asked. `open`: it is not, because it failed. `half-open`: one call tries whether it is back. In a
-   * cluster, the worst state of any primary: the others are asked all the same.
+   * `closed`: calls are sent. `open`: none is sent, because Redis failed. `half-open`: one call probes whether it is
+   * back. In a cluster, the worst state of any primary: calls to the others are sent all the same.
    */
   readonly breaker: FallbackStore['state']
   readonly calls: ReturnType<FallbackStore['stats']>
   readonly leases: LeasedStoreStats | undefined
-  /** Nodes alive when it was last known, this one included. */
+  /** The last known number of live nodes, including this one. */
   readonly nodes: number
 }
 
-/** A store on Redis. */
-export interface RedisStore extends Store<'async'> {
-  /**
-   * Waits until Redis answers on a connection, with the scripts loaded: at most so many milliseconds. Default: 5000. Resolves
-   * with whether it does. Optional: the first checks wait for the first connection by themselves, for `connectTimeoutMs`.
-   *
-   * @throws SluiceError `SLUICE_STORE_UNAVAILABLE` when the user lacks a permission (`NOPERM`); the message lists what to allow
-   */
-  ready(withinMs?: number): Promise<boolean>
-  stats(): RedisStoreStats
-}
-
 /**
- * Limits shared by all processes that use the same Redis (6.2 or later, or Valkey; standalone, Sentinel or Cluster) and the
- * same prefix. Exact: every decision is one atomic step at the server's time. All checks of one turn of the event loop go out
- * together.
+ * Limits shared by all processes that use the same Redis (6.2 or later, or Valkey; standalone, Sentinel or Cluster) and
+ * the same prefix. Exact: every decision is one atomic step at the server's time. All checks of one event loop
+ * iteration leave in one call.
  *
- * Takes a client of node-redis, ioredis or valkey-glide, which stays the caller's to close, or a URL. Never waits longer than
- * `deadlineMs`: while Redis is away, each rule's `failureMode` answers, and the decision says so. It may be away at the
- * start, too.
+ * Takes a URL, or a client of node-redis, ioredis or valkey-glide, which the caller closes. A check never waits longer
+ * than `deadlineMs`: while Redis is unavailable, the `failureMode` of each rule decides, and the decision says so.
+ * Redis may be unavailable at the start, too.
  */
 export function redisStore(target: unknown, options: RedisStoreOptions = {}): RedisStore {
   checkOptions(options)
   const connection = isAddress(target) ? connectByUrl(target, options) : recogniseClient(target, options)
   try {
-    return new ComposedStore(connection, options)
+    return new RedisStore(connection, options)
   } catch (error) {
-    // Nobody would ever close it.
+    // Nothing else would close it.
     void connection.close()
     throw error
   }
 }
 
-/** Every option there is, so that a misspelt one is not taken for none. */
+/** All options, so that a misspelt one is rejected. */
 const OPTIONS: Readonly<Record<keyof RedisStoreOptions, true>> = {
   prefix: true,
   leases: true,
@@ -164,12 +151,13 @@ function isAddress(target: unknown): target is string | readonly string[] {
   return typeof target === 'string' || Array.isArray(target)
 }
 
-/** How long closing waits for what is given back to Redis, in milliseconds. */
+/** How long closing waits for refunds to Redis, in milliseconds. */
 const CLOSING_MS = 1000
 
 const PREFIX = /^[A-Za-z0-9_.:-]{1,64}$/
 
-class ComposedStore implements RedisStore, ListenedStore {
+/** A store on Redis; see {@link redisStore}. */
+export class RedisStore implements ListenedStore {
   readonly mode = 'async'
   readonly #outer: ListenedStore
   readonly #exact: StrictStore | ClusterStore
@@ -178,9 +166,9 @@ class ComposedStore implements RedisStore, ListenedStore {
   readonly #nodes: LiveNodes
   readonly #runner: ScriptRunner
   readonly #connection: RedisConnection
-  /** The same as the connection, in a cluster. */
+  /** The connection, in a cluster. */
   readonly #shards: ShardedConnection | undefined
-  readonly #startUp: StartUp
+  readonly #startup: Startup
   readonly #onWarning: (warning: ServerWarning) => void
   readonly #timers: Timers
   readonly #deadlineMs: number
@@ -194,15 +182,15 @@ class ComposedStore implements RedisStore, ListenedStore {
     this.#timers = timers
     this.#onWarning = options.onWarning ?? warn
     this.#deadlineMs = options.deadlineMs ?? 50
-    const burstMs = turnClock(monotonicMs)
+    const burstMs = cachedClock(monotonicMs)
     const graceMs = checkConnectTimeout(options.connectTimeoutMs ?? 2000)
     const { breaker, observe, timers: background = backgroundTimers } = options
     const start = { atMs: monotonicMs(), graceMs }
-    const shardParts = { deadlineMs: this.#deadlineMs, breaker, start, timers, monotonicMs: burstMs, random, observe }
-    this.#shards = connection.isCluster ? new ShardedConnection(connection, shardParts) : undefined
+    const shardOptions = { deadlineMs: this.#deadlineMs, breaker, start, timers, monotonicMs: burstMs, random, observe }
+    this.#shards = connection.isCluster ? new ShardedConnection(connection, shardOptions) : undefined
     this.#connection = this.#shards ?? connection
     this.#runner = new ScriptRunner(this.#connection, pause)
-    this.#startUp = new StartUp({
+    this.#startup = new Startup({
       connection: this.#connection,
       runner: this.#runner,
       prefix,
@@ -210,11 +198,11 @@ class ComposedStore implements RedisStore, ListenedStore {
       monotonicMs,
       timers,
       backgroundTimers: background,
-      onAnswered: (denial) => void this.#inspect(denial),
+      onReply: (denial) => void this.#inspect(denial),
     })
     const { initialNodes = 1, onNodesChange } = options
-    const nodeParts = { prefix, random, monotonicMs, timers: background, initialNodes, onNodesChange }
-    this.#nodes = new LiveNodes(this.#runner, nodeParts)
+    const nodeOptions = { prefix, random, monotonicMs, timers: background, initialNodes, onNodesChange }
+    this.#nodes = new LiveNodes(this.#runner, nodeOptions)
     const strict = this.#strict(prefix, options)
     const exact = connection.isCluster ? new ClusterStore(strict, random) : strict
     this.#exact = exact
@@ -224,7 +212,7 @@ class ComposedStore implements RedisStore, ListenedStore {
     const guard = { ...options, monotonicMs: burstMs, nodes: () => this.#nodes.count }
     this.#fallback = startingFallbackStore(this.#leased ?? exact, guard, {
       graceMs,
-      untilStarted: graceMs === 0 ? undefined : () => this.#startUp.untilStarted(),
+      untilStarted: graceMs === 0 ? undefined : () => this.#startup.untilStarted(),
       hasBreakers: connection.isCluster,
     })
     this.#outer = asListened(
@@ -232,8 +220,8 @@ class ComposedStore implements RedisStore, ListenedStore {
         ? this.#fallback
         : denyCacheStore(this.#fallback, cacheOptions(denyCache, options.observe, burstMs)),
     )
-    // What blocks the thread while a program is loaded does not count.
-    atTurnEnd(() => void this.#startUp.begin().then(() => this.#nodes.start()))
+    // After the program is loaded: what blocks the thread until then does not count.
+    runAfterIo(() => void this.#startup.begin().then(() => this.#nodes.start()))
   }
 
   decide(batch: Batch): Promise<void> {
@@ -257,12 +245,19 @@ class ComposedStore implements RedisStore, ListenedStore {
   }
 
   async resetAll(limits: readonly Limit[]): Promise<void> {
-    await this.#startUp.untilStarted()
+    await this.#startup.untilStarted()
     await this.#exact.resetAll(limits)
   }
 
+  /**
+   * Waits until Redis replies on a connection, with the scripts loaded: at most so many milliseconds. Default: 5000.
+   * Resolves with whether it does. Optional: the first checks wait for the first connection themselves, for
+   * `connectTimeoutMs`.
+   *
+   * @throws SluiceError `SLUICE_STORE_UNAVAILABLE` when the user lacks a permission (`NOPERM`); the message lists what to allow
+   */
   ready(withinMs = 5000): Promise<boolean> {
-    return this.#startUp.ready(withinMs)
+    return this.#startup.ready(withinMs)
   }
 
   stats(): RedisStoreStats {
@@ -281,11 +276,10 @@ class ComposedStore implements RedisStore, ListenedStore {
 
   async #close(): Promise<void> {
     this.#nodes.stop()
-    // What is given back at the end is worth a moment, but a server that does not answer must not keep anybody: it forgets
-    // this node, and ends its leases, by itself.
+    // A server that does not reply must not delay closing: this node and its leases expire.
     if (this.#connection.isReady()) await this.#within(this.#deadlineMs, this.#nodes.leave())
     await this.#within(CLOSING_MS, this.#outer.close())
-    this.#startUp.stop()
+    this.#startup.stop()
     await this.#connection.close()
   }
 
@@ -303,16 +297,15 @@ class ComposedStore implements RedisStore, ListenedStore {
       clock: options.clock ?? systemClock,
       usesClock: options.clock !== undefined,
       monotonicMs: options.monotonicMs ?? systemMonotonicMs,
-      atTurnEnd,
+      runAfterIo,
       timers: this.#timers,
       onSend: () => {
-        this.#nodes.beatWithCheck()
-        this.#startUp.attempt()
+        this.#nodes.heartbeatWithCheck()
+        this.#startup.attempt()
       },
     })
   }
 
-  /** Looks at the server when it has answered. */
   async #inspect(denial: Error | undefined): Promise<void> {
     if (denial !== undefined) this.#warn(deniedWarning(denial))
     else for (const warning of await inspectServer(this.#runner)) this.#warn(warning)
@@ -322,7 +315,7 @@ class ComposedStore implements RedisStore, ListenedStore {
     try {
       this.#onWarning(warning)
     } catch {
-      // A callback that throws must not end the process.
+      // An error in a callback must not end the process.
     }
   }
 }

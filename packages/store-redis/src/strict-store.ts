@@ -10,92 +10,86 @@ import type {
   Receipt,
 } from '@sluice/core/internal'
 import { blockTermOf, decideByListening, outcomeUnknown } from '@sluice/core/internal'
-import { ByteWriter } from './byte-writer.ts'
-import { CallLine } from './call-line.ts'
-import type { CallParts, CallTime } from './call-table.ts'
-import type { RedisArgument, RedisConnection } from './connection.ts'
-import { decideCall } from './decide-call.ts'
-import type { NotYet } from './decide-reply.ts'
-import { DecideReply } from './decide-reply.ts'
-import { codeOf, entryTag } from './limit-code.ts'
-import { nodeAnchors } from './node-anchors.ts'
-import type { Plan } from './plan.ts'
-import { Question, type QuestionGroup } from './question-group.ts'
-import type { Script, ScriptRunner } from './script-runner.ts'
-import { scriptOf } from './script-runner.ts'
-import { CHANGE_SCRIPT, DECIDE_SCRIPT, SCAN_SCRIPT, SETTLE_SCRIPT } from './scripts.ts'
-import { giveBackCall, readSettlement, settleCall } from './settle-call.ts'
-import { holdNotesName, holdSetName, isRecordName, longName, SubjectNames } from './subject-key.ts'
-import type { CallPlan } from './turn.ts'
+import type { BatchGroup } from './calls/batch-group.ts'
+import { PendingBatch } from './calls/batch-group.ts'
+import type { BulkLimits } from './calls/bulk-limits.ts'
+import type { DecideCall } from './calls/call-builder.ts'
+import { groupsIn } from './calls/call-builder.ts'
+import { CallScheduler } from './calls/call-scheduler.ts'
+import type { RetryReason } from './calls/decide-reply.ts'
+import { DecideReply } from './calls/decide-reply.ts'
+import { encodeDecideCall } from './calls/decide-request.ts'
+import { decodeSettlement, encodeExpiredHolds, encodeSettleCall } from './calls/settle-request.ts'
+import { primaryRoutingKeys } from './connection/cluster-slots.ts'
+import type { RedisArgument, RedisConnection } from './connection/connection.ts'
+import { ByteWriter } from './wire/byte-writer.ts'
+import type { CallContext, CallTime } from './wire/call-arguments.ts'
+import { encodingOf, entryTag } from './wire/limit-encoding.ts'
+import { holdNotesKey, holdSetKey, isRecordKey, longStateKey, RedisKeys } from './wire/redis-keys.ts'
+import type { ScriptRunner } from './wire/script-runner.ts'
+import { BLOCK_OR_RESET, DECIDE, SCAN_KEYS, SETTLE } from './wire/scripts.ts'
 
-/** The script of all decisions. */
-export const DECIDE: Script = scriptOf('decide-n.lua', DECIDE_SCRIPT)
-const SETTLE = scriptOf('settle-n.lua', SETTLE_SCRIPT)
-const CHANGE = scriptOf('change-n.lua', CHANGE_SCRIPT)
-const SCAN = scriptOf('scan-1.lua', SCAN_SCRIPT)
+/** Maximum attempts of a call that needs expired reservations to be refunded, or other calendar periods. */
+const MAX_ATTEMPTS = 10
 
-/** How often a call is repeated because reservations had to be given back, or the calendar did not reach, before it fails. */
-const MOST_ATTEMPTS = 10
+/** Maximum number of expired reservations refunded in one call. */
+const MAX_REFUNDS_PER_CALL = 50
 
-/** Reservations given back in one call. */
-const MOST_GIVEN_BACK = 50
-
-/** Milliseconds that keys outlive their time by when it is not the server's. */
+/** Milliseconds added to the expiry of keys when decisions do not use the server's time. */
 const FOREIGN_TIME_SLACK_MS = 3_600_000
 
-/** What a strict store is made of. */
-export interface StrictStoreParts {
+/** Options of a {@link StrictStore}. */
+export interface StrictStoreOptions {
   readonly connection: RedisConnection
   readonly runner: ScriptRunner
   readonly prefix: string
-  /** About what time it is, for the calendar. */
+  /** The approximate time, for the calendar. */
   readonly clock: Clock
-  /** Whether decisions are made at the time of `clock` instead of the server's: for tests. */
+  /** Whether decisions use the time of `clock` instead of the server's: for tests. */
   readonly usesClock: boolean
-  /** Milliseconds that only go on. */
   readonly monotonicMs: () => number
-  /** Runs something after everything that is ready now, in this turn of the event loop. */
-  readonly atTurnEnd: (run: () => void) => void
+  /** Runs a callback in this iteration of the event loop, after the callbacks of all input. */
+  readonly runAfterIo: (run: () => void) => void
   readonly timers: Timers
-  /** Is told whenever questions go out. */
+  /** Called whenever a call is sent. */
   readonly onSend?: () => void
 }
 
 /**
- * Decides in Redis: exact across machines. All questions of one turn of the event loop travel together, and those that ask
- * the same are asked once for all. Errors are raised as they are; deadlines and failure modes are the fallback store's.
+ * Decides in Redis: exact across machines. All batches of one event loop iteration leave together, and equal batches
+ * are sent once. Errors are raised unchanged: deadlines and failure modes belong to the fallback store.
  */
 export class StrictStore implements ListenedStore {
   readonly mode = 'async'
-  readonly #parts: StrictStoreParts
+  readonly #options: StrictStoreOptions
   readonly #runner: ScriptRunner
-  readonly #names: SubjectNames
-  readonly #nameOf: (key: string) => string
+  readonly #keys: RedisKeys
+  readonly #recordOf: (key: string) => string
   readonly #writer = new ByteWriter()
   readonly #body = new ByteWriter()
-  readonly #line: CallLine
-  /** How far the server's clock is ahead of ours, as far as it has mattered. */
+  readonly #scheduler: CallScheduler
+  /** How far the server's clock is ahead of ours. Updated only when it matters. */
   #serverAheadMicros = 0
   #closed = false
 
-  constructor(parts: StrictStoreParts) {
-    this.#parts = parts
-    this.#runner = parts.runner
-    this.#names = new SubjectNames(parts.prefix)
-    this.#nameOf = (key) => this.#names.record(key)
-    this.#line = new CallLine({
-      isCluster: parts.connection.isCluster,
-      writesLater: parts.connection.writesLater === true,
-      monotonicMs: parts.monotonicMs,
-      atTurnEnd: parts.atTurnEnd,
-      timers: parts.timers,
-      call: (plan) => this.#call(plan),
-      answered: (plan, reply) => {
-        for (const run of plan.runs) for (const group of run.groups) this.#tell(group, reply, run.plan)
-        for (const group of plan.groups) this.#tell(group, reply, undefined)
+  constructor(options: StrictStoreOptions) {
+    this.#options = options
+    this.#runner = options.runner
+    this.#keys = new RedisKeys(options.prefix)
+    this.#recordOf = (key) => this.#keys.record(key)
+    this.#scheduler = new CallScheduler({
+      isCluster: options.connection.isCluster,
+      writesLater: options.connection.writesLater === true,
+      monotonicMs: options.monotonicMs,
+      runAfterIo: options.runAfterIo,
+      timers: options.timers,
+      call: (call) => this.#call(call),
+      answered: (call, reply) => {
+        for (const { limits, groups } of call.bulkChecks) for (const group of groups) this.#answer(group, reply, limits)
+        for (const group of call.groups) this.#answer(group, reply, undefined)
       },
-      failed: (plan, error) => {
-        for (const { groups } of [...plan.runs, plan]) for (const group of groups) group.reject(error)
+      failed: (call, error) => {
+        for (const group of groupsIn(call)) group.reject(error)
       },
     })
   }
@@ -105,17 +99,17 @@ export class StrictStore implements ListenedStore {
   }
 
   ask(batch: Batch, listener: AnswerListener): AskedQuestion {
-    const question = new Question(batch, listener)
+    const pending = new PendingBatch(batch, listener)
     if (this.#closed) listener.unanswered(closedError())
-    else this.#line.add(question)
-    return question
+    else this.#scheduler.add(pending)
+    return pending
   }
 
   async settle(receipt: Receipt, actuals: readonly number[]): Promise<Settlement> {
     return await this.#settle(receipt, { actuals, strikeOnly: false })
   }
 
-  /** Makes a held charge stand. False when it had been given back already: then nothing is charged. */
+  /** Makes a held charge final. Returns false when it was refunded already: then nothing is charged. */
   async confirm(receipt: Receipt): Promise<boolean> {
     const actuals = receipt.charges.map(({ cost }) => cost)
     return (await this.#settle(receipt, { actuals, strikeOnly: true })).outcome === 'settled'
@@ -134,21 +128,23 @@ export class StrictStore implements ListenedStore {
   }
 
   /**
-   * Forgets the counters of every key under these limits, one key after another: what is charged meanwhile may stay. Looks
-   * at all names with the prefix, so it takes as long as there are keys. Needs the commands SCAN and, in a cluster, CLUSTER.
+   * Deletes the counters of every key under these limits, one key after another. What is charged meanwhile may stay.
+   * Scans all keys with the prefix. Needs the commands SCAN and, in a cluster, CLUSTER.
    */
   async resetAll(limits: readonly Limit[]): Promise<void> {
     if (this.#closed) throw closedError()
     const counters = countersOf(limits)
-    for (const anchor of await nodeAnchors(this.#runner, this.#parts)) {
+    const { connection, prefix } = this.#options
+    const send: RedisConnection['send'] = (command, key) => this.#runner.command(command, key)
+    for (const routingKey of await primaryRoutingKeys(send, { isCluster: connection.isCluster, prefix })) {
       let cursor: RedisArgument = '0'
       do {
-        const [next, names] = (await this.#runner.run(SCAN, [anchor], [cursor, this.#names.pattern])) as [
+        const [next, names] = (await this.#runner.run(SCAN_KEYS, [routingKey], [cursor, this.#keys.pattern])) as [
           Buffer,
           Buffer[],
         ]
-        const records = names.map(String).filter(isRecordName)
-        await Promise.all(records.map((record) => this.#changeRecord(record, { micros: -1, ...counters })))
+        const records = names.map(String).filter(isRecordKey)
+        await Promise.all(records.map((record) => this.#blockOrReset(record, { micros: -1, ...counters })))
         cursor = next
       } while (String(cursor) !== '0')
     }
@@ -157,22 +153,22 @@ export class StrictStore implements ListenedStore {
   async close(): Promise<void> {
     if (this.#closed) return
     this.#closed = true
-    this.#line.close(closedError())
-    await this.#parts.connection.close()
+    this.#scheduler.close(closedError())
+    await this.#options.connection.close()
   }
 
-  async #call(plan: CallPlan): Promise<DecideReply> {
-    this.#parts.onSend?.()
-    const call = decideCall(plan, this.#callParts())
+  async #call(contents: DecideCall): Promise<DecideReply> {
+    this.#options.onSend?.()
+    const call = encodeDecideCall(contents, this.#callContext())
     return new DecideReply(await this.#runner.runForBytes(DECIDE, call.keys, call.args))
   }
 
-  /** Reads the answer to a group, in the order of the call, and tells those who wait for it. */
-  #tell(group: QuestionGroup, reply: DecideReply, plan: Plan | undefined): void {
+  /** Decodes the decision of a group, in the order of the call, and notifies its listeners. */
+  #answer(group: BatchGroup, reply: DecideReply, limits: BulkLimits | undefined): void {
     try {
-      const why = plan === undefined ? reply.answer(group) : reply.answerRun(group, plan)
-      if (why !== undefined) {
-        void this.#askAgain(group, why, reply.now)
+      const reason = limits === undefined ? reply.decode(group) : reply.decodeBulk(group, limits)
+      if (reason !== undefined) {
+        void this.#retry(group, reason, reply.now)
         return
       }
     } catch (error) {
@@ -182,39 +178,39 @@ export class StrictStore implements ListenedStore {
     group.resolve()
   }
 
-  async #askAgain(group: QuestionGroup, why: NotYet, now: number): Promise<void> {
+  async #retry(group: BatchGroup, reason: RetryReason, now: number): Promise<void> {
     try {
       group.attempts++
-      const records = new Set(group.first.items.map((item) => this.#nameOf(item.key)))
-      await this.#clearTheWay(why, { records, now, attempts: group.attempts })
+      const records = new Set(group.first.items.map((item) => this.#recordOf(item.key)))
+      await this.#prepareRetry(reason, { records, now, attempts: group.attempts })
       if (this.#closed) throw closedError()
-      this.#line.addAgain(group)
+      this.#scheduler.addAgain(group)
     } catch (error) {
       group.reject(error)
     }
   }
 
-  /** Does what kept a call from being done. */
-  async #clearTheWay(
-    why: NotYet,
+  /** Removes the reason why a call could not be decided. */
+  async #prepareRetry(
+    reason: RetryReason,
     { records, now, attempts }: { readonly records: Iterable<string>; readonly now: number; readonly attempts: number },
   ): Promise<void> {
-    if (attempts > MOST_ATTEMPTS) {
-      throw outcomeUnknown({ because: 'refused', problem: `Redis asked for the same call ${attempts} times` })
+    if (attempts > MAX_ATTEMPTS) {
+      throw outcomeUnknown({ because: 'refused', problem: `Redis could not decide the same call ${attempts} times` })
     }
-    if (why === 'calendar') this.#serverAheadMicros = now - this.#parts.clock.nowMicros()
-    else for (const record of records) await this.#giveBackRunOut(record, now)
+    if (reason === 'calendar') this.#serverAheadMicros = now - this.#options.clock.nowMicros()
+    else for (const record of records) await this.#refundExpiredHolds(record, now)
   }
 
-  /** Gives back the reservations of a subject that have run out, each as of its end. */
-  async #giveBackRunOut(record: string, now: number): Promise<void> {
-    const [set, notes] = [holdSetName(record), holdNotesName(record)]
-    const range = ['ZRANGEBYSCORE', set, '-inf', now.toFixed(0), 'LIMIT', '0', String(MOST_GIVEN_BACK)]
+  /** Refunds the expired reservations of a record, each as of its expiry. */
+  async #refundExpiredHolds(record: string, now: number): Promise<void> {
+    const [set, notes] = [holdSetKey(record), holdNotesKey(record)]
+    const range = ['ZRANGEBYSCORE', set, '-inf', now.toFixed(0), 'LIMIT', '0', String(MAX_REFUNDS_PER_CALL)]
     const holders = (await this.#runner.command(range, record)) as Buffer[]
     if (holders.length === 0) return
     const found = (await this.#runner.command(['HMGET', notes, ...holders], record)) as (Buffer | null)[]
     const holds = holders.map((holder, index) => ({ holder, note: found[index] ?? undefined }))
-    const call = giveBackCall(record, holds, this.#callParts())
+    const call = encodeExpiredHolds(record, holds, this.#callContext())
     await this.#runner.run(SETTLE, call.keys, call.args)
   }
 
@@ -224,22 +220,21 @@ export class StrictStore implements ListenedStore {
   ): Promise<Settlement> {
     if (this.#closed) throw closedError()
     for (let attempts = 1; ; attempts++) {
-      const parts = this.#callParts()
-      const call = settleCall(receipt, how, parts)
-      const { outcome, corrected, now } = readSettlement(await this.#runner.runForBytes(SETTLE, call.keys, call.args))
+      const call = encodeSettleCall(receipt, how, this.#callContext())
+      const { outcome, corrected, now } = decodeSettlement(await this.#runner.runForBytes(SETTLE, call.keys, call.args))
       if (outcome !== 'holds' && outcome !== 'calendar') return { outcome, corrected }
-      const records = new Set(receipt.charges.map((charge) => this.#nameOf(charge.key)))
-      await this.#clearTheWay(outcome, { records, now, attempts })
+      const records = new Set(receipt.charges.map((charge) => this.#recordOf(charge.key)))
+      await this.#prepareRetry(outcome, { records, now, attempts })
     }
   }
 
   async #change(key: string, change: KeyChange): Promise<void> {
     if (this.#closed) throw closedError()
-    await this.#changeRecord(this.#nameOf(key), change)
+    await this.#blockOrReset(this.#recordOf(key), change)
   }
 
-  async #changeRecord(record: string, { micros, tags, longs }: KeyChange): Promise<void> {
-    const keys = [record, ...longs.map((tag) => longName(record, tag))]
+  async #blockOrReset(record: string, { micros, tags, longs }: KeyChange): Promise<void> {
+    const keys = [record, ...longs.map((tag) => longStateKey(record, tag))]
     for (let attempts = 1; ; attempts++) {
       const { givenMicros, slackMs } = this.#time()
       const head = Buffer.alloc(18)
@@ -248,37 +243,37 @@ export class StrictStore implements ListenedStore {
       head.writeUInt16LE(keys.length, 16)
       const span = Buffer.alloc(8)
       span.writeDoubleLE(micros)
-      const reply = await this.#runner.runForBytes(CHANGE, keys, [head, span, Buffer.concat(tags)])
+      const reply = await this.#runner.runForBytes(BLOCK_OR_RESET, keys, [head, span, Buffer.concat(tags)])
       if (reply[8] === 1) return
-      await this.#clearTheWay('holds', { records: [record], now: reply.readDoubleLE(0), attempts })
+      await this.#prepareRetry('holds', { records: [record], now: reply.readDoubleLE(0), attempts })
     }
   }
 
-  #callParts(): CallParts {
-    return { writer: this.#writer, body: this.#body, time: this.#time(), nameOf: this.#nameOf }
+  #callContext(): CallContext {
+    return { writer: this.#writer, body: this.#body, time: this.#time(), recordOf: this.#recordOf }
   }
 
   #time(): CallTime {
-    const nowMicros = this.#parts.clock.nowMicros()
-    if (this.#parts.usesClock) {
+    const nowMicros = this.#options.clock.nowMicros()
+    if (this.#options.usesClock) {
       return { givenMicros: nowMicros, aboutMicros: nowMicros, slackMs: FOREIGN_TIME_SLACK_MS }
     }
     return { givenMicros: 0, aboutMicros: nowMicros + this.#serverAheadMicros, slackMs: 0 }
   }
 }
 
-/** What is changed about a key. See lua/change-n.lua. */
+/** The arguments of lua/block-or-reset.lua. */
 interface KeyChange {
   readonly micros: number
   readonly tags: readonly Buffer[]
   readonly longs: readonly string[]
 }
 
-/** Where the counters of limits are kept: the entries of a record, and the states under keys of their own. */
+/** Where the counters of limits are stored: the entries of a record, and the states under separate keys. */
 function countersOf(limits: readonly Limit[]): { readonly tags: readonly Buffer[]; readonly longs: readonly string[] } {
   return {
     tags: limits.flatMap(({ id }) => [entryTag('state', id), entryTag('lease', id)]),
-    longs: limits.map((limit) => codeOf(limit).longTag).filter((tag) => tag !== undefined),
+    longs: limits.map((limit) => encodingOf(limit).longTag).filter((tag) => tag !== undefined),
   }
 }
 

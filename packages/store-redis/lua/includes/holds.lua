@@ -1,14 +1,14 @@
--- Reservations that give themselves back: a sorted set of holders by their end, a hash of what each was charged, and in the
--- subject's record when the first and the last of them end, so that a decision without any pays nothing for them.
+-- Reservations that expire: a sorted set of holders by expiry, a hash of the charges of each, and in the record the
+-- first and the last expiry, so that decisions without reservations cost nothing more.
 
--- Whether a reservation of the subject has run out and must be given back before anything else.
+-- Whether a reservation of the key has expired and must be refunded first.
 local function holds_due(key, now)
   local values, layout = load_record(key)
   local at = layout.at[HOLDS]
   return at and values[at + 1] > 0 and values[at + 1] <= now
 end
 
--- Notes in the record when the first and the last reservation end, 0 for none.
+-- Writes the first and the last expiry to the record, 0 for none.
 local function write_holds(key, first, last, now)
   load_record(key)
   local values, at = entry_for(key, HOLDS, 2, now)
@@ -17,18 +17,18 @@ local function write_holds(key, first, last, now)
   changed[key] = true
 end
 
--- Notes in the record what the sorted set says, which must have a member.
+-- Updates the record from the sorted set, which must have a member.
 local function note_holds(key, set, now)
   local first = call('ZRANGE', KEYS[set], 0, 0, 'WITHSCORES')
   local last = call('ZREVRANGE', KEYS[set], 0, 0, 'WITHSCORES')
   write_holds(key, first[2], last[2], now)
 end
 
--- Sets whose last member was struck off: they exist no more. While its slot moves to another node, touching a key that is
--- gone would end the script half way, so all that is asked of a set is asked before a member is struck off.
+-- Sets whose last member was removed: they no longer exist. While a slot moves to another node, accessing a missing key
+-- would abort the script half way, so a set is read before a member is removed.
 local emptied = {}
 
--- Strikes a reservation off. True when it was still held.
+-- Removes a reservation. Returns true when it was still held.
 local function strike_hold(key, set, name, now)
   if emptied[set] then return false end
   local first = call('ZRANGE', KEYS[set], 0, 1, 'WITHSCORES')

@@ -1,14 +1,14 @@
--- Units out on lease, in the subject's record: [holder, units, ends at, ...] under a tag of their own.
+-- Leased units, in the record: [holder, units, ends at, ...] under a separate tag.
 
--- How long a charge on a limit can matter. The entry is kept so long after a lease has ended, because it is charged only
--- when somebody comes by.
+-- How long a charge on a limit can matter. The entry is kept so long after a lease has ended, because it is charged
+-- only at the next check.
 local function lasting(limit)
   if limit.kind == METER then return time_to_flow(limit.units, limit.micros, limit.limit) end
   if limit.edges then return limit.edges[#limit.edges] - limit.edges[1] end
   return 2 * limit.window
 end
 
--- Writes the list of leases, in place of what was there.
+-- Replaces the list of leases.
 local function write_leases(item, leases, now)
   local fresh = 0
   for lease = 3, #leases, 3 do fresh = max(fresh, leases[lease]) end
@@ -19,7 +19,8 @@ local function write_leases(item, leases, now)
   changed[item.key] = true
 end
 
--- Charges leases that have ended, whole and as of their end. Returns the units still out, and when the first lease ends.
+-- Charges leases that have ended, in full and as of their end. Returns the units still leased, and when the first lease
+-- ends.
 local function leased_units(item, now)
   local values, layout = load_record(item.key)
   local tag = item.limit.lease
@@ -59,7 +60,7 @@ local function add_lease(item, holder, units, ends, now)
   write_leases(item, leases, now)
 end
 
--- Strikes a lease off. False when it is not there: it has ended, or was never noted.
+-- Removes a lease. Returns false when there is none: it has ended, or was never stored.
 local function strike_lease(item, holder, now)
   local values, layout = load_record(item.key)
   local tag = item.limit.lease

@@ -1,4 +1,4 @@
--- Limits, as they travel with every call: what is stored never holds one, so a changed limit applies at once.
+-- Decodes limits, which are part of every call: records do not contain them, so a changed limit applies at once.
 
 -- Reads one limit from `blob` at `at`. Returns it and the position after it.
 local function read_limit(blob, at)
@@ -12,22 +12,22 @@ local function read_limit(blob, at)
   end
   return {
     kind = kind, tag = tag, block = block, lease = lease,
-    -- Most units that can be taken at one instant.
+    -- Maximum units that can be charged at once.
     capacity = capacity,
-    -- Units of a window or slots; of a level the micro-units that it holds when full.
+    -- Units of a window or slots; micro-units of a full bucket.
     limit = limit, window = window,
-    -- Units carried over at most (windows), micro-units rolled over at most (levels), or the number of sub-windows.
+    -- Maximum units carried over (windows), maximum micro-units rolled over (buckets), or the number of sub-windows.
     extra = extra,
-    -- The burst of a hybrid in micro-units, and its rate; the rate of a level.
+    -- The burst of a hybrid in micro-units, and its rate; the rate of a bucket.
     burst = burst, units = units, micros = micros,
-    -- What a hybrid lies over.
+    -- The base limit of a hybrid.
     base = base, base_capacity = base_capacity,
-    -- First instants of consecutive periods of the calendar; the last one only ends a period.
+    -- Start times of consecutive calendar periods; the last one only ends a period.
     edges = edges,
   }, after
 end
 
--- All limits of a call, which follow its opening in ARGV[1], and the position after them.
+-- All limits of a call, which follow its header in ARGV[1], and the position after them.
 local function read_limits()
   local count, at = unpack_binary('<H', ARGV[1], 19)
   local limits = {}

@@ -1,16 +1,16 @@
--- One record for a subject holds all its small states: `version B, entries H, {tag c8, size H}*`, then for each entry
--- `fresh d, value d*`. `fresh` is the instant from which the entry says no more than none at all. Entries of rules that this
--- call does not know are carried along until then.
+-- One record per key holds all its small states: `version B, entries H, {tag c8, size H}*`, then for each entry `fresh
+-- d, value d*`. From the time `fresh` on, the entry means the same as no entry. Entries of other limits are kept until
+-- then.
 --
--- A record of levels only, all counted at one instant, has a shorter form: version 2, the same header, then `kept d, at d` and
--- `level d*`. `kept` is the instant that the key is kept to at least; it stands for `fresh` of every entry.
+-- A record of buckets only, all updated at one time, has a short form: version 2, the same header, then `kept d, at d`
+-- and `level d*`. `kept` is the earliest expiry of the key; it replaces `fresh` of every entry.
 
 local EMPTY_HEADER = '\1\0\0'
 local HOLDS = '\0\0\0holds'
 
 local layouts = {}
 
--- What a header says: where the entries of a record stand. `at[tag]` is the place of `fresh`; value i stands at at[tag] + i.
+-- The positions of the entries of a record, from its header. `at[tag]` is that of `fresh`; value i is at at[tag] + i.
 local function layout_of(header)
   local layout = layouts[header]
   if layout then return layout end
@@ -26,7 +26,7 @@ local function layout_of(header)
   return layout
 end
 
--- The layout of one level, by the header of its shorter form.
+-- The layout of a single bucket, by the header of its short form.
 local level_layouts = {}
 
 local function layout_of_level(header)
@@ -39,10 +39,10 @@ local function layout_of_level(header)
   return layout
 end
 
--- Records of this call by the index of their key: values, layout, until when the key is kept at least, whether to write them.
+-- Records of this call by the index of their key: values, layout, earliest expiry, and whether to write them.
 local values_of, layout_at, kept_of, changed = {}, {}, {}, {}
 
--- Keys of which the only entry, if there is no other, is a level.
+-- Keys whose only entry, if there is no other, is a bucket.
 local is_level = {}
 
 local function last_fresh(values, layout)
@@ -54,7 +54,7 @@ local function last_fresh(values, layout)
   return last
 end
 
--- A record of the shorter form in the general one.
+-- Converts a record from the short form to the general one.
 local function general_form(raw)
   local count = unpack_binary('<H', raw, 2)
   local size = 3 + 10 * count
@@ -71,7 +71,7 @@ local function load_record(key)
   local layout
   local version = raw and string.byte(raw, 1)
   if version == SHARED and #raw == 37 then
-    -- One level, as most are.
+    -- A single bucket, the most frequent case.
     local header, kept, at, level = unpack_binary('<c13ddd', raw)
     layout, values = layout_of_level(header), { kept, level, at }
   elseif version == SHARED or version == VERSION then
@@ -87,11 +87,11 @@ local function load_record(key)
   return values, layout
 end
 
--- Entries outlive their end by so much, as keys do: the clock of another server, after a failover, may be behind.
+-- Entries are kept for so much longer, like keys: after a failover, the clock of the new primary may be behind.
 local GRACE = 1000000
 
--- Rebuilds a record without the entries in `dropped` and those that are long fresh, but for open reservations; with an
--- entry of `size` values for `tag` at its end, if one is given. Returns values and the place of that entry.
+-- Rebuilds a record without the entries in `dropped` and expired ones, except open reservations; with an entry of
+-- `size` values for `tag` at its end, if one is given. Returns the values and the position of that entry.
 local function rebuild(key, dropped, now, tag, size)
   local values, layout = values_of[key], layout_at[key]
   local kept, parts, count = {}, {}, 0
@@ -116,7 +116,7 @@ local function place_entry(key, tag, size, now)
   return rebuild(key, { [tag] = true }, now, tag, size)
 end
 
--- The place of an entry of exactly `size` values, made when there is none.
+-- The position of an entry of exactly `size` values, created when there is none.
 local function entry_for(key, tag, size, now)
   local values, layout = values_of[key], layout_at[key]
   local place = layout.at[tag]
@@ -139,7 +139,7 @@ local function save_records(now, slack)
         record = pack(layout.write, layout.header, unpack(values, 1, layout.total))
       end
       local raw = raws[key]
-      -- A key that is kept long enough already, and for as many bytes, is changed in place, which costs a third.
+      -- A key of the same length with a late enough expiry is updated in place, at a third of the cost.
       if raw and #raw == #record and fresh <= kept_of[key] then
         call('SETRANGE', KEYS[key], '0', record)
       else

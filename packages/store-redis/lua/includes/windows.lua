@@ -1,6 +1,6 @@
 -- Fixed windows and sliding counters, on values[at + 1 ...]; `at` is nil when nothing is stored.
 
--- The window around `now`; nil when the calendar of the caller does not reach that far.
+-- The window around `now`; nil when it is outside the calendar periods of the limit.
 local function window_of(limit, now)
   local edges = limit.edges
   if not edges then
@@ -43,7 +43,7 @@ local function fixed_fresh(limit, finish)
   return finish + 2 * limit.window
 end
 
--- Units left, below 0 when overdrawn; nil when the calendar of the caller does not reach that far.
+-- Units left, below 0 when overdrawn; nil outside the calendar periods of the limit.
 local function fixed_left(values, at, limit, now)
   local start = window_now(values, at, limit, now)
   if not start then return nil end
@@ -60,7 +60,7 @@ local function fixed_write(values, at, limit, now, units, to)
   return fixed_fresh(limit, finish)
 end
 
--- Units to correct by, of those wanted: what is given back must have been charged in this window.
+-- The units that can be corrected: only what was charged in this window can be refunded.
 local function fixed_applied(values, at, limit, now, units, charge)
   if units >= 0 then return units end
   local start, finish = window_now(values, at, limit, now)

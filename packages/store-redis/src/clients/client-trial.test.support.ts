@@ -3,10 +3,12 @@ import { compileRule, systemMonotonicMs } from '@sluice/core/internal'
 import { expectSameStores, FakeClock, ReferenceStore, seededRandom, storeSuite } from '@sluice/testing'
 import { describe, expect, it } from 'vitest'
 import { ClusterStore } from '../cluster-store.ts'
-import type { RedisConnection } from '../connection.ts'
-import { ScriptRunner, scriptOf, serverCodeOf } from '../script-runner.ts'
+import type { RedisConnection } from '../connection/connection.ts'
+import { serverCodeOf } from '../connection/connection.ts'
 import { StrictStore } from '../strict-store.ts'
-import { atTurnEnd } from '../turn-end.ts'
+import { runAfterIo } from '../system/event-loop.ts'
+import { ScriptRunner } from '../wire/script-runner.ts'
+import { scriptOf } from '../wire/scripts.ts'
 
 /** Random operations for each client; the store itself is tested with many more. */
 const RUNS = 60
@@ -26,7 +28,7 @@ export function storeOver(connection: RedisConnection, clock: FakeClock, prefix 
     clock,
     usesClock: true,
     monotonicMs: systemMonotonicMs,
-    atTurnEnd,
+    runAfterIo,
     timers: systemTimers,
   }
   const strict = new StrictStore(parts)

@@ -3,8 +3,10 @@ import { GlideClusterClient, Logger } from '@valkey/valkey-glide'
 import { Cluster } from 'ioredis'
 import { createCluster } from 'redis'
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
-import type { RedisConnection } from '../connection.ts'
-import { ScriptRunner, scriptOf, serverCodeOf } from '../script-runner.ts'
+import type { RedisConnection } from '../connection/connection.ts'
+import { serverCodeOf } from '../connection/connection.ts'
+import { ScriptRunner } from '../wire/script-runner.ts'
+import { scriptOf } from '../wire/scripts.ts'
 import { clientSuite, pause, until, untilAnswered } from './client-trial.test.support.ts'
 import { connectByUrl } from './connect-by-url.ts'
 import { recogniseClient } from './recognise-client.ts'
@@ -132,7 +134,7 @@ describe.each(Object.keys(CLIENTS))('%s', (name) => {
     expect(await runner().run(COUNT, [there], [])).toBe(2)
     expect(await runner().run(COUNT, [absent], [])).toBe(1)
     // One here, one there: TRYAGAIN, until it is not so any more. Nothing is done before.
-    const refusal = await runner().run(COUNT_BOTH, [here, there], []).catch(codeOf)
+    const refusal = await runner().run(COUNT_BOTH, [here, there], []).catch(encodingOf)
     expect(refusal).toBe(name === WAITING ? 'SLUICE_OUTCOME_UNKNOWN' : 'SLUICE_STORE_UNAVAILABLE')
     await migration.moveKeys()
     expect(await runner().run(COUNT_BOTH, [here, there], [])).toBe(6)
@@ -217,6 +219,6 @@ function isNotConnected(error: unknown): boolean {
   return (error as Error).message.includes('the node that has the key is not connected')
 }
 
-function codeOf(error: unknown): unknown {
+function encodingOf(error: unknown): unknown {
   return (error as { code?: unknown }).code
 }

@@ -3,8 +3,8 @@ import { systemTimers } from '@sluice/core'
 import { expectSameStores, ReferenceStore } from '@sluice/testing'
 import { FaultyProxy, freePort, startRedis } from '@sluice/testing/servers'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import type { RedisConnection } from '../connection.ts'
-import { NEEDED_COMMANDS, ScriptRunner } from '../script-runner.ts'
+import type { RedisConnection } from '../connection/connection.ts'
+import { NEEDED_COMMANDS, ScriptRunner } from '../wire/script-runner.ts'
 import { pause, storeOver, until, untilAnswered } from './client-trial.test.support.ts'
 import type { ConnectOptions } from './connect-by-url.ts'
 import { connectByUrl } from './connect-by-url.ts'
@@ -181,7 +181,7 @@ describe('the rule for the user in the documentation', () => {
     const lua = new URL('../../lua/', import.meta.url)
     const files = (await readdir(lua, { recursive: true })).filter((name) => name.endsWith('.lua'))
     // The first names every command to try it. The second is only for resetAll, and shows the names of all keys.
-    const used = files.filter((name) => name !== 'probe-1.lua' && name !== 'scan-1.lua')
+    const used = files.filter((name) => name !== 'probe-commands.lua' && name !== 'scan-keys.lua')
     expect(used.length).toBe(files.length - 2)
     const texts = await Promise.all(used.map((name) => readFile(new URL(name, lua), 'utf8')))
     const called = texts.flatMap((text) => [...text.matchAll(/call\('([A-Z]+)'/g)].map(([, name]) => name!))

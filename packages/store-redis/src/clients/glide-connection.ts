@@ -1,10 +1,10 @@
-import type { RedisArgument, RedisConnection } from '../connection.ts'
-import { notSent, serverAnswer } from './client-failure.ts'
+import type { RedisArgument, RedisConnection } from '../connection/connection.ts'
+import { notSent, serverError } from '../connection/connection.ts'
 
-/** Where a command of a cluster goes. */
+/** The node of a cluster that a command goes to. */
 type Route = { readonly type: 'primarySlotKey'; readonly key: string } | 'randomNode'
 
-/** What is used of a `GlideClient` or `GlideClusterClient` of valkey-glide, version 2 and later. */
+/** The part of a `GlideClient` or `GlideClusterClient` that is used, valkey-glide 2 and later. */
 export interface GlideClient {
   customCommand(command: RedisArgument[], options: { readonly decoder: 0; readonly route?: Route }): Promise<unknown>
 }
@@ -13,11 +13,11 @@ export interface GlideClient {
 const BYTES = 0
 
 /**
- * A client of valkey-glide as a connection. It keeps its own connection and does not tell how that is, so it counts as ready
- * until it is closed; while the server is away a command fails after the client's `requestTimeout`. In a cluster it follows
- * MOVED and ASK by itself, and commands go to the primary of their key. After TRYAGAIN, READONLY and CLUSTERDOWN it waits
- * for a second or more, which is longer than its usual `requestTimeout`; and with another `readFrom` than `primary` it takes
- * quarter of a minute to notice a fail-over in good order. So give the store a client with the default `readFrom`.
+ * Adapts a client of valkey-glide. The client does not report the state of its connection, so it counts as ready until
+ * it is closed. While the server is unreachable, a command fails after the client's `requestTimeout`. In a cluster the
+ * client follows MOVED and ASK, and commands go to the primary of their key. After TRYAGAIN, READONLY and CLUSTERDOWN
+ * it waits for a second or more, which is longer than its default `requestTimeout`. With a `readFrom` other than
+ * `primary` it takes 15 seconds to notice a planned failover, so pass a client with the default `readFrom`.
  */
 export function glideConnection(client: GlideClient, isCluster: boolean): RedisConnection {
   let isClosed = false
@@ -44,7 +44,7 @@ function routeTo(key: string): Route {
   return key === '' ? 'randomNode' : { type: 'primarySlotKey', key }
 }
 
-/** What valkey-glide calls the answers that it knows. */
+/** The server codes behind the error names of valkey-glide. */
 const CODES: Readonly<Record<string, string>> = {
   Ask: 'ASK',
   BusyLoadingError: 'LOADING',
@@ -60,15 +60,15 @@ const CODES: Readonly<Record<string, string>> = {
   TryAgain: 'TRYAGAIN',
 }
 
-const KNOWN_ANSWER = /^An error was signalled by the server: - (\w+): (.*)$/s
-const OTHER_ANSWER = /^([A-Z]{3,}): (.*)$/s
+const KNOWN_ERROR = /^An error was signalled by the server: - (\w+): (.*)$/s
+const OTHER_ERROR = /^([A-Z]{3,}): (.*)$/s
 
 const NOT_WRITTEN = /^(?:Unable to execute requests; the client is closed|Reached maximum inflight requests)/
 
 function translate(error: unknown): unknown {
   const message = error instanceof Error ? error.message : ''
   if (NOT_WRITTEN.test(message)) return notSent('valkey-glide', error)
-  const [, name = '', text = ''] = KNOWN_ANSWER.exec(message) ?? OTHER_ANSWER.exec(message) ?? []
+  const [, name = '', text = ''] = KNOWN_ERROR.exec(message) ?? OTHER_ERROR.exec(message) ?? []
   if (name === '') return error
-  return serverAnswer(`${CODES[name] ?? name.toUpperCase()} ${text}`, error)
+  return serverError(`${CODES[name] ?? name.toUpperCase()} ${text}`, error)
 }

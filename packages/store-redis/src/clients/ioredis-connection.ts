@@ -1,10 +1,10 @@
 import type { Random } from '@sluice/core'
 import { SluiceError } from '@sluice/core'
-import type { RedisArgument, RedisConnection } from '../connection.ts'
-import { notSent, serverAnswer } from './client-failure.ts'
-import { reconnectDelayMs } from './reconnect-delay.ts'
+import type { RedisArgument, RedisConnection } from '../connection/connection.ts'
+import { notSent, serverError } from '../connection/connection.ts'
+import { reconnectDelayMs } from '../connection/reconnector.ts'
 
-/** What is used of a `Redis` of ioredis, version 5 and later. */
+/** The part of an ioredis client that is used, version 5 and later. */
 export interface IoRedisClient {
   readonly status: string
   readonly options: Readonly<Record<string, unknown>>
@@ -14,22 +14,22 @@ export interface IoRedisClient {
   on(event: 'error', listener: (error: Error) => void): unknown
 }
 
-/** A `Redis`: one server, or a primary found through sentinels. */
+/** A `Redis` client: one server, or a primary behind sentinels. */
 export interface IoRedisSingle extends IoRedisClient {
   readonly isCluster?: false
   duplicate(options: Readonly<Record<string, unknown>>): IoRedisClient
 }
 
-/** A `Cluster`. */
+/** A `Cluster` client. */
 export interface IoRedisCluster extends IoRedisClient {
   readonly isCluster: true
   duplicate(nodes: readonly [], options: Readonly<Record<string, unknown>>): IoRedisClient
 }
 
 /**
- * What a connection must be set to. By default ioredis keeps commands for a server that is away and sends again what was
- * under way when the connection broke: that charges twice. With only the first of these, what was under way is never
- * answered. The rest is about replies and names: integers stay numbers, keys are ours, nothing is regrouped.
+ * Required options. By default ioredis queues commands for an unreachable server, and resends in-flight commands when
+ * the connection breaks, which charges twice. With only the first option, in-flight commands would never settle. The
+ * others keep integers as numbers, keys unchanged, and commands ungrouped.
  */
 const SAFE = {
   autoResendUnfulfilledCommands: false,
@@ -41,8 +41,8 @@ const SAFE = {
 } as const
 
 /**
- * The same for a cluster, whose own options rule over those of its nodes: `enableOfflineQueue` among `redisOptions` has no
- * effect, and a command whose connection broke is sent to another node unless `retryDelayOnFailover` is 0.
+ * The same for a cluster, whose options override those of its nodes: `enableOfflineQueue` in `redisOptions` has no
+ * effect, and a command whose connection broke is resent to another node unless `retryDelayOnFailover` is 0.
  */
 const SAFE_CLUSTER = {
   enableOfflineQueue: false,
@@ -56,18 +56,20 @@ const SAFE_CLUSTER = {
 
 const SAFE_NODE = { autoResendUnfulfilledCommands: false, maxRetriesPerRequest: 0, stringNumbers: false } as const
 
-/** How long a connection of the store's own may take to say goodbye. A timer of ioredis runs for it, even after the end. */
+/**
+ * Timeout for closing an owned connection. ioredis keeps a timer for this long, even after the connection has closed.
+ */
 const DISCONNECT_TIMEOUT_MS = 200
 
 /**
- * A client of ioredis as a connection: itself if its options are safe for charges, otherwise one of the store's own to the
- * same place, by `duplicate()`, which the store closes. Safe are `autoResendUnfulfilledCommands: false`,
- * `maxRetriesPerRequest: 0`, `enableOfflineQueue: false`, and no `keyPrefix`, `stringNumbers` or `enableAutoPipelining`. The
- * store puts a `keyPrefix` before its own prefix.
+ * Adapts a client of ioredis. If its options could charge twice, the store uses a `duplicate()` with safe options
+ * instead, and closes that. Safe are `autoResendUnfulfilledCommands: false`, `maxRetriesPerRequest: 0`,
+ * `enableOfflineQueue: false`, and no `keyPrefix`, `stringNumbers` or `enableAutoPipelining`. The store adds the
+ * `keyPrefix` before its own prefix.
  */
 export function ioRedisConnection(client: IoRedisSingle, random: Random): RedisConnection {
   const keyPrefix = keyPrefixOf(client)
-  if (holds(client.options, SAFE)) return connectionOver(client, { isCluster: false, isOwned: false, keyPrefix })
+  if (hasOptions(client.options, SAFE)) return connectionOver(client, { isCluster: false, isOwned: false, keyPrefix })
   const retry = (times: number): number => reconnectDelayMs(times - 1, random)
   const own = {
     ...SAFE,
@@ -80,23 +82,23 @@ export function ioRedisConnection(client: IoRedisSingle, random: Random): RedisC
 }
 
 /**
- * A cluster of ioredis as a connection, with the same rule as {@link ioRedisConnection}. Safe are `enableOfflineQueue: false`,
- * `retryDelayOnFailover: 0`, `retryDelayOnClusterDown: 0`, `retryDelayOnTryAgain: 0`, `scaleReads: 'master'`, no `keyPrefix` or
- * `enableAutoPipelining`, and in `redisOptions` `autoResendUnfulfilledCommands: false`, `maxRetriesPerRequest: 0` and no
- * `stringNumbers`. It follows MOVED and ASK by itself.
+ * Adapts a cluster client of ioredis, as {@link ioRedisConnection} does. Safe are `enableOfflineQueue: false`,
+ * `retryDelayOnFailover: 0`, `retryDelayOnClusterDown: 0`, `retryDelayOnTryAgain: 0`, `scaleReads: 'master'`, no
+ * `keyPrefix` or `enableAutoPipelining`, and in `redisOptions` `autoResendUnfulfilledCommands: false`,
+ * `maxRetriesPerRequest: 0` and no `stringNumbers`. The client follows MOVED and ASK.
  */
 export function ioRedisClusterConnection(cluster: IoRedisCluster, random: Random): RedisConnection {
   const { redisOptions = {} } = cluster.options as { redisOptions?: Readonly<Record<string, unknown>> }
-  // ioredis takes that of `redisOptions` when the cluster has none.
+  // ioredis copies the one of `redisOptions` when the cluster has none.
   const keyPrefix = keyPrefixOf(cluster)
-  if (holds(cluster.options, SAFE_CLUSTER) && holds(redisOptions, SAFE_NODE)) {
+  if (hasOptions(cluster.options, SAFE_CLUSTER) && hasOptions(redisOptions, SAFE_NODE)) {
     return connectionOver(cluster, { isCluster: true, isOwned: false, keyPrefix })
   }
   const own = {
     ...SAFE_CLUSTER,
     lazyConnect: false,
     clusterRetryStrategy: (times: number): number => reconnectDelayMs(times - 1, random),
-    // Nodes are connected again by the cluster, which asks who serves the slots first.
+    // The cluster reconnects its nodes itself, after refreshing the slots.
     clusterNodeRetryStrategy: null,
     redisOptions: { ...SAFE_NODE, keyPrefix: '', disconnectTimeout: DISCONNECT_TIMEOUT_MS },
   }
@@ -105,7 +107,7 @@ export function ioRedisClusterConnection(cluster: IoRedisCluster, random: Random
 
 const KEY_PREFIX = /^[A-Za-z0-9_.:-]{0,64}$/
 
-/** The `keyPrefix` of a client. Braces would put all keys of a cluster into one slot. */
+/** The `keyPrefix` of a client. Braces are not allowed: they would put all keys of a cluster into one slot. */
 function keyPrefixOf({ options: { keyPrefix = '' } }: IoRedisClient): string {
   if (typeof keyPrefix === 'string' && KEY_PREFIX.test(keyPrefix)) return keyPrefix
   throw new SluiceError('SLUICE_INVALID_OPTION', {
@@ -116,11 +118,11 @@ function keyPrefixOf({ options: { keyPrefix = '' } }: IoRedisClient): string {
   })
 }
 
-/** What counts for an option that is not given. */
-const UNSET: Readonly<Record<string, unknown>> = { keyPrefix: '', stringNumbers: false, enableAutoPipelining: false }
+/** Defaults of ioredis. */
+const DEFAULTS: Readonly<Record<string, unknown>> = { keyPrefix: '', stringNumbers: false, enableAutoPipelining: false }
 
-function holds(options: Readonly<Record<string, unknown>>, wanted: Readonly<Record<string, unknown>>): boolean {
-  return Object.entries(wanted).every(([name, value]) => (options[name] ?? UNSET[name]) === value)
+function hasOptions(options: Readonly<Record<string, unknown>>, wanted: Readonly<Record<string, unknown>>): boolean {
+  return Object.entries(wanted).every(([name, value]) => (options[name] ?? DEFAULTS[name]) === value)
 }
 
 function connectionOver(
@@ -131,14 +133,14 @@ function connectionOver(
   const note = (error: Error): void => {
     failure = error
   }
-  // Without a listener ioredis prints every failure to connect. One that belongs to the caller is left as it is.
+  // Without a listener ioredis prints every connection error. The caller's own client is left as it is.
   if (isOwned) client.on('error', note)
   return {
     client: isCluster ? 'ioredis cluster' : 'ioredis',
     isCluster,
     keyPrefix,
     isReady() {
-      // With `lazyConnect` a client waits for its first command, which it would hold until it is connected.
+      // A client with `lazyConnect` connects on its first command, which it would queue.
       if (client.status === 'wait') client.connect().catch(note)
       return client.status === 'ready'
     },
@@ -156,11 +158,14 @@ const NOT_WRITTEN: ReadonlySet<string> = new Set([
   "Cluster isn't ready and enableOfflineQueue options is false",
 ])
 
-/** A cluster that gave up following. With safe options only answers are followed, each of which says that nothing was done. */
+/**
+ * Too many redirections. With safe options only error replies are followed, each of which says that nothing was
+ * executed.
+ */
 const REDIRECTED = /^Too many Cluster redirections\. Last error: ReplyError: /
 
 function rethrow(error: unknown): never {
   const message = error instanceof Error ? error.message : ''
   if (NOT_WRITTEN.has(message)) throw notSent('ioredis', error)
-  throw REDIRECTED.test(message) ? serverAnswer(`TRYAGAIN ${message}`, error) : error
+  throw REDIRECTED.test(message) ? serverError(`TRYAGAIN ${message}`, error) : error
 }

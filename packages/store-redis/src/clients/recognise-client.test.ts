@@ -2,7 +2,7 @@ import { createServer } from 'node:net'
 import { Cluster, Redis } from 'ioredis'
 import { createClient, createClientPool, createCluster } from 'redis'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { ScriptRunner } from '../script-runner.ts'
+import { ScriptRunner } from '../wire/script-runner.ts'
 import { recogniseClient } from './recognise-client.ts'
 
 const UNREACHABLE = { host: '127.0.0.1', port: 1 }

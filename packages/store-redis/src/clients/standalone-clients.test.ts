@@ -4,8 +4,10 @@ import { GlideClient, Logger } from '@valkey/valkey-glide'
 import { Redis } from 'ioredis'
 import { createClient } from 'redis'
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
-import type { RedisConnection } from '../connection.ts'
-import { ScriptRunner, scriptOf, serverCodeOf } from '../script-runner.ts'
+import type { RedisConnection } from '../connection/connection.ts'
+import { serverCodeOf } from '../connection/connection.ts'
+import { ScriptRunner } from '../wire/script-runner.ts'
+import { scriptOf } from '../wire/scripts.ts'
 import { clientSuite, pause, until, untilAnswered } from './client-trial.test.support.ts'
 import { connectByUrl } from './connect-by-url.ts'
 import { recogniseClient } from './recognise-client.ts'
@@ -113,7 +115,7 @@ describe.each(Object.entries(CLIENTS))('%s whose server fails', (name, open) => 
     await own.kill()
     if (!name.includes('glide')) await until('it knows', () => !connection.isReady())
     const runner = new ScriptRunner(connection, pause)
-    const failures = await Promise.all([1, 2, 3].map(() => runner.command(['INCR', 'n'], 'n').catch(codeOf)))
+    const failures = await Promise.all([1, 2, 3].map(() => runner.command(['INCR', 'n'], 'n').catch(encodingOf)))
     const expected = name.includes('glide') ? 'SLUICE_OUTCOME_UNKNOWN' : 'SLUICE_STORE_UNAVAILABLE'
     expect(failures).toEqual([expected, expected, expected])
     await own.restart()
@@ -122,6 +124,6 @@ describe.each(Object.entries(CLIENTS))('%s whose server fails', (name, open) => 
   })
 })
 
-function codeOf(error: unknown): unknown {
+function encodingOf(error: unknown): unknown {
   return (error as { code?: unknown }).code
 }

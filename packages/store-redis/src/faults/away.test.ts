@@ -44,8 +44,8 @@ describe('a store that Redis does not let in', () => {
     const server = await startRedis({ password: 'right' })
     onTestFinished(() => server.close())
     for (const [url, said] of [
-      [`redis://127.0.0.1:${server.port}`, /NOAUTH.*Give the client a user name and a password/],
-      [`redis://:mistyped@127.0.0.1:${server.port}`, /WRONGPASS.*Give the client the right user name and password/],
+      [`redis://127.0.0.1:${server.port}`, /NOAUTH.*Configure the user name and password of the client/],
+      [`redis://:mistyped@127.0.0.1:${server.port}`, /WRONGPASS.*Correct the user name and password of the client/],
     ] as const) {
       const { limits } = opened(url)
       await until(
@@ -186,11 +186,11 @@ describe('a server that turns the store away', () => {
   const NOTHING_KNOWN = 'SLUICE_STORE_UNAVAILABLE: there is no connection to Redis.'
 
   it.each([
-    ['without a password', '', 'Give the client a user name and a password'],
-    ['with a wrong password', ':open%20barley@', 'Give the client the right user name and password'],
+    ['without a password', '', 'Configure the user name and password of the client'],
+    ['with a wrong password', ':open%20barley@', 'Correct the user name and password of the client'],
     ['as a user that may not run scripts', 'no-scripts:pass@', 'the commands EVAL, EVALSHA'],
     ['as a user that may not write', 'no-writes:pass@', 'the commands EVAL, EVALSHA'],
-    ['as a user that may not use the keys', 'other-keys:pass@', 'Allow the user the keys that begin with the prefix'],
+    ['as a user that may not use the keys', 'other-keys:pass@', 'Allow the user the keys that start with the prefix'],
   ])('is named as the one that refuses, %s, with what to do', async (_, who, advice) => {
     const { cause, text } = await complaintsOf(`redis://${who}127.0.0.1:${secured.port}`)
     expect(cause).toBe('refused')
@@ -200,7 +200,7 @@ describe('a server that turns the store away', () => {
   it('is told from something that is no Redis', async () => {
     const { cause, text } = await complaintsOf(`redis://127.0.0.1:${(website.address() as AddressInfo).port}`)
     expect(cause).toBe('unreachable')
-    expect(text).toContain('see that Redis listens at this address, not something else')
+    expect(text).toContain('Check that Redis listens at this address')
   })
 
   it('is asked for with TLS where it speaks nothing else', async () => {
@@ -212,7 +212,7 @@ describe('a server that turns the store away', () => {
   it('is not trusted by a certificate that nobody has vouched for', async () => {
     const { cause, text } = await complaintsOf(`rediss://127.0.0.1:${encrypted.port}`)
     expect(cause).toBe('unreachable')
-    expect(text).toContain('give the certificate to trust as `tls: { ca }`')
+    expect(text).toContain('Pass the certificate to trust as `tls: { ca }`')
   })
 
   it('is recognised as a node of a cluster', async () => {

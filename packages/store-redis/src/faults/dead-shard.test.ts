@@ -5,12 +5,12 @@ import { GlideClusterClient, Logger } from '@valkey/valkey-glide'
 import { Cluster } from 'ioredis'
 import { createCluster } from 'redis'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import type { NodeRedisCluster } from '../clients/node-redis-cluster-connection.ts'
-import { nodeRedisClusterConnection } from '../clients/node-redis-cluster-connection.ts'
+import type { NodeRedisCluster } from '../clients/node-redis/node-redis-cluster-connection.ts'
+import { nodeRedisClusterConnection } from '../clients/node-redis/node-redis-cluster-connection.ts'
 import type { RedisStore, RedisStoreOptions } from '../redis-store.ts'
 import { redisStore } from '../redis-store.ts'
 import { figure } from '../scenarios/ground.test.support.ts'
-import { SubjectNames } from '../subject-key.ts'
+import { RedisKeys } from '../wire/redis-keys.ts'
 import { Callers, LONG_WINDOW, pause, until } from './fault-trial.test.support.ts'
 
 Logger.init('off')
@@ -104,23 +104,23 @@ describe('a node of a cluster that is not connected', () => {
     client.on('error', () => undefined)
     await client.connect()
     onTestFinished(() => client.destroy())
-    const told = { asked: 0, heard: 0 }
-    const silence = { asked: () => void told.asked++, heard: () => void told.heard++ }
+    const told = { sent: 0, replied: 0 }
+    const silence = { sent: () => void told.sent++, replied: () => void told.replied++ }
     const connection = nodeRedisClusterConnection(client as unknown as NodeRedisCluster, () => Promise.resolve(), {
       silence,
     })
     const count = (): Promise<unknown> => connection.send(['INCR', 'key'], 'key')
     expect(await count()).toBe(1)
-    expect(told).toEqual({ asked: 1, heard: 1 })
+    expect(told).toEqual({ sent: 1, replied: 1 })
     await cluster.masterOf(slotOf('key')).server.kill()
     await until('the connection is lost', async () => {
       const error: unknown = await count().catch((reason: unknown) => reason)
       return isSluiceError(error)
     })
-    expect(told.heard).toBe(told.asked)
-    const { asked } = told
+    expect(told.replied).toBe(told.sent)
+    const { sent } = told
     await expect(count()).rejects.toMatchObject({ code: 'SLUICE_STORE_UNAVAILABLE', partial: true })
-    expect(told).toEqual({ asked, heard: asked })
+    expect(told).toEqual({ sent, replied: sent })
   })
 })
 
@@ -140,7 +140,7 @@ async function loadOn(cluster: RedisCluster, client: string, lostId: string): Pr
   onTestFinished(() => store.close())
   expect(await store.ready()).toBe(true)
   const limiter = createLimiter({ name: 'rule', algorithm: 'fixed-window', limit: 1e9, window: LONG_WINDOW, store })
-  const names = new SubjectNames(client)
+  const names = new RedisKeys(client)
   const callersOf = (count: number, isOnLost: boolean): Callers => {
     const keys = Array.from({ length: 100 }, (_, index) => `key-${index}`)
       .filter((key) => (cluster.masterOf(slotOf(names.record(key))).id === lostId) === isOnLost)

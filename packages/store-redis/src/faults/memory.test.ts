@@ -3,11 +3,11 @@ import { createLimiter } from '@sluice/core'
 import type { RedisServer } from '@sluice/testing/servers'
 import { startRedis } from '@sluice/testing/servers'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'vitest'
-import type { RedisConnection } from '../connection.ts'
+import type { RedisConnection } from '../connection/connection.ts'
 import type { RedisStore, RedisStoreOptions } from '../redis-store.ts'
 import { redisStore } from '../redis-store.ts'
-import { ScriptRunner } from '../script-runner.ts'
-import { inspectServer } from '../server-check.ts'
+import { inspectServer } from '../server-warnings.ts'
+import { ScriptRunner } from '../wire/script-runner.ts'
 import { LONG_WINDOW, Tally, until, Witness } from './fault-trial.test.support.ts'
 
 const RULES = {
@@ -83,7 +83,7 @@ describe('a server that is out of memory and may not evict', () => {
     }
     expect(await limits.limiter('closed').reserve('key', { cost: 2 })).toMatchObject({ allowed: false })
     await expect(limits.refund(charged)).rejects.toMatchObject({ code: 'SLUICE_STORE_UNAVAILABLE' })
-    expect(witness.messages.join()).toContain('raise maxmemory, or give limits an instance of their own')
+    expect(witness.messages.join()).toContain('raise maxmemory, or use a separate instance for limits')
 
     // What needs no memory is still answered by the server.
     expect(await limits.limiter('closed').peek('key')).toMatchObject({ remaining: 5, failure: undefined })
@@ -137,7 +137,7 @@ describe('a server that may evict counters', () => {
     for (let call = 0; call < 20; call++) await limits.limiter('open').check('key')
     expect(warnings.map(({ code }) => code)).toEqual(['SLUICE_EVICTION'])
     expect(warnings[0]!.message).toMatch(
-      /maxmemory-policy is "volatile-lru", expected "noeviction".*instance of their own/s,
+      /maxmemory-policy is "volatile-lru", expected "noeviction".*separate instance for limits/s,
     )
   })
 

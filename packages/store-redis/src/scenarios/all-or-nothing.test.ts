@@ -4,7 +4,7 @@ import { FakeClock, ReferenceStore, seededRandom } from '@sluice/testing'
 import { slotOf, startRedis, startRedisCluster } from '@sluice/testing/servers'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { type RedisStore, redisStore } from '../redis-store.ts'
-import { SubjectNames } from '../subject-key.ts'
+import { RedisKeys } from '../wire/redis-keys.ts'
 import { figure, longWindowMs, until } from './ground.test.support.ts'
 import { LimiterProcess } from './limiter-process.test.support.ts'
 import { total } from './tally.test.support.ts'
@@ -62,7 +62,7 @@ describe.each(['one server', 'a cluster'] as const)('user, tenant and all togeth
   }
 
   it('are asked in different slots', () => {
-    const names = new SubjectNames(prefix)
+    const names = new RedisKeys(prefix)
     expect(new Set(['u0', 't0', 'all'].map((key) => slotOf(names.record(key)))).size).toBe(3)
   })
 

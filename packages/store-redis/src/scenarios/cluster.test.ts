@@ -3,9 +3,9 @@ import { createLimiter, systemClock } from '@sluice/core'
 import { HOSTILE_KEYS } from '@sluice/testing'
 import { type RedisCluster, slotOf, startRedisCluster } from '@sluice/testing/servers'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
+import { serverCodeOf } from '../connection/connection.ts'
 import { type RedisStore, redisStore } from '../redis-store.ts'
-import { serverCodeOf } from '../script-runner.ts'
-import { SubjectNames } from '../subject-key.ts'
+import { RedisKeys } from '../wire/redis-keys.ts'
 import { Caller } from './caller.test.support.ts'
 import { figure, longWindowMs, pause, until } from './ground.test.support.ts'
 import { total } from './tally.test.support.ts'
@@ -55,7 +55,7 @@ function limiterOf(rule: keyof typeof rules): Limiter<'async'> {
 }
 
 function slotOfKey(key: string): number {
-  return slotOf(new SubjectNames('cl').record(key))
+  return slotOf(new RedisKeys('cl').record(key))
 }
 
 /** Another key in the same slot. */
@@ -112,7 +112,7 @@ describe('a cluster', () => {
     const to = cluster.nodes.find(({ role, id }) => role === 'master' && id !== from.id)!
     const migration = await cluster.beginMigration(slot, to)
     // First the record alone, so that calls for record and log find one here and one there.
-    await migration.moveKeys([new SubjectNames('cl').record(key)])
+    await migration.moveKeys([new RedisKeys('cl').record(key)])
     await migration.moveKeys()
     const halfway = admittedBy(callers)
     await until('calls are answered by both ends', () => admittedBy(callers) > halfway + 100)

@@ -5,7 +5,7 @@ import { startRedis } from '@sluice/testing/servers'
 import { createClient } from 'redis'
 import { afterAll, describe, expect, it } from 'vitest'
 import { storeOver } from '../clients/client-trial.test.support.ts'
-import { nodeRedisConnection } from '../clients/node-redis-connection.ts'
+import { nodeRedisConnection } from '../clients/node-redis/node-redis-connection.ts'
 
 const server = await startRedis()
 const client = createClient({ url: server.url })

@@ -6,15 +6,14 @@ import { startRedisCluster } from '@sluice/testing/servers'
 import { afterAll, beforeEach, describe, expect, it } from 'vitest'
 import { connectByUrl } from '../clients/connect-by-url.ts'
 import { ClusterStore } from '../cluster-store.ts'
-import type { RedisConnection } from '../connection.ts'
-import { ScriptRunner, scriptOf } from '../script-runner.ts'
-import { SETTLE_SCRIPT } from '../scripts.ts'
+import type { RedisConnection } from '../connection/connection.ts'
 import { StrictStore } from '../strict-store.ts'
-import { SubjectNames } from '../subject-key.ts'
-import { atTurnEnd } from '../turn-end.ts'
+import { runAfterIo } from '../system/event-loop.ts'
+import { RedisKeys } from '../wire/redis-keys.ts'
+import { ScriptRunner } from '../wire/script-runner.ts'
+import { SETTLE } from '../wire/scripts.ts'
 import { pause, until } from './ground.test.support.ts'
 
-const SETTLE = scriptOf('settle-n.lua', SETTLE_SCRIPT)
 const RESERVED_MS = 10_000
 
 const cluster = await startRedisCluster({ masters: 3, replicasPerMaster: 0 })
@@ -66,7 +65,7 @@ function limitersBehind(gate: Gate): LimiterSet<Name, 'async'> {
     clock,
     usesClock: true,
     monotonicMs: systemMonotonicMs,
-    atTurnEnd,
+    runAfterIo,
     timers: systemTimers,
   })
   return createLimiter<Name, 'async'>({ store: new ClusterStore(strict, seededRandom(1)), rules })
@@ -109,7 +108,7 @@ describe('a decision over three slots of a cluster', () => {
   })
 
   it('is undone everywhere when the confirmation of one part comes too late', async () => {
-    const record = new SubjectNames(prefix).record('acme')
+    const record = new RedisKeys(prefix).record('acme')
     let open = (): void => undefined
     const held = new Promise<void>((resolve) => {
       open = resolve
@@ -131,7 +130,7 @@ describe('a decision over three slots of a cluster', () => {
   })
 
   it('is undone everywhere when one part cannot be confirmed', async () => {
-    const record = new SubjectNames(prefix).record('all')
+    const record = new RedisKeys(prefix).record('all')
     const cutOff = limitersBehind((key) => {
       if (key === record) throw new Error('the connection broke')
     })

@@ -4,7 +4,7 @@ import type { Decision, Limiter, LimiterSet, Reservation, Rule } from '@sluice/c
 import { createLimiter } from '@sluice/core'
 import { createClient } from 'redis'
 import { type RedisStore, redisStore } from '../redis-store.ts'
-import { atTurnEnd } from '../turn-end.ts'
+import { runAfterIo } from '../system/event-loop.ts'
 import { Caller } from './caller.test.support.ts'
 import { pause } from './ground.test.support.ts'
 import type { ChildAnswers, ChildOrder, ChildOrders, Opening } from './limiter-orders.test.support.ts'
@@ -65,7 +65,7 @@ async function askAll(
   const asked: Promise<void>[] = []
   for (let call = 1; call <= calls; call++) {
     asked.push(ask().then((decision) => count(tally, decision)))
-    if (call % perTurn === 0) await new Promise<void>((resolve) => atTurnEnd(resolve))
+    if (call % perTurn === 0) await new Promise<void>((resolve) => runAfterIo(resolve))
   }
   await Promise.all(asked)
   return tally

@@ -1,0 +1,544 @@
+import type { Batch } from '@sluice/core/internal'
+import { compileRule, createBatch, createItem } from '@sluice/core/internal'
+import { describe, expect, it } from 'vitest'
+import { runAfterIo } from '../system/event-loop.ts'
+import { BatchGroup, PendingBatch } from './batch-group.ts'
+import type { DecideCall } from './call-builder.ts'
+import { CallScheduler } from './call-scheduler.ts'
+import { DecideReply } from './decide-reply.ts'
+
+const LIMIT = compileRule('rule', { limit: 1000, window: '1m' })[0]!
+
+const NOBODY = { answered: () => undefined, unanswered: () => undefined }
+
+function batchOn(key: string): Batch {
+  return createBatch([createItem(LIMIT, key, 1)])
+}
+
+function pendingOn(key: string): PendingBatch {
+  return new PendingBatch(batchOn(key), NOBODY)
+}
+
+/** So many batches about one key, as one group. */
+function groupOn(key: string, size: number): BatchGroup {
+  const group = new BatchGroup(pendingOn(key))
+  for (let count = 1; count < size; count++) group.join(pendingOn(key))
+  return group
+}
+
+/** Every key of a call, once per batch. */
+function keysOf(call: DecideCall): string[] {
+  const groups = [...call.bulkChecks.flatMap((check) => check.groups), ...call.groups]
+  return groups.flatMap((group) => Array.from({ length: group.size }, () => group.first.items[0]!.key))
+}
+
+interface SentCall {
+  readonly call: DecideCall
+  readonly resolve: (reply: DecideReply) => void
+  readonly reject: (error: unknown) => void
+}
+
+/** A scheduler whose server, clock and turns of the event loop are moved by hand. */
+class Scene {
+  nowMs = 0
+  /** Timers that run, by when they are due. */
+  readonly timers: { readonly dueMs: number; readonly run: () => void }[] = []
+  /** What those who are answered do at once. */
+  whenAnswered: () => void = () => undefined
+  /** Everything that happened, in order: `call`, `written` by a client that writes later, `answered` or `failed`, and the keys. */
+  readonly events: string[] = []
+  readonly scheduler: CallScheduler
+  readonly #writesLater: boolean
+  readonly #sent: SentCall[] = []
+  #turnEnds: (() => void)[] = []
+  #groups = 0
+
+  constructor({ isCluster = false, writesLater = false }: { isCluster?: boolean; writesLater?: boolean } = {}) {
+    this.#writesLater = writesLater
+    this.scheduler = new CallScheduler({
+      isCluster,
+      writesLater,
+      monotonicMs: () => this.nowMs,
+      runAfterIo: (run) => void this.#turnEnds.push(run),
+      timers: { schedule: (ms, run) => this.#schedule(ms, run) },
+      call: (call) => this.#call(call),
+      answered: (call) => {
+        this.#note('answered', call)
+        this.whenAnswered()
+      },
+      failed: (call, error) => this.#note(`failed by ${String(error)}`, call),
+    })
+  }
+
+  /** The keys of each call so far. */
+  get calls(): string[][] {
+    return this.#sent.map(({ call }) => keysOf(call))
+  }
+
+  /** How many batches each call had so far. */
+  get sizes(): number[] {
+    return this.calls.map((keys) => keys.length)
+  }
+
+  /** Asks about each key. */
+  ask(...keys: string[]): PendingBatch[] {
+    const batches = keys.map(pendingOn)
+    for (const batch of batches) this.scheduler.add(batch)
+    return batches
+  }
+
+  /** Asks about one key so many times. */
+  askTimes(times: number, key: string): PendingBatch[] {
+    return this.ask(...Array.from({ length: times }, () => key))
+  }
+
+  /** Asks so many batches about three keys each, which nobody has asked about before. */
+  askOfThreeKeys(times: number): void {
+    for (let count = 0; count < times; count++) {
+      const group = this.#groups++
+      const items = [1, 2, 3].map((place) => createItem(LIMIT, `key ${group} ${place}`, 1))
+      this.scheduler.add(new PendingBatch(createBatch(items), NOBODY))
+    }
+  }
+
+  /** Asks in a turn of its own. */
+  askInTurn(...keys: string[]): PendingBatch[] {
+    const batches = this.ask(...keys)
+    this.endTurn()
+    return batches
+  }
+
+  endTurn(): void {
+    const ends = this.#turnEnds
+    this.#turnEnds = []
+    for (const end of ends) end()
+  }
+
+  /** The server answers calls, by their numbers, all at once. */
+  async answer(...calls: number[]): Promise<void> {
+    for (const call of calls) this.#sent[call]!.resolve(new DecideReply(Buffer.alloc(8)))
+    await promisesSettled()
+  }
+
+  async fail(call: number, error: unknown): Promise<void> {
+    this.#sent[call]!.reject(error)
+    await promisesSettled()
+  }
+
+  /** The server answers calls, and the turn ends. */
+  async answerInTurn(...calls: number[]): Promise<void> {
+    await this.answer(...calls)
+    this.endTurn()
+  }
+
+  /** Asks alone and is answered, so many times, with nothing else under way. */
+  async askAlone(times: number): Promise<void> {
+    for (let count = 0; count < times; count++) {
+      this.askInTurn('alone')
+      await this.answer(this.#sent.length - 1)
+    }
+  }
+
+  /** Time goes on, and whatever is due happens. */
+  advance(ms: number): void {
+    this.nowMs += ms
+    for (const timer of [...this.timers].filter(({ dueMs }) => dueMs <= this.nowMs)) {
+      this.timers.splice(this.timers.indexOf(timer), 1)
+      timer.run()
+    }
+  }
+
+  #schedule(ms: number, run: () => void): () => void {
+    const timer = { dueMs: this.nowMs + ms, run }
+    this.timers.push(timer)
+    return () => void this.timers.splice(this.timers.indexOf(timer), 1)
+  }
+
+  #call(call: DecideCall): Promise<DecideReply> {
+    this.#note('call', call)
+    if (this.#writesLater) this.#turnEnds.push(() => this.#note('written', call))
+    return new Promise((resolve, reject) => void this.#sent.push({ call, resolve, reject }))
+  }
+
+  #note(what: string, call: DecideCall): void {
+    this.events.push(`${what}: ${keysOf(call).join(' ')}`)
+  }
+}
+
+/** Everything that awaits something that is there already has gone on. */
+function promisesSettled(): Promise<void> {
+  return new Promise((resolve) => runAfterIo(resolve))
+}
+
+/** A scheduler with two calls under way, `first` and `second`. */
+function busyScene(options: { readonly writesLater?: boolean } = {}): Scene {
+  const scene = new Scene(options)
+  scene.askInTurn('first')
+  scene.askInTurn('second')
+  expect(scene.calls).toEqual([['first'], ['second']])
+  return scene
+}
+
+/** A scheduler with nothing under way, on which 200 batches were open at once a moment ago. */
+async function crowdedScene(): Promise<Scene> {
+  const scene = new Scene()
+  scene.scheduler.addAgain(groupOn('crowd', 200))
+  scene.endTurn()
+  await scene.answer(0)
+  expect(scene.sizes).toEqual([200])
+  return scene
+}
+
+/** Whoever asked goes on without the answer. */
+function abandon(batches: readonly PendingBatch[]): void {
+  for (const batch of batches) batch.sheet = batchOn('nobody reads this')
+}
+
+function numbered(count: number): string[] {
+  return Array.from({ length: count }, (_, index) => `key-${index}`)
+}
+
+describe('with nothing under way', () => {
+  it('batches leave together, at the end of the turn they were asked in', () => {
+    const scene = new Scene()
+    scene.ask('a', 'b', 'a')
+    expect(scene.calls).toEqual([])
+    scene.endTurn()
+    expect(scene.calls).toEqual([['a', 'a', 'b']])
+  })
+
+  it('64 batches leave before the turn ends, and what is asked after them at its end', () => {
+    const scene = new Scene()
+    scene.askTimes(63, 'a')
+    expect(scene.sizes).toEqual([])
+    scene.askTimes(2, 'a')
+    expect(scene.sizes).toEqual([64])
+    scene.endTurn()
+    expect(scene.sizes).toEqual([64, 1])
+  })
+
+  it('32 leave before the turn ends when as many have been open at once of late', async () => {
+    const scene = new Scene()
+    scene.askInTurn(...numbered(32))
+    await scene.answer(0)
+    scene.askTimes(31, 'a')
+    expect(scene.sizes).toEqual([32])
+    scene.askTimes(2, 'a')
+    expect(scene.sizes).toEqual([32, 32])
+    // The rest goes along at the end of the turn: it would have to wait otherwise.
+    scene.endTurn()
+    expect(scene.sizes).toEqual([32, 32, 1])
+    expect(scene.timers).toEqual([])
+  })
+
+  it('as many batches as fill a call by their keys leave before the turn ends', () => {
+    const scene = new Scene()
+    scene.askOfThreeKeys(42)
+    expect(scene.sizes).toEqual([])
+    scene.askOfThreeKeys(1)
+    expect(scene.sizes).toEqual([43])
+  })
+})
+
+describe('with one call under way', () => {
+  it('a batch leaves at the end of its turn when there are few callers, however much they have asked', async () => {
+    const scene = new Scene()
+    await scene.askAlone(200)
+    scene.askInTurn('a')
+    scene.askInTurn('b')
+    expect(scene.calls.slice(200)).toEqual([['a'], ['b']])
+  })
+
+  it('what has gathered of many callers leaves at the end of a turn when the last call left 1 ms ago, not sooner', async () => {
+    const scene = await crowdedScene()
+    scene.askInTurn('a')
+    scene.nowMs = 0.99
+    scene.askInTurn('b')
+    expect(scene.sizes).toEqual([200, 1])
+    scene.nowMs = 1
+    scene.askInTurn('c')
+    expect(scene.calls.slice(2)).toEqual([['b', 'c']])
+  })
+
+  it('batches gather when there are many callers, and leave as soon as half of these have asked', async () => {
+    const scene = await crowdedScene()
+    scene.askInTurn('a')
+    scene.askTimes(99, 'b')
+    scene.endTurn()
+    expect(scene.sizes).toEqual([200, 1])
+    scene.ask('b')
+    expect(scene.sizes).toEqual([200, 1, 100])
+  })
+})
+
+describe('with two calls under way', () => {
+  it('batches gather over several turns, and leave in one call when one is answered', async () => {
+    const scene = busyScene()
+    scene.askInTurn('a')
+    scene.askInTurn('b', 'c')
+    expect(scene.calls).toHaveLength(2)
+    await scene.answerInTurn(0)
+    expect(scene.calls.slice(2)).toEqual([['a', 'b', 'c']])
+  })
+
+  it('full calls leave at the end of the turn, because they become no fewer, and the rest waits', async () => {
+    const scene = busyScene()
+    scene.askInTurn(...numbered(258))
+    expect(scene.sizes.slice(2)).toEqual([128, 128])
+    await scene.answerInTurn(0)
+    await scene.answerInTurn(1)
+    await scene.answerInTurn(2)
+    expect(scene.sizes.slice(2)).toEqual([128, 128, 2])
+  })
+
+  it('what is held back leaves after 1 ms though nothing else happens here', () => {
+    const scene = busyScene()
+    scene.askInTurn('a')
+    scene.advance(0.99)
+    expect(scene.calls).toHaveLength(2)
+    scene.advance(0.01)
+    expect(scene.calls.slice(2)).toEqual([['a']])
+    expect(scene.timers).toEqual([])
+  })
+
+  it('one that must wait again is looked at again', () => {
+    const scene = busyScene()
+    scene.askInTurn('a')
+    scene.nowMs = 0.8
+    scene.askInTurn('b')
+    scene.ask('c')
+    scene.advance(0.2)
+    expect(scene.calls.slice(2)).toEqual([['a', 'b']])
+    scene.endTurn()
+    scene.advance(1)
+    expect(scene.calls.slice(3)).toEqual([['c']])
+  })
+
+  it('a batch about several keys takes the room of as many, so that no call takes much longer than others', async () => {
+    const scene = busyScene()
+    scene.askOfThreeKeys(50)
+    scene.endTurn()
+    // 43 times 3 is the first that is not below 128.
+    expect(scene.sizes.slice(2)).toEqual([43])
+    await scene.answerInTurn(0)
+    await scene.answerInTurn(1)
+    expect(scene.sizes.slice(2)).toEqual([43, 7])
+  })
+
+  it('what has gathered leaves at the end of the turn of an answer, with what was asked since, and the answer is told after', async () => {
+    const scene = busyScene()
+    scene.askInTurn('a')
+    await scene.answer(0)
+    scene.ask('b')
+    expect(scene.events.slice(2)).toEqual([])
+    scene.endTurn()
+    expect(scene.events.slice(2)).toEqual(['call: a b', 'answered: first'])
+  })
+
+  it('an answer is told at once when nothing has gathered', async () => {
+    const scene = busyScene()
+    await scene.answer(0)
+    expect(scene.events.slice(2)).toEqual(['answered: first'])
+  })
+
+  it('a client that writes at the end of a turn is given what has gathered before that, and writes before the answer is told', async () => {
+    const scene = busyScene({ writesLater: true })
+    scene.askInTurn('a')
+    expect(scene.events).toHaveLength(4)
+    // Asked in the turn of the answer, before it, so that this turn's end is waited for already.
+    scene.ask('b')
+    await scene.answer(0)
+    scene.ask('c')
+    expect(scene.events.slice(4)).toEqual(['call: a b'])
+    scene.endTurn()
+    expect(scene.events.slice(4)).toEqual(['call: a b', 'written: a b', 'answered: first'])
+  })
+
+  it('what has gathered leaves when one fails, after those who asked that one were told', async () => {
+    const scene = busyScene()
+    scene.askInTurn('a')
+    await scene.fail(1, 'an outage')
+    expect(scene.events.slice(2)).toEqual(['failed by an outage: second', 'call: a'])
+  })
+
+  it('answers that come together are told one call after another, in one turn', async () => {
+    const scene = busyScene()
+    scene.whenAnswered = () => {
+      scene.whenAnswered = () => undefined
+      // As whoever awaits an answer does.
+      queueMicrotask(() => scene.ask('again'))
+    }
+    await scene.answer(0, 1)
+    expect(scene.events.slice(2)).toEqual(['answered: first', 'answered: second'])
+    scene.endTurn()
+    expect(scene.events.slice(2)).toEqual(['answered: first', 'answered: second', 'call: again'])
+  })
+
+  it('a good call that is asked in between leaves in between', async () => {
+    const scene = busyScene()
+    scene.whenAnswered = () => {
+      scene.whenAnswered = () => undefined
+      queueMicrotask(() => scene.askTimes(64, 'again'))
+    }
+    await scene.answer(0, 1)
+    const again = Array.from({ length: 64 }, () => 'again').join(' ')
+    expect(scene.events.slice(2)).toEqual(['answered: first', `call: ${again}`, 'answered: second'])
+  })
+
+  it('goes on telling when somebody who is told throws', async () => {
+    const scene = busyScene()
+    scene.askInTurn('a')
+    await scene.answer(0)
+    scene.whenAnswered = () => {
+      scene.whenAnswered = () => undefined
+      throw new Error('of whoever listens')
+    }
+    expect(() => scene.endTurn()).toThrow('of whoever listens')
+    await scene.answer(1)
+    expect(scene.events.slice(2)).toEqual(['call: a', 'answered: first', 'answered: second'])
+  })
+
+  it('a third leaves at the end of a turn when the last one left 0.3 ms ago, not sooner', () => {
+    const soon = busyScene()
+    soon.nowMs = 0.29
+    soon.askInTurn('a')
+    expect(soon.calls).toHaveLength(2)
+    const late = busyScene()
+    late.nowMs = 0.3
+    late.askInTurn('a')
+    late.askInTurn('b')
+    expect(late.calls.slice(2)).toEqual([['a']])
+  })
+
+  it('what was held back leaves with what is asked in a later turn, once the last call left 0.3 ms ago', () => {
+    const scene = new Scene()
+    scene.askInTurn('a')
+    scene.askInTurn('b')
+    scene.askInTurn('held')
+    expect(scene.calls).toEqual([['a'], ['b']])
+    scene.nowMs = 0.3
+    scene.askInTurn('later')
+    expect(scene.calls).toEqual([['a'], ['b'], ['held', 'later']])
+  })
+
+  it('no more than 64 are under way, however slow the network is', () => {
+    const scene = new Scene()
+    for (const key of numbered(70)) {
+      scene.nowMs += 10
+      scene.askInTurn(key)
+    }
+    expect(scene.calls).toHaveLength(64)
+    scene.advance(949)
+    expect(scene.calls).toHaveLength(64)
+    // One after a second, by which a connection that hangs is found.
+    scene.advance(1)
+    expect(scene.sizes.slice(64)).toEqual([6])
+  })
+})
+
+describe('in a cluster', () => {
+  it('every subject has a call of its own, and none is held back', () => {
+    const scene = new Scene({ isCluster: true })
+    scene.askInTurn('a', 'b', 'a')
+    scene.askInTurn('c')
+    expect(scene.calls).toEqual([['a', 'a'], ['b'], ['c']])
+  })
+})
+
+describe('a batch that is held back', () => {
+  it('has not left until its call goes out', async () => {
+    const scene = busyScene()
+    const [held] = scene.askInTurn('a')
+    expect(held!.hasLeft).toBe(false)
+    await scene.answerInTurn(0)
+    expect(held!.hasLeft).toBe(true)
+  })
+})
+
+describe('batches that were abandoned before they left', () => {
+  it('are never sent, also when it was only the end of their turn that they waited for', () => {
+    const scene = new Scene()
+    const [gone] = scene.ask('a', 'b')
+    abandon([gone!])
+    scene.endTurn()
+    expect(scene.calls).toEqual([['b']])
+    expect(gone!.hasLeft).toBe(false)
+  })
+
+  it('are never sent: the others leave without them', async () => {
+    const scene = busyScene()
+    const [gone, , goneOfThree] = scene.askInTurn('a', 'b', 'c', 'c', 'c')
+    abandon([gone!, goneOfThree!])
+    await scene.answerInTurn(0)
+    expect(scene.calls.slice(2)).toEqual([['b', 'c', 'c']])
+  })
+
+  it('make no call when nobody else asked', async () => {
+    const scene = busyScene()
+    abandon(scene.askInTurn('a', 'b'))
+    await scene.answerInTurn(0, 1)
+    scene.endTurn()
+    expect(scene.calls).toHaveLength(2)
+  })
+
+  it('do not count as open: after an outage and two hundred calls in peace, a second call is not held back', async () => {
+    const scene = busyScene()
+    const batches = scene.askTimes(500, 'a')
+    scene.endTurn()
+    abandon(batches)
+    await scene.fail(0, 'an outage')
+    await scene.fail(1, 'an outage')
+    await scene.askAlone(200)
+    scene.askInTurn('b')
+    scene.askInTurn('c')
+    expect(scene.calls.slice(202)).toEqual([['b'], ['c']])
+  })
+})
+
+describe('batches that are added again', () => {
+  it('leave at the end of the turn', () => {
+    const scene = new Scene()
+    scene.scheduler.addAgain(groupOn('a', 3))
+    expect(scene.calls).toEqual([])
+    scene.endTurn()
+    expect(scene.calls).toEqual([['a', 'a', 'a']])
+  })
+
+  it('count as open: after 200 of them a second call waits for others', async () => {
+    const scene = await crowdedScene()
+    scene.askInTurn('a')
+    scene.askInTurn('b')
+    expect(scene.sizes).toEqual([200, 1])
+  })
+
+  it('count towards a call that is worth sending', async () => {
+    const scene = await crowdedScene()
+    scene.askInTurn('a')
+    scene.scheduler.addAgain(groupOn('b', 99))
+    scene.endTurn()
+    expect(scene.sizes).toEqual([200, 1])
+    scene.ask('c')
+    expect(scene.sizes).toEqual([200, 1, 100])
+  })
+})
+
+describe('closing', () => {
+  it('turns away all that have not gone out, of earlier turns and of this one, and what is under way is answered', async () => {
+    const scene = busyScene()
+    scene.askInTurn(...numbered(258))
+    scene.ask('late')
+    expect(scene.sizes).toEqual([1, 1, 128, 128])
+    const before = scene.events.length
+    scene.scheduler.close('closing')
+    const keys = numbered(258)
+    expect(scene.events.slice(before)).toEqual([
+      `failed by closing: ${keys.slice(256).join(' ')}`,
+      'failed by closing: late',
+    ])
+    scene.endTurn()
+    expect(scene.timers).toEqual([])
+    await scene.answer(1, 2)
+    scene.endTurn()
+    expect(scene.events.slice(before + 2)).toEqual(['answered: second', `answered: ${keys.slice(0, 128).join(' ')}`])
+  })
+})
