@@ -1,7 +1,7 @@
 import type { Block, Incident, Membership, Override } from '@sluice/core'
 import type { ApiKey } from './api-key.ts'
-import type { EntityKey, OverrideKey } from './entry-table.ts'
-import type { VersionContent } from './version.ts'
+import type { EntityKey, OverrideKey } from './entries.ts'
+import type { VersionContent } from './versions.ts'
 
 /** What is in force: the enforced version and the candidate. */
 export interface VersionsInForce {

@@ -3,11 +3,11 @@ import type { ApiKeyTable } from './api-key.ts'
 import type { AuditLog } from './audit-log.ts'
 import type { ChangeFeed } from './change-feed.ts'
 import type { DocumentTable } from './document-table.ts'
-import type { EntityKey, EntryTable, IncidentSwitch, OverrideKey } from './entry-table.ts'
+import type { EntityKey, EntryTable, IncidentSwitch, OverrideKey } from './entries.ts'
 import type { NumberLeases } from './number-leases.ts'
 import type { RollupTable } from './rollup-table.ts'
 import type { SecretTable } from './secret-table.ts'
-import type { VersionTable } from './version.ts'
+import type { VersionTable } from './versions.ts'
 
 /**
  * Where configuration is kept. Several nodes may use one at the same time. When the database cannot be reached, every call

@@ -1,6 +1,6 @@
 import type { FileContent } from '@sluice/core'
 import type { EntryChange } from '../change-feed.ts'
-import { lineOf, lineStart } from '../follow/cache-line.ts'
+import { lineOf, lineStart } from '../follow/entry-encoding.ts'
 
 /** The overrides and memberships of a file, and what changes when another content takes its place. */
 export class FileEntries {

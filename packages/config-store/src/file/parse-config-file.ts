@@ -1,8 +1,8 @@
 import type { FileContent, RuleSetCheckOptions, RuleSetFile, RuleSetProblem } from '@sluice/core'
 import { checkRuleSetFile, fileContent, RuleSetError } from '@sluice/core'
 import { LineCounter, parseDocument } from 'yaml'
-import { jsonFaultAt } from './json-fault.ts'
-import { type LinedDocument, lineAt, yamlProblems } from './yaml-lines.ts'
+import { jsonFaultAt } from './json-syntax.ts'
+import { type LinedDocument, lineAt, yamlProblems } from './yaml-document.ts'
 
 /** More is not a file that people write; it belongs into a database. */
 const LARGEST_BYTES = 33_554_432

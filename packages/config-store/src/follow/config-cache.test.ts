@@ -4,11 +4,11 @@ import { FakeClock, FakeTimers, seededRandom } from '@sluice/testing'
 import fc from 'fast-check'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { EntryChange } from '../change-feed.ts'
-import type { ConfigEvent } from '../config-follower.ts'
-import { enforced, memberOf, overrideOf, removed } from '../fake-feed.test.support.ts'
 import { temporaryFolder, until } from '../waiting.test.support.ts'
-import { changeOf, lineStart } from './cache-line.ts'
 import { type CacheOptions, ConfigCache } from './config-cache.ts'
+import type { ConfigEvent } from './config-follower.ts'
+import { changeOf, lineStart } from './entry-encoding.ts'
+import { enforced, memberOf, overrideOf, removed } from './fake-feed.test.support.ts'
 
 async function scene(folder?: string) {
   const place = folder ?? (await temporaryFolder())

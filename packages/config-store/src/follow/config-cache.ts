@@ -2,11 +2,11 @@ import type { Clock, Random, Timers } from '@sluice/core'
 import { SluiceError } from '@sluice/core'
 import { MICROS_PER_MS } from '@sluice/core/internal'
 import type { EntryChange, VersionsInForce } from '../change-feed.ts'
-import type { ConfigObserver } from '../config-follower.ts'
-import { tell } from '../config-follower.ts'
 import type { CacheEnd, CacheReading, OpenCache } from './cache-file.ts'
 import { CacheWriter, openCache } from './cache-file.ts'
-import { lineOf, lineStart, startOfLine } from './cache-line.ts'
+import type { ConfigObserver } from './config-follower.ts'
+import { tell } from './config-follower.ts'
+import { lineOf, lineStart, startOfLine } from './entry-encoding.ts'
 
 /** Between two writes passes so many times what the last one took: a large configuration costs no more than a small one. */
 const REST_SHARE = 20

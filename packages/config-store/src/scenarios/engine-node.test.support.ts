@@ -1,6 +1,6 @@
 import { memoryStore, PolicyEngine } from '@sluice/core'
-import type { ConfigTarget } from '../config-target.ts'
-import { engineTarget } from '../engine-target.ts'
+import type { ConfigTarget } from '../follow/config-target.ts'
+import { engineTarget } from '../follow/engine-target.ts'
 
 /** A node: an engine with counters of its own, and the target that keeps it up to date. */
 export function engineNode(): { readonly engine: PolicyEngine<'sync'>; readonly target: ConfigTarget } {

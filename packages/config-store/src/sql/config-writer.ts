@@ -1,8 +1,8 @@
 import { SluiceError } from '@sluice/core'
-import type { Announcements } from '../announcements.ts'
 import type { Author } from '../author.ts'
+import type { Announcements } from './announcements.ts'
 import type { SqlDriver, SqlTarget, SqlTransaction } from './sql-driver.ts'
-import { storedText } from './stored-text.ts'
+import { storedText } from './text-encoding.ts'
 
 const LONGEST_AUTHOR = 200
 

@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { systemRandom } from '@sluice/core'
 import { onTestFinished } from 'vitest'
-import { system } from '../system.ts'
-import { openPostgres } from './postgres-driver.ts'
+import { system } from '../platform.ts'
+import { openPostgres } from './postgres/postgres-driver.ts'
 import type { SqlDriver } from './sql-driver.ts'
-import { openSqlite } from './sqlite-driver.ts'
+import { openSqlite } from './sqlite/sqlite-driver.ts'
 
 /** What a driver of a test may be told. */
 export interface TestDriverOptions {

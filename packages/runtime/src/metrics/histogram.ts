@@ -1,5 +1,5 @@
-import { bucketOf, bucketQuantile } from '../bucket-bounds.ts'
 import { requireNumber } from '../option-range.ts'
+import { bucketOf, bucketQuantile } from '../sketches/bucket-bounds.ts'
 import type { LabelArguments, LabelDeclaration } from './metric-definition.ts'
 import type { HistogramSample } from './metrics-snapshot.ts'
 import { SeriesTable, type SeriesTableOptions } from './series-table.ts'

@@ -1,5 +1,5 @@
-import { requireBounds } from '../bucket-bounds.ts'
 import { invalidOption, requireNumber } from '../option-range.ts'
+import { requireBounds } from '../sketches/bucket-bounds.ts'
 import { Counter } from './counter.ts'
 import { Gauge } from './gauge.ts'
 import { Histogram } from './histogram.ts'

@@ -1,5 +1,5 @@
-import type { KeySpelling } from '../key-spelling.ts'
 import type { SqlDialect, SqlTransaction } from '../sql-driver.ts'
+import type { KeySpelling } from '../tables/canonical-keys.ts'
 
 /** How one database writes what both have. */
 export interface SqlForms {

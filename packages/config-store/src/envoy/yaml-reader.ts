@@ -1,0 +1,185 @@
+import type { RuleSetProblem } from '@sluice/core'
+import { LineCounter, parseDocument, Scalar, visit } from 'yaml'
+import { type LinedDocument, lineAt, yamlProblems } from '../file/yaml-document.ts'
+
+/** Aliases in a file may stand for so much in all: beyond that, a small file would fill the memory. */
+const MOST_ALIASES = 10_000
+
+const SHOWN_LENGTH = 60
+
+const YES = /^(?:y|yes|on)$/i
+const NO = /^(?:n|no|off)$/i
+const GROUPED = /^[1-9][0-9]*(?:_[0-9]+)+$/
+const DECIMAL = /^(?:0|[1-9][0-9_]*)$/
+
+/**
+ * What a file has without quotes, where that is not simply a text: as it is written, and as the YAML of Go reads it. Which of
+ * them counts depends on what it is for.
+ */
+class Unquoted {
+  readonly source: string
+  readonly value: number | boolean | null
+
+  constructor(source: string, value: number | boolean | null) {
+    this.source = source
+    this.value = value
+  }
+}
+
+/** A file that was parsed. */
+interface ParsedFile {
+  readonly value: unknown
+  readonly lined: LinedDocument
+  readonly problems: readonly RuleSetProblem[]
+}
+
+/** The values of a mapping, by key. */
+export type YamlFields = Readonly<Record<string, unknown>>
+
+/**
+ * Reads the values of a file as programs in Go do: a number or `true` without quotes is a text where a text is wanted, and
+ * nothing at all is an empty text. What is wrong is noted, with its place, and something harmless stands for it.
+ */
+export class YamlReader {
+  readonly problems: RuleSetProblem[] = []
+  /** All of it. */
+  readonly root: unknown
+  readonly #name: string
+  readonly #lined: LinedDocument
+
+  /** `name` of the file, as problems call it. */
+  constructor(name: string, text: string) {
+    const { value, lined, problems } = parseFile(text)
+    this.#name = name
+    this.#lined = lined
+    this.root = value
+    for (const problem of problems) this.problems.push({ ...problem, path: `${name}#${problem.path}` })
+  }
+
+  /** Notes a problem. `pointer` is a JSON pointer into the file. */
+  report(pointer: string, received: string, expected: string): void {
+    this.problems.push({ path: `${this.#name}#${pointer}`, received, expected, line: lineAt(this.#lined, pointer) })
+  }
+
+  /** A mapping; undefined when it is another thing. */
+  fields(value: unknown, pointer: string, expected: string): YamlFields | undefined {
+    if (isMapping(value)) return value
+    this.report(pointer, describe(value), expected)
+    return undefined
+  }
+
+  /** A list; empty when it is left out or another thing. */
+  list(value: unknown, pointer: string, expected: string): readonly unknown[] {
+    if (Array.isArray(value)) return value
+    if (!isNothing(value)) this.report(pointer, describe(value), expected)
+    return []
+  }
+
+  /** A text; empty when it is left out or another thing. */
+  text(value: unknown, pointer: string): string {
+    return isNothing(value) || value === '' ? '' : this.fullText(value, pointer, 'a text')
+  }
+
+  /** A text that must not be left out or empty; empty when it is. */
+  fullText(value: unknown, pointer: string, expected: string): string {
+    if (typeof value === 'string' && value !== '') return value
+    const isWritten = value instanceof Unquoted && (typeof value.value === 'boolean' || Number.isInteger(value.value))
+    if (isWritten) return value.source
+    const isNumber = value instanceof Unquoted && typeof value.value === 'number'
+    this.report(pointer, describe(value), isNumber ? `${expected}; put it in quotes` : expected)
+    return ''
+  }
+
+  /** `true` or `false`; false when it is left out or another thing. */
+  flag(value: unknown, pointer: string): boolean {
+    if (isNothing(value)) return false
+    if (value instanceof Unquoted && typeof value.value === 'boolean') return value.value
+    this.report(pointer, describe(value), 'true or false')
+    return false
+  }
+
+  /** A whole number, 0 to `most`; undefined when it is another thing. */
+  whole(value: unknown, pointer: string, most: number): number | undefined {
+    const number = value instanceof Unquoted && DECIMAL.test(value.source) ? value.value : undefined
+    if (typeof number === 'number' && number <= most) return number
+    this.report(pointer, describe(value), `a whole number from 0 to ${most}`)
+    return undefined
+  }
+
+  /** A mapping of anything that JSON has; undefined when it is left out or another thing. */
+  data(value: unknown, pointer: string): Readonly<Record<string, unknown>> | undefined {
+    if (isNothing(value)) return undefined
+    const expected = 'a mapping of texts, numbers, true, false, lists and mappings'
+    if (this.fields(value, pointer, expected) === undefined) return undefined
+    try {
+      return plain(value, []) as Record<string, unknown>
+    } catch {
+      this.report(pointer, 'not data that ends, or not a number', expected)
+      return undefined
+    }
+  }
+}
+
+/** Whether there is no value: left out, empty, `null` or `~`. */
+export function isNothing(value: unknown): boolean {
+  return value === undefined || (value instanceof Unquoted && value.value === null)
+}
+
+function parseFile(text: string): ParsedFile {
+  const lines = new LineCounter()
+  const document = parseDocument(text, {
+    lineCounter: lines,
+    merge: true,
+    stringKeys: true,
+    prettyErrors: false,
+    resolveKnownTags: false,
+    logLevel: 'error',
+  })
+  const lined = { document, lines }
+  const problems = yamlProblems(lined)
+  if (problems.length > 0) return { value: undefined, lined, problems }
+  visit(document, {
+    Scalar(key, scalar) {
+      if (key !== 'key' && scalar.type === Scalar.PLAIN) scalar.value = unquoted(scalar)
+    },
+  })
+  try {
+    return { value: document.toJS({ maxAliasCount: MOST_ALIASES }), lined, problems }
+  } catch (error) {
+    const received = `not to be read (${(error as Error).message})`
+    const problem = { path: '', received, expected: 'aliases that stand for less', line: 1 }
+    return { value: undefined, lined, problems: [problem] }
+  }
+}
+
+function unquoted({ value, source = '' }: Scalar): unknown {
+  if (typeof value === 'number' || typeof value === 'boolean' || value === null) return new Unquoted(source, value)
+  if (YES.test(source)) return new Unquoted(source, true)
+  if (NO.test(source)) return new Unquoted(source, false)
+  return GROUPED.test(source) ? new Unquoted(source, Number(source.replaceAll('_', ''))) : value
+}
+
+/** The value without what it was written as. Throws when it contains itself or what JSON does not have. */
+function plain(value: unknown, above: readonly unknown[]): unknown {
+  if (above.includes(value)) throw new RangeError('a value contains itself')
+  if (value instanceof Unquoted) {
+    if (typeof value.value === 'number' && !Number.isFinite(value.value)) throw new RangeError('not a number')
+    return value.value
+  }
+  if (Array.isArray(value)) return value.map((item) => plain(item, [...above, value]))
+  if (!isMapping(value)) return value
+  const entries = Object.entries(value).map(([key, item]) => [key, plain(item, [...above, value])] as const)
+  return Object.fromEntries(entries)
+}
+
+function isMapping(value: unknown): value is YamlFields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !(value instanceof Unquoted)
+}
+
+function describe(value: unknown): string {
+  if (isNothing(value)) return 'missing'
+  if (value instanceof Unquoted) return value.source
+  if (Array.isArray(value)) return 'a list'
+  if (typeof value !== 'string') return 'a mapping'
+  return JSON.stringify(value.length > SHOWN_LENGTH ? `${value.slice(0, SHOWN_LENGTH)}...` : value)
+}

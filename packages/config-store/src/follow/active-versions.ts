@@ -1,0 +1,97 @@
+import { isSluiceError, type RuleSetError, type RuleSetProblem } from '@sluice/core'
+import type { VersionsInForce } from '../change-feed.ts'
+import { type ConfigObserver, type RefusedVersion, tell } from './config-follower.ts'
+import type { ConfigTarget } from './config-target.ts'
+
+/** No version at all. */
+export const NO_VERSIONS: VersionsInForce = Object.freeze({ enforced: undefined, candidate: undefined })
+
+/** Offers versions to the target, and remembers which of them it took. */
+export class VersionGate {
+  readonly #target: Pick<ConfigTarget, 'useVersions'>
+  readonly #observe: ConfigObserver | undefined
+  #inForce: VersionsInForce = NO_VERSIONS
+  #refused: readonly RefusedVersion[] = []
+
+  constructor(target: Pick<ConfigTarget, 'useVersions'>, observe: ConfigObserver | undefined) {
+    this.#target = target
+    this.#observe = observe
+  }
+
+  /** What the target took last. */
+  get inForce(): VersionsInForce {
+    return this.#inForce
+  }
+
+  /** What it did not take of the versions offered last. */
+  get refused(): readonly RefusedVersion[] {
+    return this.#refused
+  }
+
+  /** Whether a version is to be enforced and none is. */
+  get isMissing(): boolean {
+    return this.#inForce.enforced === undefined && this.#refused.some(({ stage }) => stage === 'enforced')
+  }
+
+  /**
+   * Puts versions in force. A candidate that cannot be used is left out; an enforced version that cannot be used leaves all as
+   * it was. A candidate never stands in the way of what is enforced: that may be a rollback. Gives back why the enforced version
+   * cannot be used; undefined when it can.
+   */
+  offer(versions: VersionsInForce): unknown {
+    // An enforced version is only ever replaced. A feed without one has lost its data, and must not lift all limits.
+    if (versions.enforced === undefined && this.#inForce.enforced !== undefined) {
+      const error = new Error('no version is enforced there any more')
+      this.refuse(0, error)
+      return error
+    }
+    const problem = this.#try(versions)
+    if (problem === undefined) {
+      this.#refused = []
+      return undefined
+    }
+    const { enforced, candidate } = versions
+    const ownProblem = candidate === undefined ? problem : this.#try({ enforced, candidate: undefined })
+    if (ownProblem === undefined) this.#note('candidate', candidate!.number, problem.error)
+    else this.refuse(enforced?.number ?? 0, ownProblem.error)
+    return ownProblem?.error
+  }
+
+  /** Notes that a version is to be enforced and cannot be used. */
+  refuse(number: number, error: unknown): void {
+    this.#note('enforced', number, error)
+  }
+
+  /** What is in force is what is to be. */
+  confirm(): void {
+    this.#refused = []
+  }
+
+  /** Puts versions in force in the place of those that were refused, which stay noted. */
+  fallBack(versions: VersionsInForce): void {
+    this.#try(versions)
+  }
+
+  #try(versions: VersionsInForce): { readonly error: unknown } | undefined {
+    try {
+      this.#target.useVersions(versions)
+      this.#inForce = versions
+      return undefined
+    } catch (error) {
+      return { error }
+    }
+  }
+
+  #note(stage: RefusedVersion['stage'], number: number, error: unknown): void {
+    this.#refused = [{ number, stage, reason: reasonOf(error), problems: problemsOf(error) }]
+    tell(this.#observe, { type: 'refused', version: number, error })
+  }
+}
+
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error)
+}
+
+function problemsOf(error: unknown): readonly RuleSetProblem[] {
+  return isSluiceError(error, 'SLUICE_INVALID_RULE_SET') ? ((error as RuleSetError).problems ?? []) : []
+}

@@ -1,0 +1,225 @@
+import type { Clock } from '@sluice/core'
+import { SluiceError } from '@sluice/core'
+import { MICROS_PER_MS } from '@sluice/core/internal'
+import type { ChangeBatch, ChangeFeed, EntryChange, VersionsInForce } from '../change-feed.ts'
+import { NO_VERSIONS, VersionGate } from './active-versions.ts'
+import type { OpenCache } from './cache-file.ts'
+import type { CacheRewrite, ConfigCache } from './config-cache.ts'
+import { type ConfigObserver, type ConfigSource, tell } from './config-follower.ts'
+import type { ConfigTarget } from './config-target.ts'
+import { changeOf } from './entry-encoding.ts'
+
+/** A cache file that was lost is written anew at most this often: it takes a load of everything. */
+const CACHE_REWRITE_MS = 600_000
+
+/** What a {@link ConfigIntake} needs. */
+export interface IntakeOptions {
+  readonly target: ConfigTarget
+  readonly cache: ConfigCache | undefined
+  readonly clock: Clock
+  readonly observe: ConfigObserver | undefined
+}
+
+/** Takes configuration from a change feed, or from disk, and hands it to the target and to the cache. */
+export class ConfigIntake {
+  readonly gate: VersionGate
+  readonly #options: IntakeOptions
+  #source: ConfigSource = 'none'
+  #position: number | undefined
+  #currentAtMs: number | undefined
+  #loadedAtMs = Number.NEGATIVE_INFINITY
+  #reading: Promise<void> | undefined
+  #isLoading = false
+  #isStopped = false
+
+  constructor(options: IntakeOptions) {
+    this.#options = options
+    this.gate = new VersionGate(options.target, options.observe)
+  }
+
+  get source(): ConfigSource {
+    return this.#source
+  }
+
+  /** How far the feed was followed; undefined when everything has to be loaded. */
+  get position(): number | undefined {
+    return this.#position
+  }
+
+  /** When all that was taken was known to be all there is; milliseconds since 1970. */
+  get currentAtMs(): number | undefined {
+    return this.#currentAtMs
+  }
+
+  /** Whether limits can be decided by what was taken. */
+  get isLoaded(): boolean {
+    return this.#source !== 'none' && !this.gate.isMissing
+  }
+
+  /** Takes all that is there by now; rejects when the feed does. What was taken until then stays. */
+  async take(feed: ChangeFeed): Promise<void> {
+    const taken = { changes: 0, reloads: 0, hasVersions: false }
+    if (this.#position === undefined || this.#mustRewriteCache()) taken.changes += await this.#reload(feed, taken)
+    for (let more = true; more && !this.#isStopped; ) {
+      const askedAtMs = this.#nowMs()
+      const batch = await feed.since(this.#position!)
+      if (this.#isStopped) return
+      // A database that was put back to an earlier state has lost changes that were followed here.
+      if (batch.restart || batch.position < this.#position!) {
+        taken.changes += await this.#reload(feed, taken)
+        continue
+      }
+      more = batch.more
+      this.#takeBatch(batch)
+      taken.changes += batch.changes.length
+      taken.hasVersions ||= batch.versions !== undefined
+      if (!more) this.#currentAtMs = askedAtMs
+    }
+    if (taken.changes > 0 || taken.reloads > 0 || taken.hasVersions)
+      this.#tellRefreshed(taken.changes, taken.reloads > 0)
+  }
+
+  /**
+   * Takes what is on disk, when nothing was taken yet and nothing is being taken. Never rejects.
+   */
+  takeFromDisk(): Promise<void> {
+    const { cache } = this.#options
+    if (cache === undefined || this.#source !== 'none' || this.#isLoading || this.#isStopped) return Promise.resolve()
+    this.#reading ??= this.#readCache().finally(() => {
+      this.#reading = undefined
+    })
+    return this.#reading
+  }
+
+  /** Nothing is handed on any more. */
+  async stop(): Promise<void> {
+    this.#isStopped = true
+    await this.#reading
+  }
+
+  #takeBatch({ position, versions, changes }: ChangeBatch): void {
+    const { target, cache } = this.#options
+    if (changes.length > 0) target.apply(changes)
+    if (versions !== undefined) this.gate.offer(versions)
+    const hasMoved = position !== this.#position
+    this.#position = position
+    if (!hasMoved) return
+    cache?.note(changes, { versions: this.gate.inForce, position, currentAt: this.#nowMs() })
+  }
+
+  async #reload(feed: ChangeFeed, taken: { reloads: number }): Promise<number> {
+    if (++taken.reloads > 2) {
+      throw new SluiceError('SLUICE_PROTOCOL', {
+        problem: 'the change feed cannot be followed: it asks for everything to be loaded again and again',
+        action: 'Look at the configuration database: is it being replaced?',
+      })
+    }
+    const load = { rewrite: undefined as CacheRewrite | undefined, changes: 0 }
+    try {
+      await this.#load(feed, load)
+      return load.changes
+    } finally {
+      this.#isLoading = false
+      await load.rewrite?.cancel()
+    }
+  }
+
+  async #load(feed: ChangeFeed, load: { rewrite: CacheRewrite | undefined; changes: number }): Promise<void> {
+    const { target } = this.#options
+    const beganAtMs = this.#nowMs()
+    let position: number | undefined
+    for await (const batch of feed.load()) {
+      if (position === undefined) {
+        // One at a time: what is on disk is older.
+        await this.#reading
+        this.#isLoading = true
+        load.rewrite = await this.#begin(batch.versions ?? NO_VERSIONS)
+      }
+      if (this.#isStopped) return
+      target.apply(batch.changes)
+      await load.rewrite?.add(batch.changes)
+      load.changes += batch.changes.length
+      position = batch.position
+    }
+    if (this.#isStopped || position === undefined) return
+    target.endReload()
+    this.#source = 'database'
+    this.#position = position
+    this.#currentAtMs = beganAtMs
+    this.#loadedAtMs = this.#nowMs()
+    await load.rewrite?.end({ position, currentAt: beganAtMs })
+  }
+
+  async #begin(versions: VersionsInForce): Promise<CacheRewrite | undefined> {
+    const { cache, target } = this.#options
+    this.gate.offer(versions)
+    if (this.gate.isMissing) await this.#useVersionsOnDisk()
+    target.beginReload()
+    // Without a version to enforce the file that stands there may be of more use than a new one.
+    return this.gate.isMissing ? undefined : await cache?.rewrite(this.gate.inForce)
+  }
+
+  #mustRewriteCache(): boolean {
+    const { cache } = this.#options
+    return cache?.isLost === true && !this.gate.isMissing && this.#nowMs() - this.#loadedAtMs >= CACHE_REWRITE_MS
+  }
+
+  async #useVersionsOnDisk(): Promise<void> {
+    const cache = await this.#openCache()
+    if (cache === undefined) return
+    await cache.close()
+    this.gate.fallBack(cache.versions)
+  }
+
+  async #readCache(): Promise<void> {
+    const cache = await this.#openCache()
+    if (cache === undefined) return
+    try {
+      await this.#useCache(cache)
+    } catch (error) {
+      tell(this.#options.observe, { type: 'cache-refused', reason: `it cannot be read: ${String(error)}` })
+    } finally {
+      await cache.close()
+    }
+  }
+
+  async #useCache(cache: OpenCache): Promise<void> {
+    const { target } = this.#options
+    if (this.#isStopped) return
+    if (this.gate.offer(cache.versions) !== undefined) return
+    let changes = 0
+    target.beginReload()
+    for await (const lines of cache.lines()) {
+      if (this.#isStopped) return
+      const read = lines.map(changeOf).filter((change): change is EntryChange => change !== undefined)
+      target.apply(read)
+      changes += read.length
+    }
+    target.endReload()
+    this.#source = 'disk'
+    this.#currentAtMs = cache.currentAt
+    this.#tellRefreshed(changes, true)
+  }
+
+  async #openCache(): Promise<OpenCache | undefined> {
+    const reading = await this.#options.cache?.open()
+    if (reading?.state === 'refused') tell(this.#options.observe, { type: 'cache-refused', reason: reading.reason })
+    return reading?.state === 'whole' ? reading.cache : undefined
+  }
+
+  #tellRefreshed(changes: number, reloaded: boolean): void {
+    const { enforced, candidate } = this.gate.inForce
+    tell(this.#options.observe, {
+      type: 'refreshed',
+      source: this.#source,
+      enforcedVersion: enforced?.number,
+      candidateVersion: candidate?.number,
+      changes,
+      reloaded,
+    })
+  }
+
+  #nowMs(): number {
+    return this.#options.clock.nowMicros() / MICROS_PER_MS
+  }
+}

@@ -1,0 +1,257 @@
+import {
+  type Clock,
+  type Random,
+  SluiceError,
+  systemClock,
+  systemRandom,
+  systemTimers,
+  type Timers,
+} from '@sluice/core'
+import { MICROS_PER_MS } from '@sluice/core/internal'
+import type { ChangeFeed } from '../change-feed.ts'
+import type { Notifier } from '../notifier.ts'
+import { system } from '../platform.ts'
+import { type CacheOptions, ConfigCache } from './config-cache.ts'
+import type { ConfigFollower, ConfigObserver, ConfigStats } from './config-follower.ts'
+import { tell } from './config-follower.ts'
+import { ConfigIntake } from './config-loader.ts'
+import type { ConfigTarget } from './config-target.ts'
+import { HintSources } from './hint-sources.ts'
+import { checkPollMs, LookLine, type LookResult } from './poller.ts'
+
+/** So long the database may be silent at the start before the cache file is used. */
+const DISK_AFTER_MS = 1000
+
+/** What {@link followConfig} follows, and how. */
+export interface FollowOptions {
+  /**
+   * The feed, or how to open it: called again until it succeeds, so that a database may be away at the start. The follower does
+   * not close it.
+   */
+  readonly feed: ChangeFeed | (() => Promise<ChangeFeed>)
+  readonly target: ConfigTarget
+  /** Further sources of hints, for a database that has none of its own. */
+  readonly notifiers?: readonly Notifier[]
+  /** Keeps the last good configuration on disk; nothing is kept when left out. */
+  readonly cache?: CacheOptions
+  /** Longest time between two looks without a hint, above 0; 5 s when left out. */
+  readonly pollMs?: number
+  /** How long `ready()` waits, from the start; 10 s when left out. */
+  readonly waitMs?: number
+  readonly observe?: ConfigObserver
+  readonly clock?: Clock
+  readonly timers?: Timers
+  readonly random?: Random
+}
+
+/**
+ * Keeps a target up to date with a configuration store: loads everything, then follows changes, by hints and by polling. While
+ * the database is away limits go on with what was known last, and the database is tried again by itself; when it is away at the
+ * start, the cache file is used. Begins at once.
+ */
+export function followConfig(options: FollowOptions): ConfigFollower {
+  checkPollMs(options.pollMs)
+  return new FeedFollower(options)
+}
+
+interface Waiter {
+  readonly resolve: () => void
+  readonly reject: (error: unknown) => void
+  readonly cancel: () => void
+}
+
+class FeedFollower implements ConfigFollower {
+  readonly #options: FollowOptions
+  readonly #clock: Clock
+  readonly #timers: Timers
+  readonly #pollMs: number
+  readonly #startedAtMs: number
+  readonly #cache: ConfigCache | undefined
+  readonly #intake: ConfigIntake
+  readonly #looks: LookLine
+  readonly #hints: HintSources
+  readonly #waiting = new Set<Waiter>()
+  readonly #cancelDisk: () => void
+  #feed: ChangeFeed | undefined
+  #refreshes = 0
+  #failures = 0
+  #notifications = 0
+  #lastRefreshAt: number | undefined
+  #awaySinceMs: number | undefined
+  #lastError: unknown
+  #closing: Promise<void> | undefined
+
+  constructor(options: FollowOptions) {
+    const { clock = systemClock, random = systemRandom, pollMs = 5000, observe, target, cache } = options
+    const timers = options.timers ?? system.backgroundTimers
+    this.#options = options
+    this.#clock = clock
+    // Somebody waits for what these are for.
+    this.#timers = options.timers ?? systemTimers
+    this.#pollMs = pollMs
+    this.#startedAtMs = this.#nowMs()
+    this.#cache = cache === undefined ? undefined : new ConfigCache(cache, { clock, timers, random, observe })
+    this.#intake = new ConfigIntake({ target, cache: this.#cache, clock, observe })
+    this.#looks = new LookLine({ look: () => this.#look(), pollMs, clock, timers, random })
+    this.#hints = new HintSources({
+      changed: () => {
+        this.#notifications++
+        this.#looks.hint()
+      },
+      begun: () => this.#looks.hint(),
+      lost: (error) => {
+        tell(observe, { type: 'hints-lost', error })
+        this.#looks.hint()
+      },
+    })
+    this.#cancelDisk = timers.schedule(DISK_AFTER_MS, () => void this.#useDisk())
+    this.#looks.now().catch(() => undefined)
+  }
+
+  get hasRules(): boolean {
+    const { isLoaded, gate } = this.#intake
+    return isLoaded && gate.inForce.enforced !== undefined
+  }
+
+  ready(): Promise<void> {
+    if (this.#intake.isLoaded) return Promise.resolve()
+    if (this.#closing !== undefined) return Promise.reject(this.#notReady())
+    const { promise, resolve, reject } = Promise.withResolvers<void>()
+    const leftMs = Math.max(0, this.#startedAtMs + (this.#options.waitMs ?? 10_000) - this.#nowMs())
+    const giveUp = (): void => {
+      this.#waiting.delete(waiter)
+      reject(this.#notReady())
+    }
+    const waiter = { resolve, reject, cancel: this.#timers.schedule(leftMs, giveUp) }
+    this.#waiting.add(waiter)
+    return promise
+  }
+
+  refresh(): Promise<void> {
+    return this.#looks.now()
+  }
+
+  stats(): ConfigStats {
+    const { gate, source, position, currentAtMs } = this.#intake
+    const knownAtMs = currentAtMs ?? this.#startedAtMs
+    return {
+      source,
+      enforcedVersion: gate.inForce.enforced?.number,
+      candidateVersion: gate.inForce.candidate?.number,
+      refused: gate.refused,
+      position,
+      refreshes: this.#refreshes,
+      failures: this.#failures,
+      lastRefreshAt: this.#lastRefreshAt,
+      unavailableSince: this.#awaySinceMs,
+      lagMs: Math.max(0, this.#nowMs() - knownAtMs - this.#pollMs),
+      notifications: this.#notifications,
+      polls: this.#looks.polls,
+    }
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#finish()
+    return this.#closing
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+
+  async #finish(): Promise<void> {
+    this.#cancelDisk()
+    for (const { cancel, reject } of this.#waiting) {
+      cancel()
+      reject(this.#notReady())
+    }
+    this.#waiting.clear()
+    const stopped = this.#intake.stop()
+    await Promise.all([stopped, this.#looks.close(), this.#hints.close()])
+    await this.#cache?.close()
+  }
+
+  async #look(): Promise<LookResult> {
+    try {
+      for (const notifier of this.#options.notifiers ?? []) this.#hints.watch(notifier)
+      const feed = await this.#openFeed()
+      await this.#intake.take(feed)
+      this.#hints.watch(feed)
+      this.#succeeded()
+      return { isDone: true, error: undefined }
+    } catch (error) {
+      this.#failed(error)
+      return { isDone: false, error }
+    }
+  }
+
+  async #openFeed(): Promise<ChangeFeed> {
+    const { feed } = this.#options
+    if (this.#feed === undefined) {
+      const opened = typeof feed === 'function' ? await feed() : feed
+      checkPrefixLength(opened, this.#options.target)
+      this.#feed = opened
+    }
+    return this.#feed
+  }
+
+  #succeeded(): void {
+    this.#refreshes++
+    this.#lastRefreshAt = this.#nowMs()
+    if (this.#awaySinceMs !== undefined) {
+      tell(this.#options.observe, { type: 'recovered', afterMs: this.#nowMs() - this.#awaySinceMs })
+    }
+    this.#awaySinceMs = undefined
+    this.#release()
+  }
+
+  #failed(error: unknown): void {
+    this.#failures++
+    this.#lastError = error
+    if (this.#awaySinceMs === undefined) tell(this.#options.observe, { type: 'unavailable', error })
+    this.#awaySinceMs ??= this.#nowMs()
+    void this.#useDisk()
+  }
+
+  async #useDisk(): Promise<void> {
+    await this.#intake.takeFromDisk()
+    this.#release()
+  }
+
+  #release(): void {
+    if (!this.#intake.isLoaded) return
+    this.#cancelDisk()
+    for (const { cancel, resolve } of this.#waiting) {
+      cancel()
+      resolve()
+    }
+    this.#waiting.clear()
+  }
+
+  #notReady(): SluiceError {
+    const [refused] = this.#intake.gate.refused
+    return new SluiceError('SLUICE_CONFIG_UNAVAILABLE', {
+      problem: refused === undefined ? 'no configuration could be loaded' : `version ${refused.number} cannot be used`,
+      action: 'It is tried again by itself. Look at the database, and at what this process is told to connect to.',
+      cause: this.#lastError ?? refused?.reason,
+    })
+  }
+
+  #nowMs(): number {
+    return this.#clock.nowMicros() / MICROS_PER_MS
+  }
+}
+
+/**
+ * Two entries of the feed may be one to the target, or the other way round, when they count addresses by other networks: then what
+ * is in force would depend on the order of changes.
+ */
+function checkPrefixLength({ ipv6PrefixLength: kept }: ChangeFeed, { ipv6PrefixLength: counted }: ConfigTarget): void {
+  if (kept === undefined || counted === undefined || kept === counted) return
+  throw new SluiceError('SLUICE_INVALID_OPTION', {
+    problem: '"ipv6PrefixLength" of the configuration store is not that of the engine that follows it',
+    received: kept,
+    expected: String(counted),
+    action: `Open the configuration store with "ipv6PrefixLength" ${counted}.`,
+  })
+}

@@ -1,0 +1,73 @@
+import type { Block, Membership, Override, RuleSetProblem } from '@sluice/core'
+import { checkBlock, checkMembership, checkOverride } from '@sluice/core'
+import { auditName } from '../../audit-name.ts'
+import type { EntityKey, OverrideKey } from '../../entries.ts'
+import type { SqlTarget, SqlValue } from '../sql-driver.ts'
+import { storedKey } from '../text-encoding.ts'
+
+/** What one kind of entries has of its own. */
+export interface EntryKind<E, Key> {
+  /** As the change feed and the audit log call it. */
+  readonly kind: 'override' | 'member' | 'block'
+  readonly table: string
+  /** Parts of an entry that make its key, in order; also the columns of the primary key. */
+  readonly keyParts: readonly (keyof Key & keyof E & string)[]
+  /** Columns besides those of all kinds, out of the entry. */
+  readonly extras: readonly ExtraColumn<E>[]
+  /** Everything that is wrong with an entry. */
+  readonly check: (value: unknown) => readonly RuleSetProblem[]
+  /** How the audit log calls an entry. */
+  readonly nameOf: (key: Key) => string
+}
+
+/** A column that an entry can be found by. */
+export interface ExtraColumn<E> {
+  readonly name: string
+  readonly type: 'text' | 'bigint'
+  readonly read: (entry: E) => SqlValue
+}
+
+export const OVERRIDES: EntryKind<Override, OverrideKey> = {
+  kind: 'override',
+  table: 'overrides',
+  keyParts: ['dimension', 'entity', 'resource'],
+  extras: [],
+  check: checkOverride,
+  nameOf: ({ dimension, entity, resource }) => `${dimension}:${auditName(entity)} ${auditName(resource)}`,
+}
+
+export const MEMBERS: EntryKind<Membership, EntityKey> = {
+  kind: 'member',
+  table: 'members',
+  keyParts: ['dimension', 'entity'],
+  extras: [{ name: 'tier', type: 'text', read: ({ tier }) => storedKey(tier) }],
+  check: checkMembership,
+  nameOf: ({ dimension, entity }) => `${dimension}:${auditName(entity)}`,
+}
+
+export const BLOCKS: EntryKind<Block, EntityKey> = {
+  kind: 'block',
+  table: 'blocks',
+  keyParts: ['dimension', 'entity'],
+  extras: [
+    { name: 'forgotten_at', type: 'bigint', read: (block) => Math.ceil(Math.max(block.until, block.forgottenAt)) },
+  ],
+  check: checkBlock,
+  nameOf: ({ dimension, entity }) => `${dimension}:${auditName(entity)}`,
+}
+
+/** Where rows of a kind are put. */
+export function targetOf<E, Key>({ table, keyParts, extras }: EntryKind<E, Key>): SqlTarget {
+  return {
+    table,
+    columns: [
+      ...keyParts.map((name) => ({ name, type: 'text' as const })),
+      { name: 'body', type: 'text' },
+      { name: 'position', type: 'bigint' },
+      { name: 'changed_at', type: 'bigint' },
+      { name: 'changed_by', type: 'text' },
+      ...extras.map(({ name, type }) => ({ name, type })),
+    ],
+    key: keyParts,
+  }
+}

@@ -1,0 +1,49 @@
+import type { Incident } from '@sluice/core'
+import { checkIncident, RuleSetError } from '@sluice/core'
+import type { Author } from '../../author.ts'
+import type { IncidentSwitch, Seen, Stored } from '../../entries.ts'
+import type { ConfigWriter } from '../config-writer.ts'
+import { JsonText } from '../config-writer.ts'
+import { checkSeen } from '../revision-check.ts'
+import type { SqlDriver, SqlSession } from '../sql-driver.ts'
+import { originalText, storedText } from '../text-encoding.ts'
+import type { EntryRow } from './entry-table.ts'
+
+/** The switch of an incident: a table of one row, which is always there. */
+export class SqlIncidentSwitch implements IncidentSwitch {
+  readonly #driver: SqlDriver
+  readonly #writer: ConfigWriter
+
+  constructor(driver: SqlDriver, writer: ConfigWriter) {
+    this.#driver = driver
+    this.#writer = writer
+  }
+
+  async get(): Promise<Stored<Incident>> {
+    const { body, position, changed_at, changed_by } = await read(this.#driver)
+    return { entry: JSON.parse(body), revision: position, changedAt: changed_at, changedBy: originalText(changed_by) }
+  }
+
+  async set(incident: Incident, author: Author, seen: Seen = {}): Promise<Stored<Incident>> {
+    const problems = checkIncident(incident)
+    if (problems.length > 0) throw new RuleSetError(problems, 'the incident')
+    return await this.#writer.change(author, async (change) => {
+      const before = await read(change.transaction)
+      checkSeen(seen, { revision: before.position, what: 'the incident' })
+      const body = JSON.stringify(incident)
+      await change.transaction.query(
+        'UPDATE incident SET body = ?, position = ?, changed_at = ?, changed_by = ? WHERE id = 1',
+        [body, change.position, change.at, storedText(author.name)],
+      )
+      await change.note([
+        { action: 'incident.set', target: 'incident', before: new JsonText(before.body), after: new JsonText(body) },
+      ])
+      return { entry: JSON.parse(body), revision: change.position, changedAt: change.at, changedBy: author.name }
+    })
+  }
+}
+
+async function read(session: SqlSession): Promise<EntryRow> {
+  const sql = 'SELECT body, position, changed_at, changed_by FROM incident WHERE id = 1'
+  return (await session.query<EntryRow>(sql))[0]!
+}

@@ -1,0 +1,97 @@
+import type { Block, Membership, Override } from '@sluice/core'
+import type { ApiKeyTable } from '../../api-key.ts'
+import type { AuditLog } from '../../audit-log.ts'
+import type { ChangeFeed } from '../../change-feed.ts'
+import type { ConfigStore } from '../../config-store.ts'
+import type { DocumentTable } from '../../document-table.ts'
+import type { EntityKey, EntryTable, IncidentSwitch, OverrideKey } from '../../entries.ts'
+import type { NumberLeases } from '../../number-leases.ts'
+import type { System } from '../../platform.ts'
+import type { RollupTable } from '../../rollup-table.ts'
+import type { SecretTable } from '../../secret-table.ts'
+import type { VersionTable } from '../../versions.ts'
+import type { Announcements } from '../announcements.ts'
+import type { ConfigChange } from '../config-writer.ts'
+import { ConfigWriter } from '../config-writer.ts'
+import type { SqlDriver } from '../sql-driver.ts'
+import { SqlApiKeyTable } from './api-key-table.ts'
+import { SqlAuditLog } from './audit-log.ts'
+import type { KeySpelling } from './canonical-keys.ts'
+import { SqlChangeFeed } from './change-feed.ts'
+import { SqlDocumentTable } from './document-table.ts'
+import { BLOCKS, MEMBERS, OVERRIDES } from './entry-kinds.ts'
+import { SqlEntryTable } from './entry-table.ts'
+import { SqlIncidentSwitch } from './incident-switch.ts'
+import { SqlNumberLeases } from './number-leases.ts'
+import { SqlRollupTable } from './rollup-table.ts'
+import { SqlSecretTable } from './secret-table.ts'
+import { SqlVersionTable } from './version-table.ts'
+
+/** How long blocks are kept that have no effect any more, for whoever asks what happened: 1 day. */
+const FORGOTTEN_BLOCKS_KEPT_MS = 24 * 60 * 60 * 1000
+const SWEPT_AT_ONCE = 100
+
+/** What a {@link SqlConfigStore} works with. */
+export interface SqlConfigStoreParts {
+  readonly system: System
+  readonly spelling: KeySpelling
+  readonly announcements: Announcements
+}
+
+/** Configuration in a database whose tables are of the newest form. */
+export class SqlConfigStore implements ConfigStore {
+  readonly versions: VersionTable
+  readonly overrides: EntryTable<Override, OverrideKey>
+  readonly members: EntryTable<Membership, EntityKey>
+  readonly blocks: EntryTable<Block, EntityKey>
+  readonly incident: IncidentSwitch
+  readonly apiKeys: ApiKeyTable
+  readonly audit: AuditLog
+  readonly feed: ChangeFeed
+  readonly secrets: SecretTable
+  readonly numbers: NumberLeases
+  readonly rollups: RollupTable
+  readonly documents: DocumentTable
+  readonly #driver: SqlDriver
+  readonly #announcements: Announcements
+
+  constructor(driver: SqlDriver, { system, spelling, announcements }: SqlConfigStoreParts) {
+    const writer = new ConfigWriter(driver, { nowMs: () => system.nowMs(), announcements })
+    const common = { driver, writer, spelling, nextTurn: () => system.nextTurn() }
+    this.#driver = driver
+    this.#announcements = announcements
+    this.versions = new SqlVersionTable(driver, writer)
+    this.overrides = new SqlEntryTable({ ...common, kind: OVERRIDES })
+    this.members = new SqlEntryTable({ ...common, kind: MEMBERS })
+    this.blocks = new SqlEntryTable({ ...common, kind: BLOCKS, alsoDo: sweepBlocks })
+    this.incident = new SqlIncidentSwitch(driver, writer)
+    this.apiKeys = new SqlApiKeyTable(driver, writer, system)
+    this.audit = new SqlAuditLog(driver, writer)
+    this.feed = new SqlChangeFeed(driver, spelling)
+    this.secrets = new SqlSecretTable(driver, system)
+    this.numbers = new SqlNumberLeases(driver, () => system.nowMs())
+    this.rollups = new SqlRollupTable(driver)
+    this.documents = new SqlDocumentTable(driver)
+  }
+
+  async close(): Promise<void> {
+    await this.#driver.close()
+    await this.#announcements.settled()
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+}
+
+/**
+ * Takes out blocks that are forgotten. Whoever still knows them knows as well that they have ended, so nobody needs to be told;
+ * without it the table would grow for ever.
+ */
+async function sweepBlocks({ transaction, at }: ConfigChange): Promise<void> {
+  await transaction.query(
+    `DELETE FROM blocks WHERE (dimension, entity) IN
+      (SELECT dimension, entity FROM blocks WHERE forgotten_at < ? ORDER BY forgotten_at LIMIT ?)`,
+    [at - FORGOTTEN_BLOCKS_KEPT_MS, SWEPT_AT_ONCE],
+  )
+}
