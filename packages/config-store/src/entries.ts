@@ -1,6 +1,28 @@
 import type { Incident } from '@sluice/core'
-import type { Author } from './author.ts'
-import type { Page, PageRequest } from './page.ts'
+
+/** Who changes something, as it will stand in the audit log. */
+export interface Author {
+  /** Such as the name of an API key: 1 to 200 characters. Several keys may have it. */
+  readonly name: string
+  /** The id of the API key, which no other has: 1 to 200 characters. Left out for what is not done with a key. */
+  readonly keyId?: string
+  /** Why, in the author's words. */
+  readonly note?: string
+}
+
+/** A part of a longer list. */
+export interface Page<T> {
+  readonly items: readonly T[]
+  /** Give it back as `after` for the next page; undefined when this is the last. */
+  readonly next: string | undefined
+}
+
+/** Which page. */
+export interface PageRequest {
+  readonly after?: string
+  /** Most items, 1 to 1000; 100 when left out. */
+  readonly limit?: number
+}
 
 /** An entry as it is kept. */
 export interface Stored<E> {

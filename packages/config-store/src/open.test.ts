@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs'
 import { relative } from 'node:path'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import type { Notifier } from './notifier.ts'
+import type { Notifier } from './config-store.ts'
 import { openConfigStore } from './open.ts'
-import { system } from './platform.ts'
+import { platform } from './platform.ts'
 import { newFile } from './sql/driver.test.support.ts'
 
 const ALICE = { name: 'alice' }
@@ -128,7 +128,7 @@ describe('notifiers of a store', () => {
     const closed = store.close().then(() => {
       isClosed = true
     })
-    await system.nextTurn()
+    await platform.nextTurn()
     expect(isClosed).toBe(false)
     resolve(true)
     await closed

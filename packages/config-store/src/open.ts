@@ -1,13 +1,11 @@
 import type { Random, Timers } from '@sluice/core'
 import { SluiceError, systemRandom } from '@sluice/core'
-import type { ConfigStore } from './config-store.ts'
-import type { Notifier } from './notifier.ts'
-import type { System } from './platform.ts'
-import { system } from './platform.ts'
-import { Announcements } from './sql/announcements.ts'
+import type { ConfigStore, Notifier } from './config-store.ts'
+import { type Platform, platform } from './platform.ts'
+import { Announcer } from './sql/config-writer.ts'
 import { migrate } from './sql/migrations/migrate.ts'
 import type { SqlDriver } from './sql/sql-driver.ts'
-import { KeySpelling } from './sql/tables/canonical-keys.ts'
+import { CanonicalKeys } from './sql/tables/entry-kinds.ts'
 import { SqlConfigStore } from './sql/tables/sql-config-store.ts'
 
 const DEADLINE_MS = 5000
@@ -59,36 +57,42 @@ export interface ConfigStoreOptions {
  */
 export async function openConfigStore(url: string, options: ConfigStoreOptions = {}): Promise<ConfigStore> {
   checkOptions(options)
-  const { nowMs = system.nowMs } = options
-  const own: System = {
-    ...system,
+  const { nowMs = platform.nowMs } = options
+  const own: Platform = {
+    ...platform,
     nowMs: () => Math.floor(nowMs()),
     ...(options.randomBytes === undefined ? {} : { randomBytes: options.randomBytes }),
     ...(options.timers === undefined ? {} : { timers: options.timers, backgroundTimers: options.timers }),
   }
   const { ipv6PrefixLength = IPV6_PREFIX_LENGTH, notifiers = [] } = options
-  const spelling = new KeySpelling(ipv6PrefixLength)
+  const canonicalKeys = new CanonicalKeys(ipv6PrefixLength)
   const driver = await openDriver(url, options, own)
   try {
-    await migrate(driver, { nowMs: own.nowMs, spelling })
-    return new SqlConfigStore(driver, { system: own, spelling, announcements: new Announcements(notifiers) })
+    await migrate(driver, { nowMs: own.nowMs, canonicalKeys })
+    return new SqlConfigStore(driver, { platform: own, canonicalKeys, announcements: new Announcer(notifiers) })
   } catch (error) {
     await driver.close()
     throw error
   }
 }
 
-async function openDriver(url: string, options: ConfigStoreOptions, own: System): Promise<SqlDriver> {
+async function openDriver(url: string, options: ConfigStoreOptions, own: Platform): Promise<SqlDriver> {
   const { deadlineMs = DEADLINE_MS, random = systemRandom } = options
   const scheme = schemeOf(url)
   if (scheme === 'postgres' || scheme === 'postgresql') {
     const { openPostgres } = await import('./sql/postgres/postgres-driver.ts')
     const { connections = CONNECTIONS, keepaliveMs = KEEPALIVE_MS } = options
-    return await openPostgres({ url, deadlineMs, connections, keepaliveMs, system: own, random })
+    return await openPostgres({ url, deadlineMs, connections, keepaliveMs, platform: own, random })
   }
   // Loaded only when needed: Node warns of the module for as long as it is new.
   const { openSqlite } = await import('./sql/sqlite/sqlite-driver.ts')
-  return await openSqlite({ path: sqlitePath(url), deadlineMs, pollMs: options.pollMs ?? POLL_MS, system: own, random })
+  return await openSqlite({
+    path: sqlitePath(url),
+    deadlineMs,
+    pollMs: options.pollMs ?? POLL_MS,
+    platform: own,
+    random,
+  })
 }
 
 /** Undefined for a path; one letter is the drive of a path on Windows. */

@@ -4,7 +4,7 @@ import type { Timers } from '@sluice/core'
 import { systemTimers } from '@sluice/core'
 
 /** Where this package takes time and chance from. */
-export interface System {
+export interface Platform {
   /** Milliseconds since 1970. */
   nowMs(): number
   /** So many bytes that nobody can guess. */
@@ -21,7 +21,7 @@ export interface System {
 const LONGEST_TIMER_MS = 2_147_483_647
 
 /** The process's own, used wherever nothing else is given. */
-export const system: System = {
+export const platform: Platform = {
   nowMs: () => Date.now(),
   randomBytes: (count) => randomBytes(count),
   timers: systemTimers,

@@ -1,7 +1,5 @@
 import type { RuleSet, RuleSetChange } from '@sluice/core'
-import type { Author } from './author.ts'
-import type { Seen } from './entries.ts'
-import type { Page, PageRequest } from './page.ts'
+import type { Author, Page, PageRequest, Seen } from './entries.ts'
 
 /**
  * Where a version stands. `draft`: it has no effect. `shadow`: evaluated and measured for every request, never enforced.

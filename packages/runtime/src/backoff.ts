@@ -1,6 +1,6 @@
 import { describeValue, RuntimeError } from './errors.ts'
 import { invalidOption, requireInteger, requireNumber } from './option-range.ts'
-import type { Random } from './random.ts'
+import type { Random } from './system.ts'
 
 /** How long to wait between calls. */
 export interface BackoffOptions {

@@ -1,9 +1,7 @@
-import type { BackoffOptions } from './backoff.ts'
-import { backoffDelayMs, resolveBackoff } from './backoff.ts'
-import type { Sleep } from './clock.ts'
+import { type BackoffOptions, backoffDelayMs, resolveBackoff } from './backoff.ts'
 import { RuntimeError } from './errors.ts'
 import { invalidOption, requireInteger } from './option-range.ts'
-import type { Random } from './random.ts'
+import type { Random, Sleep } from './system.ts'
 
 /** What the operation is told about the call. */
 export interface RetryAttempt {

@@ -1,4 +1,3 @@
-import type { NowMs } from './clock.ts'
 import { describeValue, RuntimeError } from './errors.ts'
 import { requireInteger } from './option-range.ts'
 import {
@@ -11,6 +10,7 @@ import {
   packLow,
   SNOWFLAKE_EPOCH_MS,
 } from './snowflake-id.ts'
+import type { NowMs } from './system.ts'
 
 /** What makes the ids of one generator different from those of every other. */
 export interface SnowflakeOptions {

@@ -1,3 +1,4 @@
+import { describeValue, RuntimeError } from './errors.ts'
 import { requireNumber } from './option-range.ts'
 
 // The only file of this package that touches the real clock, the real timers and real randomness. Nothing here is a
@@ -55,3 +56,32 @@ export function systemTurnEnd(run: () => void): void {
   if (immediate === undefined) queueMicrotask(run)
   else immediate(run)
 }
+
+/**
+ * Reads the wall clock: milliseconds since 1970-01-01T00:00:00Z, whole or fractional.
+ *
+ * It may stand still, jump forward and go back; every user of it in this package says what it does then.
+ */
+export type NowMs = () => number
+
+/**
+ * Waits `delayMs` milliseconds (zero or more, never less than asked), then resolves.
+ *
+ * When `signal` aborts, before or during the wait, it rejects at once with `signal.reason` and holds no timer and no
+ * listener any more.
+ */
+export type Sleep = (delayMs: number, signal?: AbortSignal) => Promise<void>
+
+/** What the clock shows; throws `SLUICE_RUNTIME_INVALID_PORT` when that is not a finite number. */
+export function readClock(nowMs: NowMs): number {
+  const now = nowMs()
+  if (Number.isFinite(now)) return now
+  throw new RuntimeError('SLUICE_RUNTIME_INVALID_PORT', {
+    received: `${describeValue(now)} from nowMs()`,
+    expected: 'a finite number of milliseconds',
+    action: 'Pass systemNowMs, or correct the clock that is passed in.',
+  })
+}
+
+/** Gives the next random number, from 0 (included) to 1 (excluded). Not for secrets. */
+export type Random = () => number

@@ -1,9 +1,6 @@
 import type { RuleSetProblem } from '@sluice/core'
-import { LineCounter, parseDocument, Scalar, visit } from 'yaml'
-import { type LinedDocument, lineAt, yamlProblems } from '../file/yaml-document.ts'
-
-/** Aliases in a file may stand for so much in all: beyond that, a small file would fill the memory. */
-const MOST_ALIASES = 10_000
+import { Scalar, visit } from 'yaml'
+import { lineAt, parseYaml, type YamlDocument, yamlProblems, yamlValue } from '../file/yaml-document.ts'
 
 const SHOWN_LENGTH = 60
 
@@ -29,7 +26,7 @@ class Unquoted {
 /** A file that was parsed. */
 interface ParsedFile {
   readonly value: unknown
-  readonly lined: LinedDocument
+  readonly lined: YamlDocument
   readonly problems: readonly RuleSetProblem[]
 }
 
@@ -45,7 +42,7 @@ export class YamlReader {
   /** All of it. */
   readonly root: unknown
   readonly #name: string
-  readonly #lined: LinedDocument
+  readonly #lined: YamlDocument
 
   /** `name` of the file, as problems call it. */
   constructor(name: string, text: string) {
@@ -126,30 +123,17 @@ export function isNothing(value: unknown): boolean {
 }
 
 function parseFile(text: string): ParsedFile {
-  const lines = new LineCounter()
-  const document = parseDocument(text, {
-    lineCounter: lines,
-    merge: true,
-    stringKeys: true,
-    prettyErrors: false,
-    resolveKnownTags: false,
-    logLevel: 'error',
-  })
-  const lined = { document, lines }
+  const lined = parseYaml(text)
   const problems = yamlProblems(lined)
   if (problems.length > 0) return { value: undefined, lined, problems }
-  visit(document, {
+  visit(lined.document, {
     Scalar(key, scalar) {
       if (key !== 'key' && scalar.type === Scalar.PLAIN) scalar.value = unquoted(scalar)
     },
   })
-  try {
-    return { value: document.toJS({ maxAliasCount: MOST_ALIASES }), lined, problems }
-  } catch (error) {
-    const received = `not to be read (${(error as Error).message})`
-    const problem = { path: '', received, expected: 'aliases that stand for less', line: 1 }
-    return { value: undefined, lined, problems: [problem] }
-  }
+  const content = yamlValue(lined)
+  if ('problem' in content) return { value: undefined, lined, problems: [content.problem] }
+  return { value: content.value, lined, problems }
 }
 
 function unquoted({ value, source = '' }: Scalar): unknown {

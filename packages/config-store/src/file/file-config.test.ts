@@ -358,7 +358,7 @@ describe('a file that is being written', () => {
 })
 
 describe('polling', () => {
-  it('finds a change that the file system does not tell of, such as behind a link', async () => {
+  it('finds a change that the file platform does not tell of, such as behind a link', async () => {
     const { folder, path, follow, limit } = await scene()
     const elsewhere = join(folder, 'elsewhere')
     await mkdir(elsewhere)

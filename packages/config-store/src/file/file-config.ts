@@ -1,19 +1,18 @@
 import { createHash } from 'node:crypto'
 import { basename, dirname, resolve } from 'node:path'
-import type { Clock, FileContent, Random, Timers } from '@sluice/core'
-import { systemClock, systemRandom } from '@sluice/core'
+import { type Clock, type FileContent, type Random, systemClock, systemRandom, type Timers } from '@sluice/core'
 import { MICROS_PER_MS } from '@sluice/core/internal'
-import { VersionGate } from '../follow/active-versions.ts'
+import type { EntryChange } from '../config-store.ts'
+import { ActiveVersions } from '../follow/active-versions.ts'
 import { type ConfigFollower, type ConfigObserver, type ConfigStats, tell } from '../follow/config-follower.ts'
 import type { ConfigTarget } from '../follow/config-target.ts'
+import { encodeEntry, encodeEntryKey } from '../follow/entry-encoding.ts'
 import { HintSources } from '../follow/hint-sources.ts'
-import { checkPollMs, LookLine, type LookResult } from '../follow/poller.ts'
-import { system } from '../platform.ts'
+import { checkPollMs, Poller, type PollResult } from '../follow/poller.ts'
+import { platform } from '../platform.ts'
 import type { VersionContent } from '../versions.ts'
-import { FileEntries } from './file-entries.ts'
-import { FolderHints } from './folder-hints.ts'
 import { parseConfigFile } from './parse-config-file.ts'
-import { WatchedFile } from './watched-file.ts'
+import { FolderHints, WatchedFile } from './watched-file.ts'
 
 /** How {@link fileConfig} follows a file. */
 export interface FileConfigOptions {
@@ -67,9 +66,9 @@ class FileFollower implements FileConfig {
   readonly #startedAtMs: number
   readonly #file: WatchedFile
   readonly #folder: FolderHints
-  readonly #gate: VersionGate
+  readonly #versions: ActiveVersions
   readonly #entries = new FileEntries()
-  readonly #looks: LookLine
+  readonly #poller: Poller
   readonly #hints: HintSources
   readonly #first: Promise<void>
   #number = 0
@@ -91,17 +90,17 @@ class FileFollower implements FileConfig {
 
   constructor(path: string, options: FileConfigOptions) {
     const { clock = systemClock, random = systemRandom, pollMs = 5000, settleMs = 100, observe, target } = options
-    const timers = options.timers ?? system.backgroundTimers
+    const timers = options.timers ?? platform.backgroundTimers
     this.#name = basename(path)
     this.#options = options
     this.#clock = clock
     this.#pollMs = pollMs
     this.#startedAtMs = this.#nowMs()
     // Whoever awaits a look must not depend on a timer that does not keep the process alive.
-    this.#file = new WatchedFile({ path, settleMs, timers: options.timers ?? system.timers })
+    this.#file = new WatchedFile({ path, settleMs, timers: options.timers ?? platform.timers })
     this.#folder = new FolderHints(dirname(path))
-    this.#gate = new VersionGate(target, observe)
-    this.#looks = new LookLine({ look: () => this.#look(), pollMs, clock, timers, random })
+    this.#versions = new ActiveVersions(target, observe)
+    this.#poller = new Poller({ poll: () => this.#poll(), pollMs, clock, timers, random })
     this.#hints = new HintSources({
       changed: () => {
         this.#notifications++
@@ -113,7 +112,7 @@ class FileFollower implements FileConfig {
         this.#hint()
       },
     })
-    this.#first = this.#looks.now()
+    this.#first = this.#poller.now()
     this.#first.catch(() => undefined)
   }
 
@@ -128,16 +127,16 @@ class FileFollower implements FileConfig {
 
   refresh(): Promise<void> {
     this.#mustRead = true
-    return this.#looks.now()
+    return this.#poller.now()
   }
 
   stats(): FileConfigStats {
-    const { enforced, candidate } = this.#gate.inForce
+    const { enforced, candidate } = this.#versions.current
     return {
       source: this.#number > 0 ? 'file' : 'none',
       enforcedVersion: enforced?.number,
       candidateVersion: candidate?.number,
-      refused: this.#gate.refused,
+      refused: this.#versions.refused,
       position: this.#number > 0 ? this.#number : undefined,
       refreshes: this.#refreshes,
       failures: this.#failures,
@@ -145,7 +144,7 @@ class FileFollower implements FileConfig {
       unavailableSince: this.#awaySinceMs,
       lagMs: Math.max(0, this.#nowMs() - (this.#currentAtMs ?? this.#startedAtMs) - this.#pollMs),
       notifications: this.#notifications,
-      polls: this.#looks.polls,
+      polls: this.#poller.polls,
       contentHash: this.#contentHash,
     }
   }
@@ -161,15 +160,15 @@ class FileFollower implements FileConfig {
 
   async #finish(): Promise<void> {
     this.#file.stop()
-    await Promise.all([this.#looks.close(), this.#hints.close()])
+    await Promise.all([this.#poller.close(), this.#hints.close()])
   }
 
   #hint(): void {
     this.#mustRead = true
-    this.#looks.hint()
+    this.#poller.hint()
   }
 
-  async #look(): Promise<LookResult> {
+  async #poll(): Promise<PollResult> {
     const beganAtMs = this.#nowMs()
     const mustRead = this.#mustRead
     this.#mustRead = false
@@ -194,7 +193,7 @@ class FileFollower implements FileConfig {
     this.#problem = undefined
     // Somebody has put back what is in force.
     if (hash === this.#contentHash) {
-      this.#gate.confirm()
+      this.#versions.confirm()
       this.#tellService(this.#service)
     } else this.#use(content, hash)
   }
@@ -207,11 +206,11 @@ class FileFollower implements FileConfig {
       parsed = parseConfigFile(content, this.#name, costFunctions === undefined ? {} : { costFunctions })
     } catch (error) {
       this.#problem = error
-      this.#gate.refuse(number, error)
+      this.#versions.refuse(number, error)
       return
     }
     this.#tellService(parsed.service)
-    this.#problem = this.#gate.offer({ enforced: this.#versionOf(number, parsed), candidate: undefined })
+    this.#problem = this.#versions.activate({ enforced: this.#versionOf(number, parsed), candidate: undefined })
     if (this.#problem !== undefined) return
     this.#number = number
     this.#contentHash = hash
@@ -268,5 +267,41 @@ class FileFollower implements FileConfig {
 
   #nowMs(): number {
     return this.#clock.nowMicros() / MICROS_PER_MS
+  }
+}
+
+/** The overrides and memberships of a file, and what changes when another content takes its place. */
+class FileEntries {
+  /** By key. */
+  #entries = new Map<string, EntryChange>()
+
+  /** Takes the place of what was there; gives back what is another one now, and what is gone. */
+  replace({ overrides, members }: FileContent): readonly EntryChange[] {
+    const entries = new Map<string, EntryChange>()
+    for (const entry of overrides) {
+      const { dimension, entity, resource } = entry
+      const change: EntryChange = { kind: 'override', key: { dimension, entity, resource }, entry }
+      entries.set(encodeEntryKey(change), change)
+    }
+    for (const entry of members) {
+      const { dimension, entity } = entry
+      const change: EntryChange = { kind: 'member', key: { dimension, entity }, entry }
+      entries.set(encodeEntryKey(change), change)
+    }
+    const changes = this.#differences(entries)
+    this.#entries = entries
+    return changes
+  }
+
+  #differences(entries: ReadonlyMap<string, EntryChange>): readonly EntryChange[] {
+    const changes: EntryChange[] = []
+    for (const [key, before] of this.#entries) {
+      if (!entries.has(key)) changes.push({ ...before, entry: undefined } as EntryChange)
+    }
+    for (const [key, change] of entries) {
+      const before = this.#entries.get(key)
+      if (before === undefined || encodeEntry(before) !== encodeEntry(change)) changes.push(change)
+    }
+    return changes
   }
 }

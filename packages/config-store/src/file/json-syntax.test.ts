@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { jsonFaultAt } from './json-syntax.ts'
+import { jsonErrorOffset } from './json-syntax.ts'
 
 const isJson = (text: string): boolean => {
   try {
@@ -29,8 +29,8 @@ describe('the fault in a JSON text', () => {
       fc.property(mutations, ([text, where, cut, filling]) => {
         const at = where % (text.length + 1)
         const mutated = text.slice(0, at) + filling + text.slice(at + cut)
-        expect([mutated, jsonFaultAt(mutated) === undefined]).toEqual([mutated, isJson(mutated)])
-        expect(jsonFaultAt(text)).toBeUndefined()
+        expect([mutated, jsonErrorOffset(mutated) === undefined]).toEqual([mutated, isJson(mutated)])
+        expect(jsonErrorOffset(text)).toBeUndefined()
       }),
       { numRuns: 2000 },
     )
@@ -47,6 +47,6 @@ describe('the fault in a JSON text', () => {
     ['[01]', 1],
     ['["a\nb"]', 1],
   ])('of %j is at %i', (text, offset) => {
-    expect(jsonFaultAt(text)).toBe(offset)
+    expect(jsonErrorOffset(text)).toBe(offset)
   })
 })

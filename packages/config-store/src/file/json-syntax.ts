@@ -6,13 +6,13 @@ const PLAIN = /(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)(?
  * Where a text ceases to be JSON: the offset of the first thing that cannot stand there, or undefined when all of it is
  * JSON. `JSON.parse` knows, but does not always say.
  */
-export function jsonFaultAt(text: string): number | undefined {
-  const scan = new JsonScan(text)
+export function jsonErrorOffset(text: string): number | undefined {
+  const scan = new JsonScanner(text)
   if (scan.value() && scan.at === text.length) return undefined
   return scan.at
 }
 
-class JsonScan {
+class JsonScanner {
   readonly #text: string
   at = 0
 

@@ -1,20 +1,49 @@
 import type { RuleSetProblem } from '@sluice/core'
-import type { Document, LineCounter, Node, Pair, YAMLError, YAMLMap } from 'yaml'
-import { isAlias, isMap, isScalar, isSeq, visit } from 'yaml'
+import type { Document, Node, Pair, YAMLError, YAMLMap } from 'yaml'
+import { isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument, visit } from 'yaml'
 
 type Found = Node | null | undefined
 
 /** A document and where its lines begin. */
-export interface LinedDocument {
+export interface YamlDocument {
   readonly document: Document.Parsed
   readonly lines: LineCounter
+}
+
+/** Expanded nodes that the aliases of a file may produce: an upper bound, so that a small file cannot fill the memory. */
+const MAX_ALIASES = 10_000
+
+/** Parses YAML 1.2 with anchors, aliases and `<<`. Syntax errors are in the document: see {@link yamlProblems}. */
+export function parseYaml(text: string): YamlDocument {
+  const lines = new LineCounter()
+  const document = parseDocument(text, {
+    lineCounter: lines,
+    merge: true,
+    stringKeys: true,
+    prettyErrors: false,
+    resolveKnownTags: false,
+    logLevel: 'error',
+  })
+  return { document, lines }
+}
+
+/** The content of a document as JavaScript values, or the problem that its aliases expand to too much. */
+export function yamlValue({
+  document,
+}: YamlDocument): { readonly value: unknown } | { readonly problem: RuleSetProblem } {
+  try {
+    return { value: document.toJS({ maxAliasCount: MAX_ALIASES }) }
+  } catch (error) {
+    const received = `not to be read (${(error as Error).message})`
+    return { problem: { path: '', received, expected: 'aliases that stand for less', line: 1 } }
+  }
 }
 
 /**
  * The line that a JSON pointer leads to, counted from 1: that of the key, or of the item of a list. What is not there has the
  * line of the nearest thing around it that is.
  */
-export function lineAt({ document, lines }: LinedDocument, pointer: string): number {
+export function lineAt({ document, lines }: YamlDocument, pointer: string): number {
   let node: Found = document.contents
   let offset = node?.range?.[0] ?? 0
   for (const token of tokensOf(pointer)) {
@@ -28,7 +57,7 @@ export function lineAt({ document, lines }: LinedDocument, pointer: string): num
 }
 
 /** What a document cannot be read for: syntax, keys given twice, tags, aliases of nothing. */
-export function yamlProblems(lined: LinedDocument): readonly RuleSetProblem[] {
+export function yamlProblems(lined: YamlDocument): readonly RuleSetProblem[] {
   const { document, lines } = lined
   const said = [...document.errors, ...document.warnings]
   // After the first fault in the syntax nothing is where it was meant to be.
@@ -43,7 +72,7 @@ export function yamlProblems(lined: LinedDocument): readonly RuleSetProblem[] {
 
 const UNDERSTOOD: ReadonlySet<string> = new Set(['DUPLICATE_KEY', 'MULTIPLE_DOCS', 'TAG_RESOLVE_FAILED'])
 
-function problemOf({ document, lines }: LinedDocument, { code, pos, message }: YAMLError): RuleSetProblem {
+function problemOf({ document, lines }: YamlDocument, { code, pos, message }: YAMLError): RuleSetProblem {
   const { line } = lines.linePos(pos[0])
   const path = pointerAt(document, pos[0])
   switch (code) {
@@ -56,7 +85,7 @@ function problemOf({ document, lines }: LinedDocument, { code, pos, message }: Y
   }
 }
 
-function unresolvedAliases({ document, lines }: LinedDocument): readonly RuleSetProblem[] {
+function unresolvedAliases({ document, lines }: YamlDocument): readonly RuleSetProblem[] {
   const problems: RuleSetProblem[] = []
   const anchors = new Set<string>()
   visit(document, {

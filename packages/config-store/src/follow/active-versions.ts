@@ -1,5 +1,5 @@
 import { isSluiceError, type RuleSetError, type RuleSetProblem } from '@sluice/core'
-import type { VersionsInForce } from '../change-feed.ts'
+import type { VersionsInForce } from '../config-store.ts'
 import { type ConfigObserver, type RefusedVersion, tell } from './config-follower.ts'
 import type { ConfigTarget } from './config-target.ts'
 
@@ -7,10 +7,10 @@ import type { ConfigTarget } from './config-target.ts'
 export const NO_VERSIONS: VersionsInForce = Object.freeze({ enforced: undefined, candidate: undefined })
 
 /** Offers versions to the target, and remembers which of them it took. */
-export class VersionGate {
+export class ActiveVersions {
   readonly #target: Pick<ConfigTarget, 'useVersions'>
   readonly #observe: ConfigObserver | undefined
-  #inForce: VersionsInForce = NO_VERSIONS
+  #current: VersionsInForce = NO_VERSIONS
   #refused: readonly RefusedVersion[] = []
 
   constructor(target: Pick<ConfigTarget, 'useVersions'>, observe: ConfigObserver | undefined) {
@@ -19,8 +19,8 @@ export class VersionGate {
   }
 
   /** What the target took last. */
-  get inForce(): VersionsInForce {
-    return this.#inForce
+  get current(): VersionsInForce {
+    return this.#current
   }
 
   /** What it did not take of the versions offered last. */
@@ -30,7 +30,7 @@ export class VersionGate {
 
   /** Whether a version is to be enforced and none is. */
   get isMissing(): boolean {
-    return this.#inForce.enforced === undefined && this.#refused.some(({ stage }) => stage === 'enforced')
+    return this.#current.enforced === undefined && this.#refused.some(({ stage }) => stage === 'enforced')
   }
 
   /**
@@ -38,9 +38,9 @@ export class VersionGate {
    * it was. A candidate never stands in the way of what is enforced: that may be a rollback. Gives back why the enforced version
    * cannot be used; undefined when it can.
    */
-  offer(versions: VersionsInForce): unknown {
+  activate(versions: VersionsInForce): unknown {
     // An enforced version is only ever replaced. A feed without one has lost its data, and must not lift all limits.
-    if (versions.enforced === undefined && this.#inForce.enforced !== undefined) {
+    if (versions.enforced === undefined && this.#current.enforced !== undefined) {
       const error = new Error('no version is enforced there any more')
       this.refuse(0, error)
       return error
@@ -75,7 +75,7 @@ export class VersionGate {
   #try(versions: VersionsInForce): { readonly error: unknown } | undefined {
     try {
       this.#target.useVersions(versions)
-      this.#inForce = versions
+      this.#current = versions
       return undefined
     } catch (error) {
       return { error }

@@ -2,7 +2,7 @@ import { createHash, type Hash } from 'node:crypto'
 import type { FileHandle } from 'node:fs/promises'
 import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import type { VersionsInForce } from '../change-feed.ts'
+import type { VersionsInForce } from '../config-store.ts'
 
 const FORMAT = 'sluice-config'
 const FORMAT_VERSION = 1

@@ -1,12 +1,10 @@
 import type { Clock, Random, Timers } from '@sluice/core'
 import { SluiceError } from '@sluice/core'
 import { MICROS_PER_MS } from '@sluice/core/internal'
-import type { EntryChange, VersionsInForce } from '../change-feed.ts'
-import type { CacheEnd, CacheReading, OpenCache } from './cache-file.ts'
-import { CacheWriter, openCache } from './cache-file.ts'
-import type { ConfigObserver } from './config-follower.ts'
-import { tell } from './config-follower.ts'
-import { lineOf, lineStart, startOfLine } from './entry-encoding.ts'
+import type { EntryChange, VersionsInForce } from '../config-store.ts'
+import { type CacheEnd, type CacheReading, CacheWriter, type OpenCache, openCache } from './cache-file.ts'
+import { type ConfigObserver, tell } from './config-follower.ts'
+import { encodeEntry, encodeEntryKey, entryKeyOf } from './entry-encoding.ts'
 
 /** Between two writes passes so many times what the last one took: a large configuration costs no more than a small one. */
 const REST_SHARE = 20
@@ -124,7 +122,7 @@ export class ConfigCache {
   /** Something changed; it is written soon, with what else comes until then. */
   note(changes: readonly EntryChange[], state: CacheState): void {
     if (this.#base === undefined) return
-    for (const change of changes) this.#changed.set(lineStart(change), lineOf(change))
+    for (const change of changes) this.#changed.set(encodeEntryKey(change), encodeEntry(change))
     this.#noted = state
     this.#schedule()
   }
@@ -200,7 +198,7 @@ export class ConfigCache {
     const writer = await CacheWriter.begin(this.#path, this.#nonce(), { source: this.#source, versions })
     try {
       for await (const lines of cache.lines()) {
-        const kept = changed.size === 0 ? lines : lines.filter((line) => !changed.has(startOfLine(line)))
+        const kept = changed.size === 0 ? lines : lines.filter((line) => !changed.has(entryKeyOf(line)))
         if (kept.length > 0) await writer.add(`${kept.join('\n')}\n`, kept.length)
       }
       for (const line of changed.values()) if (line !== undefined) await writer.add(line, 1)
@@ -262,7 +260,7 @@ async function addChanges(writer: CacheWriter, changes: readonly EntryChange[]):
   let text = ''
   let lines = 0
   for (const change of changes) {
-    const line = lineOf(change)
+    const line = encodeEntry(change)
     if (line === undefined) continue
     text += line
     lines++

@@ -1,19 +1,19 @@
 import type { Clock } from '@sluice/core'
 import { SluiceError } from '@sluice/core'
 import { MICROS_PER_MS } from '@sluice/core/internal'
-import type { ChangeBatch, ChangeFeed, EntryChange, VersionsInForce } from '../change-feed.ts'
-import { NO_VERSIONS, VersionGate } from './active-versions.ts'
+import type { ChangeBatch, ChangeFeed, EntryChange, VersionsInForce } from '../config-store.ts'
+import { ActiveVersions, NO_VERSIONS } from './active-versions.ts'
 import type { OpenCache } from './cache-file.ts'
 import type { CacheRewrite, ConfigCache } from './config-cache.ts'
 import { type ConfigObserver, type ConfigSource, tell } from './config-follower.ts'
 import type { ConfigTarget } from './config-target.ts'
-import { changeOf } from './entry-encoding.ts'
+import { decodeEntry } from './entry-encoding.ts'
 
 /** A cache file that was lost is written anew at most this often: it takes a load of everything. */
 const CACHE_REWRITE_MS = 600_000
 
-/** What a {@link ConfigIntake} needs. */
-export interface IntakeOptions {
+/** What a {@link ConfigLoader} needs. */
+export interface ConfigLoaderOptions {
   readonly target: ConfigTarget
   readonly cache: ConfigCache | undefined
   readonly clock: Clock
@@ -21,9 +21,9 @@ export interface IntakeOptions {
 }
 
 /** Takes configuration from a change feed, or from disk, and hands it to the target and to the cache. */
-export class ConfigIntake {
-  readonly gate: VersionGate
-  readonly #options: IntakeOptions
+export class ConfigLoader {
+  readonly versions: ActiveVersions
+  readonly #options: ConfigLoaderOptions
   #source: ConfigSource = 'none'
   #position: number | undefined
   #currentAtMs: number | undefined
@@ -32,9 +32,9 @@ export class ConfigIntake {
   #isLoading = false
   #isStopped = false
 
-  constructor(options: IntakeOptions) {
+  constructor(options: ConfigLoaderOptions) {
     this.#options = options
-    this.gate = new VersionGate(options.target, options.observe)
+    this.versions = new ActiveVersions(options.target, options.observe)
   }
 
   get source(): ConfigSource {
@@ -53,11 +53,11 @@ export class ConfigIntake {
 
   /** Whether limits can be decided by what was taken. */
   get isLoaded(): boolean {
-    return this.#source !== 'none' && !this.gate.isMissing
+    return this.#source !== 'none' && !this.versions.isMissing
   }
 
   /** Takes all that is there by now; rejects when the feed does. What was taken until then stays. */
-  async take(feed: ChangeFeed): Promise<void> {
+  async update(feed: ChangeFeed): Promise<void> {
     const taken = { changes: 0, reloads: 0, hasVersions: false }
     if (this.#position === undefined || this.#mustRewriteCache()) taken.changes += await this.#reload(feed, taken)
     for (let more = true; more && !this.#isStopped; ) {
@@ -82,7 +82,7 @@ export class ConfigIntake {
   /**
    * Takes what is on disk, when nothing was taken yet and nothing is being taken. Never rejects.
    */
-  takeFromDisk(): Promise<void> {
+  loadFromDisk(): Promise<void> {
     const { cache } = this.#options
     if (cache === undefined || this.#source !== 'none' || this.#isLoading || this.#isStopped) return Promise.resolve()
     this.#reading ??= this.#readCache().finally(() => {
@@ -100,11 +100,11 @@ export class ConfigIntake {
   #takeBatch({ position, versions, changes }: ChangeBatch): void {
     const { target, cache } = this.#options
     if (changes.length > 0) target.apply(changes)
-    if (versions !== undefined) this.gate.offer(versions)
+    if (versions !== undefined) this.versions.activate(versions)
     const hasMoved = position !== this.#position
     this.#position = position
     if (!hasMoved) return
-    cache?.note(changes, { versions: this.gate.inForce, position, currentAt: this.#nowMs() })
+    cache?.note(changes, { versions: this.versions.current, position, currentAt: this.#nowMs() })
   }
 
   async #reload(feed: ChangeFeed, taken: { reloads: number }): Promise<number> {
@@ -152,23 +152,23 @@ export class ConfigIntake {
 
   async #begin(versions: VersionsInForce): Promise<CacheRewrite | undefined> {
     const { cache, target } = this.#options
-    this.gate.offer(versions)
-    if (this.gate.isMissing) await this.#useVersionsOnDisk()
+    this.versions.activate(versions)
+    if (this.versions.isMissing) await this.#useVersionsOnDisk()
     target.beginReload()
     // Without a version to enforce the file that stands there may be of more use than a new one.
-    return this.gate.isMissing ? undefined : await cache?.rewrite(this.gate.inForce)
+    return this.versions.isMissing ? undefined : await cache?.rewrite(this.versions.current)
   }
 
   #mustRewriteCache(): boolean {
     const { cache } = this.#options
-    return cache?.isLost === true && !this.gate.isMissing && this.#nowMs() - this.#loadedAtMs >= CACHE_REWRITE_MS
+    return cache?.isLost === true && !this.versions.isMissing && this.#nowMs() - this.#loadedAtMs >= CACHE_REWRITE_MS
   }
 
   async #useVersionsOnDisk(): Promise<void> {
     const cache = await this.#openCache()
     if (cache === undefined) return
     await cache.close()
-    this.gate.fallBack(cache.versions)
+    this.versions.fallBack(cache.versions)
   }
 
   async #readCache(): Promise<void> {
@@ -186,12 +186,12 @@ export class ConfigIntake {
   async #useCache(cache: OpenCache): Promise<void> {
     const { target } = this.#options
     if (this.#isStopped) return
-    if (this.gate.offer(cache.versions) !== undefined) return
+    if (this.versions.activate(cache.versions) !== undefined) return
     let changes = 0
     target.beginReload()
     for await (const lines of cache.lines()) {
       if (this.#isStopped) return
-      const read = lines.map(changeOf).filter((change): change is EntryChange => change !== undefined)
+      const read = lines.map(decodeEntry).filter((change): change is EntryChange => change !== undefined)
       target.apply(read)
       changes += read.length
     }
@@ -208,7 +208,7 @@ export class ConfigIntake {
   }
 
   #tellRefreshed(changes: number, reloaded: boolean): void {
-    const { enforced, candidate } = this.gate.inForce
+    const { enforced, candidate } = this.versions.current
     tell(this.#options.observe, {
       type: 'refreshed',
       source: this.#source,

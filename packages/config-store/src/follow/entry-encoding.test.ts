@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { EntryChange } from '../change-feed.ts'
-import { changeOf, lineOf, lineStart, startOfLine } from './entry-encoding.ts'
+import type { EntryChange } from '../config-store.ts'
+import { decodeEntry, encodeEntry, encodeEntryKey, entryKeyOf } from './entry-encoding.ts'
 import { blockOf, memberOf, overrideOf, removed } from './fake-feed.test.support.ts'
 
 /** Texts that look like the syntax around them. */
@@ -25,9 +25,9 @@ describe('a line of the cache file', () => {
   it('gives back the entry it was made of (property)', () => {
     fc.assert(
       fc.property(changes, (change) => {
-        const line = lineOf(change)!
+        const line = encodeEntry(change)!
         expect(line.indexOf('\n')).toBe(line.length - 1)
-        expect(changeOf(line.trimEnd())).toEqual(change)
+        expect(decodeEntry(line.trimEnd())).toEqual(change)
       }),
     )
   })
@@ -35,7 +35,7 @@ describe('a line of the cache file', () => {
   it('begins as its entry does, whatever the key is made of (property)', () => {
     fc.assert(
       fc.property(changes, (change) => {
-        expect(startOfLine(lineOf(change)!)).toBe(lineStart(change))
+        expect(entryKeyOf(encodeEntry(change)!)).toBe(encodeEntryKey(change))
       }),
     )
   })
@@ -44,24 +44,26 @@ describe('a line of the cache file', () => {
     const identity = ({ entry, ...rest_ }: EntryChange): string => JSON.stringify(rest_)
     fc.assert(
       fc.property(changes, changes, (one, other) => {
-        expect(lineStart(one) === lineStart(other)).toBe(identity(one) === identity(other))
+        expect(encodeEntryKey(one) === encodeEntryKey(other)).toBe(identity(one) === identity(other))
       }),
     )
   })
 
   it('is short: the key stands there once', () => {
-    expect(lineOf(overrideOf('u1', 5))).toBe('["override","user","u1","*",{"terms":{"limit":5}}]\n')
-    expect(lineOf(memberOf('u1', 'gold'))).toBe('["member","user","u1",{"tier":"gold"}]\n')
-    expect(lineOf(blockOf('10.0.0.1', 9))).toBe('["block","ip","10.0.0.1",{"until":9,"strikes":1,"forgottenAt":10}]\n')
-    expect(lineOf({ kind: 'incident', entry: { active: true } })).toBe('["incident",{"active":true}]\n')
+    expect(encodeEntry(overrideOf('u1', 5))).toBe('["override","user","u1","*",{"terms":{"limit":5}}]\n')
+    expect(encodeEntry(memberOf('u1', 'gold'))).toBe('["member","user","u1",{"tier":"gold"}]\n')
+    expect(encodeEntry(blockOf('10.0.0.1', 9))).toBe(
+      '["block","ip","10.0.0.1",{"until":9,"strikes":1,"forgottenAt":10}]\n',
+    )
+    expect(encodeEntry({ kind: 'incident', entry: { active: true } })).toBe('["incident",{"active":true}]\n')
   })
 
   it('is not there for an entry that was removed', () => {
-    expect(lineOf(removed(overrideOf('u1', 5)))).toBeUndefined()
-    expect(lineStart(removed(overrideOf('u1', 5)))).toBe(lineStart(overrideOf('u1', 5)))
+    expect(encodeEntry(removed(overrideOf('u1', 5)))).toBeUndefined()
+    expect(encodeEntryKey(removed(overrideOf('u1', 5)))).toBe(encodeEntryKey(overrideOf('u1', 5)))
   })
 
   it('of a kind that is not known is nothing', () => {
-    expect(changeOf('["quota","user","u1",{"limit":5}]')).toBeUndefined()
+    expect(decodeEntry('["quota","user","u1",{"limit":5}]')).toBeUndefined()
   })
 })

@@ -1,21 +1,21 @@
-import type { EntryChange } from '../change-feed.ts'
+import type { EntryChange } from '../config-store.ts'
 
 /**
  * An entry is one line of the cache file: a JSON array of its kind, the parts of its key, and an object with the rest of it,
  * such as `["member","user","u1",{"tier":"gold"}]`.
  */
-export function lineOf(change: EntryChange): string | undefined {
+export function encodeEntry(change: EntryChange): string | undefined {
   if (change.entry === undefined) return undefined
-  return `${lineStart(change)},${JSON.stringify(restOf(change))}]\n`
+  return `${encodeEntryKey(change)},${JSON.stringify(restOf(change))}]\n`
 }
 
 /** How the line of an entry begins: up to the end of its key, so that it says whose line it is. */
-export function lineStart(change: EntryChange): string {
+export function encodeEntryKey(change: EntryChange): string {
   return JSON.stringify([change.kind, ...keyParts(change)]).slice(0, -1)
 }
 
 /** The same, of a line: its kind and its key are strings, the rest is an object. Strings may contain anything, also `,{`. */
-export function startOfLine(line: string): string {
+export function entryKeyOf(line: string): string {
   let end = endOfString(line, 1)
   while (line.startsWith(',"', end)) end = endOfString(line, end + 1)
   return line.slice(0, end)
@@ -34,7 +34,7 @@ function endOfString(line: string, start: number): number {
 }
 
 /** The entry of a line; undefined when it is of a kind that this program does not know. */
-export function changeOf(line: string): EntryChange | undefined {
+export function decodeEntry(line: string): EntryChange | undefined {
   const [kind, ...parts] = JSON.parse(line) as [string, ...unknown[]]
   const rest = parts.pop() as object
   const [first, second, third] = parts as string[]

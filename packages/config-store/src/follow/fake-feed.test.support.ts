@@ -1,8 +1,8 @@
 import { type Block, type Membership, type Override, type RuleSet, SluiceError } from '@sluice/core'
-import type { ChangeBatch, ChangeFeed, EntryChange, VersionsInForce } from '../change-feed.ts'
+import type { ChangeBatch, ChangeFeed, EntryChange, VersionsInForce } from '../config-store.ts'
 import type { VersionContent } from '../versions.ts'
 import type { ConfigTarget } from './config-target.ts'
-import { lineStart } from './entry-encoding.ts'
+import { encodeEntryKey } from './entry-encoding.ts'
 
 /** A version with a rule set, as a store would hand it out. */
 export function version(number: number, ruleSet: RuleSet = { rules: [] }): VersionContent {
@@ -67,8 +67,8 @@ export class FakeFeed implements ChangeFeed {
   commit(...changes: readonly EntryChange[]): void {
     for (const change of changes) {
       this.#log.push({ position: ++this.#head, change })
-      if (change.entry === undefined) this.#entries.delete(lineStart(change))
-      else this.#entries.set(lineStart(change), change)
+      if (change.entry === undefined) this.#entries.delete(encodeEntryKey(change))
+      else this.#entries.set(encodeEntryKey(change), change)
     }
     this.hint()
   }
@@ -173,7 +173,7 @@ export class RecordingTarget implements ConfigTarget {
 
   apply(changes: readonly EntryChange[]): void {
     for (const change of changes) {
-      const start = lineStart(change)
+      const start = encodeEntryKey(change)
       this.#reloaded?.add(start)
       if (change.entry === undefined) this.#entries.delete(start)
       else this.#entries.set(start, change)

@@ -8,16 +8,14 @@ import {
   type Timers,
 } from '@sluice/core'
 import { MICROS_PER_MS } from '@sluice/core/internal'
-import type { ChangeFeed } from '../change-feed.ts'
-import type { Notifier } from '../notifier.ts'
-import { system } from '../platform.ts'
+import type { ChangeFeed, Notifier } from '../config-store.ts'
+import { platform } from '../platform.ts'
 import { type CacheOptions, ConfigCache } from './config-cache.ts'
-import type { ConfigFollower, ConfigObserver, ConfigStats } from './config-follower.ts'
-import { tell } from './config-follower.ts'
-import { ConfigIntake } from './config-loader.ts'
+import { type ConfigFollower, type ConfigObserver, type ConfigStats, tell } from './config-follower.ts'
+import { ConfigLoader } from './config-loader.ts'
 import type { ConfigTarget } from './config-target.ts'
 import { HintSources } from './hint-sources.ts'
-import { checkPollMs, LookLine, type LookResult } from './poller.ts'
+import { checkPollMs, Poller, type PollResult } from './poller.ts'
 
 /** So long the database may be silent at the start before the cache file is used. */
 const DISK_AFTER_MS = 1000
@@ -67,8 +65,8 @@ class FeedFollower implements ConfigFollower {
   readonly #pollMs: number
   readonly #startedAtMs: number
   readonly #cache: ConfigCache | undefined
-  readonly #intake: ConfigIntake
-  readonly #looks: LookLine
+  readonly #loader: ConfigLoader
+  readonly #poller: Poller
   readonly #hints: HintSources
   readonly #waiting = new Set<Waiter>()
   readonly #cancelDisk: () => void
@@ -83,7 +81,7 @@ class FeedFollower implements ConfigFollower {
 
   constructor(options: FollowOptions) {
     const { clock = systemClock, random = systemRandom, pollMs = 5000, observe, target, cache } = options
-    const timers = options.timers ?? system.backgroundTimers
+    const timers = options.timers ?? platform.backgroundTimers
     this.#options = options
     this.#clock = clock
     // Somebody waits for what these are for.
@@ -91,30 +89,30 @@ class FeedFollower implements ConfigFollower {
     this.#pollMs = pollMs
     this.#startedAtMs = this.#nowMs()
     this.#cache = cache === undefined ? undefined : new ConfigCache(cache, { clock, timers, random, observe })
-    this.#intake = new ConfigIntake({ target, cache: this.#cache, clock, observe })
-    this.#looks = new LookLine({ look: () => this.#look(), pollMs, clock, timers, random })
+    this.#loader = new ConfigLoader({ target, cache: this.#cache, clock, observe })
+    this.#poller = new Poller({ poll: () => this.#poll(), pollMs, clock, timers, random })
     this.#hints = new HintSources({
       changed: () => {
         this.#notifications++
-        this.#looks.hint()
+        this.#poller.hint()
       },
-      begun: () => this.#looks.hint(),
+      begun: () => this.#poller.hint(),
       lost: (error) => {
         tell(observe, { type: 'hints-lost', error })
-        this.#looks.hint()
+        this.#poller.hint()
       },
     })
     this.#cancelDisk = timers.schedule(DISK_AFTER_MS, () => void this.#useDisk())
-    this.#looks.now().catch(() => undefined)
+    this.#poller.now().catch(() => undefined)
   }
 
   get hasRules(): boolean {
-    const { isLoaded, gate } = this.#intake
-    return isLoaded && gate.inForce.enforced !== undefined
+    const { isLoaded, versions } = this.#loader
+    return isLoaded && versions.current.enforced !== undefined
   }
 
   ready(): Promise<void> {
-    if (this.#intake.isLoaded) return Promise.resolve()
+    if (this.#loader.isLoaded) return Promise.resolve()
     if (this.#closing !== undefined) return Promise.reject(this.#notReady())
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     const leftMs = Math.max(0, this.#startedAtMs + (this.#options.waitMs ?? 10_000) - this.#nowMs())
@@ -128,17 +126,17 @@ class FeedFollower implements ConfigFollower {
   }
 
   refresh(): Promise<void> {
-    return this.#looks.now()
+    return this.#poller.now()
   }
 
   stats(): ConfigStats {
-    const { gate, source, position, currentAtMs } = this.#intake
+    const { versions, source, position, currentAtMs } = this.#loader
     const knownAtMs = currentAtMs ?? this.#startedAtMs
     return {
       source,
-      enforcedVersion: gate.inForce.enforced?.number,
-      candidateVersion: gate.inForce.candidate?.number,
-      refused: gate.refused,
+      enforcedVersion: versions.current.enforced?.number,
+      candidateVersion: versions.current.candidate?.number,
+      refused: versions.refused,
       position,
       refreshes: this.#refreshes,
       failures: this.#failures,
@@ -146,7 +144,7 @@ class FeedFollower implements ConfigFollower {
       unavailableSince: this.#awaySinceMs,
       lagMs: Math.max(0, this.#nowMs() - knownAtMs - this.#pollMs),
       notifications: this.#notifications,
-      polls: this.#looks.polls,
+      polls: this.#poller.polls,
     }
   }
 
@@ -166,16 +164,16 @@ class FeedFollower implements ConfigFollower {
       reject(this.#notReady())
     }
     this.#waiting.clear()
-    const stopped = this.#intake.stop()
-    await Promise.all([stopped, this.#looks.close(), this.#hints.close()])
+    const stopped = this.#loader.stop()
+    await Promise.all([stopped, this.#poller.close(), this.#hints.close()])
     await this.#cache?.close()
   }
 
-  async #look(): Promise<LookResult> {
+  async #poll(): Promise<PollResult> {
     try {
       for (const notifier of this.#options.notifiers ?? []) this.#hints.watch(notifier)
       const feed = await this.#openFeed()
-      await this.#intake.take(feed)
+      await this.#loader.update(feed)
       this.#hints.watch(feed)
       this.#succeeded()
       return { isDone: true, error: undefined }
@@ -214,12 +212,12 @@ class FeedFollower implements ConfigFollower {
   }
 
   async #useDisk(): Promise<void> {
-    await this.#intake.takeFromDisk()
+    await this.#loader.loadFromDisk()
     this.#release()
   }
 
   #release(): void {
-    if (!this.#intake.isLoaded) return
+    if (!this.#loader.isLoaded) return
     this.#cancelDisk()
     for (const { cancel, resolve } of this.#waiting) {
       cancel()
@@ -229,7 +227,7 @@ class FeedFollower implements ConfigFollower {
   }
 
   #notReady(): SluiceError {
-    const [refused] = this.#intake.gate.refused
+    const [refused] = this.#loader.versions.refused
     return new SluiceError('SLUICE_CONFIG_UNAVAILABLE', {
       problem: refused === undefined ? 'no configuration could be loaded' : `version ${refused.number} cannot be used`,
       action: 'It is tried again by itself. Look at the database, and at what this process is told to connect to.',

@@ -1,7 +1,7 @@
 import type { Clock, Random, Timers } from '@sluice/core'
 import { SluiceError } from '@sluice/core'
 import { MICROS_PER_MS } from '@sluice/core/internal'
-import { Backoff } from '../backoff.ts'
+import { Backoff } from '../retry-backoff.ts'
 
 /** Hints within this time lead to one look. */
 const GATHER_MS = 50
@@ -14,10 +14,10 @@ const POLL_JITTER = 0.2
 
 const TWO_TO_32 = 4_294_967_296
 
-/** What a {@link LookLine} needs. */
-export interface LookLineOptions {
+/** What a {@link Poller} needs. */
+export interface PollerOptions {
   /** One look; it is never begun while another one is under way. Must not throw. */
-  readonly look: () => Promise<LookResult>
+  readonly poll: () => Promise<PollResult>
   readonly pollMs: number
   readonly clock: Clock
   readonly timers: Timers
@@ -25,7 +25,7 @@ export interface LookLineOptions {
 }
 
 /** How a look ended. */
-export interface LookResult {
+export interface PollResult {
   /** False when it has to be tried again soon. */
   readonly isDone: boolean
   /** What those who asked for the look are told; undefined when all is well. */
@@ -36,14 +36,14 @@ export interface LookResult {
  * When to look whether something has changed: soon after a hint, after the poll interval without one, and after a failure
  * again and again, at growing distances. One look at a time.
  */
-export class LookLine {
-  readonly #options: LookLineOptions
+export class Poller {
+  readonly #options: PollerOptions
   readonly #backoff: Backoff
   #next: PromiseWithResolvers<void> | undefined
   /** Whether somebody waits for the next look, and not only a hint asks for it. */
   #isAwaited = false
-  #isLooking = false
-  #looking: Promise<void> = Promise.resolve()
+  #isPolling = false
+  #polling: Promise<void> = Promise.resolve()
   #isFailing = false
   #beganMs = 0
   #endedMs = 0
@@ -52,7 +52,7 @@ export class LookLine {
   #isClosed = false
   #polls = 0
 
-  constructor(options: LookLineOptions) {
+  constructor(options: PollerOptions) {
     const { pollMs, random } = options
     this.#options = options
     this.#backoff = new Backoff({ firstMs: Math.min(RETRY_MS, pollMs), longestMs: pollMs, random })
@@ -70,7 +70,7 @@ export class LookLine {
   now(): Promise<void> {
     if (this.#isClosed) return Promise.reject(closed())
     const { promise } = this.#another()
-    if (this.#isLooking) this.#isAwaited = true
+    if (this.#isPolling) this.#isAwaited = true
     else this.#begin()
     return promise
   }
@@ -78,7 +78,7 @@ export class LookLine {
   /** Something may have changed: looks soon. */
   hint(): void {
     if (this.#isClosed) return
-    if (this.#isLooking) this.#another()
+    if (this.#isPolling) this.#another()
     else this.#wait(this.#soonMs(), () => this.#begin())
   }
 
@@ -88,7 +88,7 @@ export class LookLine {
     this.#stop()
     this.#next?.reject(closed())
     this.#next = undefined
-    await this.#looking
+    await this.#polling
   }
 
   #another(): PromiseWithResolvers<void> {
@@ -102,16 +102,16 @@ export class LookLine {
 
   #begin(): void {
     this.#stop()
-    this.#isLooking = true
+    this.#isPolling = true
     this.#beganMs = this.#nowMs()
     const asked = this.#next
     this.#next = undefined
     this.#isAwaited = false
-    this.#looking = this.#options.look().then((result) => this.#end(result, asked))
+    this.#polling = this.#options.poll().then((result) => this.#end(result, asked))
   }
 
-  #end(result: LookResult, asked: PromiseWithResolvers<void> | undefined): void {
-    this.#isLooking = false
+  #end(result: PollResult, asked: PromiseWithResolvers<void> | undefined): void {
+    this.#isPolling = false
     this.#endedMs = this.#nowMs()
     this.#isFailing = !result.isDone
     if (result.error === undefined) asked?.resolve()

@@ -3,13 +3,12 @@ import { Redis } from 'ioredis'
 import { createClient } from 'redis'
 import { afterAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { openConfigStore } from '../open.ts'
-import { system } from '../platform.ts'
+import { platform } from '../platform.ts'
 import { newFile } from '../sql/driver.test.support.ts'
 import { until } from '../waiting.test.support.ts'
 import { enforced, FakeFeed, RecordingTarget } from './fake-feed.test.support.ts'
 import { followConfig } from './follow-config.ts'
-import { redisNotifier } from './redis-notifier.ts'
-import type { RedisPubSubClient } from './redis-subscriber.ts'
+import { type RedisPubSubClient, redisNotifier } from './redis-notifier.ts'
 
 const server: RedisServer = await startRedis()
 
@@ -104,7 +103,7 @@ describe.each(['node-redis', 'ioredis'] as const)('a notifier over %s', (name) =
     await server.kill()
     await until('it is noticed', () => ('status' in client ? client.status !== 'ready' : !client.isReady))
     // Before anything else in this process has its turn.
-    expect(await Promise.race([notifier.announce(), system.nextTurn()])).toBe(false)
+    expect(await Promise.race([notifier.announce(), platform.nextTurn()])).toBe(false)
   })
 
   it('gives up an announcement that nobody answers', async () => {

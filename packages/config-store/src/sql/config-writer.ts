@@ -1,8 +1,8 @@
 import { SluiceError } from '@sluice/core'
-import type { Author } from '../author.ts'
-import type { Announcements } from './announcements.ts'
+import type { Notifier } from '../config-store.ts'
+import type { Author, Seen } from '../entries.ts'
 import type { SqlDriver, SqlTarget, SqlTransaction } from './sql-driver.ts'
-import { storedText } from './text-encoding.ts'
+import { encodeText } from './text-encoding.ts'
 
 const LONGEST_AUTHOR = 200
 
@@ -60,11 +60,11 @@ export class ConfigChange {
       AUDIT,
       entries.map(({ action, target, details, before, after }) => [
         this.at,
-        storedText(name),
-        keyId === undefined ? null : storedText(keyId),
-        note === undefined ? null : storedText(note),
+        encodeText(name),
+        keyId === undefined ? null : encodeText(keyId),
+        note === undefined ? null : encodeText(note),
         action,
-        storedText(target),
+        encodeText(target),
         jsonOf(details),
         jsonOf(before),
         jsonOf(after),
@@ -86,11 +86,11 @@ export class JsonText {
 export class ConfigWriter {
   readonly #driver: SqlDriver
   readonly #nowMs: () => number
-  readonly #announcements: Announcements
+  readonly #announcements: Announcer
 
   constructor(
     driver: SqlDriver,
-    { nowMs, announcements }: { readonly nowMs: () => number; readonly announcements: Announcements },
+    { nowMs, announcements }: { readonly nowMs: () => number; readonly announcements: Announcer },
   ) {
     this.#driver = driver
     this.#nowMs = nowMs
@@ -144,5 +144,55 @@ function checkAuthorText(field: 'name' | 'keyId', value: unknown): void {
     problem: `"${field}" of the author cannot be used`,
     received: value,
     expected: `a string of 1 to ${LONGEST_AUTHOR} characters`,
+  })
+}
+
+/** Tells notifiers of changes, without making who changed something wait for it. */
+export class Announcer {
+  readonly #notifiers: readonly Pick<Notifier, 'announce'>[]
+  readonly #underWay = new Set<Promise<unknown>>()
+
+  constructor(notifiers: readonly Pick<Notifier, 'announce'>[]) {
+    this.#notifiers = notifiers
+  }
+
+  /** After a change was committed: whether or not anybody is told, it was made, and polling finds it. */
+  announce(): void {
+    for (const notifier of this.#notifiers) {
+      const told = notifier.announce().catch(() => false)
+      this.#underWay.add(told)
+      void told.then(() => this.#underWay.delete(told))
+    }
+  }
+
+  /** Resolves when everybody was told, or could not be, of all that was changed until now. */
+  async settled(): Promise<void> {
+    await Promise.all(this.#underWay)
+  }
+}
+
+/** What is there. */
+export interface Found {
+  /** Undefined when nothing is. */
+  readonly revision: number | undefined
+  /** What it is called in a message. */
+  readonly what: string
+}
+
+/** Throws `SLUICE_CONFLICT` when an editor has seen something else than what is there. */
+export function checkRevision({ ifRevision }: Seen, { revision = 0, what }: Found): void {
+  if (ifRevision === undefined || ifRevision === revision) return
+  if (!(Number.isSafeInteger(ifRevision) && ifRevision >= 0)) {
+    throw new SluiceError('SLUICE_INVALID_OPTION', {
+      problem: '"ifRevision" cannot be used',
+      received: ifRevision,
+      expected: 'the revision that was read, or 0 when nothing was there',
+    })
+  }
+  throw new SluiceError('SLUICE_CONFLICT', {
+    problem: `${what} was changed meanwhile`,
+    received: ifRevision,
+    expected: revision === 0 ? 'revision 0: it is not there any more' : `revision ${revision}`,
+    action: 'Read it again, and repeat the change if it still applies.',
   })
 }

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { systemRandom } from '@sluice/core'
 import { onTestFinished } from 'vitest'
-import { system } from '../platform.ts'
+import { platform } from '../platform.ts'
 import { openPostgres } from './postgres/postgres-driver.ts'
 import type { SqlDriver } from './sql-driver.ts'
 import { openSqlite } from './sqlite/sqlite-driver.ts'
@@ -19,7 +19,7 @@ export interface TestDriverOptions {
 /** The driver for an address, without a store on top. Closed when the test ends. */
 export async function openDriver(url: string, options: TestDriverOptions = {}): Promise<SqlDriver> {
   const { deadlineMs = 5000, pollMs = 10, keepaliveMs = 10_000, connections = 4 } = options
-  const common = { deadlineMs, system, random: systemRandom }
+  const common = { deadlineMs, platform, random: systemRandom }
   const driver = url.startsWith('postgres:')
     ? await openPostgres({ ...common, url, connections, keepaliveMs })
     : await openSqlite({ ...common, path: url, pollMs })

@@ -1,5 +1,5 @@
 import type { Block, Incident, Membership, Override } from '@sluice/core'
-import type { ChangeFeed, EntryChange, VersionsInForce } from '../change-feed.ts'
+import type { ChangeFeed, EntryChange, VersionsInForce } from '../config-store.ts'
 import type { VersionContent } from '../versions.ts'
 
 type Followed = Extract<EntryChange, { key: unknown }>

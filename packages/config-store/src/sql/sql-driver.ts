@@ -39,6 +39,12 @@ export interface TransactionOptions {
   readonly deadlineMs?: number
 }
 
+/** Callbacks of {@link SqlDriver.listen}. */
+export interface ChangeListener {
+  readonly changed: () => void
+  readonly lost: (error: unknown) => void
+}
+
 /** Why a database does not write, and what to do. */
 const NOT_WRITABLE = {
   full: ['its disk is full', 'Free some space, or give it more.'],

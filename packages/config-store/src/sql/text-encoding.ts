@@ -9,23 +9,23 @@ const KEPT_OF_KEY = 200
  * character in UTF-8, which would make different texts the same. They are written as `\u0000`, and `\` as `\\`. Different
  * texts stay different; all but these are unchanged.
  */
-export function storedText(text: string): string {
+export function encodeText(text: string): string {
   if (text.isWellFormed() && !text.includes('\\') && !text.includes('\0')) return text
   return text.replace(UNSTORABLE, (found) => (found === '\\' ? '\\\\' : `\\u${hex(found)}`))
 }
 
 /**
- * A text that rows are found by: as {@link storedText}, and short, because indexes do not take long ones. The end of a long text
+ * A text that rows are found by: as {@link encodeText}, and short, because indexes do not take long ones. The end of a long text
  * is replaced by a hash of the whole, so that different texts stay different. There is no way back.
  */
-export function storedKey(text: string): string {
-  if (text.length <= LONGEST_KEY) return storedText(text)
+export function encodeKey(text: string): string {
+  if (text.length <= LONGEST_KEY) return encodeText(text)
   const hash = createHash('sha256').update(text, 'utf16le').digest('base64url')
-  return `${storedText(text.slice(0, KEPT_OF_KEY))}\\h${hash}`
+  return `${encodeText(text.slice(0, KEPT_OF_KEY))}\\h${hash}`
 }
 
-/** The text that {@link storedText} made it from. */
-export function originalText(stored: string): string {
+/** The text that {@link encodeText} made it from. */
+export function decodeText(stored: string): string {
   if (!stored.includes('\\')) return stored
   return stored.replace(/\\(?:\\|u([0-9a-f]{4}))/g, (_, code: string | undefined) =>
     code === undefined ? '\\' : String.fromCharCode(Number.parseInt(code, 16)),

@@ -1,14 +1,15 @@
-import type { BackoffOptions } from '../backoff.ts'
-import { resolveBackoff } from '../backoff.ts'
-import type { NowMs, Sleep } from '../clock.ts'
-import { readClock } from '../clock-reading.ts'
+import { type BackoffOptions, resolveBackoff } from '../backoff.ts'
 import { requireInteger, requireName, requireNumber } from '../option-range.ts'
-import type { Random } from '../random.ts'
 import { RetriesExhausted, type RetryOptions, retry } from '../retry.ts'
-import { type DeliveryAttempt, runAttempt } from './delivery-attempt.ts'
-import { DeliveryJournal } from './delivery-journal.ts'
-import { DeliverySlots } from './delivery-slots.ts'
-import type { DeadLetter, DeliveryRecord, DeliveryStore, PendingDelivery } from './delivery-store.ts'
+import { type NowMs, type Random, readClock, type Sleep } from '../system.ts'
+import { type DeliveryAttempt, DeliverySlots, runAttempt } from './delivery-attempt.ts'
+import {
+  type DeadLetter,
+  DeliveryJournal,
+  type DeliveryRecord,
+  type DeliveryStore,
+  type PendingDelivery,
+} from './delivery-store.ts'
 
 /** How messages are delivered, and how many are kept. */
 export interface DeliveryQueueOptions<T> extends BackoffOptions, Pick<RetryOptions, 'shouldRetry' | 'retryAfterMs'> {

@@ -22,7 +22,7 @@ export interface HistogramOptions<Labels extends readonly LabelDeclaration[]> ex
 }
 
 /** Counts label values that were beyond what their metric keeps apart; its label `metric` says which. */
-export const OVERFLOW_METRIC = 'sluice_metrics_overflow_total'
+const OVERFLOW_METRIC = 'sluice_metrics_overflow_total'
 
 const GAUGE_MERGES: readonly string[] = ['sum', 'max', 'min', 'last'] satisfies GaugeMerge[]
 

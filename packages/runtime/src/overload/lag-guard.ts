@@ -1,6 +1,6 @@
-import type { NowMs } from '../clock.ts'
-import { readClock } from '../clock-reading.ts'
 import { invalidOption, requireNumber } from '../option-range.ts'
+import type { NowMs } from '../system.ts'
+import { readClock } from '../system.ts'
 
 /** Measures how late the event loop runs what is due. */
 export interface LoopDelay {

@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { RecentTopK } from './recent-top-k.ts'
-import { mergeTopK } from './top-k.ts'
+import { mergeTopK, RecentTopK } from './top-k.ts'
 
 function recentAt(atMs: number, capacity = 10) {
   const clock = { atMs }

@@ -1,6 +1,5 @@
-import type { NowMs } from '../clock.ts'
-import { readClock } from '../clock-reading.ts'
 import { invalidOption, requireInteger } from '../option-range.ts'
+import { type NowMs, readClock } from '../system.ts'
 
 /** The length of time that is counted together. */
 export const SECOND_MS = 1000

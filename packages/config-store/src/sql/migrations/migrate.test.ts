@@ -6,14 +6,14 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vites
 import { openConfigStore } from '../../open.ts'
 import { newFile, openDriver } from '../driver.test.support.ts'
 import type { SqlDriver } from '../sql-driver.ts'
-import { KeySpelling } from '../tables/canonical-keys.ts'
+import { CanonicalKeys } from '../tables/entry-kinds.ts'
 import { MIGRATIONS, migrate } from './migrate.ts'
 import type { Migration } from './migration.ts'
 
 const NOW_MS = 1_700_000_000_000
 const NEWEST = MIGRATIONS.length
 const nowMs = (): number => NOW_MS
-const spelling = new KeySpelling(64)
+const canonicalKeys = new CanonicalKeys(64)
 
 let server: PostgresServer
 
@@ -116,7 +116,7 @@ describe.each(DIALECTS)('on $dialect', ({ empty, first }) => {
   it('makes one row of those that are one entry, of which the newest stays, and has all nodes load anew', async () => {
     const url = await empty()
     const driver = await openDriver(url)
-    await migrate(driver, { nowMs, spelling, migrations: MIGRATIONS.slice(0, 3) })
+    await migrate(driver, { nowMs, canonicalKeys, migrations: MIGRATIONS.slice(0, 3) })
     let position = 1
     const put = async (table: string, body: Record<string, unknown>): Promise<void> => {
       const parts = table === 'overrides' ? ['dimension', 'entity', 'resource'] : ['dimension', 'entity']
@@ -181,7 +181,7 @@ describe.each(DIALECTS)('on $dialect', ({ empty, first }) => {
   it('has nodes load anew for what was removed in another spelling, and leaves others in peace', async () => {
     const url = await empty()
     const driver = await openDriver(url)
-    await migrate(driver, { nowMs, spelling, migrations: MIGRATIONS.slice(0, 3) })
+    await migrate(driver, { nowMs, canonicalKeys, migrations: MIGRATIONS.slice(0, 3) })
     const body = JSON.stringify({ dimension: 'user', entity: 'u1', resource: '/Orders' })
     await driver.query('INSERT INTO removals (kind, key, body, position, removed_at) VALUES (?, ?, ?, ?, ?)', [
       'override',
@@ -201,16 +201,16 @@ describe.each(DIALECTS)('on $dialect', ({ empty, first }) => {
   it('is done once when several nodes start at the same time', async () => {
     const url = await empty()
     const drivers = await Promise.all(Array.from({ length: 5 }, () => openDriver(url)))
-    await Promise.all(drivers.map((driver) => migrate(driver, { nowMs, spelling })))
+    await Promise.all(drivers.map((driver) => migrate(driver, { nowMs, canonicalKeys })))
     expect(await appliedIn(drivers[0]!)).toEqual(MIGRATIONS.map(({ number }) => number))
-    expect(await migrate(drivers[1]!, { nowMs, spelling })).toEqual({ from: NEWEST, to: NEWEST })
+    expect(await migrate(drivers[1]!, { nowMs, canonicalKeys })).toEqual({ from: NEWEST, to: NEWEST })
   })
 
   it('refuses a database that a newer program has changed, and leaves it alone', async () => {
     const url = await empty()
     const driver = await openDriver(url)
     const newer: Migration = { number: NEWEST + 1, statements: () => ['CREATE TABLE of_the_future (a TEXT)'] }
-    await migrate(driver, { nowMs, spelling, migrations: [...MIGRATIONS, newer] })
+    await migrate(driver, { nowMs, canonicalKeys, migrations: [...MIGRATIONS, newer] })
     const opened = openConfigStore(url)
     await expect(opened).rejects.toMatchObject({ code: 'SLUICE_UNSUPPORTED' })
     await expect(opened).rejects.toThrow(`form ${NEWEST + 1}, made by a newer program; expected at most form ${NEWEST}`)
@@ -224,12 +224,12 @@ describe.each(DIALECTS)('on $dialect', ({ empty, first }) => {
       number: NEWEST + 1,
       statements: () => ['CREATE TABLE half (a TEXT)', 'ALTER TABLE no_such_table ADD COLUMN a TEXT'],
     }
-    const migrated = migrate(driver, { nowMs, spelling, migrations: [...MIGRATIONS, failing] })
+    const migrated = migrate(driver, { nowMs, canonicalKeys, migrations: [...MIGRATIONS, failing] })
     await expect(migrated).rejects.toMatchObject({ code: 'SLUICE_CONFIG_UNAVAILABLE' })
     expect(await appliedIn(driver)).toHaveLength(NEWEST)
     await expect(driver.query('SELECT * FROM half')).rejects.toThrow()
     const better: Migration = { number: NEWEST + 1, statements: () => ['CREATE TABLE half (a TEXT)'] }
-    expect(await migrate(driver, { nowMs, spelling, migrations: [...MIGRATIONS, better] })).toEqual({
+    expect(await migrate(driver, { nowMs, canonicalKeys, migrations: [...MIGRATIONS, better] })).toEqual({
       from: NEWEST,
       to: NEWEST + 1,
     })

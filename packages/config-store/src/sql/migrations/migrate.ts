@@ -1,14 +1,13 @@
 import { SluiceError } from '@sluice/core'
 import type { SqlDriver, SqlTransaction } from '../sql-driver.ts'
-import type { KeySpelling } from '../tables/canonical-keys.ts'
+import type { CanonicalKeys } from '../tables/entry-kinds.ts'
 import { migration000001 } from './000001-initial-tables.ts'
 import { migration000002 } from './000002-block-expiry.ts'
 import { migration000003 } from './000003-shared-values.ts'
 import { migration000004 } from './000004-canonical-keys.ts'
 import { migration000005 } from './000005-audit-key-ids.ts'
 import { migration000006 } from './000006-documents.ts'
-import type { Migration, MigrationContext } from './migration.ts'
-import { SQL_FORMS } from './migration.ts'
+import { type Migration, type MigrationContext, SQL_FORMS } from './migration.ts'
 
 /** All there are, in order. New ones are added at the end. */
 export const MIGRATIONS: readonly Migration[] = [
@@ -30,7 +29,7 @@ const LOCK = 7_236_114_901
 export interface MigrateOptions {
   readonly nowMs: () => number
   /** How keys of entries are spelled from now on. */
-  readonly spelling: KeySpelling
+  readonly canonicalKeys: CanonicalKeys
   /** All that the program knows, when not given. */
   readonly migrations?: readonly Migration[]
 }
@@ -42,14 +41,14 @@ export interface MigrateOptions {
  */
 export async function migrate(
   driver: SqlDriver,
-  { nowMs, spelling, migrations = MIGRATIONS }: MigrateOptions,
+  { nowMs, canonicalKeys, migrations = MIGRATIONS }: MigrateOptions,
 ): Promise<{ readonly from: number; readonly to: number }> {
   const from = await driver.transaction(prepare, { deadlineMs: DEADLINE_MS })
   const to = migrations.at(-1)?.number ?? 0
   if (from > to) throw tooNew(from, to)
   for (const migration of migrations) {
     if (migration.number <= from) continue
-    const context = { nowMs: nowMs(), spelling }
+    const context = { nowMs: nowMs(), canonicalKeys }
     await driver.transaction((transaction) => apply(transaction, migration, context), { deadlineMs: DEADLINE_MS })
   }
   return { from, to }

@@ -1,5 +1,5 @@
 import type { SqlDialect, SqlTransaction } from '../sql-driver.ts'
-import type { KeySpelling } from '../tables/canonical-keys.ts'
+import type { CanonicalKeys } from '../tables/entry-kinds.ts'
 
 /** How one database writes what both have. */
 export interface SqlForms {
@@ -22,7 +22,7 @@ export interface SqlForms {
 export interface MigrationContext {
   /** Milliseconds since 1970. */
   readonly nowMs: number
-  readonly spelling: KeySpelling
+  readonly canonicalKeys: CanonicalKeys
 }
 
 /** A step from one form of the tables to the next. Once released, it is never changed. */

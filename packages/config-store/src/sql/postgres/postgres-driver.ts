@@ -1,10 +1,10 @@
 import type { Random } from '@sluice/core'
 import { SluiceError } from '@sluice/core'
 import type { ClientConfig, Pool, PoolClient } from 'pg'
-import { Backoff, pause } from '../../backoff.ts'
-import type { System } from '../../platform.ts'
+import type { Platform } from '../../platform.ts'
+import { Backoff, pause } from '../../retry-backoff.ts'
 import type { SqlDriver, SqlRow, SqlTransaction, SqlValue, TransactionOptions } from '../sql-driver.ts'
-import { isWorthRepeating, postgresFailure, StatementFailure } from './postgres-errors.ts'
+import { isWorthRepeating, postgresError, StatementError } from './postgres-errors.ts'
 import { PostgresListener } from './postgres-listener.ts'
 import { PostgresSession } from './postgres-session.ts'
 
@@ -26,7 +26,7 @@ export interface PostgresOptions {
   readonly connections: number
   /** Milliseconds after which a silent connection that listens is tried. */
   readonly keepaliveMs: number
-  readonly system: System
+  readonly platform: Platform
   readonly random: Random
 }
 
@@ -70,7 +70,7 @@ class PostgresDriver implements SqlDriver {
       createClient: () => new pg.Client(config),
       keepaliveMs: options.keepaliveMs,
       deadlineMs: options.deadlineMs,
-      timers: options.system.backgroundTimers,
+      timers: options.platform.backgroundTimers,
       random: options.random,
     })
   }
@@ -80,7 +80,7 @@ class PostgresDriver implements SqlDriver {
     try {
       return await this.#lend(this.#options.deadlineMs, (session) => session.query<R>(sql, values))
     } catch (error) {
-      throw postgresFailure(error, this.#place)
+      throw postgresError(error, this.#place)
     }
   }
 
@@ -89,24 +89,24 @@ class PostgresDriver implements SqlDriver {
     { deadlineMs = this.#options.deadlineMs }: TransactionOptions = {},
   ): Promise<T> {
     this.#requireOpen()
-    const { random, system } = this.#options
+    const { random, platform } = this.#options
     const backoff = new Backoff({ firstMs: 10, longestMs: 200, random })
     for (let attempts = 1; ; attempts++) {
       try {
         return await this.#lend(deadlineMs, (session) => session.transaction(work))
       } catch (error) {
-        if (attempts === MOST_ATTEMPTS || !isWorthRepeating(error)) throw postgresFailure(error, this.#place)
+        if (attempts === MOST_ATTEMPTS || !isWorthRepeating(error)) throw postgresError(error, this.#place)
       }
-      await pause(system.timers, backoff.nextMs())
+      await pause(platform.timers, backoff.nextMs())
     }
   }
 
   async listen(changed: () => void, lost: (error: unknown) => void): Promise<() => Promise<void>> {
     this.#requireOpen()
     try {
-      return await this.#listener.add({ changed, lost: (error) => lost(postgresFailure(error, this.#place)) })
+      return await this.#listener.add({ changed, lost: (error) => lost(postgresError(error, this.#place)) })
     } catch (error) {
-      throw postgresFailure(error, this.#place)
+      throw postgresError(error, this.#place)
     }
   }
 
@@ -116,7 +116,7 @@ class PostgresDriver implements SqlDriver {
   }
 
   async #finish(): Promise<void> {
-    const cancel = this.#options.system.timers.schedule(CLOSE_GRACE_MS, () => {
+    const cancel = this.#options.platform.timers.schedule(CLOSE_GRACE_MS, () => {
       for (const client of this.#clients) client.connection.stream.destroy()
     })
     try {
@@ -140,7 +140,7 @@ class PostgresDriver implements SqlDriver {
 
   async #lend<T>(deadlineMs: number, use: (session: PostgresSession) => Promise<T>): Promise<T> {
     const client = await this.#connect()
-    const { timers } = this.#options.system
+    const { timers } = this.#options.platform
     const isOwnDeadline = deadlineMs !== this.#options.deadlineMs
     const session = new PostgresSession(client, { deadlineMs, isOwnDeadline, timers })
     try {
@@ -158,7 +158,7 @@ class PostgresDriver implements SqlDriver {
       client.on('error', ignore)
       return client
     } catch (error) {
-      throw new StatementFailure('CONNECT', { cause: error })
+      throw new StatementError('CONNECT', { cause: error })
     }
   }
 

@@ -2,8 +2,8 @@ import { SluiceError } from '@sluice/core'
 import { notWritable } from '../sql-driver.ts'
 
 /** A statement that failed, or got no answer. What it was is its `cause`. */
-export class StatementFailure extends Error {
-  override readonly name = 'StatementFailure'
+export class StatementError extends Error {
+  override readonly name = 'StatementError'
   readonly statement: string
 
   constructor(statement: string, options: { readonly cause: unknown }) {
@@ -28,13 +28,13 @@ const READ_ONLY = '25006'
 
 /** Whether the same transaction may succeed when it is run again: the server has given it up for the sake of another. */
 export function isWorthRepeating(error: unknown): boolean {
-  const code = error instanceof StatementFailure ? sqlState(error.cause) : undefined
+  const code = error instanceof StatementError ? sqlState(error.cause) : undefined
   return code === SERIALIZATION_FAILURE || code === DEADLOCK
 }
 
 /** What is thrown for a failed statement; anything else is passed on. `place`: which database, without its password. */
-export function postgresFailure(error: unknown, place: string): unknown {
-  if (!(error instanceof StatementFailure)) return error
+export function postgresError(error: unknown, place: string): unknown {
+  if (!(error instanceof StatementError)) return error
   const { cause, statement } = error
   const code = sqlState(cause)
   if (code === UNIQUE_VIOLATION || code === FOREIGN_KEY_VIOLATION) {

@@ -1,7 +1,8 @@
 import type { Random, Timers } from '@sluice/core'
 import type { Client } from 'pg'
-import { Backoff } from '../../backoff.ts'
-import { StatementFailure } from './postgres-errors.ts'
+import { Backoff } from '../../retry-backoff.ts'
+import type { ChangeListener } from '../sql-driver.ts'
+import { StatementError } from './postgres-errors.ts'
 
 /** The channel of LISTEN and NOTIFY. Each database has its own. */
 export const CHANNEL = 'sluice_config'
@@ -9,12 +10,6 @@ export const CHANNEL = 'sluice_config'
 const FIRST_RETRY_MS = 100
 const LONGEST_RETRY_MS = 5000
 const CLOSE_GRACE_MS = 1000
-
-/** Who is told. */
-export interface Listener {
-  readonly changed: () => void
-  readonly lost: (error: unknown) => void
-}
 
 /** How to listen. */
 export interface PostgresListenerOptions {
@@ -36,7 +31,7 @@ export interface PostgresListenerOptions {
 export class PostgresListener {
   readonly #options: PostgresListenerOptions
   readonly #backoff: Backoff
-  readonly #listeners = new Set<Listener>()
+  readonly #listeners = new Set<ChangeListener>()
   #client: Client | undefined
   #opening: Promise<void> | undefined
   #cancelRetry: () => void = ignore
@@ -47,8 +42,8 @@ export class PostgresListener {
     this.#backoff = new Backoff({ firstMs: FIRST_RETRY_MS, longestMs: LONGEST_RETRY_MS, random: options.random })
   }
 
-  /** Resolves when it listens. Throws `StatementFailure` when the server cannot be reached now. */
-  async add(listener: Listener): Promise<() => Promise<void>> {
+  /** Resolves when it listens. Throws `StatementError` when the server cannot be reached now. */
+  async add(listener: ChangeListener): Promise<() => Promise<void>> {
     this.#listeners.add(listener)
     try {
       if (this.#client === undefined) await this.#open()
@@ -67,7 +62,7 @@ export class PostgresListener {
     await this.#end()
   }
 
-  async #remove(listener: Listener): Promise<void> {
+  async #remove(listener: ChangeListener): Promise<void> {
     this.#listeners.delete(listener)
     if (this.#listeners.size === 0) await this.close()
   }
@@ -95,7 +90,7 @@ export class PostgresListener {
       if (failure !== undefined) throw failure
     } catch (error) {
       client.connection.stream.destroy()
-      throw new StatementFailure('LISTEN', { cause: error })
+      throw new StatementError('LISTEN', { cause: error })
     }
     this.#client = client
     this.#backoff.reset()
@@ -127,7 +122,7 @@ export class PostgresListener {
     this.#client = undefined
     this.#cancelKeepalive()
     client.connection.stream.destroy()
-    for (const { lost } of [...this.#listeners]) lost(new StatementFailure('LISTEN', { cause: error }))
+    for (const { lost } of [...this.#listeners]) lost(new StatementError('LISTEN', { cause: error }))
     this.#retryLater()
   }
 

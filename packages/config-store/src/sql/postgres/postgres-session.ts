@@ -1,7 +1,7 @@
 import type { Timers } from '@sluice/core'
 import type { PoolClient } from 'pg'
 import type { SqlDialect, SqlRow, SqlTarget, SqlTransaction, SqlValue } from '../sql-driver.ts'
-import { StatementFailure } from './postgres-errors.ts'
+import { StatementError } from './postgres-errors.ts'
 import { CHANNEL } from './postgres-listener.ts'
 
 /** Time for the server's own deadline to answer before the connection is given up. */
@@ -15,7 +15,7 @@ export interface SessionOptions {
   readonly timers: Timers
 }
 
-/** One connection in the hands of one user. Failed statements throw `StatementFailure`. */
+/** One connection in the hands of one user. Failed statements throw `StatementError`. */
 export class PostgresSession implements SqlTransaction {
   readonly dialect: SqlDialect = 'postgres'
   readonly #client: PoolClient
@@ -68,7 +68,7 @@ export class PostgresSession implements SqlTransaction {
     try {
       return await this.#client.query(text, [...values])
     } catch (error) {
-      const failure = new StatementFailure(text, { cause: error })
+      const failure = new StatementError(text, { cause: error })
       if (!failure.isConnectionUsable || text === 'ROLLBACK') this.#isUsable = false
       throw failure
     } finally {

@@ -109,7 +109,7 @@ export function isLocked(error: unknown): boolean {
 }
 
 /** What is thrown for what SQLite throws; anything else is passed on. */
-export function sqliteFailure(error: unknown, path: string): unknown {
+export function sqliteError(error: unknown, path: string): unknown {
   const code = resultCode(error)
   if (code === undefined) return error
   if (CONFLICTS.includes((error as { errcode: unknown }).errcode)) {

@@ -1,11 +1,9 @@
-import type { Random, Timers } from '@sluice/core'
-import { SluiceError } from '@sluice/core'
-import { Backoff, pause } from '../../backoff.ts'
-import type { System } from '../../platform.ts'
+import { type Random, SluiceError, type Timers } from '@sluice/core'
+import type { Platform } from '../../platform.ts'
+import { Backoff, pause } from '../../retry-backoff.ts'
 import type { SqlDriver, SqlRow, SqlSession, SqlTarget, SqlTransaction, SqlValue } from '../sql-driver.ts'
-import { isLocked, SqliteConnection, sqliteFailure } from './sqlite-connection.ts'
+import { isLocked, SqliteConnection, sqliteError } from './sqlite-connection.ts'
 import { SqliteListener } from './sqlite-listener.ts'
-import { TaskQueue } from './task-queue.ts'
 
 /** A database that ends with the process. */
 const IN_MEMORY = ':memory:'
@@ -24,7 +22,7 @@ export interface SqliteOptions {
   readonly deadlineMs: number
   /** Milliseconds between two looks for what other processes have changed. */
   readonly pollMs: number
-  readonly system: System
+  readonly platform: Platform
   readonly random: Random
 }
 
@@ -72,7 +70,7 @@ class SqliteDriver implements SqlDriver {
     this.#listener = new SqliteListener({
       path: reader === undefined ? undefined : options.path,
       pollMs: options.pollMs,
-      timers: options.system.backgroundTimers,
+      timers: options.platform.backgroundTimers,
     })
   }
 
@@ -83,7 +81,7 @@ class SqliteDriver implements SqlDriver {
       reader === undefined
         ? await this.#turns.run(() => this.#retry.run(() => this.#writer.all(sql, values)))
         : await this.#retry.run(() => reader.all(sql, values))
-    await this.#options.system.nextTurn()
+    await this.#options.platform.nextTurn()
     return rows as readonly R[]
   }
 
@@ -92,7 +90,7 @@ class SqliteDriver implements SqlDriver {
     const transaction = new SqliteTransaction(this.#writer, this.#options)
     const result = await this.#turns.run(() => this.#attempt(transaction, work))
     if (transaction.hasNotified) this.#listener.changedHere()
-    await this.#options.system.nextTurn()
+    await this.#options.platform.nextTurn()
     return result
   }
 
@@ -105,7 +103,7 @@ class SqliteDriver implements SqlDriver {
       return result
     } catch (error) {
       this.#writer.rollback()
-      throw sqliteFailure(error, this.#options.path)
+      throw sqliteError(error, this.#options.path)
     }
   }
 
@@ -154,7 +152,7 @@ class SqliteTransaction implements SqlTransaction {
 
   async putRows(target: SqlTarget, rows: readonly (readonly SqlValue[])[]): Promise<void> {
     await this.#settle(() => this.#connection.putRows(target, rows))
-    if (rows.length >= MANY_ROWS) await this.#options.system.nextTurn()
+    if (rows.length >= MANY_ROWS) await this.#options.platform.nextTurn()
   }
 
   notify(): Promise<void> {
@@ -166,7 +164,7 @@ class SqliteTransaction implements SqlTransaction {
     try {
       return Promise.resolve(run())
     } catch (error) {
-      return Promise.reject(sqliteFailure(error, this.#options.path))
+      return Promise.reject(sqliteError(error, this.#options.path))
     }
   }
 }
@@ -178,10 +176,10 @@ class LockRetry {
   readonly #timers: Timers
   readonly #random: Random
 
-  constructor({ path, deadlineMs, system, random }: SqliteOptions) {
+  constructor({ path, deadlineMs, platform, random }: SqliteOptions) {
     this.#path = path
     this.#deadlineMs = deadlineMs
-    this.#timers = system.timers
+    this.#timers = platform.timers
     this.#random = random
   }
 
@@ -192,11 +190,23 @@ class LockRetry {
       try {
         return attempt()
       } catch (error) {
-        if (!isLocked(error) || waitedMs >= this.#deadlineMs) throw sqliteFailure(error, this.#path)
+        if (!isLocked(error) || waitedMs >= this.#deadlineMs) throw sqliteError(error, this.#path)
       }
       const delayMs = backoff.nextMs()
       await pause(this.#timers, delayMs)
       waitedMs += delayMs
     }
+  }
+}
+
+/** Runs tasks one after another, in the order they came. */
+class TaskQueue {
+  #last: Promise<unknown> = Promise.resolve()
+
+  /** Resolves or rejects as the task does, which begins when all before it have ended. */
+  run<T>(task: () => Promise<T>): Promise<T> {
+    const result = this.#last.then(task)
+    this.#last = result.catch(() => undefined)
+    return result
   }
 }

@@ -1,11 +1,6 @@
 import type { Timers } from '@sluice/core'
-import { SqliteConnection, sqliteFailure } from './sqlite-connection.ts'
-
-/** Who is told of changes. */
-export interface Listener {
-  readonly changed: () => void
-  readonly lost: (error: unknown) => void
-}
+import type { ChangeListener } from '../sql-driver.ts'
+import { SqliteConnection, sqliteError } from './sqlite-connection.ts'
 
 /** Where changes are looked for. */
 export interface SqliteListenerOptions {
@@ -21,7 +16,7 @@ export interface SqliteListenerOptions {
  */
 export class SqliteListener {
   readonly #options: SqliteListenerOptions
-  readonly #listeners = new Set<Listener>()
+  readonly #listeners = new Set<ChangeListener>()
   #connection: SqliteConnection | undefined
   #dataVersion = 0
   #cancel: (() => void) | undefined
@@ -31,7 +26,7 @@ export class SqliteListener {
   }
 
   /** Throws what SQLite throws when the file cannot be opened. */
-  add(listener: Listener): () => Promise<void> {
+  add(listener: ChangeListener): () => Promise<void> {
     if (this.#connection === undefined && this.#options.path !== undefined) this.#start(this.#options.path)
     this.#listeners.add(listener)
     return () => {
@@ -72,7 +67,7 @@ export class SqliteListener {
       if (dataVersion === this.#dataVersion) return
       this.#dataVersion = dataVersion
     } catch (error) {
-      for (const { lost } of [...this.#listeners]) lost(sqliteFailure(error, this.#options.path ?? ''))
+      for (const { lost } of [...this.#listeners]) lost(sqliteError(error, this.#options.path ?? ''))
       // Whatever it was, the next look finds a difference.
       this.#dataVersion = 0
       return

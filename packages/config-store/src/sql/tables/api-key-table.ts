@@ -1,14 +1,12 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
 import { SluiceError } from '@sluice/core'
-import type { ApiKey, ApiKeyRole, ApiKeyTable, IssuedApiKey, NewApiKey } from '../../api-key.ts'
-import type { Author } from '../../author.ts'
-import type { Page, PageRequest } from '../../page.ts'
-import type { System } from '../../platform.ts'
+import type { ApiKey, ApiKeyRole, ApiKeyTable, IssuedApiKey, NewApiKey } from '../../config-store.ts'
+import type { Author, Page, PageRequest } from '../../entries.ts'
+import type { Platform } from '../../platform.ts'
 import type { ConfigChange, ConfigWriter } from '../config-writer.ts'
 import { pageLimit, pageOf, pageStart } from '../paging.ts'
 import type { SqlDriver, SqlSession } from '../sql-driver.ts'
-import { storedKey, storedText } from '../text-encoding.ts'
-import type { NewToken } from './api-token.ts'
-import { isSameHash, makeToken, readToken } from './api-token.ts'
+import { encodeKey, encodeText } from '../text-encoding.ts'
 
 const ROLES: readonly ApiKeyRole[] = ['admin', 'editor', 'viewer', 'none']
 const LONGEST_NAME = 200
@@ -24,12 +22,12 @@ export interface ApiKeyRow {
 export class SqlApiKeyTable implements ApiKeyTable {
   readonly #driver: SqlDriver
   readonly #writer: ConfigWriter
-  readonly #system: Pick<System, 'nowMs' | 'randomBytes'>
+  readonly #platform: Pick<Platform, 'nowMs' | 'randomBytes'>
 
-  constructor(driver: SqlDriver, writer: ConfigWriter, system: Pick<System, 'nowMs' | 'randomBytes'>) {
+  constructor(driver: SqlDriver, writer: ConfigWriter, platform: Pick<Platform, 'nowMs' | 'randomBytes'>) {
     this.#driver = driver
     this.#writer = writer
-    this.#system = system
+    this.#platform = platform
   }
 
   async create(key: NewApiKey, author: Author, token?: string): Promise<IssuedApiKey> {
@@ -54,7 +52,7 @@ export class SqlApiKeyTable implements ApiKeyTable {
     const row = await read(this.#driver, given.id)
     if (!isSameHash(given.secretHash, row?.secret_hash) || row === undefined) return undefined
     const key = apiKeyOf(row)
-    return hasEnded(key, this.#system.nowMs()) ? undefined : key
+    return hasEnded(key, this.#platform.nowMs()) ? undefined : key
   }
 
   async rotate(id: string, author: Author, overlapMs: number): Promise<IssuedApiKey> {
@@ -108,7 +106,7 @@ export class SqlApiKeyTable implements ApiKeyTable {
   }
 
   #tokenOf(token: string | undefined): NewToken {
-    if (token === undefined) return makeToken((count) => this.#system.randomBytes(count))
+    if (token === undefined) return makeToken((count) => this.#platform.randomBytes(count))
     const parsed = readToken(token)
     if (parsed === undefined) {
       throw invalid('the token of an API key cannot be used', '(hidden)', 'slk_, 12 letters or digits, _, and 43 more')
@@ -133,12 +131,12 @@ export class SqlApiKeyTable implements ApiKeyTable {
       'INSERT INTO api_keys (id, name, secret_hash, body, position, changed_at, changed_by) VALUES (?, ?, ?, ?, ?, ?, ?)',
       [
         id,
-        storedKey(name),
+        encodeKey(name),
         secretHash,
         JSON.stringify(apiKey),
         change.position,
         change.at,
-        storedText(change.author.name),
+        encodeText(change.author.name),
       ],
     )
     return { apiKey, token }
@@ -153,7 +151,7 @@ export function apiKeyOf({ body }: Pick<ApiKeyRow, 'body'>): ApiKey {
 
 async function read(session: SqlSession, id: string): Promise<ApiKeyRow | undefined> {
   const sql = 'SELECT id, secret_hash, body FROM api_keys WHERE id = ?'
-  return (await session.query<ApiKeyRow>(sql, [storedKey(id)]))[0]
+  return (await session.query<ApiKeyRow>(sql, [encodeKey(id)]))[0]
 }
 
 async function hasAny(session: SqlSession): Promise<boolean> {
@@ -191,7 +189,7 @@ async function update({ transaction, at, author }: ConfigChange, key: ApiKey, po
     JSON.stringify(key),
     position,
     at,
-    storedText(author.name),
+    encodeText(author.name),
     key.id,
   ])
 }
@@ -232,4 +230,59 @@ function checkNewKey({ name, role, tenant, tier, expiresAt }: NewApiKey): void {
 
 function invalid(problem: string, received: unknown, expected: string): SluiceError {
   return new SluiceError('SLUICE_INVALID_OPTION', { problem, received, expected })
+}
+
+const ID_BYTES = 9
+const SECRET_BYTES = 32
+const ID_LENGTH = 12
+const SECRET_LENGTH = 43
+const DIGITS = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
+
+const TOKEN = new RegExp(`^(slk_[0-9A-Za-z]{${ID_LENGTH}})_([0-9A-Za-z]{${SECRET_LENGTH}})$`)
+
+/** Compared with when there is no such key, so that it takes as long as when there is one. */
+const NOBODY = hashSecret('')
+
+/** A token that was just made, and what is kept of it. */
+interface NewToken {
+  /** `slk_<id>`, visible. */
+  readonly id: string
+  /** `slk_<id>_<secret>`, to be shown once. */
+  readonly token: string
+  /** SHA-256 of the secret, in hexadecimal digits. */
+  readonly secretHash: string
+}
+
+/** Makes a token out of bytes that nobody can guess. Its secret has 256 bits. */
+function makeToken(randomBytes: (count: number) => Uint8Array): NewToken {
+  const id = `slk_${digitsOf(randomBytes(ID_BYTES), ID_LENGTH)}`
+  const secret = digitsOf(randomBytes(SECRET_BYTES), SECRET_LENGTH)
+  return { id, token: `${id}_${secret}`, secretHash: hashSecret(secret) }
+}
+
+/** The id of a token and a hash of its secret; undefined for anything that does not look like a token. */
+function readToken(token: string): Pick<NewToken, 'id' | 'secretHash'> | undefined {
+  const [, id, secret] = TOKEN.exec(token) ?? []
+  return id === undefined || secret === undefined ? undefined : { id, secretHash: hashSecret(secret) }
+}
+
+/** Whether two hashes of {@link readToken} are the same, in a time that does not tell where they differ. */
+function isSameHash(given: string, kept: string | undefined): boolean {
+  const isEqual = timingSafeEqual(Buffer.from(given, 'hex'), Buffer.from(kept ?? NOBODY, 'hex'))
+  return isEqual && kept !== undefined
+}
+
+function hashSecret(secret: string): string {
+  return createHash('sha256').update(secret).digest('hex')
+}
+
+/** Bytes as a number in base 62, which needs no escaping anywhere. */
+function digitsOf(bytes: Uint8Array, length: number): string {
+  let rest = BigInt(`0x${Buffer.from(bytes).toString('hex')}`)
+  let text = ''
+  while (text.length < length) {
+    text = DIGITS[Number(rest % 62n)] + text
+    rest /= 62n
+  }
+  return text
 }

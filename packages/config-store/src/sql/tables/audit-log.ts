@@ -1,11 +1,10 @@
 import { SluiceError } from '@sluice/core'
-import type { AuditLog, AuditRecord, DoneElsewhere } from '../../audit-log.ts'
-import type { Author } from '../../author.ts'
-import type { Page } from '../../page.ts'
+import type { AuditLog, AuditRecord, DoneElsewhere } from '../../config-store.ts'
+import type { Author, Page } from '../../entries.ts'
 import type { ConfigWriter } from '../config-writer.ts'
 import { pageLimit, pageOf, pageStart } from '../paging.ts'
 import type { SqlSession, SqlValue } from '../sql-driver.ts'
-import { originalText, storedText } from '../text-encoding.ts'
+import { decodeText, encodeText } from '../text-encoding.ts'
 
 type AuditFilter = NonNullable<Parameters<AuditLog['list']>[0]>
 
@@ -65,9 +64,9 @@ function conditionsOf(filter: AuditFilter): { conditions: readonly string[]; val
     values.push(value)
   }
   add('number < ?', pageStart<number>(filter, ['number'])?.[0])
-  add('author = ?', by === undefined ? undefined : storedText(by))
-  add('key_id = ?', keyId === undefined ? undefined : storedText(keyId))
-  add('action = ?', action === undefined ? undefined : storedText(action))
+  add('author = ?', by === undefined ? undefined : encodeText(by))
+  add('key_id = ?', keyId === undefined ? undefined : encodeText(keyId))
+  add('action = ?', action === undefined ? undefined : encodeText(action))
   add('at >= ?', since === undefined ? undefined : Math.ceil(since))
   return { conditions, values }
 }
@@ -77,13 +76,32 @@ function recordOf(row: AuditRow): AuditRecord {
   return {
     number,
     at,
-    by: originalText(author),
-    keyId: keyId === null ? undefined : originalText(keyId),
-    note: note === null ? undefined : originalText(note),
+    by: decodeText(author),
+    keyId: keyId === null ? undefined : decodeText(keyId),
+    note: note === null ? undefined : decodeText(note),
     action,
-    target: originalText(target),
+    target: decodeText(target),
     details: details === null ? undefined : JSON.parse(details),
     before: before === null ? undefined : JSON.parse(before),
     after: after === null ? undefined : JSON.parse(after),
   }
+}
+
+/** What would let a value be taken for more than one, or for another: spaces, quotes, and what no terminal shows. */
+const UNCLEAR = /[\s"\\\p{C}]/u
+const INVISIBLE = /[^\S ]|\p{C}/gu
+
+/**
+ * A value as the `target` of an audit record has it: as it is, or in quotes as JSON writes it where it could be misread. So
+ * `user:"a tenant:b"` names one caller, and `user:a tenant:b` two.
+ */
+export function auditName(value: string): string {
+  if (value !== '' && !UNCLEAR.test(value)) return value
+  return JSON.stringify(value).replaceAll(INVISIBLE, escaped)
+}
+
+function escaped(text: string): string {
+  return Array.from({ length: text.length }, (_, at) => `\\u${text.charCodeAt(at).toString(16).padStart(4, '0')}`).join(
+    '',
+  )
 }

@@ -1,10 +1,10 @@
-import type { ChangeBatch, ChangeFeed, EntryChange, VersionsInForce } from '../../change-feed.ts'
+import type { ChangeBatch, ChangeFeed, EntryChange, VersionsInForce } from '../../config-store.ts'
 import type { EntityKey, OverrideKey } from '../../entries.ts'
+import type { ConfigChange } from '../config-writer.ts'
 import type { SqlDriver } from '../sql-driver.ts'
+import { encodeKey } from '../text-encoding.ts'
 import { apiKeyOf } from './api-key-table.ts'
-import type { KeySpelling } from './canonical-keys.ts'
-import type { EntryKind } from './entry-kinds.ts'
-import { BLOCKS, MEMBERS, OVERRIDES } from './entry-kinds.ts'
+import { BLOCKS, type CanonicalKeys, type EntryKind, MEMBERS, OVERRIDES } from './entry-kinds.ts'
 import { readInForce } from './version-rows.ts'
 import { contentOf } from './version-table.ts'
 
@@ -56,15 +56,15 @@ function changesOf(
  */
 export class SqlChangeFeed implements ChangeFeed {
   readonly #driver: SqlDriver
-  readonly #spelling: KeySpelling
+  readonly #canonicalKeys: CanonicalKeys
 
-  constructor(driver: SqlDriver, spelling: KeySpelling) {
+  constructor(driver: SqlDriver, canonicalKeys: CanonicalKeys) {
     this.#driver = driver
-    this.#spelling = spelling
+    this.#canonicalKeys = canonicalKeys
   }
 
   get ipv6PrefixLength(): number {
-    return this.#spelling.ipv6PrefixLength
+    return this.#canonicalKeys.ipv6PrefixLength
   }
 
   async head(): Promise<number> {
@@ -170,8 +170,32 @@ export class SqlChangeFeed implements ChangeFeed {
   }
 
   #entryChange(kind: 'override' | 'member' | 'block', entry: OverrideKey & EntityKey): EntryChange {
-    const { dimension, entity, resource } = this.#spelling.canonical(entry)
+    const { dimension, entity, resource } = this.#canonicalKeys.canonical(entry)
     const key = kind === 'override' ? { dimension, entity, resource } : { dimension, entity }
     return { kind, key, entry } as unknown as EntryChange
   }
+}
+
+/** How long a node can be away and still learn of every removal without loading everything again: 7 days. */
+const REMOVALS_KEPT_MS: number = 7 * 24 * 60 * 60 * 1000
+
+/** Old ones that are forgotten with each new one: more than come in, so that they do not pile up. */
+const FORGOTTEN_AT_ONCE = 1000
+
+/** Notes in the feed that an entry is gone, at the position of the change, and forgets what is older than 7 days. */
+export async function recordRemoval(change: ConfigChange, kind: string, key: unknown): Promise<void> {
+  const { transaction, position, at } = change
+  const body = JSON.stringify(key)
+  await transaction.query(
+    `INSERT INTO removals (kind, key, body, position, removed_at) VALUES (?, ?, ?, ?, ?)
+    ON CONFLICT (kind, key) DO UPDATE SET position = excluded.position, removed_at = excluded.removed_at`,
+    [kind, encodeKey(body), body, position, at],
+  )
+  const forgotten = await transaction.query<{ position: number }>(
+    `DELETE FROM removals WHERE position IN
+      (SELECT position FROM removals WHERE removed_at < ? ORDER BY removed_at LIMIT ?) RETURNING position`,
+    [at - REMOVALS_KEPT_MS, FORGOTTEN_AT_ONCE],
+  )
+  const floor = forgotten.reduce((highest, row) => Math.max(highest, row.position), 0)
+  if (floor > 0) await transaction.query('UPDATE feed_head SET floor = ? WHERE id = 1 AND floor < ?', [floor, floor])
 }

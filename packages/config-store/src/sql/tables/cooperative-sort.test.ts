@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { sortInTurns } from './cooperative-sort.ts'
+import { cooperativeSort } from './cooperative-sort.ts'
 
 const byKey = (one: { key: number }, other: { key: number }): number => one.key - other.key
 
@@ -14,7 +14,7 @@ it('property: sorts as toSorted does, equal items in the order they came, also o
         turns++
         return Promise.resolve()
       }
-      const sorted = await sortInTurns(items, { compare: byKey, nextTurn })
+      const sorted = await cooperativeSort(items, { compare: byKey, nextTurn })
       expect(sorted).toEqual(items.toSorted(byKey))
       expect(turns).toBeGreaterThanOrEqual(Math.floor(length / 10_000))
     }),

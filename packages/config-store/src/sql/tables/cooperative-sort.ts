@@ -9,7 +9,7 @@ export interface SortOptions<T> {
 }
 
 /** The items in order, as `toSorted` gives them (equal ones stay as they are), without holding up the process for long. */
-export async function sortInTurns<T>(items: readonly T[], options: SortOptions<T>): Promise<readonly T[]> {
+export async function cooperativeSort<T>(items: readonly T[], options: SortOptions<T>): Promise<readonly T[]> {
   const { compare, nextTurn } = options
   let runs: (readonly T[])[] = []
   for (let start = 0; start < items.length; start += ITEMS_PER_TURN) {

@@ -1,9 +1,17 @@
-import type { Block, Membership, Override, RuleSetProblem } from '@sluice/core'
-import { checkBlock, checkMembership, checkOverride } from '@sluice/core'
-import { auditName } from '../../audit-name.ts'
+import {
+  type Block,
+  checkBlock,
+  checkMembership,
+  checkOverride,
+  type Membership,
+  type Override,
+  type RuleSetProblem,
+} from '@sluice/core'
+import { countedEntity, PatternSpellings } from '@sluice/core/internal'
 import type { EntityKey, OverrideKey } from '../../entries.ts'
 import type { SqlTarget, SqlValue } from '../sql-driver.ts'
-import { storedKey } from '../text-encoding.ts'
+import { encodeKey } from '../text-encoding.ts'
+import { auditName } from './audit-log.ts'
 
 /** What one kind of entries has of its own. */
 export interface EntryKind<E, Key> {
@@ -40,7 +48,7 @@ export const MEMBERS: EntryKind<Membership, EntityKey> = {
   kind: 'member',
   table: 'members',
   keyParts: ['dimension', 'entity'],
-  extras: [{ name: 'tier', type: 'text', read: ({ tier }) => storedKey(tier) }],
+  extras: [{ name: 'tier', type: 'text', read: ({ tier }) => encodeKey(tier) }],
   check: checkMembership,
   nameOf: ({ dimension, entity }) => `${dimension}:${auditName(entity)}`,
 }
@@ -69,5 +77,30 @@ export function targetOf<E, Key>({ table, keyParts, extras }: EntryKind<E, Key>)
       ...extras.map(({ name, type }) => ({ name, type })),
     ],
     key: keyParts,
+  }
+}
+
+/** The key of an entry of any kind, or the entry. */
+export type EntryKey = EntityKey & { readonly resource?: string }
+
+/**
+ * Spells keys of entries as engines do, so that entries which are one to an engine are one row: the resource and the dimension in
+ * their one form, an address as what is counted for it. For one thread.
+ */
+export class CanonicalKeys {
+  /** Bits of an IPv6 address that make one caller. */
+  readonly ipv6PrefixLength: number
+  readonly #patterns = new PatternSpellings()
+
+  constructor(ipv6PrefixLength: number) {
+    this.ipv6PrefixLength = ipv6PrefixLength
+  }
+
+  /** The key or entry with its key so spelled; the same object when it is already. */
+  canonical<K extends EntryKey>(key: K): K {
+    const counted = countedEntity(key, this.ipv6PrefixLength)
+    if (counted.resource === undefined) return counted
+    const resource = this.#patterns.canonical(counted.resource)
+    return resource === counted.resource ? counted : { ...counted, resource }
   }
 }

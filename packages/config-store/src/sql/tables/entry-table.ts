@@ -1,19 +1,13 @@
 import type { RuleSetProblem } from '@sluice/core'
 import { RuleSetError } from '@sluice/core'
-import type { Author } from '../../author.ts'
-import type { EntityKey, EntryFilter, EntryTable, PutEntry, Seen, Stored } from '../../entries.ts'
-import type { Page } from '../../page.ts'
-import type { AuditEntry, ConfigChange, ConfigWriter } from '../config-writer.ts'
-import { JsonText } from '../config-writer.ts'
+import type { Author, EntityKey, EntryFilter, EntryTable, Page, PutEntry, Seen, Stored } from '../../entries.ts'
+import { type AuditEntry, type ConfigChange, type ConfigWriter, checkRevision, JsonText } from '../config-writer.ts'
 import { pageLimit, pageOf, pageStart } from '../paging.ts'
-import { checkSeen } from '../revision-check.ts'
 import type { SqlDriver, SqlSession, SqlTarget, SqlValue } from '../sql-driver.ts'
-import { originalText, storedKey, storedText } from '../text-encoding.ts'
-import type { EntryKey, KeySpelling } from './canonical-keys.ts'
-import { sortInTurns } from './cooperative-sort.ts'
-import type { EntryKind } from './entry-kinds.ts'
-import { targetOf } from './entry-kinds.ts'
-import { recordRemoval } from './removals.ts'
+import { decodeText, encodeKey, encodeText } from '../text-encoding.ts'
+import { recordRemoval } from './change-feed.ts'
+import { cooperativeSort } from './cooperative-sort.ts'
+import { type CanonicalKeys, type EntryKey, type EntryKind, targetOf } from './entry-kinds.ts'
 
 /** Rows that are put in one statement. */
 const ROWS_AT_ONCE = 5000
@@ -41,7 +35,7 @@ export interface EntryTableParts<E, Key> {
   readonly kind: EntryKind<E, Key>
   readonly driver: SqlDriver
   readonly writer: ConfigWriter
-  readonly spelling: KeySpelling
+  readonly canonicalKeys: CanonicalKeys
   /** Lets others in this process have a turn. */
   readonly nextTurn: () => Promise<void>
   /** Done with every change, in the same transaction. */
@@ -66,7 +60,7 @@ export class SqlEntryTable<E extends Key, Key extends EntityKey> implements Entr
     if (problems.length > 0) throw new RuleSetError(problems, `the ${kind.kind}`)
     return await writer.change(author, async (change) => {
       const before = await this.#find(change.transaction, entry)
-      checkSeen(seen, { revision: before?.position, what: `the ${kind.kind} ${kind.nameOf(entry)}` })
+      checkRevision(seen, { revision: before?.position, what: `the ${kind.kind} ${kind.nameOf(entry)}` })
       const body = JSON.stringify(entry)
       await change.transaction.putRows(this.#target, [this.#rowOf(this.#keyed(entry), body, change)])
       await change.note([
@@ -92,7 +86,7 @@ export class SqlEntryTable<E extends Key, Key extends EntityKey> implements Entr
     const keyed = await this.#checkAll([...entries])
     if (keyed.length === 0) return { count: 0 }
     // In the order of the table: many times faster than each at a random place. Of equal ones the last counts.
-    const sorted = await sortInTurns(keyed, { compare: compareKeys, nextTurn: this.#parts.nextTurn })
+    const sorted = await cooperativeSort(keyed, { compare: compareKeys, nextTurn: this.#parts.nextTurn })
     await this.#parts.writer.change(author, async (change) => {
       for (let start = 0; start < sorted.length; start += ROWS_AT_ONCE) await this.#putSome(change, sorted, start)
       await this.#parts.alsoDo?.(change)
@@ -112,10 +106,10 @@ export class SqlEntryTable<E extends Key, Key extends EntityKey> implements Entr
     return await writer.change(author, async (change) => {
       const before = await this.#find(change.transaction, key)
       if (before === undefined) return false
-      checkSeen(seen, { revision: before.position, what: `the ${kind.kind} ${kind.nameOf(key)}` })
+      checkRevision(seen, { revision: before.position, what: `the ${kind.kind} ${kind.nameOf(key)}` })
       const sql = `DELETE FROM ${kind.table} WHERE ${this.#keyCondition}`
       await change.transaction.query(sql, this.#keyValues(key))
-      await recordRemoval(change, kind.kind, keyOf(kind, this.#parts.spelling.canonical(key)))
+      await recordRemoval(change, kind.kind, keyOf(kind, this.#parts.canonicalKeys.canonical(key)))
       await change.note([
         { action: `${kind.kind}.remove`, target: kind.nameOf(key), before: new JsonText(before.body) },
       ])
@@ -143,21 +137,21 @@ export class SqlEntryTable<E extends Key, Key extends EntityKey> implements Entr
   }
 
   async #conditionsOf({ dimension, entity }: EntryFilter): Promise<{ conditions: string[]; values: SqlValue[] }> {
-    const { spelling } = this.#parts
+    const { canonicalKeys } = this.#parts
     if (entity === undefined) {
       if (dimension === undefined) return { conditions: [], values: [] }
       return {
         conditions: ['dimension = ?'],
-        values: [storedKey(spelling.canonical({ dimension, entity: '' }).dimension)],
+        values: [encodeKey(canonicalKeys.canonical({ dimension, entity: '' }).dimension)],
       }
     }
     // Rows are sorted by dimension first, of which there are few: found one by one, the entity is looked up in each.
     const dimensions = dimension === undefined ? await this.#dimensions() : [dimension]
-    const keys = dimensions.map((each) => spelling.canonical({ dimension: each, entity }))
+    const keys = dimensions.map((each) => canonicalKeys.canonical({ dimension: each, entity }))
     if (keys.length === 0) return { conditions: ['dimension IS NULL'], values: [] }
     return {
       conditions: [`(${keys.map(() => '(dimension = ? AND entity = ?)').join(' OR ')})`],
-      values: keys.flatMap((key) => [storedKey(key.dimension), storedKey(key.entity)]),
+      values: keys.flatMap((key) => [encodeKey(key.dimension), encodeKey(key.entity)]),
     }
   }
 
@@ -170,7 +164,7 @@ export class SqlEntryTable<E extends Key, Key extends EntityKey> implements Entr
         SELECT (SELECT min(dimension) FROM ${table} WHERE dimension > found.dimension) FROM found WHERE dimension IS NOT NULL
       ) SELECT dimension FROM found WHERE dimension IS NOT NULL`,
     )
-    return rows.map((row) => originalText(row.dimension))
+    return rows.map((row) => decodeText(row.dimension))
   }
 
   async #find(session: SqlSession, key: Key): Promise<EntryRow | undefined> {
@@ -179,17 +173,17 @@ export class SqlEntryTable<E extends Key, Key extends EntityKey> implements Entr
   }
 
   #keyed(entry: E): Keyed<E> {
-    const { dimension, entity, resource } = this.#parts.spelling.canonical<EntryKey>(entry)
+    const { dimension, entity, resource } = this.#parts.canonicalKeys.canonical<EntryKey>(entry)
     return { dimension, entity, resource, entry }
   }
 
   /** The columns that a row is found by. */
   #keyValues(key: Key): readonly string[] {
-    return this.#columnsOf(this.#parts.spelling.canonical(key))
+    return this.#columnsOf(this.#parts.canonicalKeys.canonical(key))
   }
 
   #columnsOf(canonical: EntityKey & { readonly resource?: string | undefined }): readonly string[] {
-    return this.#parts.kind.keyParts.map((name) => storedKey(canonical[name as keyof EntryKey] as string))
+    return this.#parts.kind.keyParts.map((name) => encodeKey(canonical[name as keyof EntryKey] as string))
   }
 
   #rowOf(
@@ -198,7 +192,7 @@ export class SqlEntryTable<E extends Key, Key extends EntityKey> implements Entr
     { position, at, author }: Pick<ConfigChange, 'position' | 'at' | 'author'>,
   ): SqlValue[] {
     const extras = this.#parts.kind.extras.map(({ read }) => read(keyed.entry))
-    return [...this.#columnsOf(keyed), body, position, at, storedText(author.name), ...extras]
+    return [...this.#columnsOf(keyed), body, position, at, encodeText(author.name), ...extras]
   }
 
   /** Entries of a sorted list, from `start`, at most so many as go into one statement. */
@@ -252,7 +246,7 @@ function keyOf<E, Key>({ keyParts }: EntryKind<E, Key>, key: Key): Record<string
 }
 
 function storedOf<E>({ body, position, changed_at, changed_by }: EntryRow): Stored<E> {
-  return { entry: JSON.parse(body), revision: position, changedAt: changed_at, changedBy: originalText(changed_by) }
+  return { entry: JSON.parse(body), revision: position, changedAt: changed_at, changedBy: decodeText(changed_by) }
 }
 
 function recordsOf(action: string, bodies: readonly string[]): readonly AuditEntry[] {

@@ -1,12 +1,9 @@
 import type { Incident } from '@sluice/core'
 import { checkIncident, RuleSetError } from '@sluice/core'
-import type { Author } from '../../author.ts'
-import type { IncidentSwitch, Seen, Stored } from '../../entries.ts'
-import type { ConfigWriter } from '../config-writer.ts'
-import { JsonText } from '../config-writer.ts'
-import { checkSeen } from '../revision-check.ts'
+import type { Author, IncidentSwitch, Seen, Stored } from '../../entries.ts'
+import { type ConfigWriter, checkRevision, JsonText } from '../config-writer.ts'
 import type { SqlDriver, SqlSession } from '../sql-driver.ts'
-import { originalText, storedText } from '../text-encoding.ts'
+import { decodeText, encodeText } from '../text-encoding.ts'
 import type { EntryRow } from './entry-table.ts'
 
 /** The switch of an incident: a table of one row, which is always there. */
@@ -21,7 +18,7 @@ export class SqlIncidentSwitch implements IncidentSwitch {
 
   async get(): Promise<Stored<Incident>> {
     const { body, position, changed_at, changed_by } = await read(this.#driver)
-    return { entry: JSON.parse(body), revision: position, changedAt: changed_at, changedBy: originalText(changed_by) }
+    return { entry: JSON.parse(body), revision: position, changedAt: changed_at, changedBy: decodeText(changed_by) }
   }
 
   async set(incident: Incident, author: Author, seen: Seen = {}): Promise<Stored<Incident>> {
@@ -29,11 +26,11 @@ export class SqlIncidentSwitch implements IncidentSwitch {
     if (problems.length > 0) throw new RuleSetError(problems, 'the incident')
     return await this.#writer.change(author, async (change) => {
       const before = await read(change.transaction)
-      checkSeen(seen, { revision: before.position, what: 'the incident' })
+      checkRevision(seen, { revision: before.position, what: 'the incident' })
       const body = JSON.stringify(incident)
       await change.transaction.query(
         'UPDATE incident SET body = ?, position = ?, changed_at = ?, changed_by = ? WHERE id = 1',
-        [body, change.position, change.at, storedText(author.name)],
+        [body, change.position, change.at, encodeText(author.name)],
       )
       await change.note([
         { action: 'incident.set', target: 'incident', before: new JsonText(before.body), after: new JsonText(body) },

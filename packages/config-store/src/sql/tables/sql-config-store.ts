@@ -1,30 +1,26 @@
 import type { Block, Membership, Override } from '@sluice/core'
-import type { ApiKeyTable } from '../../api-key.ts'
-import type { AuditLog } from '../../audit-log.ts'
-import type { ChangeFeed } from '../../change-feed.ts'
-import type { ConfigStore } from '../../config-store.ts'
-import type { DocumentTable } from '../../document-table.ts'
+import type {
+  ApiKeyTable,
+  AuditLog,
+  ChangeFeed,
+  ConfigStore,
+  DocumentTable,
+  NumberLeases,
+  RollupTable,
+  SecretTable,
+} from '../../config-store.ts'
 import type { EntityKey, EntryTable, IncidentSwitch, OverrideKey } from '../../entries.ts'
-import type { NumberLeases } from '../../number-leases.ts'
-import type { System } from '../../platform.ts'
-import type { RollupTable } from '../../rollup-table.ts'
-import type { SecretTable } from '../../secret-table.ts'
+import type { Platform } from '../../platform.ts'
 import type { VersionTable } from '../../versions.ts'
-import type { Announcements } from '../announcements.ts'
-import type { ConfigChange } from '../config-writer.ts'
-import { ConfigWriter } from '../config-writer.ts'
+import { type Announcer, type ConfigChange, ConfigWriter } from '../config-writer.ts'
 import type { SqlDriver } from '../sql-driver.ts'
 import { SqlApiKeyTable } from './api-key-table.ts'
 import { SqlAuditLog } from './audit-log.ts'
-import type { KeySpelling } from './canonical-keys.ts'
 import { SqlChangeFeed } from './change-feed.ts'
-import { SqlDocumentTable } from './document-table.ts'
-import { BLOCKS, MEMBERS, OVERRIDES } from './entry-kinds.ts'
+import { BLOCKS, type CanonicalKeys, MEMBERS, OVERRIDES } from './entry-kinds.ts'
 import { SqlEntryTable } from './entry-table.ts'
 import { SqlIncidentSwitch } from './incident-switch.ts'
-import { SqlNumberLeases } from './number-leases.ts'
-import { SqlRollupTable } from './rollup-table.ts'
-import { SqlSecretTable } from './secret-table.ts'
+import { SqlDocumentTable, SqlNumberLeases, SqlRollupTable, SqlSecretTable } from './shared-values.ts'
 import { SqlVersionTable } from './version-table.ts'
 
 /** How long blocks are kept that have no effect any more, for whoever asks what happened: 1 day. */
@@ -33,9 +29,9 @@ const SWEPT_AT_ONCE = 100
 
 /** What a {@link SqlConfigStore} works with. */
 export interface SqlConfigStoreParts {
-  readonly system: System
-  readonly spelling: KeySpelling
-  readonly announcements: Announcements
+  readonly platform: Platform
+  readonly canonicalKeys: CanonicalKeys
+  readonly announcements: Announcer
 }
 
 /** Configuration in a database whose tables are of the newest form. */
@@ -53,11 +49,11 @@ export class SqlConfigStore implements ConfigStore {
   readonly rollups: RollupTable
   readonly documents: DocumentTable
   readonly #driver: SqlDriver
-  readonly #announcements: Announcements
+  readonly #announcements: Announcer
 
-  constructor(driver: SqlDriver, { system, spelling, announcements }: SqlConfigStoreParts) {
-    const writer = new ConfigWriter(driver, { nowMs: () => system.nowMs(), announcements })
-    const common = { driver, writer, spelling, nextTurn: () => system.nextTurn() }
+  constructor(driver: SqlDriver, { platform, canonicalKeys, announcements }: SqlConfigStoreParts) {
+    const writer = new ConfigWriter(driver, { nowMs: () => platform.nowMs(), announcements })
+    const common = { driver, writer, canonicalKeys, nextTurn: () => platform.nextTurn() }
     this.#driver = driver
     this.#announcements = announcements
     this.versions = new SqlVersionTable(driver, writer)
@@ -65,11 +61,11 @@ export class SqlConfigStore implements ConfigStore {
     this.members = new SqlEntryTable({ ...common, kind: MEMBERS })
     this.blocks = new SqlEntryTable({ ...common, kind: BLOCKS, alsoDo: sweepBlocks })
     this.incident = new SqlIncidentSwitch(driver, writer)
-    this.apiKeys = new SqlApiKeyTable(driver, writer, system)
+    this.apiKeys = new SqlApiKeyTable(driver, writer, platform)
     this.audit = new SqlAuditLog(driver, writer)
-    this.feed = new SqlChangeFeed(driver, spelling)
-    this.secrets = new SqlSecretTable(driver, system)
-    this.numbers = new SqlNumberLeases(driver, () => system.nowMs())
+    this.feed = new SqlChangeFeed(driver, canonicalKeys)
+    this.secrets = new SqlSecretTable(driver, platform)
+    this.numbers = new SqlNumberLeases(driver, () => platform.nowMs())
     this.rollups = new SqlRollupTable(driver)
     this.documents = new SqlDocumentTable(driver)
   }

@@ -1,6 +1,7 @@
+import type { RequestMatch, RuleSet } from '@sluice/core'
 import type { Version, VersionStage } from '../../versions.ts'
-import type { SqlSession } from '../sql-driver.ts'
-import { originalText } from '../text-encoding.ts'
+import type { SqlSession, SqlTarget, SqlTransaction, SqlValue } from '../sql-driver.ts'
+import { decodeText, encodeKey } from '../text-encoding.ts'
 
 /** A version as it is in its table. */
 export interface VersionRow {
@@ -33,8 +34,8 @@ export function versionOf(row: VersionRow): Version {
     percent: row.percent,
     basedOn: row.based_on ?? undefined,
     createdAt: row.created_at,
-    createdBy: originalText(row.created_by),
-    note: row.note === null ? undefined : originalText(row.note),
+    createdBy: decodeText(row.created_by),
+    note: row.note === null ? undefined : decodeText(row.note),
     revision: row.position,
   }
 }
@@ -50,5 +51,97 @@ export async function readInForce(session: SqlSession): Promise<RowsInForce> {
   return {
     enforced: rows.find(({ stage }) => stage === 'enforce'),
     candidate: rows.find(({ stage }) => stage !== 'enforce'),
+  }
+}
+
+/** A part of a rule set that has a table of its own: a row for each item, in their order. */
+interface Part<S extends ListedPart> {
+  readonly part: S
+  readonly table: string
+  /** Columns that rows can be found by, besides the body, which holds everything. */
+  readonly columns: readonly string[]
+  readonly valuesOf: (item: Item<S>) => readonly (string | undefined)[]
+}
+
+type ListedPart = 'rules' | 'tiers' | 'exemptions' | 'denyList' | 'domains'
+type Item<S extends ListedPart> = NonNullable<RuleSet[S]>[number]
+
+const matched = ({ name, match }: { readonly name: string; readonly match: RequestMatch }): (string | undefined)[] => [
+  name,
+  match.resource,
+  match.dimension,
+]
+
+const PARTS: { readonly [S in ListedPart]: Part<S> } = {
+  rules: {
+    part: 'rules',
+    table: 'rules',
+    columns: ['name', 'resource', 'dimension'],
+    valuesOf: ({ name, resource, dimension }) => [name, resource, dimension],
+  },
+  tiers: { part: 'tiers', table: 'tiers', columns: ['name'], valuesOf: ({ name }) => [name] },
+  exemptions: {
+    part: 'exemptions',
+    table: 'exemptions',
+    columns: ['name', 'resource', 'dimension'],
+    valuesOf: matched,
+  },
+  denyList: {
+    part: 'denyList',
+    table: 'deny_entries',
+    columns: ['name', 'resource', 'dimension'],
+    valuesOf: matched,
+  },
+  domains: { part: 'domains', table: 'domains', columns: ['name'], valuesOf: ({ domain }) => [domain] },
+}
+
+const LISTED = Object.keys(PARTS) as readonly ListedPart[]
+
+/** What of a rule set is kept in the row of its version: all but the items of its lists. */
+export function settingsOf(ruleSet: RuleSet): string {
+  const lists = LISTED.map((part) => [part, ruleSet[part] === undefined ? undefined : []])
+  return JSON.stringify({ ...ruleSet, ...Object.fromEntries(lists) })
+}
+
+/** Puts the items of all lists of a rule set into their tables. */
+export async function writeItems(transaction: SqlTransaction, version: number, ruleSet: RuleSet): Promise<void> {
+  for (const part of LISTED) {
+    const rows = rowsOf(PARTS[part] as Part<ListedPart>, version, ruleSet)
+    if (rows.length > 0) await transaction.putRows(targetOf(PARTS[part]), rows)
+  }
+}
+
+/** The rule set of a version, as it was given. */
+export async function readRuleSet(session: SqlSession, version: number, settings: string): Promise<RuleSet> {
+  const ruleSet: Record<string, unknown> = JSON.parse(settings)
+  for (const { part, table } of Object.values(PARTS)) {
+    if (ruleSet[part] === undefined) continue
+    const sql = `SELECT body FROM ${table} WHERE version = ? ORDER BY place`
+    const rows = await session.query<{ body: string }>(sql, [version])
+    ruleSet[part] = rows.map(({ body }) => JSON.parse(body))
+  }
+  return ruleSet as unknown as RuleSet
+}
+
+function rowsOf<S extends ListedPart>({ part, valuesOf }: Part<S>, version: number, ruleSet: RuleSet): SqlValue[][] {
+  const items: readonly Item<S>[] = ruleSet[part] ?? []
+  return items.map((item, place) => [
+    version,
+    place,
+    ...valuesOf(item).map((value) => (value === undefined ? null : encodeKey(value))),
+    JSON.stringify(item),
+  ])
+}
+
+function targetOf({ table, columns }: Pick<Part<ListedPart>, 'table' | 'columns'>): SqlTarget {
+  return {
+    table,
+    columns: [
+      { name: 'version', type: 'bigint' },
+      { name: 'place', type: 'bigint' },
+      ...columns.map((name) => ({ name, type: 'text' as const })),
+      { name: 'body', type: 'text' },
+    ],
+    key: [],
   }
 }

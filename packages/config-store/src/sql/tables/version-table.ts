@@ -1,8 +1,5 @@
-import type { RuleSet, RuleSetChange } from '@sluice/core'
-import { assertRuleSet, diffRuleSets, SluiceError } from '@sluice/core'
-import type { Author } from '../../author.ts'
-import type { Seen } from '../../entries.ts'
-import type { Page, PageRequest } from '../../page.ts'
+import { assertRuleSet, diffRuleSets, type RuleSet, type RuleSetChange, SluiceError } from '@sluice/core'
+import type { Author, Page, PageRequest, Seen } from '../../entries.ts'
 import type {
   RollbackOptions,
   StageChange,
@@ -12,15 +9,20 @@ import type {
   VersionStage,
   VersionTable,
 } from '../../versions.ts'
-import type { ConfigChange, ConfigWriter } from '../config-writer.ts'
+import { type ConfigChange, type ConfigWriter, checkRevision } from '../config-writer.ts'
 import { pageLimit, pageOf, pageStart } from '../paging.ts'
-import { checkSeen } from '../revision-check.ts'
 import type { SqlDriver, SqlSession } from '../sql-driver.ts'
-import { storedText } from '../text-encoding.ts'
-import { readRuleSet, settingsOf, writeItems } from './rule-set-rows.ts'
-import { checkMove, checkStage } from './stage-change.ts'
-import type { VersionRow } from './version-rows.ts'
-import { readInForce, readVersion, versionOf } from './version-rows.ts'
+import { encodeText } from '../text-encoding.ts'
+import {
+  type RowsInForce,
+  readInForce,
+  readRuleSet,
+  readVersion,
+  settingsOf,
+  type VersionRow,
+  versionOf,
+  writeItems,
+} from './version-rows.ts'
 
 /** What is enforced before anything is. */
 const NO_RULES: RuleSet = { rules: [] }
@@ -74,7 +76,7 @@ export class SqlVersionTable implements VersionTable {
     return await this.#writer.change(author, async (change) => {
       const row = await existing(change.transaction, number)
       const inForce = await readInForce(change.transaction)
-      checkSeen(stage, { revision: row.position, what: named(row) })
+      checkRevision(stage, { revision: row.position, what: named(row) })
       checkMove(row, stage, inForce)
       if (stage.stage !== 'retired') await approved(stage.approve, change, { row, enforced: inForce.enforced })
       const after =
@@ -161,8 +163,8 @@ async function insert(change: ConfigChange, ruleSet: RuleSet, basedOn: number | 
     [
       basedOn,
       at,
-      storedText(author.name),
-      author.note === undefined ? null : storedText(author.note),
+      encodeText(author.name),
+      author.note === undefined ? null : encodeText(author.note),
       settingsOf(ruleSet),
       change.position,
     ],
@@ -256,4 +258,55 @@ function checkEnforced(ifVersion: number | undefined, enforced: number): void {
 
 function named({ number }: VersionRow): string {
   return `version ${number}`
+}
+
+/** Throws `SLUICE_INVALID_OPTION` for a stage that cannot be asked for. */
+function checkStage(change: StageChange): void {
+  const { stage } = change
+  if (stage === 'shadow' || stage === 'enforce' || stage === 'retired') return
+  if (stage !== 'percent') {
+    throw new SluiceError('SLUICE_INVALID_OPTION', {
+      problem: 'a version cannot be moved to that stage',
+      received: stage,
+      expected: 'shadow, percent, enforce or retired',
+    })
+  }
+  if (change.percent >= 0 && change.percent <= 100) return
+  throw new SluiceError('SLUICE_INVALID_OPTION', {
+    problem: '"percent" of a stage cannot be used',
+    received: change.percent,
+    expected: 'a share of the callers, 0 to 100',
+  })
+}
+
+/** Throws `SLUICE_CONFLICT` when a version cannot be moved as things are. */
+function checkMove(row: VersionRow, { stage }: StageChange, { enforced, candidate }: RowsInForce): void {
+  if (row.number === enforced?.number && stage !== 'enforce') {
+    throw conflict(`version ${row.number} is enforced`, 'Enforce another one, or roll back, to take it out of force.')
+  }
+  const isCandidate = stage === 'shadow' || stage === 'percent'
+  if (isCandidate && candidate !== undefined && candidate.number !== row.number) {
+    throw conflict(
+      `version ${candidate.number} is the candidate already`,
+      `Enforce or retire version ${candidate.number} first.`,
+    )
+  }
+  if (stage !== 'enforce' || row.number === enforced?.number) return
+  const now = enforced?.number ?? null
+  if (row.based_on !== now) {
+    throw conflict(
+      `version ${row.number} was based on ${versionLabel(row.based_on)}, and ${versionLabel(now)} is enforced by now`,
+      row.enforced_at === null
+        ? 'Look at the difference, and make a version out of the one that is enforced.'
+        : 'To go back to it, use rollback.',
+    )
+  }
+}
+
+function versionLabel(number: number | null): string {
+  return number === null ? 'none' : `version ${number}`
+}
+
+function conflict(problem: string, action: string): SluiceError {
+  return new SluiceError('SLUICE_CONFLICT', { problem, action })
 }

@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { Dependent } from './startup-order.ts'
-import { startupLevels } from './startup-order.ts'
+import { type Dependent, startupLevels } from './startup-graph.ts'
 
 function levelNames(parts: readonly Dependent[]): string[][] {
   return startupLevels(parts).map((level) => level.map((part) => part.name))

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { Backoff } from './backoff.ts'
+import { Backoff } from './retry-backoff.ts'
 
 const LARGEST = 2 ** 32 - 1
 
