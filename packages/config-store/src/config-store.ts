@@ -101,14 +101,14 @@ export interface AuditRecord {
 }
 
 /** Something that was done outside of this store. */
-export interface DoneElsewhere extends Pick<AuditRecord, 'action' | 'target'> {
+export interface ExternalAction extends Pick<AuditRecord, 'action' | 'target'> {
   readonly details?: unknown
 }
 
 /** What was done, newest first. Nothing is ever changed or removed in it. */
 export interface AuditLog {
   /** Notes something that was done elsewhere, such as counters that were reset. Changes in this store are noted by themselves. */
-  add(done: DoneElsewhere, author: Author): Promise<void>
+  add(done: ExternalAction, author: Author): Promise<void>
   list(
     filter?: PageRequest & {
       readonly by?: string

@@ -1,5 +1,5 @@
 import { SluiceError } from '@sluice/core'
-import type { AuditLog, AuditRecord, DoneElsewhere } from '../../config-store.ts'
+import type { AuditLog, AuditRecord, ExternalAction } from '../../config-store.ts'
 import type { Author, Page } from '../../entries.ts'
 import type { ConfigWriter } from '../config-writer.ts'
 import { pageLimit, pageOf, pageStart } from '../paging.ts'
@@ -31,7 +31,7 @@ export class SqlAuditLog implements AuditLog {
     this.#writer = writer
   }
 
-  async add({ action, target, details }: DoneElsewhere, author: Author): Promise<void> {
+  async add({ action, target, details }: ExternalAction, author: Author): Promise<void> {
     await this.#writer.change(author, (change) => change.note([{ action, target, details }]))
   }
 
