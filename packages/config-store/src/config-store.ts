@@ -3,8 +3,8 @@ import type { Author, EntityKey, EntryTable, IncidentSwitch, OverrideKey, Page, 
 import type { VersionContent, VersionTable } from './versions.ts'
 
 /**
- * Where configuration is kept. Several nodes may use one at the same time. When the database cannot be reached, every call
- * is refused with `SLUICE_CONFIG_UNAVAILABLE` and nothing was changed, except where the answer to a commit was lost.
+ * Stores configuration. Several nodes can share one store. If the database is unreachable, every call fails with
+ * `SLUICE_CONFIG_UNAVAILABLE` and nothing has changed, unless the reply to a COMMIT was lost.
  */
 export interface ConfigStore extends AsyncDisposable {
   readonly versions: VersionTable
@@ -19,30 +19,30 @@ export interface ConfigStore extends AsyncDisposable {
   readonly numbers: NumberLeases
   readonly rollups: RollupTable
   readonly documents: DocumentTable
-  /** Frees connections and files. May be called again. */
+  /** Closes connections and files. Idempotent. */
   close(): Promise<void>
 }
 
-/** What the holder of a key may do with the admin API. `none` is for keys of callers that are only limited. */
+/** What a key may do in the admin API. Keys with role `none` only identify callers. */
 export type ApiKeyRole = 'admin' | 'editor' | 'viewer' | 'none'
 
-/** An API key as it is kept: everything but the secret. */
+/** An API key without its secret. */
 export interface ApiKey {
-  /** The visible part, `slk_<id>`. */
+  /** The public part, `slk_<id>`. */
   readonly id: string
   readonly name: string
   readonly role: ApiKeyRole
   readonly tenant: string | undefined
   readonly tier: string | undefined
-  /** Milliseconds since 1970, here and below. */
+  /** Milliseconds since 1970, like the two fields below. */
   readonly createdAt: number
   readonly expiresAt: number | undefined
   readonly revokedAt: number | undefined
-  /** Set when the key was made by rotation: the key whose place it takes. */
+  /** The key that this one replaces. Undefined unless it was created by rotation. */
   readonly rotatedFrom: string | undefined
 }
 
-/** What a new key is for. */
+/** The attributes of a new key. */
 export interface NewApiKey {
   readonly name: string
   readonly role: ApiKeyRole
@@ -51,84 +51,93 @@ export interface NewApiKey {
   readonly expiresAt?: number
 }
 
-/** A key that was just made. */
+/** A newly created key. */
 export interface IssuedApiKey {
   readonly apiKey: ApiKey
-  /** `slk_<id>_<secret>`: shown once, kept nowhere. */
+  /** `slk_<id>_<secret>`. It is not stored: show it now. */
   readonly token: string
 }
 
-/** API keys. Only a hash of each secret is kept. */
+/** API keys. Only a hash of each secret is stored. */
 export interface ApiKeyTable {
   /**
-   * Makes a key. `token`: `slk_<id>_<secret>` with 12 and 43 letters and digits, for a key that was drawn elsewhere. Default: a
-   * random one. `SLUICE_CONFLICT` when there is or was a key with its id.
+   * Creates a key. `token`: `slk_<id>_<secret>` with 12 and 43 letters and digits, to create a key with a known token.
+   * Default: a random token. Fails with `SLUICE_CONFLICT` if a key with this id exists or existed.
    */
   create(key: NewApiKey, author: Author, token?: string): Promise<IssuedApiKey>
-  /** The same when there has never been a key; undefined otherwise. Of all who ask at the same time, one gets a key. */
+  /**
+   * Creates a key if there has never been one; resolves with undefined otherwise. Only one of several concurrent calls
+   * succeeds.
+   */
   createFirst(key: NewApiKey, author: Author, token?: string): Promise<IssuedApiKey | undefined>
-  /** The key that a token belongs to, if it is valid now. Takes the same time whether the secret is nearly right or wrong. */
+  /** The key of a token, if it is valid now. The duration does not reveal how much of the secret is correct. */
   verify(token: string): Promise<ApiKey | undefined>
-  /** A new key in the place of `id`, which stays valid for `overlapMs` more and then ends. */
+  /** Creates a replacement for key `id`, which expires after another `overlapMs`. */
   rotate(id: string, author: Author, overlapMs: number): Promise<IssuedApiKey>
   /**
-   * Ends a key at once; false when there is no such key, or it had ended. `SLUICE_CONFLICT` for a key that may do everything
-   * (`admin`, of no tenant) when no other such key lasts as long: somebody must be left to make the next one.
+   * Revokes a key immediately. Resolves with false if there is no such key, or if it has expired or was revoked. Fails
+   * with `SLUICE_CONFLICT` for an `admin` key without a tenant if no other such key lasts as long: one must remain to
+   * create the next.
    */
   revoke(id: string, author: Author): Promise<boolean>
   list(page?: PageRequest): Promise<Page<ApiKey>>
 }
 
-/** Something that was done. */
+/** One action in the audit log. */
 export interface AuditRecord {
-  /** Rises with every record. */
+  /** Increases with every record. */
   readonly number: number
   /** Milliseconds since 1970. */
   readonly at: number
   readonly by: string
-  /** The id of the API key it was done with; undefined for what the service did itself, and in records of older versions. */
+  /** Id of the API key that was used. Undefined for actions of the service itself, and in records of older versions. */
   readonly keyId: string | undefined
   readonly note: string | undefined
-  /** Such as `override.put`, `version.stage`, `api-key.revoke`. */
+  /** For example `override.put`, `version.stage`, `api-key.revoke`. */
   readonly action: string
-  /** What it was done to, such as `user:u1 /orders` or `version 12`. A value that could be misread is quoted as in JSON. */
+  /**
+   * What the action applied to, for example `user:u1 /orders` or `version 12`. Ambiguous values are quoted as in JSON.
+   */
   readonly target: string
-  /** What exactly was touched, where it was not an entry of this store; without secrets. */
+  /** Details of an action outside this store, without secrets. */
   readonly details: unknown
-  /** The entry before and after, without secrets; undefined where there is none. */
+  /** The entry before and after the action, without secrets. Undefined if there was none. */
   readonly before: unknown
   readonly after: unknown
 }
 
-/** Something that was done outside of this store. */
+/** An action outside this store, to be recorded in the audit log. */
 export interface ExternalAction extends Pick<AuditRecord, 'action' | 'target'> {
   readonly details?: unknown
 }
 
-/** What was done, newest first. Nothing is ever changed or removed in it. */
+/** The audit log, newest first. It is append-only. */
 export interface AuditLog {
-  /** Notes something that was done elsewhere, such as counters that were reset. Changes in this store are noted by themselves. */
-  add(done: ExternalAction, author: Author): Promise<void>
+  /**
+   * Records an action outside this store, for example a reset of counters. Changes in this store are recorded
+   * automatically.
+   */
+  add(action: ExternalAction, author: Author): Promise<void>
   list(
     filter?: PageRequest & {
       readonly by?: string
       readonly keyId?: string
       readonly action?: string
-      /** Records from then on; milliseconds since 1970. */
+      /** Only records from this time on; milliseconds since 1970. */
       readonly since?: number
     },
   ): Promise<Page<AuditRecord>>
 }
 
-/** What is in force: the enforced version and the candidate. */
+/** The active versions: the enforced one and the candidate. */
 export interface VersionsInForce {
   readonly enforced: VersionContent | undefined
   readonly candidate: VersionContent | undefined
 }
 
 /**
- * One entry as it is now; `entry` is undefined when it was removed. `key` is spelled in one way whatever the spelling of the entry,
- * so that it says whether two changes are of the same entry.
+ * The current state of one entry; `entry` is undefined if it was removed. `key` is canonical: two changes apply to the
+ * same entry exactly if their keys are equal.
  */
 export type EntryChange =
   | { readonly kind: 'override'; readonly key: OverrideKey; readonly entry: Override | undefined }
@@ -141,127 +150,130 @@ export type EntryChange =
       readonly entry: (ApiKey & { readonly secretHash: string }) | undefined
     }
 
-/** Part of what changed. */
+/** A batch of changes. */
 export interface ChangeBatch {
   /**
-   * Set when `since` was asked for a position it cannot go on from: too long ago, or of another database. The batch is empty
-   * then, and everything has to be loaded again. False in the parts of `load`.
+   * True if `since` cannot continue from the given position: it is too old, or of another database. The batch is empty
+   * then, and everything must be loaded again. Always false in the batches of `load`.
    */
   readonly restart: boolean
-  /** How far this batch leads: ask on from here. */
+  /** Pass it to the next `since`. */
   readonly position: number
-  /** Set when which versions are in force has changed. */
+  /** Undefined if the active versions have not changed. */
   readonly versions: VersionsInForce | undefined
   readonly changes: readonly EntryChange[]
-  /** Whether more is there already. */
+  /** Whether further changes are available now. */
   readonly more: boolean
 }
 
 /**
- * All that nodes need to know, in the order it was committed. Positions rise by commit: whoever has read up to one has missed
- * nothing before it.
+ * All configuration that nodes need, in commit order. Positions increase with every commit: a reader at one position
+ * has seen everything before it.
  */
 export interface ChangeFeed {
-  /** Bits of an IPv6 address that make one caller; anything when left out. Targets that count by others are not kept up to date. */
+  /**
+   * Leading bits of an IPv6 address that identify a caller. A follower whose target uses another length fails. Default:
+   * not checked.
+   */
   readonly ipv6PrefixLength?: number
-  /** The position of the newest change; cheap. */
+  /** The position of the newest change. Cheap. */
   head(): Promise<number>
   /**
-   * What is there as of now, in parts: first what is in force, then all entries. The position of the last part is one from
-   * which `since` goes on without a gap; entries changed while it was read may come again there.
+   * The current state in batches: first the active versions, then all entries. `since` continues without a gap from the
+   * position of the last batch; it may repeat entries that changed during the load.
    */
   load(): AsyncIterable<ChangeBatch>
-  /** What changed after `position`; waits for nothing. At most some thousand changes at once. */
+  /** The changes after `position`, at most a few thousand. Does not wait for new ones. */
   since(position: number): Promise<ChangeBatch>
   /**
-   * Calls back soon after something was changed by anybody. Hints may be lost, and come more than once; `lost` is called when
-   * it is known that some may have been. The function returned ends it.
+   * Calls `changed` soon after a change by any node. Notifications can be lost or repeated; `lost` is called if some
+   * may have been lost. Call the returned function to stop.
    */
   watch(changed: () => void, lost: (error: unknown) => void): Promise<() => Promise<void>>
 }
 
-/** Tells all nodes that something was changed, where the database cannot. */
+/** Notifies all nodes of changes, for databases that cannot. */
 export interface Notifier {
   /**
-   * Calls `changed` soon after anybody announced. Hints may be lost, and come more than once; `lost` is called when it is known
-   * that some may have been. Rejects when it cannot watch now. The function returned ends it.
+   * Calls `changed` soon after an announcement by any node. Notifications can be lost or repeated; `lost` is called if
+   * some may have been lost. Rejects if watching is not possible now. Call the returned function to stop.
    */
   watch(changed: () => void, lost: (error: unknown) => void): Promise<() => Promise<void>>
   /**
-   * Tells everybody, after a change was committed. Never rejects: false says that nobody was told, and that the nodes will find
-   * the change by polling.
+   * Notifies all nodes that a change was committed. Never rejects; false means that no node was notified and that they
+   * will find the change by polling.
    */
   announce(): Promise<boolean>
 }
 
-/** Secrets that all nodes have in common, such as the one that signs what is handed out. */
+/** Secrets that all nodes share, for example to sign reservation ids. */
 export interface SecretTable {
-  /** 32 bytes that nobody can guess, by name: made when they are first asked for, the same for everybody ever after. */
+  /** 32 random bytes by name. The first call creates them; all later calls of all nodes return the same bytes. */
   get(name: string): Promise<Uint8Array>
 }
 
-/** Which numbers there are, and who wants one. */
+/** A request for a number. */
 export interface NumberLeaseRequest {
-  /** What the numbers are for, such as `machine`. */
+  /** The purpose of the numbers, for example `machine`. */
   readonly name: string
-  /** Numbers from 0 to one less than this. */
+  /** Numbers range from 0 to `count - 1`. */
   readonly count: number
-  /** Who wants it: unique to the process. */
+  /** Identifies the process. Unique. */
   readonly holder: string
-  /** How long it is kept without being renewed, in milliseconds. */
+  /** Duration of the lease in milliseconds, unless renewed. */
   readonly leaseMs: number
-  /** The one to have when it is free, such as the one it had before. Any that is free when left out. */
+  /** The preferred number, for example the previous one. Default: any free number. */
   readonly wanted?: number
-  /** Whether no other than `wanted` will do. */
+  /** Whether to accept no other number than `wanted`. Default: false. */
   readonly onlyWanted?: boolean
 }
 
-/** Small numbers that no two processes have at the same time. */
+/** Leases small numbers, each to one process at a time. */
 export interface NumberLeases {
   /**
-   * A number of its own: the one it has if it has one, else the one that is wanted, else any that is free. Undefined when all
-   * are taken, or the only one that will do is. Also renews it.
+   * Leases a number or renews the lease: the holder's current number, else the wanted one, else any free number.
+   * Resolves with undefined if none is free, or if the only acceptable one is taken.
    */
   take(request: NumberLeaseRequest): Promise<number | undefined>
-  /** Gives it back. */
+  /** Ends the lease. */
   release(request: Pick<NumberLeaseRequest, 'name' | 'holder'>): Promise<void>
 }
 
-/** What was counted in one span of time by one process. */
+/** The totals of one process for one time span. */
 export interface Rollup {
   /** Length of the span in milliseconds. */
   readonly stepMs: number
-  /** When the span began; milliseconds since 1970. */
+  /** Start of the span; milliseconds since 1970. */
   readonly at: number
-  /** Names the process, and no other before or after it. */
+  /** Identifies the process. Never reused. */
   readonly source: string
-  /** What was counted, as JSON. */
+  /** The totals, as JSON. */
   readonly body: string
 }
 
-/** Totals of the past. Several processes may write at the same time, each its own rows. */
+/** Historical totals. Several processes can write at the same time, each its own rows. */
 export interface RollupTable {
-  /** Puts rows, all or none; each takes the place of one of the same span and source. Putting them again changes nothing. */
+  /** Puts rows atomically. A row replaces the one with the same span and source. Idempotent. */
   put(rows: readonly Rollup[]): Promise<void>
-  /** All rows of this length that began from `fromMs` on and before `toMs`, oldest first. */
+  /** All rows with this step that start in [fromMs, toMs), oldest first. */
   list(span: { readonly fromMs: number; readonly toMs: number; readonly stepMs: number }): Promise<readonly Rollup[]>
-  /** Drops rows of this length that began before `beforeMs`. */
+  /** Deletes rows with this step that start before `beforeMs`. */
   forget(span: { readonly stepMs: number; readonly beforeMs: number }): Promise<void>
 }
 
-/** A document as it is kept. */
+/** A document and its revision. */
 export interface StoredDocument {
-  /** Above 0, one more with every change. */
+  /** Above 0; incremented by every change. */
   readonly revision: number
   readonly body: string
 }
 
-/** Small documents that several processes change together, each by what it has seen. */
+/** Small documents that several processes update with optimistic locking. */
 export interface DocumentTable {
   get(name: string): Promise<StoredDocument | undefined>
   /**
-   * Puts a document in the place of the one with `revision`, 0 where there is none yet. False when another one is there: nothing
-   * was changed then.
+   * Replaces the document with `revision`; 0 creates it. Resolves with false, without a change, if the revision is
+   * another one.
    */
   put(name: string, body: string, revision: number): Promise<boolean>
 }

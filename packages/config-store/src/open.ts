@@ -14,46 +14,48 @@ const POLL_MS = 200
 const KEEPALIVE_MS = 10_000
 const IPV6_PREFIX_LENGTH = 64
 
-/** How configuration is kept. Everything has a default. */
+/** Options of {@link openConfigStore}. */
 export interface ConfigStoreOptions {
   /**
-   * Milliseconds that a call may wait for the database: for a connection, for the answer to a statement (PostgreSQL), for
-   * others that write (SQLite). 5000 when left out.
+   * Maximum time in milliseconds that a call waits for the database: for a connection, for the reply to a statement
+   * (PostgreSQL), for other writers (SQLite). Default: 5000.
    */
   readonly deadlineMs?: number
-  /** Most connections to PostgreSQL at once, besides the one that listens for changes; 5 when left out. */
+  /** Maximum number of PostgreSQL connections, not counting the one that listens for changes. Default: 5. */
   readonly connections?: number
-  /** Milliseconds between two looks for changes by other processes to a SQLite file; 200 when left out. */
+  /** Interval in milliseconds at which a SQLite file is polled for changes by other processes. Default: 200. */
   readonly pollMs?: number
-  /** Milliseconds between two looks whether PostgreSQL still sends notifications; 10,000 when left out. */
+  /** Interval in milliseconds of the check that PostgreSQL still sends notifications. Default: 10,000. */
   readonly keepaliveMs?: number
   /**
-   * Bits of an IPv6 address that make one caller, 1 to 128: what the engines have that follow this store, and all who open it.
-   * Entries for two addresses of one network are one. 64 when left out, as it is for engines.
+   * Leading bits of an IPv6 address that identify a caller, 1 to 128. Must equal the value of the engines that follow
+   * this store, and of all nodes that open it. Entries for two addresses of one network are the same entry. Default:
+   * 64, as for engines.
    */
   readonly ipv6PrefixLength?: number
   /**
-   * Told of every change that is made here, once it is committed, for nodes that the database cannot notify: such nodes give the
-   * same to `followConfig`. Who changes something does not wait for it; `close` does.
+   * Notified of every change made here after its commit, for databases that cannot notify nodes. Nodes pass the same
+   * notifiers to `followConfig`. Changes do not wait for notifiers; `close` does.
    */
   readonly notifiers?: readonly Pick<Notifier, 'announce'>[]
-  /** Milliseconds since 1970: what is written as the time of a change, and decides whether an API key has ended. */
+  /** Current time in milliseconds since 1970: the recorded time of changes, and the time that API keys expire by. */
   readonly nowMs?: () => number
-  /** So many bytes that nobody can guess: API keys are made of them. */
+  /** Cryptographically random bytes, for API keys and secrets. */
   readonly randomBytes?: (count: number) => Uint8Array
-  /** For all waiting, in the background too; those of the process when left out. */
+  /** Used for all waiting, including background work. Default: the timers of the process. */
   readonly timers?: Timers
-  /** For the length of waits between tries. */
+  /** Jitter of the waits between retries. */
   readonly random?: Random
 }
 
 /**
- * Opens the database where configuration is kept, and brings its tables to the newest form.
+ * Opens the configuration database and migrates its schema.
  *
- * @param url - `sqlite:<path>` or a path: a SQLite file, made when it is not there. `sqlite::memory:`: a database that ends with
- * the process. `postgres://user:password@host:port/database`: PostgreSQL 13 or later, with the package `pg`.
- * @throws SluiceError `SLUICE_INVALID_OPTION` for an address or option that cannot be used, `SLUICE_CONFIG_UNAVAILABLE` when the
- * database cannot be reached, `SLUICE_UNSUPPORTED` when a newer program has changed its tables
+ * @param url - `sqlite:<path>` or a path: a SQLite file, created if it does not exist. `sqlite::memory:`: a database
+ * that ends with the process. `postgres://user:password@host:port/database`: PostgreSQL 13 or later, requires the
+ * package `pg`.
+ * @throws SluiceError `SLUICE_INVALID_OPTION` for an invalid URL or option, `SLUICE_CONFIG_UNAVAILABLE` if the database
+ * is unreachable, `SLUICE_UNSUPPORTED` if a newer program has migrated its schema
  */
 export async function openConfigStore(url: string, options: ConfigStoreOptions = {}): Promise<ConfigStore> {
   checkOptions(options)
@@ -84,7 +86,7 @@ async function openDriver(url: string, options: ConfigStoreOptions, own: Platfor
     const { connections = CONNECTIONS, keepaliveMs = KEEPALIVE_MS } = options
     return await openPostgres({ url, deadlineMs, connections, keepaliveMs, platform: own, random })
   }
-  // Loaded only when needed: Node warns of the module for as long as it is new.
+  // Loaded lazily: Node prints a warning for this experimental module.
   const { openSqlite } = await import('./sql/sqlite/sqlite-driver.ts')
   return await openSqlite({
     path: sqlitePath(url),
@@ -95,13 +97,13 @@ async function openDriver(url: string, options: ConfigStoreOptions, own: Platfor
   })
 }
 
-/** Undefined for a path; one letter is the drive of a path on Windows. */
+/** Undefined for a path. A single letter is a Windows drive. */
 function schemeOf(url: unknown): string | undefined {
   const scheme = typeof url === 'string' ? /^([a-z][a-z0-9+.-]+):/i.exec(url)?.[1]?.toLowerCase() : ''
   if (scheme === undefined || scheme === 'sqlite' || scheme === 'postgres' || scheme === 'postgresql') return scheme
   throw new SluiceError('SLUICE_INVALID_OPTION', {
     problem: 'the address of the configuration database is of no known kind',
-    // The rest may hold a password.
+    // The rest may contain a password.
     received: scheme === '' ? url : `${scheme}:...`,
     expected: 'sqlite:<path>, sqlite::memory:, a path, or postgres://user:password@host:port/database',
     action: 'Use sqlite:./sluice.db when in doubt.',

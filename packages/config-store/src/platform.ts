@@ -3,24 +3,24 @@ import { setImmediate } from 'node:timers'
 import type { Timers } from '@sluice/core'
 import { systemTimers } from '@sluice/core'
 
-/** Where this package takes time and chance from. */
+/** The sources of time, randomness and waiting of this package. */
 export interface Platform {
   /** Milliseconds since 1970. */
   nowMs(): number
-  /** So many bytes that nobody can guess. */
+  /** Cryptographically random bytes. */
   randomBytes(count: number): Uint8Array
-  /** For waiting that somebody awaits. */
+  /** Timers that keep the process alive: a caller awaits the result. */
   readonly timers: Timers
-  /** For work in the background: what waits here does not keep the process alive. */
+  /** Timers for background work. They do not keep the process alive. */
   readonly backgroundTimers: Timers
-  /** Resolves after everything else that is waiting in this process had its turn. */
+  /** Resolves in the next turn of the event loop. */
   nextTurn(): Promise<void>
 }
 
-/** setTimeout fires at once beyond 2^31 - 1 ms. Nothing in the background waits for so long. */
+/** setTimeout fires immediately for delays above 2^31 - 1 ms. No background work waits that long. */
 const LONGEST_TIMER_MS = 2_147_483_647
 
-/** The process's own, used wherever nothing else is given. */
+/** The real platform: the default everywhere. */
 export const platform: Platform = {
   nowMs: () => Date.now(),
   randomBytes: (count) => randomBytes(count),

@@ -2,72 +2,74 @@ import type { RuleSet, RuleSetChange } from '@sluice/core'
 import type { Author, Page, PageRequest, Seen } from './entries.ts'
 
 /**
- * Where a version stands. `draft`: it has no effect. `shadow`: evaluated and measured for every request, never enforced.
- * `percent`: enforced for a share of the callers, in shadow for the others. `enforce`: enforced for all. `retired`: another
- * one took its place.
+ * The rollout stage of a version. `draft`: no effect. `shadow`: evaluated and measured for every request, never
+ * enforced. `percent`: enforced for a share of the callers, in shadow for the others. `enforce`: enforced for all
+ * callers. `retired`: replaced by another version.
  */
 export type VersionStage = 'draft' | 'shadow' | 'percent' | 'enforce' | 'retired'
 
-/** A rule set with a number. The rule set never changes, its stage does. */
+/** A numbered rule set. The rule set is immutable; the stage changes. */
 export interface Version {
   /** 1, 2, 3, ... */
   readonly number: number
   readonly stage: VersionStage
-  /** Share of callers in stage `percent`, 0 to 100; else 0. */
+  /** Share of callers in stage `percent`, 0 to 100. 0 in all other stages. */
   readonly percent: number
-  /** The version that was enforced when the author began; undefined for the first. */
+  /** The version that was enforced when the author started editing. Undefined for the first version. */
   readonly basedOn: number | undefined
   /** Milliseconds since 1970. */
   readonly createdAt: number
   readonly createdBy: string
   readonly note: string | undefined
-  /** Another with every change of stage. */
+  /** Every change of stage assigns a new one. */
   readonly revision: number
 }
 
-/** A version and what is in it. */
+/** A version with its rule set. */
 export interface VersionContent extends Version {
   readonly ruleSet: RuleSet
 }
 
-/** What becomes of a version. */
+/** The stage to move a version to. */
 export type StageChange =
   | { readonly stage: 'shadow' | 'enforce' | 'retired' }
   | { readonly stage: 'percent'; readonly percent: number }
 
 /**
- * Is shown the rule set that is to take effect and the one that is enforced, in the same step as the change is made; what it
- * throws is passed on, and nothing is changed.
+ * Called with the rule set that is about to take effect and the enforced one, in the transaction of the change. If it
+ * throws, the error is passed on and nothing changes.
  */
 export type VersionApproval = (after: RuleSet, before: RuleSet) => void
 
-/** Where to go back to, and from where. */
+/** Options of {@link VersionTable.rollback}. */
 export interface RollbackOptions {
-  /** The version to enforce; the one enforced before when left out. */
+  /** The version to enforce. Default: the one that was enforced before. */
   readonly to?: number
-  /** The version that was enforced as far as is known to who goes back from it. Not looked at when left out. */
+  /** The version that the caller believes to be enforced. Default: not checked. */
   readonly ifVersion?: number
   readonly approve?: VersionApproval
 }
 
 /**
- * Immutable versions of the rule set. At most one is enforced, and at most one is a candidate (in `shadow` or `percent`).
+ * Immutable versions of the rule set. At most one is enforced, and at most one is the candidate (`shadow` or
+ * `percent`).
  */
 export interface VersionTable {
   /**
-   * Keeps a rule set as a draft. It is checked whole: `SLUICE_INVALID_RULE_SET` lists everything that is wrong with it.
-   * `basedOn`: the enforced version that the author has seen, 0 when none was. It cannot be enforced in the place of another.
+   * Stores a rule set as a draft. `SLUICE_INVALID_RULE_SET` lists all its problems. `basedOn`: the enforced version
+   * that the author started from, 0 if there was none. The draft can only be enforced while that version is still the
+   * enforced one.
    */
   create(ruleSet: RuleSet, author: Author, basedOn: number): Promise<Version>
   get(number: number): Promise<VersionContent | undefined>
   /** Newest first. */
   list(page?: PageRequest): Promise<Page<Version>>
-  /** The enforced version and the candidate, where there is one. */
+  /** The enforced version and the candidate, if any. */
   current(): Promise<{ readonly enforced: Version | undefined; readonly candidate: Version | undefined }>
   /**
-   * Moves a version on. `SLUICE_CONFLICT` when `ifRevision` is not its revision any more, when it is to be enforced and was
-   * based on another version than the one enforced now, or when another version is the candidate already. `approve` is not asked
-   * about a version that is retired.
+   * Changes the stage of a version. Fails with `SLUICE_CONFLICT` if `ifRevision` is not its revision, if it is to be
+   * enforced and is not based on the enforced version, or if another version is the candidate. `approve` is not called
+   * for stage `retired`.
    */
   stage(
     number: number,
@@ -75,15 +77,15 @@ export interface VersionTable {
     author: Author,
   ): Promise<Version>
   /**
-   * Enforces the version that was enforced before, or the one named, in one step; a candidate is retired. `SLUICE_CONFLICT` when
-   * `ifVersion` is not enforced any more: of two who go back from one version, the second is told.
+   * Enforces the previously enforced version, or the one in `to`, atomically. A candidate is retired. Fails with
+   * `SLUICE_CONFLICT` if `ifVersion` is not enforced: of two concurrent rollbacks from one version, the second fails.
    */
   rollback(author: Author, options?: RollbackOptions): Promise<Version>
   /**
-   * Makes a version out of the enforced one and enforces it, in one step. `SLUICE_CONFLICT` when `ifVersion` is not enforced
-   * any more. An empty rule set is changed when none is enforced yet (`ifVersion` 0).
+   * Creates a version from the enforced one and enforces it, atomically. Fails with `SLUICE_CONFLICT` if `ifVersion` is
+   * not enforced. If no version is enforced (`ifVersion` 0), `change` receives an empty rule set.
    */
   edit(change: (ruleSet: RuleSet) => RuleSet, author: Author, ifVersion?: number): Promise<Version>
-  /** What changes from one version to another. */
+  /** The differences between two versions. */
   diff(from: number, to: number): Promise<readonly RuleSetChange[]>
 }

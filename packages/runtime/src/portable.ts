@@ -1,4 +1,5 @@
-// What runs without Node: this entry and all that it imports name no Node module, so that browsers and workers can load it.
+// What runs without Node: this entry and all that it imports name no Node module, so that browsers and workers can load
+// it.
 export { type BackoffOptions, backoffDelayMs } from './backoff.ts'
 export { isRuntimeError } from './errors.ts'
 export { DEFAULT_MAX_RETRIES, RetriesExhausted, type RetryNotice, type RetryOptions, retry } from './retry.ts'

@@ -3,9 +3,9 @@ import { requireName } from './option-range.ts'
 
 /** One part of a process: a connection, a server, a worker. */
 export interface StartupPart extends Dependent {
-  /** Resolves when those that depend on this part may start. When it fails, it has itself undone what it began. */
+  /** Resolves when dependent parts may start. If it fails, it has cleaned up after itself. */
   readonly start?: (() => void | PromiseLike<void>) | undefined
-  /** Resolves when nothing of the part is left. Called only after `start` succeeded, and once. */
+  /** Resolves when the part is stopped completely. Called only after `start` succeeded, and once. */
   readonly stop?: (() => void | PromiseLike<void>) | undefined
 }
 
@@ -22,11 +22,11 @@ type State = 'new' | 'starting' | 'started' | 'stopped'
  * a stop that came early). The constructor checks names, dependencies and cycles before anything is started.
  */
 export class StartupGraph {
-  /** The names of the parts in the order of starting; those of one inner list start together. */
+  /** Names of the parts in startup order; those of one inner list start together. */
   readonly levels: readonly (readonly string[])[]
   readonly #levels: readonly (readonly StartupPart[])[]
   #state: State = 'new'
-  /** The parts that have started and not been stopped, level by level. */
+  /** Running parts, by level. */
   readonly #running: StartupPart[][] = []
   #starting: Promise<void> = Promise.resolve()
   #stopping: Promise<void> | undefined
@@ -85,7 +85,7 @@ export class StartupGraph {
   }
 
   async #startLevel(level: readonly StartupPart[]): Promise<PartFailure[]> {
-    // An async function turns an exception thrown at once into a rejection like any other.
+    // An async function turns a synchronous exception into a rejection.
     const results = await Promise.allSettled(level.map(async (part) => part.start?.()))
     const failures: PartFailure[] = []
     const started: StartupPart[] = []
@@ -101,7 +101,7 @@ export class StartupGraph {
   async #stopOnce(): Promise<void> {
     const wasStarting = this.#state === 'starting'
     this.#state = 'stopped'
-    // How the start ends is told to the one who called it; here it only matters that it has ended.
+    // The caller of start() gets its error; here it only matters that it has ended.
     if (wasStarting) await Promise.allSettled([this.#starting])
     const failures = await this.#stopRunning()
     if (failures.length > 0) throw stopFailed(failures)
@@ -175,11 +175,11 @@ function messageOf(cause: unknown): string {
   return hasMessage ? String(cause.message) : describeValue(cause)
 }
 
-/** Something that needs others before it. */
+/** A part with dependencies. */
 export interface Dependent {
-  /** Not empty, unique among the others. */
+  /** Not empty, unique. */
   readonly name: string
-  /** The names of those that must come before. Default: none. Naming one twice means the same as once. */
+  /** Names of the parts that must start before. Duplicates are ignored. Default: none. */
   readonly dependsOn?: readonly string[] | undefined
 }
 

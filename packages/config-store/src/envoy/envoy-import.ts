@@ -2,25 +2,25 @@ import type { DescriptorDomain, DescriptorLimit, DescriptorNode, DescriptorUnit,
 import { RuleSetError } from '@sluice/core'
 import { isNothing, type YamlFields, YamlReader } from './yaml-reader.ts'
 
-/** A file in the form of envoyproxy/ratelimit. */
+/** A configuration file of envoyproxy/ratelimit. */
 export interface EnvoyFile {
-  /** As problems are to call it. */
+  /** The file name in problems. */
   readonly name: string
   readonly text: string
 }
 
-/** How files are read. */
+/** Options of {@link importEnvoyYaml}. */
 export interface EnvoyImportOptions {
-  /** Whether several files may have parts of one domain; false when left out. */
+  /** Whether several files may define parts of one domain. Default: false. */
   readonly mergeDomains?: boolean
 }
 
 const UNITS: readonly DescriptorUnit[] = ['second', 'minute', 'hour', 'day', 'week', 'month', 'year']
 
-/** The protocol has 32 bits for it. */
+/** The protocol uses 32 bits. */
 const LARGEST_PER_UNIT = 4_294_967_295
 
-/** Most entries that a rule can be for. A rule set is not read much deeper than this takes. */
+/** Maximum depth of a descriptor. */
 const DEEPEST = 28
 
 const ROOT_KEYS = ['domain', 'descriptors']
@@ -39,7 +39,7 @@ const DESCRIPTOR_KEYS = [
 const LIMIT_KEYS = ['unit', 'requests_per_unit', 'unlimited', 'name', 'replaces']
 const REPLACES_KEYS = ['name']
 
-/** Where a key is at home that stands in the wrong place. */
+/** Where a misplaced key belongs. */
 const HOMES: readonly [string, readonly string[]][] = [
   ['the descriptor', DESCRIPTOR_KEYS],
   ['rate_limit', LIMIT_KEYS],
@@ -47,12 +47,11 @@ const HOMES: readonly [string, readonly string[]][] = [
 ]
 
 /**
- * The trees of files in the form of envoyproxy/ratelimit, for the `domains` of a rule set, in the order of the files. Throws a
- * `RuleSetError` with everything that is wrong in all of them; the path of a problem is the name of the file, `#` and a JSON
- * pointer.
+ * Converts files of envoyproxy/ratelimit to the `domains` of a rule set, in the order of the files. Throws a
+ * `RuleSetError` with the problems of all files. The path of a problem is the file name, `#` and a JSON pointer.
  *
- * It is stricter than the original about what the original reads past: a key in a place where it has no effect, a limit
- * without `requests_per_unit`, a key given twice, and a second document in a file are mistakes.
+ * Stricter than the original, which ignores these mistakes: a key in a place where it has no effect, a limit without
+ * `requests_per_unit`, a duplicate key, and a second document in a file.
  */
 export function importEnvoyYaml(
   files: readonly EnvoyFile[],
@@ -70,10 +69,10 @@ export function importEnvoyYaml(
   return { domains: [...domains].map(([domain, { descriptors }]) => ({ domain, descriptors })) }
 }
 
-/** A domain to which files may add. */
+/** A domain under construction. */
 interface OpenDomain {
   readonly descriptors: DescriptorNode[]
-  /** Keys and values at its top. */
+  /** Keys and values at its top level. */
   readonly seen: Set<string>
 }
 
@@ -89,7 +88,7 @@ function readFile(reader: YamlReader, domains: Map<string, OpenDomain>, mergeDom
   for (const node of new LevelReader(reader).read(fields['descriptors'], '', open.seen)) open.descriptors.push(node)
 }
 
-/** A mapping with its keys checked; undefined when it is none. */
+/** A mapping with known keys; undefined for anything else. */
 function known(
   reader: YamlReader,
   pointer: string,
@@ -106,17 +105,17 @@ function known(
   return fields
 }
 
-/** Reads the levels of a tree. */
+/** Reads the levels of a descriptor tree. */
 class LevelReader {
   readonly #reader: YamlReader
-  /** The lists that are being read: by an anchor, a list may contain itself. */
+  /** The enclosing lists: with anchors, a list can contain itself. */
   readonly #above: unknown[] = []
 
   constructor(reader: YamlReader) {
     this.#reader = reader
   }
 
-  /** The nodes in `descriptors` at `parent`. `seen` has the keys and values that the level has already. */
+  /** The nodes in `descriptors` of `parent`. `seen`: keys and values already used at this level. */
   read(value: unknown, parent: string, seen: Set<string> = new Set()): DescriptorNode[] {
     const pointer = `${parent}/descriptors`
     const items = this.#reader.list(value, pointer, 'a list of descriptors')
@@ -213,7 +212,7 @@ function readReplaces(
   return names
 }
 
-/** Whether `id` was there already; it is from now on. */
+/** Whether `id` was already in the set. Adds it. */
 function isSecond(seen: Set<string>, id: string): boolean {
   const before = seen.size
   return seen.add(id).size === before
@@ -225,7 +224,7 @@ function nameOf(key: string, value: string): string {
     : `${JSON.stringify(key)} with ${JSON.stringify(value)}`
 }
 
-/** A key as a part of a JSON pointer. */
+/** Escapes a key for a JSON pointer. */
 function escaped(key: string): string {
   return key.replaceAll('~', '~0').replaceAll('/', '~1')
 }

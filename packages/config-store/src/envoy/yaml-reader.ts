@@ -10,8 +10,8 @@ const GROUPED = /^[1-9][0-9]*(?:_[0-9]+)+$/
 const DECIMAL = /^(?:0|[1-9][0-9_]*)$/
 
 /**
- * What a file has without quotes, where that is not simply a text: as it is written, and as the YAML of Go reads it. Which of
- * them counts depends on what it is for.
+ * A plain (unquoted) scalar that is not a string: its source text, and its value in Go's YAML. The expected type
+ * decides which one counts.
  */
 class Unquoted {
   readonly source: string
@@ -23,7 +23,7 @@ class Unquoted {
   }
 }
 
-/** A file that was parsed. */
+/** A parsed file. */
 interface ParsedFile {
   readonly value: unknown
   readonly lined: YamlDocument
@@ -34,17 +34,17 @@ interface ParsedFile {
 export type YamlFields = Readonly<Record<string, unknown>>
 
 /**
- * Reads the values of a file as programs in Go do: a number or `true` without quotes is a text where a text is wanted, and
- * nothing at all is an empty text. What is wrong is noted, with its place, and something harmless stands for it.
+ * Reads values as Go programs do: an unquoted number or `true` is a string where a string is expected, and a missing
+ * value is an empty string. Problems are recorded with their location, and a harmless value is returned.
  */
 export class YamlReader {
   readonly problems: RuleSetProblem[] = []
-  /** All of it. */
+  /** The root value. */
   readonly root: unknown
   readonly #name: string
   readonly #lined: YamlDocument
 
-  /** `name` of the file, as problems call it. */
+  /** `name`: the file name in problems. */
   constructor(name: string, text: string) {
     const { value, lined, problems } = parseFile(text)
     this.#name = name
@@ -53,31 +53,31 @@ export class YamlReader {
     for (const problem of problems) this.problems.push({ ...problem, path: `${name}#${problem.path}` })
   }
 
-  /** Notes a problem. `pointer` is a JSON pointer into the file. */
+  /** Records a problem. `pointer` is a JSON pointer into the file. */
   report(pointer: string, received: string, expected: string): void {
     this.problems.push({ path: `${this.#name}#${pointer}`, received, expected, line: lineAt(this.#lined, pointer) })
   }
 
-  /** A mapping; undefined when it is another thing. */
+  /** A mapping; undefined for anything else. */
   fields(value: unknown, pointer: string, expected: string): YamlFields | undefined {
     if (isMapping(value)) return value
     this.report(pointer, describe(value), expected)
     return undefined
   }
 
-  /** A list; empty when it is left out or another thing. */
+  /** A list; empty if missing or anything else. */
   list(value: unknown, pointer: string, expected: string): readonly unknown[] {
     if (Array.isArray(value)) return value
     if (!isNothing(value)) this.report(pointer, describe(value), expected)
     return []
   }
 
-  /** A text; empty when it is left out or another thing. */
+  /** A string; empty if missing or anything else. */
   text(value: unknown, pointer: string): string {
     return isNothing(value) || value === '' ? '' : this.fullText(value, pointer, 'a text')
   }
 
-  /** A text that must not be left out or empty; empty when it is. */
+  /** A required, non-empty string; empty if it is missing or anything else. */
   fullText(value: unknown, pointer: string, expected: string): string {
     if (typeof value === 'string' && value !== '') return value
     const isWritten = value instanceof Unquoted && (typeof value.value === 'boolean' || Number.isInteger(value.value))
@@ -87,7 +87,7 @@ export class YamlReader {
     return ''
   }
 
-  /** `true` or `false`; false when it is left out or another thing. */
+  /** A boolean; false if missing or anything else. */
   flag(value: unknown, pointer: string): boolean {
     if (isNothing(value)) return false
     if (value instanceof Unquoted && typeof value.value === 'boolean') return value.value
@@ -95,7 +95,7 @@ export class YamlReader {
     return false
   }
 
-  /** A whole number, 0 to `most`; undefined when it is another thing. */
+  /** An integer from 0 to `most`; undefined for anything else. */
   whole(value: unknown, pointer: string, most: number): number | undefined {
     const number = value instanceof Unquoted && DECIMAL.test(value.source) ? value.value : undefined
     if (typeof number === 'number' && number <= most) return number
@@ -103,7 +103,7 @@ export class YamlReader {
     return undefined
   }
 
-  /** A mapping of anything that JSON has; undefined when it is left out or another thing. */
+  /** A mapping of JSON values; undefined if missing or anything else. */
   data(value: unknown, pointer: string): Readonly<Record<string, unknown>> | undefined {
     if (isNothing(value)) return undefined
     const expected = 'a mapping of texts, numbers, true, false, lists and mappings'
@@ -117,7 +117,7 @@ export class YamlReader {
   }
 }
 
-/** Whether there is no value: left out, empty, `null` or `~`. */
+/** Whether the value is missing: absent, empty, `null` or `~`. */
 export function isNothing(value: unknown): boolean {
   return value === undefined || (value instanceof Unquoted && value.value === null)
 }
@@ -143,7 +143,7 @@ function unquoted({ value, source = '' }: Scalar): unknown {
   return GROUPED.test(source) ? new Unquoted(source, Number(source.replaceAll('_', ''))) : value
 }
 
-/** The value without what it was written as. Throws when it contains itself or what JSON does not have. */
+/** The plain JSON value. Throws if it contains itself or a value that JSON does not have. */
 function plain(value: unknown, above: readonly unknown[]): unknown {
   if (above.includes(value)) throw new RangeError('a value contains itself')
   if (value instanceof Unquoted) {

@@ -14,19 +14,25 @@ import type { VersionContent } from '../versions.ts'
 import { parseConfigFile } from './parse-config-file.ts'
 import { FolderHints, WatchedFile } from './watched-file.ts'
 
-/** How {@link fileConfig} follows a file. */
+/** Options of {@link fileConfig}. */
 export interface FileConfigOptions {
   readonly target: ConfigTarget
-  /** Names of the cost functions that rules may use; any name when left out. */
+  /** Names of the cost functions that rules may use. Default: any name. */
   readonly costFunctions?: readonly string[]
-  /** Longest time until a change is noticed when the system does not tell of it, above 0; 5 s when left out. */
+  /**
+   * Poll interval in milliseconds, above 0: the maximum delay of a change that the file system does not report.
+   * Default: 5000.
+   */
   readonly pollMs?: number
-  /** How long a changed file must stay as it is before it is read: whoever writes it may not be done. 100 ms when left out. */
+  /**
+   * Time in milliseconds for which a changed file must stay unchanged before it is read: it may still be being written.
+   * Default: 100.
+   */
   readonly settleMs?: number
   readonly observe?: ConfigObserver
   /**
-   * Is told what stands under `service` in the file, unchecked, whenever it is read and its rules have no problems; undefined when
-   * there is nothing. What it throws is ignored.
+   * Called with the `service` section of the file, unchecked, whenever a file without problems is read. Undefined if
+   * there is no such section. Exceptions are ignored.
    */
   readonly onService?: (service: FileContent['service']) => void
   readonly clock?: Clock
@@ -34,24 +40,28 @@ export interface FileConfigOptions {
   readonly random?: Random
 }
 
-/** How up to date a process is with its file. */
+/** Status of a file follower. */
 export interface FileConfigStats extends ConfigStats {
-  /** SHA-256, in hexadecimal, of the content in force; undefined before the first. */
+  /** SHA-256 of the active content, in hexadecimal. Undefined before the first. */
   readonly contentHash: string | undefined
 }
 
-/** Follows a file. Its versions are counted from 1, one for each content that took the place of another. */
+/** Follows a file. Its versions are numbered from 1, one per content. */
 export interface FileConfig extends ConfigFollower {
-  /** Resolves when the file is in force. Rejects at once with what is wrong with it; it is looked at again by itself. */
+  /**
+   * Resolves when the file is active. Rejects immediately with the problems of the file; it is read again when it
+   * changes.
+   */
   ready(): Promise<void>
-  /** Reads the file now. Rejects with what is wrong with it. */
+  /** Reads the file now. Rejects with its problems. */
   refresh(): Promise<void>
   stats(): FileConfigStats
 }
 
 /**
- * Keeps a target up to date with a file, `sluice.yaml` or JSON, as an alternative to a database. A change of the file takes
- * effect by itself, as a whole. A file that has problems, or is gone, leaves in force what was, and is reported. Begins at once.
+ * Keeps a target up to date with a file, `sluice.yaml` or JSON, instead of a database. A change of the file takes
+ * effect automatically and atomically. If the file has problems or is missing, the previous content stays active and
+ * the problem is reported. Starts immediately.
  */
 export function fileConfig(path: string, options: FileConfigOptions): FileConfig {
   checkPollMs(options.pollMs)
@@ -72,20 +82,20 @@ class FileFollower implements FileConfig {
   readonly #hints: HintSources
   readonly #first: Promise<void>
   #number = 0
-  /** Of the content in force, and of the one that was read last. */
+  /** Hash of the active content, and of the content read last. */
   #contentHash: string | undefined
   #readHash: string | undefined
-  /** What stands under `service` in the content in force. */
+  /** The `service` section of the active content. */
   #service: FileContent['service']
-  /** What is wrong with what was read last. */
+  /** The problem of the content read last. */
   #problem: unknown
-  /** Whether the content must be looked at, however the file looks from outside. */
+  /** Whether to read the content even if the file metadata is unchanged. */
   #mustRead = true
   #refreshes = 0
   #failures = 0
   #notifications = 0
   #currentAtMs: number | undefined
-  #awaySinceMs: number | undefined
+  #unavailableSinceMs: number | undefined
   #closing: Promise<void> | undefined
 
   constructor(path: string, options: FileConfigOptions) {
@@ -96,7 +106,7 @@ class FileFollower implements FileConfig {
     this.#clock = clock
     this.#pollMs = pollMs
     this.#startedAtMs = this.#nowMs()
-    // Whoever awaits a look must not depend on a timer that does not keep the process alive.
+    // Callers await polls, so these timers must keep the process alive.
     this.#file = new WatchedFile({ path, settleMs, timers: options.timers ?? platform.timers })
     this.#folder = new FolderHints(dirname(path))
     this.#versions = new ActiveVersions(target, observe)
@@ -141,7 +151,7 @@ class FileFollower implements FileConfig {
       refreshes: this.#refreshes,
       failures: this.#failures,
       lastRefreshAt: this.#currentAtMs,
-      unavailableSince: this.#awaySinceMs,
+      unavailableSince: this.#unavailableSinceMs,
       lagMs: Math.max(0, this.#nowMs() - (this.#currentAtMs ?? this.#startedAtMs) - this.#pollMs),
       notifications: this.#notifications,
       polls: this.#poller.polls,
@@ -191,7 +201,7 @@ class FileFollower implements FileConfig {
     if (hash === this.#readHash) return
     this.#readHash = hash
     this.#problem = undefined
-    // Somebody has put back what is in force.
+    // The active content was restored.
     if (hash === this.#contentHash) {
       this.#versions.confirm()
       this.#tellService(this.#service)
@@ -231,7 +241,7 @@ class FileFollower implements FileConfig {
     try {
       this.#options.onService?.(service)
     } catch {
-      // Limits must not depend on somebody who listens.
+      // A failing callback must not affect limits.
     }
   }
 
@@ -252,17 +262,17 @@ class FileFollower implements FileConfig {
   #found(beganAtMs: number): void {
     this.#refreshes++
     this.#currentAtMs = beganAtMs
-    if (this.#awaySinceMs !== undefined) {
-      tell(this.#options.observe, { type: 'recovered', afterMs: this.#nowMs() - this.#awaySinceMs })
+    if (this.#unavailableSinceMs !== undefined) {
+      tell(this.#options.observe, { type: 'recovered', afterMs: this.#nowMs() - this.#unavailableSinceMs })
     }
-    this.#awaySinceMs = undefined
+    this.#unavailableSinceMs = undefined
   }
 
   #missed(error: unknown): void {
     this.#failures++
     this.#mustRead = true
-    if (this.#awaySinceMs === undefined) tell(this.#options.observe, { type: 'unavailable', error })
-    this.#awaySinceMs ??= this.#nowMs()
+    if (this.#unavailableSinceMs === undefined) tell(this.#options.observe, { type: 'unavailable', error })
+    this.#unavailableSinceMs ??= this.#nowMs()
   }
 
   #nowMs(): number {
@@ -270,12 +280,12 @@ class FileFollower implements FileConfig {
   }
 }
 
-/** The overrides and memberships of a file, and what changes when another content takes its place. */
+/** The overrides and memberships of a file. Computes the changes between two contents. */
 class FileEntries {
-  /** By key. */
+  /** By encoded key. */
   #entries = new Map<string, EntryChange>()
 
-  /** Takes the place of what was there; gives back what is another one now, and what is gone. */
+  /** Replaces the entries. Returns those that changed or were removed. */
   replace({ overrides, members }: FileContent): readonly EntryChange[] {
     const entries = new Map<string, EntryChange>()
     for (const entry of overrides) {

@@ -2,10 +2,7 @@ const SPACE = /[ \t\r\n]*/y
 const STRING = /"(?:[^"\\\p{Cc}]|\x7f|[\x80-\x9f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"/uy
 const PLAIN = /(?:-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?|true|false|null)(?![\w.+-])/y
 
-/**
- * Where a text ceases to be JSON: the offset of the first thing that cannot stand there, or undefined when all of it is
- * JSON. `JSON.parse` knows, but does not always say.
- */
+/** The offset of the first JSON syntax error; undefined for valid JSON. `JSON.parse` does not always report it. */
 export function jsonErrorOffset(text: string): number | undefined {
   const scan = new JsonScanner(text)
   if (scan.value() && scan.at === text.length) return undefined
@@ -20,7 +17,7 @@ class JsonScanner {
     this.#text = text
   }
 
-  /** A value and the space around it. False leaves `at` where the fault is. */
+  /** A value and the whitespace around it. On false, `at` is the offset of the error. */
   value(): boolean {
     this.#take(SPACE)
     const first = this.#text[this.at]

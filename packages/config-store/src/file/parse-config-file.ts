@@ -3,15 +3,15 @@ import { checkRuleSetFile, fileContent, RuleSetError } from '@sluice/core'
 import { jsonErrorOffset } from './json-syntax.ts'
 import { lineAt, parseYaml, yamlProblems, yamlValue } from './yaml-document.ts'
 
-/** More is not a file that people write; it belongs into a database. */
+/** A larger configuration belongs into a database. */
 const LARGEST_BYTES = 33_554_432
 
-/** So much of a text is shown where it is wrong. */
+/** Maximum length of the excerpt in a message. */
 const SHOWN_LENGTH = 30
 
 /**
- * The configuration in a file: YAML 1.2, or JSON when its name ends so. Anchors, aliases and `<<` may be used, tags may not. Throws
- * a `RuleSetError` with everything that is wrong, each with its line.
+ * Parses a configuration file: YAML 1.2, or JSON if its name ends in `.json`. Anchors, aliases and `<<` are allowed,
+ * tags are not. Throws a `RuleSetError` with all problems and their lines.
  */
 export function parseConfigFile(bytes: Uint8Array, name: string, options: RuleSetCheckOptions = {}): FileContent {
   const text = taken(textOf(bytes), name)
@@ -26,7 +26,7 @@ export function parseConfigFile(bytes: Uint8Array, name: string, options: RuleSe
   return fileContent(value as RuleSetFile)
 }
 
-/** A value, or why there is none. */
+/** A value or a problem. */
 type Reading<T> = { readonly value: T } | { readonly problem: RuleSetProblem }
 
 function textOf(bytes: Uint8Array): Reading<string> {

@@ -4,13 +4,15 @@ import { isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument, visit } fr
 
 type Found = Node | null | undefined
 
-/** A document and where its lines begin. */
+/** A YAML document and its line offsets. */
 export interface YamlDocument {
   readonly document: Document.Parsed
   readonly lines: LineCounter
 }
 
-/** Expanded nodes that the aliases of a file may produce: an upper bound, so that a small file cannot fill the memory. */
+/**
+ * Expanded nodes that the aliases of a file may produce: an upper bound, so that a small file cannot fill the memory.
+ */
 const MAX_ALIASES = 10_000
 
 /** Parses YAML 1.2 with anchors, aliases and `<<`. Syntax errors are in the document: see {@link yamlProblems}. */
@@ -40,8 +42,8 @@ export function yamlValue({
 }
 
 /**
- * The line that a JSON pointer leads to, counted from 1: that of the key, or of the item of a list. What is not there has the
- * line of the nearest thing around it that is.
+ * The line of a JSON pointer, counted from 1: that of the key, or of the list item. For a missing value, the line of
+ * the nearest existing parent.
  */
 export function lineAt({ document, lines }: YamlDocument, pointer: string): number {
   let node: Found = document.contents
@@ -56,11 +58,11 @@ export function lineAt({ document, lines }: YamlDocument, pointer: string): numb
   return lines.linePos(offset).line
 }
 
-/** What a document cannot be read for: syntax, keys given twice, tags, aliases of nothing. */
+/** Problems that make a document unusable: syntax errors, duplicate keys, tags, unresolved aliases. */
 export function yamlProblems(lined: YamlDocument): readonly RuleSetProblem[] {
   const { document, lines } = lined
   const said = [...document.errors, ...document.warnings]
-  // After the first fault in the syntax nothing is where it was meant to be.
+  // After a syntax error, later positions are meaningless.
   const fault = said.find(({ code }) => !UNDERSTOOD.has(code))
   if (fault !== undefined) {
     const received = `not YAML (${fault.message})`
@@ -123,7 +125,7 @@ function stepInto(
   return pair === undefined ? undefined : { node: pair.value as Found, offset: (pair.key as Node).range?.[0] }
 }
 
-/** The pair with a key, also when it came in by `<<`. */
+/** The pair with a key, including those merged by `<<`. */
 function pairOf(document: Document.Parsed, map: YAMLMap, key: string): Pair | undefined {
   const own = map.items.find((pair) => isScalar(pair.key) && String(pair.key.value) === key)
   if (own !== undefined) return own
@@ -138,7 +140,7 @@ function pairOf(document: Document.Parsed, map: YAMLMap, key: string): Pair | un
   return undefined
 }
 
-/** The JSON pointer of what stands at an offset. */
+/** The JSON pointer of the node at an offset. */
 function pointerAt(document: Document.Parsed, offset: number): string {
   let pointer = ''
   for (let node: Found = document.contents; node !== undefined && node !== null; ) {

@@ -3,10 +3,10 @@ import type { VersionsInForce } from '../config-store.ts'
 import { type ConfigObserver, type RefusedVersion, tell } from './config-follower.ts'
 import type { ConfigTarget } from './config-target.ts'
 
-/** No version at all. */
+/** No active version. */
 export const NO_VERSIONS: VersionsInForce = Object.freeze({ enforced: undefined, candidate: undefined })
 
-/** Offers versions to the target, and remembers which of them it took. */
+/** Activates versions in the target, and records which of them it accepted. */
 export class ActiveVersions {
   readonly #target: Pick<ConfigTarget, 'useVersions'>
   readonly #observe: ConfigObserver | undefined
@@ -18,30 +18,30 @@ export class ActiveVersions {
     this.#observe = observe
   }
 
-  /** What the target took last. */
+  /** The versions that the target accepted last. */
   get current(): VersionsInForce {
     return this.#current
   }
 
-  /** What it did not take of the versions offered last. */
+  /** The versions that it rejected last. */
   get refused(): readonly RefusedVersion[] {
     return this.#refused
   }
 
-  /** Whether a version is to be enforced and none is. */
+  /** Whether a version should be enforced and none is. */
   get isMissing(): boolean {
     return this.#current.enforced === undefined && this.#refused.some(({ stage }) => stage === 'enforced')
   }
 
   /**
-   * Puts versions in force. A candidate that cannot be used is left out; an enforced version that cannot be used leaves all as
-   * it was. A candidate never stands in the way of what is enforced: that may be a rollback. Gives back why the enforced version
-   * cannot be used; undefined when it can.
+   * Activates versions. A candidate that cannot be used is left out; an enforced version that cannot be used changes
+   * nothing. A candidate never blocks the enforced version, which may be a rollback. Returns why the enforced version
+   * cannot be used; undefined on success.
    */
   activate(versions: VersionsInForce): unknown {
-    // An enforced version is only ever replaced. A feed without one has lost its data, and must not lift all limits.
+    // An enforced version is only ever replaced. A feed without one has lost its data and must not lift all limits.
     if (versions.enforced === undefined && this.#current.enforced !== undefined) {
-      const error = new Error('no version is enforced there any more')
+      const error = new Error('the source no longer has an enforced version')
       this.refuse(0, error)
       return error
     }
@@ -57,17 +57,17 @@ export class ActiveVersions {
     return ownProblem?.error
   }
 
-  /** Notes that a version is to be enforced and cannot be used. */
+  /** Records that a version should be enforced and cannot be used. */
   refuse(number: number, error: unknown): void {
     this.#note('enforced', number, error)
   }
 
-  /** What is in force is what is to be. */
+  /** Confirms that the active versions are the intended ones. */
   confirm(): void {
     this.#refused = []
   }
 
-  /** Puts versions in force in the place of those that were refused, which stay noted. */
+  /** Activates versions in place of the rejected ones, which stay recorded. */
   fallBack(versions: VersionsInForce): void {
     this.#try(versions)
   }

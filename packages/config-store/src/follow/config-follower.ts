@@ -1,56 +1,57 @@
 import type { RuleSetProblem } from '@sluice/core'
 
-/** Where the configuration in force came from; `none` before anything is loaded. */
+/** Where the active configuration came from; `none` before the first load. */
 export type ConfigSource = 'database' | 'disk' | 'file' | 'none'
 
-/** A version that this process does not use. */
+/** A version that this process cannot use. */
 export interface RefusedVersion {
-  /** 0: no version is enforced any more, which only a loss of data can cause. */
+  /** 0: no version is enforced any more, which indicates data loss. */
   readonly number: number
   readonly stage: 'enforced' | 'candidate'
-  /** In words. */
+  /** Human-readable reason. */
   readonly reason: string
-  /** All that is wrong with its rule set; empty when the reason is another one. */
+  /** Problems of its rule set. Empty if the reason is another one. */
   readonly problems: readonly RuleSetProblem[]
 }
 
-/** How up to date a process is. Instants are milliseconds since 1970. */
+/** Status of a follower. Times are milliseconds since 1970. */
 export interface ConfigStats {
   readonly source: ConfigSource
-  /** Numbers of the versions in force here; undefined where there is none. */
+  /** Numbers of the active versions, if any. */
   readonly enforcedVersion: number | undefined
   readonly candidateVersion: number | undefined
-  /** Versions that should be in force and cannot be used; what was in force before them stays. */
+  /** Versions that should be active and cannot be used. The previous ones stay active. */
   readonly refused: readonly RefusedVersion[]
-  /** How far the change feed was followed; undefined when everything has to be loaded. */
+  /** Position in the change feed. Undefined before the first load. */
   readonly position: number | undefined
-  /** Looks at the source that succeeded, whether something had changed or not. */
+  /** Successful polls of the source, with or without changes. */
   readonly refreshes: number
-  /** Looks that failed. */
+  /** Failed polls. */
   readonly failures: number
-  /** The last look that succeeded; undefined before the first. */
+  /** Time of the last successful poll. Undefined before the first. */
   readonly lastRefreshAt: number | undefined
-  /** Since when looks fail; undefined while they succeed, and before the first has ended. */
+  /** When polls started to fail. Undefined while they succeed, and before the first poll has ended. */
   readonly unavailableSince: number | undefined
   /**
-   * How long ago this process was last known to have all there is, less the poll interval: 0 while looks succeed as planned, and
-   * growing from then on. Before the first look that succeeded: since the cache file was written, or since the start.
+   * Staleness: time since the configuration was last known to be complete, minus the poll interval. 0 while polls
+   * succeed. Before the first successful poll: time since the cache file was written, or since the start.
    */
   readonly lagMs: number
-  /** Hints that something was changed. */
+  /** Change notifications received. */
   readonly notifications: number
-  /** Looks made without a hint, because it was time. */
+  /** Polls made because the interval had elapsed, without a notification. */
   readonly polls: number
 }
 
 /**
- * Something that happened while configuration was followed.
+ * An event of a follower.
  *
- * - `refreshed`: something else is in force now. `changes`: so many entries came; `reloaded`: all of them, not only what changed.
- * - `refused`: a version, or a file as a whole, cannot be used; what was in force stays.
- * - `unavailable`: the source cannot be reached, for the first time since it could.
- * - `recovered`: it could be reached again, after so long.
- * - `hints-lost`: notifications may be missing; polling goes on.
+ * - `refreshed`: new configuration is active. `changes`: number of entries received; `reloaded`: everything was loaded,
+ *   not only changes.
+ * - `refused`: a version, or a file as a whole, cannot be used. The previous configuration stays active.
+ * - `unavailable`: the source became unreachable.
+ * - `recovered`: the source is reachable again, after `afterMs`.
+ * - `hints-lost`: notifications may have been lost. Polling continues.
  * - `cache-failed`: the cache file could not be written.
  * - `cache-refused`: the cache file cannot be used.
  */
@@ -70,30 +71,33 @@ export type ConfigEvent =
   | { readonly type: 'cache-failed'; readonly error: unknown }
   | { readonly type: 'cache-refused'; readonly reason: string }
 
-/** Is told of events as they happen. What it throws is ignored. */
+/** Receives events. Exceptions are ignored. */
 export type ConfigObserver = (event: ConfigEvent) => void
 
-/** Keeps one process up to date, in the background: it does not keep the process alive, but `ready()` does while it waits. */
+/**
+ * Keeps the configuration of one process up to date in the background. It does not keep the process alive, except while
+ * `ready()` waits.
+ */
 export interface ConfigFollower extends AsyncDisposable {
-  /** Whether limits can be decided: everything there is was loaded at least once, and a version is enforced. */
+  /** Whether limits can be decided: everything was loaded at least once, and a version is enforced. */
   readonly hasRules: boolean
   /**
-   * Resolves when something is loaded, wherever from. Rejects with `SLUICE_CONFIG_UNAVAILABLE` when nothing is after `waitMs`
-   * from the start; it goes on trying, and a later call may resolve.
+   * Resolves when configuration is loaded, from any source. Rejects with `SLUICE_CONFIG_UNAVAILABLE` if there is none
+   * `waitMs` after the start. Retries continue, and a later call may resolve.
    */
   ready(): Promise<void>
-  /** Looks now. Resolves when all that was committed before the call is in force here; rejects when the look failed. */
+  /** Polls now. Resolves when everything committed before the call is active here. Rejects if the poll failed. */
   refresh(): Promise<void>
   stats(): ConfigStats
-  /** Ends it; what is in force stays. May be called again. */
+  /** Stops following. The active configuration stays active. Idempotent. */
   close(): Promise<void>
 }
 
-/** Tells an observer, if there is one. */
+/** Calls the observer, if there is one. */
 export function tell(observe: ConfigObserver | undefined, event: ConfigEvent): void {
   try {
     observe?.(event)
   } catch {
-    // Limits must not depend on somebody who counts.
+    // A failing observer must not affect limits.
   }
 }

@@ -9,10 +9,10 @@ import { type ConfigObserver, type ConfigSource, tell } from './config-follower.
 import type { ConfigTarget } from './config-target.ts'
 import { decodeEntry } from './entry-encoding.ts'
 
-/** A cache file that was lost is written anew at most this often: it takes a load of everything. */
+/** Minimum interval between rewrites of a lost cache file: a rewrite loads everything. */
 const CACHE_REWRITE_MS = 600_000
 
-/** What a {@link ConfigLoader} needs. */
+/** Options of {@link ConfigLoader}. */
 export interface ConfigLoaderOptions {
   readonly target: ConfigTarget
   readonly cache: ConfigCache | undefined
@@ -20,7 +20,7 @@ export interface ConfigLoaderOptions {
   readonly observe: ConfigObserver | undefined
 }
 
-/** Takes configuration from a change feed, or from disk, and hands it to the target and to the cache. */
+/** Loads configuration from a change feed or from disk, and passes it to the target and to the cache. */
 export class ConfigLoader {
   readonly versions: ActiveVersions
   readonly #options: ConfigLoaderOptions
@@ -41,22 +41,22 @@ export class ConfigLoader {
     return this.#source
   }
 
-  /** How far the feed was followed; undefined when everything has to be loaded. */
+  /** Position in the feed. Undefined before everything is loaded. */
   get position(): number | undefined {
     return this.#position
   }
 
-  /** When all that was taken was known to be all there is; milliseconds since 1970. */
+  /** When the loaded configuration was known to be complete; milliseconds since 1970. */
   get currentAtMs(): number | undefined {
     return this.#currentAtMs
   }
 
-  /** Whether limits can be decided by what was taken. */
+  /** Whether limits can be decided with what is loaded. */
   get isLoaded(): boolean {
     return this.#source !== 'none' && !this.versions.isMissing
   }
 
-  /** Takes all that is there by now; rejects when the feed does. What was taken until then stays. */
+  /** Loads everything that is available. Rejects if the feed does; what was applied until then stays. */
   async update(feed: ChangeFeed): Promise<void> {
     const taken = { changes: 0, reloads: 0, hasVersions: false }
     if (this.#position === undefined || this.#mustRewriteCache()) taken.changes += await this.#reload(feed, taken)
@@ -64,7 +64,7 @@ export class ConfigLoader {
       const askedAtMs = this.#nowMs()
       const batch = await feed.since(this.#position!)
       if (this.#isStopped) return
-      // A database that was put back to an earlier state has lost changes that were followed here.
+      // A database that was restored from a backup has lost changes that were applied here.
       if (batch.restart || batch.position < this.#position!) {
         taken.changes += await this.#reload(feed, taken)
         continue
@@ -79,9 +79,7 @@ export class ConfigLoader {
       this.#tellRefreshed(taken.changes, taken.reloads > 0)
   }
 
-  /**
-   * Takes what is on disk, when nothing was taken yet and nothing is being taken. Never rejects.
-   */
+  /** Loads the cache file, if nothing is loaded or being loaded. Never rejects. */
   loadFromDisk(): Promise<void> {
     const { cache } = this.#options
     if (cache === undefined || this.#source !== 'none' || this.#isLoading || this.#isStopped) return Promise.resolve()
@@ -91,7 +89,7 @@ export class ConfigLoader {
     return this.#reading
   }
 
-  /** Nothing is handed on any more. */
+  /** Applies nothing further. */
   async stop(): Promise<void> {
     this.#isStopped = true
     await this.#reading
@@ -110,8 +108,8 @@ export class ConfigLoader {
   async #reload(feed: ChangeFeed, taken: { reloads: number }): Promise<number> {
     if (++taken.reloads > 2) {
       throw new SluiceError('SLUICE_PROTOCOL', {
-        problem: 'the change feed cannot be followed: it asks for everything to be loaded again and again',
-        action: 'Look at the configuration database: is it being replaced?',
+        problem: 'the change feed repeatedly asks for a full reload',
+        action: 'Check whether the configuration database is being replaced.',
       })
     }
     const load = { rewrite: undefined as CacheRewrite | undefined, changes: 0 }
@@ -130,7 +128,7 @@ export class ConfigLoader {
     let position: number | undefined
     for await (const batch of feed.load()) {
       if (position === undefined) {
-        // One at a time: what is on disk is older.
+        // One load at a time: the cache file is older.
         await this.#reading
         this.#isLoading = true
         load.rewrite = await this.#begin(batch.versions ?? NO_VERSIONS)
@@ -155,7 +153,7 @@ export class ConfigLoader {
     this.versions.activate(versions)
     if (this.versions.isMissing) await this.#useVersionsOnDisk()
     target.beginReload()
-    // Without a version to enforce the file that stands there may be of more use than a new one.
+    // Without an enforced version, the existing file may be more useful than a new one.
     return this.versions.isMissing ? undefined : await cache?.rewrite(this.versions.current)
   }
 

@@ -3,35 +3,38 @@ import type { EntryChange, VersionsInForce } from '../config-store.ts'
 import type { VersionContent } from '../versions.ts'
 
 /**
- * What is kept up to date: the policy engine of this process. Every call takes effect at once, before it returns; calls come
- * one after the other.
+ * The receiver of configuration: the policy engine of this process. Every call takes effect before it returns. Calls do
+ * not overlap.
  *
- * A reload is everything there is, in parts: `beginReload`, then `apply` for every entry that exists, then `endReload`. What
- * was there before stays in force until then, so that there is no moment without it. A reload may end in the middle when
- * the database is lost; the next one begins with `beginReload` again.
+ * A reload delivers everything in batches: `beginReload`, then `apply` for every existing entry, then `endReload`. The
+ * previous entries stay active until then, so there is no gap. A reload may stop halfway if the database becomes
+ * unreachable; the next one starts with `beginReload` again.
  */
 export interface ConfigTarget {
-  /** Bits of an IPv6 address that make one caller; only feeds that have the same are followed. Any when left out. */
+  /**
+   * Leading bits of an IPv6 address that identify a caller. Following a feed with another length fails. Default: not
+   * checked.
+   */
   readonly ipv6PrefixLength?: number
   /**
-   * What is in force from now on. Throws when it cannot be used, and then goes on with what was in force before: the reason is
-   * reported, and the same versions are not offered again.
+   * Activates versions. Throws if they cannot be used; the previous ones stay active. The error is reported, and the
+   * same versions are not offered again.
    */
   useVersions(versions: VersionsInForce): void
-  /** Entries as they are now. Does not throw: one that cannot be used is the target's to report. */
+  /** Applies the current state of entries. Does not throw: the target reports entries that it cannot use. */
   apply(changes: readonly EntryChange[]): void
   beginReload(): void
-  /** The reload is complete: entries that were not applied since `beginReload` do not exist any more. */
+  /** Completes the reload: entries that were not applied since `beginReload` no longer exist. */
   endReload(): void
 }
 
-/** What else is told of changes. */
+/** Options of {@link engineTarget}. */
 export interface EngineTargetOptions {
-  /** Is told of entries that are not the engine's: API keys. */
+  /** Receives the same changes, for entries that the engine does not use: API keys. */
   readonly others?: Pick<ConfigTarget, 'apply' | 'beginReload' | 'endReload'>
 }
 
-/** The target that keeps a policy engine up to date, for `followConfig` and `fileConfig`. */
+/** A target that keeps a policy engine up to date, for `followConfig` and `fileConfig`. */
 export function engineTarget(engine: PolicyEngine, { others }: EngineTargetOptions = {}): ConfigTarget {
   return {
     ipv6PrefixLength: engine.entries.ipv6PrefixLength,
@@ -75,6 +78,6 @@ function put({ entries }: PolicyEngine, change: EntryChange): void {
       entries.setIncident(change.entry)
       return
     default:
-    // API keys are no business of the engine.
+    // The engine does not use API keys.
   }
 }

@@ -1,27 +1,30 @@
 import type { EntryChange } from '../config-store.ts'
 
 /**
- * An entry is one line of the cache file: a JSON array of its kind, the parts of its key, and an object with the rest of it,
- * such as `["member","user","u1",{"tier":"gold"}]`.
+ * Encodes an entry as one line of the cache file: a JSON array of its kind, the parts of its key, and an object with
+ * the rest, for example `["member","user","u1",{"tier":"gold"}]`. Undefined for a removed entry.
  */
 export function encodeEntry(change: EntryChange): string | undefined {
   if (change.entry === undefined) return undefined
   return `${encodeEntryKey(change)},${JSON.stringify(restOf(change))}]\n`
 }
 
-/** How the line of an entry begins: up to the end of its key, so that it says whose line it is. */
+/** The beginning of that line, up to the end of the key. It identifies the entry. */
 export function encodeEntryKey(change: EntryChange): string {
   return JSON.stringify([change.kind, ...keyParts(change)]).slice(0, -1)
 }
 
-/** The same, of a line: its kind and its key are strings, the rest is an object. Strings may contain anything, also `,{`. */
+/**
+ * The same for an encoded line. Kind and key are strings, the rest is an object. Strings may contain anything,
+ * including `,{`.
+ */
 export function entryKeyOf(line: string): string {
   let end = endOfString(line, 1)
   while (line.startsWith(',"', end)) end = endOfString(line, end + 1)
   return line.slice(0, end)
 }
 
-/** Where the JSON string ends whose opening quotation mark is at `start`. */
+/** The end of the JSON string whose opening quotation mark is at `start`. */
 function endOfString(line: string, start: number): number {
   let quote = start
   for (;;) {
@@ -33,7 +36,7 @@ function endOfString(line: string, start: number): number {
   }
 }
 
-/** The entry of a line; undefined when it is of a kind that this program does not know. */
+/** Decodes a line. Undefined for a kind that this program does not know. */
 export function decodeEntry(line: string): EntryChange | undefined {
   const [kind, ...parts] = JSON.parse(line) as [string, ...unknown[]]
   const rest = parts.pop() as object

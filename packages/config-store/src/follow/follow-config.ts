@@ -17,24 +17,24 @@ import type { ConfigTarget } from './config-target.ts'
 import { HintSources } from './hint-sources.ts'
 import { checkPollMs, Poller, type PollResult } from './poller.ts'
 
-/** So long the database may be silent at the start before the cache file is used. */
+/** If the database has not replied after this time at the start, the cache file is used. */
 const DISK_AFTER_MS = 1000
 
-/** What {@link followConfig} follows, and how. */
+/** Options of {@link followConfig}. */
 export interface FollowOptions {
   /**
-   * The feed, or how to open it: called again until it succeeds, so that a database may be away at the start. The follower does
-   * not close it.
+   * The feed, or a function that opens it. The function is called until it succeeds, so the database may be unreachable
+   * at the start. The follower does not close the feed.
    */
   readonly feed: ChangeFeed | (() => Promise<ChangeFeed>)
   readonly target: ConfigTarget
-  /** Further sources of hints, for a database that has none of its own. */
+  /** Additional notifications, for databases that have none of their own. */
   readonly notifiers?: readonly Notifier[]
-  /** Keeps the last good configuration on disk; nothing is kept when left out. */
+  /** Stores the last good configuration on disk. Default: none. */
   readonly cache?: CacheOptions
-  /** Longest time between two looks without a hint, above 0; 5 s when left out. */
+  /** Poll interval in milliseconds, above 0. Default: 5000. */
   readonly pollMs?: number
-  /** How long `ready()` waits, from the start; 10 s when left out. */
+  /** Maximum time in milliseconds that `ready()` waits, from the start. Default: 10,000. */
   readonly waitMs?: number
   readonly observe?: ConfigObserver
   readonly clock?: Clock
@@ -43,9 +43,9 @@ export interface FollowOptions {
 }
 
 /**
- * Keeps a target up to date with a configuration store: loads everything, then follows changes, by hints and by polling. While
- * the database is away limits go on with what was known last, and the database is tried again by itself; when it is away at the
- * start, the cache file is used. Begins at once.
+ * Keeps a target up to date with a configuration store: loads everything, then follows changes by notifications and
+ * polling. While the database is unreachable, the last known configuration stays active, and connecting is retried. If
+ * it is unreachable at the start, the cache file is used. Starts immediately.
  */
 export function followConfig(options: FollowOptions): ConfigFollower {
   checkPollMs(options.pollMs)
@@ -75,7 +75,7 @@ class FeedFollower implements ConfigFollower {
   #failures = 0
   #notifications = 0
   #lastRefreshAt: number | undefined
-  #awaySinceMs: number | undefined
+  #unavailableSinceMs: number | undefined
   #lastError: unknown
   #closing: Promise<void> | undefined
 
@@ -84,7 +84,7 @@ class FeedFollower implements ConfigFollower {
     const timers = options.timers ?? platform.backgroundTimers
     this.#options = options
     this.#clock = clock
-    // Somebody waits for what these are for.
+    // A caller awaits these timers, so they keep the process alive.
     this.#timers = options.timers ?? systemTimers
     this.#pollMs = pollMs
     this.#startedAtMs = this.#nowMs()
@@ -141,7 +141,7 @@ class FeedFollower implements ConfigFollower {
       refreshes: this.#refreshes,
       failures: this.#failures,
       lastRefreshAt: this.#lastRefreshAt,
-      unavailableSince: this.#awaySinceMs,
+      unavailableSince: this.#unavailableSinceMs,
       lagMs: Math.max(0, this.#nowMs() - knownAtMs - this.#pollMs),
       notifications: this.#notifications,
       polls: this.#poller.polls,
@@ -196,18 +196,18 @@ class FeedFollower implements ConfigFollower {
   #succeeded(): void {
     this.#refreshes++
     this.#lastRefreshAt = this.#nowMs()
-    if (this.#awaySinceMs !== undefined) {
-      tell(this.#options.observe, { type: 'recovered', afterMs: this.#nowMs() - this.#awaySinceMs })
+    if (this.#unavailableSinceMs !== undefined) {
+      tell(this.#options.observe, { type: 'recovered', afterMs: this.#nowMs() - this.#unavailableSinceMs })
     }
-    this.#awaySinceMs = undefined
+    this.#unavailableSinceMs = undefined
     this.#release()
   }
 
   #failed(error: unknown): void {
     this.#failures++
     this.#lastError = error
-    if (this.#awaySinceMs === undefined) tell(this.#options.observe, { type: 'unavailable', error })
-    this.#awaySinceMs ??= this.#nowMs()
+    if (this.#unavailableSinceMs === undefined) tell(this.#options.observe, { type: 'unavailable', error })
+    this.#unavailableSinceMs ??= this.#nowMs()
     void this.#useDisk()
   }
 
@@ -230,7 +230,8 @@ class FeedFollower implements ConfigFollower {
     const [refused] = this.#loader.versions.refused
     return new SluiceError('SLUICE_CONFIG_UNAVAILABLE', {
       problem: refused === undefined ? 'no configuration could be loaded' : `version ${refused.number} cannot be used`,
-      action: 'It is tried again by itself. Look at the database, and at what this process is told to connect to.',
+      action:
+        'Sluice retries automatically. Check that the database is running, and the URL that this process connects to.',
       cause: this.#lastError ?? refused?.reason,
     })
   }
@@ -241,8 +242,8 @@ class FeedFollower implements ConfigFollower {
 }
 
 /**
- * Two entries of the feed may be one to the target, or the other way round, when they count addresses by other networks: then what
- * is in force would depend on the order of changes.
+ * With different prefix lengths, two entries of the feed can be one entry to the target, or the reverse. The active one
+ * would then depend on the order of changes.
  */
 function checkPrefixLength({ ipv6PrefixLength: kept }: ChangeFeed, { ipv6PrefixLength: counted }: ConfigTarget): void {
   if (kept === undefined || counted === undefined || kept === counted) return

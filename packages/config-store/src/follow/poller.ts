@@ -3,20 +3,20 @@ import { SluiceError } from '@sluice/core'
 import { MICROS_PER_MS } from '@sluice/core/internal'
 import { Backoff } from '../retry-backoff.ts'
 
-/** Hints within this time lead to one look. */
+/** Hints within this time cause one poll. */
 const GATHER_MS = 50
 
-/** Wait after the first failure, before jitter; each further one doubles it, up to the poll interval. */
+/** Delay after the first failure, before jitter. It doubles with every further failure, up to the poll interval. */
 const RETRY_MS = 200
 
-/** Polls come up to so much sooner than asked for, so that nodes that started together do not stay together. */
+/** Polls start up to this fraction of the interval early, so that nodes that started together spread out. */
 const POLL_JITTER = 0.2
 
 const TWO_TO_32 = 4_294_967_296
 
-/** What a {@link Poller} needs. */
+/** Options of {@link Poller}. */
 export interface PollerOptions {
-  /** One look; it is never begun while another one is under way. Must not throw. */
+  /** Polls once. Calls never overlap. Must not throw. */
   readonly poll: () => Promise<PollResult>
   readonly pollMs: number
   readonly clock: Clock
@@ -24,23 +24,23 @@ export interface PollerOptions {
   readonly random: Random
 }
 
-/** How a look ended. */
+/** The result of one poll. */
 export interface PollResult {
-  /** False when it has to be tried again soon. */
+  /** False if the poll must be retried soon. */
   readonly isDone: boolean
-  /** What those who asked for the look are told; undefined when all is well. */
+  /** Rejects the callers of `now()`. Undefined on success. */
   readonly error: unknown
 }
 
 /**
- * When to look whether something has changed: soon after a hint, after the poll interval without one, and after a failure
- * again and again, at growing distances. One look at a time.
+ * Schedules polls for changes: soon after a hint, after the poll interval without one, and after a failure with
+ * exponential backoff. One poll at a time.
  */
 export class Poller {
   readonly #options: PollerOptions
   readonly #backoff: Backoff
   #next: PromiseWithResolvers<void> | undefined
-  /** Whether somebody waits for the next look, and not only a hint asks for it. */
+  /** Whether a caller of `now()` awaits the next poll, not only a hint. */
   #isAwaited = false
   #isPolling = false
   #polling: Promise<void> = Promise.resolve()
@@ -58,14 +58,14 @@ export class Poller {
     this.#backoff = new Backoff({ firstMs: Math.min(RETRY_MS, pollMs), longestMs: pollMs, random })
   }
 
-  /** Looks made because the poll interval was over. */
+  /** Polls made because the interval had elapsed. */
   get polls(): number {
     return this.#polls
   }
 
   /**
-   * Looks now, or right after the look under way, which may have missed what the caller knows of. Rejects with the error of the
-   * look.
+   * Polls now, or right after the poll in progress, which may have missed what the caller knows of. Rejects with the
+   * error of the poll.
    */
   now(): Promise<void> {
     if (this.#isClosed) return Promise.reject(closed())
@@ -75,14 +75,14 @@ export class Poller {
     return promise
   }
 
-  /** Something may have changed: looks soon. */
+  /** Something may have changed: polls soon. */
   hint(): void {
     if (this.#isClosed) return
     if (this.#isPolling) this.#another()
     else this.#wait(this.#soonMs(), () => this.#begin())
   }
 
-  /** No look begins any more. Resolves when the one under way has ended. */
+  /** Starts no further poll. Resolves when the one in progress has ended. */
   async close(): Promise<void> {
     this.#isClosed = true
     this.#stop()
@@ -94,7 +94,7 @@ export class Poller {
   #another(): PromiseWithResolvers<void> {
     if (this.#next === undefined) {
       this.#next = Promise.withResolvers<void>()
-      // Hints wait for nothing.
+      // Nobody awaits the promise of a hint.
       this.#next.promise.catch(() => undefined)
     }
     return this.#next
@@ -118,12 +118,12 @@ export class Poller {
     else asked?.reject(result.error)
     if (result.isDone) this.#backoff.reset()
     else {
-      // Who asked meanwhile would hear the same.
+      // Callers that came in meanwhile would get the same error.
       this.#next?.reject(result.error)
       this.#next = undefined
     }
     if (this.#isClosed) return
-    // Who waits must not depend on a timer that does not keep the process alive.
+    // A caller waits: do not depend on a timer that does not keep the process alive.
     if (this.#next !== undefined && this.#isAwaited) this.#begin()
     else if (this.#next !== undefined) this.#wait(this.#soonMs(), () => this.#begin())
     else if (result.isDone) this.#wait(this.#pollMs(), () => this.#poll())
@@ -135,7 +135,7 @@ export class Poller {
     this.#begin()
   }
 
-  /** Keeps the sooner of two waits. */
+  /** Keeps the earlier of two timers. */
   #wait(delayMs: number, run: () => void): void {
     const dueMs = this.#nowMs() + delayMs
     if (dueMs >= this.#dueMs) return
@@ -150,7 +150,7 @@ export class Poller {
     this.#dueMs = Number.POSITIVE_INFINITY
   }
 
-  /** Hints neither make looks crowd, nor hammer at a source that fails. */
+  /** Hints must not cause polls in quick succession, nor hammer a failing source. */
   #soonMs(): number {
     const notBeforeMs = this.#isFailing ? this.#endedMs + RETRY_MS : this.#beganMs + GATHER_MS
     return Math.max(0, notBeforeMs - this.#nowMs())
@@ -166,16 +166,16 @@ export class Poller {
   }
 }
 
-/** Throws `SLUICE_INVALID_OPTION` for an interval that looks cannot be made in. */
+/** Throws `SLUICE_INVALID_OPTION` for an invalid poll interval. */
 export function checkPollMs(pollMs: number | undefined): void {
   if (pollMs === undefined || (pollMs > 0 && Number.isFinite(pollMs))) return
   throw new SluiceError('SLUICE_INVALID_OPTION', {
-    problem: 'configuration cannot be polled in this interval',
+    problem: 'the poll interval is invalid',
     received: pollMs,
-    expected: 'milliseconds above 0',
+    expected: 'a number of milliseconds above 0',
   })
 }
 
 function closed(): SluiceError {
-  return new SluiceError('SLUICE_CLOSED', { problem: 'configuration is not followed any more: it was closed' })
+  return new SluiceError('SLUICE_CLOSED', { problem: 'the follower is closed' })
 }

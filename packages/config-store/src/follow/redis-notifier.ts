@@ -3,28 +3,29 @@ import type { Notifier } from '../config-store.ts'
 import { platform } from '../platform.ts'
 import { Backoff } from '../retry-backoff.ts'
 
-/** Longest wait before a lost subscription is tried again, at first and at all. */
+/** Backoff of reconnecting a lost subscription: first and maximum delay. */
 const FIRST_RETRY_MS = 100
 const LONGEST_RETRY_MS = 5000
 
-/** How changes are announced over Redis. */
+/** Options of {@link redisNotifier}. */
 export interface RedisNotifierOptions {
-  /** The same for all nodes of one configuration; `sluice:config` when left out. */
+  /** Pub/sub channel; the same for all nodes of one configuration. Default: `sluice:config`. */
   readonly channel?: string
-  /** How long an announcement may take; 1 s when left out. */
+  /** Timeout of an announcement in milliseconds. Default: 1000. */
   readonly announceWithinMs?: number
   readonly timers?: Timers
   readonly random?: Random
 }
 
 /**
- * Tells nodes of changes by publish and subscribe of Redis, for databases that nodes share and that cannot notify. The client
- * is given and stays the caller's: messages are sent over it; each `watch` makes a connection of its own to the same place, by
- * `duplicate()`, connects it again by itself, and closes it.
+ * Notifies nodes of changes by Redis pub/sub, for shared databases that cannot notify. The caller owns the client:
+ * messages are published over it, and each `watch` opens a connection of its own with `duplicate()`, reconnects it and
+ * closes it.
  *
- * Redis keeps no message for whoever is not connected: `lost` is called after every gap, and polling finds the rest.
+ * Redis does not store messages for disconnected clients: `lost` is called after every gap, and polling finds the
+ * changes.
  *
- * @throws SluiceError `SLUICE_INVALID_OPTION` when the client is not one of node-redis or ioredis
+ * @throws SluiceError `SLUICE_INVALID_OPTION` if the client is not one of node-redis or ioredis
  */
 export function redisNotifier(client: RedisPubSubClient, options: RedisNotifierOptions = {}): Notifier {
   const { channel = 'sluice:config', announceWithinMs = 1000, random = systemRandom } = options
@@ -55,13 +56,13 @@ interface SubscriptionOptions {
   readonly random: Random
 }
 
-/** A subscription that is made again whenever its connection is lost. */
+/** A subscription that reconnects whenever its connection is lost. */
 class Subscription {
   readonly #options: SubscriptionOptions
   readonly #backoff: Backoff
   #subscriber: Subscriber | undefined
   #cancelTimer: (() => void) | undefined
-  /** Why messages may have been missed; undefined at the first try. */
+  /** Why messages may have been lost. Undefined at the first attempt. */
   #gap: { readonly error: unknown } | undefined
   #isClosed = false
 
@@ -94,7 +95,7 @@ class Subscription {
     if (this.#isClosed || this.#subscriber !== subscriber) return
     this.#backoff.reset()
     const { changed, lost } = this.#options
-    // Nobody listened before; whoever watches should look once.
+    // Nothing was received before: watchers poll once.
     if (this.#gap === undefined) changed()
     else lost(this.#gap.error)
     this.#gap = undefined
@@ -109,7 +110,7 @@ class Subscription {
   }
 }
 
-/** False when the answer takes too long. */
+/** Resolves with false on timeout. */
 function within(longestMs: number, answer: Promise<boolean>, timers: Timers): Promise<boolean> {
   return new Promise((resolve) => {
     const cancel = timers.schedule(longestMs, () => resolve(false))
@@ -120,7 +121,7 @@ function within(longestMs: number, answer: Promise<boolean>, timers: Timers): Pr
   })
 }
 
-/** What is used of a client made by `createClient` of node-redis, version 5 and later. */
+/** The methods used of a node-redis client (`createClient`), version 5 and later. */
 interface NodeRedisPubSub {
   readonly isReady: boolean
   readonly options?: { readonly socket?: object | undefined } | undefined
@@ -136,7 +137,7 @@ interface NodeRedisCopy {
   destroy(): void
 }
 
-/** What is used of a `Redis` of ioredis, version 5 and later. */
+/** The methods used of an ioredis client (`Redis`), version 5 and later. */
 interface IoRedisPubSub {
   readonly status: string
   duplicate(options: object): IoRedisCopy
@@ -150,29 +151,29 @@ interface IoRedisCopy {
   disconnect(): void
 }
 
-/** A client that can publish, and be copied for a subscription. */
+/** A client that can publish, and be duplicated for a subscription. */
 export type RedisPubSubClient = NodeRedisPubSub | IoRedisPubSub
 
-/** Who is told by a {@link Subscriber}. */
+/** Callbacks of a {@link Subscriber}. */
 interface SubscriberEvents {
   message(): void
-  /** The connection is gone; called once at most, not after `close()`. */
+  /** The connection was lost. Called at most once, and not after `close()`. */
   gone(error: unknown): void
 }
 
-/** A connection with a subscription. It does not connect again: another one takes its place. */
+/** A connection with a subscription. It does not reconnect: a new one replaces it. */
 interface Subscriber {
-  /** Resolves when messages will come. */
+  /** Resolves when the subscription is active. */
   open(): Promise<void>
   close(): void
 }
 
-/** A timer of ioredis waits for a goodbye, even after the end. */
+/** ioredis keeps a timer for the reply to QUIT, even after disconnecting. */
 const DISCONNECT_TIMEOUT_MS = 200
 
-/** A client as what it is used for, known by what it can do. */
+/** Pub/sub over either client. */
 interface PubSub {
-  /** Whether a message would be sent now, instead of being kept for later. */
+  /** Whether a message is sent now, instead of being queued. */
   isReady(): boolean
   publish(channel: string): Promise<unknown>
   subscriber(channel: string, events: SubscriberEvents): Subscriber
@@ -189,11 +190,11 @@ function pubSubOf(client: RedisPubSubClient): PubSub {
     if (typeof status === 'string') return ioRedisPubSub(client as IoRedisPubSub)
   }
   throw new SluiceError('SLUICE_INVALID_OPTION', {
-    problem: 'changes cannot be announced over this client',
+    problem: 'this client cannot be used for pub/sub',
     received: client,
     expected: 'a client of node-redis (createClient) or ioredis (Redis)',
     action:
-      'With a Redis Cluster, pass a client that is connected to any one of its nodes: all of them tell each other.',
+      'With Redis Cluster, pass a client that is connected to any one node: the nodes forward messages to each other.',
   })
 }
 

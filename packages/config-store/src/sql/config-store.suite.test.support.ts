@@ -391,7 +391,7 @@ export function describeConfigStore(name: string, subject: ConfigStoreSubject): 
         expect(await codeOf(table.put(entry, BOB, { ifRevision: 0 }))).toBe('SLUICE_CONFLICT')
         const second = await table.put(entry, BOB, { ifRevision: first.revision })
         const late = table.put(entry, ALICE, { ifRevision: first.revision })
-        await expect(late).rejects.toThrow('was changed meanwhile')
+        await expect(late).rejects.toThrow('has changed since it was read')
         expect(await codeOf(late)).toBe('SLUICE_CONFLICT')
         expect(await codeOf(table.remove(key, ALICE, { ifRevision: first.revision }))).toBe('SLUICE_CONFLICT')
         expect((await table.get(key))?.changedBy).toBe('bob')

@@ -1,13 +1,13 @@
 import { createHash } from 'node:crypto'
 
-/** UTF-16 code units; PostgreSQL takes 2704 bytes in an index, for all parts of a key together. */
+/** UTF-16 code units. PostgreSQL indexes at most 2704 bytes for all parts of a key together. */
 const LONGEST_KEY = 256
 const KEPT_OF_KEY = 200
 
 /**
- * A text in a form that every database keeps as it is: PostgreSQL has no NUL, and halves of characters become a replacement
- * character in UTF-8, which would make different texts the same. They are written as `\u0000`, and `\` as `\\`. Different
- * texts stay different; all but these are unchanged.
+ * Encodes a string so that every database stores it unchanged: PostgreSQL rejects NUL, and lone surrogates become
+ * replacement characters in UTF-8, which would make different strings equal. They are written as `\u0000`, and `\` as
+ * `\\`. Injective; all other strings are unchanged.
  */
 export function encodeText(text: string): string {
   if (text.isWellFormed() && !text.includes('\\') && !text.includes('\0')) return text
@@ -15,8 +15,8 @@ export function encodeText(text: string): string {
 }
 
 /**
- * A text that rows are found by: as {@link encodeText}, and short, because indexes do not take long ones. The end of a long text
- * is replaced by a hash of the whole, so that different texts stay different. There is no way back.
+ * Encodes a string used as a key: like {@link encodeText}, and short, because indexes limit the length. The end of a
+ * long string is replaced by a hash of the whole, so different strings stay different. Not reversible.
  */
 export function encodeKey(text: string): string {
   if (text.length <= LONGEST_KEY) return encodeText(text)
@@ -24,7 +24,7 @@ export function encodeKey(text: string): string {
   return `${encodeText(text.slice(0, KEPT_OF_KEY))}\\h${hash}`
 }
 
-/** The text that {@link encodeText} made it from. */
+/** Reverses {@link encodeText}. */
 export function decodeText(stored: string): string {
   if (!stored.includes('\\')) return stored
   return stored.replace(/\\(?:\\|u([0-9a-f]{4}))/g, (_, code: string | undefined) =>
@@ -32,8 +32,8 @@ export function decodeText(stored: string): string {
   )
 }
 
-// With the flag `u` a surrogate matches only where it stands alone.
-// biome-ignore lint/suspicious/noControlCharactersInRegex: NUL is what is looked for
+// With the flag `u`, a surrogate matches only if it is unpaired.
+// biome-ignore lint/suspicious/noControlCharactersInRegex: NUL is one of the characters to escape
 const UNSTORABLE = /[\\\u0000\ud800-\udfff]/gu
 
 function hex(character: string): string {

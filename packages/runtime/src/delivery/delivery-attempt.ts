@@ -1,17 +1,17 @@
 import type { Sleep } from '../system.ts'
 
-/** What one try of a delivery is given. */
+/** Passed to `deliver` for one attempt. */
 export interface DeliveryAttempt<T> {
   readonly message: T
-  /** The same for every try of this message. */
+  /** The same for every attempt of this message. */
   readonly idempotencyKey: string
-  /** Tries that failed before this one, also before a restart. */
+  /** Failed attempts before this one, including those before a restart. */
   readonly tries: number
-  /** Aborts when the try takes too long and when the queue is closed. */
+  /** Aborts on timeout and when the queue is closed. */
   readonly signal: AbortSignal
 }
 
-/** How long a try may take, and what ends it early. */
+/** Options of {@link runAttempt}. */
 export interface AttemptLimits {
   readonly timeoutMs: number
   readonly sleep: Sleep
@@ -20,8 +20,8 @@ export interface AttemptLimits {
 }
 
 /**
- * Runs one try. Rejects with what the try failed with; with an error of name `TimeoutError` when it took too long; with the
- * reason of `closing` when that aborts. In the last two cases at once, also when the try goes on in spite of its signal.
+ * Runs one attempt. Rejects with its error; with an error named `TimeoutError` on timeout; with the reason of `closing`
+ * if that aborts. In the last two cases immediately, even if the attempt ignores its signal.
  */
 export async function runAttempt(
   run: (signal: AbortSignal) => Promise<void>,
@@ -34,7 +34,7 @@ export async function runAttempt(
   closing.addEventListener('abort', onClosing, { once: true })
   sleep(timeoutMs, ended.signal).then(
     () => attempt.abort(new DOMException(`No answer in ${timeoutMs} ms`, 'TimeoutError')),
-    // The try has ended before.
+    // The attempt has already ended.
     () => undefined,
   )
   const aborted = new Promise<never>((_, reject) => {
@@ -48,22 +48,22 @@ export async function runAttempt(
   }
 }
 
-/** A line for so many places: who comes first gets the next one that is free. */
+/** A FIFO semaphore: limits the number of concurrent attempts. */
 export class DeliverySlots {
   readonly #most: number
-  readonly #line: (() => void)[] = []
+  readonly #waiters: (() => void)[] = []
   #taken = 0
 
   constructor(most: number) {
     this.#most = most
   }
 
-  /** How many places are taken. */
+  /** Attempts in flight. */
   get taken(): number {
     return this.#taken
   }
 
-  /** Takes a place as soon as one is free. Rejects with the reason of `signal` when that aborts first. */
+  /** Waits for a free slot. Rejects with the reason of `signal` if that aborts first. */
   take(signal: AbortSignal): Promise<void> {
     if (signal.aborted) return Promise.reject(signal.reason)
     if (this.#taken < this.#most) {
@@ -76,18 +76,18 @@ export class DeliverySlots {
         resolve()
       }
       const onAbort = (): void => {
-        this.#line.splice(this.#line.indexOf(enter), 1)
+        this.#waiters.splice(this.#waiters.indexOf(enter), 1)
         reject(signal.reason)
       }
-      this.#line.push(enter)
+      this.#waiters.push(enter)
       signal.addEventListener('abort', onAbort, { once: true })
     })
   }
 
-  /** Gives a place back. */
+  /** Releases a slot. */
   free(): void {
-    const next = this.#line.shift()
-    // The place goes from one to the other and is never free in between.
+    const next = this.#waiters.shift()
+    // The slot passes directly to the next waiter.
     if (next === undefined) this.#taken--
     else next()
   }

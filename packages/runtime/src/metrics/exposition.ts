@@ -1,6 +1,6 @@
 import type { HistogramFamily, HistogramSample, MetricFamily, MetricsSnapshot } from './metrics-snapshot.ts'
 
-/** A page of metrics, as the body of an HTTP answer. */
+/** A metrics page: the body of an HTTP response. */
 export interface MetricsPage {
   readonly contentType: string
   readonly body: string
@@ -12,8 +12,8 @@ const CONTENT_TYPES: Readonly<Record<ExpositionFormat, string>> = {
 }
 
 /**
- * The page that shows a snapshot, in the format that the `Accept` header of the request asks for: OpenMetrics 1.0, or the
- * Prometheus text format 0.0.4, which is also that of a request without the header.
+ * Renders a snapshot in the format that the `Accept` header requests: OpenMetrics 1.0, or the Prometheus text format
+ * 0.0.4, which is the default.
  */
 export function renderMetrics(snapshot: MetricsSnapshot, accept?: string): MetricsPage {
   const format = acceptedFormat(accept)

@@ -1,31 +1,34 @@
 import { RuntimeError } from '../errors.ts'
 import { requireInteger } from '../option-range.ts'
 
-/** When {@link InFlight} refuses. */
+/** Options of {@link InFlight}. */
 export interface InFlightOptions {
-  /** How much work may be under way at once; 1 or more. */
+  /** Maximum number of concurrent operations; 1 or more. */
   readonly most: number
-  /** Refuses everything while it says so: usually the `isLate` of a {@link LagGuard}. Not asked when there is no room. */
+  /**
+   * Rejects everything while it returns true: usually `isLate` of a {@link LagGuard}. Not called if the limit is
+   * reached.
+   */
   readonly isOverloaded?: (() => boolean) | undefined
 }
 
-/** What is under way and what was refused so far. */
+/** Operations in flight and rejected. */
 export interface InFlightCounts {
-  /** Under way now. */
+  /** In flight now. */
   readonly current: number
-  /** The most that was under way at once. */
+  /** Highest number in flight so far. */
   readonly peak: number
-  /** Let in so far. */
+  /** Admitted so far. */
   readonly entered: number
-  /** Refused because there was no room. */
+  /** Rejected because the limit was reached. */
   readonly refusedFull: number
-  /** Refused because of `isOverloaded`. */
+  /** Rejected because of `isOverloaded`. */
   readonly refusedOverloaded: number
 }
 
 /**
- * Bounds how much work is under way at once. There is no line to wait in: what does not fit is refused at once, so a
- * process under too much load answers quickly, and takes work again as soon as some is done.
+ * Limits the number of concurrent operations. There is no queue: excess work is rejected immediately, so an overloaded
+ * process replies quickly, and accepts work again as soon as some is done.
  */
 export class InFlight {
   readonly #most: number
@@ -41,7 +44,7 @@ export class InFlight {
     this.#isOverloaded = options.isOverloaded ?? (() => false)
   }
 
-  /** Whether work may begin. After true, {@link InFlight.leave} must be called once, however the work ends. */
+  /** Whether work may start. After true, {@link InFlight.leave} must be called exactly once, however the work ends. */
   tryEnter(): boolean {
     if (this.#current >= this.#most) {
       this.#refusedFull++
@@ -57,19 +60,19 @@ export class InFlight {
     return true
   }
 
-  /** Says that work that was let in has ended. Throws `SLUICE_RUNTIME_INVALID_OPTION` when none is under way. */
+  /** Ends an admitted operation. Throws `SLUICE_RUNTIME_INVALID_OPTION` if none is in flight. */
   leave(): void {
     if (this.#current === 0) {
       throw new RuntimeError('SLUICE_RUNTIME_INVALID_OPTION', {
-        received: 'leave() with nothing under way',
+        received: 'leave() with nothing in flight',
         expected: 'one leave() for each tryEnter() that was true',
-        action: 'Call leave() in one place only, such as a finally block that tryEnter() stands before.',
+        action: 'Call leave() in one place only, such as a finally block after tryEnter().',
       })
     }
     this.#current--
   }
 
-  /** What is under way and what was refused so far. */
+  /** Operations in flight and rejected. */
   counts(): InFlightCounts {
     return {
       current: this.#current,

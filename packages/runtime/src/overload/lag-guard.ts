@@ -2,25 +2,25 @@ import { invalidOption, requireNumber } from '../option-range.ts'
 import type { NowMs } from '../system.ts'
 import { readClock } from '../system.ts'
 
-/** Measures how late the event loop runs what is due. */
+/** Measures the delay of the event loop. */
 export interface LoopDelay {
   /**
-   * How late timers were since the last call, on average, in milliseconds, zero or more; undefined when none was due. An
-   * average, because one long pause of the garbage collector is not an overload.
+   * Average delay of timers since the last call, in milliseconds, 0 or more; undefined if none was due. An average,
+   * because one long pause of the garbage collector is not an overload.
    */
   readonly readMs: () => number | undefined
 }
 
-/** When a {@link LagGuard} says that the loop is late. */
+/** Options of {@link LagGuard}. */
 export interface LagGuardOptions {
   readonly delay: LoopDelay
   /** The clock. */
   readonly nowMs: NowMs
-  /** The loop is late from a delay of this on. Default 100. */
+  /** The loop is late from this delay on. Default: 100. */
   readonly lateFromMs?: number | undefined
-  /** And stays late until the delay is below this; at most `lateFromMs`. Default half of it. */
+  /** It stays late until the delay is below this; at most `lateFromMs`. Default: half of it. */
   readonly untilBelowMs?: number | undefined
-  /** How often the delay is read at most. Default 250. */
+  /** Minimum interval between two measurements in milliseconds. Default: 250. */
   readonly everyMs?: number | undefined
 }
 
@@ -28,8 +28,8 @@ const DEFAULT_LATE_FROM_MS = 100
 const DEFAULT_EVERY_MS = 250
 
 /**
- * Says whether the event loop is so late that new work would only make it later. Between the two bounds it stays at what it
- * said before, so it does not flicker.
+ * Detects whether the event loop is so late that new work would only make it later. Between the two bounds the state
+ * does not change (hysteresis).
  */
 export class LagGuard {
   readonly #delay: LoopDelay

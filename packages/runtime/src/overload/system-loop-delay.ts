@@ -3,14 +3,14 @@ import type { LoopDelay } from './lag-guard.ts'
 
 const LOOP_DELAY_RESOLUTION_MS = 10
 
-/** The delay of this thread's event loop, looked at every 10 ms until `close`. Keeps no process alive. */
+/** Measures the event loop delay of this thread every 10 ms until `close`. Does not keep the process alive. */
 export function systemLoopDelay(): LoopDelay & { readonly close: () => void } {
   const histogram = monitorEventLoopDelay({ resolution: LOOP_DELAY_RESOLUTION_MS })
   histogram.enable()
   let readCount = 0
   let readSum = 0
   const readMs = (): number | undefined => {
-    // Differences, and not reset(): that would lose the interval that is under way, which is the long one.
+    // Differences instead of reset(), which would lose the interval in progress: the long one.
     const { count } = histogram
     const sum = count === 0 ? 0 : histogram.mean * count
     const intervals = count - readCount

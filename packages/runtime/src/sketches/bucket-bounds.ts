@@ -2,7 +2,10 @@ import { invalidOption, requireInteger, requireNumber } from '../option-range.ts
 
 const MOST_BOUNDS = 200
 
-/** Gives back a copy of `bounds` when they are 1 to 200 finite, rising numbers; else throws `SLUICE_RUNTIME_INVALID_OPTION`. */
+/**
+ * Returns a copy of `bounds` if they are 1 to 200 finite, increasing numbers; otherwise throws
+ * `SLUICE_RUNTIME_INVALID_OPTION`.
+ */
 export function requireBounds(bounds: readonly number[]): Float64Array {
   requireInteger('bounds.length', bounds.length, { min: 1, max: MOST_BOUNDS })
   for (const [index, bound] of bounds.entries()) {
@@ -13,7 +16,7 @@ export function requireBounds(bounds: readonly number[]): Float64Array {
   return Float64Array.from(bounds)
 }
 
-/** The bucket that `value` belongs to: the first whose bound is not below it, or one past the last. */
+/** The bucket of `value`: the first whose bound is not below it, or one past the last. */
 export function bucketOf(bounds: Float64Array, value: number): number {
   let from = 0
   let to = bounds.length
@@ -26,12 +29,11 @@ export function bucketOf(bounds: Float64Array, value: number): number {
 }
 
 /**
- * The value that the share `quantile` (0 to 1) of all observations does not exceed, or undefined when there are none.
+ * Estimates a quantile (0 to 1) of the observations; undefined if there are none.
  *
- * `counts` has the observations of each bucket and one number more, for those above the last bound. The answer is in
- * the bucket of the exact one, at a place that takes observations as evenly spread over it; the first bucket is taken
- * to begin at 0, or at its bound when that is below. For observations above the last bound it is that bound: no more is
- * known than that they are greater.
+ * `counts` has one number per bucket and one more, for observations above the last bound. The result is in the same
+ * bucket as the exact value, interpolated linearly; the first bucket starts at 0, or at its bound if that is negative.
+ * Above the last bound, the result is that bound.
  */
 export function bucketQuantile(
   bounds: ArrayLike<number>,
@@ -45,7 +47,7 @@ export function bucketQuantile(
   let total = 0
   for (let bucket = 0; bucket < counts.length; bucket++) total += counts[bucket] as number
   if (total === 0) return undefined
-  // The rank of the exact one among the sorted observations; at least the first.
+  // Rank of the exact value among the sorted observations, at least 1.
   const rank = Math.max(1, Math.ceil(quantile * total))
   let below = 0
   let bucket = 0

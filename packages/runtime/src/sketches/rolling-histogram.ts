@@ -3,21 +3,21 @@ import { bucketOf, bucketQuantile, requireBounds } from './bucket-bounds.ts'
 import { SecondRing } from './second-ring.ts'
 import type { SlidingCounterOptions } from './sliding-counter.ts'
 
-/** What a {@link RollingHistogram} remembers. */
+/** Options of {@link RollingHistogram}. */
 export interface RollingHistogramOptions extends SlidingCounterOptions {
-  /** The upper ends of the buckets, which belong to them: 1 to 200 rising numbers. One bucket more is for the rest. */
+  /** Upper bounds of the buckets, inclusive: 1 to 200 increasing numbers. One more bucket holds the rest. */
   readonly bounds: readonly number[]
 }
 
 /**
- * How observations were spread over the last seconds, in fixed buckets: percentiles for alerts. Window and clock are as
- * for {@link SlidingCounter}; takes 8 bytes for each bucket of each second of the window, whatever is observed.
+ * A histogram of the last seconds with fixed buckets: percentiles for alerts. Window and clock are as for {@link
+ * SlidingCounter}. Uses 8 bytes per bucket and second of the window.
  */
 export class RollingHistogram {
   readonly #ring: SecondRing
   readonly #windowMs: number
   readonly #bounds: Float64Array
-  /** The buckets of one second after those of another. */
+  /** Bucket counts, second by second. */
   readonly #counts: Float64Array
   readonly #clear: (place: number) => void
 
@@ -30,7 +30,7 @@ export class RollingHistogram {
     this.#clear = (place) => void this.#counts.fill(0, place * buckets, (place + 1) * buckets)
   }
 
-  /** Counts one observation now: a finite number, zero or more, in the unit of the bounds. */
+  /** Records an observation now: a finite number, 0 or more, in the unit of the bounds. */
   observe(value: number): void {
     requireNumber('value', value, { min: 0, max: Number.MAX_VALUE })
     const place = this.#ring.enter(this.#clear)
@@ -39,9 +39,9 @@ export class RollingHistogram {
   }
 
   /**
-   * The observations of the last `windowMs` (whole seconds, up to the `windowMs` of the histogram, which is the default)
-   * in each bucket: one number more than there are bounds. Those of several threads are added one by one and given to
-   * {@link bucketQuantile}.
+   * Observations of the last `windowMs` (whole seconds, at most the `windowMs` of the histogram, which is the default)
+   * per bucket: one more than there are bounds. Counts of several threads can be added and passed to {@link
+   * bucketQuantile}.
    */
   counts(windowMs: number = this.#windowMs): Float64Array {
     const buckets = this.#bounds.length + 1
@@ -54,7 +54,7 @@ export class RollingHistogram {
     return sums
   }
 
-  /** A quantile (0 to 1) of the last `windowMs`, undefined when nothing was observed; see {@link bucketQuantile}. */
+  /** A quantile (0 to 1) of the last `windowMs`; undefined without observations. See {@link bucketQuantile}. */
   quantile(quantile: number, windowMs?: number): number | undefined {
     return bucketQuantile(this.#bounds, this.counts(windowMs), quantile)
   }

@@ -2,15 +2,15 @@ import { requireNumber } from '../option-range.ts'
 import { SecondRing } from './second-ring.ts'
 import type { SlidingCounterOptions } from './sliding-counter.ts'
 
-/** The events of a window, and how many of them were of the kind in question. */
+/** Events in a window, and how many of them were hits. */
 export interface RatioCounts {
   readonly hits: number
   readonly total: number
 }
 
 /**
- * Which share of events is of one kind, over the last seconds: denials of checks, errors of calls. Window and clock are
- * as for {@link SlidingCounter}; takes 24 bytes a second.
+ * Share of hits among events over the last seconds: denials of checks, errors of calls. Window and clock are as for
+ * {@link SlidingCounter}. Uses 24 bytes per second.
  */
 export class RollingRatio {
   readonly #ring: SecondRing
@@ -30,7 +30,7 @@ export class RollingRatio {
     }
   }
 
-  /** Counts `amount` events now (zero or more, default 1), all of the kind in question or none. */
+  /** Counts `amount` events now (0 or more, default: 1), as hits or not. */
   add(isHit: boolean, amount = 1): void {
     requireNumber('amount', amount, { min: 0, max: Number.MAX_SAFE_INTEGER })
     const place = this.#ring.enter(this.#clear)
@@ -39,8 +39,8 @@ export class RollingRatio {
   }
 
   /**
-   * The events of the last `windowMs` (whole seconds, up to the `windowMs` given at first, which is the default). Those
-   * of several threads can be added.
+   * Events of the last `windowMs` (whole seconds, at most the `windowMs` of the constructor, which is the default).
+   * Counts of several threads can be added.
    */
   counts(windowMs: number = this.#windowMs): RatioCounts {
     let hits = 0
@@ -52,7 +52,7 @@ export class RollingRatio {
     return { hits, total }
   }
 
-  /** The share of hits in the last `windowMs`, 0 to 1; undefined when nothing came, which is not a share of zero. */
+  /** Share of hits in the last `windowMs`, 0 to 1; undefined without events, which is not a share of 0. */
   ratio(windowMs?: number): number | undefined {
     const { hits, total } = this.counts(windowMs)
     return total === 0 ? undefined : hits / total

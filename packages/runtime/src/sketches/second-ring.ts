@@ -1,22 +1,22 @@
 import { invalidOption, requireInteger } from '../option-range.ts'
 import { type NowMs, readClock } from '../system.ts'
 
-/** The length of time that is counted together. */
+/** The length of one bucket. */
 export const SECOND_MS = 1000
 
 const MAX_WINDOW_MS = 86_400_000
 
 /**
- * The places for the last seconds of the clock, used over and over: what a sliding count keeps its numbers by.
+ * A ring of buckets for the last seconds of the clock.
  *
- * When the clock goes back by less than the window, time stands still here until it has caught up. When it goes back by
- * the window or more, the clock was wrong before, and every place is empty again.
+ * If the clock goes back by less than the window, the ring's time stands still until the clock has caught up. If it
+ * goes back by the window or more, all buckets are cleared.
  */
 export class SecondRing {
-  /** How many seconds have a place. */
+  /** Number of buckets. */
   readonly seconds: number
   readonly #nowMs: NowMs
-  /** The second that each place is for; a place of another second than expected is empty. */
+  /** The second of each bucket. A bucket of another second than expected is empty. */
   readonly #secondOf: Float64Array
   #latestMs: number
   #bornMs: number
@@ -32,7 +32,7 @@ export class SecondRing {
     this.#bornMs = this.#latestMs
   }
 
-  /** The place of the current second. Calls `clear` first when what stands there is of an earlier time. */
+  /** The bucket of the current second. Calls `clear` first if its content is outdated. */
   enter(clear: (place: number) => void): number {
     const second = Math.floor(this.#advance() / SECOND_MS)
     const place = this.#placeOf(second)
@@ -43,7 +43,7 @@ export class SecondRing {
     return place
   }
 
-  /** Calls `visit` with the place of each of the last `windowMs` that has something, the current second included. */
+  /** Calls `visit` with each non-empty bucket of the last `windowMs`, including the current second. */
   visit(windowMs: number, visit: (place: number) => void): void {
     const seconds = this.#secondsOf(windowMs)
     const current = Math.floor(this.#advance() / SECOND_MS)
@@ -54,8 +54,8 @@ export class SecondRing {
   }
 
   /**
-   * How much time the last `windowMs` have covered when they were last visited: less than the window while the current
-   * second is not over, and while the ring is younger than it.
+   * Time covered by the last `windowMs` when last visited: shorter than the window during the current second, and while
+   * the ring is younger than the window.
    */
   coveredMs(windowMs: number): number {
     const intoSecondMs = this.#latestMs - Math.floor(this.#latestMs / SECOND_MS) * SECOND_MS
@@ -73,7 +73,7 @@ export class SecondRing {
     return rest < 0 ? rest + this.seconds : rest
   }
 
-  /** The time of the ring, which never goes back but by a new beginning. */
+  /** The time of the ring, which never goes back except by a restart. */
   #advance(): number {
     const now = readClock(this.#nowMs)
     if (now <= this.#latestMs - this.seconds * SECOND_MS) {

@@ -1,27 +1,30 @@
 import { requireInteger } from '../option-range.ts'
 import { type NowMs, readClock } from '../system.ts'
 
-/** How many keys a {@link TopK} keeps apart. */
+/** Options of {@link TopK}. */
 export interface TopKOptions {
-  /** 1 to 1,000,000. The error is at most `2 x total / (capacity + 1)`: 10 times the keys to be shown is a good start. */
+  /**
+   * Number of keys to track, 1 to 1,000,000. The error is at most `2 x total / (capacity + 1)`: start with 10 times the
+   * number of keys to show.
+   */
   readonly capacity: number
 }
 
-/** A key and how often it came: at least `count`, at most `count + missed`. */
+/** A key and its count: at least `count`, at most `count + missed`. */
 export interface TopKEntry {
   readonly key: string
   readonly count: number
-  /** What may have come of this key before it was last taken up. */
+  /** Upper bound of the occurrences before the key was last added. */
   readonly missed: number
 }
 
-/** The keys of a {@link TopK} at one moment: plain data that can be sent to another thread. */
+/** The state of a {@link TopK}: plain data that can be sent to another thread. */
 export interface TopKSnapshot {
-  /** Everything that was added, of all keys. */
+  /** Sum of all counts, of all keys. */
   readonly total: number
-  /** A key that is not among the entries came at most so often. */
+  /** Upper bound of the count of a key that is not among the entries. */
   readonly missed: number
-  /** By falling `count`, those of one count by key. */
+  /** Sorted by descending `count`, then by key. */
   readonly entries: readonly TopKEntry[]
 }
 
@@ -31,28 +34,27 @@ interface Tally {
 }
 
 /**
- * The keys that come most often, in bounded memory, whatever keys come (the counters of Misra and Gries, each with the
- * error it may have).
+ * The most frequent keys, in bounded memory for any input (Misra-Gries counters, each with its error bound).
  *
  * Every key that makes up more than `2 / (capacity + 1)` of the total is among the entries. A count is never too high,
- * and too low by at most `missed`, which is itself at most `2 x total / (capacity + 1)`; while no more than `capacity`
- * different keys came, every count is exact.
+ * and too low by at most `missed`, which is at most `2 x total / (capacity + 1)`. With at most `capacity` different
+ * keys, every count is exact.
  *
- * `add` takes constant time on average: when there is one key too many, the lower half is dropped at once, in time
- * `capacity x log(capacity)`, and that many new keys have to come before it happens again.
+ * `add` takes amortized constant time: when there is one key too many, the lower half is dropped in `capacity x
+ * log(capacity)`, and that many new keys must arrive before it happens again.
  */
 export class TopK {
   readonly #capacity: number
   readonly #tallies = new Map<string, Tally>()
   #total = 0
-  /** No key that was dropped, or never came, has come more often. */
+  /** No dropped or unseen key has a higher count. */
   #missed = 0
 
   constructor(options: TopKOptions) {
     this.#capacity = requireInteger('capacity', options.capacity, { min: 1, max: 1_000_000 })
   }
 
-  /** Counts `key` `amount` times: a whole number, 1 or more. Default 1. */
+  /** Counts `key` `amount` times: an integer, 1 or more. Default: 1. */
   add(key: string, amount = 1): void {
     requireInteger('amount', amount, { min: 1, max: Number.MAX_SAFE_INTEGER })
     this.#total += amount
@@ -65,7 +67,7 @@ export class TopK {
     if (this.#tallies.size > this.#capacity) this.#dropLowerHalf()
   }
 
-  /** The `most` keys that came most often, best first; all that are kept when left out. */
+  /** The `most` most frequent keys, most frequent first. Default: all. */
   top(most: number = this.#tallies.size): TopKEntry[] {
     requireInteger('most', most, { min: 0, max: Number.MAX_SAFE_INTEGER })
     return Array.from(this.#tallies, ([key, { count, missed }]) => ({ key, count, missed }))
@@ -73,7 +75,7 @@ export class TopK {
       .slice(0, most)
   }
 
-  /** Everything that is known, to be sent and merged. */
+  /** The state, to be sent and merged. */
   snapshot(): TopKSnapshot {
     return { total: this.#total, missed: this.#missed, entries: this.top() }
   }
@@ -98,9 +100,9 @@ export class TopK {
 }
 
 /**
- * One snapshot of several, as if one {@link TopK} had seen everything: counts are added, and so is what each may have
- * missed. The error stays within `2 x total / (capacity + 1)` when all had that capacity. There are at most as many
- * entries as in all of them together.
+ * Merges snapshots, as if one {@link TopK} had counted everything: counts and error bounds are added. The error stays
+ * within `2 x total / (capacity + 1)` if all had that capacity. The result has at most as many entries as all of them
+ * together.
  */
 export function mergeTopK(snapshots: readonly TopKSnapshot[]): TopKSnapshot {
   const missed = snapshots.reduce((sum, snapshot) => sum + snapshot.missed, 0)
@@ -127,27 +129,27 @@ function byFallingCount(one: TopKEntry, other: TopKEntry): number {
   return one.key < other.key ? -1 : 1
 }
 
-/** What a {@link RecentTopK} remembers. */
+/** Options of {@link RecentTopK}. */
 export interface RecentTopKOptions extends TopKOptions {
-  /** How long a key is remembered at least: 1000 (a second) to 86400000 (a day). */
+  /** Minimum time for which a key is remembered, in milliseconds: 1000 to 86400000 (a day). */
   readonly windowMs: number
   /** The clock. */
   readonly nowMs: NowMs
 }
 
-/** The keys of a {@link RecentTopK} at one moment. */
+/** The state of a {@link RecentTopK}. */
 export interface RecentTopKSnapshot extends TopKSnapshot {
-  /** What came before this instant is forgotten: `windowMs` to twice that ago. */
+  /** Start of the covered time: `windowMs` to twice that ago. */
   readonly startedAt: number
 }
 
 /**
- * The keys that come most often lately, in the memory of two {@link TopK}: one for the current generation and one for
- * the generation before. A generation lasts `windowMs` and begins at a multiple of it on the clock, so those of several
- * threads or machines change together and can be merged.
+ * The most frequent recent keys, in the memory of two {@link TopK}: one for the current generation and one for the
+ * previous. A generation lasts `windowMs` and starts at a multiple of it on the clock, so those of several threads or
+ * machines change together and can be merged.
  *
- * When the clock goes back by less than a generation, time stands still until it has caught up; when it goes back
- * further, the clock was wrong before, and everything is forgotten.
+ * If the clock goes back by less than a generation, time stands still until it has caught up; if it goes back further,
+ * everything is cleared.
  */
 export class RecentTopK {
   readonly #windowMs: number
@@ -164,19 +166,19 @@ export class RecentTopK {
     this.#generation = this.#readGeneration()
   }
 
-  /** Counts `key` `amount` times now: a whole number, 1 or more. Default 1. */
+  /** Counts `key` `amount` times now: an integer, 1 or more. Default: 1. */
   add(key: string, amount = 1): void {
     this.#turn()
     this.#current.add(key, amount)
   }
 
-  /** The `most` keys that came most often, best first. */
+  /** The `most` most frequent keys, most frequent first. */
   top(most: number): TopKEntry[] {
     requireInteger('most', most, { min: 0, max: Number.MAX_SAFE_INTEGER })
     return this.snapshot().entries.slice(0, most)
   }
 
-  /** Everything that is known of both generations, to be sent and merged with {@link mergeTopK}. */
+  /** The state of both generations, to be sent and merged with {@link mergeTopK}. */
   snapshot(): RecentTopKSnapshot {
     this.#turn()
     const merged = mergeTopK([this.#current.snapshot(), this.#previous.snapshot()])

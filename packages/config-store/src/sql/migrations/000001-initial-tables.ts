@@ -1,14 +1,14 @@
 import type { Migration, SqlForms } from './migration.ts'
 
-/** The first tables. */
+/** The initial schema. */
 export const migration000001: Migration = {
   number: 1,
   statements: (forms) => [...feedTables(forms), ...versionTables(forms), ...entryTables(forms), ...accessTables(forms)],
 }
 
 /**
- * `feed_head` has one row. Whoever writes anything takes the next position from it first, and so waits for whoever did before:
- * positions rise in the order of commits. Removed entries up to `floor` are forgotten.
+ * `feed_head` has one row. Every writer first takes the next position from it, and so waits for the previous writer:
+ * positions increase in commit order. Removals up to `floor` have been deleted.
  */
 function feedTables({ whole, text, name, end, endByKey }: SqlForms): readonly string[] {
   return [
@@ -31,7 +31,7 @@ function feedTables({ whole, text, name, end, endByKey }: SqlForms): readonly st
   ]
 }
 
-/** A rule set is spread over tables, so that it can be asked which versions have a rule for a resource. */
+/** A rule set is spread over tables, to find the versions that have a rule for a resource. */
 function versionTables(forms: SqlForms): readonly string[] {
   const { whole, real, text, name, endByKey } = forms
   const parts = (table: string, columns: readonly string[]): string => `CREATE TABLE ${table} (
@@ -68,7 +68,7 @@ function versionTables(forms: SqlForms): readonly string[] {
   ]
 }
 
-/** `position` is that of the last change: the revision of the row, and its place in the feed. */
+/** `position` is that of the last change: the revision of the row, and its position in the feed. */
 function entryTables({ whole, text, name, end, endByKey }: SqlForms): readonly string[] {
   const stored = `body ${text} NOT NULL,
       position ${whole} NOT NULL,
@@ -106,7 +106,7 @@ function entryTables({ whole, text, name, end, endByKey }: SqlForms): readonly s
   ]
 }
 
-/** Of an API key only a hash of its secret is kept. Rows of `audit` are only ever added. */
+/** Only a hash of the secret of an API key is stored. `audit` is append-only. */
 function accessTables({ whole, text, name, counter, end, endByKey }: SqlForms): readonly string[] {
   return [
     `CREATE TABLE api_keys (

@@ -1,6 +1,6 @@
 import type { Migration } from './migration.ts'
 
-/** Blocks say when they may be forgotten, so that those which have no effect any more can be found. */
+/** Adds the time when a block can be deleted, with an index to find expired blocks. */
 export const migration000002: Migration = {
   number: 2,
   statements: ({ dialect, whole }) => [

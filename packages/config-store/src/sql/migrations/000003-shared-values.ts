@@ -1,6 +1,6 @@
 import type { Migration } from './migration.ts'
 
-/** What nodes share besides rules: secrets, numbers of their own, and totals of the past. */
+/** Values that nodes share besides rules: secrets, leased numbers, and historical totals. */
 export const migration000003: Migration = {
   number: 3,
   statements: ({ whole, text, name, endByKey }) => [

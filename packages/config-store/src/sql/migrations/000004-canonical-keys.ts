@@ -12,8 +12,8 @@ import { encodeKey, encodeText } from '../text-encoding.ts'
 import type { Migration, MigrationContext } from './migration.ts'
 
 /**
- * Keys of entries are spelled in one way, so that what is one entry to an engine is one row. Before, they were kept as they were
- * written: of rows that are one, the newest stays.
+ * Makes the keys of entries canonical, so that entries that are one to an engine are one row. Of rows with the same
+ * canonical key, the newest stays.
  */
 export const migration000004: Migration = {
   number: 4,
@@ -21,20 +21,20 @@ export const migration000004: Migration = {
   run: mergeCanonicalKeys,
 }
 
-/** Rows that are looked at in one step. */
+/** Rows per batch. */
 const READ_AT_ONCE = 5000
-/** Rows that are named in one statement. */
+/** Rows per statement. */
 const NAMED_AT_ONCE = 500
 
-/** A row of a table of entries: the parts of its key, its body, and so on. */
+/** A row of a table of entries. */
 type Row = Readonly<Record<string, SqlValue>> & { readonly body: string; readonly position: number }
 
-/** A row whose key is to be spelled otherwise. */
+/** A row whose key changes. */
 interface Moved {
   readonly row: Row
-  /** The columns it has. */
+  /** Current key columns. */
   readonly from: readonly string[]
-  /** The columns it is to have. */
+  /** New key columns. */
   readonly to: readonly string[]
 }
 
@@ -42,9 +42,9 @@ interface Moved {
 const KINDS: readonly EntryKind<any, any>[] = [OVERRIDES, MEMBERS, BLOCKS]
 
 /**
- * Spells the keys of all entries in one way. Of rows that become one, that of the newest change stays, and each that goes has an
- * audit record. Nodes that run are told to load everything anew when any key was spelled otherwise, because what they have may
- * differ from node to node.
+ * Makes the keys of all entries canonical. Of rows with the same canonical key, the newest stays, and each removed one
+ * gets an audit record. If any key changed, running nodes reload everything, because their state may differ from node
+ * to node.
  */
 async function mergeCanonicalKeys(
   transaction: SqlTransaction,
@@ -59,13 +59,13 @@ async function mergeCanonicalKeys(
     }
   }
   if (!isAny) return
-  await loadAnew(transaction)
+  await forceReload(transaction)
   for (let start = 0; start < gone.length; start += READ_AT_ONCE) {
     await note(transaction, gone.slice(start, start + READ_AT_ONCE), nowMs)
   }
 }
 
-/** The audit log as it is in this form of the tables: later ones have more columns. */
+/** The audit log in this schema version: later ones have more columns. */
 const AUDIT: SqlTarget = {
   table: 'audit',
   columns: [
@@ -94,7 +94,7 @@ async function note(transaction: SqlTransaction, merged: readonly MergeRecord[],
   )
 }
 
-/** What is noted of two rows that become one. */
+/** The audit record of two merged rows. */
 interface MergeRecord {
   readonly action: string
   readonly target: string
@@ -103,7 +103,7 @@ interface MergeRecord {
   readonly after: string
 }
 
-/** Rows whose key is spelled otherwise, some at a time, in the order of the table. They may be moved meanwhile. */
+/** Rows whose key is not canonical, in batches and in table order. They may be moved meanwhile. */
 async function* nonCanonicalRows(
   transaction: SqlTransaction,
   kind: EntryKind<EntryKey, EntryKey>,
@@ -128,7 +128,7 @@ function movedOf(row: Row, kind: EntryKind<EntryKey, EntryKey>, canonicalKeys: C
   return to.every((column, index) => column === from[index]) ? undefined : { row, from, to }
 }
 
-/** Gives rows their new keys. Returns what is to be noted of those that give way to a newer one, or take the place of an older. */
+/** Moves rows to their new keys. Returns the audit records of merged rows. */
 async function move(
   transaction: SqlTransaction,
   kind: EntryKind<EntryKey, EntryKey>,
@@ -167,7 +167,7 @@ function mergeRecord(kind: EntryKind<EntryKey, EntryKey>, [older, newer]: readon
   }
 }
 
-/** Whether an entry was removed under another spelling: another entry may have gone with it where nodes were told of that. */
+/** Whether an entry was removed under a key that is not canonical: nodes may have removed another entry with it. */
 async function hasOtherRemovals(transaction: SqlTransaction, canonicalKeys: CanonicalKeys): Promise<boolean> {
   const sql = 'SELECT kind, body, position FROM removals WHERE position > ? ORDER BY position LIMIT ?'
   for (let after = 0; ; ) {
@@ -182,8 +182,10 @@ async function hasOtherRemovals(transaction: SqlTransaction, canonicalKeys: Cano
   }
 }
 
-/** Nobody goes on from a position before this one. What was removed until now is known to who loads everything. */
-async function loadAnew(transaction: SqlTransaction): Promise<void> {
+/**
+ * Makes all nodes reload: no position before this one can be continued from. A full load includes all removals so far.
+ */
+async function forceReload(transaction: SqlTransaction): Promise<void> {
   await transaction.query('DELETE FROM removals')
   await transaction.query('UPDATE feed_head SET position = position + 1, floor = position + 1 WHERE id = 1')
   await transaction.notify()

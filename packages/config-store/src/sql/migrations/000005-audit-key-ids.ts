@@ -1,6 +1,6 @@
 import type { Migration } from './migration.ts'
 
-/** Audit records say which API key was used, because names are not unique, and what exactly was touched. */
+/** Adds the API key id to audit records, because names are not unique, and details of the action. */
 export const migration000005: Migration = {
   number: 5,
   statements: ({ text, name }) => [

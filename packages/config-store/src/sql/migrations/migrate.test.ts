@@ -213,7 +213,9 @@ describe.each(DIALECTS)('on $dialect', ({ empty, first }) => {
     await migrate(driver, { nowMs, canonicalKeys, migrations: [...MIGRATIONS, newer] })
     const opened = openConfigStore(url)
     await expect(opened).rejects.toMatchObject({ code: 'SLUICE_UNSUPPORTED' })
-    await expect(opened).rejects.toThrow(`form ${NEWEST + 1}, made by a newer program; expected at most form ${NEWEST}`)
+    await expect(opened).rejects.toThrow(
+      `schema version ${NEWEST + 1}, made by a newer program; expected at most schema version ${NEWEST}`,
+    )
     await expect(opened).rejects.toThrow('Upgrade this program')
     expect(await appliedIn(driver)).toHaveLength(NEWEST + 1)
   })

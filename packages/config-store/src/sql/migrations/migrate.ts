@@ -9,7 +9,7 @@ import { migration000005 } from './000005-audit-key-ids.ts'
 import { migration000006 } from './000006-documents.ts'
 import { type Migration, type MigrationContext, SQL_FORMS } from './migration.ts'
 
-/** All there are, in order. New ones are added at the end. */
+/** All migrations in order. Append new ones at the end. */
 export const MIGRATIONS: readonly Migration[] = [
   migration000001,
   migration000002,
@@ -19,25 +19,25 @@ export const MIGRATIONS: readonly Migration[] = [
   migration000006,
 ]
 
-/** Making an index over many rows takes its time, and so does waiting for another node that does it. */
+/** Creating an index over many rows takes long, and so does waiting for another node that does it. */
 const DEADLINE_MS = 600_000
 
-/** Any number that nobody else is likely to lock. */
+/** An advisory lock number that nobody else is likely to use. */
 const LOCK = 7_236_114_901
 
-/** What {@link migrate} may be told. */
+/** Options of {@link migrate}. */
 export interface MigrateOptions {
   readonly nowMs: () => number
-  /** How keys of entries are spelled from now on. */
+  /** Canonicalizes the keys of entries. */
   readonly canonicalKeys: CanonicalKeys
-  /** All that the program knows, when not given. */
+  /** Default: all known migrations. */
   readonly migrations?: readonly Migration[]
 }
 
 /**
- * Brings the tables of a database to the newest form: each step in a transaction of its own, forward only. Several nodes may do
- * so at the same time: one does it, the others wait. A database that a newer program has changed is refused with
- * `SLUICE_UNSUPPORTED`.
+ * Migrates the schema to the newest version: each step in a transaction of its own, forward only. If several nodes
+ * migrate at the same time, one does the work and the others wait. Fails with `SLUICE_UNSUPPORTED` if a newer program
+ * has migrated the database.
  */
 export async function migrate(
   driver: SqlDriver,
@@ -65,7 +65,7 @@ async function prepare(transaction: SqlTransaction): Promise<number> {
 
 async function apply(transaction: SqlTransaction, migration: Migration, context: MigrationContext): Promise<void> {
   await lock(transaction)
-  // Another node may have been faster.
+  // Another node may have applied it meanwhile.
   if ((await newest(transaction)) >= migration.number) return
   for (const statement of migration.statements(SQL_FORMS[transaction.dialect])) await transaction.query(statement)
   await migration.run?.(transaction, context)
@@ -75,7 +75,7 @@ async function apply(transaction: SqlTransaction, migration: Migration, context:
   ])
 }
 
-/** SQLite lets only one write at a time anyway. */
+/** SQLite has a single writer anyway. */
 async function lock(transaction: SqlTransaction): Promise<void> {
   if (transaction.dialect === 'postgres') await transaction.query('SELECT pg_advisory_xact_lock(?::bigint)', [LOCK])
 }
@@ -89,8 +89,8 @@ async function newest(transaction: SqlTransaction): Promise<number> {
 
 function tooNew(found: number, known: number): SluiceError {
   return new SluiceError('SLUICE_UNSUPPORTED', {
-    problem: `the tables of the configuration database are of form ${found}, made by a newer program`,
-    expected: `at most form ${known}`,
-    action: 'Upgrade this program, or use another database; forms are never taken back.',
+    problem: `the configuration database has schema version ${found}, made by a newer program`,
+    expected: `at most schema version ${known}`,
+    action: 'Upgrade this program, or use another database. Migrations are never reverted.',
   })
 }

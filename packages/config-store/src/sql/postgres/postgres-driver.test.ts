@@ -186,7 +186,7 @@ describe('a PostgreSQL server that fails', () => {
       await transaction.query('INSERT INTO t VALUES (1)')
       await proxy.dropReplies()
     })
-    await expect(lost).rejects.toThrow('Its last answer was lost: look whether the change is there')
+    await expect(lost).rejects.toThrow('The reply to COMMIT was lost: check whether the change was made')
     expect(await codeOf(lost)).toBe('SLUICE_CONFIG_UNAVAILABLE')
     await proxy.passThrough()
     expect(await server.query('SELECT a FROM t', name)).toBe('1')

@@ -8,29 +8,29 @@ import { isWorthRepeating, postgresError, StatementError } from './postgres-erro
 import { PostgresListener } from './postgres-listener.ts'
 import { PostgresSession } from './postgres-session.ts'
 
-/** A server that hangs does not end connections. */
+/** A server that hangs does not close connections. */
 const CLOSE_GRACE_MS = 1000
-const MOST_ATTEMPTS = 5
-/** PostgreSQL's number for the type of 64-bit integers. */
+const MAX_ATTEMPTS = 5
+/** PostgreSQL's type number of 64-bit integers. */
 const INT8 = 20
 
 type PgModule = typeof import('pg')
 
-/** How a PostgreSQL database is used. */
+/** Options of {@link openPostgres}. */
 export interface PostgresOptions {
   /** `postgres://user:password@host:port/database`. */
   readonly url: string
-  /** Longest wait for a connection, and for the answer to a statement, in milliseconds. */
+  /** Timeout of a connection attempt and of a statement, in milliseconds. */
   readonly deadlineMs: number
-  /** Most connections at once, besides the one that listens. */
+  /** Maximum number of connections, not counting the one that listens. */
   readonly connections: number
-  /** Milliseconds after which a silent connection that listens is tried. */
+  /** Interval in milliseconds of the check of the listening connection. */
   readonly keepaliveMs: number
   readonly platform: Platform
   readonly random: Random
 }
 
-/** A PostgreSQL database, 13 or later, through the package `pg`, which users bring along. Connects when it is first used. */
+/** Opens a PostgreSQL database, 13 or later, with the package `pg`, which users install. Connects on first use. */
 export async function openPostgres(options: PostgresOptions): Promise<SqlDriver> {
   const place = placeOf(options.url)
   return new PostgresDriver(await loadPg(), options, place)
@@ -62,7 +62,7 @@ class PostgresDriver implements SqlDriver {
     this.#place = place
     const config = clientConfig(pg, options)
     this.#pool = new pg.Pool({ ...config, max: options.connections })
-    // A connection that breaks while nobody uses it is taken out of the pool: that is all there is to do.
+    // A connection that breaks while idle is removed from the pool: nothing else to do.
     this.#pool.on('error', () => undefined)
     this.#pool.on('connect', (client) => void this.#clients.add(client))
     this.#pool.on('remove', (client) => void this.#clients.delete(client))
@@ -95,7 +95,7 @@ class PostgresDriver implements SqlDriver {
       try {
         return await this.#lend(deadlineMs, (session) => session.transaction(work))
       } catch (error) {
-        if (attempts === MOST_ATTEMPTS || !isWorthRepeating(error)) throw postgresError(error, this.#place)
+        if (attempts === MAX_ATTEMPTS || !isWorthRepeating(error)) throw postgresError(error, this.#place)
       }
       await pause(platform.timers, backoff.nextMs())
     }
@@ -120,7 +120,7 @@ class PostgresDriver implements SqlDriver {
       for (const client of this.#clients) client.connection.stream.destroy()
     })
     try {
-      // The pool waits for whoever uses a connection, not for the end of the connections.
+      // The pool waits until connections are returned, not until they are closed.
       await Promise.all([this.#listener.close(), this.#pool.end()])
       await this.#untilDisconnected()
     } finally {
@@ -154,7 +154,7 @@ class PostgresDriver implements SqlDriver {
   async #connect(): Promise<PoolClient> {
     try {
       const client = await this.#pool.connect()
-      // A connection that breaks between two statements says so in an event, and again at the next statement.
+      // A connection that breaks between two statements emits an event, and fails again at the next statement.
       client.on('error', ignore)
       return client
     } catch (error) {
@@ -172,7 +172,7 @@ class PostgresDriver implements SqlDriver {
 }
 
 function ignore(): void {
-  // What there is to say about it is said elsewhere.
+  // The error is reported elsewhere.
 }
 
 function clientConfig(pg: PgModule, { url, deadlineMs }: PostgresOptions): ClientConfig {
@@ -180,25 +180,25 @@ function clientConfig(pg: PgModule, { url, deadlineMs }: PostgresOptions): Clien
     connectionString: url,
     connectionTimeoutMillis: deadlineMs,
     statement_timeout: deadlineMs,
-    // A process that stands still in a transaction would keep all others from writing.
+    // A process that hangs inside a transaction would block all other writers.
     idle_in_transaction_session_timeout: 2 * deadlineMs,
     keepAlive: true,
     fallback_application_name: 'sluice',
     types: {
-      // Positions and times are whole numbers far below 2^53.
+      // Positions and times are integers far below 2^53.
       getTypeParser: (type: number, format?: 'text' | 'binary') =>
         type === INT8 ? Number : pg.types.getTypeParser(type, format as 'text'),
     } as NonNullable<ClientConfig['types']>,
   }
 }
 
-/** Which database, without user and password. */
+/** The database, without user and password. */
 function placeOf(url: string): string {
   const parts = URL.parse(url)
   if (parts !== null) return `${parts.host}${parts.pathname}`
   throw new SluiceError('SLUICE_INVALID_OPTION', {
-    problem: 'the address of the PostgreSQL database cannot be read',
+    problem: 'the PostgreSQL URL is invalid',
     expected: 'postgres://user:password@host:port/database',
-    action: 'Write special characters of the password as %XX.',
+    action: 'Percent-encode special characters of the password.',
   })
 }

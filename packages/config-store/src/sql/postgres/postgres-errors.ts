@@ -1,7 +1,7 @@
 import { SluiceError } from '@sluice/core'
 import { notWritable } from '../sql-driver.ts'
 
-/** A statement that failed, or got no answer. What it was is its `cause`. */
+/** A failed statement, or one without a reply. `cause` has the original error. */
 export class StatementError extends Error {
   override readonly name = 'StatementError'
   readonly statement: string
@@ -11,7 +11,7 @@ export class StatementError extends Error {
     this.statement = statement
   }
 
-  /** Whether the server has answered, and not with its end: the connection can be used on. */
+  /** Whether the server replied with an ordinary error, so that the connection stays usable. */
   get isConnectionUsable(): boolean {
     const code = sqlState(this.cause)
     return code !== undefined && !code.startsWith('57P') && !code.startsWith('08')
@@ -26,21 +26,24 @@ const CANCELED = '57014'
 const DISK_FULL = '53100'
 const READ_ONLY = '25006'
 
-/** Whether the same transaction may succeed when it is run again: the server has given it up for the sake of another. */
+/** Whether the transaction may succeed if it is run again: the server aborted it in favor of another. */
 export function isWorthRepeating(error: unknown): boolean {
   const code = error instanceof StatementError ? sqlState(error.cause) : undefined
   return code === SERIALIZATION_FAILURE || code === DEADLOCK
 }
 
-/** What is thrown for a failed statement; anything else is passed on. `place`: which database, without its password. */
+/**
+ * Converts a failed statement to a SluiceError. Other errors are returned unchanged. `place`: the database, without its
+ * password.
+ */
 export function postgresError(error: unknown, place: string): unknown {
   if (!(error instanceof StatementError)) return error
   const { cause, statement } = error
   const code = sqlState(cause)
   if (code === UNIQUE_VIOLATION || code === FOREIGN_KEY_VIOLATION) {
     return new SluiceError('SLUICE_CONFLICT', {
-      problem: 'the change does not fit to what is in the database',
-      action: 'Read again what is there, and repeat the change.',
+      problem: 'the change conflicts with the content of the database',
+      action: 'Read the current state, and repeat the change.',
       cause,
     })
   }
@@ -55,19 +58,19 @@ export function postgresError(error: unknown, place: string): unknown {
 
 function actionFor(code: string | undefined, statement: string): string {
   if (code === undefined && statement === 'COMMIT')
-    return 'Its last answer was lost: look whether the change is there before you repeat it.'
+    return 'The reply to COMMIT was lost: check whether the change was made before you repeat it.'
   if (code === CANCELED)
     return 'Nothing was changed. It took longer than the deadline, perhaps because another node writes much: try again.'
-  return 'Nothing was changed. Look whether the server runs and can be reached.'
+  return 'Nothing was changed. Check that the server is running and reachable.'
 }
 
-/** The code that the server gave, if it answered. */
+/** The SQLSTATE, if the server replied. */
 function sqlState(error: unknown): string | undefined {
   const code = error instanceof Error && 'code' in error ? error.code : undefined
   return typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) ? code : undefined
 }
 
-/** Several addresses of one host, all of which failed, make an error without a message of its own. */
+/** An AggregateError (all addresses of a host failed) has no message of its own. */
 function summary(error: unknown): string {
   if (error instanceof AggregateError) return error.errors.map(summary).join('; ')
   return error instanceof Error ? error.message : String(error)

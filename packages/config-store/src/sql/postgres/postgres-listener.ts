@@ -4,29 +4,29 @@ import { Backoff } from '../../retry-backoff.ts'
 import type { ChangeListener } from '../sql-driver.ts'
 import { StatementError } from './postgres-errors.ts'
 
-/** The channel of LISTEN and NOTIFY. Each database has its own. */
+/** The channel of LISTEN and NOTIFY. Channels are per database. */
 export const CHANNEL = 'sluice_config'
 
 const FIRST_RETRY_MS = 100
 const LONGEST_RETRY_MS = 5000
 const CLOSE_GRACE_MS = 1000
 
-/** How to listen. */
+/** Options of {@link PostgresListener}. */
 export interface PostgresListenerOptions {
   readonly createClient: () => Client
-  /** Milliseconds between two tries whether the server is still there. */
+  /** Interval in milliseconds of the check that the server is still there. */
   readonly keepaliveMs: number
-  /** Milliseconds that an answer may take. */
+  /** Timeout of a reply in milliseconds. */
   readonly deadlineMs: number
   readonly timers: Timers
   readonly random: Random
 }
 
 /**
- * A connection that waits for notifications, made when the first one listens and ended with the last.
+ * A connection that receives notifications, opened for the first listener and closed after the last.
  *
- * It is either listening, or it is being connected (`#opening`), or it waits for the next try (`#cancelRetry`). When it breaks,
- * everybody is told that something may be lost; when it is there again, that something may have changed.
+ * It is either listening, connecting (`#opening`), or waiting for the next attempt (`#cancelRetry`). When it breaks,
+ * `lost` is called; when it is restored, `changed`.
  */
 export class PostgresListener {
   readonly #options: PostgresListenerOptions
@@ -42,7 +42,7 @@ export class PostgresListener {
     this.#backoff = new Backoff({ firstMs: FIRST_RETRY_MS, longestMs: LONGEST_RETRY_MS, random: options.random })
   }
 
-  /** Resolves when it listens. Throws `StatementError` when the server cannot be reached now. */
+  /** Resolves when it listens. Throws `StatementError` if the server is unreachable now. */
   async add(listener: ChangeListener): Promise<() => Promise<void>> {
     this.#listeners.add(listener)
     try {
@@ -54,7 +54,7 @@ export class PostgresListener {
     return () => this.#remove(listener)
   }
 
-  /** Ends the connection. Nobody is told anything any more. */
+  /** Closes the connection. No listener is called any more. */
   async close(): Promise<void> {
     this.#listeners.clear()
     this.#cancelRetry()
@@ -145,7 +145,7 @@ export class PostgresListener {
     if (client === undefined) return
     this.#client = undefined
     this.#cancelKeepalive()
-    // A server that hangs does not end connections.
+    // A server that hangs does not close connections.
     const cancel = this.#options.timers.schedule(CLOSE_GRACE_MS, () => client.connection.stream.destroy())
     await client.end()
     cancel()

@@ -4,18 +4,18 @@ import type { SqlDialect, SqlRow, SqlTarget, SqlTransaction, SqlValue } from '..
 import { StatementError } from './postgres-errors.ts'
 import { CHANNEL } from './postgres-listener.ts'
 
-/** Time for the server's own deadline to answer before the connection is given up. */
+/** Time for the server's own timeout to reply before the connection is closed. */
 const ANSWER_GRACE_MS = 500
 
-/** How long statements may take. */
+/** Options of {@link PostgresSession}. */
 export interface SessionOptions {
   readonly deadlineMs: number
-  /** Whether that is another deadline than the one the connection was made with. */
+  /** Whether the deadline differs from that of the connection. */
   readonly isOwnDeadline: boolean
   readonly timers: Timers
 }
 
-/** One connection in the hands of one user. Failed statements throw `StatementError`. */
+/** One connection, used by one caller. Failed statements throw `StatementError`. */
 export class PostgresSession implements SqlTransaction {
   readonly dialect: SqlDialect = 'postgres'
   readonly #client: PoolClient
@@ -27,7 +27,7 @@ export class PostgresSession implements SqlTransaction {
     this.#options = options
   }
 
-  /** Whether the connection can be used on: the server has answered everything. */
+  /** Whether the connection stays usable: the server has replied to everything. */
   get isUsable(): boolean {
     return this.#isUsable
   }
@@ -46,7 +46,7 @@ export class PostgresSession implements SqlTransaction {
     await this.#run(`NOTIFY ${CHANNEL}`)
   }
 
-  /** Runs `work` from BEGIN to COMMIT, or to ROLLBACK when it throws. */
+  /** Runs `work` between BEGIN and COMMIT, or ROLLBACK if it throws. */
   async transaction<T>(work: (transaction: SqlTransaction) => Promise<T>): Promise<T> {
     await this.#run('BEGIN')
     try {
@@ -55,7 +55,7 @@ export class PostgresSession implements SqlTransaction {
       await this.#run('COMMIT')
       return result
     } catch (error) {
-      // What went wrong with it is what counts; a connection on which this fails too is given up.
+      // The original error counts. If the rollback fails too, the connection is closed.
       if (this.#isUsable) await this.#run('ROLLBACK').catch(() => undefined)
       throw error
     }

@@ -6,23 +6,24 @@ import type { SqlRow, SqlTarget, SqlValue } from '../sql-driver.ts'
 import { notWritable } from '../sql-driver.ts'
 
 /**
- * Milliseconds in which SQLite itself waits for a lock. Short, because this process stands still meanwhile: longer waits are
- * made outside of SQLite.
+ * Time in milliseconds that SQLite itself waits for a lock. Short, because it blocks this process: longer waits are
+ * made outside SQLite.
  */
 const LOCK_WAIT_MS = 10
 
-/** Statements are few: those with a list of values come in several lengths. */
+/** Maximum number of prepared statements. There are few, but those with value lists have several lengths. */
 const MOST_STATEMENTS = 256
 
 const PRAGMAS = [
-  // Readers do not wait for writers, nor the other way round.
+  // Readers and writers do not block each other.
   'journal_mode = WAL',
-  // A commit survives a crash of the process; with WAL, a crash of the machine costs the last ones, never the file.
+  // A commit survives a crash of the process. A crash of the machine can lose the last commits, but never corrupts the
+  // file.
   'synchronous = NORMAL',
   'foreign_keys = ON',
   // KiB
   'cache_size = -16384',
-  // A large import does not leave a large journal behind.
+  // A large import must not leave a large journal behind.
   'journal_size_limit = 67108864',
 ]
 
@@ -33,10 +34,10 @@ const FULL = 13
 const CANNOT_OPEN = 14
 const NOT_A_DATABASE = 26
 
-/** Extended codes: a row that is there already, or one that must be there and is not. */
+/** Extended codes of violated unique and foreign key constraints. */
 const CONFLICTS: readonly unknown[] = [1555, 2067, 2579, 787]
 
-/** One connection to a file, or to a database in memory that ends with it. All calls block, and throw what SQLite throws. */
+/** One connection to a file or in-memory database. All calls block, and throw SQLite's errors. */
 export class SqliteConnection {
   readonly #database: DatabaseSync
   readonly #statements = new Map<string, StatementSync>()
@@ -61,7 +62,7 @@ export class SqliteConnection {
     for (const row of rows) statement.run(...row)
   }
 
-  /** Ends a transaction that may have ended already, by itself. */
+  /** Rolls back the transaction, unless it has already ended. */
   rollback(): void {
     if (this.#database.isTransaction) this.#database.exec('ROLLBACK')
   }
@@ -82,14 +83,14 @@ export class SqliteConnection {
 }
 
 /**
- * Makes the file of a database for this user alone, unless it is there. SQLite would make it readable for everybody; it gives the
- * files that it keeps beside it the same mode.
+ * Creates the database file readable only by this user. SQLite would make it readable by everybody; its journal files
+ * get the same mode.
  */
 function createPrivateFile(path: string): void {
   try {
     closeSync(openSync(path, 'ax', 0o600))
   } catch {
-    // It is there. If it cannot be made, SQLite says so when it opens it.
+    // It exists. If it cannot be created, SQLite reports that when opening it.
   }
 }
 
@@ -102,20 +103,20 @@ function putStatement({ table, columns, key }: SqlTarget): string {
   return `${insert} ON CONFLICT (${key.join(', ')}) DO UPDATE SET ${replaced.join(', ')}`
 }
 
-/** Whether another connection holds a lock, which may be gone soon. */
+/** Whether another connection holds a lock, which may be released soon. */
 export function isLocked(error: unknown): boolean {
   const code = resultCode(error)
   return code === BUSY || code === LOCKED
 }
 
-/** What is thrown for what SQLite throws; anything else is passed on. */
+/** Converts an error of SQLite to a SluiceError. Other errors are returned unchanged. */
 export function sqliteError(error: unknown, path: string): unknown {
   const code = resultCode(error)
   if (code === undefined) return error
   if (CONFLICTS.includes((error as { errcode: unknown }).errcode)) {
     return new SluiceError('SLUICE_CONFLICT', {
-      problem: 'the change does not fit to what is in the database',
-      action: 'Read again what is there, and repeat the change.',
+      problem: 'the change conflicts with the content of the database',
+      action: 'Read the current state, and repeat the change.',
       cause: error,
     })
   }
@@ -123,19 +124,19 @@ export function sqliteError(error: unknown, path: string): unknown {
   if (code === READ_ONLY) return notWritable('read-only', error)
   return new SluiceError('SLUICE_CONFIG_UNAVAILABLE', {
     problem: `the SQLite database ${path} cannot be used: ${(error as Error).message}`,
-    action: ACTIONS[code] ?? 'Look at the file and its disk.',
+    action: ACTIONS[code] ?? 'Check the file and its disk.',
     cause: error,
   })
 }
 
 const ACTIONS: Readonly<Record<number, string>> = {
-  [BUSY]: 'Another process has been writing for too long: try again, or end it.',
-  [LOCKED]: 'Another process has been writing for too long: try again, or end it.',
-  [CANNOT_OPEN]: 'Its folder must exist, and this process must be allowed to write to it.',
-  [NOT_A_DATABASE]: 'Name another file: this one is something else.',
+  [BUSY]: 'Another process holds the write lock: retry, or stop that process.',
+  [LOCKED]: 'Another process holds the write lock: retry, or stop that process.',
+  [CANNOT_OPEN]: 'The folder must exist and be writable for this process.',
+  [NOT_A_DATABASE]: 'Use another path: this file is not a SQLite database.',
 }
 
-/** The primary result code, without the details that SQLite puts above it. */
+/** The primary result code, without the extended bits. */
 function resultCode(error: unknown): number | undefined {
   if (!(error instanceof Error && 'errcode' in error && typeof error.errcode === 'number')) return undefined
   return error.errcode & 0xff

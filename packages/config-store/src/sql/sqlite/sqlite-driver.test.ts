@@ -148,10 +148,10 @@ describe('a SQLite file', () => {
   it('says what to do when it cannot be opened', async () => {
     const missing = openConfigStore('/no/such/folder/sluice.db')
     await expect(missing).rejects.toMatchObject({ code: 'SLUICE_CONFIG_UNAVAILABLE' })
-    await expect(missing).rejects.toThrow('Its folder must exist')
+    await expect(missing).rejects.toThrow('The folder must exist')
     const path = await newFile()
     await writeFile(path, 'rules: []\n'.repeat(200))
-    await expect(openConfigStore(path)).rejects.toThrow('Name another file')
+    await expect(openConfigStore(path)).rejects.toThrow('Use another path')
   })
 
   it('notices each time that another connection has changed something, until told to stop', async () => {

@@ -5,31 +5,31 @@ import type { SqlDriver, SqlRow, SqlSession, SqlTarget, SqlTransaction, SqlValue
 import { isLocked, SqliteConnection, sqliteError } from './sqlite-connection.ts'
 import { SqliteListener } from './sqlite-listener.ts'
 
-/** A database that ends with the process. */
+/** An in-memory database. */
 const IN_MEMORY = ':memory:'
 
 const FIRST_RETRY_MS = 4
 const LONGEST_RETRY_MS = 32
 
-/** So many rows take long enough that others in this process should have a turn. */
+/** After this many rows, the driver yields to the event loop. */
 const MANY_ROWS = 500
 
-/** How a SQLite database is used. */
+/** Options of {@link openSqlite}. */
 export interface SqliteOptions {
-  /** A file, made when it is not there; or {@link IN_MEMORY}. */
+  /** Path of the file, created if it does not exist; or {@link IN_MEMORY}. */
   readonly path: string
-  /** Longest wait for other processes that write, in milliseconds. */
+  /** Maximum time in milliseconds to wait for other writers. */
   readonly deadlineMs: number
-  /** Milliseconds between two looks for what other processes have changed. */
+  /** Interval in milliseconds of polling for changes by other processes. */
   readonly pollMs: number
   readonly platform: Platform
   readonly random: Random
 }
 
 /**
- * A SQLite file through the module built into Node. Several processes and threads may use one file, on a local disk, at the
- * same time. Statements run in this thread and block it, for fractions of a millisecond; waiting for a lock does not. After
- * each call everything else in this process has a turn, as with a database that has to be waited for.
+ * Opens a SQLite database with Node's built-in module. Several processes and threads can use one file on a local disk.
+ * Statements block this thread for fractions of a millisecond; waiting for a lock does not block it. Each call yields
+ * to the event loop, as with a remote database.
  */
 export async function openSqlite(options: SqliteOptions): Promise<SqlDriver> {
   const { path } = options
@@ -46,7 +46,7 @@ export async function openSqlite(options: SqliteOptions): Promise<SqlDriver> {
 
 interface Connections {
   readonly writer: SqliteConnection
-  /** For reading besides a transaction under way; a database in memory has only the one connection. */
+  /** For reads during a transaction. An in-memory database has a single connection. */
   readonly reader: SqliteConnection | undefined
   readonly retry: LockRetry
 }
@@ -58,8 +58,8 @@ class SqliteDriver implements SqlDriver {
   readonly #reader: SqliteConnection | undefined
   readonly #retry: LockRetry
   readonly #listener: SqliteListener
-  /** What uses the writing connection takes turns: a transaction goes over several turns of the event loop. */
-  readonly #turns = new TaskQueue()
+  /** Serializes the users of the write connection: a transaction spans several turns of the event loop. */
+  readonly #tasks = new TaskQueue()
   #closing: Promise<void> | undefined
 
   constructor(options: SqliteOptions, { writer, reader, retry }: Connections) {
@@ -79,7 +79,7 @@ class SqliteDriver implements SqlDriver {
     const reader = this.#reader
     const rows =
       reader === undefined
-        ? await this.#turns.run(() => this.#retry.run(() => this.#writer.all(sql, values)))
+        ? await this.#tasks.run(() => this.#retry.run(() => this.#writer.all(sql, values)))
         : await this.#retry.run(() => reader.all(sql, values))
     await this.#options.platform.nextTurn()
     return rows as readonly R[]
@@ -88,14 +88,14 @@ class SqliteDriver implements SqlDriver {
   async transaction<T>(work: (transaction: SqlTransaction) => Promise<T>): Promise<T> {
     this.#requireOpen()
     const transaction = new SqliteTransaction(this.#writer, this.#options)
-    const result = await this.#turns.run(() => this.#attempt(transaction, work))
+    const result = await this.#tasks.run(() => this.#attempt(transaction, work))
     if (transaction.hasNotified) this.#listener.changedHere()
     await this.#options.platform.nextTurn()
     return result
   }
 
   async #attempt<T>(transaction: SqliteTransaction, work: (transaction: SqlTransaction) => Promise<T>): Promise<T> {
-    // At once the one who may write: a transaction that reads first could find later that another was faster.
+    // Takes the write lock immediately: a transaction that reads first could fail later because another one was faster.
     await this.#retry.run(() => this.#writer.all('BEGIN IMMEDIATE'))
     try {
       const result = await work(transaction)
@@ -113,7 +113,7 @@ class SqliteDriver implements SqlDriver {
   }
 
   close(): Promise<void> {
-    this.#closing ??= this.#turns.run(() => {
+    this.#closing ??= this.#tasks.run(() => {
       this.#listener.close()
       this.#reader?.close()
       this.#writer.close()
@@ -169,7 +169,7 @@ class SqliteTransaction implements SqlTransaction {
   }
 }
 
-/** Tries again while another connection holds a lock, without blocking this thread, until the deadline. */
+/** Retries while another connection holds a lock, without blocking this thread, until the deadline. */
 class LockRetry {
   readonly #path: string
   readonly #deadlineMs: number
@@ -199,11 +199,11 @@ class LockRetry {
   }
 }
 
-/** Runs tasks one after another, in the order they came. */
+/** Runs tasks one after the other, in order of arrival. */
 class TaskQueue {
   #last: Promise<unknown> = Promise.resolve()
 
-  /** Resolves or rejects as the task does, which begins when all before it have ended. */
+  /** Runs the task when all previous ones have ended. Settles as the task does. */
   run<T>(task: () => Promise<T>): Promise<T> {
     const result = this.#last.then(task)
     this.#last = result.catch(() => undefined)

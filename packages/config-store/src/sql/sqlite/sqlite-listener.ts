@@ -2,17 +2,17 @@ import type { Timers } from '@sluice/core'
 import type { ChangeListener } from '../sql-driver.ts'
 import { SqliteConnection, sqliteError } from './sqlite-connection.ts'
 
-/** Where changes are looked for. */
+/** Options of {@link SqliteListener}. */
 export interface SqliteListenerOptions {
-  /** Undefined for a database that only this process has: nobody else can change it. */
+  /** Undefined for an in-memory database: no other process can change it. */
   readonly path: string | undefined
   readonly pollMs: number
   readonly timers: Timers
 }
 
 /**
- * Finds out that a file was changed: SQLite cannot tell, but counts the commits of others, which is cheap to look at. Changes
- * of this driver are told at once.
+ * Detects changes of a SQLite file. SQLite cannot notify, but counts the commits of other connections, which is cheap
+ * to poll. Changes of this driver are reported immediately.
  */
 export class SqliteListener {
   readonly #options: SqliteListenerOptions
@@ -25,7 +25,7 @@ export class SqliteListener {
     this.#options = options
   }
 
-  /** Throws what SQLite throws when the file cannot be opened. */
+  /** Throws SQLite's error if the file cannot be opened. */
   add(listener: ChangeListener): () => Promise<void> {
     if (this.#connection === undefined && this.#options.path !== undefined) this.#start(this.#options.path)
     this.#listeners.add(listener)
@@ -36,7 +36,7 @@ export class SqliteListener {
     }
   }
 
-  /** This process has committed something. */
+  /** Reports a commit of this process. */
   changedHere(): void {
     for (const { changed } of [...this.#listeners]) changed()
   }
@@ -68,7 +68,7 @@ export class SqliteListener {
       this.#dataVersion = dataVersion
     } catch (error) {
       for (const { lost } of [...this.#listeners]) lost(sqliteError(error, this.#options.path ?? ''))
-      // Whatever it was, the next look finds a difference.
+      // The next poll must find a difference.
       this.#dataVersion = 0
       return
     }
@@ -76,7 +76,7 @@ export class SqliteListener {
   }
 }
 
-/** Another number after every commit by another connection. Never 0. */
+/** Changes with every commit by another connection. Never 0. */
 function readDataVersion(connection: SqliteConnection): number {
   return Number(connection.all('PRAGMA data_version')[0]?.['data_version'])
 }

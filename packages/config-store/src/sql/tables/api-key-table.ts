@@ -11,7 +11,7 @@ import { encodeKey, encodeText } from '../text-encoding.ts'
 const ROLES: readonly ApiKeyRole[] = ['admin', 'editor', 'viewer', 'none']
 const LONGEST_NAME = 200
 
-/** A key as it is in its table. Its body is the key without its secret. */
+/** A row of the table of API keys. The body is the key without its secret. */
 export interface ApiKeyRow {
   readonly id: string
   readonly secret_hash: string
@@ -39,7 +39,7 @@ export class SqlApiKeyTable implements ApiKeyTable {
   async createFirst(key: NewApiKey, author: Author, token?: string): Promise<IssuedApiKey | undefined> {
     checkNewKey(key)
     const made = this.#tokenOf(token)
-    // Looked at without disturbing those who write: nearly always there is one.
+    // Read outside a write transaction: there nearly always is one.
     if (await hasAny(this.#driver)) return undefined
     return await this.#writer.change(author, async (change) =>
       (await hasAny(change.transaction)) ? undefined : await this.#createIn(change, key, made),
@@ -70,7 +70,7 @@ export class SqlApiKeyTable implements ApiKeyTable {
           role,
           ...(tenant === undefined ? {} : { tenant }),
           ...(tier === undefined ? {} : { tier }),
-          // It lasts as long as the one before was made for.
+          // The new key has the same lifetime as the old one.
           ...(expiresAt === undefined ? {} : { expiresAt: change.at + expiresAt - createdAt }),
           rotatedFrom: id,
         },
@@ -102,7 +102,7 @@ export class SqlApiKeyTable implements ApiKeyTable {
     const [after = ''] = pageStart<string>(page, ['string']) ?? []
     const sql = 'SELECT id, secret_hash, body FROM api_keys WHERE id > ? ORDER BY id LIMIT ?'
     const rows = await this.#driver.query<ApiKeyRow>(sql, [after, limit + 1])
-    return pageOf(rows, limit, { itemOf: apiKeyOf, placeOf: (row) => [row.id] })
+    return pageOf(rows, limit, { itemOf: apiKeyOf, cursorOf: (row) => [row.id] })
   }
 
   #tokenOf(token: string | undefined): NewToken {
@@ -143,7 +143,7 @@ export class SqlApiKeyTable implements ApiKeyTable {
   }
 }
 
-/** The key of a row, with every part it can have. */
+/** The key of a row, with all its fields. */
 export function apiKeyOf({ body }: Pick<ApiKeyRow, 'body'>): ApiKey {
   const { id, name, role, tenant, tier, createdAt, expiresAt, revokedAt, rotatedFrom } = JSON.parse(body) as ApiKey
   return { id, name, role, tenant, tier, createdAt, expiresAt, revokedAt, rotatedFrom }
@@ -158,15 +158,15 @@ async function hasAny(session: SqlSession): Promise<boolean> {
   return (await session.query('SELECT id FROM api_keys LIMIT 1')).length > 0
 }
 
-/** Whether another key may do everything for at least as long as this one. */
+/** Whether another admin key lasts at least as long as this one. */
 async function isReplaceable({ transaction, at }: ConfigChange, key: ApiKey): Promise<boolean> {
-  // Of many keys few are of this role. In the text of another field its quotes would be escaped.
+  // Few of many keys have this role. Quotes inside another field would be escaped.
   const sql = `SELECT id, secret_hash, body FROM api_keys WHERE body LIKE '%"role":"admin"%'`
   const others = (await transaction.query<ApiKeyRow>(sql)).map(apiKeyOf).filter(({ id }) => id !== key.id)
   return others.some((other) => mayAdminister(other, at) && endOf(other) >= endOf(key))
 }
 
-/** A key of a tenant is good for nothing that concerns all. */
+/** A key of a tenant cannot administer the whole service. */
 function mayAdminister(key: ApiKey, nowMs: number): boolean {
   return key.role === 'admin' && key.tenant === undefined && !hasEnded(key, nowMs)
 }
@@ -200,16 +200,16 @@ function hasEnded({ revokedAt, expiresAt }: ApiKey, nowMs: number): boolean {
 
 function hasEndedAlready({ id }: ApiKey): SluiceError {
   return new SluiceError('SLUICE_CONFLICT', {
-    problem: `the API key ${id} has ended, so that nothing can take its place`,
-    action: 'Make a new one.',
+    problem: `the API key ${id} has expired or was revoked, so it cannot be rotated`,
+    action: 'Create a new one.',
   })
 }
 
 function lastAdmin({ id, expiresAt }: ApiKey): SluiceError {
-  const lasting = expiresAt === undefined ? 'that does not end by itself' : 'that lasts as long'
+  const lasting = expiresAt === undefined ? 'that does not expire' : 'that lasts as long'
   return new SluiceError('SLUICE_CONFLICT', {
-    problem: `the API key ${id} is the last with the role admin ${lasting}: without it nobody could make another`,
-    action: 'Make one first, or rotate it.',
+    problem: `the API key ${id} is the last with the role admin ${lasting}: without it, no further key could be created`,
+    action: 'Create another one first, or rotate it.',
   })
 }
 
@@ -240,33 +240,33 @@ const DIGITS = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz'
 
 const TOKEN = new RegExp(`^(slk_[0-9A-Za-z]{${ID_LENGTH}})_([0-9A-Za-z]{${SECRET_LENGTH}})$`)
 
-/** Compared with when there is no such key, so that it takes as long as when there is one. */
+/** Compared with if there is no such key, so that the duration is the same. */
 const NOBODY = hashSecret('')
 
-/** A token that was just made, and what is kept of it. */
+/** A newly created token, and what is stored of it. */
 interface NewToken {
-  /** `slk_<id>`, visible. */
+  /** `slk_<id>`, public. */
   readonly id: string
-  /** `slk_<id>_<secret>`, to be shown once. */
+  /** `slk_<id>_<secret>`, shown once. */
   readonly token: string
-  /** SHA-256 of the secret, in hexadecimal digits. */
+  /** SHA-256 of the secret in hexadecimal. */
   readonly secretHash: string
 }
 
-/** Makes a token out of bytes that nobody can guess. Its secret has 256 bits. */
+/** Creates a token from random bytes. Its secret has 256 bits. */
 function makeToken(randomBytes: (count: number) => Uint8Array): NewToken {
   const id = `slk_${digitsOf(randomBytes(ID_BYTES), ID_LENGTH)}`
   const secret = digitsOf(randomBytes(SECRET_BYTES), SECRET_LENGTH)
   return { id, token: `${id}_${secret}`, secretHash: hashSecret(secret) }
 }
 
-/** The id of a token and a hash of its secret; undefined for anything that does not look like a token. */
+/** The id of a token and the hash of its secret. Undefined for anything that is not a token. */
 function readToken(token: string): Pick<NewToken, 'id' | 'secretHash'> | undefined {
   const [, id, secret] = TOKEN.exec(token) ?? []
   return id === undefined || secret === undefined ? undefined : { id, secretHash: hashSecret(secret) }
 }
 
-/** Whether two hashes of {@link readToken} are the same, in a time that does not tell where they differ. */
+/** Compares two hashes of {@link readToken} in constant time. */
 function isSameHash(given: string, kept: string | undefined): boolean {
   const isEqual = timingSafeEqual(Buffer.from(given, 'hex'), Buffer.from(kept ?? NOBODY, 'hex'))
   return isEqual && kept !== undefined
@@ -276,7 +276,7 @@ function hashSecret(secret: string): string {
   return createHash('sha256').update(secret).digest('hex')
 }
 
-/** Bytes as a number in base 62, which needs no escaping anywhere. */
+/** Encodes bytes in base 62, which needs no escaping. */
 function digitsOf(bytes: Uint8Array, length: number): string {
   let rest = BigInt(`0x${Buffer.from(bytes).toString('hex')}`)
   let text = ''

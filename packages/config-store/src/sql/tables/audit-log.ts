@@ -21,7 +21,7 @@ interface AuditRow {
   readonly after: string | null
 }
 
-/** The audit log. All is written by `ConfigWriter`, in the order it was done. */
+/** The audit log. `ConfigWriter` writes it, in the order of actions. */
 export class SqlAuditLog implements AuditLog {
   readonly #session: SqlSession
   readonly #writer: ConfigWriter
@@ -43,7 +43,7 @@ export class SqlAuditLog implements AuditLog {
       ...values,
       limit + 1,
     ])
-    return pageOf(rows, limit, { itemOf: recordOf, placeOf: (row) => [row.number] })
+    return pageOf(rows, limit, { itemOf: recordOf, cursorOf: (row) => [row.number] })
   }
 }
 
@@ -51,7 +51,7 @@ function conditionsOf(filter: AuditFilter): { conditions: readonly string[]; val
   const { by, keyId, action, since } = filter
   if (since !== undefined && !Number.isFinite(since)) {
     throw new SluiceError('SLUICE_INVALID_OPTION', {
-      problem: '"since" of the audit log cannot be used',
+      problem: '"since" of the audit log is invalid',
       received: since,
       expected: 'milliseconds since 1970',
     })
@@ -87,13 +87,13 @@ function recordOf(row: AuditRow): AuditRecord {
   }
 }
 
-/** What would let a value be taken for more than one, or for another: spaces, quotes, and what no terminal shows. */
+/** Characters that make a value ambiguous: whitespace, quotes, and invisible characters. */
 const UNCLEAR = /[\s"\\\p{C}]/u
 const INVISIBLE = /[^\S ]|\p{C}/gu
 
 /**
- * A value as the `target` of an audit record has it: as it is, or in quotes as JSON writes it where it could be misread. So
- * `user:"a tenant:b"` names one caller, and `user:a tenant:b` two.
+ * Formats a value for the `target` of an audit record: unchanged, or quoted as in JSON if it is ambiguous. So `user:"a
+ * tenant:b"` names one caller, and `user:a tenant:b` two.
  */
 export function auditName(value: string): string {
   if (value !== '' && !UNCLEAR.test(value)) return value

@@ -8,9 +8,9 @@ import { BLOCKS, type CanonicalKeys, type EntryKind, MEMBERS, OVERRIDES } from '
 import { readInForce } from './version-rows.ts'
 import { contentOf } from './version-table.ts'
 
-/** Entries in one part of everything. */
+/** Entries per batch of a load. */
 const LOADED_AT_ONCE = 5000
-/** Changes in one batch. */
+/** Changes per batch. */
 const CHANGES_AT_ONCE = 2000
 
 type ChangeKind = EntryChange['kind'] | 'version'
@@ -18,15 +18,15 @@ type ChangeKind = EntryChange['kind'] | 'version'
 interface ChangeRow {
   readonly kind: ChangeKind
   readonly position: number
-  /** 1 when the entry is gone and the body is its key. */
+  /** 1 if the entry was removed and the body is its key. */
   readonly gone: number
   readonly body: string
   readonly secret_hash: string | null
 }
 
 /**
- * Each table with its rows after a position, at most so many. Without an upper bound: with one, a PostgreSQL that does not know
- * yet how many rows there are sorts all of them, instead of walking along the index.
+ * One query per table for the rows after a position, with a limit. There is no upper bound on the position: with one,
+ * PostgreSQL without up-to-date statistics sorts all rows instead of walking the index.
  */
 const CHANGES: readonly string[] = [
   changesOf('overrides', "'override'"),
@@ -51,8 +51,8 @@ function changesOf(
 }
 
 /**
- * The change feed. Every row carries the position of its last change, which no other row has; removed entries leave a row in
- * `removals`. What changed since a position is what stands above it.
+ * The change feed. Every row has the unique position of its last change; removed entries leave a row in `removals`. The
+ * changes since a position are the rows above it.
  */
 export class SqlChangeFeed implements ChangeFeed {
   readonly #driver: SqlDriver
@@ -72,7 +72,7 @@ export class SqlChangeFeed implements ChangeFeed {
   }
 
   async *load(): AsyncGenerator<ChangeBatch> {
-    // Before anything else: what is changed while the rest is read stands above it, and comes again.
+    // Read first: changes made during the load have higher positions and are delivered again.
     const position = await this.head()
     const part = (changes: readonly EntryChange[]): ChangeBatch => {
       return { restart: false, position, versions: undefined, changes, more: true }
@@ -96,7 +96,7 @@ export class SqlChangeFeed implements ChangeFeed {
     }
     const bounds = CHANGES.flatMap(() => [position, CHANGES_AT_ONCE])
     const rows = await this.#driver.query<ChangeRow>(SINCE, [...bounds, CHANGES_AT_ONCE])
-    // One statement sees everything up to the last position it sees. When there are as many rows as fit, there may be more.
+    // One statement sees everything up to the highest position it returns. A full batch may be followed by more.
     const isFull = rows.length === CHANGES_AT_ONCE
     const last = rows.at(-1)?.position ?? 0
     const until = isFull ? last : Math.max(last, head.position)
@@ -176,13 +176,13 @@ export class SqlChangeFeed implements ChangeFeed {
   }
 }
 
-/** How long a node can be away and still learn of every removal without loading everything again: 7 days. */
+/** How long a node can be offline and still receive every removal without a full reload: 7 days. */
 const REMOVALS_KEPT_MS: number = 7 * 24 * 60 * 60 * 1000
 
-/** Old ones that are forgotten with each new one: more than come in, so that they do not pile up. */
+/** Old removals deleted per new one: more than come in, so that they do not accumulate. */
 const FORGOTTEN_AT_ONCE = 1000
 
-/** Notes in the feed that an entry is gone, at the position of the change, and forgets what is older than 7 days. */
+/** Records a removal in the feed at the position of the change, and deletes removals older than 7 days. */
 export async function recordRemoval(change: ConfigChange, kind: string, key: unknown): Promise<void> {
   const { transaction, position, at } = change
   const body = JSON.stringify(key)

@@ -8,7 +8,7 @@ export interface SortOptions<T> {
   readonly nextTurn: () => Promise<void>
 }
 
-/** The items in order, as `toSorted` gives them (equal ones stay as they are), without holding up the process for long. */
+/** Sorts like `toSorted` (stable), yielding to the event loop regularly. */
 export async function cooperativeSort<T>(items: readonly T[], options: SortOptions<T>): Promise<readonly T[]> {
   const { compare, nextTurn } = options
   let runs: (readonly T[])[] = []

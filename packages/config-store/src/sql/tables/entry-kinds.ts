@@ -13,22 +13,22 @@ import type { SqlTarget, SqlValue } from '../sql-driver.ts'
 import { encodeKey } from '../text-encoding.ts'
 import { auditName } from './audit-log.ts'
 
-/** What one kind of entries has of its own. */
+/** What distinguishes one kind of entries. */
 export interface EntryKind<E, Key> {
-  /** As the change feed and the audit log call it. */
+  /** Its name in the change feed and the audit log. */
   readonly kind: 'override' | 'member' | 'block'
   readonly table: string
-  /** Parts of an entry that make its key, in order; also the columns of the primary key. */
+  /** Fields of an entry that form its key, in order. Also the columns of the primary key. */
   readonly keyParts: readonly (keyof Key & keyof E & string)[]
-  /** Columns besides those of all kinds, out of the entry. */
+  /** Additional columns, computed from the entry. */
   readonly extras: readonly ExtraColumn<E>[]
-  /** Everything that is wrong with an entry. */
+  /** All problems of an entry. */
   readonly check: (value: unknown) => readonly RuleSetProblem[]
-  /** How the audit log calls an entry. */
+  /** The name of an entry in the audit log. */
   readonly nameOf: (key: Key) => string
 }
 
-/** A column that an entry can be found by. */
+/** An additional column to find entries by. */
 export interface ExtraColumn<E> {
   readonly name: string
   readonly type: 'text' | 'bigint'
@@ -64,7 +64,7 @@ export const BLOCKS: EntryKind<Block, EntityKey> = {
   nameOf: ({ dimension, entity }) => `${dimension}:${auditName(entity)}`,
 }
 
-/** Where rows of a kind are put. */
+/** The table and columns of a kind. */
 export function targetOf<E, Key>({ table, keyParts, extras }: EntryKind<E, Key>): SqlTarget {
   return {
     table,
@@ -80,15 +80,15 @@ export function targetOf<E, Key>({ table, keyParts, extras }: EntryKind<E, Key>)
   }
 }
 
-/** The key of an entry of any kind, or the entry. */
+/** The key of an entry of any kind, or the entry itself. */
 export type EntryKey = EntityKey & { readonly resource?: string }
 
 /**
- * Spells keys of entries as engines do, so that entries which are one to an engine are one row: the resource and the dimension in
- * their one form, an address as what is counted for it. For one thread.
+ * Canonicalizes keys of entries as engines do, so that entries that are one to an engine are one row: resource and
+ * dimension in canonical form, an address as its counted network. Not shared between threads.
  */
 export class CanonicalKeys {
-  /** Bits of an IPv6 address that make one caller. */
+  /** Leading bits of an IPv6 address that identify a caller. */
   readonly ipv6PrefixLength: number
   readonly #patterns = new PatternSpellings()
 
@@ -96,7 +96,7 @@ export class CanonicalKeys {
     this.ipv6PrefixLength = ipv6PrefixLength
   }
 
-  /** The key or entry with its key so spelled; the same object when it is already. */
+  /** The key or entry with a canonical key. The same object if it already is canonical. */
   canonical<K extends EntryKey>(key: K): K {
     const counted = countedEntity(key, this.ipv6PrefixLength)
     if (counted.resource === undefined) return counted

@@ -9,14 +9,14 @@ import { recordRemoval } from './change-feed.ts'
 import { cooperativeSort } from './cooperative-sort.ts'
 import { type CanonicalKeys, type EntryKey, type EntryKind, targetOf } from './entry-kinds.ts'
 
-/** Rows that are put in one statement. */
+/** Rows per statement. */
 const ROWS_AT_ONCE = 5000
-/** Entries in one audit record. */
+/** Entries per audit record. */
 const ENTRIES_PER_RECORD = 1000
-/** Problems that are listed of many entries. */
+/** Maximum number of reported problems. */
 const MOST_PROBLEMS = 100
 
-/** An entry as it is in its table. */
+/** A row of a table of entries. */
 export interface EntryRow {
   readonly body: string
   readonly position: number
@@ -24,21 +24,21 @@ export interface EntryRow {
   readonly changed_by: string
 }
 
-/** An entry, and the parts of its key as they are spelled. In one object, because a million of them are sorted. */
+/** An entry and its canonical key, in one flat object: a million of them are sorted. */
 interface Keyed<E> extends EntityKey {
   readonly resource: string | undefined
   readonly entry: E
 }
 
-/** What an entry table is made of. */
+/** Options of {@link SqlEntryTable}. */
 export interface EntryTableParts<E, Key> {
   readonly kind: EntryKind<E, Key>
   readonly driver: SqlDriver
   readonly writer: ConfigWriter
   readonly canonicalKeys: CanonicalKeys
-  /** Lets others in this process have a turn. */
+  /** Yields to the event loop. */
   readonly nextTurn: () => Promise<void>
-  /** Done with every change, in the same transaction. */
+  /** Runs in the transaction of every change. */
   readonly alsoDo?: (change: ConfigChange) => Promise<void>
 }
 
@@ -85,7 +85,7 @@ export class SqlEntryTable<E extends Key, Key extends EntityKey> implements Entr
   async putAll(entries: Iterable<E>, author: Author): Promise<{ readonly count: number }> {
     const keyed = await this.#checkAll([...entries])
     if (keyed.length === 0) return { count: 0 }
-    // In the order of the table: many times faster than each at a random place. Of equal ones the last counts.
+    // In table order: many times faster than random inserts. Of equal keys the last wins.
     const sorted = await cooperativeSort(keyed, { compare: compareKeys, nextTurn: this.#parts.nextTurn })
     await this.#parts.writer.change(author, async (change) => {
       for (let start = 0; start < sorted.length; start += ROWS_AT_ONCE) await this.#putSome(change, sorted, start)
@@ -101,7 +101,7 @@ export class SqlEntryTable<E extends Key, Key extends EntityKey> implements Entr
 
   async remove(key: Key, author: Author, seen: Seen = {}): Promise<boolean> {
     const { kind, driver, writer } = this.#parts
-    // Looked at without disturbing those who write: often it is gone already.
+    // Read outside a write transaction: often it is already removed.
     if ((await this.#find(driver, key)) === undefined) return false
     return await writer.change(author, async (change) => {
       const before = await this.#find(change.transaction, key)
@@ -132,7 +132,7 @@ export class SqlEntryTable<E extends Key, Key extends EntityKey> implements Entr
     const rows = await driver.query<EntryRow & Record<string, string>>(sql, [...values, ...(start ?? []), limit + 1])
     return pageOf(rows, limit, {
       itemOf: (row) => storedOf<E>(row),
-      placeOf: (row) => kind.keyParts.map((name) => row[name]!),
+      cursorOf: (row) => kind.keyParts.map((name) => row[name]!),
     })
   }
 
@@ -145,7 +145,7 @@ export class SqlEntryTable<E extends Key, Key extends EntityKey> implements Entr
         values: [encodeKey(canonicalKeys.canonical({ dimension, entity: '' }).dimension)],
       }
     }
-    // Rows are sorted by dimension first, of which there are few: found one by one, the entity is looked up in each.
+    // Rows are sorted by dimension first, of which there are few: list them, and look the entity up in each.
     const dimensions = dimension === undefined ? await this.#dimensions() : [dimension]
     const keys = dimensions.map((each) => canonicalKeys.canonical({ dimension: each, entity }))
     if (keys.length === 0) return { conditions: ['dimension IS NULL'], values: [] }
@@ -177,7 +177,7 @@ export class SqlEntryTable<E extends Key, Key extends EntityKey> implements Entr
     return { dimension, entity, resource, entry }
   }
 
-  /** The columns that a row is found by. */
+  /** The values of the primary key. */
   #keyValues(key: Key): readonly string[] {
     return this.#columnsOf(this.#parts.canonicalKeys.canonical(key))
   }
@@ -195,7 +195,7 @@ export class SqlEntryTable<E extends Key, Key extends EntityKey> implements Entr
     return [...this.#columnsOf(keyed), body, position, at, encodeText(author.name), ...extras]
   }
 
-  /** Entries of a sorted list, from `start`, at most so many as go into one statement. */
+  /** Puts entries of a sorted list from `start` on, as many as fit into one statement. */
   async #putSome(change: ConfigChange, sorted: readonly Keyed<E>[], start: number): Promise<void> {
     const { kind } = this.#parts
     const end = Math.min(sorted.length, start + ROWS_AT_ONCE)
@@ -215,7 +215,7 @@ export class SqlEntryTable<E extends Key, Key extends EntityKey> implements Entr
     await change.note(recordsOf(`${kind.kind}.put-all`, bodies))
   }
 
-  /** Refuses entries that something is wrong with; resolves with all, and how their keys are spelled. */
+  /** Rejects invalid entries; resolves with all entries and their canonical keys. */
   async #checkAll(entries: readonly E[]): Promise<readonly Keyed<E>[]> {
     const { kind, nextTurn } = this.#parts
     const keyed: Keyed<E>[] = []
@@ -232,7 +232,7 @@ export class SqlEntryTable<E extends Key, Key extends EntityKey> implements Entr
   }
 }
 
-/** By the parts of their keys. */
+/** Compares by the parts of the keys. */
 function compareKeys(one: Keyed<unknown>, other: Keyed<unknown>): number {
   if (one.dimension !== other.dimension) return one.dimension < other.dimension ? -1 : 1
   if (one.entity !== other.entity) return one.entity < other.entity ? -1 : 1
@@ -240,7 +240,7 @@ function compareKeys(one: Keyed<unknown>, other: Keyed<unknown>): number {
   return (one.resource ?? '') < (other.resource ?? '') ? -1 : 1
 }
 
-/** The key alone, out of an entry or key. */
+/** Extracts the key from an entry or key. */
 function keyOf<E, Key>({ keyParts }: EntryKind<E, Key>, key: Key): Record<string, unknown> {
   return Object.fromEntries(keyParts.map((name) => [name, key[name]]))
 }

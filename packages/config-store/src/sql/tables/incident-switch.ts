@@ -6,7 +6,7 @@ import type { SqlDriver, SqlSession } from '../sql-driver.ts'
 import { decodeText, encodeText } from '../text-encoding.ts'
 import type { EntryRow } from './entry-table.ts'
 
-/** The switch of an incident: a table of one row, which is always there. */
+/** Incident mode: a table with exactly one row. */
 export class SqlIncidentSwitch implements IncidentSwitch {
   readonly #driver: SqlDriver
   readonly #writer: ConfigWriter

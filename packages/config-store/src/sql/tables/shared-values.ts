@@ -12,7 +12,7 @@ import type { SqlDriver, SqlTarget, SqlTransaction } from '../sql-driver.ts'
 
 const SECRET_BYTES = 32
 
-/** Secrets in a database, in hexadecimal. */
+/** Secrets, stored in hexadecimal. */
 export class SqlSecretTable implements SecretTable {
   readonly #driver: SqlDriver
   readonly #platform: Pick<Platform, 'randomBytes'>
@@ -27,7 +27,7 @@ export class SqlSecretTable implements SecretTable {
     if (found !== undefined) return found
     const fresh = Buffer.from(this.#platform.randomBytes(SECRET_BYTES)).toString('hex')
     await this.#driver.transaction(async (transaction) => {
-      // Whoever was first has made it.
+      // The first writer wins.
       await transaction.query('INSERT INTO secrets (name, value) VALUES (?, ?) ON CONFLICT DO NOTHING', [name, fresh])
     })
     return (await this.#read(name))!
@@ -45,7 +45,7 @@ interface LeaseRow {
   readonly until: number
 }
 
-/** Numbers in a database. Whether a lease is over is told by the clock of whoever asks: leases should be minutes, not seconds. */
+/** Number leases. The reader's clock decides whether a lease has expired: leases should last minutes, not seconds. */
 export class SqlNumberLeases implements NumberLeases {
   readonly #driver: SqlDriver
   readonly #nowMs: () => number
@@ -82,7 +82,7 @@ export class SqlNumberLeases implements NumberLeases {
   }
 }
 
-/** Two who ask at once must not find the same number free. SQLite lets only one write at a time anyway. */
+/** Two concurrent requests must not find the same number free. SQLite has a single writer anyway. */
 async function lock(transaction: SqlTransaction): Promise<void> {
   if (transaction.dialect === 'postgres') await transaction.query('LOCK TABLE number_leases IN EXCLUSIVE MODE')
 }
@@ -116,7 +116,7 @@ const ROLLUPS: SqlTarget = {
   key: ['step_ms', 'at', 'source'],
 }
 
-/** Totals in a database. */
+/** Historical totals. */
 export class SqlRollupTable implements RollupTable {
   readonly #driver: SqlDriver
 
@@ -126,7 +126,7 @@ export class SqlRollupTable implements RollupTable {
 
   async put(rows: readonly Rollup[]): Promise<void> {
     if (rows.length === 0) return
-    // The last one of the same span and source counts, and no two of them may be put at once.
+    // The last row per span and source wins; a bulk insert requires unique keys.
     const distinct = new Map(rows.map((row) => [`${row.stepMs} ${row.at} ${row.source}`, row]))
     await this.#driver.transaction((transaction) =>
       transaction.putRows(
@@ -151,7 +151,7 @@ export class SqlRollupTable implements RollupTable {
   }
 }
 
-/** Documents in a database. */
+/** Shared documents. */
 export class SqlDocumentTable implements DocumentTable {
   readonly #driver: SqlDriver
 

@@ -23,18 +23,18 @@ import { SqlIncidentSwitch } from './incident-switch.ts'
 import { SqlDocumentTable, SqlNumberLeases, SqlRollupTable, SqlSecretTable } from './shared-values.ts'
 import { SqlVersionTable } from './version-table.ts'
 
-/** How long blocks are kept that have no effect any more, for whoever asks what happened: 1 day. */
+/** How long expired blocks are kept for queries: 1 day. */
 const FORGOTTEN_BLOCKS_KEPT_MS = 24 * 60 * 60 * 1000
 const SWEPT_AT_ONCE = 100
 
-/** What a {@link SqlConfigStore} works with. */
+/** Dependencies of {@link SqlConfigStore}. */
 export interface SqlConfigStoreParts {
   readonly platform: Platform
   readonly canonicalKeys: CanonicalKeys
   readonly announcements: Announcer
 }
 
-/** Configuration in a database whose tables are of the newest form. */
+/** A configuration store in a database with a migrated schema. */
 export class SqlConfigStore implements ConfigStore {
   readonly versions: VersionTable
   readonly overrides: EntryTable<Override, OverrideKey>
@@ -81,8 +81,8 @@ export class SqlConfigStore implements ConfigStore {
 }
 
 /**
- * Takes out blocks that are forgotten. Whoever still knows them knows as well that they have ended, so nobody needs to be told;
- * without it the table would grow for ever.
+ * Deletes expired blocks. Nodes know that they have expired, so no notification is needed. Without it, the table would
+ * grow without bound.
  */
 async function sweepBlocks({ transaction, at }: ConfigChange): Promise<void> {
   await transaction.query(

@@ -3,15 +3,15 @@ import type { Version, VersionStage } from '../../versions.ts'
 import type { SqlSession, SqlTarget, SqlTransaction, SqlValue } from '../sql-driver.ts'
 import { decodeText, encodeKey } from '../text-encoding.ts'
 
-/** A version as it is in its table. */
+/** A row of the table of versions. */
 export interface VersionRow {
   readonly number: number
   readonly stage: VersionStage
   readonly percent: number
   readonly based_on: number | null
-  /** The version whose place it took when it was first enforced: where `rollback` goes back to. */
+  /** The version that it replaced when it was first enforced: the target of `rollback`. */
   readonly replaced: number | null
-  /** When it was last enforced; null when it never was. */
+  /** When it was last enforced; null if never. */
   readonly enforced_at: number | null
   readonly created_at: number
   readonly created_by: string
@@ -21,7 +21,7 @@ export interface VersionRow {
   readonly position: number
 }
 
-/** The rows that have an effect, read at one instant. */
+/** The active rows, read in one statement. */
 export interface RowsInForce {
   readonly enforced: VersionRow | undefined
   readonly candidate: VersionRow | undefined
@@ -54,11 +54,11 @@ export async function readInForce(session: SqlSession): Promise<RowsInForce> {
   }
 }
 
-/** A part of a rule set that has a table of its own: a row for each item, in their order. */
+/** A list of a rule set that has a table of its own: one row per item, in order. */
 interface Part<S extends ListedPart> {
   readonly part: S
   readonly table: string
-  /** Columns that rows can be found by, besides the body, which holds everything. */
+  /** Columns to find rows by. The body holds the whole item. */
   readonly columns: readonly string[]
   readonly valuesOf: (item: Item<S>) => readonly (string | undefined)[]
 }
@@ -97,13 +97,13 @@ const PARTS: { readonly [S in ListedPart]: Part<S> } = {
 
 const LISTED = Object.keys(PARTS) as readonly ListedPart[]
 
-/** What of a rule set is kept in the row of its version: all but the items of its lists. */
+/** The part of a rule set that is stored in the row of its version: everything except the items of its lists. */
 export function settingsOf(ruleSet: RuleSet): string {
   const lists = LISTED.map((part) => [part, ruleSet[part] === undefined ? undefined : []])
   return JSON.stringify({ ...ruleSet, ...Object.fromEntries(lists) })
 }
 
-/** Puts the items of all lists of a rule set into their tables. */
+/** Inserts the items of all lists of a rule set. */
 export async function writeItems(transaction: SqlTransaction, version: number, ruleSet: RuleSet): Promise<void> {
   for (const part of LISTED) {
     const rows = rowsOf(PARTS[part] as Part<ListedPart>, version, ruleSet)
@@ -111,7 +111,7 @@ export async function writeItems(transaction: SqlTransaction, version: number, r
   }
 }
 
-/** The rule set of a version, as it was given. */
+/** Reads the rule set of a version. */
 export async function readRuleSet(session: SqlSession, version: number, settings: string): Promise<RuleSet> {
   const ruleSet: Record<string, unknown> = JSON.parse(settings)
   for (const { part, table } of Object.values(PARTS)) {

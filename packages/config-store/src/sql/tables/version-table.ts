@@ -24,7 +24,7 @@ import {
   writeItems,
 } from './version-rows.ts'
 
-/** What is enforced before anything is. */
+/** The rule set before any version is enforced. */
 const NO_RULES: RuleSet = { rules: [] }
 
 /** The versions of the rule set. */
@@ -59,7 +59,7 @@ export class SqlVersionTable implements VersionTable {
       `SELECT * FROM versions ${below === undefined ? '' : 'WHERE number < ?'} ORDER BY number DESC LIMIT ?`,
       below === undefined ? [limit + 1] : [below, limit + 1],
     )
-    return pageOf(rows, limit, { itemOf: versionOf, placeOf: (row) => [row.number] })
+    return pageOf(rows, limit, { itemOf: versionOf, cursorOf: (row) => [row.number] })
   }
 
   async current(): Promise<{ readonly enforced: Version | undefined; readonly candidate: Version | undefined }> {
@@ -136,7 +136,7 @@ export class SqlVersionTable implements VersionTable {
   }
 }
 
-/** A version and what is in it. */
+/** A version with its rule set. */
 export async function contentOf(session: SqlSession, row: VersionRow): Promise<VersionContent> {
   return { ...versionOf(row), ruleSet: await ruleSetOf(session, row) }
 }
@@ -145,7 +145,7 @@ function ruleSetOf(session: SqlSession, { number, settings }: VersionRow): Promi
   return readRuleSet(session, number, settings)
 }
 
-/** Shows the rule set of a version and the enforced one to who has to approve, if anybody has. */
+/** Calls `approve`, if given, with the rule set of a version and the enforced one. */
 async function approved(
   approve: VersionApproval | undefined,
   { transaction }: ConfigChange,
@@ -173,7 +173,7 @@ async function insert(change: ConfigChange, ruleSet: RuleSet, basedOn: number | 
   return row!
 }
 
-/** Enforces a version in the place of another, which is retired. */
+/** Enforces a version and retires the one it replaces. */
 async function enforce(
   change: ConfigChange,
   row: VersionRow,
@@ -190,7 +190,7 @@ async function enforce(
   return await move(change, row, { stage: 'enforce', position: change.position })
 }
 
-/** With a place in the feed of its own: no two rows may have the same. */
+/** Uses a feed position of its own: positions are unique per row. */
 async function retire(change: ConfigChange, row: VersionRow): Promise<void> {
   await move(change, row, { stage: 'retired', position: await change.takePositions(1) })
 }
@@ -235,7 +235,7 @@ function neverEnforced(row: VersionRow): SluiceError {
   })
 }
 
-/** A draft that says nothing would take the place of what nobody has looked at. */
+/** A draft without a base could silently replace changes that its author has not seen. */
 function checkBase(basedOn: unknown): void {
   if (basedOn !== undefined) return
   throw new SluiceError('SLUICE_INVALID_OPTION', {
@@ -260,7 +260,7 @@ function named({ number }: VersionRow): string {
   return `version ${number}`
 }
 
-/** Throws `SLUICE_INVALID_OPTION` for a stage that cannot be asked for. */
+/** Throws `SLUICE_INVALID_OPTION` for an invalid stage. */
 function checkStage(change: StageChange): void {
   const { stage } = change
   if (stage === 'shadow' || stage === 'enforce' || stage === 'retired') return
@@ -279,7 +279,7 @@ function checkStage(change: StageChange): void {
   })
 }
 
-/** Throws `SLUICE_CONFLICT` when a version cannot be moved as things are. */
+/** Throws `SLUICE_CONFLICT` if a version cannot be moved to this stage now. */
 function checkMove(row: VersionRow, { stage }: StageChange, { enforced, candidate }: RowsInForce): void {
   if (row.number === enforced?.number && stage !== 'enforce') {
     throw conflict(`version ${row.number} is enforced`, 'Enforce another one, or roll back, to take it out of force.')
