@@ -1,8 +1,42 @@
-export type { ApiKey, ApiKeyRole, ApiKeyTable, IssuedApiKey, NewApiKey } from './api-key.ts'
-export type { AuditLog, AuditRecord, DoneElsewhere } from './audit-log.ts'
-export { auditName } from './audit-name.ts'
-export type { Author } from './author.ts'
-export type { ChangeBatch, ChangeFeed, EntryChange, VersionsInForce } from './change-feed.ts'
+export type {
+  ApiKey,
+  ApiKeyRole,
+  ApiKeyTable,
+  AuditLog,
+  AuditRecord,
+  ChangeBatch,
+  ChangeFeed,
+  ConfigStore,
+  DocumentTable,
+  EntryChange,
+  ExternalAction,
+  IssuedApiKey,
+  NewApiKey,
+  Notifier,
+  NumberLeaseRequest,
+  NumberLeases,
+  Rollup,
+  RollupTable,
+  SecretTable,
+  StoredDocument,
+  VersionsInForce,
+} from './config-store.ts'
+export type {
+  Author,
+  EntityKey,
+  EntryFilter,
+  EntryTable,
+  IncidentSwitch,
+  OverrideKey,
+  Page,
+  PageRequest,
+  PutEntry,
+  Seen,
+  Stored,
+} from './entries.ts'
+export { type EnvoyFile, type EnvoyImportOptions, importEnvoyYaml } from './envoy/envoy-import.ts'
+export { type FileConfig, type FileConfigOptions, type FileConfigStats, fileConfig } from './file/file-config.ts'
+export type { CacheOptions } from './follow/config-cache.ts'
 export type {
   ConfigEvent,
   ConfigFollower,
@@ -10,32 +44,12 @@ export type {
   ConfigSource,
   ConfigStats,
   RefusedVersion,
-} from './config-follower.ts'
-export type { ConfigStore } from './config-store.ts'
-export type { ConfigTarget } from './config-target.ts'
-export type { DocumentTable, StoredDocument } from './document-table.ts'
-export { type EngineTargetOptions, engineTarget } from './engine-target.ts'
-export type {
-  EntityKey,
-  EntryFilter,
-  EntryTable,
-  IncidentSwitch,
-  OverrideKey,
-  PutEntry,
-  Seen,
-  Stored,
-} from './entry-table.ts'
-export { type EnvoyFile, type EnvoyImportOptions, importEnvoyYaml } from './envoy-import.ts'
-export { type FileConfig, type FileConfigOptions, type FileConfigStats, fileConfig } from './file-config.ts'
-export type { CacheOptions } from './follow/config-cache.ts'
-export { type FollowOptions, followConfig } from './follow-config.ts'
-export type { Notifier } from './notifier.ts'
-export type { NumberLeaseRequest, NumberLeases } from './number-leases.ts'
-export { type ConfigStoreOptions, openConfigStore } from './open-config-store.ts'
-export type { Page, PageRequest } from './page.ts'
-export { type RedisNotifierOptions, redisNotifier } from './redis-notifier.ts'
-export type { Rollup, RollupTable } from './rollup-table.ts'
-export type { SecretTable } from './secret-table.ts'
+} from './follow/config-follower.ts'
+export { type ConfigTarget, type EngineTargetOptions, engineTarget } from './follow/config-target.ts'
+export { type FollowOptions, followConfig } from './follow/follow-config.ts'
+export { type RedisNotifierOptions, redisNotifier } from './follow/redis-notifier.ts'
+export { type ConfigStoreOptions, openConfigStore } from './open.ts'
+export { auditName } from './sql/tables/audit-log.ts'
 export type {
   RollbackOptions,
   StageChange,
@@ -44,4 +58,4 @@ export type {
   VersionContent,
   VersionStage,
   VersionTable,
-} from './version.ts'
+} from './versions.ts'

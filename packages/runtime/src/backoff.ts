@@ -1,12 +1,12 @@
 import { describeValue, RuntimeError } from './errors.ts'
 import { invalidOption, requireInteger, requireNumber } from './option-range.ts'
-import type { Random } from './random.ts'
+import type { Random } from './system.ts'
 
-/** How long to wait between calls. */
+/** Options of {@link backoffDelayMs}. */
 export interface BackoffOptions {
-  /** The wait after the first failure, before jitter; zero or more. Zero means no wait at all. Default: 2000. */
+  /** Delay after the first failure, before jitter; 0 or more. 0 means no delay. Default: 2000. */
   readonly baseMs?: number | undefined
-  /** No wait is longer than this; at least `baseMs`, finite. Default: 60000. */
+  /** Maximum delay; at least `baseMs`, finite. Default: 60000. */
   readonly capMs?: number | undefined
 }
 
@@ -15,18 +15,18 @@ const DEFAULT_CAP_MS = 60_000
 const LEAST_JITTER = 0.75
 const JITTER_SPAN = 0.5
 
-// 2 to the 1024 is infinite, and a base of zero times infinity is not a number.
+// 2^1024 is Infinity, and 0 times Infinity is NaN.
 const GREATEST_EXPONENT = 1023
 
 /**
- * The wait before the next call, in milliseconds, not rounded: `min(capMs, baseMs x 2^attempt x jitter)`.
+ * The delay before the next attempt, in milliseconds, not rounded: `min(capMs, baseMs x 2^attempt x jitter)`.
  *
- * `attempt` counts the failures before this one: 0 after the first failure. The jitter is uniform in [0.75, 1.25]. The
- * cap applies last, so no wait is ever longer than `capMs`. Callers that reached the cap wait equally long; they stay
- * apart because their earlier waits differed. No `attempt` is too large.
+ * `attempt` counts the previous failures: 0 after the first failure. The jitter is uniform in [0.75, 1.25]. The cap
+ * applies last, so no delay is longer than `capMs`. Callers that reached the cap wait equally long; they stay spread
+ * out because their earlier delays differed. Any `attempt` is accepted.
  *
- * Takes exactly one number from `random`. Throws `SLUICE_RUNTIME_INVALID_OPTION` for options out of range and
- * `SLUICE_RUNTIME_INVALID_PORT` for a random number that is not in [0, 1].
+ * Calls `random` exactly once. Throws `SLUICE_RUNTIME_INVALID_OPTION` for options out of range and
+ * `SLUICE_RUNTIME_INVALID_PORT` for a random number outside [0, 1].
  */
 export function backoffDelayMs(attempt: number, random: Random, options: BackoffOptions = {}): number {
   requireInteger('attempt', attempt, { min: 0, max: Number.MAX_SAFE_INTEGER })
@@ -35,7 +35,7 @@ export function backoffDelayMs(attempt: number, random: Random, options: Backoff
   return Math.min(capMs, grownMs * (LEAST_JITTER + JITTER_SPAN * draw(random)))
 }
 
-/** Fills in the defaults and throws `SLUICE_RUNTIME_INVALID_OPTION` when an option is out of its range. */
+/** Applies the defaults. Throws `SLUICE_RUNTIME_INVALID_OPTION` for an option out of range. */
 export function resolveBackoff(options: BackoffOptions): { readonly baseMs: number; readonly capMs: number } {
   const range = { min: 0, max: Number.MAX_SAFE_INTEGER }
   const baseMs = requireNumber('baseMs', options.baseMs ?? DEFAULT_BASE_MS, range)

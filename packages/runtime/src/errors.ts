@@ -25,28 +25,30 @@ export const RUNTIME_ERRORS = {
 /** One of the codes of {@link RUNTIME_ERRORS}. */
 export type RuntimeErrorCode = keyof typeof RUNTIME_ERRORS
 
-/** What an error of this package tells besides its code. Each is a phrase that is also part of the message. */
+/** Details of an error. Each string is a phrase of the message. */
 export interface RuntimeErrorDetails {
-  /** What was found. */
+  /** What was received. */
   readonly received: string
-  /** What would have been right. */
+  /** What was expected. */
   readonly expected: string
-  /** What the reader of the message should do, as a sentence. */
+  /** What to do, as a sentence. */
   readonly action: string
-  /** The error underneath, unchanged. */
+  /** The original error. */
   readonly cause?: unknown
-  /** Failures that followed from this one or happened beside it, in the order in which they happened. */
+  /** Related failures, in the order in which they happened. */
   readonly alsoFailed?: readonly RuntimeError[] | undefined
 }
 
-/** Misuse of a building block of this package, or a failure it passes on. Recognise it with {@link isRuntimeError}. */
+/**
+ * Misuse of a building block of this package, or a failure that it passes on. Detect it with {@link isRuntimeError}.
+ */
 export class RuntimeError extends Error {
   override readonly name: string = 'RuntimeError'
   readonly code: RuntimeErrorCode
   readonly received: string
   readonly expected: string
   readonly action: string
-  /** Failures that followed from this one or happened beside it; empty for most errors. */
+  /** Related failures; empty for most errors. */
   readonly alsoFailed: readonly RuntimeError[]
 
   constructor(code: RuntimeErrorCode, details: RuntimeErrorDetails) {
@@ -59,7 +61,7 @@ export class RuntimeError extends Error {
   }
 }
 
-/** Several failures reported as one: `errors` has them all, in the order in which they happened. */
+/** Several failures in one error: `errors` lists them in the order in which they happened. */
 export class RuntimeAggregateError extends AggregateError {
   override readonly name = 'RuntimeAggregateError'
   declare readonly errors: RuntimeError[]
@@ -78,10 +80,10 @@ export class RuntimeAggregateError extends AggregateError {
 }
 
 /**
- * Whether `value` is an error of this package, and of this `code` when one is given.
+ * Whether `value` is an error of this package, and has this `code` if given.
  *
- * Goes by the code and not by the class, so it also holds when two copies of the package are loaded, or when the error
- * came from another thread.
+ * Checks the code and not the class, so it works if two copies of the package are loaded, or if the error came from
+ * another thread.
  */
 export function isRuntimeError(value: unknown, code?: RuntimeErrorCode): value is RuntimeError | RuntimeAggregateError {
   if (typeof value !== 'object' || value === null || !('code' in value)) return false
@@ -91,7 +93,7 @@ export function isRuntimeError(value: unknown, code?: RuntimeErrorCode): value i
 
 const LONGEST_SHOWN = 80
 
-/** Shows a value in an error message: short, quoted when it is text, never the contents of an object. */
+/** Formats a value for a message: short, strings quoted, never the contents of an object. */
 export function describeValue(value: unknown): string {
   if (typeof value === 'string') {
     return JSON.stringify(value.length > LONGEST_SHOWN ? `${value.slice(0, LONGEST_SHOWN)}...` : value)

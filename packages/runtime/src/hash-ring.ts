@@ -4,26 +4,26 @@ import { requireInteger, requireName, requireNumber } from './option-range.ts'
 
 /** A server of a {@link HashRing}. */
 export interface HashRingServer {
-  /** Not empty, unique in the ring. The places on the ring follow from it alone. */
+  /** Not empty, unique in the ring. It alone determines the points on the ring. */
   readonly name: string
-  /** The share of keys relative to a server of weight 1; above 0, at most 100. Default 1. */
+  /** Share of keys relative to a server of weight 1; above 0, at most 100. Default: 1. */
   readonly weight?: number | undefined
 }
 
-/** What a {@link HashRing} starts with. */
+/** Options of {@link HashRing}. */
 export interface HashRingOptions {
-  /** The first servers; a name alone means weight 1. Default: none. */
+  /** Initial servers; a name alone means weight 1. Default: none. */
   readonly servers?: readonly (string | HashRingServer)[] | undefined
-  /** Virtual nodes of a server of weight 1; 1 to 10000. Default 150. More spread the keys more evenly. */
+  /** Virtual nodes of a server of weight 1; 1 to 10000. More spread the keys more evenly. Default: 150. */
   readonly virtualNodes?: number | undefined
 }
 
 const DEFAULT_VIRTUAL_NODES = 150
 
-// With one point each, 150 virtual nodes leave a server's share with a standard deviation of 1/sqrt(150) = 8% of an even
-// share, so the worst of several servers is often more than 15% away from it (for three in ten sets of 3 to 10 servers
-// that were tried). Eight points each bring the deviation to 1/sqrt(1200) = 3%, so that 15% is five deviations away, for
-// three more steps of the binary search.
+// With one point each, 150 virtual nodes leave a server's share with a standard deviation of 1/sqrt(150) = 8% of an
+// even share, so the worst of several servers is often more than 15% away from it (for three in ten sets of 3 to 10
+// servers that were tried). Eight points each bring the deviation to 1/sqrt(1200) = 3%, so that 15% is five deviations
+// away, for three more steps of the binary search.
 const POINTS_PER_VIRTUAL_NODE = 8
 
 // Steps of the golden ratio: inputs of the mixer that differ in many bits. The mixer is one to one, so the points of

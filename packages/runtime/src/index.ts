@@ -1,71 +1,31 @@
 export { type BackoffOptions, backoffDelayMs } from './backoff.ts'
-export { bucketQuantile } from './bucket-bounds.ts'
-export type { NowMs, Sleep } from './clock.ts'
 export type { DeliveryAttempt } from './delivery/delivery-attempt.ts'
-export {
-  type AddOutcome,
-  type DeliveryCounts,
-  type DeliveryEvent,
-  DeliveryQueue,
-  type DeliveryQueueOptions,
-} from './delivery/delivery-queue.ts'
-export type {
-  DeadLetter,
-  DeliveryChanges,
-  DeliveryRecord,
-  DeliveryStore,
-  PendingDelivery,
-} from './delivery/delivery-store.ts'
-export {
-  isRuntimeError,
-  RUNTIME_ERRORS,
-  RuntimeAggregateError,
-  RuntimeError,
-  type RuntimeErrorCode,
-  type RuntimeErrorDetails,
-} from './errors.ts'
+export { type DeliveryCounts, type DeliveryEvent, DeliveryQueue } from './delivery/delivery-queue.ts'
+export type { DeadLetter, DeliveryChanges, DeliveryRecord, DeliveryStore } from './delivery/delivery-store.ts'
+export { isRuntimeError, RuntimeAggregateError, RuntimeError, type RuntimeErrorCode } from './errors.ts'
 export { HashRing, type HashRingOptions, type HashRingServer } from './hash-ring.ts'
-export { InFlight, type InFlightCounts, type InFlightOptions } from './in-flight.ts'
 export { keyDigest } from './key-digest.ts'
-export { LagGuard, type LagGuardOptions, type LoopDelay } from './lag-guard.ts'
 export type { LineStream } from './log/line-writer.ts'
 export type { LogFields } from './log/log-fields.ts'
-export { type LogCounts, type LogEntry, type LogLevel, LogOutput, type LogOutputOptions } from './log/log-output.ts'
+export { type LogCounts, type LogLevel, LogOutput } from './log/log-output.ts'
 export { Logger } from './log/logger.ts'
 export type { Counter, CounterSeries } from './metrics/counter.ts'
-export { type MetricsPage, renderMetrics } from './metrics/exposition.ts'
-export type { Gauge, GaugeSeries } from './metrics/gauge.ts'
-export type { Histogram, HistogramSeries } from './metrics/histogram.ts'
+export { renderMetrics } from './metrics/exposition.ts'
+export type { GaugeSeries } from './metrics/gauge.ts'
+export type { HistogramSeries } from './metrics/histogram.ts'
 export { mergeSnapshots } from './metrics/merge-snapshots.ts'
-export type {
-  ClosedLabel,
-  LabelArguments,
-  LabelDeclaration,
-  LabelValues,
-  MetricOptions,
-} from './metrics/metric-definition.ts'
-export { type GaugeOptions, type HistogramOptions, MetricRegistry, OVERFLOW_METRIC } from './metrics/metric-registry.ts'
-export type {
-  CounterFamily,
-  GaugeFamily,
-  GaugeMerge,
-  HistogramFamily,
-  HistogramSample,
-  HistogramView,
-  MetricFamily,
-  MetricsSnapshot,
-  NumberSample,
-} from './metrics/metrics-snapshot.ts'
-export type { Random } from './random.ts'
-export { RecentTopK, type RecentTopKOptions, type RecentTopKSnapshot } from './recent-top-k.ts'
+export { MetricRegistry } from './metrics/metric-registry.ts'
+export type { MetricFamily, MetricsSnapshot } from './metrics/metrics-snapshot.ts'
+export { InFlight } from './overload/in-flight.ts'
+export { LagGuard, type LoopDelay } from './overload/lag-guard.ts'
+export { systemLoopDelay } from './overload/system-loop-delay.ts'
 export { RetriesExhausted, type RetryAttempt, type RetryNotice, type RetryOptions, retry } from './retry.ts'
-export { RollingHistogram, type RollingHistogramOptions } from './rolling-histogram.ts'
-export { type RatioCounts, RollingRatio } from './rolling-ratio.ts'
-export { SlidingCounter, type SlidingCounterOptions } from './sliding-counter.ts'
+export { bucketQuantile } from './sketches/bucket-bounds.ts'
+export { RollingHistogram } from './sketches/rolling-histogram.ts'
+export { type RatioCounts, RollingRatio } from './sketches/rolling-ratio.ts'
+export { SlidingCounter, type SlidingCounterOptions } from './sketches/sliding-counter.ts'
+export { mergeTopK, RecentTopK, TopK, type TopKOptions, type TopKSnapshot } from './sketches/top-k.ts'
 export { SnowflakeGenerator, type SnowflakeOptions } from './snowflake.ts'
-export { decodeSnowflake, encodeSnowflake, SNOWFLAKE_EPOCH_MS, type SnowflakeParts } from './snowflake-id.ts'
-export { StartupGraph, type StartupPart } from './startup-graph.ts'
-export { type Dependent, startupLevels } from './startup-order.ts'
-export { systemNowMs, systemRandom, systemSleep, systemTurnEnd } from './system.ts'
-export { systemLoopDelay } from './system-loop-delay.ts'
-export { mergeTopK, TopK, type TopKEntry, type TopKOptions, type TopKSnapshot } from './top-k.ts'
+export { decodeSnowflake, SNOWFLAKE_EPOCH_MS, type SnowflakeParts } from './snowflake-id.ts'
+export { StartupGraph, type StartupPart, startupLevels } from './startup-graph.ts'
+export { type NowMs, type Random, type Sleep, systemNowMs, systemRandom, systemSleep, systemTurnEnd } from './system.ts'

@@ -3,10 +3,10 @@ import { createHmac, hash } from 'node:crypto'
 const DIGEST_LENGTH = 16
 
 /**
- * A short name for a key that must not be written down: 16 hexadecimal digits of its SHA-256, the same for the same key.
+ * A short pseudonym for a key that must not be logged: 16 hexadecimal digits of its SHA-256.
  *
- * Whoever can guess a key can check the guess, and all IPv4 addresses are quickly guessed; with a `secret`, which goes
- * into the digest (HMAC), only those who know it can.
+ * Anyone who can guess a key can verify the guess, and IPv4 addresses are easy to enumerate. With a `secret`, the
+ * digest is an HMAC, and only holders of the secret can verify it.
  */
 export function keyDigest(text: string, secret?: string): string {
   const digest = secret === undefined ? hash('sha256', text) : createHmac('sha256', secret).update(text).digest('hex')

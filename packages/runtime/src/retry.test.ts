@@ -1,11 +1,9 @@
 import { getEventListeners } from 'node:events'
 import fc from 'fast-check'
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import type { Sleep } from './clock.ts'
 import { isRuntimeError } from './errors.ts'
-import type { RetryNotice, RetryOptions } from './retry.ts'
-import { RetriesExhausted, retry } from './retry.ts'
-import { systemSleep } from './system.ts'
+import { RetriesExhausted, type RetryNotice, type RetryOptions, retry } from './retry.ts'
+import { type Sleep, systemSleep } from './system.ts'
 
 class Failure extends Error {
   readonly retryAfterMs: number | undefined

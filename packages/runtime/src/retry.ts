@@ -1,60 +1,60 @@
-import type { BackoffOptions } from './backoff.ts'
-import { backoffDelayMs, resolveBackoff } from './backoff.ts'
-import type { Sleep } from './clock.ts'
+import { type BackoffOptions, backoffDelayMs, resolveBackoff } from './backoff.ts'
 import { RuntimeError } from './errors.ts'
 import { invalidOption, requireInteger } from './option-range.ts'
-import type { Random } from './random.ts'
+import type { Random, Sleep } from './system.ts'
 
-/** What the operation is told about the call. */
+/** Passed to the operation. */
 export interface RetryAttempt {
   /** 0 for the first call, 1 for the first retry. */
   readonly attempt: number
-  /** The signal given to {@link retry}, to pass on to what the operation calls. */
+  /** The signal of {@link retry}, to pass on to what the operation calls. */
   readonly signal: AbortSignal | undefined
 }
 
-/** A call that failed and will be retried. */
+/** A failed call that will be retried. */
 export interface RetryNotice {
-  /** The call that failed; 0 for the first. */
+  /** Number of the failed call; 0 for the first. */
   readonly attempt: number
-  /** What it failed with. */
+  /** Its error. */
   readonly error: unknown
-  /** How long the wait before the retry will be. */
+  /** Delay before the retry. */
   readonly delayMs: number
 }
 
-/** How often to retry, how long to wait, and when to give up. */
+/** Options of {@link retry}. */
 export interface RetryOptions extends BackoffOptions {
   /** Source of the jitter. */
   readonly random: Random
-  /** Waits between calls; must reject as soon as its signal aborts. */
+  /** Waits between calls; must reject when its signal aborts. */
   readonly sleep: Sleep
-  /** Most retries after the first call: 5 retries are up to 6 calls. 0 or more, or Infinity. Default: 5. */
+  /**
+   * Maximum number of retries after the first call: 5 retries are up to 6 calls. 0 or more, or Infinity. Default: 5.
+   */
   readonly maxRetries?: number | undefined
-  /** Ends the retrying: no further call is made and a wait ends at once. */
+  /** Stops retrying: no further call is made, and a wait ends immediately. */
   readonly signal?: AbortSignal | undefined
-  /** Whether a retry can help; asked after every failure, the last included. Default: always. */
+  /** Whether to retry; called after every failure, including the last. Default: always. */
   readonly shouldRetry?: ((error: unknown, attempt: number) => boolean) | undefined
   /**
-   * The wait that the other side asked for, in milliseconds from now, or undefined when it asked for none. The retry
-   * is never earlier; it is later when the backoff is longer. Zero and less ask for nothing; Infinity means never and
-   * ends the retrying; NaN is an error.
+   * The delay requested by the other side, in milliseconds from now; undefined if none. The retry is never earlier; it
+   * is later if the backoff is longer. 0 and below request nothing; Infinity means never and stops retrying; NaN is an
+   * error.
    */
   readonly retryAfterMs?: ((error: unknown) => number | undefined) | undefined
-  /** Called for every failure that is retried, before the wait; for logs and counters. */
+  /** Called for every failure that is retried, before the wait; for logs and metrics. */
   readonly onRetry?: ((notice: RetryNotice) => void) | undefined
 }
 
-/** The default of `maxRetries`. */
+/** Default of `maxRetries`. */
 export const DEFAULT_MAX_RETRIES = 5
 
 /**
- * Every call failed and no retry is left. `lastError` is what the last call failed with, unchanged; it is also the
- * `cause`. Recognise it by its code, `SLUICE_RUNTIME_RETRIES_EXHAUSTED`.
+ * All calls failed and no retry is left. `lastError` is the error of the last call; it is also the `cause`. Detect it
+ * by its code, `SLUICE_RUNTIME_RETRIES_EXHAUSTED`.
  */
 export class RetriesExhausted extends RuntimeError {
   override readonly name = 'RetriesExhausted'
-  /** Calls made, the first included. */
+  /** Calls made, including the first. */
   readonly calls: number
   readonly lastError: unknown
 
@@ -71,13 +71,13 @@ export class RetriesExhausted extends RuntimeError {
 }
 
 /**
- * Calls `operation` until it succeeds, waiting longer after each failure (see {@link backoffDelayMs}).
+ * Calls `operation` until it succeeds, with exponential backoff (see {@link backoffDelayMs}).
  *
- * Rejects with {@link RetriesExhausted} when the last retry failed too. Rejects with the operation's own error, unchanged,
- * when a retry cannot help or none is allowed (`maxRetries: 0`); with `signal.reason` when the signal aborts; with
- * `SLUICE_RUNTIME_INVALID_OPTION`, before the first call, when an option is out of range. Calls never overlap. An abort
+ * Rejects with {@link RetriesExhausted} if the last retry failed. Rejects with the operation's own error if
+ * `shouldRetry` is false or no retry is allowed (`maxRetries: 0`); with `signal.reason` if the signal aborts; with
+ * `SLUICE_RUNTIME_INVALID_OPTION`, before the first call, for an option out of range. Calls never overlap. An abort
  * during a call takes effect when that call ends; pass the signal on to end the call as well. A call that succeeds
- * counts, even when the signal aborted meanwhile.
+ * counts, even if the signal aborted meanwhile.
  */
 export async function retry<T>(
   operation: (attempt: RetryAttempt) => T | PromiseLike<T>,
@@ -102,7 +102,7 @@ export async function retry<T>(
   }
 }
 
-/** Fills in the default and throws `SLUICE_RUNTIME_INVALID_OPTION` when the number is out of its range. */
+/** Applies the default. Throws `SLUICE_RUNTIME_INVALID_OPTION` for a number out of range. */
 function resolveMaxRetries(maxRetries: number = DEFAULT_MAX_RETRIES): number {
   if (maxRetries === Number.POSITIVE_INFINITY) return maxRetries
   return requireInteger('maxRetries', maxRetries, { min: 0, max: Number.MAX_SAFE_INTEGER })

@@ -1,4 +1,3 @@
-import type { NowMs } from './clock.ts'
 import { describeValue, RuntimeError } from './errors.ts'
 import { requireInteger } from './option-range.ts'
 import {
@@ -11,41 +10,44 @@ import {
   packLow,
   SNOWFLAKE_EPOCH_MS,
 } from './snowflake-id.ts'
+import type { NowMs } from './system.ts'
 
-/** What makes the ids of one generator different from those of every other. */
+/** Options of {@link SnowflakeGenerator}. */
 export interface SnowflakeOptions {
   /** 0 to 31. */
   readonly datacenter: number
-  /** 0 to 31; two generators that run at the same time must differ in it or in `datacenter`. */
+  /** 0 to 31. Generators that run at the same time must differ in it or in `datacenter`. */
   readonly machine: number
-  /** The clock; it must advance by itself, because a full millisecond is waited out on it. */
+  /** The clock. It must advance by itself, because the generator waits for the next millisecond on it. */
   readonly nowMs: NowMs
-  /** How far the clock may go back without ids being refused, and how long a call may block then; 0 to 1000. Default 10. */
+  /**
+   * How far the clock may go back before calls fail, and how long a call may block then, in milliseconds; 0 to 1000.
+   * Default: 10.
+   */
   readonly maxBackwardsMs?: number | undefined
 }
 
 const DEFAULT_MAX_BACKWARDS_MS = 10
 const MOST_AT_ONCE = 1_000_000
 
-// A good part of a second of reading a real clock. One that shows the same time for so long will not advance at all (a
+// A large part of a second of reading a real clock. A clock that stands still for so long will not advance at all (a
 // fake one in a test, say), and an error is better than a process that hangs.
 const MOST_EQUAL_READS = 2 ** 24
 
 /**
- * Makes unique ids of 63 bits that rise with time; see {@link decodeSnowflake} for their parts.
+ * Generates unique, increasing ids of 63 bits; see {@link decodeSnowflake} for their parts.
  *
- * Every id is greater than the one before it from the same generator. One generator makes at most 4096 ids in a
- * millisecond; when they are used up, the call reads the clock in a loop until the next millisecond and blocks the
- * thread meanwhile (under 1 ms on a clock that runs normally).
+ * Every id is greater than the previous one of the same generator. A generator makes at most 4096 ids per millisecond;
+ * after that, the call busy-waits for the next millisecond and blocks the thread (under 1 ms on a normal clock).
  *
- * When the clock goes back by up to `maxBackwardsMs`, ids go on with the last millisecond used, and a call waits as
- * above when its 4096 are used up. When it goes back further, calls throw `SLUICE_RUNTIME_CLOCK_BACKWARDS` until it
- * has come near enough again. A generator knows nothing of an earlier process: do not start one with the same numbers
- * before the clock has passed the last id of the one before.
+ * If the clock goes back by up to `maxBackwardsMs`, ids continue with the last millisecond used, and a call waits as
+ * above when its 4096 are used up. If it goes back further, calls throw `SLUICE_RUNTIME_CLOCK_BACKWARDS` until the
+ * clock is near enough again. A generator knows nothing of an earlier process: do not start one with the same numbers
+ * before the clock has passed the last id of the previous one.
  *
  * Other errors of `next`, `nextString` and `take`: `SLUICE_RUNTIME_CLOCK_OUT_OF_RANGE` before 2010-11-04 and after
- * 2080-07-10, `SLUICE_RUNTIME_CLOCK_STALLED` when a wait does not end, `SLUICE_RUNTIME_INVALID_PORT` when the clock
- * gives no number. The generator can be asked again after any of them.
+ * 2080-07-10, `SLUICE_RUNTIME_CLOCK_STALLED` if a wait does not end, `SLUICE_RUNTIME_INVALID_PORT` if the clock returns
+ * no number. The generator stays usable after any of them.
  */
 export class SnowflakeGenerator {
   readonly #node: number
@@ -76,14 +78,14 @@ export class SnowflakeGenerator {
     return this.#id[0] as bigint
   }
 
-  /** The next id in decimal digits: for JSON, whose readers often round numbers of this size. */
+  /** The next id in decimal digits: for JSON, where many parsers round large numbers. */
   nextString(): string {
     return this.next().toString()
   }
 
   /**
-   * The next `count` ids (0 to 1,000,000), rising: the same as so many calls of `next`, in a fraction of the time and
-   * in 8 bytes each. Blocks for about 1 ms per 4096 ids. When it throws, ids already made for this call are lost.
+   * The next `count` ids (0 to 1,000,000), increasing: like `count` calls of `next`, but much faster and with 8 bytes
+   * each. Blocks for about 1 ms per 4096 ids. If it throws, the ids already made for this call are lost.
    */
   take(count: number): BigUint64Array<ArrayBuffer> {
     requireInteger('count', count, { min: 0, max: MOST_AT_ONCE })
@@ -104,7 +106,7 @@ export class SnowflakeGenerator {
     return ids
   }
 
-  /** Moves on to the next free sequence number, into a new millisecond when there is one or when it must. */
+  /** Advances to the next free sequence number, in a new millisecond if there is one or if necessary. */
   #advance(): void {
     const ms = this.#readMs()
     if (ms > this.#lastMs) this.#enter(ms)
@@ -134,11 +136,11 @@ export class SnowflakeGenerator {
     })
   }
 
-  /** The whole milliseconds since the epoch of ids, in range and not too far back. */
+  /** Milliseconds since the epoch of ids, in range and not too far back. */
   #readMs(): number {
     const now = this.#nowMs()
     const ms = Math.floor(now) - SNOWFLAKE_EPOCH_MS
-    // The comparisons are also false for NaN.
+    // NaN fails all comparisons.
     if (ms >= this.#lastMs - this.#maxBackwardsMs && ms >= 0 && ms <= MAX_SNOWFLAKE_MS) return ms
     throw unusableTime(now, this.#lastMs, this.#maxBackwardsMs)
   }

@@ -1,22 +1,24 @@
+import { describeValue, RuntimeError } from './errors.ts'
 import { requireNumber } from './option-range.ts'
 
-// The only file of this package that touches the real clock, the real timers and real randomness. Nothing here is a
-// hidden default: a caller that wants the real thing passes it in by name. Browsers have all of it, or something like it.
+// The only file of this package that uses the real clock, timers and randomness. They are no hidden defaults: callers
+// pass them in by name. Browsers have all of them, or an equivalent.
 
-/** The system's wall clock in milliseconds. It goes back when the system's time is corrected. */
+/** The system's wall clock in milliseconds. It goes back when the system time is corrected. */
 export const systemNowMs = (): number => Date.now()
 
-/** The system's random numbers, from 0 (included) to 1 (excluded). Not for secrets. */
+/** Random numbers in [0, 1). Not cryptographically secure. */
 export const systemRandom = (): number => Math.random()
 
-// A longer timer overflows to 1 ms in Node and in browsers, so long waits are made of several.
+// A longer timer overflows to 1 ms in Node and in browsers, so long waits use several timers.
 const LONGEST_TIMER_MS = 2 ** 31 - 1
 
 /**
- * Waits on a real timer, `delayMs` rounded up to whole milliseconds; any finite length, also beyond the 24.8 days of
- * one timer. Zero still gives way to other work. The timer keeps the process alive until it fires or is aborted.
+ * Waits on a real timer. `delayMs` is rounded up to whole milliseconds and may be longer than the 24.8 days of one
+ * timer. 0 still yields to other work. The timer keeps the process alive until it fires or is aborted.
  *
- * Rejects at once with `signal.reason` when `signal` aborts or already has, and leaves no timer and no listener.
+ * Rejects immediately with `signal.reason` if `signal` aborts or is already aborted, and leaves no timer and no
+ * listener.
  */
 export function systemSleep(delayMs: number, signal?: AbortSignal): Promise<void> {
   return new Promise((resolve, reject) => {
@@ -44,14 +46,45 @@ export function systemSleep(delayMs: number, signal?: AbortSignal): Promise<void
   })
 }
 
-/** Kept from the start: fake timers of test frameworks replace it, and calls would wait until time is moved on. */
+/**
+ * Captured at load time: fake timers of test frameworks replace it, and callbacks would wait until time is advanced.
+ */
 const immediate = globalThis.setImmediate as typeof setImmediate | undefined
 
 /**
- * Runs something at the end of this turn of the event loop: after the callbacks of all input that has arrived, and before
- * waiting for more. Where the platform cannot say when that is, as in browsers, after the code that runs now.
+ * Runs a callback at the end of this turn of the event loop: after the callbacks of all input that has arrived, and
+ * before waiting for more. On platforms without `setImmediate`, such as browsers, in a microtask.
  */
 export function systemTurnEnd(run: () => void): void {
   if (immediate === undefined) queueMicrotask(run)
   else immediate(run)
 }
+
+/**
+ * Reads the wall clock: milliseconds since 1970-01-01T00:00:00Z, integer or fractional.
+ *
+ * It may stand still, jump forward and go back; each user in this package documents the consequences.
+ */
+export type NowMs = () => number
+
+/**
+ * Waits at least `delayMs` milliseconds, then resolves.
+ *
+ * Rejects immediately with `signal.reason` if `signal` aborts before or during the wait, and leaves no timer and no
+ * listener.
+ */
+export type Sleep = (delayMs: number, signal?: AbortSignal) => Promise<void>
+
+/** Reads the clock. Throws `SLUICE_RUNTIME_INVALID_PORT` if the result is not a finite number. */
+export function readClock(nowMs: NowMs): number {
+  const now = nowMs()
+  if (Number.isFinite(now)) return now
+  throw new RuntimeError('SLUICE_RUNTIME_INVALID_PORT', {
+    received: `${describeValue(now)} from nowMs()`,
+    expected: 'a finite number of milliseconds',
+    action: 'Pass systemNowMs, or correct the clock that is passed in.',
+  })
+}
+
+/** Returns a random number in [0, 1). Not for secrets. */
+export type Random = () => number

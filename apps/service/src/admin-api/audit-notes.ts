@@ -1,4 +1,4 @@
-import type { ConfigStore, DoneElsewhere } from '@sluice/config-store'
+import type { ConfigStore, ExternalAction } from '@sluice/config-store'
 import type { Logger } from '@sluice/runtime'
 import type { OperationRequest } from '../http/operation-handler.ts'
 import { errorFields } from '../observability/error-fields.ts'
@@ -25,7 +25,7 @@ export class AuditNotes {
    * Notes what was done just now, in the name of whoever asked. Never rejects: it is done by then, and what must be done while the
    * database is away, such as to silence the alert that says so, is done all the same. The log has it then.
    */
-  async note(request: OperationRequest, done: DoneElsewhere): Promise<void> {
+  async note(request: OperationRequest, done: ExternalAction): Promise<void> {
     const author = authorOf(request)
     try {
       if (this.#config === undefined) throw new Error('there is no database with an audit log')

@@ -1,4 +1,4 @@
-import type { DoneElsewhere } from '@sluice/config-store'
+import type { ExternalAction } from '@sluice/config-store'
 import { auditName } from '@sluice/config-store'
 import type { NamedCaller, ResetAnswer } from '@sluice/contract'
 import { parseResetRequest } from '@sluice/contract'
@@ -36,7 +36,7 @@ function doneTo(
   who: NamedCaller,
   counters: ResetCounters,
   secret: Uint8Array,
-): Pick<DoneElsewhere, 'target' | 'details'> {
+): Pick<ExternalAction, 'target' | 'details'> {
   const { user, apiKey, ip, tenant, service, resource, descriptors } = who
   const digest = apiKey && digestOf(apiKey, secret)
   const identities = { user, apiKey: digest, ip, tenant, service }

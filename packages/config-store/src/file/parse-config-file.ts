@@ -1,28 +1,24 @@
 import type { FileContent, RuleSetCheckOptions, RuleSetFile, RuleSetProblem } from '@sluice/core'
 import { checkRuleSetFile, fileContent, RuleSetError } from '@sluice/core'
-import { LineCounter, parseDocument } from 'yaml'
-import { jsonFaultAt } from './json-fault.ts'
-import { type LinedDocument, lineAt, yamlProblems } from './yaml-lines.ts'
+import { jsonErrorOffset } from './json-syntax.ts'
+import { lineAt, parseYaml, yamlProblems, yamlValue } from './yaml-document.ts'
 
-/** More is not a file that people write; it belongs into a database. */
+/** A larger configuration belongs into a database. */
 const LARGEST_BYTES = 33_554_432
 
-/** Aliases in a file may stand for so much in all: beyond that, a small file would fill the memory. */
-const MOST_ALIASES = 10_000
-
-/** So much of a text is shown where it is wrong. */
+/** Maximum length of the excerpt in a message. */
 const SHOWN_LENGTH = 30
 
 /**
- * The configuration in a file: YAML 1.2, or JSON when its name ends so. Anchors, aliases and `<<` may be used, tags may not. Throws
- * a `RuleSetError` with everything that is wrong, each with its line.
+ * Parses a configuration file: YAML 1.2, or JSON if its name ends in `.json`. Anchors, aliases and `<<` are allowed,
+ * tags are not. Throws a `RuleSetError` with all problems and their lines.
  */
 export function parseConfigFile(bytes: Uint8Array, name: string, options: RuleSetCheckOptions = {}): FileContent {
   const text = taken(textOf(bytes), name)
   if (name.toLowerCase().endsWith('.json')) refuse(jsonProblems(text), name)
-  const lined = parse(text)
+  const lined = parseYaml(text)
   refuse(yamlProblems(lined), name)
-  const value = taken(contentOf(lined), name)
+  const value = taken(yamlValue(lined), name)
   refuse(
     checkRuleSetFile(value, options).map((problem) => ({ ...problem, line: lineAt(lined, problem.path) })),
     name,
@@ -30,7 +26,7 @@ export function parseConfigFile(bytes: Uint8Array, name: string, options: RuleSe
   return fileContent(value as RuleSetFile)
 }
 
-/** A value, or why there is none. */
+/** A value or a problem. */
 type Reading<T> = { readonly value: T } | { readonly problem: RuleSetProblem }
 
 function textOf(bytes: Uint8Array): Reading<string> {
@@ -47,34 +43,12 @@ function textOf(bytes: Uint8Array): Reading<string> {
 
 /** JSON is YAML, but YAML is not always JSON. */
 function jsonProblems(text: string): readonly RuleSetProblem[] {
-  const offset = jsonFaultAt(text)
+  const offset = jsonErrorOffset(text)
   if (offset === undefined) return []
   const line = text.slice(0, offset).split('\n').length
   const rest = text.slice(offset).split('\n')[0]!.slice(0, SHOWN_LENGTH)
   const received = rest.trim() === '' ? 'not JSON: it ends too soon' : `not JSON at ${JSON.stringify(rest)}`
   return [{ path: '', received, expected: 'JSON', line }]
-}
-
-function parse(text: string): LinedDocument {
-  const lines = new LineCounter()
-  const document = parseDocument(text, {
-    lineCounter: lines,
-    merge: true,
-    stringKeys: true,
-    prettyErrors: false,
-    resolveKnownTags: false,
-    logLevel: 'error',
-  })
-  return { document, lines }
-}
-
-function contentOf({ document }: LinedDocument): Reading<unknown> {
-  try {
-    return { value: document.toJS({ maxAliasCount: MOST_ALIASES }) }
-  } catch (error) {
-    const received = `not to be read (${(error as Error).message})`
-    return { problem: { path: '', received, expected: 'aliases that stand for less', line: 1 } }
-  }
 }
 
 function taken<T>(reading: Reading<T>, name: string): T {

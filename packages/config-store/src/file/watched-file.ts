@@ -1,21 +1,26 @@
+import { type FSWatcher, watch } from 'node:fs'
 import { readFile, stat } from 'node:fs/promises'
 import { SluiceError, type Timers } from '@sluice/core'
+import type { HintSource } from '../follow/hint-sources.ts'
 
-/** A file that still changes after so many looks is left for later. */
+/** Attempts to read a file that keeps changing before it is left for later. */
 const MOST_LOOKS = 20
 
-/** What a {@link WatchedFile} needs. */
+/** Options of {@link WatchedFile}. */
 export interface WatchedFileOptions {
   readonly path: string
-  /** How long a changed file must stay as it is before it is read. */
+  /** Time in milliseconds for which a changed file must stay unchanged before it is read. */
   readonly settleMs: number
   readonly timers: Timers
 }
 
-/** A file that others write, read only when nobody seems to be writing it: half a file may be a good one with rules missing. */
+/**
+ * A file that other programs write. It is read only if nobody seems to be writing it: half a file may be valid, with
+ * rules missing.
+ */
 export class WatchedFile {
   readonly #options: WatchedFileOptions
-  /** How the file looked from outside when it was read last. */
+  /** Metadata of the file when it was last read. */
   #stamp: string | undefined
   #wake: (() => void) | undefined
   #isStopped = false
@@ -25,8 +30,8 @@ export class WatchedFile {
   }
 
   /**
-   * What is in the file; undefined when it looks as it did when it was read last, unless `mustRead`. Rejects when it cannot be
-   * read, or does not stay as it is.
+   * The content of the file; undefined if its metadata is unchanged since the last read, unless `mustRead`. Rejects if
+   * the file cannot be read or keeps changing.
    */
   async read(mustRead: boolean): Promise<Uint8Array | undefined> {
     const { path } = this.#options
@@ -46,10 +51,10 @@ export class WatchedFile {
       this.#stamp = stamp
       return content
     }
-    return this.#fail(new Error('it is being written all the time'))
+    return this.#fail(new Error('it keeps changing'))
   }
 
-  /** Waits for nothing any more. */
+  /** Stops waiting. */
   stop(): void {
     this.#isStopped = true
     this.#wake?.()
@@ -79,14 +84,78 @@ export class WatchedFile {
     if ((cause as NodeJS.ErrnoException).code === 'ENOENT') {
       throw new SluiceError('SLUICE_NOT_FOUND', {
         problem: `there is no configuration file ${path}`,
-        action: 'Put it there: it is read as soon as it is.',
+        action: 'Create it: Sluice reads it as soon as it exists.',
         cause,
       })
     }
     throw new SluiceError('SLUICE_CONFIG_UNAVAILABLE', {
       problem: `the configuration file ${path} cannot be read: ${String(cause)}`,
-      action: 'It is tried again by itself.',
+      action: 'Sluice retries automatically.',
       cause,
     })
+  }
+}
+
+/**
+ * Reports changes in a folder. The file itself is not watched: editors and deployments replace it, and a watch would
+ * follow the replaced file.
+ */
+export class FolderHints implements HintSource {
+  readonly #folder: string
+  #watcher: FSWatcher | undefined
+  #identity: string | undefined
+  #changed: (() => void) | undefined
+  #lost: ((error: unknown) => void) | undefined
+
+  constructor(folder: string) {
+    this.#folder = folder
+  }
+
+  async watch(changed: () => void, lost: (error: unknown) => void): Promise<() => Promise<void>> {
+    this.#changed = changed
+    this.#lost = lost
+    this.#begin(await this.#identityNow())
+    return () => {
+      this.#changed = undefined
+      this.#end()
+      return Promise.resolve()
+    }
+  }
+
+  /** Watches again if the folder was replaced, for example the target of a link. Never rejects. */
+  async check(): Promise<void> {
+    if (this.#changed === undefined) return
+    const identity = await this.#identityNow().catch(() => undefined)
+    if (identity === undefined || (identity === this.#identity && this.#watcher !== undefined)) return
+    this.#end()
+    try {
+      this.#begin(identity)
+    } catch (error) {
+      this.#lost?.(error)
+    }
+  }
+
+  #begin(identity: string): void {
+    // The watch may have ended meanwhile.
+    if (this.#changed === undefined) return
+    const watcher = watch(this.#folder, { persistent: false })
+    watcher.on('change', () => this.#changed?.())
+    watcher.on('error', (error) => {
+      if (this.#watcher !== watcher) return
+      this.#end()
+      this.#lost?.(error)
+    })
+    this.#watcher = watcher
+    this.#identity = identity
+  }
+
+  #end(): void {
+    this.#watcher?.close()
+    this.#watcher = undefined
+  }
+
+  async #identityNow(): Promise<string> {
+    const { dev, ino } = await stat(this.#folder, { bigint: true })
+    return `${dev}:${ino}`
   }
 }

@@ -2,9 +2,9 @@ import { appendFile, open, readdir, readFile, stat, utimes, writeFile } from 'no
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { enforced, version } from '../fake-feed.test.support.ts'
 import { temporaryFolder } from '../waiting.test.support.ts'
 import { type CacheReading, CacheWriter, openCache } from './cache-file.ts'
+import { enforced, version } from './fake-feed.test.support.ts'
 
 const VERSIONS = { enforced: version(3, { rules: [] }), candidate: version(4) }
 const LINES = ['["member","user","ärger",{"tier":"gold"}]', '["incident",{"active":true}]']

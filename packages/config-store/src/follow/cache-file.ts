@@ -2,53 +2,53 @@ import { createHash, type Hash } from 'node:crypto'
 import type { FileHandle } from 'node:fs/promises'
 import { mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import type { VersionsInForce } from '../change-feed.ts'
+import type { VersionsInForce } from '../config-store.ts'
 
 const FORMAT = 'sluice-config'
 const FORMAT_VERSION = 1
 
-/** So much is read, or gathered before it is written, at once: small, so that decisions do not wait for long in between. */
+/** Chunk size for reading and writing: small, so that decisions are not delayed. */
 const CHUNK_BYTES = 65_536
 
-/** The last line is shorter than this. */
+/** Upper bound of the length of the last line. */
 const LONGEST_END = 512
 
-/** What a process that died left behind is removed when it is so much older than what is being written. */
+/** Temporary files of crashed processes are removed if they are this much older than the file being written. */
 const ABANDONED_AFTER_MS = 600_000
 
-/** What a cache file says about itself in its first line. */
+/** The first line of a cache file. */
 export interface CacheHead {
-  /** Which database it was made from, in the user's words. */
+  /** The database it was made from, as named by the user. */
   readonly source: string
   readonly versions: VersionsInForce
 }
 
-/** What it says in its last line. */
+/** The last line of a cache file. */
 export interface CacheEnd {
-  /** How far the change feed had been followed. */
+  /** Position in the change feed. */
   readonly position: number
-  /** When it was known to be all there is; milliseconds since 1970. */
+  /** When it was known to be complete; milliseconds since 1970. */
   readonly currentAt: number
 }
 
-/** A cache file that was found whole and unharmed. */
+/** A complete and undamaged cache file. */
 export interface OpenCache extends CacheHead, CacheEnd {
-  /** Another for every other content. */
+  /** Hash of the content. */
   readonly id: string
-  /** Its entries, some lines at a time, each without the line break. May be read more than once. */
+  /** Its entries in groups of lines, without line breaks. Can be read more than once. */
   lines(): AsyncGenerator<readonly string[]>
   close(): Promise<void>
 }
 
-/** `none`: there is no file. `refused`: it is torn, not ours, or newer than this program. */
+/** `none`: there is no file. `refused`: it is torn, not a cache file, or of a newer version. */
 export type CacheReading =
   | { readonly state: 'none' }
   | { readonly state: 'refused'; readonly reason: string }
   | { readonly state: 'whole'; readonly cache: OpenCache }
 
 /**
- * Opens a cache file and reads all of it once, to be sure of it before anything of it is used. What was opened stays the same, also
- * when another takes its place on disk. Rejects when the file is there and cannot be read.
+ * Opens a cache file and verifies all of it before anything is used. The opened content stays the same even if the file
+ * is replaced on disk. Rejects if the file exists and cannot be read.
  */
 export async function openCache(path: string): Promise<CacheReading> {
   const handle = await open(path, 'r').catch((error: NodeJS.ErrnoException) => {
@@ -67,8 +67,8 @@ export async function openCache(path: string): Promise<CacheReading> {
 }
 
 /**
- * Writes a cache file: into a file beside it, which takes its place when it is complete and on disk. Until then, and when the process
- * dies in between, the one that was there stays. Only its owner may read it.
+ * Writes a cache file: first a temporary file next to it, which replaces it once it is complete and synced. Until then,
+ * and if the process crashes, the previous file stays. Only its owner can read it.
  */
 export class CacheWriter {
   readonly #path: string
@@ -84,7 +84,7 @@ export class CacheWriter {
     this.#handle = handle
   }
 
-  /** `nonce`: a text that no other writer of the same file has. */
+  /** `nonce`: unique among all writers of this file. */
   static async begin(path: string, nonce: string, { source, versions }: CacheHead): Promise<CacheWriter> {
     const folder = dirname(path)
     await mkdir(folder, { recursive: true, mode: 0o700 })
@@ -102,14 +102,14 @@ export class CacheWriter {
     }
   }
 
-  /** `text`: whole lines, so many of them. */
+  /** `text`: complete lines; `lines`: how many. */
   async add(text: string, lines: number): Promise<void> {
     this.#gathered += text
     this.#lines += lines
     if (this.#gathered.length >= CHUNK_BYTES) await this.#write()
   }
 
-  /** Puts it in its place; resolves with its id when it will be found there after a loss of power. */
+  /** Replaces the file. Resolves with its id once it would survive a power loss. */
   async commit({ position, currentAt }: CacheEnd): Promise<string> {
     await this.#write()
     const end = { lines: this.#lines, position, currentAt }
@@ -122,7 +122,7 @@ export class CacheWriter {
     return sha256
   }
 
-  /** Leaves what stands there alone. May be called after anything failed. */
+  /** Discards the temporary file and leaves the existing one. Can be called after any failure. */
   async abandon(): Promise<void> {
     await this.#handle.close().catch(() => undefined)
     await rm(this.#temporary, { force: true })
@@ -139,7 +139,7 @@ export class CacheWriter {
 interface End extends CacheEnd {
   readonly lines: number
   readonly sha256: string
-  /** Where the last line begins. */
+  /** Offset of the last line. */
   readonly offset: number
 }
 
@@ -160,7 +160,7 @@ async function readWhole(handle: FileHandle): Promise<CacheReading> {
   if (end === undefined || head === undefined) return { state: 'refused', reason: 'it is torn: its end is missing' }
   const { sha256, offset, ...said } = end
   if (hash.update(JSON.stringify(said)).digest('hex') !== sha256 || lines !== said.lines) {
-    return { state: 'refused', reason: 'it is damaged: its checksum is another one' }
+    return { state: 'refused', reason: 'it is damaged: its checksum does not match' }
   }
   const { source, versions } = head as CacheHead
   const all = (): AsyncGenerator<readonly string[]> => entryLines(handle, offset)
@@ -172,7 +172,7 @@ async function readWhole(handle: FileHandle): Promise<CacheReading> {
   }
 }
 
-/** JSON leaves out what is undefined. */
+/** JSON omits undefined fields. */
 function inForce({ enforced, candidate }: VersionsInForce): VersionsInForce {
   return { enforced, candidate }
 }
@@ -192,7 +192,7 @@ function headIn(chunk: Buffer): unknown {
   }
 }
 
-/** The last line, if it is one that ends a cache file. */
+/** The last line, if it is a valid end of a cache file. */
 async function readEnd(handle: FileHandle): Promise<End | undefined> {
   const { size } = await handle.stat()
   const from = Math.max(0, size - LONGEST_END)
@@ -209,7 +209,7 @@ async function readEnd(handle: FileHandle): Promise<End | undefined> {
   }
 }
 
-/** What stands before `end`, in chunks of whole lines; what follows the last line break is left out. */
+/** The content before `end`, in chunks of complete lines. Text after the last line break is skipped. */
 async function* chunks(handle: FileHandle, end: number): AsyncGenerator<Buffer> {
   let rest = Buffer.alloc(0)
   for (let position = 0; position < end; ) {
@@ -255,7 +255,10 @@ async function removeAbandoned(path: string, nowMs: number): Promise<void> {
   }
 }
 
-/** A new name is on disk when its folder is. Where folders cannot be opened (Windows), the system sees to it. */
+/**
+ * A rename is durable once its folder is synced. Where folders cannot be opened (Windows), the operating system does
+ * it.
+ */
 async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, 'r').catch(() => undefined)
   try {

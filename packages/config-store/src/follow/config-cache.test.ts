@@ -3,12 +3,12 @@ import { join } from 'node:path'
 import { FakeClock, FakeTimers, seededRandom } from '@sluice/testing'
 import fc from 'fast-check'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import type { EntryChange } from '../change-feed.ts'
-import type { ConfigEvent } from '../config-follower.ts'
-import { enforced, memberOf, overrideOf, removed } from '../fake-feed.test.support.ts'
+import type { EntryChange } from '../config-store.ts'
 import { temporaryFolder, until } from '../waiting.test.support.ts'
-import { changeOf, lineStart } from './cache-line.ts'
 import { type CacheOptions, ConfigCache } from './config-cache.ts'
+import type { ConfigEvent } from './config-follower.ts'
+import { decodeEntry, encodeEntryKey } from './entry-encoding.ts'
+import { enforced, memberOf, overrideOf, removed } from './fake-feed.test.support.ts'
 
 async function scene(folder?: string) {
   const place = folder ?? (await temporaryFolder())
@@ -43,10 +43,10 @@ async function contentOf(cache: ConfigCache): Promise<unknown> {
   const reading = await cache.open()
   if (reading.state !== 'whole') return reading
   const changes: EntryChange[] = []
-  for await (const lines of reading.cache.lines()) changes.push(...lines.map((line) => changeOf(line)!))
+  for await (const lines of reading.cache.lines()) changes.push(...lines.map((line) => decodeEntry(line)!))
   const { versions, position, currentAt } = reading.cache
   await reading.cache.close()
-  changes.sort((one, other) => (lineStart(one) < lineStart(other) ? -1 : 1))
+  changes.sort((one, other) => (encodeEntryKey(one) < encodeEntryKey(other) ? -1 : 1))
   return { version: versions.enforced?.number, position, currentAt, changes }
 }
 
@@ -129,12 +129,12 @@ describe('the cache', () => {
         const model = new Map<string, EntryChange>()
         const remember = (changes: readonly EntryChange[]): void => {
           for (const one of changes) {
-            if (one.entry === undefined) model.delete(lineStart(one))
-            else model.set(lineStart(one), one)
+            if (one.entry === undefined) model.delete(encodeEntryKey(one))
+            else model.set(encodeEntryKey(one), one)
           }
         }
         // A load has every entry once.
-        const loaded = [...new Map(first.map((one) => [lineStart(one), one])).values()]
+        const loaded = [...new Map(first.map((one) => [encodeEntryKey(one), one])).values()]
         await fill(cache, loaded)
         remember(loaded)
         for (const [index, changes] of later.entries()) {
@@ -142,7 +142,9 @@ describe('the cache', () => {
           remember(changes)
           await cache.flush()
         }
-        const expected = [...model.values()].sort((one, other) => (lineStart(one) < lineStart(other) ? -1 : 1))
+        const expected = [...model.values()].sort((one, other) =>
+          encodeEntryKey(one) < encodeEntryKey(other) ? -1 : 1,
+        )
         expect(await contentOf(cache)).toMatchObject({ changes: expected, position: 1 + later.length })
         await cache.close()
       }),

@@ -1,30 +1,31 @@
 import type { Clock, Random, Timers } from '@sluice/core'
 import { SluiceError } from '@sluice/core'
 import { MICROS_PER_MS } from '@sluice/core/internal'
-import type { EntryChange, VersionsInForce } from '../change-feed.ts'
-import type { ConfigObserver } from '../config-follower.ts'
-import { tell } from '../config-follower.ts'
-import type { CacheEnd, CacheReading, OpenCache } from './cache-file.ts'
-import { CacheWriter, openCache } from './cache-file.ts'
-import { lineOf, lineStart, startOfLine } from './cache-line.ts'
+import type { EntryChange, VersionsInForce } from '../config-store.ts'
+import { type CacheEnd, type CacheReading, CacheWriter, type OpenCache, openCache } from './cache-file.ts'
+import { type ConfigObserver, tell } from './config-follower.ts'
+import { encodeEntry, encodeEntryKey, entryKeyOf } from './entry-encoding.ts'
 
-/** Between two writes passes so many times what the last one took: a large configuration costs no more than a small one. */
+/**
+ * The pause after a write is this many times its duration, so that a large configuration costs no more than a small
+ * one.
+ */
 const REST_SHARE = 20
 
-/** More changes than this are not kept waiting. */
+/** With more pending changes than this, the pause is skipped. */
 const MOST_CHANGES = 100_000
 
-/** Where the last good configuration is kept. */
+/** Where the last good configuration is stored. */
 export interface CacheOptions {
-  /** The file. Its folder is made when it is missing. */
+  /** Path of the file. Missing folders are created. */
   readonly path: string
-  /** Which database it is a cache of, without secrets; a file with another name in it is not used. None when left out. */
+  /** Identifies the database, without secrets. A file of another source is not used. Default: none. */
   readonly source?: string
-  /** Least time between the end of a write and the next; 5 s when left out. */
+  /** Minimum pause after a write in milliseconds. Default: 5000. */
   readonly pauseMs?: number
 }
 
-/** What comes in from outside. */
+/** Dependencies of {@link ConfigCache}. */
 export interface CachePorts {
   readonly clock: Clock
   readonly timers: Timers
@@ -32,34 +33,34 @@ export interface CachePorts {
   readonly observe: ConfigObserver | undefined
 }
 
-/** What the file stands for, besides entries. */
+/** The state of the file besides entries. */
 export interface CacheState extends CacheEnd {
   readonly versions: VersionsInForce
 }
 
-/** A file that is being made out of everything there is. Nothing rejects: a failure is reported, and nothing is written. */
+/** A full rewrite of the file in progress. Nothing rejects: a failure is reported, and nothing is written. */
 export interface CacheRewrite {
   add(changes: readonly EntryChange[]): Promise<void>
   end(end: CacheEnd): Promise<void>
-  /** Everything there is will not come. May be called after the end. */
+  /** Cancels the rewrite. No effect after `end`. */
   cancel(): Promise<void>
 }
 
 /**
- * The last good configuration in one file, for a start without the database. It holds no entries in memory but those that
- * changed since the last write: they are merged into the file that stands there. Several processes may share a file: whoever
- * finds it as new as itself leaves it.
+ * The last good configuration in one file, for a start without the database. Only the entries that changed since the
+ * last write are in memory; they are merged into the existing file. Several processes can share a file: a process
+ * leaves a file that is as new as its own state.
  */
 export class ConfigCache {
   readonly #path: string
   readonly #source: string
   readonly #pauseMs: number
   readonly #ports: CachePorts
-  /** The id of the file that `#changed` goes on top of; undefined when there is none. */
+  /** Id of the file that `#changed` is merged into. Undefined if there is none. */
   #base: string | undefined
-  /** By beginning of line: the line that is to be there, or undefined for none. */
+  /** By encoded key: the new line, or undefined to remove it. */
   #changed = new Map<string, string | undefined>()
-  /** What the file is to stand for; undefined when it does. */
+  /** The state to write. Undefined if the file is up to date. */
   #noted: CacheState | undefined
   #work: Promise<void> = Promise.resolve()
   #isWriting = false
@@ -74,12 +75,12 @@ export class ConfigCache {
     this.#ports = ports
   }
 
-  /** Whether there is no file to go on with, so that only a rewrite helps. */
+  /** Whether there is no file to merge into, so that only a rewrite helps. */
   get isLost(): boolean {
     return this.#base === undefined
   }
 
-  /** Opens what is there. Never rejects. */
+  /** Opens the existing file. Never rejects. */
   async open(): Promise<CacheReading> {
     try {
       const reading = await openCache(this.#path)
@@ -91,7 +92,7 @@ export class ConfigCache {
     }
   }
 
-  /** Begins a file for everything there is; it takes the place of the one that stands there at its end. */
+  /** Starts a full rewrite. It replaces the existing file when it ends. */
   async rewrite(versions: VersionsInForce): Promise<CacheRewrite> {
     this.#stopTimer()
     await this.#work
@@ -121,15 +122,15 @@ export class ConfigCache {
     }
   }
 
-  /** Something changed; it is written soon, with what else comes until then. */
+  /** Records changes. They are written soon, together with later ones. */
   note(changes: readonly EntryChange[], state: CacheState): void {
     if (this.#base === undefined) return
-    for (const change of changes) this.#changed.set(lineStart(change), lineOf(change))
+    for (const change of changes) this.#changed.set(encodeEntryKey(change), encodeEntry(change))
     this.#noted = state
     this.#schedule()
   }
 
-  /** Writes what was noted and is not written yet. Never rejects. */
+  /** Writes all pending changes. Never rejects. */
   async flush(): Promise<void> {
     await this.#work
     this.#stopTimer()
@@ -169,7 +170,7 @@ export class ConfigCache {
       await this.#merge(changed, state)
     } catch (error) {
       this.#report(error)
-      // What came meanwhile is newer.
+      // Changes that arrived meanwhile are newer.
       for (const [start, line] of this.#changed) changed.set(start, line)
       this.#changed = changed
       this.#noted ??= state
@@ -184,7 +185,7 @@ export class ConfigCache {
     const { cache } = reading
     try {
       if (cache.id === this.#base) this.#base = await this.#mergeInto(cache, changed, state)
-      // Another process was here. What it wrote is as good as ours, unless it is older.
+      // Another process has written the file. Its content is as good as ours, unless it is older.
       else if (cache.position >= state.position) this.#base = cache.id
       else throw this.#notOurs('another process has put an older one there')
     } finally {
@@ -200,7 +201,7 @@ export class ConfigCache {
     const writer = await CacheWriter.begin(this.#path, this.#nonce(), { source: this.#source, versions })
     try {
       for await (const lines of cache.lines()) {
-        const kept = changed.size === 0 ? lines : lines.filter((line) => !changed.has(startOfLine(line)))
+        const kept = changed.size === 0 ? lines : lines.filter((line) => !changed.has(entryKeyOf(line)))
         if (kept.length > 0) await writer.add(`${kept.join('\n')}\n`, kept.length)
       }
       for (const line of changed.values()) if (line !== undefined) await writer.add(line, 1)
@@ -220,7 +221,7 @@ export class ConfigCache {
     }
   }
 
-  /** Only a rewrite helps. */
+  /** Only a full rewrite helps. */
   #lose(): void {
     this.#base = undefined
     this.#noted = undefined
@@ -230,8 +231,8 @@ export class ConfigCache {
   #notOurs(reason: string): SluiceError {
     this.#base = undefined
     return new SluiceError('SLUICE_CONFLICT', {
-      problem: `the configuration cache ${this.#path} cannot be brought up to date: ${reason}`,
-      action: 'It is written anew from the database by itself.',
+      problem: `the configuration cache ${this.#path} cannot be updated: ${reason}`,
+      action: 'Sluice rewrites it from the database automatically.',
     })
   }
 
@@ -262,7 +263,7 @@ async function addChanges(writer: CacheWriter, changes: readonly EntryChange[]):
   let text = ''
   let lines = 0
   for (const change of changes) {
-    const line = lineOf(change)
+    const line = encodeEntry(change)
     if (line === undefined) continue
     text += line
     lines++

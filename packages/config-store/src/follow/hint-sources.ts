@@ -1,23 +1,23 @@
-/** Whatever can tell of changes: a change feed, a notifier. */
+/** A source of change notifications: a change feed, a notifier. */
 export interface HintSource {
   watch(changed: () => void, lost: (error: unknown) => void): Promise<() => Promise<void>>
 }
 
-/** Who is told. */
+/** Callbacks of {@link HintSources}. */
 export interface HintListener {
-  /** Something was changed. */
+  /** Something has changed. */
   readonly changed: () => void
-  /** A source is being watched from now on; what came before was not heard. */
+  /** A source is now being watched. Earlier changes were not noticed. */
   readonly begun: () => void
-  /** Hints of a source may be missing, or it cannot be watched now. */
+  /** Notifications of a source may have been lost, or it cannot be watched now. */
   readonly lost: (error: unknown) => void
 }
 
-/** Sources of hints, each watched as soon as that is possible. */
+/** Watches sources of change notifications, each as soon as possible. */
 export class HintSources {
   readonly #listener: HintListener
   readonly #watched = new Map<HintSource, Promise<(() => Promise<void>) | undefined>>()
-  /** Those that could not be watched at the last try, which is told once. */
+  /** Sources that could not be watched at the last attempt; reported once. */
   readonly #failing = new Set<HintSource>()
   #isClosed = false
 
@@ -25,7 +25,7 @@ export class HintSources {
     this.#listener = listener
   }
 
-  /** Watches a source unless it is watched already, or was tried and is not decided yet. */
+  /** Watches a source, unless it is already watched or an attempt is in progress. */
   watch(source: HintSource): void {
     if (this.#isClosed || this.#watched.has(source)) return
     const { lost } = this.#listener
@@ -54,7 +54,7 @@ export class HintSources {
     await Promise.allSettled(ends.map((end) => end?.()))
   }
 
-  /** Rejects also when the source throws. */
+  /** An async function, so that an exception becomes a rejection. */
   async #begin(source: HintSource): Promise<() => Promise<void>> {
     const { changed, lost } = this.#listener
     return await source.watch(

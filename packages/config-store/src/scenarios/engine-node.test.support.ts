@@ -1,6 +1,5 @@
 import { memoryStore, PolicyEngine } from '@sluice/core'
-import type { ConfigTarget } from '../config-target.ts'
-import { engineTarget } from '../engine-target.ts'
+import { type ConfigTarget, engineTarget } from '../follow/config-target.ts'
 
 /** A node: an engine with counters of its own, and the target that keeps it up to date. */
 export function engineNode(): { readonly engine: PolicyEngine<'sync'>; readonly target: ConfigTarget } {

@@ -1,10 +1,10 @@
 // A process of its own with several nodes, which tells its parent when a change is in force.
 import { systemClock } from '@sluice/core'
 import { MICROS_PER_MS } from '@sluice/core/internal'
-import type { ConfigFollower } from '../config-follower.ts'
 import type { ConfigStore } from '../config-store.ts'
-import { followConfig } from '../follow-config.ts'
-import { openConfigStore } from '../open-config-store.ts'
+import type { ConfigFollower } from '../follow/config-follower.ts'
+import { followConfig } from '../follow/follow-config.ts'
+import { openConfigStore } from '../open.ts'
 
 /** What a parent sends. */
 export type ToChild =

@@ -1,17 +1,17 @@
 import { SluiceError } from '@sluice/core'
-import type { Announcements } from '../announcements.ts'
-import type { Author } from '../author.ts'
+import type { Notifier } from '../config-store.ts'
+import type { Author, Seen } from '../entries.ts'
 import type { SqlDriver, SqlTarget, SqlTransaction } from './sql-driver.ts'
-import { storedText } from './stored-text.ts'
+import { encodeText } from './text-encoding.ts'
 
 const LONGEST_AUTHOR = 200
 
-/** What is noted about a change. */
+/** An audit record. */
 export interface AuditEntry {
   readonly action: string
   readonly target: string
   readonly details?: unknown
-  /** Without secrets; a {@link JsonText} is taken as it is. */
+  /** Without secrets. A {@link JsonText} is stored unchanged. */
   readonly before?: unknown
   readonly after?: unknown
 }
@@ -32,13 +32,13 @@ const AUDIT: SqlTarget = {
   key: [],
 }
 
-/** One change in the making: rows, audit records and places in the feed, all of them or none. */
+/** A change in progress: rows, audit records and feed positions, written atomically. */
 export class ConfigChange {
   readonly transaction: SqlTransaction
   /** Milliseconds since 1970. */
   readonly at: number
   readonly author: Author
-  /** The place in the feed that this change has for itself. */
+  /** The feed position reserved for this change. */
   readonly position: number
 
   constructor(transaction: SqlTransaction, { at, author, position }: Pick<ConfigChange, 'at' | 'author' | 'position'>) {
@@ -48,23 +48,23 @@ export class ConfigChange {
     this.position = position
   }
 
-  /** Takes so many further places in the feed, in a row, and resolves with the first. */
+  /** Reserves `count` further feed positions in a row. Resolves with the first. */
   async takePositions(count: number): Promise<number> {
     return (await advance(this.transaction, count)) - count + 1
   }
 
-  /** Adds records to the audit log, in this order. */
+  /** Appends records to the audit log, in this order. */
   async note(entries: readonly AuditEntry[]): Promise<void> {
     const { name, keyId, note } = this.author
     await this.transaction.putRows(
       AUDIT,
       entries.map(({ action, target, details, before, after }) => [
         this.at,
-        storedText(name),
-        keyId === undefined ? null : storedText(keyId),
-        note === undefined ? null : storedText(note),
+        encodeText(name),
+        keyId === undefined ? null : encodeText(keyId),
+        note === undefined ? null : encodeText(note),
         action,
-        storedText(target),
+        encodeText(target),
         jsonOf(details),
         jsonOf(before),
         jsonOf(after),
@@ -73,7 +73,7 @@ export class ConfigChange {
   }
 }
 
-/** JSON that was made already. */
+/** Text that is already JSON. */
 export class JsonText {
   readonly text: string
 
@@ -82,15 +82,15 @@ export class JsonText {
   }
 }
 
-/** The only way in which anything is changed. */
+/** The only way to change anything: all writes go through it. */
 export class ConfigWriter {
   readonly #driver: SqlDriver
   readonly #nowMs: () => number
-  readonly #announcements: Announcements
+  readonly #announcements: Announcer
 
   constructor(
     driver: SqlDriver,
-    { nowMs, announcements }: { readonly nowMs: () => number; readonly announcements: Announcements },
+    { nowMs, announcements }: { readonly nowMs: () => number; readonly announcements: Announcer },
   ) {
     this.#driver = driver
     this.#nowMs = nowMs
@@ -98,13 +98,13 @@ export class ConfigWriter {
   }
 
   /**
-   * Runs `work` while nobody else writes, and then tells everybody. It may be run again from the beginning. What it throws is
-   * passed on, and nothing was changed.
+   * Runs `work` as the only writer, then announces the change. `work` may be run again from the beginning. Its errors
+   * are passed on, and nothing has changed then.
    */
   async change<T>(author: Author, work: (change: ConfigChange) => Promise<T>): Promise<T> {
     checkAuthor(author)
     const result = await this.#driver.transaction(async (transaction) => {
-      // First of all, because it makes whoever else wants to write wait until this is committed.
+      // This must come first: the row lock makes other writers wait until this transaction is committed.
       const position = await advance(transaction, 1)
       const done = await work(new ConfigChange(transaction, { at: this.#nowMs(), author, position }))
       await transaction.notify()
@@ -131,9 +131,9 @@ function checkAuthor({ name, keyId, note }: Author): void {
   if (keyId !== undefined) checkAuthorText('keyId', keyId)
   if (note !== undefined && typeof note !== 'string') {
     throw new SluiceError('SLUICE_INVALID_OPTION', {
-      problem: 'the note of the author cannot be used',
+      problem: 'the note of the author is invalid',
       received: note,
-      expected: 'a text',
+      expected: 'a string',
     })
   }
 }
@@ -141,8 +141,58 @@ function checkAuthor({ name, keyId, note }: Author): void {
 function checkAuthorText(field: 'name' | 'keyId', value: unknown): void {
   if (typeof value === 'string' && value.length > 0 && value.length <= LONGEST_AUTHOR) return
   throw new SluiceError('SLUICE_INVALID_OPTION', {
-    problem: `"${field}" of the author cannot be used`,
+    problem: `"${field}" of the author is invalid`,
     received: value,
     expected: `a string of 1 to ${LONGEST_AUTHOR} characters`,
+  })
+}
+
+/** Announces changes to notifiers without delaying the writer. */
+export class Announcer {
+  readonly #notifiers: readonly Pick<Notifier, 'announce'>[]
+  readonly #inFlight = new Set<Promise<unknown>>()
+
+  constructor(notifiers: readonly Pick<Notifier, 'announce'>[]) {
+    this.#notifiers = notifiers
+  }
+
+  /** Call it after a commit. The change is made whether or not nodes are notified: polling finds it. */
+  announce(): void {
+    for (const notifier of this.#notifiers) {
+      const told = notifier.announce().catch(() => false)
+      this.#inFlight.add(told)
+      void told.then(() => this.#inFlight.delete(told))
+    }
+  }
+
+  /** Resolves when all announcements so far have succeeded or failed. */
+  async settled(): Promise<void> {
+    await Promise.all(this.#inFlight)
+  }
+}
+
+/** The stored entry that a change applies to. */
+export interface Found {
+  /** Undefined if there is no entry. */
+  readonly revision: number | undefined
+  /** Its name in messages. */
+  readonly what: string
+}
+
+/** Throws `SLUICE_CONFLICT` if the editor has read another revision than the stored one. */
+export function checkRevision({ ifRevision }: Seen, { revision = 0, what }: Found): void {
+  if (ifRevision === undefined || ifRevision === revision) return
+  if (!(Number.isSafeInteger(ifRevision) && ifRevision >= 0)) {
+    throw new SluiceError('SLUICE_INVALID_OPTION', {
+      problem: '"ifRevision" is invalid',
+      received: ifRevision,
+      expected: 'the revision that was read, or 0 if there was no entry',
+    })
+  }
+  throw new SluiceError('SLUICE_CONFLICT', {
+    problem: `${what} has changed since it was read`,
+    received: ifRevision,
+    expected: revision === 0 ? 'revision 0: it no longer exists' : `revision ${revision}`,
+    action: 'Read it again, and repeat the change if it still applies.',
   })
 }

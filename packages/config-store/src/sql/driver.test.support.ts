@@ -3,10 +3,10 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { systemRandom } from '@sluice/core'
 import { onTestFinished } from 'vitest'
-import { system } from '../system.ts'
-import { openPostgres } from './postgres-driver.ts'
+import { platform } from '../platform.ts'
+import { openPostgres } from './postgres/postgres-driver.ts'
 import type { SqlDriver } from './sql-driver.ts'
-import { openSqlite } from './sqlite-driver.ts'
+import { openSqlite } from './sqlite/sqlite-driver.ts'
 
 /** What a driver of a test may be told. */
 export interface TestDriverOptions {
@@ -19,7 +19,7 @@ export interface TestDriverOptions {
 /** The driver for an address, without a store on top. Closed when the test ends. */
 export async function openDriver(url: string, options: TestDriverOptions = {}): Promise<SqlDriver> {
   const { deadlineMs = 5000, pollMs = 10, keepaliveMs = 10_000, connections = 4 } = options
-  const common = { deadlineMs, system, random: systemRandom }
+  const common = { deadlineMs, platform, random: systemRandom }
   const driver = url.startsWith('postgres:')
     ? await openPostgres({ ...common, url, connections, keepaliveMs })
     : await openSqlite({ ...common, path: url, pollMs })

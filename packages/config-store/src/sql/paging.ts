@@ -1,21 +1,21 @@
 import { SluiceError } from '@sluice/core'
-import type { Page, PageRequest } from '../page.ts'
+import type { Page, PageRequest } from '../entries.ts'
 import type { SqlValue } from './sql-driver.ts'
 
-const MOST_ITEMS = 1000
-const USUAL_ITEMS = 100
+const MAX_ITEMS = 1000
+const DEFAULT_ITEMS = 100
 
-/** How many items a page may have. */
-export function pageLimit({ limit = USUAL_ITEMS }: PageRequest): number {
-  if (Number.isInteger(limit) && limit >= 1 && limit <= MOST_ITEMS) return limit
+/** The validated page size. */
+export function pageLimit({ limit = DEFAULT_ITEMS }: PageRequest): number {
+  if (Number.isInteger(limit) && limit >= 1 && limit <= MAX_ITEMS) return limit
   throw new SluiceError('SLUICE_INVALID_OPTION', {
-    problem: '"limit" of a page cannot be used',
+    problem: '"limit" of a page is invalid',
     received: limit,
-    expected: `a whole number from 1 to ${MOST_ITEMS}`,
+    expected: `a whole number from 1 to ${MAX_ITEMS}`,
   })
 }
 
-/** The place after which a page begins, in so many parts of these kinds; undefined for the first page. */
+/** The decoded `after` cursor, with parts of these types. Undefined for the first page. */
 export function pageStart<T extends SqlValue>(
   { after }: PageRequest,
   kinds: readonly ('string' | 'number')[],
@@ -26,23 +26,21 @@ export function pageStart<T extends SqlValue>(
     return parts as readonly T[]
   }
   throw new SluiceError('SLUICE_INVALID_OPTION', {
-    problem: '"after" of a page cannot be used',
+    problem: '"after" of a page is invalid',
     received: after,
-    expected: 'what a page of the same list gave as "next"',
+    expected: 'the "next" of a page of the same list',
   })
 }
 
-/**
- * A page out of rows of which one more was asked for than fits. `placeOf`: what the page after a row begins after.
- */
+/** Makes a page from `limit + 1` rows. `cursorOf`: the cursor after a row. */
 export function pageOf<R, T>(
   rows: readonly R[],
   limit: number,
-  { itemOf, placeOf }: { readonly itemOf: (row: R) => T; readonly placeOf: (row: R) => readonly SqlValue[] },
+  { itemOf, cursorOf }: { readonly itemOf: (row: R) => T; readonly cursorOf: (row: R) => readonly SqlValue[] },
 ): Page<T> {
   const shown = rows.slice(0, limit)
   const last = rows.length > limit ? shown.at(-1) : undefined
-  const next = last === undefined ? undefined : Buffer.from(JSON.stringify(placeOf(last))).toString('base64url')
+  const next = last === undefined ? undefined : Buffer.from(JSON.stringify(cursorOf(last))).toString('base64url')
   return { items: shown.map(itemOf), next }
 }
 

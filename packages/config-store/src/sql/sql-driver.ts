@@ -1,51 +1,57 @@
 import { SluiceError } from '@sluice/core'
 
-/** The databases that are spoken to. */
+/** Supported databases. */
 export type SqlDialect = 'sqlite' | 'postgres'
 
-/** What a column holds: text, a whole number up to 2^53, or nothing. */
+/** A column value: text, an integer up to 2^53, or NULL. */
 export type SqlValue = string | number | null
 
-/** A row, by the names of its columns. */
+/** A row, by column name. */
 export type SqlRow = Readonly<Record<string, SqlValue>>
 
-/** Where many rows are put at once. */
+/** The target of a bulk insert. */
 export interface SqlTarget {
   readonly table: string
-  /** All columns that are written, with their types in PostgreSQL. */
+  /** The written columns, with their PostgreSQL types. */
   readonly columns: readonly { readonly name: string; readonly type: 'text' | 'bigint' }[]
-  /** Columns that make a row: where one is there already, the others are replaced. Empty for rows that are only added. */
+  /** Primary key: an existing row with this key is updated. Empty for tables that rows are only added to. */
   readonly key: readonly string[]
 }
 
-/** Whoever may run statements: the database itself, or a transaction under way. */
+/** Runs statements: the database itself, or an open transaction. */
 export interface SqlSession {
   readonly dialect: SqlDialect
-  /** Runs one statement, with `?` for each value, and resolves with the rows it gives. */
+  /** Runs one statement, with `?` for each value. Resolves with its rows. */
   query<R = SqlRow>(sql: string, values?: readonly SqlValue[]): Promise<readonly R[]>
 }
 
-/** A transaction under way. Nothing of it is seen by others before it ends well. */
+/** An open transaction. Its changes are invisible to others until it is committed. */
 export interface SqlTransaction extends SqlSession {
-  /** Puts rows, each with its values in the order of the columns. No two of them may have the same key. */
+  /** Inserts or updates rows, with values in the order of the columns. Keys must be unique within one call. */
   putRows(target: SqlTarget, rows: readonly (readonly SqlValue[])[]): Promise<void>
-  /** Tells all who listen that something has changed, once this is committed. */
+  /** Notifies all listeners when the transaction is committed. */
   notify(): Promise<void>
 }
 
-/** What {@link SqlDriver.transaction} may be told. */
+/** Options of {@link SqlDriver.transaction}. */
 export interface TransactionOptions {
-  /** Milliseconds that a statement may take, when that is not what the database was opened with. */
+  /** Statement timeout in milliseconds. Default: that of the driver. */
   readonly deadlineMs?: number
 }
 
-/** Why a database does not write, and what to do. */
+/** Callbacks of {@link SqlDriver.listen}. */
+export interface ChangeListener {
+  readonly changed: () => void
+  readonly lost: (error: unknown) => void
+}
+
+/** Why a database rejects writes, and what to do. */
 const NOT_WRITABLE = {
   full: ['its disk is full', 'Free some space, or give it more.'],
   'read-only': ['it is read-only', 'Name the primary server, or let this process write to the file.'],
 } as const
 
-/** The error for a database that answers, and refuses to write. It names no server: clients may be told. */
+/** The error for a reachable database that rejects writes. It names no server, because clients see it. */
 export function notWritable(why: keyof typeof NOT_WRITABLE, cause: unknown): SluiceError {
   const [reason, action] = NOT_WRITABLE[why]
   return new SluiceError('SLUICE_CONFIG_NOT_WRITABLE', {
@@ -56,21 +62,21 @@ export function notWritable(why: keyof typeof NOT_WRITABLE, cause: unknown): Slu
 }
 
 /**
- * A database. Whatever goes wrong with it is `SLUICE_CONFIG_UNAVAILABLE` with the cause, or `SLUICE_CONFIG_NOT_WRITABLE`; a row that
- * another one stands in the way of is `SLUICE_CONFLICT`; after `close`, `SLUICE_CLOSED`.
+ * A database. Failures are `SLUICE_CONFIG_UNAVAILABLE` with the cause, or `SLUICE_CONFIG_NOT_WRITABLE`; a violated
+ * constraint is `SLUICE_CONFLICT`; any call after `close` is `SLUICE_CLOSED`.
  */
 export interface SqlDriver extends SqlSession {
   /**
-   * Runs `work` in a transaction that writes, and commits what it did; rolls back and passes on what it throws. Under way on
-   * one driver, several may take turns. `work` may be run again from the beginning when the database asks for it. In it,
-   * only the transaction may be used, not the driver.
+   * Runs `work` in a write transaction and commits it, or rolls back and passes the error on. Concurrent transactions
+   * of one driver are serialized. `work` may be run again from the beginning if the database asks for it. It must use
+   * the transaction only, not the driver.
    */
   transaction<T>(work: (transaction: SqlTransaction) => Promise<T>, options?: TransactionOptions): Promise<T>
   /**
-   * Calls `changed` soon after a transaction that notified was committed, by anybody. `lost` is called whenever it is known
-   * that some may have been missed; after that, `changed` is called once it listens again. The function returned ends it.
+   * Calls `changed` soon after any node commits a transaction that notified. Calls `lost` whenever notifications may
+   * have been lost, and `changed` once it listens again. Call the returned function to stop.
    */
   listen(changed: () => void, lost: (error: unknown) => void): Promise<() => Promise<void>>
-  /** Waits for the transactions under way, and frees everything. May be called again. */
+  /** Waits for open transactions, and releases all resources. Idempotent. */
   close(): Promise<void>
 }

@@ -1,17 +1,17 @@
-import type { Sleep } from '../clock.ts'
+import type { Sleep } from '../system.ts'
 
-/** What one try of a delivery is given. */
+/** Passed to `deliver` for one attempt. */
 export interface DeliveryAttempt<T> {
   readonly message: T
-  /** The same for every try of this message. */
+  /** The same for every attempt of this message. */
   readonly idempotencyKey: string
-  /** Tries that failed before this one, also before a restart. */
+  /** Failed attempts before this one, including those before a restart. */
   readonly tries: number
-  /** Aborts when the try takes too long and when the queue is closed. */
+  /** Aborts on timeout and when the queue is closed. */
   readonly signal: AbortSignal
 }
 
-/** How long a try may take, and what ends it early. */
+/** Options of {@link runAttempt}. */
 export interface AttemptLimits {
   readonly timeoutMs: number
   readonly sleep: Sleep
@@ -20,8 +20,8 @@ export interface AttemptLimits {
 }
 
 /**
- * Runs one try. Rejects with what the try failed with; with an error of name `TimeoutError` when it took too long; with the
- * reason of `closing` when that aborts. In the last two cases at once, also when the try goes on in spite of its signal.
+ * Runs one attempt. Rejects with its error; with an error named `TimeoutError` on timeout; with the reason of `closing`
+ * if that aborts. In the last two cases immediately, even if the attempt ignores its signal.
  */
 export async function runAttempt(
   run: (signal: AbortSignal) => Promise<void>,
@@ -34,7 +34,7 @@ export async function runAttempt(
   closing.addEventListener('abort', onClosing, { once: true })
   sleep(timeoutMs, ended.signal).then(
     () => attempt.abort(new DOMException(`No answer in ${timeoutMs} ms`, 'TimeoutError')),
-    // The try has ended before.
+    // The attempt has already ended.
     () => undefined,
   )
   const aborted = new Promise<never>((_, reject) => {
@@ -45,5 +45,50 @@ export async function runAttempt(
   } finally {
     closing.removeEventListener('abort', onClosing)
     ended.abort()
+  }
+}
+
+/** A FIFO semaphore: limits the number of concurrent attempts. */
+export class DeliverySlots {
+  readonly #most: number
+  readonly #waiters: (() => void)[] = []
+  #taken = 0
+
+  constructor(most: number) {
+    this.#most = most
+  }
+
+  /** Attempts in flight. */
+  get taken(): number {
+    return this.#taken
+  }
+
+  /** Waits for a free slot. Rejects with the reason of `signal` if that aborts first. */
+  take(signal: AbortSignal): Promise<void> {
+    if (signal.aborted) return Promise.reject(signal.reason)
+    if (this.#taken < this.#most) {
+      this.#taken++
+      return Promise.resolve()
+    }
+    return new Promise((resolve, reject) => {
+      const enter = (): void => {
+        signal.removeEventListener('abort', onAbort)
+        resolve()
+      }
+      const onAbort = (): void => {
+        this.#waiters.splice(this.#waiters.indexOf(enter), 1)
+        reject(signal.reason)
+      }
+      this.#waiters.push(enter)
+      signal.addEventListener('abort', onAbort, { once: true })
+    })
+  }
+
+  /** Releases a slot. */
+  free(): void {
+    const next = this.#waiters.shift()
+    // The slot passes directly to the next waiter.
+    if (next === undefined) this.#taken--
+    else next()
   }
 }

@@ -1,47 +1,51 @@
-import type { BackoffOptions } from '../backoff.ts'
-import { resolveBackoff } from '../backoff.ts'
-import type { NowMs, Sleep } from '../clock.ts'
-import { readClock } from '../clock-reading.ts'
+import { type BackoffOptions, resolveBackoff } from '../backoff.ts'
 import { requireInteger, requireName, requireNumber } from '../option-range.ts'
-import type { Random } from '../random.ts'
 import { RetriesExhausted, type RetryOptions, retry } from '../retry.ts'
-import { type DeliveryAttempt, runAttempt } from './delivery-attempt.ts'
-import { DeliveryJournal } from './delivery-journal.ts'
-import { DeliverySlots } from './delivery-slots.ts'
-import type { DeadLetter, DeliveryRecord, DeliveryStore, PendingDelivery } from './delivery-store.ts'
+import { type NowMs, type Random, readClock, type Sleep } from '../system.ts'
+import { type DeliveryAttempt, DeliverySlots, runAttempt } from './delivery-attempt.ts'
+import {
+  type DeadLetter,
+  DeliveryJournal,
+  type DeliveryRecord,
+  type DeliveryStore,
+  type PendingDelivery,
+} from './delivery-store.ts'
 
-/** How messages are delivered, and how many are kept. */
+/** Options of {@link DeliveryQueue}. */
 export interface DeliveryQueueOptions<T> extends BackoffOptions, Pick<RetryOptions, 'shouldRetry' | 'retryAfterMs'> {
-  /** Makes one try; a rejection is a failure. It must pass the idempotency key on, so that the receiver can tell. */
+  /**
+   * Makes one attempt; a rejection is a failure. It must pass the idempotency key on, so that the receiver can detect
+   * duplicates.
+   */
   readonly deliver: (attempt: DeliveryAttempt<T>) => Promise<void>
-  /** Makes a new idempotency key, of at least one character and never the same again: a unique id. */
+  /** Creates a unique, non-empty idempotency key. */
   readonly newKey: () => string
-  /** The clock, for when messages were added and given up. */
+  /** The clock, for the times in records. */
   readonly nowMs: NowMs
-  /** Waits between tries, and for a try that takes too long. */
+  /** Waits between attempts, and for timeouts. */
   readonly sleep: Sleep
   /** Source of the jitter. */
   readonly random: Random
-  /** Where messages survive a restart. Default: nowhere. */
+  /** Persists messages over restarts. Default: none. */
   readonly store?: DeliveryStore<T> | undefined
-  /** Tries of one message, those before a restart included, before it is a dead letter; 1 or more. Default 8. */
+  /** Attempts per message, including those before a restart, until it becomes a dead letter; 1 or more. Default: 8. */
   readonly maxTries?: number | undefined
-  /** How long one try may take, in milliseconds, 1 or more. Default 10,000. */
+  /** Timeout of one attempt in milliseconds, 1 or more. Default: 10,000. */
   readonly timeoutMs?: number | undefined
-  /** How many messages may be undelivered at once; further ones are refused. 1 or more. Default 1000. */
+  /** Maximum number of undelivered messages; further ones are rejected. 1 or more. Default: 1000. */
   readonly mostPending?: number | undefined
-  /** How many tries are made at once; 1 or more. Waiting between tries takes no place. Default 4. */
+  /** Maximum number of concurrent attempts; 1 or more. Waiting between attempts does not count. Default: 4. */
   readonly mostInFlight?: number | undefined
-  /** How many dead letters are kept, the newest; 0 or more. Default 1000. */
+  /** Maximum number of dead letters, the newest are kept; 0 or more. Default: 1000. */
   readonly mostDead?: number | undefined
-  /** Told of what happens, for logs and counters. Must not throw. */
+  /** Called for every event, for logs and metrics. Must not throw. */
   readonly onEvent?: ((event: DeliveryEvent<T>) => void) | undefined
 }
 
-/** Something that happened to a message. */
+/** An event of a message. */
 export type DeliveryEvent<T> =
   | { readonly type: 'delivered'; readonly delivery: PendingDelivery<T> }
-  /** A try failed; the next comes after `delayMs`. */
+  /** An attempt failed; the next one follows after `delayMs`. */
   | {
       readonly type: 'retrying'
       readonly delivery: PendingDelivery<T>
@@ -49,34 +53,34 @@ export type DeliveryEvent<T> =
       readonly delayMs: number
     }
   | { readonly type: 'dead'; readonly letter: DeadLetter<T>; readonly error: unknown }
-  /** A dead letter had to go because there were too many. */
+  /** A dead letter was dropped because there were too many. */
   | { readonly type: 'dead-dropped'; readonly letter: DeadLetter<T> }
-  /** The store failed to save; it is tried again with the next change. */
+  /** Saving failed; it is retried with the next change. */
   | { readonly type: 'store-failed'; readonly error: unknown }
 
-/** What became of a message that was added. */
+/** The result of {@link DeliveryQueue.add}. */
 export type AddOutcome =
-  /** It will be delivered; when `stored` is false, only if the process lives long enough. */
+  /** It will be delivered; if `stored` is false, only if the process lives long enough. */
   | { readonly outcome: 'queued'; readonly idempotencyKey: string; readonly stored: boolean }
-  /** A message with this key is already pending or dead; this one was not taken. */
+  /** A message with this key is already pending or dead; this one was ignored. */
   | { readonly outcome: 'duplicate'; readonly idempotencyKey: string }
-  /** There are too many, or the queue is closed; it was not taken. */
+  /** The queue is full or closed; the message was ignored. */
   | { readonly outcome: 'full' | 'closed' }
 
-/** How many messages there are, and what became of those before. */
+/** Current and past numbers of messages. */
 export interface DeliveryCounts {
-  /** Not delivered yet: waiting, in flight, or between two tries. */
+  /** Undelivered: waiting, in flight, or between two attempts. */
   readonly pending: number
-  /** Tries under way. */
+  /** Attempts in flight. */
   readonly inFlight: number
   readonly dead: number
   readonly delivered: number
-  /** Messages that became dead letters, since the queue was opened. Redelivering one does not take it back. */
+  /** Messages that became dead letters since the queue was opened. Redelivery does not reduce it. */
   readonly failed: number
   readonly failedTries: number
-  /** Messages that were not taken because there were too many. */
+  /** Messages rejected because the queue was full. */
   readonly refused: number
-  /** Dead letters that had to go because there were too many. */
+  /** Dead letters dropped because there were too many. */
   readonly deadDropped: number
 }
 
@@ -84,12 +88,11 @@ const DEFAULTS = { maxTries: 8, timeoutMs: 10_000, mostPending: 1000, mostInFlig
 const LONGEST_REASON = 500
 
 /**
- * Delivers messages, each at least once, in no particular order: a failed try is followed by another after a growing wait
- * with jitter; a message that fails too often, or whose failure no further try can help, becomes a dead letter that can be
- * listed, tried again and removed.
+ * Delivers messages at least once, in no particular order, with retries, exponential backoff and jitter. A message that
+ * fails too often, or with a permanent error, becomes a dead letter, which can be listed, redelivered and discarded.
  *
- * With a store, messages that are not delivered survive the process. One that was delivered just before a crash may come
- * once more, with the same idempotency key. The number of tries survives too; the wait begins anew.
+ * With a store, undelivered messages survive a restart. A message delivered just before a crash may be delivered again,
+ * with the same idempotency key. The number of attempts survives too; the backoff starts again.
  */
 export class DeliveryQueue<T> {
   readonly #options: DeliveryQueueOptions<T> & typeof DEFAULTS
@@ -108,7 +111,7 @@ export class DeliveryQueue<T> {
     this.#journal = new DeliveryJournal(options.store, (error) => options.onEvent?.({ type: 'store-failed', error }))
   }
 
-  /** A queue that goes on where the store says the last one ended. Rejects with the store's error when it cannot load. */
+  /** Opens a queue that continues from its store. Rejects with the store's error if loading fails. */
   static async open<Message>(options: DeliveryQueueOptions<Message>): Promise<DeliveryQueue<Message>> {
     const queue = new DeliveryQueue(options)
     const records = (await options.store?.load()) ?? []
@@ -118,8 +121,8 @@ export class DeliveryQueue<T> {
   }
 
   /**
-   * Takes a message over. Resolves once it is saved, or could not be; it may be delivered before. With an `idempotencyKey`
-   * of the caller's, a message is not taken twice while the first is pending or dead.
+   * Adds a message. Resolves once it is saved, or saving failed; it may be delivered before. With an `idempotencyKey`,
+   * a message is not added again while the first is pending or dead.
    */
   async add(message: T, options: { readonly idempotencyKey?: string | undefined } = {}): Promise<AddOutcome> {
     if (this.#closing.signal.aborted) return { outcome: 'closed' }
@@ -137,17 +140,17 @@ export class DeliveryQueue<T> {
     return { outcome: 'queued', idempotencyKey, stored: await stored }
   }
 
-  /** Whether a message is not delivered yet and not given up. */
+  /** Whether a message is undelivered and not a dead letter. */
   isPending(idempotencyKey: string): boolean {
     return this.#pending.has(idempotencyKey)
   }
 
-  /** What is not tried any more, oldest first. */
+  /** Dead letters, oldest first. */
   deadLetters(): DeadLetter<T>[] {
     return [...this.#dead.values()]
   }
 
-  /** Tries a dead letter again, as often as a new message and under its old idempotency key. */
+  /** Delivers a dead letter again, with the attempts of a new message and its old idempotency key. */
   redeliver(idempotencyKey: string): 'queued' | 'unknown' | 'full' | 'closed' {
     if (this.#closing.signal.aborted) return 'closed'
     const letter = this.#dead.get(idempotencyKey)
@@ -160,27 +163,27 @@ export class DeliveryQueue<T> {
     return 'queued'
   }
 
-  /** Forgets a dead letter; false when there is none with this key. */
+  /** Removes a dead letter; false if there is none with this key. */
   discard(idempotencyKey: string): boolean {
     const isKnown = this.#dead.delete(idempotencyKey)
     if (isKnown) void this.#journal.change(idempotencyKey, undefined)
     return isKnown
   }
 
-  /** How many messages there are, and what became of those before. */
+  /** Current and past numbers of messages. */
   counts(): DeliveryCounts {
     const now = { pending: this.#pending.size, inFlight: this.#slots.taken, dead: this.#dead.size }
     return { ...now, ...this.#counts }
   }
 
-  /** Resolves when nothing is pending: all is delivered or dead, or the queue is closed. */
+  /** Resolves when nothing is pending: everything is delivered or dead, or the queue is closed. */
   async idle(): Promise<void> {
     while (this.#runs.size > 0) await Promise.all(this.#runs)
   }
 
   /**
-   * Aborts what is in flight and waits for it, takes no further message, and saves. What is pending stays in the store.
-   * Further calls wait for the same.
+   * Aborts attempts in flight and waits for them, rejects further messages, and saves. Pending messages stay in the
+   * store. Idempotent.
    */
   async close(): Promise<void> {
     this.#closing.abort()
@@ -218,14 +221,14 @@ export class DeliveryQueue<T> {
     try {
       await retry(() => this.#try(idempotencyKey), {
         ...this.#options,
-        // A message that was loaded has had some of its tries; one more is made even when it has had them all.
+        // A loaded message has used some of its attempts; one more is made even if it has used all.
         maxRetries: Math.max(0, maxTries - 1 - this.#current(idempotencyKey).tries),
         signal: this.#closing.signal,
         onRetry: ({ error, delayMs }) =>
           onEvent?.({ type: 'retrying', delivery: this.#current(idempotencyKey), error, delayMs }),
       })
     } catch (error) {
-      // The receiver's own error says more than that the tries are used up.
+      // The receiver's own error is more useful than the fact that attempts are used up.
       const failure = error instanceof RetriesExhausted ? error.lastError : error
       if (!this.#closing.signal.aborted) this.#bury(idempotencyKey, failure)
       return
@@ -244,7 +247,7 @@ export class DeliveryQueue<T> {
     const delivery = this.#current(idempotencyKey)
     const { message, tries } = delivery
     try {
-      // An async function turns an exception thrown at once into a rejection like any other.
+      // An async function turns a synchronous exception into a rejection.
       const run = async (signal: AbortSignal): Promise<void> => deliver({ message, idempotencyKey, tries, signal })
       await runAttempt(run, { timeoutMs, sleep, closing })
     } catch (error) {
@@ -279,7 +282,7 @@ export class DeliveryQueue<T> {
     }
   }
 
-  /** A message that is pending, as it stands now. */
+  /** The current state of a pending message. */
   #current(idempotencyKey: string): PendingDelivery<T> {
     return this.#pending.get(idempotencyKey) as PendingDelivery<T>
   }

@@ -1,25 +1,25 @@
-/** The part of a Node stream that lines are written to; `process.stdout`, a socket and a file stream have it. */
+/** The used part of a Node stream; `process.stdout`, sockets and file streams have it. */
 export interface LineStream {
-  /** Takes the text over in any case; false asks to wait for `drain`. */
+  /** Always accepts the text; false asks to wait for `drain`. */
   write(text: string, written: (error?: Error | null) => void): boolean
-  /** `close` comes when the stream will not write any more, for whatever reason. */
+  /** `close` means that the stream will not write any more, for any reason. */
   on(event: 'drain' | 'error' | 'close', listener: () => void): unknown
   off(event: 'drain' | 'error' | 'close', listener: () => void): unknown
 }
 
-/** How a {@link LineWriter} behaves when its stream is slow. */
+/** Options of {@link LineWriter}. */
 export interface LineWriterOptions {
   readonly stream: LineStream
-  /** How many characters may wait for a stream that is blocked. */
+  /** Maximum number of characters buffered while the stream is blocked. */
   readonly mostWaiting: number
-  /** The line that says how many were lost, once there is room again. */
+  /** Formats the line that reports lost lines, once there is room again. */
   readonly lostLine: (count: number) => string
 }
 
 /**
- * Writes lines to a stream and never waits for it: while the stream is blocked, lines wait up to a bound, and further
- * ones are dropped and counted. When the stream flows again, a line says how many are missing. A stream that has failed
- * or was closed gets nothing more; its lines are dropped and counted too.
+ * Writes lines to a stream and never waits for it: while the stream is blocked, lines are buffered up to a limit, and
+ * further ones are dropped and counted. When the stream flows again, a line reports how many are missing. After the
+ * stream has failed or closed, lines are dropped and counted too.
  */
 export class LineWriter {
   readonly #options: LineWriterOptions
@@ -31,7 +31,7 @@ export class LineWriter {
   #unwritten = 0
   #written = 0
   #dropped = 0
-  /** Dropped lines that no line has told of yet. */
+  /** Dropped lines not yet reported. */
   #untold = 0
   #whenSettled: (() => void)[] = []
 
@@ -42,12 +42,12 @@ export class LineWriter {
     options.stream.on('close', this.#onFailure)
   }
 
-  /** How many lines the stream has taken over, and how many were lost. */
+  /** Written and dropped lines. */
   get counts(): { readonly written: number; readonly dropped: number } {
     return { written: this.#written, dropped: this.#dropped }
   }
 
-  /** Writes `line`, which ends without a line feed, or lets it wait, or drops it; at once in every case. */
+  /** Writes, buffers or drops `line`, which has no line feed. Never waits. */
   write(line: string): void {
     if (this.#isClosed || this.#hasFailed) this.#drop(1)
     else if (!this.#isBlocked) this.#send(`${line}\n`, 1)
@@ -59,8 +59,8 @@ export class LineWriter {
   }
 
   /**
-   * Takes no further line and waits until the stream has written what it has and what waits for it, or has failed; or
-   * until `signal` aborts, and then drops what still waits. The stream stays open. Further calls wait for the same.
+   * Accepts no further line and waits until the stream has written everything, or has failed; or until `signal` aborts,
+   * and then drops the rest. The stream stays open. Idempotent.
    */
   async close(signal?: AbortSignal): Promise<void> {
     this.#isClosed = true
@@ -77,8 +77,8 @@ export class LineWriter {
     this.#dropWaiting()
     this.#options.stream.off('drain', this.#onDrain)
     this.#options.stream.off('close', this.#onFailure)
-    // While something is under way the stream may still fail, and it says so once more after its writes have: a failure
-    // that nobody listens to ends the process.
+    // While a write is in progress, the stream may still fail, and emits `error` after the callback: an unhandled
+    // `error` event ends the process.
     if (this.#unwritten === 0 && !this.#hasFailed) this.#options.stream.off('error', this.#onFailure)
   }
 

@@ -1,6 +1,6 @@
 import { REDACTED, type Redaction } from './redaction.ts'
 
-/** What a line of the log says besides its message, by name. */
+/** Structured fields of a log line, by name. */
 export type LogFields = Readonly<Record<string, unknown>>
 
 const DEEPEST = 6
@@ -8,8 +8,8 @@ const MOST_ITEMS = 100
 const LONGEST_TEXT = 8192
 
 /**
- * What can be written of `fields`: plain data without secrets, bounded in depth (6), in items of a list or object (100)
- * and in the length of texts (8192). What is left out leaves a note. Never throws, whatever the objects do.
+ * Converts `fields` to plain data without secrets, limited in depth (6), items per list or object (100) and string
+ * length (8192). Omissions leave a note. Never throws, whatever getters do.
  */
 export function plainFields(fields: LogFields, redaction: Redaction): Record<string, unknown> {
   return plainObject(Object.keys(fields), (name) => fields[name], { redaction, depth: 1, above: [fields] })
@@ -18,7 +18,7 @@ export function plainFields(fields: LogFields, redaction: Redaction): Record<str
 interface Place {
   readonly redaction: Redaction
   readonly depth: number
-  /** The objects that this one is part of. */
+  /** Enclosing objects. */
   readonly above: readonly object[]
 }
 
@@ -42,7 +42,7 @@ function plainValue(value: unknown, place: Place): unknown {
 
 function plainText(text: string, redaction: Redaction): string {
   const rest = text.length - LONGEST_TEXT
-  // Cut first: looking for secrets in a text of any length would take any time.
+  // Truncate first: searching secrets in a string of any length would take unbounded time.
   return rest > 0 ? `${redaction.text(text.slice(0, LONGEST_TEXT))}[${rest} more]` : redaction.text(text)
 }
 
@@ -59,7 +59,7 @@ function plainObjectOf(value: object, place: Place): unknown {
     if ('toJSON' in value && typeof value.toJSON === 'function') return plainValue(value.toJSON(), inner)
     return plainObject(Object.keys(value), (name) => (value as LogFields)[name], inner)
   } catch {
-    // Something of the object's own that ran while it was read.
+    // A getter or toJSON threw.
     return '[unreadable]'
   }
 }
@@ -75,7 +75,7 @@ function plainMap(map: ReadonlyMap<unknown, unknown>, place: Place): Record<stri
 }
 
 function plainObject(names: readonly string[], read: (name: string) => unknown, place: Place): Record<string, unknown> {
-  // Without a prototype, so that a field called `__proto__` is one like any other.
+  // No prototype, so that a field called `__proto__` is an ordinary one.
   const plain: Record<string, unknown> = Object.create(null)
   for (const name of names.slice(0, MOST_ITEMS)) plain[name] = plainField(name, read, place)
   if (names.length > MOST_ITEMS) plain['[more]'] = names.length - MOST_ITEMS
@@ -91,7 +91,7 @@ function plainField(name: string, read: (name: string) => unknown, place: Place)
   }
 }
 
-/** An error with what is not enumerable of it, and everything that was added to it. */
+/** An error with its non-enumerable fields and everything that was added to it. */
 function plainError(error: Error, place: Place): Record<string, unknown> {
   const own = ['name', 'message', 'stack', 'cause', 'errors'].filter((name) => name === 'name' || name in error)
   const added = Object.keys(error).filter((name) => !own.includes(name))

@@ -1,45 +1,47 @@
-import type { NowMs } from '../clock.ts'
-import { readClock } from '../clock-reading.ts'
 import { invalidOption, requireInteger } from '../option-range.ts'
+import { type NowMs, readClock } from '../system.ts'
 import { type LineStream, LineWriter } from './line-writer.ts'
 import { type LogFields, plainFields } from './log-fields.ts'
 import { LogSampler, type Suppressed } from './log-sampler.ts'
 import { Redaction } from './redaction.ts'
 
-/** How much a line matters, least first. */
+/** Severity, lowest first. */
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
 
-/** Where lines go, and which. */
+/** Options of {@link LogOutput}. */
 export interface LogOutputOptions {
-  /** Where lines are written: `process.stdout`, a file stream, a socket. It stays open. */
+  /** Output stream: `process.stdout`, a file stream, a socket. It is not closed. */
   readonly stream: LineStream
-  /** The clock, for the time of each line and for thinning out. */
+  /** The clock, for timestamps and sampling. */
   readonly nowMs: NowMs
-  /** Lines below this level are not written; `off` for none at all. Default `info`. */
+  /** Minimum level; `off` disables logging. Default: `info`. */
   readonly level?: LogLevel | 'off' | undefined
-  /** How many lines of one message are written in one second of the clock; 1 or more, or Infinity. Default 50. */
+  /** Maximum number of lines per message and second; 1 or more, or Infinity. Default: 50. */
   readonly mostPerSecond?: number | undefined
-  /** Names of further fields that are secrets, besides those that always are; spelling of words makes no difference. */
+  /** Additional names of secret fields, besides the built-in ones; case and word separators do not matter. */
   readonly redact?: readonly string[] | undefined
-  /** How many characters may wait while the stream is blocked, before lines are dropped; 0 or more. Default 1,000,000. */
+  /**
+   * Maximum number of characters buffered while the stream is blocked; further lines are dropped. 0 or more. Default:
+   * 1,000,000.
+   */
   readonly mostWaiting?: number | undefined
 }
 
-/** What became of the lines so far. */
+/** Line counts so far. */
 export interface LogCounts {
-  /** Given to the stream. */
+  /** Written to the stream. */
   readonly written: number
-  /** Not written because too many of the same message came. */
+  /** Suppressed by sampling. */
   readonly suppressed: number
-  /** Lost because the stream was blocked, had failed, or was no longer used. */
+  /** Dropped because the stream was blocked, failed or closed. */
   readonly dropped: number
 }
 
-/** A line before it is written. */
+/** A log line before formatting. */
 export interface LogEntry {
   readonly level: LogLevel
   readonly message: string
-  /** Of fields of the same name, the last counts. */
+  /** The last field of a name wins. */
   readonly fields: readonly LogFields[]
 }
 
@@ -49,11 +51,11 @@ const DEFAULT_MOST_WAITING = 1_000_000
 const OWN_NAMES: readonly string[] = ['time', 'level', 'message']
 
 /**
- * The place that the lines of a process go to; {@link Logger}s share one.
+ * The log output of a process; {@link Logger}s share one.
  *
- * Nothing here ever waits for the stream: while it is blocked, lines wait up to a bound, then they are dropped and
- * counted, and when it flows again a line tells how many are missing. Of one message and level, only so many lines a
- * second are written; a line after that second tells how many more there were.
+ * It never waits for the stream: while the stream is blocked, lines are buffered up to a limit, then dropped and
+ * counted; when it flows again, a line reports how many are missing. Lines per message, level and second are limited; a
+ * later line reports how many were suppressed.
  */
 export class LogOutput {
   readonly #nowMs: NowMs
@@ -79,12 +81,12 @@ export class LogOutput {
     this.#writer = new LineWriter({ stream: options.stream, mostWaiting, lostLine })
   }
 
-  /** Whether lines of this level are written; for callers to whom making the fields costs something. */
+  /** Whether this level is enabled; for callers whose fields are expensive to compute. */
   isEnabled(level: LogLevel): boolean {
     return RANKS[level] >= this.#rank
   }
 
-  /** Writes a line, unless its level is not enabled or it is one too many of its message. Never waits. */
+  /** Writes a line, unless its level is disabled or sampling suppresses it. Never waits. */
   write(entry: LogEntry): void {
     if (!this.isEnabled(entry.level)) return
     const nowMs = readClock(this.#nowMs)
@@ -94,22 +96,22 @@ export class LogOutput {
   }
 
   /**
-   * Tells now of lines that were suppressed in a second that is over. The next line does so too: this is for processes
-   * that fall silent after a flood, to be called every second or so.
+   * Reports the lines suppressed in past seconds now. The next line does so too: call it every second or so, for
+   * processes that fall silent after a burst.
    */
   reportSuppressed(): void {
     const nowMs = readClock(this.#nowMs)
     this.#report(this.#sampler.turn(nowMs), nowMs)
   }
 
-  /** What became of the lines so far. */
+  /** Line counts so far. */
   counts(): LogCounts {
     return { ...this.#writer.counts, suppressed: this.#suppressed }
   }
 
   /**
-   * Tells what was suppressed, takes no further line, and waits until the stream has written everything or has failed,
-   * or until `signal` aborts, and then drops what still waits.
+   * Reports suppressed lines, accepts no further line, and waits until the stream has written everything or has failed,
+   * or until `signal` aborts; then drops the rest.
    */
   async close(signal?: AbortSignal): Promise<void> {
     this.#report(this.#sampler.finish(), readClock(this.#nowMs))

@@ -1,4 +1,4 @@
-/** Lines that were not written because many of the same message came in one second. */
+/** Lines suppressed within one second. */
 export interface Suppressed<Level> {
   readonly level: Level
   readonly message: string
@@ -13,7 +13,7 @@ interface Tally<Level> {
 
 const MOST_MESSAGES = 1000
 
-/** Lets through at most so many lines a second of one message and level. Knows at most 1000 messages a second apart. */
+/** Limits the lines per second of one message and level. Tracks at most 1000 messages per second. */
 export class LogSampler<Level extends string> {
   readonly #mostPerSecond: number
   readonly #tallies = new Map<string, Tally<Level>>()
@@ -24,8 +24,8 @@ export class LogSampler<Level extends string> {
   }
 
   /**
-   * Begins a new second when the clock shows another one, and gives what was suppressed in the one before. To be asked
-   * before each line; `nowMs` is the time of that line.
+   * Starts a new second if the clock shows one, and returns what was suppressed in the previous one. Call it before
+   * each line; `nowMs` is the time of that line.
    */
   turn(nowMs: number): Suppressed<Level>[] {
     const second = Math.floor(nowMs / 1000)
@@ -41,7 +41,7 @@ export class LogSampler<Level extends string> {
     return known.seen <= this.#mostPerSecond
   }
 
-  /** What was suppressed so far in this second; every message begins anew. */
+  /** Returns what was suppressed in this second, and resets all messages. */
   finish(): Suppressed<Level>[] {
     const suppressed = Array.from(this.#tallies.values(), ({ level, message, seen }) => ({
       level,
@@ -53,7 +53,7 @@ export class LogSampler<Level extends string> {
   }
 
   #tallyOf(level: Level, message: string): Tally<Level> {
-    // The rest of a flood of different messages counts as one message of its level.
+    // Further different messages count as one message of their level.
     const isKept = this.#tallies.size < MOST_MESSAGES || this.#tallies.has(`${level} ${message}`)
     const kept = isKept ? message : 'other messages'
     const key = `${level} ${kept}`

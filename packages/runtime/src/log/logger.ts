@@ -2,48 +2,47 @@ import type { LogFields } from './log-fields.ts'
 import type { LogLevel, LogOutput } from './log-output.ts'
 
 /**
- * Writes what happens as lines of JSON: `{"time":"...","level":"info","message":"...", ...fields}`.
+ * Writes JSON lines: `{"time":"...","level":"info","message":"...", ...fields}`.
  *
- * The message is a fixed text and what differs from line to line goes into fields, because repeated messages are thinned
- * out by their text. Fields named like secrets are written as `[redacted]`. Keys of callers are not known as such: write
- * their {@link keyDigest}.
+ * Use a constant message and put everything variable into fields: sampling is per message. Fields named like secrets
+ * are written as `[redacted]`. Keys of callers are not recognized: log their {@link keyDigest}.
  */
 export class Logger {
   readonly #output: LogOutput
   readonly #fields: readonly LogFields[]
 
-  /** `fields` are in every line; of fields of the same name, the last counts. */
+  /** `fields` are added to every line; the last field of a name wins. */
   constructor(output: LogOutput, ...fields: readonly LogFields[]) {
     this.#output = output
     this.#fields = fields
   }
 
-  /** A logger for the same output with further fields in every line; they replace those of the same name. */
+  /** A logger for the same output with additional fields in every line; they replace those of the same name. */
   child(fields: LogFields): Logger {
     return new Logger(this.#output, ...this.#fields, fields)
   }
 
-  /** Whether lines of this level are written; for callers to whom making the fields costs something. */
+  /** Whether this level is enabled; for callers whose fields are expensive to compute. */
   isEnabled(level: LogLevel): boolean {
     return this.#output.isEnabled(level)
   }
 
-  /** For whoever looks for the reason of something. */
+  /** Details for debugging. */
   debug(message: string, fields?: LogFields): void {
     this.#write('debug', message, fields)
   }
 
-  /** What happens normally and not often. */
+  /** Normal, infrequent events. */
   info(message: string, fields?: LogFields): void {
     this.#write('info', message, fields)
   }
 
-  /** Something is not as it should be, and work goes on. */
+  /** A problem; work continues. */
   warn(message: string, fields?: LogFields): void {
     this.#write('warn', message, fields)
   }
 
-  /** Something failed that somebody has to look at. */
+  /** A failure that needs attention. */
   error(message: string, fields?: LogFields): void {
     this.#write('error', message, fields)
   }

@@ -1,6 +1,6 @@
 import { requireName } from '../option-range.ts'
 
-/** What stands in place of a secret. */
+/** Replaces a secret. */
 export const REDACTED = '[redacted]'
 
 /** Parts of names, in lower case and without separators: `x-api-key` and `clientSecret` have one. */
@@ -18,27 +18,27 @@ const SECRET_NAMES = [
 
 const MOST_KNOWN = 1000
 
-// Not `tokenSource`, which begins a new word after `token`.
+// Does not match `tokenSource`, where a new word starts after `token`.
 const PLURAL_TOKENS = /[tT]okens(?![a-z])/g
 
-// The user and password of an address, and what follows the scheme of an Authorization header.
+// User and password of a URL, and the credentials of an Authorization header.
 const ADDRESS_LOGIN = /:\/\/[^/?#\s"']+@/g
 const CREDENTIALS = /\b(bearer\s+(?=[\w.~+/=-]{8})|basic\s+(?=[\w.~+/=-]{16}))[\w.~+/=-]+/gi
 
-/** Decides what must not be written, by the name of a field and by how a text looks. */
+/** Detects secrets by field name and by pattern. */
 export class Redaction {
   readonly #names: readonly string[]
-  /** Names that were looked at before: most lines have the same few. */
+  /** Cache by name: most lines have the same few. */
   readonly #known = new Map<string, boolean>()
 
-  /** `more` are further names of secrets; upper case and separators make no difference. */
+  /** `more`: additional names of secrets; case and separators do not matter. */
   constructor(more: readonly string[] = []) {
     this.#names = [...SECRET_NAMES, ...more.map((name) => requireName('redact', plainName(name)))]
   }
 
   /**
-   * Whether a field of this name has a secret. A name with `tokens` in the plural has none when its value is a number: that
-   * is an amount.
+   * Whether a field of this name is a secret. A name with the plural `tokens` is not, if its value is a number: that is
+   * an amount.
    */
   isSecret(name: string, value: unknown): boolean {
     const meant = typeof value === 'number' ? name.replaceAll(PLURAL_TOKENS, '') : name
@@ -50,7 +50,7 @@ export class Redaction {
     return isSecret
   }
 
-  /** The text without the password of an address and without the credentials of an Authorization header. */
+  /** The text without passwords of URLs and credentials of Authorization headers. */
   text(text: string): string {
     return text.replaceAll(ADDRESS_LOGIN, `://${REDACTED}@`).replaceAll(CREDENTIALS, `$1${REDACTED}`)
   }

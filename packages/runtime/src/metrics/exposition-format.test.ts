@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { acceptedFormat } from './exposition-format.ts'
+import { acceptedFormat } from './exposition.ts'
 
 describe('acceptedFormat', () => {
   it.each([

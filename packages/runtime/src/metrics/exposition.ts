@@ -1,7 +1,6 @@
-import { acceptedFormat, type ExpositionFormat } from './exposition-format.ts'
 import type { HistogramFamily, HistogramSample, MetricFamily, MetricsSnapshot } from './metrics-snapshot.ts'
 
-/** A page of metrics, as the body of an HTTP answer. */
+/** A metrics page: the body of an HTTP response. */
 export interface MetricsPage {
   readonly contentType: string
   readonly body: string
@@ -13,8 +12,8 @@ const CONTENT_TYPES: Readonly<Record<ExpositionFormat, string>> = {
 }
 
 /**
- * The page that shows a snapshot, in the format that the `Accept` header of the request asks for: OpenMetrics 1.0, or the
- * Prometheus text format 0.0.4, which is also that of a request without the header.
+ * Renders a snapshot in the format that the `Accept` header requests: OpenMetrics 1.0, or the Prometheus text format
+ * 0.0.4, which is the default.
  */
 export function renderMetrics(snapshot: MetricsSnapshot, accept?: string): MetricsPage {
   const format = acceptedFormat(accept)
@@ -100,4 +99,45 @@ function escapeLine(text: string): string {
 
 function escapeQuoted(text: string): string {
   return escapeLine(text).replaceAll('"', '\\"')
+}
+
+/** The formats that a page of metrics can have. */
+export type ExpositionFormat = 'prometheus' | 'openmetrics'
+
+interface MediaRange {
+  readonly type: string
+  readonly version: string | undefined
+  /** 0 to 1. */
+  readonly weight: number
+}
+
+/**
+ * The format that an `Accept` header asks for: OpenMetrics 1.0 when it is named and nothing that matches the Prometheus
+ * text format is wanted more; Prometheus text in every other case, also without a header.
+ */
+export function acceptedFormat(accept: string | undefined): ExpositionFormat {
+  const ranges = (accept ?? '').split(',').map(parseRange)
+  const weightOf = (matches: (range: MediaRange) => boolean): number =>
+    Math.max(0, ...ranges.filter(matches).map((range) => range.weight))
+  const open = weightOf(
+    ({ type, version }) => type === 'application/openmetrics-text' && (version === undefined || version === '1.0.0'),
+  )
+  const named = ranges.some(isPrometheusText)
+  const plain = weightOf((range) => (named ? isPrometheusText(range) : range.type === 'text/*' || range.type === '*/*'))
+  return open > 0 && open >= plain ? 'openmetrics' : 'prometheus'
+}
+
+function isPrometheusText({ type, version }: MediaRange): boolean {
+  return type === 'text/plain' && (version === undefined || version === '0.0.4')
+}
+
+function parseRange(text: string): MediaRange {
+  const [type = '', ...parameters] = text.split(';').map((part) => part.trim().toLowerCase())
+  const parameter = (name: string): string | undefined =>
+    parameters
+      .find((part) => part.startsWith(`${name}=`))
+      ?.slice(name.length + 1)
+      .replaceAll('"', '')
+  const weight = Number(parameter('q') ?? 1)
+  return { type, version: parameter('version'), weight: weight >= 0 && weight <= 1 ? weight : 0 }
 }

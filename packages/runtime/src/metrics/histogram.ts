@@ -1,10 +1,10 @@
-import { bucketOf, bucketQuantile } from '../bucket-bounds.ts'
 import { requireNumber } from '../option-range.ts'
+import { bucketOf, bucketQuantile } from '../sketches/bucket-bounds.ts'
 import type { LabelArguments, LabelDeclaration } from './metric-definition.ts'
 import type { HistogramSample } from './metrics-snapshot.ts'
 import { SeriesTable, type SeriesTableOptions } from './series-table.ts'
 
-/** The observations of one combination of label values: a handle to keep where things are measured often. */
+/** The series of one label combination: keep it where you measure often. */
 export class HistogramSeries {
   readonly #bounds: Float64Array
   readonly #counts: Float64Array
@@ -15,7 +15,7 @@ export class HistogramSeries {
     this.#counts = new Float64Array(bounds.length + 1)
   }
 
-  /** Counts one observation: a finite number, zero or more, in the unit of the bounds. */
+  /** Records an observation: a finite number, 0 or more, in the unit of the bounds. */
   observe(value: number): void {
     if (!(value >= 0 && value < Number.POSITIVE_INFINITY)) {
       requireNumber('value', value, { min: 0, max: Number.MAX_VALUE })
@@ -25,18 +25,18 @@ export class HistogramSeries {
     this.#sum += value
   }
 
-  /** An estimate of a quantile (0 to 1) of everything observed; see {@link bucketQuantile}. */
+  /** Estimates a quantile (0 to 1) of all observations; see {@link bucketQuantile}. */
   quantile(quantile: number): number | undefined {
     return bucketQuantile(this.#bounds, this.#counts, quantile)
   }
 
-  /** The counts of the buckets and the sum. */
+  /** Bucket counts and sum. */
   get sample(): Omit<HistogramSample, 'values'> {
     return { counts: Array.from(this.#counts), sum: this.#sum }
   }
 }
 
-/** Observations in fixed buckets, for each combination of label values. Made by {@link MetricRegistry.histogram}. */
+/** A histogram with label combinations. Created by {@link MetricRegistry.histogram}. */
 export class Histogram<Labels extends readonly LabelDeclaration[] = []> {
   readonly #table: SeriesTable<HistogramSeries>
 
@@ -44,12 +44,12 @@ export class Histogram<Labels extends readonly LabelDeclaration[] = []> {
     this.#table = new SeriesTable({ ...options, make: () => new HistogramSeries(bounds) })
   }
 
-  /** The observations of these label values; none at first. The same object for the same values. */
+  /** The series of these label values. The same object for the same values. */
   labels(...[values]: LabelArguments<Labels>): HistogramSeries {
     return this.#table.find(values ?? {})
   }
 
-  /** Every series and its counts. */
+  /** All series and their counts. */
   samples(): HistogramSample[] {
     return this.#table.entries().map(({ values, series }) => ({ values, ...series.sample }))
   }

@@ -16,11 +16,11 @@ const MERGE_NUMBERS: Readonly<Record<GaugeMerge, (one: number, other: number) =>
 }
 
 /**
- * One snapshot of several, of registries that declare the same metrics, or metrics of different names.
+ * Merges snapshots of registries that declare the same metrics, or metrics with different names.
  *
- * Counters and histograms are added, gauges are merged by the rule they declare. Families and series stand in the order
- * in which they first come. Throws `SLUICE_RUNTIME_INVALID_OPTION` when two snapshots declare one name differently. The
- * number of series is at most the sum of theirs.
+ * Counters and histograms are added, gauges are merged as declared. Families and series keep the order of their first
+ * occurrence. Throws `SLUICE_RUNTIME_INVALID_OPTION` if two snapshots declare one name differently. The number of
+ * series is at most the sum of theirs.
  */
 export function mergeSnapshots(snapshots: readonly MetricsSnapshot[]): MetricsSnapshot {
   const byName = new Map<string, MetricFamily[]>()
@@ -39,7 +39,7 @@ function mergeFamilies(families: readonly MetricFamily[]): MetricFamily {
     throw invalidOption('snapshots', family.name, 'one declaration of a metric, the same in every snapshot')
   }
   if (first.type === 'histogram') {
-    // Of one shape, therefore all histograms.
+    // Same shape, so all are histograms.
     return { ...first, samples: mergeSamples(families as readonly HistogramFamily[], addHistograms) }
   }
   const merge = MERGE_NUMBERS[first.type === 'gauge' ? first.merge : 'sum']
@@ -50,7 +50,7 @@ function mergeFamilies(families: readonly MetricFamily[]): MetricFamily {
   return { ...first, samples }
 }
 
-/** All that a family declares, and none of its numbers. */
+/** The declaration of a family, without values. */
 function shapeOf(family: MetricFamily): string {
   return JSON.stringify({ ...family, samples: [] })
 }

@@ -1,13 +1,13 @@
 import { invalidOption, requireInteger, requireName } from '../option-range.ts'
 
-/** A label whose values are all known beforehand; any other value is counted as {@link OTHER}. */
+/** A label with a fixed set of values; any other value is counted as {@link OTHER}. */
 export interface ClosedLabel {
   readonly name: string
   /** 1 to 100 values. */
   readonly values: readonly string[]
 }
 
-/** A label: its name when values are only known at run time, or with all its values when they are known beforehand. */
+/** A label: its name, or with all its values if they are known in advance. */
 export type LabelDeclaration = string | ClosedLabel
 
 /** The value of each declared label. */
@@ -17,33 +17,33 @@ export type LabelValues<Labels extends readonly LabelDeclaration[]> = {
     : Declared & string]: Declared extends ClosedLabel ? Declared['values'][number] : string
 }
 
-/** What `labels` takes: nothing for a metric without labels, else one object with the value of each label. */
+/** Arguments of `labels`: none for a metric without labels, else one object with a value for each label. */
 export type LabelArguments<Labels extends readonly LabelDeclaration[]> = Labels extends readonly []
   ? []
   : [values: LabelValues<Labels>]
 
-/** What every metric declares. */
+/** Options of every metric. */
 export interface MetricOptions<Labels extends readonly LabelDeclaration[] = readonly LabelDeclaration[]> {
-  /** Letters, digits, `_` and `:`, not beginning with a digit; unique in its registry. */
+  /** Letters, digits, `_` and `:`, not starting with a digit; unique in its registry. */
   readonly name: string
-  /** One sentence for the reader of the metrics page. */
+  /** Help text: one sentence. */
   readonly help: string
   /** Default: none. */
   readonly labels?: Labels | undefined
   /**
-   * How many combinations of label values are kept apart, 1 to 1,000,000. Default 1000. When there are so many, a new
-   * combination is counted with `other` in place of each label that is not closed.
+   * Maximum number of label combinations, 1 to 1,000,000. Beyond it, a new combination is counted with `other` in place
+   * of each label that is not closed. Default: 1000.
    */
   readonly mostSeries?: number | undefined
 }
 
-/** A label as it is worked with: `values` is undefined when any value may come. */
+/** A validated label; `values` is undefined if any value is allowed. */
 export interface Label {
   readonly name: string
   readonly values: ReadonlySet<string> | undefined
 }
 
-/** Stands for label values beyond what a metric keeps apart. */
+/** Replaces label values beyond the limit of a metric. */
 export const OTHER = 'other'
 
 const METRIC_NAME = /^[a-zA-Z_:][a-zA-Z0-9_:]*$/
@@ -51,32 +51,32 @@ const LABEL_NAME = /^(?!__)[a-zA-Z_][a-zA-Z0-9_]*$/
 const MOST_CLOSED_VALUES = 100
 const DEFAULT_MOST_SERIES = 1000
 
-/** The names of samples that a metric takes, by its type: no two metrics of a page may share one. */
+/** Suffixes of the samples of a metric, by type: sample names are unique on a page. */
 const SUFFIXES = {
   counter: [''],
   gauge: [''],
   histogram: ['', '_bucket', '_sum', '_count'],
 } as const
 
-/** Gives back `name` when it can be that of a metric of this type; otherwise throws `SLUICE_RUNTIME_INVALID_OPTION`. */
+/** Returns `name` if it is valid for this type; otherwise throws `SLUICE_RUNTIME_INVALID_OPTION`. */
 export function requireMetricName(name: string, type: keyof typeof SUFFIXES): string {
   if (typeof name !== 'string' || !METRIC_NAME.test(name)) {
     throw invalidOption('name', name, 'letters, digits, _ and :, not beginning with a digit')
   }
-  // OpenMetrics derives the name of a counter's samples from it, and no other type may look like one.
+  // OpenMetrics derives the sample names of a counter from it, and no other type may look like one.
   if (name.endsWith('_total') !== (type === 'counter')) {
     throw invalidOption('name', name, type === 'counter' ? 'a name that ends in _total' : 'a name without _total')
   }
   return name
 }
 
-/** Every name that a metric stands under on the page, in either format. */
+/** All sample names of a metric, in both formats. */
 export function sampleNames(name: string, type: keyof typeof SUFFIXES): readonly string[] {
   const names = SUFFIXES[type].map((suffix) => `${name}${suffix}`)
   return type === 'counter' ? [...names, name.slice(0, -'_total'.length)] : names
 }
 
-/** Checks what a metric declares about its labels. */
+/** Validates the labels of a metric. */
 export function resolveLabels(options: Pick<MetricOptions, 'labels' | 'mostSeries' | 'help'>): {
   readonly labels: readonly Label[]
   readonly mostSeries: number
@@ -92,7 +92,7 @@ export function resolveLabels(options: Pick<MetricOptions, 'labels' | 'mostSerie
 
 function resolveLabel(declared: LabelDeclaration): Label {
   const name = typeof declared === 'string' ? declared : declared.name
-  // `le` is what histograms name their bounds by.
+  // `le` is the label of histogram bounds.
   if (typeof name !== 'string' || !LABEL_NAME.test(name) || name === 'le') {
     throw invalidOption('label', name, 'letters, digits and _, not beginning with a digit or __, and not le')
   }

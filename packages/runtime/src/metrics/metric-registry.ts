@@ -1,5 +1,5 @@
-import { requireBounds } from '../bucket-bounds.ts'
 import { invalidOption, requireNumber } from '../option-range.ts'
+import { requireBounds } from '../sketches/bucket-bounds.ts'
 import { Counter } from './counter.ts'
 import { Gauge } from './gauge.ts'
 import { Histogram } from './histogram.ts'
@@ -7,30 +7,30 @@ import type { Label, LabelDeclaration, MetricOptions } from './metric-definition
 import { requireMetricName, resolveLabels, sampleNames } from './metric-definition.ts'
 import type { GaugeMerge, HistogramView, MetricFamily, MetricsSnapshot } from './metrics-snapshot.ts'
 
-/** What a gauge declares. */
+/** Options of a gauge. */
 export interface GaugeOptions<Labels extends readonly LabelDeclaration[]> extends MetricOptions<Labels> {
-  /** How the gauges of several registries become one number. */
+  /** How gauges of several registries are merged. */
   readonly merge: GaugeMerge
 }
 
-/** What a histogram declares. */
+/** Options of a histogram. */
 export interface HistogramOptions<Labels extends readonly LabelDeclaration[]> extends MetricOptions<Labels> {
-  /** The upper ends of the buckets, which belong to them: 1 to 200 rising numbers. A last bucket for the rest is added. */
+  /** Upper bounds of the buckets, inclusive: 1 to 200 increasing numbers. A last bucket for the rest is added. */
   readonly bounds: readonly number[]
-  /** Shows the same observations a second time, in a greater unit. */
+  /** Exposes the same observations a second time, in a larger unit. */
   readonly alsoAs?: HistogramView | undefined
 }
 
-/** Counts label values that were beyond what their metric keeps apart; its label `metric` says which. */
-export const OVERFLOW_METRIC = 'sluice_metrics_overflow_total'
+/** Counts lookups beyond the series limit of a metric; its label `metric` is the name. */
+const OVERFLOW_METRIC = 'sluice_metrics_overflow_total'
 
 const GAUGE_MERGES: readonly string[] = ['sum', 'max', 'min', 'last'] satisfies GaugeMerge[]
 
 /**
- * The metrics of one thread: declared once, counted through handles, read as a snapshot.
+ * The metrics of one thread: declared once, updated through handles, read as a snapshot.
  *
- * Memory is bounded whatever label values come: see {@link MetricOptions.mostSeries}. Each lookup that ended at `other`
- * raises {@link OVERFLOW_METRIC}. A registry belongs to one thread; {@link mergeSnapshots} makes one page of several.
+ * Memory is bounded for any label values: see {@link MetricOptions.mostSeries}. Each lookup that ended at `other`
+ * increments {@link OVERFLOW_METRIC}. A registry belongs to one thread; {@link mergeSnapshots} combines several.
  */
 export class MetricRegistry {
   readonly #taken = new Set<string>()
@@ -41,7 +41,7 @@ export class MetricRegistry {
   constructor() {
     this.#take(OVERFLOW_METRIC, 'counter')
     const labels: Label[] = [{ name: 'metric', values: undefined }]
-    // One series for each declared metric, so it cannot overflow itself before a program declares as many.
+    // One series per declared metric, so it does not overflow itself.
     this.#overflow = new Counter({ labels, mostSeries: 1_000_000, onOverflow: () => undefined })
     const help = 'Lookups whose label values were counted as other.'
     this.#families.push(() => ({
@@ -53,7 +53,7 @@ export class MetricRegistry {
     }))
   }
 
-  /** Declares a number that only rises. Its name must end in `_total`. */
+  /** Declares a counter. Its name must end in `_total`. */
   counter<const Labels extends readonly LabelDeclaration[] = []>(options: MetricOptions<Labels>): Counter<Labels> {
     const { base, table } = this.#declare(options, 'counter')
     const counter = new Counter<Labels>(table)
@@ -61,7 +61,7 @@ export class MetricRegistry {
     return counter
   }
 
-  /** Declares a number that rises and falls. */
+  /** Declares a gauge. */
   gauge<const Labels extends readonly LabelDeclaration[] = []>(options: GaugeOptions<Labels>): Gauge<Labels> {
     const { merge } = options
     if (!GAUGE_MERGES.includes(merge)) throw invalidOption('merge', merge, `one of ${GAUGE_MERGES.join(', ')}`)
@@ -71,7 +71,7 @@ export class MetricRegistry {
     return gauge
   }
 
-  /** Declares observations in fixed buckets: durations, sizes. */
+  /** Declares a histogram with fixed buckets: durations, sizes. */
   histogram<const Labels extends readonly LabelDeclaration[] = []>(
     options: HistogramOptions<Labels>,
   ): Histogram<Labels> {
@@ -87,17 +87,17 @@ export class MetricRegistry {
   }
 
   /**
-   * Calls `update` before every snapshot: for gauges that show what somebody else knows. Gives back a function that ends
-   * it. What `update` throws, {@link MetricRegistry.snapshot} throws.
+   * Calls `update` before every snapshot: for gauges that mirror other state. Returns a function that unregisters it.
+   * {@link MetricRegistry.snapshot} throws what `update` throws.
    */
   beforeSnapshot(update: () => void): () => void {
-    // A function of its own, so that the same one given twice is called twice and ended one by one.
+    // A new function, so that the same one registered twice is called twice and unregistered one by one.
     const own = (): void => update()
     this.#updates.add(own)
     return () => void this.#updates.delete(own)
   }
 
-  /** All metrics and their numbers now, as plain data that does not change any more. */
+  /** All metrics and their current values, as immutable plain data. */
   snapshot(): MetricsSnapshot {
     for (const update of this.#updates) update()
     return { families: this.#families.map((read) => read()) }

@@ -1,18 +1,20 @@
-/** How gauges of several registries become one. `last` takes that of the last snapshot in the list that has it. */
+/** How gauges of several registries are merged. `last` takes the value of the last snapshot that has it. */
 export type GaugeMerge = 'sum' | 'max' | 'min' | 'last'
 
-/** One number and the label values it stands under, in the order of the labels of its family. */
+/** A value and its label values, in the order of the labels of its family. */
 export interface NumberSample {
   readonly values: readonly string[]
   readonly value: number
 }
 
-/** A histogram of one combination of label values. */
+/** A histogram of one label combination. */
 export interface HistogramSample {
   readonly values: readonly string[]
-  /** Observations in each bucket, not added up; one more than there are bounds, the last for all above the greatest. */
+  /**
+   * Observations per bucket, not cumulative; one more than there are bounds, the last for everything above the highest.
+   */
   readonly counts: readonly number[]
-  /** All observations added together. */
+  /** Sum of all observations. */
   readonly sum: number
 }
 
@@ -35,27 +37,27 @@ export interface GaugeFamily extends Family {
   readonly samples: readonly NumberSample[]
 }
 
-/** The same observations under a second name, in a greater unit. */
+/** The same observations under a second name, in a larger unit. */
 export interface HistogramView {
   readonly name: string
-  /** What one observation is divided by: 1000 for seconds out of milliseconds. */
+  /** Divisor of an observation: 1000 converts milliseconds to seconds. */
   readonly divisor: number
 }
 
 /** A histogram with all its series. */
 export interface HistogramFamily extends Family {
   readonly type: 'histogram'
-  /** The upper ends of the buckets, which belong to them; rising. */
+  /** Upper bounds of the buckets, inclusive and increasing. */
   readonly bounds: readonly number[]
   readonly alsoAs: HistogramView | undefined
   readonly samples: readonly HistogramSample[]
 }
 
-/** A metric and all its numbers at one moment. */
+/** A metric and its values at one moment. */
 export type MetricFamily = CounterFamily | GaugeFamily | HistogramFamily
 
 /** All metrics of a registry at one moment: plain data that can be sent to another thread. */
 export interface MetricsSnapshot {
-  /** In the order in which they were declared. */
+  /** In declaration order. */
   readonly families: readonly MetricFamily[]
 }

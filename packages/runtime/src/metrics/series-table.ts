@@ -1,19 +1,21 @@
 import { invalidOption } from '../option-range.ts'
 import { type Label, OTHER } from './metric-definition.ts'
 
-/** How a {@link SeriesTable} is bounded and filled. */
+/** Options of {@link SeriesTable}. */
 export interface SeriesTableOptions<Series> {
   readonly labels: readonly Label[]
   readonly mostSeries: number
-  /** Makes the series of a new combination of values. */
+  /** Creates the series of a new label combination. */
   readonly make: () => Series
-  /** Told of every lookup that ended at a series of {@link OTHER}, because its own was not known or one too many. */
+  /**
+   * Called for every lookup that ended at a series of {@link OTHER}, because its values are unknown or over the limit.
+   */
   readonly onOverflow: () => void
 }
 
-/** One combination of label values and what is counted for it. */
+/** A label combination and its series. */
 export interface SeriesEntry<Series> {
-  /** In the order in which the labels were declared. */
+  /** In declaration order. */
   readonly values: readonly string[]
   readonly series: Series
 }
@@ -26,11 +28,11 @@ interface Node<Series> {
 const LONGEST_VALUE = 200
 
 /**
- * The series of one metric by their label values: at most `mostSeries`, and beside them one for each combination of the
- * values of closed labels, with {@link OTHER} for the rest.
+ * The series of one metric by label values: at most `mostSeries`, plus one for each combination of the values of closed
+ * labels, with {@link OTHER} for the rest.
  *
- * A tree with a level for each label: no two combinations can be taken for one another, whatever characters are in
- * them, and a lookup makes no text.
+ * A tree with one level per label: combinations cannot be confused, whatever characters they contain, and a lookup
+ * allocates no string.
  */
 export class SeriesTable<Series> {
   readonly #options: SeriesTableOptions<Series>
@@ -43,7 +45,7 @@ export class SeriesTable<Series> {
     this.#names = options.labels.map((label) => label.name)
   }
 
-  /** The series of these values, which are those of every label and no other. A value counts by its first 200 characters. */
+  /** The series of these values: exactly one per label. Only the first 200 characters of a value count. */
   find(values: Readonly<Record<string, string>>): Series {
     let given = 0
     for (const name in values) if (Object.hasOwn(values, name)) given++
@@ -57,7 +59,7 @@ export class SeriesTable<Series> {
     return node.entry === undefined ? this.#findOrMake(values) : node.entry.series
   }
 
-  /** Every series, in the order in which they came. */
+  /** All series, in order of creation. */
   entries(): readonly SeriesEntry<Series>[] {
     return this.#entries
   }
@@ -77,7 +79,7 @@ export class SeriesTable<Series> {
     const value = values[name]
     if (value === undefined) throw this.#wrongLabels(values)
     if (typeof value !== 'string') throw invalidOption(`label ${name}`, value, 'text')
-    // Half a character cannot be written, and two values that are written alike would be one series twice.
+    // A lone surrogate cannot be written, and two values that are written alike would be one series twice.
     return value.slice(0, LONGEST_VALUE).toWellFormed()
   }
 
@@ -87,7 +89,7 @@ export class SeriesTable<Series> {
     return node
   }
 
-  /** The entry of these values: the one that is there, or a new one. */
+  /** Finds or creates the entry of these values. */
   #make(values: readonly string[]): SeriesEntry<Series> {
     let node = this.#root
     for (const value of values) {

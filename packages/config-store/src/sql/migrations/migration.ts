@@ -1,36 +1,36 @@
-import type { KeySpelling } from '../key-spelling.ts'
 import type { SqlDialect, SqlTransaction } from '../sql-driver.ts'
+import type { CanonicalKeys } from '../tables/entry-kinds.ts'
 
-/** How one database writes what both have. */
+/** SQL types and clauses of one database. */
 export interface SqlForms {
   readonly dialect: SqlDialect
-  /** A whole number up to 2^53: amounts, positions, milliseconds since 1970. */
+  /** An integer up to 2^53: amounts, positions, milliseconds since 1970. */
   readonly whole: string
   readonly real: string
   readonly text: string
-  /** A text that rows are found and sorted by, byte by byte. */
+  /** A string that rows are found and sorted by, byte by byte. */
   readonly name: string
-  /** The type of a column that numbers its rows, rising. */
+  /** The type of an auto-incrementing primary key. */
   readonly counter: string
-  /** The end of a table. */
+  /** The end of CREATE TABLE. */
   readonly end: string
-  /** The end of a table that is kept in the order of its primary key. */
+  /** The end of CREATE TABLE for a table clustered by its primary key. */
   readonly endByKey: string
 }
 
-/** What a step works with. */
+/** Arguments of a migration. */
 export interface MigrationContext {
   /** Milliseconds since 1970. */
   readonly nowMs: number
-  readonly spelling: KeySpelling
+  readonly canonicalKeys: CanonicalKeys
 }
 
-/** A step from one form of the tables to the next. Once released, it is never changed. */
+/** A migration of the schema by one version. Never changed once released. */
 export interface Migration {
   /** 1, 2, 3, ... without gaps. */
   readonly number: number
   statements(forms: SqlForms): readonly string[]
-  /** What cannot be said in SQL, done after the statements and in the same transaction. */
+  /** What SQL cannot express; runs after the statements, in the same transaction. */
   run?(transaction: SqlTransaction, context: MigrationContext): Promise<void>
 }
 
