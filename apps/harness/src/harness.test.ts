@@ -3,12 +3,12 @@ import { memoryStore, systemClock } from '@sluice/core'
 import type { Batch } from '@sluice/core/internal'
 import { describe, expect, it } from 'vitest'
 import { runHarness } from './harness.ts'
-import type { CreateLocalStore } from './memory-store.ts'
-import { memoryStoreUnderTest } from './memory-store.ts'
-import { TESTED_ALGORITHMS } from './rules.ts'
-import type { StoreTable } from './stores.ts'
-import { STORES } from './stores.ts'
-import type { TestResult } from './test-result.ts'
+import type { CreateLocalStore } from './targets/memory-target.ts'
+import { memoryStoreUnderTest } from './targets/memory-target.ts'
+import type { StoreTable } from './targets/store-targets.ts'
+import { STORES } from './targets/store-targets.ts'
+import type { TestResult } from './tests/test-result.ts'
+import { TESTED_ALGORITHMS } from './tests/tested-algorithms.ts'
 
 interface Ran {
   readonly exitCode: number

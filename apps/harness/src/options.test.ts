@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { isHarnessError } from './harness-error.ts'
 import { helpText, parseOptions } from './options.ts'
-import { TESTED_ALGORITHMS } from './rules.ts'
-import { STORES } from './stores.ts'
+import { STORES } from './targets/store-targets.ts'
+import { TESTED_ALGORITHMS } from './tests/tested-algorithms.ts'
 
 const CHOICES = { algorithms: TESTED_ALGORITHMS, stores: STORES }
 

@@ -1,5 +1,5 @@
-import { wrongCounts } from './expectation.ts'
-import type { TestResult } from './test-result.ts'
+import { wrongCounts } from './tests/expectation.ts'
+import type { TestResult } from './tests/test-result.ts'
 
 /** The section of one algorithm, without a line end. The counts are bounds here; {@link reportJson} has the real ones. */
 export function reportText(algorithm: string, results: readonly TestResult[]): string {

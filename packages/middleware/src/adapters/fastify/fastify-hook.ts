@@ -1,0 +1,102 @@
+import { systemTimers } from '@sluice/core'
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { HttpRequest } from '../../http/http-request.ts'
+import type { Eventually } from '../../http/maybe-promise.ts'
+import { isLater } from '../../http/maybe-promise.ts'
+import { narrowestDecision } from '../../http/narrowest-decision.ts'
+import type { HttpOutcome, Refusal } from '../../http/outcome.ts'
+import type { HttpLimiter } from '../../limiter/http-limiter.ts'
+import type { RateLimitOptions } from '../../options/rate-limit-options.ts'
+import { takeTurn } from '../node/node-response.ts'
+
+/** How the requests of a route are limited. */
+export interface FastifyLimitOptions extends RateLimitOptions<FastifyRequest> {
+  /**
+   * Answers in place of the usual refusal, whose status, headers and body it is given: by `reply.send`, or by what it returns.
+   * The headers that announce the limit are set already, and so is the status.
+   */
+  readonly onLimited?: (request: FastifyRequest, reply: FastifyReply, refusal: Refusal) => Eventually<unknown>
+}
+
+/** A hook of Fastify that lets requests through or answers them. */
+export type FastifyLimitHook = (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) => void
+
+/** The hook that limits by `limiter`; the rest of `options` says how its outcomes are told. */
+export function limitHook(
+  limiter: HttpLimiter<FastifyRequest>,
+  { onLimited, timers = systemTimers }: FastifyLimitOptions,
+): FastifyLimitHook {
+  return (request, reply, done) => {
+    const settle = (outcome: HttpOutcome): Eventually<unknown> => {
+      request.rateLimit = narrowestDecision(request.rateLimit, outcome.decision)
+      for (const name in outcome.headers) reply.header(LOWER_CASE[name] ?? name, outcome.headers[name])
+      if (!outcome.allowed) return onLimited ? answer(reply, outcome, onLimited) : refuse(reply, outcome)
+      const turn = takeTurn(reply.raw, outcome, timers)
+      if (isLater(turn)) return turn.then((isHere) => (isHere ? done() : undefined))
+      return turn ? done() : undefined
+    }
+    // What is thrown at once, Fastify catches; returning a promise would make it go on with a refused request.
+    const settled = limiter.begin(request, settle)
+    if (isLater(settled)) settled.catch(done)
+  }
+}
+
+/** Fastify has names in lower case, and takes longest to find them for names that are not. */
+const LOWER_CASE: Readonly<Record<string, string>> = {
+  'X-RateLimit-Limit': 'x-ratelimit-limit',
+  'X-RateLimit-Remaining': 'x-ratelimit-remaining',
+  'X-RateLimit-Reset': 'x-ratelimit-reset',
+  'X-RateLimit-Reset-After': 'x-ratelimit-reset-after',
+  RateLimit: 'ratelimit',
+  'RateLimit-Policy': 'ratelimit-policy',
+}
+
+function refuse(reply: FastifyReply, { status, body }: Refusal): void {
+  // Fastify adds a charset to the type of a text that it would serialize itself.
+  reply.code(status).serializer(asItIs).send(body)
+}
+
+function asItIs(body: string): string {
+  return body
+}
+
+async function answer(
+  reply: FastifyReply,
+  refusal: Refusal,
+  onLimited: NonNullable<FastifyLimitOptions['onLimited']>,
+): Promise<void> {
+  // The type is that of the usual body, and Fastify would not choose another.
+  reply.code(refusal.status).removeHeader('content-type')
+  const payload = await onLimited(reply.request, reply, refusal)
+  if (payload !== undefined && !reply.sent) reply.send(payload)
+}
+
+/** What the core has to know of a request to Fastify. */
+export class FastifyHttpRequest implements HttpRequest {
+  readonly #request: FastifyRequest
+
+  constructor(request: FastifyRequest) {
+    this.#request = request
+  }
+
+  get method(): string {
+    return this.#request.method
+  }
+
+  get url(): string {
+    return this.#request.originalUrl
+  }
+
+  get route(): string | undefined {
+    return this.#request.routeOptions.url
+  }
+
+  /** Not `request.ip`, which may be what a header says. */
+  get peerAddress(): string | undefined {
+    return this.#request.raw.socket.remoteAddress
+  }
+
+  header(name: string): string | readonly string[] | undefined {
+    return this.#request.raw.headers[name]
+  }
+}

@@ -1,0 +1,215 @@
+import type { DecisionLike } from '@sluice/contract'
+import { SluiceError, systemTimers } from '@sluice/core'
+import { can, checkForms } from '@sluice/core/options'
+import type { HttpRequest } from '../../http/http-request.ts'
+import type { Eventually } from '../../http/maybe-promise.ts'
+import { isLater } from '../../http/maybe-promise.ts'
+import { narrowestDecision } from '../../http/narrowest-decision.ts'
+import type { HttpOutcome, Refusal } from '../../http/outcome.ts'
+import { createHttpLimiter } from '../../limiter/http-limiter.ts'
+import { contextForm, foreignContext, refuseContext } from '../../options/framework-detection.ts'
+import type { RateLimitOptions } from '../../options/rate-limit-options.ts'
+import { rememberHeaders, withRememberedHeaders } from './fetch-headers.ts'
+import { checkAnswered, clientLeft, waitForTurn, watchAnswer } from './fetch-response.ts'
+import { ADDRESS_FORM, pathOf, peerAddressFrom } from './fetch-server.ts'
+
+/** A call of a fetch handler: the request, and what the server passed along with it. */
+export interface FetchCall<Args extends readonly unknown[] = readonly unknown[]> {
+  readonly request: Request
+  /** All arguments after the request: the bindings of Workers, the parameters of a Next.js route, the server of Bun, ... */
+  readonly args: Args
+}
+
+/** How calls of a fetch handler are limited. */
+export interface FetchRateLimitOptions<Args extends readonly unknown[] = readonly unknown[]>
+  extends RateLimitOptions<FetchCall<Args>> {
+  /**
+   * The address at the other end of the connection. Found by itself behind @hono/node-server, Bun.serve and Deno.serve, as long
+   * as the handler is called with what they pass along. Elsewhere it has to be told, by what only the platform can set:
+   *
+   * ```ts
+   * // Cloudflare Workers
+   * rateLimit({ limit: 100, window: '1m', address: (request) => request.headers.get('cf-connecting-ip') ?? undefined })
+   * // Bun
+   * rateLimit({ limit: 100, window: '1m', address: (request, server: Server) => server.requestIP(request)?.address })
+   * // Deno
+   * rateLimit({ limit: 100, window: '1m', address: (_, info: Deno.ServeHandlerInfo<Deno.NetAddr>) => info.remoteAddr.hostname })
+   * ```
+   *
+   * A header that proxies of your own write is for `trustProxy`.
+   */
+  readonly address?: (request: Request, ...args: Args) => string | undefined
+  /**
+   * Answers in place of the usual refusal, whose status, headers and body it is given. The headers that announce the limit are
+   * added to its answer, unless it has set them.
+   */
+  readonly onLimited?: (call: FetchCall<Args>, refusal: Refusal) => Eventually<Response>
+}
+
+/** Puts a limit in front of fetch handlers. All handlers it is put around count together. */
+export interface FetchRateLimit<Args extends readonly unknown[] = readonly unknown[]> {
+  /** `handler`, limited. */
+  <HandlerArgs extends Args>(
+    handler: (request: Request, ...args: HandlerArgs) => Eventually<Response>,
+  ): (request: Request, ...args: HandlerArgs) => Promise<Response>
+  /**
+   * Decides a request without a handler around it, for places that are not one, such as the middleware of Next.js: whoever
+   * calls it sends the headers or the refusal, waits `delayMs`, and calls `finish`.
+   */
+  begin(request: Request, ...args: Args): Eventually<HttpOutcome>
+  /** Frees what the limiter made itself, which is the store when none was given. */
+  close(): Promise<void>
+}
+
+/**
+ * Limits handlers that take a Request and return a Response: route handlers of Next.js, loaders of Remix and React Router,
+ * Workers, Bun.serve, Deno.serve:
+ *
+ * ```ts
+ * const limited = rateLimit({ limit: 100, window: '1m' })
+ *
+ * export const GET = limited(async (request) => Response.json(await orders(request)))
+ * ```
+ *
+ * Handlers find the decision by {@link rateLimitOf}. A call is over when the last of its answer has been read, or the client
+ * has left: until then it holds its slot of a `concurrency` rule, and only then is its charge settled. Except behind Node, an
+ * answer that whoever called the handler throws away unread never ends.
+ */
+export function rateLimit<Args extends readonly unknown[] = readonly unknown[]>(
+  options: FetchRateLimitOptions<Args>,
+): FetchRateLimit<Args>
+export function rateLimit<Args extends readonly unknown[]>(
+  options: FetchRateLimitOptions<Args>,
+  ...others: readonly unknown[]
+): FetchRateLimit<Args> {
+  if (typeof options === 'function' || others.length > 0) throw misplacedHandler(options)
+  const limiter = createHttpLimiter<FetchCall<Args>>(options, {
+    name: 'fetch',
+    ownOptions: ['address'],
+    request: (call) => new FetchHttpRequest(call, addressOf),
+  })
+  checkForms(options, ADDRESS_FORM)
+  const { address, onLimited = refuse, timers = systemTimers } = options
+  const addressOf = (call: FetchCall<Args>): string | undefined =>
+    address === undefined ? peerAddressFrom(call.args[0], call.request) : address(call.request, ...call.args)
+  type Call = DecidedCall & FetchCall<Args>
+  const begin = (call: Call): Eventually<HttpOutcome> => limiter.begin(call, (outcome) => remember(call, outcome))
+  const answer = async (call: Call, handle: () => Eventually<Response>): Promise<Response> => {
+    const begun = begin(call)
+    const outcome = isLater(begun) ? await begun : begun
+    if (!outcome.allowed)
+      return withRememberedHeaders(call, checkAnswered(await onLimited(call, outcome), '"onLimited"'))
+    const { delayMs, finish } = outcome
+    const watch = finish && watchAnswer(call.request, call.args[0], finish)
+    if (delayMs > 0 && !(await waitForTurn(call.request, delayMs, timers))) return clientLeft()
+    try {
+      const response = withRememberedHeaders(call, checkAnswered(await handle(), 'the handler'))
+      return watch === undefined ? response : watch.answered(response)
+    } catch (error) {
+      watch?.failed()
+      throw error
+    }
+  }
+  const limited: FetchRateLimit<Args> = Object.assign(
+    <HandlerArgs extends Args>(handler: (of: Request, ...args: HandlerArgs) => Eventually<Response>) => {
+      if (typeof handler !== 'function') return refuseHandler(handler)
+      return (of: Request, ...args: HandlerArgs): Promise<Response> =>
+        answer(callOf(of, args), () => handler(of, ...args))
+    },
+    {
+      begin: (of: Request, ...args: Args) => begin(callOf(of, args)),
+      close: () => limiter.close(),
+    },
+  )
+  return limited
+}
+
+/**
+ * The decision on a request, for its handler: of several limiters, that with the least remaining. Undefined when none was
+ * asked.
+ */
+export function rateLimitOf(request: Request): DecisionLike | undefined {
+  return (request as MarkedRequest)[CALL]?.decision
+}
+
+/** Leads from a request to its call. A map beside it would cost more than all the rest. */
+const CALL: unique symbol = Symbol('sluice.call')
+
+interface MarkedRequest extends Request {
+  [CALL]?: DecidedCall
+}
+
+interface DecidedCall extends FetchCall {
+  decision: DecisionLike | undefined
+}
+
+/** One object for one request, however many limiters it passes: what the first has announced is known to the next. */
+function callOf<Args extends readonly unknown[]>(request: MarkedRequest, args: Args): DecidedCall & FetchCall<Args> {
+  // No look at its headers, which some runtimes make only when they are asked for.
+  if (!can(request, 'clone')) throw foreignContext('fetch', request)
+  const known = request[CALL]
+  const isSame = known?.args.length === args.length && known.args.every((value, index) => value === args[index])
+  if (isSame) return known as DecidedCall & FetchCall<Args>
+  const call = { request, args, decision: known?.decision }
+  request[CALL] = call
+  return call
+}
+
+function remember(call: DecidedCall, outcome: HttpOutcome): HttpOutcome {
+  rememberHeaders(call, outcome)
+  call.decision = narrowestDecision(call.decision, outcome.decision)
+  return outcome
+}
+
+/** A class, because every object literal with a getter has a shape of its own, which costs more than all the rest. */
+class FetchHttpRequest<Call extends FetchCall> implements HttpRequest {
+  readonly method: string
+  /** Only the server that chose the handler knows the pattern, and none of them tells. */
+  readonly route: undefined
+  readonly #call: Call
+  readonly #addressOf: (call: Call) => string | undefined
+
+  constructor(call: Call, addressOf: (call: Call) => string | undefined) {
+    this.method = call.request.method
+    this.#call = call
+    this.#addressOf = addressOf
+  }
+
+  get url(): string {
+    return pathOf(this.#call.request.url)
+  }
+
+  get peerAddress(): string | undefined {
+    return this.#addressOf(this.#call)
+  }
+
+  header(name: string): string | undefined {
+    return this.#call.request.headers.get(name) ?? undefined
+  }
+}
+
+function refuse(_: FetchCall, { status, headers, body }: Refusal): Response {
+  return new Response(body, { status, headers })
+}
+
+/** Other frameworks call what they are given with a request, and not with a handler. */
+function refuseHandler(handler: unknown): never {
+  const form = contextForm(handler)
+  if (form !== undefined && form.framework !== 'fetch') return refuseContext('fetch', handler) as never
+  throw new SluiceError('SLUICE_INVALID_OPTION', {
+    problem: 'the limiter for fetch was put around something that is no handler',
+    received: handler,
+    expected: 'a function from a Request to a Response',
+    action:
+      'Write: rateLimit({ limit: 100, window: "1m" })(handler). To decide a request without a handler, use begin().',
+  })
+}
+
+function misplacedHandler(options: unknown): SluiceError {
+  return new SluiceError('SLUICE_INVALID_OPTION', {
+    problem: 'the limiter for fetch takes options and nothing else',
+    ...(typeof options === 'function' ? { received: options } : {}),
+    expected: 'the handler in a call of its own',
+    action: 'Write: rateLimit({ limit: 100, window: "1m" })(handler).',
+  })
+}

@@ -1,0 +1,156 @@
+import type { DecisionLike } from '@sluice/contract'
+import { systemTimers } from '@sluice/core'
+import { checkForms } from '@sluice/core/options'
+import type { Context, Env, MiddlewareHandler, Next } from 'hono'
+import type { StatusCode } from 'hono/utils/http-status'
+import type { HttpRequest } from '../../http/http-request.ts'
+import type { Eventually } from '../../http/maybe-promise.ts'
+import { isLater } from '../../http/maybe-promise.ts'
+import { narrowestDecision } from '../../http/narrowest-decision.ts'
+import type { Refusal } from '../../http/outcome.ts'
+import { createHttpLimiter } from '../../limiter/http-limiter.ts'
+import { refuseContext } from '../../options/framework-detection.ts'
+import type { RateLimitOptions } from '../../options/rate-limit-options.ts'
+import { rememberHeaders, withRememberedHeaders } from '../fetch/fetch-headers.ts'
+import { checkAnswered, clientLeft, waitForTurn, watchAnswer } from '../fetch/fetch-response.ts'
+import { ADDRESS_FORM, pathOf, peerAddressFrom } from '../fetch/fetch-server.ts'
+
+declare module 'hono' {
+  interface ContextVariableMap {
+    /** What was decided, by several limiters that with the least remaining; undefined when none was asked. */
+    rateLimit: DecisionLike | undefined
+  }
+}
+
+/** How requests to a Hono app are limited. */
+export interface HonoRateLimitOptions<E extends Env> extends RateLimitOptions<Context<E>> {
+  /**
+   * The address at the other end of the connection. Found by itself behind @hono/node-server, Bun.serve and Deno.serve, when
+   * they call `app.fetch` with what they pass along. Elsewhere, the helper of the runtime knows it:
+   *
+   * ```ts
+   * import { getConnInfo } from 'hono/cloudflare-workers'
+   *
+   * app.use(rateLimit({ limit: 100, window: '1m', address: (c) => getConnInfo(c).remote.address }))
+   * ```
+   */
+  readonly address?: (c: Context<E>) => string | undefined
+  /**
+   * Answers in place of the usual refusal, whose status, headers and body it is given. The headers that announce the limit are
+   * added to its answer, unless it has set them.
+   */
+  readonly onLimited?: (c: Context<E>, refusal: Refusal) => Eventually<Response>
+}
+
+/** Middleware that limits requests. */
+export interface HonoRateLimit<E extends Env> extends MiddlewareHandler<E> {
+  /** Frees what the limiter made itself, which is the store when none was given. */
+  close(): Promise<void>
+}
+
+/**
+ * Limits the requests that pass it:
+ *
+ * ```ts
+ * app.use(rateLimit({ limit: 100, window: '1m' }))
+ * ```
+ *
+ * Handlers find the decision in `c.get('rateLimit')`. A request is over when the last of its answer has been read, or the
+ * client has left: until then it holds its slot of a `concurrency` rule, and only then is its charge settled. Except behind
+ * Node, an answer that other middleware throws away unread never ends: let the limiter stand before such middleware.
+ */
+export function rateLimit<E extends Env>(options: HonoRateLimitOptions<E>): HonoRateLimit<E> {
+  const limiter = createHttpLimiter<Context<E>>(options, {
+    name: 'hono',
+    ownOptions: ['address'],
+    request: (c) => new HonoHttpRequest(c, address),
+  })
+  checkForms(options, ADDRESS_FORM)
+  const { address = addressOf, onLimited = refuse, timers = systemTimers } = options
+  const limit = async (c: Context<E>, next: Next): Promise<Response | undefined> => {
+    const begun = limiter.begin(c)
+    const outcome = isLater(begun) ? await begun : begun
+    rememberHeaders(c, outcome)
+    tell(c, outcome.decision)
+    if (!outcome.allowed) return withRememberedHeaders(c, checkAnswered(await onLimited(c, outcome), '"onLimited"'))
+    const { delayMs, finish } = outcome
+    const watch = finish && watchAnswer(c.req.raw, c.env, finish)
+    if (delayMs > 0 && !(await waitForTurn(c.req.raw, delayMs, timers))) return clientLeft()
+    try {
+      await next()
+    } catch (error) {
+      watch?.failed()
+      throw error
+    }
+    replaceAnswer(c, withRememberedHeaders(c, c.res))
+    if (watch !== undefined) replaceAnswer(c, watch.answered(c.res))
+    return undefined
+  }
+  // Thrown, and not by promise: not every framework that it may be put into by mistake would see that.
+  const middleware: MiddlewareHandler<E> = (c, next) => {
+    if (typeof c.req?.header !== 'function') return refuseContext('hono', c)
+    return limit(c, next)
+  }
+  return Object.assign(middleware, { close: () => limiter.close() })
+}
+
+/** A class, because every object literal with a getter has a shape of its own, which costs more than all the rest. */
+class HonoHttpRequest<E extends Env> implements HttpRequest {
+  readonly method: string
+  readonly #c: Context<E>
+  readonly #address: (c: Context<E>) => string | undefined
+
+  constructor(c: Context<E>, address: (c: Context<E>) => string | undefined) {
+    this.method = c.req.method
+    this.#c = c
+    this.#address = address
+  }
+
+  get url(): string {
+    return pathOf(this.#c.req.url)
+  }
+
+  get route(): string | undefined {
+    return routeOf(this.#c)
+  }
+
+  get peerAddress(): string | undefined {
+    return this.#address(this.#c)
+  }
+
+  header(name: string): string | undefined {
+    return this.#c.req.header(name)
+  }
+}
+
+function addressOf(c: Context): string | undefined {
+  return peerAddressFrom(c.env, c.req.raw)
+}
+
+/** The pattern of the handler: the first that matches and does not take `next`, or the last that is for one method only. */
+function routeOf(c: Context): string | undefined {
+  const routes = c.req.matchedRoutes
+  const route = routes.find(({ handler }) => isFinal(handler)) ?? routes.findLast(({ method }) => method !== 'ALL')
+  return route?.path
+}
+
+/** The handlers of an app inside another stand behind functions that hand errors to it, under this name. */
+function isFinal(handler: { readonly length: number; readonly __COMPOSED_HANDLER?: typeof handler }): boolean {
+  return handler.__COMPOSED_HANDLER === undefined ? handler.length < 2 : isFinal(handler.__COMPOSED_HANDLER)
+}
+
+function refuse<E extends Env>(c: Context<E>, { status, headers, body }: Refusal): Response {
+  // Not of its own making, so that what other middleware has set goes with it.
+  return c.newResponse(body, { status: status as StatusCode, headers: { ...headers } })
+}
+
+function tell(c: Context, decision: DecisionLike | undefined): void {
+  c.set('rateLimit', narrowestDecision(c.get('rateLimit'), decision))
+}
+
+/** Puts `response` in the place of the answer so far, without merging the headers of the two as Hono does otherwise. */
+function replaceAnswer(c: Context, response: Response): void {
+  if (response === c.res) return
+  c.res = undefined
+  c.res = response
+}

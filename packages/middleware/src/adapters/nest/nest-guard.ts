@@ -1,0 +1,81 @@
+import type { CanActivate, ExecutionContext } from '@nestjs/common'
+import { Inject, Injectable, Optional } from '@nestjs/common'
+import { SluiceError, systemTimers } from '@sluice/core'
+import type { Eventually } from '../../http/maybe-promise.ts'
+import { whenThere } from '../../http/maybe-promise.ts'
+import { narrowestDecision } from '../../http/narrowest-decision.ts'
+import type { HttpOutcome, Refusal } from '../../http/outcome.ts'
+import { takeTurn } from '../node/node-response.ts'
+import { RateLimitException } from './nest-exception.ts'
+import type { NestExchange } from './nest-exchange.ts'
+import { nodeAnswer, setTypeWith } from './nest-exchange.ts'
+import type { RouteLimit } from './nest-route-limits.ts'
+import { RouteLimits } from './nest-route-limits.ts'
+
+/**
+ * Lets requests through within their limits, and throws a {@link RateLimitException} for those beyond. {@link RateLimitModule}
+ * puts it before all routes; with `routes: 'chosen'`, `@UseGuards(RateLimitGuard)` puts it before some.
+ *
+ * Handlers find the decision in `request.rateLimit`; undefined when the request was not asked about.
+ */
+export class RateLimitGuard implements CanActivate {
+  // Decorators, called: their syntax would have to be compiled.
+  static {
+    Injectable()(RateLimitGuard)
+  }
+  static {
+    Inject(RouteLimits)(RateLimitGuard, undefined, 0)
+  }
+  static {
+    // So that what is missing is told below, in words that can be acted on.
+    Optional()(RateLimitGuard, undefined, 0)
+  }
+
+  readonly #limits: RouteLimits
+
+  constructor(limits: RouteLimits | undefined) {
+    if (limits === undefined) {
+      throw new SluiceError('SLUICE_INVALID_OPTION', {
+        problem: 'RateLimitGuard has no limits, because RateLimitModule is not there',
+        expected: 'RateLimitModule among the imports of the root module',
+        action: 'Add RateLimitModule.forRoot({ limit: 100, window: "1m" }) to them.',
+      })
+    }
+    this.#limits = limits
+  }
+
+  canActivate(context: ExecutionContext): Eventually<boolean> {
+    const limit = this.#limits.of(context.getHandler(), context.getClass())
+    const exchange = limit && this.#limits.exchangeOf(context)
+    if (limit === undefined || exchange === undefined) return true
+    return limit.limiter.begin(context, (outcome) => settle({ context, exchange, limit }, outcome))
+  }
+}
+
+interface GuardedCall {
+  readonly context: ExecutionContext
+  readonly exchange: NestExchange
+  readonly limit: RouteLimit
+}
+
+function settle(call: GuardedCall, outcome: HttpOutcome): Eventually<boolean> {
+  const { request, response } = call.exchange
+  request.rateLimit = narrowestDecision(request.rateLimit, outcome.decision)
+  for (const name of Object.keys(outcome.headers)) {
+    if (name !== 'Content-Type') response.header(name, outcome.headers[name]!)
+  }
+  if (!outcome.allowed) return refuse(call, outcome)
+  return takeTurn(nodeAnswer(response), outcome, call.limit.options.timers ?? systemTimers)
+}
+
+function refuse({ context, exchange, limit }: GuardedCall, refusal: Refusal): Eventually<boolean> {
+  const { onLimited } = limit.options
+  if (onLimited === undefined) {
+    const exception = new RateLimitException(refusal)
+    setTypeWith(exchange.response, exception.getResponse(), refusal.headers['Content-Type']!)
+    throw exception
+  }
+  return whenThere(onLimited(context, refusal), (error) => {
+    throw error
+  })
+}

@@ -1,0 +1,80 @@
+import type { DecisionLike, HeaderProfile, LimitReportLike } from '@sluice/contract'
+import { rateLimitHeaders } from '@sluice/contract'
+import type { Clock, Random } from '@sluice/core'
+import { isLess } from '@sluice/core/internal'
+import type { LimitMeaning } from '../limiter/limit-meaning.ts'
+
+const MICROS_PER_MS = 1000
+const UINT32_RANGE = 0x1_00_00_00_00
+
+/** Carries on a request what the limiters before have announced; the same in every copy of this package. */
+export const ANNOUNCED: unique symbol = Symbol.for('sluice.announced')
+
+interface Marked {
+  [ANNOUNCED]?: DecisionLike
+}
+
+/** How decisions are announced. */
+export interface AnnouncerParts {
+  readonly profile: HeaderProfile
+  /** As in `RateLimitOptions`. */
+  readonly jitter: number
+  readonly clock: Clock
+  readonly random: Random
+}
+
+/**
+ * Writes the headers that announce decisions. Where several limiters stand before one handler, each announces what all of them
+ * so far come to, so that a wide limit never hides a narrow one.
+ */
+export class Announcer {
+  readonly #profile: HeaderProfile
+  readonly #jitter: number
+  readonly #clock: Clock
+  readonly #random: Random
+
+  constructor({ profile, jitter, clock, random }: AnnouncerParts) {
+    this.#profile = profile
+    this.#jitter = jitter
+    this.#clock = clock
+    this.#random = random
+  }
+
+  /**
+   * The headers for `decision` on the request of `context`, which remembers it. `meaning` is that of its limit, where the decision
+   * does not say it.
+   */
+  announce(decision: DecisionLike, context: unknown, meaning: LimitMeaning | undefined): Record<string, string> {
+    const told = this.#profile === 'off' ? decision : joined(context as Marked, this.#explained(decision, meaning))
+    const jitter = told.allowed || this.#jitter === 0 ? 0 : (this.#jitter * this.#random.nextUint32()) / UINT32_RANGE
+    return rateLimitHeaders(told, this.#clock.nowMicros() / MICROS_PER_MS, { profile: this.#profile, jitter })
+  }
+
+  /** The widely used headers have no place for what a limit means: there the decision does as it is. */
+  #explained(decision: DecisionLike, meaning: LimitMeaning | undefined): DecisionLike {
+    if (this.#profile === 'legacy' || meaning === undefined || !Number.isFinite(decision.limit)) return decision
+    if (decision.limits !== undefined && decision.limits.length > 0) return decision
+    const { rule, limit, remaining, resetAt, retryAfterMs } = decision
+    const { windowMs, quotaUnit } = meaning
+    return { ...decision, limits: [{ rule, limit, remaining, resetAt, retryAfterMs, windowMs, quotaUnit }] }
+  }
+}
+
+/** What the decisions on a request come to. The later one refuses, or both allow: nobody asks after a refusal. */
+function joined(context: Marked, decision: DecisionLike): DecisionLike {
+  const before = context[ANNOUNCED]
+  const told = before === undefined ? decision : narrower(before, decision)
+  context[ANNOUNCED] = told
+  return told
+}
+
+function narrower(before: DecisionLike, decision: DecisionLike): DecisionLike {
+  const isEarlier = decision.allowed && isLess(before.remaining, decision.remaining)
+  return { ...(isEarlier ? before : decision), limits: [...reportsOf(before), ...reportsOf(decision)] }
+}
+
+function reportsOf(decision: DecisionLike): readonly LimitReportLike[] {
+  const { limits = [], limit } = decision
+  if (limits.length > 0) return limits
+  return Number.isFinite(limit) ? [decision] : []
+}

@@ -1,0 +1,155 @@
+import type { Duration, PolicyDecision, PolicyEngine, PolicyRequest, PolicyReservation } from '@sluice/core'
+import type { HttpRequest } from '../http/http-request.ts'
+import type { Eventually } from '../http/maybe-promise.ts'
+import { isLater, whenThere } from '../http/maybe-promise.ts'
+import type { CallReader } from '../identity/request-reader.ts'
+import type { CostSource, RateLimitOptions } from '../options/rate-limit-options.ts'
+import type { Charge, ChargeFate } from './charge.ts'
+import { FinalCharge } from './charge.ts'
+import type { Checker } from './checker.ts'
+
+/** Longest that a request is under way without being charged anew when it ends. */
+const RESERVED_FOR: Duration = '1h'
+
+/** The first status that says that the server failed. */
+const FIRST_SERVER_ERROR = 500
+
+/** What decides by rule sets. */
+export interface EngineCheckerParts<Context> {
+  readonly engine: PolicyEngine
+  readonly identify: RateLimitOptions<Context>['identify']
+  readonly cost: CostSource<Context>
+  readonly reader: CallReader<Context>
+  /** Whether charges are changed to what the requests really cost. */
+  readonly settles: boolean
+}
+
+/** Decides by the rule sets of an engine, and tells it how requests ended. */
+export class EngineChecker<Context> implements Checker<Context> {
+  readonly meaning = undefined
+  readonly #parts: EngineCheckerParts<Context>
+  /** Whether to reserve: from the first slot on that a rule asks for, because only a reservation gives slots back alone. */
+  #reserves: boolean
+
+  constructor(parts: EngineCheckerParts<Context>) {
+    this.#parts = parts
+    this.#reserves = parts.settles
+  }
+
+  ask<R>(context: Context, request: HttpRequest, go: (charge: Charge) => Eventually<R>): Eventually<R> {
+    return whenThere(this.#ask(context, request), go)
+  }
+
+  close(): Promise<void> {
+    return Promise.resolve()
+  }
+
+  #ask(context: Context, request: HttpRequest): Eventually<Charge> {
+    const { identify, cost, reader } = this.#parts
+    const who = identify?.(context, request)
+    const units = reader.costOf(cost, context, request)
+    if (!(isLater(who) || isLater(units))) return this.#decide(this.#requestOf(request, who, units))
+    return Promise.all([who, units]).then(([known, some]) => this.#decide(this.#requestOf(request, known, some)))
+  }
+
+  #requestOf(request: HttpRequest, who: Partial<PolicyRequest> | undefined, cost: number): PolicyRequest {
+    const ip = who?.ip ?? this.#parts.reader.fallbackAddressOf(request)
+    return {
+      resource: pathOf(request.url),
+      method: request.method,
+      ...(ip === undefined ? {} : { ip }),
+      ...(cost === 1 ? {} : { cost }),
+      ...who,
+    }
+  }
+
+  #decide(request: PolicyRequest): Eventually<Charge> {
+    const { engine } = this.#parts
+    if (this.#reserves) return this.#reserve(request)
+    return whenThere(engine.check(request) as Eventually<PolicyDecision>, (decision) => {
+      const holdsSlots =
+        decision.allowed && decision.limits.some(({ quotaUnit }) => quotaUnit === 'concurrent-requests')
+      if (!holdsSlots) return new CheckedCharge(engine, request, decision)
+      this.#reserves = true
+      return whenThere(engine.refund(decision) as Eventually<unknown>, () => this.#reserve(request))
+    })
+  }
+
+  #reserve(request: PolicyRequest): Eventually<Charge> {
+    const { engine } = this.#parts
+    const asked = engine.reserve(request, { expiresAfter: RESERVED_FOR }) as Eventually<
+      PolicyReservation | PolicyDecision
+    >
+    return whenThere(asked, (answer): Charge => {
+      return 'claim' in answer ? new ReservedCharge(engine, request, answer) : new FinalCharge(answer)
+    })
+  }
+}
+
+/** The path of a request without its query; a whole URL as it came, because servers differ in where its path begins. */
+function pathOf(url: string): string {
+  const query = url.startsWith('/') ? url.indexOf('?') : -1
+  return query < 0 ? url : url.slice(0, query)
+}
+
+/** A charge that stands unless it is given back. */
+class CheckedCharge implements Charge {
+  readonly decision: PolicyDecision
+  readonly isHeld = false
+  readonly leaseMs = 0
+  readonly #engine: PolicyEngine
+  readonly #request: PolicyRequest
+
+  constructor(engine: PolicyEngine, request: PolicyRequest, decision: PolicyDecision) {
+    this.decision = decision
+    this.#engine = engine
+    this.#request = request
+  }
+
+  end(fate: ChargeFate): Eventually<unknown> {
+    return fate === 'given-back' ? this.#engine.refund(this.decision) : undefined
+  }
+
+  report(status: number): void {
+    tell(this.#engine, this.#request, status)
+  }
+}
+
+/** Units and slots that are held until the request has ended. */
+class ReservedCharge implements Charge {
+  readonly decision: PolicyDecision
+  readonly isHeld = true
+  readonly leaseMs: number
+  readonly #engine: PolicyEngine
+  readonly #request: PolicyRequest
+  readonly #reservation: PolicyReservation
+
+  constructor(engine: PolicyEngine, request: PolicyRequest, reservation: PolicyReservation) {
+    this.decision = reservation.decision
+    this.#engine = engine
+    this.#request = request
+    this.#reservation = reservation
+    const leases = this.decision.limits
+      .filter(({ quotaUnit }) => quotaUnit === 'concurrent-requests')
+      .map(({ windowMs }) => windowMs)
+    this.leaseMs = leases.length > 0 ? Math.min(...leases) : 0
+  }
+
+  end(fate: ChargeFate): Eventually<unknown> {
+    if (fate === 'given-back') return this.#reservation.release()
+    return this.#reservation.settle(fate === 'stands' ? (this.#request.cost ?? 1) : fate)
+  }
+
+  renew(): Eventually<unknown> {
+    return this.#reservation.renew()
+  }
+
+  report(status: number): void {
+    tell(this.#engine, this.#request, status)
+  }
+}
+
+/** A client that hung up says nothing about the server. */
+function tell(engine: PolicyEngine, request: PolicyRequest, status: number): void {
+  if (status !== 0) engine.report(request, status >= FIRST_SERVER_ERROR)
+}

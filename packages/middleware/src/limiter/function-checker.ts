@@ -1,0 +1,99 @@
+import type { CheckAnswer, DecisionLike } from '@sluice/contract'
+import { SluiceError } from '@sluice/core'
+import type { HttpRequest } from '../http/http-request.ts'
+import type { Eventually } from '../http/maybe-promise.ts'
+import { isLater, whenThere } from '../http/maybe-promise.ts'
+import type { Identity, KeySource } from '../identity/identity.ts'
+import type { CallReader } from '../identity/request-reader.ts'
+import type { CheckCall, CostSource, RateLimitOptions } from '../options/rate-limit-options.ts'
+import type { Charge } from './charge.ts'
+import { FinalCharge } from './charge.ts'
+import type { Checker } from './checker.ts'
+
+const MS_PER_SECOND = 1000
+
+/** What decides by a function. */
+export interface FunctionCheckerParts<Context> {
+  readonly check: NonNullable<RateLimitOptions<Context>['check']>
+  readonly reader: CallReader<Context>
+  readonly key: KeySource<Context>
+  readonly cost: CostSource<Context>
+}
+
+/** Decides by a function of the user's. */
+export class FunctionChecker<Context> implements Checker<Context> {
+  readonly meaning = undefined
+  readonly #parts: FunctionCheckerParts<Context>
+
+  constructor(parts: FunctionCheckerParts<Context>) {
+    this.#parts = parts
+  }
+
+  ask<R>(context: Context, request: HttpRequest, go: (charge: Charge) => Eventually<R>): Eventually<R> {
+    return whenThere(this.#ask(context, request), go)
+  }
+
+  close(): Promise<void> {
+    return Promise.resolve()
+  }
+
+  #ask(context: Context, request: HttpRequest): Eventually<Charge> {
+    const { reader, key, cost } = this.#parts
+    const identity = reader.identityOf(key, context, request)
+    const units = reader.costOf(cost, context, request)
+    const call = (who: Identity, some: number): CheckCall<Context> => ({
+      key: reader.tiers.keyOf(who),
+      identity: who,
+      cost: some,
+      request,
+      context,
+    })
+    if (!(isLater(identity) || isLater(units))) return this.#decide(call(identity, units))
+    return Promise.all([identity, units]).then(([who, some]) => this.#decide(call(who, some)))
+  }
+
+  #decide(call: CheckCall<Context>): Eventually<Charge> {
+    return whenThere(this.#parts.check(call), (answer) => new FinalCharge(decisionOf(answer)))
+  }
+}
+
+/** What a function may answer where nobody checks types: only `allowed` has to be there. */
+type LooseAnswer = Partial<Omit<DecisionLike, 'resetAt' | 'limit' | 'remaining'>> &
+  Partial<Pick<CheckAnswer, 'limit' | 'remaining' | 'retryAfter'>> & { readonly resetAt?: string | number | null }
+
+/** The decision that an answer of the service tells, to the second, or a shorter one; a whole decision as it is. */
+function decisionOf(answer: DecisionLike | CheckAnswer): DecisionLike {
+  const loose = answer as LooseAnswer | undefined
+  if (typeof loose?.allowed !== 'boolean') throw invalidAnswer(answer)
+  if (isWhole(loose)) return answer as DecisionLike
+  const { allowed, reason, rule, limit, remaining, resetAt, retryAfter, retryAfterMs } = loose
+  const { version, delayMs, failure, limits } = loose
+  const unlimited = Number.POSITIVE_INFINITY
+  return {
+    allowed,
+    reason: reason ?? (allowed ? 'allowed' : 'limit'),
+    rule: rule ?? '',
+    limit: limit ?? unlimited,
+    remaining: remaining ?? (typeof limit === 'number' ? null : unlimited),
+    resetAt: typeof resetAt === 'string' ? Date.parse(resetAt) : (resetAt ?? 0),
+    retryAfterMs: allowed ? 0 : (retryAfterMs ?? (retryAfter ?? unlimited) * MS_PER_SECOND),
+    ...(version === undefined ? {} : { version }),
+    ...(delayMs === undefined ? {} : { delayMs }),
+    ...(failure === undefined ? {} : { failure }),
+    ...(limits === undefined ? {} : { limits }),
+  }
+}
+
+function isWhole({ retryAfterMs, limit, rule, reason }: LooseAnswer): boolean {
+  return retryAfterMs !== undefined && typeof limit === 'number' && rule !== undefined && reason !== undefined
+}
+
+function invalidAnswer(answer: unknown): SluiceError {
+  return new SluiceError('SLUICE_INVALID_OPTION', {
+    problem: 'what "check" answered cannot be used',
+    received: answer,
+    expected: 'a decision, such as that of limiter.check(key), or an answer of the service',
+    action:
+      typeof answer === 'boolean' ? 'Answer with what check() gives, not with that of tryAcquire().' : 'Return it.',
+  })
+}

@@ -1,0 +1,200 @@
+import type { DecisionLike } from '@sluice/contract'
+import type { Store } from '@sluice/core'
+import { systemClock, systemRandom, systemTimers } from '@sluice/core'
+import { spaceOf } from '@sluice/core/internal'
+import { RefusalWriter } from '../http/denial.ts'
+import type { HttpRequest } from '../http/http-request.ts'
+import type { Eventually } from '../http/maybe-promise.ts'
+import { whenThere } from '../http/maybe-promise.ts'
+import type { Admission, HttpOutcome } from '../http/outcome.ts'
+import { Announcer } from '../http/response-headers.ts'
+import { compileIpv6 } from '../identity/address-tiers.ts'
+import { compileTrust } from '../identity/client-address.ts'
+import { CallReader } from '../identity/request-reader.ts'
+import { MisuseDesk } from '../misuse/misuse-detector.ts'
+import { checkOptions } from '../options/check-rate-limit-options.ts'
+import type { RateLimitOptions, RuleFields } from '../options/rate-limit-options.ts'
+import { RULE_FIELDS } from '../options/rate-limit-options.ts'
+import type { Charge } from './charge.ts'
+import { ChargeEnd, onceToProcess } from './charge-settler.ts'
+import type { Checker } from './checker.ts'
+import { createChecker } from './create-checker.ts'
+import type { Gathering } from './request-batcher.ts'
+
+/** What a framework is to the limiter. */
+export interface HttpAdapter<Context> {
+  /** Name of the framework, such as `express`. */
+  readonly name: string
+  /** Options that this adapter takes besides those of {@link RateLimitOptions} and `onLimited`. */
+  readonly ownOptions?: readonly string[]
+  /** What the core has to know of a request. Called once for each. */
+  request(context: Context): HttpRequest
+  /** Lets requests go on together that were decided at once; each goes on when it was decided when left out. */
+  readonly gathering?: Gathering
+}
+
+/** Limits the requests of a framework. */
+export interface HttpLimiter<Context> {
+  /**
+   * Decides what is to become of a request. The answer is there at once where the store is local and no option is asynchronous,
+   * unless the adapter gathers requests and many come together.
+   * Throws or rejects when an option does, or when the store cannot be asked and nothing says what to do then.
+   */
+  begin(context: Context): Eventually<HttpOutcome>
+  /** The same, and goes on with the outcome: by this way a remote store costs a promise less. */
+  begin<R>(context: Context, settle: (outcome: HttpOutcome) => Eventually<R>): Eventually<R>
+  /** Frees what was made here, which is a store when none was given; what was given stays open. May be called again. */
+  close(): Promise<void>
+}
+
+const NO_HEADERS: Readonly<Record<string, string>> = Object.freeze({})
+
+/** The outcome for a request that is not limited. */
+const SKIPPED: Admission = Object.freeze({
+  allowed: true,
+  decision: undefined,
+  headers: NO_HEADERS,
+  delayMs: 0,
+  finish: undefined,
+})
+
+/**
+ * A limiter by these options, for the framework of `adapter`. Throws a coded error that says what to do when options are unknown,
+ * contradict each other or are out of range.
+ */
+export function createHttpLimiter<Context>(
+  options: RateLimitOptions<Context>,
+  adapter: HttpAdapter<Context>,
+): HttpLimiter<Context> {
+  checkOptions(options, adapter)
+  return new CheckingLimiter(options, adapter)
+}
+
+class CheckingLimiter<Context> implements HttpLimiter<Context> {
+  readonly #adapter: HttpAdapter<Context>
+  readonly #checker: Checker<Context>
+  readonly #skip: RateLimitOptions<Context>['skip']
+  readonly #onDecision: RateLimitOptions<Context>['onDecision']
+  readonly #shadow: boolean
+  readonly #announcer: Announcer
+  readonly #refusals: RefusalWriter
+  readonly #end: ChargeEnd<Context>
+  readonly #reader: CallReader<Context>
+  readonly #desk: MisuseDesk
+  /** Whether every request is counted by its address, be it among other things. */
+  readonly #countsAddress: boolean
+  readonly #ownStore: Store | undefined
+
+  constructor(options: RateLimitOptions<Context>, adapter: HttpAdapter<Context>) {
+    const { clock = systemClock, random = systemRandom, timers = systemTimers } = options
+    const trust = compileTrust(options.trustProxy)
+    this.#adapter = adapter
+    this.#reader = new CallReader(trust, compileIpv6(options.ipv6), (request, address) => {
+      // What has no address, the rules of an engine may count by something else.
+      if (address === undefined && options.engine !== undefined) return
+      if (this.#desk.isWatching) this.#desk.meetAddress(request, address)
+    })
+    const { checker, counters, name, isNamed, isLocal, ownStore } = createChecker(options, {
+      reader: this.#reader,
+      clock,
+      random,
+    })
+    this.#checker = checker
+    this.#ownStore = ownStore
+    this.#skip = options.skip
+    this.#onDecision = options.onDecision
+    this.#shadow = options.shadow ?? false
+    this.#announcer = new Announcer({
+      profile: options.headers ?? 'legacy',
+      jitter: options.jitter ?? 0,
+      clock,
+      random,
+    })
+    this.#refusals = new RefusalWriter(options.status ?? 429)
+    const { refund, actualCost, onError = onceToProcess() } = options
+    this.#end = new ChargeEnd({ refund, actualCost, timers, onError })
+    this.#countsAddress = countsAddress(options)
+    this.#desk = new MisuseDesk({ name, isNamed, counters, trust, warn: options.warn })
+    this.#desk.shortWindow(windowsOf(options))
+    if (isLocal) this.#desk.memoryInCluster()
+    if (options.store === undefined) return
+    const isGiven = options.name !== undefined || options.rules !== undefined
+    this.#desk.sharedName({ space: spaceOf(options.store), rule: ruleText(options), isGiven })
+  }
+
+  begin(context: Context): Eventually<HttpOutcome>
+  begin<R>(context: Context, settle: (outcome: HttpOutcome) => Eventually<R>): Eventually<R>
+  begin(context: Context, settle: (outcome: HttpOutcome) => unknown = asItIs): unknown {
+    const request = this.#adapter.request(context)
+    if (this.#skip === undefined) return this.#ask(context, request, settle)
+    const go = (isSkipped: boolean): unknown => (isSkipped ? settle(SKIPPED) : this.#ask(context, request, settle))
+    return whenThere(this.#skip(context, request), go)
+  }
+
+  async close(): Promise<void> {
+    this.#desk.close()
+    await this.#checker.close()
+    await this.#ownStore?.close()
+  }
+
+  #ask(context: Context, request: HttpRequest, settle: (outcome: HttpOutcome) => unknown): unknown {
+    if (this.#desk.watches()) this.#look(context, request)
+    let isNow = true
+    const asked = this.#checker.ask(context, request, (charge) => {
+      const outcome = this.#outcome(charge, context)
+      // What a remote store answers comes together anyway.
+      const together = isNow ? this.#adapter.gathering?.join() : undefined
+      return together === undefined ? settle(outcome) : together.then(() => settle(outcome))
+    })
+    isNow = false
+    return asked
+  }
+
+  /** Looks for mistakes in how the limiter is used. */
+  #look(context: Context, request: HttpRequest): void {
+    this.#desk.meet(context as object)
+    if (this.#countsAddress) this.#desk.meetAddress(request, this.#reader.addressOf(request))
+  }
+
+  #outcome(charge: Charge, context: Context): HttpOutcome {
+    const { decision } = charge
+    if (decision.failure !== undefined) this.#desk.storeAway(decision.failure)
+    const finish = decision.allowed ? this.#end.watch(charge, context) : undefined
+    try {
+      return this.#tell(decision, context, finish)
+    } catch (error) {
+      finish?.(0)
+      throw error
+    }
+  }
+
+  #tell(decision: DecisionLike, context: Context, finish: ((status: number) => void) | undefined): HttpOutcome {
+    this.#onDecision?.(decision, context)
+    if (this.#shadow) return { allowed: true, decision, headers: NO_HEADERS, delayMs: 0, finish }
+    const headers = this.#announcer.announce(decision, context, this.#checker.meaning)
+    if (!decision.allowed) return this.#refusals.refuse(decision, headers)
+    return { allowed: true, decision, headers, delayMs: decision.delayMs ?? 0, finish }
+  }
+}
+
+function asItIs(outcome: HttpOutcome): HttpOutcome {
+  return outcome
+}
+
+/** A text that is different for different rules. */
+function ruleText(options: RateLimitOptions<never>): string {
+  const fields = Object.fromEntries(RULE_FIELDS.map((field) => [field, options[field]]))
+  return JSON.stringify({ ...fields, rules: options.rules })
+}
+
+function countsAddress({ key = 'ip', rules, engine }: RateLimitOptions<never>): boolean {
+  if (engine !== undefined) return false
+  const keys = rules === undefined ? [key] : Object.values(rules).map((use) => use.key ?? key)
+  return keys.includes('ip')
+}
+
+/** The windows of all rules, as they were written. */
+function windowsOf({ window, windows, rules = {} }: RateLimitOptions<never>): readonly unknown[] {
+  const ofRules = Object.values(rules as Readonly<Record<string, RuleFields>>).flatMap(windowsOf)
+  return [window, ...(windows ?? []).map((spec) => spec.window), ...ofRules]
+}

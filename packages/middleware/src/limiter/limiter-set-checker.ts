@@ -1,0 +1,105 @@
+import type { Decision, LimiterSet, RuleRequest } from '@sluice/core'
+import { SluiceError } from '@sluice/core'
+import type { HttpRequest } from '../http/http-request.ts'
+import type { Eventually } from '../http/maybe-promise.ts'
+import { isLater, whenThere } from '../http/maybe-promise.ts'
+import type { KeySource } from '../identity/identity.ts'
+import type { CallReader } from '../identity/request-reader.ts'
+import type { CostSource } from '../options/rate-limit-options.ts'
+import type { Charge, ChargeFate } from './charge.ts'
+import type { Checker } from './checker.ts'
+import { askMeaning } from './limit-meaning.ts'
+
+/** One of the rules of a set, who is counted by it, and how much. */
+export interface AskedRule<Context> {
+  readonly name: string
+  readonly key: KeySource<Context>
+  readonly cost: CostSource<Context>
+}
+
+/** Decides by several rules of a limiter that was made elsewhere, in one step. */
+export class LimiterSetChecker<Context> implements Checker<Context> {
+  readonly meaning = undefined
+  readonly #set: LimiterSet
+  readonly #rules: readonly AskedRule<Context>[]
+  readonly #reader: CallReader<Context>
+  /** Whether its rules are about slots; undefined until that is known. */
+  #holdsSlots: boolean | undefined
+
+  constructor(set: LimiterSet, rules: readonly AskedRule<Context>[], reader: CallReader<Context>) {
+    this.#set = set
+    this.#rules = rules
+    this.#reader = reader
+    // An unknown name is an error of today, not of the first request.
+    for (const { name } of rules) set.limiter(name)
+  }
+
+  ask<R>(context: Context, request: HttpRequest, go: (charge: Charge) => Eventually<R>): Eventually<R> {
+    return whenThere(this.#ask(context, request), go)
+  }
+
+  close(): Promise<void> {
+    return Promise.resolve()
+  }
+
+  #ask(context: Context, request: HttpRequest): Eventually<Charge> {
+    const asked = this.#rules.map((rule) => this.#requestOf(rule, context, request))
+    if (asked.some((one) => isLater(one))) return Promise.all(asked).then((requests) => this.#decide(requests))
+    return this.#decide(asked as RuleRequest[])
+  }
+
+  #requestOf(rule: AskedRule<Context>, context: Context, request: HttpRequest): Eventually<RuleRequest> {
+    const key = this.#reader.keyOf(rule.key, context, request)
+    const cost = this.#reader.costOf(rule.cost, context, request)
+    if (!(isLater(key) || isLater(cost))) return { rule: rule.name, key, cost }
+    return Promise.all([key, cost]).then(([who, units]) => ({ rule: rule.name, key: who, cost: units }))
+  }
+
+  #decide(requests: readonly RuleRequest[]): Eventually<Charge> {
+    if (this.#holdsSlots === undefined) return this.#learn(requests)
+    const isHeld = this.#holdsSlots
+    const decision = this.#set.checkAll(requests) as Eventually<Decision>
+    return whenThere(decision, (decided) => new JointCharge(this.#set, decided, isHeld))
+  }
+
+  #learn(requests: readonly RuleRequest[]): Eventually<Charge> {
+    const meanings = requests.map(({ rule, key }) => askMeaning(this.#set.limiter(rule), key))
+    const learned = meanings.some((one) => isLater(one))
+      ? Promise.all(meanings)
+      : (meanings as Awaited<(typeof meanings)[number]>[])
+    return whenThere(learned, (known) => {
+      const limiting = known.filter((meaning) => meaning !== undefined)
+      const slots = limiting.filter(({ quotaUnit }) => quotaUnit === 'concurrent-requests')
+      if (slots.length > 0 && slots.length < limiting.length) throw mixed()
+      this.#holdsSlots = slots.length > 0
+      return this.#decide(requests)
+    })
+  }
+}
+
+/** What a set charged for one request. */
+class JointCharge implements Charge {
+  readonly decision: Decision
+  readonly isHeld: boolean
+  readonly leaseMs = 0
+  readonly #set: LimiterSet
+
+  constructor(set: LimiterSet, decision: Decision, isHeld: boolean) {
+    this.decision = decision
+    this.isHeld = isHeld
+    this.#set = set
+  }
+
+  end(fate: ChargeFate): Eventually<unknown> {
+    return fate === 'given-back' || this.isHeld ? this.#set.refund(this.decision) : undefined
+  }
+}
+
+function mixed(): SluiceError {
+  return new SluiceError('SLUICE_UNSUPPORTED', {
+    problem: 'the limiter set has slots (concurrency) beside other limits, which it can only give back together',
+    expected: 'the rules themselves',
+    action:
+      'Pass "rules" and "store" in place of "limiter": they are decided together, and each is ended in its own way.',
+  })
+}
