@@ -71,7 +71,7 @@ describe('ProcessPool', () => {
     })
   })
 
-  it('rejects when Redis does not decide, instead of counting a refusal', async () => {
+  it('rejects when Redis does not decide, instead of counting a denial', async () => {
     const lost = await startRedis()
     onTestFinished(() => lost.close())
     const pool = createPool()

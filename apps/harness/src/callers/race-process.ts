@@ -81,7 +81,7 @@ async function detach(): Promise<void> {
   attached = undefined
 }
 
-async function obey(order: ProcessOrder): Promise<void> {
+async function execute(order: ProcessOrder): Promise<void> {
   switch (order.kind) {
     case 'attach':
       await attach(order.subject)
@@ -99,7 +99,7 @@ async function obey(order: ProcessOrder): Promise<void> {
 }
 
 process.on('message', (order: ProcessOrder) => {
-  obey(order).catch((error: unknown) => {
+  execute(order).catch((error: unknown) => {
     say({ kind: 'failed', problem: error instanceof Error ? error.message : String(error) })
   })
 })

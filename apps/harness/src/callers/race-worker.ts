@@ -79,7 +79,7 @@ async function detach(): Promise<void> {
   attached = undefined
 }
 
-async function obey(order: Order): Promise<void> {
+async function execute(order: Order): Promise<void> {
   switch (order.kind) {
     case 'attach':
       attach(order.subject)
@@ -95,4 +95,4 @@ async function obey(order: Order): Promise<void> {
 }
 
 // A failure is thrown out of the thread, where the pool sees it.
-parentPort?.on('message', (order: Order) => void obey(order))
+parentPort?.on('message', (order: Order) => void execute(order))

@@ -2,16 +2,16 @@ import type { Clock, Limiter, Rule, Store } from '@sluice/core'
 import { createLimiter, memoryStore } from '@sluice/core'
 import { MICROS_PER_MS } from '@sluice/core/internal'
 import { SharedClock } from '../callers/shared-clock.ts'
-import type { Burst, BurstOutcome, StoreSetting, StoreUnderTest, TestBed } from '../tests/test-bed.ts'
+import type { Burst, BurstOutcome, Target, TargetOptions, TestBed } from '../tests/test-bed.ts'
 
 /** How a store that belongs to one thread is made. */
 export type CreateLocalStore = (clock: Clock) => Store<'sync'>
 
 /** A store of one thread, by default the memory store, asked by interleaved tasks of this thread. */
-export function memoryStoreUnderTest(
-  { stopwatch }: StoreSetting,
+export function memoryTarget(
+  { stopwatch }: TargetOptions,
   createStore: CreateLocalStore = (clock) => memoryStore({ clock }),
-): StoreUnderTest {
+): Target {
   return {
     threads: 1,
     prepare: (rule) => Promise.resolve(new LocalTestBed(rule, createStore, stopwatch)),

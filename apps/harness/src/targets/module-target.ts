@@ -4,7 +4,7 @@ import { basename, resolve } from 'node:path'
 import type { Clock } from '@sluice/core'
 import { MICROS_PER_MS } from '@sluice/core/internal'
 import { HarnessError } from '../harness-error.ts'
-import type { Burst, BurstOutcome, StoreSetting, StoreUnderTest, TestBed } from '../tests/test-bed.ts'
+import type { Burst, BurstOutcome, Target, TargetOptions, TestBed } from '../tests/test-bed.ts'
 
 /** What is tested: any limiter that says yes or no to a key. */
 export interface ModuleLimiter {
@@ -17,7 +17,7 @@ export interface ModuleLimiter {
 type Exported = ModuleLimiter | ((maxRequests: number) => ModuleLimiter | Promise<ModuleLimiter>)
 
 /** What a module under test is made with. */
-export interface ModuleTarget extends Pick<StoreSetting, 'stopwatch'> {
+export interface ModuleTarget extends Pick<TargetOptions, 'stopwatch'> {
   readonly path: string
   /** The values of MaxRequests to test. */
   readonly maxRequests: readonly number[]
@@ -27,7 +27,7 @@ const EXPECTED =
   'a module whose export "default", "createLimiter" or "limiter" is a limiter with tryAcquire(nodeId), or a function that returns one for maxRequests'
 
 /** A limiter that a module exports, asked by interleaved tasks of this thread. */
-export function moduleUnderTest({ path, maxRequests, stopwatch }: ModuleTarget): StoreUnderTest {
+export function moduleTarget({ path, maxRequests, stopwatch }: ModuleTarget): Target {
   const exported = exportOf(path)
   if (typeof exported !== 'function' && maxRequests.length !== 1) {
     throw unusable({

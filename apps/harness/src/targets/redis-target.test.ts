@@ -3,7 +3,7 @@ import type { RedisServer } from '@sluice/testing/servers'
 import { startRedis } from '@sluice/testing/servers'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { runHarness } from '../harness.ts'
-import type { TestResult } from '../tests/test-result.ts'
+import type { TestResult } from '../tests/admission-tests.ts'
 import { TESTED_ALGORITHMS } from '../tests/tested-algorithms.ts'
 import { STORES } from './store-targets.ts'
 

@@ -5,7 +5,7 @@ import { redisStore } from '@sluice/store-redis'
 import { EXACT_STORE, requireStoreAnswer } from '../callers/exact-redis-options.ts'
 import { ProcessPool } from '../callers/process-pool.ts'
 import { SharedClock } from '../callers/shared-clock.ts'
-import type { Burst, BurstOutcome, StoreSetting, StoreUnderTest, TestBed } from '../tests/test-bed.ts'
+import type { Burst, BurstOutcome, Target, TargetOptions, TestBed } from '../tests/test-bed.ts'
 import type { RedisHost } from './redis-host.ts'
 import { openRedisHost } from './redis-host.ts'
 
@@ -13,7 +13,7 @@ import { openRedisHost } from './redis-host.ts'
 const DEADLINE_MS = 60_000
 
 /** The Redis store on one Redis, asked by real processes. */
-export async function redisStoreUnderTest(setting: StoreSetting): Promise<StoreUnderTest> {
+export async function redisTarget(setting: TargetOptions): Promise<Target> {
   const { threads, stopwatch, redisUrl } = setting
   const host = await openRedisHost(redisUrl, { timers: systemTimers, random: systemRandom })
   const pool = new ProcessPool({ processes: threads, stopwatch, timers: systemTimers, deadlineMs: DEADLINE_MS })
@@ -30,7 +30,7 @@ export async function redisStoreUnderTest(setting: StoreSetting): Promise<StoreU
 }
 
 /** Every test bed looks at the same server: what is wrong with it is told once. */
-function oncePerCode(printError: StoreSetting['printError']): (warning: ServerWarning) => void {
+function oncePerCode(printError: TargetOptions['printError']): (warning: ServerWarning) => void {
   const told = new Set<string>()
   return ({ code, message }) => {
     if (told.has(code)) return

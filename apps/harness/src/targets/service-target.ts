@@ -5,7 +5,7 @@ import type { Clock, Random, Rule } from '@sluice/core'
 import { systemRandom } from '@sluice/core'
 import { MICROS_PER_MS } from '@sluice/core/internal'
 import { HarnessError } from '../harness-error.ts'
-import type { Burst, BurstOutcome, StoreSetting, StoreUnderTest, TestBed } from '../tests/test-bed.ts'
+import type { Burst, BurstOutcome, Target, TargetOptions, TestBed } from '../tests/test-bed.ts'
 
 /** So long that nothing refills while a test runs: a service counts in real time. */
 const WINDOW_SECONDS = 30 * 86_400
@@ -13,7 +13,7 @@ const WINDOW_SECONDS = 30 * 86_400
 const TIMEOUT_MS = 30_000
 
 /** What a service under test is asked with. */
-export interface ServiceTarget extends Pick<StoreSetting, 'threads' | 'stopwatch'> {
+export interface ServiceTarget extends Pick<TargetOptions, 'threads' | 'stopwatch'> {
   readonly url: string
   /** An API key that may change rules and reset counters. */
   readonly apiKey: string | undefined
@@ -24,7 +24,7 @@ export interface ServiceTarget extends Pick<StoreSetting, 'threads' | 'stopwatch
  * A running service, asked over HTTP by `threads` callers at a time. Each test bed has a rule of its own, for a resource that
  * nothing else uses, which is removed afterwards. A reset is one of the admin API, because nobody waits for a window to end.
  */
-export async function openService(target: ServiceTarget): Promise<StoreUnderTest> {
+export async function serviceTarget(target: ServiceTarget): Promise<Target> {
   const { url, apiKey, threads, stopwatch, random = systemRandom } = target
   const tier = `sluice-harness-${random.nextUint32().toString(36)}${random.nextUint32().toString(36)}`
   // A check is one request, so that callers compete; none is made twice, because that would count twice.

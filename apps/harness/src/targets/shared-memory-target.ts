@@ -3,7 +3,7 @@ import { createLimiter, sharedMemoryStore, systemTimers } from '@sluice/core'
 import { compileRule } from '@sluice/core/internal'
 import { SharedClock } from '../callers/shared-clock.ts'
 import { WorkerPool } from '../callers/worker-pool.ts'
-import type { Burst, BurstOutcome, StoreSetting, StoreUnderTest, TestBed } from '../tests/test-bed.ts'
+import type { Burst, BurstOutcome, Target, TargetOptions, TestBed } from '../tests/test-bed.ts'
 
 /** Room for the nodes of all tests. */
 const MAX_KEYS = 64
@@ -15,7 +15,7 @@ const LEAST_STATE_SIZE = 4
 const DEADLINE_MS = 60_000
 
 /** The shared memory store, asked by real threads. */
-export function sharedStoreUnderTest({ threads, stopwatch }: StoreSetting): StoreUnderTest {
+export function sharedMemoryTarget({ threads, stopwatch }: TargetOptions): Target {
   const pool = new WorkerPool({ threads, stopwatch, timers: systemTimers, deadlineMs: DEADLINE_MS })
   return {
     threads,

@@ -1,7 +1,7 @@
-import type { StoreSetting, StoreUnderTest } from '../tests/test-bed.ts'
-import { memoryStoreUnderTest } from './memory-target.ts'
-import { redisStoreUnderTest } from './redis-target.ts'
-import { sharedStoreUnderTest } from './shared-memory-target.ts'
+import type { Target, TargetOptions } from '../tests/test-bed.ts'
+import { memoryTarget } from './memory-target.ts'
+import { redisTarget } from './redis-target.ts'
+import { sharedMemoryTarget } from './shared-memory-target.ts'
 
 /** A store that can be chosen on the command line. */
 export interface StoreChoice {
@@ -11,7 +11,7 @@ export interface StoreChoice {
   readonly notice?: string
   /** Whether `--redis-url` says where it is. */
   readonly takesRedisUrl?: boolean
-  readonly open: (setting: StoreSetting) => StoreUnderTest | Promise<StoreUnderTest>
+  readonly open: (setting: TargetOptions) => Target | Promise<Target>
 }
 
 /** Stores by name. A run does not mix them. */
@@ -21,17 +21,17 @@ export type StoreTable = Readonly<Record<string, StoreChoice>>
 export const STORES: StoreTable = {
   shared: {
     summary: 'shared memory, asked by real threads',
-    open: sharedStoreUnderTest,
+    open: sharedMemoryTarget,
   },
   memory: {
     summary: 'the memory of one thread, asked by interleaved tasks of that thread',
     notice:
       'The memory store belongs to one thread: requests are interleaved tasks of it, and --threads has no effect.',
-    open: (setting) => memoryStoreUnderTest(setting),
+    open: (setting) => memoryTarget(setting),
   },
   redis: {
     summary: 'one Redis, asked by real processes; a server is started for the run',
     takesRedisUrl: true,
-    open: redisStoreUnderTest,
+    open: redisTarget,
   },
 }

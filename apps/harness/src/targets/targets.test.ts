@@ -8,7 +8,7 @@ import { createClient } from '@sluice/client'
 import { systemClock } from '@sluice/core'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { runHarness } from '../harness.ts'
-import type { TestResult } from '../tests/test-result.ts'
+import type { TestResult } from '../tests/admission-tests.ts'
 import { TESTED_ALGORITHMS } from '../tests/tested-algorithms.ts'
 import { STORES } from './store-targets.ts'
 
@@ -110,14 +110,14 @@ describe('--target with a module', () => {
       'export default () => ({ tryAcquire: () => ({ allowed: false }) })',
       'true or false',
     ],
-  ])('refuses %s', async (_, text, expected) => {
+  ])('rejects %s', async (_, text, expected) => {
     await expect(run(['--target', moduleWith(text)])).rejects.toMatchObject({
       code: 'SLUICE_HARNESS_TARGET_FAILED',
       message: expect.stringContaining(expected),
     })
   })
 
-  it('refuses a path without a file, and a store beside a target', async () => {
+  it('rejects a path without a file, and a store beside a target', async () => {
     await expect(run(['--target', '/nowhere.mjs'])).rejects.toMatchObject({ code: 'SLUICE_HARNESS_TARGET_FAILED' })
     const both = await run(['--target', '/nowhere.mjs', '--store', 'memory'])
     expect([both.exitCode, both.errors]).toEqual([2, [expect.stringContaining('--target with --store')]])

@@ -28,7 +28,7 @@ export interface TestBed {
 }
 
 /** A store to run the tests on. */
-export interface StoreUnderTest {
+export interface Target {
   /** Real threads, or processes, that make the requests of a burst at the same time. */
   readonly threads: number
   /** The window of rules, for a store that counts in real time. Default: that of the rules. */
@@ -42,7 +42,7 @@ export interface StoreUnderTest {
 }
 
 /** What a store under test is made with. */
-export interface StoreSetting {
+export interface TargetOptions {
   /** Threads wanted, or processes for a store that processes share; a store that cannot be shared uses one thread. */
   readonly threads: number
   /** The Redis to run on; without it, a store on Redis starts a server of its own. */

@@ -1,4 +1,6 @@
 import type { DecisionLike } from '@sluice/contract'
+import { isLess } from '@sluice/core/internal'
+import type { Denial } from './denial.ts'
 
 /** The request may go on. */
 export interface Admission {
@@ -16,16 +18,17 @@ export interface Admission {
   readonly finish: ((status: number) => void) | undefined
 }
 
-/** The request must not go on. */
-export interface Refusal {
-  readonly allowed: false
-  readonly decision: DecisionLike
-  /** 429, or 503 when the store could not be asked and the rule says to refuse then. */
-  readonly status: number
-  readonly headers: Readonly<Record<string, string>>
-  /** A problem document (RFC 9457), as JSON. */
-  readonly body: string
-}
-
 /** What is to become of a request. */
-export type HttpOutcome = Admission | Refusal
+export type HttpOutcome = Admission | Denial
+
+/**
+ * Of what two limiters decided on one request, what handlers are told: the denial, else the one with the least remaining.
+ * Undefined is a limiter that was not asked.
+ */
+export function narrowestDecision(
+  before: DecisionLike | undefined,
+  decision: DecisionLike | undefined,
+): DecisionLike | undefined {
+  if (before === undefined || decision === undefined) return decision ?? before
+  return before.allowed && (!decision.allowed || isLess(decision.remaining, before.remaining)) ? decision : before
+}

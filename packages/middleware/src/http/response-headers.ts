@@ -1,8 +1,7 @@
 import type { DecisionLike, HeaderProfile, LimitReportLike } from '@sluice/contract'
 import { rateLimitHeaders } from '@sluice/contract'
-import type { Clock, Random } from '@sluice/core'
+import type { Clock, LimitReport, Random } from '@sluice/core'
 import { isLess } from '@sluice/core/internal'
-import type { LimitMeaning } from '../limiter/limit-meaning.ts'
 
 const MICROS_PER_MS = 1000
 const UINT32_RANGE = 0x1_00_00_00_00
@@ -14,8 +13,11 @@ interface Marked {
   [ANNOUNCED]?: DecisionLike
 }
 
+/** The window and unit of a limit, which headers announce beside its number. */
+export type LimitDescription = Pick<LimitReport, 'windowMs' | 'quotaUnit'>
+
 /** How decisions are announced. */
-export interface AnnouncerParts {
+export interface HeaderWriterOptions {
   readonly profile: HeaderProfile
   /** As in `RateLimitOptions`. */
   readonly jitter: number
@@ -27,13 +29,13 @@ export interface AnnouncerParts {
  * Writes the headers that announce decisions. Where several limiters stand before one handler, each announces what all of them
  * so far come to, so that a wide limit never hides a narrow one.
  */
-export class Announcer {
+export class HeaderWriter {
   readonly #profile: HeaderProfile
   readonly #jitter: number
   readonly #clock: Clock
   readonly #random: Random
 
-  constructor({ profile, jitter, clock, random }: AnnouncerParts) {
+  constructor({ profile, jitter, clock, random }: HeaderWriterOptions) {
     this.#profile = profile
     this.#jitter = jitter
     this.#clock = clock
@@ -44,23 +46,23 @@ export class Announcer {
    * The headers for `decision` on the request of `context`, which remembers it. `meaning` is that of its limit, where the decision
    * does not say it.
    */
-  announce(decision: DecisionLike, context: unknown, meaning: LimitMeaning | undefined): Record<string, string> {
-    const told = this.#profile === 'off' ? decision : joined(context as Marked, this.#explained(decision, meaning))
+  write(decision: DecisionLike, context: unknown, description: LimitDescription | undefined): Record<string, string> {
+    const told = this.#profile === 'off' ? decision : joined(context as Marked, this.#explained(decision, description))
     const jitter = told.allowed || this.#jitter === 0 ? 0 : (this.#jitter * this.#random.nextUint32()) / UINT32_RANGE
     return rateLimitHeaders(told, this.#clock.nowMicros() / MICROS_PER_MS, { profile: this.#profile, jitter })
   }
 
   /** The widely used headers have no place for what a limit means: there the decision does as it is. */
-  #explained(decision: DecisionLike, meaning: LimitMeaning | undefined): DecisionLike {
-    if (this.#profile === 'legacy' || meaning === undefined || !Number.isFinite(decision.limit)) return decision
+  #explained(decision: DecisionLike, description: LimitDescription | undefined): DecisionLike {
+    if (this.#profile === 'legacy' || description === undefined || !Number.isFinite(decision.limit)) return decision
     if (decision.limits !== undefined && decision.limits.length > 0) return decision
     const { rule, limit, remaining, resetAt, retryAfterMs } = decision
-    const { windowMs, quotaUnit } = meaning
+    const { windowMs, quotaUnit } = description
     return { ...decision, limits: [{ rule, limit, remaining, resetAt, retryAfterMs, windowMs, quotaUnit }] }
   }
 }
 
-/** What the decisions on a request come to. The later one refuses, or both allow: nobody asks after a refusal. */
+/** What the decisions on a request come to. The later one denies, or both allow: nobody asks after a denial. */
 function joined(context: Marked, decision: DecisionLike): DecisionLike {
   const before = context[ANNOUNCED]
   const told = before === undefined ? decision : narrower(before, decision)

@@ -91,14 +91,14 @@ describe('the networks that an address counts on', () => {
 })
 
 describe('one decision over all of them', () => {
-  it('refuses when any is used up, and charges nothing then', () => {
+  it('denies when any is used up, and charges nothing then', () => {
     const tiers = compileIpv6({ tiers: [{ prefixLength: 56, multiply: 2 }] })
     const limiter = createLimiter({ rules: tiers.rulesOf('default', { limit: 2, window: '1h' }) })
     const ask = (address: string) => limiter.checkAll(tiers.requestsOf('default', identityOf(undefined, address), 1))
     // Two networks of one /56 take two each, which is all that it has.
     expect([1, 1, 2, 2].map((network) => ask(`2001:db8:0:${network}::1`).allowed)).toEqual([true, true, true, true])
-    const refused = ask('2001:db8:0:3::1')
-    expect(refused).toMatchObject({ allowed: false, rule: 'default/56' })
+    const denied = ask('2001:db8:0:3::1')
+    expect(denied).toMatchObject({ allowed: false, rule: 'default/56' })
     expect(ask('2001:db8:0:1::2')).toMatchObject({ allowed: false })
     expect(limiter.limiter('default').peek(tiers.keyOf(identityOf(undefined, '2001:db8:0:3::1'))).remaining).toBe(2)
     // The next /56 has its own.
@@ -147,7 +147,7 @@ describe('what is said of IPv6', () => {
       'expected a number above 4',
     ],
     [{ tiers: [{ prefixLength: 56, multiply: 4, limit: 4 }] }, '"ipv6.tiers[0]" has no such option; received "limit"'],
-  ])('is refused: %j', (options, message) => {
+  ])('is rejected: %j', (options, message) => {
     expect(() => compileIpv6(options as Ipv6Options)).toThrow(
       expect.objectContaining({ code: 'SLUICE_INVALID_OPTION', message: expect.stringContaining(message) }),
     )

@@ -104,7 +104,7 @@ describe('byApiKey', () => {
     [{ verify: () => 'x', header: 'a b' }, '"header" cannot be used; received "a b"'],
     [{ verify: () => 'x', scheme: '' }, '"scheme" cannot be used; received ""'],
     [{ verify: () => 'x', header: 'x-key', scheme: 'Key' }, '"scheme" has no meaning for this header'],
-  ])('refuses options: %j', (options, message) => {
+  ])('rejects options: %j', (options, message) => {
     expect(() => byApiKey(options as ApiKeyOptions<unknown>)).toThrow(
       expect.objectContaining({ code: 'SLUICE_INVALID_OPTION', message: expect.stringContaining(message) }),
     )
@@ -115,7 +115,7 @@ describe('byApiKey', () => {
     [true, 'Answer with an id, not with yes or no.'],
     [7, 'received 7'],
     [{ id: 1 }, 'an object with id'],
-  ])('refuses %j as an answer of verify', (answer, message) => {
+  ])('rejects %j as an answer of verify', (answer, message) => {
     const source = byApiKey({ verify: () => answer as string })
     expect(() => source({}, requestWith({ authorization: 'Bearer secret' }))).toThrow(
       expect.objectContaining({ code: 'SLUICE_INVALID_KEY', message: expect.stringContaining(message) }),

@@ -2,7 +2,7 @@ import { SluiceError } from '@sluice/core'
 import { RecentMap, sha256 } from '@sluice/core/internal'
 import { checkOptionNames, type OptionTaker } from '@sluice/core/options'
 import type { HttpRequest } from '../http/http-request.ts'
-import { type Eventually, isLater } from '../http/maybe-promise.ts'
+import { isPromise, type MaybePromise } from '../http/maybe-promise.ts'
 import { type HeaderLines, trimBlanks } from './forwarded-header.ts'
 import type { IdentityAnswer, KeyFunction } from './identity.ts'
 
@@ -23,7 +23,7 @@ export interface ApiKeyOptions<Context> {
    * it is not valid: the caller counts by its address then, so that made-up keys bring no counters of their own. What it
    * throws goes to the framework. Called for every request that has a key: remember what is slow.
    */
-  readonly verify: (key: string, context: Context) => Eventually<VerifiedKey>
+  readonly verify: (key: string, context: Context) => MaybePromise<VerifiedKey>
 }
 
 const TAKER: OptionTaker = {
@@ -70,7 +70,7 @@ export function byApiKey<Context>(options: ApiKeyOptions<Context>): KeyFunction<
     const key = presentedKey(request, name, expected)
     if (key === undefined) return undefined
     const verified = verify(key, context)
-    return isLater(verified) ? verified.then(identify) : identify(verified)
+    return isPromise(verified) ? verified.then(identify) : identify(verified)
   }
 }
 

@@ -148,7 +148,7 @@ describe('what is said of trusted proxies', () => {
     [{ proxies: 1, header: 'a b' }, /"header" of "trustProxy" cannot be used; received "a b"/],
     [{ proxies: 1, header: 7 }, /received 7/],
     [null, /received null/],
-  ])('is refused when it is %j', (trustProxy, message) => {
+  ])('is rejected when it is %j', (trustProxy, message) => {
     expect(() => compileTrust(trustProxy as TrustedProxies)).toThrow(
       expect.objectContaining({ code: 'SLUICE_INVALID_OPTION', message: expect.stringMatching(message) }),
     )

@@ -1,7 +1,7 @@
 import { joinKey, SluiceError } from '@sluice/core'
 import { parseIp, sha256 } from '@sluice/core/internal'
 import type { HttpRequest } from '../http/http-request.ts'
-import { type Eventually, isLater } from '../http/maybe-promise.ts'
+import { isPromise, type MaybePromise } from '../http/maybe-promise.ts'
 
 /** Who a request counts for. The same value of two kinds is two callers. */
 export interface Identity {
@@ -18,7 +18,7 @@ export type IdentityAnswer = string | Identity | undefined
  * Says who a request counts for. It must not be something that a client can choose, such as a header that nobody has
  * verified: a caller with as many names as it likes has no limit.
  */
-export type KeyFunction<Context> = (context: Context, request: HttpRequest) => Eventually<IdentityAnswer>
+export type KeyFunction<Context> = (context: Context, request: HttpRequest) => MaybePromise<IdentityAnswer>
 
 /** Where the identity of a request comes from: `'ip'` is the address of the client, as the trusted proxies know it. */
 export type KeySource<Context> = 'ip' | KeyFunction<Context>
@@ -36,7 +36,7 @@ const NOBODY: Identity = Object.freeze({ kind: 'unknown', value: '' })
  * Counts by user: `read` gives the id of the user that was authenticated before, or undefined when nobody was. Then the
  * address of the client counts.
  */
-export function byUser<Context>(read: (context: Context) => Eventually<string | undefined>): KeyFunction<Context> {
+export function byUser<Context>(read: (context: Context) => MaybePromise<string | undefined>): KeyFunction<Context> {
   return byKind('user', read)
 }
 
@@ -44,7 +44,7 @@ export function byUser<Context>(read: (context: Context) => Eventually<string | 
  * Counts by an address that something else has found out, such as the framework or the platform: in all its forms, IPv6 by
  * network. What is no address is taken for nothing.
  */
-export function byIp<Context>(read: (context: Context) => Eventually<string | undefined>): KeyFunction<Context> {
+export function byIp<Context>(read: (context: Context) => MaybePromise<string | undefined>): KeyFunction<Context> {
   return byKind('ip', read)
 }
 
@@ -88,7 +88,7 @@ function kindPart(kind: string): string {
 
 function byKind<Context>(
   kind: string,
-  read: (context: Context) => Eventually<string | undefined>,
+  read: (context: Context) => MaybePromise<string | undefined>,
 ): KeyFunction<Context> {
   if (typeof read !== 'function') throw noReader(kind, read)
   const identified = (value: unknown): IdentityAnswer => {
@@ -98,7 +98,7 @@ function byKind<Context>(
   }
   return (context) => {
     const value = read(context)
-    return isLater(value) ? value.then(identified) : identified(value)
+    return isPromise(value) ? value.then(identified) : identified(value)
   }
 }
 

@@ -1,18 +1,20 @@
 import type { HttpRequest } from '../http/http-request.ts'
-import type { Eventually } from '../http/maybe-promise.ts'
-import { isLater } from '../http/maybe-promise.ts'
-import type { CostSource } from '../options/rate-limit-options.ts'
+import type { MaybePromise } from '../http/maybe-promise.ts'
+import { isPromise } from '../http/maybe-promise.ts'
 import type { AddressTiers } from './address-tiers.ts'
 import type { CompiledTrust } from './client-address.ts'
 import { clientAddress } from './client-address.ts'
 import type { Identity, IdentityAnswer, KeySource } from './identity.ts'
 import { fromAddress, knownIdentity } from './identity.ts'
 
+/** The cost of a request: units, whole, 0 or more. */
+export type CostSource<Context> = number | ((context: Context, request: HttpRequest) => MaybePromise<number>)
+
 /** Is told of a request that something else was to say who it counts for, and that its address counts all the same. */
 export type AddressListener = (request: HttpRequest, address: string | undefined) => void
 
 /** Reads off a request who it counts for, and how much. */
-export class CallReader<Context> {
+export class RequestReader<Context> {
   readonly tiers: AddressTiers
   readonly #trust: CompiledTrust
   readonly #onAddress: AddressListener
@@ -36,22 +38,22 @@ export class CallReader<Context> {
   }
 
   /** Who the request counts for. */
-  identityOf(source: KeySource<Context>, context: Context, request: HttpRequest): Eventually<Identity> {
+  identityOf(source: KeySource<Context>, context: Context, request: HttpRequest): MaybePromise<Identity> {
     if (source === 'ip') return fromAddress(this.addressOf(request))
     const answer = source(context, request)
-    return isLater(answer)
+    return isPromise(answer)
       ? answer.then((later) => this.#identified(later, request))
       : this.#identified(answer, request)
   }
 
   /** The counter of whoever the request counts for. */
-  keyOf(source: KeySource<Context>, context: Context, request: HttpRequest): Eventually<string> {
+  keyOf(source: KeySource<Context>, context: Context, request: HttpRequest): MaybePromise<string> {
     const identity = this.identityOf(source, context, request)
-    return isLater(identity) ? identity.then((later) => this.tiers.keyOf(later)) : this.tiers.keyOf(identity)
+    return isPromise(identity) ? identity.then((later) => this.tiers.keyOf(later)) : this.tiers.keyOf(identity)
   }
 
   /** What the request costs. */
-  costOf(source: CostSource<Context>, context: Context, request: HttpRequest): Eventually<number> {
+  costOf(source: CostSource<Context>, context: Context, request: HttpRequest): MaybePromise<number> {
     return typeof source === 'number' ? source : source(context, request)
   }
 

@@ -1,14 +1,14 @@
 import type { Timers } from '@sluice/core'
-import type { Eventually } from '../http/maybe-promise.ts'
-import { isLater } from '../http/maybe-promise.ts'
+import type { MaybePromise } from '../http/maybe-promise.ts'
+import { isPromise } from '../http/maybe-promise.ts'
 import type { RateLimitOptions } from '../options/rate-limit-options.ts'
-import type { Charge, ChargeFate } from './charge.ts'
+import type { Charge, Settlement } from './checker.ts'
 
 /** So many signs of life are given in the time of one lease: one may be lost, one may be late. */
-const BEATS_PER_LEASE = 3
+const RENEWALS_PER_LEASE = 3
 
 /** What the end of charges is made of. */
-export interface ChargeEndParts<Context> {
+export interface ChargeSettlerOptions<Context> {
   readonly refund: RateLimitOptions<Context>['refund']
   readonly actualCost: RateLimitOptions<Context>['actualCost']
   readonly timers: Timers
@@ -17,20 +17,20 @@ export interface ChargeEndParts<Context> {
 }
 
 /** Ends charges when their requests have ended, and keeps their slots until then. */
-export class ChargeEnd<Context> {
+export class ChargeSettler<Context> {
   readonly #isRefunded: ((status: number, context: Context) => boolean) | undefined
   readonly #actualCost: RateLimitOptions<Context>['actualCost']
   readonly #timers: Timers
   readonly #onError: (error: unknown, context: Context) => void
   /** Whether the end of every request matters. */
-  readonly #isCurious: boolean
+  readonly #needsCompletion: boolean
 
-  constructor({ refund, actualCost, timers, onError }: ChargeEndParts<Context>) {
+  constructor({ refund, actualCost, timers, onError }: ChargeSettlerOptions<Context>) {
     this.#isRefunded = typeof refund === 'object' ? statusTest(refund) : refund
     this.#actualCost = actualCost
     this.#timers = timers
     this.#onError = onError
-    this.#isCurious = refund !== undefined || actualCost !== undefined
+    this.#needsCompletion = refund !== undefined || actualCost !== undefined
   }
 
   /**
@@ -38,35 +38,35 @@ export class ChargeEnd<Context> {
    * it again does nothing. It does not throw.
    */
   watch(charge: Charge, context: Context): ((status: number) => void) | undefined {
-    if (!(this.#isCurious || charge.isHeld) && charge.report === undefined) return undefined
-    const stopBeating = charge.leaseMs > 0 ? this.#beat(charge, context) : undefined
+    if (!(this.#needsCompletion || charge.isHeld) && charge.report === undefined) return undefined
+    const stopRenewing = charge.leaseMs > 0 ? this.#keepRenewing(charge, context) : undefined
     let isOver = false
     return (status) => {
       if (isOver) return
       isOver = true
-      stopBeating?.()
+      stopRenewing?.()
       this.#attempt(() => charge.report?.(status), context)
-      const fate = this.#fateOf(context, status)
-      if (fate !== 'stands' || charge.isHeld) this.#attempt(() => charge.end(fate), context)
+      const settlement = this.#settlementOf(context, status)
+      if (settlement !== 'keep' || charge.isHeld) this.#attempt(() => charge.end(settlement), context)
     }
   }
 
-  #fateOf(context: Context, status: number): ChargeFate {
+  #settlementOf(context: Context, status: number): Settlement {
     try {
-      if (this.#isRefunded?.(status, context) === true) return 'given-back'
-      return this.#actualCost?.(context, status) ?? 'stands'
+      if (this.#isRefunded?.(status, context) === true) return 'refund'
+      return this.#actualCost?.(context, status) ?? 'keep'
     } catch (error) {
       // Whatever the option did, a slot must not stay taken.
       this.#onError(error, context)
-      return 'stands'
+      return 'keep'
     }
   }
 
   /** Gives signs of life until the returned function is called. */
-  #beat(charge: Charge, context: Context): () => void {
+  #keepRenewing(charge: Charge, context: Context): () => void {
     let cancel: () => void
     const arm = (): void => {
-      cancel = this.#timers.schedule(charge.leaseMs / BEATS_PER_LEASE, () => {
+      cancel = this.#timers.schedule(charge.leaseMs / RENEWALS_PER_LEASE, () => {
         arm()
         this.#attempt(() => charge.renew?.(), context)
       })
@@ -75,10 +75,10 @@ export class ChargeEnd<Context> {
     return () => cancel()
   }
 
-  #attempt(act: () => Eventually<unknown>, context: Context): void {
+  #attempt(act: () => MaybePromise<unknown>, context: Context): void {
     try {
       const done = act()
-      if (isLater(done)) done.catch((error: unknown) => this.#onError(error, context))
+      if (isPromise(done)) done.catch((error: unknown) => this.#onError(error, context))
     } catch (error) {
       this.#onError(error, context)
     }
@@ -91,7 +91,7 @@ function statusTest(statuses: readonly number[]): (status: number) => boolean {
 }
 
 /** Tells the process, or the console where there is none, of the first failure; a store that is away would fill the screen. */
-export function onceToProcess(): (error: unknown) => void {
+export function warnOnce(): (error: unknown) => void {
   let isTold = false
   return (error) => {
     if (isTold) return

@@ -1,13 +1,13 @@
 import type { Clock, Limiter, LimiterSet, Random, Rule, Store } from '@sluice/core'
 import { createLimiter, memoryStore, SluiceError } from '@sluice/core'
 import { compileRule, placeOf } from '@sluice/core/internal'
-import type { CallReader } from '../identity/request-reader.ts'
+import type { RequestReader } from '../identity/request-reader.ts'
 import type { RateLimitOptions, RuleOptions } from '../options/rate-limit-options.ts'
 import { RULE_FIELDS } from '../options/rate-limit-options.ts'
 import type { Checker } from './checker.ts'
+import { describeLimit } from './checker.ts'
 import { EngineChecker } from './engine-checker.ts'
 import { FunctionChecker } from './function-checker.ts'
-import { meaningOf } from './limit-meaning.ts'
 import { LimiterChecker } from './limiter-checker.ts'
 import { LimiterSetChecker } from './limiter-set-checker.ts'
 import type { CountedRule } from './rules-checker.ts'
@@ -15,13 +15,13 @@ import { RulesChecker } from './rules-checker.ts'
 
 /** What checkers are made with, besides the options. */
 export interface CheckerParts<Context> {
-  readonly reader: CallReader<Context>
+  readonly reader: RequestReader<Context>
   readonly clock: Clock
   readonly random: Random
 }
 
 /** A checker, and what keeps its counters. */
-export interface SourcedChecker<Context> {
+export interface CreatedChecker<Context> {
   readonly checker: Checker<Context>
   /** What keeps the counters: the store, or what is asked in its place. */
   readonly counters: object
@@ -39,7 +39,7 @@ export interface SourcedChecker<Context> {
 export function createChecker<Context>(
   options: RateLimitOptions<Context>,
   parts: CheckerParts<Context>,
-): SourcedChecker<Context> {
+): CreatedChecker<Context> {
   const { limiter, engine, check, key = 'ip', cost = 1, actualCost } = options
   const { reader } = parts
   const settles = actualCost !== undefined
@@ -59,7 +59,7 @@ export function createChecker<Context>(
 }
 
 /** What is known of something that was made elsewhere and asks under these names. */
-function elsewhere(asked: object, names: readonly string[] = []): Omit<SourcedChecker<never>, 'checker'> {
+function elsewhere(asked: object, names: readonly string[] = []): Omit<CreatedChecker<never>, 'checker'> {
   const place = placeOf(asked)
   const isNamed = place !== undefined && names.length > 0
   return {
@@ -74,7 +74,7 @@ function elsewhere(asked: object, names: readonly string[] = []): Omit<SourcedCh
 function givenChecker<Context>(
   limiter: Limiter | LimiterSet,
   { rules = {}, key = 'ip', cost = 1, actualCost }: RateLimitOptions<Context>,
-  reader: CallReader<Context>,
+  reader: RequestReader<Context>,
 ): Checker<Context> {
   const settles = actualCost !== undefined
   if (!('limiter' in limiter)) return new LimiterChecker({ limiter, reader, key, cost, settles, own: undefined })
@@ -89,7 +89,7 @@ function givenChecker<Context>(
 function rulesChecker<Context>(
   options: RateLimitOptions<Context>,
   { reader, clock, random }: CheckerParts<Context>,
-): SourcedChecker<Context> {
+): CreatedChecker<Context> {
   const rules = countedRules(options)
   for (const counted of rules) checkCost(counted)
   const store: Store = options.store ?? memoryStore({ clock, random })
@@ -108,7 +108,7 @@ function rulesChecker<Context>(
     reader.tiers.tiers.length === 0
   if (!isPlain) return { ...about, checker: new RulesChecker({ rules, store, reader, random }) }
   const limiter: Limiter = createLimiter({ ...rule, name, store, clock, random })
-  const own = { meaning: meaningOf(rule) }
+  const own = { description: describeLimit(rule) }
   return { ...about, checker: new LimiterChecker({ limiter, reader, key, cost, settles: false, own }) }
 }
 
@@ -125,7 +125,7 @@ function countedRules<Context>(options: RateLimitOptions<Context>): readonly Cou
   })
 }
 
-/** A cost that is always the same and above what the rule can ever give would refuse every request. */
+/** A cost that is always the same and above what the rule can ever give would deny every request. */
 function checkCost<Context>({ name, rule, cost }: CountedRule<Context>): void {
   if (typeof cost !== 'number') return
   const most = Math.min(...compileRule(name, rule).map(({ capacity }) => capacity))
@@ -134,6 +134,6 @@ function checkCost<Context>({ name, rule, cost }: CountedRule<Context>): void {
     problem: `the "cost" is more than the rule "${name}" ever lets through at once`,
     received: cost,
     expected: `at most ${most}`,
-    action: 'Lower the cost, or raise the limit: otherwise every request is refused.',
+    action: 'Lower the cost, or raise the limit: otherwise every request is denied.',
   })
 }

@@ -1,12 +1,11 @@
 import type { Duration, PolicyDecision, PolicyEngine, PolicyRequest, PolicyReservation } from '@sluice/core'
 import type { HttpRequest } from '../http/http-request.ts'
-import type { Eventually } from '../http/maybe-promise.ts'
-import { isLater, whenThere } from '../http/maybe-promise.ts'
-import type { CallReader } from '../identity/request-reader.ts'
-import type { CostSource, RateLimitOptions } from '../options/rate-limit-options.ts'
-import type { Charge, ChargeFate } from './charge.ts'
-import { FinalCharge } from './charge.ts'
-import type { Checker } from './checker.ts'
+import type { MaybePromise } from '../http/maybe-promise.ts'
+import { andThen, isPromise } from '../http/maybe-promise.ts'
+import type { CostSource, RequestReader } from '../identity/request-reader.ts'
+import type { RateLimitOptions } from '../options/rate-limit-options.ts'
+import type { Charge, Checker, Settlement } from './checker.ts'
+import { FinalCharge } from './checker.ts'
 
 /** Longest that a request is under way without being charged anew when it ends. */
 const RESERVED_FOR: Duration = '1h'
@@ -19,14 +18,14 @@ export interface EngineCheckerParts<Context> {
   readonly engine: PolicyEngine
   readonly identify: RateLimitOptions<Context>['identify']
   readonly cost: CostSource<Context>
-  readonly reader: CallReader<Context>
+  readonly reader: RequestReader<Context>
   /** Whether charges are changed to what the requests really cost. */
   readonly settles: boolean
 }
 
 /** Decides by the rule sets of an engine, and tells it how requests ended. */
 export class EngineChecker<Context> implements Checker<Context> {
-  readonly meaning = undefined
+  readonly description = undefined
   readonly #parts: EngineCheckerParts<Context>
   /** Whether to reserve: from the first slot on that a rule asks for, because only a reservation gives slots back alone. */
   #reserves: boolean
@@ -36,19 +35,19 @@ export class EngineChecker<Context> implements Checker<Context> {
     this.#reserves = parts.settles
   }
 
-  ask<R>(context: Context, request: HttpRequest, go: (charge: Charge) => Eventually<R>): Eventually<R> {
-    return whenThere(this.#ask(context, request), go)
+  ask<R>(context: Context, request: HttpRequest, go: (charge: Charge) => MaybePromise<R>): MaybePromise<R> {
+    return andThen(this.#ask(context, request), go)
   }
 
   close(): Promise<void> {
     return Promise.resolve()
   }
 
-  #ask(context: Context, request: HttpRequest): Eventually<Charge> {
+  #ask(context: Context, request: HttpRequest): MaybePromise<Charge> {
     const { identify, cost, reader } = this.#parts
     const who = identify?.(context, request)
     const units = reader.costOf(cost, context, request)
-    if (!(isLater(who) || isLater(units))) return this.#decide(this.#requestOf(request, who, units))
+    if (!(isPromise(who) || isPromise(units))) return this.#decide(this.#requestOf(request, who, units))
     return Promise.all([who, units]).then(([known, some]) => this.#decide(this.#requestOf(request, known, some)))
   }
 
@@ -63,24 +62,24 @@ export class EngineChecker<Context> implements Checker<Context> {
     }
   }
 
-  #decide(request: PolicyRequest): Eventually<Charge> {
+  #decide(request: PolicyRequest): MaybePromise<Charge> {
     const { engine } = this.#parts
     if (this.#reserves) return this.#reserve(request)
-    return whenThere(engine.check(request) as Eventually<PolicyDecision>, (decision) => {
+    return andThen(engine.check(request) as MaybePromise<PolicyDecision>, (decision) => {
       const holdsSlots =
         decision.allowed && decision.limits.some(({ quotaUnit }) => quotaUnit === 'concurrent-requests')
       if (!holdsSlots) return new CheckedCharge(engine, request, decision)
       this.#reserves = true
-      return whenThere(engine.refund(decision) as Eventually<unknown>, () => this.#reserve(request))
+      return andThen(engine.refund(decision) as MaybePromise<unknown>, () => this.#reserve(request))
     })
   }
 
-  #reserve(request: PolicyRequest): Eventually<Charge> {
+  #reserve(request: PolicyRequest): MaybePromise<Charge> {
     const { engine } = this.#parts
-    const asked = engine.reserve(request, { expiresAfter: RESERVED_FOR }) as Eventually<
+    const asked = engine.reserve(request, { expiresAfter: RESERVED_FOR }) as MaybePromise<
       PolicyReservation | PolicyDecision
     >
-    return whenThere(asked, (answer): Charge => {
+    return andThen(asked, (answer): Charge => {
       return 'claim' in answer ? new ReservedCharge(engine, request, answer) : new FinalCharge(answer)
     })
   }
@@ -106,8 +105,8 @@ class CheckedCharge implements Charge {
     this.#request = request
   }
 
-  end(fate: ChargeFate): Eventually<unknown> {
-    return fate === 'given-back' ? this.#engine.refund(this.decision) : undefined
+  end(settlement: Settlement): MaybePromise<unknown> {
+    return settlement === 'refund' ? this.#engine.refund(this.decision) : undefined
   }
 
   report(status: number): void {
@@ -135,12 +134,12 @@ class ReservedCharge implements Charge {
     this.leaseMs = leases.length > 0 ? Math.min(...leases) : 0
   }
 
-  end(fate: ChargeFate): Eventually<unknown> {
-    if (fate === 'given-back') return this.#reservation.release()
-    return this.#reservation.settle(fate === 'stands' ? (this.#request.cost ?? 1) : fate)
+  end(settlement: Settlement): MaybePromise<unknown> {
+    if (settlement === 'refund') return this.#reservation.release()
+    return this.#reservation.settle(settlement === 'keep' ? (this.#request.cost ?? 1) : settlement)
   }
 
-  renew(): Eventually<unknown> {
+  renew(): MaybePromise<unknown> {
     return this.#reservation.renew()
   }
 

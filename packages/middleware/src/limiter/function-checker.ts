@@ -1,43 +1,42 @@
 import type { CheckAnswer, DecisionLike } from '@sluice/contract'
 import { SluiceError } from '@sluice/core'
 import type { HttpRequest } from '../http/http-request.ts'
-import type { Eventually } from '../http/maybe-promise.ts'
-import { isLater, whenThere } from '../http/maybe-promise.ts'
+import type { MaybePromise } from '../http/maybe-promise.ts'
+import { andThen, isPromise } from '../http/maybe-promise.ts'
 import type { Identity, KeySource } from '../identity/identity.ts'
-import type { CallReader } from '../identity/request-reader.ts'
-import type { CheckCall, CostSource, RateLimitOptions } from '../options/rate-limit-options.ts'
-import type { Charge } from './charge.ts'
-import { FinalCharge } from './charge.ts'
-import type { Checker } from './checker.ts'
+import type { CostSource, RequestReader } from '../identity/request-reader.ts'
+import type { CheckCall, RateLimitOptions } from '../options/rate-limit-options.ts'
+import type { Charge, Checker } from './checker.ts'
+import { FinalCharge } from './checker.ts'
 
 const MS_PER_SECOND = 1000
 
 /** What decides by a function. */
 export interface FunctionCheckerParts<Context> {
   readonly check: NonNullable<RateLimitOptions<Context>['check']>
-  readonly reader: CallReader<Context>
+  readonly reader: RequestReader<Context>
   readonly key: KeySource<Context>
   readonly cost: CostSource<Context>
 }
 
 /** Decides by a function of the user's. */
 export class FunctionChecker<Context> implements Checker<Context> {
-  readonly meaning = undefined
+  readonly description = undefined
   readonly #parts: FunctionCheckerParts<Context>
 
   constructor(parts: FunctionCheckerParts<Context>) {
     this.#parts = parts
   }
 
-  ask<R>(context: Context, request: HttpRequest, go: (charge: Charge) => Eventually<R>): Eventually<R> {
-    return whenThere(this.#ask(context, request), go)
+  ask<R>(context: Context, request: HttpRequest, go: (charge: Charge) => MaybePromise<R>): MaybePromise<R> {
+    return andThen(this.#ask(context, request), go)
   }
 
   close(): Promise<void> {
     return Promise.resolve()
   }
 
-  #ask(context: Context, request: HttpRequest): Eventually<Charge> {
+  #ask(context: Context, request: HttpRequest): MaybePromise<Charge> {
     const { reader, key, cost } = this.#parts
     const identity = reader.identityOf(key, context, request)
     const units = reader.costOf(cost, context, request)
@@ -48,12 +47,12 @@ export class FunctionChecker<Context> implements Checker<Context> {
       request,
       context,
     })
-    if (!(isLater(identity) || isLater(units))) return this.#decide(call(identity, units))
+    if (!(isPromise(identity) || isPromise(units))) return this.#decide(call(identity, units))
     return Promise.all([identity, units]).then(([who, some]) => this.#decide(call(who, some)))
   }
 
-  #decide(call: CheckCall<Context>): Eventually<Charge> {
-    return whenThere(this.#parts.check(call), (answer) => new FinalCharge(decisionOf(answer)))
+  #decide(call: CheckCall<Context>): MaybePromise<Charge> {
+    return andThen(this.#parts.check(call), (answer) => new FinalCharge(decisionOf(answer)))
   }
 }
 

@@ -4,12 +4,13 @@ import { createLimiter, fallbackStore, memoryStore, PolicyEngine } from '@sluice
 import { noteSpace } from '@sluice/core/internal'
 import { deferredStore, FakeClock, FakeTimers, seededRandom } from '@sluice/testing'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
+import type { Denial } from '../http/denial.ts'
 import type { HttpRequest } from '../http/http-request.ts'
-import type { Admission, HttpOutcome, Refusal } from '../http/outcome.ts'
+import type { Admission, HttpOutcome } from '../http/outcome.ts'
 import { byIp } from '../identity/identity.ts'
 import type { RateLimitOptions } from '../options/rate-limit-options.ts'
 import { createHttpLimiter } from './http-limiter.ts'
-import { Gathering } from './request-batcher.ts'
+import { RequestBatcher } from './request-batcher.ts'
 
 /** A request of no framework. */
 interface Call {
@@ -59,10 +60,10 @@ describe('an outcome', () => {
   it('is held back in a crowd where it was decided at once, and not where a remote store has answered', async () => {
     const ends: (() => void)[] = []
     const limiterOn = (store: Store): { readonly joined: () => number; readonly begin: () => unknown } => {
-      const gathering = new Gathering((run) => void ends.push(run))
-      const joins = vi.spyOn(gathering, 'join')
+      const batcher = new RequestBatcher((run) => void ends.push(run))
+      const joins = vi.spyOn(batcher, 'join')
       const options = { limit: 9, window: '1m', store, warn: () => undefined } as const
-      const limiter = createHttpLimiter<Call>(options, { name: 'test', request: requestOf, gathering })
+      const limiter = createHttpLimiter<Call>(options, { name: 'test', request: requestOf, batcher })
       return { joined: () => joins.mock.calls.length, begin: () => limiter.begin({}) }
     }
     const local = limiterOn(memoryStore())
@@ -92,12 +93,12 @@ describe('an outcome', () => {
     expect(new Set(waits).size).toBeGreaterThan(5)
   })
 
-  it('says why a caller is refused: a block, a cost that never fits, a limit of nothing', async () => {
+  it('says why a caller is denied: a block, a cost that never fits, a limit of nothing', async () => {
     const limiter = createLimiter({ limit: 5, window: '1m' })
     limiter.block('3:key1:a', '30s')
     const problemOf = (options: RateLimitOptions<Call>) => {
       const { now } = scene(options)
-      return JSON.parse((now({ user: 'a' }) as Refusal).body) as Record<string, unknown>
+      return JSON.parse((now({ user: 'a' }) as Denial).body) as Record<string, unknown>
     }
     expect(problemOf({ limiter, key: ({ user }) => user })).toMatchObject({
       type: 'https://iana.org/assignments/http-problem-types#abnormal-usage-detected',
@@ -184,7 +185,7 @@ describe('a limiter that was made elsewhere', () => {
     expect([one.allowed(), one.allowed(), one.allowed()]).toEqual([true, true, false])
   })
 
-  it('with several rules gives slots back that stand alone, and refuses to mix them', () => {
+  it('with several rules gives slots back that stand alone, and rejects to mix them', () => {
     const slot = { algorithm: 'concurrency', limit: 1, lease: '1m' } as const
     const limiter = createLimiter({ rules: { one: slot, other: slot, rate: { ...YEAR, limit: 5 } } })
     const slots = scene({ limiter, rules: { one: {}, other: {} } })
@@ -372,9 +373,9 @@ describe('a function', () => {
           version: 3,
         }),
     })
-    const refused = (await service.limiter.begin({})) as Refusal
-    expect(refused.headers).toMatchObject({ 'Retry-After': '12', 'X-RateLimit-Reset-After': '60' })
-    expect(refused.decision).toMatchObject({ retryAfterMs: 12_000, version: 3 })
+    const denied = (await service.limiter.begin({})) as Denial
+    expect(denied.headers).toMatchObject({ 'Retry-After': '12', 'X-RateLimit-Reset-After': '60' })
+    expect(denied.decision).toMatchObject({ retryAfterMs: 12_000, version: 3 })
     const unlimited = { limit: null, remaining: null, resetAt: null, retryAfter: null, dimension: '', rule: '' }
     const free = scene({ check: () => ({ ...unlimited, allowed: true, reason: 'unlimited' as const }) })
     expect(free.now()).toMatchObject({ allowed: true, headers: {} })
@@ -383,11 +384,11 @@ describe('a function', () => {
   })
 
   it('may say no more than whether', () => {
-    const refuses = scene({ check: () => ({ allowed: false }) as DecisionLike })
-    const refused = refuses.now() as Refusal
-    expect(refused).toMatchObject({ status: 429, decision: { reason: 'limit', rule: '', resetAt: 0 } })
-    expect(Object.keys(refused.headers).toSorted()).toEqual(['Cache-Control', 'Content-Type'])
-    expect(JSON.parse(refused.body)).toMatchObject({
+    const denies = scene({ check: () => ({ allowed: false }) as DecisionLike })
+    const denied = denies.now() as Denial
+    expect(denied).toMatchObject({ status: 429, decision: { reason: 'limit', rule: '', resetAt: 0 } })
+    expect(Object.keys(denied.headers).toSorted()).toEqual(['Cache-Control', 'Content-Type'])
+    expect(JSON.parse(denied.body)).toMatchObject({
       title: 'Too many requests',
       detail: 'Try again later.',
       'violated-policies': [],
@@ -400,16 +401,16 @@ describe('a function', () => {
 
   it('may leave out parts of what the library or the service would say', () => {
     const inMs = scene({ check: () => ({ allowed: false, retryAfterMs: 1500 }) as DecisionLike })
-    expect((inMs.now() as Refusal).headers['Retry-After']).toBe('2')
+    expect((inMs.now() as Denial).headers['Retry-After']).toBe('2')
     const inSeconds = scene({
       check: () => ({ allowed: false, rule: 'reads', limit: 5, remaining: 0, retryAfter: 7 }) as never,
     })
-    const refused = inSeconds.now() as Refusal
-    expect(refused.headers).toMatchObject({ 'Retry-After': '7', 'X-RateLimit-Limit': '5' })
+    const denied = inSeconds.now() as Denial
+    expect(denied.headers).toMatchObject({ 'Retry-After': '7', 'X-RateLimit-Limit': '5' })
     const unknown = scene({ check: () => ({ allowed: true, rule: 'reads', limit: 5, remaining: null }) as never })
     expect(unknown.now()).toMatchObject({ headers: { 'X-RateLimit-Limit': '5' }, decision: { remaining: null } })
     expect(unknown.now().headers).not.toHaveProperty('X-RateLimit-Remaining')
-    expect(JSON.parse(refused.body)).toMatchObject({ 'violated-policies': ['reads'], limit: 5, resetAt: null })
+    expect(JSON.parse(denied.body)).toMatchObject({ 'violated-policies': ['reads'], limit: 5, resetAt: null })
   })
 })
 
@@ -460,14 +461,14 @@ describe('what fails after the answer', () => {
   })
 })
 
-it('a store that cannot be asked says so with a status of its own, whatever that of refusals is', async () => {
+it('a store that cannot be asked says so with a status of its own, whatever that of denials is', async () => {
   const fail = () => Promise.reject(new Error('gone'))
   const store = fallbackStore({ ...deferredStore(memoryStore()), decide: fail }, { failureMode: 'closed' })
   const { limiter } = scene({ limit: 5, window: '1m', status: 420, store })
-  const refused = (await limiter.begin({})) as Refusal
-  expect(refused.status).toBe(503)
-  expect(refused.headers).toMatchObject({ 'Retry-After': '1', 'Cache-Control': 'no-store' })
-  expect(refused.decision.failure).toMatchObject({ mode: 'closed' })
+  const denied = (await limiter.begin({})) as Denial
+  expect(denied.status).toBe(503)
+  expect(denied.headers).toMatchObject({ 'Retry-After': '1', 'Cache-Control': 'no-store' })
+  expect(denied.decision.failure).toMatchObject({ mode: 'closed' })
   await store.close()
 })
 

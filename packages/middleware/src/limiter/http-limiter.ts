@@ -2,24 +2,23 @@ import type { DecisionLike } from '@sluice/contract'
 import type { Store } from '@sluice/core'
 import { systemClock, systemRandom, systemTimers } from '@sluice/core'
 import { spaceOf } from '@sluice/core/internal'
-import { RefusalWriter } from '../http/denial.ts'
+import { DenialWriter } from '../http/denial.ts'
 import type { HttpRequest } from '../http/http-request.ts'
-import type { Eventually } from '../http/maybe-promise.ts'
-import { whenThere } from '../http/maybe-promise.ts'
+import type { MaybePromise } from '../http/maybe-promise.ts'
+import { andThen } from '../http/maybe-promise.ts'
 import type { Admission, HttpOutcome } from '../http/outcome.ts'
-import { Announcer } from '../http/response-headers.ts'
+import { HeaderWriter } from '../http/response-headers.ts'
 import { compileIpv6 } from '../identity/address-tiers.ts'
 import { compileTrust } from '../identity/client-address.ts'
-import { CallReader } from '../identity/request-reader.ts'
-import { MisuseDesk } from '../misuse/misuse-detector.ts'
+import { RequestReader } from '../identity/request-reader.ts'
+import { MisuseDetector } from '../misuse/misuse-detector.ts'
 import { checkOptions } from '../options/check-rate-limit-options.ts'
 import type { RateLimitOptions, RuleFields } from '../options/rate-limit-options.ts'
 import { RULE_FIELDS } from '../options/rate-limit-options.ts'
-import type { Charge } from './charge.ts'
-import { ChargeEnd, onceToProcess } from './charge-settler.ts'
-import type { Checker } from './checker.ts'
+import { ChargeSettler, warnOnce } from './charge-settler.ts'
+import type { Charge, Checker } from './checker.ts'
 import { createChecker } from './create-checker.ts'
-import type { Gathering } from './request-batcher.ts'
+import type { RequestBatcher } from './request-batcher.ts'
 
 /** What a framework is to the limiter. */
 export interface HttpAdapter<Context> {
@@ -30,7 +29,7 @@ export interface HttpAdapter<Context> {
   /** What the core has to know of a request. Called once for each. */
   request(context: Context): HttpRequest
   /** Lets requests go on together that were decided at once; each goes on when it was decided when left out. */
-  readonly gathering?: Gathering
+  readonly batcher?: RequestBatcher
 }
 
 /** Limits the requests of a framework. */
@@ -40,9 +39,9 @@ export interface HttpLimiter<Context> {
    * unless the adapter gathers requests and many come together.
    * Throws or rejects when an option does, or when the store cannot be asked and nothing says what to do then.
    */
-  begin(context: Context): Eventually<HttpOutcome>
+  begin(context: Context): MaybePromise<HttpOutcome>
   /** The same, and goes on with the outcome: by this way a remote store costs a promise less. */
-  begin<R>(context: Context, settle: (outcome: HttpOutcome) => Eventually<R>): Eventually<R>
+  begin<R>(context: Context, settle: (outcome: HttpOutcome) => MaybePromise<R>): MaybePromise<R>
   /** Frees what was made here, which is a store when none was given; what was given stays open. May be called again. */
   close(): Promise<void>
 }
@@ -76,11 +75,11 @@ class CheckingLimiter<Context> implements HttpLimiter<Context> {
   readonly #skip: RateLimitOptions<Context>['skip']
   readonly #onDecision: RateLimitOptions<Context>['onDecision']
   readonly #shadow: boolean
-  readonly #announcer: Announcer
-  readonly #refusals: RefusalWriter
-  readonly #end: ChargeEnd<Context>
-  readonly #reader: CallReader<Context>
-  readonly #desk: MisuseDesk
+  readonly #headers: HeaderWriter
+  readonly #denials: DenialWriter
+  readonly #end: ChargeSettler<Context>
+  readonly #reader: RequestReader<Context>
+  readonly #misuse: MisuseDetector
   /** Whether every request is counted by its address, be it among other things. */
   readonly #countsAddress: boolean
   readonly #ownStore: Store | undefined
@@ -89,10 +88,10 @@ class CheckingLimiter<Context> implements HttpLimiter<Context> {
     const { clock = systemClock, random = systemRandom, timers = systemTimers } = options
     const trust = compileTrust(options.trustProxy)
     this.#adapter = adapter
-    this.#reader = new CallReader(trust, compileIpv6(options.ipv6), (request, address) => {
+    this.#reader = new RequestReader(trust, compileIpv6(options.ipv6), (request, address) => {
       // What has no address, the rules of an engine may count by something else.
       if (address === undefined && options.engine !== undefined) return
-      if (this.#desk.isWatching) this.#desk.meetAddress(request, address)
+      if (this.#misuse.isWatching) this.#misuse.meetAddress(request, address)
     })
     const { checker, counters, name, isNamed, isLocal, ownStore } = createChecker(options, {
       reader: this.#reader,
@@ -104,46 +103,46 @@ class CheckingLimiter<Context> implements HttpLimiter<Context> {
     this.#skip = options.skip
     this.#onDecision = options.onDecision
     this.#shadow = options.shadow ?? false
-    this.#announcer = new Announcer({
+    this.#headers = new HeaderWriter({
       profile: options.headers ?? 'legacy',
       jitter: options.jitter ?? 0,
       clock,
       random,
     })
-    this.#refusals = new RefusalWriter(options.status ?? 429)
-    const { refund, actualCost, onError = onceToProcess() } = options
-    this.#end = new ChargeEnd({ refund, actualCost, timers, onError })
+    this.#denials = new DenialWriter(options.status ?? 429)
+    const { refund, actualCost, onError = warnOnce() } = options
+    this.#end = new ChargeSettler({ refund, actualCost, timers, onError })
     this.#countsAddress = countsAddress(options)
-    this.#desk = new MisuseDesk({ name, isNamed, counters, trust, warn: options.warn })
-    this.#desk.shortWindow(windowsOf(options))
-    if (isLocal) this.#desk.memoryInCluster()
+    this.#misuse = new MisuseDetector({ name, isNamed, counters, trust, warn: options.warn })
+    this.#misuse.shortWindow(windowsOf(options))
+    if (isLocal) this.#misuse.memoryInCluster()
     if (options.store === undefined) return
     const isGiven = options.name !== undefined || options.rules !== undefined
-    this.#desk.sharedName({ space: spaceOf(options.store), rule: ruleText(options), isGiven })
+    this.#misuse.sharedName({ space: spaceOf(options.store), rule: ruleText(options), isGiven })
   }
 
-  begin(context: Context): Eventually<HttpOutcome>
-  begin<R>(context: Context, settle: (outcome: HttpOutcome) => Eventually<R>): Eventually<R>
+  begin(context: Context): MaybePromise<HttpOutcome>
+  begin<R>(context: Context, settle: (outcome: HttpOutcome) => MaybePromise<R>): MaybePromise<R>
   begin(context: Context, settle: (outcome: HttpOutcome) => unknown = asItIs): unknown {
     const request = this.#adapter.request(context)
     if (this.#skip === undefined) return this.#ask(context, request, settle)
     const go = (isSkipped: boolean): unknown => (isSkipped ? settle(SKIPPED) : this.#ask(context, request, settle))
-    return whenThere(this.#skip(context, request), go)
+    return andThen(this.#skip(context, request), go)
   }
 
   async close(): Promise<void> {
-    this.#desk.close()
+    this.#misuse.close()
     await this.#checker.close()
     await this.#ownStore?.close()
   }
 
   #ask(context: Context, request: HttpRequest, settle: (outcome: HttpOutcome) => unknown): unknown {
-    if (this.#desk.watches()) this.#look(context, request)
+    if (this.#misuse.watches()) this.#look(context, request)
     let isNow = true
     const asked = this.#checker.ask(context, request, (charge) => {
       const outcome = this.#outcome(charge, context)
       // What a remote store answers comes together anyway.
-      const together = isNow ? this.#adapter.gathering?.join() : undefined
+      const together = isNow ? this.#adapter.batcher?.join() : undefined
       return together === undefined ? settle(outcome) : together.then(() => settle(outcome))
     })
     isNow = false
@@ -152,13 +151,13 @@ class CheckingLimiter<Context> implements HttpLimiter<Context> {
 
   /** Looks for mistakes in how the limiter is used. */
   #look(context: Context, request: HttpRequest): void {
-    this.#desk.meet(context as object)
-    if (this.#countsAddress) this.#desk.meetAddress(request, this.#reader.addressOf(request))
+    this.#misuse.meet(context as object)
+    if (this.#countsAddress) this.#misuse.meetAddress(request, this.#reader.addressOf(request))
   }
 
   #outcome(charge: Charge, context: Context): HttpOutcome {
     const { decision } = charge
-    if (decision.failure !== undefined) this.#desk.storeAway(decision.failure)
+    if (decision.failure !== undefined) this.#misuse.storeAway(decision.failure)
     const finish = decision.allowed ? this.#end.watch(charge, context) : undefined
     try {
       return this.#tell(decision, context, finish)
@@ -171,8 +170,8 @@ class CheckingLimiter<Context> implements HttpLimiter<Context> {
   #tell(decision: DecisionLike, context: Context, finish: ((status: number) => void) | undefined): HttpOutcome {
     this.#onDecision?.(decision, context)
     if (this.#shadow) return { allowed: true, decision, headers: NO_HEADERS, delayMs: 0, finish }
-    const headers = this.#announcer.announce(decision, context, this.#checker.meaning)
-    if (!decision.allowed) return this.#refusals.refuse(decision, headers)
+    const headers = this.#headers.write(decision, context, this.#checker.description)
+    if (!decision.allowed) return this.#denials.deny(decision, headers)
     return { allowed: true, decision, headers, delayMs: decision.delayMs ?? 0, finish }
   }
 }

@@ -1,15 +1,12 @@
 import type { Decision, Duration, Limiter, Reservation } from '@sluice/core'
 import type { HttpRequest } from '../http/http-request.ts'
-import type { Eventually } from '../http/maybe-promise.ts'
-import { isLater, whenThere } from '../http/maybe-promise.ts'
+import type { MaybePromise } from '../http/maybe-promise.ts'
+import { andThen, isPromise } from '../http/maybe-promise.ts'
+import type { LimitDescription } from '../http/response-headers.ts'
 import type { KeySource } from '../identity/identity.ts'
-import type { CallReader } from '../identity/request-reader.ts'
-import type { CostSource } from '../options/rate-limit-options.ts'
-import type { Charge, ChargeFate } from './charge.ts'
-import { FinalCharge } from './charge.ts'
-import type { Checker } from './checker.ts'
-import type { LimitMeaning } from './limit-meaning.ts'
-import { askMeaning } from './limit-meaning.ts'
+import type { CostSource, RequestReader } from '../identity/request-reader.ts'
+import type { Charge, Checker, Settlement } from './checker.ts'
+import { FinalCharge, queryDescription } from './checker.ts'
 
 /** Longest that a request is under way without being charged anew when it ends. */
 const RESERVED_FOR: Duration = '1h'
@@ -17,40 +14,40 @@ const RESERVED_FOR: Duration = '1h'
 /** What decides by one limiter. */
 export interface LimiterCheckerParts<Context> {
   readonly limiter: Limiter
-  readonly reader: CallReader<Context>
+  readonly reader: RequestReader<Context>
   readonly key: KeySource<Context>
   readonly cost: CostSource<Context>
   /** Whether charges are changed to what the requests really cost. */
   readonly settles: boolean
   /** What its limit means, and whether it was made here; a limiter from elsewhere is asked with the first request. */
-  readonly own: { readonly meaning: LimitMeaning | undefined } | undefined
+  readonly own: { readonly description: LimitDescription | undefined } | undefined
 }
 
 /** Decides by one limiter. */
 export class LimiterChecker<Context> implements Checker<Context> {
   readonly #parts: LimiterCheckerParts<Context>
   readonly #limiter: Limiter
-  #meaning: LimitMeaning | undefined
+  #description: LimitDescription | undefined
   #isKnown: boolean
   #reserves: boolean
 
   constructor(parts: LimiterCheckerParts<Context>) {
     this.#parts = parts
     this.#limiter = parts.limiter
-    this.#meaning = parts.own?.meaning
+    this.#description = parts.own?.description
     this.#isKnown = parts.own !== undefined
     this.#reserves = parts.settles
   }
 
-  get meaning(): LimitMeaning | undefined {
-    return this.#meaning
+  get description(): LimitDescription | undefined {
+    return this.#description
   }
 
-  ask<R>(context: Context, request: HttpRequest, go: (charge: Charge) => Eventually<R>): Eventually<R> {
+  ask<R>(context: Context, request: HttpRequest, go: (charge: Charge) => MaybePromise<R>): MaybePromise<R> {
     const { reader } = this.#parts
     const key = reader.keyOf(this.#parts.key, context, request)
     const cost = reader.costOf(this.#parts.cost, context, request)
-    if (!(isLater(key) || isLater(cost))) return this.#decide(key, cost, go)
+    if (!(isPromise(key) || isPromise(cost))) return this.#decide(key, cost, go)
     return Promise.all([key, cost]).then(([laterKey, laterCost]) => this.#decide(laterKey, laterCost, go))
   }
 
@@ -58,36 +55,38 @@ export class LimiterChecker<Context> implements Checker<Context> {
     if (this.#parts.own !== undefined) await this.#limiter.close()
   }
 
-  #decide<R>(key: string, cost: number, go: (charge: Charge) => Eventually<R>): Eventually<R> {
+  #decide<R>(key: string, cost: number, go: (charge: Charge) => MaybePromise<R>): MaybePromise<R> {
     if (!this.#isKnown) return this.#learn(key, cost, go)
-    if (this.#reserves) return whenThere(this.#reserve(key, cost), go)
+    if (this.#reserves) return andThen(this.#reserve(key, cost), go)
     const decision = (
       cost === 1 ? this.#limiter.check(key) : this.#limiter.check(key, { cost })
-    ) as Eventually<Decision>
-    if (isLater(decision)) return decision.then((later) => go(new RefundableCharge(this.#limiter, later)))
+    ) as MaybePromise<Decision>
+    if (isPromise(decision)) return decision.then((later) => go(new RefundableCharge(this.#limiter, later)))
     return go(new RefundableCharge(this.#limiter, decision))
   }
 
-  #learn<R>(key: string, cost: number, go: (charge: Charge) => Eventually<R>): Eventually<R> {
-    return whenThere(askMeaning(this.#limiter, key), (meaning) => {
-      this.#meaning = meaning
+  #learn<R>(key: string, cost: number, go: (charge: Charge) => MaybePromise<R>): MaybePromise<R> {
+    return andThen(queryDescription(this.#limiter, key), (description) => {
+      this.#description = description
       this.#isKnown = true
-      this.#reserves ||= isSlot(meaning)
+      this.#reserves ||= isSlot(description)
       return this.#decide(key, cost, go)
     })
   }
 
-  #reserve(key: string, cost: number): Eventually<Charge> {
-    const asked = this.#limiter.reserve(key, { cost, expiresAfter: RESERVED_FOR }) as Eventually<Reservation | Decision>
-    const leaseMs = isSlot(this.#meaning) ? this.#meaning!.windowMs : 0
-    return whenThere(asked, (answer): Charge => {
+  #reserve(key: string, cost: number): MaybePromise<Charge> {
+    const asked = this.#limiter.reserve(key, { cost, expiresAfter: RESERVED_FOR }) as MaybePromise<
+      Reservation | Decision
+    >
+    const leaseMs = isSlot(this.#description) ? this.#description!.windowMs : 0
+    return andThen(asked, (answer): Charge => {
       return 'settle' in answer ? new ReservedCharge(answer, cost, leaseMs) : new FinalCharge(answer)
     })
   }
 }
 
-function isSlot(meaning: LimitMeaning | undefined): boolean {
-  return meaning?.quotaUnit === 'concurrent-requests'
+function isSlot(description: LimitDescription | undefined): boolean {
+  return description?.quotaUnit === 'concurrent-requests'
 }
 
 /** A charge that stands unless it is given back. */
@@ -102,8 +101,8 @@ class RefundableCharge implements Charge {
     this.#limiter = limiter
   }
 
-  end(fate: ChargeFate): Eventually<unknown> {
-    return fate === 'given-back' ? this.#limiter.refund(this.decision) : undefined
+  end(settlement: Settlement): MaybePromise<unknown> {
+    return settlement === 'refund' ? this.#limiter.refund(this.decision) : undefined
   }
 }
 
@@ -122,12 +121,12 @@ class ReservedCharge implements Charge {
     this.#cost = cost
   }
 
-  end(fate: ChargeFate): Eventually<unknown> {
-    if (fate === 'given-back' || this.leaseMs > 0) return this.#reservation.release()
-    return this.#reservation.settle(fate === 'stands' ? this.#cost : fate)
+  end(settlement: Settlement): MaybePromise<unknown> {
+    if (settlement === 'refund' || this.leaseMs > 0) return this.#reservation.release()
+    return this.#reservation.settle(settlement === 'keep' ? this.#cost : settlement)
   }
 
-  renew(): Eventually<unknown> {
+  renew(): MaybePromise<unknown> {
     return this.#reservation.renew()
   }
 }

@@ -1,14 +1,12 @@
 import type { Decision, LimiterSet, RuleRequest } from '@sluice/core'
 import { SluiceError } from '@sluice/core'
 import type { HttpRequest } from '../http/http-request.ts'
-import type { Eventually } from '../http/maybe-promise.ts'
-import { isLater, whenThere } from '../http/maybe-promise.ts'
+import type { MaybePromise } from '../http/maybe-promise.ts'
+import { andThen, isPromise } from '../http/maybe-promise.ts'
 import type { KeySource } from '../identity/identity.ts'
-import type { CallReader } from '../identity/request-reader.ts'
-import type { CostSource } from '../options/rate-limit-options.ts'
-import type { Charge, ChargeFate } from './charge.ts'
-import type { Checker } from './checker.ts'
-import { askMeaning } from './limit-meaning.ts'
+import type { CostSource, RequestReader } from '../identity/request-reader.ts'
+import type { Charge, Checker, Settlement } from './checker.ts'
+import { queryDescription } from './checker.ts'
 
 /** One of the rules of a set, who is counted by it, and how much. */
 export interface AskedRule<Context> {
@@ -19,14 +17,14 @@ export interface AskedRule<Context> {
 
 /** Decides by several rules of a limiter that was made elsewhere, in one step. */
 export class LimiterSetChecker<Context> implements Checker<Context> {
-  readonly meaning = undefined
+  readonly description = undefined
   readonly #set: LimiterSet
   readonly #rules: readonly AskedRule<Context>[]
-  readonly #reader: CallReader<Context>
+  readonly #reader: RequestReader<Context>
   /** Whether its rules are about slots; undefined until that is known. */
   #holdsSlots: boolean | undefined
 
-  constructor(set: LimiterSet, rules: readonly AskedRule<Context>[], reader: CallReader<Context>) {
+  constructor(set: LimiterSet, rules: readonly AskedRule<Context>[], reader: RequestReader<Context>) {
     this.#set = set
     this.#rules = rules
     this.#reader = reader
@@ -34,41 +32,41 @@ export class LimiterSetChecker<Context> implements Checker<Context> {
     for (const { name } of rules) set.limiter(name)
   }
 
-  ask<R>(context: Context, request: HttpRequest, go: (charge: Charge) => Eventually<R>): Eventually<R> {
-    return whenThere(this.#ask(context, request), go)
+  ask<R>(context: Context, request: HttpRequest, go: (charge: Charge) => MaybePromise<R>): MaybePromise<R> {
+    return andThen(this.#ask(context, request), go)
   }
 
   close(): Promise<void> {
     return Promise.resolve()
   }
 
-  #ask(context: Context, request: HttpRequest): Eventually<Charge> {
+  #ask(context: Context, request: HttpRequest): MaybePromise<Charge> {
     const asked = this.#rules.map((rule) => this.#requestOf(rule, context, request))
-    if (asked.some((one) => isLater(one))) return Promise.all(asked).then((requests) => this.#decide(requests))
+    if (asked.some((one) => isPromise(one))) return Promise.all(asked).then((requests) => this.#decide(requests))
     return this.#decide(asked as RuleRequest[])
   }
 
-  #requestOf(rule: AskedRule<Context>, context: Context, request: HttpRequest): Eventually<RuleRequest> {
+  #requestOf(rule: AskedRule<Context>, context: Context, request: HttpRequest): MaybePromise<RuleRequest> {
     const key = this.#reader.keyOf(rule.key, context, request)
     const cost = this.#reader.costOf(rule.cost, context, request)
-    if (!(isLater(key) || isLater(cost))) return { rule: rule.name, key, cost }
+    if (!(isPromise(key) || isPromise(cost))) return { rule: rule.name, key, cost }
     return Promise.all([key, cost]).then(([who, units]) => ({ rule: rule.name, key: who, cost: units }))
   }
 
-  #decide(requests: readonly RuleRequest[]): Eventually<Charge> {
+  #decide(requests: readonly RuleRequest[]): MaybePromise<Charge> {
     if (this.#holdsSlots === undefined) return this.#learn(requests)
     const isHeld = this.#holdsSlots
-    const decision = this.#set.checkAll(requests) as Eventually<Decision>
-    return whenThere(decision, (decided) => new JointCharge(this.#set, decided, isHeld))
+    const decision = this.#set.checkAll(requests) as MaybePromise<Decision>
+    return andThen(decision, (decided) => new JointCharge(this.#set, decided, isHeld))
   }
 
-  #learn(requests: readonly RuleRequest[]): Eventually<Charge> {
-    const meanings = requests.map(({ rule, key }) => askMeaning(this.#set.limiter(rule), key))
-    const learned = meanings.some((one) => isLater(one))
+  #learn(requests: readonly RuleRequest[]): MaybePromise<Charge> {
+    const meanings = requests.map(({ rule, key }) => queryDescription(this.#set.limiter(rule), key))
+    const learned = meanings.some((one) => isPromise(one))
       ? Promise.all(meanings)
       : (meanings as Awaited<(typeof meanings)[number]>[])
-    return whenThere(learned, (known) => {
-      const limiting = known.filter((meaning) => meaning !== undefined)
+    return andThen(learned, (known) => {
+      const limiting = known.filter((description) => description !== undefined)
       const slots = limiting.filter(({ quotaUnit }) => quotaUnit === 'concurrent-requests')
       if (slots.length > 0 && slots.length < limiting.length) throw mixed()
       this.#holdsSlots = slots.length > 0
@@ -90,8 +88,8 @@ class JointCharge implements Charge {
     this.#set = set
   }
 
-  end(fate: ChargeFate): Eventually<unknown> {
-    return fate === 'given-back' || this.isHeld ? this.#set.refund(this.decision) : undefined
+  end(settlement: Settlement): MaybePromise<unknown> {
+    return settlement === 'refund' || this.isHeld ? this.#set.refund(this.decision) : undefined
   }
 }
 

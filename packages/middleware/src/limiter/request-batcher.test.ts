@@ -1,21 +1,21 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { describe, expect, it } from 'vitest'
-import { Gathering } from './request-batcher.ts'
+import { RequestBatcher } from './request-batcher.ts'
 
-/** A gathering whose turns end by hand. */
+/** A batcher whose turns end by hand. */
 class Scene {
-  readonly gathering: Gathering
+  readonly batcher: RequestBatcher
   /** What went on, in order. */
   readonly gone: string[] = []
   #ends: (() => void)[] = []
 
   constructor() {
-    this.gathering = new Gathering((run) => void this.#ends.push(run))
+    this.batcher = new RequestBatcher((run) => void this.#ends.push(run))
   }
 
   /** A request that goes on when it may. Gives whether it is held back. */
   ask(name: string, goOn: () => void = () => this.gone.push(name)): boolean {
-    const together = this.gathering.join()
+    const together = this.batcher.join()
     if (together === undefined) goOn()
     else void together.then(goOn)
     return together !== undefined
@@ -112,7 +112,7 @@ describe('many requests at once', () => {
   it('one that fails does not keep the others back', async () => {
     const scene = new Scene()
     await scene.turn(4)
-    const failed = scene.gathering.join()!.then(() => {
+    const failed = scene.batcher.join()!.then(() => {
       throw new Error('of a handler')
     })
     scene.ask('b')

@@ -16,7 +16,7 @@ export type TurnEnd = (run: () => void) => void
  * A request is held back for what is left of its turn, and only after a turn with a crowd: where few come at once, none is.
  * Each goes on in its own asynchronous context.
  */
-export class Gathering {
+export class RequestBatcher {
   readonly #turnEnd: TurnEnd
   readonly #close: () => void
   /** Requests of this turn, and those of them that wait now. */

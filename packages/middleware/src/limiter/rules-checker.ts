@@ -4,16 +4,13 @@ import { createLimiter } from '@sluice/core'
 import type { Batch, Limit, Receipt } from '@sluice/core/internal'
 import { compileRule, createBatch, createItem, decisionOn, drawHolder, receiptOf, settle } from '@sluice/core/internal'
 import type { HttpRequest } from '../http/http-request.ts'
-import type { Eventually } from '../http/maybe-promise.ts'
-import { isLater, whenThere } from '../http/maybe-promise.ts'
+import type { MaybePromise } from '../http/maybe-promise.ts'
+import { andThen, isPromise } from '../http/maybe-promise.ts'
+import type { LimitDescription } from '../http/response-headers.ts'
 import type { KeySource } from '../identity/identity.ts'
-import type { CallReader } from '../identity/request-reader.ts'
-import type { CostSource } from '../options/rate-limit-options.ts'
-import type { Charge, ChargeFate } from './charge.ts'
-import { FinalCharge } from './charge.ts'
-import type { Checker } from './checker.ts'
-import type { LimitMeaning } from './limit-meaning.ts'
-import { meaningOf } from './limit-meaning.ts'
+import type { CostSource, RequestReader } from '../identity/request-reader.ts'
+import type { Charge, Checker, Settlement } from './checker.ts'
+import { describeLimit, FinalCharge } from './checker.ts'
 
 const MICROS_PER_MS = 1000
 
@@ -31,7 +28,7 @@ export interface CountedRule<Context> {
 export interface RulesCheckerParts<Context> {
   readonly rules: readonly CountedRule<Context>[]
   readonly store: Store
-  readonly reader: CallReader<Context>
+  readonly reader: RequestReader<Context>
   readonly random: Random
 }
 
@@ -46,7 +43,7 @@ interface AskedRule {
  * when the request ends; what else was charged is changed without a reservation, so that nothing is lost when this process is.
  */
 export class RulesChecker<Context> implements Checker<Context> {
-  readonly meaning: LimitMeaning | undefined
+  readonly description: LimitDescription | undefined
   readonly #parts: RulesCheckerParts<Context>
   readonly #asked = new Map<string, AskedRule>()
   readonly #holdsSlots: boolean
@@ -65,39 +62,43 @@ export class RulesChecker<Context> implements Checker<Context> {
     }
     this.#set = createLimiter({ rules: tiers, store })
     this.#holdsSlots = [...this.#asked.values()].some(({ limits }) => limits.some(isSlot))
-    this.meaning = rules.length === 1 ? meaningOf(rules[0]!.rule) : undefined
+    this.description = rules.length === 1 ? describeLimit(rules[0]!.rule) : undefined
   }
 
-  ask<R>(context: Context, request: HttpRequest, go: (charge: Charge) => Eventually<R>): Eventually<R> {
-    return whenThere(this.#ask(context, request), go)
+  ask<R>(context: Context, request: HttpRequest, go: (charge: Charge) => MaybePromise<R>): MaybePromise<R> {
+    return andThen(this.#ask(context, request), go)
   }
 
   close(): Promise<void> {
     return this.#set.close()
   }
 
-  #ask(context: Context, request: HttpRequest): Eventually<Charge> {
+  #ask(context: Context, request: HttpRequest): MaybePromise<Charge> {
     const { rules } = this.#parts
-    const asked: Eventually<readonly RuleRequest[]>[] = []
+    const asked: MaybePromise<readonly RuleRequest[]>[] = []
     let isComing = false
     for (const rule of rules) {
       const requests = this.#requestsOf(rule, context, request)
-      isComing ||= isLater(requests)
+      isComing ||= isPromise(requests)
       asked.push(requests)
     }
     if (isComing) return Promise.all(asked).then((later) => this.#decide(later))
     return this.#decide(asked as (readonly RuleRequest[])[])
   }
 
-  #requestsOf(rule: CountedRule<Context>, context: Context, request: HttpRequest): Eventually<readonly RuleRequest[]> {
+  #requestsOf(
+    rule: CountedRule<Context>,
+    context: Context,
+    request: HttpRequest,
+  ): MaybePromise<readonly RuleRequest[]> {
     const { reader } = this.#parts
     const identity = reader.identityOf(rule.key, context, request)
     const cost = reader.costOf(rule.cost, context, request)
-    if (!(isLater(identity) || isLater(cost))) return reader.tiers.requestsOf(rule.name, identity, cost)
+    if (!(isPromise(identity) || isPromise(cost))) return reader.tiers.requestsOf(rule.name, identity, cost)
     return Promise.all([identity, cost]).then(([who, units]) => reader.tiers.requestsOf(rule.name, who, units))
   }
 
-  #decide(asked: readonly (readonly RuleRequest[])[]): Eventually<Charge> {
+  #decide(asked: readonly (readonly RuleRequest[])[]): MaybePromise<Charge> {
     const { store, random } = this.#parts
     const items: ReturnType<typeof createItem>[] = []
     const settling: boolean[] = []
@@ -113,8 +114,8 @@ export class RulesChecker<Context> implements Checker<Context> {
     if (items.length === 0) return new FinalCharge(UNLIMITED)
     const batch = createBatch(items)
     if (this.#holdsSlots) batch.holder = drawHolder(random)
-    const answered = store.decide(batch) as Eventually<void>
-    return whenThere(answered, () => this.#chargeOf(batch, settling))
+    const answered = store.decide(batch) as MaybePromise<void>
+    return andThen(answered, () => this.#chargeOf(batch, settling))
   }
 
   #chargeOf(batch: Batch, settling: readonly boolean[]): Charge {
@@ -159,16 +160,16 @@ class RulesCharge implements Charge {
     this.leaseMs = this.isHeld ? leaseMicros / MICROS_PER_MS : 0
   }
 
-  end(fate: ChargeFate): Eventually<unknown> {
+  end(settlement: Settlement): MaybePromise<unknown> {
     const { receipt, settling } = this.#charged
     const actuals = receipt.charges.map(({ limit, cost }, index) => {
-      if (fate === 'given-back' || isSlot(limit)) return 0
-      return fate !== 'stands' && settling[index] === true ? fate : cost
+      if (settlement === 'refund' || isSlot(limit)) return 0
+      return settlement !== 'keep' && settling[index] === true ? settlement : cost
     })
     return settle(this.#store, receipt, actuals)
   }
 
-  renew(): Eventually<unknown> {
+  renew(): MaybePromise<unknown> {
     const { receipt } = this.#charged
     const costs = receipt.charges.map(({ cost }) => cost)
     return this.#store.settle(receipt, costs)

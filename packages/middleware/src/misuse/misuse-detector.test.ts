@@ -1,9 +1,8 @@
 import { describe, expect, it, vi } from 'vitest'
 import type { HttpRequest } from '../http/http-request.ts'
 import { compileTrust, type TrustedProxies } from '../identity/client-address.ts'
-import { MisuseDesk } from './misuse-detector.ts'
-import { isOneOfMany, processFacts } from './misuse-process.ts'
-import { MisuseRecord } from './misuse-registry.ts'
+import { isOneOfMany, MisuseDetector, processFacts } from './misuse-detector.ts'
+import { MisuseRegistry } from './misuse-registry.ts'
 import { MISUSES, type MisuseWarning, misuseDocs, warnProcess } from './misuse-warning.ts'
 
 function requestFrom(peerAddress: string | undefined, headers: Readonly<Record<string, string>> = {}): HttpRequest {
@@ -18,11 +17,11 @@ interface DeskSetting {
 
 /** A process of its own, in which desks are opened, and what they warned of. */
 function freshProcess() {
-  const record = new MisuseRecord()
+  const record = new MisuseRegistry()
   const warnings: MisuseWarning[] = []
   const warn = (warning: MisuseWarning) => void warnings.push(warning)
   const open = ({ name = 'default', counters = {}, trustProxy = false }: DeskSetting = {}) =>
-    new MisuseDesk({ name, counters, trust: compileTrust(trustProxy), warn, record })
+    new MisuseDetector({ name, counters, trust: compileTrust(trustProxy), warn, record })
   return { record, warnings, open, codes: () => warnings.map(({ code }) => code) }
 }
 
@@ -132,9 +131,9 @@ describe('too much trust', () => {
 
   it('in more proxies than the header has entries is told once', () => {
     const { warnings, open } = freshProcess()
-    const desk = open({ trustProxy: 3 })
-    desk.proxyTrustTooWide(requestFrom('10.0.0.1', { 'x-forwarded-for': '1.1.1.1, 2.2.2.2' }))
-    desk.proxyTrustTooWide(requestFrom('10.0.0.1', { 'x-forwarded-for': '1.1.1.1' }))
+    const detector = open({ trustProxy: 3 })
+    detector.proxyTrustTooWide(requestFrom('10.0.0.1', { 'x-forwarded-for': '1.1.1.1, 2.2.2.2' }))
+    detector.proxyTrustTooWide(requestFrom('10.0.0.1', { 'x-forwarded-for': '1.1.1.1' }))
     expect(warnings.map(({ message }) => message)).toEqual([
       expect.stringMatching(
         /there are 3 proxies, and a header "x-forwarded-for" has 2 entries\. Count the proxies again/,
@@ -178,9 +177,9 @@ describe('limiters made in a handler', () => {
   it('are not those that are made before their first request', async () => {
     const { codes, open } = freshProcess()
     for (let app = 0; app < 100; app++) {
-      const desk = open()
+      const detector = open()
       await nextTurn()
-      desk.limiterInHandler()
+      detector.limiterInHandler()
     }
     expect(codes()).toEqual([])
   })
@@ -189,10 +188,10 @@ describe('limiters made in a handler', () => {
 describe('one request that is counted twice', () => {
   it('by one limiter is told once', () => {
     const { warnings, open } = freshProcess()
-    const desk = open({ name: 'login' })
+    const detector = open({ name: 'login' })
     for (const request of [{}, {}]) {
-      desk.countedTwice(request)
-      desk.countedTwice(request)
+      detector.countedTwice(request)
+      detector.countedTwice(request)
     }
     expect(warnings).toEqual([
       {
@@ -218,7 +217,7 @@ describe('one request that is counted twice', () => {
     const told: string[] = []
     const warn = ({ code }: MisuseWarning) => void told.push(code)
     const ask = (counters: object) =>
-      new MisuseDesk({ name: 'default', isNamed: false, counters, trust: compileTrust(false), warn, record })
+      new MisuseDetector({ name: 'default', isNamed: false, counters, trust: compileTrust(false), warn, record })
     const [request, engine] = [{}, {}]
     ask(engine).countedTwice(request)
     ask({}).countedTwice(request)
@@ -290,10 +289,10 @@ describe('one name for two limits', () => {
     const { codes, open } = freshProcess()
     const space = {}
     for (let count = 0; count < 3; count++) {
-      const desk = open()
-      desk.sharedName({ space, rule: 'a rule', isGiven: false })
-      desk.close()
-      desk.close()
+      const detector = open()
+      detector.sharedName({ space, rule: 'a rule', isGiven: false })
+      detector.close()
+      detector.close()
     }
     const [one, other] = [open(), open()]
     one.sharedName({ space, rule: 'a rule', isGiven: false })
@@ -359,11 +358,11 @@ describe('a memory store in one of several processes', () => {
 describe('a request without an address', () => {
   it('is told once', () => {
     const { codes, open } = freshProcess()
-    const desk = open()
-    desk.noAddress('1.2.3.4')
+    const detector = open()
+    detector.noAddress('1.2.3.4')
     expect(codes()).toEqual([])
-    desk.noAddress(undefined)
-    desk.noAddress(undefined)
+    detector.noAddress(undefined)
+    detector.noAddress(undefined)
     expect(codes()).toEqual(['SLUICE_USE_NO_ADDRESS'])
   })
 })
@@ -399,10 +398,10 @@ describe('a store that is away', () => {
 
   it('is told again, once, when the store has said what is wrong', () => {
     const { warnings, open } = freshProcess()
-    const desk = open()
+    const detector = open()
     const detail = 'SLUICE_STORE_UNAVAILABLE: WRONGPASS. Give the client the right user name and password.'
-    desk.storeAway({ mode: 'open', cause: 'deadline' })
-    for (let times = 0; times < 3; times++) desk.storeAway({ mode: 'open', cause: 'refused', detail })
+    detector.storeAway({ mode: 'open', cause: 'deadline' })
+    for (let times = 0; times < 3; times++) detector.storeAway({ mode: 'open', cause: 'refused', detail })
     expect(warnings).toHaveLength(2)
     expect(warnings[1]!.message).toContain(
       `(refused): a request was answered by the failure mode "open". It said: ${detail}`,
@@ -411,15 +410,15 @@ describe('a store that is away', () => {
   })
 })
 
-describe('the desk', () => {
+describe('the detector', () => {
   it('meets a request with all checks', () => {
     const { codes, open } = freshProcess()
-    const desk = open()
+    const detector = open()
     const context = {}
-    desk.meet(context)
-    desk.meet(context)
-    desk.meetAddress(requestFrom('127.0.0.1', { forwarded: 'for=1.2.3.4' }), '127.0.0.1')
-    desk.meetAddress(requestFrom(undefined), undefined)
+    detector.meet(context)
+    detector.meet(context)
+    detector.meetAddress(requestFrom('127.0.0.1', { forwarded: 'for=1.2.3.4' }), '127.0.0.1')
+    detector.meetAddress(requestFrom(undefined), undefined)
     expect(codes()).toEqual(['SLUICE_USE_COUNTED_TWICE', 'SLUICE_USE_PROXY_NOT_TRUSTED', 'SLUICE_USE_NO_ADDRESS'])
     const wide = open({ name: 'wide', trustProxy: 2 })
     wide.meetAddress(requestFrom('10.0.0.1', { 'x-forwarded-for': '1.2.3.4' }), '1.2.3.4')
@@ -427,8 +426,8 @@ describe('the desk', () => {
   })
 
   it('watches the first thousand requests, then two in a row of 1,024', () => {
-    const desk = freshProcess().open()
-    const watched = Array.from({ length: 1024 * 5 }, () => desk.watches())
+    const detector = freshProcess().open()
+    const watched = Array.from({ length: 1024 * 5 }, () => detector.watches())
     expect(watched.slice(0, 1000)).not.toContain(false)
     expect(watched.slice(1000, 1024)).not.toContain(true)
     expect(watched.slice(1024, 2048)).toEqual(Array.from({ length: 1024 }, (_, index) => index < 2))
@@ -436,20 +435,20 @@ describe('the desk', () => {
   })
 
   it('says of the last request whether it was watched', () => {
-    const desk = freshProcess().open()
-    const watched = Array.from({ length: 1026 }, () => [desk.watches(), desk.isWatching])
+    const detector = freshProcess().open()
+    const watched = Array.from({ length: 1026 }, () => [detector.watches(), detector.isWatching])
     expect(watched.filter(([one, other]) => one !== other)).toEqual([])
     expect(watched.at(-2)).toEqual([true, true])
   })
 
   it('tells each listener', () => {
-    const record = new MisuseRecord()
+    const record = new MisuseRegistry()
     const told: string[] = []
     for (const name of ['one', 'other', 'other']) {
       const warn = () => void told.push(name)
       const options = { name, counters: {}, trust: compileTrust(false), warn, record }
-      new MisuseDesk(options).noAddress(undefined)
-      new MisuseDesk(options).noAddress(undefined)
+      new MisuseDetector(options).noAddress(undefined)
+      new MisuseDetector(options).noAddress(undefined)
     }
     expect(told).toEqual(['one', 'other', 'other'])
   })
@@ -483,9 +482,9 @@ describe('a warning', () => {
 
   it('comes by the process when the limiter has no listener', () => {
     const emit = vi.spyOn(process, 'emitWarning').mockImplementation(() => undefined)
-    const options = { name: 'default', counters: {}, trust: compileTrust(false), record: new MisuseRecord() }
-    new MisuseDesk(options).noAddress(undefined)
-    new MisuseDesk(options).noAddress(undefined)
+    const options = { name: 'default', counters: {}, trust: compileTrust(false), record: new MisuseRegistry() }
+    new MisuseDetector(options).noAddress(undefined)
+    new MisuseDetector(options).noAddress(undefined)
     expect(emit).toHaveBeenCalledTimes(1)
   })
 })

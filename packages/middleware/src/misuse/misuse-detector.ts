@@ -1,13 +1,10 @@
 import type { HttpRequest } from '../http/http-request.ts'
 import { type CompiledTrust, entriesPresent, isNearby, isTrusted, untrustedHop } from '../identity/client-address.ts'
-import { isOneOfMany, type ProcessFacts, processFacts } from './misuse-process.ts'
-import { type CounterSpace, type MisuseRecord, type PassedLimit, processRecord } from './misuse-registry.ts'
+import { type CounterSpace, type MisuseRegistry, type PassedLimit, processRegistry } from './misuse-registry.ts'
 import { type MisuseCode, type MisuseListener, misuseDocs, warnProcess } from './misuse-warning.ts'
 
-export type { MisuseWarning } from './misuse-warning.ts'
-
-/** What the desk of a limiter has to know of it. */
-export interface MisuseDeskOptions {
+/** What the detector of a limiter has to know of it. */
+export interface MisuseDetectorOptions {
   /** Name of its rule. */
   readonly name: string
   /** Whether it is that of its counters, as when left out; false where only what is asked knows the name. */
@@ -18,7 +15,7 @@ export interface MisuseDeskOptions {
   /** Is told; a warning of the process when left out. */
   readonly warn?: MisuseListener | undefined
   /** That of this process when left out. */
-  readonly record?: MisuseRecord
+  readonly record?: MisuseRegistry
 }
 
 /** Every request is looked at up to this one, and few after it. */
@@ -39,11 +36,11 @@ const LEAST_PLAUSIBLE_MS = 1000
  * All that has to be asked for a request is {@link watches}, and {@link meet} when it says so. It says so for the first 1,000
  * requests of a limiter and for one in 64 of the later ones, so that a request costs the increment of a number.
  */
-export class MisuseDesk {
+export class MisuseDetector {
   readonly #limit: PassedLimit
   readonly #trust: CompiledTrust
   readonly #warn: MisuseListener
-  readonly #record: MisuseRecord
+  readonly #record: MisuseRegistry
   #requests = 0
   /** True until whatever made the limiter has come to its end. */
   #isNew = true
@@ -51,12 +48,12 @@ export class MisuseDesk {
   /** Where the limiter means to have its name for itself. */
   #taken: CounterSpace | undefined
 
-  constructor(options: MisuseDeskOptions) {
+  constructor(options: MisuseDetectorOptions) {
     const { name, isNamed = true, counters } = options
     this.#limit = { name, isNamed, counters }
     this.#trust = options.trust
     this.#warn = options.warn ?? warnProcess
-    this.#record = options.record ?? processRecord
+    this.#record = options.record ?? processRegistry
     void Promise.resolve().then(() => {
       this.#isNew = false
     })
@@ -135,7 +132,7 @@ export class MisuseDesk {
     if (!this.#record.usedAtOnce()) return
     this.#tell('SLUICE_USE_LIMITER_IN_HANDLER', {
       seen: 'Limiters are made while requests are handled, and each is used for one request only',
-      action: 'Make the limiter once, outside the handler: a new one has counted nothing, and so never refuses.',
+      action: 'Make the limiter once, outside the handler: a new one has counted nothing, and so never denies.',
     })
   }
 
@@ -202,7 +199,7 @@ export class MisuseDesk {
       detail === undefined ? 'See that the server runs and that its address is right.' : `It said: ${detail}`
     this.#tell('SLUICE_USE_STORE_AWAY', {
       seen: `The store of "${this.#limit.name}" could not be asked (${cause}): a request was answered by the failure mode "${mode}"`,
-      action: `${advice} What to answer meanwhile is "failureMode": "open" limits nothing, "closed" refuses all, "local" counts in this process.`,
+      action: `${advice} What to answer meanwhile is "failureMode": "open" limits nothing, "closed" denies all, "local" counts in this process.`,
       // The first request may come before the store has said what is wrong.
       matter: detail === undefined ? '' : 'said',
     })
@@ -285,4 +282,29 @@ function isWatched(request: number): boolean {
 
 function ownFacts(): ProcessFacts {
   return processFacts(typeof process === 'undefined' ? undefined : process)
+}
+
+/** What is known of the process that a limiter counts in. */
+export interface ProcessFacts {
+  /** Whether it is one of the workers of `node:cluster`. */
+  readonly isClusterWorker: boolean
+  /** The number that a process manager such as PM2 gave it (`NODE_APP_INSTANCE`); undefined when there is none. */
+  readonly instance: string | undefined
+}
+
+/** The part of Node's `process` that is looked at. */
+export interface ProcessLike {
+  readonly env?: Readonly<Record<string, string | undefined>>
+  readonly getBuiltinModule?: (name: string) => unknown
+}
+
+/** The facts of a process; those of one that is alone where nothing is known, as in runtimes other than Node. */
+export function processFacts(from: ProcessLike | undefined): ProcessFacts {
+  const cluster = from?.getBuiltinModule?.('node:cluster') as { readonly isWorker?: boolean } | undefined
+  return { isClusterWorker: cluster?.isWorker === true, instance: from?.env?.['NODE_APP_INSTANCE'] }
+}
+
+/** Whether other processes do the same work. A manager numbers a single process too, with 0. */
+export function isOneOfMany({ isClusterWorker, instance }: ProcessFacts): boolean {
+  return isClusterWorker || Number(instance ?? 0) > 0
 }

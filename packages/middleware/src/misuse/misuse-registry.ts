@@ -22,7 +22,7 @@ export type CounterSpace = object | string
  * What the limiters of a process know of each other, and what has been said already. Holds on to no request, store or
  * listener.
  */
-export class MisuseRecord {
+export class MisuseRegistry {
   readonly #told = new WeakMap<MisuseListener, Set<string>>()
   readonly #rules = new Map<string, string>()
   readonly #takenHere = new WeakMap<object, Map<string, number>>()
@@ -102,4 +102,4 @@ export class MisuseRecord {
 }
 
 /** That of this process. */
-export const processRecord: MisuseRecord = new MisuseRecord()
+export const processRegistry: MisuseRegistry = new MisuseRegistry()

@@ -20,7 +20,7 @@ export const MISUSES = {
 /** One of the codes in {@link MISUSES}. */
 export type MisuseCode = keyof typeof MISUSES
 
-/** A mistake in how a limiter is used, found while it works. Nothing is refused or let through because of it. */
+/** A mistake in how a limiter is used, found while it works. Nothing is denied or let through because of it. */
 export interface MisuseWarning {
   readonly code: MisuseCode
   /** What was seen, and what to do. */

@@ -22,7 +22,7 @@ const set = createLimiter({ rules: { a: { limit: 5, window: '1m' }, b: { limit: 
 const engine = new PolicyEngine({ store: memoryStore() })
 const check = () => limiter.check('key')
 
-describe('options that cannot be meant are refused, with what to do', () => {
+describe('options that cannot be meant are rejected, with what to do', () => {
   it.each<[string, unknown, string]>([
     ['none', undefined, 'needs options'],
     ['a promise', Promise.resolve(LIMIT), 'was given a promise in place of options'],

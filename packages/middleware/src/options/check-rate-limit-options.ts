@@ -2,8 +2,8 @@ import { HEADER_PROFILES } from '@sluice/contract'
 import { SluiceError } from '@sluice/core'
 import { assertStore } from '@sluice/core/internal'
 import { ANY, COST, can, FLAG, FUNCTION, isWhole, OBJECT, type OptionForm } from '@sluice/core/options'
-import { contextForm, importAdvice } from './framework-detection.ts'
-import { nameAdvice } from './option-hints.ts'
+import { detectFramework, importHint } from './framework-detection.ts'
+import { optionHint } from './option-hints.ts'
 import type { RateLimitOptions, RuleFields } from './rate-limit-options.ts'
 import { RULE_FIELDS } from './rate-limit-options.ts'
 
@@ -133,13 +133,13 @@ export function checkShape(options: unknown, name: string): void {
   if (!OBJECT.accepts(options)) {
     throw invalid(`the limiter for ${name} needs options`, { received: options, ...EXAMPLE })
   }
-  const form = contextForm(options)
+  const form = detectFramework(options)
   if (form !== undefined) {
     const isForeign = form.framework !== undefined && form.framework !== name
     throw invalid(`the limiter for ${name} was given ${isForeign ? form.what : 'a request'} in place of options`, {
       ...EXAMPLE,
       action: isForeign
-        ? importAdvice(form.framework)
+        ? importHint(form.framework)
         : 'Call it once, where the app is set up, and pass on what it returns: rateLimit({ limit: 100, window: "1m" }).',
     })
   }
@@ -241,7 +241,7 @@ function unknownPart(rule: string, part: string): SluiceError {
   const known = [...RULE_FIELDS, 'key', 'cost']
   const advice = Object.hasOwn(FORMS, part)
     ? `It is for all rules together: put it beside "rules".`
-    : nameAdvice(part, known)
+    : optionHint(part, known)
   const action = part === 'name' ? `The rule has its name: it is "${rule}".` : advice
   return new SluiceError('SLUICE_INVALID_RULE', {
     problem: `the rule "${rule}" has no option "${part}"`,
@@ -254,7 +254,7 @@ function unknownOption(option: string, value: unknown, ownOptions: readonly stri
   const known = [...RULE_FIELDS, ...Object.keys(FORMS), ...ownOptions]
   const action = isRule(value)
     ? `Write the limit itself: { limit: 100, window: "1m" }. Several at once are "rules": { "${option}": { limit: 100, window: "1m" } }.`
-    : nameAdvice(option, known)
+    : optionHint(option, known)
   return invalid(`there is no option "${option}"`, {
     expected: action === undefined ? `one of ${known.join(', ')}` : 'a known one',
     ...(action === undefined ? {} : { action }),

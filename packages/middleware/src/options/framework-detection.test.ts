@@ -14,7 +14,7 @@ import { rateLimit as fastifyLimit } from '../adapters/fastify/fastify.ts'
 import { rateLimit as fetchLimit } from '../adapters/fetch/fetch.ts'
 import { rateLimit as honoLimit } from '../adapters/hono/hono.ts'
 import { rateLimit as koaLimit } from '../adapters/koa/koa.ts'
-import { contextForm, foreignContext } from './framework-detection.ts'
+import { detectFramework, wrongFrameworkError } from './framework-detection.ts'
 
 interface Failed {
   readonly code?: unknown
@@ -189,16 +189,16 @@ describe('in their own framework', () => {
 
 describe('what is called with', () => {
   it.each([undefined, null, 5, 'text', {}, { limit: 5, window: '1m' }, []])('%j is nothing of a framework', (value) => {
-    expect(contextForm(value)).toBeUndefined()
+    expect(detectFramework(value)).toBeUndefined()
   })
 
   it('and is none of all that is shown', () => {
-    expect(foreignContext('koa', 5).message).toContain('called with something else; received 5')
-    expect(foreignContext('koa', undefined).action).toBeUndefined()
+    expect(wrongFrameworkError('koa', 5).message).toContain('called with something else; received 5')
+    expect(wrongFrameworkError('koa', undefined).action).toBeUndefined()
   })
 
   it('and is a call of Nest is known', () => {
-    expect(foreignContext('express', { switchToHttp: () => undefined }).message).toContain(
+    expect(wrongFrameworkError('express', { switchToHttp: () => undefined }).message).toContain(
       'Import RateLimitModule from "sluice/nest"',
     )
   })

@@ -14,7 +14,7 @@ const LINES = {
 type Framework = keyof typeof LINES
 
 /** What a framework calls middleware with. */
-interface ContextForm {
+interface FrameworkMatch {
   /** Undefined where there is no entry for it. */
   readonly framework: Framework | undefined
   /** How it is called in messages. */
@@ -23,7 +23,7 @@ interface ContextForm {
 }
 
 /** From the particular to the general: every one is looked at by what the later ones do not have. */
-const FORMS: readonly ContextForm[] = [
+const FORMS: readonly FrameworkMatch[] = [
   { framework: 'fastify', what: 'an app of Fastify', fits: (value) => can(value, 'decorateRequest') },
   { framework: 'fastify', what: 'a request of Fastify', fits: (value) => 'routeOptions' in value && 'raw' in value },
   { framework: 'nest', what: 'a call of Nest', fits: (value) => can(value, 'switchToHttp') },
@@ -36,7 +36,7 @@ const FORMS: readonly ContextForm[] = [
 ]
 
 /** What of a framework a value is; undefined when it is nothing that middleware is called with. */
-export function contextForm(value: unknown): Omit<ContextForm, 'fits'> | undefined {
+export function detectFramework(value: unknown): Omit<FrameworkMatch, 'fits'> | undefined {
   if (typeof value !== 'object' || value === null) return undefined
   return FORMS.find((form) => form.fits(value))
 }
@@ -45,25 +45,25 @@ export function contextForm(value: unknown): Omit<ContextForm, 'fits'> | undefin
  * The error of a limiter for `framework` that was called with something else than that framework calls it with: most often
  * because `rateLimit` was imported from the entry of another one.
  */
-export function foreignContext(framework: Framework, context: unknown): SluiceError {
-  const form = contextForm(context)
+export function wrongFrameworkError(framework: Framework, context: unknown): SluiceError {
+  const form = detectFramework(context)
   return new SluiceError('SLUICE_INVALID_OPTION', {
     problem: `the limiter for ${framework} was called with ${form === undefined ? 'something else' : form.what}`,
     ...(form === undefined ? { received: context } : {}),
     expected: `it where ${framework} calls it: ${LINES[framework]}`,
-    ...(form === undefined || form.framework === framework ? {} : { action: importAdvice(form.framework) }),
+    ...(form === undefined || form.framework === framework ? {} : { action: importHint(form.framework) }),
   })
 }
 
 /** Throws that error; for an app of Fastify by promise, because Fastify does not catch what a plugin throws. */
-export function refuseContext(framework: Framework, context: unknown): Promise<never> {
-  const error = foreignContext(framework, context)
+export function throwWrongFramework(framework: Framework, context: unknown): Promise<never> {
+  const error = wrongFrameworkError(framework, context)
   if (can(context, 'decorateRequest')) return Promise.reject(error)
   throw error
 }
 
 /** What to import for a framework. */
-export function importAdvice(framework: Framework | undefined): string {
+export function importHint(framework: Framework | undefined): string {
   if (framework === undefined) {
     return 'For this framework make a limiter by createHttpLimiter of "sluice/middleware"; in Nest import RateLimitModule from "sluice/nest".'
   }

@@ -4,8 +4,8 @@ import { optionAdvice } from '@sluice/core/internal'
 const ADVICE = {
   key: 'Write "key": a function that says who is counted.',
   name: 'Write "name": limits with different names count apart.',
-  onLimited: 'Write "onLimited": it answers in place of the usual refusal.',
-  status: 'Write "status": that of a refusal.',
+  onLimited: 'Write "onLimited": it answers in place of the usual denial.',
+  status: 'Write "status": that of a denial.',
   headers: 'Write "headers": "legacy", "draft-11", "both" or "off".',
   refund: 'Write "refund": the statuses for which the charge is given back, such as [500, 503].',
   failureMode: 'Write "failureMode": "open", "closed" or "local".',
@@ -53,7 +53,7 @@ const OTHER_NAMES: Readonly<Record<string, keyof typeof ADVICE>> = {
 }
 
 /** What to do about an option that there is not; undefined when there is no telling what was meant. */
-export function nameAdvice(option: string, known: readonly string[]): string | undefined {
+export function optionHint(option: string, known: readonly string[]): string | undefined {
   const name = Object.hasOwn(OTHER_NAMES, option) ? OTHER_NAMES[option] : undefined
   return name === undefined ? optionAdvice(option, known) : ADVICE[name]
 }

@@ -17,11 +17,12 @@ import type {
   WindowSpec,
 } from '@sluice/core'
 import type { HttpRequest } from '../http/http-request.ts'
-import type { Eventually } from '../http/maybe-promise.ts'
+import type { MaybePromise } from '../http/maybe-promise.ts'
 import type { Ipv6Options } from '../identity/address-tiers.ts'
 import type { TrustedProxies } from '../identity/client-address.ts'
 import type { Identity, KeySource } from '../identity/identity.ts'
-import type { MisuseWarning } from '../misuse/misuse-detector.ts'
+import type { CostSource } from '../identity/request-reader.ts'
+import type { MisuseWarning } from '../misuse/misuse-warning.ts'
 
 /**
  * The fields of a rule, of whichever algorithm, side by side. Which of them go together is checked when the limiter is made;
@@ -67,9 +68,6 @@ export const RULE_FIELDS: readonly (keyof RuleFields)[] = [
   'failureMode',
 ]
 
-/** The cost of a request: units, whole, 0 or more. */
-export type CostSource<Context> = number | ((context: Context, request: HttpRequest) => Eventually<number>)
-
 /** One of several rules that are decided at once. */
 export type RuleOptions<Context> = Rule & RuleUse<Context>
 
@@ -106,9 +104,9 @@ export interface RateLimitOptions<Context> extends RuleFields {
   /** Rule sets. It is asked about the path and method of the request, its client address, and what `identify` adds. */
   readonly engine?: PolicyEngine
   /** With `engine`: who calls. Only what has been verified. What it leaves out is as it would be without it. */
-  readonly identify?: (context: Context, request: HttpRequest) => Eventually<Partial<PolicyRequest>>
+  readonly identify?: (context: Context, request: HttpRequest) => MaybePromise<Partial<PolicyRequest>>
   /** Anything else that decides, such as the service asked by its client. */
-  readonly check?: (call: CheckCall<Context>) => Eventually<DecisionLike | CheckAnswer>
+  readonly check?: (call: CheckCall<Context>) => MaybePromise<DecisionLike | CheckAnswer>
   /** Where counters live; a memory store of its own when left out, which counts in this process only. */
   readonly store?: Store
   /** Name of the rule: part of its counters, of headers and problem documents. `default` when left out. */
@@ -132,14 +130,14 @@ export interface RateLimitOptions<Context> extends RuleFields {
   /** The statuses of answers for which the charge is given back, or a function that says so. 0 is no answer at all. */
   readonly refund?: readonly number[] | ((status: number, context: Context) => boolean)
   /** Requests that are not limited: not decided, not charged, no headers. */
-  readonly skip?: (context: Context, request: HttpRequest) => Eventually<boolean>
+  readonly skip?: (context: Context, request: HttpRequest) => MaybePromise<boolean>
   /** Decides, charges and reports, and lets every request through, without headers. */
   readonly shadow?: boolean
   /** Which headers announce the limit; `legacy` when left out. */
   readonly headers?: HeaderProfile
   /** Adds up to so much of the wait to `Retry-After`, 0 or more and below 1, by chance; 0 when left out. */
   readonly jitter?: number
-  /** Status of a refusal, 400 to 599; 429 when left out. A store that cannot be asked is answered with 503 all the same. */
+  /** Status of a denial, 400 to 599; 429 when left out. A store that cannot be asked is answered with 503 all the same. */
   readonly status?: number
   /** Is told each decision, before the request goes on. What it throws goes the way of errors of the framework. */
   readonly onDecision?: (decision: DecisionLike, context: Context) => void

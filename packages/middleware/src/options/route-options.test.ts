@@ -1,7 +1,7 @@
 import { createLimiter, memoryStore } from '@sluice/core'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { RateLimitOptions } from './rate-limit-options.ts'
-import { bringsLimits, routeOptions, usesStore } from './route-options.ts'
+import { definesLimits, routeOptions, usesStore } from './route-options.ts'
 
 type Options = RateLimitOptions<unknown>
 
@@ -69,7 +69,7 @@ it.each<[boolean, Options]>([
   [false, { store, key: 'ip', cost: 2, skip: () => true }],
   [false, {}],
 ])('it is %s that limits are brought by %o', (expected, options) => {
-  expect(bringsLimits(options)).toBe(expected)
+  expect(definesLimits(options)).toBe(expected)
 })
 
 it('only rules are counted in a store', () => {

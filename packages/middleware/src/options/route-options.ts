@@ -14,7 +14,7 @@ const LIMIT_OPTIONS: ReadonlySet<string> = new Set([...RULE_FIELDS, ...SOURCES, 
 type AnyOptions = Pick<RateLimitOptions<never>, (typeof SOURCES)[number] | 'store' | 'name'>
 
 /** Whether options say which limits hold, and not only how they are applied. */
-export function bringsLimits(options: AnyOptions): boolean {
+export function definesLimits(options: AnyOptions): boolean {
   return Object.keys(options).some((option) => LIMIT_OPTIONS.has(option))
 }
 
@@ -29,7 +29,7 @@ export function usesStore(options: AnyOptions): boolean {
  * not name it. A route without limits of its own counts together with the app, and says so by its name.
  */
 export function routeOptions<Options extends AnyOptions>(app: Options, route: Options, name?: string): Options {
-  if (!bringsLimits(route)) {
+  if (!definesLimits(route)) {
     const together = isOneRule(app) ? { name: route.name ?? app.name ?? 'default' } : undefined
     return { ...app, ...route, ...together }
   }

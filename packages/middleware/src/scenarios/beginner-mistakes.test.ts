@@ -420,7 +420,7 @@ describe('handlers from Request to Response', () => {
     await expectAdvice(() => handler(request()), OPTION, phrase)
   })
 
-  it('a refusal that answers with nothing', async () => {
+  it('a denial that answers with nothing', async () => {
     const handler = fetchLimit({ ...options, limit: 0, onLimited: () => undefined as Untyped })(() => new Response())
     await expectAdvice(() => handler(request()), OPTION, 'what "onLimited" answered cannot be used')
   })

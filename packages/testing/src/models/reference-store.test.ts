@@ -9,7 +9,7 @@ import { ReferenceStore } from './reference-store.ts'
 storeSuite('reference', { create: (clock) => new ReferenceStore(clock) })
 
 /** A store with one rule, asked about the key "a". */
-class Scene {
+class StoreFixture {
   readonly clock = new FakeClock()
   readonly store: ReferenceStore = new ReferenceStore(this.clock)
   readonly limits: readonly Limit[]
@@ -49,58 +49,58 @@ const WINDOW: Rule = { algorithm: 'fixed-window', limit: 10, window: '10s' }
 
 describe('units on lease', () => {
   it('count in full while time goes on, and flow off only from the settlement', () => {
-    const scene = new Scene(BUCKET)
-    const lease = scene.lease(6, 5000)
+    const fixture = new StoreFixture(BUCKET)
+    const lease = fixture.lease(6, 5000)
     expect(lease).toMatchObject({ allowed: true, items: [{ verdict: { remaining: 4 } }] })
-    scene.clock.advance(4000)
-    expect(scene.left).toBe(4)
-    expect(scene.settle(lease, 5)).toEqual({ outcome: 'settled', corrected: -1 })
-    expect(scene.left).toBe(5)
-    scene.clock.advance(2000)
-    expect(scene.left).toBe(7)
+    fixture.clock.advance(4000)
+    expect(fixture.left).toBe(4)
+    expect(fixture.settle(lease, 5)).toEqual({ outcome: 'settled', corrected: -1 })
+    expect(fixture.left).toBe(5)
+    fixture.clock.advance(2000)
+    expect(fixture.left).toBe(7)
   })
 
   it('count in the window that is running, and are charged to the one they are settled in', () => {
-    const scene = new Scene(WINDOW)
-    scene.clock.advance(9500)
-    const lease = scene.lease(6, 1000)
-    scene.clock.advance(500)
-    expect(scene.left).toBe(4)
-    scene.settle(lease, 6)
-    expect(scene.left).toBe(4)
-    scene.clock.advance(10_000)
-    expect(scene.left).toBe(10)
+    const fixture = new StoreFixture(WINDOW)
+    fixture.clock.advance(9500)
+    const lease = fixture.lease(6, 1000)
+    fixture.clock.advance(500)
+    expect(fixture.left).toBe(4)
+    fixture.settle(lease, 6)
+    expect(fixture.left).toBe(4)
+    fixture.clock.advance(10_000)
+    expect(fixture.left).toBe(10)
   })
 
   it('are charged whole at the end of the lease, as of that instant', () => {
-    const scene = new Scene(BUCKET)
-    scene.lease(6, 1000)
-    scene.clock.advance(999)
-    expect(scene.left).toBe(4)
-    scene.clock.advance(3001)
-    expect(scene.left).toBe(7)
+    const fixture = new StoreFixture(BUCKET)
+    fixture.lease(6, 1000)
+    fixture.clock.advance(999)
+    expect(fixture.left).toBe(4)
+    fixture.clock.advance(3001)
+    expect(fixture.left).toBe(7)
   })
 
   it('that were not spent are given back late, once the lease has ended', () => {
-    const scene = new Scene(WINDOW)
-    const lease = scene.lease(6, 1000)
-    scene.clock.advance(1000)
-    expect(scene.left).toBe(4)
-    expect(scene.settle(lease, 2)).toEqual({ outcome: 'late', corrected: -4 })
-    expect(scene.left).toBe(8)
+    const fixture = new StoreFixture(WINDOW)
+    const lease = fixture.lease(6, 1000)
+    fixture.clock.advance(1000)
+    expect(fixture.left).toBe(4)
+    expect(fixture.settle(lease, 2)).toEqual({ outcome: 'late', corrected: -4 })
+    expect(fixture.left).toBe(8)
   })
 
   it('are not given back twice, nor after a reset', () => {
-    const scene = new Scene(WINDOW)
-    const lease = scene.lease(6, 1000)
-    expect(scene.settle(lease, 2)).toEqual({ outcome: 'settled', corrected: -4 })
-    expect(scene.settle(lease, 2)).toEqual({ outcome: 'gone', corrected: 0 })
-    expect(scene.left).toBe(8)
-    const other = scene.lease(6, 1000)
-    scene.store.reset(scene.limits, 'a')
-    expect(scene.ask(7).allowed).toBe(true)
-    expect(scene.settle(other, 0)).toEqual({ outcome: 'gone', corrected: 0 })
-    expect(scene.left).toBe(3)
+    const fixture = new StoreFixture(WINDOW)
+    const lease = fixture.lease(6, 1000)
+    expect(fixture.settle(lease, 2)).toEqual({ outcome: 'settled', corrected: -4 })
+    expect(fixture.settle(lease, 2)).toEqual({ outcome: 'gone', corrected: 0 })
+    expect(fixture.left).toBe(8)
+    const other = fixture.lease(6, 1000)
+    fixture.store.reset(fixture.limits, 'a')
+    expect(fixture.ask(7).allowed).toBe(true)
+    expect(fixture.settle(other, 0)).toEqual({ outcome: 'gone', corrected: 0 })
+    expect(fixture.left).toBe(3)
   })
 
   it('are granted as far as they are left, of all limits alike', () => {
@@ -108,31 +108,31 @@ describe('units on lease', () => {
       { limit: 5, window: '1s' },
       { limit: 7, window: '1m' },
     ] as const
-    const scene = new Scene({ algorithm: 'fixed-window', windows })
-    scene.ask(2)
-    const lease = scene.lease(9, 1000, true)
+    const fixture = new StoreFixture({ algorithm: 'fixed-window', windows })
+    fixture.ask(2)
+    const lease = fixture.lease(9, 1000, true)
     expect(lease).toMatchObject({ allowed: true, items: [{ cost: 3 }, { cost: 3 }] })
-    expect(scene.lease(1, 1000, true).allowed).toBe(false)
-    expect(scene.settle(lease, 1)).toEqual({ outcome: 'settled', corrected: -4 })
-    expect(scene.ask(0, { charge: false }).items.map(({ verdict }) => verdict.remaining)).toEqual([2, 4])
+    expect(fixture.lease(1, 1000, true).allowed).toBe(false)
+    expect(fixture.settle(lease, 1)).toEqual({ outcome: 'settled', corrected: -4 })
+    expect(fixture.ask(0, { charge: false }).items.map(({ verdict }) => verdict.remaining)).toEqual([2, 4])
   })
 
-  it('refuse others with the instant at which these would fit', () => {
-    const scene = new Scene(BUCKET)
-    scene.lease(6, 5000)
-    const refused = scene.ask(5)
-    expect(refused).toMatchObject({ allowed: false, items: [{ verdict: { ruling: 'limit', remaining: 4 } }] })
+  it('deny others with the instant at which these would fit', () => {
+    const fixture = new StoreFixture(BUCKET)
+    fixture.lease(6, 5000)
+    const denied = fixture.ask(5)
+    expect(denied).toMatchObject({ allowed: false, items: [{ verdict: { ruling: 'limit', remaining: 4 } }] })
     // Nothing but the lease stands in the way, so it is its end.
-    expect(refused.items[0]!.verdict.retryAt).toBe(START_MICROS + 5000 * MICROS_PER_MS)
-    expect(scene.ask(11).items[0]!.verdict.ruling).toBe('never')
+    expect(denied.items[0]!.verdict.retryAt).toBe(START_MICROS + 5000 * MICROS_PER_MS)
+    expect(fixture.ask(11).items[0]!.verdict.ruling).toBe('never')
   })
 
   it('end in the order of time beside reservations that run out', () => {
-    const scene = new Scene(BUCKET)
-    scene.ask(4, { holdMicros: 1_000_000 })
-    scene.lease(6, 2000)
-    scene.clock.advance(3000)
+    const fixture = new StoreFixture(BUCKET)
+    fixture.ask(4, { holdMicros: 1_000_000 })
+    fixture.lease(6, 2000)
+    fixture.clock.advance(3000)
     // 1 s: 3 of the 4 have not flowed off and are given back. 2 s: 6 are charged. 3 s: 1 has flowed off.
-    expect(scene.left).toBe(5)
+    expect(fixture.left).toBe(5)
   })
 })

@@ -1,7 +1,7 @@
 import { ALGORITHMS, compileRule } from '@sluice/core/internal'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { play } from '../suites/algorithm/replay.ts'
+import { replay } from '../suites/algorithm/replay.ts'
 import type { AlgorithmName } from './arbitraries.ts'
 import { callSequences, keys, rules } from './arbitraries.ts'
 import { OPERATION_RULES, operations, RULES_OF } from './differential.ts'
@@ -23,7 +23,7 @@ describe('arbitrary sequences', () => {
     const met = new Set<string>()
     fc.assert(
       fc.property(callSequences(name), (sequence) => {
-        for (const { verdict, ask } of play(sequence)) {
+        for (const { verdict, ask } of replay(sequence)) {
           met.add(verdict.ruling)
           expect(Number.isSafeInteger(ask.now)).toBe(true)
         }

@@ -8,6 +8,7 @@ export {
 export { freePort } from './process/free-port.ts'
 export { SERVER_ERRORS, ServerError, type ServerErrorCode } from './process/server-error.ts'
 export { FaultyProxy, type FaultyProxyOptions, type ProxyMode } from './proxy/faulty-proxy.ts'
+export type { SlotMigration } from './redis/cluster-slots.ts'
 export { slotOf } from './redis/cluster-slots.ts'
 export {
   type ClusterNode,
@@ -19,4 +20,3 @@ export { RedisConnection, type RedisConnectionOptions } from './redis/redis-conn
 export { type SentinelGroup, type SentinelOptions, startSentinel } from './redis/redis-sentinel.ts'
 export { type RedisOptions, type RedisServer, type RedisStatus, startRedis } from './redis/redis-server.ts'
 export { RedisReplyError, type Reply } from './redis/reply-parser.ts'
-export type { SlotMigration } from './redis/slot-migration.ts'

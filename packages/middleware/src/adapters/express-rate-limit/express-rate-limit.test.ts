@@ -177,12 +177,12 @@ describe('express-rate-limit on a store of Sluice', () => {
     const asked = [2, 2, 2, 5, 5, 2]
     const statuses: number[] = []
     for (const most of asked) statuses.push((await site.get('/', { 'x-limit': String(most) })).status)
-    // All six are hits of one client, also the ones that were refused.
+    // All six are hits of one client, also the ones that were denied.
     expect(statuses).toEqual([200, 200, 429, 200, 200, 429])
     expect(site.complaints).toEqual([])
   })
 
-  it('counts nothing that failed with skipFailedRequests, not even its own refusals', async () => {
+  it('counts nothing that failed with skipFailedRequests, not even its own denials', async () => {
     const store = sluiceStore({ clock })
     const site = await startSite({ limit: 2, skipFailedRequests: true, store }, (path) => (path === '/bad' ? 500 : 200))
     expect(await site.statuses(5, '/bad')).toEqual([500, 500, 500, 500, 500])
@@ -372,12 +372,12 @@ describe('sluiceStore', () => {
     ['a store that is none', { store: new Map() }, 'SLUICE_INVALID_OPTION', '"store"'],
     ['a store for options', memoryStore(), 'SLUICE_INVALID_OPTION', 'Write: sluiceStore({ store }).'],
     ['a prefix that cannot be', { prefix: 'my limiter' }, 'SLUICE_INVALID_OPTION', '"my limiter"'],
-  ])('refuses %s', (_, options, code, part) => {
+  ])('rejects %s', (_, options, code, part) => {
     const error = thrown(() => sluiceStore(options as SluiceStoreOptions)) as Error
     expect(error).toMatchObject({ code, message: expect.stringContaining(part) })
   })
 
-  it('refuses a prefix that another limiter uses on the store', () => {
+  it('rejects a prefix that another limiter uses on the store', () => {
     const store = memoryStore()
     sluiceStore({ store })
     sluiceStore({ store, prefix: 'login' })

@@ -4,7 +4,7 @@ import type { Batch, Limit } from '@sluice/core/internal'
 import { compileRule, createBatch, createItem, decisionOn, spaceOf } from '@sluice/core/internal'
 import { can } from '@sluice/core/options'
 import type { ClientRateLimitInfo, Options, Store as RateLimitStore } from 'express-rate-limit'
-import { processRecord } from '../../misuse/misuse-registry.ts'
+import { processRegistry } from '../../misuse/misuse-registry.ts'
 import { misuseDocs, warnProcess } from '../../misuse/misuse-warning.ts'
 
 /** Options of {@link sluiceStore}. */
@@ -47,7 +47,7 @@ export interface SluiceRateLimitStore extends RateLimitStore {
   shutdown(): Promise<void>
 }
 
-/** More hits than a window can see, so that none is ever refused: the limit is known to express-rate-limit alone. */
+/** More hits than a window can see, so that none is ever denied: the limit is known to express-rate-limit alone. */
 const MOST_HITS = 9_000_000_000
 
 const OPTION_NAMES: readonly string[] = ['store', 'prefix', 'clock']
@@ -112,7 +112,7 @@ class HitCounter implements SluiceRateLimitStore {
 
   decrement(key: string): void | Promise<void> {
     const { limit } = this.#open()
-    // The store refuses to give back what was charged in another window than it is in. express-rate-limit asks only as long as
+    // The store does not give back what was charged in another window than it is in. express-rate-limit asks only as long as
     // the window of the hit is not over by the clock of this process: so when both clocks are in one window, it is the hit's.
     const charge = { limit, key, at: this.#clock.nowMicros(), cost: 1, mark: 0 }
     return asVoid(this.#store.settle({ holder: 0, held: false, leaseMicros: 0, charges: [charge] }, [0]))
@@ -308,19 +308,19 @@ function claimPrefix(store: Store, prefix: string): void {
   }
   prefixes.add(prefix)
   const space = spaceOf(store)
-  if (typeof space === 'string' && !processRecord.take(space, prefix)) tellSharedPrefix(prefix)
+  if (typeof space === 'string' && !processRegistry.take(space, prefix)) tellSharedPrefix(prefix)
 }
 
 function releasePrefix(store: Store, prefix: string): void {
   const isClaimed = prefixesOnStores.get(store)?.delete(prefix)
   const space = spaceOf(store)
-  if (isClaimed === true && typeof space === 'string') processRecord.leave(space, prefix)
+  if (isClaimed === true && typeof space === 'string') processRegistry.leave(space, prefix)
 }
 
 /** No error, because two stores outside the process that look the same may yet be on two servers. */
 function tellSharedPrefix(prefix: string): void {
   const code = 'SLUICE_USE_SHARED_NAME'
-  if (!processRecord.isNews(warnProcess, `${code} ${prefix}`)) return
+  if (!processRegistry.isNews(warnProcess, `${code} ${prefix}`)) return
   warnProcess({
     code,
     message: `The prefix "${prefix}" is not unique. Two limiters of express-rate-limit count under it on stores that may be the same: what is used up under one is used up under the other. Give each of them a "prefix" of its own.`,

@@ -20,8 +20,8 @@ const answerError: ErrorRequestHandler = (_error: unknown, _request, response, _
 const harness: MiddlewareHarness = {
   async serve({ limiters, onLimited, handle }) {
     const own = onLimited && {
-      onLimited: (_request: Request, response: Response, _next: unknown, refusal: { status: number; body: string }) =>
-        send(response, onLimited(refusal)),
+      onLimited: (_request: Request, response: Response, _next: unknown, denial: { status: number; body: string }) =>
+        send(response, onLimited(denial)),
     }
     const made = limiters.map((options, index) => rateLimit({ ...options, ...(index === 0 ? own : undefined) }))
     const app = express()
@@ -82,7 +82,7 @@ it('stands on a router or a route, whose pattern it may count by', async () => {
   expect(routes).toEqual(['/orders/:id', '/orders/:id', '/orders/:id/lines'])
 })
 
-it('lets a refused request through when the app says so', async () => {
+it('lets a denied request through when the app says so', async () => {
   const app = express()
   app.use(rateLimit({ limit: 0, window: '1h', onLimited: (_request, _response, next) => next() }))
   app.get('/ok', (request, response) => void response.status(200).send(String(rateLimitOf(request)?.allowed)))

@@ -1,21 +1,22 @@
 import type { DecisionLike } from '@sluice/contract'
 import { systemTimers } from '@sluice/core'
 import type { NextFunction, Request, Response } from 'express'
+import type { Denial } from '../../http/denial.ts'
 import type { HttpRequest } from '../../http/http-request.ts'
-import type { Eventually } from '../../http/maybe-promise.ts'
-import { isLater } from '../../http/maybe-promise.ts'
-import { narrowestDecision } from '../../http/narrowest-decision.ts'
-import type { HttpOutcome, Refusal } from '../../http/outcome.ts'
+import type { MaybePromise } from '../../http/maybe-promise.ts'
+import { isPromise } from '../../http/maybe-promise.ts'
+import type { HttpOutcome } from '../../http/outcome.ts'
+import { narrowestDecision } from '../../http/outcome.ts'
 import { createHttpLimiter } from '../../limiter/http-limiter.ts'
-import { foreignContext } from '../../options/framework-detection.ts'
+import { wrongFrameworkError } from '../../options/framework-detection.ts'
 import type { RateLimitOptions } from '../../options/rate-limit-options.ts'
-import { nodeGathering } from '../node/node-batcher.ts'
-import { takeTurn } from '../node/node-response.ts'
+import { nodeBatcher } from '../node/node-batcher.ts'
+import { admitRequest } from '../node/node-response.ts'
 
 /** How requests to an Express app are limited. */
 export interface ExpressRateLimitOptions extends RateLimitOptions<Request> {
   /**
-   * Answers in place of the usual refusal, whose status, headers and body it is given. The headers that announce the limit are
+   * Answers in place of the usual denial, whose status, headers and body it is given. The headers that announce the limit are
    * set already, and so is the status. `next` lets the request through all the same. What it throws goes to the app's error
    * handler.
    */
@@ -23,8 +24,8 @@ export interface ExpressRateLimitOptions extends RateLimitOptions<Request> {
     request: Request,
     response: Response,
     next: NextFunction,
-    refusal: Refusal,
-  ) => Eventually<unknown>
+    denial: Denial,
+  ) => MaybePromise<unknown>
 }
 
 /** Middleware that limits requests: for an app, a router or a route. */
@@ -54,7 +55,7 @@ export function rateLimit(options: ExpressRateLimitOptions): ExpressRateLimit {
   const limiter = createHttpLimiter<Request>(options, {
     name: 'express',
     request: httpRequest,
-    gathering: nodeGathering,
+    batcher: nodeBatcher,
   })
   const { onLimited, timers = systemTimers } = options
 
@@ -65,35 +66,35 @@ export function rateLimit(options: ExpressRateLimitOptions): ExpressRateLimit {
       for (const name in outcome.headers) response.setHeader(name, outcome.headers[name]!)
     }
     if (outcome.allowed) {
-      const turn = takeTurn(response, outcome, timers)
+      const turn = admitRequest(response, outcome, timers)
       if (turn === true) next()
       else if (turn !== false) turn.then((isHere) => isHere && next(), next)
-    } else if (!response.headersSent) refuse(request, outcome, next)
+    } else if (!response.headersSent) deny(request, outcome, next)
   }
 
-  const refuse = (request: Request, refusal: Refusal, next: NextFunction): void => {
+  const deny = (request: Request, denial: Denial, next: NextFunction): void => {
     const response = request.res!
-    response.statusCode = refusal.status
+    response.statusCode = denial.status
     if (onLimited === undefined) {
-      response.end(refusal.body)
+      response.end(denial.body)
       return
     }
     // It tells about the usual body, and Express would not choose another.
     response.removeHeader('Content-Type')
-    const answered = onLimited(request, response, next, refusal)
-    if (isLater(answered)) answered.catch(next)
+    const answered = onLimited(request, response, next, denial)
+    if (isPromise(answered)) answered.catch(next)
   }
 
   // What is thrown at once, Express catches.
   const middleware = (request: Request, _response: Response, next: NextFunction): void => {
     // In this order: contexts of other frameworks make an answer when they are asked for one.
-    if (typeof next !== 'function') throw foreignContext('express', request)
+    if (typeof next !== 'function') throw wrongFrameworkError('express', request)
     if (request.res === undefined) {
-      next(foreignContext('express', request))
+      next(wrongFrameworkError('express', request))
       return
     }
     const settled = limiter.begin(request, (outcome) => settle(request, outcome, next))
-    if (isLater(settled)) settled.catch(next)
+    if (isPromise(settled)) settled.catch(next)
   }
   return Object.assign(middleware, { close: () => limiter.close() })
 }

@@ -1,21 +1,22 @@
 import { systemTimers } from '@sluice/core'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Denial } from '../../http/denial.ts'
 import type { HttpRequest } from '../../http/http-request.ts'
-import type { Eventually } from '../../http/maybe-promise.ts'
-import { isLater } from '../../http/maybe-promise.ts'
-import { narrowestDecision } from '../../http/narrowest-decision.ts'
-import type { HttpOutcome, Refusal } from '../../http/outcome.ts'
+import type { MaybePromise } from '../../http/maybe-promise.ts'
+import { isPromise } from '../../http/maybe-promise.ts'
+import type { HttpOutcome } from '../../http/outcome.ts'
+import { narrowestDecision } from '../../http/outcome.ts'
 import type { HttpLimiter } from '../../limiter/http-limiter.ts'
 import type { RateLimitOptions } from '../../options/rate-limit-options.ts'
-import { takeTurn } from '../node/node-response.ts'
+import { admitRequest } from '../node/node-response.ts'
 
 /** How the requests of a route are limited. */
 export interface FastifyLimitOptions extends RateLimitOptions<FastifyRequest> {
   /**
-   * Answers in place of the usual refusal, whose status, headers and body it is given: by `reply.send`, or by what it returns.
+   * Answers in place of the usual denial, whose status, headers and body it is given: by `reply.send`, or by what it returns.
    * The headers that announce the limit are set already, and so is the status.
    */
-  readonly onLimited?: (request: FastifyRequest, reply: FastifyReply, refusal: Refusal) => Eventually<unknown>
+  readonly onLimited?: (request: FastifyRequest, reply: FastifyReply, denial: Denial) => MaybePromise<unknown>
 }
 
 /** A hook of Fastify that lets requests through or answers them. */
@@ -27,17 +28,17 @@ export function limitHook(
   { onLimited, timers = systemTimers }: FastifyLimitOptions,
 ): FastifyLimitHook {
   return (request, reply, done) => {
-    const settle = (outcome: HttpOutcome): Eventually<unknown> => {
+    const settle = (outcome: HttpOutcome): MaybePromise<unknown> => {
       request.rateLimit = narrowestDecision(request.rateLimit, outcome.decision)
       for (const name in outcome.headers) reply.header(LOWER_CASE[name] ?? name, outcome.headers[name])
-      if (!outcome.allowed) return onLimited ? answer(reply, outcome, onLimited) : refuse(reply, outcome)
-      const turn = takeTurn(reply.raw, outcome, timers)
-      if (isLater(turn)) return turn.then((isHere) => (isHere ? done() : undefined))
+      if (!outcome.allowed) return onLimited ? answer(reply, outcome, onLimited) : deny(reply, outcome)
+      const turn = admitRequest(reply.raw, outcome, timers)
+      if (isPromise(turn)) return turn.then((isHere) => (isHere ? done() : undefined))
       return turn ? done() : undefined
     }
-    // What is thrown at once, Fastify catches; returning a promise would make it go on with a refused request.
+    // What is thrown at once, Fastify catches; returning a promise would make it go on with a denied request.
     const settled = limiter.begin(request, settle)
-    if (isLater(settled)) settled.catch(done)
+    if (isPromise(settled)) settled.catch(done)
   }
 }
 
@@ -51,7 +52,7 @@ const LOWER_CASE: Readonly<Record<string, string>> = {
   'RateLimit-Policy': 'ratelimit-policy',
 }
 
-function refuse(reply: FastifyReply, { status, body }: Refusal): void {
+function deny(reply: FastifyReply, { status, body }: Denial): void {
   // Fastify adds a charset to the type of a text that it would serialize itself.
   reply.code(status).serializer(asItIs).send(body)
 }
@@ -62,12 +63,12 @@ function asItIs(body: string): string {
 
 async function answer(
   reply: FastifyReply,
-  refusal: Refusal,
+  denial: Denial,
   onLimited: NonNullable<FastifyLimitOptions['onLimited']>,
 ): Promise<void> {
   // The type is that of the usual body, and Fastify would not choose another.
-  reply.code(refusal.status).removeHeader('content-type')
-  const payload = await onLimited(reply.request, reply, refusal)
+  reply.code(denial.status).removeHeader('content-type')
+  const payload = await onLimited(reply.request, reply, denial)
   if (payload !== undefined && !reply.sent) reply.send(payload)
 }
 

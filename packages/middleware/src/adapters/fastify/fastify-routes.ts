@@ -3,9 +3,9 @@ import { memoryStore, SluiceError } from '@sluice/core'
 import type { FastifyInstance, FastifyRequest } from 'fastify'
 import type { HttpAdapter, HttpLimiter } from '../../limiter/http-limiter.ts'
 import { createHttpLimiter } from '../../limiter/http-limiter.ts'
-import { contextForm } from '../../options/framework-detection.ts'
-import { bringsLimits, routeOptions, usesStore } from '../../options/route-options.ts'
-import { nodeGathering } from '../node/node-batcher.ts'
+import { detectFramework } from '../../options/framework-detection.ts'
+import { definesLimits, routeOptions, usesStore } from '../../options/route-options.ts'
+import { nodeBatcher } from '../node/node-batcher.ts'
 import type { FastifyLimitHook, FastifyLimitOptions } from './fastify-hook.ts'
 import { FastifyHttpRequest, limitHook } from './fastify-hook.ts'
 
@@ -16,7 +16,7 @@ const ADAPTER: HttpAdapter<FastifyRequest> = {
   name: 'fastify',
   ownOptions: PLUGIN_OPTIONS,
   request: (request) => new FastifyHttpRequest(request),
-  gathering: nodeGathering,
+  batcher: nodeBatcher,
 }
 
 /** Leads from an instance of Fastify to the limits of its routes: those of the innermost plugin that they stand under. */
@@ -90,9 +90,9 @@ export class FastifyLimits {
       const own = this.#own()
       return this.#once(() => own)
     }
-    if (contextForm(options) !== undefined) throw notCalled()
+    if (detectFramework(options) !== undefined) throw notCalled()
     const all = routeOptions(this.#options, checked(options))
-    const isNamed = options.name !== undefined || !bringsLimits(options)
+    const isNamed = options.name !== undefined || !definesLimits(options)
     // There is no route to name it after. As everywhere, limiters without a name count apart unless they are given one store.
     return this.#make(isNamed ? this.#stored(all) : all)
   }

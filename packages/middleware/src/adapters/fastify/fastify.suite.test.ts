@@ -26,8 +26,8 @@ function harness(hook: NonNullable<FastifyRateLimitOptions['hook']>): Middleware
       const app = fastify({ forceCloseConnections: true })
       const closers = closersOf(app)
       const own = onLimited && {
-        onLimited: (_: FastifyRequest, reply: FastifyReply, refusal: { status: number; body: string }) =>
-          void send(reply, onLimited(refusal)),
+        onLimited: (_: FastifyRequest, reply: FastifyReply, denial: { status: number; body: string }) =>
+          void send(reply, onLimited(denial)),
       }
       for (const [index, options] of limiters.entries()) {
         await app.register(rateLimit, { ...options, hook, ...(index === 0 ? own : undefined) })

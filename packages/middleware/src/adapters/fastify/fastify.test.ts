@@ -59,15 +59,15 @@ describe('the plugin', () => {
     expect(await site.statuses(2, '/b')).toEqual([200, 429])
   })
 
-  it('refuses with a problem document of exactly that type', async () => {
+  it('denies with a problem document of exactly that type', async () => {
     const app = createApp()
     await app.register(rateLimit, { ...two, limit: 0 })
     const site = await serve(app)
 
-    const refused = await site.get('/')
-    expect(refused.status).toBe(429)
-    expect(refused.headers.get('content-type')).toBe('application/problem+json')
-    expect(await refused.json()).toMatchObject({ status: 429, 'violated-policies': ['default'] })
+    const denied = await site.get('/')
+    expect(denied.status).toBe(429)
+    expect(denied.headers.get('content-type')).toBe('application/problem+json')
+    expect(await denied.json()).toMatchObject({ status: 429, 'violated-policies': ['default'] })
   })
 
   it('limits paths that are not found, too', async () => {
@@ -199,8 +199,8 @@ describe('a limit of a route', () => {
     expect(await site.statuses(2, '/a')).toEqual([200, 429])
     expect(await site.statuses(2, '/b')).toEqual([200, 429])
     expect(await site.statuses(3, '/plain')).toEqual([200, 200, 429])
-    const refused = (await (await site.get('/a')).json()) as { 'violated-policies': string[] }
-    expect(refused['violated-policies']).toEqual(['GET:/a'])
+    const denied = (await (await site.get('/a')).json()) as { 'violated-policies': string[] }
+    expect(denied['violated-policies']).toEqual(['GET:/a'])
   })
 
   it('is shared by routes that give it one name', async () => {
@@ -323,8 +323,8 @@ describe('app.rateLimit', () => {
     const last = await site.get('/b')
     expect([last.status, last.headers.get('x-ratelimit-remaining')]).toEqual([200, '0'])
     // The third was the last that the plugin lets through.
-    const refused = (await (await site.get('/b')).json()) as { 'violated-policies': string[]; limit: number }
-    expect(refused.limit).toBe(3)
+    const denied = (await (await site.get('/b')).json()) as { 'violated-policies': string[]; limit: number }
+    expect(denied.limit).toBe(3)
   })
 
   it('counts limits of one name together', async () => {
@@ -436,7 +436,7 @@ describe('onLimited', () => {
     const app = createApp()
     await app.register(rateLimit, {
       ...none,
-      onLimited: (request, _, refusal) => ({ path: request.url, again: refusal.decision.retryAfterMs }),
+      onLimited: (request, _, denial) => ({ path: request.url, again: denial.decision.retryAfterMs }),
     })
     const response = await (await serve(app)).get('/here')
 

@@ -4,7 +4,7 @@ import { checkForms, FLAG, type OptionForms } from '@sluice/core/options'
 import type { FastifyInstance, FastifyPluginCallback } from 'fastify'
 import { ANNOUNCED } from '../../http/response-headers.ts'
 import { checkShape } from '../../options/check-rate-limit-options.ts'
-import { contextForm, importAdvice } from '../../options/framework-detection.ts'
+import { detectFramework, importHint } from '../../options/framework-detection.ts'
 import type { FastifyLimitHook, FastifyLimitOptions } from './fastify-hook.ts'
 import { FastifyLimits, LIMITS } from './fastify-routes.ts'
 
@@ -111,14 +111,14 @@ function addLimits(app: FastifyInstance, all: FastifyRateLimitOptions): void {
 
 /** Whoever comes from another framework calls it, or makes a hook of it. */
 function checkRegistered(app: unknown): void {
-  const form = contextForm(app)
+  const form = detectFramework(app)
   if (typeof (app as Partial<FastifyInstance> | undefined)?.decorateRequest === 'function') return
   const isForeign = form !== undefined && form.framework !== 'fastify'
   throw new SluiceError('SLUICE_INVALID_OPTION', {
     problem: `the limiter for fastify is a plugin, and was called${isForeign ? ` with ${form.what}` : ''}`,
     expected: 'it to be registered',
     action: isForeign
-      ? importAdvice(form.framework)
+      ? importHint(form.framework)
       : 'Write: await app.register(rateLimit, { limit: 100, window: "1m" }). For another framework, import rateLimit from its entry, such as "sluice/express".',
   })
 }

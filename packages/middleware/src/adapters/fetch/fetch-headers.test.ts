@@ -1,12 +1,13 @@
 import { expect, it } from 'vitest'
-import type { HttpOutcome, Refusal } from '../../http/outcome.ts'
+import type { Denial } from '../../http/denial.ts'
+import type { HttpOutcome } from '../../http/outcome.ts'
 import { rememberHeaders, withRememberedHeaders } from './fetch-headers.ts'
 
 function allowed(headers: Record<string, string>): HttpOutcome {
   return { allowed: true, decision: undefined, headers, delayMs: 0, finish: undefined }
 }
 
-function refused(headers: Record<string, string>): Refusal {
+function denied(headers: Record<string, string>): Denial {
   const decision = {
     allowed: false,
     reason: 'limit',
@@ -34,12 +35,12 @@ it('lets the limiter that was asked last announce', () => {
   expect([headers.get('x-ratelimit-remaining'), headers.get('ratelimit-policy')]).toEqual(['2', '"outer"'])
 })
 
-it('leaves what an answer in place of the usual refusal has set', () => {
+it('leaves what an answer in place of the usual denial has set', () => {
   const context = {}
   rememberHeaders(context, allowed({ 'X-RateLimit-Remaining': '9' }))
   rememberHeaders(
     context,
-    refused({ 'X-RateLimit-Remaining': '0', 'Retry-After': '7', 'Content-Type': 'application/problem+json' }),
+    denied({ 'X-RateLimit-Remaining': '0', 'Retry-After': '7', 'Content-Type': 'application/problem+json' }),
   )
   const own = new Response(null, { status: 303, headers: { 'Retry-After': '60' } })
   const { headers } = withRememberedHeaders(context, own)

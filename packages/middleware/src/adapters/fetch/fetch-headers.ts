@@ -2,7 +2,7 @@ import type { HttpOutcome } from '../../http/outcome.ts'
 
 interface Announcement {
   readonly headers: Readonly<Record<string, string>>
-  /** Whether whoever answers may have chosen otherwise, as whoever answers in place of the usual refusal does. */
+  /** Whether whoever answers may have chosen otherwise, as whoever answers in place of the usual denial does. */
   readonly givesWay: boolean
 }
 

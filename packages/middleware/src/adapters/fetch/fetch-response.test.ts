@@ -1,14 +1,14 @@
 import { EventEmitter } from 'node:events'
 import { FakeClock, FakeTimers } from '@sluice/testing'
 import { describe, expect, it } from 'vitest'
-import { waitForTurn, watchAnswer } from './fetch-response.ts'
+import { waitForDelay, watchResponse } from './fetch-response.ts'
 
 /** A request whose client can leave, and the statuses that were reported for it. */
 function scene({ method = 'GET', server }: { method?: string; server?: unknown } = {}) {
   const client = new AbortController()
   const request = new Request('http://localhost/', { method, signal: client.signal })
   const ended: number[] = []
-  const watch = watchAnswer(request, server, (status) => void ended.push(status))
+  const watch = watchResponse(request, server, (status) => void ended.push(status))
   return { client, watch, ended }
 }
 
@@ -111,7 +111,7 @@ describe('an answer that is watched', () => {
   it('ends without a status when the client has left already', () => {
     const ended: number[] = []
     const request = new Request('http://localhost/', { signal: AbortSignal.abort() })
-    watchAnswer(request, undefined, (status) => void ended.push(status))
+    watchResponse(request, undefined, (status) => void ended.push(status))
     expect(ended).toEqual([0])
   })
 
@@ -170,7 +170,7 @@ describe('waiting for a turn', () => {
     const timers = new FakeTimers(clock)
     const client = new AbortController()
     const request = new Request('http://localhost/', { signal: client.signal })
-    return { timers, client, turn: waitForTurn(request, 250, timers) }
+    return { timers, client, turn: waitForDelay(request, 250, timers) }
   }
 
   it('ends with the turn', async () => {
@@ -190,7 +190,7 @@ describe('waiting for a turn', () => {
   it('does not begin when the client has left', async () => {
     const timers = new FakeTimers(new FakeClock())
     const request = new Request('http://localhost/', { signal: AbortSignal.abort() })
-    expect(await waitForTurn(request, 250, timers)).toBe(false)
+    expect(await waitForDelay(request, 250, timers)).toBe(false)
     expect(timers.pending).toBe(0)
   })
 })

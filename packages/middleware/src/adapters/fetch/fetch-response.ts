@@ -1,10 +1,10 @@
 import type { Timers } from '@sluice/core'
 import { SluiceError } from '@sluice/core'
 import { can } from '@sluice/core/options'
-import { nodeAnswerFrom } from './fetch-server.ts'
+import { nodeResponseFrom } from './fetch-server.ts'
 
 /** Waits for the end of the answer to one request. */
-export interface AnswerWatch {
+export interface ResponseWatch {
   /** The handler answered. Send what this returns in place of `response`: it is the same, and tells when it has left. */
   answered(response: Response): Response
   /** The handler threw: whoever called it answers with 500. */
@@ -16,12 +16,12 @@ export interface AnswerWatch {
  * connection closed before there was one. `server` is what the server handed to the handler beside the request: behind Node's
  * http module the answer is not touched, elsewhere its body is passed on piece by piece, as it is read.
  */
-export function watchAnswer(request: Request, server: unknown, finish: (status: number) => void): AnswerWatch {
-  return watchNodeAnswer(server, finish) ?? watchBody(request, finish)
+export function watchResponse(request: Request, server: unknown, finish: (status: number) => void): ResponseWatch {
+  return watchNodeResponse(server, finish) ?? watchBody(request, finish)
 }
 
-function watchNodeAnswer(server: unknown, finish: (status: number) => void): AnswerWatch | undefined {
-  const answer = nodeAnswerFrom(server)
+function watchNodeResponse(server: unknown, finish: (status: number) => void): ResponseWatch | undefined {
+  const answer = nodeResponseFrom(server)
   if (answer === undefined) return undefined
   const end = (): void => finish(answer.headersSent ? answer.statusCode : 0)
   if (answer.closed === true || answer.destroyed === true) end()
@@ -29,7 +29,7 @@ function watchNodeAnswer(server: unknown, finish: (status: number) => void): Ans
   return { answered: (response) => response, failed: () => undefined }
 }
 
-function watchBody(request: Request, finish: (status: number) => void): AnswerWatch {
+function watchBody(request: Request, finish: (status: number) => void): ResponseWatch {
   // Older runtimes have none.
   const signal: AbortSignal | undefined = request.signal
   let status = 0
@@ -87,7 +87,7 @@ function endingWith(body: ReadableStream<Uint8Array>, end: () => void): Readable
 }
 
 /** Waits for the turn of a request: true when it has come, false when the client left before. */
-export function waitForTurn(request: Request, delayMs: number, timers: Timers): Promise<boolean> {
+export function waitForDelay(request: Request, delayMs: number, timers: Timers): Promise<boolean> {
   // Older runtimes have none.
   const signal: AbortSignal | undefined = request.signal
   if (signal?.aborted === true) return Promise.resolve(false)
@@ -105,12 +105,12 @@ export function waitForTurn(request: Request, delayMs: number, timers: Timers): 
 }
 
 /** Answers a client that has left: nobody will see it. 499 is what others log for such a request. */
-export function clientLeft(): Response {
+export function clientDisconnected(): Response {
   return new Response(null, { status: 499 })
 }
 
 /** `response`, when it is one: whoever answers may have forgotten to. `from` is how that is called in messages. */
-export function checkAnswered(response: unknown, from: string): Response {
+export function checkResponse(response: unknown, from: string): Response {
   // No look at its headers, which some runtimes make only when they are asked for.
   if (can(response, 'clone')) return response as Response
   throw new SluiceError('SLUICE_INVALID_OPTION', {

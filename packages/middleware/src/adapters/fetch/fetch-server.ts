@@ -9,7 +9,7 @@ export const ADDRESS_FORM: OptionForms = {
 }
 
 /** The answer as Node's http module knows it, as far as it tells when it ended. */
-interface NodeAnswer {
+interface NodeResponse {
   readonly statusCode: number
   readonly headersSent: boolean
   readonly closed?: boolean
@@ -34,10 +34,10 @@ export function peerAddressFrom(server: unknown, request: Request): string | und
 }
 
 /** The answer of Node's http module behind a fetch handler; undefined where there is none. */
-export function nodeAnswerFrom(server: unknown): NodeAnswer | undefined {
+export function nodeResponseFrom(server: unknown): NodeResponse | undefined {
   const answer = property(property(server, 'server') ?? server, 'outgoing')
   const isAnswer = typeof property(answer, 'once') === 'function' && typeof property(answer, 'statusCode') === 'number'
-  return isAnswer ? (answer as NodeAnswer) : undefined
+  return isAnswer ? (answer as NodeResponse) : undefined
 }
 
 function property(of: unknown, name: string): unknown {

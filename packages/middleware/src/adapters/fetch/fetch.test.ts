@@ -52,7 +52,7 @@ function harness({ passAlong, ...address }: Surroundings): MiddlewareHarness {
   return {
     async serve({ limiters, onLimited, handle }) {
       const own = onLimited && {
-        onLimited: (_: unknown, refusal: Parameters<typeof onLimited>[0]) => responseOf(onLimited(refusal)),
+        onLimited: (_: unknown, denial: Parameters<typeof onLimited>[0]) => responseOf(onLimited(denial)),
       }
       const made = limiters.map((options, index) =>
         rateLimit<unknown[]>({ ...options, ...address, ...(index === 0 ? own : undefined) }),
@@ -159,9 +159,9 @@ it('announces the narrower of two limits, whichever stands first', async () => {
     const inner = rateLimit({ limit: second, window: '1h', key: () => 'all', name: 'inner' })
     const handler = outer(inner(done))
     const allowed = await handler(request())
-    const refused = await handler(request())
+    const denied = await handler(request())
     expect([allowed.status, allowed.headers.get('x-ratelimit-limit')]).toEqual([200, '1'])
-    expect([refused.status, refused.headers.get('x-ratelimit-limit'), refused.headers.get('retry-after')]).toEqual([
+    expect([denied.status, denied.headers.get('x-ratelimit-limit'), denied.headers.get('retry-after')]).toEqual([
       429,
       '1',
       '3600',

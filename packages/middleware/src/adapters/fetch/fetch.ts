@@ -1,16 +1,17 @@
 import type { DecisionLike } from '@sluice/contract'
 import { SluiceError, systemTimers } from '@sluice/core'
 import { can, checkForms } from '@sluice/core/options'
+import type { Denial } from '../../http/denial.ts'
 import type { HttpRequest } from '../../http/http-request.ts'
-import type { Eventually } from '../../http/maybe-promise.ts'
-import { isLater } from '../../http/maybe-promise.ts'
-import { narrowestDecision } from '../../http/narrowest-decision.ts'
-import type { HttpOutcome, Refusal } from '../../http/outcome.ts'
+import type { MaybePromise } from '../../http/maybe-promise.ts'
+import { isPromise } from '../../http/maybe-promise.ts'
+import type { HttpOutcome } from '../../http/outcome.ts'
+import { narrowestDecision } from '../../http/outcome.ts'
 import { createHttpLimiter } from '../../limiter/http-limiter.ts'
-import { contextForm, foreignContext, refuseContext } from '../../options/framework-detection.ts'
+import { detectFramework, throwWrongFramework, wrongFrameworkError } from '../../options/framework-detection.ts'
 import type { RateLimitOptions } from '../../options/rate-limit-options.ts'
 import { rememberHeaders, withRememberedHeaders } from './fetch-headers.ts'
-import { checkAnswered, clientLeft, waitForTurn, watchAnswer } from './fetch-response.ts'
+import { checkResponse, clientDisconnected, waitForDelay, watchResponse } from './fetch-response.ts'
 import { ADDRESS_FORM, pathOf, peerAddressFrom } from './fetch-server.ts'
 
 /** A call of a fetch handler: the request, and what the server passed along with it. */
@@ -40,23 +41,23 @@ export interface FetchRateLimitOptions<Args extends readonly unknown[] = readonl
    */
   readonly address?: (request: Request, ...args: Args) => string | undefined
   /**
-   * Answers in place of the usual refusal, whose status, headers and body it is given. The headers that announce the limit are
+   * Answers in place of the usual denial, whose status, headers and body it is given. The headers that announce the limit are
    * added to its answer, unless it has set them.
    */
-  readonly onLimited?: (call: FetchCall<Args>, refusal: Refusal) => Eventually<Response>
+  readonly onLimited?: (call: FetchCall<Args>, denial: Denial) => MaybePromise<Response>
 }
 
 /** Puts a limit in front of fetch handlers. All handlers it is put around count together. */
 export interface FetchRateLimit<Args extends readonly unknown[] = readonly unknown[]> {
   /** `handler`, limited. */
   <HandlerArgs extends Args>(
-    handler: (request: Request, ...args: HandlerArgs) => Eventually<Response>,
+    handler: (request: Request, ...args: HandlerArgs) => MaybePromise<Response>,
   ): (request: Request, ...args: HandlerArgs) => Promise<Response>
   /**
    * Decides a request without a handler around it, for places that are not one, such as the middleware of Next.js: whoever
-   * calls it sends the headers or the refusal, waits `delayMs`, and calls `finish`.
+   * calls it sends the headers or the denial, waits `delayMs`, and calls `finish`.
    */
-  begin(request: Request, ...args: Args): Eventually<HttpOutcome>
+  begin(request: Request, ...args: Args): MaybePromise<HttpOutcome>
   /** Frees what the limiter made itself, which is the store when none was given. */
   close(): Promise<void>
 }
@@ -89,21 +90,21 @@ export function rateLimit<Args extends readonly unknown[]>(
     request: (call) => new FetchHttpRequest(call, addressOf),
   })
   checkForms(options, ADDRESS_FORM)
-  const { address, onLimited = refuse, timers = systemTimers } = options
+  const { address, onLimited = deny, timers = systemTimers } = options
   const addressOf = (call: FetchCall<Args>): string | undefined =>
     address === undefined ? peerAddressFrom(call.args[0], call.request) : address(call.request, ...call.args)
   type Call = DecidedCall & FetchCall<Args>
-  const begin = (call: Call): Eventually<HttpOutcome> => limiter.begin(call, (outcome) => remember(call, outcome))
-  const answer = async (call: Call, handle: () => Eventually<Response>): Promise<Response> => {
+  const begin = (call: Call): MaybePromise<HttpOutcome> => limiter.begin(call, (outcome) => remember(call, outcome))
+  const answer = async (call: Call, handle: () => MaybePromise<Response>): Promise<Response> => {
     const begun = begin(call)
-    const outcome = isLater(begun) ? await begun : begun
+    const outcome = isPromise(begun) ? await begun : begun
     if (!outcome.allowed)
-      return withRememberedHeaders(call, checkAnswered(await onLimited(call, outcome), '"onLimited"'))
+      return withRememberedHeaders(call, checkResponse(await onLimited(call, outcome), '"onLimited"'))
     const { delayMs, finish } = outcome
-    const watch = finish && watchAnswer(call.request, call.args[0], finish)
-    if (delayMs > 0 && !(await waitForTurn(call.request, delayMs, timers))) return clientLeft()
+    const watch = finish && watchResponse(call.request, call.args[0], finish)
+    if (delayMs > 0 && !(await waitForDelay(call.request, delayMs, timers))) return clientDisconnected()
     try {
-      const response = withRememberedHeaders(call, checkAnswered(await handle(), 'the handler'))
+      const response = withRememberedHeaders(call, checkResponse(await handle(), 'the handler'))
       return watch === undefined ? response : watch.answered(response)
     } catch (error) {
       watch?.failed()
@@ -111,8 +112,8 @@ export function rateLimit<Args extends readonly unknown[]>(
     }
   }
   const limited: FetchRateLimit<Args> = Object.assign(
-    <HandlerArgs extends Args>(handler: (of: Request, ...args: HandlerArgs) => Eventually<Response>) => {
-      if (typeof handler !== 'function') return refuseHandler(handler)
+    <HandlerArgs extends Args>(handler: (of: Request, ...args: HandlerArgs) => MaybePromise<Response>) => {
+      if (typeof handler !== 'function') return rejectHandler(handler)
       return (of: Request, ...args: HandlerArgs): Promise<Response> =>
         answer(callOf(of, args), () => handler(of, ...args))
     },
@@ -146,7 +147,7 @@ interface DecidedCall extends FetchCall {
 /** One object for one request, however many limiters it passes: what the first has announced is known to the next. */
 function callOf<Args extends readonly unknown[]>(request: MarkedRequest, args: Args): DecidedCall & FetchCall<Args> {
   // No look at its headers, which some runtimes make only when they are asked for.
-  if (!can(request, 'clone')) throw foreignContext('fetch', request)
+  if (!can(request, 'clone')) throw wrongFrameworkError('fetch', request)
   const known = request[CALL]
   const isSame = known?.args.length === args.length && known.args.every((value, index) => value === args[index])
   if (isSame) return known as DecidedCall & FetchCall<Args>
@@ -188,14 +189,14 @@ class FetchHttpRequest<Call extends FetchCall> implements HttpRequest {
   }
 }
 
-function refuse(_: FetchCall, { status, headers, body }: Refusal): Response {
+function deny(_: FetchCall, { status, headers, body }: Denial): Response {
   return new Response(body, { status, headers })
 }
 
 /** Other frameworks call what they are given with a request, and not with a handler. */
-function refuseHandler(handler: unknown): never {
-  const form = contextForm(handler)
-  if (form !== undefined && form.framework !== 'fetch') return refuseContext('fetch', handler) as never
+function rejectHandler(handler: unknown): never {
+  const form = detectFramework(handler)
+  if (form !== undefined && form.framework !== 'fetch') return throwWrongFramework('fetch', handler) as never
   throw new SluiceError('SLUICE_INVALID_OPTION', {
     problem: 'the limiter for fetch was put around something that is no handler',
     received: handler,

@@ -55,7 +55,7 @@ function harness({ serverOf, ...address }: Surroundings): MiddlewareHarness {
   return {
     async serve({ limiters, onLimited, handle }) {
       const own = onLimited && {
-        onLimited: (c: Context, refusal: Parameters<typeof onLimited>[0]) => send(c, onLimited(refusal)),
+        onLimited: (c: Context, denial: Parameters<typeof onLimited>[0]) => send(c, onLimited(denial)),
       }
       const made = limiters.map((options, index) =>
         rateLimit<PeerEnv>({ ...options, ...address, ...(index === 0 ? own : undefined) }),
@@ -181,17 +181,17 @@ describe('the headers', () => {
       for (const limit of limits) both.use(rateLimit({ limit, window: '1h', key: () => 'all', name: `limit-${limit}` }))
       both.get('/', (c) => c.text('done'))
       const allowed = await both.request('/')
-      const refused = await both.request('/')
+      const denied = await both.request('/')
       expect([allowed.status, allowed.headers.get('x-ratelimit-limit')]).toEqual([200, '1'])
-      expect([
-        refused.status,
-        refused.headers.get('x-ratelimit-remaining'),
-        refused.headers.get('retry-after'),
-      ]).toEqual([429, '0', '3600'])
+      expect([denied.status, denied.headers.get('x-ratelimit-remaining'), denied.headers.get('retry-after')]).toEqual([
+        429,
+        '0',
+        '3600',
+      ])
     }
   })
 
-  it('of other middleware are on a refusal', async () => {
+  it('of other middleware are on a denial', async () => {
     const shared = new Hono()
     shared.use(cors(), rateLimit({ limit: 0, window: '1h', key: () => 'all' }))
     const response = await shared.request('/')

@@ -3,16 +3,16 @@ import { systemTimers } from '@sluice/core'
 import { checkForms } from '@sluice/core/options'
 import type { Context, Env, MiddlewareHandler, Next } from 'hono'
 import type { StatusCode } from 'hono/utils/http-status'
+import type { Denial } from '../../http/denial.ts'
 import type { HttpRequest } from '../../http/http-request.ts'
-import type { Eventually } from '../../http/maybe-promise.ts'
-import { isLater } from '../../http/maybe-promise.ts'
-import { narrowestDecision } from '../../http/narrowest-decision.ts'
-import type { Refusal } from '../../http/outcome.ts'
+import type { MaybePromise } from '../../http/maybe-promise.ts'
+import { isPromise } from '../../http/maybe-promise.ts'
+import { narrowestDecision } from '../../http/outcome.ts'
 import { createHttpLimiter } from '../../limiter/http-limiter.ts'
-import { refuseContext } from '../../options/framework-detection.ts'
+import { throwWrongFramework } from '../../options/framework-detection.ts'
 import type { RateLimitOptions } from '../../options/rate-limit-options.ts'
 import { rememberHeaders, withRememberedHeaders } from '../fetch/fetch-headers.ts'
-import { checkAnswered, clientLeft, waitForTurn, watchAnswer } from '../fetch/fetch-response.ts'
+import { checkResponse, clientDisconnected, waitForDelay, watchResponse } from '../fetch/fetch-response.ts'
 import { ADDRESS_FORM, pathOf, peerAddressFrom } from '../fetch/fetch-server.ts'
 
 declare module 'hono' {
@@ -36,10 +36,10 @@ export interface HonoRateLimitOptions<E extends Env> extends RateLimitOptions<Co
    */
   readonly address?: (c: Context<E>) => string | undefined
   /**
-   * Answers in place of the usual refusal, whose status, headers and body it is given. The headers that announce the limit are
+   * Answers in place of the usual denial, whose status, headers and body it is given. The headers that announce the limit are
    * added to its answer, unless it has set them.
    */
-  readonly onLimited?: (c: Context<E>, refusal: Refusal) => Eventually<Response>
+  readonly onLimited?: (c: Context<E>, denial: Denial) => MaybePromise<Response>
 }
 
 /** Middleware that limits requests. */
@@ -66,29 +66,29 @@ export function rateLimit<E extends Env>(options: HonoRateLimitOptions<E>): Hono
     request: (c) => new HonoHttpRequest(c, address),
   })
   checkForms(options, ADDRESS_FORM)
-  const { address = addressOf, onLimited = refuse, timers = systemTimers } = options
+  const { address = addressOf, onLimited = deny, timers = systemTimers } = options
   const limit = async (c: Context<E>, next: Next): Promise<Response | undefined> => {
     const begun = limiter.begin(c)
-    const outcome = isLater(begun) ? await begun : begun
+    const outcome = isPromise(begun) ? await begun : begun
     rememberHeaders(c, outcome)
     tell(c, outcome.decision)
-    if (!outcome.allowed) return withRememberedHeaders(c, checkAnswered(await onLimited(c, outcome), '"onLimited"'))
+    if (!outcome.allowed) return withRememberedHeaders(c, checkResponse(await onLimited(c, outcome), '"onLimited"'))
     const { delayMs, finish } = outcome
-    const watch = finish && watchAnswer(c.req.raw, c.env, finish)
-    if (delayMs > 0 && !(await waitForTurn(c.req.raw, delayMs, timers))) return clientLeft()
+    const watch = finish && watchResponse(c.req.raw, c.env, finish)
+    if (delayMs > 0 && !(await waitForDelay(c.req.raw, delayMs, timers))) return clientDisconnected()
     try {
       await next()
     } catch (error) {
       watch?.failed()
       throw error
     }
-    replaceAnswer(c, withRememberedHeaders(c, c.res))
-    if (watch !== undefined) replaceAnswer(c, watch.answered(c.res))
+    replaceResponse(c, withRememberedHeaders(c, c.res))
+    if (watch !== undefined) replaceResponse(c, watch.answered(c.res))
     return undefined
   }
   // Thrown, and not by promise: not every framework that it may be put into by mistake would see that.
   const middleware: MiddlewareHandler<E> = (c, next) => {
-    if (typeof c.req?.header !== 'function') return refuseContext('hono', c)
+    if (typeof c.req?.header !== 'function') return throwWrongFramework('hono', c)
     return limit(c, next)
   }
   return Object.assign(middleware, { close: () => limiter.close() })
@@ -139,7 +139,7 @@ function isFinal(handler: { readonly length: number; readonly __COMPOSED_HANDLER
   return handler.__COMPOSED_HANDLER === undefined ? handler.length < 2 : isFinal(handler.__COMPOSED_HANDLER)
 }
 
-function refuse<E extends Env>(c: Context<E>, { status, headers, body }: Refusal): Response {
+function deny<E extends Env>(c: Context<E>, { status, headers, body }: Denial): Response {
   // Not of its own making, so that what other middleware has set goes with it.
   return c.newResponse(body, { status: status as StatusCode, headers: { ...headers } })
 }
@@ -149,7 +149,7 @@ function tell(c: Context, decision: DecisionLike | undefined): void {
 }
 
 /** Puts `response` in the place of the answer so far, without merging the headers of the two as Hono does otherwise. */
-function replaceAnswer(c: Context, response: Response): void {
+function replaceResponse(c: Context, response: Response): void {
   if (response === c.res) return
   c.res = undefined
   c.res = response

@@ -15,7 +15,7 @@ function send(context: Context, { status, body }: SuiteAnswer): void {
 const harness: MiddlewareHarness = {
   async serve({ limiters, onLimited, handle }) {
     const own = onLimited && {
-      onLimited: (context: Context, refusal: { status: number; body: string }) => send(context, onLimited(refusal)),
+      onLimited: (context: Context, denial: { status: number; body: string }) => send(context, onLimited(denial)),
     }
     const made = limiters.map((options, index) => rateLimit({ ...options, ...(index === 0 ? own : undefined) }))
     const app = new Koa()

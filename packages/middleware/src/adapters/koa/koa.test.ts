@@ -53,11 +53,11 @@ it('limits requests, and tells later middleware what it decided', async () => {
   expect([(await get()).status, (await get()).status]).toEqual([200, 429])
 })
 
-it('refuses with a problem document of exactly that type', async () => {
-  const refused = await (await serve(createApp({ ...two, limit: 0 })))()
-  expect(refused.status).toBe(429)
-  expect(refused.headers.get('content-type')).toBe('application/problem+json')
-  expect(await refused.json()).toMatchObject({ status: 429, 'violated-policies': ['default'] })
+it('denies with a problem document of exactly that type', async () => {
+  const denied = await (await serve(createApp({ ...two, limit: 0 })))()
+  expect(denied.status).toBe(429)
+  expect(denied.headers.get('content-type')).toBe('application/problem+json')
+  expect(await denied.json()).toMatchObject({ status: 429, 'violated-policies': ['default'] })
 })
 
 it('limits what nothing answers, too', async () => {
@@ -65,7 +65,7 @@ it('limits what nothing answers, too', async () => {
   expect([(await get()).status, (await get()).status]).toEqual([404, 429])
 })
 
-it('lets middleware before it see the refusal', async () => {
+it('lets middleware before it see the denial', async () => {
   const app = new Koa()
   const limit = rateLimit({ ...two, limit: 0 })
   app.use(async (context, next) => {
@@ -217,8 +217,8 @@ describe('onLimited', () => {
     const app = createApp({
       ...two,
       limit: 0,
-      onLimited: async (context, refusal) => {
-        context.set('x-status', String(await Promise.resolve(refusal.status)))
+      onLimited: async (context, denial) => {
+        context.set('x-status', String(await Promise.resolve(denial.status)))
         context.body = body
       },
     })

@@ -1,23 +1,24 @@
 import { systemTimers } from '@sluice/core'
 import type { Context, Middleware, Next } from 'koa'
+import type { Denial } from '../../http/denial.ts'
 import type { HttpRequest } from '../../http/http-request.ts'
-import type { Eventually } from '../../http/maybe-promise.ts'
-import { whenThere } from '../../http/maybe-promise.ts'
-import { narrowestDecision } from '../../http/narrowest-decision.ts'
-import type { Admission, HttpOutcome, Refusal } from '../../http/outcome.ts'
+import type { MaybePromise } from '../../http/maybe-promise.ts'
+import { andThen } from '../../http/maybe-promise.ts'
+import type { Admission, HttpOutcome } from '../../http/outcome.ts'
+import { narrowestDecision } from '../../http/outcome.ts'
 import { createHttpLimiter } from '../../limiter/http-limiter.ts'
-import { refuseContext } from '../../options/framework-detection.ts'
+import { throwWrongFramework } from '../../options/framework-detection.ts'
 import type { RateLimitOptions } from '../../options/rate-limit-options.ts'
-import { nodeGathering } from '../node/node-batcher.ts'
-import { takeTurn } from '../node/node-response.ts'
+import { nodeBatcher } from '../node/node-batcher.ts'
+import { admitRequest } from '../node/node-response.ts'
 
 /** How requests to a Koa app are limited. */
 export interface KoaRateLimitOptions extends RateLimitOptions<Context> {
   /**
-   * Answers in place of the usual refusal, whose status, headers and body it is given. The headers that announce the limit are
+   * Answers in place of the usual denial, whose status, headers and body it is given. The headers that announce the limit are
    * set already, and so is the status.
    */
-  readonly onLimited?: (context: Context, refusal: Refusal) => Eventually<unknown>
+  readonly onLimited?: (context: Context, denial: Denial) => MaybePromise<unknown>
 }
 
 /** Middleware that limits requests. */
@@ -44,19 +45,19 @@ export function rateLimit(options: KoaRateLimitOptions): KoaRateLimit {
   const limiter = createHttpLimiter<Context>(options, {
     name: 'koa',
     request: (context) => new KoaHttpRequest(context),
-    gathering: nodeGathering,
+    batcher: nodeBatcher,
   })
   const { onLimited, timers = systemTimers } = options
-  const settle = (context: Context, outcome: HttpOutcome, next: Next): Eventually<unknown> => {
+  const settle = (context: Context, outcome: HttpOutcome, next: Next): MaybePromise<unknown> => {
     context.state['rateLimit'] = narrowestDecision(context.state['rateLimit'], outcome.decision)
     for (const name of Object.keys(outcome.headers)) context.res.setHeader(name, outcome.headers[name]!)
-    if (!outcome.allowed) return refuse(context, outcome, onLimited)
-    return whenThere(takeTurn(context.res, outcome, timers), (isHere) =>
+    if (!outcome.allowed) return deny(context, outcome, onLimited)
+    return andThen(admitRequest(context.res, outcome, timers), (isHere) =>
       isHere ? proceed(context, outcome, next) : undefined,
     )
   }
   const middleware: Middleware = (context, next) => {
-    if (context.req?.socket === undefined) return refuseContext('koa', context)
+    if (context.req?.socket === undefined) return throwWrongFramework('koa', context)
     return limiter.begin(context, (outcome) => settle(context, outcome, next))
   }
   return Object.assign(middleware, { close: () => limiter.close() })
@@ -78,15 +79,15 @@ function keepHeaders(error: unknown, { res }: Context, names: readonly string[])
   Object.assign(error, { headers: { ...own, ...kept } })
 }
 
-function refuse(context: Context, refusal: Refusal, onLimited: KoaRateLimitOptions['onLimited']): Eventually<unknown> {
-  context.status = refusal.status
+function deny(context: Context, denial: Denial, onLimited: KoaRateLimitOptions['onLimited']): MaybePromise<unknown> {
+  context.status = denial.status
   if (onLimited === undefined) {
-    context.body = refusal.body
+    context.body = denial.body
     return undefined
   }
   // It tells about the usual body, and Koa would not choose another.
   context.remove('Content-Type')
-  return onLimited(context, refusal)
+  return onLimited(context, denial)
 }
 
 class KoaHttpRequest implements HttpRequest {

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import type { DecisionLike } from '@sluice/contract'
 import type { HttpRequest } from '../../http/http-request.ts'
-import type { NodeAnswer } from '../node/node-response.ts'
+import type { NodeResponse } from '../node/node-response.ts'
 
 /** What is used of a request, on the platforms of Nest: Express and Fastify. */
 export interface PlatformRequest {
@@ -19,7 +19,7 @@ export interface PlatformRequest {
 
 /** What is used of an answer, on the platforms of Nest. That of Express is an answer of Node, that of Fastify has one. */
 export interface PlatformResponse {
-  readonly raw?: NodeAnswer
+  readonly raw?: NodeResponse
   header(name: string, value: string): unknown
   /** That of Express, which `send` calls for objects. */
   json?(body: unknown): unknown
@@ -48,7 +48,7 @@ export function setTypeWith(response: PlatformResponse, body: unknown, type: str
 }
 
 /** The answer as Node's http module knows it. */
-export function nodeAnswer(response: PlatformResponse): NodeAnswer {
+export function nodeResponse(response: PlatformResponse): NodeResponse {
   return response.raw ?? (response as PlatformResponse & ServerResponse)
 }
 

@@ -1,16 +1,30 @@
 import type { CanActivate, ExecutionContext } from '@nestjs/common'
-import { Inject, Injectable, Optional } from '@nestjs/common'
+import { HttpException, Inject, Injectable, Optional } from '@nestjs/common'
+import type { DecisionLike } from '@sluice/contract'
 import { SluiceError, systemTimers } from '@sluice/core'
-import type { Eventually } from '../../http/maybe-promise.ts'
-import { whenThere } from '../../http/maybe-promise.ts'
-import { narrowestDecision } from '../../http/narrowest-decision.ts'
-import type { HttpOutcome, Refusal } from '../../http/outcome.ts'
-import { takeTurn } from '../node/node-response.ts'
-import { RateLimitException } from './nest-exception.ts'
+import type { Denial } from '../../http/denial.ts'
+import type { MaybePromise } from '../../http/maybe-promise.ts'
+import { andThen } from '../../http/maybe-promise.ts'
+import type { HttpOutcome } from '../../http/outcome.ts'
+import { narrowestDecision } from '../../http/outcome.ts'
+import { admitRequest } from '../node/node-response.ts'
 import type { NestExchange } from './nest-exchange.ts'
-import { nodeAnswer, setTypeWith } from './nest-exchange.ts'
+import { nodeResponse, setTypeWith } from './nest-exchange.ts'
 import type { RouteLimit } from './nest-route-limits.ts'
 import { RouteLimits } from './nest-route-limits.ts'
+
+/**
+ * A request that was denied. Exception filters see it as any other: `getStatus()` is that of the denial, `getResponse()` its
+ * problem document (RFC 9457). The headers that announce the limit are set on the answer already.
+ */
+export class RateLimitException extends HttpException {
+  readonly decision: DecisionLike
+
+  constructor({ body, status, decision }: Denial) {
+    super(JSON.parse(body) as Record<string, unknown>, status)
+    this.decision = decision
+  }
+}
 
 /**
  * Lets requests through within their limits, and throws a {@link RateLimitException} for those beyond. {@link RateLimitModule}
@@ -44,7 +58,7 @@ export class RateLimitGuard implements CanActivate {
     this.#limits = limits
   }
 
-  canActivate(context: ExecutionContext): Eventually<boolean> {
+  canActivate(context: ExecutionContext): MaybePromise<boolean> {
     const limit = this.#limits.of(context.getHandler(), context.getClass())
     const exchange = limit && this.#limits.exchangeOf(context)
     if (limit === undefined || exchange === undefined) return true
@@ -58,24 +72,24 @@ interface GuardedCall {
   readonly limit: RouteLimit
 }
 
-function settle(call: GuardedCall, outcome: HttpOutcome): Eventually<boolean> {
+function settle(call: GuardedCall, outcome: HttpOutcome): MaybePromise<boolean> {
   const { request, response } = call.exchange
   request.rateLimit = narrowestDecision(request.rateLimit, outcome.decision)
   for (const name of Object.keys(outcome.headers)) {
     if (name !== 'Content-Type') response.header(name, outcome.headers[name]!)
   }
-  if (!outcome.allowed) return refuse(call, outcome)
-  return takeTurn(nodeAnswer(response), outcome, call.limit.options.timers ?? systemTimers)
+  if (!outcome.allowed) return deny(call, outcome)
+  return admitRequest(nodeResponse(response), outcome, call.limit.options.timers ?? systemTimers)
 }
 
-function refuse({ context, exchange, limit }: GuardedCall, refusal: Refusal): Eventually<boolean> {
+function deny({ context, exchange, limit }: GuardedCall, denial: Denial): MaybePromise<boolean> {
   const { onLimited } = limit.options
   if (onLimited === undefined) {
-    const exception = new RateLimitException(refusal)
-    setTypeWith(exchange.response, exception.getResponse(), refusal.headers['Content-Type']!)
+    const exception = new RateLimitException(denial)
+    setTypeWith(exchange.response, exception.getResponse(), denial.headers['Content-Type']!)
     throw exception
   }
-  return whenThere(onLimited(context, refusal), (error) => {
+  return andThen(onLimited(context, denial), (error) => {
     throw error
   })
 }

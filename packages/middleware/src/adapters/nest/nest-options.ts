@@ -1,13 +1,13 @@
 import type { ExecutionContext, InjectionToken, ModuleMetadata, OptionalFactoryDependency, Type } from '@nestjs/common'
-import type { Eventually } from '../../http/maybe-promise.ts'
-import type { Refusal } from '../../http/outcome.ts'
+import type { Denial } from '../../http/denial.ts'
+import type { MaybePromise } from '../../http/maybe-promise.ts'
 import type { RateLimitOptions } from '../../options/rate-limit-options.ts'
 import type { NestExchange } from './nest-exchange.ts'
 
 /** How the requests of one route, or of all routes of a controller, are limited. */
 export interface RouteRateLimitOptions extends RateLimitOptions<ExecutionContext> {
   /** Makes what is thrown in place of the {@link RateLimitException}. The headers that announce the limit are set already. */
-  readonly onLimited?: (context: ExecutionContext, refusal: Refusal) => Eventually<Error>
+  readonly onLimited?: (context: ExecutionContext, denial: Denial) => MaybePromise<Error>
 }
 
 /** Which routes are limited: all of them, or those that say `@UseGuards(RateLimitGuard)`. */
@@ -33,14 +33,14 @@ export interface NestRateLimitOptions extends RouteRateLimitOptions {
 
 /** Makes options, for a module whose options depend on others. */
 export interface RateLimitOptionsFactory {
-  createRateLimitOptions(): Eventually<Omit<NestRateLimitOptions, 'routes'>>
+  createRateLimitOptions(): MaybePromise<Omit<NestRateLimitOptions, 'routes'>>
 }
 
 /** Where the options of a module come from when they depend on others: one of `useFactory`, `useClass` and `useExisting`. */
 export interface NestRateLimitAsyncOptions extends Pick<ModuleMetadata, 'imports'> {
   /** `all` when left out. */
   readonly routes?: GuardedRoutes
-  readonly useFactory?: (...injected: never[]) => Eventually<Omit<NestRateLimitOptions, 'routes'>>
+  readonly useFactory?: (...injected: never[]) => MaybePromise<Omit<NestRateLimitOptions, 'routes'>>
   /** What `useFactory` is called with. */
   readonly inject?: (InjectionToken | OptionalFactoryDependency)[]
   readonly useClass?: Type<RateLimitOptionsFactory>

@@ -8,7 +8,7 @@ import type { HttpAdapter, HttpLimiter } from '../../limiter/http-limiter.ts'
 import { createHttpLimiter } from '../../limiter/http-limiter.ts'
 import { checkShape } from '../../options/check-rate-limit-options.ts'
 import { isOneRule, routeOptions, usesStore } from '../../options/route-options.ts'
-import { nodeGathering } from '../node/node-batcher.ts'
+import { nodeBatcher } from '../node/node-batcher.ts'
 import { RATE_LIMIT_METADATA } from './nest-decorators.ts'
 import type { NestExchange } from './nest-exchange.ts'
 import { NestHttpRequest } from './nest-exchange.ts'
@@ -55,7 +55,7 @@ export class RouteLimits implements OnModuleInit, OnApplicationShutdown {
       name: 'nest',
       ownOptions: ['exchange'],
       request: (context) => new NestHttpRequest(this.exchangeOf(context)!.request),
-      gathering: nodeGathering,
+      batcher: nodeBatcher,
     }
     this.#ofModule = this.#create(options)
     this.#isUnnamed = isOneRule(options) && options.name === undefined

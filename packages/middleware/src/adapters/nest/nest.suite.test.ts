@@ -40,22 +40,22 @@ function controllerOf(handle: ServedApp['handle']): Type {
   return Routes
 }
 
-/** Thrown in place of the usual refusal. */
-class OwnRefusal extends Error {
+/** Thrown in place of the usual denial. */
+class OwnDenial extends Error {
   readonly answer: SuiteAnswer
 
   constructor(answer: SuiteAnswer) {
-    super('refused')
+    super('denied')
     this.answer = answer
   }
 }
 
-class OwnRefusalFilter implements ExceptionFilter<OwnRefusal> {
+class OwnDenialFilter implements ExceptionFilter<OwnDenial> {
   static {
-    Catch(OwnRefusal)(OwnRefusalFilter)
+    Catch(OwnDenial)(OwnDenialFilter)
   }
 
-  catch({ answer }: OwnRefusal, host: ArgumentsHost): void {
+  catch({ answer }: OwnDenial, host: ArgumentsHost): void {
     send(host.switchToHttp().getResponse(), answer)
   }
 }
@@ -64,7 +64,7 @@ function harness(adapter: () => AbstractHttpAdapter): MiddlewareHarness {
   return {
     async serve({ limiters, onLimited, handle }) {
       const own = onLimited && {
-        onLimited: (_: unknown, refusal: Parameters<typeof onLimited>[0]) => new OwnRefusal(onLimited(refusal)),
+        onLimited: (_: unknown, denial: Parameters<typeof onLimited>[0]) => new OwnDenial(onLimited(denial)),
       }
       class App {}
       Module({
@@ -78,7 +78,7 @@ function harness(adapter: () => AbstractHttpAdapter): MiddlewareHarness {
         abortOnError: false,
         forceCloseConnections: true,
       })
-      app.useGlobalFilters(new OwnRefusalFilter())
+      app.useGlobalFilters(new OwnDenialFilter())
       await app.listen(0, '127.0.0.1')
       const limits = app.get(RouteLimits, { strict: false, each: true })
       const closeLimiters = async (): Promise<void> =>

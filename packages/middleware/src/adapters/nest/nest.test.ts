@@ -90,7 +90,7 @@ describe.each(platforms)('on %s', (_, adapter) => {
     }
   })
 
-  it('refuses with a problem document', async () => {
+  it('denies with a problem document', async () => {
     const app = await start(RateLimitModule.forRoot({ ...two, limit: 0 }), [controller('a', { x: [] })])
     const response = await get(app, 'a/x')
     expect(response.headers.get('content-type')).toMatch(/^application\/problem\+json\b/)

@@ -1,7 +1,6 @@
 export { RateLimit, SkipRateLimit } from './nest-decorators.ts'
-export { RateLimitException } from './nest-exception.ts'
 export type { NestExchange, PlatformRequest, PlatformResponse } from './nest-exchange.ts'
-export { RateLimitGuard } from './nest-guard.ts'
+export { RateLimitException, RateLimitGuard } from './nest-guard.ts'
 export { RATE_LIMIT_OPTIONS, RateLimitModule } from './nest-module.ts'
 export type {
   GuardedRoutes,

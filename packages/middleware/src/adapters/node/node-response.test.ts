@@ -5,11 +5,11 @@ import type { AddressInfo, Server } from 'node:net'
 import { FakeClock, FakeTimers } from '@sluice/testing'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { Admission } from '../../http/outcome.ts'
-import { type NodeAnswer, takeTurn } from './node-response.ts'
+import { admitRequest, type NodeResponse } from './node-response.ts'
 
 /** A request that was received and not answered yet, over a real connection. */
 interface Exchange {
-  readonly answer: NodeAnswer
+  readonly answer: NodeResponse
   /** Closes the connection from the other end, and waits until that was noticed. */
   hangUp(): Promise<void>
 }
@@ -42,7 +42,7 @@ async function openHttp2(): Promise<Exchange> {
   return { answer, hangUp: () => left(answer, () => stream.close(8)) }
 }
 
-async function left(answer: NodeAnswer, leave: () => void): Promise<void> {
+async function left(answer: NodeResponse, leave: () => void): Promise<void> {
   const closed = once(answer, 'close')
   leave()
   await closed
@@ -63,7 +63,7 @@ describe.each([
   it('a turn has come at once, and ends when the answer has left', async () => {
     const { answer } = await open()
     const { admission: admitted, ends } = admission(0)
-    expect(takeTurn(answer, admitted, timers())).toBe(true)
+    expect(admitRequest(answer, admitted, timers())).toBe(true)
     expect(ends).toEqual([])
     const closed = once(answer, 'close')
     answer.statusCode = 201
@@ -75,14 +75,14 @@ describe.each([
   it('nobody is listened for when nobody wants to know', async () => {
     const { answer } = await open()
     const before = answer.listenerCount('close')
-    expect(takeTurn(answer, { ...admission(0).admission, finish: undefined }, timers())).toBe(true)
+    expect(admitRequest(answer, { ...admission(0).admission, finish: undefined }, timers())).toBe(true)
     expect(answer.listenerCount('close')).toBe(before)
   })
 
   it('a request without an answer ends with no status', async () => {
     const { answer, hangUp } = await open()
     const { admission: admitted, ends } = admission(0)
-    takeTurn(answer, admitted, timers())
+    admitRequest(answer, admitted, timers())
     await hangUp()
     expect(ends).toEqual([0])
   })
@@ -90,7 +90,7 @@ describe.each([
   it('a request that was answered in part ends with its status', async () => {
     const { answer, hangUp } = await open()
     const { admission: admitted, ends } = admission(0)
-    takeTurn(answer, admitted, timers())
+    admitRequest(answer, admitted, timers())
     answer.statusCode = 206
     // The types of HTTP/2 leave it out.
     const { flushHeaders } = answer as ServerResponse
@@ -104,7 +104,7 @@ describe.each([
     await hangUp()
     const { admission: admitted, ends } = admission(1000)
     const waiting = timers()
-    expect(takeTurn(answer, admitted, waiting)).toBe(false)
+    expect(admitRequest(answer, admitted, waiting)).toBe(false)
     expect([ends, waiting.pending]).toEqual([[0], 0])
   })
 
@@ -113,7 +113,7 @@ describe.each([
     const { admission: admitted } = admission(500)
     const waiting = timers()
     const before = answer.listenerCount('close')
-    const turn = takeTurn(answer, { ...admitted, finish: undefined }, waiting)
+    const turn = admitRequest(answer, { ...admitted, finish: undefined }, waiting)
     let isHere: boolean | undefined
     void Promise.resolve(turn).then((here) => {
       isHere = here
@@ -129,7 +129,7 @@ describe.each([
     const { answer, hangUp } = await open()
     const { admission: admitted, ends } = admission(500)
     const waiting = timers()
-    const turn = takeTurn(answer, admitted, waiting)
+    const turn = admitRequest(answer, admitted, waiting)
     await hangUp()
     expect(await turn).toBe(false)
     expect([ends, waiting.pending]).toEqual([[0], 0])

@@ -7,10 +7,9 @@ import { ProcessGuard } from '../process/process-guard.ts'
 import { ServerError } from '../process/server-error.ts'
 import { ServerProcess } from '../process/server-process.ts'
 import type { RedisConfigurationOptions } from './redis-configuration.ts'
-import { redisConfiguration } from './redis-configuration.ts'
+import { makeCertificate, redisConfiguration } from './redis-configuration.ts'
 import { RedisConnection, type RedisConnectionOptions } from './redis-connection.ts'
 import type { Reply } from './reply-parser.ts'
-import { makeCertificate } from './self-signed-certificate.ts'
 
 /** How long a server that starts may be silent before it is asked again. */
 const LONGEST_SILENCE_MS = 1000

@@ -2,14 +2,14 @@ import type { Limit } from '@sluice/core/internal'
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { callSequences } from '../../properties/arbitraries.ts'
-import type { Subject } from './algorithm-under-test.ts'
-import { shaperProperties } from './leaky-bucket-queue.suite.ts'
-import { admitted, play } from './replay.ts'
+import type { AlgorithmUnderTest } from './algorithm-under-test.ts'
+import { leakyBucketQueueProperties } from './leaky-bucket-queue.suite.ts'
+import { admitted, replay } from './replay.ts'
 
 type RateLimit = Extract<Limit, { rate: unknown }>
 
 /** The bounds that an algorithm promises over time, where it does. */
-export function boundProperties(subject: Subject): void {
+export function boundProperties(subject: AlgorithmUnderTest): void {
   switch (subject.name) {
     case 'token-bucket':
     case 'leaky-bucket-meter':
@@ -24,7 +24,7 @@ export function boundProperties(subject: Subject): void {
     case 'leaky-bucket-queue':
       rateBound(subject)
       tightness(subject)
-      shaperProperties(subject)
+      leakyBucketQueueProperties(subject)
       return
     case 'sliding-window-log':
     case 'sliding-window-segments':
@@ -32,11 +32,11 @@ export function boundProperties(subject: Subject): void {
   }
 }
 
-function rateBound(subject: Subject): void {
+function rateBound(subject: AlgorithmUnderTest): void {
   it('admits at most capacity + rate x time in every interval', () => {
     fc.assert(
       fc.property(callSequences(subject.name), (sequence) => {
-        const calls = admitted(play(sequence, subject.algorithm))
+        const calls = admitted(replay(sequence, subject.algorithm))
         const limit = sequence.limit as RateLimit
         for (const [first, from] of calls.entries()) {
           let units = 0n
@@ -58,11 +58,11 @@ function mostHeld(limit: RateLimit): bigint {
   return BigInt(limit.full) + (limit.algorithm === 'token-bucket-rollover' ? BigInt(limit.rolloverFull) : 0n)
 }
 
-function firstBound(subject: Subject): void {
+function firstBound(subject: AlgorithmUnderTest): void {
   it('admits at most the capacity without rollover + rate x time from the first call on', () => {
     fc.assert(
       fc.property(callSequences(subject.name), (sequence) => {
-        const calls = admitted(play(sequence, subject.algorithm))
+        const calls = admitted(replay(sequence, subject.algorithm))
         const limit = sequence.limit as RateLimit
         let units = 0n
         for (const { ask } of calls) {
@@ -78,8 +78,8 @@ function firstBound(subject: Subject): void {
 }
 
 /** The calls as an ideal meter without rounding sees them: admitted never too early, and late by a micro-unit each at most. */
-function tightness(subject: Subject): void {
-  it('refuses only what an exact meter would refuse, but for a micro-unit a call', () => {
+function tightness(subject: AlgorithmUnderTest): void {
+  it('denies only what an exact meter would deny, but for a micro-unit a call', () => {
     fc.assert(
       fc.property(callSequences(subject.name), (sequence) => {
         const limit = sequence.limit as RateLimit
@@ -87,7 +87,7 @@ function tightness(subject: Subject): void {
         const full = BigInt(limit.full) * micros
         // The level in micro-units, multiplied by `micros` so that it is whole.
         let [level, at, lost] = [0n, 0n, 0n]
-        for (const { ask, verdict } of play(sequence, subject.algorithm)) {
+        for (const { ask, verdict } of replay(sequence, subject.algorithm)) {
           const now = BigInt(ask.now)
           const sunk = level - (now - at) * units
           level = sunk > 0n ? sunk : 0n
@@ -105,11 +105,11 @@ function tightness(subject: Subject): void {
   })
 }
 
-function windowBound(subject: Subject): void {
+function windowBound(subject: AlgorithmUnderTest): void {
   it('never admits more than the limit in any window', () => {
     fc.assert(
       fc.property(callSequences(subject.name), (sequence) => {
-        const calls = admitted(play(sequence, subject.algorithm))
+        const calls = admitted(replay(sequence, subject.algorithm))
         const { limit, windowMicros } = sequence.limit as Extract<Limit, { windowMicros: number }>
         for (const [first, from] of calls.entries()) {
           const inWindow = calls.slice(first).filter(({ ask }) => ask.now < from.ask.now + windowMicros)

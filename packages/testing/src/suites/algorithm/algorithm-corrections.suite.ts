@@ -1,11 +1,11 @@
 import type { Limit, State } from '@sluice/core/internal'
 import { LATEST } from '@sluice/core/internal'
 import { expect, it } from 'vitest'
-import type { Subject, Surroundings } from './algorithm-under-test.ts'
+import type { AlgorithmUnderTest, Surroundings } from './algorithm-under-test.ts'
 import { answersOf, correct, decide, forEachCharge, stateAfter } from './algorithm-under-test.ts'
 
 /** What every correction promises: never too much given back, and what is charged beyond the limit is felt. */
-export function correctionProperties(subject: Subject): void {
+export function correctionProperties(subject: AlgorithmUnderTest): void {
   it('takes a charge back within its instant as if it had never been', () => {
     forEachCharge(subject, ({ play: one, charge, limit }) => {
       const { now, cost } = one.ask
@@ -154,7 +154,7 @@ function isComparable(limit: Limit): boolean {
 }
 
 /** The states of a sequence in which one charge was left out and all others happened all the same. */
-function withoutCharge(subject: Subject, { sequence, plays, index }: Surroundings): readonly State[] {
+function withoutCharge(subject: AlgorithmUnderTest, { sequence, plays, index }: Surroundings): readonly State[] {
   let state: State = []
   return plays.map(({ ask, verdict }, step) => {
     if (step === index || verdict.ruling !== 'allowed' || ask.cost === 0) return state

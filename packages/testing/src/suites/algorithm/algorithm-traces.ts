@@ -5,7 +5,7 @@ import type { Trace } from './trace.ts'
 export const TRACES: { readonly [A in AlgorithmName]: readonly Trace[] } = {
   'token-bucket': [
     {
-      title: 'starts full, refuses when empty, and gives back a token at a time',
+      title: 'starts full, denies when empty, and gives back a token at a time',
       rule: { algorithm: 'token-bucket', capacity: 3, refillPerSecond: 2 },
       steps: `
         at        cost  ruling   left  retry  reset

@@ -3,11 +3,11 @@ import { createVerdict } from '@sluice/core/internal'
 import fc from 'fast-check'
 import type { AlgorithmName, CallSequence } from '../../properties/arbitraries.ts'
 import { callSequences } from '../../properties/arbitraries.ts'
-import type { Play } from './replay.ts'
-import { play } from './replay.ts'
+import type { ReplayedCall } from './replay.ts'
+import { replay } from './replay.ts'
 
 /** An implementation under test. */
-export interface Subject {
+export interface AlgorithmUnderTest {
   readonly name: AlgorithmName
   readonly algorithm: Algorithm
   /** Random sequences for each property. */
@@ -16,7 +16,7 @@ export interface Subject {
 
 /** The answer to a question. */
 export function decide(
-  { algorithm }: Subject,
+  { algorithm }: AlgorithmUnderTest,
   limit: Limit,
   { state, ask }: { state: State; ask: Readonly<Ask> },
 ): Verdict {
@@ -46,7 +46,7 @@ export interface Correcting {
 
 /** Corrects a charge, and what that leaves. */
 export function correct(
-  { algorithm }: Subject,
+  { algorithm }: AlgorithmUnderTest,
   { limit, state, ...correction }: Correcting,
 ): { readonly applied: number | undefined; readonly state: State; readonly freshAt: number } {
   const verdict = createVerdict()
@@ -56,12 +56,12 @@ export function correct(
 
 /** Checks something about every call of random sequences. */
 export function forEachCall(
-  { algorithm, name, numRuns }: Subject,
-  check: (one: Play, sequence: CallSequence, index: number) => void,
+  { algorithm, name, numRuns }: AlgorithmUnderTest,
+  check: (one: ReplayedCall, sequence: CallSequence, index: number) => void,
 ): void {
   fc.assert(
     fc.property(callSequences(name), (sequence) => {
-      for (const [index, one] of play(sequence, algorithm).entries()) check(one, sequence, index)
+      for (const [index, one] of replay(sequence, algorithm).entries()) check(one, sequence, index)
     }),
     { numRuns },
   )
@@ -69,23 +69,26 @@ export function forEachCall(
 
 /** One call of a sequence that was charged. */
 export interface Charged {
-  readonly play: Play
+  readonly play: ReplayedCall
   readonly charge: Charge
   readonly limit: Limit
 }
 
 /** The sequence around it. */
 export interface Surroundings {
-  readonly plays: readonly Play[]
+  readonly plays: readonly ReplayedCall[]
   readonly index: number
   readonly sequence: CallSequence
 }
 
 /** Checks something about every call of random sequences that was charged. */
-export function forEachCharge(subject: Subject, check: (charged: Charged, around: Surroundings) => void): void {
+export function forEachCharge(
+  subject: AlgorithmUnderTest,
+  check: (charged: Charged, around: Surroundings) => void,
+): void {
   fc.assert(
     fc.property(callSequences(subject.name), (sequence) => {
-      const plays = play(sequence, subject.algorithm)
+      const plays = replay(sequence, subject.algorithm)
       for (const [index, one] of plays.entries()) {
         if (one.verdict.ruling !== 'allowed' || one.ask.cost === 0) continue
         const { now, cost, holder } = one.ask

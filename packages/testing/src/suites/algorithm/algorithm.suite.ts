@@ -10,10 +10,10 @@ import { callSequences, recoveryMicros, rules, spanMicros } from '../../properti
 import { boundProperties } from './algorithm-bounds.suite.ts'
 import { correctionProperties } from './algorithm-corrections.suite.ts'
 import { TRACES } from './algorithm-traces.ts'
-import type { Subject } from './algorithm-under-test.ts'
+import type { AlgorithmUnderTest } from './algorithm-under-test.ts'
 import { answersOf, decide, forEachCall, stateAfter } from './algorithm-under-test.ts'
-import { play } from './replay.ts'
-import { expectedTrace, playTrace } from './trace.ts'
+import { replay } from './replay.ts'
+import { expectedTrace, replayTrace } from './trace.ts'
 
 /** How to run {@link algorithmSuite}. */
 export interface AlgorithmSuiteOptions {
@@ -29,10 +29,10 @@ export interface AlgorithmSuiteOptions {
  */
 export function algorithmSuite(name: AlgorithmName, options: AlgorithmSuiteOptions = {}): void {
   const { algorithm = ALGORITHMS[name] as Algorithm, numRuns = 200 } = options
-  const subject: Subject = { name, algorithm, numRuns }
+  const subject: AlgorithmUnderTest = { name, algorithm, numRuns }
   describe(`the algorithm ${name}`, () => {
     describe.each(TRACES[name].map((trace) => [trace.title, trace] as const))('%s', (_title, trace) => {
-      it('step by step', () => expect(playTrace(trace, algorithm)).toEqual(expectedTrace(trace)))
+      it('step by step', () => expect(replayTrace(trace, algorithm)).toEqual(expectedTrace(trace)))
     })
     modelProperties(subject)
     answerProperties(subject)
@@ -43,13 +43,13 @@ export function algorithmSuite(name: AlgorithmName, options: AlgorithmSuiteOptio
   })
 }
 
-function modelProperties(subject: Subject): void {
+function modelProperties(subject: AlgorithmUnderTest): void {
   it('decides as the reference model does', () => {
     fc.assert(
       fc.property(callSequences(subject.name), (sequence) => {
         const { limit } = sequence
         const model = modelOf(limit)
-        for (const { ask, verdict } of play(sequence, subject.algorithm)) {
+        for (const { ask, verdict } of replay(sequence, subject.algorithm)) {
           const left = limit.capacity === 0 ? 0 : model.left(ask)
           const allowed = limit.capacity > 0 && ask.cost <= left
           expect({ allowed: verdict.ruling === 'allowed', remaining: verdict.remaining }).toEqual({
@@ -64,7 +64,7 @@ function modelProperties(subject: Subject): void {
   })
 }
 
-function answerProperties(subject: Subject): void {
+function answerProperties(subject: AlgorithmUnderTest): void {
   it('answers from its arguments alone, and changes none of them', () => {
     forEachCall(subject, ({ state, ask, verdict }, { limit }) => {
       // The arguments are frozen: writing to them throws. A used answer sheet must make no difference.
@@ -98,7 +98,7 @@ function answerProperties(subject: Subject): void {
     })
   })
 
-  it('announces the retry exactly: refused a microsecond before, allowed then', () => {
+  it('announces the retry exactly: denied a microsecond before, allowed then', () => {
     forEachCall(subject, ({ state, ask, verdict }, { limit }) => {
       if (verdict.ruling === 'allowed') {
         expect(verdict.retryAt).toBe(ask.now)
@@ -140,7 +140,7 @@ function answerProperties(subject: Subject): void {
   })
 }
 
-function timeProperties(subject: Subject): void {
+function timeProperties(subject: AlgorithmUnderTest): void {
   it('never gives out units twice when the clock goes back', () => {
     forEachCall(subject, ({ ask, after, verdict }, { limit }, index) => {
       if (verdict.ruling !== 'allowed' || ask.cost === 0) return
@@ -203,7 +203,7 @@ function withLimit(rule: Rule, change: (limit: number) => number): Rule {
   return changed as unknown as Rule
 }
 
-function limitProperties(subject: Subject): void {
+function limitProperties(subject: AlgorithmUnderTest): void {
   it('applies a raised limit to what has been used, at once', () => {
     forEachCall(subject, ({ ask, after, verdict }, { limit, rule }, index) => {
       const by = index + 1
@@ -235,7 +235,7 @@ function limitProperties(subject: Subject): void {
       fc.property(callSequences(subject.name), rules(subject.name), (sequence, rule) => {
         const [other] = compileRule('rule', rule)
         if (other!.id !== sequence.limit.id) return
-        for (const { ask, after } of play(sequence, subject.algorithm)) {
+        for (const { ask, after } of replay(sequence, subject.algorithm)) {
           const verdict = decide(subject, other!, { state: after, ask })
           expect(verdict.remaining).toBeGreaterThanOrEqual(0)
           expect(verdict.remaining).toBeLessThanOrEqual(other!.capacity)

@@ -4,9 +4,9 @@ import { expect, it } from 'vitest'
 import { departuresModel } from '../../models/departures-model.ts'
 import type { CallSequence } from '../../properties/arbitraries.ts'
 import { callSequences } from '../../properties/arbitraries.ts'
-import type { Subject } from './algorithm-under-test.ts'
+import type { AlgorithmUnderTest } from './algorithm-under-test.ts'
 import { correct, decide, stateAfter } from './algorithm-under-test.ts'
-import { admitted, play } from './replay.ts'
+import { admitted, replay } from './replay.ts'
 
 type RateLimit = Extract<Limit, { rate: unknown }>
 
@@ -18,7 +18,7 @@ const shapedSequences = callSequences('leaky-bucket-queue').filter(({ startMicro
 })
 
 /** What a queue promises: one call after the other, as one server would let them out. */
-export function shaperProperties(subject: Subject): void {
+export function leakyBucketQueueProperties(subject: AlgorithmUnderTest): void {
   it('lets calls out at a constant rate, as one server would', () => {
     fc.assert(
       fc.property(shapedSequences, (sequence) => {
@@ -26,7 +26,7 @@ export function shaperProperties(subject: Subject): void {
         const [units, micros] = [BigInt(limit.rate.units), BigInt(limit.rate.micros)]
         const server = departuresModel(limit)
         let [before, work] = [0n, 0n]
-        for (const [index, { ask, verdict }] of admitted(play(sequence, subject.algorithm)).entries()) {
+        for (const [index, { ask, verdict }] of admitted(replay(sequence, subject.algorithm)).entries()) {
           const leavesAt = BigInt(ask.now) + BigInt(verdict.delayMicros)
           const ideal = server.waitMicros(ask.now)
           expect(verdict.delayMicros).toBeGreaterThanOrEqual(ideal)
@@ -67,7 +67,7 @@ interface Departure {
 
 /** Who leaves when, if some give up their place (by the number of their call) while they wait. */
 function departuresOf(
-  subject: Subject,
+  subject: AlgorithmUnderTest,
   { limit, calls, startMicros }: CallSequence,
   givenUp: readonly number[],
 ): Departure[] {

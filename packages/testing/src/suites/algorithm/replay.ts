@@ -3,7 +3,7 @@ import { algorithmOf, createVerdict } from '@sluice/core/internal'
 import type { CallSequence } from '../../properties/arbitraries.ts'
 
 /** One call that an algorithm answered. */
-export interface Play {
+export interface ReplayedCall {
   /** The state that the call met; frozen. */
   readonly state: State
   readonly ask: Readonly<Ask>
@@ -16,9 +16,9 @@ export interface Play {
  * Lets an algorithm answer a sequence of calls, as a store would: an allowed call that costs something stores the new
  * state, any other leaves the old one.
  */
-export function play(sequence: CallSequence, algorithm: Algorithm = algorithmOf(sequence.limit)): Play[] {
+export function replay(sequence: CallSequence, algorithm: Algorithm = algorithmOf(sequence.limit)): ReplayedCall[] {
   const { limit, calls } = sequence
-  const plays: Play[] = []
+  const plays: ReplayedCall[] = []
   let state: State = Object.freeze([])
   let now = sequence.startMicros
   for (const [index, { advanceMicros, cost, entitled }] of calls.entries()) {
@@ -35,6 +35,6 @@ export function play(sequence: CallSequence, algorithm: Algorithm = algorithmOf(
 }
 
 /** The calls that were let in and cost something, in order. */
-export function admitted(plays: readonly Play[]): readonly Play[] {
+export function admitted(plays: readonly ReplayedCall[]): readonly ReplayedCall[] {
   return plays.filter(({ ask, verdict }) => verdict.ruling === 'allowed' && ask.cost > 0)
 }

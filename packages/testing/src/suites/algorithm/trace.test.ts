@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { expectedTrace, playTrace, type Trace } from './trace.ts'
+import { expectedTrace, replayTrace, type Trace } from './trace.ts'
 
 const trace: Trace = {
   title: 'an example',
@@ -15,8 +15,8 @@ const trace: Trace = {
 
 describe('a trace', () => {
   it('is played as it is written, whatever units it is written in', () => {
-    expect(playTrace(trace)).toEqual(expectedTrace(trace))
-    expect(playTrace(trace)[1]).toBe('at 0 cost 1: allowed, 0 left, retry -, reset 200ms, delay 100ms')
+    expect(replayTrace(trace)).toEqual(expectedTrace(trace))
+    expect(replayTrace(trace)[1]).toBe('at 0 cost 1: allowed, 0 left, retry -, reset 200ms, delay 100ms')
   })
 
   it('that is wrong in any column is not equal', () => {
@@ -30,7 +30,7 @@ describe('a trace', () => {
     ]
     for (const steps of wrongs) {
       expect(steps).not.toBe(trace.steps)
-      expect(playTrace(trace)).not.toEqual(expectedTrace({ ...trace, steps }))
+      expect(replayTrace(trace)).not.toEqual(expectedTrace({ ...trace, steps }))
     }
   })
 })

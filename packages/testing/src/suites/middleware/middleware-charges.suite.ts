@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { FakeClock } from '../../fakes/fake-clock.ts'
 import { FakeTimers } from '../../fakes/fake-timers.ts'
 import type { MiddlewareHarness, SuiteAnswer, SuiteCall } from './middleware-fixture.ts'
-import { openScene, Turnstile, watchedStore } from './middleware-fixture.ts'
+import { openFixture, Turnstile, watchedStore } from './middleware-fixture.ts'
 
 const YEAR = { algorithm: 'fixed-window', window: '52w' } as const
 
@@ -31,8 +31,8 @@ function waitingHandlers() {
 export function chargeTests(harness: MiddlewareHarness): void {
   describe('the cost of a request', () => {
     it('is a number', async () => {
-      const scene = await openScene(harness, { limiters: [{ ...YEAR, limit: 10, cost: 4 }] })
-      const answers = [await scene.get('/ok'), await scene.get('/ok'), await scene.get('/ok')]
+      const fixture = await openFixture(harness, { limiters: [{ ...YEAR, limit: 10, cost: 4 }] })
+      const answers = [await fixture.get('/ok'), await fixture.get('/ok'), await fixture.get('/ok')]
       expect(answers.map(({ status }) => status)).toEqual([200, 200, 429])
       expect(answers.map(({ headers }) => headers['x-ratelimit-remaining'])).toEqual(['6', '2', '2'])
     })
@@ -45,15 +45,15 @@ export function chargeTests(harness: MiddlewareHarness): void {
           Promise.resolve(Number(request.header('x-cost'))),
       ],
     ])('is said by a function, %s', async (_when, cost) => {
-      const scene = await openScene(harness, { limiters: [{ ...YEAR, limit: 10, cost }] })
+      const fixture = await openFixture(harness, { limiters: [{ ...YEAR, limit: 10, cost }] })
       const left = async (units: number) =>
-        (await scene.get('/ok', { headers: { 'x-cost': String(units) } })).headers['x-ratelimit-remaining']
+        (await fixture.get('/ok', { headers: { 'x-cost': String(units) } })).headers['x-ratelimit-remaining']
       expect([await left(7), await left(0), await left(3)]).toEqual(['3', '3', '0'])
     })
 
-    it('that can never be met is refused without a time to come back', async () => {
-      const scene = await openScene(harness, { limiters: [{ ...YEAR, limit: 10, cost: () => 11 }] })
-      const { status, headers, body } = await scene.get('/ok')
+    it('that can never be met is denied without a time to come back', async () => {
+      const fixture = await openFixture(harness, { limiters: [{ ...YEAR, limit: 10, cost: () => 11 }] })
+      const { status, headers, body } = await fixture.get('/ok')
       expect(status).toBe(429)
       expect(headers).not.toHaveProperty('retry-after')
       expect(JSON.parse(body)).toMatchObject({ retryAfter: null, title: 'The request costs more than the limit' })
@@ -63,24 +63,24 @@ export function chargeTests(harness: MiddlewareHarness): void {
   describe('when a request has ended', () => {
     it('its charge is given back for the statuses that say so', async () => {
       const { store, settled } = watchedStore(memoryStore())
-      const scene = await openScene(harness, { limiters: [{ ...YEAR, limit: 2, refund: [500], store }] })
+      const fixture = await openFixture(harness, { limiters: [{ ...YEAR, limit: 2, refund: [500], store }] })
       for (let call = 0; call < 3; call++) {
-        expect(await scene.get('/fail')).toMatchObject({ status: 500, headers: { 'x-ratelimit-remaining': '1' } })
+        expect(await fixture.get('/fail')).toMatchObject({ status: 500, headers: { 'x-ratelimit-remaining': '1' } })
         await settled.passed()
       }
-      expect((await scene.get('/ok')).headers['x-ratelimit-remaining']).toBe('1')
-      expect((await scene.get('/ok')).headers['x-ratelimit-remaining']).toBe('0')
-      expect((await scene.get('/ok')).status).toBe(429)
+      expect((await fixture.get('/ok')).headers['x-ratelimit-remaining']).toBe('1')
+      expect((await fixture.get('/ok')).headers['x-ratelimit-remaining']).toBe('0')
+      expect((await fixture.get('/ok')).status).toBe(429)
     })
 
     it('its charge is given back when the handler threw, if that is a 500', async () => {
       const { store, settled } = watchedStore(memoryStore())
-      const scene = await openScene(harness, {
+      const fixture = await openFixture(harness, {
         limiters: [{ ...YEAR, limit: 2, refund: [500], store }],
         handle: () => Promise.reject(new Error('thrown by the handler, on purpose')),
       })
       for (let call = 0; call < 3; call++) {
-        expect(await scene.get('/ok')).toMatchObject({ status: 500, headers: { 'x-ratelimit-remaining': '1' } })
+        expect(await fixture.get('/ok')).toMatchObject({ status: 500, headers: { 'x-ratelimit-remaining': '1' } })
         await settled.passed()
       }
     })
@@ -98,11 +98,11 @@ export function chargeTests(harness: MiddlewareHarness): void {
         if (statuses.length === 1 && actual === undefined) settled.pass()
         return statuses.length === 1 ? actual : undefined
       }
-      const scene = await openScene(harness, { limiters: [{ ...YEAR, limit: 10, cost: 5, actualCost, store }] })
-      expect((await scene.get('/ok')).headers['x-ratelimit-remaining']).toBe('5')
+      const fixture = await openFixture(harness, { limiters: [{ ...YEAR, limit: 10, cost: 5, actualCost, store }] })
+      expect((await fixture.get('/ok')).headers['x-ratelimit-remaining']).toBe('5')
       await settled.passed()
       expect(statuses).toEqual([200])
-      const next = await scene.get('/ok')
+      const next = await fixture.get('/ok')
       expect(next.status).toBe(actual === 8 ? 429 : 200)
       expect(next.headers['x-ratelimit-remaining']).toBe(actual === 8 ? '2' : left)
     })
@@ -114,54 +114,54 @@ export function chargeTests(harness: MiddlewareHarness): void {
     it('is taken until the answer has left', async () => {
       const { store, settled } = watchedStore(memoryStore())
       const { arrived, letGo, handle } = waitingHandlers()
-      const scene = await openScene(harness, { limiters: [{ ...one, store }], handle })
-      const slow = scene.send('/slow')
+      const fixture = await openFixture(harness, { limiters: [{ ...one, store }], handle })
+      const slow = fixture.send('/slow')
       await arrived.passed()
-      expect((await scene.get('/ok')).status).toBe(429)
+      expect((await fixture.get('/ok')).status).toBe(429)
       letGo.pass()
       expect((await slow.answer).status).toBe(200)
       await settled.passed()
-      expect((await scene.get('/ok')).status).toBe(200)
+      expect((await fixture.get('/ok')).status).toBe(200)
       await settled.passed()
     })
 
     it('is taken until the last piece of the answer has left', async () => {
       const { store, settled } = watchedStore(memoryStore())
       const { arrived, letGo, handle } = waitingHandlers()
-      const scene = await openScene(harness, { limiters: [{ ...one, store }], handle })
-      const stream = scene.send('/stream')
+      const fixture = await openFixture(harness, { limiters: [{ ...one, store }], handle })
+      const stream = fixture.send('/stream')
       expect(await stream.firstPiece).toBe('first')
       await arrived.passed()
-      expect((await scene.get('/ok')).status).toBe(429)
+      expect((await fixture.get('/ok')).status).toBe(429)
       letGo.pass()
       expect(await stream.answer).toMatchObject({ status: 200, body: 'firstlast' })
       await settled.passed()
-      expect((await scene.get('/ok')).status).toBe(200)
+      expect((await fixture.get('/ok')).status).toBe(200)
       await settled.passed()
     })
 
     it.each(['/slow', '/stream'])('is free again when the client of %s has hung up', async (path) => {
       const { store, settled } = watchedStore(memoryStore())
       const { arrived, letGo, handle } = waitingHandlers()
-      const scene = await openScene(harness, { limiters: [{ ...one, store }], handle })
-      const slow = scene.send(path)
+      const fixture = await openFixture(harness, { limiters: [{ ...one, store }], handle })
+      const slow = fixture.send(path)
       await arrived.passed()
-      expect((await scene.get('/ok')).status).toBe(429)
+      expect((await fixture.get('/ok')).status).toBe(429)
       slow.hangUp()
       await settled.passed()
-      expect((await scene.get('/ok')).status).toBe(200)
+      expect((await fixture.get('/ok')).status).toBe(200)
       await settled.passed()
       letGo.pass()
     })
 
     it('is free again when the handler threw', async () => {
       const { store, settled } = watchedStore(memoryStore())
-      const scene = await openScene(harness, {
+      const fixture = await openFixture(harness, {
         limiters: [{ ...one, store }],
         handle: () => Promise.reject(new Error('thrown by the handler, on purpose')),
       })
       for (let call = 0; call < 2; call++) {
-        expect((await scene.get('/ok')).status).toBe(500)
+        expect((await fixture.get('/ok')).status).toBe(500)
         await settled.passed()
       }
     })
@@ -171,7 +171,7 @@ export function chargeTests(harness: MiddlewareHarness): void {
     const queue = { algorithm: 'leaky-bucket-queue', capacity: 2, ratePerSecond: 2 } as const
 
     /** Timers that tell when something waits, and when it waits no more. */
-    function scene() {
+    function fixture() {
       const clock = new FakeClock()
       const timers = new FakeTimers(clock)
       const [waiting, left] = [new Turnstile(), new Turnstile()]
@@ -189,9 +189,9 @@ export function chargeTests(harness: MiddlewareHarness): void {
       return { timers, waiting, left, limiter }
     }
 
-    it('is waited for before the handler is called, and a full queue refuses', async () => {
-      const { timers, waiting, limiter } = scene()
-      const served = await openScene(harness, { limiters: [limiter] })
+    it('is waited for before the handler is called, and a full queue denies', async () => {
+      const { timers, waiting, limiter } = fixture()
+      const served = await openFixture(harness, { limiters: [limiter] })
       expect((await served.get('/ok')).status).toBe(200)
       const second = served.send('/ok')
       await waiting.passed()
@@ -205,8 +205,8 @@ export function chargeTests(harness: MiddlewareHarness): void {
     })
 
     it('is given up when the client hangs up', async () => {
-      const { timers, waiting, left, limiter } = scene()
-      const served = await openScene(harness, { limiters: [limiter] })
+      const { timers, waiting, left, limiter } = fixture()
+      const served = await openFixture(harness, { limiters: [limiter] })
       await served.get('/ok')
       const second = served.send('/ok')
       await waiting.passed()

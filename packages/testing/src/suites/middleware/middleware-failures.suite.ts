@@ -4,7 +4,7 @@ import { storeUnavailable } from '@sluice/core/internal'
 import { describe, expect, it } from 'vitest'
 import { deferredStore } from '../../models/reference-store.ts'
 import type { MiddlewareHarness, SuiteOptions } from './middleware-fixture.ts'
-import { openScene } from './middleware-fixture.ts'
+import { openFixture } from './middleware-fixture.ts'
 
 /** Frameworks add a character set where they write JSON themselves. */
 const PROBLEM = expect.stringMatching(/^application\/problem\+json(?:;|$)/)
@@ -35,17 +35,17 @@ export function failureTests(harness: MiddlewareHarness): void {
       ['for a cost that is none', { cost: () => -1 }],
       ['of a store that nobody answers for', { store: absentStore() }],
     ])('%s goes to the error handling of the framework, and never lets a request through', async (_where, options) => {
-      const scene = await openScene(harness, { limiters: [{ ...LIMIT, ...options }] })
-      expect((await scene.get('/ok')).status).toBe(500)
-      expect(scene.calls).toEqual([])
+      const fixture = await openFixture(harness, { limiters: [{ ...LIMIT, ...options }] })
+      expect((await fixture.get('/ok')).status).toBe(500)
+      expect(fixture.calls).toEqual([])
     })
   })
 
   describe('a store that cannot be asked', () => {
-    it('refuses with 503 when it is closed then', async () => {
+    it('denies with 503 when it is closed then', async () => {
       const store = fallbackStore(absentStore(), { failureMode: 'closed' })
-      const scene = await openScene(harness, { limiters: [{ ...LIMIT, store, name: 'reads' }] })
-      const { status, headers, body } = await scene.get('/ok')
+      const fixture = await openFixture(harness, { limiters: [{ ...LIMIT, store, name: 'reads' }] })
+      const { status, headers, body } = await fixture.get('/ok')
       expect(status).toBe(503)
       expect(headers).toMatchObject({ 'content-type': PROBLEM, 'cache-control': 'no-store' })
       expect(JSON.parse(body)).toMatchObject({
@@ -53,21 +53,21 @@ export function failureTests(harness: MiddlewareHarness): void {
         status: 503,
         'violated-policies': ['reads'],
       })
-      expect(scene.calls).toEqual([])
+      expect(fixture.calls).toEqual([])
       await store.close()
     })
 
     it('lets requests through when it is open then', async () => {
       const store = fallbackStore(absentStore(), { failureMode: 'open' })
-      const scene = await openScene(harness, { limiters: [{ ...LIMIT, store }] })
-      for (let call = 0; call < 10; call++) expect((await scene.get('/ok')).status).toBe(200)
+      const fixture = await openFixture(harness, { limiters: [{ ...LIMIT, store }] })
+      for (let call = 0; call < 10; call++) expect((await fixture.get('/ok')).status).toBe(200)
       await store.close()
     })
 
     it('announces its limit and not what is left when it is open then', async () => {
       const store = fallbackStore(absentStore(), { failureMode: 'open' })
-      const scene = await openScene(harness, { limiters: [{ ...LIMIT, store, name: 'reads', headers: 'both' }] })
-      const { status, headers } = await scene.get('/ok')
+      const fixture = await openFixture(harness, { limiters: [{ ...LIMIT, store, name: 'reads', headers: 'both' }] })
+      const { status, headers } = await fixture.get('/ok')
       expect([status, headers['x-ratelimit-limit'], headers['ratelimit-policy']]).toEqual([
         200,
         '5',
@@ -75,33 +75,33 @@ export function failureTests(harness: MiddlewareHarness): void {
       ])
       const unknown = ['x-ratelimit-remaining', 'x-ratelimit-reset', 'x-ratelimit-reset-after', 'ratelimit']
       expect(Object.keys(headers).filter((name) => unknown.includes(name))).toEqual([])
-      expect(scene.calls).toMatchObject([{ decision: { allowed: true, remaining: null } }])
+      expect(fixture.calls).toMatchObject([{ decision: { allowed: true, remaining: null } }])
       await store.close()
     })
 
     it('leaves it to this process when it is local then', async () => {
       const store = fallbackStore(absentStore(), { failureMode: 'local' })
-      const scene = await openScene(harness, { limiters: [{ ...LIMIT, store }] })
-      for (let call = 0; call < 5; call++) expect((await scene.get('/ok')).status).toBe(200)
-      expect((await scene.get('/ok')).status).toBe(429)
+      const fixture = await openFixture(harness, { limiters: [{ ...LIMIT, store }] })
+      for (let call = 0; call < 5; call++) expect((await fixture.get('/ok')).status).toBe(200)
+      expect((await fixture.get('/ok')).status).toBe(429)
       await store.close()
     })
   })
 
   describe('closing a limiter', () => {
     it('ends it, and may be done again', async () => {
-      const scene = await openScene(harness, { limiters: [LIMIT] })
-      expect((await scene.get('/ok')).status).toBe(200)
-      await scene.app.closeLimiters()
-      expect((await scene.get('/ok')).status).toBe(500)
-      await scene.app.closeLimiters()
+      const fixture = await openFixture(harness, { limiters: [LIMIT] })
+      expect((await fixture.get('/ok')).status).toBe(200)
+      await fixture.app.closeLimiters()
+      expect((await fixture.get('/ok')).status).toBe(500)
+      await fixture.app.closeLimiters()
     })
 
     it('leaves a store open that it was given', async () => {
       const store = memoryStore()
-      const scene = await openScene(harness, { limiters: [{ ...LIMIT, store }] })
-      await scene.get('/ok')
-      await scene.app.closeLimiters()
+      const fixture = await openFixture(harness, { limiters: [{ ...LIMIT, store }] })
+      await fixture.get('/ok')
+      await fixture.app.closeLimiters()
       expect(store.stats().keys).toBe(1)
       expect(() => store.reset([], 'key')).not.toThrow()
     })

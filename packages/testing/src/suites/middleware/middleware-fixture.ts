@@ -10,8 +10,8 @@ export interface SuiteRequest {
   header(name: string): string | readonly string[] | undefined
 }
 
-type Eventually<T> = T | Promise<T>
-type Ask<T> = (context: unknown, request: SuiteRequest) => Eventually<T>
+type MaybePromise<T> = T | Promise<T>
+type Ask<T> = (context: unknown, request: SuiteRequest) => MaybePromise<T>
 
 /** The options of a limiter that the suite uses, for whichever framework: none of them looks at the framework's own objects. */
 export interface SuiteOptions {
@@ -67,8 +67,8 @@ export const SUITE_PATHS = ['/ok', '/fail', '/slow', '/stream'] as const
 export interface ServedApp {
   /** Of the limiters that every request passes, in this order. */
   readonly limiters: readonly SuiteOptions[]
-  /** When given, it answers refusals of the first limiter, by the framework's `onLimited`. */
-  readonly onLimited?: (refusal: { readonly status: number; readonly body: string }) => SuiteAnswer
+  /** When given, it answers denials of the first limiter, by the framework's `onLimited`. */
+  readonly onLimited?: (denial: { readonly status: number; readonly body: string }) => SuiteAnswer
   /**
    * Answers GET (and so HEAD) and OPTIONS requests for {@link SUITE_PATHS}. When it rejects, that goes to the error handling
    * of the framework, which answers with 500.
@@ -105,7 +105,7 @@ export interface Received {
 }
 
 /** A request under way. */
-export interface UnderWay {
+export interface InFlightRequest {
   readonly answer: Promise<Received>
   /** Resolves with the first piece of the body. */
   readonly firstPiece: Promise<string>
@@ -120,7 +120,7 @@ export interface SendOptions {
 }
 
 /** A served app, with a client, and what its handlers were called for. */
-export class MiddlewareScene {
+export class MiddlewareFixture {
   readonly calls: SuiteCall[] = []
   readonly app: RunningApp
   readonly #agent: http.Agent
@@ -137,7 +137,7 @@ export class MiddlewareScene {
   }
 
   /** Sends a request. */
-  send(path: string, { method = 'GET', headers = {} }: SendOptions = {}): UnderWay {
+  send(path: string, { method = 'GET', headers = {} }: SendOptions = {}): InFlightRequest {
     const first = Promise.withResolvers<string>()
     const { promise, resolve, reject } = Promise.withResolvers<Received>()
     const request = http.request(`${this.app.url}${path}`, { method, headers, agent: this.#agent }, (response) => {
@@ -158,16 +158,16 @@ export class MiddlewareScene {
   }
 }
 
-/** What else a scene is made of. */
-export interface SceneParts extends Partial<Pick<ServedApp, 'onLimited' | 'handle'>> {
+/** What else a fixture is made of. */
+export interface FixtureOptions extends Partial<Pick<ServedApp, 'onLimited' | 'handle'>> {
   readonly limiters: readonly SuiteOptions[]
 }
 
 /** Serves an app until the test is over. Handlers answer `200 ok`, or at `/fail` with 500, when nothing else is said. */
-export async function openScene(
+export async function openFixture(
   harness: MiddlewareHarness,
-  { limiters, ...parts }: SceneParts,
-): Promise<MiddlewareScene> {
+  { limiters, ...parts }: FixtureOptions,
+): Promise<MiddlewareFixture> {
   const { handle = usualHandler, onLimited } = parts
   const calls: SuiteCall[] = []
   const app = await harness.serve({
@@ -184,7 +184,7 @@ export async function openScene(
     agent.destroy()
     await app.close()
   })
-  return new MiddlewareScene(app, agent, calls)
+  return new MiddlewareFixture(app, agent, calls)
 }
 
 function usualHandler({ path }: SuiteCall): Promise<SuiteAnswer> {

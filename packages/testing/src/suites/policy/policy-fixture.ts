@@ -3,13 +3,13 @@ import { PolicyEngine } from '@sluice/core'
 import type { Limit } from '@sluice/core/internal'
 import { compileRule } from '@sluice/core/internal'
 import { seededRandom } from '../../fakes/seeded-random.ts'
-import type { Scene, StoreHarness } from '../store/store-fixture.ts'
-import { withScene } from '../store/store-fixture.ts'
+import type { StoreFixture, StoreHarness } from '../store/store-fixture.ts'
+import { withStore } from '../store/store-fixture.ts'
 
 const [SETTLED] = compileRule('settled', { limit: 1, window: '1m' }) as [Limit]
 
 /** One test's engine, with all that is needed to use it. */
-export interface PolicyScene extends Pick<Scene, 'clock' | 'store' | 'advance'> {
+export interface PolicyFixture extends Pick<StoreFixture, 'clock' | 'store' | 'advance'> {
   readonly engine: PolicyEngine
   /** What the engine told, in order. */
   readonly events: PolicyEvent[]
@@ -27,10 +27,10 @@ export interface PolicyScene extends Pick<Scene, 'clock' | 'store' | 'advance'> 
 export async function withPolicy(
   harness: StoreHarness,
   rules: RuleSet | PolicyEngineOptions['ruleSet'] | Omit<PolicyEngineOptions, 'store'>,
-  run: (scene: PolicyScene) => void | Promise<void>,
+  run: (fixture: PolicyFixture) => void | Promise<void>,
 ): Promise<void> {
   const options = rules !== undefined && 'rules' in rules ? { ruleSet: rules } : rules
-  await withScene(harness, async ({ clock, store, advance, ask }) => {
+  await withStore(harness, async ({ clock, store, advance, ask }) => {
     const events: PolicyEvent[] = []
     const observer = (event: PolicyEvent): void => void events.push(event)
     const engine = new PolicyEngine<Mode>({ clock, random: seededRandom(1), observer, ...options, store })

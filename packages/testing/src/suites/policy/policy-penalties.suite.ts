@@ -2,7 +2,7 @@ import type { PolicyRequest, PolicyRule, PolicyVersions, RuleSet } from '@sluice
 import { joinKey } from '@sluice/core'
 import { describe, expect, it } from 'vitest'
 import type { StoreHarness } from '../store/store-fixture.ts'
-import type { PolicyScene } from './policy-fixture.ts'
+import type { PolicyFixture } from './policy-fixture.ts'
 import { withPolicy } from './policy-fixture.ts'
 
 const PENALTY = { after: 3, within: '10s', block: '10s', growth: 3, longest: '1m', forgetAfter: '1h' } as const
@@ -14,7 +14,7 @@ const OTHERS: RuleSet = { rules: [{ name: 'others', resource: '*', dimension: 'i
 
 const request = { resource: '/x', user: 'u' } as const
 
-/** Blocks that follow from refusals, and that somebody lifts. */
+/** Blocks that follow from denials, and that somebody lifts. */
 export function penaltyTests(harness: StoreHarness): void {
   describe('automatic blocks', () => {
     it('follow sustained violations, grow, end, are listed and can be lifted', async () => {
@@ -45,11 +45,11 @@ export function penaltyTests(harness: StoreHarness): void {
         const elsewhere = { name: 'elsewhere', resource: '/y', dimension, limit: 100, window: '1m' } as const
         const ruleSet = { rules: [{ ...RULE, dimension }, elsewhere] }
         const options = { ruleSet, keepBlock: (block: unknown) => void kept.push(block) }
-        await withPolicy(harness, options, async (scene) => {
-          const { engine, check, advance } = scene
+        await withPolicy(harness, options, async (fixture) => {
+          const { engine, check, advance } = fixture
           const joint = { ...request, tenant: 't' }
           const there = { ...joint, resource: '/y' }
-          await provoke(scene, joint)
+          await provoke(fixture, joint)
           expect(await check(there)).toMatchObject({ reason: 'blocked', retryAfterMs: 10_000 })
           expect(await check({ ...there, tenant: 'other' })).toMatchObject({ allowed: true })
           const block = { dimension: 'tenant+user', entity, strikes: 1, rule: 'base' }
@@ -58,7 +58,7 @@ export function penaltyTests(harness: StoreHarness): void {
           expect((await engine.explain(there)).block).toMatchObject(block)
           // The next one is longer: its strikes are found under the same name.
           await advance(10_000)
-          await provoke(scene, joint)
+          await provoke(fixture, joint)
           expect(await check(there)).toMatchObject({ reason: 'blocked', retryAfterMs: 30_000 })
           expect(await engine.unblock(dimension, entity)).toBe(true)
           expect(engine.entries.blocks()).toEqual([])
@@ -69,7 +69,7 @@ export function penaltyTests(harness: StoreHarness): void {
       }
     })
 
-    it('count a refusal once, however many windows of the rule refuse', async () => {
+    it('count a denial once, however many windows of the rule deny', async () => {
       const windows = [
         { limit: 1, window: '1m' },
         { limit: 1, window: '1h' },
@@ -162,8 +162,8 @@ export function penaltyTests(harness: StoreHarness): void {
     it('of two rules at once are one block', async () => {
       const penalty = { ...PENALTY, after: 1 } as const
       const beside = { ...RULE, name: 'beside', always: true, penalty } as const
-      await withPolicy(harness, { rules: [{ ...RULE, penalty }, beside] }, async (scene) => {
-        const { engine, admitted, advance, check, settled } = scene
+      await withPolicy(harness, { rules: [{ ...RULE, penalty }, beside] }, async (fixture) => {
+        const { engine, admitted, advance, check, settled } = fixture
         await admitted(2, request)
         await settled()
         expect(engine.entries.blocks()).toEqual([expect.objectContaining({ strikes: 1 })])
@@ -178,7 +178,7 @@ export function penaltyTests(harness: StoreHarness): void {
       })
     })
 
-    it('do not follow refusals that are spread out, nor those of others', async () => {
+    it('do not follow denials that are spread out, nor those of others', async () => {
       await withPolicy(harness, STRICT, async ({ check, admitted, advance, settled }) => {
         for (let round = 0; round < 4; round++) {
           await admitted(3, request)
@@ -218,10 +218,10 @@ export function penaltyTests(harness: StoreHarness): void {
     ]
 
     it.each(cases)('%s lets the caller in, and is lifted once', async (_title, before, after, asked) => {
-      await withPolicy(harness, { rules: [] }, async (scene) => {
-        const { engine, check, advance } = scene
+      await withPolicy(harness, { rules: [] }, async (fixture) => {
+        const { engine, check, advance } = fixture
         engine.use(before)
-        await provoke(scene, asked)
+        await provoke(fixture, asked)
         engine.use(after)
         expect(await check(asked)).toMatchObject({ reason: 'blocked' })
         expect(await engine.unblock('user', 'v')).toBe(false)
@@ -233,10 +233,10 @@ export function penaltyTests(harness: StoreHarness): void {
     })
 
     it.each(cases)('%s is lifted by a node that only finds it in the store', async (_title, before, after, asked) => {
-      await withPolicy(harness, { rules: [] }, async (scene) => {
-        const { engine, check, advance, another } = scene
+      await withPolicy(harness, { rules: [] }, async (fixture) => {
+        const { engine, check, advance, another } = fixture
         engine.use(before)
-        await provoke(scene, asked)
+        await provoke(fixture, asked)
         const other = another()
         other.use(after)
         expect(await other.check(asked)).toMatchObject({ reason: 'blocked' })
@@ -252,9 +252,9 @@ export function penaltyTests(harness: StoreHarness): void {
     })
 
     it('stays lifted when its rule was gone meanwhile and comes back', async () => {
-      await withPolicy(harness, STRICT, async (scene) => {
-        const { engine, check, advance } = scene
-        await provoke(scene, request)
+      await withPolicy(harness, STRICT, async (fixture) => {
+        const { engine, check, advance } = fixture
+        await provoke(fixture, request)
         // Somebody blocks the caller as well: that block names no rule.
         engine.block('user', 'u', { duration: '1m' })
         engine.use(inForce(OTHERS))
@@ -266,9 +266,9 @@ export function penaltyTests(harness: StoreHarness): void {
     })
 
     it('stays lifted when its rule comes back, by a node that knows it from the block alone', async () => {
-      await withPolicy(harness, STRICT, async (scene) => {
-        const { engine, advance, another } = scene
-        await provoke(scene, request)
+      await withPolicy(harness, STRICT, async (fixture) => {
+        const { engine, advance, another } = fixture
+        await provoke(fixture, request)
         const [block] = engine.entries.blocks()
         const told = another()
         told.use(inForce(OTHERS))
@@ -281,20 +281,20 @@ export function penaltyTests(harness: StoreHarness): void {
     })
 
     it('by a rule that is named stays lifted, also where nobody knows the rule', async () => {
-      await withPolicy(harness, STRICT, async (scene) => {
-        await provoke(scene, request)
-        const other = scene.another()
+      await withPolicy(harness, STRICT, async (fixture) => {
+        await provoke(fixture, request)
+        const other = fixture.another()
         expect(await other.unblock('user', 'u', { rule: 'base' })).toBe(false)
         other.use(inForce(STRICT))
-        await scene.advance(1000)
+        await fixture.advance(1000)
         expect(await other.check(request)).toMatchObject({ allowed: true })
       })
     })
 
     it('by the configuration is lifted in the store too', async () => {
-      await withPolicy(harness, STRICT, async (scene) => {
-        const { engine, check, advance, settled } = scene
-        await provoke(scene, request)
+      await withPolicy(harness, STRICT, async (fixture) => {
+        const { engine, check, advance, settled } = fixture
+        await provoke(fixture, request)
         expect(engine.entries.removeBlock({ dimension: 'user', entity: 'u' })).toBe(true)
         await settled()
         await advance(1000)
@@ -302,10 +302,10 @@ export function penaltyTests(harness: StoreHarness): void {
       })
     })
 
-    it('takes the refusals that led to it along', async () => {
-      await withPolicy(harness, STRICT, async (scene) => {
-        const { engine, admitted, check, settled, advance } = scene
-        await provoke(scene, request)
+    it('takes the denials that led to it along', async () => {
+      await withPolicy(harness, STRICT, async (fixture) => {
+        const { engine, admitted, check, settled, advance } = fixture
+        await provoke(fixture, request)
         engine.use(inForce({ rules: [mild] }))
         await engine.unblock('user', 'u')
         engine.use(inForce(STRICT))
@@ -318,8 +318,8 @@ export function penaltyTests(harness: StoreHarness): void {
   })
 }
 
-/** Goes on after being refused until a penalty follows. */
-async function provoke({ admitted, settled, check }: PolicyScene, asked: PolicyRequest): Promise<void> {
+/** Goes on after being denied until a penalty follows. */
+async function provoke({ admitted, settled, check }: PolicyFixture, asked: PolicyRequest): Promise<void> {
   expect(await admitted(4, asked)).toBe(1)
   await settled()
   expect(await check(asked)).toMatchObject({ allowed: false, reason: 'blocked' })

@@ -7,7 +7,7 @@ function ruleSetOf(limit: number, more: object = {}): RuleSet {
   return { rules: [{ name: 'base', resource: '*', dimension: 'user', limit, window: '1m', ...more }] }
 }
 
-function refusalsIn(events: readonly PolicyEvent[]): number {
+function denialsIn(events: readonly PolicyEvent[]): number {
   return events.filter((event) => event.type === 'shadow' && !event.allowed).length
 }
 
@@ -25,18 +25,18 @@ function tally<T>(answers: readonly T[]): ReadonlyMap<T, number> {
 /** Events of rules that were measured, counted by rule and what they would have said. */
 function measuredBy(events: readonly PolicyEvent[]): Readonly<Record<string, number>> {
   const measured = events.filter((event) => event.type === 'shadow')
-  return Object.fromEntries(tally(measured.map(({ rule, allowed }) => `${rule} ${allowed ? 'allows' : 'refuses'}`)))
+  return Object.fromEntries(tally(measured.map(({ rule, allowed }) => `${rule} ${allowed ? 'allows' : 'denies'}`)))
 }
 
 /** Rules and versions that are measured before they are enforced. */
 export function rolloutTests(harness: StoreHarness): void {
   besideTests(harness)
   describe('shadow', () => {
-    it('a rule in shadow is measured and never refuses', async () => {
+    it('a rule in shadow is measured and never denies', async () => {
       await withPolicy(harness, ruleSetOf(2, { shadow: true }), async ({ admitted, events, settled }) => {
         expect(await admitted(5, { resource: '/x', user: 'u' })).toBe(5)
         await settled()
-        expect([measuredIn(events), refusalsIn(events)]).toEqual([5, 3])
+        expect([measuredIn(events), denialsIn(events)]).toEqual([5, 3])
         const [first] = events.filter(({ type }) => type === 'shadow')
         expect(first).toEqual({ type: 'shadow', rule: 'base', dimension: 'user', allowed: true, version: 0 })
       })
@@ -52,7 +52,7 @@ export function rolloutTests(harness: StoreHarness): void {
       await withPolicy(harness, ruleSet, async ({ admitted, events, settled }) => {
         expect(await admitted(9, { resource: '/x', user: 'u', tenant: 't' })).toBe(3)
         await settled()
-        expect([measuredIn(events), refusalsIn(events)]).toEqual([3, 1])
+        expect([measuredIn(events), denialsIn(events)]).toEqual([3, 1])
       })
     })
 
@@ -82,18 +82,18 @@ export function rolloutTests(harness: StoreHarness): void {
 
     it('a rule at n percent is enforced for the same callers each time, and measured for the others', async () => {
       await withPolicy(harness, ruleSetOf(1, { percent: 30 }), async ({ check, events, settled }) => {
-        let refused = 0
+        let denied = 0
         for (let user = 0; user < 300; user++) {
           const request = { resource: '/x', user: `user-${user}` }
           const first = await check(request)
           const second = await check(request)
           expect(first.allowed).toBe(true)
-          if (!second.allowed) refused++
+          if (!second.allowed) denied++
         }
         await settled()
-        expect(refused).toBeGreaterThan(50)
-        expect(refused).toBeLessThan(130)
-        expect(refusalsIn(events)).toBe(300 - refused)
+        expect(denied).toBeGreaterThan(50)
+        expect(denied).toBeLessThan(130)
+        expect(denialsIn(events)).toBe(300 - denied)
       })
     })
   })
@@ -106,7 +106,7 @@ export function rolloutTests(harness: StoreHarness): void {
         engine.use({ enforced, candidate: { number: 2, ruleSet: ruleSetOf(2), stage: 'shadow', percent: 0 } })
         expect(await admitted(6, { resource: '/x', user: 'u' })).toBe(5)
         await settled()
-        expect([measuredIn(events), refusalsIn(events)]).toEqual([5, 3])
+        expect([measuredIn(events), denialsIn(events)]).toEqual([5, 3])
         expect(events[0]).toMatchObject({ rule: 'base', version: 2 })
       })
     })
@@ -140,7 +140,7 @@ export function rolloutTests(harness: StoreHarness): void {
       })
     })
 
-    it('a rule set that cannot be used is refused whole, and the old one stays', async () => {
+    it('a rule set that cannot be used is rejected whole, and the old one stays', async () => {
       await withPolicy(harness, {}, async ({ engine, check }) => {
         engine.use({ enforced })
         const bad = { rules: [...ruleSetOf(9).rules, { resource: 'no slash*', dimension: 'user', limit: -1 }] }
@@ -244,7 +244,7 @@ function besideTests(harness: StoreHarness): void {
         expect(groups.get(2)).toBeGreaterThan(15)
         expect(groups.get(2)).toBeLessThan(45)
         await settled()
-        expect(measuredBy(events)).toEqual({ 'new allows': 2 * groups.get(5)!, 'new refuses': 3 * groups.get(5)! })
+        expect(measuredBy(events)).toEqual({ 'new allows': 2 * groups.get(5)!, 'new denies': 3 * groups.get(5)! })
       })
     })
 
@@ -319,7 +319,7 @@ function besideTests(harness: StoreHarness): void {
       await withPolicy(harness, shadow, async ({ admitted, events, settled }) => {
         expect(await admitted(9, request)).toBe(5)
         await settled()
-        expect(measuredBy(events)).toEqual({ 'new allows': 3, 'new refuses': 2 })
+        expect(measuredBy(events)).toEqual({ 'new allows': 3, 'new denies': 2 })
       })
       const wide = { ...always, limit: 100 }
       await withPolicy(harness, { rules: [ALL, wide] }, async ({ admitted }) => {
@@ -357,7 +357,7 @@ function besideTests(harness: StoreHarness): void {
     it('is enforced for the same callers in a version that is only measured', async () => {
       const { rules } = ruleSetOf(1, { percent: 50 })
       await withPolicy(harness, {}, async ({ engine, admitted, events, settled }) => {
-        const refused = async (versions: PolicyVersions): Promise<readonly boolean[]> => {
+        const denied = async (versions: PolicyVersions): Promise<readonly boolean[]> => {
           engine.use(versions)
           const each: boolean[] = []
           for (let user = 0; user < 20; user++) {
@@ -370,8 +370,8 @@ function besideTests(harness: StoreHarness): void {
           }
           return each
         }
-        const measured = await refused({ candidate: { number: 2, ruleSet: { rules }, stage: 'shadow', percent: 0 } })
-        const enforced = await refused({ enforced: { number: 2, ruleSet: { rules } } })
+        const measured = await denied({ candidate: { number: 2, ruleSet: { rules }, stage: 'shadow', percent: 0 } })
+        const enforced = await denied({ enforced: { number: 2, ruleSet: { rules } } })
         expect(measured).toEqual(enforced)
         expect(new Set(enforced).size).toBe(2)
       })

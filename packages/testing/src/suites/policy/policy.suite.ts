@@ -1,10 +1,10 @@
 import { describe } from 'vitest'
 import type { StoreHarness } from '../store/store-fixture.ts'
-import { advancedTests } from './policy-advanced.suite.ts'
+import { adaptiveLimitTests } from './policy-adaptive-limits.suite.ts'
+import { calendarTests } from './policy-calendar.suite.ts'
+import { exemptionTests } from './policy-exemptions.suite.ts'
 import { explainTests } from './policy-explain.suite.ts'
-import { judgementTests } from './policy-judgement.suite.ts'
 import { penaltyTests } from './policy-penalties.suite.ts'
-import { periodTests } from './policy-periods.suite.ts'
 import { resolutionTests } from './policy-resolution.suite.ts'
 import { rolloutTests } from './policy-rollout.suite.ts'
 import { usageTests } from './policy-usage.suite.ts'
@@ -16,12 +16,12 @@ import { usageTests } from './policy-usage.suite.ts'
 export function policySuite(name: string, harness: StoreHarness): void {
   describe(`rule sets ${name}`, () => {
     resolutionTests(harness)
-    judgementTests(harness)
+    exemptionTests(harness)
     rolloutTests(harness)
-    advancedTests(harness)
+    adaptiveLimitTests(harness)
     penaltyTests(harness)
     explainTests(harness)
     usageTests(harness)
-    periodTests(harness)
+    calendarTests(harness)
   })
 }

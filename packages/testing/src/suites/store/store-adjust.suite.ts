@@ -56,10 +56,10 @@ export function adjustTests(harness: StoreHarness): void {
     storeTest(
       harness,
       { title: 'reaches back into the window before, newest units first', needs: ['controlled-time'] },
-      async (scene) => {
-        const counter = scene.limiter({ algorithm: 'sliding-window-counter', limit: 10, window: '1m' })
+      async (fixture) => {
+        const counter = fixture.limiter({ algorithm: 'sliding-window-counter', limit: 10, window: '1m' })
         await counter.check('key', { cost: 8 })
-        await scene.advance(60_000)
+        await fixture.advance(60_000)
         await counter.check('key', { cost: 2 })
         expect(await counter.peek('key')).toMatchObject({ remaining: 0 })
         // The 2 of this minute, and 3 of the 8 before, which still count in full.
@@ -71,10 +71,10 @@ export function adjustTests(harness: StoreHarness): void {
     storeTest(
       harness,
       { title: 'does not reach into a window that is over', needs: ['controlled-time'] },
-      async (scene) => {
-        const fixed = scene.limiter({ algorithm: 'fixed-window', limit: 5, window: '1m' })
+      async (fixture) => {
+        const fixed = fixture.limiter({ algorithm: 'fixed-window', limit: 5, window: '1m' })
         await fixed.check('key', { cost: 4 })
-        await scene.advance(60_000)
+        await fixture.advance(60_000)
         expect(await fixed.adjust('key', -4)).toMatchObject({ outcome: 'settled' })
         expect(await fixed.peek('key')).toMatchObject({ remaining: 5 })
       },
@@ -87,15 +87,19 @@ export function adjustTests(harness: StoreHarness): void {
       expect(await five.peek('key')).toMatchObject({ remaining: 5 })
     })
 
-    storeTest(harness, { title: 'of slots, or of turns to be given back, is refused by code' }, async ({ limiter }) => {
-      const slots = limiter({ algorithm: 'concurrency', limit: 2, lease: '1m' }, 'slots')
-      const queue = limiter({ algorithm: 'leaky-bucket-queue', capacity: 6, ratePerSecond: 1e-6 }, 'queue')
-      const unsupported = expect.objectContaining({ code: 'SLUICE_UNSUPPORTED' })
-      for (const use of [() => slots.adjust('key', 1), () => queue.adjust('key', -1)]) {
-        await expect((async () => await use())()).rejects.toEqual(unsupported)
-      }
-      expect(await queue.adjust('key', 2)).toEqual({ outcome: 'settled', corrected: 2 })
-      expect(await queue.peek('key')).toMatchObject({ remaining: 4 })
-    })
+    storeTest(
+      harness,
+      { title: 'of slots, or of turns to be given back, is rejected by code' },
+      async ({ limiter }) => {
+        const slots = limiter({ algorithm: 'concurrency', limit: 2, lease: '1m' }, 'slots')
+        const queue = limiter({ algorithm: 'leaky-bucket-queue', capacity: 6, ratePerSecond: 1e-6 }, 'queue')
+        const unsupported = expect.objectContaining({ code: 'SLUICE_UNSUPPORTED' })
+        for (const use of [() => slots.adjust('key', 1), () => queue.adjust('key', -1)]) {
+          await expect((async () => await use())()).rejects.toEqual(unsupported)
+        }
+        expect(await queue.adjust('key', 2)).toEqual({ outcome: 'settled', corrected: 2 })
+        expect(await queue.peek('key')).toMatchObject({ remaining: 4 })
+      },
+    )
   })
 }

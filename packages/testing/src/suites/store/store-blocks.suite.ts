@@ -2,16 +2,16 @@ import { describe, expect } from 'vitest'
 import type { StoreHarness } from './store-fixture.ts'
 import { storeTest } from './store-test.ts'
 
-/** Keys that are refused whatever they have left, and the end of a store. */
+/** Keys that are denied whatever they have left, and the end of a store. */
 export function blockTests(harness: StoreHarness): void {
   const rule = { limit: 5, window: '52w' } as const
   describe('a block', () => {
-    storeTest(harness, { title: 'refuses its key, and takes nothing', needs: ['blocks'] }, async ({ limiter }) => {
+    storeTest(harness, { title: 'denies its key, and takes nothing', needs: ['blocks'] }, async ({ limiter }) => {
       const five = limiter(rule)
       await five.check('key', { cost: 2 })
       await five.block('key', '1h')
-      const refused = await five.check('key')
-      expect(refused).toMatchObject({ allowed: false, reason: 'blocked', cost: 0, remaining: 0 })
+      const denied = await five.check('key')
+      expect(denied).toMatchObject({ allowed: false, reason: 'blocked', cost: 0, remaining: 0 })
       expect(await five.tryAcquire('key')).toBe(false)
       expect(await five.peek('key')).toMatchObject({ allowed: false, reason: 'blocked' })
       expect(await five.check('key', { cost: 5, partial: true })).toMatchObject({ allowed: false, reason: 'blocked' })
@@ -22,37 +22,37 @@ export function blockTests(harness: StoreHarness): void {
     })
 
     const timed = ['blocks', 'controlled-time'] as const
-    storeTest(harness, { title: 'ends by itself, when it said it would', needs: timed }, async (scene) => {
-      const five = scene.limiter(rule)
+    storeTest(harness, { title: 'ends by itself, when it said it would', needs: timed }, async (fixture) => {
+      const five = fixture.limiter(rule)
       await five.block('key', '10s')
       expect(await five.check('key')).toMatchObject({ reason: 'blocked', retryAfterMs: 10_000 })
-      await scene.advance(9_999)
+      await fixture.advance(9_999)
       expect(await five.check('key')).toMatchObject({ reason: 'blocked', retryAfterMs: 1 })
-      await scene.advance(1)
+      await fixture.advance(1)
       expect(await five.check('key')).toMatchObject({ allowed: true, remaining: 4 })
     })
 
-    storeTest(harness, { title: 'is replaced by a later one', needs: timed }, async (scene) => {
-      const five = scene.limiter(rule)
+    storeTest(harness, { title: 'is replaced by a later one', needs: timed }, async (fixture) => {
+      const five = fixture.limiter(rule)
       await five.block('key', '1h')
       await five.block('key', '10s')
-      await scene.advance(10_000)
+      await fixture.advance(10_000)
       expect(await five.tryAcquire('key')).toBe(true)
     })
 
     storeTest(
       harness,
       { title: 'with reset starts the counter afresh, in the same step', needs: timed },
-      async (scene) => {
+      async (fixture) => {
         for (const [name, windows] of Object.entries({ one: 1, several: 2 })) {
-          const five = scene.limiter(windows === 1 ? rule : { windows: [rule, { limit: 7, window: '104w' }] }, name)
+          const five = fixture.limiter(windows === 1 ? rule : { windows: [rule, { limit: 7, window: '104w' }] }, name)
           await five.check('key', { cost: 5 })
           await five.check('other', { cost: 4 })
           expect(await five.block('key', '1h', { reset: true })).toBeUndefined()
           expect(await five.check('key')).toMatchObject({ allowed: false, reason: 'blocked', retryAfterMs: 3_600_000 })
-          await scene.advance(3_599_999)
+          await fixture.advance(3_599_999)
           expect(await five.check('key')).toMatchObject({ allowed: false, reason: 'blocked', retryAfterMs: 1 })
-          await scene.advance(1)
+          await fixture.advance(1)
           expect(await five.check('key', { cost: 5 })).toMatchObject({ allowed: true, remaining: 0 })
           expect(await five.check('key')).toMatchObject({ allowed: false, reason: 'limit' })
           expect(await five.peek('other')).toMatchObject({ remaining: 1 })
@@ -63,8 +63,8 @@ export function blockTests(harness: StoreHarness): void {
     storeTest(
       harness,
       { title: 'with reset that is lifted leaves a fresh counter', needs: ['blocks'] },
-      async (scene) => {
-        const five = scene.limiter(rule)
+      async (fixture) => {
+        const five = fixture.limiter(rule)
         await five.check('key', { cost: 5 })
         await five.block('key', '1h', { reset: true })
         await five.unblock('key')
@@ -119,8 +119,8 @@ export function blockTests(harness: StoreHarness): void {
     storeTest(
       harness,
       { title: 'stays when it is lifted twice or was never there', needs: ['blocks'] },
-      async (scene) => {
-        const five = scene.limiter(rule)
+      async (fixture) => {
+        const five = fixture.limiter(rule)
         await five.unblock('key')
         await five.block('key', '1h')
         await five.unblock('other')
@@ -130,7 +130,7 @@ export function blockTests(harness: StoreHarness): void {
   })
 
   describe('after close()', () => {
-    storeTest(harness, { title: 'everything but close is refused, by code' }, async ({ store, limiter }) => {
+    storeTest(harness, { title: 'everything but close is rejected, by code' }, async ({ store, limiter }) => {
       const five = limiter(rule)
       const decision = await five.check('key')
       await store.close()

@@ -1,13 +1,13 @@
 import { isSluiceError, type Limiter, type Reservation } from '@sluice/core'
 import { compileRule, createBatch, createItem, receiptOf } from '@sluice/core/internal'
 import { describe, expect, it } from 'vitest'
-import { type Scene, type StoreHarness, withScene } from './store-fixture.ts'
+import { type StoreFixture, type StoreHarness, withStore } from './store-fixture.ts'
 
 /** More keys than a small store has room for. */
 const MANY_KEYS = 5_000
 
 /** Fills a small store with keys that are used up, so that none of them is dropped for a new one. */
-async function fill({ limiter }: Scene, rule: { readonly limit: number }): Promise<void> {
+async function fill({ limiter }: StoreFixture, rule: { readonly limit: number }): Promise<void> {
   const filler = limiter(rule as never, 'filler')
   for (let key = 0; key < MANY_KEYS; key++) await filler.check(`used up ${key}`, { cost: rule.limit })
 }
@@ -21,9 +21,9 @@ async function reserved(limiter: Limiter, key: string, cost: number): Promise<Re
 /** What a store does when it is full. Skipped for stores that name no bound. */
 export function boundTests(harness: StoreHarness): void {
   describe('a store without room for another key', () => {
-    const small = (title: string, run: (scene: Scene) => Promise<void>): void => {
+    const small = (title: string, run: (fixture: StoreFixture) => Promise<void>): void => {
       it.skipIf(harness.createSmall === undefined)(title, async () => {
-        await withScene({ ...harness, create: (clock) => harness.createSmall!(clock) }, run)
+        await withStore({ ...harness, create: (clock) => harness.createSmall!(clock) }, run)
       })
     }
     const rules = {
@@ -32,10 +32,10 @@ export function boundTests(harness: StoreHarness): void {
     } as const
 
     for (const [state, rule] of Object.entries(rules)) {
-      small(`stores what a settlement reports as corrected: ${state}`, async (scene) => {
-        const ten = scene.limiter(rule)
+      small(`stores what a settlement reports as corrected: ${state}`, async (fixture) => {
+        const ten = fixture.limiter(rule)
         const open = await reserved(ten, 'new', 0)
-        await fill(scene, rule)
+        await fill(fixture, rule)
         expect(await open.settle(3)).toEqual({ outcome: 'settled', corrected: 3 })
         // The units were charged to the counter that keys without room share.
         expect(await ten.check('new', { cost: 8 })).toMatchObject({ allowed: false })
@@ -43,21 +43,21 @@ export function boundTests(harness: StoreHarness): void {
       })
     }
 
-    small('stores both corrections of a settlement of two keys', async (scene) => {
+    small('stores both corrections of a settlement of two keys', async (fixture) => {
       const rule = rules['a packed state']
       const [limit] = compileRule('rule', rule)
       const batch = createBatch([createItem(limit!, 'one', 0), createItem(limit!, 'two', 0)])
-      await scene.store.decide(batch)
-      await fill(scene, rule)
-      expect(await scene.store.settle(receiptOf(batch), [3, 4])).toEqual({ outcome: 'settled', corrected: 7 })
-      const ten = scene.limiter(rule)
+      await fixture.store.decide(batch)
+      await fill(fixture, rule)
+      expect(await fixture.store.settle(receiptOf(batch), [3, 4])).toEqual({ outcome: 'settled', corrected: 7 })
+      const ten = fixture.limiter(rule)
       expect(await ten.check('new', { cost: 4 })).toMatchObject({ allowed: false })
       expect(await ten.check('new', { cost: 3 })).toMatchObject({ allowed: true, remaining: 0 })
     })
 
-    small('releases the slot of a key that has no room', async (scene) => {
-      const slots = scene.limiter({ algorithm: 'concurrency', limit: 2, lease: '52w' })
-      await fill(scene, rules['a list'])
+    small('releases the slot of a key that has no room', async (fixture) => {
+      const slots = fixture.limiter({ algorithm: 'concurrency', limit: 2, lease: '52w' })
+      await fill(fixture, rules['a list'])
       const first = await reserved(slots, 'one', 1)
       await reserved(slots, 'two', 1)
       expect(await slots.reserve('three')).toMatchObject({ allowed: false })
@@ -71,7 +71,7 @@ export function boundTests(harness: StoreHarness): void {
     const { maxReservations = 0 } = harness
 
     it.skipIf(maxReservations === 0)('charges nothing when it throws', { timeout: 120_000 }, async () => {
-      await withScene(harness, async ({ limiter }) => {
+      await withStore(harness, async ({ limiter }) => {
         const limit = 2 * maxReservations
         const rule = limiter({ algorithm: 'fixed-window', limit, window: '52w' })
         const first = await reserved(rule, 'key', 1)

@@ -30,13 +30,13 @@ function everyAlgorithm(
       expect(await six.check('key', { cost: 2 })).toMatchObject({ allowed: true, remaining: 0, cost: 2 })
     })
 
-    storeTest(harness, { title: 'takes nothing for a refused call', needs }, async ({ limiter }) => {
+    storeTest(harness, { title: 'takes nothing for a denied call', needs }, async ({ limiter }) => {
       const six = limiter(rule)
       await six.check('key', { cost: 4 })
       for (let call = 0; call < 3; call++) {
-        const refused = await six.check('key', { cost: 3 })
-        expect(refused).toMatchObject({ allowed: false, reason: 'limit', remaining: 2, cost: 0, delayMs: 0 })
-        expect(refused.retryAfterMs).toBeGreaterThan(0)
+        const denied = await six.check('key', { cost: 3 })
+        expect(denied).toMatchObject({ allowed: false, reason: 'limit', remaining: 2, cost: 0, delayMs: 0 })
+        expect(denied.retryAfterMs).toBeGreaterThan(0)
       }
       expect(await six.check('key', { cost: 2 })).toMatchObject({ allowed: true, remaining: 0 })
     })
@@ -100,7 +100,7 @@ function everyAlgorithm(
       expect(await six.peek('key')).toMatchObject({ remaining: 3 })
     })
 
-    storeTest(harness, { title: 'refunds nothing for a refused or asked call', needs }, async ({ limiter }) => {
+    storeTest(harness, { title: 'refunds nothing for a denied or asked call', needs }, async ({ limiter }) => {
       const six = limiter(rule)
       await six.check('key', { cost: 5 })
       for (const decision of [await six.check('key', { cost: 5 }), await six.peek('key')]) {
@@ -118,9 +118,9 @@ function keyTests(harness: StoreHarness): void {
     const three = limiter(rule)
     const both = [{ key: 'a', cost: 2 }, { key: 'b' }]
     expect(await three.checkAll(both)).toMatchObject({ allowed: true, remaining: 1 })
-    const refused = await three.checkAll(both)
-    expect(refused).toMatchObject({ allowed: false, reason: 'limit', cost: 0 })
-    expect(refused.limits).toMatchObject([
+    const denied = await three.checkAll(both)
+    expect(denied).toMatchObject({ allowed: false, reason: 'limit', cost: 0 })
+    expect(denied.limits).toMatchObject([
       { allowed: false, remaining: 1 },
       { allowed: true, remaining: 2, retryAfterMs: 0 },
     ])
@@ -161,7 +161,7 @@ function ruleTests(harness: StoreHarness): void {
     { rule: 'off' as const, key: user },
   ]
 
-  storeTest(harness, { title: 'a refusal by one takes nothing from the others, and is named' }, async ({ set }) => {
+  storeTest(harness, { title: 'a denial by one takes nothing from the others, and is named' }, async ({ set }) => {
     const limits = set(rules)
     expect(await limits.checkAll(asked('ann'))).toMatchObject({ allowed: true, rule: 'user', remaining: 1, limit: 2 })
     await limits.checkAll(asked('ann'))
@@ -174,7 +174,7 @@ function ruleTests(harness: StoreHarness): void {
     expect(await limits.limiter('global').peek('all')).toMatchObject({ remaining: 97 })
   })
 
-  storeTest(harness, { title: 'of several refusals the one to wait longest for speaks' }, async ({ set }) => {
+  storeTest(harness, { title: 'of several denials the one to wait longest for speaks' }, async ({ set }) => {
     const limits = set({
       short: { algorithm: 'fixed-window', limit: 1, window: '1d' },
       long: { algorithm: 'fixed-window', limit: 1, window: '52w' },

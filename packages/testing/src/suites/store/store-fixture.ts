@@ -26,7 +26,7 @@ export interface StoreHarness {
 }
 
 /** One test's store, with all that is needed to use it. */
-export interface Scene {
+export interface StoreFixture {
   readonly clock: FakeClock
   readonly store: Store
   /** A limiter of one rule on the store. */
@@ -40,7 +40,10 @@ export interface Scene {
 }
 
 /** Opens a store, runs something on it, and closes it again. */
-export async function withScene(harness: StoreHarness, run: (scene: Scene) => void | Promise<void>): Promise<void> {
+export async function withStore(
+  harness: StoreHarness,
+  run: (fixture: StoreFixture) => void | Promise<void>,
+): Promise<void> {
   const clock = new FakeClock()
   const store = await harness.create(clock)
   const parts = { store, clock, random: seededRandom(1) }

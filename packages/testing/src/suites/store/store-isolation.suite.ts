@@ -37,8 +37,8 @@ export function isolationTests(harness: StoreHarness): void {
     storeTest(
       harness,
       { title: 'any two keys are blocked only when they are the same', needs: ['blocks'] },
-      async (scene) => {
-        const one = scene.limiter({ ...once, limit: 1_000_000 })
+      async (fixture) => {
+        const one = fixture.limiter({ ...once, limit: 1_000_000 })
         await fc.assert(
           fc.asyncProperty(keys(), keys(), async (first, second) => {
             await one.block(first, '1h')

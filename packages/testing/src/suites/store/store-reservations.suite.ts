@@ -5,7 +5,7 @@ import { EVERY_ALGORITHM, needsOf, storeTest } from './store-test.ts'
 
 /** The reservation, which must have been granted. */
 function granted(answer: Reservation | Denied): Reservation {
-  if (!answer.allowed) throw new Error(`the reservation was refused: ${answer.reason}`)
+  if (!answer.allowed) throw new Error(`the reservation was denied: ${answer.reason}`)
   return answer
 }
 
@@ -49,37 +49,37 @@ export function reservationTests(harness: StoreHarness): void {
       expect(await ten.peek('key')).toMatchObject({ remaining: 7 })
     })
 
-    storeTest(harness, { title: 'gives itself back when its time is over', needs: timed }, async (scene) => {
-      const ten = scene.limiter(rule)
+    storeTest(harness, { title: 'gives itself back when its time is over', needs: timed }, async (fixture) => {
+      const ten = fixture.limiter(rule)
       granted(await ten.reserve('key', { cost: 4, expiresAfter: '10s' }))
       const kept = granted(await ten.reserve('key', { cost: 2, expiresAfter: '10s' }))
       expect(await kept.settle(2)).toEqual({ outcome: 'settled', corrected: 0 })
-      await scene.advance(9_999)
+      await fixture.advance(9_999)
       expect(await ten.peek('key')).toMatchObject({ remaining: 4 })
-      await scene.advance(1)
+      await fixture.advance(1)
       expect(await ten.peek('key')).toMatchObject({ remaining: 8 })
-      await scene.advance(60_000)
+      await fixture.advance(60_000)
       expect(await ten.peek('key')).toMatchObject({ remaining: 8 })
     })
 
-    storeTest(harness, { title: 'settled too late is charged anew', needs: timed }, async (scene) => {
-      const ten = scene.limiter(rule)
+    storeTest(harness, { title: 'settled too late is charged anew', needs: timed }, async (fixture) => {
+      const ten = fixture.limiter(rule)
       const late = granted(await ten.reserve('key', { cost: 4, expiresAfter: '10s' }))
       const forgotten = granted(await ten.reserve('key', { cost: 3, expiresAfter: '10s' }))
-      await scene.advance(10_000)
+      await fixture.advance(10_000)
       expect(await late.settle(6)).toEqual({ outcome: 'late', corrected: 6 })
       expect(await late.settle(6)).toEqual({ outcome: 'late', corrected: 6 })
       expect(await forgotten.release()).toEqual({ outcome: 'late', corrected: 0 })
       expect(await ten.peek('key')).toMatchObject({ remaining: 4 })
     })
 
-    storeTest(harness, { title: 'many run out in the order of their times', needs: timed }, async (scene) => {
-      const ten = scene.limiter({ ...rule, limit: 1000 })
+    storeTest(harness, { title: 'many run out in the order of their times', needs: timed }, async (fixture) => {
+      const ten = fixture.limiter({ ...rule, limit: 1000 })
       const seconds = [7, 3, 9, 1, 5, 8, 2, 6, 4, 10]
       for (const second of seconds) granted(await ten.reserve('key', { cost: second, expiresAfter: `${second}s` }))
       let left = 1000 - 55
       for (let second = 1; second <= 10; second++) {
-        await scene.advance(1000)
+        await fixture.advance(1000)
         left += second
         expect(await ten.peek('key')).toMatchObject({ remaining: left })
       }
@@ -101,10 +101,10 @@ export function reservationTests(harness: StoreHarness): void {
       await expect(refund()).rejects.toEqual(expect.objectContaining({ code: 'SLUICE_UNSUPPORTED' }))
     })
 
-    storeTest(harness, { title: 'does not reach a later window', needs: timed }, async (scene) => {
-      const ten = scene.limiter({ ...rule, window: '1m' })
+    storeTest(harness, { title: 'does not reach a later window', needs: timed }, async (fixture) => {
+      const ten = fixture.limiter({ ...rule, window: '1m' })
       const reservation = granted(await ten.reserve('key', { cost: 4, expiresAfter: '1h' }))
-      await scene.advance(60_000)
+      await fixture.advance(60_000)
       await ten.check('key', { cost: 9 })
       expect(await reservation.release()).toEqual({ outcome: 'settled', corrected: 0 })
       expect(await ten.peek('key')).toMatchObject({ remaining: 1 })
@@ -126,31 +126,31 @@ export function reservationTests(harness: StoreHarness): void {
       expect(await two.tryAcquire('key')).toBe(false)
     })
 
-    storeTest(harness, { title: 'of a holder that died comes back with its lease', needs: timed }, async (scene) => {
-      const two = scene.limiter(rule)
+    storeTest(harness, { title: 'of a holder that died comes back with its lease', needs: timed }, async (fixture) => {
+      const two = fixture.limiter(rule)
       granted(await two.reserve('key'))
-      await scene.advance(4_000)
+      await fixture.advance(4_000)
       const second = granted(await two.reserve('key'))
       expect(await two.reserve('key')).toMatchObject({ allowed: false, retryAfterMs: 6_000 })
-      await scene.advance(5_999)
+      await fixture.advance(5_999)
       expect(await two.tryAcquire('key')).toBe(false)
-      await scene.advance(1)
+      await fixture.advance(1)
       expect(await two.peek('key')).toMatchObject({ remaining: 1 })
-      await scene.advance(4_000)
+      await fixture.advance(4_000)
       expect(await second.renew()).toEqual({ outcome: 'gone', corrected: 0 })
       expect(await second.release()).toEqual({ outcome: 'gone', corrected: 0 })
       expect(await two.peek('key')).toMatchObject({ remaining: 2 })
     })
 
-    storeTest(harness, { title: 'is kept by renewing it', needs: timed }, async (scene) => {
-      const two = scene.limiter(rule)
+    storeTest(harness, { title: 'is kept by renewing it', needs: timed }, async (fixture) => {
+      const two = fixture.limiter(rule)
       const slot = granted(await two.reserve('key', { cost: 2 }))
       for (let beat = 0; beat < 5; beat++) {
-        await scene.advance(9_999)
+        await fixture.advance(9_999)
         expect(await slot.renew()).toEqual({ outcome: 'settled', corrected: 0 })
         expect(await two.tryAcquire('key')).toBe(false)
       }
-      await scene.advance(10_000)
+      await fixture.advance(10_000)
       expect(await two.peek('key')).toMatchObject({ remaining: 2 })
     })
 

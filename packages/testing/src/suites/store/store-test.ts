@@ -1,21 +1,21 @@
 import type { Rule } from '@sluice/core'
 import { it } from 'vitest'
 import type { AlgorithmName } from '../../properties/arbitraries.ts'
-import type { Scene, StoreCapability, StoreHarness } from './store-fixture.ts'
-import { withScene } from './store-fixture.ts'
+import type { StoreCapability, StoreFixture, StoreHarness } from './store-fixture.ts'
+import { withStore } from './store-fixture.ts'
 
 /** A test of a store, skipped with the harness's reason when the store lacks something that it needs. */
 export function storeTest(
   harness: StoreHarness,
   { title, needs = [] }: { readonly title: string; readonly needs?: readonly StoreCapability[] },
-  run: (scene: Scene) => void | Promise<void>,
+  run: (fixture: StoreFixture) => void | Promise<void>,
 ): void {
   it(title, async ({ skip }) => {
     for (const capability of needs) {
       const reason = harness.lacks?.[capability]
       if (reason !== undefined) skip(reason)
     }
-    await withScene(harness, run)
+    await withStore(harness, run)
   })
 }
 

@@ -1,13 +1,13 @@
 import type { DecisionLike } from '@sluice/contract'
 import { expect, it } from 'vitest'
-import { narrowestDecision } from './narrowest-decision.ts'
+import { narrowestDecision } from './outcome.ts'
 
 function decision(allowed: boolean, remaining: number): DecisionLike {
   const reason = allowed ? 'allowed' : 'limit'
   return { allowed, reason, rule: 'default', limit: 10, remaining, resetAt: 0, retryAfterMs: allowed ? 0 : 1 }
 }
 
-const [narrow, wide, refused] = [decision(true, 2), decision(true, 9), decision(false, 9)]
+const [narrow, wide, denied] = [decision(true, 2), decision(true, 9), decision(false, 9)]
 
 it.each([
   ['the only one', undefined, wide, wide],
@@ -15,7 +15,7 @@ it.each([
   ['none, when no limiter was asked', undefined, undefined, undefined],
   ['the earlier with less left', narrow, wide, narrow],
   ['the later with less left', wide, narrow, narrow],
-  ['a refusal, whatever is left', narrow, refused, refused],
+  ['a denial, whatever is left', narrow, denied, denied],
 ])('tells %s', (_, before, next, told) => {
   expect(narrowestDecision(before, next)).toBe(told)
 })

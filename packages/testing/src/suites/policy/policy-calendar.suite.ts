@@ -68,7 +68,7 @@ const EDGES = [
 const HOUR_MS = 3_600_000
 
 /** Quotas by the calendar, and identities of any form. */
-export function periodTests(harness: StoreHarness): void {
+export function calendarTests(harness: StoreHarness): void {
   describe('quotas by the calendar', () => {
     it('equal a calendar on the wall: month ends, leap days, changes of clocks, units carried over and expiring', async () => {
       const quotas = fc.record({

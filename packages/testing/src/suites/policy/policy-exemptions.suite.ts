@@ -23,7 +23,7 @@ const BASE: RuleSet = {
 }
 
 /** Deny list, blocks, exemptions, reservations, shadow and roll-out. */
-export function judgementTests(harness: StoreHarness): void {
+export function exemptionTests(harness: StoreHarness): void {
   describe('exemptions and deny list', () => {
     it('an exempt request is never counted', async () => {
       await withPolicy(harness, BASE, async ({ engine, admitted, check }) => {
@@ -133,12 +133,12 @@ export function judgementTests(harness: StoreHarness): void {
   })
 
   describe('blocks', () => {
-    it('a blocked caller is refused everywhere until the block ends or is lifted', async () => {
+    it('a blocked caller is denied everywhere until the block ends or is lifted', async () => {
       await withPolicy(harness, BASE, async ({ engine, check, advance }) => {
         const block = engine.block('user', 'u', { duration: '10s', reason: 'asked to' })
         expect(block).toMatchObject({ entity: 'u', reason: 'asked to' })
-        const refused = { allowed: false, reason: 'blocked', dimension: 'user', retryAfterMs: 10_000 }
-        expect(await check({ resource: '/health', user: 'u' })).toMatchObject(refused)
+        const denied = { allowed: false, reason: 'blocked', dimension: 'user', retryAfterMs: 10_000 }
+        expect(await check({ resource: '/health', user: 'u' })).toMatchObject(denied)
         expect(await check({ resource: '/x', user: 'v' })).toMatchObject({ allowed: true })
         await engine.unblock('user', 'u')
         expect(await check({ resource: '/x', user: 'u' })).toMatchObject({ allowed: true })
@@ -342,9 +342,9 @@ export function judgementTests(harness: StoreHarness): void {
       })
     })
 
-    it('are refused where they cannot be read', () => {
-      const scene = withPolicy(harness, { neverBlock: ['10.0.0.1/8'] }, () => undefined)
-      return expect(scene).rejects.toThrow('write 10.0.0.0/8')
+    it('are rejected where they cannot be read', () => {
+      const fixture = withPolicy(harness, { neverBlock: ['10.0.0.1/8'] }, () => undefined)
+      return expect(fixture).rejects.toThrow('write 10.0.0.0/8')
     })
   })
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { wrongCounts } from './expectation.ts'
-import type { TestResult } from './test-result.ts'
+import type { TestResult } from './admission-tests.ts'
+import { wrongCounts } from './admission-tests.ts'
 
 const EXACT: TestResult = {
   algorithm: 'GCRA',

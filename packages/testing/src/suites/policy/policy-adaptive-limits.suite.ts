@@ -1,7 +1,7 @@
 import type { PolicyRequest, RuleSet } from '@sluice/core'
 import { describe, expect, it } from 'vitest'
 import type { StoreHarness } from '../store/store-fixture.ts'
-import type { PolicyScene } from './policy-fixture.ts'
+import type { PolicyFixture } from './policy-fixture.ts'
 import { withPolicy } from './policy-fixture.ts'
 
 const RULE = { name: 'base', resource: '*', dimension: 'user', limit: 10, window: '1m' } as const
@@ -17,7 +17,7 @@ const ERROR_RATE = {
 } as const
 
 /** Limits that depend on place, time, health and tier. */
-export function advancedTests(harness: StoreHarness): void {
+export function adaptiveLimitTests(harness: StoreHarness): void {
   describe('geo-aware limits', () => {
     it('are multiplied by region, those of a rule before those of the rule set', async () => {
       const ruleSet: RuleSet = {
@@ -92,7 +92,7 @@ export function advancedTests(harness: StoreHarness): void {
   describe('limits that are cut by error rate', () => {
     const errorRate = ERROR_RATE
     const own = { ...RULE, name: 'own', errorRate }
-    const failing = ({ engine }: PolicyScene, request: PolicyRequest): void => {
+    const failing = ({ engine }: PolicyFixture, request: PolicyRequest): void => {
       for (let call = 0; call < 10; call++) engine.report(request, true)
     }
 
@@ -109,23 +109,23 @@ export function advancedTests(harness: StoreHarness): void {
           { name: 'services', match: { services: ['billing'] }, rules: [{ ...own, dimension: 'global' }] },
         ],
       }
-      await withPolicy(harness, ruleSet, async (scene) => {
+      await withPolicy(harness, ruleSet, async (fixture) => {
         const limits = async (resource: string): Promise<readonly number[]> => {
           const request = { resource, user: 'u', method: 'POST' }
-          const gold = await scene.engine.peek({ ...request, tier: 'gold' })
-          const service = await scene.engine.peek({ ...request, service: 'billing' })
-          return [(await scene.engine.peek(request)).limit, gold.limit, service.limit]
+          const gold = await fixture.engine.peek({ ...request, tier: 'gold' })
+          const service = await fixture.engine.peek({ ...request, service: 'billing' })
+          return [(await fixture.engine.peek(request)).limit, gold.limit, service.limit]
         }
         expect(await limits('/orders')).toEqual([10, 10, 10])
-        failing(scene, { resource: '/elsewhere', method: 'POST' })
+        failing(fixture, { resource: '/elsewhere', method: 'POST' })
         // A rule for everything hears of every failure; one within an exemption for some resources only of theirs.
         expect(await limits('/orders')).toEqual([10, 5, 5])
         expect(await limits('/admin/x')).toEqual([10, 5, 10])
-        failing(scene, { resource: '/orders', method: 'GET' })
+        failing(fixture, { resource: '/orders', method: 'GET' })
         expect(await limits('/orders')).toEqual([5, 5, 5])
-        failing(scene, { resource: '/admin/x', method: 'GET' })
+        failing(fixture, { resource: '/admin/x', method: 'GET' })
         expect(await limits('/admin/x')).toEqual([10, 5, 10])
-        failing(scene, { resource: '/admin/x', method: 'POST' })
+        failing(fixture, { resource: '/admin/x', method: 'POST' })
         expect(await limits('/admin/x')).toEqual([10, 5, 5])
       })
     })
@@ -139,8 +139,8 @@ export function advancedTests(harness: StoreHarness): void {
         ],
         errorRate: { ...errorRate, step: 0.3 },
       }
-      await withPolicy(harness, { rules: [] }, async (scene) => {
-        const { engine } = scene
+      await withPolicy(harness, { rules: [] }, async (fixture) => {
+        const { engine } = fixture
         const request = { resource: '/x', user: 'u', ip: '192.0.2.1' }
         const limits = async (): Promise<readonly number[]> => {
           const { limit, limits: all } = await engine.peek(request)
@@ -153,7 +153,7 @@ export function advancedTests(harness: StoreHarness): void {
           })
         stage(100)
         expect(await limits()).toEqual([10, 10])
-        failing(scene, request)
+        failing(fixture, request)
         expect(await limits()).toEqual([8, 3])
         // The enforced rules heard of it as well, and what was heard outlives the versions.
         stage(0)
@@ -164,10 +164,10 @@ export function advancedTests(harness: StoreHarness): void {
     })
 
     it('are cut for a candidate that is only measured too', async () => {
-      await withPolicy(harness, { rules: [] }, async (scene) => {
-        const { engine, events, check, settled } = scene
+      await withPolicy(harness, { rules: [] }, async (fixture) => {
+        const { engine, events, check, settled } = fixture
         engine.use({ candidate: { number: 2, ruleSet: { rules: [own] }, stage: 'shadow', percent: 0 } })
-        failing(scene, { resource: '/x' })
+        failing(fixture, { resource: '/x' })
         for (let call = 0; call < 7; call++) await check({ resource: '/x', user: 'u' })
         await settled()
         const measured = events.filter(({ type }) => type === 'shadow')
