@@ -1,50 +1,50 @@
 import type { DecisionLike } from '@sluice/contract'
 import { checkAnswer, PROBLEM_MEDIA_TYPE } from '@sluice/contract'
 
-/** Where the problem types of draft-ietf-httpapi-ratelimit-headers are registered. */
+/** Registry of the problem types of draft-ietf-httpapi-ratelimit-headers. */
 const PROBLEM_TYPES = 'https://iana.org/assignments/http-problem-types#'
 
 const UNAVAILABLE_STATUS = 503
 
-/** The request must not go on. */
+/** The request is denied. */
 export interface Denial {
   readonly allowed: false
   readonly decision: DecisionLike
-  /** 429, or 503 when the store could not be asked and the rule says to deny then. */
+  /** 429, or 503 when the store is unavailable and the failure mode is `closed`. */
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   /** A problem document (RFC 9457), as JSON. */
   readonly body: string
 }
 
-/** The body of a denial: a problem document (RFC 9457) of the types that the draft for rate limit headers defines. */
+/** Body of a denial: a problem document (RFC 9457) with the types of the rate limit headers draft. */
 export interface DenialProblem {
   readonly type: string
   readonly title: string
   readonly status: number
-  /** What happened, and what to do. */
+  /** What happened and what to do. */
   readonly detail: string
-  /** The names of the rules that deny. */
+  /** Names of the rules that deny. */
   readonly 'violated-policies': readonly string[]
-  /** Units of the limit that denied; null when it is none. */
+  /** Limit that denied the request, in units. Null if there is none. */
   readonly limit: number | null
   readonly remaining: number | null
-  /** When the full limit is there again, RFC 3339 in whole seconds; null when there is no such instant. */
+  /** When the full limit is available again: RFC 3339, whole seconds. Null if never. */
   readonly resetAt: string | null
-  /** Whole seconds after which the same call would be allowed; null when waiting does not help. */
+  /** Whole seconds until the same request is allowed. Null if waiting does not help. */
   readonly retryAfter: number | null
 }
 
-/** Writes denials. */
+/** Creates denials. */
 export class DenialWriter {
   readonly #status: number
 
-  /** `status` is that of denials, whatever denies; only a store that could not be asked has its own. */
+  /** `status` applies to every denial, except that an unavailable store is answered with 503. */
   constructor(status: number) {
     this.#status = status
   }
 
-  /** The denial that tells `decision`. `headers` are those that announce it, and get what belongs to the body. */
+  /** The denial for `decision`. Adds the content type to `headers`. */
   deny(decision: DecisionLike, headers: Record<string, string>): Denial {
     const status = decision.reason === 'unavailable' ? UNAVAILABLE_STATUS : this.#status
     headers['Content-Type'] = PROBLEM_MEDIA_TYPE
@@ -52,7 +52,7 @@ export class DenialWriter {
   }
 }
 
-/** The document that tells the denial of `decision`. */
+/** The problem document for a denied decision. */
 function denialProblem(decision: DecisionLike, status: number): DenialProblem {
   const { limit, remaining, resetAt, retryAfter } = checkAnswer(decision, '')
   const { type, title, detail } = kindOf(decision, retryAfter)
@@ -101,14 +101,14 @@ function kindOf({ reason, limit }: DecisionLike, retryAfter: number | null): Pro
   }
 }
 
-/** What a caller may do. Whoever denies without a limit has not said until when. */
+/** What the caller can do. A denial without a limit gives no time to retry. */
 function advice(retryAfter: number | null, limit = 0): string {
   if (retryAfter === null && !Number.isFinite(limit)) return 'Try again later.'
   if (retryAfter === null) return 'Waiting does not help: the limit lets nothing through.'
   return `Try again in ${retryAfter} ${retryAfter === 1 ? 'second' : 'seconds'}.`
 }
 
-/** The rules that deny, each once; the one that decided when none reports for itself. */
+/** The denying rules, each once. Falls back to the deciding rule. */
 function violatedRules({ limits = [], rule }: DecisionLike): readonly string[] {
   const rules = new Set(limits.filter((report) => report.retryAfterMs > 0).map((report) => report.rule))
   if (rules.size > 0) return [...rules]

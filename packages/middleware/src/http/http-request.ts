@@ -1,16 +1,16 @@
-/** What the core has to know of a request. Every framework makes one of its own. */
+/** The view of a request that the limiter needs. Each adapter provides one. */
 export interface HttpRequest {
   /** Such as `GET`. */
   readonly method: string
-  /** Path and query as they were received, such as `/orders/7?full=1`. */
+  /** Path and query as received, such as `/orders/7?full=1`. */
   readonly url: string
-  /** The pattern of the route that the framework chose, such as `/orders/:id`; undefined when it has not yet, or never tells. */
+  /** Matched route pattern, such as `/orders/:id`. Undefined before routing, or if the framework does not expose it. */
   readonly route: string | undefined
-  /** The address at the other end of the connection; undefined where there is none to be known. */
+  /** Remote address of the connection. Undefined if unknown. */
   readonly peerAddress: string | undefined
   /**
-   * A header by its name in lower case: undefined when it was not sent, all of its lines in their order when it was sent more
-   * than once and the framework keeps them apart.
+   * Header by its lower-case name. Undefined if absent; all values in order if it was sent several times and the
+   * framework keeps them separate.
    */
   header(name: string): string | readonly string[] | undefined
 }

@@ -1,12 +1,12 @@
-/** A value that is there at once, or later. What is there at once costs no turn of the event loop. */
+/** A value or a promise of it. Synchronous values avoid a microtask per request. */
 export type MaybePromise<T> = T | Promise<T>
 
-/** Whether a value is still to come. */
+/** Whether a value is a promise. */
 export function isPromise<T>(value: MaybePromise<T>): value is Promise<T> {
   return typeof value === 'object' && value !== null && 'then' in value && typeof value.then === 'function'
 }
 
-/** Goes on with a value: at once when it is there. What is thrown on the way is thrown, or rejects. */
+/** Applies `go` to a value, synchronously if possible. Errors throw, or reject. */
 export function andThen<T, R>(value: MaybePromise<T>, go: (value: T) => MaybePromise<R>): MaybePromise<R> {
   return isPromise(value) ? value.then(go) : go(value)
 }

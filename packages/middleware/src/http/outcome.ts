@@ -2,28 +2,28 @@ import type { DecisionLike } from '@sluice/contract'
 import { isLess } from '@sluice/core/internal'
 import type { Denial } from './denial.ts'
 
-/** The request may go on. */
+/** The request may continue. */
 export interface Admission {
   readonly allowed: true
-  /** Undefined when it was not asked about, because `skip` said so. */
+  /** Undefined if `skip` excluded the request. */
   readonly decision: DecisionLike | undefined
-  /** To be set on the answer, whatever it will be. */
+  /** Headers to set on the response, whatever its status. */
   readonly headers: Readonly<Record<string, string>>
-  /** Milliseconds that it must wait for its turn first; 0 when it need not. */
+  /** Milliseconds to wait before the handler runs. 0: no wait. */
   readonly delayMs: number
   /**
-   * To be called once, when the answer has left or the connection has closed before that: `status` is that of the answer, 0 when
-   * there was none. Undefined when nobody wants to know. Never throws or rejects.
+   * Call it once when the response was sent or the connection closed. `status` is 0 without a response. Undefined if
+   * the outcome does not matter. Never throws or rejects.
    */
   readonly finish: ((status: number) => void) | undefined
 }
 
-/** What is to become of a request. */
+/** What the middleware does with a request. */
 export type HttpOutcome = Admission | Denial
 
 /**
- * Of what two limiters decided on one request, what handlers are told: the denial, else the one with the least remaining.
- * Undefined is a limiter that was not asked.
+ * The decision to report when several limiters decide one request: the denial, else the one with the fewest remaining
+ * units. Undefined stands for a limiter that was not consulted.
  */
 export function narrowestDecision(
   before: DecisionLike | undefined,

@@ -6,28 +6,28 @@ import { isLess } from '@sluice/core/internal'
 const MICROS_PER_MS = 1000
 const UINT32_RANGE = 0x1_00_00_00_00
 
-/** Carries on a request what the limiters before have announced; the same in every copy of this package. */
+/** Stores the decision announced so far on a request. Shared by all copies of this package. */
 export const ANNOUNCED: unique symbol = Symbol.for('sluice.announced')
 
 interface Marked {
   [ANNOUNCED]?: DecisionLike
 }
 
-/** The window and unit of a limit, which headers announce beside its number. */
+/** Window and unit of a limit, which headers announce with its number. */
 export type LimitDescription = Pick<LimitReport, 'windowMs' | 'quotaUnit'>
 
-/** How decisions are announced. */
+/** How headers are written. */
 export interface HeaderWriterOptions {
   readonly profile: HeaderProfile
-  /** As in `RateLimitOptions`. */
+  /** See `RateLimitOptions`. */
   readonly jitter: number
   readonly clock: Clock
   readonly random: Random
 }
 
 /**
- * Writes the headers that announce decisions. Where several limiters stand before one handler, each announces what all of them
- * so far come to, so that a wide limit never hides a narrow one.
+ * Writes rate limit headers. With several limiters before one handler, each announces the combined result so far, so
+ * that a wide limit never hides a narrow one.
  */
 export class HeaderWriter {
   readonly #profile: HeaderProfile
@@ -43,8 +43,8 @@ export class HeaderWriter {
   }
 
   /**
-   * The headers for `decision` on the request of `context`, which remembers it. `meaning` is that of its limit, where the decision
-   * does not say it.
+   * Headers for `decision`, which is remembered on `context`. `description` describes the limit if the decision does
+   * not.
    */
   write(decision: DecisionLike, context: unknown, description: LimitDescription | undefined): Record<string, string> {
     const told = this.#profile === 'off' ? decision : joined(context as Marked, this.#explained(decision, description))
@@ -52,7 +52,7 @@ export class HeaderWriter {
     return rateLimitHeaders(told, this.#clock.nowMicros() / MICROS_PER_MS, { profile: this.#profile, jitter })
   }
 
-  /** The widely used headers have no place for what a limit means: there the decision does as it is. */
+  /** Legacy headers carry no description, so the decision stays as it is. */
   #explained(decision: DecisionLike, description: LimitDescription | undefined): DecisionLike {
     if (this.#profile === 'legacy' || description === undefined || !Number.isFinite(decision.limit)) return decision
     if (decision.limits !== undefined && decision.limits.length > 0) return decision
@@ -62,7 +62,7 @@ export class HeaderWriter {
   }
 }
 
-/** What the decisions on a request come to. The later one denies, or both allow: nobody asks after a denial. */
+/** Combined decision of a request. Nothing is checked after a denial, so either the later one denies or both allow. */
 function joined(context: Marked, decision: DecisionLike): DecisionLike {
   const before = context[ANNOUNCED]
   const told = before === undefined ? decision : narrower(before, decision)

@@ -3,22 +3,19 @@ import { SluiceError } from '@sluice/core'
 import { countedAddress, nearestName, RecentMap, scaleRule } from '@sluice/core/internal'
 import { type Identity, identityKey } from './identity.ts'
 
-/** How IPv6 addresses are counted. */
+/** How IPv6 addresses are grouped. */
 export interface Ipv6Options {
-  /**
-   * Bits of an address that make one caller: 16 to 128, 64 when left out. One customer has at least a /64, and so 2^64
-   * addresses to choose from.
-   */
+  /** Prefix length of one caller, 16 to 128 bits. One customer has at least a /64. Default: 64. */
   readonly prefixLength?: number
-  /** Wider networks that every request counts on too, the narrowest first; none when left out. */
+  /** Wider networks that every request also counts on, narrowest first. Default: none. */
   readonly tiers?: readonly AddressTier[]
 }
 
-/** A network around a caller's own, with a limit of its own: homes often have a /56, businesses a /48. */
+/** A wider network with its own limit. Homes often have a /56, businesses a /48. */
 export interface AddressTier {
-  /** Bits of its prefix: 16 to 127, fewer than those of the one before it. */
+  /** Prefix length, 16 to 127 bits, shorter than that of the previous tier. */
   readonly prefixLength: number
-  /** How many times the limit of one caller all of it may use together; more than the one before it, which is 1 at first. */
+  /** Limit as a multiple of the limit of one caller, larger than that of the previous tier. */
   readonly multiply: number
 }
 
@@ -26,17 +23,17 @@ const NARROWEST = 128
 const WIDEST = 16
 const USUAL_PREFIX = 64
 
-/** Keys of IPv6 networks that are remembered: to write an address in its one form takes longer than to decide. */
+/** Cached keys of IPv6 networks: normalizing an address takes longer than deciding. */
 const MOST_KEYS = 4096
 
-/** The networks that an address counts on, and the rules of the wider ones. */
+/** Networks that an address counts on, and the rules of the wider ones. */
 export class AddressTiers {
   /** Bits of an IPv6 address that make one caller. */
   readonly prefixLength: number
-  /** The wider networks, the narrowest first. */
+  /** Wider networks, narrowest first. */
   readonly tiers: readonly AddressTier[]
   readonly #prefixes: readonly number[]
-  /** By address: those of the caller, then those of the wider networks. */
+  /** By address: the key of the caller, then those of the wider networks. */
   readonly #keys: RecentMap<string>
 
   constructor(prefixLength: number, tiers: readonly AddressTier[]) {
@@ -46,22 +43,19 @@ export class AddressTiers {
     this.#keys = new RecentMap(this.#prefixes.length, MOST_KEYS)
   }
 
-  /** The key of an identity; of an IPv6 address, that of the network that makes one caller. */
+  /** Key of an identity. IPv6 addresses use the key of their network. */
   keyOf(identity: Identity): string {
     return isIpv6(identity) ? this.#keyAt(0, identity) : identityKey(identity)
   }
 
-  /**
-   * A rule and those of the wider networks, by their names: `default`, `default/56`, `default/48`. They are the rule with all
-   * its numbers multiplied.
-   */
+  /** The rule and its scaled copies for wider networks, by name: `default`, `default/56`, `default/48`. */
   rulesOf(name: string, rule: Rule): Readonly<Record<string, Rule>> {
     const rules: Record<string, Rule> = { [name]: rule }
     for (const { prefixLength, multiply } of this.tiers) rules[tierName(name, prefixLength)] = scaleRule(rule, multiply)
     return rules
   }
 
-  /** What to ask of {@link rulesOf} in one step: of each that counts this identity, with its key. */
+  /** The requests for {@link rulesOf}, decided atomically. */
   requestsOf(name: string, identity: Identity, cost: number): readonly RuleRequest[] {
     const requests: RuleRequest[] = [{ rule: name, key: this.keyOf(identity), cost }]
     if (!isIpv6(identity)) return requests
@@ -80,7 +74,7 @@ export class AddressTiers {
   }
 }
 
-/** What may be written for `ipv6`, checked. Throws `SLUICE_INVALID_OPTION`. */
+/** Validates the `ipv6` option. Throws `SLUICE_INVALID_OPTION`. */
 export function compileIpv6(options: Ipv6Options = {}): AddressTiers {
   checkNames('ipv6', options, ['prefixLength', 'tiers'])
   const { prefixLength = USUAL_PREFIX, tiers = [] } = options

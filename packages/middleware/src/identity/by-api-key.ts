@@ -6,22 +6,22 @@ import { isPromise, type MaybePromise } from '../http/maybe-promise.ts'
 import { type HeaderLines, trimBlanks } from './forwarded-header.ts'
 import type { IdentityAnswer, KeyFunction } from './identity.ts'
 
-/** What `verify` may answer: the id of the key or its owner; nothing when the key is not valid. */
+/** Result of `verify`: id of the key or its owner; anything else means that the key is invalid. */
 export type VerifiedKey = string | undefined | null | false
 
-/** How API keys are found and verified. */
+/** How API keys are read and verified. */
 export interface ApiKeyOptions<Context> {
   /**
-   * The header that holds the key: `authorization` when left out, as `Bearer <key>`. Any other holds the key and nothing
-   * else.
+   * Header with the key. `authorization` holds `<scheme> <key>`; any other header holds only the key. Default:
+   * `authorization`.
    */
   readonly header?: string
-  /** The scheme in front of the key in `authorization`; `Bearer` when left out. Its case does not matter. */
+  /** Authorization scheme, case-insensitive. Default: `Bearer`. */
   readonly scheme?: string
   /**
-   * Whose key it is: an id that is the same for all spellings of a key, such as that of its row in the database. Nothing when
-   * it is not valid: the caller counts by its address then, so that made-up keys bring no counters of their own. What it
-   * throws goes to the framework. Called for every request that has a key: remember what is slow.
+   * Returns a stable id of the key's owner, such as a database id. Return undefined for an invalid key: the request
+   * then counts by client address, so that made-up keys get no counters. Exceptions go to the framework. Called for
+   * every request with a key: cache slow lookups.
    */
   readonly verify: (key: string, context: Context) => MaybePromise<VerifiedKey>
 }
@@ -33,23 +33,23 @@ const TAKER: OptionTaker = {
   otherNames: { name: 'header', prefix: 'scheme', validate: 'verify', lookup: 'verify' },
 }
 
-/** Owners whose hash is remembered, and the longest of them: to work it out takes longer than to decide. */
+/** Cache of owner hashes: hashing takes longer than deciding. */
 const MOST_OWNERS = 4096
 const LONGEST_OWNER = 256
 
-/** Longer ones are no keys, in UTF-16 code units. */
+/** Longer values, in UTF-16 code units, are not keys. */
 const LONGEST_KEY = 8192
 
 const TOKEN = /^[!#$%&'*+.^_`|~\da-z-]+$/i
-/** A scheme, and behind spaces or tabs what belongs to it. */
+/** Scheme and credentials, separated by spaces or tabs. */
 const CREDENTIALS = /^([!#$%&'*+.^_`|~\da-z-]+)[ \t]+([^ \t].*)$/i
 const QUOTED = /^"((?:[^"\\]|\\.)*)"$/
-/** A key is one word of visible characters, without quotes. */
+/** A key is one word of visible characters without quotes. */
 const KEY = /^[\x21\x23-\x7e]+$/
 
 /**
- * Counts by API key, and only by one that `verify` knows. The counter belongs to what `verify` answered, in hashed form:
- * neither a key nor an id of its owner gets into the store.
+ * Counts by verified API key. The counter key is a hash of what `verify` returned: neither key nor owner id reaches the
+ * store.
  */
 export function byApiKey<Context>(options: ApiKeyOptions<Context>): KeyFunction<Context> {
   checkOptionNames(options, TAKER)
@@ -74,7 +74,7 @@ export function byApiKey<Context>(options: ApiKeyOptions<Context>): KeyFunction<
   }
 }
 
-/** The key that a request presents, the same for every spelling of the header; undefined when it is none or not clear. */
+/** The key of a request, normalized. Undefined if missing or ambiguous. */
 function presentedKey(request: HttpRequest, header: string, scheme: string | undefined): string | undefined {
   const line = singleLine(request.header(header))
   if (line === undefined || line.length > LONGEST_KEY) return undefined
@@ -94,7 +94,7 @@ function wordOf(text: string): string | undefined {
   return KEY.test(word) ? word : undefined
 }
 
-/** A header that was sent twice with different values presents no key: who knows which one others would take. */
+/** A header sent twice with different values is ambiguous: other parties may choose either. */
 function singleLine(lines: HeaderLines): string | undefined {
   if (lines === undefined || typeof lines === 'string') return lines
   return lines.every((line) => line === lines[0]) ? lines[0] : undefined

@@ -4,39 +4,39 @@ import type { HttpRequest } from '../http/http-request.ts'
 import { ForwardedHops, type HopSyntax, MOST_HOPS, singleAddress } from './forwarded-header.ts'
 
 /**
- * Which proxies stand before this server, and so may say where a request comes from.
+ * Proxies in front of this server whose forwarding header is trusted.
  *
- * - `false` or 0: none. The caller is whoever opened the connection; no header is believed.
- * - a number: so many, one behind the other; the header is counted from the right. Right only where nobody can reach this
- *   server but through all of them.
- * - addresses, networks (`10.0.0.0/8`) and `loopback`, `private`, `linklocal`: the header is read from the right for as long as
- *   the address to the right of it is one of these.
+ * - `false` or 0: none. The caller is the peer of the connection; no header is read.
+ * - a number: that many proxies in a row, counted from the right of the header. Safe only if the server is reachable
+ *   only through all of them.
+ * - addresses, networks (`10.0.0.0/8`) and `loopback`, `private`, `linklocal`: the header is read from the right while
+ *   the address to the right is one of these.
  */
 export type TrustedProxies = false | number | string | readonly string[] | TrustedProxyOptions
 
-/** Trusted proxies, and the header they write. */
+/** Trusted proxies and their header. */
 export interface TrustedProxyOptions {
-  /** As in {@link TrustedProxies}. */
+  /** See {@link TrustedProxies}. */
   readonly proxies: false | number | string | readonly string[]
   /**
-   * `x-forwarded-for` when left out; `forwarded` (RFC 7239); or any header that holds one address, such as
-   * `cf-connecting-ip`. The others are not looked at, since proxies pass on what they do not write.
+   * Header that the proxies write: `x-forwarded-for`, `forwarded` (RFC 7239), or any header with one address, such as
+   * `cf-connecting-ip`. Other headers are ignored, because proxies pass them through. Default: `x-forwarded-for`.
    */
   readonly header?: string
 }
 
-/** {@link TrustedProxies} as they are used for each request. */
+/** Compiled {@link TrustedProxies}. */
 export interface CompiledTrust {
-  /** How many proxies are trusted by their number; 0 when they are not. */
+  /** Number of trusted proxies; 0 if they are trusted by address. */
   readonly hops: number
-  /** Proxies that are trusted by their addresses; undefined when they are not. */
+  /** Networks of trusted proxies; undefined if they are trusted by number. */
   readonly networks: CidrTable<true> | undefined
   /** In lower case. */
   readonly header: string
   readonly syntax: HopSyntax | 'single'
-  /** The widest of the networks that hold more than anybody's proxies; undefined when there is none. */
+  /** First network that is too wide to hold only proxies; undefined if there is none. */
   readonly tooWide: string | undefined
-  /** Peers of late, by how the operating system writes them, in their one form. */
+  /** Cache of normalized peer addresses. */
   readonly peers: RecentMap<string>
 }
 
@@ -46,7 +46,7 @@ const NAMED_NETWORKS: Readonly<Record<string, readonly string[]>> = {
   linklocal: ['169.254.0.0/16', 'fe80::/10'],
 }
 
-/** Nobody owns all of a network with a shorter prefix than these. */
+/** Shorter prefixes than these belong to more than one owner. */
 const WIDEST_IPV4 = 8
 const WIDEST_IPV6 = 7
 
@@ -57,13 +57,13 @@ const THIS_MACHINE = networksOf(['loopback']).table
 const TRUST_NOT_ALL =
   'To trust every proxy is to let every caller choose its own address: say how many proxies there are, or which.'
 
-/** Peers whose one form is remembered: connections stay open, and the same peer asks again. */
+/** Size of the cache of peers: connections stay open, so peers repeat. */
 const MOST_PEERS = 4096
 
-/** Read anew by every call. */
+/** Reused by every call. */
 const peer = new IpAddress()
 
-/** What may be written for `trustProxy`, checked. Throws `SLUICE_INVALID_OPTION`. */
+/** Validates the `trustProxy` option. Throws `SLUICE_INVALID_OPTION`. */
 export function compileTrust(trustProxy: TrustedProxies | undefined): CompiledTrust {
   const options = optionsOf(trustProxy)
   const { proxies, header = 'x-forwarded-for' } = options
@@ -85,9 +85,9 @@ export function compileTrust(trustProxy: TrustedProxies | undefined): CompiledTr
 }
 
 /**
- * Where a request comes from, as far as the trusted proxies know: dotted decimal for IPv4 in whatever form it arrived, or IPv6
- * as RFC 5952 writes it. Undefined when that is not known: the connection has no address, and no trusted proxy says one. An
- * entry of the header that is no address ends the search at the hop before it, so that a client can never choose the answer.
+ * Client address as reported by trusted proxies: dotted decimal for IPv4 in any notation, RFC 5952 for IPv6. Undefined
+ * if the connection has no address and no trusted proxy reports one. An invalid entry ends the search at the previous
+ * hop, so that a client can never choose the result.
  */
 export function clientAddress(request: HttpRequest, trust: CompiledTrust): string | undefined {
   const { peerAddress } = request
@@ -96,13 +96,13 @@ export function clientAddress(request: HttpRequest, trust: CompiledTrust): strin
   return peerAddress === undefined ? undefined : canonicalPeer(peerAddress, trust.peers)
 }
 
-/** Whether whoever opened the connection is believed when it says where the request comes from. */
+/** Whether the peer of the connection is a trusted proxy. */
 export function isTrusted(peerAddress: string | undefined, { hops, networks }: CompiledTrust): boolean {
   if (networks === undefined) return hops > 0
   return readPeer(peerAddress) && networks.findBlock(peer) !== undefined
 }
 
-/** How many entries the header of the proxies has, those included that are no addresses; at most as many as are trusted. */
+/** Number of entries in the forwarding header, invalid ones included, up to the number of trusted proxies. */
 export function entriesPresent(request: HttpRequest, trust: CompiledTrust): number {
   if (trust.syntax === 'single') return request.header(trust.header) === undefined ? 0 : 1
   const hops = new ForwardedHops(request.header(trust.header), trust.syntax)
@@ -111,14 +111,14 @@ export function entriesPresent(request: HttpRequest, trust: CompiledTrust): numb
   return entries
 }
 
-/** Whether an address belongs to this machine or to a network that is not part of the Internet. */
+/** Whether an address is local or in a private network. */
 export function isNearby(text: string | undefined): boolean {
   return readPeer(text) && NEARBY.findBlock(peer) !== undefined
 }
 
 /**
- * The entry that counts, when it is that of another machine nearby and another stands before it: then it may be a further proxy,
- * which is not trusted. Undefined otherwise; also when it is this machine, where whoever tries out an app stands.
+ * The deciding entry, if it is a private address of another machine with an entry before it: probably a proxy that is
+ * not trusted. Undefined otherwise, and for loopback addresses, which are normal in development.
  */
 export function untrustedHop(request: HttpRequest, trust: CompiledTrust): string | undefined {
   const { hops, networks, header, syntax } = trust
@@ -134,7 +134,7 @@ export function untrustedHop(request: HttpRequest, trust: CompiledTrust): string
   return entries.next() ? hop.toString() : undefined
 }
 
-/** The hop that counts, or undefined when it is the one that opened the connection. */
+/** The deciding hop. Undefined if it is the peer of the connection. */
 function lastHop(request: HttpRequest, trust: CompiledTrust): IpAddress | undefined {
   const { hops, networks, header, syntax } = trust
   if (syntax === 'single') return singleAddress(request.header(header))
@@ -159,7 +159,7 @@ function canonicalPeer(text: string, remembered: RecentMap<string>): string | un
   return canonical
 }
 
-/** Reads what the operating system says of the other end; link-local addresses come with the name of the interface. */
+/** Parses a peer address. Link-local addresses carry the interface name. */
 function readPeer(text: string | undefined): boolean {
   if (text === undefined) return false
   const zone = text.indexOf('%')
@@ -222,7 +222,7 @@ function cidrOf(text: unknown): Cidr {
   })
 }
 
-/** What to write in place of an entry that is none: what other places call it, or how it comes out of the environment. */
+/** Hint for an invalid entry: names of other libraries, or values from environment variables. */
 function entryAdvice(text: string): string | undefined {
   if (/^\d+$/.test(text)) return `For a number of proxies, write it without quotes: trustProxy: ${Number(text)}.`
   if (text === 'false') return 'To trust no proxy, write false without quotes.'

@@ -1,9 +1,9 @@
 import { IpAddress } from '@sluice/core/internal'
 
-/** No more hops than this are looked at, from the right. */
+/** Maximum number of hops read, from the right. */
 export const MOST_HOPS = 50
 
-/** No more of a header than this is looked at, in UTF-16 code units, from the right. */
+/** Maximum length of the header read, in UTF-16 code units, from the right. */
 const LONGEST_LIST = 8192
 
 const COMMA = 0x2c
@@ -14,28 +14,27 @@ const TAB = 0x09
 
 const HIGHEST_PORT = 65_535
 const PORT = /^:\d{1,5}$/
-/** A port of RFC 7239 may be hidden behind a name. */
+/** RFC 7239 allows an obfuscated port. */
 const HIDDEN_PORT = /^:_[\w.-]+$/
 
-/** One `name=value` of an element of `Forwarded`, the value quoted or not, up to the semicolon or the end. */
+/** One `name=value` of a `Forwarded` element, quoted or not, up to the semicolon or the end. */
 const PAIR = /[ \t]*([!#$%&'*+.^_`|~\w-]+)=(?:"((?:[^"\\]|\\.)*)"|([^\s",;]*))[ \t]*(?:;|$)/y
 
-/** How a header lists the hops of a request. */
+/** Syntax of the forwarding header. */
 export type HopSyntax = 'x-forwarded-for' | 'forwarded'
 
-/** What a header of a request was: see `HttpRequest.header`. */
+/** Value of a header, see `HttpRequest.header`. */
 export type HeaderLines = string | readonly string[] | undefined
 
 /**
- * The hops that proxies noted in a header, read from the right: each proxy writes to the right of what it was given, so that
- * nothing a client writes can change how the entry of a proxy is read. Looks at the last 50 entries and the last 8,192
- * characters only.
+ * Hops of a forwarding header, read from the right. Each proxy appends to the right, so nothing that a client writes
+ * changes how the entry of a proxy is read. Reads at most 50 entries and 8,192 characters.
  */
 export class ForwardedHops {
   readonly #text: string
   readonly #isRfc7239: boolean
   readonly #isCut: boolean
-  /** Where the part that has not been read ends; -1 when all has. */
+  /** End of the unread part; -1 when everything was read. */
   #end: number
   #left = MOST_HOPS
 
@@ -48,8 +47,8 @@ export class ForwardedHops {
   }
 
   /**
-   * The address of the next hop to the left. Null when what stands there is no address (also one that is hidden behind a
-   * name): whatever is further left must not be believed then. Undefined when there is no more, or too much.
+   * Address of the next hop to the left. Null if the entry is not an address or is obfuscated: entries further left
+   * must not be trusted. Undefined at the end, or beyond the maximum.
    */
   next(): IpAddress | null | undefined {
     if (this.#end < 0 || this.#left === 0) return undefined
@@ -68,7 +67,7 @@ export class ForwardedHops {
   }
 }
 
-/** The address in a header that holds one and nothing else; undefined when it holds none, or there are several lines. */
+/** Address in a header with a single value. Undefined if it is missing, invalid or repeated. */
 export function singleAddress(lines: HeaderLines): IpAddress | undefined {
   if (lines === undefined) return undefined
   const text = joinLines(lines)
@@ -76,7 +75,7 @@ export function singleAddress(lines: HeaderLines): IpAddress | undefined {
   return readHop(trimBlanks(text), PORT) ?? undefined
 }
 
-/** Without spaces and tabs around it. An expression would take quadratic time for blanks in the middle. */
+/** Trims spaces and tabs. A regular expression would take quadratic time for blanks in the middle. */
 export function trimBlanks(text: string): string {
   let start = 0
   let end = text.length
@@ -94,7 +93,7 @@ function joinLines(lines: HeaderLines): string {
   return lines === undefined ? '' : lines.join(',')
 }
 
-/** `1.2.3.4`, `1.2.3.4:80`, `2001:db8::1`, `[2001:db8::1]` or `[2001:db8::1]:80`; null when it is none of them. */
+/** Parses `1.2.3.4`, `1.2.3.4:80`, `2001:db8::1`, `[2001:db8::1]` or `[2001:db8::1]:80`. Null otherwise. */
 function readHop(text: string, port: RegExp): IpAddress | null {
   const address = new IpAddress()
   if (text.startsWith('[')) {
@@ -115,7 +114,7 @@ function isPort(text: string, port: RegExp): boolean {
   return port.test(text)
 }
 
-/** Where the element of `Forwarded` begins that ends at `end`; -1 when a quote in it is open to the left. */
+/** Start of the `Forwarded` element that ends at `end`; -1 if a quote is unbalanced. */
 function elementStart(text: string, end: number): number {
   let isQuoted = false
   for (let at = end - 1; at >= 0; at--) {
@@ -132,7 +131,7 @@ function isEscaped(text: string, at: number): boolean {
   return (at - before) % 2 === 0
 }
 
-/** The address of `for` in an element of `Forwarded` (RFC 7239): null when there is none, or more than one. */
+/** Address of `for` in a `Forwarded` element (RFC 7239). Null if there is none or more than one. */
 function readElement(element: string): IpAddress | null {
   let node: string | undefined
   PAIR.lastIndex = 0

@@ -3,60 +3,57 @@ import { parseIp, sha256 } from '@sluice/core/internal'
 import type { HttpRequest } from '../http/http-request.ts'
 import { isPromise, type MaybePromise } from '../http/maybe-promise.ts'
 
-/** Who a request counts for. The same value of two kinds is two callers. */
+/** Who a request counts for. Equal values of different kinds are different callers. */
 export interface Identity {
-  /** `ip`, `user`, `apiKey`, or a word of your own. */
+  /** `ip`, `user`, `apiKey` or a custom word. */
   readonly kind: string
-  /** A user's id, an address; of any length. Those that are too long for a key are counted under their hash. */
+  /** User id, address, etc., of any length. Long values are hashed. */
   readonly value: string
 }
 
-/** What may say who a request counts for: a text, an identity, or nothing, and then the address of the client counts. */
+/** Result of a key function: a string, an identity, or undefined to count by client address. */
 export type IdentityAnswer = string | Identity | undefined
 
 /**
- * Says who a request counts for. It must not be something that a client can choose, such as a header that nobody has
- * verified: a caller with as many names as it likes has no limit.
+ * Returns who a request counts for. Never use a value that clients choose, such as an unverified header: a caller with
+ * unlimited names has no limit.
  */
 export type KeyFunction<Context> = (context: Context, request: HttpRequest) => MaybePromise<IdentityAnswer>
 
-/** Where the identity of a request comes from: `'ip'` is the address of the client, as the trusted proxies know it. */
+/** Source of the identity. `'ip'` is the client address as reported by trusted proxies. */
 export type KeySource<Context> = 'ip' | KeyFunction<Context>
 
-/** Longer values, in UTF-16 code units, are counted under their hash. */
+/** Longer values, in UTF-16 code units, are hashed. */
 const LONGEST_VALUE = 512
 
 const IP_PART = joinKey(['ip'])
 const TEXT_PART = joinKey(['key'])
 
-/** All requests of which nothing is known count as one caller. */
+/** All requests without identity and address share one counter. */
 const NOBODY: Identity = Object.freeze({ kind: 'unknown', value: '' })
 
-/**
- * Counts by user: `read` gives the id of the user that was authenticated before, or undefined when nobody was. Then the
- * address of the client counts.
- */
+/** Counts by user. `read` returns the id of the authenticated user, or undefined to count by client address. */
 export function byUser<Context>(read: (context: Context) => MaybePromise<string | undefined>): KeyFunction<Context> {
   return byKind('user', read)
 }
 
 /**
- * Counts by an address that something else has found out, such as the framework or the platform: in all its forms, IPv6 by
- * network. What is no address is taken for nothing.
+ * Counts by an address from another source, such as the framework or the platform. Normalizes it and groups IPv6 by
+ * network. Invalid addresses are ignored.
  */
 export function byIp<Context>(read: (context: Context) => MaybePromise<string | undefined>): KeyFunction<Context> {
   return byKind('ip', read)
 }
 
 /**
- * Who a request counts for, from what a key function answered and the address of the client. Nothing, an empty text and an
- * `ip` that is no address leave it to the address. Throws `SLUICE_INVALID_KEY` for any other kind of value.
+ * Identity from the result of a key function, else from the client address. Undefined, an empty string and an invalid
+ * `ip` fall back to the address. Throws `SLUICE_INVALID_KEY` for any other value.
  */
 export function identityOf(answer: unknown, address: string | undefined): Identity {
   return knownIdentity(answer) ?? fromAddress(address)
 }
 
-/** The same without an address: undefined where it is left to that. */
+/** Like {@link identityOf} without an address: undefined if the address decides. */
 export function knownIdentity(answer: unknown): Identity | undefined {
   if (typeof answer === 'string' && answer !== '') return { kind: 'key', value: answer }
   if (answer === undefined || answer === null || answer === '') return undefined
@@ -67,12 +64,12 @@ export function knownIdentity(answer: unknown): Identity | undefined {
   return found === undefined ? undefined : { kind: 'ip', value: found.toString() }
 }
 
-/** Who is at an address, when nothing better is known. */
+/** Identity of an address. Unknown addresses share one identity. */
 export function fromAddress(address: string | undefined): Identity {
   return address === undefined ? NOBODY : { kind: 'ip', value: address }
 }
 
-/** The key of an identity: different identities never have the same one, whatever their kinds and values hold. */
+/** Key of an identity. Distinct identities have distinct keys. */
 export function identityKey(identity: Identity): string {
   const { kind, value } = identity
   // Three parts can never be mistaken for two.
@@ -80,7 +77,7 @@ export function identityKey(identity: Identity): string {
   return `${kindPart(kind)}${value.length}:${value}`
 }
 
-/** How the keys of a kind begin, as {@link joinKey} writes it. Most requests have one of two kinds, whose parts are made once. */
+/** Key prefix of a kind, as {@link joinKey} writes it. The two usual prefixes are precomputed. */
 function kindPart(kind: string): string {
   if (kind === 'ip') return IP_PART
   return kind === 'key' ? TEXT_PART : joinKey([kind])
@@ -117,7 +114,7 @@ function invalid(received: unknown): SluiceError {
   })
 }
 
-/** Also for whoever hands on the function that makes key functions: then it is called with a request. */
+/** Also covers passing `byUser` itself as a key function: it is then called with a request. */
 function noReader(kind: string, received: unknown): SluiceError {
   const [name, example] =
     kind === 'ip' ? ['byIp', '(request) => request.ip'] : ['byUser', '(request) => request.user?.id']

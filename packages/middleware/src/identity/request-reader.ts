@@ -7,13 +7,13 @@ import { clientAddress } from './client-address.ts'
 import type { Identity, IdentityAnswer, KeySource } from './identity.ts'
 import { fromAddress, knownIdentity } from './identity.ts'
 
-/** The cost of a request: units, whole, 0 or more. */
+/** Cost of a request: a whole number of units, 0 or more. */
 export type CostSource<Context> = number | ((context: Context, request: HttpRequest) => MaybePromise<number>)
 
-/** Is told of a request that something else was to say who it counts for, and that its address counts all the same. */
+/** Called when a request counts by its address because its key function returned no identity. */
 export type AddressListener = (request: HttpRequest, address: string | undefined) => void
 
-/** Reads off a request who it counts for, and how much. */
+/** Reads identity and cost of a request. */
 export class RequestReader<Context> {
   readonly tiers: AddressTiers
   readonly #trust: CompiledTrust
@@ -25,19 +25,19 @@ export class RequestReader<Context> {
     this.#onAddress = onAddress
   }
 
-  /** Where the request comes from; undefined when that is not known. */
+  /** Client address, or undefined when unknown. */
   addressOf(request: HttpRequest): string | undefined {
     return clientAddress(request, this.#trust)
   }
 
-  /** The same, for a request of which nothing better is known. */
+  /** Client address of a request without a better identity. Notifies the listener. */
   fallbackAddressOf(request: HttpRequest): string | undefined {
     const address = this.addressOf(request)
     this.#onAddress(request, address)
     return address
   }
 
-  /** Who the request counts for. */
+  /** Identity of the caller. */
   identityOf(source: KeySource<Context>, context: Context, request: HttpRequest): MaybePromise<Identity> {
     if (source === 'ip') return fromAddress(this.addressOf(request))
     const answer = source(context, request)
@@ -46,13 +46,13 @@ export class RequestReader<Context> {
       : this.#identified(answer, request)
   }
 
-  /** The counter of whoever the request counts for. */
+  /** Counter key of the caller. */
   keyOf(source: KeySource<Context>, context: Context, request: HttpRequest): MaybePromise<string> {
     const identity = this.identityOf(source, context, request)
     return isPromise(identity) ? identity.then((later) => this.tiers.keyOf(later)) : this.tiers.keyOf(identity)
   }
 
-  /** What the request costs. */
+  /** Cost of the request. */
   costOf(source: CostSource<Context>, context: Context, request: HttpRequest): MaybePromise<number> {
     return typeof source === 'number' ? source : source(context, request)
   }

@@ -4,25 +4,25 @@ import { isPromise } from '../http/maybe-promise.ts'
 import type { RateLimitOptions } from '../options/rate-limit-options.ts'
 import type { Charge, Settlement } from './checker.ts'
 
-/** So many signs of life are given in the time of one lease: one may be lost, one may be late. */
+/** Renewals per lease: one may be lost and one may be late. */
 const RENEWALS_PER_LEASE = 3
 
-/** What the end of charges is made of. */
+/** How charges are settled. */
 export interface ChargeSettlerOptions<Context> {
   readonly refund: RateLimitOptions<Context>['refund']
   readonly actualCost: RateLimitOptions<Context>['actualCost']
   readonly timers: Timers
-  /** Is told what failed when nobody waits any more. */
+  /** Called with failures after the response. */
   readonly onError: (error: unknown, context: Context) => void
 }
 
-/** Ends charges when their requests have ended, and keeps their slots until then. */
+/** Settles charges when their requests complete, and renews their slots until then. */
 export class ChargeSettler<Context> {
   readonly #isRefunded: ((status: number, context: Context) => boolean) | undefined
   readonly #actualCost: RateLimitOptions<Context>['actualCost']
   readonly #timers: Timers
   readonly #onError: (error: unknown, context: Context) => void
-  /** Whether the end of every request matters. */
+  /** Whether the completion of every request matters. */
   readonly #needsCompletion: boolean
 
   constructor({ refund, actualCost, timers, onError }: ChargeSettlerOptions<Context>) {
@@ -34,8 +34,8 @@ export class ChargeSettler<Context> {
   }
 
   /**
-   * What to call when the request has ended, with the status of its answer or 0; undefined when that makes no difference. Calling
-   * it again does nothing. It does not throw.
+   * Returns the function to call when the request completes, with the response status or 0. Undefined if completion
+   * does not matter. Idempotent, never throws.
    */
   watch(charge: Charge, context: Context): ((status: number) => void) | undefined {
     if (!(this.#needsCompletion || charge.isHeld) && charge.report === undefined) return undefined
@@ -62,7 +62,7 @@ export class ChargeSettler<Context> {
     }
   }
 
-  /** Gives signs of life until the returned function is called. */
+  /** Renews slots until the returned function is called. */
   #keepRenewing(charge: Charge, context: Context): () => void {
     let cancel: () => void
     const arm = (): void => {
@@ -90,7 +90,10 @@ function statusTest(statuses: readonly number[]): (status: number) => boolean {
   return (status) => refunded.has(status)
 }
 
-/** Tells the process, or the console where there is none, of the first failure; a store that is away would fill the screen. */
+/**
+ * Emits a process warning, or writes to the console, for the first failure only: an unavailable store would flood the
+ * log.
+ */
 export function warnOnce(): (error: unknown) => void {
   let isTold = false
   return (error) => {

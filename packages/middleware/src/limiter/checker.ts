@@ -6,38 +6,38 @@ import type { MaybePromise } from '../http/maybe-promise.ts'
 import { andThen } from '../http/maybe-promise.ts'
 import type { LimitDescription } from '../http/response-headers.ts'
 
-/** Decides requests, whatever the limits come from. */
+/** Decides requests, whatever the source of the limits. */
 export interface Checker<Context> {
-  /** What a decision is about that has no reports of its own; undefined where that is not known, or not always the same. */
+  /** Describes the limit of decisions without reports. Undefined if unknown or varying. */
   readonly description: LimitDescription | undefined
   /**
-   * Decides a request, charges it when it is allowed, and goes on with that. Each step that a promise is awaited in costs every
-   * request on a remote store, so that the next step is handed in instead.
+   * Decides a request, charges it if allowed, and calls `go` with the charge. A continuation instead of a returned
+   * promise saves one microtask per request on a remote store.
    */
   ask<R>(context: Context, request: HttpRequest, go: (charge: Charge) => MaybePromise<R>): MaybePromise<R>
-  /** Frees what was made for it. May be called again. */
+  /** Frees resources. Safe to call again. */
   close(): Promise<void>
 }
 
-/** What becomes of a charge: it stands as it is, it is given back, or it stands at so many units. */
+/** Result of a charge: it is kept, refunded, or changed to a number of units. */
 export type Settlement = 'keep' | 'refund' | number
 
-/** What a request was charged, until it has ended. */
+/** The charge of a request until the request completes. */
 export interface Charge {
   readonly decision: DecisionLike
-  /** Whether it has to be ended whatever becomes of the request, because slots are held, or units reserved. */
+  /** Whether it must be settled in any case, because slots are held or units reserved. */
   readonly isHeld: boolean
-  /** How long slots are held without `renew`, in milliseconds; 0 when there are none, or when they cannot be renewed. */
+  /** How long slots are held without `renew`, in milliseconds. 0: no slots, or not renewable. */
   readonly leaseMs: number
-  /** Ends it, and gives slots back. Called once, and only when the decision allowed the request. */
+  /** Settles the charge and releases slots. Called once, and only for allowed requests. */
   end(settlement: Settlement): MaybePromise<unknown>
-  /** Keeps slots for another lease. */
+  /** Extends the lease of slots. */
   renew?(): MaybePromise<unknown>
-  /** Says with which status the request was answered, where that has a bearing on later decisions. */
+  /** Reports the response status, if later decisions depend on it. */
   report?(status: number): void
 }
 
-/** A decision that can not be corrected later: a denial, or one of somebody who takes nothing back. */
+/** A charge that cannot be corrected: a denial, or a decider without refunds. */
 export class FinalCharge implements Charge {
   readonly decision: DecisionLike
   readonly isHeld = false
@@ -52,7 +52,7 @@ export class FinalCharge implements Charge {
   }
 }
 
-/** The meaning of the one limit of a rule; undefined when it has none or several, whose decisions say it themselves. */
+/** Describes the only limit of a rule. Undefined if there are none or several, which describe themselves. */
 export function describeLimit(rule: Rule): LimitDescription | undefined {
   const [limit, ...others] = compileRule('rule', rule)
   if (limit === undefined || others.length > 0) return undefined
@@ -60,7 +60,7 @@ export function describeLimit(rule: Rule): LimitDescription | undefined {
   return decisionOn(createBatch([createItem(limit, 'a', 0), createItem(limit, 'b', 0)]), undefined).limits[0]
 }
 
-/** Asks a limiter what the first of its limits means, without taking anything; undefined when it does not limit. */
+/** Queries the description of the first limit of a limiter, without charging. Undefined if it does not limit. */
 export function queryDescription(limiter: Limiter, key: string): MaybePromise<LimitDescription | undefined> {
   // A decision about one key of one limit says no more than its number: about two keys it reports on each.
   const asked = limiter.checkAll([

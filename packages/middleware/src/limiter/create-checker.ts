@@ -35,7 +35,7 @@ export interface CreatedChecker<Context> {
   readonly ownStore: Store | undefined
 }
 
-/** The checker for where the limits of these options come from. The options have been checked. */
+/** Creates the checker for the source of the limits. Expects validated options. */
 export function createChecker<Context>(
   options: RateLimitOptions<Context>,
   parts: CheckerParts<Context>,
@@ -58,7 +58,7 @@ export function createChecker<Context>(
   return rulesChecker(options, parts)
 }
 
-/** What is known of something that was made elsewhere and asks under these names. */
+/** Describes an object created by the user that counts under these names. */
 function elsewhere(asked: object, names: readonly string[] = []): Omit<CreatedChecker<never>, 'checker'> {
   const place = placeOf(asked)
   const isNamed = place !== undefined && names.length > 0
@@ -85,7 +85,7 @@ function givenChecker<Context>(
   return new LimiterChecker({ ...parts, reader, settles, own: undefined })
 }
 
-/** The checker for rules that are written in the options. */
+/** The checker for rules in the options. */
 function rulesChecker<Context>(
   options: RateLimitOptions<Context>,
   { reader, clock, random }: CheckerParts<Context>,
@@ -125,7 +125,7 @@ function countedRules<Context>(options: RateLimitOptions<Context>): readonly Cou
   })
 }
 
-/** A cost that is always the same and above what the rule can ever give would deny every request. */
+/** A constant cost above the capacity of the rule would deny every request. */
 function checkCost<Context>({ name, rule, cost }: CountedRule<Context>): void {
   if (typeof cost !== 'number') return
   const most = Math.min(...compileRule(name, rule).map(({ capacity }) => capacity))

@@ -7,27 +7,27 @@ import type { RateLimitOptions } from '../options/rate-limit-options.ts'
 import type { Charge, Checker, Settlement } from './checker.ts'
 import { FinalCharge } from './checker.ts'
 
-/** Longest that a request is under way without being charged anew when it ends. */
+/** Maximum duration of a request before its reservation expires. */
 const RESERVED_FOR: Duration = '1h'
 
-/** The first status that says that the server failed. */
+/** First status of server errors. */
 const FIRST_SERVER_ERROR = 500
 
-/** What decides by rule sets. */
+/** Options of {@link EngineChecker}. */
 export interface EngineCheckerParts<Context> {
   readonly engine: PolicyEngine
   readonly identify: RateLimitOptions<Context>['identify']
   readonly cost: CostSource<Context>
   readonly reader: RequestReader<Context>
-  /** Whether charges are changed to what the requests really cost. */
+  /** Whether charges are changed to the actual cost. */
   readonly settles: boolean
 }
 
-/** Decides by the rule sets of an engine, and tells it how requests ended. */
+/** Decides by a policy engine, and reports responses to it. */
 export class EngineChecker<Context> implements Checker<Context> {
   readonly description = undefined
   readonly #parts: EngineCheckerParts<Context>
-  /** Whether to reserve: from the first slot on that a rule asks for, because only a reservation gives slots back alone. */
+  /** Whether to reserve. Set by the first decision with a slot, because only a reservation can release slots alone. */
   #reserves: boolean
 
   constructor(parts: EngineCheckerParts<Context>) {
@@ -85,13 +85,13 @@ export class EngineChecker<Context> implements Checker<Context> {
   }
 }
 
-/** The path of a request without its query; a whole URL as it came, because servers differ in where its path begins. */
+/** Path without query. An absolute URL stays as it is, because servers differ in where its path begins. */
 function pathOf(url: string): string {
   const query = url.startsWith('/') ? url.indexOf('?') : -1
   return query < 0 ? url : url.slice(0, query)
 }
 
-/** A charge that stands unless it is given back. */
+/** A charge that is kept unless refunded. */
 class CheckedCharge implements Charge {
   readonly decision: PolicyDecision
   readonly isHeld = false
@@ -114,7 +114,7 @@ class CheckedCharge implements Charge {
   }
 }
 
-/** Units and slots that are held until the request has ended. */
+/** Units and slots that are held until the request completes. */
 class ReservedCharge implements Charge {
   readonly decision: PolicyDecision
   readonly isHeld = true
@@ -148,7 +148,7 @@ class ReservedCharge implements Charge {
   }
 }
 
-/** A client that hung up says nothing about the server. */
+/** A disconnected client says nothing about the server. */
 function tell(engine: PolicyEngine, request: PolicyRequest, status: number): void {
   if (status !== 0) engine.report(request, status >= FIRST_SERVER_ERROR)
 }

@@ -11,7 +11,7 @@ import { FinalCharge } from './checker.ts'
 
 const MS_PER_SECOND = 1000
 
-/** What decides by a function. */
+/** Options of {@link FunctionChecker}. */
 export interface FunctionCheckerParts<Context> {
   readonly check: NonNullable<RateLimitOptions<Context>['check']>
   readonly reader: RequestReader<Context>
@@ -19,7 +19,7 @@ export interface FunctionCheckerParts<Context> {
   readonly cost: CostSource<Context>
 }
 
-/** Decides by a function of the user's. */
+/** Decides by a custom function. */
 export class FunctionChecker<Context> implements Checker<Context> {
   readonly description = undefined
   readonly #parts: FunctionCheckerParts<Context>
@@ -56,11 +56,11 @@ export class FunctionChecker<Context> implements Checker<Context> {
   }
 }
 
-/** What a function may answer where nobody checks types: only `allowed` has to be there. */
+/** Result of an untyped function: only `allowed` is required. */
 type LooseAnswer = Partial<Omit<DecisionLike, 'resetAt' | 'limit' | 'remaining'>> &
   Partial<Pick<CheckAnswer, 'limit' | 'remaining' | 'retryAfter'>> & { readonly resetAt?: string | number | null }
 
-/** The decision that an answer of the service tells, to the second, or a shorter one; a whole decision as it is. */
+/** The decision for a service response or a partial decision. Complete decisions are returned as they are. */
 function decisionOf(answer: DecisionLike | CheckAnswer): DecisionLike {
   const loose = answer as LooseAnswer | undefined
   if (typeof loose?.allowed !== 'boolean') throw invalidAnswer(answer)

@@ -20,35 +20,34 @@ import type { Charge, Checker } from './checker.ts'
 import { createChecker } from './create-checker.ts'
 import type { RequestBatcher } from './request-batcher.ts'
 
-/** What a framework is to the limiter. */
+/** Connects a framework to the limiter. */
 export interface HttpAdapter<Context> {
   /** Name of the framework, such as `express`. */
   readonly name: string
-  /** Options that this adapter takes besides those of {@link RateLimitOptions} and `onLimited`. */
+  /** Options of this adapter in addition to {@link RateLimitOptions} and `onLimited`. */
   readonly ownOptions?: readonly string[]
-  /** What the core has to know of a request. Called once for each. */
+  /** The view of a request. Called once per request. */
   request(context: Context): HttpRequest
-  /** Lets requests go on together that were decided at once; each goes on when it was decided when left out. */
+  /** Continues requests of one event loop turn together. Default: each continues at once. */
   readonly batcher?: RequestBatcher
 }
 
 /** Limits the requests of a framework. */
 export interface HttpLimiter<Context> {
   /**
-   * Decides what is to become of a request. The answer is there at once where the store is local and no option is asynchronous,
-   * unless the adapter gathers requests and many come together.
-   * Throws or rejects when an option does, or when the store cannot be asked and nothing says what to do then.
+   * Decides a request. Synchronous if the store is local, no option is asynchronous, and the batcher does not delay it.
+   * Throws or rejects if an option does, or if the store is unavailable without a failure mode.
    */
   begin(context: Context): MaybePromise<HttpOutcome>
-  /** The same, and goes on with the outcome: by this way a remote store costs a promise less. */
+  /** Decides a request and continues with the outcome. Saves one promise on a remote store. */
   begin<R>(context: Context, settle: (outcome: HttpOutcome) => MaybePromise<R>): MaybePromise<R>
-  /** Frees what was made here, which is a store when none was given; what was given stays open. May be called again. */
+  /** Frees what the limiter created, which is the default store. Objects passed in stay open. Safe to call again. */
   close(): Promise<void>
 }
 
 const NO_HEADERS: Readonly<Record<string, string>> = Object.freeze({})
 
-/** The outcome for a request that is not limited. */
+/** Outcome of a skipped request. */
 const SKIPPED: Admission = Object.freeze({
   allowed: true,
   decision: undefined,
@@ -58,8 +57,7 @@ const SKIPPED: Admission = Object.freeze({
 })
 
 /**
- * A limiter by these options, for the framework of `adapter`. Throws a coded error that says what to do when options are unknown,
- * contradict each other or are out of range.
+ * Creates a limiter for the framework of `adapter`. Throws a coded error for unknown, contradictory or invalid options.
  */
 export function createHttpLimiter<Context>(
   options: RateLimitOptions<Context>,
@@ -80,7 +78,7 @@ class CheckingLimiter<Context> implements HttpLimiter<Context> {
   readonly #end: ChargeSettler<Context>
   readonly #reader: RequestReader<Context>
   readonly #misuse: MisuseDetector
-  /** Whether every request is counted by its address, be it among other things. */
+  /** Whether every request counts by its address, possibly among other keys. */
   readonly #countsAddress: boolean
   readonly #ownStore: Store | undefined
 
@@ -149,7 +147,7 @@ class CheckingLimiter<Context> implements HttpLimiter<Context> {
     return asked
   }
 
-  /** Looks for mistakes in how the limiter is used. */
+  /** Checks for misuse. */
   #look(context: Context, request: HttpRequest): void {
     this.#misuse.meet(context as object)
     if (this.#countsAddress) this.#misuse.meetAddress(request, this.#reader.addressOf(request))
@@ -180,7 +178,7 @@ function asItIs(outcome: HttpOutcome): HttpOutcome {
   return outcome
 }
 
-/** A text that is different for different rules. */
+/** A string that differs for different rules. */
 function ruleText(options: RateLimitOptions<never>): string {
   const fields = Object.fromEntries(RULE_FIELDS.map((field) => [field, options[field]]))
   return JSON.stringify({ ...fields, rules: options.rules })
@@ -192,7 +190,7 @@ function countsAddress({ key = 'ip', rules, engine }: RateLimitOptions<never>): 
   return keys.includes('ip')
 }
 
-/** The windows of all rules, as they were written. */
+/** The windows of all rules, as written. */
 function windowsOf({ window, windows, rules = {} }: RateLimitOptions<never>): readonly unknown[] {
   const ofRules = Object.values(rules as Readonly<Record<string, RuleFields>>).flatMap(windowsOf)
   return [window, ...(windows ?? []).map((spec) => spec.window), ...ofRules]

@@ -8,18 +8,18 @@ import type { CostSource, RequestReader } from '../identity/request-reader.ts'
 import type { Charge, Checker, Settlement } from './checker.ts'
 import { FinalCharge, queryDescription } from './checker.ts'
 
-/** Longest that a request is under way without being charged anew when it ends. */
+/** Maximum duration of a request before its reservation expires. */
 const RESERVED_FOR: Duration = '1h'
 
-/** What decides by one limiter. */
+/** Options of {@link LimiterChecker}. */
 export interface LimiterCheckerParts<Context> {
   readonly limiter: Limiter
   readonly reader: RequestReader<Context>
   readonly key: KeySource<Context>
   readonly cost: CostSource<Context>
-  /** Whether charges are changed to what the requests really cost. */
+  /** Whether charges are changed to the actual cost. */
   readonly settles: boolean
-  /** What its limit means, and whether it was made here; a limiter from elsewhere is asked with the first request. */
+  /** Set if the middleware created the limiter. Others are queried for their description with the first request. */
   readonly own: { readonly description: LimitDescription | undefined } | undefined
 }
 
@@ -89,7 +89,7 @@ function isSlot(description: LimitDescription | undefined): boolean {
   return description?.quotaUnit === 'concurrent-requests'
 }
 
-/** A charge that stands unless it is given back. */
+/** A charge that is kept unless refunded. */
 class RefundableCharge implements Charge {
   readonly decision: Decision
   readonly isHeld = false
@@ -106,7 +106,7 @@ class RefundableCharge implements Charge {
   }
 }
 
-/** Units, or a slot, that are held until the request has ended. */
+/** Units or a slot that are held until the request completes. */
 class ReservedCharge implements Charge {
   readonly decision: Decision
   readonly isHeld = true

@@ -8,20 +8,20 @@ import type { CostSource, RequestReader } from '../identity/request-reader.ts'
 import type { Charge, Checker, Settlement } from './checker.ts'
 import { queryDescription } from './checker.ts'
 
-/** One of the rules of a set, who is counted by it, and how much. */
+/** One rule of a set, who it counts, and at what cost. */
 export interface AskedRule<Context> {
   readonly name: string
   readonly key: KeySource<Context>
   readonly cost: CostSource<Context>
 }
 
-/** Decides by several rules of a limiter that was made elsewhere, in one step. */
+/** Decides by several rules of an existing limiter set, atomically. */
 export class LimiterSetChecker<Context> implements Checker<Context> {
   readonly description = undefined
   readonly #set: LimiterSet
   readonly #rules: readonly AskedRule<Context>[]
   readonly #reader: RequestReader<Context>
-  /** Whether its rules are about slots; undefined until that is known. */
+  /** Whether the rules hold slots. Undefined until known. */
   #holdsSlots: boolean | undefined
 
   constructor(set: LimiterSet, rules: readonly AskedRule<Context>[], reader: RequestReader<Context>) {

@@ -1,32 +1,32 @@
-/** So many requests in one turn of the event loop are a crowd; until there are fewer than the other number. */
+/** Batching starts at this many requests per event loop turn, and stops below the second number. */
 const CROWD_FROM = 4
 const CROWD_UNTIL = 2
 
-/** So many go on together before the turn has ended: what belongs to more does not fit the caches of a processor. */
+/** Maximum batch size: the data of more requests does not fit the processor caches. */
 const MOST_TOGETHER = 64
 
-/** Runs something at the end of this turn of the event loop: when everything that has arrived was read. */
+/** Schedules a callback for the end of the current event loop turn, after all pending input was read. */
 export type TurnEnd = (run: () => void) => void
 
 /**
- * Lets the requests of one turn of the event loop go on together, at its end, where many come in each: they are all read before the
- * first is answered. To answer each when it was read takes up to twice as long, because whoever waits for answers on the same
- * machine is woken for every single one, and because reading and answering push each other out of the caches of the processor.
+ * Continues the requests of one event loop turn together at its end, when many arrive per turn: all are read before the
+ * first is answered. Answering each request as it is read takes up to twice as long, because local clients wake for
+ * every response, and because reading and answering evict each other from the processor caches.
  *
- * A request is held back for what is left of its turn, and only after a turn with a crowd: where few come at once, none is.
- * Each goes on in its own asynchronous context.
+ * A request waits at most for the rest of its turn, and only after a crowded turn. Each request continues in its own
+ * asynchronous context.
  */
 export class RequestBatcher {
   readonly #turnEnd: TurnEnd
   readonly #close: () => void
-  /** Requests of this turn, and those of them that wait now. */
+  /** Requests of this turn, and those that wait. */
   #count = 0
   #waiting = 0
   #isCrowd = false
-  /** What they wait for. */
+  /** Resolves when the waiting requests continue. */
   #signal: Promise<void> | undefined
   #resolve: (() => void) | undefined
-  /** Whether those who waited are going on now. */
+  /** Whether the waiting requests are continuing now. */
   #areGoing = false
 
   constructor(turnEnd: TurnEnd) {
@@ -38,7 +38,7 @@ export class RequestBatcher {
     }
   }
 
-  /** Takes note of a request. When it is to go on; undefined for at once. Never rejects. */
+  /** Registers a request. Returns when to continue; undefined means at once. Never rejects. */
   join(): Promise<void> | undefined {
     // Whoever has waited at one limiter does not wait at the next as well.
     if (this.#areGoing) return undefined

@@ -14,17 +14,17 @@ import { describeLimit, FinalCharge } from './checker.ts'
 
 const MICROS_PER_MS = 1000
 
-/** A rule, who is counted by it, and how much. */
+/** A rule, who it counts, and at what cost. */
 export interface CountedRule<Context> {
   readonly name: string
   readonly rule: Rule
   readonly key: KeySource<Context>
   readonly cost: CostSource<Context>
-  /** Whether it is charged what the request really cost, where that is told; a rule with a cost of its own is not. */
+  /** Whether its charge changes to the actual cost. False for a rule with its own cost. */
   readonly settles: boolean
 }
 
-/** What decides by rules. */
+/** Options of {@link RulesChecker}. */
 export interface RulesCheckerParts<Context> {
   readonly rules: readonly CountedRule<Context>[]
   readonly store: Store
@@ -32,22 +32,23 @@ export interface RulesCheckerParts<Context> {
   readonly random: Random
 }
 
-/** A rule that is asked of the store. */
+/** A compiled rule. */
 interface AskedRule {
   readonly limits: readonly Limit[]
   readonly settles: boolean
 }
 
 /**
- * Decides by several rules, of any algorithms, in one step, and by a rule whose charges are corrected later. Slots are given back
- * when the request ends; what else was charged is changed without a reservation, so that nothing is lost when this process is.
+ * Decides several rules of any algorithm atomically, and rules whose charges are corrected later. Slots are released
+ * when the request completes. Other charges are corrected without a reservation, so that nothing is lost if this
+ * process dies.
  */
 export class RulesChecker<Context> implements Checker<Context> {
   readonly description: LimitDescription | undefined
   readonly #parts: RulesCheckerParts<Context>
   readonly #asked = new Map<string, AskedRule>()
   readonly #holdsSlots: boolean
-  /** Has the names of the rules to itself on the store. */
+  /** Claims the names of the rules on the store. */
   readonly #set: LimiterSet
 
   constructor(parts: RulesCheckerParts<Context>) {
@@ -137,7 +138,7 @@ const UNLIMITED: DecisionLike = Object.freeze({
 
 interface Charged {
   readonly receipt: Receipt
-  /** For each charge, whether it is changed to what the request really cost. */
+  /** For each charge: whether it changes to the actual cost. */
   readonly settling: readonly boolean[]
 }
 

@@ -3,38 +3,38 @@ import { type CompiledTrust, entriesPresent, isNearby, isTrusted, untrustedHop }
 import { type CounterSpace, type MisuseRegistry, type PassedLimit, processRegistry } from './misuse-registry.ts'
 import { type MisuseCode, type MisuseListener, misuseDocs, warnProcess } from './misuse-warning.ts'
 
-/** What the detector of a limiter has to know of it. */
+/** What a detector needs to know about its limiter. */
 export interface MisuseDetectorOptions {
-  /** Name of its rule. */
+  /** Name of the rule. */
   readonly name: string
-  /** Whether it is that of its counters, as when left out; false where only what is asked knows the name. */
+  /** Whether `name` is the name of the counters. False if only the decider knows it. Default: true. */
   readonly isNamed?: boolean
-  /** What keeps its counters: the store, or the engine or function that is asked in its place. */
+  /** What keeps the counters: the store, or the engine or function in its place. */
   readonly counters: object
   readonly trust: CompiledTrust
-  /** Is told; a warning of the process when left out. */
+  /** Receives warnings. Default: a process warning. */
   readonly warn?: MisuseListener | undefined
-  /** That of this process when left out. */
+  /** Default: the registry of this process. */
   readonly record?: MisuseRegistry
 }
 
-/** Every request is looked at up to this one, and few after it. */
+/** All requests up to this number are inspected. */
 const FIRST_REQUESTS = 1000
-/** Of so many later requests, two in a row are looked at: the same request may come twice. */
+/** After that, two consecutive requests out of this many are inspected. */
 const LATER_REQUESTS = 1024
 
-/** Headers by which proxies name the client, the most usual first. */
+/** Headers in which proxies report the client, most common first. */
 const FORWARDING = ['x-forwarded-for', 'forwarded', 'x-real-ip']
 
-/** Whoever writes a window as a smaller number has probably thought of seconds. */
+/** A smaller window was probably meant in seconds. */
 const LEAST_PLAUSIBLE_MS = 1000
 
 /**
- * Looks for mistakes in how one limiter is used: one method for each kind. Each kind is told once to each listener, and so once
- * in a process where there is no listener of one's own; those about a limiter's name, window or proxies once for each name.
+ * Detects misuse of one limiter, with one method per kind. Each kind is reported once per listener; those about a name,
+ * window or proxy once per name.
  *
- * All that has to be asked for a request is {@link watches}, and {@link meet} when it says so. It says so for the first 1,000
- * requests of a limiter and for one in 64 of the later ones, so that a request costs the increment of a number.
+ * Cost per request: one increment. {@link watches} returns true for the first 1,000 requests and for a sample of later
+ * ones; only those are passed to {@link meet}.
  */
 export class MisuseDetector {
   readonly #limit: PassedLimit
@@ -42,10 +42,10 @@ export class MisuseDetector {
   readonly #warn: MisuseListener
   readonly #record: MisuseRegistry
   #requests = 0
-  /** True until whatever made the limiter has come to its end. */
+  /** True until the current synchronous code has finished. */
   #isNew = true
   #isUsedAtOnce = false
-  /** Where the limiter means to have its name for itself. */
+  /** Space in which the limiter uses its name exclusively. */
   #taken: CounterSpace | undefined
 
   constructor(options: MisuseDetectorOptions) {
@@ -60,30 +60,32 @@ export class MisuseDetector {
     this.proxyTrustTooWide()
   }
 
-  /** Whether the next request is to be shown to {@link meet}. To be asked once for each request. */
+  /** Whether to pass the next request to {@link meet}. Call it once per request. */
   watches(): boolean {
     return isWatched(this.#requests++)
   }
 
-  /** Whether the request that {@link watches} was asked about last is looked at. */
+  /** Whether the current request is inspected. */
   get isWatching(): boolean {
     return isWatched(this.#requests - 1)
   }
 
-  /** The checks of every request. `context` is the framework's own object for it, the same for all limiters that it passes. */
+  /**
+   * Checks for every inspected request. `context` is the request object of the framework, the same for all limiters.
+   */
   meet(context: object): void {
     this.limiterInHandler()
     this.countedTwice(context)
   }
 
-  /** The checks of a request that is counted by its address, which is what `clientAddress` says. */
+  /** Checks for a request that counts by the address of `clientAddress`. */
   meetAddress(request: HttpRequest, address: string | undefined): void {
     this.proxyNotTrusted(request)
     this.proxyTrustTooWide(request)
     this.noAddress(address)
   }
 
-  /** A proxy of one's own names the client, and nobody listens: to the nearest proxy, to its header, or to one behind it. */
+  /** A private proxy reports the client, but the proxy, its header or a proxy behind it is not trusted. */
   proxyNotTrusted(request: HttpRequest): void {
     const { peerAddress } = request
     const header = FORWARDING.find((name) => request.header(name) !== undefined)
@@ -100,7 +102,7 @@ export class MisuseDetector {
     if (hop !== undefined) this.#tellNotTrusted(`came through ${hop}`, this.#trust.header)
   }
 
-  /** Before the first request: networks that hold everybody. With a request: fewer entries in the header than proxies. */
+  /** Without a request: networks that include clients. With a request: fewer header entries than trusted proxies. */
   proxyTrustTooWide(request?: HttpRequest): void {
     const { hops, tooWide, header } = this.#trust
     if (request === undefined) {
@@ -123,7 +125,7 @@ export class MisuseDetector {
     })
   }
 
-  /** Limiters are used where they are made, again and again, and never a second time. */
+  /** Limiters are created per request and never reused. */
   limiterInHandler(): void {
     if (this.#isUsedAtOnce) this.#record.usedAgain()
     if (!this.#isNew) return
@@ -136,7 +138,7 @@ export class MisuseDetector {
     })
   }
 
-  /** One request comes by the same counters again, or by others of the same name. */
+  /** A request passes the same counters twice, or others with the same name. */
   countedTwice(context: object): void {
     const before = this.#record.pass(context, this.#limit)
     if (before === undefined) return
@@ -154,8 +156,8 @@ export class MisuseDetector {
   }
 
   /**
-   * To be called when the limiter is made on a store that others may count on too. Whoever gives no name does not mean to share
-   * it; two that give the same name do, unless their rules differ, which on one store object is an error of the core.
+   * Call it when the limiter is created on a store that others may use. Limiters without a name do not intend to share;
+   * limiters with one do, unless their rules differ, which is an error of the core on one store object.
    */
   sharedName({ space, rule, isGiven }: SharedPlace): void {
     const { name } = this.#limit
@@ -167,13 +169,13 @@ export class MisuseDetector {
     this.#tellSharedName('Two limiters with different rules have it on stores that may be the same')
   }
 
-  /** To be called when the limiter is closed: others may have its name. May be called again. */
+  /** Releases the name. Safe to call again. */
   close(): void {
     if (this.#taken !== undefined) this.#record.leave(this.#taken, this.#limit.name)
     this.#taken = undefined
   }
 
-  /** To be called when the limiter is made and counts in the memory of its process; `facts` are its own when left out. */
+  /** Call it when the limiter is created on a memory store. Default for `facts`: the current process. */
   memoryInCluster(facts: ProcessFacts = ownFacts()): void {
     if (!isOneOfMany(facts)) return
     this.#tell('SLUICE_USE_MEMORY_IN_CLUSTER', {
@@ -182,7 +184,7 @@ export class MisuseDetector {
     })
   }
 
-  /** To be called when the limiter is made, with the windows of its rules as they were written. */
+  /** Call it when the limiter is created, with the windows of its rules as written. */
   shortWindow(windows: readonly unknown[]): void {
     const short = windows.find((window) => typeof window === 'number' && window < LEAST_PLAUSIBLE_MS)
     if (short === undefined) return
@@ -252,16 +254,16 @@ export class MisuseDetector {
   }
 }
 
-/** Where a limiter counts together with others. */
+/** Where a limiter may share counters. */
 export interface SharedPlace {
   readonly space: CounterSpace
-  /** A text that is different for different rules. */
+  /** A string that differs for different rules. */
   readonly rule: string
-  /** Whether somebody chose the name. */
+  /** Whether the user chose the name. */
   readonly isGiven: boolean
 }
 
-/** Why a request was decided without the store, and how. */
+/** Why and how a request was decided without the store. */
 interface DecidedWithout {
   readonly mode: string
   readonly cause: string
@@ -269,10 +271,10 @@ interface DecidedWithout {
 }
 
 interface Finding {
-  /** What was seen, without a full stop. */
+  /** What was observed, without a full stop. */
   readonly seen: string
   readonly action: string
-  /** Things of which each is told once; all are one when left out. */
+  /** Subject that is reported once. Default: one for all. */
   readonly matter?: string
 }
 
@@ -284,27 +286,27 @@ function ownFacts(): ProcessFacts {
   return processFacts(typeof process === 'undefined' ? undefined : process)
 }
 
-/** What is known of the process that a limiter counts in. */
+/** Facts about the process of a limiter. */
 export interface ProcessFacts {
-  /** Whether it is one of the workers of `node:cluster`. */
+  /** Whether it is a worker of `node:cluster`. */
   readonly isClusterWorker: boolean
-  /** The number that a process manager such as PM2 gave it (`NODE_APP_INSTANCE`); undefined when there is none. */
+  /** Number assigned by a process manager such as PM2 (`NODE_APP_INSTANCE`). */
   readonly instance: string | undefined
 }
 
-/** The part of Node's `process` that is looked at. */
+/** The used part of `process` of Node. */
 export interface ProcessLike {
   readonly env?: Readonly<Record<string, string | undefined>>
   readonly getBuiltinModule?: (name: string) => unknown
 }
 
-/** The facts of a process; those of one that is alone where nothing is known, as in runtimes other than Node. */
+/** Facts about a process. Other runtimes than Node count as a single process. */
 export function processFacts(from: ProcessLike | undefined): ProcessFacts {
   const cluster = from?.getBuiltinModule?.('node:cluster') as { readonly isWorker?: boolean } | undefined
   return { isClusterWorker: cluster?.isWorker === true, instance: from?.env?.['NODE_APP_INSTANCE'] }
 }
 
-/** Whether other processes do the same work. A manager numbers a single process too, with 0. */
+/** Whether other processes share the work. Process managers number a single process 0. */
 export function isOneOfMany({ isClusterWorker, instance }: ProcessFacts): boolean {
   return isClusterWorker || Number(instance ?? 0) > 0
 }

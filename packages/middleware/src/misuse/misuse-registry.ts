@@ -1,26 +1,26 @@
 import type { MisuseListener } from './misuse-warning.ts'
 
-/** So many limiters in a row must be used right where they are made, and never again, before that is a mistake. */
+/** Limiters that are created, used once and discarded in a row before this counts as misuse. */
 const MOST_THROWN_AWAY = 10
 
-/** Names that are remembered with their rules; whoever makes up more of them does not share any. */
+/** Maximum number of names remembered with their rules. */
 const MOST_NAMES = 1000
 
-/** A limit that a request has passed. */
+/** A limit that a request passed. */
 export interface PassedLimit {
   readonly name: string
-  /** Whether it is the name of its counters; false where that is known only to what is asked, such as a function. */
+  /** Whether `name` is the name of the counters. False if only the decider knows it, such as a custom function. */
   readonly isNamed: boolean
-  /** What keeps its counters. */
+  /** The object that keeps the counters. */
   readonly counters: object
 }
 
-/** Where limiters count: a store in this process, or a text that is the same for all stores outside that may be one. */
+/** Where limiters count: a store in this process, or a string shared by all external stores that may be the same. */
 export type CounterSpace = object | string
 
 /**
- * What the limiters of a process know of each other, and what has been said already. Holds on to no request, store or
- * listener.
+ * State shared by the limiters of a process, including the warnings already given. Holds no strong reference to
+ * requests, stores or listeners.
  */
 export class MisuseRegistry {
   readonly #told = new WeakMap<MisuseListener, Set<string>>()
@@ -31,7 +31,7 @@ export class MisuseRegistry {
   #usedAtOnce = 0
   #isKept = false
 
-  /** Whether this is the first time that `listener` is to hear of `matter`. */
+  /** Whether `listener` has not yet been told about `matter`. */
   isNews(listener: MisuseListener, matter: string): boolean {
     const told = this.#told.get(listener)
     if (told === undefined) this.#told.set(listener, new Set([matter]))
@@ -40,7 +40,7 @@ export class MisuseRegistry {
     return true
   }
 
-  /** Notes which rule a name stands for in a space outside the process. False when it stands for another one already. */
+  /** Records the rule of a name in an external space. False if the name already has another rule. */
   nameRule(space: string, name: string, rule: string): boolean {
     const place = `${space} ${name}`
     const known = this.#rules.get(place)
@@ -48,7 +48,7 @@ export class MisuseRegistry {
     return known === undefined || known === rule
   }
 
-  /** Notes that a limiter counts under a name that it means to have for itself. False when another does already. */
+  /** Records that a limiter uses a name exclusively. False if another limiter already does. */
   take(space: CounterSpace, name: string): boolean {
     const taken = this.#takenIn(space)
     const holders = taken.get(name) ?? 0
@@ -56,7 +56,7 @@ export class MisuseRegistry {
     return holders === 0
   }
 
-  /** Notes that such a limiter does so no more. */
+  /** Releases a name. */
   leave(space: CounterSpace, name: string): void {
     const taken = this.#takenIn(space)
     const holders = taken.get(name) ?? 0
@@ -64,7 +64,7 @@ export class MisuseRegistry {
     else taken.delete(name)
   }
 
-  /** Notes that a request passes a limit. The limit of those counters or that name that it passed before, if it did. */
+  /** Records that a request passes a limit. Returns the earlier limit with the same counters or name, if any. */
   pass(request: object, limit: PassedLimit): PassedLimit | undefined {
     const passed = this.#passed.get(request)
     if (passed === undefined) {
@@ -79,18 +79,18 @@ export class MisuseRegistry {
     return before
   }
 
-  /** Notes that a limiter was used in the breath in which it was made. True when too many were, and none was kept. */
+  /** Records that a limiter was used in the tick of its creation. True if too many were, and none was reused. */
   usedAtOnce(): boolean {
     this.#usedAtOnce++
     return !this.#isKept && this.#usedAtOnce >= MOST_THROWN_AWAY
   }
 
-  /** Notes that such a limiter was used once more: those who make them keep them. */
+  /** Records that such a limiter was reused. */
   usedAgain(): void {
     this.#isKept = true
   }
 
-  /** Which names are taken in a space, and by how many. */
+  /** Names used in a space, with their number of users. */
   #takenIn(space: CounterSpace): Map<string, number> {
     const known = typeof space === 'string' ? this.#takenElsewhere.get(space) : this.#takenHere.get(space)
     if (known !== undefined) return known
@@ -101,5 +101,5 @@ export class MisuseRegistry {
   }
 }
 
-/** That of this process. */
+/** The registry of this process. */
 export const processRegistry: MisuseRegistry = new MisuseRegistry()

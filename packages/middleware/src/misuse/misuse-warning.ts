@@ -1,6 +1,6 @@
 /**
- * Every way to use a limiter that works and is yet a mistake, with what it means. Codes are part of the public API: they are
- * never renamed or reused. A test holds this list equal to `docs/reference/misuse.md`.
+ * Every detectable misuse with its meaning. Codes are public: they are never renamed or reused. A test keeps this list
+ * equal to `docs/reference/misuse.md`.
  */
 export const MISUSES = {
   SLUICE_USE_PROXY_NOT_TRUSTED:
@@ -20,27 +20,27 @@ export const MISUSES = {
 /** One of the codes in {@link MISUSES}. */
 export type MisuseCode = keyof typeof MISUSES
 
-/** A mistake in how a limiter is used, found while it works. Nothing is denied or let through because of it. */
+/** A likely mistake in how a limiter is used. It never changes a decision. */
 export interface MisuseWarning {
   readonly code: MisuseCode
-  /** What was seen, and what to do. */
+  /** What was observed and what to do. */
   readonly message: string
-  /** Where the code is explained. */
+  /** Link to the explanation of the code. */
   readonly docs: string
 }
 
-/** Is told of mistakes. */
+/** Receives misuse warnings. */
 export type MisuseListener = (warning: MisuseWarning) => void
 
-/** In the folder of whoever has installed the package. */
+/** Path in the project that installed the package. */
 const REFERENCE = 'node_modules/sluice/docs/reference/misuse.md'
 
-/** The page and heading that explain a code. */
+/** Link to the explanation of a code. */
 export function misuseDocs(code: MisuseCode): string {
   return `${REFERENCE}#${code.toLowerCase()}`
 }
 
-/** Tells the process, or the console where there is none: on standard error, under the code. */
+/** Emits a process warning, or writes to the console on runtimes without `process.emitWarning`. */
 export function warnProcess({ code, message, docs }: MisuseWarning): void {
   const text = `${message} See ${docs}`
   if (typeof process !== 'undefined' && typeof process.emitWarning === 'function') {

@@ -17,7 +17,7 @@ const NAME: OptionForm = {
   accepts: (value) => typeof value === 'string' && value !== '',
 }
 
-/** Options other than the fields of a rule. Those that others check when they compile them are anything here. */
+/** Options other than rule fields. Options that are validated when compiled accept anything here. */
 const FORMS: Readonly<Record<Exclude<keyof RateLimitOptions<unknown>, keyof RuleFields> | 'onLimited', OptionForm>> = {
   rules: {
     expected: 'an object of rules by their names',
@@ -70,7 +70,7 @@ const FORMS: Readonly<Record<Exclude<keyof RateLimitOptions<unknown>, keyof Rule
 
 type Source = 'the fields of a rule' | '"rules"' | '"limiter"' | '"engine"' | '"check"'
 
-/** For each source of limits, the options that would have no effect beside it, and what to do instead. */
+/** For each source of limits: options without effect, and what to do instead. */
 const MISPLACED: Readonly<Record<Source, readonly (readonly [option: string, action: string])[]>> = {
   'the fields of a rule': [['identify', 'It says who calls when there is an "engine"; use "key".']],
   '"rules"': [
@@ -97,15 +97,15 @@ const MISPLACED: Readonly<Record<Source, readonly (readonly [option: string, act
   ],
 }
 
-/** What of an adapter is looked at. */
+/** The adapter, as far as validation needs it. */
 export interface OptionOwner {
   readonly name: string
   readonly ownOptions?: readonly string[]
 }
 
 /**
- * Throws `SLUICE_INVALID_OPTION` when options are unknown, out of range, missing, or contradict each other. What the rules say,
- * whoever compiles them checks.
+ * Throws `SLUICE_INVALID_OPTION` for unknown, invalid, missing or contradictory options. Rules are validated when
+ * compiled.
  */
 export function checkOptions(options: RateLimitOptions<never>, { name, ownOptions = [] }: OptionOwner): void {
   checkShape(options, name)
@@ -126,8 +126,8 @@ export function checkOptions(options: RateLimitOptions<never>, { name, ownOption
 }
 
 /**
- * Throws `SLUICE_INVALID_OPTION` for what is no set of options at all. For whoever takes options apart before {@link checkOptions}
- * sees them; `name` is that of the framework.
+ * Throws `SLUICE_INVALID_OPTION` if the value is not an options object. For adapters that split options before {@link
+ * checkOptions}. `name` is the framework.
  */
 export function checkShape(options: unknown, name: string): void {
   if (!OBJECT.accepts(options)) {
@@ -151,7 +151,7 @@ export function checkShape(options: unknown, name: string): void {
   })
 }
 
-/** What is handed over in place of the option that it belongs to. */
+/** Objects that are passed in place of options. */
 const MISTAKEN: readonly { readonly what: string; readonly action: string; fits(value: unknown): boolean }[] = [
   {
     what: 'a list',
@@ -171,7 +171,7 @@ const MISTAKEN: readonly { readonly what: string; readonly action: string; fits(
 
 const EXAMPLE = { expected: 'a limit such as { limit: 100, window: "1m" }, or "rules", "limiter", "engine" or "check"' }
 
-/** Where the limits come from. */
+/** The source of the limits. */
 function sourceOf(options: RateLimitOptions<never>): Source {
   const { rules, limiter, engine, check } = options
   const sources: Source[] = []
@@ -189,7 +189,7 @@ function sourceOf(options: RateLimitOptions<never>): Source {
   })
 }
 
-/** Checks who is counted by each of the rules, and whether the limiter can do what is asked of it. */
+/** Validates key and cost of each rule, and what the limiter supports. */
 function checkUses({ rules, limiter, ipv6, actualCost }: RateLimitOptions<never>): void {
   const isSet = limiter !== undefined && 'limiter' in limiter
   if (limiter !== undefined && isSet !== (rules !== undefined)) {
@@ -236,7 +236,7 @@ function checkUse(name: string, use: unknown, isSet: boolean): void {
   })
 }
 
-/** A part of a rule that there is not: often one of all rules together. */
+/** Error for an unknown field of a rule, often one that applies to all rules. */
 function unknownPart(rule: string, part: string): SluiceError {
   const known = [...RULE_FIELDS, 'key', 'cost']
   const advice = Object.hasOwn(FORMS, part)
@@ -268,7 +268,7 @@ function invalid(
   return new SluiceError('SLUICE_INVALID_OPTION', { problem, ...details })
 }
 
-/** Whether it is written as a limit, as several are by their names in other libraries. */
+/** Whether a value looks like a limit. Other libraries use named limits as options. */
 function isRule(value: unknown): boolean {
   return OBJECT.accepts(value) && ['limit', 'window', 'ttl'].some((field) => Object.hasOwn(value as object, field))
 }

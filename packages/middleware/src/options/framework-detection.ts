@@ -1,7 +1,7 @@
 import { SluiceError } from '@sluice/core'
 import { can } from '@sluice/core/options'
 
-/** The frameworks that there is an entry for, and the line that a limit takes there. */
+/** Supported frameworks, with the line that adds a limit. */
 const LINES = {
   express: 'app.use(rateLimit({ limit: 100, window: "1m" }))',
   fastify: 'await app.register(rateLimit, { limit: 100, window: "1m" })',
@@ -13,16 +13,16 @@ const LINES = {
 
 type Framework = keyof typeof LINES
 
-/** What a framework calls middleware with. */
+/** Recognizes what a framework passes to middleware. */
 interface FrameworkMatch {
-  /** Undefined where there is no entry for it. */
+  /** Undefined for frameworks without an adapter. */
   readonly framework: Framework | undefined
-  /** How it is called in messages. */
+  /** Name for messages. */
   readonly what: string
   fits(value: object): boolean
 }
 
-/** From the particular to the general: every one is looked at by what the later ones do not have. */
+/** From specific to general: each is recognized by a property that later ones lack. */
 const FORMS: readonly FrameworkMatch[] = [
   { framework: 'fastify', what: 'an app of Fastify', fits: (value) => can(value, 'decorateRequest') },
   { framework: 'fastify', what: 'a request of Fastify', fits: (value) => 'routeOptions' in value && 'raw' in value },
@@ -35,15 +35,15 @@ const FORMS: readonly FrameworkMatch[] = [
   { framework: undefined, what: 'a request', fits: (value) => 'method' in value && 'url' in value },
 ]
 
-/** What of a framework a value is; undefined when it is nothing that middleware is called with. */
+/** Which framework object a value is. Undefined if it is none. */
 export function detectFramework(value: unknown): Omit<FrameworkMatch, 'fits'> | undefined {
   if (typeof value !== 'object' || value === null) return undefined
   return FORMS.find((form) => form.fits(value))
 }
 
 /**
- * The error of a limiter for `framework` that was called with something else than that framework calls it with: most often
- * because `rateLimit` was imported from the entry of another one.
+ * Error for a limiter that was called by another framework, usually because `rateLimit` was imported from the wrong
+ * entry.
  */
 export function wrongFrameworkError(framework: Framework, context: unknown): SluiceError {
   const form = detectFramework(context)
@@ -55,7 +55,9 @@ export function wrongFrameworkError(framework: Framework, context: unknown): Slu
   })
 }
 
-/** Throws that error; for an app of Fastify by promise, because Fastify does not catch what a plugin throws. */
+/**
+ * Throws {@link wrongFrameworkError}. Rejects for a Fastify app, because Fastify does not catch exceptions of plugins.
+ */
 export function throwWrongFramework(framework: Framework, context: unknown): Promise<never> {
   const error = wrongFrameworkError(framework, context)
   if (can(context, 'decorateRequest')) return Promise.reject(error)

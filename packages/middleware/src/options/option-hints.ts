@@ -1,6 +1,6 @@
 import { optionAdvice } from '@sluice/core/internal'
 
-/** What to write in place of options that other libraries have under other names. */
+/** Hints for options that other libraries name differently. */
 const ADVICE = {
   key: 'Write "key": a function that says who is counted.',
   name: 'Write "name": limits with different names count apart.',
@@ -52,7 +52,7 @@ const OTHER_NAMES: Readonly<Record<string, keyof typeof ADVICE>> = {
   validate: 'warn',
 }
 
-/** What to do about an option that there is not; undefined when there is no telling what was meant. */
+/** Hint for an unknown option. Undefined if nothing similar exists. */
 export function optionHint(option: string, known: readonly string[]): string | undefined {
   const name = Object.hasOwn(OTHER_NAMES, option) ? OTHER_NAMES[option] : undefined
   return name === undefined ? optionAdvice(option, known) : ADVICE[name]

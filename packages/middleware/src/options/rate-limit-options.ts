@@ -25,19 +25,19 @@ import type { CostSource } from '../identity/request-reader.ts'
 import type { MisuseWarning } from '../misuse/misuse-warning.ts'
 
 /**
- * The fields of a rule, of whichever algorithm, side by side. Which of them go together is checked when the limiter is made;
- * see `Rule` of the core for what each means.
+ * The fields of a rule of any algorithm. The limiter checks their combination when it is created. See `Rule` of the
+ * core for each field.
  */
 export interface RuleFields {
-  /** `gcra` when left out. */
+  /** Default: `gcra`. */
   readonly algorithm?: NonNullable<AlgorithmRule['algorithm']>
-  /** Units in each window: 0 denies all, `'off'` does not limit. */
+  /** Units per window. 0 denies everything, `'off'` does not limit. */
   readonly limit?: Units
-  /** Such as `'1m'`, `'250ms'`, or milliseconds. */
+  /** Duration such as `'1m'` or `'250ms'`, or milliseconds. */
   readonly window?: Duration | CalendarWindow
-  /** Several windows at once, decided together, in place of `limit` and `window`. */
+  /** Several windows, decided together. Replaces `limit` and `window`. */
   readonly windows?: readonly WindowSpec<Duration | CalendarWindow>[]
-  /** The most units that may pass at one instant; for `hybrid` a bucket of its own. */
+  /** Maximum units at one instant. For `hybrid`: a separate bucket. */
   readonly burst?: number | { readonly capacity: number; readonly refillPerSecond: number }
   readonly capacity?: Units
   readonly refillPerSecond?: number
@@ -45,9 +45,9 @@ export interface RuleFields {
   readonly ratePerSecond?: number
   readonly rollover?: boolean
   readonly segments?: number
-  /** How long a slot of `concurrency` is held without a sign of life; requests under way give one. */
+  /** How long a `concurrency` slot is held without renewal. In-flight requests renew theirs. */
   readonly lease?: Duration
-  /** What to answer while the store cannot be asked; what the store says when left out. */
+  /** Decision while the store is unavailable. Default: the failure mode of the store. */
   readonly failureMode?: FailureMode
 }
 
@@ -71,17 +71,17 @@ export const RULE_FIELDS: readonly (keyof RuleFields)[] = [
 /** One of several rules that are decided at once. */
 export type RuleOptions<Context> = Rule & RuleUse<Context>
 
-/** Who is counted by a rule, and how much. */
+/** Who a rule counts, and at what cost. */
 export interface RuleUse<Context> {
-  /** Who is counted; as in {@link RateLimitOptions.key}, which holds for rules that have none of their own. */
+  /** Who is counted. Default: {@link RateLimitOptions.key}. */
   readonly key?: KeySource<Context>
-  /** As in {@link RateLimitOptions.cost}, which holds for rules that have none of their own. */
+  /** Default: {@link RateLimitOptions.cost}. */
   readonly cost?: CostSource<Context>
 }
 
-/** A request to be decided by {@link RateLimitOptions.check}. */
+/** A request that {@link RateLimitOptions.check} decides. */
 export interface CheckCall<Context> {
-  /** The counter that the request belongs to: kind and value of the identity, which no other identity can have. */
+  /** Counter key: kind and value of the identity, unique per identity. */
   readonly key: string
   readonly identity: Identity
   readonly cost: number
@@ -90,68 +90,64 @@ export interface CheckCall<Context> {
 }
 
 /**
- * How requests are limited. Limits come from exactly one place: the fields of one rule (`limit`, `window`, ...), `rules`,
- * `limiter`, `engine`, or `check`. `Context` is what the framework hands to its handlers.
+ * Options of every middleware. Limits come from exactly one source: the fields of one rule (`limit`, `window`, ...),
+ * `rules`, `limiter`, `engine` or `check`. `Context` is what the framework passes to its handlers.
  */
 export interface RateLimitOptions<Context> extends RuleFields {
   /**
-   * Several rules, by their names, decided at once: all are charged, or none. With a `LimiterSet` as `limiter`, those of its rules
-   * that are to be asked, without their limits.
+   * Several named rules, decided atomically: all are charged, or none. With a `LimiterSet` as `limiter`: the names of
+   * the rules to check, without their limits.
    */
   readonly rules?: Readonly<Record<string, RuleOptions<Context> | RuleUse<Context>>>
-  /** A limiter that was made elsewhere. It is not closed here. */
+  /** An existing limiter. The middleware does not close it. */
   readonly limiter?: Limiter | LimiterSet
-  /** Rule sets. It is asked about the path and method of the request, its client address, and what `identify` adds. */
+  /** A policy engine. It receives path, method and client address of the request, and what `identify` returns. */
   readonly engine?: PolicyEngine
-  /** With `engine`: who calls. Only what has been verified. What it leaves out is as it would be without it. */
+  /** With `engine`: verified attributes of the caller. They override the defaults. */
   readonly identify?: (context: Context, request: HttpRequest) => MaybePromise<Partial<PolicyRequest>>
-  /** Anything else that decides, such as the service asked by its client. */
+  /** A custom function that decides, such as a call to the service. */
   readonly check?: (call: CheckCall<Context>) => MaybePromise<DecisionLike | CheckAnswer>
-  /** Where counters live; a memory store of its own when left out, which counts in this process only. */
+  /** Where counters are kept. Default: a new memory store, which counts in this process only. */
   readonly store?: Store
-  /** Name of the rule: part of its counters, of headers and problem documents. `default` when left out. */
+  /** Name of the rule, used in counter keys, headers and problem documents. Default: `default`. */
   readonly name?: string
   /**
-   * Who is counted: `'ip'`, which is also used when it is left out, or a function. An identity that is undefined falls back to the
-   * client address.
+   * Who is counted: `'ip'` or a function. A request without an identity counts by its client address. Default: `'ip'`.
    */
   readonly key?: KeySource<Context>
-  /** Which proxies are believed when they name the client; none when left out, so that nobody can choose an address. */
+  /** Proxies whose forwarding header is trusted. Default: none, so that clients cannot choose their address. */
   readonly trustProxy?: TrustedProxies
-  /** How IPv6 addresses are counted; by networks of 64 bits when left out. */
+  /** How IPv6 addresses are grouped. Default: by /64 networks. */
   readonly ipv6?: Ipv6Options
-  /** Units a request takes; 1 when left out. 0 asks without taking. */
+  /** Units per request. 0 checks without charging. Default: 1. */
   readonly cost?: CostSource<Context>
   /**
-   * What the request really cost, asked when its answer has left: its charge is changed from `cost` to that, which may be more.
-   * `status` is 0 when there was no answer. Undefined leaves it as it is.
+   * Actual cost of a request, called when its response was sent. The charge changes from `cost` to this value, which
+   * may be higher. `status` is 0 without a response. `undefined` keeps the charge.
    */
   readonly actualCost?: (context: Context, status: number) => number | undefined
-  /** The statuses of answers for which the charge is given back, or a function that says so. 0 is no answer at all. */
+  /** Response statuses whose charge is refunded, or a predicate. Status 0 means that no response was sent. */
   readonly refund?: readonly number[] | ((status: number, context: Context) => boolean)
-  /** Requests that are not limited: not decided, not charged, no headers. */
+  /** Requests to skip: not decided, not charged, no headers. */
   readonly skip?: (context: Context, request: HttpRequest) => MaybePromise<boolean>
-  /** Decides, charges and reports, and lets every request through, without headers. */
+  /** Decides, charges and reports, but allows every request and sends no headers. */
   readonly shadow?: boolean
-  /** Which headers announce the limit; `legacy` when left out. */
+  /** Header profile. Default: `legacy`. */
   readonly headers?: HeaderProfile
-  /** Adds up to so much of the wait to `Retry-After`, 0 or more and below 1, by chance; 0 when left out. */
+  /** Maximum random share added to `Retry-After`, from 0 up to but excluding 1. Default: 0. */
   readonly jitter?: number
-  /** Status of a denial, 400 to 599; 429 when left out. A store that cannot be asked is answered with 503 all the same. */
+  /** Status of a denial, 400 to 599. An unavailable store is always answered with 503. Default: 429. */
   readonly status?: number
-  /** Is told each decision, before the request goes on. What it throws goes the way of errors of the framework. */
+  /** Called with each decision before the request continues. Exceptions go to the error handler of the framework. */
   readonly onDecision?: (decision: DecisionLike, context: Context) => void
-  /**
-   * Is told what failed after the request was answered: a charge that could not be settled or given back. A warning of the
-   * process when left out.
-   */
+  /** Called when a charge could not be settled or refunded after the response. Default: a process warning. */
   readonly onError?: (error: unknown, context: Context) => void
-  /** Is told what looks like a mistake in how the limiter is used; a warning of the process when left out. */
+  /** Called with likely mistakes in how the limiter is used. Default: a process warning. */
   readonly warn?: (warning: MisuseWarning) => void
-  /** The time that headers are reckoned by, and that of the store made when none is given. */
+  /** Clock for headers and for the default store. */
   readonly clock?: Clock
-  /** Chance for `jitter`, and for the limiter made here. */
+  /** Randomness for `jitter` and for the limiter. */
   readonly random?: Random
-  /** Waits for the turn of a request, and for the next sign of life of a slot. */
+  /** Timers for delayed requests and for the renewal of slots. */
   readonly timers?: Timers
 }

@@ -1,32 +1,32 @@
 import type { RateLimitOptions } from './rate-limit-options.ts'
 import { RULE_FIELDS } from './rate-limit-options.ts'
 
-/** Where limits come from when it is not the fields of one rule. */
+/** Sources of limits other than the fields of one rule. */
 const SOURCES = ['rules', 'limiter', 'engine', 'check'] as const
 
-/** Those that keep counters themselves, and leave nothing to a store. */
+/** Sources that keep their own counters. */
 const STORELESS = ['limiter', 'engine', 'check'] as const
 
-/** What says which limits hold. All else says how they are applied; so does the name, to another count of the same limit. */
+/** Options that define limits. All others, including the name, define how limits are applied. */
 const LIMIT_OPTIONS: ReadonlySet<string> = new Set([...RULE_FIELDS, ...SOURCES, 'identify'])
 
-/** Options for some framework; which one does not matter here. */
+/** Options of any framework. */
 type AnyOptions = Pick<RateLimitOptions<never>, (typeof SOURCES)[number] | 'store' | 'name'>
 
-/** Whether options say which limits hold, and not only how they are applied. */
+/** Whether options define limits, not only how they are applied. */
 export function definesLimits(options: AnyOptions): boolean {
   return Object.keys(options).some((option) => LIMIT_OPTIONS.has(option))
 }
 
-/** Whether counters of these options are kept in a store. */
+/** Whether the counters of these options are kept in a store. */
 export function usesStore(options: AnyOptions): boolean {
   return STORELESS.every((source) => options[source] === undefined)
 }
 
 /**
- * The options of a route inside an app that has some too. What the route does not say is as in the app, except that limits are
- * taken over as a whole: a route that brings any part of a limit has none of the app's. Its rule is called `name` when it does
- * not name it. A route without limits of its own counts together with the app, and says so by its name.
+ * Options of a route, based on those of the app. Missing options are inherited, but limits only as a whole: a route
+ * that defines any part of a limit inherits none. Its rule is called `name` unless it has one. A route without limits
+ * counts together with the app.
  */
 export function routeOptions<Options extends AnyOptions>(app: Options, route: Options, name?: string): Options {
   if (!definesLimits(route)) {
@@ -40,7 +40,7 @@ export function routeOptions<Options extends AnyOptions>(app: Options, route: Op
   return { ...named, ...(Object.fromEntries(inherited) as Options), ...route }
 }
 
-/** Whether the limit is one rule, written as the options themselves. */
+/** Whether the limit is one rule, written as fields of the options. */
 export function isOneRule(options: AnyOptions): boolean {
   return SOURCES.every((source) => options[source] === undefined)
 }
