@@ -106,9 +106,9 @@ export type Operation =
 
 /** Which operations to draw. */
 export interface OperationOptions {
-  /** The rules they use; all of {@link OPERATION_RULES} when left out. */
+  /** Rules to use. Default: all of {@link OPERATION_RULES}. */
   readonly rules?: readonly OperationRule[]
-  /** Whether units are taken on lease too; false when left out, because only stores shared by several nodes can do it. */
+  /** Whether operations also lease units, which only stores shared by several nodes support. Default: false. */
   readonly leases?: boolean
 }
 
@@ -288,7 +288,7 @@ class Performer {
 export interface OperationSequence {
   readonly operations: readonly Operation[]
   readonly clock: FakeClock
-  /** Moves the time of both stores on; moves `clock` when left out. */
+  /** Advances the time of both stores. Default: advances `clock`. */
   readonly advance?: (ms: number) => void | Promise<void>
 }
 

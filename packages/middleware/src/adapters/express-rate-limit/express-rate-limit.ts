@@ -9,59 +9,56 @@ import { misuseDocs, warnProcess } from '../../misuse/misuse-warning.ts'
 
 /** Options of {@link sluiceStore}. */
 export interface SluiceStoreOptions {
-  /**
-   * Where hits are counted: any store of Sluice. It stays the caller's to close. A memory store of its own when left out, which
-   * counts in this process only.
-   */
+  /** Any Sluice store. The caller closes it. Default: a new memory store, which counts in this process only. */
   readonly store?: Store
   /**
-   * Keeps the hits of this limiter apart from those of others on the same store: the same for one limiter in all processes,
-   * different for two limiters. `express-rate-limit` when left out.
+   * Separates the hits of this limiter from others on the same store. Use the same prefix for one limiter in all
+   * processes, and different ones for two limiters. Default: `express-rate-limit`.
    */
   readonly prefix?: string
-  /** What time it is when a hit is given back, and the time of the memory store made when none is passed in. */
+  /** Clock for `decrement` and for the default store. */
   readonly clock?: Clock
 }
 
-/** A store of Sluice as express-rate-limit sees it. Answers are immediate on a local store, promises on a remote one. */
+/** A Sluice store for express-rate-limit. Local stores answer synchronously, remote stores by promise. */
 export interface SluiceRateLimitStore extends RateLimitStore {
   readonly prefix: string
-  /** Whether no other limiter can count the same hits: it has a store of its own. */
+  /** Whether no other limiter can count the same hits, because the store is private. */
   readonly localKeys: boolean
-  /** Called by express-rate-limit. `windowMs` may be of any length. */
+  /** Called by express-rate-limit. `windowMs` may have any length. */
   init(options: Pick<Options, 'windowMs'>): void
-  /** Counts a hit, and says how many there are in this window, this one included, and when the window ends. */
+  /** Counts a hit. Returns the hits of this window, including this one, and its end. */
   increment(key: string): ClientRateLimitInfo | Promise<ClientRateLimitInfo>
-  /** Takes one hit back, unless the window it was counted in is over. Never below 0. */
+  /** Takes back one hit, unless its window has ended. Never below 0. */
   decrement(key: string): void | Promise<void>
-  /** The hits of this window, 0 when all were taken back; undefined when none were counted. */
+  /** Hits of this window, 0 if all were taken back. Undefined if none were counted. */
   get(key: string): ClientRateLimitInfo | undefined | Promise<ClientRateLimitInfo | undefined>
-  /** Forgets the hits of one key. Also before `init`. */
+  /** Resets one key. Also works before `init`. */
   resetKey(key: string): void | Promise<void>
   /**
-   * Forgets all hits. With a store of its own, and on Redis, where it looks at every key with the prefix of the store.
-   * Undefined on another store that is passed in.
+   * Resets all keys. Available for the default store and for Redis, where it scans all keys with the prefix of the
+   * store. Undefined for other stores.
    */
   resetAll?(): void | Promise<void>
-  /** Ends it; a store that was passed in stays open, and its prefix can be used again. */
+  /** Closes the limiter. A store that was passed in stays open, and its prefix becomes available. */
   shutdown(): Promise<void>
 }
 
-/** More hits than a window can see, so that none is ever denied: the limit is known to express-rate-limit alone. */
+/** More hits than a window can hold, so that nothing is ever denied: only express-rate-limit knows the limit. */
 const MOST_HITS = 9_000_000_000
 
 const OPTION_NAMES: readonly string[] = ['store', 'prefix', 'clock']
 
-/** Which prefixes are in use on each store. */
+/** Prefixes in use per store. */
 const prefixesOnStores = new WeakMap<Store, Set<string>>()
 
 /**
- * A `store` for express-rate-limit 7 and later: the middleware stays, its hits are counted by Sluice. Exact, also from many
- * processes on one Redis. Windows are fixed ones that begin at multiples of their length since 1970, by the clock of the store,
- * and not at the first hit of each client.
+ * A `store` for express-rate-limit 7 and later, counted by Sluice. Exact, also across processes on one Redis. Windows
+ * are fixed and aligned to multiples of their length since 1970 by the clock of the store, not to the first hit of a
+ * client.
  *
- * While the store cannot be asked, `increment` fails with `SLUICE_STORE_UNAVAILABLE` and the `passOnStoreError` of
- * express-rate-limit says what then happens; the `failureMode` of the store has no say. Leases are not used.
+ * While the store is unavailable, `increment` fails with `SLUICE_STORE_UNAVAILABLE`, and `passOnStoreError` of
+ * express-rate-limit decides; `failureMode` of the store does not apply. Leases are not used.
  */
 export function sluiceStore(options: SluiceStoreOptions = {}): SluiceRateLimitStore {
   checkOptions(options)
@@ -71,17 +68,17 @@ export function sluiceStore(options: SluiceStoreOptions = {}): SluiceRateLimitSt
   return store === undefined ? new OwnHitCounter(prefix, clock) : new HitCounter(store, prefix, clock)
 }
 
-/** Counts the hits of one limiter. Its name is what express-rate-limit calls it when it complains. */
+/** Counts the hits of one limiter. express-rate-limit prints the name of this class in warnings. */
 class HitCounter implements SluiceRateLimitStore {
   readonly prefix: string
   readonly localKeys: boolean = false
   declare readonly resetAll?: () => void | Promise<void>
   readonly #clock: Clock
-  /** Its counters are known by its name and form, whatever the length of the window. */
+  /** Counters are identified by name and algorithm, independent of the window length. */
   readonly #counters: readonly Limit[]
   #store: Store
   #window: Window | undefined
-  /** What was wrong with the window: express-rate-limit prints it and goes on, so that every hit has to say it again. */
+  /** Error of `init`: express-rate-limit prints it and continues, so every hit must repeat it. */
   #problem: unknown
   #closed = false
 
@@ -112,8 +109,8 @@ class HitCounter implements SluiceRateLimitStore {
 
   decrement(key: string): void | Promise<void> {
     const { limit } = this.#open()
-    // The store does not give back what was charged in another window than it is in. express-rate-limit asks only as long as
-    // the window of the hit is not over by the clock of this process: so when both clocks are in one window, it is the hit's.
+    // The store only takes back a charge of the current window. express-rate-limit calls this only while the window of
+    // the hit is open by the clock of this process. So if both clocks agree on the window, it is that of the hit.
     const charge = { limit, key, at: this.#clock.nowMicros(), cost: 1, mark: 0 }
     return asVoid(this.#store.settle({ holder: 0, held: false, leaseMicros: 0, charges: [charge] }, [0]))
   }
@@ -137,7 +134,7 @@ class HitCounter implements SluiceRateLimitStore {
     await this.#window?.limiter.close()
   }
 
-  /** Goes on with another store, in which there is nothing yet. */
+  /** Continues with an empty store. */
   protected moveTo(store: Store): void {
     this.#store = store
     if (this.#window !== undefined) this.init({ windowMs: this.#window.windowMs })
@@ -160,7 +157,7 @@ class HitCounter implements SluiceRateLimitStore {
   }
 }
 
-/** Counts in a memory store that nobody else has. */
+/** Counts in a private memory store. */
 class OwnHitCounter extends HitCounter {
   override readonly localKeys = true
   readonly #newStore: () => Store<'sync'>
@@ -186,12 +183,12 @@ class OwnHitCounter extends HitCounter {
   }
 }
 
-/** What hits are counted by. */
+/** How hits are counted. */
 interface Window {
   readonly windowMs: number
   readonly limiter: Limiter
   readonly limit: Limit
-  /** Whether the store might answer from units that it took in advance. */
+  /** Whether the store may answer from leased units. */
   readonly isLeased: boolean
 }
 
@@ -205,7 +202,7 @@ function countingRule(windowMs: number): Rule {
   return { algorithm: 'fixed-window', limit: MOST_HITS, window: windowMs, failureMode: 'closed' }
 }
 
-/** False for local stores, and for those that say that they have no leases. */
+/** False for local stores and for stores that report no leases. */
 function mayLease(store: Store & { stats?: () => unknown }): boolean {
   if (store.mode === 'sync') return false
   const stats = store.stats?.()
@@ -224,14 +221,14 @@ function hitsOf(decision: Decision): ClientRateLimitInfo {
   return { totalHits: decision.allowed ? counted : counted + 1, resetTime: new Date(decision.resetAt) }
 }
 
-/** The hits that an answer to a question without a cost tells; undefined when nothing is known of the key in this window. */
+/** Hits from a batch without cost. Undefined if the key has no hits in this window. */
 function hitsIfAny(batch: Batch): ClientRateLimitInfo | undefined {
   const hits = hitsOf(decisionOn(batch, undefined))
   const isKnown = batch.items[0]!.verdict.freshAt > batch.now
   return isKnown || hits.totalHits > 0 ? hits : undefined
 }
 
-/** A store that can forget the counters of all keys. */
+/** A store that can reset the counters of all keys. */
 interface ResettableStore extends Store<'async'> {
   resetAll(limits: readonly Limit[]): Promise<void>
 }
@@ -240,7 +237,7 @@ function canResetAll(store: Store): store is ResettableStore {
   return can(store, 'resetAll')
 }
 
-/** Nothing, at once or later. */
+/** Drops the value, synchronously if possible. */
 function asVoid(answer: unknown): void | Promise<void> {
   return answer instanceof Promise ? answer.then(() => undefined) : undefined
 }
@@ -278,7 +275,7 @@ function checkOptions(options: SluiceStoreOptions): void {
   })
 }
 
-/** The prefix is the name of a rule, so the core says what it may be. */
+/** The prefix is a rule name, so the core validates it. */
 function checkPrefix(prefix: string): void {
   try {
     compileRule(prefix, countingRule(1))
@@ -317,7 +314,7 @@ function releasePrefix(store: Store, prefix: string): void {
   if (isClaimed === true && typeof space === 'string') processRegistry.leave(space, prefix)
 }
 
-/** No error, because two stores outside the process that look the same may yet be on two servers. */
+/** Not an error, because two similar external stores may be on different servers. */
 function tellSharedPrefix(prefix: string): void {
   const code = 'SLUICE_USE_SHARED_NAME'
   if (!processRegistry.isNews(warnProcess, `${code} ${prefix}`)) return

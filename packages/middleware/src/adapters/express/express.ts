@@ -13,12 +13,11 @@ import type { RateLimitOptions } from '../../options/rate-limit-options.ts'
 import { nodeBatcher } from '../node/node-batcher.ts'
 import { admitRequest } from '../node/node-response.ts'
 
-/** How requests to an Express app are limited. */
+/** Options of {@link rateLimit}. */
 export interface ExpressRateLimitOptions extends RateLimitOptions<Request> {
   /**
-   * Answers in place of the usual denial, whose status, headers and body it is given. The headers that announce the limit are
-   * set already, and so is the status. `next` lets the request through all the same. What it throws goes to the app's error
-   * handler.
+   * Answers in place of the default denial. Receives its status, headers and body. Rate limit headers and status are
+   * already set. `next` allows the request anyway. Exceptions go to the error handler of the app.
    */
   readonly onLimited?: (
     request: Request,
@@ -28,28 +27,28 @@ export interface ExpressRateLimitOptions extends RateLimitOptions<Request> {
   ) => MaybePromise<unknown>
 }
 
-/** Middleware that limits requests: for an app, a router or a route. */
+/** Rate limiting middleware for an app, a router or a route. */
 export interface ExpressRateLimit {
   (request: Request, response: Response, next: NextFunction): void
-  /** Frees what the limiter made itself, which is the store when none was given. */
+  /** Frees what the limiter created, which is the default store. */
   close(): Promise<void>
 }
 
-/** A request that a limiter has seen. */
+/** A request with its decision. */
 interface LimitedRequest extends Request {
   rateLimit?: DecisionLike | undefined
 }
 
 /**
- * Limits the requests that pass it, in Express 4 and 5:
+ * Limits requests, in Express 4 and 5:
  *
  * ```ts
  * app.use(rateLimit({ limit: 100, window: '1m' }))
  * ```
  *
- * Handlers find the decision by {@link rateLimitOf}. What an option throws goes to the app's error handler, as any error does.
+ * Read the decision with {@link rateLimitOf}. Exceptions of options go to the error handler of the app.
  *
- * The client address is found by `trustProxy` of these options. That of Express, the setting `trust proxy`, is not used.
+ * The client address is determined by the `trustProxy` option. The Express setting `trust proxy` is not used.
  */
 export function rateLimit(options: ExpressRateLimitOptions): ExpressRateLimit {
   const limiter = createHttpLimiter<Request>(options, {
@@ -100,8 +99,8 @@ export function rateLimit(options: ExpressRateLimitOptions): ExpressRateLimit {
 }
 
 /**
- * The decision on a request, which handlers also find as `request.rateLimit`: of several limiters, that with the least
- * remaining. Undefined when none was asked.
+ * The decision on a request, also available as `request.rateLimit`. With several limiters: the one with the fewest
+ * remaining units. Undefined if no limiter decided.
  */
 export function rateLimitOf(request: Request): DecisionLike | undefined {
   return (request as LimitedRequest).rateLimit

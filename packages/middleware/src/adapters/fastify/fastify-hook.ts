@@ -10,19 +10,19 @@ import type { HttpLimiter } from '../../limiter/http-limiter.ts'
 import type { RateLimitOptions } from '../../options/rate-limit-options.ts'
 import { admitRequest } from '../node/node-response.ts'
 
-/** How the requests of a route are limited. */
+/** Options of a route limit. */
 export interface FastifyLimitOptions extends RateLimitOptions<FastifyRequest> {
   /**
-   * Answers in place of the usual denial, whose status, headers and body it is given: by `reply.send`, or by what it returns.
-   * The headers that announce the limit are set already, and so is the status.
+   * Answers in place of the default denial. Receives its status, headers and body. Rate limit headers and status are
+   * already set. Send with `reply.send` or return the payload.
    */
   readonly onLimited?: (request: FastifyRequest, reply: FastifyReply, denial: Denial) => MaybePromise<unknown>
 }
 
-/** A hook of Fastify that lets requests through or answers them. */
+/** A Fastify hook that allows or denies requests. */
 export type FastifyLimitHook = (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) => void
 
-/** The hook that limits by `limiter`; the rest of `options` says how its outcomes are told. */
+/** The hook for `limiter`. */
 export function limitHook(
   limiter: HttpLimiter<FastifyRequest>,
   { onLimited, timers = systemTimers }: FastifyLimitOptions,
@@ -42,7 +42,7 @@ export function limitHook(
   }
 }
 
-/** Fastify has names in lower case, and takes longest to find them for names that are not. */
+/** Fastify stores lower-case names, and converting others is slow. */
 const LOWER_CASE: Readonly<Record<string, string>> = {
   'X-RateLimit-Limit': 'x-ratelimit-limit',
   'X-RateLimit-Remaining': 'x-ratelimit-remaining',
@@ -72,7 +72,7 @@ async function answer(
   if (payload !== undefined && !reply.sent) reply.send(payload)
 }
 
-/** What the core has to know of a request to Fastify. */
+/** View of a Fastify request. */
 export class FastifyHttpRequest implements HttpRequest {
   readonly #request: FastifyRequest
 
@@ -92,7 +92,7 @@ export class FastifyHttpRequest implements HttpRequest {
     return this.#request.routeOptions.url
   }
 
-  /** Not `request.ip`, which may be what a header says. */
+  /** Not `request.ip`, which may come from a header. */
   get peerAddress(): string | undefined {
     return this.#request.raw.socket.remoteAddress
   }

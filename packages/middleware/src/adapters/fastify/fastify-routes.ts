@@ -9,7 +9,7 @@ import { nodeBatcher } from '../node/node-batcher.ts'
 import type { FastifyLimitHook, FastifyLimitOptions } from './fastify-hook.ts'
 import { FastifyHttpRequest, limitHook } from './fastify-hook.ts'
 
-/** Options of the plugin that limits of routes do not have. */
+/** Options of the plugin that routes do not have. */
 const PLUGIN_OPTIONS = ['hook', 'global'] as const
 
 const ADAPTER: HttpAdapter<FastifyRequest> = {
@@ -19,21 +19,21 @@ const ADAPTER: HttpAdapter<FastifyRequest> = {
   batcher: nodeBatcher,
 }
 
-/** Leads from an instance of Fastify to the limits of its routes: those of the innermost plugin that they stand under. */
+/** Links a Fastify instance to the limits of the innermost plugin. */
 export const LIMITS: unique symbol = Symbol('sluice.limits')
 
-/** An instance that such a plugin may be registered on. */
+/** An instance with such a plugin. */
 type LimitedInstance = FastifyInstance & { readonly [LIMITS]?: FastifyLimits }
 
-/** Leads from the config of a route to its limits. */
+/** Links a route config to its limits. */
 const LIMITED: unique symbol = Symbol('sluice.limited')
 
 /** A route with options of its own. */
 interface LimitedRoute {
   readonly options: FastifyLimitOptions
-  /** What its rule is called when it has no name. */
+  /** Default name of its rule. */
   readonly name: string
-  /** Made when the app is ready; with its first request when it was declared before the plugin was there. */
+  /** Created when the app is ready, or with the first request for routes declared before the plugin. */
   hook: FastifyLimitHook | undefined
 }
 
@@ -43,7 +43,7 @@ interface LimitedConfig {
   [LIMITED]?: LimitedRoute
 }
 
-/** The same when the app is ready: Fastify has added where the route is. */
+/** Config of a ready app: Fastify has added method and URL. */
 type ReadyConfig = LimitedConfig & Pick<DeclaredRoute, 'method' | 'url'>
 
 /** What is used of a route that is declared. */
@@ -53,15 +53,18 @@ interface DeclaredRoute {
   readonly config?: LimitedConfig
 }
 
-/** The limits of one registered plugin: its own, and those of routes. */
+/** Limits of one registered plugin and its routes. */
 export class FastifyLimits {
-  /** Marks requests that were decided: hooks of the app run again when a handler passes on to the one for what is not found. */
+  /** Marks decided requests: app hooks run again when a handler calls the not-found handler. */
   readonly decided: symbol = Symbol('sluice.decided')
   readonly #options: FastifyLimitOptions
   readonly #isGlobal: boolean
-  /** Every route that the hook of the app runs for, until the app is ready; undefined when some may have been there before. */
+  /** Routes that the app hook runs for, until the app is ready. Undefined if earlier routes may exist. */
   #declared: DeclaredRoute[] | undefined
-  /** The hook for all requests, when no route has limits of its own: to ask each for its config takes as long as to decide. */
+  /**
+   * The hook for all requests if no route has its own limits: reading the config of each route takes as long as
+   * deciding.
+   */
   #forAll: FastifyLimitHook | undefined
   readonly #limiters: HttpLimiter<FastifyRequest>[] = []
   readonly #routes: { readonly route: LimitedRoute; readonly server: LimitedInstance }[] = []
@@ -69,8 +72,8 @@ export class FastifyLimits {
   #ownStore: MemoryStore | undefined
 
   /**
-   * Throws when the options are wrong. When `isGlobal` is false they need not say which limits hold, and are tried later.
-   * `isFirst`: no route of the app has been declared yet.
+   * Throws for invalid options. Without `isGlobal`, options need not define limits and are checked later. `isFirst`: no
+   * route was declared before.
    */
   constructor(options: FastifyLimitOptions, { isGlobal, isFirst }: { isGlobal: boolean; isFirst: boolean }) {
     this.#options = options
@@ -79,12 +82,12 @@ export class FastifyLimits {
     if (isGlobal && isFirst) this.#declared = []
   }
 
-  /** The hook of the app: limits requests by their route, or by the options of the plugin. */
+  /** The app hook: limits requests by route or by plugin. */
   appHook(): FastifyLimitHook {
     return this.#once((request) => this.#forAll ?? this.#hookFor(request.routeOptions.config, request))
   }
 
-  /** A hook that limits by `options`, besides whatever else limits the route; by those of the plugin when left out. */
+  /** A hook with an additional limit. Default: the limit of the plugin. */
   hookBy(options: FastifyLimitOptions | undefined): FastifyLimitHook {
     if (options === undefined) {
       const own = this.#own()
@@ -93,11 +96,11 @@ export class FastifyLimits {
     if (detectFramework(options) !== undefined) throw notCalled()
     const all = routeOptions(this.#options, checked(options))
     const isNamed = options.name !== undefined || !definesLimits(options)
-    // There is no route to name it after. As everywhere, limiters without a name count apart unless they are given one store.
+    // There is no route to name it after. Limiters without a name count separately unless they share a store.
     return this.#make(isNamed ? this.#stored(all) : all)
   }
 
-  /** Takes note of a route that is declared on `server`. Returns the config that it is to have. */
+  /** Registers a route of `server`. Returns its config. */
   declare(declared: DeclaredRoute, server: LimitedInstance): LimitedConfig {
     const { config = {} } = declared
     const { rateLimit: options } = config
@@ -108,7 +111,7 @@ export class FastifyLimits {
     return { ...config, [LIMITED]: route }
   }
 
-  /** Makes the limits of the routes that were declared, so that mistakes in them are found at the start. */
+  /** Creates the limits of all declared routes, so that mistakes surface at startup. */
   ready(): void {
     for (const { route, server } of this.#routes) if (server[LIMITS] === this) this.#hookOf(route)
     // Whoever else is told of routes may have changed their config since.
@@ -122,7 +125,7 @@ export class FastifyLimits {
     await this.#ownStore?.close()
   }
 
-  /** The hook for requests of a route; undefined when they are not limited, or by another plugin. */
+  /** The hook for a route. Undefined if it is not limited, or by another plugin. */
   #hookFor(config: ReadyConfig, request: FastifyRequest): FastifyLimitHook | undefined {
     if (config.rateLimit === undefined) return this.#isGlobal ? this.#own() : undefined
     const server: LimitedInstance = request.server
@@ -147,7 +150,7 @@ export class FastifyLimits {
     return limitHook(limiter, options)
   }
 
-  /** One store for the plugin and its routes, so that those whose limits have one name count together. */
+  /** One store for the plugin and its routes, so that limits with one name count together. */
   #stored(options: FastifyLimitOptions): FastifyLimitOptions {
     if (options.store !== undefined || !usesStore(options)) return options
     const { clock, random } = this.#options
@@ -155,7 +158,7 @@ export class FastifyLimits {
     return { ...options, store: this.#ownStore }
   }
 
-  /** Decides a request by the hook that is chosen for it, and only the first time that it passes here. */
+  /** Decides a request only the first time it passes. */
   #once(choose: (request: FastifyRequest) => FastifyLimitHook | undefined): FastifyLimitHook {
     const { decided } = this
     return (request, reply, done) => {
@@ -168,7 +171,7 @@ export class FastifyLimits {
   }
 }
 
-/** The options of a route, which come from code that may not be typed. */
+/** Validates the options of a route, which may come from untyped code. */
 function checked(options: unknown): FastifyLimitOptions {
   if (typeof options !== 'object' || options === null || Array.isArray(options)) {
     throw new SluiceError('SLUICE_INVALID_OPTION', {
@@ -187,7 +190,7 @@ function checked(options: unknown): FastifyLimitOptions {
   })
 }
 
-/** A hook is made by the function, and is not the function. */
+/** The function creates a hook and is not one itself. */
 function notCalled(): SluiceError {
   return new SluiceError('SLUICE_INVALID_OPTION', {
     problem: 'app.rateLimit makes a hook, and was given a request in place of options',
@@ -196,10 +199,10 @@ function notCalled(): SluiceError {
   })
 }
 
-/** What may not stand in the name of a rule, and `@`, which stands around the number of such a character. */
+/** Characters that are invalid in rule names, and `@`, which encloses their code. */
 const UNNAMEABLE = /[^\w.:/*-]/gu
 
-/** Such as `GET:/orders/:id`. Fastify adds HEAD to every GET, and may add a slash to a path: they count together. */
+/** Such as `GET:/orders/:id`. HEAD counts with GET, and a trailing slash does not matter, because Fastify adds both. */
 function nameOf({ method = [], url = '' }: DeclaredRoute): string {
   const methods = new Set([method].flat().map((each) => (each === 'HEAD' ? 'GET' : each)))
   const path = url.length > 1 && url.endsWith('/') ? url.slice(0, -1) : url

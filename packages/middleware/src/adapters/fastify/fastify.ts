@@ -12,20 +12,22 @@ export type { FastifyLimitHook, FastifyLimitOptions } from './fastify-hook.ts'
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** The decision: of several limiters, that with the least remaining; undefined when none was asked. */
+    /**
+     * The decision; with several limiters, the one with the fewest remaining units. Undefined if no limiter decided.
+     */
     rateLimit: DecisionLike | undefined
   }
   interface FastifyContextConfig {
-    /** The limits of this route, in place of those of the plugin; `false` for none. */
+    /** Limits of this route in place of those of the plugin. `false`: none. */
     rateLimit?: FastifyLimitOptions | false
   }
   interface FastifyInstance {
-    /** A hook that limits besides what the plugin does; without options, that of the plugin. */
+    /** A hook with an additional limit. Without options: the limit of the plugin. */
     rateLimit(options?: FastifyLimitOptions): FastifyLimitHook
   }
 }
 
-/** What Fastify prints of an app without routes. */
+/** Output of `printRoutes` for an app without routes. */
 const NO_ROUTES = '(empty tree)'
 
 const HOOKS = ['onRequest', 'preValidation', 'preHandler'] as const
@@ -35,19 +37,19 @@ const PLUGIN_FORMS: OptionForms = {
   global: FLAG,
 }
 
-/** How requests to a Fastify app are limited. */
+/** Options of {@link rateLimit}. */
 export interface FastifyRateLimitOptions extends FastifyLimitOptions {
   /**
-   * When requests are decided: `onRequest` when left out, before anything is read. `preHandler` where `key` or `cost` need the
-   * body, or what another hook finds out.
+   * Hook that decides requests. Use `preHandler` if `key` or `cost` need the body or the result of another hook.
+   * Default: `onRequest`.
    */
   readonly hook?: (typeof HOOKS)[number]
-  /** False limits only routes that ask for it, by their `config` or by `app.rateLimit()`; true when left out. */
+  /** False limits only routes that opt in by `config` or `app.rateLimit()`. Default: true. */
   readonly global?: boolean
 }
 
 /**
- * A plugin that limits requests:
+ * Fastify plugin that limits requests:
  *
  * ```ts
  * await app.register(rateLimit, { limit: 100, window: '1m' })
@@ -57,17 +59,16 @@ export interface FastifyRateLimitOptions extends FastifyLimitOptions {
  * app.post('/login', { preHandler: app.rateLimit({ name: 'login', limit: 5, window: '1m', key: byAccount }) }, login)
  * ```
  *
- * It holds for all routes of the instance it is registered on and of plugins registered there later, and for paths that are not
- * found. Registered on an instance inside another's plugin, it holds there only, besides the limits outside.
+ * Applies to all routes of the instance it is registered on, to plugins registered later, and to unknown paths. On a
+ * nested instance it applies there only, in addition to outer limits.
  *
- * A route's `config.rateLimit` takes the place of the plugin's limit. What it does not say is as in the plugin, except that it
- * brings a limit as a whole: `limit` without `window` is an error. Each such route has counters of its own, unless `name` says
- * otherwise; a route that changes no limit, but `cost` or `key`, counts together with the plugin. `app.rateLimit(options)`
- * instead adds a limit to that of the plugin. `app.rateLimit()` is the plugin's own, which counts a request once however often
- * the request meets it.
+ * `config.rateLimit` of a route replaces the limit of the plugin. Missing options are inherited, but limits only as a
+ * whole: `limit` without `window` is an error. Such routes have their own counters unless they set `name`; a route that
+ * changes only `cost` or `key` counts together with the plugin. `app.rateLimit(options)` adds a limit.
+ * `app.rateLimit()` is the limit of the plugin, which counts a request once.
  *
- * Handlers find the decision in `request.rateLimit`. What an option throws goes to the error handler of the app. The client
- * address is found by `trustProxy` of these options, not by Fastify's own. The plugin frees what it made when the app closes.
+ * The decision is in `request.rateLimit`. Exceptions of options go to the error handler of the app. The client address
+ * is determined by the `trustProxy` option, not by that of Fastify. The plugin frees its resources when the app closes.
  */
 export const rateLimit: FastifyPluginCallback<FastifyRateLimitOptions> = Object.assign(register, {
   // What fastify-plugin would set: hooks and decorators reach the instance that registers it.
@@ -109,7 +110,7 @@ function addLimits(app: FastifyInstance, all: FastifyRateLimitOptions): void {
   app.addHook(hook, limits.appHook())
 }
 
-/** Whoever comes from another framework calls it, or makes a hook of it. */
+/** Catches users who call the plugin, or use it as a hook, as in other frameworks. */
 function checkRegistered(app: unknown): void {
   const form = detectFramework(app)
   if (typeof (app as Partial<FastifyInstance> | undefined)?.decorateRequest === 'function') return

@@ -2,11 +2,11 @@ import type { HttpOutcome } from '../../http/outcome.ts'
 
 interface Announcement {
   readonly headers: Readonly<Record<string, string>>
-  /** Whether whoever answers may have chosen otherwise, as whoever answers in place of the usual denial does. */
+  /** Whether headers of the response take precedence, as for custom denials. */
   readonly givesWay: boolean
 }
 
-/** Carries on a request what is to be announced on its answer. A map beside it would cost more than all the rest. */
+/** Stores pending headers on a request. A WeakMap is measurably slower. */
 const ANNOUNCEMENT: unique symbol = Symbol('sluice.announcement')
 
 interface Marked {
@@ -14,9 +14,9 @@ interface Marked {
 }
 
 /**
- * Remembers the headers of an outcome until there is an answer to set them on. Of several limiters in front of one handler the
- * first sees the answer last; what counts is the order in which they were asked, because each announces what all of them so
- * far come to. `context` stands for the request.
+ * Remembers the headers of an outcome until there is a response. With several limiters the first one sees the response
+ * last, but the order of decisions counts, because each announces the combined result so far. `context` stands for the
+ * request.
  */
 export function rememberHeaders(context: object, { allowed, headers }: HttpOutcome): void {
   const before = (context as Marked)[ANNOUNCEMENT]
@@ -26,8 +26,8 @@ export function rememberHeaders(context: object, { allowed, headers }: HttpOutco
 }
 
 /**
- * `response` with the headers remembered for `context`: a copy where its own cannot be changed, such as those of
- * Response.redirect() and of answers fetched from elsewhere.
+ * `response` with the remembered headers of `context`. Copies responses with immutable headers, such as
+ * Response.redirect() and fetched responses.
  */
 export function withRememberedHeaders(context: object, response: Response): Response {
   const announcement = (context as Marked)[ANNOUNCEMENT]
@@ -36,7 +36,7 @@ export function withRememberedHeaders(context: object, response: Response): Resp
     setHeaders(response, announcement)
     return response
   } catch {
-    // Not an answer but the failure of one (Response.error()), or the switch to another protocol: neither can be copied.
+    // Response.error() and protocol switches (1xx) cannot be copied.
     if (response.status < 200) return response
     const copy = new Response(response.body, response)
     setHeaders(copy, announcement)
@@ -50,7 +50,7 @@ function setHeaders(response: Response, { headers, givesWay }: Announcement): vo
   }
 }
 
-/** Without what tells about the usual body. */
+/** Removes the headers of the default body. */
 function withoutBody({ 'Content-Type': _, ...rest }: Readonly<Record<string, string>>): Record<string, string> {
   return rest
 }

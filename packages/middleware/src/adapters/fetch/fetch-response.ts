@@ -3,18 +3,18 @@ import { SluiceError } from '@sluice/core'
 import { can } from '@sluice/core/options'
 import { nodeResponseFrom } from './fetch-server.ts'
 
-/** Waits for the end of the answer to one request. */
+/** Watches for the completion of one response. */
 export interface ResponseWatch {
-  /** The handler answered. Send what this returns in place of `response`: it is the same, and tells when it has left. */
+  /** The handler answered. Send the returned response: it is the same and reports its completion. */
   answered(response: Response): Response
-  /** The handler threw: whoever called it answers with 500. */
+  /** The handler threw: its caller answers with 500. */
   failed(): void
 }
 
 /**
- * Calls `finish` once, with the status of the answer, when its body has been read to the end or was cancelled; with 0 when the
- * connection closed before there was one. `server` is what the server handed to the handler beside the request: behind Node's
- * http module the answer is not touched, elsewhere its body is passed on piece by piece, as it is read.
+ * Calls `finish` once: with the response status when the body was read or cancelled, or with 0 when the connection
+ * closed before a response. `server` is the argument after the request. On Node the response is not changed; elsewhere
+ * its body is passed through as it is read.
  */
 export function watchResponse(request: Request, server: unknown, finish: (status: number) => void): ResponseWatch {
   return watchNodeResponse(server, finish) ?? watchBody(request, finish)
@@ -56,12 +56,12 @@ function watchBody(request: Request, finish: (status: number) => void): Response
   }
 }
 
-/** Nobody reads the body of an answer to HEAD, nor one that somebody else is reading. */
+/** The body of a HEAD response, or one that is already being read, is not read through this wrapper. */
 function willBeRead(request: Request, response: Response): response is Response & { body: ReadableStream<Uint8Array> } {
   return request.method !== 'HEAD' && response.body !== null && !response.body.locked
 }
 
-/** `body`, and a call of `end` when nobody will read it any further. Nothing is read ahead. */
+/** `body` with a call of `end` when reading stops. Does not read ahead. */
 function endingWith(body: ReadableStream<Uint8Array>, end: () => void): ReadableStream<Uint8Array> {
   const reader = body.getReader()
   return new ReadableStream<Uint8Array>(
@@ -86,7 +86,7 @@ function endingWith(body: ReadableStream<Uint8Array>, end: () => void): Readable
   )
 }
 
-/** Waits for the turn of a request: true when it has come, false when the client left before. */
+/** Waits `delayMs`. False if the client disconnected before. */
 export function waitForDelay(request: Request, delayMs: number, timers: Timers): Promise<boolean> {
   // Older runtimes have none.
   const signal: AbortSignal | undefined = request.signal
@@ -104,12 +104,12 @@ export function waitForDelay(request: Request, delayMs: number, timers: Timers):
   })
 }
 
-/** Answers a client that has left: nobody will see it. 499 is what others log for such a request. */
+/** Response for a disconnected client, which nobody sees. Servers log 499 for such requests. */
 export function clientDisconnected(): Response {
   return new Response(null, { status: 499 })
 }
 
-/** `response`, when it is one: whoever answers may have forgotten to. `from` is how that is called in messages. */
+/** Checks that a handler returned a response. `from` names the handler in messages. */
 export function checkResponse(response: unknown, from: string): Response {
   // No look at its headers, which some runtimes make only when they are asked for.
   if (can(response, 'clone')) return response as Response

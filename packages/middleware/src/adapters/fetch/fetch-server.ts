@@ -1,6 +1,6 @@
 import type { OptionForms } from '@sluice/core/options'
 
-/** What `address` may be, which is an option of the limiters that a server may not tell the address to. */
+/** Validation of `address`, for runtimes that do not expose the address. */
 export const ADDRESS_FORM: OptionForms = {
   address: {
     expected: 'a function from the request to the address at the other end of the connection',
@@ -18,9 +18,8 @@ interface NodeResponse {
 }
 
 /**
- * The address at the other end of the connection, by what a server hands to a fetch handler beside the request:
- * `{ incoming }` of @hono/node-server, the server of Bun.serve, the connection of Deno.serve. Undefined when it is none of
- * these.
+ * Remote address from the server argument of a fetch handler: `{ incoming }` of @hono/node-server, the server of
+ * Bun.serve, the connection info of Deno.serve. Undefined for others.
  */
 export function peerAddressFrom(server: unknown, request: Request): string | undefined {
   const known = property(server, 'server') ?? server
@@ -33,7 +32,7 @@ export function peerAddressFrom(server: unknown, request: Request): string | und
   return typeof ofBun === 'string' ? ofBun : undefined
 }
 
-/** The answer of Node's http module behind a fetch handler; undefined where there is none. */
+/** The Node response behind a fetch handler, if any. */
 export function nodeResponseFrom(server: unknown): NodeResponse | undefined {
   const answer = property(property(server, 'server') ?? server, 'outgoing')
   const isAnswer = typeof property(answer, 'once') === 'function' && typeof property(answer, 'statusCode') === 'number'
@@ -44,7 +43,7 @@ function property(of: unknown, name: string): unknown {
   return typeof of === 'object' && of !== null ? (of as Readonly<Record<string, unknown>>)[name] : undefined
 }
 
-/** Path and query of an absolute URL, as they stand in it. */
+/** Path and query of an absolute URL, unchanged. */
 export function pathOf(url: string): string {
   const start = url.indexOf('/', url.indexOf('://') + 3)
   return start < 0 ? '/' : url.slice(start)

@@ -14,19 +14,19 @@ import { rememberHeaders, withRememberedHeaders } from './fetch-headers.ts'
 import { checkResponse, clientDisconnected, waitForDelay, watchResponse } from './fetch-response.ts'
 import { ADDRESS_FORM, pathOf, peerAddressFrom } from './fetch-server.ts'
 
-/** A call of a fetch handler: the request, and what the server passed along with it. */
+/** A call of a fetch handler: the request and the other arguments. */
 export interface FetchCall<Args extends readonly unknown[] = readonly unknown[]> {
   readonly request: Request
-  /** All arguments after the request: the bindings of Workers, the parameters of a Next.js route, the server of Bun, ... */
+  /** Arguments after the request: bindings of Workers, parameters of a Next.js route, the server of Bun, ... */
   readonly args: Args
 }
 
-/** How calls of a fetch handler are limited. */
+/** Options of {@link rateLimit}. */
 export interface FetchRateLimitOptions<Args extends readonly unknown[] = readonly unknown[]>
   extends RateLimitOptions<FetchCall<Args>> {
   /**
-   * The address at the other end of the connection. Found by itself behind @hono/node-server, Bun.serve and Deno.serve, as long
-   * as the handler is called with what they pass along. Elsewhere it has to be told, by what only the platform can set:
+   * Remote address of the connection. Detected for @hono/node-server, Bun.serve and Deno.serve if the handler receives
+   * their arguments. On other platforms, read what only the platform can set:
    *
    * ```ts
    * // Cloudflare Workers
@@ -37,33 +37,33 @@ export interface FetchRateLimitOptions<Args extends readonly unknown[] = readonl
    * rateLimit({ limit: 100, window: '1m', address: (_, info: Deno.ServeHandlerInfo<Deno.NetAddr>) => info.remoteAddr.hostname })
    * ```
    *
-   * A header that proxies of your own write is for `trustProxy`.
+   * For a header of your own proxies, use `trustProxy`.
    */
   readonly address?: (request: Request, ...args: Args) => string | undefined
   /**
-   * Answers in place of the usual denial, whose status, headers and body it is given. The headers that announce the limit are
-   * added to its answer, unless it has set them.
+   * Answers in place of the default denial. Receives its status, headers and body. Rate limit headers are added to the
+   * response unless it sets them.
    */
   readonly onLimited?: (call: FetchCall<Args>, denial: Denial) => MaybePromise<Response>
 }
 
-/** Puts a limit in front of fetch handlers. All handlers it is put around count together. */
+/** Wraps fetch handlers. All handlers wrapped by one limiter count together. */
 export interface FetchRateLimit<Args extends readonly unknown[] = readonly unknown[]> {
-  /** `handler`, limited. */
+  /** The limited handler. */
   <HandlerArgs extends Args>(
     handler: (request: Request, ...args: HandlerArgs) => MaybePromise<Response>,
   ): (request: Request, ...args: HandlerArgs) => Promise<Response>
   /**
-   * Decides a request without a handler around it, for places that are not one, such as the middleware of Next.js: whoever
-   * calls it sends the headers or the denial, waits `delayMs`, and calls `finish`.
+   * Decides a request without a handler, such as in Next.js middleware. The caller sends headers or denial, waits
+   * `delayMs` and calls `finish`.
    */
   begin(request: Request, ...args: Args): MaybePromise<HttpOutcome>
-  /** Frees what the limiter made itself, which is the store when none was given. */
+  /** Frees what the limiter created, which is the default store. */
   close(): Promise<void>
 }
 
 /**
- * Limits handlers that take a Request and return a Response: route handlers of Next.js, loaders of Remix and React Router,
+ * Limits handlers that take a Request and return a Response: Next.js route handlers, Remix and React Router loaders,
  * Workers, Bun.serve, Deno.serve:
  *
  * ```ts
@@ -72,9 +72,9 @@ export interface FetchRateLimit<Args extends readonly unknown[] = readonly unkno
  * export const GET = limited(async (request) => Response.json(await orders(request)))
  * ```
  *
- * Handlers find the decision by {@link rateLimitOf}. A call is over when the last of its answer has been read, or the client
- * has left: until then it holds its slot of a `concurrency` rule, and only then is its charge settled. Except behind Node, an
- * answer that whoever called the handler throws away unread never ends.
+ * Read the decision with {@link rateLimitOf}. A call is complete when its response body was read or the client
+ * disconnected. Until then it holds its `concurrency` slot; then its charge is settled. Except on Node, a response that
+ * is discarded unread never completes.
  */
 export function rateLimit<Args extends readonly unknown[] = readonly unknown[]>(
   options: FetchRateLimitOptions<Args>,
@@ -126,14 +126,14 @@ export function rateLimit<Args extends readonly unknown[]>(
 }
 
 /**
- * The decision on a request, for its handler: of several limiters, that with the least remaining. Undefined when none was
- * asked.
+ * The decision on a request. With several limiters: the one with the fewest remaining units. Undefined if no limiter
+ * decided.
  */
 export function rateLimitOf(request: Request): DecisionLike | undefined {
   return (request as MarkedRequest)[CALL]?.decision
 }
 
-/** Leads from a request to its call. A map beside it would cost more than all the rest. */
+/** Links a request to its call. A WeakMap is measurably slower. */
 const CALL: unique symbol = Symbol('sluice.call')
 
 interface MarkedRequest extends Request {
@@ -144,7 +144,7 @@ interface DecidedCall extends FetchCall {
   decision: DecisionLike | undefined
 }
 
-/** One object for one request, however many limiters it passes: what the first has announced is known to the next. */
+/** One object per request for all limiters, so that each knows what the previous one announced. */
 function callOf<Args extends readonly unknown[]>(request: MarkedRequest, args: Args): DecidedCall & FetchCall<Args> {
   // No look at its headers, which some runtimes make only when they are asked for.
   if (!can(request, 'clone')) throw wrongFrameworkError('fetch', request)
@@ -162,10 +162,10 @@ function remember(call: DecidedCall, outcome: HttpOutcome): HttpOutcome {
   return outcome
 }
 
-/** A class, because every object literal with a getter has a shape of its own, which costs more than all the rest. */
+/** A class, because every object literal with a getter has its own hidden class, which is slow. */
 class FetchHttpRequest<Call extends FetchCall> implements HttpRequest {
   readonly method: string
-  /** Only the server that chose the handler knows the pattern, and none of them tells. */
+  /** Servers do not expose the matched pattern. */
   readonly route: undefined
   readonly #call: Call
   readonly #addressOf: (call: Call) => string | undefined
@@ -193,7 +193,7 @@ function deny(_: FetchCall, { status, headers, body }: Denial): Response {
   return new Response(body, { status, headers })
 }
 
-/** Other frameworks call what they are given with a request, and not with a handler. */
+/** Other frameworks call the result with a request instead of a handler. */
 function rejectHandler(handler: unknown): never {
   const form = detectFramework(handler)
   if (form !== undefined && form.framework !== 'fetch') return throwWrongFramework('fetch', handler) as never

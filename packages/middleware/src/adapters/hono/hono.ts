@@ -17,16 +17,18 @@ import { ADDRESS_FORM, pathOf, peerAddressFrom } from '../fetch/fetch-server.ts'
 
 declare module 'hono' {
   interface ContextVariableMap {
-    /** What was decided, by several limiters that with the least remaining; undefined when none was asked. */
+    /**
+     * The decision; with several limiters, the one with the fewest remaining units. Undefined if no limiter decided.
+     */
     rateLimit: DecisionLike | undefined
   }
 }
 
-/** How requests to a Hono app are limited. */
+/** Options of {@link rateLimit}. */
 export interface HonoRateLimitOptions<E extends Env> extends RateLimitOptions<Context<E>> {
   /**
-   * The address at the other end of the connection. Found by itself behind @hono/node-server, Bun.serve and Deno.serve, when
-   * they call `app.fetch` with what they pass along. Elsewhere, the helper of the runtime knows it:
+   * Remote address of the connection. Detected for @hono/node-server, Bun.serve and Deno.serve if they pass their
+   * arguments to `app.fetch`. On other runtimes, use their helper:
    *
    * ```ts
    * import { getConnInfo } from 'hono/cloudflare-workers'
@@ -36,28 +38,28 @@ export interface HonoRateLimitOptions<E extends Env> extends RateLimitOptions<Co
    */
   readonly address?: (c: Context<E>) => string | undefined
   /**
-   * Answers in place of the usual denial, whose status, headers and body it is given. The headers that announce the limit are
-   * added to its answer, unless it has set them.
+   * Answers in place of the default denial. Receives its status, headers and body. Rate limit headers are added to the
+   * response unless it sets them.
    */
   readonly onLimited?: (c: Context<E>, denial: Denial) => MaybePromise<Response>
 }
 
-/** Middleware that limits requests. */
+/** Rate limiting middleware. */
 export interface HonoRateLimit<E extends Env> extends MiddlewareHandler<E> {
-  /** Frees what the limiter made itself, which is the store when none was given. */
+  /** Frees what the limiter created, which is the default store. */
   close(): Promise<void>
 }
 
 /**
- * Limits the requests that pass it:
+ * Limits requests:
  *
  * ```ts
  * app.use(rateLimit({ limit: 100, window: '1m' }))
  * ```
  *
- * Handlers find the decision in `c.get('rateLimit')`. A request is over when the last of its answer has been read, or the
- * client has left: until then it holds its slot of a `concurrency` rule, and only then is its charge settled. Except behind
- * Node, an answer that other middleware throws away unread never ends: let the limiter stand before such middleware.
+ * The decision is in `c.get('rateLimit')`. A request is complete when its response body was read or the client
+ * disconnected. Until then it holds its `concurrency` slot; then its charge is settled. Except on Node, a response that
+ * other middleware discards unread never completes: put the limiter before such middleware.
  */
 export function rateLimit<E extends Env>(options: HonoRateLimitOptions<E>): HonoRateLimit<E> {
   const limiter = createHttpLimiter<Context<E>>(options, {
@@ -94,7 +96,7 @@ export function rateLimit<E extends Env>(options: HonoRateLimitOptions<E>): Hono
   return Object.assign(middleware, { close: () => limiter.close() })
 }
 
-/** A class, because every object literal with a getter has a shape of its own, which costs more than all the rest. */
+/** A class, because every object literal with a getter has its own hidden class, which is slow. */
 class HonoHttpRequest<E extends Env> implements HttpRequest {
   readonly method: string
   readonly #c: Context<E>
@@ -127,14 +129,14 @@ function addressOf(c: Context): string | undefined {
   return peerAddressFrom(c.env, c.req.raw)
 }
 
-/** The pattern of the handler: the first that matches and does not take `next`, or the last that is for one method only. */
+/** Pattern of the handler: the first match that does not take `next`, or the last one for a single method. */
 function routeOf(c: Context): string | undefined {
   const routes = c.req.matchedRoutes
   const route = routes.find(({ handler }) => isFinal(handler)) ?? routes.findLast(({ method }) => method !== 'ALL')
   return route?.path
 }
 
-/** The handlers of an app inside another stand behind functions that hand errors to it, under this name. */
+/** Handlers of nested apps are wrapped; this property holds the original. */
 function isFinal(handler: { readonly length: number; readonly __COMPOSED_HANDLER?: typeof handler }): boolean {
   return handler.__COMPOSED_HANDLER === undefined ? handler.length < 2 : isFinal(handler.__COMPOSED_HANDLER)
 }
@@ -148,7 +150,7 @@ function tell(c: Context, decision: DecisionLike | undefined): void {
   c.set('rateLimit', narrowestDecision(c.get('rateLimit'), decision))
 }
 
-/** Puts `response` in the place of the answer so far, without merging the headers of the two as Hono does otherwise. */
+/** Replaces the response without merging headers, which Hono does otherwise. */
 function replaceResponse(c: Context, response: Response): void {
   if (response === c.res) return
   c.res = undefined

@@ -12,34 +12,33 @@ import type { RateLimitOptions } from '../../options/rate-limit-options.ts'
 import { nodeBatcher } from '../node/node-batcher.ts'
 import { admitRequest } from '../node/node-response.ts'
 
-/** How requests to a Koa app are limited. */
+/** Options of {@link rateLimit}. */
 export interface KoaRateLimitOptions extends RateLimitOptions<Context> {
   /**
-   * Answers in place of the usual denial, whose status, headers and body it is given. The headers that announce the limit are
-   * set already, and so is the status.
+   * Answers in place of the default denial. Receives its status, headers and body. Rate limit headers and status are
+   * already set.
    */
   readonly onLimited?: (context: Context, denial: Denial) => MaybePromise<unknown>
 }
 
-/** Middleware that limits requests. */
+/** Rate limiting middleware. */
 export interface KoaRateLimit extends Middleware {
-  /** Frees what the limiter made itself, which is the store when none was given. */
+  /** Frees what the limiter created, which is the default store. */
   close(): Promise<void>
 }
 
 /**
- * Limits the requests that pass it, in Koa 2 and 3:
+ * Limits requests, in Koa 2 and 3:
  *
  * ```ts
  * app.use(rateLimit({ limit: 100, window: '1m' }))
  * ```
  *
- * Later middleware finds the decision in `ctx.state.rateLimit`: of several limiters, that with the least remaining; undefined
- * when none was asked. What an option throws goes to the middleware before it and to the app's `error` event, as any error does.
- * Koa drops all headers from the answer to an error: those of the limit travel in the `headers` of the error, which Koa sets.
+ * The decision is in `ctx.state.rateLimit`. With several limiters: the one with the fewest remaining units. Undefined
+ * if no limiter decided. Exceptions of options go to outer middleware and to the `error` event of the app. Koa drops
+ * all headers of an error response, so rate limit headers travel in the `headers` of the error.
  *
- * The client address is found by `trustProxy` of these options. Koa's own `app.proxy` believes whoever sends a header, and is not
- * used.
+ * The client address is determined by the `trustProxy` option. `app.proxy` of Koa trusts every sender and is not used.
  */
 export function rateLimit(options: KoaRateLimitOptions): KoaRateLimit {
   const limiter = createHttpLimiter<Context>(options, {
@@ -70,7 +69,7 @@ function proceed(context: Context, { headers }: Admission, next: Next): Promise<
   })
 }
 
-/** Those of the answer are dropped when an error is answered, those of the error are not. */
+/** Koa drops the headers of the response when it handles an error, but keeps those of the error. */
 function keepHeaders(error: unknown, { res }: Context, names: readonly string[]): void {
   if (!(error instanceof Error) || !Object.isExtensible(error)) return
   const kept: Record<string, unknown> = {}
@@ -105,13 +104,13 @@ class KoaHttpRequest implements HttpRequest {
     return this.#context.originalUrl
   }
 
-  /** That of `@koa/router`, once it has chosen one. */
+  /** Route of `@koa/router`, once matched. */
   get route(): string | undefined {
     const { _matchedRoute: route } = this.#context
     return typeof route === 'string' ? route : undefined
   }
 
-  /** Not `ctx.ip`, which may be what a header says. */
+  /** Not `ctx.ip`, which may come from a header. */
   get peerAddress(): string | undefined {
     return this.#context.req.socket.remoteAddress
   }

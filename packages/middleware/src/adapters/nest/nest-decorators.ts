@@ -3,16 +3,16 @@ import { SetMetadata } from '@nestjs/common'
 import { SluiceError } from '@sluice/core'
 import type { RouteRateLimitOptions } from './nest-options.ts'
 
-/** Under this name the decorators keep what they say: options, or false for no limit. */
+/** Metadata key of the decorators: options, or false for no limit. */
 export const RATE_LIMIT_METADATA = 'sluice:rate-limit'
 
 /**
- * Limits of its own for a route, or for each route of a controller; that of a route goes before that of its controller, and
- * that before that of the module. Options that say nothing about limits, such as `{ cost: 10 }`, leave the limit as it is. Options
- * that do replace it, and what they leave out (`key`, `store`, `trustProxy`, ...) is as in the module.
+ * Limits a route, or each route of a controller. Routes take precedence over controllers, controllers over the module.
+ * Options without limits, such as `{ cost: 10 }`, keep the limit. Options with limits replace it; all other options
+ * (`key`, `store`, `trustProxy`, ...) are inherited from the module.
  *
- * Each route counts by itself, under the names of its class and method. Routes whose limits have one `name` count together, and so
- * do the `rules` of all routes that have the same names.
+ * Each route counts separately, named after its class and method. Routes with the same `name`, or `rules` with the same
+ * names, count together.
  *
  * ```ts
  * @RateLimit({ limit: 5, window: '1m' })
@@ -33,7 +33,7 @@ export function RateLimit(...given: readonly unknown[]): CustomDecorator {
   })
 }
 
-/** No limit for a route, or for all routes of a controller, save those that have one by {@link RateLimit}. */
+/** No limit for a route or a controller, except for routes with {@link RateLimit}. */
 export function SkipRateLimit(): CustomDecorator
 export function SkipRateLimit(...given: readonly unknown[]): CustomDecorator {
   if (given.length === 0) return SetMetadata(RATE_LIMIT_METADATA, false)
@@ -46,7 +46,7 @@ export function SkipRateLimit(...given: readonly unknown[]): CustomDecorator {
   })
 }
 
-/** Whether these are the arguments of a decorator, and so not those of the function that makes one: a class, or a method. */
+/** Whether these are the arguments of a decorator instead of its factory. */
 function isDecorating([target, name]: readonly unknown[]): boolean {
   return typeof target === 'function' || (typeof target === 'object' && typeof name === 'string')
 }

@@ -3,37 +3,37 @@ import type { DecisionLike } from '@sluice/contract'
 import type { HttpRequest } from '../../http/http-request.ts'
 import type { NodeResponse } from '../node/node-response.ts'
 
-/** What is used of a request, on the platforms of Nest: Express and Fastify. */
+/** The used part of a request, on Express and Fastify. */
 export interface PlatformRequest {
   readonly method: string
   readonly url: string
   readonly originalUrl?: string
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
   readonly socket: { readonly remoteAddress?: string | undefined }
-  /** That of Express. */
+  /** Express only. */
   readonly route?: { readonly path?: unknown }
-  /** That of Fastify. */
+  /** Fastify only. */
   readonly routeOptions?: { readonly url?: string | undefined }
   rateLimit?: DecisionLike | undefined
 }
 
-/** What is used of an answer, on the platforms of Nest. That of Express is an answer of Node, that of Fastify has one. */
+/** The used part of a response. Express: a Node response. Fastify: a wrapper of one. */
 export interface PlatformResponse {
   readonly raw?: NodeResponse
   header(name: string, value: string): unknown
-  /** That of Express, which `send` calls for objects. */
+  /** Express only: `send` calls it for objects. */
   json?(body: unknown): unknown
 }
 
-/** A request, and the answer to be. */
+/** A request and its response. */
 export interface NestExchange {
   readonly request: PlatformRequest
   readonly response: PlatformResponse
 }
 
 /**
- * Gives an answer its media type when `body` is sent, and not before. Nest on Express replaces a type that is set before an
- * exception and is not `application/json`, and logs a warning. An answer that is made of something else keeps its own type.
+ * Sets the content type when `body` is sent. Nest on Express replaces any type other than `application/json` that is
+ * set before an exception, and logs a warning. Other bodies keep their own type.
  */
 export function setTypeWith(response: PlatformResponse, body: unknown, type: string): void {
   const { json } = response
@@ -47,15 +47,12 @@ export function setTypeWith(response: PlatformResponse, body: unknown, type: str
   }
 }
 
-/** The answer as Node's http module knows it. */
+/** The underlying Node response. */
 export function nodeResponse(response: PlatformResponse): NodeResponse {
   return response.raw ?? (response as PlatformResponse & ServerResponse)
 }
 
-/**
- * The request as the limiter wants it. A class, because every object literal with a getter has a shape of its own, which costs
- * more than all the rest.
- */
+/** View of a request. A class, because every object literal with a getter has its own hidden class, which is slow. */
 export class NestHttpRequest implements HttpRequest {
   readonly method: string
   readonly url: string

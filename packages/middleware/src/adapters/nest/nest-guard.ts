@@ -14,8 +14,8 @@ import type { RouteLimit } from './nest-route-limits.ts'
 import { RouteLimits } from './nest-route-limits.ts'
 
 /**
- * A request that was denied. Exception filters see it as any other: `getStatus()` is that of the denial, `getResponse()` its
- * problem document (RFC 9457). The headers that announce the limit are set on the answer already.
+ * A denied request. Exception filters can handle it: `getStatus()` is the status of the denial, `getResponse()` its
+ * problem document (RFC 9457). Rate limit headers are already set.
  */
 export class RateLimitException extends HttpException {
   readonly decision: DecisionLike
@@ -27,10 +27,10 @@ export class RateLimitException extends HttpException {
 }
 
 /**
- * Lets requests through within their limits, and throws a {@link RateLimitException} for those beyond. {@link RateLimitModule}
- * puts it before all routes; with `routes: 'chosen'`, `@UseGuards(RateLimitGuard)` puts it before some.
+ * Allows requests within their limits and throws a {@link RateLimitException} for others. {@link RateLimitModule}
+ * applies it to all routes; with `routes: 'chosen'`, apply it with `@UseGuards(RateLimitGuard)`.
  *
- * Handlers find the decision in `request.rateLimit`; undefined when the request was not asked about.
+ * The decision is in `request.rateLimit`. Undefined if no limiter decided.
  */
 export class RateLimitGuard implements CanActivate {
   // Decorators, called: their syntax would have to be compiled.

@@ -11,12 +11,12 @@ import type {
 } from './nest-options.ts'
 import { RouteLimits } from './nest-route-limits.ts'
 
-/** Under this token the options of the module can be injected. */
+/** Injection token of the module options. */
 export const RATE_LIMIT_OPTIONS: unique symbol = Symbol('sluice.rate-limit-options')
 
 /**
- * Limits the requests to a Nest app, on Express and on Fastify. Import it once, in the root module; several limits at once are
- * its `rules`.
+ * Limits requests to a Nest app, on Express and Fastify. Import it once, in the root module. For several limits, use
+ * `rules`.
  */
 export class RateLimitModule {
   // Decorators, called: their syntax would have to be compiled.
@@ -31,7 +31,7 @@ export class RateLimitModule {
     Optional()(RateLimitModule, undefined, 0)
   }
 
-  /** Called by Nest. Throws when the class itself is imported, which limits nothing. */
+  /** Called by Nest. Throws if the class itself is imported, which would limit nothing. */
   constructor(limits: RouteLimits | undefined) {
     if (limits !== undefined) return
     throw new SluiceError('SLUICE_INVALID_OPTION', {
@@ -42,22 +42,22 @@ export class RateLimitModule {
   }
 
   /**
-   * Limits by options that are known at once:
+   * Limits by static options:
    *
    * ```ts
    * @Module({ imports: [RateLimitModule.forRoot({ limit: 100, window: '1m' })] })
    * export class AppModule {}
    * ```
    *
-   * Each route counts by itself. With a `name`, all routes count together; so they do with `rules`, `limiter`, `engine` and
-   * `check`. `limit: 'off'` limits only the routes that say so by `@RateLimit`.
+   * Each route counts separately. With `name`, `rules`, `limiter`, `engine` or `check`, all routes count together.
+   * `limit: 'off'` limits only routes with `@RateLimit`.
    */
   static forRoot(options: NestRateLimitOptions): DynamicModule {
     return dynamicModule([{ provide: RATE_LIMIT_OPTIONS, useValue: options }], options?.routes)
   }
 
   /**
-   * Limits by options that depend on other providers, such as a store that is injected:
+   * Limits by options that depend on other providers, such as an injected store:
    *
    * ```ts
    * RateLimitModule.forRootAsync({

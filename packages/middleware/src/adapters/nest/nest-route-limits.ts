@@ -21,16 +21,16 @@ const EXCHANGE_FORM: OptionForms = {
   },
 }
 
-/** A method of a controller. */
+/** A controller method. */
 export type RouteHandler = ReturnType<ExecutionContext['getHandler']>
 
-/** The limit of a route, and the options it was made by. */
+/** The limit of a route and its options. */
 export interface RouteLimit {
   readonly limiter: HttpLimiter<ExecutionContext>
   readonly options: RouteRateLimitOptions
 }
 
-/** The limits of all routes of an app, by what the module and the decorators say. */
+/** Limits of all routes, from module options and decorators. */
 export class RouteLimits implements OnModuleInit, OnApplicationShutdown {
   readonly #options: NestRateLimitOptions
   readonly #modules: ModulesContainer
@@ -38,13 +38,13 @@ export class RouteLimits implements OnModuleInit, OnApplicationShutdown {
   readonly #adapter: HttpAdapter<ExecutionContext>
   readonly #made: HttpLimiter<ExecutionContext>[] = []
   readonly #byHandler = new WeakMap<RouteHandler, Map<Type, RouteLimit | undefined>>()
-  /** The limit of all routes that count together. Its options are checked, also where each route counts by itself. */
+  /** Limit shared by routes. Also validates the options if routes count separately. */
   readonly #ofModule: RouteLimit
-  /** Whether each route counts by itself: the limit of the module is one rule, and has no name that routes could share. */
+  /** Whether routes count separately: the module limit is one rule without a name. */
   readonly #isUnnamed: boolean
   #ownStore: MemoryStore | undefined
 
-  /** Throws when the options are wrong. Limits of routes are made when the module starts, so that theirs are found then. */
+  /** Throws for invalid options. Route limits are created when the module starts, so that mistakes surface then. */
   constructor(given: NestRateLimitOptions, modules: ModulesContainer) {
     checkShape(given, 'nest')
     checkForms(given, EXCHANGE_FORM)
@@ -61,7 +61,7 @@ export class RouteLimits implements OnModuleInit, OnApplicationShutdown {
     this.#isUnnamed = isOneRule(options) && options.name === undefined
   }
 
-  /** Request and answer of a call; undefined when it has none, and is not limited. */
+  /** Request and response of a call. Undefined if it is not limited. */
   exchangeOf(context: ExecutionContext): NestExchange | undefined {
     const { exchange } = this.#options
     if (exchange !== undefined) return exchange(context)
@@ -70,7 +70,7 @@ export class RouteLimits implements OnModuleInit, OnApplicationShutdown {
     return { request: http.getRequest(), response: http.getResponse() }
   }
 
-  /** The limit of a route; undefined when it has none. */
+  /** The limit of a route. Undefined if there is none. */
   of(handler: RouteHandler, controller: Type): RouteLimit | undefined {
     const known = this.#byHandler.get(handler)
     if (known?.has(controller) === true) return known.get(controller)
@@ -79,7 +79,7 @@ export class RouteLimits implements OnModuleInit, OnApplicationShutdown {
     return limit
   }
 
-  /** Makes the limits of all routes. */
+  /** Creates the limits of all routes. */
   onModuleInit(): void {
     for (const module of this.#modules.values()) {
       for (const { metatype } of [...module.controllers.values(), ...module.providers.values()]) {
@@ -88,7 +88,7 @@ export class RouteLimits implements OnModuleInit, OnApplicationShutdown {
     }
   }
 
-  /** Frees what was made here, when the last request has been answered. */
+  /** Frees resources after the last response. */
   async onApplicationShutdown(): Promise<void> {
     await Promise.all(this.#made.map((limiter) => limiter.close()))
     await this.#ownStore?.close()
@@ -100,7 +100,7 @@ export class RouteLimits implements OnModuleInit, OnApplicationShutdown {
     }
   }
 
-  /** What the decorators say about a route. */
+  /** Metadata of a route. */
   #said(handler: RouteHandler, controller: Type): RouteRateLimitOptions | false | undefined {
     return this.#reflector.getAllAndOverride(RATE_LIMIT_METADATA, [handler, controller])
   }
@@ -121,7 +121,7 @@ export class RouteLimits implements OnModuleInit, OnApplicationShutdown {
     return { limiter, options: complete }
   }
 
-  /** One store for all limits without one, so that routes whose limits have one name count together. */
+  /** One store for all limits without one, so that routes with one name count together. */
   #storeFor({ store, clock }: RouteRateLimitOptions): Store {
     if (store !== undefined) return store
     this.#ownStore ??= memoryStore(clock === undefined ? {} : { clock })
@@ -129,7 +129,7 @@ export class RouteLimits implements OnModuleInit, OnApplicationShutdown {
   }
 }
 
-/** The methods of a class by their names, with those it inherits. */
+/** Methods of a class by name, inherited ones included. */
 function methodsOf(owner: Type): Map<string, RouteHandler> {
   const parent = Object.getPrototypeOf(owner)
   const methods = parent === null || parent === Function.prototype ? new Map<string, RouteHandler>() : methodsOf(parent)
@@ -139,7 +139,7 @@ function methodsOf(owner: Type): Map<string, RouteHandler> {
   return methods
 }
 
-/** Not simply the name of the function: a decorator may have put one without in the place of the method. */
+/** Not the name of the function: a decorator may have replaced the method by an anonymous one. */
 function methodName(handler: RouteHandler, controller: Type): string {
   for (const [name, method] of methodsOf(controller)) if (method === handler) return name
   return handler.name

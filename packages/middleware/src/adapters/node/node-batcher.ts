@@ -1,6 +1,6 @@
-// Imported, and not the global one, which fake timers of test frameworks replace: requests would wait until time is moved on.
+// Not the global function: fake timers of test frameworks replace it, and requests would wait for the fake clock.
 import { setImmediate } from 'node:timers'
 import { RequestBatcher } from '../../limiter/request-batcher.ts'
 
-/** That of all servers of this process. */
+/** Shared by all servers of this process. */
 export const nodeBatcher: RequestBatcher = new RequestBatcher((run) => void setImmediate(run))

@@ -4,12 +4,12 @@ import type { Timers } from '@sluice/core'
 import type { MaybePromise } from '../../http/maybe-promise.ts'
 import type { Admission } from '../../http/outcome.ts'
 
-/** The answer to a request on Node, by either version of the protocol. */
+/** A Node response of HTTP/1 or HTTP/2. */
 export type NodeResponse = ServerResponse | Http2ServerResponse
 
 /**
- * Waits for the turn of an admitted request, which for most has come at once: true then. False when the connection closed
- * before, so that there is nobody to answer. In either case the limiter learns how the request ended.
+ * Reports the completion of an admitted request to the limiter, and waits its delay. True when the handler may run,
+ * false if the connection closed before.
  */
 export function admitRequest(answer: NodeResponse, admission: Admission, timers: Timers): MaybePromise<boolean> {
   const { delayMs, finish } = admission
@@ -37,7 +37,7 @@ function waitFor(answer: NodeResponse, delayMs: number, timers: Timers): Promise
   })
 }
 
-/** A store that was asked over the network may answer after the client has left; `close` has been emitted then. */
+/** A remote store may answer after the client disconnected, when `close` was already emitted. */
 function isClosed(answer: NodeResponse): boolean {
   return 'stream' in answer ? answer.stream.destroyed : answer.closed
 }

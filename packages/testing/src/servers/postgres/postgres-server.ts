@@ -25,7 +25,7 @@ const CONFIG: Readonly<Record<string, string>> = {
 export interface PostgresOptions {
   /** A free one when not given. */
   readonly port?: number
-  /** The password that everybody must give; nobody needs one when left out. */
+  /** Password that clients must send. Default: none. */
   readonly password?: string
   /** Parameters of postgresql.conf, by name. They win over ours. */
   readonly config?: Readonly<Record<string, string>>

@@ -17,9 +17,9 @@ import { expectedTrace, replayTrace } from './trace.ts'
 
 /** How to run {@link algorithmSuite}. */
 export interface AlgorithmSuiteOptions {
-  /** The implementation to prove; the one in the core's registry when left out. */
+  /** Implementation under test. Default: the one in the registry of the core. */
   readonly algorithm?: Algorithm
-  /** Random sequences for each property; 200 when left out. */
+  /** Random sequences per property. Default: 200. */
   readonly numRuns?: number
 }
 

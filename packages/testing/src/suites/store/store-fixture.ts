@@ -19,7 +19,7 @@ export interface StoreHarness {
   createSmall?(clock: FakeClock): Store | Promise<Store>
   /** Maximum number of open reservations of a store made by `create`. Default: no bound; its tests are then skipped. */
   readonly maxReservations?: number
-  /** Moves the store's time on; moves `clock` when left out. */
+  /** Advances the time of the store. Default: advances `clock`. */
   advance?(clock: FakeClock, ms: number): void | Promise<void>
   /** What it cannot do, with the reason for each. Tests that need it are skipped and say so. */
   readonly lacks?: Partial<Readonly<Record<StoreCapability, string>>>
