@@ -1,5 +1,4 @@
 import type { Clock } from '@sluice/core'
-import { isHarnessError } from './harness-error.ts'
 import type { Choices, HarnessOptions } from './options.ts'
 import { helpText, parseOptions } from './options.ts'
 import { reportJson, reportText, summaryText } from './report.ts'
@@ -7,6 +6,7 @@ import { moduleTarget } from './targets/module-target.ts'
 import { serviceTarget } from './targets/service-target.ts'
 import type { TestResult } from './tests/admission-tests.ts'
 import { accuracyTest, distributedTest, raceTest, wrongCounts } from './tests/admission-tests.ts'
+import { isHarnessError } from './tests/harness-error.ts'
 import type { Target } from './tests/test-bed.ts'
 import type { TestedAlgorithm } from './tests/tested-algorithms.ts'
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest'
-import { isHarnessError } from './harness-error.ts'
 import { helpText, parseOptions } from './options.ts'
 import { STORES } from './targets/store-targets.ts'
+import { isHarnessError } from './tests/harness-error.ts'
 import { TESTED_ALGORITHMS } from './tests/tested-algorithms.ts'
 
 const CHOICES = { algorithms: TESTED_ALGORITHMS, stores: STORES }

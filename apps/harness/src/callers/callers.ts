@@ -1,6 +1,6 @@
 import type { Clock, Timers } from '@sluice/core'
 import { MICROS_PER_MS } from '@sluice/core/internal'
-import { HarnessError } from '../harness-error.ts'
+import { HarnessError } from '../tests/harness-error.ts'
 import type { Burst, BurstOutcome } from '../tests/test-bed.ts'
 import { evenShares } from '../tests/test-bed.ts'
 

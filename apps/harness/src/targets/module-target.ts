@@ -3,7 +3,7 @@ import { createRequire } from 'node:module'
 import { basename, resolve } from 'node:path'
 import type { Clock } from '@sluice/core'
 import { MICROS_PER_MS } from '@sluice/core/internal'
-import { HarnessError } from '../harness-error.ts'
+import { HarnessError } from '../tests/harness-error.ts'
 import type { Burst, BurstOutcome, Target, TargetOptions, TestBed } from '../tests/test-bed.ts'
 
 /** What is tested: any limiter that says yes or no to a key. */

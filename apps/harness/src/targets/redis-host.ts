@@ -1,7 +1,7 @@
 import type { Random, Timers } from '@sluice/core'
 import { startRedis } from '@sluice/testing/servers'
 import { createClient } from 'redis'
-import { HarnessError } from '../harness-error.ts'
+import { HarnessError } from '../tests/harness-error.ts'
 
 /** Time for a Redis to accept a connection and to answer the greeting. */
 const CONNECT_WITHIN_MS = 3000

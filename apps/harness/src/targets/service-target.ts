@@ -4,7 +4,7 @@ import type { CheckAnswer, ResourceRule } from '@sluice/contract'
 import type { Clock, Random, Rule } from '@sluice/core'
 import { systemRandom } from '@sluice/core'
 import { MICROS_PER_MS } from '@sluice/core/internal'
-import { HarnessError } from '../harness-error.ts'
+import { HarnessError } from '../tests/harness-error.ts'
 import type { Burst, BurstOutcome, Target, TargetOptions, TestBed } from '../tests/test-bed.ts'
 
 /** So long that nothing refills while a test runs: a service counts in real time. */
