@@ -14,7 +14,7 @@ const CATALOGUES = [
 ] as const
 
 /** Mistakes that are told and not thrown have a page of their own. */
-const MISUSES = { file: 'packages/middleware/src/misuse-warning.ts', name: 'MISUSES' } as const
+const MISUSES = { file: 'packages/middleware/src/misuse/misuse-warning.ts', name: 'MISUSES' } as const
 
 const reference = read('docs/reference/errors.md')
 const misuseReference = read('docs/reference/misuse.md')

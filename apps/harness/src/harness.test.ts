@@ -3,12 +3,12 @@ import { memoryStore, systemClock } from '@sluice/core'
 import type { Batch } from '@sluice/core/internal'
 import { describe, expect, it } from 'vitest'
 import { runHarness } from './harness.ts'
-import type { CreateLocalStore } from './memory-store.ts'
-import { memoryStoreUnderTest } from './memory-store.ts'
-import { TESTED_ALGORITHMS } from './rules.ts'
-import type { StoreTable } from './stores.ts'
-import { STORES } from './stores.ts'
-import type { TestResult } from './test-result.ts'
+import type { CreateLocalStore } from './targets/memory-target.ts'
+import { memoryTarget } from './targets/memory-target.ts'
+import type { StoreTable } from './targets/store-targets.ts'
+import { STORES } from './targets/store-targets.ts'
+import type { TestResult } from './tests/admission-tests.ts'
+import { TESTED_ALGORITHMS } from './tests/tested-algorithms.ts'
 
 interface Ran {
   readonly exitCode: number
@@ -31,7 +31,7 @@ async function run(args: readonly string[], stores: StoreTable = STORES): Promis
 
 /** A store of the table by which the harness must not be fooled. */
 function broken(createStore: CreateLocalStore): StoreTable {
-  return { broken: { summary: 'wrong on purpose', open: (setting) => memoryStoreUnderTest(setting, createStore) } }
+  return { broken: { summary: 'wrong on purpose', open: (setting) => memoryTarget(setting, createStore) } }
 }
 
 /** A memory store with another way to decide. */
@@ -49,8 +49,8 @@ function deciding(decide: (batch: Batch, store: Store<'sync'>) => void): CreateL
   }
 }
 
-/** A store whose `count`-th approval, or refusal, is turned into its opposite. */
-function turning(what: 'approval' | 'refusal', count: number): CreateLocalStore {
+/** A store whose `count`-th approval, or denial, is turned into its opposite. */
+function turning(what: 'approval' | 'denial', count: number): CreateLocalStore {
   let seen = 0
   return deciding((batch, store) => {
     store.decide(batch)
@@ -100,7 +100,7 @@ DistributedTest: Nodes=20, Req/Node=200 | Time=_ms
 
 describe('a store that miscounts', () => {
   it('by one approval too many is found', async () => {
-    const { exitCode, errors, output } = await run(ONE_RUN, broken(turning('refusal', 1)))
+    const { exitCode, errors, output } = await run(ONE_RUN, broken(turning('denial', 1)))
     expect(errors).toEqual([
       'Wrong count: GCRA, MaxRequests = 100: RaceTest approved 101 of 5000, expected exactly 100.',
     ])

@@ -1,17 +1,14 @@
 import type { Clock } from '@sluice/core'
-import { accuracyTest } from './accuracy-test.ts'
-import { distributedTest } from './distributed-test.ts'
-import { wrongCounts } from './expectation.ts'
-import { isHarnessError } from './harness-error.ts'
-import { moduleUnderTest } from './module-target.ts'
 import type { Choices, HarnessOptions } from './options.ts'
 import { helpText, parseOptions } from './options.ts'
-import { raceTest } from './race-test.ts'
 import { reportJson, reportText, summaryText } from './report.ts'
-import type { TestedAlgorithm } from './rules.ts'
-import { openService } from './service-target.ts'
-import type { StoreUnderTest } from './test-bed.ts'
-import type { TestResult } from './test-result.ts'
+import { moduleTarget } from './targets/module-target.ts'
+import { serviceTarget } from './targets/service-target.ts'
+import type { TestResult } from './tests/admission-tests.ts'
+import { accuracyTest, distributedTest, raceTest, wrongCounts } from './tests/admission-tests.ts'
+import { isHarnessError } from './tests/harness-error.ts'
+import type { Target } from './tests/test-bed.ts'
+import type { TestedAlgorithm } from './tests/tested-algorithms.ts'
 
 /** What the harness works with. */
 export interface HarnessParts extends Choices {
@@ -52,20 +49,20 @@ export async function runHarness(args: readonly string[], parts: HarnessParts): 
   }
 }
 
-async function openStore(options: HarnessOptions, parts: HarnessParts): Promise<StoreUnderTest> {
+async function openStore(options: HarnessOptions, parts: HarnessParts): Promise<Target> {
   const { threads, redisUrl, target, maxRequests } = options
   const { stopwatch, printError, apiKey } = parts
   if (target !== undefined) {
-    if (/^https?:/.test(target)) return await openService({ url: target, apiKey, threads, stopwatch })
+    if (/^https?:/.test(target)) return await serviceTarget({ url: target, apiKey, threads, stopwatch })
     printError('A module is asked by interleaved tasks of one thread; --threads and --algorithms have no effect.')
-    return moduleUnderTest({ path: target, maxRequests, stopwatch })
+    return moduleTarget({ path: target, maxRequests, stopwatch })
   }
   const choice = parts.stores[options.store]!
   if (choice.notice !== undefined) printError(choice.notice)
   return await choice.open({ threads, redisUrl, stopwatch, printError })
 }
 
-async function runTests(store: StoreUnderTest, options: HarnessOptions, parts: HarnessParts): Promise<number> {
+async function runTests(store: Target, options: HarnessOptions, parts: HarnessParts): Promise<number> {
   const all: TestResult[] = []
   const { title } = store
   const algorithms = title === undefined ? options.algorithms : [{ ...options.algorithms[0]!, title }]
@@ -82,7 +79,7 @@ async function runTests(store: StoreUnderTest, options: HarnessOptions, parts: H
 }
 
 async function testAlgorithm(
-  store: StoreUnderTest,
+  store: Target,
   { title, ruleFor }: TestedAlgorithm,
   { maxRequests, attempts }: HarnessOptions,
 ): Promise<TestResult[]> {

@@ -2,8 +2,8 @@ import type { ExecFileOptions } from 'node:child_process'
 import { execFile } from 'node:child_process'
 import { freePort } from '@sluice/testing/servers'
 import { describe, expect, it } from 'vitest'
-import { TESTED_ALGORITHMS } from './rules.ts'
-import type { TestResult } from './test-result.ts'
+import type { TestResult } from './tests/admission-tests.ts'
+import { TESTED_ALGORITHMS } from './tests/tested-algorithms.ts'
 
 // The process as a user starts it.
 

@@ -1,9 +1,9 @@
 import { systemClock } from '@sluice/core'
 import { runHarness } from './harness.ts'
-import { isHarnessError } from './harness-error.ts'
-import { TESTED_ALGORITHMS } from './rules.ts'
 import { readApiKey } from './settings.ts'
-import { STORES } from './stores.ts'
+import { STORES } from './targets/store-targets.ts'
+import { isHarnessError } from './tests/harness-error.ts'
+import { TESTED_ALGORITHMS } from './tests/tested-algorithms.ts'
 
 async function main(): Promise<void> {
   process.exitCode = await runHarness(process.argv.slice(2), {

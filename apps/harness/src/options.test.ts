@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { isHarnessError } from './harness-error.ts'
 import { helpText, parseOptions } from './options.ts'
-import { TESTED_ALGORITHMS } from './rules.ts'
-import { STORES } from './stores.ts'
+import { STORES } from './targets/store-targets.ts'
+import { isHarnessError } from './tests/harness-error.ts'
+import { TESTED_ALGORITHMS } from './tests/tested-algorithms.ts'
 
 const CHOICES = { algorithms: TESTED_ALGORITHMS, stores: STORES }
 
@@ -73,7 +73,7 @@ describe('parseOptions', () => {
     [['--store', 'disk'], 'Received --store "disk"', 'expected one of shared, memory'],
     [['--store', 'toString'], 'Received --store "toString"', 'expected one of shared, memory, redis'],
     [['--redis-url', 'redis://h'], 'Received --redis-url with --store shared', 'expected it only with --store redis'],
-  ])('refuses %j', (args, received, expected) => {
+  ])('rejects %j', (args, received, expected) => {
     const message = messageOf(...args)
     expect(message).toContain(received)
     expect(message).toContain(expected)
@@ -89,7 +89,7 @@ describe('--redis-url', () => {
   )
 
   it.each(['localhost:6379', 'http://secret@localhost', 'redis://', 'redis://:secret@localhost/x', ''])(
-    'refuses %j without showing it',
+    'rejects %j without showing it',
     (url) => {
       const message = messageOf('--store', 'redis', `--redis-url=${url}`)
       expect(message).toContain('expected redis://[[user]:password@]host[:port][/database]')

@@ -1,7 +1,7 @@
 import { parseArgs } from 'node:util'
-import { HarnessError } from './harness-error.ts'
-import type { TestedAlgorithm } from './rules.ts'
-import type { StoreTable } from './stores.ts'
+import type { StoreTable } from './targets/store-targets.ts'
+import { HarnessError } from './tests/harness-error.ts'
+import type { TestedAlgorithm } from './tests/tested-algorithms.ts'
 
 /** How the harness runs. */
 export interface HarnessOptions {

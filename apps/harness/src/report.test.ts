@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { reportJson, reportText } from './report.ts'
-import type { TestResult } from './test-result.ts'
+import type { TestResult } from './tests/admission-tests.ts'
 
 function result(maxRequests: number, [raceMs, accuracyMs, distributedMs]: [number, number, number]): TestResult {
   return {

@@ -1,5 +1,5 @@
-import { wrongCounts } from './expectation.ts'
-import type { TestResult } from './test-result.ts'
+import type { TestResult } from './tests/admission-tests.ts'
+import { wrongCounts } from './tests/admission-tests.ts'
 
 /** The section of one algorithm, without a line end. The counts are bounds here; {@link reportJson} has the real ones. */
 export function reportText(algorithm: string, results: readonly TestResult[]): string {

@@ -2,8 +2,8 @@ import { createLimiter, fallbackStore, memoryStore, PolicyEngine } from '@sluice
 import { deferredStore } from '@sluice/testing'
 import { Hono } from 'hono'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'
-import { rateLimit as limitFetch } from './fetch.ts'
-import { rateLimit as limitHono } from './hono.ts'
+import { rateLimit as limitFetch } from './adapters/fetch/fetch.ts'
+import { rateLimit as limitHono } from './adapters/hono/hono.ts'
 
 // What Cloudflare Workers do not allow at module scope: random values, timers, I/O. It is allowed once a request is handled.
 

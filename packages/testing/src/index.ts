@@ -1,4 +1,7 @@
-export { type AlgorithmSuiteOptions, algorithmSuite } from './algorithm.suite.ts'
+export { FakeClock, START_MICROS } from './fakes/fake-clock.ts'
+export { FakeTimers } from './fakes/fake-timers.ts'
+export { seededRandom } from './fakes/seeded-random.ts'
+export { deferredStore, ReferenceStore } from './models/reference-store.ts'
 export {
   type AlgorithmName,
   type Call,
@@ -7,7 +10,7 @@ export {
   HOSTILE_KEYS,
   keys,
   rules,
-} from './arbitraries.ts'
+} from './properties/arbitraries.ts'
 export {
   expectSameDecisions,
   expectSameStores,
@@ -18,10 +21,10 @@ export {
   type OperationSequence,
   operations,
   RULES_OF,
-} from './differential.ts'
-export { FakeClock, START_MICROS } from './fake-clock.ts'
-export { FakeTimers } from './fake-timers.ts'
-export { middlewareSuite } from './middleware.suite.ts'
+} from './properties/differential.ts'
+export { type Death, type RaceCall, type RacePlan, runThreadRace } from './races/thread-race.ts'
+export { type AlgorithmSuiteOptions, algorithmSuite } from './suites/algorithm/algorithm.suite.ts'
+export { middlewareSuite } from './suites/middleware/middleware.suite.ts'
 export {
   type MiddlewareCapability,
   type MiddlewareHarness,
@@ -33,10 +36,7 @@ export {
   type SuiteDecision,
   type SuiteOptions,
   type SuiteRequest,
-} from './middleware-scene.ts'
-export { policySuite } from './policy.suite.ts'
-export { deferredStore, ReferenceStore } from './reference-store.ts'
-export { seededRandom } from './seeded-random.ts'
-export { storeSuite } from './store.suite.ts'
-export type { StoreCapability, StoreHarness } from './store-scene.ts'
-export { type Death, type RaceCall, type RacePlan, runThreadRace } from './thread-race.ts'
+} from './suites/middleware/middleware-fixture.ts'
+export { policySuite } from './suites/policy/policy.suite.ts'
+export { storeSuite } from './suites/store/store.suite.ts'
+export type { StoreCapability, StoreHarness } from './suites/store/store-fixture.ts'

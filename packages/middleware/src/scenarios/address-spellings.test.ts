@@ -1,10 +1,10 @@
 import { createLimiter } from '@sluice/core'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { compileIpv6 } from '../address-tiers.ts'
-import { clientAddress, compileTrust } from '../client-address.ts'
-import type { HttpRequest } from '../http-request.ts'
-import { identityOf } from '../identity.ts'
+import type { HttpRequest } from '../http/http-request.ts'
+import { compileIpv6 } from '../identity/address-tiers.ts'
+import { clientAddress, compileTrust } from '../identity/client-address.ts'
+import { identityOf } from '../identity/identity.ts'
 
 // One caller has one counter, however its address is written, and one network has one, however many addresses it owns.
 

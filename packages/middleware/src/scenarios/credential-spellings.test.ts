@@ -3,11 +3,11 @@ import { createServer, type IncomingMessage, type Server } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { createLimiter } from '@sluice/core'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { compileIpv6 } from '../address-tiers.ts'
-import { byApiKey } from '../api-key.ts'
-import { clientAddress, compileTrust } from '../client-address.ts'
-import type { HttpRequest } from '../http-request.ts'
-import { type Identity, identityOf } from '../identity.ts'
+import type { HttpRequest } from '../http/http-request.ts'
+import { compileIpv6 } from '../identity/address-tiers.ts'
+import { byApiKey } from '../identity/by-api-key.ts'
+import { clientAddress, compileTrust } from '../identity/client-address.ts'
+import { type Identity, identityOf } from '../identity/identity.ts'
 
 // A key is one caller, however the header is spelled; and a key that nobody has verified is no caller at all.
 

@@ -8,9 +8,9 @@ import express from 'express'
 import fastify from 'fastify'
 import Koa from 'koa'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { rateLimit as expressLimit } from '../express.ts'
-import { rateLimit as fastifyLimit } from '../fastify.ts'
-import { rateLimit as koaLimit } from '../koa.ts'
+import { rateLimit as expressLimit } from '../adapters/express/express.ts'
+import { rateLimit as fastifyLimit } from '../adapters/fastify/fastify.ts'
+import { rateLimit as koaLimit } from '../adapters/koa/koa.ts'
 
 const LIMIT = 30
 const options = { limit: LIMIT, window: '1h', clock: new FakeClock(), warn: () => undefined } as const

@@ -3,8 +3,8 @@ import { createServer, type IncomingMessage, type Server, request as send } from
 import type { AddressInfo } from 'node:net'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { clientAddress, compileTrust, type TrustedProxies } from '../client-address.ts'
-import type { HttpRequest } from '../http-request.ts'
+import type { HttpRequest } from '../http/http-request.ts'
+import { clientAddress, compileTrust, type TrustedProxies } from '../identity/client-address.ts'
 
 // Whatever a client writes into the header that proxies append to, it must not get another address than its own; and
 // whatever it writes when it comes directly, it must not get any but that of its connection. The proxies here are made up of

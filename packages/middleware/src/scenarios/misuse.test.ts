@@ -5,9 +5,9 @@ import { join } from 'node:path'
 import { memoryStore } from '@sluice/core'
 import express, { type Express } from 'express'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { type ExpressRateLimit, type ExpressRateLimitOptions, rateLimit } from '../express.ts'
-import { byIp, byUser } from '../identity.ts'
-import type { MisuseWarning } from '../misuse.ts'
+import { type ExpressRateLimit, type ExpressRateLimitOptions, rateLimit } from '../adapters/express/express.ts'
+import { byIp, byUser } from '../identity/identity.ts'
+import type { MisuseWarning } from '../misuse/misuse-warning.ts'
 
 // The mistakes that beginners make with a real server, and that each is told with its code, once, while requests go on as
 // before.
@@ -117,7 +117,7 @@ describe('an Express app', () => {
     })
     const statuses: (number | undefined)[] = []
     for (let count = 0; count < 12; count++) statuses.push(await get())
-    // Nothing is ever refused, which is why it is told.
+    // Nothing is ever denied, which is why it is told.
     expect(new Set(statuses)).toEqual(new Set([200]))
     expect(codes()).toEqual(['SLUICE_USE_LIMITER_IN_HANDLER'])
   })

@@ -12,9 +12,9 @@ import type { FastifyServerOptions } from 'fastify'
 import fastify from 'fastify'
 import { Hono } from 'hono'
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest'
-import { rateLimit as expressRateLimit } from '../express.ts'
-import { rateLimit as fastifyRateLimit } from '../fastify.ts'
-import { rateLimit as honoRateLimit } from '../hono.ts'
+import { rateLimit as expressRateLimit } from '../adapters/express/express.ts'
+import { rateLimit as fastifyRateLimit } from '../adapters/fastify/fastify.ts'
+import { rateLimit as honoRateLimit } from '../adapters/hono/hono.ts'
 
 // The real routers, asked over HTTP with paths in every spelling. Whatever a router takes for a route must be limited by the
 // rule that is written for that route: as the middleware sees the request, and as somebody does who passes on what came.

@@ -1,22 +1,22 @@
-export { FaultyProxy, type FaultyProxyOptions, type ProxyMode } from './faulty-proxy.ts'
-export { freePort } from './free-port.ts'
-export { slotOf } from './hash-slot.ts'
 export {
   type PostgresDatabase,
   type PostgresOptions,
   type PostgresServer,
   type PostgresStatus,
   startPostgres,
-} from './postgres-server.ts'
+} from './postgres/postgres-server.ts'
+export { freePort } from './process/free-port.ts'
+export { SERVER_ERRORS, ServerError, type ServerErrorCode } from './process/server-error.ts'
+export { FaultyProxy, type FaultyProxyOptions, type ProxyMode } from './proxy/faulty-proxy.ts'
+export type { SlotMigration } from './redis/cluster-slots.ts'
+export { slotOf } from './redis/cluster-slots.ts'
 export {
   type ClusterNode,
   type RedisCluster,
   type RedisClusterOptions,
   startRedisCluster,
-} from './redis-cluster.ts'
-export { RedisConnection, type RedisConnectionOptions } from './redis-connection.ts'
-export { type SentinelGroup, type SentinelOptions, startSentinel } from './redis-sentinel.ts'
-export { type RedisOptions, type RedisServer, type RedisStatus, startRedis } from './redis-server.ts'
-export { RedisReplyError, type Reply } from './reply-parser.ts'
-export { SERVER_ERRORS, ServerError, type ServerErrorCode } from './server-error.ts'
-export type { SlotMigration } from './slot-migration.ts'
+} from './redis/redis-cluster.ts'
+export { RedisConnection, type RedisConnectionOptions } from './redis/redis-connection.ts'
+export { type SentinelGroup, type SentinelOptions, startSentinel } from './redis/redis-sentinel.ts'
+export { type RedisOptions, type RedisServer, type RedisStatus, startRedis } from './redis/redis-server.ts'
+export { RedisReplyError, type Reply } from './redis/reply-parser.ts'

@@ -1,6 +1,0 @@
-// Imported, and not the global one, which fake timers of test frameworks replace: requests would wait until time is moved on.
-import { setImmediate } from 'node:timers'
-import { Gathering } from './gathering.ts'
-
-/** That of all servers of this process. */
-export const nodeGathering: Gathering = new Gathering((run) => void setImmediate(run))
