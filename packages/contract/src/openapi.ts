@@ -1,11 +1,11 @@
-import { ANSWER_HEADERS } from './operations/answer-headers.ts'
+import type { ForeignSchemaName } from './admin/rule-set-types.ts'
+import { ANSWER_HEADERS } from './headers/answer-headers.ts'
 import type { Operation, OperationAnswer, OperationParameter } from './operations/operation.ts'
-import { OPERATIONS } from './operations.ts'
-import type { ProblemCode } from './problem.ts'
-import { PROBLEMS, problemDocument } from './problem.ts'
-import type { JsonSchema } from './schema.ts'
-import type { ForeignSchemaName } from './schemas/rule-set-shapes.ts'
+import { OPERATIONS } from './operations/operation-table.ts'
+import type { JsonSchema } from './schema/json-schema.ts'
 import { SCHEMAS } from './schemas.ts'
+import type { ProblemCode } from './service/problem.ts'
+import { PROBLEMS, problemDocument } from './service/problem.ts'
 
 /** What the document is made of besides the table of operations. */
 export interface OpenApiOptions {

@@ -1,20 +1,25 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { parseReportRequest } from './call-report.ts'
-import { parseResetRequest } from './caller-request.ts'
-import { checkAnswer, checkAnswerJson } from './check-answer.ts'
-import { parseBatchRequest, parseCheckRequest } from './check-request.ts'
-import type { DecisionLike } from './decision-like.ts'
+import { parseResetRequest } from './admin/usage-bodies.ts'
+import { checkAnswer, checkAnswerJson } from './checks/check-answer.ts'
+import { parseBatchRequest, parseCheckRequest } from './checks/check-request.ts'
+import type { DecisionLike } from './checks/decision-like.ts'
+import { envoyAnswer } from './checks/envoy-answer.ts'
+import { parseEnvoyRequest } from './checks/envoy-request.ts'
+import { parseReportRequest } from './checks/report-bodies.ts'
+import {
+  parseAcquireRequest,
+  parseReservationRequest,
+  parseReserveRequest,
+  parseSettleRequest,
+} from './checks/reservation-bodies.ts'
 import { schemasNeededBy, validatorOf } from './document.test.support.ts'
-import { envoyAnswer } from './envoy-answer.ts'
-import { parseEnvoyRequest } from './envoy-request.ts'
 import type { Operation } from './operations/operation.ts'
-import { OPERATIONS } from './operations.ts'
-import type { ProblemCode } from './problem.ts'
-import { PROBLEMS, problemDocument } from './problem.ts'
-import { parseAcquireRequest, parseReservationRequest, parseReserveRequest, parseSettleRequest } from './reservation.ts'
-import type { JsonSchema } from './schema.ts'
+import { OPERATIONS } from './operations/operation-table.ts'
+import type { JsonSchema } from './schema/json-schema.ts'
 import { SCHEMAS } from './schemas.ts'
+import type { ProblemCode } from './service/problem.ts'
+import { PROBLEMS, problemDocument } from './service/problem.ts'
 
 const operations = Object.values<Operation>(OPERATIONS)
 const sent = [...schemasNeededBy(operations.map(({ body }) => body))].filter((name) => Object.hasOwn(SCHEMAS, name))

@@ -1,4 +1,3 @@
-import type { JsonSchema, NamedSchema } from './schema.ts'
 import {
   ACKNOWLEDGE_REQUEST,
   ALERT,
@@ -6,10 +5,9 @@ import {
   DEAD_LETTER,
   DEAD_LETTER_PAGE,
   SILENCE_REQUEST,
-} from './schemas/alert-schemas.ts'
-import { API_KEY, API_KEY_PAGE, API_KEY_REQUEST, ISSUED_API_KEY, ROTATE_REQUEST } from './schemas/api-key-schemas.ts'
-import { AUDIT_PAGE, AUDIT_RECORD } from './schemas/audit-schemas.ts'
-import { BATCH_ANSWER, BATCH_REQUEST, CHECK_ANSWER, CHECK_REQUEST, FAILURE } from './schemas/check-schemas.ts'
+} from './admin/alert-bodies.ts'
+import { API_KEY, API_KEY_PAGE, API_KEY_REQUEST, ISSUED_API_KEY, ROTATE_REQUEST } from './admin/api-key-bodies.ts'
+import { AUDIT_PAGE, AUDIT_RECORD } from './admin/audit-bodies.ts'
 import {
   BLOCK_PAGE,
   BLOCK_REQUEST,
@@ -25,17 +23,16 @@ import {
   STORED_BLOCK,
   STORED_MEMBER,
   STORED_OVERRIDE,
-} from './schemas/entry-schemas.ts'
+} from './admin/entry-bodies.ts'
+import { EXPLAINED_TIER, EXPLANATION, LIMIT_STEP, RULE_EXPLANATION } from './admin/explain-bodies.ts'
 import {
-  ENVOY_ANSWER,
-  ENVOY_CURRENT_LIMIT,
-  ENVOY_DESCRIPTOR,
-  ENVOY_ENTRY,
-  ENVOY_LIMIT,
-  ENVOY_REQUEST,
-  ENVOY_STATUS,
-} from './schemas/envoy-schemas.ts'
-import { EXPLAINED_TIER, EXPLANATION, LIMIT_STEP, RULE_EXPLANATION } from './schemas/explain-schemas.ts'
+  DENY_ANSWER,
+  DENY_PAGE,
+  EXEMPTION_ANSWER,
+  EXEMPTION_PAGE,
+  TIER_ANSWER,
+  TIER_PAGE,
+} from './admin/part-schemas.ts'
 import {
   COUNTER,
   RATE_LIMITS,
@@ -46,34 +43,7 @@ import {
   RESET_REQUEST,
   USAGE,
   USAGE_ANSWER,
-} from './schemas/limit-schemas.ts'
-import {
-  DENY_ANSWER,
-  DENY_PAGE,
-  EXEMPTION_ANSWER,
-  EXEMPTION_PAGE,
-  TIER_ANSWER,
-  TIER_PAGE,
-} from './schemas/part-schemas.ts'
-import { CALL_REPORT, REPORT_ANSWER, REPORT_REQUEST } from './schemas/report-schemas.ts'
-import {
-  ACQUIRE_REQUEST,
-  HEARTBEAT_ANSWER,
-  RESERVATION_ANSWER,
-  RESERVATION_REQUEST,
-  RESERVE_REQUEST,
-  SETTLE_REQUEST,
-  SETTLEMENT_ANSWER,
-} from './schemas/reservation-schemas.ts'
-import {
-  FIELD_PROBLEM,
-  IDS_ANSWER,
-  LIVENESS_ANSWER,
-  PROBLEM,
-  READINESS_ANSWER,
-  READINESS_CHECK,
-  READINESS_REASON,
-} from './schemas/service-schemas.ts'
+} from './admin/rule-bodies.ts'
 import {
   HISTORY_ANSWER,
   LIVE_SAMPLE,
@@ -82,7 +52,7 @@ import {
   TOP_ENTRY,
   TRAFFIC_POINT,
   TRAFFIC_SHARE,
-} from './schemas/traffic-schemas.ts'
+} from './admin/traffic-bodies.ts'
 import {
   DIFF_ANSWER,
   DRAFT_REQUEST,
@@ -94,7 +64,37 @@ import {
   VERSION,
   VERSION_CONTENT,
   VERSION_PAGE,
-} from './schemas/version-schemas.ts'
+} from './admin/version-bodies.ts'
+import { BATCH_ANSWER, BATCH_REQUEST, CHECK_ANSWER, CHECK_REQUEST, FAILURE } from './checks/check-schemas.ts'
+import {
+  ENVOY_ANSWER,
+  ENVOY_CURRENT_LIMIT,
+  ENVOY_DESCRIPTOR,
+  ENVOY_ENTRY,
+  ENVOY_LIMIT,
+  ENVOY_REQUEST,
+  ENVOY_STATUS,
+} from './checks/envoy-schemas.ts'
+import { CALL_REPORT, REPORT_ANSWER, REPORT_REQUEST } from './checks/report-schemas.ts'
+import {
+  ACQUIRE_REQUEST,
+  HEARTBEAT_ANSWER,
+  RESERVATION_ANSWER,
+  RESERVATION_REQUEST,
+  RESERVE_REQUEST,
+  SETTLE_REQUEST,
+  SETTLEMENT_ANSWER,
+} from './checks/reservation-schemas.ts'
+import type { JsonSchema, NamedSchema } from './schema/json-schema.ts'
+import {
+  FIELD_PROBLEM,
+  IDS_ANSWER,
+  LIVENESS_ANSWER,
+  PROBLEM,
+  READINESS_ANSWER,
+  READINESS_CHECK,
+  READINESS_REASON,
+} from './service/health-bodies.ts'
 
 const NAMED: readonly NamedSchema<unknown>[] = [
   ...[CHECK_REQUEST, CHECK_ANSWER, FAILURE, BATCH_REQUEST, BATCH_ANSWER],

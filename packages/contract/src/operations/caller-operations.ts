@@ -1,5 +1,3 @@
-import type { ResetRequest } from '../caller-request.ts'
-import type { ProblemCode } from '../problem.ts'
 import type {
   BlockRequest,
   BulkAnswer,
@@ -8,7 +6,7 @@ import type {
   IncidentAnswer,
   PutAnswer,
   Stored,
-} from '../schemas/entry-schemas.ts'
+} from '../admin/entry-bodies.ts'
 import {
   BLOCK_PAGE,
   BLOCK_REQUEST,
@@ -21,13 +19,15 @@ import {
   PUT_BLOCK,
   PUT_MEMBER,
   PUT_OVERRIDE,
-} from '../schemas/entry-schemas.ts'
-import type { ResetAnswer } from '../schemas/limit-schemas.ts'
-import { RESET_ANSWER, RESET_REQUEST } from '../schemas/limit-schemas.ts'
-import type { Page } from '../schemas/page-schema.ts'
-import type { Block, Incident, Membership, Override } from '../schemas/rule-set-shapes.ts'
-import { INCIDENT, MEMBERSHIP, OVERRIDE } from '../schemas/rule-set-shapes.ts'
-import { DIMENSION, ENTITY, RESOURCE } from '../schemas/value-schemas.ts'
+} from '../admin/entry-bodies.ts'
+import type { ResetAnswer } from '../admin/rule-bodies.ts'
+import { RESET_ANSWER, RESET_REQUEST } from '../admin/rule-bodies.ts'
+import type { Block, Incident, Membership, Override } from '../admin/rule-set-types.ts'
+import { INCIDENT, MEMBERSHIP, OVERRIDE } from '../admin/rule-set-types.ts'
+import type { ResetRequest } from '../admin/usage-bodies.ts'
+import type { Page } from '../schema/page-schema.ts'
+import { DIMENSION, ENTITY, RESOURCE } from '../schema/value-schemas.ts'
+import type { ProblemCode } from '../service/problem.ts'
 import type { CallOf, OperationsOf } from './operation.ts'
 import { neededQuery, operations, query } from './operation.ts'
 import type { PageParameters } from './page-parameters.ts'

@@ -1,12 +1,14 @@
-import type { ReportAnswer, ReportRequest } from '../call-report.ts'
-import { MOST_REPORTS } from '../call-report.ts'
-import type { BatchAnswer, CheckAnswer } from '../check-answer.ts'
-import type { BatchRequest, CheckRequest } from '../check-request.ts'
-import { CHECK_PATH } from '../check-request.ts'
-import type { EnvoyAnswer } from '../envoy-answer.ts'
-import type { EnvoyRequest } from '../envoy-request.ts'
-import { ENVOY_PATH } from '../envoy-request.ts'
-import type { ProblemCode } from '../problem.ts'
+import type { BatchAnswer, CheckAnswer } from '../checks/check-answer.ts'
+import type { BatchRequest, CheckRequest } from '../checks/check-request.ts'
+import { CHECK_PATH } from '../checks/check-request.ts'
+import { BATCH_ANSWER, BATCH_REQUEST, CHECK_ANSWER, CHECK_REQUEST, REFUSED_EXAMPLE } from '../checks/check-schemas.ts'
+import type { EnvoyAnswer } from '../checks/envoy-answer.ts'
+import type { EnvoyRequest } from '../checks/envoy-request.ts'
+import { ENVOY_PATH } from '../checks/envoy-request.ts'
+import { ENVOY_ANSWER, ENVOY_REQUEST, OVER_LIMIT_EXAMPLE } from '../checks/envoy-schemas.ts'
+import type { ReportAnswer, ReportRequest } from '../checks/report-bodies.ts'
+import { MOST_REPORTS } from '../checks/report-bodies.ts'
+import { REPORT_ANSWER, REPORT_REQUEST } from '../checks/report-schemas.ts'
 import type {
   AcquireRequest,
   HeartbeatAnswer,
@@ -15,10 +17,7 @@ import type {
   ReserveRequest,
   SettlementAnswer,
   SettleRequest,
-} from '../reservation.ts'
-import { BATCH_ANSWER, BATCH_REQUEST, CHECK_ANSWER, CHECK_REQUEST, REFUSED_EXAMPLE } from '../schemas/check-schemas.ts'
-import { ENVOY_ANSWER, ENVOY_REQUEST, OVER_LIMIT_EXAMPLE } from '../schemas/envoy-schemas.ts'
-import { REPORT_ANSWER, REPORT_REQUEST } from '../schemas/report-schemas.ts'
+} from '../checks/reservation-bodies.ts'
 import {
   ACQUIRE_REQUEST,
   HEARTBEAT_ANSWER,
@@ -27,8 +26,9 @@ import {
   RESERVE_REQUEST,
   SETTLE_REQUEST,
   SETTLEMENT_ANSWER,
-} from '../schemas/reservation-schemas.ts'
-import type { AnswerHeaderName } from './answer-headers.ts'
+} from '../checks/reservation-schemas.ts'
+import type { AnswerHeaderName } from '../headers/answer-headers.ts'
+import type { ProblemCode } from '../service/problem.ts'
 import type { CallOf, OperationsOf } from './operation.ts'
 import { operations } from './operation.ts'
 

@@ -1,8 +1,8 @@
-import type { ProblemCode } from '../problem.ts'
-import { PROBLEM_MEDIA_TYPE, PROBLEMS } from '../problem.ts'
-import type { JsonSchema, PropertySchema, Reference } from '../schema.ts'
-import { PROBLEM } from '../schemas/service-schemas.ts'
-import type { AnswerHeaderName } from './answer-headers.ts'
+import type { AnswerHeaderName } from '../headers/answer-headers.ts'
+import type { JsonSchema, PropertySchema, Reference } from '../schema/json-schema.ts'
+import { PROBLEM } from '../service/health-bodies.ts'
+import type { ProblemCode } from '../service/problem.ts'
+import { PROBLEM_MEDIA_TYPE, PROBLEMS } from '../service/problem.ts'
 
 /** What an API key must be good for: its role, or one above it. `none`: no key is asked for. */
 export type OperationRole = 'none' | 'viewer' | 'editor' | 'admin'

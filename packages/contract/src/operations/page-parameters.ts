@@ -1,4 +1,4 @@
-import type { TextSchema, WholeSchema } from '../schemas/value-schemas.ts'
+import type { TextSchema, WholeSchema } from '../schema/value-schemas.ts'
 import type { OperationParameter } from './operation.ts'
 import { query } from './operation.ts'
 

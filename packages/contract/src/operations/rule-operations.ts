@@ -1,8 +1,4 @@
-import type { UsageQuery } from '../caller-request.ts'
-import type { ProblemCode } from '../problem.ts'
-import type { RateLimitsAnswer, RateLimitsPage, RateLimitsRequest, UsageAnswer } from '../schemas/limit-schemas.ts'
-import { RATE_LIMITS_ANSWER, RATE_LIMITS_PAGE, RATE_LIMITS_REQUEST, USAGE_ANSWER } from '../schemas/limit-schemas.ts'
-import type { PartAnswer, PartPage } from '../schemas/part-schemas.ts'
+import type { PartAnswer, PartPage } from '../admin/part-schemas.ts'
 import {
   DENY_ANSWER,
   DENY_PAGE,
@@ -10,10 +6,14 @@ import {
   EXEMPTION_PAGE,
   TIER_ANSWER,
   TIER_PAGE,
-} from '../schemas/part-schemas.ts'
-import type { DenyEntry, Exemption, NamedInPath, Tier } from '../schemas/rule-set-shapes.ts'
-import { DENY_ENTRY_REQUEST, EXEMPTION_REQUEST, TIER_REQUEST } from '../schemas/rule-set-shapes.ts'
-import { ENTRY_NAME, RESOURCE } from '../schemas/value-schemas.ts'
+} from '../admin/part-schemas.ts'
+import type { RateLimitsAnswer, RateLimitsPage, RateLimitsRequest, UsageAnswer } from '../admin/rule-bodies.ts'
+import { RATE_LIMITS_ANSWER, RATE_LIMITS_PAGE, RATE_LIMITS_REQUEST, USAGE_ANSWER } from '../admin/rule-bodies.ts'
+import type { DenyEntry, Exemption, NamedInPath, Tier } from '../admin/rule-set-types.ts'
+import { DENY_ENTRY_REQUEST, EXEMPTION_REQUEST, TIER_REQUEST } from '../admin/rule-set-types.ts'
+import type { UsageQuery } from '../admin/usage-bodies.ts'
+import { ENTRY_NAME, RESOURCE } from '../schema/value-schemas.ts'
+import type { ProblemCode } from '../service/problem.ts'
 import type { CallOf, OperationsOf } from './operation.ts'
 import { neededQuery, operations, pathPart, query } from './operation.ts'
 import type { PageParameters } from './page-parameters.ts'

@@ -1,5 +1,3 @@
-import type { ProblemCode } from '../problem.ts'
-import type { Page } from '../schemas/page-schema.ts'
 import type {
   DiffAnswer,
   DraftRequest,
@@ -8,7 +6,7 @@ import type {
   StageRequest,
   Version,
   VersionContent,
-} from '../schemas/version-schemas.ts'
+} from '../admin/version-bodies.ts'
 import {
   DIFF_ANSWER,
   DRAFT_REQUEST,
@@ -18,7 +16,9 @@ import {
   VERSION,
   VERSION_CONTENT,
   VERSION_PAGE,
-} from '../schemas/version-schemas.ts'
+} from '../admin/version-bodies.ts'
+import type { Page } from '../schema/page-schema.ts'
+import type { ProblemCode } from '../service/problem.ts'
 import type { CallOf, OperationsOf } from './operation.ts'
 import { neededQuery, operations, pathPart } from './operation.ts'
 import type { PageParameters } from './page-parameters.ts'

@@ -1,0 +1,199 @@
+import type { BodyForm, Field, Parsed } from '../schema/body-parser.ts'
+import {
+  DESCRIPTORS_FIELD,
+  entryProblems,
+  formProblems,
+  hasForm,
+  IP_FIELD,
+  identityField,
+  listField,
+  METHOD_FIELD,
+  RESOURCE_FIELD,
+  TIER_FIELD,
+  textField,
+  wholeField,
+} from '../schema/body-parser.ts'
+import type { FieldProblem } from '../schema/field-problem.ts'
+
+/** Where checks are asked: `POST` to this path. */
+export const CHECK_PATH = '/internal/ratelimit/check'
+
+/** Most tokens one request may take. */
+export const MOST_TOKENS = 1_000_000_000
+
+/** Most checks in one batch. */
+export const MOST_CHECKS = 100
+
+/** Further dimensions and numbers of a request, by name. */
+export type Descriptors = Readonly<Record<string, string | number>>
+
+/** The body of a check: who calls what. Everything in it must have been verified by whoever asks. */
+export interface CheckRequest {
+  /** The user, as your authentication knows it: 1 to 256 characters, no control characters. */
+  readonly user?: string
+  /** The API key, or better a name for it: 1 to 512 characters, no control characters. */
+  readonly apiKey?: string
+  /** Address of the caller: IPv4 or IPv6, without port. */
+  readonly ip?: string
+  /** The tenant: 1 to 256 characters, no control characters. */
+  readonly tenant?: string
+  /** Name of the internal service that calls, when it is one: 1 to 256 characters. */
+  readonly service?: string
+  /** Another name of `user`. */
+  readonly userId?: string
+  /** Another name of `ip`. */
+  readonly clientIp?: string
+  /** Another name of `tenant`. */
+  readonly tenantId?: string
+  /** What is called: a path that begins with `/`, a name without `/`, or `*`; at most 2048 characters. */
+  readonly resource: string
+  /** Its HTTP method. */
+  readonly method?: string
+  /** Tokens to take: whole, 0 to {@link MOST_TOKENS}; 1 when left out, 0 asks without taking. */
+  readonly tokens?: number
+  /** Further dimensions and numbers, at most 32: names as dimensions have them, texts of 1 to 512 characters, or numbers. */
+  readonly descriptors?: Descriptors
+  /** Where the call comes from, such as `US`, for limits that differ by region: 1 to 64 characters. */
+  readonly region?: string
+  /** The tier of the caller, when you know it; else it is looked up. */
+  readonly tier?: string
+}
+
+/** A field of {@link CheckRequest}. */
+export type CheckField = keyof CheckRequest
+
+/** The fields of {@link CheckRequest} that are other names of identities. */
+type OtherName = 'userId' | 'clientIp' | 'tenantId'
+
+/** A check request that was found valid: nothing unknown in it, one name for each identity, `tokens` filled in. */
+export type ValidCheckRequest = {
+  readonly [Name in Exclude<CheckField, 'tokens' | 'resource' | OtherName>]: CheckRequest[Name] | undefined
+} & Required<Pick<CheckRequest, 'resource' | 'tokens'>>
+
+/** What {@link parseCheckRequest} found: the request, or everything that is wrong with it. */
+export type ParsedCheckRequest = Parsed<{ readonly request: ValidCheckRequest }>
+
+/** The fields of a check, for bodies that hold more than these. */
+export const CHECK_FIELDS: ReadonlyMap<string, Field> = new Map<CheckField, Field>([
+  ['user', identityField(256)],
+  ['apiKey', identityField(512)],
+  ['ip', IP_FIELD],
+  ['tenant', identityField(256)],
+  ['service', textField(256)],
+  ['userId', identityField(256)],
+  ['clientIp', IP_FIELD],
+  ['tenantId', identityField(256)],
+  ['resource', RESOURCE_FIELD],
+  ['method', METHOD_FIELD],
+  ['tokens', wholeField(0, MOST_TOKENS)],
+  ['descriptors', DESCRIPTORS_FIELD],
+  ['region', textField(64)],
+  ['tier', TIER_FIELD],
+])
+
+/** The identities: dimension and field have the same name, and some fields have another name as well. */
+const IDENTITIES: readonly (readonly [name: IdentityName, otherName: OtherName | undefined])[] = [
+  ['user', 'userId'],
+  ['apiKey', undefined],
+  ['ip', 'clientIp'],
+  ['tenant', 'tenantId'],
+  ['service', undefined],
+]
+
+/** A dimension that is an identity of the caller, by the name it has in rules, requests and command lines. */
+export type IdentityName = 'user' | 'apiKey' | 'ip' | 'tenant' | 'service'
+
+const NO_PROBLEMS: readonly FieldProblem[] = []
+
+/**
+ * Identities that a request names twice and not alike: by both names of a field, or by a field and a descriptor. Who is counted
+ * would not be who the request seems to name. A descriptor "service" may stand alone: rules can count by it.
+ */
+export function identityProblems(body: object, at: string): readonly FieldProblem[] {
+  const call = body as Partial<CheckRequest>
+  const { descriptors } = call
+  const hasDescriptors = typeof descriptors === 'object' && descriptors !== null
+  let problems = NO_PROBLEMS
+  for (const [name, otherName] of IDENTITIES) {
+    const value = call[name]
+    const other = otherName === undefined ? undefined : call[otherName]
+    if (value !== undefined && other !== undefined && value !== other) {
+      problems = [...problems, disagreement(`${at}/${otherName}`, name, `"${otherName}"`)]
+    }
+    if (!hasDescriptors || !Object.hasOwn(descriptors, name)) continue
+    const named = value ?? other
+    if (named === undefined ? name === 'service' : named === String(descriptors[name])) continue
+    const field = value === undefined && other !== undefined ? otherName! : name
+    problems = [...problems, disagreement(`${at}/descriptors/${name}`, field, `descriptor "${name}"`)]
+  }
+  return problems
+}
+
+function disagreement(path: string, field: CheckField, second: string): FieldProblem {
+  return {
+    path,
+    received: `a value that "${field}" does not have`,
+    expected: `the value of "${field}", or no ${second}: "${field}" says who is counted`,
+  }
+}
+
+const CHECK_FORM: BodyForm = {
+  fields: CHECK_FIELDS,
+  needed: ['resource'],
+  expected: 'a JSON object with the check',
+  problemsBetween: identityProblems,
+}
+
+/**
+ * Turns the parsed JSON of a body into a check request, or into the list of everything that is wrong with it: wrong
+ * values, a missing `resource`, unknown fields, identities named twice and not alike. Never throws; `body` may be anything that
+ * `JSON.parse` gives, also an object with a member named `__proto__`.
+ */
+export function parseCheckRequest(body: unknown): ParsedCheckRequest {
+  if (!hasForm(body, CHECK_FORM)) return formProblems(body, CHECK_FORM)
+  return { ok: true, request: validRequest(body as CheckRequest) }
+}
+
+/** What {@link parseBatchRequest} found: the requests in their order, or everything that is wrong with them. */
+export type ParsedBatchRequest = Parsed<{ readonly requests: readonly ValidCheckRequest[] }>
+
+/** The body of a batch: up to {@link MOST_CHECKS} checks, each decided on its own. */
+export interface BatchRequest {
+  readonly requests: readonly CheckRequest[]
+}
+
+const BATCH_FORM: BodyForm = {
+  fields: new Map([['requests', listField(MOST_CHECKS, 'checks')]]),
+  needed: ['requests'],
+  expected: 'a JSON object with "requests", a list of checks',
+}
+
+/**
+ * Turns the parsed JSON of a batch into its check requests, or into what is wrong with it. One wrong request refuses the whole
+ * batch. Never throws.
+ */
+export function parseBatchRequest(body: unknown): ParsedBatchRequest {
+  if (!hasForm(body, BATCH_FORM)) return formProblems(body, BATCH_FORM)
+  const { requests } = body as BatchRequest
+  return entryProblems(requests, CHECK_FORM, '/requests') ?? { ok: true, requests: requests.map(validRequest) }
+}
+
+/** The check in a body whose form is right; what else is in the body is left behind. */
+export function validRequest(body: CheckRequest): ValidCheckRequest {
+  const { userId, apiKey, clientIp, tenantId, service, resource, method, tokens = 1, descriptors, region, tier } = body
+  const { user = userId, ip = clientIp, tenant = tenantId } = body
+  return {
+    user,
+    apiKey,
+    ip,
+    tenant,
+    service,
+    resource,
+    method,
+    // Adding 0 turns the -0 of JSON into 0.
+    tokens: tokens + 0,
+    descriptors,
+    region,
+    tier,
+  }
+}

@@ -1,0 +1,201 @@
+import type { ObjectParts } from '../schema/json-schema.ts'
+import { answerSchema, type NamedSchema, requestSchema } from '../schema/json-schema.ts'
+import { address, count, ENTRY_NAME, flag, listOf, text, words } from '../schema/value-schemas.ts'
+import type { BatchAnswer, CheckAnswer } from './check-answer.ts'
+import type { BatchRequest, CheckRequest } from './check-request.ts'
+import type { DecisionReason, FailureLike } from './decision-like.ts'
+
+const REASONS: readonly DecisionReason[] = [
+  'allowed',
+  'exempt',
+  'unlimited',
+  'limit',
+  'never',
+  'blocked',
+  'denied',
+  'unavailable',
+]
+
+/** The schemas of the fields of a check, for bodies that hold more than these. */
+export const CHECK_PROPERTIES: Pick<ObjectParts<CheckRequest>, 'required' | 'optional'> = {
+  required: {
+    resource: {
+      title: 'a path that begins with "/", a name without "/", or "*"',
+      description: 'What is called: a path, a name without a slash, or * for everything.',
+      type: 'string',
+      minLength: 1,
+      maxLength: 2048,
+      pattern: '^(?:/[^\\u0000-\\u001f\\u007f-\\u009f]*|[^/\\u0000-\\u001f\\u007f-\\u009f]+)$',
+    },
+  },
+  optional: {
+    user: text('The user, as your authentication knows it.', 256),
+    apiKey: text('The API key, or better a name for it.', 512),
+    ip: address('Address of the caller.'),
+    tenant: text('The tenant.', 256),
+    service: text('Name of the internal service that calls, when it is one.', 256),
+    userId: text('Another name of "user".', 256),
+    clientIp: address('Another name of "ip".'),
+    tenantId: text('Another name of "tenant".', 256),
+    method: {
+      title: 'an HTTP method such as "GET"',
+      description: 'Its HTTP method.',
+      type: 'string',
+      pattern: "^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,32}$",
+    },
+    tokens: {
+      description: 'Tokens to take; 1 when left out, 0 asks without taking.',
+      type: 'integer',
+      minimum: 0,
+      maximum: 1_000_000_000,
+    },
+    descriptors: {
+      title: 'an object of at most 32 descriptors, by name',
+      description:
+        'Further dimensions and numbers, by name: rules may count by them, or take their cost from them. A descriptor "user", "apiKey", "ip" or "tenant" must have the value of the field of the same name, which says who is counted; "service" that of "service", if both are given.',
+      type: 'object',
+      maxProperties: 32,
+      propertyNames: { type: 'string', pattern: '^[A-Za-z][A-Za-z0-9_.-]{0,63}$' },
+      additionalProperties: { anyOf: [text('A text.', 512), { description: 'A number.', type: 'number' }] },
+    },
+    region: text('Where the call comes from, for limits that differ by region.', 64),
+    tier: { ...ENTRY_NAME, description: 'The tier of the caller, when you know it; else it is looked up.' },
+  },
+}
+
+/** The check that examples begin with. */
+export const CHECK_EXAMPLE: CheckRequest = {
+  user: 'user-123',
+  apiKey: 'key-abc',
+  ip: '1.2.3.4',
+  resource: '/api/v1/data',
+  method: 'POST',
+  tokens: 1,
+}
+
+/** The schema of {@link CheckRequest}. */
+export const CHECK_REQUEST: NamedSchema<CheckRequest> = requestSchema('CheckRequest', {
+  description: 'Who calls what. Everything in it must have been verified by whoever asks.',
+  examples: [
+    CHECK_EXAMPLE,
+    { tenant: 'acme', resource: '/v1/completions', tokens: 5, descriptors: { model: 'large', bytes: 2048 } },
+  ],
+  ...CHECK_PROPERTIES,
+})
+
+/** The schema of {@link BatchRequest}. */
+export const BATCH_REQUEST: NamedSchema<BatchRequest> = requestSchema('BatchRequest', {
+  description: 'Several checks, each decided on its own, in their order.',
+  examples: [{ requests: [CHECK_EXAMPLE, { ip: '2001:db8::1', resource: '/login' }] }],
+  required: {
+    requests: { ...listOf<CheckRequest>('The checks.', CHECK_REQUEST.ref), minItems: 1, maxItems: 100 },
+  },
+})
+
+/** The schema of {@link FailureLike}. */
+export const FAILURE: NamedSchema<FailureLike> = answerSchema('Failure', {
+  description: 'Says that a decision was made without the store, and why.',
+  examples: [{ mode: 'local', cause: 'unreachable', charged: 'no' }],
+  required: {
+    mode: {
+      description: 'How it was decided instead: all allowed, all refused, or by this node with its share of the limit.',
+      enum: ['open', 'closed', 'local'],
+    },
+    cause: {
+      description: 'No answer in time; no connection; an error; or not asked, because it failed so often just before.',
+      enum: ['deadline', 'unreachable', 'refused', 'breaker'],
+    },
+    charged: { description: 'Whether the store may have charged the call all the same.', enum: ['no', 'unknown'] },
+  },
+})
+
+/** The schemas of the fields of an answer, for answers that hold more than these. */
+export const CHECK_ANSWER_PROPERTIES: Pick<ObjectParts<CheckAnswer>, 'required' | 'optional'> = {
+  required: {
+    allowed: flag('Whether the call may go on.'),
+    reason: {
+      description:
+        'Let through: allowed, exempt (no rule holds for it), unlimited (no rule applies to it). Refused: limit (come back after retryAfter), never (the tokens can never fit), blocked, denied (on the deny list), unavailable (the store could not be asked).',
+      enum: REASONS,
+    },
+    limit: {
+      description: 'Tokens of the limit that decided; null when nothing limits the call.',
+      type: ['integer', 'null'],
+      minimum: 0,
+    },
+    remaining: {
+      description:
+        'Whole tokens left under it. Null when nothing limits the call (limit is null too), and when it is unknown: the store did not answer, and the call was allowed without it (failure is set).',
+      type: ['integer', 'null'],
+      minimum: 0,
+    },
+    resetAt: {
+      description:
+        'When the full limit is there again if nothing more is taken: an RFC 3339 instant in UTC, in whole seconds rounded up. Null when remaining is null, and when there is no such instant.',
+      type: ['string', 'null'],
+      pattern: '^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}Z$',
+    },
+    retryAfter: {
+      description:
+        'Whole seconds, rounded up, after which the same call would be allowed. Null when it is allowed, and when waiting does not help.',
+      type: ['integer', 'null'],
+      minimum: 0,
+    },
+    dimension: words('Who was counted by the limit that decided; empty when there is none.'),
+    rule: words(
+      'Name of the rule that decided, or of the entry of the deny list or exemption; empty when there is none.',
+    ),
+  },
+  optional: {
+    decisionId: words('Names this decision in logs and in later calls about it.'),
+    version: count('Number of the rule set that decided.'),
+    delayMs: {
+      description: 'Milliseconds that an admitted call must wait for its turn.',
+      type: 'number',
+      exclusiveMinimum: 0,
+    },
+    failure: { ...FAILURE.ref, description: 'Set when the store could not be asked and this was decided without it.' },
+  },
+}
+
+/** The answer to an allowed check that examples show. */
+export const ALLOWED_EXAMPLE: CheckAnswer = {
+  allowed: true,
+  reason: 'allowed',
+  limit: 1000,
+  remaining: 523,
+  resetAt: '2025-11-05T10:05:00Z',
+  retryAfter: null,
+  dimension: 'user',
+  rule: '/api/v1/data@user',
+  decisionId: '1987654321098765432',
+  version: 12,
+}
+
+/** The answer to a refused check that examples show. */
+export const REFUSED_EXAMPLE: CheckAnswer = {
+  allowed: false,
+  reason: 'limit',
+  limit: 1000,
+  remaining: 0,
+  resetAt: '2025-11-05T10:05:00Z',
+  retryAfter: 45,
+  dimension: 'user',
+  rule: '/api/v1/data@user',
+  decisionId: '1987654321098765433',
+  version: 12,
+}
+
+/** The schema of {@link CheckAnswer}. */
+export const CHECK_ANSWER: NamedSchema<CheckAnswer> = answerSchema('CheckAnswer', {
+  description: 'Whether the call may go on, and if not, why and until when.',
+  examples: [ALLOWED_EXAMPLE, REFUSED_EXAMPLE],
+  ...CHECK_ANSWER_PROPERTIES,
+})
+
+/** The schema of {@link BatchAnswer}. */
+export const BATCH_ANSWER: NamedSchema<BatchAnswer> = answerSchema('BatchAnswer', {
+  description: 'One answer for each check, in their order.',
+  examples: [{ answers: [ALLOWED_EXAMPLE, REFUSED_EXAMPLE] }],
+  required: { answers: listOf<CheckAnswer>('The answers.', CHECK_ANSWER.ref) },
+})

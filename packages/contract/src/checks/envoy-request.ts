@@ -1,0 +1,215 @@
+import type { BodyForm, Field, Parsed, RefusedBody } from '../schema/body-parser.ts'
+import {
+  choiceField,
+  entryProblems,
+  formField,
+  formProblems,
+  hasForm,
+  listField,
+  plainTextField,
+} from '../schema/body-parser.ts'
+
+/** Where requests of the Envoy rate limit protocol are asked as JSON: `POST` to this path, as at envoyproxy/ratelimit. */
+export const ENVOY_PATH = '/json'
+
+/** Most descriptors in one request. */
+export const MOST_ENVOY_DESCRIPTORS = 100
+
+/** Most entries of one descriptor: no rule is for more. */
+export const MOST_ENVOY_ENTRIES = 32
+
+/** Largest number of the protocol, which has 32 bits for it. */
+export const LARGEST_ENVOY_COUNT = 4_294_967_295
+
+/** The units of the protocol. */
+export const ENVOY_UNITS = ['SECOND', 'MINUTE', 'HOUR', 'DAY', 'WEEK', 'MONTH', 'YEAR'] as const
+
+/** Length of the window of a limit. */
+export type EnvoyUnit = (typeof ENVOY_UNITS)[number]
+
+/** A whole number from 0 to {@link LARGEST_ENVOY_COUNT}, or the same in decimal digits, as protobuf writes long ones. */
+export type EnvoyCount = number | string
+
+/** One thing that a descriptor says of a call. */
+export interface EnvoyEntry {
+  readonly key: string
+  /** Empty when left out. */
+  readonly value?: string
+}
+
+/** A limit that holds instead of the one that a rule has. */
+export interface EnvoyLimit {
+  /** 0, which refuses all, when left out. */
+  readonly requestsPerUnit?: EnvoyCount
+  /** The same field by its other name; one of them may be there. */
+  readonly requests_per_unit?: EnvoyCount
+  readonly unit: EnvoyUnit
+}
+
+/** One thing that a call is limited by. */
+export interface EnvoyDescriptor {
+  /** 1 to {@link MOST_ENVOY_ENTRIES}. */
+  readonly entries: readonly EnvoyEntry[]
+  readonly limit?: EnvoyLimit
+  /** Hits of this descriptor, instead of the request's; 0 asks only. */
+  readonly hitsAddend?: EnvoyCount
+  /** The same field by its other name; one of them may be there. */
+  readonly hits_addend?: EnvoyCount
+}
+
+/**
+ * A `RateLimitRequest` of the Envoy rate limit protocol as protobuf writes JSON: names in either form, numbers also as text. What
+ * has no place in it is refused.
+ */
+export interface EnvoyRequest {
+  readonly domain: string
+  /** 1 to {@link MOST_ENVOY_DESCRIPTORS}. */
+  readonly descriptors: readonly EnvoyDescriptor[]
+  /** Hits of each descriptor; 1 when left out or 0. */
+  readonly hitsAddend?: EnvoyCount
+  /** The same field by its other name; one of them may be there. */
+  readonly hits_addend?: EnvoyCount
+}
+
+/** A descriptor that was found valid. */
+export interface ValidEnvoyDescriptor {
+  readonly entries: readonly Required<EnvoyEntry>[]
+  readonly limit?: { readonly unit: Lowercase<EnvoyUnit>; readonly requestsPerUnit: number }
+  readonly hitsAddend?: number
+}
+
+/** A request that was found valid: numbers are numbers, and each name has one form. The engine takes it as it is. */
+export interface ValidEnvoyRequest {
+  readonly domain: string
+  readonly descriptors: readonly ValidEnvoyDescriptor[]
+  readonly hitsAddend?: number
+}
+
+const DIGITS = /^\d{1,10}$/
+
+const COUNT_FIELD: Field = {
+  accepts: (value) => {
+    const count = typeof value === 'string' && DIGITS.test(value) ? Number(value) : value
+    return Number.isInteger(count) && (count as number) >= 0 && (count as number) <= LARGEST_ENVOY_COUNT
+  },
+  expected: `a whole number from 0 to ${LARGEST_ENVOY_COUNT}, also as text`,
+  isPrivate: false,
+}
+
+const ENTRY_FORM: BodyForm = {
+  fields: new Map<keyof EnvoyEntry, Field>([
+    ['key', { ...plainTextField(1), isPrivate: false }],
+    ['value', plainTextField(0)],
+  ]),
+  needed: ['key'],
+  expected: 'an object with "key" and "value"',
+}
+
+const LIMIT_FORM: BodyForm = {
+  fields: new Map<keyof EnvoyLimit, Field>([
+    ['requestsPerUnit', COUNT_FIELD],
+    ['requests_per_unit', COUNT_FIELD],
+    ['unit', choiceField(ENVOY_UNITS)],
+  ]),
+  needed: ['unit'],
+  expected: 'an object with "requestsPerUnit" and "unit"',
+}
+
+const ENTRIES = listField(MOST_ENVOY_ENTRIES, 'entries')
+
+const ENTRIES_FIELD: Field = {
+  ...ENTRIES,
+  accepts: (value) =>
+    ENTRIES.accepts(value) && (value as readonly unknown[]).every((entry) => hasForm(entry, ENTRY_FORM)),
+  problemsIn: (value, path) =>
+    ENTRIES.accepts(value) ? (entryProblems(value as readonly unknown[], ENTRY_FORM, path)?.problems ?? []) : [],
+}
+
+const DESCRIPTOR_FORM: BodyForm = {
+  fields: new Map<keyof EnvoyDescriptor, Field>([
+    ['entries', ENTRIES_FIELD],
+    ['limit', formField(LIMIT_FORM)],
+    ['hitsAddend', COUNT_FIELD],
+    ['hits_addend', COUNT_FIELD],
+  ]),
+  needed: ['entries'],
+  expected: 'an object with "entries"',
+}
+
+const REQUEST_FORM: BodyForm = {
+  fields: new Map<keyof EnvoyRequest, Field>([
+    ['domain', { ...plainTextField(1), isPrivate: false }],
+    ['descriptors', listField(MOST_ENVOY_DESCRIPTORS, 'descriptors')],
+    ['hitsAddend', COUNT_FIELD],
+    ['hits_addend', COUNT_FIELD],
+  ]),
+  needed: ['domain', 'descriptors'],
+  expected: 'a JSON object with "domain" and "descriptors"',
+}
+
+/**
+ * Turns the parsed JSON of a body into a request by descriptors, or into what is wrong with it. One wrong descriptor refuses the
+ * whole request. Never throws.
+ */
+export function parseEnvoyRequest(body: unknown): Parsed<{ readonly request: ValidEnvoyRequest }> {
+  if (!hasForm(body, REQUEST_FORM)) return formProblems(body, REQUEST_FORM)
+  const request = body as EnvoyRequest
+  const refused = entryProblems(request.descriptors, DESCRIPTOR_FORM, '/descriptors') ?? doubledField(request)
+  if (refused !== undefined) return refused
+  const { domain, descriptors } = request
+  return { ok: true, request: { domain, descriptors: descriptors.map(validDescriptor), ...hitsOf(request) } }
+}
+
+/** What is wrong with a request in which a field stands under both of its names: nobody knows which is meant. */
+function doubledField(request: EnvoyRequest): RefusedBody | undefined {
+  const problems: RefusedBody['problems'][number][] = []
+  const look = (value: object | undefined, [one, other]: readonly [string, string], at: string): void => {
+    if (value === undefined || !Object.hasOwn(value, one) || !Object.hasOwn(value, other)) return
+    problems.push({
+      path: `${at}/${other}`,
+      received: `it beside "${one}"`,
+      expected: 'one of them: they are one field',
+    })
+  }
+  look(request, HITS_NAMES, '')
+  for (const [index, descriptor] of request.descriptors.entries()) {
+    look(descriptor, HITS_NAMES, `/descriptors/${index}`)
+    look(descriptor.limit, LIMIT_NAMES, `/descriptors/${index}/limit`)
+  }
+  return problems.length === 0 ? undefined : { ok: false, problems, unlisted: 0 }
+}
+
+const HITS_NAMES = ['hitsAddend', 'hits_addend'] as const
+const LIMIT_NAMES = ['requestsPerUnit', 'requests_per_unit'] as const
+
+function validDescriptor(descriptor: EnvoyDescriptor): ValidEnvoyDescriptor {
+  const { entries, limit } = descriptor
+  return {
+    entries: entries.map(({ key, value = '' }) => ({ key, value })),
+    ...(limit === undefined ? {} : { limit: validLimit(limit) }),
+    ...hitsOf(descriptor),
+  }
+}
+
+function validLimit({
+  unit,
+  requestsPerUnit,
+  requests_per_unit = 0,
+}: EnvoyLimit): ValidEnvoyDescriptor['limit'] & object {
+  return {
+    unit: unit.toLowerCase() as Lowercase<EnvoyUnit>,
+    requestsPerUnit: numberOf(requestsPerUnit ?? requests_per_unit),
+  }
+}
+
+function hitsOf({ hitsAddend, hits_addend }: Pick<EnvoyRequest, 'hitsAddend' | 'hits_addend'>): {
+  hitsAddend?: number
+} {
+  const hits = hitsAddend ?? hits_addend
+  return hits === undefined ? {} : { hitsAddend: numberOf(hits) }
+}
+
+/** Adding 0 turns the -0 of JSON into 0. */
+function numberOf(count: EnvoyCount): number {
+  return Number(count) + 0
+}

@@ -1,0 +1,145 @@
+import type { BodyForm, Field, Parsed } from '../schema/body-parser.ts'
+import { formProblems, hasForm, identityField, wholeField } from '../schema/body-parser.ts'
+import type { CheckAnswer } from './check-answer.ts'
+import type { CheckRequest, ValidCheckRequest } from './check-request.ts'
+import { CHECK_FIELDS, identityProblems, MOST_TOKENS, validRequest } from './check-request.ts'
+
+/** Longest `reservationId`, in characters. */
+export const LONGEST_RESERVATION_ID = 8192
+
+/** Longest time that a reservation may be held unsettled. */
+export const LONGEST_RESERVATION_MS = 86_400_000
+
+/** Longest time that a request waits for a slot. */
+export const LONGEST_WAIT_MS = 30_000
+
+const USUAL_RESERVATION_MS = 60_000
+
+/** The body of a reservation: a check whose tokens are taken in advance. */
+export interface ReserveRequest extends CheckRequest {
+  /** Milliseconds after which what was neither settled nor released is given back: 1 to a day; a minute when left out. */
+  readonly expiresAfterMs?: number
+}
+
+/** The body of a call for a slot, under rules that limit how much goes on at once. */
+export interface AcquireRequest extends CheckRequest {
+  /** Milliseconds to wait for a slot, 0 to {@link LONGEST_WAIT_MS}; 0 when left out, which answers at once. */
+  readonly maxWaitMs?: number
+}
+
+/** The body that says what was really used of a reservation. */
+export interface SettleRequest {
+  readonly reservationId: string
+  /** Tokens really used: whole, 0 to {@link MOST_TOKENS}. May be more than was reserved. */
+  readonly tokens: number
+}
+
+/** The body that says which reservation or slot is meant. */
+export interface ReservationRequest {
+  readonly reservationId: string
+}
+
+/** The answer to a reservation, or to a call for a slot, that was allowed. */
+export interface ReservationAnswer extends CheckAnswer {
+  /** Names it when it is settled, released or renewed, on any node: opaque, at most {@link LONGEST_RESERVATION_ID} characters. */
+  readonly reservationId: string
+  /**
+   * When it is given back by itself: an RFC 3339 instant in UTC, in milliseconds rounded down. Null when there is nothing to
+   * give back, because nothing limits the call.
+   */
+  readonly expiresAt: string | null
+  /** Milliseconds that a slot is held for, from each heartbeat on, above 0: a heartbeat is due before. Absent when there is no slot. */
+  readonly leaseMs?: number
+}
+
+/** What became of a reservation. */
+export interface SettlementAnswer {
+  /**
+   * `settled`: the charge now stands at what was used, or did before this call, which changed nothing then. `late`: the reservation had run out and been given back, so what was
+   * used was charged anew. `gone`: the slot is no longer held.
+   */
+  readonly outcome: 'settled' | 'late' | 'gone'
+  /** Tokens changed, over all limits: below 0 given back, above 0 charged. May be fractional for metered limits. */
+  readonly corrected: number
+}
+
+/** What became of a slot. */
+export interface HeartbeatAnswer {
+  /** `renewed`: it is held until `expiresAt`. `gone`: it had run out, and somebody else may have it. */
+  readonly outcome: 'renewed' | 'gone'
+  /** As in {@link ReservationAnswer}; null when it is gone. */
+  readonly expiresAt: string | null
+  /** As in {@link ReservationAnswer}; absent when it is gone. */
+  readonly leaseMs?: number
+}
+
+const RESERVATION_ID: Field = identityField(LONGEST_RESERVATION_ID)
+
+const RESERVE_FORM: BodyForm = {
+  fields: new Map([...CHECK_FIELDS, ['expiresAfterMs', wholeField(1, LONGEST_RESERVATION_MS)]]),
+  needed: ['resource'],
+  expected: 'a JSON object with the check to reserve for',
+  problemsBetween: identityProblems,
+}
+
+const ACQUIRE_FORM: BodyForm = {
+  fields: new Map([...CHECK_FIELDS, ['maxWaitMs', wholeField(0, LONGEST_WAIT_MS)]]),
+  needed: ['resource'],
+  expected: 'a JSON object with the check to hold a slot for',
+  problemsBetween: identityProblems,
+}
+
+const SETTLE_FORM: BodyForm = {
+  fields: new Map([
+    ['reservationId', RESERVATION_ID],
+    ['tokens', wholeField(0, MOST_TOKENS)],
+  ]),
+  needed: ['reservationId', 'tokens'],
+  expected: 'a JSON object with "reservationId" and "tokens"',
+}
+
+const RESERVATION_FORM: BodyForm = {
+  fields: new Map([['reservationId', RESERVATION_ID]]),
+  needed: ['reservationId'],
+  expected: 'a JSON object with "reservationId"',
+}
+
+/** Turns the parsed JSON of a body into a reservation, or into everything that is wrong with it. Never throws. */
+export function parseReserveRequest(
+  body: unknown,
+): Parsed<{ readonly request: ValidCheckRequest; readonly expiresAfterMs: number }> {
+  if (!hasForm(body, RESERVE_FORM)) return formProblems(body, RESERVE_FORM)
+  const asked = body as ReserveRequest
+  return { ok: true, request: validRequest(asked), expiresAfterMs: asked.expiresAfterMs ?? USUAL_RESERVATION_MS }
+}
+
+/** Turns the parsed JSON of a body into a call for a slot, or into everything that is wrong with it. Never throws. */
+export function parseAcquireRequest(
+  body: unknown,
+): Parsed<{ readonly request: ValidCheckRequest; readonly maxWaitMs: number }> {
+  if (!hasForm(body, ACQUIRE_FORM)) return formProblems(body, ACQUIRE_FORM)
+  const asked = body as AcquireRequest
+  return { ok: true, request: validRequest(asked), maxWaitMs: (asked.maxWaitMs ?? 0) + 0 }
+}
+
+/** Turns the parsed JSON of a body into a settlement, or into everything that is wrong with it. Never throws. */
+export function parseSettleRequest(body: unknown): Parsed<SettleRequest> {
+  if (!hasForm(body, SETTLE_FORM)) return formProblems(body, SETTLE_FORM)
+  const { reservationId, tokens } = body as SettleRequest
+  // Adding 0 turns the -0 of JSON into 0, here and above.
+  return { ok: true, reservationId, tokens: tokens + 0 }
+}
+
+/** Turns the parsed JSON of a release or a heartbeat into what is meant, or into everything that is wrong with it. */
+export function parseReservationRequest(body: unknown): Parsed<ReservationRequest> {
+  if (!hasForm(body, RESERVATION_FORM)) return formProblems(body, RESERVATION_FORM)
+  return { ok: true, reservationId: (body as ReservationRequest).reservationId }
+}
+
+/**
+ * The instant at which something ends, as these answers tell it: never after `expiresAtMs`, which is in milliseconds since
+ * 1970. Null for `Infinity`: it does not end.
+ */
+export function expiryText(expiresAtMs: number): string | null {
+  return Number.isFinite(expiresAtMs) ? new Date(Math.floor(expiresAtMs)).toISOString() : null
+}

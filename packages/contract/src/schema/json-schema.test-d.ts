@@ -1,0 +1,85 @@
+import { expectTypeOf } from 'vitest'
+import type { CheckAnswer } from '../checks/check-answer.ts'
+import type { CheckRequest } from '../checks/check-request.ts'
+import { CHECK_REQUEST } from '../checks/check-schemas.ts'
+import type { ReservationAnswer } from '../checks/reservation-bodies.ts'
+import type { CallOf } from '../operations/operation.ts'
+import { operations } from '../operations/operation.ts'
+import type { Calls } from '../operations/operation-table.ts'
+import { answerSchema, type NamedSchema } from './json-schema.ts'
+
+interface Thing {
+  readonly name: string
+  readonly size: number | null
+  readonly parts?: readonly string[]
+}
+
+const description = 'd'
+const name = { description, type: 'string' } as const
+const size = { description, type: ['integer', 'null'] } as const
+const parts = { description, type: 'array' } as const
+const whole = { description, examples: [{ name: 'a', size: null }] } as const
+
+export const right: NamedSchema<Thing> = answerSchema('Thing', {
+  ...whole,
+  required: { name, size },
+  optional: { parts },
+})
+
+// @ts-expect-error a property is missing
+export const missing: NamedSchema<Thing> = answerSchema('Thing', { ...whole, required: { name }, optional: { parts } })
+
+// @ts-expect-error an optional property is missing
+export const silent: NamedSchema<Thing> = answerSchema('Thing', { ...whole, required: { name, size } })
+
+export const foreign: NamedSchema<Thing> = answerSchema('Thing', {
+  ...whole,
+  // @ts-expect-error the type has no such property
+  required: { name, size, colour: name },
+  optional: { parts },
+})
+
+export const misplaced: NamedSchema<Thing> = answerSchema('Thing', {
+  ...whole,
+  // @ts-expect-error it may be left out
+  required: { name, size, parts },
+})
+
+export const mistyped: NamedSchema<Thing> = answerSchema('Thing', {
+  ...whole,
+  // @ts-expect-error a name is a text
+  required: { name: { description, type: 'integer' }, size },
+  optional: { parts },
+})
+
+export const badExample: NamedSchema<Thing> = answerSchema('Thing', {
+  description,
+  // @ts-expect-error a name is a text
+  examples: [{ name: 1, size: null }],
+  required: { name, size },
+  optional: { parts },
+})
+
+interface ThingCalls {
+  readonly make: CallOf<{ readonly body: Thing }>
+  readonly find: CallOf<{ readonly parameters: { readonly id: string } }>
+}
+
+const said = { role: 'none', summary: 's', description, answers: { 204: { description } } } as const
+const id = { in: 'path', required: true, description, schema: { type: 'string' } } as const
+
+operations<ThingCalls>('things', {
+  make: { ...said, method: 'POST', path: '/things', body: right.ref },
+  find: { ...said, method: 'GET', path: '/things/{id}', parameters: { id } },
+})
+
+operations<ThingCalls>('things', {
+  // @ts-expect-error that is the body of something else
+  make: { ...said, method: 'POST', path: '/things', body: CHECK_REQUEST.ref },
+  // @ts-expect-error the parameter is not described
+  find: { ...said, method: 'GET', path: '/things/{id}' },
+})
+
+expectTypeOf<Calls['check']['body']>().toEqualTypeOf<CheckRequest>()
+expectTypeOf<Calls['reserve']['answer']>().toEqualTypeOf<CheckAnswer | ReservationAnswer>()
+expectTypeOf<Calls['deleteOverride']['answer']>().toEqualTypeOf<undefined>()
