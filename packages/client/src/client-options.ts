@@ -1,11 +1,11 @@
 import { FLAG, FUNCTION, isWhole, type OptionForm } from '@sluice/core/options'
 import type { NowMs, Random, Sleep } from '@sluice/runtime/portable'
 import { systemNowMs, systemRandom, systemSleep, systemTurnEnd } from '@sluice/runtime/portable'
-import type { ClientFailureMode } from './failure-answer.ts'
-import { type FetchFunction, platformFetch } from './fetch-function.ts'
-import { checkOptions, choiceForm, numberForm, takerOf } from './option-check.ts'
-import type { ClientRetryOptions, RepeatedService } from './repeated-exchange.ts'
-import { checkWaits, OTHER_RETRY_NAMES, RETRY_FORMS } from './retry-options.ts'
+import type { ClientFailureMode } from './check-answers.ts'
+import { checkOptions, choiceForm, numberForm, optionTaker } from './errors/client-option-check.ts'
+import { type FetchFunction, platformFetch } from './http/send-request.ts'
+import { checkWaits, OTHER_RETRY_NAMES, RETRY_FORMS } from './retry/retry-options.ts'
+import type { ClientRetryOptions, RetryingService } from './retry/send-with-retry.ts'
 
 const USUAL_TIMEOUT_MS = 5000
 const LONGEST_TIMEOUT_MS = 86_400_000
@@ -41,7 +41,7 @@ export interface ClientOptions {
 
 /** The same with everything filled in. */
 export interface ResolvedOptions {
-  readonly service: RepeatedService
+  readonly service: RetryingService
   readonly timeoutMs: number
   readonly failureMode: ClientFailureMode
   readonly batch: boolean
@@ -82,7 +82,7 @@ const RETRY: OptionForm = {
   },
 }
 
-const CLIENT = takerOf({
+const CLIENT = optionTaker({
   name: 'createClient',
   example: '{ url: "http://127.0.0.1:8080" }',
   forms: {
@@ -129,7 +129,7 @@ const CLIENT = takerOf({
     typeof options === 'string' || options instanceof URL ? 'Write createClient({ url }).' : undefined,
 })
 
-const CLIENT_RETRY = takerOf({
+const CLIENT_RETRY = optionTaker({
   name: '"retry"',
   example: '{ maxRetries: 3 }',
   forms: { ...RETRY_FORMS, onRetry: FUNCTION },
@@ -144,7 +144,7 @@ export function resolveOptions(options: ClientOptions): ResolvedOptions {
     checkOptions(retry, CLIENT_RETRY)
     checkWaits(retry)
   }
-  const service: RepeatedService = {
+  const service: RetryingService = {
     base: baseOf(options.url)!,
     token,
     fetch: options.fetch ?? platformFetch,

@@ -1,6 +1,7 @@
 import type {
   AcquireRequest,
   BatchAnswer,
+  Call,
   CallReport,
   Calls,
   CheckAnswer,
@@ -15,26 +16,16 @@ import type {
   SettleRequest,
 } from '@sluice/contract'
 import { etagOf, OPERATIONS } from '@sluice/contract'
-import type {
-  CallArguments,
-  CallOptions,
-  CheckCallOptions,
-  ItemOf,
-  PagedOperationId,
-  SingleCheckOptions,
-  StreamOperationId,
-} from './call-input.ts'
-import { CHECK_LINE } from './check-line.ts'
-import { ClientError } from './client-error.ts'
+import type { ClientFailureMode } from './check-answers.ts'
+import { failureAnswer } from './check-answers.ts'
 import type { ResolvedOptions } from './client-options.ts'
-import { Deadline } from './deadline.ts'
-import { openStream, type Patience, type ServiceRequest } from './exchange.ts'
-import { failureAnswer } from './failure-answer.ts'
-import type { ParameterValues } from './operation-url.ts'
-import { invalidOption } from './option-check.ts'
-import { repeatedExchange } from './repeated-exchange.ts'
-import { REPORT_LINE } from './report-line.ts'
-import { TurnLine } from './turn-line.ts'
+import { ClientError } from './errors/client-error.ts'
+import { invalidOption } from './errors/client-option-check.ts'
+import { Deadline } from './http/deadline.ts'
+import type { ParameterValues, ServiceRequest, StreamTimeout } from './http/send-request.ts'
+import { openStream } from './http/send-request.ts'
+import { CHECK_BATCHES, REPORT_BATCHES, RequestBatcher } from './request-batcher.ts'
+import { sendWithRetry } from './retry/send-with-retry.ts'
 
 /**
  * Asks a service. Every call may be made while others are under way; connections are kept and used again. A call that went wrong
@@ -83,13 +74,13 @@ interface LooseInput extends CallOptions {
 }
 
 /** Operations that change nothing, or nothing more, when they are dealt with a second time; besides all that only read. */
-const HARMLESS_TWICE: ReadonlySet<string> = new Set<OperationId>(['peek', 'heartbeat', 'release'])
+const IDEMPOTENT_OPERATIONS: ReadonlySet<string> = new Set<OperationId>(['peek', 'heartbeat', 'release'])
 
 /** A client that takes what it is given as it is; `createClient` looks at it first. */
-export function trustingClient(options: ResolvedOptions): Client {
+export function uncheckedClient(options: ResolvedOptions): Client {
   const { service, timeoutMs, failureMode, batch: isBatching, turnEnd } = options
-  const checks = new TurnLine(CHECK_LINE, service, turnEnd)
-  const reports = new TurnLine(REPORT_LINE, service, turnEnd)
+  const checks = new RequestBatcher(CHECK_BATCHES, service, turnEnd)
+  const reports = new RequestBatcher(REPORT_BATCHES, service, turnEnd)
 
   /** Does something within the time of a call. */
   async function within<T>({ signal, ...more }: CallOptions, work: (deadline: Deadline) => Promise<T>): Promise<T> {
@@ -104,7 +95,7 @@ export function trustingClient(options: ResolvedOptions): Client {
 
   async function send(operation: Operation, input: LooseInput): Promise<unknown> {
     const request = requestOf(operation, input)
-    return await within(input, (deadline) => repeatedExchange(service, request, deadline))
+    return await within(input, (deadline) => sendWithRetry(service, request, deadline))
   }
 
   async function call<Id extends OperationId>(id: Id, ...[input]: CallArguments<Id>): Promise<Calls[Id]['answer']> {
@@ -117,7 +108,7 @@ export function trustingClient(options: ResolvedOptions): Client {
     try {
       if (!(more.batch ?? isBatching)) return await call('check', { ...more, body })
       const text = jsonOf('check', body)
-      const lined = { body: text, isHarmlessTwice: !takes }
+      const lined = { body: text, isIdempotent: !takes }
       return (await within(more, (budget) => checks.ask({ ...lined, budget }))) as CheckAnswer
     } catch (error) {
       return failureAnswer(error, { mode, takes })
@@ -148,7 +139,7 @@ export function trustingClient(options: ResolvedOptions): Client {
   async function report(ended: CallReport, more: CallOptions = {}): Promise<void> {
     if (isBatching) {
       const body = jsonOf('report', ended)
-      await within(more, (budget) => reports.ask({ body, isHarmlessTwice: false, budget }))
+      await within(more, (budget) => reports.ask({ body, isIdempotent: false, budget }))
     } else await call('report', { ...more, body: { reports: [ended] } })
   }
 
@@ -178,7 +169,7 @@ export function trustingClient(options: ResolvedOptions): Client {
     id: Id,
     ...[input]: CallArguments<Id>
   ): AsyncGenerator<Calls[Id]['answer'], void, void> {
-    const patience: Patience = { timeoutMs: input?.timeoutMs ?? timeoutMs, signal: input?.signal }
+    const patience: StreamTimeout = { timeoutMs: input?.timeoutMs ?? timeoutMs, signal: input?.signal }
     for await (const { data } of openStream(service, requestOf(OPERATIONS[id], input ?? {}), patience)) {
       yield eventData(id, data) as Calls[Id]['answer']
     }
@@ -209,7 +200,8 @@ function requestOf(operation: Operation, input: LooseInput): ServiceRequest {
     parameters: (parameters ?? {}) as ParameterValues,
     body: body === undefined ? undefined : jsonOf(operation.id, body),
     ifMatch: typeof ifMatch === 'number' ? etagOf(ifMatch) : ifMatch,
-    isHarmlessTwice: operation.method === 'GET' || HARMLESS_TWICE.has(operation.id) || takesNothing(operation, body),
+    isIdempotent:
+      operation.method === 'GET' || IDEMPOTENT_OPERATIONS.has(operation.id) || takesNothing(operation, body),
   }
 }
 
@@ -248,3 +240,56 @@ function endless(id: string): ClientError {
   const detail = `The pages of "${id}" come round: one names itself as the next. Look what stands before the service.`
   return new ClientError('SLUICE_CLIENT_UNEXPECTED_ANSWER', { detail })
 }
+
+/** How a call is made. */
+export interface CallOptions {
+  /** Ends the call: it rejects with the reason of the signal. */
+  readonly signal?: AbortSignal | undefined
+  /** Milliseconds, above 0, that the call may take with all its tries; those of the client when left out. */
+  readonly timeoutMs?: number | undefined
+}
+
+/** How a check is made. */
+export interface CheckCallOptions extends CallOptions {
+  /** What to give when the service cannot be asked; that of the client when left out. */
+  readonly failureMode?: ClientFailureMode | undefined
+}
+
+/** How a check is made that may go together with others. */
+export interface SingleCheckOptions extends CheckCallOptions {
+  /** Whether it goes together with the other checks of this turn; as the client says when left out. */
+  readonly batch?: boolean | undefined
+}
+
+type ParametersInput<P> = keyof P extends never
+  ? { readonly parameters?: undefined }
+  : object extends P
+    ? { readonly parameters?: P }
+    : { readonly parameters: P }
+
+type BodyInput<B> = undefined extends B ? { readonly body?: undefined } : { readonly body: B }
+
+/** What a call of one operation takes. */
+export type CallInput<C extends Call> = CallOptions &
+  ParametersInput<C['parameters']> &
+  BodyInput<C['body']> & {
+    /** The revision that must still be there, 0 for nothing yet, `*` for anything; not looked at when left out. */
+    readonly ifMatch?: number | '*' | undefined
+  }
+
+/** The arguments after the id of an operation: none are needed where it takes nothing. */
+export type CallArguments<Id extends OperationId> =
+  object extends CallInput<Calls[Id]> ? [input?: CallInput<Calls[Id]>] : [input: CallInput<Calls[Id]>]
+
+/** The operations that answer page by page. */
+export type PagedOperationId = {
+  [Id in OperationId]: Calls[Id]['answer'] extends { readonly items: readonly unknown[]; readonly next?: string }
+    ? Id
+    : never
+}[OperationId]
+
+/** What stands on the pages of an operation. */
+export type ItemOf<Id extends PagedOperationId> = Calls[Id]['answer']['items'][number]
+
+/** The operations whose answer is a stream. */
+export type StreamOperationId = 'live'

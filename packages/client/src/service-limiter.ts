@@ -2,10 +2,10 @@ import type { CheckAnswer, CheckRequest } from '@sluice/contract'
 import { can, FUNCTION, type OptionForm } from '@sluice/core/options'
 import type { NowMs, Sleep } from '@sluice/runtime/portable'
 import { systemNowMs, systemSleep } from '@sluice/runtime/portable'
+import { decisionOf } from './check-answers.ts'
 import type { Client } from './client.ts'
-import { decisionOf } from './decision-of.ts'
-import { checkOptions, takerOf } from './option-check.ts'
-import type { Turn, TurnLimiter, TurnOptions } from './turn-limiter.ts'
+import { checkOptions, optionTaker } from './errors/client-option-check.ts'
+import type { Turn, TurnLimiter, TurnOptions } from './fetch/limited-fetch.ts'
 
 /** Whom to ask for turns, and what for. */
 export interface ServiceTurnsOptions {
@@ -18,7 +18,7 @@ export interface ServiceTurnsOptions {
   readonly nowMs?: NowMs | undefined
 }
 
-const SERVICE_TURNS = takerOf({
+const SERVICE_TURNS = optionTaker({
   name: 'serviceTurns',
   example: '{ client, request: (key, tokens) => ({ tenantId: key, resource: "/outbound", tokens }) }',
   forms: {

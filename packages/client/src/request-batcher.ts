@@ -1,23 +1,25 @@
-import type { Operation } from '@sluice/contract'
-import { ClientError, isClientError } from './client-error.ts'
-import type { ServiceRequest } from './exchange.ts'
-import { type RepeatedService, repeatedExchange, type TimeBudget } from './repeated-exchange.ts'
+import type { BatchAnswer, Operation, ReportAnswer } from '@sluice/contract'
+import { MOST_CHECKS, MOST_REPORTS, OPERATIONS } from '@sluice/contract'
+import { ClientError, isClientError } from './errors/client-error.ts'
+import type { ServiceRequest } from './http/send-request.ts'
+import type { RetryingService, TimeBudget } from './retry/send-with-retry.ts'
+import { sendWithRetry } from './retry/send-with-retry.ts'
 
 /** A call to be made, and for how long its caller waits. */
-export interface LinedCall {
+export interface BatchableCall {
   /** Its body, JSON. */
   readonly body: string
-  readonly isHarmlessTwice: boolean
+  readonly isIdempotent: boolean
   readonly budget: TimeBudget
 }
 
-interface Waiting extends LinedCall {
+interface Waiting extends BatchableCall {
   readonly resolve: (answer: unknown) => void
   readonly reject: (reason: unknown) => void
 }
 
 /** How the calls of a line are sent. */
-export interface LineForm {
+export interface BatchFormat {
   /** What one of them is called in a message, in the plural. */
   readonly noun: string
   /** What one that is alone is sent to, and the body that it has there. */
@@ -38,20 +40,20 @@ const FRAME_BYTES = 3072
  * Gathers the calls of one kind that are made in one turn of the event loop and sends them together, in their order. Every call
  * has its own answer and its own end: one that cannot be understood, or that is ended by its caller, leaves the others alone.
  */
-export class TurnLine {
-  readonly #form: LineForm
-  readonly #service: RepeatedService
+export class RequestBatcher {
+  readonly #form: BatchFormat
+  readonly #service: RetryingService
   readonly #turnEnd: (run: () => void) => void
   #waiting: Waiting[] = []
 
-  constructor(form: LineForm, service: RepeatedService, turnEnd: (run: () => void) => void) {
+  constructor(form: BatchFormat, service: RetryingService, turnEnd: (run: () => void) => void) {
     this.#form = form
     this.#service = service
     this.#turnEnd = turnEnd
   }
 
   /** The answer to a call. Rejects with the reason of its budget when that ends, else with what went wrong. */
-  ask(call: LinedCall): Promise<unknown> {
+  ask(call: BatchableCall): Promise<unknown> {
     return new Promise((resolve, reject) => {
       const { signal } = call.budget
       if (signal.aborted) {
@@ -84,10 +86,10 @@ export class TurnLine {
     }
   }
 
-  async #sendAlone({ body, isHarmlessTwice, budget, resolve, reject }: Waiting): Promise<void> {
+  async #sendAlone({ body, isIdempotent, budget, resolve, reject }: Waiting): Promise<void> {
     const { operation, bodyOf } = this.#form.alone
-    const request: ServiceRequest = { ...PLAIN, operation, body: bodyOf(body), isHarmlessTwice }
-    await repeatedExchange(this.#service, request, budget).then(resolve, reject)
+    const request: ServiceRequest = { ...PLAIN, operation, body: bodyOf(body), isIdempotent }
+    await sendWithRetry(this.#service, request, budget).then(resolve, reject)
   }
 
   async #askTogether(group: readonly Waiting[]): Promise<readonly unknown[]> {
@@ -96,9 +98,9 @@ export class TurnLine {
       ...PLAIN,
       operation: together.operation,
       body: `{"${together.field}":[${group.map(({ body }) => body).join()}]}`,
-      isHarmlessTwice: group.every(({ isHarmlessTwice }) => isHarmlessTwice),
+      isIdempotent: group.every(({ isIdempotent }) => isIdempotent),
     }
-    const answer = await repeatedExchange(this.#service, request, new SharedBudget(group))
+    const answer = await sendWithRetry(this.#service, request, new SharedBudget(group))
     const answers = answersOf(answer, group.length)
     if (answers !== undefined) return answers
     const detail = `A batch of ${group.length} ${noun} did not get as many answers. Look what stands before the service.`
@@ -158,7 +160,7 @@ function isNotUnderstood(error: unknown): error is ClientError {
 }
 
 /** Groups that the service takes for sure as one batch, in their order. */
-function groupsOf(waiting: readonly Waiting[], { alone, together }: LineForm): readonly (readonly Waiting[])[] {
+function groupsOf(waiting: readonly Waiting[], { alone, together }: BatchFormat): readonly (readonly Waiting[])[] {
   const largestGroup = Math.floor((together.operation.maxBodyBytes - FRAME_BYTES) / BYTES_PER_CHARACTER)
   // One that might be refused alone must not pass among others.
   const largestCall = Math.floor(alone.operation.maxBodyBytes / BYTES_PER_CHARACTER)
@@ -180,4 +182,24 @@ function groupsOf(waiting: readonly Waiting[], { alone, together }: LineForm): r
     size += length + 1
   }
   return groups
+}
+
+/** How checks are sent: one that is alone as it is, several as a batch. */
+export const CHECK_BATCHES: BatchFormat = {
+  noun: 'checks',
+  alone: { operation: OPERATIONS.check, bodyOf: (body) => body },
+  together: { operation: OPERATIONS.checkBatch, field: 'requests', most: MOST_CHECKS },
+  answersOf: (answer, count) => {
+    const { answers } = answer as Partial<BatchAnswer>
+    return Array.isArray(answers) && answers.length === count ? answers : undefined
+  },
+}
+
+/** How reports are sent: always as a list. They have no answer but that they were counted. */
+export const REPORT_BATCHES: BatchFormat = {
+  noun: 'reports',
+  alone: { operation: OPERATIONS.report, bodyOf: (body) => `{"reports":[${body}]}` },
+  together: { operation: OPERATIONS.report, field: 'reports', most: MOST_REPORTS },
+  answersOf: (answer, count) =>
+    (answer as Partial<ReportAnswer>).count === count ? Array.from({ length: count }) : undefined,
 }

@@ -1,14 +1,13 @@
 import { FUNCTION, isWhole, OBJECT, type OptionForm } from '@sluice/core/options'
 import type { NowMs, Random, Sleep } from '@sluice/runtime/portable'
 import { backoffDelayMs, DEFAULT_MAX_RETRIES, systemNowMs, systemRandom, systemSleep } from '@sluice/runtime/portable'
-import { announcedWaitMs } from './announced-wait.ts'
-import { retriesExhausted } from './client-error.ts'
-import { type FetchFunction, platformFetch } from './fetch-function.ts'
-import { wasNeverSent } from './never-sent.ts'
-import { checkOptions, choiceForm, numberForm, takerOf } from './option-check.ts'
-import { isRequestInput, type OutgoingCall, outgoingCall } from './outgoing-request.ts'
-import { replayableRequest } from './replayable-request.ts'
-import { checkWaits, OTHER_RETRY_NAMES, RETRY_FORMS, type RetryLimits } from './retry-options.ts'
+import { retriesExhausted } from '../errors/client-error.ts'
+import { checkOptions, choiceForm, numberForm, optionTaker } from '../errors/client-option-check.ts'
+import { retryAfterMsOf } from '../http/retry-after.ts'
+import { type FetchFunction, platformFetch } from '../http/send-request.ts'
+import { checkWaits, OTHER_RETRY_NAMES, RETRY_FORMS, type RetryLimits } from '../retry/retry-options.ts'
+import { wasNeverSent } from '../retry/retry-safety.ts'
+import { type FetchCall, fetchCall, isRequestInput, replayableRequest } from './fetch-call.ts'
 
 const USUAL_WAIT_MS = 300_000
 const USUAL_STATUSES = [408, 425, 429, 500, 502, 503, 504]
@@ -74,7 +73,7 @@ type Outcome =
 export function retryFetch(options: RetryFetchOptions = {}): FetchFunction {
   const settings = settingsOf(options)
   return async (input, init) => {
-    const call = outgoingCall(input, init)
+    const call = fetchCall(input, init)
     const request = replayableRequest(input, init)
     try {
       let waitedMs = 0
@@ -107,7 +106,7 @@ const STATUSES: OptionForm = {
   },
 }
 
-const RETRY_FETCH = takerOf({
+const RETRY_FETCH = optionTaker({
   name: 'retryFetch',
   example: '{ maxRetries: 3 }',
   forms: {
@@ -180,11 +179,7 @@ function lastResultOf(outcome: Outcome, calls: number): Response {
   return resultOf(outcome)
 }
 
-function mayRepeat(
-  { response, error }: Outcome,
-  { method, headers, signal }: OutgoingCall,
-  settings: Settings,
-): boolean {
+function mayRepeat({ response, error }: Outcome, { method, headers, signal }: FetchCall, settings: Settings): boolean {
   if (signal?.aborted === true) return false
   const isSafe = settings.repeat === 'always' || IDEMPOTENT.has(method) || headers.has('idempotency-key')
   // `fetch` has one kind of error for all that may go wrong on the way.
@@ -198,14 +193,14 @@ function isRefusal({ status, headers }: Response): boolean {
 }
 
 function delayAfter({ response }: Outcome, attempt: number, { random, nowMs, baseMs, capMs }: Settings): number {
-  const announcedMs = response === undefined ? 0 : (announcedWaitMs(response, nowMs()) ?? 0)
+  const announcedMs = response === undefined ? 0 : (retryAfterMsOf(response, nowMs()) ?? 0)
   return Math.max(backoffDelayMs(attempt, random, { baseMs, capMs }), announcedMs)
 }
 
 interface Telling {
   readonly attempt: number
   readonly delayMs: number
-  readonly call: OutgoingCall
+  readonly call: FetchCall
   readonly settings: Settings
 }
 

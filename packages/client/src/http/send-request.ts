@@ -1,15 +1,14 @@
 import type { Operation } from '@sluice/contract'
 import { PROBLEM_MEDIA_TYPE } from '@sluice/contract'
 import type { NowMs, Sleep } from '@sluice/runtime/portable'
-import { announcedWaitMs } from './announced-wait.ts'
-import { ClientError, problemError, reasonOf } from './client-error.ts'
+import { ClientError, problemError, reasonOf } from '../errors/client-error.ts'
 import { Deadline } from './deadline.ts'
-import { EventStreamReader, type StreamEvent } from './event-stream.ts'
-import type { FetchFunction } from './fetch-function.ts'
-import { operationUrl, type ParameterValues } from './operation-url.ts'
+import type { StreamEvent } from './event-stream.ts'
+import { EventStreamReader } from './event-stream.ts'
+import { retryAfterMsOf } from './retry-after.ts'
 
 /** Which service, and how it is asked. */
-export interface ServiceAddress {
+export interface ServiceConnection {
   /** Without a slash at its end. */
   readonly base: string
   readonly token: string | undefined
@@ -27,11 +26,11 @@ export interface ServiceRequest {
   /** The value of `If-Match`; undefined for none. */
   readonly ifMatch: string | undefined
   /** Whether it changes nothing that it has not changed already when it is dealt with once more. */
-  readonly isHarmlessTwice: boolean
+  readonly isIdempotent: boolean
 }
 
 /** How long a caller waits. */
-export interface Patience {
+export interface StreamTimeout {
   readonly timeoutMs: number
   readonly signal: AbortSignal | undefined
 }
@@ -43,8 +42,8 @@ const LONGEST_SILENCE_MS = 30_000
  * Sends a request, once, and gives the body of its answer: parsed JSON, a text, or undefined when there is none. Rejects with
  * the reason of `signal` when that aborts, else with a `ClientError`.
  */
-export async function exchange(
-  address: ServiceAddress,
+export async function sendRequest(
+  address: ServiceConnection,
   request: ServiceRequest,
   signal: AbortSignal,
 ): Promise<unknown> {
@@ -59,9 +58,9 @@ export async function exchange(
 
 /** Sends a request whose answer is a stream of events, and gives these until the service or the reader ends it. */
 export async function* openStream(
-  address: ServiceAddress,
+  address: ServiceConnection,
   request: ServiceRequest,
-  { timeoutMs, signal }: Patience,
+  { timeoutMs, signal }: StreamTimeout,
 ): AsyncGenerator<StreamEvent, void, void> {
   const deadline = new Deadline({ ...address, signal })
   deadline.renew(timeoutMs, `from ${address.base}`)
@@ -87,7 +86,7 @@ export async function* openStream(
   }
 }
 
-async function send(address: ServiceAddress, request: ServiceRequest, signal: AbortSignal): Promise<Response> {
+async function send(address: ServiceConnection, request: ServiceRequest, signal: AbortSignal): Promise<Response> {
   const { operation, parameters, body, ifMatch } = request
   return await address.fetch(operationUrl(address.base, operation, parameters), {
     method: operation.method,
@@ -128,7 +127,7 @@ interface Received {
 function answerOf({ answers }: Operation, { response, text, nowMs }: Received): unknown {
   const mediaType = mediaTypeOf(response)
   if (mediaType === PROBLEM_MEDIA_TYPE) {
-    const error = problemError(parsed(text), announcedWaitMs(response, nowMs))
+    const error = problemError(parsed(text), retryAfterMsOf(response, nowMs))
     throw error ?? unexpected(response, 'an unknown problem', nowMs)
   }
   const declared = answers[response.status]
@@ -157,15 +156,62 @@ function parsed(text: string): unknown {
 function unexpected(response: Response, content: string, nowMs: number): ClientError {
   const { status } = response
   const detail = `It has status ${status} and ${content}. Look whether the address is that of the service, and whether something stands in between.`
-  const retryAfterMs = announcedWaitMs(response, nowMs)
+  const retryAfterMs = retryAfterMsOf(response, nowMs)
   return new ClientError('SLUICE_CLIENT_UNEXPECTED_ANSWER', { status, detail, retryAfterMs })
 }
 
 /** What is thrown for a request that failed. */
-function failureOf(error: unknown, { base }: ServiceAddress, signal: AbortSignal): unknown {
+function failureOf(error: unknown, { base }: ServiceConnection, signal: AbortSignal): unknown {
   // Whoever ended it has said why.
   if (signal.aborted) return signal.reason
   if (error instanceof ClientError) return error
   const detail = `${base} does not answer: ${reasonOf(error)}. Look whether the service runs and the address is right.`
   return new ClientError('SLUICE_CLIENT_UNREACHABLE', { detail, cause: error })
 }
+
+/** Parameters of path and query, by name; those that are undefined are left out. */
+export type ParameterValues = Readonly<Record<string, string | number | undefined>>
+
+/** Where an operation is asked: its path and query below `base`, which has no slash at its end. */
+export function operationUrl(base: string, operation: Operation, parameters: ParameterValues): string {
+  const { path, parameters: declared } = operation
+  const query: [string, string][] = []
+  for (const [name, value] of Object.entries(parameters)) {
+    const place = Object.hasOwn(declared, name) ? declared[name]?.in : undefined
+    if (place === undefined) throw unusable(operation, `the parameter "${name}"`, declaredNames(operation))
+    if (value !== undefined && typeof value !== 'string' && typeof value !== 'number') {
+      throw unusable(
+        operation,
+        `"${name}" as ${Array.isArray(value) ? 'a list' : `a value of type ${typeof value}`}`,
+        'a text or a number',
+      )
+    }
+    if (place === 'query' && value !== undefined) query.push([name, String(value)])
+  }
+  const filled = path.replaceAll(/\{(\w+)\}/g, (_, name: string) => pathSegment(operation, name, parameters[name]))
+  return query.length === 0 ? base + filled : `${base}${filled}?${new URLSearchParams(query)}`
+}
+
+function pathSegment(operation: Operation, name: string, value: string | number | undefined): string {
+  const text = value === undefined ? '' : String(value)
+  // Addresses read these as steps up, also where they are escaped.
+  if (text !== '' && text !== '.' && text !== '..') return encodeURIComponent(text)
+  throw unusable(operation, text === '' ? `no "${name}"` : `"${name}" as "${text}"`, `"${name}" for ${operation.path}`)
+}
+
+function declaredNames({ id, parameters }: Operation): string {
+  const names = Object.keys(parameters)
+  return names.length === 0 ? `none: "${id}" has no parameters` : `only ${names.join(', ')}`
+}
+
+function unusable({ id }: Operation, received: string, expected: string): ClientError {
+  return new ClientError('SLUICE_CLIENT_INVALID_OPTION', {
+    detail: `A call of "${id}" got ${received}; expected ${expected}. Nothing was sent.`,
+  })
+}
+
+/** The platform's `fetch`, or anything that is called like it. */
+export type FetchFunction = (input: string | URL | Request, init?: RequestInit) => Promise<Response>
+
+/** `fetch` of the platform, looked up when it is called. */
+export const platformFetch: FetchFunction = (input, init) => fetch(input, init)

@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { parseFieldItems } from './structured-items.ts'
+import { parseFieldList } from './structured-field-parser.ts'
 
 /** Items as plain values. */
 function plain(text: string): unknown {
-  return parseFieldItems(text)?.map(({ kind, text: value, parameters }) => [
+  return parseFieldList(text)?.map(({ kind, text: value, parameters }) => [
     kind,
     value,
     Object.fromEntries([...parameters].map(([name, { kind: type, text: shown }]) => [name, `${type} ${shown}`])),
@@ -66,13 +66,13 @@ describe('a list of items', () => {
     fc.assert(
       fc.property(items, (list) => {
         const text = list.map(([label, left]) => `"${label.replaceAll(/["\\]/g, '\\$&')}";r=${left}`).join(', ')
-        expect(parseFieldItems(text)?.map((item) => [item.text, Number(item.parameters.get('r')?.text)])).toEqual(list)
+        expect(parseFieldList(text)?.map((item) => [item.text, Number(item.parameters.get('r')?.text)])).toEqual(list)
       }),
     )
   })
 
   it('never throws, and takes no longer than the text is long', () => {
-    fc.assert(fc.property(fc.string({ maxLength: 200 }), (text) => void parseFieldItems(text)))
-    expect(parseFieldItems('"'.repeat(50_000))).toBeUndefined()
+    fc.assert(fc.property(fc.string({ maxLength: 200 }), (text) => void parseFieldList(text)))
+    expect(parseFieldList('"'.repeat(50_000))).toBeUndefined()
   })
 })

@@ -5,7 +5,7 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { ClientOptions } from './client-options.ts'
 import { createClient } from './create-client.ts'
-import { HeldTime } from './held-time.test.support.ts'
+import { HeldTime } from './fake-time.test.support.ts'
 import { answerJson, TableServer } from './table-server.test.support.ts'
 
 const LIMIT = 5

@@ -1,9 +1,9 @@
 import type { CheckAnswer } from '@sluice/contract'
 import { describe, expect, it } from 'vitest'
+import { decisionOf } from './check-answers.ts'
 import { createClient } from './create-client.ts'
-import { decisionOf } from './decision-of.ts'
-import { HeldTime } from './held-time.test.support.ts'
-import { serviceTurns } from './service-turns.ts'
+import { HeldTime } from './fake-time.test.support.ts'
+import { serviceTurns } from './service-limiter.ts'
 import { answerJson, TableServer } from './table-server.test.support.ts'
 
 const ALLOWED: CheckAnswer = {

@@ -1,5 +1,5 @@
 import { parseHttpDate } from './http-date.ts'
-import { parseFieldItems } from './structured-items.ts'
+import { parseFieldList } from './structured-field-parser.ts'
 
 /** A number from here on is an instant in seconds since 1970 and no length of time: 1e9 seconds are 31 years. */
 const FIRST_INSTANT_SECONDS = 1e9
@@ -14,7 +14,7 @@ const LEGACY_PREFIXES = ['x-ratelimit', 'ratelimit']
  * Milliseconds after which an answer says it is worth coming back; undefined when it does not say. `Retry-After` counts before
  * all others, as the standards say; then what {@link exhaustedForMs} finds. `nowMs` is when the answer came.
  */
-export function announcedWaitMs({ headers, status }: Response, nowMs: number): number | undefined {
+export function retryAfterMsOf({ headers, status }: Response, nowMs: number): number | undefined {
   return retryAfterMs(headers, nowMs) ?? exhaustedForMs(headers, nowMs, status === 429)
 }
 
@@ -51,7 +51,7 @@ export function exhaustedForMs(headers: Headers, nowMs: number, isRefused: boole
 
 /** The longest wait of the quotas that are used up; undefined for a field that counts as not sent. */
 function spentForSeconds(field: string): number | 'not spent' | undefined {
-  const items = parseFieldItems(field)
+  const items = parseFieldList(field)
   if (items === undefined || items.length === 0) return undefined
   let longest: number | 'not spent' = 'not spent'
   for (const { kind, parameters } of items) {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { wasNeverSent } from './never-sent.ts'
+import { wasNeverSent } from './retry-safety.ts'
 
 function failed(properties: object, cause?: unknown): Error {
   return Object.assign(new TypeError('fetch failed', { cause }), properties)

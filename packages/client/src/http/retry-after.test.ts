@@ -2,7 +2,7 @@ import type { DecisionLike } from '@sluice/contract'
 import { rateLimitHeaders } from '@sluice/contract'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { announcedWaitMs } from './announced-wait.ts'
+import { retryAfterMsOf } from './retry-after.ts'
 
 const NOW = Date.UTC(2026, 10, 16, 12)
 const IN_A_MINUTE = new Date(NOW + 60_000).toUTCString()
@@ -10,7 +10,7 @@ const SENDER_CLOCK = new Date(NOW - 3_600_000).toUTCString()
 const EPOCH_SECONDS = String(NOW / 1000 + 30)
 
 function waitOf(headers: Record<string, string>, status = 200): number | undefined {
-  return announcedWaitMs(new Response(null, { status, headers }), NOW)
+  return retryAfterMsOf(new Response(null, { status, headers }), NOW)
 }
 
 describe('the wait that an answer announces', () => {

@@ -1,9 +1,9 @@
 import type { Random, RetryNotice } from '@sluice/runtime/portable'
 import { RetriesExhausted, retry } from '@sluice/runtime/portable'
-import { isClientError, retriesExhausted } from './client-error.ts'
-import { exchange, type ServiceAddress, type ServiceRequest } from './exchange.ts'
-import { mayRepeat } from './repeat-safety.ts'
+import { isClientError, retriesExhausted } from '../errors/client-error.ts'
+import { type ServiceConnection, type ServiceRequest, sendRequest } from '../http/send-request.ts'
 import type { RetryLimits } from './retry-options.ts'
+import { mayRepeat } from './retry-safety.ts'
 
 /** How calls of the service are retried. */
 export interface ClientRetryOptions extends RetryLimits {
@@ -12,7 +12,7 @@ export interface ClientRetryOptions extends RetryLimits {
 }
 
 /** Whom to ask, and how often. */
-export interface RepeatedService extends ServiceAddress {
+export interface RetryingService extends ServiceConnection {
   readonly random: Random
   readonly retry: ClientRetryOptions
 }
@@ -30,14 +30,14 @@ export interface TimeBudget {
  * `SLUICE_CLIENT_RETRIES_EXHAUSTED` when the last retry failed too. When the next wait would be longer than the time that
  * is left, it rejects at once with the last error.
  */
-export async function repeatedExchange(
-  service: RepeatedService,
+export async function sendWithRetry(
+  service: RetryingService,
   request: ServiceRequest,
   budget: TimeBudget,
 ): Promise<unknown> {
   const { maxRetries, baseMs, capMs, onRetry } = service.retry
   let last: RetryNotice | undefined
-  const answer = retry(() => exchange(service, request, budget.signal), {
+  const answer = retry(() => sendRequest(service, request, budget.signal), {
     maxRetries,
     baseMs,
     capMs,

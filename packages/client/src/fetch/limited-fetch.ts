@@ -1,12 +1,14 @@
-import { COST, can, FLAG, FUNCTION, isWhole, type OptionForm } from '@sluice/core/options'
+import type { OptionForm } from '@sluice/core/options'
+import { COST, can, FLAG, FUNCTION, isWhole } from '@sluice/core/options'
 import type { NowMs, Sleep } from '@sluice/runtime/portable'
 import { systemNowMs, systemSleep } from '@sluice/runtime/portable'
-import { AnnouncedPauses } from './announced-pauses.ts'
-import { ClientError } from './client-error.ts'
-import { type FetchFunction, platformFetch } from './fetch-function.ts'
-import { checkOptions, numberForm, takerOf } from './option-check.ts'
-import { isRequestInput, type OutgoingRequest, outgoingCall } from './outgoing-request.ts'
-import type { TurnLimiter } from './turn-limiter.ts'
+import { ClientError } from '../errors/client-error.ts'
+import { checkOptions, numberForm, optionTaker } from '../errors/client-option-check.ts'
+import { exhaustedForMs, retryAfterMsOf } from '../http/retry-after.ts'
+import type { FetchFunction } from '../http/send-request.ts'
+import { platformFetch } from '../http/send-request.ts'
+import type { OutgoingRequest } from './fetch-call.ts'
+import { fetchCall, isRequestInput } from './fetch-call.ts'
 
 /** What requests wait for. */
 export interface LimitedFetchOptions {
@@ -42,7 +44,7 @@ const KEY: OptionForm = {
     typeof value === 'string' ? 'Write a function that answers with it: key: () => "...".' : undefined,
 }
 
-const LIMITED_FETCH = takerOf({
+const LIMITED_FETCH = optionTaker({
   name: 'limitedFetch',
   example: '{ limiter: createLimiter({ limit: 100, window: "1s" }) }',
   forms: {
@@ -107,7 +109,7 @@ export function limitedFetch(options: LimitedFetchOptions): FetchFunction {
   checkOptions(options, LIMITED_FETCH)
   const { limiter, maxWaitMs, cost = 1, key: keyOf = hostOf, learn = true } = options
   const { fetch: send = platformFetch, sleep = systemSleep, nowMs = systemNowMs } = options
-  const pauses = new AnnouncedPauses()
+  const pauses = new KeyPauses()
 
   /** Waits until the pause of a key is over, also when another begins meanwhile. */
   async function waitOut(key: string, deadlineMs: number, signal: AbortSignal | undefined): Promise<void> {
@@ -120,7 +122,7 @@ export function limitedFetch(options: LimitedFetchOptions): FetchFunction {
   }
 
   return async (input, init) => {
-    const call = outgoingCall(input, init)
+    const call = fetchCall(input, init)
     const { signal } = call
     signal?.throwIfAborted()
     const key = keyOf(call)
@@ -150,4 +152,76 @@ function turnRefused(key: string, waitMs: number): ClientError {
   const action = isHopeless ? 'Ask for less, or raise the limit.' : 'Come back then, or allow a longer wait.'
   const detail = `The turn of "${key.slice(0, 80)}" comes ${when}. Nothing was sent. ${action}`
   return new ClientError('SLUICE_CLIENT_TURN_REFUSED', { detail, ...(isHopeless ? {} : { retryAfterMs: waitMs }) })
+}
+
+/** The part of a decision that says whether it is the caller's turn. */
+export interface Turn {
+  readonly allowed: boolean
+  /** Milliseconds until it would be, when it is not; Infinity when waiting does not help. */
+  readonly retryAfterMs: number
+}
+
+/** How to wait for a turn. */
+export interface TurnOptions {
+  /** Units that the call takes. */
+  readonly cost: number
+  /** Ends the waiting, which rejects with its reason. */
+  readonly signal?: AbortSignal
+  /** Most milliseconds to wait, whole and above 0; as long as it takes when left out. */
+  readonly maxWait?: number
+}
+
+/** Lets callers wait until it is their turn: every limiter of `sluice` is one, and so is what `serviceTurns` makes. */
+export interface TurnLimiter {
+  /** Whether a turn is a slot, to be given back. `limitedFetch` refuses these, because `acquire` is not woken by a release. */
+  readonly holdsSlots?: boolean | undefined
+  /** Resolves when it is the caller's turn, or with a refusal when that would take too long. */
+  acquire(key: string, options: TurnOptions): Promise<Turn>
+}
+
+/** A time in which nothing is to be sent. */
+export interface Pause {
+  readonly untilMs: number
+  readonly lengthMs: number
+}
+
+/** No announcement is believed for longer: whoever sends it may have mistaken the unit. */
+const LONGEST_PAUSE_MS = 86_400_000
+
+/** From so many on, those that are over are looked for. */
+const MANY_PAUSES = 1000
+
+/** What the answers to the calls of each key have said: until when there is no sense in another. */
+export class KeyPauses {
+  readonly #pauses = new Map<string, Pause>()
+
+  /** Keeps what an answer announces, unless a longer pause is known. */
+  learn(key: string, response: Response, nowMs: number): void {
+    const { status, headers } = response
+    const isTurnedAway = status === 429 || status === 503
+    const waitMs = isTurnedAway ? retryAfterMsOf(response, nowMs) : exhaustedForMs(headers, nowMs, false)
+    if (waitMs === undefined || waitMs <= 0) return
+    const lengthMs = Math.min(waitMs, LONGEST_PAUSE_MS)
+    const untilMs = nowMs + lengthMs
+    if (untilMs <= (this.#pauses.get(key)?.untilMs ?? 0)) return
+    if (this.#pauses.size >= MANY_PAUSES) this.#sweep(nowMs)
+    this.#pauses.set(key, { untilMs, lengthMs })
+  }
+
+  /** The pause of a key that is not over. */
+  of(key: string, nowMs: number): Pause | undefined {
+    const pause = this.#pauses.get(key)
+    if (pause === undefined || pause.untilMs > nowMs) return pause
+    this.#pauses.delete(key)
+    return undefined
+  }
+
+  /** Says that a pause was waited for, whatever the clock says: it may have been set back. */
+  end(key: string, pause: Pause): void {
+    if (this.#pauses.get(key) === pause) this.#pauses.delete(key)
+  }
+
+  #sweep(nowMs: number): void {
+    for (const [key, { untilMs }] of this.#pauses) if (untilMs <= nowMs) this.#pauses.delete(key)
+  }
 }

@@ -10,7 +10,7 @@ export interface CheckedTaker extends OptionTaker {
 }
 
 /** Something that takes the options that `forms` names. */
-export function takerOf(taker: Omit<CheckedTaker, 'options'>): CheckedTaker {
+export function optionTaker(taker: Omit<CheckedTaker, 'options'>): CheckedTaker {
   return { ...taker, options: Object.keys(taker.forms) }
 }
 
@@ -26,14 +26,14 @@ export function checkOptions(options: unknown, taker: CheckedTaker): void {
       ...(action === undefined ? {} : { action }),
     })
   }
-  toldByClient(() => {
+  asClientError(() => {
     checkOptionNames(options, taker)
     checkForms(options as object, forms)
   })
 }
 
 /** Does a check of the core; what that throws becomes an error of the client, in the same words. */
-export function toldByClient(check: () => void): void {
+export function asClientError(check: () => void): void {
   try {
     check()
   } catch (error) {

@@ -2,7 +2,7 @@ import type { OptionForms } from '@sluice/core/options'
 import { isWhole } from '@sluice/core/options'
 import type { BackoffOptions } from '@sluice/runtime/portable'
 import { backoffDelayMs, isRuntimeError } from '@sluice/runtime/portable'
-import { invalidOption, numberForm } from './option-check.ts'
+import { invalidOption, numberForm } from '../errors/client-option-check.ts'
 
 /** How often to retry, and how long to wait in between. */
 export interface RetryLimits extends BackoffOptions {

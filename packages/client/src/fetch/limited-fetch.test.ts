@@ -1,11 +1,11 @@
 import { createLimiter, tokenBucket } from '@sluice/core'
 import { FakeClock, FakeTimers } from '@sluice/testing'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { ApiServer, failing } from './api-server.test.support.ts'
-import { HeldTime } from './held-time.test.support.ts'
+import { ApiServer, failing } from '../api-server.test.support.ts'
+import { HeldTime } from '../fake-time.test.support.ts'
+import type { TurnLimiter, TurnOptions } from './limited-fetch.ts'
 import { limitedFetch } from './limited-fetch.ts'
 import { retryFetch } from './retry-fetch.ts'
-import type { TurnLimiter, TurnOptions } from './turn-limiter.ts'
 
 /** It is always everybody's turn; who asked is remembered. */
 function everybody(): TurnLimiter & { readonly asked: [string, TurnOptions][] } {

@@ -1,4 +1,4 @@
-import { ClientError } from './client-error.ts'
+import { ClientError } from '../errors/client-error.ts'
 
 /** An event of a stream of server-sent events. */
 export interface StreamEvent {

@@ -1,7 +1,7 @@
 import { freePort } from '@sluice/testing/servers'
 import { describe, expect, it } from 'vitest'
-import { ApiServer, failing } from './api-server.test.support.ts'
-import { HeldTime } from './held-time.test.support.ts'
+import { ApiServer, failing } from '../api-server.test.support.ts'
+import { HeldTime } from '../fake-time.test.support.ts'
 import type { FetchRetryNotice, RetryFetchOptions } from './retry-fetch.ts'
 import { retryFetch } from './retry-fetch.ts'
 

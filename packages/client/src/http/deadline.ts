@@ -1,5 +1,5 @@
 import type { NowMs, Sleep } from '@sluice/runtime/portable'
-import { ClientError } from './client-error.ts'
+import { ClientError } from '../errors/client-error.ts'
 
 /** Why a wait ends that is not needed any more: any value does that is not made anew for each call. */
 const OVER = 'over'

@@ -1,6 +1,8 @@
-import type { CheckAnswer } from '@sluice/contract'
-import { isClientError, lastErrorOf } from './client-error.ts'
-import { isUntouched } from './repeat-safety.ts'
+import type { CheckAnswer, DecisionLike } from '@sluice/contract'
+import { can } from '@sluice/core/options'
+import { isClientError, lastErrorOf } from './errors/client-error.ts'
+import { invalidOption } from './errors/client-option-check.ts'
+import { isUntouched } from './retry/retry-safety.ts'
 
 /**
  * What a check gives when the service cannot be asked: an answer that allows (`open`) or refuses (`closed`) and says in
@@ -47,4 +49,34 @@ function causeOf(error: unknown): 'deadline' | 'unreachable' | 'refused' | undef
   if (error.code === 'SLUICE_CLIENT_UNREACHABLE') return 'unreachable'
   const { status = 0 } = error
   return status >= FIRST_SERVER_ERROR || TURNED_AWAY.has(status) ? 'refused' : undefined
+}
+
+/**
+ * The decision that an answer of the service tells, in the form in which the library and its middleware have decisions. Times
+ * are in the whole seconds of the answer. Throws when it is no answer.
+ */
+export function decisionOf(answer: CheckAnswer): DecisionLike {
+  if (typeof answer?.allowed !== 'boolean') throw noAnswer(answer)
+  const { allowed, reason, rule, limit, remaining, resetAt, retryAfter, version, delayMs, failure } = answer
+  return {
+    allowed,
+    reason,
+    rule,
+    limit: limit ?? Number.POSITIVE_INFINITY,
+    remaining: limit === null ? Number.POSITIVE_INFINITY : remaining,
+    resetAt: resetAt === null ? 0 : Date.parse(resetAt),
+    retryAfterMs: allowed ? 0 : (retryAfter ?? Number.POSITIVE_INFINITY) * 1000,
+    ...(delayMs === undefined ? {} : { delayMs }),
+    ...(version === undefined ? {} : { version }),
+    ...(failure === undefined ? {} : { failure }),
+  }
+}
+
+function noAnswer(received: unknown): Error {
+  return invalidOption({
+    problem: 'there is no decision in it',
+    received,
+    expected: 'the answer to a check',
+    ...(can(received, 'then') ? { action: 'It is a promise: await it first.' } : {}),
+  })
 }
