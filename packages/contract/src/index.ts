@@ -7,7 +7,6 @@ export {
   LONGEST_OVERLAP_MS,
   type RotateRequest,
 } from './admin/api-key-bodies.ts'
-export type { AuditRecord } from './admin/audit-bodies.ts'
 export {
   type BlockRequest,
   type BulkAnswer,
@@ -18,17 +17,14 @@ export {
   type PutAnswer,
   type Stored,
 } from './admin/entry-bodies.ts'
-export type { ExplainedTier, Explanation, LimitStep, RuleExplanation } from './admin/explain-bodies.ts'
-export type { PartAnswer, PartPage } from './admin/part-schemas.ts'
+export type { AuditRecord, ExplainedTier, Explanation, LimitStep, RuleExplanation } from './admin/insight-bodies.ts'
 export type {
-  Counter,
+  PartAnswer,
+  PartPage,
   RateLimits,
   RateLimitsAnswer,
   RateLimitsPage,
   RateLimitsRequest,
-  ResetAnswer,
-  Usage,
-  UsageAnswer,
 } from './admin/rule-bodies.ts'
 export {
   type Block,
@@ -58,6 +54,7 @@ export type {
   TrafficPoint,
   TrafficShare,
 } from './admin/traffic-bodies.ts'
+export type { Counter, ResetAnswer, Usage, UsageAnswer } from './admin/usage-bodies.ts'
 export {
   type NamedCaller,
   parseResetRequest,
@@ -145,7 +142,6 @@ export {
   type SettlementAnswer,
   type SettleRequest,
 } from './checks/reservation-bodies.ts'
-export { type ComponentNames, componentsOf, type SchemaWithDefinitions } from './foreign-components.ts'
 export { ANSWER_HEADERS, type AnswerHeader, type AnswerHeaderName } from './headers/answer-headers.ts'
 export { type ExpectedRevision, etagOf, expectedRevision } from './headers/etag.ts'
 export {
@@ -155,7 +151,15 @@ export {
   type RateLimitHeaderOptions,
   rateLimitHeaders,
 } from './headers/rate-limit-headers.ts'
-export { type OpenApiDocument, type OpenApiOptions, openApiDocument } from './openapi.ts'
+export {
+  type ComponentNames,
+  componentsOf,
+  type OpenApiDocument,
+  type OpenApiOptions,
+  openApiDocument,
+  SCHEMAS,
+  type SchemaWithDefinitions,
+} from './openapi.ts'
 export type { EntityParameters, EntryFilter, OverrideParameters } from './operations/caller-operations.ts'
 export type { AuditFilter, HistoryParameters } from './operations/insight-operations.ts'
 export type {
@@ -165,16 +169,14 @@ export type {
   OperationMethod,
   OperationParameter,
   OperationRole,
+  PageParameters,
 } from './operations/operation.ts'
 export { type Calls, mayDo, OPERATIONS, type OperationId } from './operations/operation-table.ts'
-export type { PageParameters } from './operations/page-parameters.ts'
 export { MOST_IDS } from './operations/service-operations.ts'
-export type { Parsed, RefusedBody } from './schema/body-parser.ts'
-export type { FieldProblem } from './schema/field-problem.ts'
-export { isIpAddress } from './schema/ip-address.ts'
+export type { FieldProblem, Parsed, RefusedBody } from './schema/body-parser.ts'
+export { isIpAddress } from './schema/body-parser.ts'
 export type { JsonSchema, JsonType } from './schema/json-schema.ts'
-export type { Page } from './schema/page-schema.ts'
-export { SCHEMAS } from './schemas.ts'
+export type { Page } from './schema/value-schemas.ts'
 export type { IdsAnswer, LivenessAnswer, ReadinessAnswer } from './service/health-bodies.ts'
 export {
   PROBLEM_MEDIA_TYPE,

@@ -1,8 +1,7 @@
 import type { NamedSchema } from '../schema/json-schema.ts'
 import { answerSchema, requestSchema } from '../schema/json-schema.ts'
-import type { Page } from '../schema/page-schema.ts'
-import { pageSchema } from '../schema/page-schema.ts'
-import { count, duration, instant, NOTE, words } from '../schema/value-schemas.ts'
+import type { Page } from '../schema/value-schemas.ts'
+import { count, duration, instant, NOTE, pageSchema, words } from '../schema/value-schemas.ts'
 
 /** Something that somebody should look at. Instants are in milliseconds since 1970. */
 export interface Alert {

@@ -1,8 +1,7 @@
 import type { NamedSchema } from '../schema/json-schema.ts'
 import { answerSchema, requestSchema } from '../schema/json-schema.ts'
-import type { Page } from '../schema/page-schema.ts'
-import { pageSchema } from '../schema/page-schema.ts'
-import { ENTRY_NAME, instant, text, whole, words } from '../schema/value-schemas.ts'
+import type { Page } from '../schema/value-schemas.ts'
+import { ENTRY_NAME, instant, pageSchema, text, whole, words } from '../schema/value-schemas.ts'
 
 /** Longest time that a rotated key stays valid beside the new one. */
 export const LONGEST_OVERLAP_MS = 2_592_000_000

@@ -1,8 +1,18 @@
 import type { NamedSchema, Reference } from '../schema/json-schema.ts'
 import { answerSchema, requestSchema } from '../schema/json-schema.ts'
-import type { Page } from '../schema/page-schema.ts'
-import { pageSchema } from '../schema/page-schema.ts'
-import { count, DIMENSION, duration, ENTITY, instant, listOf, NOTE, text, words } from '../schema/value-schemas.ts'
+import type { Page } from '../schema/value-schemas.ts'
+import {
+  count,
+  DIMENSION,
+  duration,
+  ENTITY,
+  instant,
+  listOf,
+  NOTE,
+  pageSchema,
+  text,
+  words,
+} from '../schema/value-schemas.ts'
 import type { Block, Incident, Membership, Override } from './rule-set-types.ts'
 import { BLOCK, INCIDENT, MEMBERSHIP, OVERRIDE } from './rule-set-types.ts'
 

@@ -1,10 +1,8 @@
-import { CHECK_PROPERTIES } from '../checks/check-schemas.ts'
-import type { NamedSchema } from '../schema/json-schema.ts'
+import type { NamedSchema, Reference } from '../schema/json-schema.ts'
 import { answerSchema, requestSchema } from '../schema/json-schema.ts'
 import { count, listOf, NOTE, RESOURCE, words } from '../schema/value-schemas.ts'
-import type { ResourceRule } from './rule-set-types.ts'
-import { RESOURCE_RULE } from './rule-set-types.ts'
-import type { ResetRequest } from './usage-bodies.ts'
+import type { DenyEntry, Exemption, ResourceRule, Tier } from './rule-set-types.ts'
+import { DENY_ENTRY, EXEMPTION, RESOURCE_RULE, TIER } from './rule-set-types.ts'
 
 /** The body that puts all rules of one resource. */
 export interface RateLimitsRequest {
@@ -36,54 +34,11 @@ export interface RateLimitsPage {
   readonly version: number
 }
 
-/** How one counter stands. */
-export interface Counter {
-  readonly limit: number
-  /** Whole units in use; null when the store did not answer. */
-  readonly used: number | null
-  /** Whole units left now; a burst may make them more or fewer than the limit. Null when the store did not answer. */
-  readonly remaining: number | null
-  /** When the full limit is there again if nothing more is taken: as in {@link CheckAnswer}. Null when the store did not answer. */
-  readonly resetAt: string | null
-  /** Until when the caller is blocked under the rule, in the same form. Null when it is not. */
-  readonly blockedUntil: string | null
-}
-
-/** What one rule has counted for one caller. */
-export interface Usage {
-  readonly rule: string
-  readonly resource: string
-  readonly dimension: string
-  readonly entity: string
-  /** One for each window of the rule. */
-  readonly counters: readonly Counter[]
-}
-
-/** What was counted for the callers asked for. */
-export interface UsageAnswer {
-  readonly version: number
-  readonly usage: readonly Usage[]
-}
-
-/** What a reset did. */
-export interface ResetAnswer {
-  /** Rules whose counters start anew for these callers; 0 when no rule counts them. */
-  readonly count: number
-}
-
 const RULES: readonly [ResourceRule, ...ResourceRule[]] = [
   { dimension: 'user', limit: 1000, window: '1m' },
   { dimension: 'apiKey', limit: 10_000, window: '1h' },
   { dimension: 'ip', limit: 100, window: '1s' },
 ]
-
-const COUNTER_EXAMPLE: Counter = {
-  limit: 1000,
-  used: 477,
-  remaining: 523,
-  resetAt: '2025-11-05T10:05:00Z',
-  blockedUntil: null,
-}
 
 const RULES_LIST = listOf<ResourceRule>('Who may do how much, one rule for each dimension or method.', RESOURCE_RULE)
 
@@ -123,105 +78,56 @@ export const RATE_LIMITS_PAGE: NamedSchema<RateLimitsPage> = answerSchema('RateL
   optional: { next: words('Give it back as "after" for the next page; absent on the last.') },
 })
 
-/** The schema of {@link Counter}. */
-export const COUNTER: NamedSchema<Counter> = answerSchema('Counter', {
-  description: 'How one counter stands.',
-  examples: [COUNTER_EXAMPLE],
-  required: {
-    limit: count('Units announced to callers as the limit.'),
-    used: {
-      description: 'Whole units in use. Null when the store did not answer.',
-      type: ['integer', 'null'],
-      minimum: 0,
-    },
-    remaining: {
-      description:
-        'Whole units left now; a burst may make them more or fewer than the limit. Null when the store did not answer.',
-      type: ['integer', 'null'],
-      minimum: 0,
-    },
-    resetAt: {
-      description:
-        'When the full limit is there again if nothing more is taken, in whole seconds rounded up. Null when the store did not answer.',
-      type: ['string', 'null'],
-    },
-    blockedUntil: {
-      description: 'Until when the caller is blocked under the rule, in the same form. Null when it is not.',
-      type: ['string', 'null'],
-    },
-  },
-})
+/** A named part of the enforced rule set, after a change. */
+export interface PartAnswer<P> {
+  readonly entry: P
+  /** Number of the version that the change made. */
+  readonly version: number
+  /** What had its name before; absent where nothing had. */
+  readonly replaced?: P
+}
 
-/** The schema of {@link Usage}. */
-export const USAGE: NamedSchema<Usage> = answerSchema('Usage', {
-  description: 'What one rule has counted for one caller.',
-  examples: [
-    {
-      rule: '/api/v1/data@user',
-      resource: '/api/v1/data',
-      dimension: 'user',
-      entity: 'user-123',
-      counters: [COUNTER_EXAMPLE],
+/** A page of named parts of the enforced rule set. */
+export interface PartPage<P> {
+  readonly items: readonly P[]
+  readonly next?: string
+  /** Number of the version they are from; 0 when none is enforced. */
+  readonly version: number
+}
+
+const TIER_EXAMPLE: Tier = { name: 'premium', multiplier: 10, burst: 100 }
+const EXEMPTION_EXAMPLE: Exemption = { name: 'health', match: { resource: '/health' } }
+const DENY_EXAMPLE: DenyEntry = { name: 'scrapers', match: { cidrs: ['192.0.2.0/24'] } }
+
+/** The schemas of single parts, and of pages of them. */
+export const TIER_ANSWER: NamedSchema<PartAnswer<Tier>> = partSchema('TierAnswer', TIER, TIER_EXAMPLE)
+export const TIER_PAGE: NamedSchema<PartPage<Tier>> = partPage('TierPage', TIER, TIER_EXAMPLE)
+export const EXEMPTION_ANSWER: NamedSchema<PartAnswer<Exemption>> = partSchema(
+  'ExemptionAnswer',
+  EXEMPTION,
+  EXEMPTION_EXAMPLE,
+)
+export const EXEMPTION_PAGE: NamedSchema<PartPage<Exemption>> = partPage('ExemptionPage', EXEMPTION, EXEMPTION_EXAMPLE)
+export const DENY_ANSWER: NamedSchema<PartAnswer<DenyEntry>> = partSchema('DenyAnswer', DENY_ENTRY, DENY_EXAMPLE)
+export const DENY_PAGE: NamedSchema<PartPage<DenyEntry>> = partPage('DenyPage', DENY_ENTRY, DENY_EXAMPLE)
+
+function partSchema<P>(name: string, entry: Reference<P>, example: NoInfer<P>): NamedSchema<PartAnswer<P>> {
+  return answerSchema<PartAnswer<P>>(name, {
+    description: 'A part of the enforced rule set, after a change.',
+    examples: [{ entry: example, version: 13 }],
+    required: { entry, version: count('Number of the version that the change made.') },
+    optional: { replaced: { ...entry, description: 'What had its name before; absent where nothing had.' } },
+  })
+}
+
+function partPage<P>(name: string, entry: Reference<P>, example: NoInfer<P>): NamedSchema<PartPage<P>> {
+  return answerSchema<PartPage<P>>(name, {
+    description: 'Parts of the enforced rule set, in the order in which they count.',
+    examples: [{ items: [example], version: 13 }],
+    required: {
+      items: listOf('What is on this page.', entry),
+      version: count('Number of the version they are from; 0 when none is enforced.'),
     },
-  ],
-  required: {
-    rule: words('Name of the rule.'),
-    resource: words('The resource of the rule.'),
-    dimension: words('Who it counts.'),
-    entity: words('The caller.'),
-    counters: listOf<Counter>('One for each window of the rule.', COUNTER.ref),
-  },
-})
-
-/** The schema of {@link UsageAnswer}. */
-export const USAGE_ANSWER: NamedSchema<UsageAnswer> = answerSchema('UsageAnswer', {
-  description: 'What was counted for the callers asked for.',
-  examples: [
-    {
-      version: 12,
-      usage: [
-        {
-          rule: '/api/v1/data@user',
-          resource: '/api/v1/data',
-          dimension: 'user',
-          entity: 'user-123',
-          counters: [COUNTER_EXAMPLE],
-        },
-      ],
-    },
-  ],
-  required: {
-    version: count('Number of the rule set by which it was looked up.'),
-    usage: listOf<Usage>('One for each rule and caller.', USAGE.ref),
-  },
-})
-
-const { user, apiKey, ip, tenant, service, userId, clientIp, tenantId, descriptors } = CHECK_PROPERTIES.optional
-
-/** The schema of {@link ResetRequest}. */
-export const RESET_REQUEST: NamedSchema<ResetRequest> = requestSchema('ResetRequest', {
-  description:
-    'Whose counters start anew: of the rules that the resource matches, or of all without one. At least one part.',
-  examples: [{ user: 'user-123', resource: '/api/v1/data', note: 'import of last night' }],
-  required: {},
-  optional: {
-    user,
-    apiKey,
-    ip,
-    tenant,
-    service,
-    userId,
-    clientIp,
-    tenantId,
-    descriptors,
-    resource: CHECK_PROPERTIES.required.resource,
-    note: NOTE,
-  },
-})
-
-/** The schema of {@link ResetAnswer}. */
-export const RESET_ANSWER: NamedSchema<ResetAnswer> = answerSchema('ResetAnswer', {
-  description: 'What a reset did.',
-  examples: [{ count: 1 }],
-  required: { count: count('Rules whose counters start anew for these callers; 0 when no rule counts them.') },
-})
+    optional: { next: words('Give it back as "after" for the next page; absent on the last.') },
+  })
+}

@@ -1,8 +1,10 @@
-import type { CheckField, CheckRequest, Descriptors, IdentityName } from '../checks/check-request.ts'
-import { CHECK_FIELDS, identityProblems } from '../checks/check-request.ts'
-import type { BodyForm, Field, Parsed, RefusedBody } from '../schema/body-parser.ts'
-import { formProblems, hasForm, textField } from '../schema/body-parser.ts'
-import type { FieldProblem } from '../schema/field-problem.ts'
+import type { CheckRequest, Descriptors, IdentityName } from '../checks/check-request.ts'
+import { CHECK_PROPERTIES, CHECK_RULES } from '../checks/check-request.ts'
+import type { FieldProblem, Parsed, RefusedBody } from '../schema/body-parser.ts'
+import { bodyForm, formProblems, formWithout, hasForm } from '../schema/body-parser.ts'
+import type { NamedSchema } from '../schema/json-schema.ts'
+import { answerSchema, requestSchema } from '../schema/json-schema.ts'
+import { count, listOf, NOTE, words } from '../schema/value-schemas.ts'
 
 /** The fields that name a caller, by any of their names. */
 type CallerFields = Pick<CheckRequest, IdentityName | 'userId' | 'clientIp' | 'tenantId'> &
@@ -25,13 +27,157 @@ export interface NamedCaller extends Pick<CheckRequest, IdentityName>, Partial<P
   readonly descriptors?: Descriptors
 }
 
+/** How one counter stands. */
+export interface Counter {
+  readonly limit: number
+  /** Whole units in use; null when the store did not answer. */
+  readonly used: number | null
+  /** Whole units left now; a burst may make them more or fewer than the limit. Null when the store did not answer. */
+  readonly remaining: number | null
+  /** When the full limit is there again if nothing more is taken: as in {@link CheckAnswer}. Null when the store did not answer. */
+  readonly resetAt: string | null
+  /** Until when the caller is blocked under the rule, in the same form. Null when it is not. */
+  readonly blockedUntil: string | null
+}
+
+/** What one rule has counted for one caller. */
+export interface Usage {
+  readonly rule: string
+  readonly resource: string
+  readonly dimension: string
+  readonly entity: string
+  /** One for each window of the rule. */
+  readonly counters: readonly Counter[]
+}
+
+/** What was counted for the callers asked for. */
+export interface UsageAnswer {
+  readonly version: number
+  readonly usage: readonly Usage[]
+}
+
+/** What a reset did. */
+export interface ResetAnswer {
+  /** Rules whose counters start anew for these callers; 0 when no rule counts them. */
+  readonly count: number
+}
+
+const COUNTER_EXAMPLE: Counter = {
+  limit: 1000,
+  used: 477,
+  remaining: 523,
+  resetAt: '2025-11-05T10:05:00Z',
+  blockedUntil: null,
+}
+
+/** The schema of {@link Counter}. */
+export const COUNTER: NamedSchema<Counter> = answerSchema('Counter', {
+  description: 'How one counter stands.',
+  examples: [COUNTER_EXAMPLE],
+  required: {
+    limit: count('Units announced to callers as the limit.'),
+    used: {
+      description: 'Whole units in use. Null when the store did not answer.',
+      type: ['integer', 'null'],
+      minimum: 0,
+    },
+    remaining: {
+      description:
+        'Whole units left now; a burst may make them more or fewer than the limit. Null when the store did not answer.',
+      type: ['integer', 'null'],
+      minimum: 0,
+    },
+    resetAt: {
+      description:
+        'When the full limit is there again if nothing more is taken, in whole seconds rounded up. Null when the store did not answer.',
+      type: ['string', 'null'],
+    },
+    blockedUntil: {
+      description: 'Until when the caller is blocked under the rule, in the same form. Null when it is not.',
+      type: ['string', 'null'],
+    },
+  },
+})
+
+/** The schema of {@link Usage}. */
+export const USAGE: NamedSchema<Usage> = answerSchema('Usage', {
+  description: 'What one rule has counted for one caller.',
+  examples: [
+    {
+      rule: '/api/v1/data@user',
+      resource: '/api/v1/data',
+      dimension: 'user',
+      entity: 'user-123',
+      counters: [COUNTER_EXAMPLE],
+    },
+  ],
+  required: {
+    rule: words('Name of the rule.'),
+    resource: words('The resource of the rule.'),
+    dimension: words('Who it counts.'),
+    entity: words('The caller.'),
+    counters: listOf<Counter>('One for each window of the rule.', COUNTER.ref),
+  },
+})
+
+/** The schema of {@link UsageAnswer}. */
+export const USAGE_ANSWER: NamedSchema<UsageAnswer> = answerSchema('UsageAnswer', {
+  description: 'What was counted for the callers asked for.',
+  examples: [
+    {
+      version: 12,
+      usage: [
+        {
+          rule: '/api/v1/data@user',
+          resource: '/api/v1/data',
+          dimension: 'user',
+          entity: 'user-123',
+          counters: [COUNTER_EXAMPLE],
+        },
+      ],
+    },
+  ],
+  required: {
+    version: count('Number of the rule set by which it was looked up.'),
+    usage: listOf<Usage>('One for each rule and caller.', USAGE.ref),
+  },
+})
+
+const CALLER = CHECK_PROPERTIES.optional
+
+/** The schema of {@link ResetRequest}. */
+export const RESET_REQUEST: NamedSchema<ResetRequest> = requestSchema('ResetRequest', {
+  description:
+    'Whose counters start anew: of the rules that the resource matches, or of all without one. At least one part.',
+  examples: [{ user: 'user-123', resource: '/api/v1/data', note: 'import of last night' }],
+  required: {},
+  optional: {
+    user: CALLER.user,
+    apiKey: CALLER.apiKey,
+    ip: CALLER.ip,
+    tenant: CALLER.tenant,
+    service: CALLER.service,
+    userId: CALLER.userId,
+    clientIp: CALLER.clientIp,
+    tenantId: CALLER.tenantId,
+    descriptors: CALLER.descriptors,
+    resource: CHECK_PROPERTIES.required.resource,
+    note: NOTE,
+  },
+})
+
+/** The schema of {@link ResetAnswer}. */
+export const RESET_ANSWER: NamedSchema<ResetAnswer> = answerSchema('ResetAnswer', {
+  description: 'What a reset did.',
+  examples: [{ count: 1 }],
+  required: { count: count('Rules whose counters start anew for these callers; 0 when no rule counts them.') },
+})
+
 const CALLER_FIELDS = ['user', 'apiKey', 'ip', 'tenant', 'service', 'resource', 'descriptors'] as const
 
-const OTHER_NAMES = ['userId', 'clientIp', 'tenantId'] as const satisfies readonly CheckField[]
+const RESET_FORM = bodyForm(RESET_REQUEST, 'a JSON object that says who is meant', CHECK_RULES)
 
-const USAGE_FORM = formOf()
-
-const RESET_FORM = formOf([['note', textField(1000)]])
+const USAGE_FORM = formWithout(RESET_FORM, 'note')
 
 /** Turns the parameters of a query into whose usage is asked for, or into everything that is wrong with them. */
 export function parseUsageQuery(query: Readonly<Record<string, string>>): Parsed<{ readonly who: NamedCaller }> {
@@ -59,16 +205,6 @@ function namedCaller(fields: ResetRequest): NamedCaller {
   const named = { ...fields, user: fields.user ?? userId, ip: fields.ip ?? clientIp, tenant: fields.tenant ?? tenantId }
   const given = CALLER_FIELDS.filter((name) => named[name] !== undefined)
   return Object.fromEntries(given.map((name) => [name, named[name]]))
-}
-
-function formOf(more: readonly (readonly [string, Field])[] = []): BodyForm {
-  const names: readonly string[] = [...CALLER_FIELDS, ...OTHER_NAMES]
-  return {
-    fields: new Map([...[...CHECK_FIELDS].filter(([name]) => names.includes(name)), ...more]),
-    needed: [],
-    expected: 'a JSON object that says who is meant',
-    problemsBetween: identityProblems,
-  }
 }
 
 function nobody(): RefusedBody {

@@ -1,8 +1,7 @@
 import type { NamedSchema } from '../schema/json-schema.ts'
 import { answerSchema, requestSchema } from '../schema/json-schema.ts'
-import type { Page } from '../schema/page-schema.ts'
-import { pageSchema } from '../schema/page-schema.ts'
-import { count, flag, instant, listOf, NOTE, text, whole, words } from '../schema/value-schemas.ts'
+import type { Page } from '../schema/value-schemas.ts'
+import { count, flag, instant, listOf, NOTE, pageSchema, text, whole, words } from '../schema/value-schemas.ts'
 import type { RuleSet } from './rule-set-types.ts'
 import { RULE_SET } from './rule-set-types.ts'
 

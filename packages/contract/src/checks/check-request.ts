@@ -1,19 +1,19 @@
-import type { BodyForm, Field, Parsed } from '../schema/body-parser.ts'
+import type { BodyRules, FieldProblem, Parsed } from '../schema/body-parser.ts'
 import {
+  bodyForm,
   DESCRIPTORS_FIELD,
   entryProblems,
   formProblems,
   hasForm,
   IP_FIELD,
-  identityField,
   listField,
   METHOD_FIELD,
   RESOURCE_FIELD,
   TIER_FIELD,
-  textField,
-  wholeField,
 } from '../schema/body-parser.ts'
-import type { FieldProblem } from '../schema/field-problem.ts'
+import type { NamedSchema, ObjectParts } from '../schema/json-schema.ts'
+import { requestSchema } from '../schema/json-schema.ts'
+import { address, ENTRY_NAME, listOf, text } from '../schema/value-schemas.ts'
 
 /** Where checks are asked: `POST` to this path. */
 export const CHECK_PATH = '/internal/ratelimit/check'
@@ -73,23 +73,86 @@ export type ValidCheckRequest = {
 /** What {@link parseCheckRequest} found: the request, or everything that is wrong with it. */
 export type ParsedCheckRequest = Parsed<{ readonly request: ValidCheckRequest }>
 
-/** The fields of a check, for bodies that hold more than these. */
-export const CHECK_FIELDS: ReadonlyMap<string, Field> = new Map<CheckField, Field>([
-  ['user', identityField(256)],
-  ['apiKey', identityField(512)],
-  ['ip', IP_FIELD],
-  ['tenant', identityField(256)],
-  ['service', textField(256)],
-  ['userId', identityField(256)],
-  ['clientIp', IP_FIELD],
-  ['tenantId', identityField(256)],
-  ['resource', RESOURCE_FIELD],
-  ['method', METHOD_FIELD],
-  ['tokens', wholeField(0, MOST_TOKENS)],
-  ['descriptors', DESCRIPTORS_FIELD],
-  ['region', textField(64)],
-  ['tier', TIER_FIELD],
-])
+/** The body of a batch: up to {@link MOST_CHECKS} checks, each decided on its own. */
+export interface BatchRequest {
+  readonly requests: readonly CheckRequest[]
+}
+
+/** The schemas of the fields of a check, for bodies that hold more than these. */
+export const CHECK_PROPERTIES: Pick<ObjectParts<CheckRequest>, 'required' | 'optional'> = {
+  required: {
+    resource: {
+      title: 'a path that begins with "/", a name without "/", or "*"',
+      description: 'What is called: a path, a name without a slash, or * for everything.',
+      type: 'string',
+      minLength: 1,
+      maxLength: 2048,
+      pattern: '^(?:/[^\\u0000-\\u001f\\u007f-\\u009f]*|[^/\\u0000-\\u001f\\u007f-\\u009f]+)$',
+    },
+  },
+  optional: {
+    user: text('The user, as your authentication knows it.', 256),
+    apiKey: text('The API key, or better a name for it.', 512),
+    ip: address('Address of the caller.'),
+    tenant: text('The tenant.', 256),
+    service: text('Name of the internal service that calls, when it is one.', 256),
+    userId: text('Another name of "user".', 256),
+    clientIp: address('Another name of "ip".'),
+    tenantId: text('Another name of "tenant".', 256),
+    method: {
+      title: 'an HTTP method such as "GET"',
+      description: 'Its HTTP method.',
+      type: 'string',
+      pattern: "^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,32}$",
+    },
+    tokens: {
+      description: 'Tokens to take; 1 when left out, 0 asks without taking.',
+      type: 'integer',
+      minimum: 0,
+      maximum: MOST_TOKENS,
+    },
+    descriptors: {
+      title: 'an object of at most 32 descriptors, by name',
+      description:
+        'Further dimensions and numbers, by name: rules may count by them, or take their cost from them. A descriptor "user", "apiKey", "ip" or "tenant" must have the value of the field of the same name, which says who is counted; "service" that of "service", if both are given.',
+      type: 'object',
+      maxProperties: 32,
+      propertyNames: { type: 'string', pattern: '^[A-Za-z][A-Za-z0-9_.-]{0,63}$' },
+      additionalProperties: { anyOf: [text('A text.', 512), { description: 'A number.', type: 'number' }] },
+    },
+    region: text('Where the call comes from, for limits that differ by region.', 64),
+    tier: { ...ENTRY_NAME, description: 'The tier of the caller, when you know it; else it is looked up.' },
+  },
+}
+
+/** The check that examples begin with. */
+export const CHECK_EXAMPLE: CheckRequest = {
+  user: 'user-123',
+  apiKey: 'key-abc',
+  ip: '1.2.3.4',
+  resource: '/api/v1/data',
+  method: 'POST',
+  tokens: 1,
+}
+
+/** The schema of {@link CheckRequest}. */
+export const CHECK_REQUEST: NamedSchema<CheckRequest> = requestSchema('CheckRequest', {
+  description: 'Who calls what. Everything in it must have been verified by whoever asks.',
+  examples: [
+    CHECK_EXAMPLE,
+    { tenant: 'acme', resource: '/v1/completions', tokens: 5, descriptors: { model: 'large', bytes: 2048 } },
+  ],
+  ...CHECK_PROPERTIES,
+})
+
+/** The schema of {@link BatchRequest}. */
+export const BATCH_REQUEST: NamedSchema<BatchRequest> = requestSchema('BatchRequest', {
+  description: 'Several checks, each decided on its own, in their order.',
+  examples: [{ requests: [CHECK_EXAMPLE, { ip: '2001:db8::1', resource: '/login' }] }],
+  required: {
+    requests: { ...listOf<CheckRequest>('The checks.', CHECK_REQUEST.ref), minItems: 1, maxItems: MOST_CHECKS },
+  },
+})
 
 /** The identities: dimension and field have the same name, and some fields have another name as well. */
 const IDENTITIES: readonly (readonly [name: IdentityName, otherName: OtherName | undefined])[] = [
@@ -137,12 +200,22 @@ function disagreement(path: string, field: CheckField, second: string): FieldPro
   }
 }
 
-const CHECK_FORM: BodyForm = {
-  fields: CHECK_FIELDS,
-  needed: ['resource'],
-  expected: 'a JSON object with the check',
+/** What the parser knows of the fields of a check beyond their schemas. */
+export const CHECK_RULES: BodyRules = {
+  first: ['user', 'apiKey', 'ip', 'tenant', 'service', 'userId', 'clientIp', 'tenantId'],
+  private: ['user', 'apiKey', 'tenant', 'userId', 'tenantId'],
+  fields: {
+    ip: IP_FIELD,
+    clientIp: IP_FIELD,
+    resource: RESOURCE_FIELD,
+    method: METHOD_FIELD,
+    descriptors: DESCRIPTORS_FIELD,
+    tier: TIER_FIELD,
+  },
   problemsBetween: identityProblems,
 }
+
+const CHECK_FORM = bodyForm(CHECK_REQUEST, 'a JSON object with the check', CHECK_RULES)
 
 /**
  * Turns the parsed JSON of a body into a check request, or into the list of everything that is wrong with it: wrong
@@ -157,16 +230,11 @@ export function parseCheckRequest(body: unknown): ParsedCheckRequest {
 /** What {@link parseBatchRequest} found: the requests in their order, or everything that is wrong with them. */
 export type ParsedBatchRequest = Parsed<{ readonly requests: readonly ValidCheckRequest[] }>
 
-/** The body of a batch: up to {@link MOST_CHECKS} checks, each decided on its own. */
-export interface BatchRequest {
-  readonly requests: readonly CheckRequest[]
-}
+const CHECKS_FIELD = listField(MOST_CHECKS, 'checks')
 
-const BATCH_FORM: BodyForm = {
-  fields: new Map([['requests', listField(MOST_CHECKS, 'checks')]]),
-  needed: ['requests'],
-  expected: 'a JSON object with "requests", a list of checks',
-}
+const BATCH_FORM = bodyForm(BATCH_REQUEST, 'a JSON object with "requests", a list of checks', {
+  fields: { requests: CHECKS_FIELD },
+})
 
 /**
  * Turns the parsed JSON of a batch into its check requests, or into what is wrong with it. One wrong request refuses the whole

@@ -1,4 +1,8 @@
+import type { NamedSchema } from '../schema/json-schema.ts'
+import { answerSchema } from '../schema/json-schema.ts'
+import { listOf, whole, words } from '../schema/value-schemas.ts'
 import type { EnvoyUnit } from './envoy-request.ts'
+import { ENVOY_UNITS, LARGEST_ENVOY_COUNT } from './envoy-request.ts'
 
 /** Whether something is over its limit. */
 export type EnvoyCode = 'OK' | 'OVER_LIMIT'
@@ -81,3 +85,62 @@ function currentLimit({
     ...(name === '' ? {} : { name }),
   }
 }
+
+const ENVOY_CODES: readonly EnvoyCode[] = ['OK', 'OVER_LIMIT']
+
+const LIMIT_EXAMPLE: EnvoyCurrentLimit = { requestsPerUnit: 2, unit: 'MINUTE' }
+
+/** The answer to a refused request that examples show. */
+export const OVER_LIMIT_EXAMPLE: EnvoyAnswer = {
+  overallCode: 'OVER_LIMIT',
+  statuses: [{ code: 'OVER_LIMIT', currentLimit: LIMIT_EXAMPLE, durationUntilReset: '42s' }],
+}
+
+const OK_STATUS: EnvoyStatus = {
+  code: 'OK',
+  currentLimit: LIMIT_EXAMPLE,
+  limitRemaining: 1,
+  durationUntilReset: '42s',
+}
+
+/** The schema of {@link EnvoyCurrentLimit}. */
+export const ENVOY_CURRENT_LIMIT: NamedSchema<EnvoyCurrentLimit> = answerSchema('EnvoyCurrentLimit', {
+  description: 'A limit.',
+  examples: [LIMIT_EXAMPLE],
+  required: { unit: { description: 'Length of its window.', enum: ENVOY_UNITS } },
+  optional: {
+    requestsPerUnit: whole('Hits in each window; absent when it is 0.', 0, LARGEST_ENVOY_COUNT),
+    name: words('Its name; absent when it has none.'),
+  },
+})
+
+/** The schema of {@link EnvoyStatus}. */
+export const ENVOY_STATUS: NamedSchema<EnvoyStatus> = answerSchema('EnvoyStatus', {
+  description: 'How one descriptor stands.',
+  examples: [OK_STATUS, { code: 'OK' }, { code: 'OK', limitRemaining: LARGEST_ENVOY_COUNT }],
+  required: { code: { description: 'Whether it is over its limit.', enum: ENVOY_CODES } },
+  optional: {
+    currentLimit: { ...ENVOY_CURRENT_LIMIT.ref, description: 'Its limit; absent when nothing was counted.' },
+    limitRemaining: whole(
+      `Hits that are left, ${LARGEST_ENVOY_COUNT} where a rule does not limit; absent when it is 0.`,
+      0,
+      LARGEST_ENVOY_COUNT,
+    ),
+    durationUntilReset: {
+      description: 'Until the window ends: whole seconds, rounded up, and "s"; absent when nothing was counted.',
+      type: 'string',
+      pattern: '^[0-9]+s$',
+    },
+  },
+})
+
+/** The schema of {@link EnvoyAnswer}. */
+export const ENVOY_ANSWER: NamedSchema<EnvoyAnswer> = answerSchema('EnvoyAnswer', {
+  description:
+    'An answer of the Envoy rate limit protocol (RateLimitResponse) as protobuf writes JSON, which leaves out what is 0 or empty.',
+  examples: [{ overallCode: 'OK', statuses: [OK_STATUS] }, OVER_LIMIT_EXAMPLE],
+  required: {
+    overallCode: { description: 'Whether the call may go on.', enum: ENVOY_CODES },
+    statuses: listOf<EnvoyStatus>('One for each descriptor, in their order.', ENVOY_STATUS.ref),
+  },
+})

@@ -1,6 +1,6 @@
-import type { BodyForm, Field, Parsed, RefusedBody } from '../schema/body-parser.ts'
+import type { Field, Parsed, RefusedBody } from '../schema/body-parser.ts'
 import {
-  choiceField,
+  bodyForm,
   entryProblems,
   formField,
   formProblems,
@@ -8,6 +8,9 @@ import {
   listField,
   plainTextField,
 } from '../schema/body-parser.ts'
+import type { NamedSchema, PropertySchema } from '../schema/json-schema.ts'
+import { requestSchema } from '../schema/json-schema.ts'
+import { listOf, words } from '../schema/value-schemas.ts'
 
 /** Where requests of the Envoy rate limit protocol are asked as JSON: `POST` to this path, as at envoyproxy/ratelimit. */
 export const ENVOY_PATH = '/json'
@@ -85,6 +88,87 @@ export interface ValidEnvoyRequest {
   readonly hitsAddend?: number
 }
 
+const ENTRY_EXAMPLE: EnvoyEntry = { key: 'api_key', value: 'abc' }
+
+/** A number of the protocol, which may be written as text. */
+function envoyCount(description: string): PropertySchema<EnvoyCount> {
+  return {
+    title: `a whole number from 0 to ${LARGEST_ENVOY_COUNT}, also as text`,
+    description,
+    anyOf: [
+      { type: 'integer', minimum: 0, maximum: LARGEST_ENVOY_COUNT },
+      { title: 'the same in decimal digits', type: 'string', pattern: '^[0-9]{1,10}$' },
+    ],
+  }
+}
+
+const OTHER_NAME = 'by its other name; one of them may be there.'
+
+const HITS = { hits_addend: envoyCount(`hitsAddend ${OTHER_NAME}`) }
+
+/** The schema of {@link EnvoyEntry}. */
+export const ENVOY_ENTRY: NamedSchema<EnvoyEntry> = requestSchema('EnvoyEntry', {
+  description: 'One thing that a descriptor says of a call.',
+  examples: [ENTRY_EXAMPLE],
+  required: { key: { description: 'What is said.', type: 'string', minLength: 1 } },
+  optional: { value: words('What it is; empty when left out.') },
+})
+
+/** The schema of {@link EnvoyLimit}. */
+export const ENVOY_LIMIT: NamedSchema<EnvoyLimit> = requestSchema('EnvoyLimit', {
+  description: 'A limit that holds instead of the one that a rule has.',
+  examples: [{ requestsPerUnit: 10, unit: 'MINUTE' }],
+  required: { unit: { description: 'Length of its window.', enum: ENVOY_UNITS } },
+  optional: {
+    requestsPerUnit: envoyCount('Hits in each window; 0, which refuses all, when left out.'),
+    requests_per_unit: envoyCount(`requestsPerUnit ${OTHER_NAME}`),
+  },
+})
+
+/** The schema of {@link EnvoyDescriptor}. */
+export const ENVOY_DESCRIPTOR: NamedSchema<EnvoyDescriptor> = requestSchema('EnvoyDescriptor', {
+  description: 'One thing that a call is limited by.',
+  examples: [{ entries: [ENTRY_EXAMPLE] }],
+  required: {
+    entries: {
+      ...listOf<EnvoyEntry>('What it says of the call, in the order of the levels of the rules.', ENVOY_ENTRY.ref),
+      minItems: 1,
+      maxItems: MOST_ENVOY_ENTRIES,
+    },
+  },
+  optional: {
+    limit: { ...ENVOY_LIMIT.ref, description: 'A limit that holds instead of the one that a rule has.' },
+    hitsAddend: envoyCount("Hits of this descriptor, instead of the request's; 0 asks only."),
+    ...HITS,
+  },
+})
+
+/** The schema of {@link EnvoyRequest}. */
+export const ENVOY_REQUEST: NamedSchema<EnvoyRequest> = requestSchema('EnvoyRequest', {
+  description: 'A request of the Envoy rate limit protocol (RateLimitRequest) as protobuf writes JSON.',
+  examples: [
+    { domain: 'shop', descriptors: [{ entries: [ENTRY_EXAMPLE] }] },
+    {
+      domain: 'shop',
+      descriptors: [{ entries: [ENTRY_EXAMPLE], hits_addend: '3', limit: { requests_per_unit: 10, unit: 'MINUTE' } }],
+      hitsAddend: 1,
+    },
+  ],
+  required: {
+    domain: {
+      description: 'Whose rules are meant; nothing is limited in a domain that no rule set has.',
+      type: 'string',
+      minLength: 1,
+    },
+    descriptors: {
+      ...listOf<EnvoyDescriptor>('What the call is limited by, all together.', ENVOY_DESCRIPTOR.ref),
+      minItems: 1,
+      maxItems: MOST_ENVOY_DESCRIPTORS,
+    },
+  },
+  optional: { hitsAddend: envoyCount('Hits of each descriptor; 1 when left out or 0.'), ...HITS },
+})
+
 const DIGITS = /^\d{1,10}$/
 
 const COUNT_FIELD: Field = {
@@ -96,56 +180,42 @@ const COUNT_FIELD: Field = {
   isPrivate: false,
 }
 
-const ENTRY_FORM: BodyForm = {
-  fields: new Map<keyof EnvoyEntry, Field>([
-    ['key', { ...plainTextField(1), isPrivate: false }],
-    ['value', plainTextField(0)],
-  ]),
-  needed: ['key'],
-  expected: 'an object with "key" and "value"',
-}
+const NAME_FIELD = plainTextField(1, false)
 
-const LIMIT_FORM: BodyForm = {
-  fields: new Map<keyof EnvoyLimit, Field>([
-    ['requestsPerUnit', COUNT_FIELD],
-    ['requests_per_unit', COUNT_FIELD],
-    ['unit', choiceField(ENVOY_UNITS)],
-  ]),
-  needed: ['unit'],
-  expected: 'an object with "requestsPerUnit" and "unit"',
-}
+/** It may name somebody or be a secret. */
+const VALUE_FIELD = plainTextField(0, true)
 
-const ENTRIES = listField(MOST_ENVOY_ENTRIES, 'entries')
+const ENTRY_FORM = bodyForm(ENVOY_ENTRY, 'an object with "key" and "value"', {
+  fields: { key: NAME_FIELD, value: VALUE_FIELD },
+})
 
-const ENTRIES_FIELD: Field = {
-  ...ENTRIES,
-  accepts: (value) =>
-    ENTRIES.accepts(value) && (value as readonly unknown[]).every((entry) => hasForm(entry, ENTRY_FORM)),
-  problemsIn: (value, path) =>
-    ENTRIES.accepts(value) ? (entryProblems(value as readonly unknown[], ENTRY_FORM, path)?.problems ?? []) : [],
-}
+const LIMIT_FORM = bodyForm(ENVOY_LIMIT, 'an object with "requestsPerUnit" and "unit"', {
+  fields: { requestsPerUnit: COUNT_FIELD, requests_per_unit: COUNT_FIELD },
+})
 
-const DESCRIPTOR_FORM: BodyForm = {
-  fields: new Map<keyof EnvoyDescriptor, Field>([
-    ['entries', ENTRIES_FIELD],
-    ['limit', formField(LIMIT_FORM)],
-    ['hitsAddend', COUNT_FIELD],
-    ['hits_addend', COUNT_FIELD],
-  ]),
-  needed: ['entries'],
-  expected: 'an object with "entries"',
-}
+const ENTRIES_FIELD = listField(MOST_ENVOY_ENTRIES, 'entries', ENTRY_FORM)
 
-const REQUEST_FORM: BodyForm = {
-  fields: new Map<keyof EnvoyRequest, Field>([
-    ['domain', { ...plainTextField(1), isPrivate: false }],
-    ['descriptors', listField(MOST_ENVOY_DESCRIPTORS, 'descriptors')],
-    ['hitsAddend', COUNT_FIELD],
-    ['hits_addend', COUNT_FIELD],
-  ]),
-  needed: ['domain', 'descriptors'],
-  expected: 'a JSON object with "domain" and "descriptors"',
-}
+const LIMIT_FIELD = formField(LIMIT_FORM)
+
+const DESCRIPTOR_FORM = bodyForm(ENVOY_DESCRIPTOR, 'an object with "entries"', {
+  fields: {
+    entries: ENTRIES_FIELD,
+    limit: LIMIT_FIELD,
+    hitsAddend: COUNT_FIELD,
+    hits_addend: COUNT_FIELD,
+  },
+})
+
+const DESCRIPTORS_FIELD = listField(MOST_ENVOY_DESCRIPTORS, 'descriptors')
+
+const REQUEST_FORM = bodyForm(ENVOY_REQUEST, 'a JSON object with "domain" and "descriptors"', {
+  fields: {
+    domain: NAME_FIELD,
+    descriptors: DESCRIPTORS_FIELD,
+    hitsAddend: COUNT_FIELD,
+    hits_addend: COUNT_FIELD,
+  },
+})
 
 /**
  * Turns the parsed JSON of a body into a request by descriptors, or into what is wrong with it. One wrong descriptor refuses the

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest'
 import { parseResetRequest } from '../admin/usage-bodies.ts'
-import type { Parsed } from '../schema/body-parser.ts'
-import type { FieldProblem } from '../schema/field-problem.ts'
+import type { FieldProblem, Parsed } from '../schema/body-parser.ts'
 import { parseBatchRequest, parseCheckRequest } from './check-request.ts'
 import { parseAcquireRequest, parseReserveRequest } from './reservation-bodies.ts'
 

@@ -18,7 +18,7 @@ describe('reports', () => {
         { path: '/reports/1/resource', received: '"a/b"', expected: expect.stringContaining('a path') },
         { path: '/reports/1/failed', received: 'nothing', expected: 'true or false' },
         { path: '/reports/2/failed', received: '"yes"', expected: 'true or false' },
-        { path: '/reports/2/status', received: 'an unknown field', expected: 'only resource, method, failed' },
+        { path: '/reports/2/status', received: 'an unknown field', expected: 'only resource, failed, method' },
         { path: '/reports/3', received: '7', expected: 'a JSON object with "resource" and "failed"' },
       ],
       unlisted: 0,

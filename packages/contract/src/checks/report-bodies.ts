@@ -1,14 +1,18 @@
-import type { BodyForm, Field, Parsed } from '../schema/body-parser.ts'
+import type { Parsed } from '../schema/body-parser.ts'
 import {
+  bodyForm,
   entryProblems,
-  FLAG_FIELD,
   formProblems,
   hasForm,
   listField,
   METHOD_FIELD,
   RESOURCE_FIELD,
 } from '../schema/body-parser.ts'
+import type { NamedSchema } from '../schema/json-schema.ts'
+import { answerSchema, requestSchema } from '../schema/json-schema.ts'
+import { count, flag, listOf } from '../schema/value-schemas.ts'
 import type { CheckRequest } from './check-request.ts'
+import { CHECK_PROPERTIES } from './check-request.ts'
 
 /** Most reports in one request. */
 export const MOST_REPORTS = 1000
@@ -30,21 +34,46 @@ export interface ReportAnswer {
   readonly count: number
 }
 
-const CALL_FORM: BodyForm = {
-  fields: new Map<keyof CallReport, Field>([
-    ['resource', RESOURCE_FIELD],
-    ['method', METHOD_FIELD],
-    ['failed', FLAG_FIELD],
-  ]),
-  needed: ['resource', 'failed'],
-  expected: 'a JSON object with "resource" and "failed"',
-}
+const REPORT_EXAMPLE: CallReport = { resource: '/api/v1/data', method: 'POST', failed: true }
 
-const REPORT_FORM: BodyForm = {
-  fields: new Map([['reports', listField(MOST_REPORTS, 'reports')]]),
-  needed: ['reports'],
-  expected: 'a JSON object with "reports", a list of how calls ended',
-}
+/** The schema of {@link CallReport}. */
+export const CALL_REPORT: NamedSchema<CallReport> = requestSchema('CallReport', {
+  description: 'How a call ended that was let through.',
+  examples: [REPORT_EXAMPLE, { resource: 'checkout', failed: false }],
+  required: {
+    resource: CHECK_PROPERTIES.required.resource,
+    failed: flag(
+      'Whether what was called failed, such as by an answer of 500 or above, or by none in time. A mistake of the caller is no failure.',
+    ),
+  },
+  optional: { method: CHECK_PROPERTIES.optional.method },
+})
+
+/** The schema of {@link ReportRequest}. */
+export const REPORT_REQUEST: NamedSchema<ReportRequest> = requestSchema('ReportRequest', {
+  description: 'How calls ended: one, or several together.',
+  examples: [{ reports: [REPORT_EXAMPLE] }],
+  required: {
+    reports: { ...listOf<CallReport>('The calls.', CALL_REPORT.ref), minItems: 1, maxItems: MOST_REPORTS },
+  },
+})
+
+/** The schema of {@link ReportAnswer}. */
+export const REPORT_ANSWER: NamedSchema<ReportAnswer> = answerSchema('ReportAnswer', {
+  description: 'What became of reports.',
+  examples: [{ count: 1 }],
+  required: { count: count('How many were counted: as many as were sent.') },
+})
+
+const CALL_FORM = bodyForm(CALL_REPORT, 'a JSON object with "resource" and "failed"', {
+  fields: { resource: RESOURCE_FIELD, method: METHOD_FIELD },
+})
+
+const REPORTS_FIELD = listField(MOST_REPORTS, 'reports')
+
+const REPORT_FORM = bodyForm(REPORT_REQUEST, 'a JSON object with "reports", a list of how calls ended', {
+  fields: { reports: REPORTS_FIELD },
+})
 
 /**
  * Turns the parsed JSON of a body into reports, or into everything that is wrong with them. One wrong report refuses all. Never

@@ -1,5 +1,5 @@
 import type { DecisionLike, LimitReportLike } from '../checks/decision-like.ts'
-import { wholeSeconds } from '../checks/whole-seconds.ts'
+import { wholeSeconds } from '../checks/decision-like.ts'
 import { fieldBytes, fieldInteger, fieldString } from './structured-field.ts'
 
 /** The two fields of draft-ietf-httpapi-ratelimit-headers-11. */

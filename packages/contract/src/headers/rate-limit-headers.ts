@@ -1,5 +1,5 @@
 import type { DecisionLike } from '../checks/decision-like.ts'
-import { wholeSeconds } from '../checks/whole-seconds.ts'
+import { wholeSeconds } from '../checks/decision-like.ts'
 import { rateLimitFields } from './rate-limit-fields.ts'
 
 /**

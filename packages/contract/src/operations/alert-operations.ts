@@ -1,11 +1,9 @@
 import type { AcknowledgeRequest, Alert, DeadLetter, SilenceRequest } from '../admin/alert-bodies.ts'
 import { ACKNOWLEDGE_REQUEST, ALERT, ALERT_PAGE, DEAD_LETTER_PAGE, SILENCE_REQUEST } from '../admin/alert-bodies.ts'
-import type { Page } from '../schema/page-schema.ts'
+import type { Page } from '../schema/value-schemas.ts'
 import type { ProblemCode } from '../service/problem.ts'
-import type { CallOf, OperationsOf } from './operation.ts'
-import { operations, pathPart } from './operation.ts'
-import type { PageParameters } from './page-parameters.ts'
-import { PAGE_PARAMETERS } from './page-parameters.ts'
+import type { CallOf, OperationsOf, PageParameters } from './operation.ts'
+import { operations, PAGE_PARAMETERS, pathPart } from './operation.ts'
 
 interface AlertParameters {
   readonly id: string

@@ -1,11 +1,9 @@
 import type { ApiKey, ApiKeyRequest, IssuedApiKey, RotateRequest } from '../admin/api-key-bodies.ts'
 import { API_KEY_PAGE, API_KEY_REQUEST, ISSUED_API_KEY, ROTATE_REQUEST } from '../admin/api-key-bodies.ts'
-import type { Page } from '../schema/page-schema.ts'
+import type { Page } from '../schema/value-schemas.ts'
 import type { ProblemCode } from '../service/problem.ts'
-import type { CallOf, OperationsOf } from './operation.ts'
-import { operations, pathPart } from './operation.ts'
-import type { PageParameters } from './page-parameters.ts'
-import { PAGE_PARAMETERS } from './page-parameters.ts'
+import type { CallOf, OperationsOf, PageParameters } from './operation.ts'
+import { operations, PAGE_PARAMETERS, pathPart } from './operation.ts'
 
 /** What goes in and out of the operations on API keys. */
 export interface ApiKeyCalls {

@@ -20,18 +20,15 @@ import {
   PUT_MEMBER,
   PUT_OVERRIDE,
 } from '../admin/entry-bodies.ts'
-import type { ResetAnswer } from '../admin/rule-bodies.ts'
-import { RESET_ANSWER, RESET_REQUEST } from '../admin/rule-bodies.ts'
 import type { Block, Incident, Membership, Override } from '../admin/rule-set-types.ts'
 import { INCIDENT, MEMBERSHIP, OVERRIDE } from '../admin/rule-set-types.ts'
-import type { ResetRequest } from '../admin/usage-bodies.ts'
-import type { Page } from '../schema/page-schema.ts'
+import type { ResetAnswer, ResetRequest } from '../admin/usage-bodies.ts'
+import { RESET_ANSWER, RESET_REQUEST } from '../admin/usage-bodies.ts'
+import type { Page } from '../schema/value-schemas.ts'
 import { DIMENSION, ENTITY, RESOURCE } from '../schema/value-schemas.ts'
 import type { ProblemCode } from '../service/problem.ts'
-import type { CallOf, OperationsOf } from './operation.ts'
-import { neededQuery, operations, query } from './operation.ts'
-import type { PageParameters } from './page-parameters.ts'
-import { PAGE_PARAMETERS } from './page-parameters.ts'
+import type { CallOf, OperationsOf, PageParameters } from './operation.ts'
+import { neededQuery, operations, PAGE_PARAMETERS, query } from './operation.ts'
 
 /** Which entries to list. */
 export interface EntryFilter extends PageParameters {

@@ -1,14 +1,13 @@
 import type { BatchAnswer, CheckAnswer } from '../checks/check-answer.ts'
+import { BATCH_ANSWER, CHECK_ANSWER, REFUSED_EXAMPLE } from '../checks/check-answer-schema.ts'
 import type { BatchRequest, CheckRequest } from '../checks/check-request.ts'
-import { CHECK_PATH } from '../checks/check-request.ts'
-import { BATCH_ANSWER, BATCH_REQUEST, CHECK_ANSWER, CHECK_REQUEST, REFUSED_EXAMPLE } from '../checks/check-schemas.ts'
+import { BATCH_REQUEST, CHECK_PATH, CHECK_REQUEST } from '../checks/check-request.ts'
 import type { EnvoyAnswer } from '../checks/envoy-answer.ts'
+import { ENVOY_ANSWER, OVER_LIMIT_EXAMPLE } from '../checks/envoy-answer.ts'
 import type { EnvoyRequest } from '../checks/envoy-request.ts'
-import { ENVOY_PATH } from '../checks/envoy-request.ts'
-import { ENVOY_ANSWER, ENVOY_REQUEST, OVER_LIMIT_EXAMPLE } from '../checks/envoy-schemas.ts'
+import { ENVOY_PATH, ENVOY_REQUEST } from '../checks/envoy-request.ts'
 import type { ReportAnswer, ReportRequest } from '../checks/report-bodies.ts'
-import { MOST_REPORTS } from '../checks/report-bodies.ts'
-import { REPORT_ANSWER, REPORT_REQUEST } from '../checks/report-schemas.ts'
+import { MOST_REPORTS, REPORT_ANSWER, REPORT_REQUEST } from '../checks/report-bodies.ts'
 import type {
   AcquireRequest,
   HeartbeatAnswer,
@@ -26,7 +25,7 @@ import {
   RESERVE_REQUEST,
   SETTLE_REQUEST,
   SETTLEMENT_ANSWER,
-} from '../checks/reservation-schemas.ts'
+} from '../checks/reservation-bodies.ts'
 import type { AnswerHeaderName } from '../headers/answer-headers.ts'
 import type { ProblemCode } from '../service/problem.ts'
 import type { CallOf, OperationsOf } from './operation.ts'

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { SCHEMAS } from '../schemas.ts'
+import { SCHEMAS } from '../openapi.ts'
 import { PROBLEM_MEDIA_TYPE, PROBLEMS } from '../service/problem.ts'
 import type { Operation, OperationRole } from './operation.ts'
 import { mayDo, OPERATIONS } from './operation-table.ts'

@@ -1,23 +1,23 @@
-import type { PartAnswer, PartPage } from '../admin/part-schemas.ts'
+import type { PartAnswer, PartPage, RateLimitsAnswer, RateLimitsPage, RateLimitsRequest } from '../admin/rule-bodies.ts'
 import {
   DENY_ANSWER,
   DENY_PAGE,
   EXEMPTION_ANSWER,
   EXEMPTION_PAGE,
+  RATE_LIMITS_ANSWER,
+  RATE_LIMITS_PAGE,
+  RATE_LIMITS_REQUEST,
   TIER_ANSWER,
   TIER_PAGE,
-} from '../admin/part-schemas.ts'
-import type { RateLimitsAnswer, RateLimitsPage, RateLimitsRequest, UsageAnswer } from '../admin/rule-bodies.ts'
-import { RATE_LIMITS_ANSWER, RATE_LIMITS_PAGE, RATE_LIMITS_REQUEST, USAGE_ANSWER } from '../admin/rule-bodies.ts'
+} from '../admin/rule-bodies.ts'
 import type { DenyEntry, Exemption, NamedInPath, Tier } from '../admin/rule-set-types.ts'
 import { DENY_ENTRY_REQUEST, EXEMPTION_REQUEST, TIER_REQUEST } from '../admin/rule-set-types.ts'
-import type { UsageQuery } from '../admin/usage-bodies.ts'
+import type { UsageAnswer, UsageQuery } from '../admin/usage-bodies.ts'
+import { USAGE_ANSWER } from '../admin/usage-bodies.ts'
 import { ENTRY_NAME, RESOURCE } from '../schema/value-schemas.ts'
 import type { ProblemCode } from '../service/problem.ts'
-import type { CallOf, OperationsOf } from './operation.ts'
-import { neededQuery, operations, pathPart, query } from './operation.ts'
-import type { PageParameters } from './page-parameters.ts'
-import { PAGE_PARAMETERS } from './page-parameters.ts'
+import type { CallOf, OperationsOf, PageParameters } from './operation.ts'
+import { neededQuery, operations, PAGE_PARAMETERS, pathPart, query } from './operation.ts'
 
 /** What goes in and out of lists of named parts of the rule set. */
 type ListCall<P> = CallOf<{ readonly parameters: PageParameters; readonly answer: PartPage<P> }>

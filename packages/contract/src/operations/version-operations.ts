@@ -17,12 +17,10 @@ import {
   VERSION_CONTENT,
   VERSION_PAGE,
 } from '../admin/version-bodies.ts'
-import type { Page } from '../schema/page-schema.ts'
+import type { Page } from '../schema/value-schemas.ts'
 import type { ProblemCode } from '../service/problem.ts'
-import type { CallOf, OperationsOf } from './operation.ts'
-import { neededQuery, operations, pathPart } from './operation.ts'
-import type { PageParameters } from './page-parameters.ts'
-import { PAGE_PARAMETERS } from './page-parameters.ts'
+import type { CallOf, OperationsOf, PageParameters } from './operation.ts'
+import { neededQuery, operations, PAGE_PARAMETERS, pathPart } from './operation.ts'
 
 /** Which version is meant. */
 interface VersionParameters {

@@ -1,6 +1,4 @@
-import type { FieldProblem } from './field-problem.ts'
-import { describeReceived, pointerTo } from './field-problem.ts'
-import { isIpAddress } from './ip-address.ts'
+import type { JsonSchema, NamedSchema } from './json-schema.ts'
 
 /** What one field of a body may be. */
 export interface Field {
@@ -21,6 +19,17 @@ export interface BodyForm {
   readonly expected: string
   /** What is wrong between fields; `at` points to the body. Empty when nothing is. */
   readonly problemsBetween?: (body: object, at: string) => readonly FieldProblem[]
+}
+
+/** What a parser knows of a body beyond its schema. */
+export interface BodyRules {
+  /** Fields whose problems are listed before those of the others. */
+  readonly first?: readonly string[]
+  /** Fields that may be a secret or name a person. */
+  readonly private?: readonly string[]
+  /** Fields that a schema alone does not describe. */
+  readonly fields?: Readonly<Record<string, Field>>
+  readonly problemsBetween?: BodyForm['problemsBetween']
 }
 
 /** A body that cannot be understood, and what is wrong with it. */
@@ -47,6 +56,36 @@ const CONTROL_CHARACTER = /\p{Cc}/u
 const METHOD = /^[!#$%&'*+.^_`|~\dA-Za-z-]{1,32}$/
 const DESCRIPTOR_NAME = /^[A-Za-z][A-Za-z0-9_.-]{0,63}$/
 const ENTRY_NAME = /^[A-Za-z0-9][A-Za-z0-9_.@-]{0,63}$/
+
+/**
+ * The form of the bodies that `schema` describes. Names, required fields, bounds and choices are those of the schema.
+ * `expected` says what the body should be, where it is something else altogether.
+ */
+/* @__NO_SIDE_EFFECTS__ */
+export function bodyForm({ schema }: NamedSchema<unknown>, expected: string, rules: BodyRules): BodyForm {
+  const { first = [], private: secrets = [], fields = {}, problemsBetween } = rules
+  const { properties = {} } = schema
+  const names = new Set([...first.filter((name) => Object.hasOwn(properties, name)), ...Object.keys(properties)])
+  const entries = [...names].map((name): [string, Field] => {
+    const field = fields[name] ?? fieldOf(properties[name]!)
+    return [name, secrets.includes(name) ? { ...field, isPrivate: true } : field]
+  })
+  const form = { fields: new Map(entries), needed: schema.required ?? [], expected }
+  return problemsBetween === undefined ? form : { ...form, problemsBetween }
+}
+
+/** The same form without one of its optional fields. */
+/* @__NO_SIDE_EFFECTS__ */
+export function formWithout(form: BodyForm, name: string): BodyForm {
+  return { ...form, fields: new Map([...form.fields].filter(([field]) => field !== name)) }
+}
+
+/** The field that a schema describes in full: true or false, a whole number, one of several texts, or a text. */
+function fieldOf({ type, minimum = 0, maximum = Number.MAX_SAFE_INTEGER, maxLength = 0, ...more }: JsonSchema): Field {
+  if (type === 'boolean') return FLAG_FIELD
+  if (type === 'integer') return wholeField(minimum, maximum)
+  return more.enum === undefined ? textField(maxLength) : choiceField(more.enum)
+}
 
 /** Whether `body` is an object of this form. One look at each member: most bodies are right. */
 export function hasForm(body: unknown, { fields, needed, problemsBetween }: BodyForm): body is object {
@@ -102,12 +141,8 @@ function fieldProblems(field: Field, value: unknown, path: string): readonly Fie
   return [{ path, received: describeReceived(value, field.isPrivate), expected: field.expected }]
 }
 
-/** A text that names somebody or is a secret: 1 to `longest` characters. */
-export function identityField(longest: number): Field {
-  return { ...textField(longest), isPrivate: true }
-}
-
 /** A text of 1 to `longest` characters. */
+/* @__NO_SIDE_EFFECTS__ */
 export function textField(longest: number): Field {
   return {
     accepts: (value) => isText(value, longest),
@@ -117,6 +152,7 @@ export function textField(longest: number): Field {
 }
 
 /** A whole number in a range. */
+/* @__NO_SIDE_EFFECTS__ */
 export function wholeField(minimum: number, maximum: number): Field {
   return {
     accepts: (value) => Number.isInteger(value) && (value as number) >= minimum && (value as number) <= maximum,
@@ -132,16 +168,25 @@ export const FLAG_FIELD: Field = {
   isPrivate: false,
 }
 
-/** A list of 1 to `most` entries, which `noun` names. {@link entryProblems} says what is wrong with them. */
-export function listField(most: number, noun: string): Field {
+/**
+ * A list of 1 to `most` entries, which `noun` names. `form` is the form of each; without it, {@link entryProblems} says what is
+ * wrong with them.
+ */
+/* @__NO_SIDE_EFFECTS__ */
+export function listField(most: number, noun: string, form?: BodyForm): Field {
+  const isList = (value: unknown): value is readonly unknown[] =>
+    Array.isArray(value) && value.length > 0 && value.length <= most
+  const list = { accepts: isList, expected: `a list of 1 to ${most} ${noun}`, isPrivate: false }
+  if (form === undefined) return list
   return {
-    accepts: (value) => Array.isArray(value) && value.length > 0 && value.length <= most,
-    expected: `a list of 1 to ${most} ${noun}`,
-    isPrivate: false,
+    ...list,
+    accepts: (value) => isList(value) && value.every((entry) => hasForm(entry, form)),
+    problemsIn: (value, path) => (isList(value) ? (entryProblems(value, form, path)?.problems ?? []) : []),
   }
 }
 
 /** One of several texts. */
+/* @__NO_SIDE_EFFECTS__ */
 export function choiceField(choices: readonly string[]): Field {
   return {
     accepts: (value) => choices.includes(value as string),
@@ -150,16 +195,18 @@ export function choiceField(choices: readonly string[]): Field {
   }
 }
 
-/** A text of at least so many characters, whatever they are; it may name somebody or be a secret. */
-export function plainTextField(least: number): Field {
+/** A text of at least so many characters, whatever they are. */
+/* @__NO_SIDE_EFFECTS__ */
+export function plainTextField(least: number, isPrivate: boolean): Field {
   return {
     accepts: (value) => typeof value === 'string' && value.length >= least && value.isWellFormed(),
     expected: least === 0 ? 'a text' : `a text of ${least} or more characters`,
-    isPrivate: true,
+    isPrivate,
   }
 }
 
 /** An object of a form of its own. */
+/* @__NO_SIDE_EFFECTS__ */
 export function formField(form: BodyForm): Field {
   return {
     accepts: (value) => hasForm(value, form),
@@ -242,4 +289,72 @@ function isText(value: unknown, longest: number): value is string {
     value.isWellFormed() &&
     !CONTROL_CHARACTER.test(value)
   )
+}
+
+/** One thing that is wrong with a request. */
+export interface FieldProblem {
+  /**
+   * Where: a JSON Pointer (RFC 6901) into the body, such as `/user`; empty for the body itself; `?` and the name for a
+   * parameter of the query or the path.
+   */
+  readonly path: string
+  /** What is there, in words. The text of an identity or a key is never repeated. */
+  readonly received: string
+  /** What should be there. */
+  readonly expected: string
+  /** Line of the text that was sent, counted from 1, where it was a text of several lines. */
+  readonly line?: number
+}
+
+const LONGEST_SHOWN = 64
+
+/** The pointer to a member of the body. Long names are cut: they are the sender's choice, and go into logs. */
+export function pointerTo(name: string): string {
+  const shown = name.length > LONGEST_SHOWN ? `${name.slice(0, LONGEST_SHOWN)}...` : name
+  return `/${shown.toWellFormed().replaceAll('~', '~0').replaceAll('/', '~1')}`
+}
+
+/** A value in words. Texts are quoted when they are short and `isPrivate` is false; otherwise only measured. */
+export function describeReceived(value: unknown, isPrivate: boolean): string {
+  if (typeof value === 'string') {
+    if (value.length === 0) return 'an empty text'
+    return isPrivate || value.length > LONGEST_SHOWN ? `a text of ${value.length} characters` : JSON.stringify(value)
+  }
+  if (value === undefined) return 'nothing'
+  if (typeof value === 'object' && value !== null) return Array.isArray(value) ? 'an array' : 'an object'
+  return String(value)
+}
+
+const IPV4 = /^(?:(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)(?:\.(?!$)|$)){4}$/
+const IPV6_GROUP = /^[\dA-Fa-f]{1,4}$/
+const LONGEST_IPV6 = 45
+const IPV6_GROUPS = 8
+
+/**
+ * Whether `text` is one IPv4 address in dotted decimal without leading zeros, or one IPv6 address (RFC 4291; the last 32
+ * bits may be dotted decimal). No port, prefix length, brackets, zone or spaces.
+ */
+export function isIpAddress(text: string): boolean {
+  return IPV4.test(text) || isIpv6(text)
+}
+
+function isIpv6(text: string): boolean {
+  if (text.length > LONGEST_IPV6) return false
+  const [head = '', tail, ...more] = text.split('::')
+  if (more.length > 0) return false
+  const groupsOfTail = tail === undefined ? 0 : countGroups(tail, true)
+  const groups = countGroups(head, tail === undefined) + groupsOfTail
+  // `::` stands for at least one group.
+  return tail === undefined ? groups === IPV6_GROUPS : groups < IPV6_GROUPS
+}
+
+/** Groups of 16 bits in `part`, NaN when one is malformed. `isEnd`: dotted decimal may stand last, for two groups. */
+function countGroups(part: string, isEnd: boolean): number {
+  if (part === '') return 0
+  const groups = part.split(':')
+  const last = groups.at(-1) ?? ''
+  const hasIpv4 = isEnd && IPV4.test(last)
+  const plain = hasIpv4 ? groups.slice(0, -1) : groups
+  if (!plain.every((group) => IPV6_GROUP.test(group))) return Number.NaN
+  return plain.length + (hasIpv4 ? 2 : 0)
 }

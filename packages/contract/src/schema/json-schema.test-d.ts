@@ -1,12 +1,13 @@
 import { expectTypeOf } from 'vitest'
 import type { CheckAnswer } from '../checks/check-answer.ts'
 import type { CheckRequest } from '../checks/check-request.ts'
-import { CHECK_REQUEST } from '../checks/check-schemas.ts'
+import { CHECK_REQUEST } from '../checks/check-request.ts'
 import type { ReservationAnswer } from '../checks/reservation-bodies.ts'
 import type { CallOf } from '../operations/operation.ts'
 import { operations } from '../operations/operation.ts'
 import type { Calls } from '../operations/operation-table.ts'
-import { answerSchema, type NamedSchema } from './json-schema.ts'
+import type { NamedSchema } from './json-schema.ts'
+import { answerSchema } from './json-schema.ts'
 
 interface Thing {
   readonly name: string

@@ -109,12 +109,12 @@ export type ObjectParts<T> = {
 
 /** The schema of what clients send: properties that it does not name are refused. */
 export function requestSchema<T extends object>(name: string, parts: ObjectParts<NoInfer<T>>): NamedSchema<T> {
-  return named(name, { ...objectSchema(parts), additionalProperties: false })
+  return define(name, { ...objectSchema(parts), additionalProperties: false })
 }
 
 /** The schema of what the service sends: clients read past properties that it does not name. */
 export function answerSchema<T extends object>(name: string, parts: ObjectParts<NoInfer<T>>): NamedSchema<T> {
-  return named(name, objectSchema(parts))
+  return define(name, objectSchema(parts))
 }
 
 /** A reference to the schema called `name` in the OpenAPI document. */
@@ -122,7 +122,16 @@ export function referenceTo<T>(name: string): Reference<T> {
   return { $ref: `#/components/schemas/${name}` }
 }
 
-function named<T>(name: string, schema: JsonSchema): NamedSchema<T> {
+const defined = new Map<string, JsonSchema>()
+
+/** Every schema that {@link requestSchema} and {@link answerSchema} have defined, in alphabetical order of their names. */
+export function definedSchemas(): Readonly<Record<string, JsonSchema>> {
+  return Object.fromEntries([...defined].sort(([one], [other]) => (one < other ? -1 : 1)))
+}
+
+function define<T>(name: string, schema: JsonSchema): NamedSchema<T> {
+  if (defined.has(name)) throw new Error(`there are two schemas "${name}"; give one another name`)
+  defined.set(name, schema)
   return { name, schema, ref: referenceTo(name) }
 }
 

@@ -1,4 +1,4 @@
-import type { FieldProblem } from '../schema/field-problem.ts'
+import type { FieldProblem } from '../schema/body-parser.ts'
 import type { NamedSchema } from '../schema/json-schema.ts'
 import { answerSchema } from '../schema/json-schema.ts'
 import { flag, listOf, words } from '../schema/value-schemas.ts'

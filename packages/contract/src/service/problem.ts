@@ -1,4 +1,4 @@
-import type { FieldProblem } from '../schema/field-problem.ts'
+import type { FieldProblem } from '../schema/body-parser.ts'
 
 /** The media type of a problem document. */
 export const PROBLEM_MEDIA_TYPE = 'application/problem+json'

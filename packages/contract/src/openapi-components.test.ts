@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { componentsOf } from './foreign-components.ts'
+import { componentsOf } from './openapi.ts'
 
 describe('componentsOf', () => {
   it('names the whole and its definitions, and lets them refer to each other by these names', () => {

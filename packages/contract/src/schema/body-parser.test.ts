@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { isIpAddress } from './ip-address.ts'
+import { isIpAddress } from './body-parser.ts'
 
 // The sources are compiled without the types of Node, so that they cannot use it; the cast keeps it so.
 const { isIP } = (await import('node:net' as string)) as { isIP(text: string): number }

@@ -14,10 +14,10 @@ import {
   parseSettleRequest,
 } from './checks/reservation-bodies.ts'
 import { schemasNeededBy, validatorOf } from './document.test.support.ts'
+import { SCHEMAS } from './openapi.ts'
 import type { Operation } from './operations/operation.ts'
 import { OPERATIONS } from './operations/operation-table.ts'
 import type { JsonSchema } from './schema/json-schema.ts'
-import { SCHEMAS } from './schemas.ts'
 import type { ProblemCode } from './service/problem.ts'
 import { PROBLEMS, problemDocument } from './service/problem.ts'
 

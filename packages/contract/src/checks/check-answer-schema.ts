@@ -1,8 +1,7 @@
-import type { ObjectParts } from '../schema/json-schema.ts'
-import { answerSchema, type NamedSchema, requestSchema } from '../schema/json-schema.ts'
-import { address, count, ENTRY_NAME, flag, listOf, text, words } from '../schema/value-schemas.ts'
+import type { NamedSchema, ObjectParts } from '../schema/json-schema.ts'
+import { answerSchema } from '../schema/json-schema.ts'
+import { count, flag, listOf, words } from '../schema/value-schemas.ts'
 import type { BatchAnswer, CheckAnswer } from './check-answer.ts'
-import type { BatchRequest, CheckRequest } from './check-request.ts'
 import type { DecisionReason, FailureLike } from './decision-like.ts'
 
 const REASONS: readonly DecisionReason[] = [
@@ -15,82 +14,6 @@ const REASONS: readonly DecisionReason[] = [
   'denied',
   'unavailable',
 ]
-
-/** The schemas of the fields of a check, for bodies that hold more than these. */
-export const CHECK_PROPERTIES: Pick<ObjectParts<CheckRequest>, 'required' | 'optional'> = {
-  required: {
-    resource: {
-      title: 'a path that begins with "/", a name without "/", or "*"',
-      description: 'What is called: a path, a name without a slash, or * for everything.',
-      type: 'string',
-      minLength: 1,
-      maxLength: 2048,
-      pattern: '^(?:/[^\\u0000-\\u001f\\u007f-\\u009f]*|[^/\\u0000-\\u001f\\u007f-\\u009f]+)$',
-    },
-  },
-  optional: {
-    user: text('The user, as your authentication knows it.', 256),
-    apiKey: text('The API key, or better a name for it.', 512),
-    ip: address('Address of the caller.'),
-    tenant: text('The tenant.', 256),
-    service: text('Name of the internal service that calls, when it is one.', 256),
-    userId: text('Another name of "user".', 256),
-    clientIp: address('Another name of "ip".'),
-    tenantId: text('Another name of "tenant".', 256),
-    method: {
-      title: 'an HTTP method such as "GET"',
-      description: 'Its HTTP method.',
-      type: 'string',
-      pattern: "^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,32}$",
-    },
-    tokens: {
-      description: 'Tokens to take; 1 when left out, 0 asks without taking.',
-      type: 'integer',
-      minimum: 0,
-      maximum: 1_000_000_000,
-    },
-    descriptors: {
-      title: 'an object of at most 32 descriptors, by name',
-      description:
-        'Further dimensions and numbers, by name: rules may count by them, or take their cost from them. A descriptor "user", "apiKey", "ip" or "tenant" must have the value of the field of the same name, which says who is counted; "service" that of "service", if both are given.',
-      type: 'object',
-      maxProperties: 32,
-      propertyNames: { type: 'string', pattern: '^[A-Za-z][A-Za-z0-9_.-]{0,63}$' },
-      additionalProperties: { anyOf: [text('A text.', 512), { description: 'A number.', type: 'number' }] },
-    },
-    region: text('Where the call comes from, for limits that differ by region.', 64),
-    tier: { ...ENTRY_NAME, description: 'The tier of the caller, when you know it; else it is looked up.' },
-  },
-}
-
-/** The check that examples begin with. */
-export const CHECK_EXAMPLE: CheckRequest = {
-  user: 'user-123',
-  apiKey: 'key-abc',
-  ip: '1.2.3.4',
-  resource: '/api/v1/data',
-  method: 'POST',
-  tokens: 1,
-}
-
-/** The schema of {@link CheckRequest}. */
-export const CHECK_REQUEST: NamedSchema<CheckRequest> = requestSchema('CheckRequest', {
-  description: 'Who calls what. Everything in it must have been verified by whoever asks.',
-  examples: [
-    CHECK_EXAMPLE,
-    { tenant: 'acme', resource: '/v1/completions', tokens: 5, descriptors: { model: 'large', bytes: 2048 } },
-  ],
-  ...CHECK_PROPERTIES,
-})
-
-/** The schema of {@link BatchRequest}. */
-export const BATCH_REQUEST: NamedSchema<BatchRequest> = requestSchema('BatchRequest', {
-  description: 'Several checks, each decided on its own, in their order.',
-  examples: [{ requests: [CHECK_EXAMPLE, { ip: '2001:db8::1', resource: '/login' }] }],
-  required: {
-    requests: { ...listOf<CheckRequest>('The checks.', CHECK_REQUEST.ref), minItems: 1, maxItems: 100 },
-  },
-})
 
 /** The schema of {@link FailureLike}. */
 export const FAILURE: NamedSchema<FailureLike> = answerSchema('Failure', {
