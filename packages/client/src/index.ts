@@ -29,10 +29,10 @@ export {
   isClientError,
 } from './errors/client-error.ts'
 export type { OutgoingRequest } from './fetch/fetch-call.ts'
-export type { Turn, TurnLimiter, TurnOptions } from './fetch/limited-fetch.ts'
+export type { FetchLimiter, FetchLimiterOptions, FetchLimiterResult } from './fetch/limited-fetch.ts'
 export { type LimitedFetchOptions, limitedFetch } from './fetch/limited-fetch.ts'
 export { type FetchRetryNotice, type RepeatPolicy, type RetryFetchOptions, retryFetch } from './fetch/retry-fetch.ts'
 export type { FetchFunction } from './http/send-request.ts'
 export type { RetryLimits } from './retry/retry-options.ts'
 export type { ClientRetryOptions } from './retry/send-with-retry.ts'
-export { type ServiceTurnsOptions, serviceTurns } from './service-limiter.ts'
+export { type ServiceLimiterOptions, serviceLimiter } from './service-limiter.ts'

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest'
 import { decisionOf } from './check-answers.ts'
 import { createClient } from './create-client.ts'
 import { HeldTime } from './fake-time.test.support.ts'
-import { serviceTurns } from './service-limiter.ts'
+import { serviceLimiter } from './service-limiter.ts'
 import { answerJson, TableServer } from './table-server.test.support.ts'
 
 const ALLOWED: CheckAnswer = {
@@ -22,7 +22,7 @@ const REFUSED: CheckAnswer = { ...ALLOWED, allowed: false, reason: 'limit', rema
 async function turnsBy(...answers: [CheckAnswer, ...CheckAnswer[]]): Promise<{
   readonly server: TableServer
   readonly time: HeldTime
-  readonly turns: ReturnType<typeof serviceTurns>
+  readonly turns: ReturnType<typeof serviceLimiter>
 }> {
   const server = await TableServer.start()
   server.answer = (_, response) => {
@@ -36,10 +36,10 @@ async function turnsBy(...answers: [CheckAnswer, ...CheckAnswer[]]): Promise<{
     resource: '/outbound',
     tokens: cost,
   })
-  return { server, time, turns: serviceTurns({ client, request, ...time }) }
+  return { server, time, turns: serviceLimiter({ client, request, ...time }) }
 }
 
-describe('serviceTurns', () => {
+describe('serviceLimiter', () => {
   it('asks, waits as long as it was told, and asks again', async () => {
     const { server, time, turns } = await turnsBy(REFUSED, REFUSED, ALLOWED)
     const turn = turns.acquire('github', { cost: 2 })

@@ -5,10 +5,10 @@ import { systemNowMs, systemSleep } from '@sluice/runtime/portable'
 import { decisionOf } from './check-answers.ts'
 import type { Client } from './client.ts'
 import { checkOptions, optionTaker } from './errors/client-option-check.ts'
-import type { Turn, TurnLimiter, TurnOptions } from './fetch/limited-fetch.ts'
+import type { FetchLimiter, FetchLimiterOptions, FetchLimiterResult } from './fetch/limited-fetch.ts'
 
 /** Whom to ask for turns, and what for. */
-export interface ServiceTurnsOptions {
+export interface ServiceLimiterOptions {
   readonly client: Pick<Client, 'check'>
   /** The check that stands for a turn of `key` that takes `cost` units. */
   readonly request: (key: string, cost: number) => CheckRequest
@@ -18,8 +18,8 @@ export interface ServiceTurnsOptions {
   readonly nowMs?: NowMs | undefined
 }
 
-const SERVICE_TURNS = optionTaker({
-  name: 'serviceTurns',
+const SERVICE_LIMITER = optionTaker({
+  name: 'serviceLimiter',
   example: '{ client, request: (key, tokens) => ({ tenantId: key, resource: "/outbound", tokens }) }',
   forms: {
     client: {
@@ -35,8 +35,8 @@ const SERVICE_TURNS = optionTaker({
     },
     sleep: FUNCTION,
     nowMs: FUNCTION,
-  } satisfies Record<keyof ServiceTurnsOptions, OptionForm>,
-  advise: (options) => (can(options, 'check') ? 'Write serviceTurns({ client, request }).' : undefined),
+  } satisfies Record<keyof ServiceLimiterOptions, OptionForm>,
+  advise: (options) => (can(options, 'check') ? 'Write serviceLimiter({ client, request }).' : undefined),
 })
 
 /**
@@ -44,11 +44,11 @@ const SERVICE_TURNS = optionTaker({
  * and checks again. Those who wait are served in about the order they came. What the client rejects with, this does; in its
  * failure mode `open` it is everybody's turn. Throws when an option cannot be used.
  */
-export function serviceTurns(options: ServiceTurnsOptions): TurnLimiter {
-  checkOptions(options, SERVICE_TURNS)
+export function serviceLimiter(options: ServiceLimiterOptions): FetchLimiter {
+  checkOptions(options, SERVICE_LIMITER)
   const { client, request, sleep = systemSleep, nowMs = systemNowMs } = options
 
-  async function acquire(key: string, { cost, signal, maxWait }: TurnOptions): Promise<Turn> {
+  async function acquire(key: string, { cost, signal, maxWait }: FetchLimiterOptions): Promise<FetchLimiterResult> {
     const deadlineMs = nowMs() + (maxWait ?? Number.POSITIVE_INFINITY)
     for (;;) {
       const answer: CheckAnswer = await client.check(request(key, cost), { signal })

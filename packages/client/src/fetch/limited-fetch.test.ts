@@ -3,14 +3,14 @@ import { FakeClock, FakeTimers } from '@sluice/testing'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { ApiServer, failing } from '../api-server.test.support.ts'
 import { HeldTime } from '../fake-time.test.support.ts'
-import type { TurnLimiter, TurnOptions } from './limited-fetch.ts'
+import type { FetchLimiter, FetchLimiterOptions } from './limited-fetch.ts'
 import { limitedFetch } from './limited-fetch.ts'
 import { retryFetch } from './retry-fetch.ts'
 
 /** It is always everybody's turn; who asked is remembered. */
-function everybody(): TurnLimiter & { readonly asked: [string, TurnOptions][] } {
-  const asked: [string, TurnOptions][] = []
-  const acquire: TurnLimiter['acquire'] = (key, options) => {
+function everybody(): FetchLimiter & { readonly asked: [string, FetchLimiterOptions][] } {
+  const asked: [string, FetchLimiterOptions][] = []
+  const acquire: FetchLimiter['acquire'] = (key, options) => {
     asked.push([key, options])
     return Promise.resolve({ allowed: true, retryAfterMs: 0 })
   }

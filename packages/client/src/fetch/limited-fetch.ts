@@ -12,8 +12,8 @@ import { fetchCall, isRequestInput } from './fetch-call.ts'
 
 /** What requests wait for. */
 export interface LimitedFetchOptions {
-  /** Says whose turn it is: a limiter of `sluice`, in memory or on Redis, or `serviceTurns`. One of slots is refused. */
-  readonly limiter: TurnLimiter
+  /** Says whose turn it is: a limiter of `sluice`, in memory or on Redis, or `serviceLimiter`. One of slots is refused. */
+  readonly limiter: FetchLimiter
   /** Whose turn a request waits for; the host (and port) of its address when left out. */
   readonly key?: ((request: OutgoingRequest) => string) | undefined
   /** Units that a request takes; 1 when left out. */
@@ -31,7 +31,7 @@ export interface LimitedFetchOptions {
 }
 
 const LIMITER: OptionForm = {
-  expected: 'a limiter over time, such as createLimiter({ limit: 100, window: "1s" }), or what serviceTurns makes',
+  expected: 'a limiter over time, such as createLimiter({ limit: 100, window: "1s" }), or what serviceLimiter makes',
   accepts: (value) => can(value, 'acquire') && !isClient(value) && !holdsSlots(value),
   advise: limiterAdvice,
   isNeeded: true,
@@ -77,7 +77,7 @@ const LIMITED_FETCH = optionTaker({
 
 /** What to do about something that says nobody's turn. */
 function limiterAdvice(value: unknown): string | undefined {
-  if (isClient(value)) return 'It is a client: pass serviceTurns({ client, request }).'
+  if (isClient(value)) return 'It is a client: pass serviceLimiter({ client, request }).'
   if (holdsSlots(value)) {
     return 'A slot would be held until its lease ends: take one with reserve() before the call and release() it after.'
   }
@@ -91,7 +91,7 @@ function isClient(value: unknown): boolean {
 }
 
 function holdsSlots(value: unknown): boolean {
-  return can(value, 'acquire') && (value as TurnLimiter).holdsSlots === true
+  return can(value, 'acquire') && (value as FetchLimiter).holdsSlots === true
 }
 
 function isRule(value: unknown): boolean {
@@ -155,14 +155,14 @@ function turnRefused(key: string, waitMs: number): ClientError {
 }
 
 /** The part of a decision that says whether it is the caller's turn. */
-export interface Turn {
+export interface FetchLimiterResult {
   readonly allowed: boolean
   /** Milliseconds until it would be, when it is not; Infinity when waiting does not help. */
   readonly retryAfterMs: number
 }
 
 /** How to wait for a turn. */
-export interface TurnOptions {
+export interface FetchLimiterOptions {
   /** Units that the call takes. */
   readonly cost: number
   /** Ends the waiting, which rejects with its reason. */
@@ -171,12 +171,12 @@ export interface TurnOptions {
   readonly maxWait?: number
 }
 
-/** Lets callers wait until it is their turn: every limiter of `sluice` is one, and so is what `serviceTurns` makes. */
-export interface TurnLimiter {
+/** Lets callers wait until it is their turn: every limiter of `sluice` is one, and so is what `serviceLimiter` makes. */
+export interface FetchLimiter {
   /** Whether a turn is a slot, to be given back. `limitedFetch` refuses these, because `acquire` is not woken by a release. */
   readonly holdsSlots?: boolean | undefined
   /** Resolves when it is the caller's turn, or with a refusal when that would take too long. */
-  acquire(key: string, options: TurnOptions): Promise<Turn>
+  acquire(key: string, options: FetchLimiterOptions): Promise<FetchLimiterResult>
 }
 
 /** A time in which nothing is to be sent. */
