@@ -171,7 +171,14 @@ export type {
   OperationRole,
   PageParameters,
 } from './operations/operation.ts'
-export { type Calls, mayDo, OPERATIONS, type OperationId } from './operations/operation-table.ts'
+export {
+  type Calls,
+  type Handlers,
+  mayDo,
+  OPERATIONS,
+  type OperationId,
+  type OperationInput,
+} from './operations/operation-table.ts'
 export { MOST_IDS } from './operations/service-operations.ts'
 export type { FieldProblem, Parsed, RefusedBody } from './schema/body-parser.ts'
 export { isIpAddress } from './schema/body-parser.ts'

@@ -31,6 +31,20 @@ export interface Calls
 export type OperationId = keyof Calls
 
 /**
+ * What a request to an operation holds once it is decoded: the parameters of path and query by name, numbers as numbers, and a
+ * body that has the declared schema.
+ */
+export type OperationInput<Id extends OperationId> = Pick<Calls[Id], 'parameters' | 'body'>
+
+/**
+ * One function for each operation, by its id. The compiler knows what every operation receives. `Context` is what a server
+ * adds to each request, such as headers and the caller; `Reply` is what it sends back.
+ */
+export type Handlers<Context, Reply, Id extends OperationId = OperationId> = {
+  readonly [Each in Id]: (request: Context & OperationInput<Each>) => Reply | Promise<Reply>
+}
+
+/**
  * Every operation of the service. Router, OpenAPI document, client and command line are made of this table, so that none of
  * them knows an operation that the others do not.
  */

@@ -3,11 +3,11 @@ import type { CheckAnswer } from '../checks/check-answer.ts'
 import type { CheckRequest } from '../checks/check-request.ts'
 import { CHECK_REQUEST } from '../checks/check-request.ts'
 import type { ReservationAnswer } from '../checks/reservation-bodies.ts'
-import type { CallOf } from '../operations/operation.ts'
-import { operations } from '../operations/operation.ts'
-import type { Calls } from '../operations/operation-table.ts'
-import type { NamedSchema } from './json-schema.ts'
-import { answerSchema } from './json-schema.ts'
+import type { NamedSchema } from '../schema/json-schema.ts'
+import { answerSchema } from '../schema/json-schema.ts'
+import type { CallOf } from './operation.ts'
+import { operations } from './operation.ts'
+import type { Calls, Handlers, OperationId } from './operation-table.ts'
 
 interface Thing {
   readonly name: string
@@ -84,3 +84,22 @@ operations<ThingCalls>('things', {
 expectTypeOf<Calls['check']['body']>().toEqualTypeOf<CheckRequest>()
 expectTypeOf<Calls['reserve']['answer']>().toEqualTypeOf<CheckAnswer | ReservationAnswer>()
 expectTypeOf<Calls['deleteOverride']['answer']>().toEqualTypeOf<undefined>()
+
+interface Context {
+  readonly caller: string
+}
+
+export const handlers: Handlers<Context, number, 'getVersion' | 'putTier'> = {
+  getVersion: ({ parameters, caller }) => parameters.number + caller.length,
+  putTier: async ({ parameters, body }) => parameters.name.length + (body.burst ?? 0),
+}
+
+export const misread: Handlers<Context, number, 'getVersion'> = {
+  // @ts-expect-error the number of a version is a number
+  getVersion: ({ parameters }) => parameters.number.length,
+}
+
+// @ts-expect-error an operation has no handler
+export const incomplete: Handlers<Context, number, 'getVersion' | 'putTier'> = { getVersion: () => 1 }
+
+expectTypeOf<keyof Handlers<Context, number>>().toEqualTypeOf<OperationId>()
