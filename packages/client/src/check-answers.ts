@@ -5,7 +5,7 @@ import { invalidOption } from './errors/client-option-check.ts'
 import { isUntouched } from './retry/retry-safety.ts'
 
 /**
- * What a check gives when the service cannot be asked: an answer that allows (`open`) or refuses (`closed`) and says in
+ * What a check returns when the service is unavailable: an answer that allows (`open`) or denies (`closed`) and says in
  * `failure` that it is not the service's, or an error (`throw`).
  */
 export type ClientFailureMode = 'open' | 'closed' | 'throw'

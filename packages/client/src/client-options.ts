@@ -19,23 +19,23 @@ export interface ClientOptions {
   /** Milliseconds, above 0, that a call may take with all its retries. Calls may set their own. Default: 5000. */
   readonly timeoutMs?: number | undefined
   /**
-   * What `check`, `peek` and `batch` give when the service cannot be asked; `throw` when left out: an outage is then seen, and
+   * What `check`, `peek` and `batch` give when the service cannot be asked; Default: `throw`, so that an outage is seen, and
    * whoever wants to be open or closed says so. Calls may say their own.
    */
   readonly failureMode?: ClientFailureMode | undefined
-  /** Whether the checks of one turn of the event loop go as one batch, and its reports; true when left out. Checks may say their own. */
+  /** Whether the checks of one turn of the event loop go as one batch, and its reports. Default: true. Checks may override it. */
   readonly batch?: boolean | undefined
   /** How calls are retried where that is safe; false for never. */
   readonly retry?: ClientRetryOptions | false | undefined
-  /** What requests are sent with; the platform's when left out. */
+  /** Sends the requests. Default: the platform's `fetch`. */
   readonly fetch?: FetchFunction | undefined
-  /** Waits; on timers of the process when left out. */
+  /** Waits. Default: with timers of the process. */
   readonly sleep?: Sleep | undefined
-  /** Reads the wall clock; that of the system when left out. */
+  /** Reads the wall clock. Default: the system clock. */
   readonly nowMs?: NowMs | undefined
   /** Source of the jitter between calls. Default: that of the system. */
   readonly random?: Random | undefined
-  /** Runs something at the end of this turn of the event loop; that of the system when left out. */
+  /** Runs a function at the end of the current turn of the event loop. Default: the platform's. */
   readonly turnEnd?: ((run: () => void) => void) | undefined
 }
 

@@ -245,19 +245,19 @@ function endless(id: string): ClientError {
 export interface CallOptions {
   /** Ends the call: it rejects with the reason of the signal. */
   readonly signal?: AbortSignal | undefined
-  /** Milliseconds, above 0, that the call may take with all its tries; those of the client when left out. */
+  /** Milliseconds, above 0, that the call may take with all its retries. Default: that of the client. */
   readonly timeoutMs?: number | undefined
 }
 
 /** How a check is made. */
 export interface CheckCallOptions extends CallOptions {
-  /** What to give when the service cannot be asked; that of the client when left out. */
+  /** What to return when the service is unavailable. Default: that of the client. */
   readonly failureMode?: ClientFailureMode | undefined
 }
 
 /** How a check is made that may go together with others. */
 export interface SingleCheckOptions extends CheckCallOptions {
-  /** Whether it goes together with the other checks of this turn; as the client says when left out. */
+  /** Whether to batch it with other checks of the same turn of the event loop. Default: that of the client. */
   readonly batch?: boolean | undefined
 }
 
@@ -273,7 +273,7 @@ type BodyInput<B> = undefined extends B ? { readonly body?: undefined } : { read
 export type CallInput<C extends Call> = CallOptions &
   ParametersInput<C['parameters']> &
   BodyInput<C['body']> & {
-    /** The revision that must still be there, 0 for nothing yet, `*` for anything; not looked at when left out. */
+    /** The revision that must still be there, 0 for nothing yet, `*` for anything. Default: any. */
     readonly ifMatch?: number | '*' | undefined
   }
 

@@ -15,7 +15,7 @@ export function createClient(options: ClientOptions): Client {
 }
 
 /**
- * A client that looks at what its calls are given before it makes them: what cannot be used is refused with
+ * A client that looks at what its calls are given before it makes them: what cannot be used is rejected with
  * `SLUICE_CLIENT_INVALID_OPTION`, and nothing is sent.
  */
 function checkedClient(client: Client): Client {

@@ -24,7 +24,7 @@ export interface BatchFormat {
   readonly noun: string
   /** What one that is alone is sent to, and the body that it has there. */
   readonly alone: { readonly operation: Operation; readonly bodyOf: (body: string) => string }
-  /** What several are sent to, in a list of up to `most` in this field. It refuses all when one of them is wrong. */
+  /** What several are sent to, in a list of up to `most` in this field. It rejects all when one of them is invalid. */
   readonly together: { readonly operation: Operation; readonly field: string; readonly most: number }
   /** The answer to each of `count` that were sent together; undefined when there are not as many. */
   readonly answersOf: (answer: unknown, count: number) => readonly unknown[] | undefined
@@ -154,7 +154,7 @@ function isWanted({ budget }: Waiting): boolean {
   return !budget.signal.aborted
 }
 
-/** Whether a batch was refused for what is in it: nothing of it was counted then. */
+/** Whether a batch was rejected because of its content. Nothing of it was counted. */
 function isNotUnderstood(error: unknown): error is ClientError {
   return isClientError(error) && (error.status === 400 || error.status === 413)
 }
@@ -162,7 +162,7 @@ function isNotUnderstood(error: unknown): error is ClientError {
 /** Groups that the service takes for sure as one batch, in their order. */
 function groupsOf(waiting: readonly Waiting[], { alone, together }: BatchFormat): readonly (readonly Waiting[])[] {
   const largestGroup = Math.floor((together.operation.maxBodyBytes - FRAME_BYTES) / BYTES_PER_CHARACTER)
-  // One that might be refused alone must not pass among others.
+  // One that might be rejected alone must not pass among others.
   const largestCall = Math.floor(alone.operation.maxBodyBytes / BYTES_PER_CHARACTER)
   const groups: Waiting[][] = []
   let open: Waiting[] = []

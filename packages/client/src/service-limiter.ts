@@ -12,9 +12,9 @@ export interface ServiceLimiterOptions {
   readonly client: Pick<Client, 'check'>
   /** The check that stands for a turn of `key` that takes `cost` units. */
   readonly request: (key: string, cost: number) => CheckRequest
-  /** Waits; on timers of the process when left out. */
+  /** Waits. Default: with timers of the process. */
   readonly sleep?: Sleep | undefined
-  /** Reads the wall clock; that of the system when left out. */
+  /** Reads the wall clock. Default: the system clock. */
   readonly nowMs?: NowMs | undefined
 }
 
@@ -40,7 +40,7 @@ const SERVICE_LIMITER = optionTaker({
 })
 
 /**
- * Turns by the limits of a service, so that many machines wait for one limit together: checks, waits as long as a refusal says,
+ * Turns by the limits of a service, so that many machines wait for one limit together: checks, waits as long as a denial says,
  * and checks again. Those who wait are served in about the order they came. What the client rejects with, this does; in its
  * failure mode `open` it is everybody's turn. Throws when an option cannot be used.
  */
@@ -53,7 +53,7 @@ export function serviceLimiter(options: ServiceLimiterOptions): FetchLimiter {
     for (;;) {
       const answer: CheckAnswer = await client.check(request(key, cost), { signal })
       const { allowed, retryAfterMs, delayMs = 0 } = decisionOf(answer)
-      // A refusal without a wait would be asked about without end.
+      // A denial without a wait would loop forever.
       const waitMs = allowed ? delayMs : Math.max(1, retryAfterMs)
       if (waitMs > 0) {
         if (waitMs > deadlineMs - nowMs() || waitMs === Number.POSITIVE_INFINITY)

@@ -180,7 +180,7 @@ export {
   type OperationInput,
 } from './operations/operation-table.ts'
 export { MOST_IDS } from './operations/service-operations.ts'
-export type { FieldProblem, Parsed, RefusedBody } from './schema/body-parser.ts'
+export type { FieldProblem, InvalidBody, Parsed } from './schema/body-parser.ts'
 export { isIpAddress } from './schema/body-parser.ts'
 export type { JsonSchema, JsonType } from './schema/json-schema.ts'
 export type { Page } from './schema/value-schemas.ts'

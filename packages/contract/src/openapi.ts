@@ -58,7 +58,7 @@ const IF_MATCH = {
   in: 'header',
   required: false,
   description:
-    'The ETag of what the change is made from: refused with 412 when something else is there by now. "0" stands for nothing there yet. Not looked at when left out.',
+    'The ETag that the change is based on. Answers 412 when it has changed since. "0" means that nothing exists yet. Default: any.',
   schema: { type: 'string', pattern: '^(?:\\*|"[0-9]+")$' },
   example: '"12"',
 }
@@ -67,7 +67,7 @@ const IF_NONE_MATCH = {
   name: 'If-None-Match',
   in: 'header',
   required: false,
-  description: 'The change is made only when nothing is there yet: refused with 412 otherwise.',
+  description: 'Makes the change only when nothing exists yet. Answers 412 otherwise.',
   schema: { const: '*' },
   example: '*',
 }

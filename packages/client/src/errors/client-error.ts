@@ -30,8 +30,8 @@ export interface ClientErrorDetails {
 }
 
 /**
- * A call that went wrong: the service answered with a problem, or could not be asked. That a check is refused is no error but an
- * answer. Recognise it with {@link isClientError}.
+ * A call that went wrong: the service answered with a problem, or could not be asked. A denied check is an answer, not an
+ * error. Recognise it with {@link isClientError}.
  */
 export class ClientError extends Error {
   override readonly name = 'ClientError'

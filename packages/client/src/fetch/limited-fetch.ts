@@ -12,21 +12,21 @@ import { fetchCall, isRequestInput } from './fetch-call.ts'
 
 /** What requests wait for. */
 export interface LimitedFetchOptions {
-  /** Says whose turn it is: a limiter of `sluice`, in memory or on Redis, or `serviceLimiter`. One of slots is refused. */
+  /** Says whose turn it is: a limiter of `sluice`, in memory or on Redis, or `serviceLimiter`. A limiter of slots is not accepted. */
   readonly limiter: FetchLimiter
-  /** Whose turn a request waits for; the host (and port) of its address when left out. */
+  /** Key that the limiter counts. Default: host and port of the URL. */
   readonly key?: ((request: OutgoingRequest) => string) | undefined
-  /** Units that a request takes; 1 when left out. */
+  /** Units that a request takes. Default: 1. */
   readonly cost?: number | ((request: OutgoingRequest) => number) | undefined
-  /** Most milliseconds that a request waits, whole, 1 or more; as long as it takes when left out. */
+  /** Maximum wait in milliseconds: a whole number from 1. Default: no maximum. */
   readonly maxWaitMs?: number | undefined
-  /** Whether requests of a key also wait as long as its last answers announced; true when left out. */
+  /** Whether to also wait as long as earlier responses for the same key announced. Default: true. */
   readonly learn?: boolean | undefined
-  /** What requests are sent with; the platform's `fetch` when left out. */
+  /** Sends the requests. Default: the platform's `fetch`. */
   readonly fetch?: FetchFunction | undefined
-  /** Waits; on timers of the process when left out. */
+  /** Waits. Default: with timers of the process. */
   readonly sleep?: Sleep | undefined
-  /** Reads the wall clock; that of the system when left out. */
+  /** Reads the wall clock. Default: the system clock. */
   readonly nowMs?: NowMs | undefined
 }
 
@@ -115,7 +115,7 @@ export function limitedFetch(options: LimitedFetchOptions): FetchFunction {
   async function waitOut(key: string, deadlineMs: number, signal: AbortSignal | undefined): Promise<void> {
     for (let pause = pauses.of(key, nowMs()); pause !== undefined; pause = pauses.of(key, nowMs())) {
       const waitMs = Math.min(pause.untilMs - nowMs(), pause.lengthMs)
-      if (waitMs > deadlineMs - nowMs()) throw turnRefused(key, waitMs)
+      if (waitMs > deadlineMs - nowMs()) throw turnDenied(key, waitMs)
       await sleep(waitMs, signal)
       pauses.end(key, pause)
     }
@@ -133,7 +133,7 @@ export function limitedFetch(options: LimitedFetchOptions): FetchFunction {
       ...(signal === undefined ? {} : { signal }),
       ...(maxWaitMs === undefined ? {} : { maxWait: Math.max(1, Math.ceil(deadlineMs - nowMs())) }),
     })
-    if (!turn.allowed) throw turnRefused(key, turn.retryAfterMs)
+    if (!turn.allowed) throw turnDenied(key, turn.retryAfterMs)
     // Somebody else may have been told to stay away meanwhile.
     await waitOut(key, deadlineMs, signal)
     const response = await send(input, init)
@@ -146,7 +146,7 @@ function hostOf({ url }: OutgoingRequest): string {
   return url.host
 }
 
-function turnRefused(key: string, waitMs: number): ClientError {
+function turnDenied(key: string, waitMs: number): ClientError {
   const isHopeless = waitMs === Number.POSITIVE_INFINITY
   const when = isHopeless ? 'never' : `in ${Math.ceil(waitMs)} ms`
   const action = isHopeless ? 'Ask for less, or raise the limit.' : 'Come back then, or allow a longer wait.'
@@ -167,15 +167,15 @@ export interface FetchLimiterOptions {
   readonly cost: number
   /** Ends the waiting, which rejects with its reason. */
   readonly signal?: AbortSignal
-  /** Most milliseconds to wait, whole and above 0; as long as it takes when left out. */
+  /** Maximum wait in milliseconds: a whole number from 1. Default: no maximum. */
   readonly maxWait?: number
 }
 
 /** Lets callers wait until it is their turn: every limiter of `sluice` is one, and so is what `serviceLimiter` makes. */
 export interface FetchLimiter {
-  /** Whether a turn is a slot, to be given back. `limitedFetch` refuses these, because `acquire` is not woken by a release. */
+  /** Whether a turn is a slot, to be given back. `limitedFetch` does not accept these, because `acquire` is not woken by a release. */
   readonly holdsSlots?: boolean | undefined
-  /** Resolves when it is the caller's turn, or with a refusal when that would take too long. */
+  /** Resolves when it is the caller's turn, or with a denial when that would take too long. */
   acquire(key: string, options: FetchLimiterOptions): Promise<FetchLimiterResult>
 }
 

@@ -38,21 +38,21 @@ export interface FetchRetryNotice {
 
 /** How requests are retried. */
 export interface RetryFetchOptions extends RetryLimits {
-  /** What requests are sent with; the platform's `fetch` when left out. */
+  /** Sends the requests. Default: the platform's `fetch`. */
   readonly fetch?: FetchFunction | undefined
   /** Answers that are worth a retry. Default: 408, 425, 429, 500, 502, 503 and 504. */
   readonly statuses?: readonly number[] | undefined
-  /** `idempotent` when left out. */
+  /** Default: `idempotent`. */
   readonly repeat?: RepeatPolicy | undefined
   /** Most milliseconds that one call waits, all waits together. Default: 300000. */
   readonly maxWaitMs?: number | undefined
   /** Called for every failure that is retried, before the wait. */
   readonly onRetry?: ((notice: FetchRetryNotice) => void) | undefined
-  /** Waits; on timers of the process when left out. */
+  /** Waits. Default: with timers of the process. */
   readonly sleep?: Sleep | undefined
-  /** Reads the wall clock; that of the system when left out. */
+  /** Reads the wall clock. Default: the system clock. */
   readonly nowMs?: NowMs | undefined
-  /** Source of the jitter; that of the system when left out. */
+  /** Source of the jitter. Default: that of the system. */
   readonly random?: Random | undefined
 }
 
@@ -185,10 +185,10 @@ function mayRepeat({ response, error }: Outcome, { method, headers, signal }: Fe
   // `fetch` has one kind of error for all that may go wrong on the way.
   if (response === undefined) return wasNeverSent(error) || (isSafe && error instanceof TypeError)
   if (!settings.statuses.includes(response.status)) return false
-  return isSafe || (settings.repeat === 'refused' && isRefusal(response))
+  return isSafe || (settings.repeat === 'refused' && isDenial(response))
 }
 
-function isRefusal({ status, headers }: Response): boolean {
+function isDenial({ status, headers }: Response): boolean {
   return status === 429 || (status === 503 && headers.has('retry-after'))
 }
 

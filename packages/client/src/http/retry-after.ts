@@ -33,16 +33,16 @@ function retryAfterMs(headers: Headers, nowMs: number): number | undefined {
  * Milliseconds for which nothing is left, by the headers that announce limits; undefined when something is left, or when it is
  * not said. Understands `RateLimit` of draft-ietf-httpapi-ratelimit-headers-11 and, where that is missing or malformed,
  * `X-RateLimit-Remaining`, `-Reset-After` and `-Reset` (seconds from now, or an instant in seconds or milliseconds; also
- * without `X-`). An answer out of a cache tells nothing. `isRefused`: nothing is left even where that is not said.
+ * without `X-`). An answer out of a cache tells nothing. `isDenied`: nothing is left even where that is not said.
  */
-export function exhaustedForMs(headers: Headers, nowMs: number, isRefused: boolean): number | undefined {
+export function exhaustedForMs(headers: Headers, nowMs: number, isDenied: boolean): number | undefined {
   if (Number(headers.get('age') ?? 0) > 0) return undefined
   const field = headers.get('ratelimit')
   const seconds = field === null ? undefined : spentForSeconds(field)
   if (seconds !== undefined) return seconds === 'not spent' ? undefined : seconds * 1000
   for (const prefix of LEGACY_PREFIXES) {
     const remaining = numberOf(headers.get(`${prefix}-remaining`))
-    if (remaining === undefined ? !isRefused : remaining > 0) continue
+    if (remaining === undefined ? !isDenied : remaining > 0) continue
     const waitMs = legacyResetMs(headers, prefix, nowMs)
     if (waitMs !== undefined) return waitMs
   }

@@ -66,7 +66,7 @@ const ALERT_EXAMPLE: Alert = {
   scope: 'cluster',
   node: 'node-1',
   state: 'firing',
-  summary: '27 % of the checks of the last 2 minutes were refused, which is above 20 %',
+  summary: '27 % of the checks of the last 2 minutes were denied, which is above 20 %',
   value: 0.27,
   threshold: 0.2,
   unit: 'ratio',

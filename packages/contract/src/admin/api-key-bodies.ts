@@ -36,7 +36,7 @@ export interface ApiKeyRequest {
 
 /** The body that rotates an API key. */
 export interface RotateRequest {
-  /** Milliseconds for which the old key stays valid beside the new one; 0 when left out, which ends it at once. */
+  /** Milliseconds for which the old key stays valid beside the new one. Default: 0, which ends it at once. */
   readonly overlapMs?: number
 }
 
@@ -90,7 +90,7 @@ export const API_KEY_REQUEST: NamedSchema<ApiKeyRequest> = requestSchema('ApiKey
   optional: {
     tenant: text('The tenant it belongs to: it reaches nothing of others.', 256),
     tier: { ...ENTRY_NAME, description: 'The tier of its holder.' },
-    expiresAt: instant('From then on it is not valid; never ends by itself when left out.'),
+    expiresAt: instant('From then on it is not valid. Default: never expires.'),
   },
 })
 
@@ -101,7 +101,7 @@ export const ROTATE_REQUEST: NamedSchema<RotateRequest> = requestSchema('RotateR
   required: {},
   optional: {
     overlapMs: whole(
-      'Milliseconds for which the old key stays valid beside the new one; 0 when left out, which ends it at once.',
+      'Milliseconds for which the old key stays valid beside the new one. Default: 0, which ends it at once.',
       0,
       LONGEST_OVERLAP_MS,
     ),

@@ -170,7 +170,7 @@ export const BULK_ANSWER: NamedSchema<BulkAnswer> = answerSchema('BulkAnswer', {
 
 /** The schema of {@link BlockRequest}. */
 export const BLOCK_REQUEST: NamedSchema<BlockRequest> = requestSchema('BlockRequest', {
-  description: 'Refuses a caller everywhere for a time.',
+  description: 'Denies all requests of a caller for a time.',
   examples: [{ dimension: 'ip', entity: '192.0.2.7', duration: '1h', reason: 'abuse report 4711' }],
   required: { dimension: DIMENSION, entity: ENTITY, duration: duration('For how long, from now on.') },
   optional: { reason: text('Why, in words.', 1000) },

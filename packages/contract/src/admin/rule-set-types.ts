@@ -29,7 +29,7 @@ export interface PolicyRule {
   readonly dimension: string
   readonly name?: string
   readonly methods?: readonly string[]
-  /** `gcra` when left out. */
+  /** Default: `gcra`. */
   readonly algorithm?: string
   /** Units allowed in each window; 0 denies all, `off` does not limit at all. */
   readonly limit?: number | 'off'
@@ -69,7 +69,7 @@ export interface Exemption {
   readonly rules?: readonly PolicyRule[]
 }
 
-/** Requests that are refused whatever else is said. */
+/** Requests that are always denied. */
 export interface DenyEntry {
   readonly name: string
   readonly match: RequestMatch
@@ -80,7 +80,7 @@ export interface DenyEntry {
 /** A node of the tree of a domain: what an entry of a descriptor must say, its limit, and what follows. */
 export interface DescriptorNode {
   readonly key: string
-  /** Any value when left out. */
+  /** Default: any value. */
   readonly value?: string
   readonly limit?: {
     readonly unit?: string
@@ -137,7 +137,7 @@ export interface Membership {
   readonly expiresAt?: number
 }
 
-/** A caller that is refused everywhere for a time. */
+/** A caller whose requests are all denied for a time. */
 export interface Block {
   readonly dimension: string
   readonly entity: string

@@ -39,7 +39,7 @@ export interface LiveSample extends TrafficPoint {
   readonly firingAlerts: number
   /** Whether the store is asked: `closed` when it is, `open` when it is left alone, `half-open` when it is tried again. */
   readonly breaker: 'closed' | 'half-open' | 'open'
-  /** The callers that were refused most in the last minutes. */
+  /** The callers that were denied most in the last minutes. */
   readonly top: readonly TopDimension[]
 }
 
@@ -51,22 +51,22 @@ export interface HistoryAnswer {
   readonly points: readonly TrafficPoint[]
 }
 
-/** One of the callers that were refused most. */
+/** One of the callers that were denied most. */
 export interface TopEntry {
   readonly entity: string
-  /** Refusals: not more than these, and at most `error` fewer. */
+  /** Denials: at most this many, and up to `error` fewer. */
   readonly denials: number
   readonly error: number
 }
 
-/** The callers of one dimension that were refused most. */
+/** The callers of one dimension that were denied most. */
 export interface TopDimension {
   readonly dimension: string
-  /** Most refused first. */
+  /** Most denied first. */
   readonly entries: readonly TopEntry[]
 }
 
-/** The callers that were refused most. */
+/** The callers that were denied most. */
 export interface TopAnswer {
   /** Over so much of the past, in milliseconds. */
   readonly spanMs: number
@@ -102,7 +102,7 @@ export const TRAFFIC_SHARE: NamedSchema<TrafficShare> = answerSchema('TrafficSha
   required: {
     name: words('The resource or region; other for all that are not listed on their own.'),
     checks: count('Checks.'),
-    denials: count('Those that were refused.'),
+    denials: count('Denied checks.'),
   },
 })
 
@@ -110,7 +110,7 @@ const POINT_PARTS = {
   at: instant('When the span began.'),
   spanMs: count('Its length in milliseconds.'),
   checks: count('Checks.'),
-  denials: count('Those that were refused.'),
+  denials: count('Denied checks.'),
   withoutStore: count('Those that were decided without the store.'),
   storeErrors: count('Questions to the store that failed.'),
   storeP50Ms: {
@@ -144,22 +144,22 @@ export const HISTORY_ANSWER: NamedSchema<HistoryAnswer> = answerSchema('HistoryA
 
 /** The schema of {@link TopEntry}. */
 export const TOP_ENTRY: NamedSchema<TopEntry> = answerSchema('TopEntry', {
-  description: 'One of the callers that were refused most.',
+  description: 'One of the callers that were denied most.',
   examples: [{ entity: 'user-123', denials: 411, error: 3 }],
   required: {
     entity: words('The caller.'),
-    denials: count('Refusals: not more than these, and at most "error" fewer.'),
+    denials: count('Denials: at most this many, and up to "error" fewer.'),
     error: count('How much too high that may be.'),
   },
 })
 
 /** The schema of {@link TopDimension}. */
 export const TOP_DIMENSION: NamedSchema<TopDimension> = answerSchema('TopDimension', {
-  description: 'The callers of one dimension that were refused most.',
+  description: 'The callers of one dimension that were denied most.',
   examples: [TOP_EXAMPLE],
   required: {
     dimension: words('What kind of caller.'),
-    entries: listOf<TopEntry>('Most refused first.', TOP_ENTRY.ref),
+    entries: listOf<TopEntry>('Most denied first.', TOP_ENTRY.ref),
   },
 })
 
@@ -188,13 +188,13 @@ export const LIVE_SAMPLE: NamedSchema<LiveSample> = answerSchema('LiveSample', {
       type: 'string',
       enum: ['closed', 'half-open', 'open'],
     },
-    top: listOf<TopDimension>('The callers that were refused most in the last minutes.', TOP_DIMENSION.ref),
+    top: listOf<TopDimension>('The callers that were denied most in the last minutes.', TOP_DIMENSION.ref),
   },
 })
 
 /** The schema of {@link TopAnswer}. */
 export const TOP_ANSWER: NamedSchema<TopAnswer> = answerSchema('TopAnswer', {
-  description: 'The callers that were refused most.',
+  description: 'The callers that were denied most.',
   examples: [{ spanMs: 600_000, dimensions: [TOP_EXAMPLE] }],
   required: {
     spanMs: count('Over so much of the past, in milliseconds.'),

@@ -1,6 +1,6 @@
 import type { CheckRequest, Descriptors, IdentityName } from '../checks/check-request.ts'
 import { CHECK_PROPERTIES, CHECK_RULES } from '../checks/check-request.ts'
-import type { FieldProblem, Parsed, RefusedBody } from '../schema/body-parser.ts'
+import type { FieldProblem, InvalidBody, Parsed } from '../schema/body-parser.ts'
 import { bodyForm, formProblems, formWithout, hasForm } from '../schema/body-parser.ts'
 import type { NamedSchema } from '../schema/json-schema.ts'
 import { answerSchema, requestSchema } from '../schema/json-schema.ts'
@@ -207,7 +207,7 @@ function namedCaller(fields: ResetRequest): NamedCaller {
   return Object.fromEntries(given.map((name) => [name, named[name]]))
 }
 
-function nobody(): RefusedBody {
+function nobody(): InvalidBody {
   const problem = { path: '', received: 'nobody', expected: `at least one of ${CALLER_FIELDS.join(', ')}` }
   return { ok: false, problems: [problem], unlisted: 0 }
 }
@@ -222,13 +222,13 @@ function parsedJson(text: string): unknown {
   }
 }
 
-function notJson(): RefusedBody {
+function notJson(): InvalidBody {
   const expected = 'a JSON object of descriptors, by name, such as {"model":"large"}'
   return { ok: false, problems: [{ path: '?descriptors', received: 'a text that is not JSON', expected }], unlisted: 0 }
 }
 
 /** The same problems, about parameters of a query. */
-function inQuery({ problems, unlisted }: RefusedBody): RefusedBody {
+function inQuery({ problems, unlisted }: InvalidBody): InvalidBody {
   const there = (problem: FieldProblem): FieldProblem => ({ ...problem, path: problem.path.replace(/^\/?/, '?') })
   return { ok: false, problems: problems.map(there), unlisted }
 }

@@ -53,7 +53,7 @@ export interface StageRequest {
 
 /** The body that goes back to an earlier version. */
 export interface RollbackRequest {
-  /** The version to enforce; the one enforced before when left out. */
+  /** The version to enforce. Default: the one enforced before. */
   readonly to?: number
   readonly note?: string
 }
@@ -68,7 +68,7 @@ export interface EnvoyFile {
 /** The body that makes a draft out of files in the form of envoyproxy/ratelimit. */
 export interface ImportRequest {
   readonly files: readonly EnvoyFile[]
-  /** Whether several files may have parts of one domain; false when left out. */
+  /** Whether several files may have parts of one domain. Default: false. */
   readonly mergeDomains?: boolean
   readonly note?: string
 }
@@ -190,7 +190,7 @@ export const ROLLBACK_REQUEST: NamedSchema<RollbackRequest> = requestSchema('Rol
   examples: [{ to: 11, note: 'exports fail' }],
   required: {},
   optional: {
-    to: whole('The version to enforce; the one enforced before when left out.', 1, LARGEST_VERSION),
+    to: whole('The version to enforce. Default: the one enforced before.', 1, LARGEST_VERSION),
     note: NOTE,
   },
 })
@@ -216,7 +216,7 @@ export const IMPORT_REQUEST: NamedSchema<ImportRequest> = requestSchema('ImportR
   examples: [{ files: [ENVOY_FILE_EXAMPLE] }],
   required: { files: { ...listOf<EnvoyFile>('The files.', ENVOY_FILE.ref), minItems: 1, maxItems: 100 } },
   optional: {
-    mergeDomains: flag('Whether several files may have parts of one domain; false when left out.'),
+    mergeDomains: flag('Whether several files may have parts of one domain. Default: false.'),
     note: NOTE,
   },
 })

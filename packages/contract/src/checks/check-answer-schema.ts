@@ -21,7 +21,7 @@ export const FAILURE: NamedSchema<FailureLike> = answerSchema('Failure', {
   examples: [{ mode: 'local', cause: 'unreachable', charged: 'no' }],
   required: {
     mode: {
-      description: 'How it was decided instead: all allowed, all refused, or by this node with its share of the limit.',
+      description: 'How it was decided instead: all allowed, all denied, or by this node with its share of the limit.',
       enum: ['open', 'closed', 'local'],
     },
     cause: {
@@ -38,7 +38,7 @@ export const CHECK_ANSWER_PROPERTIES: Pick<ObjectParts<CheckAnswer>, 'required' 
     allowed: flag('Whether the call may go on.'),
     reason: {
       description:
-        'Let through: allowed, exempt (no rule holds for it), unlimited (no rule applies to it). Refused: limit (come back after retryAfter), never (the tokens can never fit), blocked, denied (on the deny list), unavailable (the store could not be asked).',
+        'Allowed: allowed, exempt (no rule holds for it), unlimited (no rule applies to it). Denied: limit (come back after retryAfter), never (the tokens can never fit), blocked, denied (on the deny list), unavailable (the store could not be asked).',
       enum: REASONS,
     },
     limit: {
@@ -95,8 +95,8 @@ export const ALLOWED_EXAMPLE: CheckAnswer = {
   version: 12,
 }
 
-/** The answer to a refused check that examples show. */
-export const REFUSED_EXAMPLE: CheckAnswer = {
+/** The answer to a denied check that examples show. */
+export const DENIED_EXAMPLE: CheckAnswer = {
   allowed: false,
   reason: 'limit',
   limit: 1000,
@@ -112,13 +112,13 @@ export const REFUSED_EXAMPLE: CheckAnswer = {
 /** The schema of {@link CheckAnswer}. */
 export const CHECK_ANSWER: NamedSchema<CheckAnswer> = answerSchema('CheckAnswer', {
   description: 'Whether the call may go on, and if not, why and until when.',
-  examples: [ALLOWED_EXAMPLE, REFUSED_EXAMPLE],
+  examples: [ALLOWED_EXAMPLE, DENIED_EXAMPLE],
   ...CHECK_ANSWER_PROPERTIES,
 })
 
 /** The schema of {@link BatchAnswer}. */
 export const BATCH_ANSWER: NamedSchema<BatchAnswer> = answerSchema('BatchAnswer', {
   description: 'One answer for each check, in their order.',
-  examples: [{ answers: [ALLOWED_EXAMPLE, REFUSED_EXAMPLE] }],
+  examples: [{ answers: [ALLOWED_EXAMPLE, DENIED_EXAMPLE] }],
   required: { answers: listOf<CheckAnswer>('The answers.', CHECK_ANSWER.ref) },
 })

@@ -11,9 +11,9 @@ export type Dimension = string
 export interface CheckAnswer {
   readonly allowed: boolean
   /**
-   * Let through: `allowed`, `exempt` (no rule holds for it), `unlimited` (no rule applies to it). Refused: `limit` (come back
+   * Allowed: `allowed`, `exempt` (no rule holds for it), `unlimited` (no rule applies to it). Denied: `limit` (come back
    * after `retryAfter`), `never` (the tokens can never fit), `blocked`, `denied` (on the deny list), `unavailable` (the store
-   * could not be asked, and the rule says to refuse then).
+   * could not be asked, and the failure mode of the rule is closed).
    */
   readonly reason: DecisionReason
   /** Tokens of the limit that decided; null when nothing limits the call. */

@@ -49,7 +49,7 @@ export interface CheckRequest {
   readonly resource: string
   /** Its HTTP method. */
   readonly method?: string
-  /** Tokens to take: whole, 0 to {@link MOST_TOKENS}; 1 when left out, 0 asks without taking. */
+  /** Tokens to take: whole, 0 to {@link MOST_TOKENS}. 0 checks without taking. Default: 1. */
   readonly tokens?: number
   /** Further dimensions and numbers, at most 32: names as dimensions have them, texts of 1 to 512 characters, or numbers. */
   readonly descriptors?: Descriptors
@@ -106,7 +106,7 @@ export const CHECK_PROPERTIES: Pick<ObjectParts<CheckRequest>, 'required' | 'opt
       pattern: "^[!#$%&'*+.^_`|~0-9A-Za-z-]{1,32}$",
     },
     tokens: {
-      description: 'Tokens to take; 1 when left out, 0 asks without taking.',
+      description: 'Tokens to take. 0 checks without taking. Default: 1.',
       type: 'integer',
       minimum: 0,
       maximum: MOST_TOKENS,
@@ -237,7 +237,7 @@ const BATCH_FORM = bodyForm(BATCH_REQUEST, 'a JSON object with "requests", a lis
 })
 
 /**
- * Turns the parsed JSON of a batch into its check requests, or into what is wrong with it. One wrong request refuses the whole
+ * Turns the parsed JSON of a batch into its check requests, or into what is wrong with it. One invalid request rejects the whole
  * batch. Never throws.
  */
 export function parseBatchRequest(body: unknown): ParsedBatchRequest {

@@ -11,7 +11,7 @@ export type DecisionReason =
 
 /** Says that a decision was made without the store, and why. */
 export interface FailureLike {
-  /** How it was decided instead: all allowed, all refused, or by this node with its share of the limit. */
+  /** How it was decided instead: all allowed, all denied, or by this node with its share of the limit. */
   readonly mode: 'open' | 'closed' | 'local'
   /**
    * `deadline`: no answer in time. `unreachable`: there is no connection, or it broke. `refused`: the store answered with an
@@ -39,9 +39,9 @@ export interface LimitReportLike {
   readonly resetAt: number
   /** 0 when this limit allows the call, `Infinity` when it never would. */
   readonly retryAfterMs: number
-  /** The time that the limit is meant for, in milliseconds; not announced when left out or not above 0. */
+  /** The time that the limit is meant for, in milliseconds. Not announced when absent or 0. */
   readonly windowMs?: number
-  /** What is counted, such as `concurrent-requests`; requests when left out. */
+  /** What is counted, such as `concurrent-requests`. Default: requests. */
   readonly quotaUnit?: string
   /** Names whose quota it is, in a form that tells a stranger nothing, such as a hash. */
   readonly partitionKey?: Uint8Array
@@ -54,9 +54,9 @@ export interface LimitReportLike {
 export interface DecisionLike {
   readonly allowed: boolean
   /**
-   * Let through: `allowed`, `exempt` (no rule holds for it), `unlimited` (no rule applies to it). Refused: `limit` (come back
+   * Allowed: `allowed`, `exempt` (no rule holds for it), `unlimited` (no rule applies to it). Denied: `limit` (come back
    * later), `never` (the cost can never fit), `blocked`, `denied` (it is on the deny list), `unavailable` (the store could not
-   * be asked, and the rule says to refuse then).
+   * be asked, and the failure mode of the rule is closed).
    */
   readonly reason: DecisionReason
   /** The rule that decided, or the entry of the deny list or exemption; empty when there is none. */
@@ -72,7 +72,7 @@ export interface DecisionLike {
   readonly resetAt: number
   /** Milliseconds until the same call would be allowed; 0 when it is, `Infinity` when waiting does not help. */
   readonly retryAfterMs: number
-  /** How long an admitted call must wait for its turn, in milliseconds; it need not when left out. */
+  /** How long an admitted call must wait for its turn, in milliseconds. Default: no wait. */
   readonly delayMs?: number
   /** One report for each limit that was decided; empty or left out where the decision itself is the only one. */
   readonly limits?: readonly LimitReportLike[]

@@ -90,7 +90,7 @@ const ENVOY_CODES: readonly EnvoyCode[] = ['OK', 'OVER_LIMIT']
 
 const LIMIT_EXAMPLE: EnvoyCurrentLimit = { requestsPerUnit: 2, unit: 'MINUTE' }
 
-/** The answer to a refused request that examples show. */
+/** The answer to a denied request that examples show. */
 export const OVER_LIMIT_EXAMPLE: EnvoyAnswer = {
   overallCode: 'OVER_LIMIT',
   statuses: [{ code: 'OVER_LIMIT', currentLimit: LIMIT_EXAMPLE, durationUntilReset: '42s' }],

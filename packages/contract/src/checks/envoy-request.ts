@@ -1,4 +1,4 @@
-import type { Field, Parsed, RefusedBody } from '../schema/body-parser.ts'
+import type { Field, InvalidBody, Parsed } from '../schema/body-parser.ts'
 import {
   bodyForm,
   entryProblems,
@@ -36,13 +36,13 @@ export type EnvoyCount = number | string
 /** One thing that a descriptor says of a call. */
 export interface EnvoyEntry {
   readonly key: string
-  /** Empty when left out. */
+  /** Default: empty. */
   readonly value?: string
 }
 
 /** A limit that holds instead of the one that a rule has. */
 export interface EnvoyLimit {
-  /** 0, which refuses all, when left out. */
+  /** Default: 0, which denies all. */
   readonly requestsPerUnit?: EnvoyCount
   /** The same field by its other name; one of them may be there. */
   readonly requests_per_unit?: EnvoyCount
@@ -62,13 +62,13 @@ export interface EnvoyDescriptor {
 
 /**
  * A `RateLimitRequest` of the Envoy rate limit protocol as protobuf writes JSON: names in either form, numbers also as text. What
- * has no place in it is refused.
+ * has no place in it is rejected.
  */
 export interface EnvoyRequest {
   readonly domain: string
   /** 1 to {@link MOST_ENVOY_DESCRIPTORS}. */
   readonly descriptors: readonly EnvoyDescriptor[]
-  /** Hits of each descriptor; 1 when left out or 0. */
+  /** Hits of each descriptor. Default: 1, also for 0. */
   readonly hitsAddend?: EnvoyCount
   /** The same field by its other name; one of them may be there. */
   readonly hits_addend?: EnvoyCount
@@ -111,7 +111,7 @@ export const ENVOY_ENTRY: NamedSchema<EnvoyEntry> = requestSchema('EnvoyEntry', 
   description: 'One thing that a descriptor says of a call.',
   examples: [ENTRY_EXAMPLE],
   required: { key: { description: 'What is said.', type: 'string', minLength: 1 } },
-  optional: { value: words('What it is; empty when left out.') },
+  optional: { value: words('What it is. Default: empty.') },
 })
 
 /** The schema of {@link EnvoyLimit}. */
@@ -120,7 +120,7 @@ export const ENVOY_LIMIT: NamedSchema<EnvoyLimit> = requestSchema('EnvoyLimit', 
   examples: [{ requestsPerUnit: 10, unit: 'MINUTE' }],
   required: { unit: { description: 'Length of its window.', enum: ENVOY_UNITS } },
   optional: {
-    requestsPerUnit: envoyCount('Hits in each window; 0, which refuses all, when left out.'),
+    requestsPerUnit: envoyCount('Hits in each window. Default: 0, which denies all.'),
     requests_per_unit: envoyCount(`requestsPerUnit ${OTHER_NAME}`),
   },
 })
@@ -166,7 +166,7 @@ export const ENVOY_REQUEST: NamedSchema<EnvoyRequest> = requestSchema('EnvoyRequ
       maxItems: MOST_ENVOY_DESCRIPTORS,
     },
   },
-  optional: { hitsAddend: envoyCount('Hits of each descriptor; 1 when left out or 0.'), ...HITS },
+  optional: { hitsAddend: envoyCount('Hits of each descriptor. Default: 1, also for 0.'), ...HITS },
 })
 
 const DIGITS = /^\d{1,10}$/
@@ -218,21 +218,21 @@ const REQUEST_FORM = bodyForm(ENVOY_REQUEST, 'a JSON object with "domain" and "d
 })
 
 /**
- * Turns the parsed JSON of a body into a request by descriptors, or into what is wrong with it. One wrong descriptor refuses the
+ * Turns the parsed JSON of a body into a request by descriptors, or into what is wrong with it. One invalid descriptor rejects the
  * whole request. Never throws.
  */
 export function parseEnvoyRequest(body: unknown): Parsed<{ readonly request: ValidEnvoyRequest }> {
   if (!hasForm(body, REQUEST_FORM)) return formProblems(body, REQUEST_FORM)
   const request = body as EnvoyRequest
-  const refused = entryProblems(request.descriptors, DESCRIPTOR_FORM, '/descriptors') ?? doubledField(request)
-  if (refused !== undefined) return refused
+  const invalid = entryProblems(request.descriptors, DESCRIPTOR_FORM, '/descriptors') ?? doubledField(request)
+  if (invalid !== undefined) return invalid
   const { domain, descriptors } = request
   return { ok: true, request: { domain, descriptors: descriptors.map(validDescriptor), ...hitsOf(request) } }
 }
 
 /** What is wrong with a request in which a field stands under both of its names: nobody knows which is meant. */
-function doubledField(request: EnvoyRequest): RefusedBody | undefined {
-  const problems: RefusedBody['problems'][number][] = []
+function doubledField(request: EnvoyRequest): InvalidBody | undefined {
+  const problems: InvalidBody['problems'][number][] = []
   const look = (value: object | undefined, [one, other]: readonly [string, string], at: string): void => {
     if (value === undefined || !Object.hasOwn(value, one) || !Object.hasOwn(value, other)) return
     problems.push({

@@ -76,7 +76,7 @@ const REPORT_FORM = bodyForm(REPORT_REQUEST, 'a JSON object with "reports", a li
 })
 
 /**
- * Turns the parsed JSON of a body into reports, or into everything that is wrong with them. One wrong report refuses all. Never
+ * Turns the parsed JSON of a body into reports, or into everything that is wrong with them. One invalid report rejects all. Never
  * throws.
  */
 export function parseReportRequest(body: unknown): Parsed<ReportRequest> {

@@ -21,13 +21,13 @@ const USUAL_RESERVATION_MS = 60_000
 
 /** The body of a reservation: a check whose tokens are taken in advance. */
 export interface ReserveRequest extends CheckRequest {
-  /** Milliseconds after which what was neither settled nor released is given back: 1 to a day; a minute when left out. */
+  /** Milliseconds after which what was neither settled nor released is given back: 1 to a day. Default: a minute. */
   readonly expiresAfterMs?: number
 }
 
 /** The body of a call for a slot, under rules that limit how much goes on at once. */
 export interface AcquireRequest extends CheckRequest {
-  /** Milliseconds to wait for a slot, 0 to {@link LONGEST_WAIT_MS}; 0 when left out, which answers at once. */
+  /** Milliseconds to wait for a slot, 0 to {@link LONGEST_WAIT_MS}. Default: 0, which answers at once. */
   readonly maxWaitMs?: number
 }
 
@@ -102,7 +102,7 @@ export const RESERVE_REQUEST: NamedSchema<ReserveRequest> = requestSchema('Reser
   optional: {
     ...CHECK_PROPERTIES.optional,
     expiresAfterMs: whole(
-      'Milliseconds after which what was neither settled nor released is given back; 60000 when left out. Slots end with their lease.',
+      'Milliseconds after which what was neither settled nor released is given back. Default: 60000. Slots end with their lease.',
       1,
       LONGEST_RESERVATION_MS,
     ),
@@ -116,7 +116,7 @@ export const ACQUIRE_REQUEST: NamedSchema<AcquireRequest> = requestSchema('Acqui
   required: CHECK_PROPERTIES.required,
   optional: {
     ...CHECK_PROPERTIES.optional,
-    maxWaitMs: whole('Milliseconds to wait for a slot; 0 when left out, which answers at once.', 0, LONGEST_WAIT_MS),
+    maxWaitMs: whole('Milliseconds to wait for a slot. Default: 0, which answers at once.', 0, LONGEST_WAIT_MS),
   },
 })
 

@@ -23,7 +23,7 @@ const LONGEST_NUMBERED = 200
  * Each limit is an item under the name of its rule; where a rule has several windows, the window is part of the name. `q` is
  * the limit, `w` its window in whole seconds rounded up, `qu` what is counted when that is not requests, `pk` whose quota it
  * is. `r` is what is left and `t` the whole seconds, rounded up, for which that is all: until the full limit is there again
- * or, under a limit that refuses, until the same call would be allowed. A refusal has a `t` only for the limits that refuse,
+ * or, under a limit that denies, until the same call would be allowed. A denial has a `t` only for the limits that deny,
  * so that `Retry-After` is never before any of them.
  */
 export function rateLimitFields(decision: DecisionLike, nowMs: number): RateLimitFields | undefined {
@@ -47,7 +47,7 @@ export function rateLimitFields(decision: DecisionLike, nowMs: number): RateLimi
 function announced(decision: DecisionLike): readonly LimitReportLike[] {
   const { limits = [], reason, limit } = decision
   if (limits.length === 0) {
-    // Who is on a list is refused by no limit: there is nothing to stay within.
+    // A caller on a list is denied by no limit, so there is nothing to announce.
     const isListed = reason === 'denied' || (reason === 'blocked' && limit === 0)
     return !isListed && Number.isFinite(limit) ? [decision] : []
   }
@@ -55,7 +55,7 @@ function announced(decision: DecisionLike): readonly LimitReportLike[] {
     ? limits
     : limits.filter((report) => Number.isFinite(report.limit))
   if (finite.length <= MOST_ANNOUNCED) return finite
-  // The limits that refuse come first: they are what the caller has to know.
+  // The limits that deny come first: the caller has to know them.
   return finite
     .toSorted((one, other) => Number(other.retryAfterMs > 0) - Number(one.retryAfterMs > 0))
     .slice(0, MOST_ANNOUNCED)

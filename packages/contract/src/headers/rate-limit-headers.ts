@@ -15,8 +15,8 @@ export const HEADER_PROFILES = ['legacy', 'draft-11', 'both', 'off'] as const
 export interface RateLimitHeaderOptions {
   readonly profile: HeaderProfile
   /**
-   * Adds so much of the wait to `Retry-After`, 0 or more and below 1, drawn anew for each answer: callers that were refused
-   * together do not come back together. 0.25 makes 60 s into 75 s; nothing is added when left out. It never takes away.
+   * Adds so much of the wait to `Retry-After`, 0 or more and below 1, drawn anew for each answer: callers that were denied
+   * together do not come back together. 0.25 makes 60 s into 75 s; Default: 0. It never shortens the wait.
    */
   readonly jitter?: number
 }
@@ -25,7 +25,7 @@ export interface RateLimitHeaderOptions {
 const LONGEST_WAIT_SECONDS = 999_999_999_999_999
 
 /**
- * The headers that tell `decision` by a profile. Whatever the profile, a refusal says when to come back (`Retry-After`, where
+ * The headers that tell `decision` by a profile. Whatever the profile, a denial says when to come back (`Retry-After`, where
  * waiting helps) and that it must not be stored (`Cache-Control: no-store`, RFC 6585). `nowMs` is the time of the answer,
  * milliseconds since 1970. All times are whole seconds, rounded up, so that nobody is sent back too early.
  */
@@ -37,12 +37,12 @@ export function rateLimitHeaders(
   const headers: Record<string, string> = {}
   if (profile === 'legacy' || profile === 'both') addLegacy(headers, decision, nowMs)
   if (profile === 'draft-11' || profile === 'both') addFields(headers, decision, nowMs)
-  if (!decision.allowed) addRefusal(headers, decision.retryAfterMs, jitter)
+  if (!decision.allowed) addDenial(headers, decision.retryAfterMs, jitter)
   return headers
 }
 
 /**
- * The widely used `X-RateLimit-*` headers for `decision`, and `Retry-After` and `Cache-Control: no-store` when it refuses:
+ * The widely used `X-RateLimit-*` headers for `decision`, and `Retry-After` and `Cache-Control: no-store` when it denies:
  * {@link rateLimitHeaders} by the profile `legacy`.
  *
  * `X-RateLimit-Reset` is in seconds since 1970, `X-RateLimit-Reset-After` and `Retry-After` from now. There is no
@@ -51,7 +51,7 @@ export function rateLimitHeaders(
 export function legacyRateLimitHeaders(decision: DecisionLike, nowMs: number): Record<string, string> {
   const headers: Record<string, string> = {}
   addLegacy(headers, decision, nowMs)
-  if (!decision.allowed) addRefusal(headers, decision.retryAfterMs, 0)
+  if (!decision.allowed) addDenial(headers, decision.retryAfterMs, 0)
   return headers
 }
 
@@ -72,7 +72,7 @@ function addFields(headers: Record<string, string>, decision: DecisionLike, nowM
   headers['RateLimit-Policy'] = fields.policy
 }
 
-function addRefusal(headers: Record<string, string>, retryAfterMs: number, jitter: number): void {
+function addDenial(headers: Record<string, string>, retryAfterMs: number, jitter: number): void {
   if (Number.isFinite(retryAfterMs)) {
     const spreadMs = jitter > 0 ? retryAfterMs * jitter : 0
     headers['Retry-After'] = String(Math.min(wholeSeconds(retryAfterMs + spreadMs), LONGEST_WAIT_SECONDS))

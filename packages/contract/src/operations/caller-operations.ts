@@ -70,7 +70,7 @@ const BULK_BYTES = 8_388_608
 
 const READS: readonly ProblemCode[] = ['SLUICE_HTTP_OVERLOADED', 'SLUICE_HTTP_CONFIG_UNAVAILABLE']
 
-/** What is written may also be refused for what it means. */
+/** A change may also be rejected because of its meaning. */
 const WRITES: readonly ProblemCode[] = [...READS, 'SLUICE_HTTP_INVALID_RULE_SET', 'SLUICE_HTTP_CONFLICT']
 
 const REMOVES: readonly ProblemCode[] = [...READS, 'SLUICE_HTTP_NOT_FOUND', 'SLUICE_HTTP_CONFLICT']
@@ -146,7 +146,7 @@ export const CALLER_OPERATIONS: OperationsOf<CallerCalls> = operations<CallerCal
     method: 'PUT',
     path: '/admin/members',
     role: 'editor',
-    summary: 'Puts a caller into a tier',
+    summary: 'Sets the tier of a caller',
     description:
       'A caller belongs to one tier of a dimension: this one from now on. With If-Match "0" only when to none yet.',
     body: MEMBERSHIP,
@@ -160,7 +160,7 @@ export const CALLER_OPERATIONS: OperationsOf<CallerCalls> = operations<CallerCal
     method: 'DELETE',
     path: '/admin/members',
     role: 'editor',
-    summary: 'Takes a caller out of its tier',
+    summary: 'Removes a caller from its tier',
     description: 'The caller is limited as everybody is.',
     parameters: WHO,
     answers: GONE,
@@ -171,7 +171,7 @@ export const CALLER_OPERATIONS: OperationsOf<CallerCalls> = operations<CallerCal
     method: 'POST',
     path: '/admin/members/bulk',
     role: 'editor',
-    summary: 'Puts many callers into tiers',
+    summary: 'Sets the tiers of many callers',
     description: 'Puts up to 10000 members in one step: all of them, or none when one cannot be used.',
     body: BULK_MEMBERS_REQUEST.ref,
     maxBodyBytes: BULK_BYTES,
@@ -182,7 +182,7 @@ export const CALLER_OPERATIONS: OperationsOf<CallerCalls> = operations<CallerCal
     ...LIST,
     path: '/admin/blocks',
     summary: 'Lists blocks',
-    description: 'The callers that are refused for a time, set by somebody or by the penalty of a rule.',
+    description: 'The callers that are blocked for a time, set by somebody or by the penalty of a rule.',
     answers: { 200: { description: 'The blocks.', schema: BLOCK_PAGE.ref } },
   },
   blockFeed: {
@@ -211,7 +211,7 @@ export const CALLER_OPERATIONS: OperationsOf<CallerCalls> = operations<CallerCal
     path: '/admin/blocks',
     role: 'editor',
     summary: 'Blocks a caller',
-    description: 'Refuses a caller everywhere for a time, from now on.',
+    description: 'Denies all requests of a caller for a time, starting now.',
     body: BLOCK_REQUEST.ref,
     answers: {
       200: { description: 'The block, and what it took the place of.', schema: PUT_BLOCK.ref, headers: ['ETag'] },
@@ -235,7 +235,7 @@ export const CALLER_OPERATIONS: OperationsOf<CallerCalls> = operations<CallerCal
     method: 'GET',
     path: '/admin/incident',
     role: 'viewer',
-    summary: 'Is an incident declared?',
+    summary: 'Shows incident mode',
     description:
       'While an incident is declared, limits are cut as the rules say. `affectedRules` counts the rules that say so.',
     answers: { 200: { description: 'How the switch stands.', schema: INCIDENT_ANSWER.ref, headers: ['ETag'] } },
@@ -246,7 +246,7 @@ export const CALLER_OPERATIONS: OperationsOf<CallerCalls> = operations<CallerCal
     method: 'PUT',
     path: '/admin/incident',
     role: 'editor',
-    summary: 'Declares an incident, or its end',
+    summary: 'Starts or ends incident mode',
     description:
       'Multiplies limits by the `incident` of each rule, or of the rule set, until it is ended or its time is over. Where no rule has one, nothing changes and the answer has a `warning`.',
     body: INCIDENT,
@@ -258,7 +258,7 @@ export const CALLER_OPERATIONS: OperationsOf<CallerCalls> = operations<CallerCal
     method: 'POST',
     path: '/admin/reset',
     role: 'editor',
-    summary: 'Lets counters start anew',
+    summary: 'Resets counters',
     description:
       'Forgets what these callers have used: under the rules that the resource matches, or under all without one.',
     body: RESET_REQUEST.ref,

@@ -25,10 +25,10 @@ export interface OperationAnswer {
   readonly description: string
   /** The schema of the body, or of the data of each event of a stream; left out where there is no body. */
   readonly schema?: JsonSchema
-  /** Media type of the body; `application/json` when left out. */
+  /** Media type of the body. Default: `application/json`. */
   readonly mediaType?: string
   readonly headers?: readonly AnswerHeaderName[]
-  /** A body of this answer; an example of the schema when left out. */
+  /** A body of this answer. Default: an example of the schema. */
   readonly example?: unknown
   /** The problems that are answered so; left out where it is no problem. */
   readonly problems?: readonly ProblemCode[]
@@ -205,7 +205,7 @@ function problemAnswers(codes: readonly ProblemCode[]): Readonly<Record<number, 
 export interface PageParameters {
   /** The `next` of the page before. */
   readonly after?: string
-  /** Most items, 1 to 1000; 100 when left out. */
+  /** Maximum number of items, 1 to 1000. Default: 100. */
   readonly limit?: number
 }
 
@@ -214,10 +214,10 @@ export const PAGE_PARAMETERS: {
   readonly after: OperationParameter & { readonly required: false; readonly schema: TextSchema }
   readonly limit: OperationParameter & { readonly required: false; readonly schema: WholeSchema }
 } = {
-  after: query('The "next" of the page before; the first page when left out.', {
+  after: query('The "next" of the previous page. Default: the first page.', {
     type: 'string',
     minLength: 1,
     maxLength: 8192,
   }),
-  limit: query('Most items; 100 when left out.', { type: 'integer', minimum: 1, maximum: 1000 }),
+  limit: query('Maximum number of items. Default: 100.', { type: 'integer', minimum: 1, maximum: 1000 }),
 }

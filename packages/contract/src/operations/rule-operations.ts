@@ -124,7 +124,7 @@ export const RULE_OPERATIONS: OperationsOf<RuleCalls> = operations<RuleCalls>('r
     method: 'GET',
     path: '/admin/ratelimits/usage',
     role: 'viewer',
-    summary: 'Shows what was used',
+    summary: 'Shows usage',
     description:
       'How the counters of these callers stand: of the rules that the resource matches, or of all without one. At least one parameter is needed. Nothing is charged.',
     parameters: {
@@ -192,7 +192,7 @@ export const RULE_OPERATIONS: OperationsOf<RuleCalls> = operations<RuleCalls>('r
     ...LIST,
     path: '/admin/deny-list',
     summary: 'Lists the deny list',
-    description: 'The requests that are refused whatever else is said.',
+    description: 'The requests that are always denied.',
     answers: { 200: { description: 'The entries.', schema: DENY_PAGE.ref, headers: ['ETag'] } },
   },
   putDenyEntry: {

@@ -6,7 +6,7 @@ export interface Field {
   readonly expected: string
   /** Whether the value may be a secret or name a person: then no message repeats it. */
   readonly isPrivate: boolean
-  /** Where in the value the problem is, for one that has parts; the field as a whole when left out. */
+  /** Where in the value the problem is, for one that has parts. Default: the whole field. */
   readonly problemsIn?: (value: object, path: string) => readonly FieldProblem[]
 }
 
@@ -33,7 +33,7 @@ export interface BodyRules {
 }
 
 /** A body that cannot be understood, and what is wrong with it. */
-export interface RefusedBody {
+export interface InvalidBody {
   readonly ok: false
   /** At least one. All problems of known fields, then of unknown ones as many as fit. */
   readonly problems: readonly FieldProblem[]
@@ -42,7 +42,7 @@ export interface RefusedBody {
 }
 
 /** What a body said, or what is wrong with it. */
-export type Parsed<T> = ({ readonly ok: true } & T) | RefusedBody
+export type Parsed<T> = ({ readonly ok: true } & T) | InvalidBody
 
 const MOST_UNKNOWN_LISTED = 16
 
@@ -98,7 +98,7 @@ export function hasForm(body: unknown, { fields, needed, problemsBetween }: Body
 }
 
 /** Everything that is wrong with a body that does not have this form; `at` points to it. */
-export function formProblems(body: unknown, form: BodyForm, at = ''): RefusedBody {
+export function formProblems(body: unknown, form: BodyForm, at = ''): InvalidBody {
   const { fields, needed, expected, problemsBetween } = form
   if (typeof body !== 'object' || body === null || Array.isArray(body)) {
     return { ok: false, problems: [{ path: at, received: describeReceived(body, true), expected }], unlisted: 0 }
@@ -122,7 +122,7 @@ export function formProblems(body: unknown, form: BodyForm, at = ''): RefusedBod
  * Everything that is wrong with a list whose entries should all have this form, as far as it is listed; undefined when nothing
  * is. `at` points to the list.
  */
-export function entryProblems(entries: readonly unknown[], form: BodyForm, at: string): RefusedBody | undefined {
+export function entryProblems(entries: readonly unknown[], form: BodyForm, at: string): InvalidBody | undefined {
   const problems: FieldProblem[] = []
   let unlisted = 0
   for (const [index, entry] of entries.entries()) {

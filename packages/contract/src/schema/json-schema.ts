@@ -94,7 +94,7 @@ type PropertySchemas<T, Keys extends keyof T> = {
 
 /**
  * The parts that the schema of an object type is made of: one schema for each property, under `required` or `optional` as the
- * type has it. The compiler refuses a property that the type does not have, one that is missing, and one in the wrong group.
+ * type has it. The compiler rejects a property that the type does not have, one that is missing, and one in the wrong group.
  */
 export type ObjectParts<T> = {
   readonly title?: string
@@ -107,7 +107,7 @@ export type ObjectParts<T> = {
   ? { readonly optional?: undefined }
   : { readonly optional: PropertySchemas<T, OptionalKeys<T>> })
 
-/** The schema of what clients send: properties that it does not name are refused. */
+/** The schema of what clients send: properties that it does not name are rejected. */
 export function requestSchema<T extends object>(name: string, parts: ObjectParts<NoInfer<T>>): NamedSchema<T> {
   return define(name, { ...objectSchema(parts), additionalProperties: false })
 }
