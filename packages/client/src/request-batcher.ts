@@ -5,7 +5,7 @@ import type { ServiceRequest } from './http/send-request.ts'
 import type { RetryingService, TimeBudget } from './retry/send-with-retry.ts'
 import { sendWithRetry } from './retry/send-with-retry.ts'
 
-/** A call to be made, and for how long its caller waits. */
+/** A call that may be sent in a batch. */
 export interface BatchableCall {
   /** Its body, JSON. */
   readonly body: string
@@ -18,13 +18,13 @@ interface Waiting extends BatchableCall {
   readonly reject: (reason: unknown) => void
 }
 
-/** How the calls of a line are sent. */
+/** How calls of one kind are sent. */
 export interface BatchFormat {
-  /** What one of them is called in a message, in the plural. */
+  /** Plural noun for messages. */
   readonly noun: string
-  /** What one that is alone is sent to, and the body that it has there. */
+  /** Operation and body for a single call. */
   readonly alone: { readonly operation: Operation; readonly bodyOf: (body: string) => string }
-  /** What several are sent to, in a list of up to `most` in this field. It rejects all when one of them is invalid. */
+  /** Operation for several calls: a list of up to `most` in this field. One invalid call rejects the whole batch. */
   readonly together: { readonly operation: Operation; readonly field: string; readonly most: number }
   /** The answer to each of `count` that were sent together; undefined when there are not as many. */
   readonly answersOf: (answer: unknown, count: number) => readonly unknown[] | undefined
@@ -37,8 +37,8 @@ const BYTES_PER_CHARACTER = 3
 const FRAME_BYTES = 3072
 
 /**
- * Gathers the calls of one kind that are made in one turn of the event loop and sends them together, in their order. Every call
- * has its own answer and its own end: one that cannot be understood, or that is ended by its caller, leaves the others alone.
+ * Batches the calls of one kind that are made in the same turn of the event loop, in order. Each call has its own answer and
+ * its own timeout: an invalid or aborted call does not affect the others.
  */
 export class RequestBatcher {
   readonly #form: BatchFormat
@@ -103,11 +103,11 @@ export class RequestBatcher {
     const answer = await sendWithRetry(this.#service, request, new SharedBudget(group))
     const answers = answersOf(answer, group.length)
     if (answers !== undefined) return answers
-    const detail = `A batch of ${group.length} ${noun} did not get as many answers. Look what stands before the service.`
+    const detail = `A batch of ${group.length} ${noun} did not get as many answers. Check the proxies in front of the service.`
     throw new ClientError('SLUICE_CLIENT_UNEXPECTED_ANSWER', { status: 200, detail })
   }
 
-  /** Nothing of a batch was counted because of some of its calls: those go alone, and the others once more. */
+  /** The service rejected a batch because of some calls: sends those one by one, and the others as a batch again. */
   async #sendApart(group: readonly Waiting[], { errors }: ClientError): Promise<void> {
     const start = `/${this.#form.together.field}/`
     const named = new Set(
@@ -124,7 +124,7 @@ export class RequestBatcher {
 
 const PLAIN = { parameters: {}, ifMatch: undefined } as const
 
-/** The time of calls that go together: it ends when nobody waits any more. */
+/** The time budget of a batch: aborted when every call in it is aborted. */
 class SharedBudget implements TimeBudget {
   readonly #controller = new AbortController()
   readonly #group: readonly Waiting[]
@@ -159,7 +159,7 @@ function isNotUnderstood(error: unknown): error is ClientError {
   return isClientError(error) && (error.status === 400 || error.status === 413)
 }
 
-/** Groups that the service takes for sure as one batch, in their order. */
+/** Splits calls into batches that certainly fit the size limits of the service, in order. */
 function groupsOf(waiting: readonly Waiting[], { alone, together }: BatchFormat): readonly (readonly Waiting[])[] {
   const largestGroup = Math.floor((together.operation.maxBodyBytes - FRAME_BYTES) / BYTES_PER_CHARACTER)
   // One that might be rejected alone must not pass among others.

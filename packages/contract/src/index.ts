@@ -184,7 +184,6 @@ export type { FieldProblem, InvalidBody, Parsed } from './schema/body-parser.ts'
 export { isIpAddress } from './schema/body-parser.ts'
 export type { JsonSchema, JsonType } from './schema/json-schema.ts'
 export type { Page } from './schema/value-schemas.ts'
-export type { IdsAnswer, LivenessAnswer, ReadinessAnswer } from './service/health-bodies.ts'
 export {
   PROBLEM_MEDIA_TYPE,
   PROBLEMS,
@@ -197,3 +196,4 @@ export {
   type ReadinessReason,
   type ReadinessReasonCode,
 } from './service/problem.ts'
+export type { IdsAnswer, LivenessAnswer, ReadinessAnswer } from './service/service-bodies.ts'

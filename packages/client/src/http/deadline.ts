@@ -4,7 +4,7 @@ import { ClientError } from '../errors/client-error.ts'
 /** Why a wait ends that is not needed any more: any value does that is not made anew for each call. */
 const OVER = 'over'
 
-/** What a call is ended by. */
+/** What may end a call. */
 export interface DeadlineOptions {
   readonly sleep: Sleep
   readonly nowMs: NowMs
@@ -41,7 +41,7 @@ export class Deadline {
     const wait = new AbortController()
     this.#wait = wait
     const expire = (): void => {
-      const detail = `No answer within ${ms} ms ${waited}. Whether it was dealt with is not known: look before you repeat a change.`
+      const detail = `No answer within ${ms} ms ${waited}. It is unknown whether it was processed: check before you repeat a change.`
       this.#controller.abort(new ClientError('SLUICE_CLIENT_TIMEOUT', { detail }))
     }
     this.#options.sleep(ms, wait.signal).then(expire, () => undefined)
@@ -52,7 +52,7 @@ export class Deadline {
     return Math.max(0, this.#endsAt - this.#options.nowMs())
   }
 
-  /** Until it is renewed there is no end to it but that of the caller. */
+  /** Suspends the timeout until the next `renew`; the signal of the caller still aborts. */
   pause(): void {
     this.#wait?.abort(OVER)
     this.#endsAt = Number.POSITIVE_INFINITY

@@ -7,7 +7,7 @@ import type { StreamEvent } from './event-stream.ts'
 import { EventStreamReader } from './event-stream.ts'
 import { retryAfterMsOf } from './retry-after.ts'
 
-/** Which service, and how it is asked. */
+/** The service, and how to reach it. */
 export interface ServiceConnection {
   /** Without a slash at its end. */
   readonly base: string
@@ -25,17 +25,17 @@ export interface ServiceRequest {
   readonly body: string | undefined
   /** The value of `If-Match`; undefined for none. */
   readonly ifMatch: string | undefined
-  /** Whether it changes nothing that it has not changed already when it is dealt with once more. */
+  /** Whether the service may process it twice without further effect. */
   readonly isIdempotent: boolean
 }
 
-/** How long a caller waits. */
+/** What ends a stream from the side of the caller. */
 export interface StreamTimeout {
   readonly timeoutMs: number
   readonly signal: AbortSignal | undefined
 }
 
-/** How long a stream may be silent. The service sends something far more often. */
+/** Maximum silence on a stream. The service sends far more often. */
 const LONGEST_SILENCE_MS = 30_000
 
 /**
@@ -97,7 +97,7 @@ async function send(address: ServiceConnection, request: ServiceRequest, signal:
       ...(ifMatch === undefined ? {} : { 'If-Match': ifMatch }),
     },
     ...(body === undefined ? {} : { body }),
-    // The service redirects nobody. Whoever does is not to get the key.
+    // The service never redirects. Another server must not receive the API key.
     redirect: 'manual',
     signal,
   })
@@ -105,7 +105,7 @@ async function send(address: ServiceConnection, request: ServiceRequest, signal:
 
 const accepted = new WeakMap<Operation, string>()
 
-/** The media types that an operation answers with; worked out once. */
+/** The media types that an operation answers with, cached. */
 function acceptOf(operation: Operation): string {
   const known = accepted.get(operation)
   if (known !== undefined) return known
@@ -155,7 +155,7 @@ function parsed(text: string): unknown {
 
 function unexpected(response: Response, content: string, nowMs: number): ClientError {
   const { status } = response
-  const detail = `It has status ${status} and ${content}. Look whether the address is that of the service, and whether something stands in between.`
+  const detail = `It has status ${status} and ${content}. Check that the URL is that of the service, and which proxies are in between.`
   const retryAfterMs = retryAfterMsOf(response, nowMs)
   return new ClientError('SLUICE_CLIENT_UNEXPECTED_ANSWER', { status, detail, retryAfterMs })
 }
@@ -165,7 +165,7 @@ function failureOf(error: unknown, { base }: ServiceConnection, signal: AbortSig
   // Whoever ended it has said why.
   if (signal.aborted) return signal.reason
   if (error instanceof ClientError) return error
-  const detail = `${base} does not answer: ${reasonOf(error)}. Look whether the service runs and the address is right.`
+  const detail = `${base} does not answer: ${reasonOf(error)}. Check that the service runs and that the URL is right.`
   return new ClientError('SLUICE_CLIENT_UNREACHABLE', { detail, cause: error })
 }
 

@@ -4,6 +4,8 @@ import { count, flag, listOf, words } from '../schema/value-schemas.ts'
 import type { BatchAnswer, CheckAnswer } from './check-answer.ts'
 import type { DecisionReason, FailureLike } from './decision-like.ts'
 
+// Apart from check-answer.ts: middleware imports that file, and its bundles must not hold schemas.
+
 const REASONS: readonly DecisionReason[] = [
   'allowed',
   'exempt',

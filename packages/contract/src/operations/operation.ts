@@ -1,9 +1,9 @@
 import type { AnswerHeaderName } from '../headers/answer-headers.ts'
 import type { JsonSchema, PropertySchema, Reference } from '../schema/json-schema.ts'
 import type { TextSchema, WholeSchema } from '../schema/value-schemas.ts'
-import { PROBLEM } from '../service/health-bodies.ts'
 import type { ProblemCode } from '../service/problem.ts'
 import { PROBLEM_MEDIA_TYPE, PROBLEMS } from '../service/problem.ts'
+import { PROBLEM } from '../service/service-bodies.ts'
 
 /** What an API key must be good for: its role, or one above it. `none`: no key is asked for. */
 export type OperationRole = 'none' | 'viewer' | 'editor' | 'admin'

@@ -1,5 +1,5 @@
-import type { IdsAnswer, LivenessAnswer, ReadinessAnswer } from '../service/health-bodies.ts'
-import { IDS_ANSWER, LIVENESS_ANSWER, READINESS_ANSWER } from '../service/health-bodies.ts'
+import type { IdsAnswer, LivenessAnswer, ReadinessAnswer } from '../service/service-bodies.ts'
+import { IDS_ANSWER, LIVENESS_ANSWER, READINESS_ANSWER } from '../service/service-bodies.ts'
 import type { CallOf, OperationsOf } from './operation.ts'
 import { operations, query } from './operation.ts'
 

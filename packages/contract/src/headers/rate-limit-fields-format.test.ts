@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { parseItem } from 'structured-headers'
 import { describe, expect, it } from 'vitest'
-import { fieldBytes, fieldInteger, fieldString } from './structured-field.ts'
+import { fieldBytes, fieldInteger, fieldString } from './rate-limit-fields.ts'
 
 function bareItem(text: string): unknown {
   const [value, parameters] = parseItem(text)
