@@ -115,7 +115,7 @@ function callOf(name: string, request: string, more: Readonly<Record<string, Opt
  * Throws `SLUICE_CLIENT_INVALID_OPTION` unless a call has a request that may be one, and options that can be used, where there are
  * any. What is in the request, the service checks.
  */
-export function checkCall(name: RequestCall, request: unknown, options: unknown): void {
+function checkCall(name: RequestCall, request: unknown, options: unknown): void {
   const call = CALLS[name]
   if (name === 'batch') checkList(request, call.request)
   else if (!isPlain(request)) throw noRequest(name, request, call.request)
@@ -123,7 +123,7 @@ export function checkCall(name: RequestCall, request: unknown, options: unknown)
 }
 
 /** The operation of this id. Throws `SLUICE_CLIENT_INVALID_OPTION` when there is none, or what it is given cannot be used. */
-export function checkedOperation(id: string, input: unknown): Operation {
+function checkedOperation(id: string, input: unknown): Operation {
   if (typeof id !== 'string' || !Object.hasOwn(OPERATIONS, id)) throw noOperation(id)
   const operation: Operation = OPERATIONS[id as keyof typeof OPERATIONS]
   if (input === undefined) return operation
@@ -134,13 +134,13 @@ export function checkedOperation(id: string, input: unknown): Operation {
 }
 
 /** Throws `SLUICE_CLIENT_INVALID_OPTION` unless the operation of this id answers page by page, and is given what can be used. */
-export function checkPaged(id: string, input: unknown): void {
+function checkPaged(id: string, input: unknown): void {
   if (checkedOperation(id, input).isPaged) return
   throw invalidOption({ problem: `"${id}" has no pages`, expected: 'an operation that lists', action: useCall(id) })
 }
 
 /** Throws `SLUICE_CLIENT_INVALID_OPTION` unless the operation of this id goes on, and is given what can be used. */
-export function checkStream(id: string, input: unknown): void {
+function checkStream(id: string, input: unknown): void {
   if (checkedOperation(id, input).streams) return
   throw invalidOption({ problem: `"${id}" is no stream`, expected: '"live"', action: useCall(id) })
 }
@@ -150,7 +150,7 @@ function useCall(id: string): string {
 }
 
 /** Throws `SLUICE_CLIENT_INVALID_OPTION` unless the time that a request may wait can be added to that of the call. */
-export function checkWait(maxWaitMs: unknown): void {
+function checkWait(maxWaitMs: unknown): void {
   if (maxWaitMs === undefined || isWhole(maxWaitMs, 0, Number.MAX_SAFE_INTEGER)) return
   throw invalidOption({
     problem: '"maxWaitMs" of the request of acquire cannot be used',

@@ -192,7 +192,7 @@ const LONGEST_PAUSE_MS = 86_400_000
 const MANY_PAUSES = 1000
 
 /** What the answers to the calls of each key have said: until when there is no sense in another. */
-export class KeyPauses {
+class KeyPauses {
   readonly #pauses = new Map<string, Pause>()
 
   /** Keeps what an answer announces, unless a longer pause is known. */

@@ -173,7 +173,7 @@ function failureOf(error: unknown, { base }: ServiceConnection, signal: AbortSig
 export type ParameterValues = Readonly<Record<string, string | number | undefined>>
 
 /** Where an operation is asked: its path and query below `base`, which has no slash at its end. */
-export function operationUrl(base: string, operation: Operation, parameters: ParameterValues): string {
+function operationUrl(base: string, operation: Operation, parameters: ParameterValues): string {
   const { path, parameters: declared } = operation
   const query: [string, string][] = []
   for (const [name, value] of Object.entries(parameters)) {

@@ -144,7 +144,7 @@ export const SILENCE_REQUEST: NamedSchema<SilenceRequest> = requestSchema('Silen
 })
 
 /** The schema of {@link DeadLetter}. */
-export const DEAD_LETTER: NamedSchema<DeadLetter> = answerSchema('DeadLetter', {
+const DEAD_LETTER: NamedSchema<DeadLetter> = answerSchema('DeadLetter', {
   description: 'A message about an alert or a block that could not be delivered.',
   examples: [DEAD_LETTER_EXAMPLE],
   required: {

@@ -61,7 +61,7 @@ const ROLE = {
 } as const
 
 /** The schema of {@link ApiKey}. */
-export const API_KEY: NamedSchema<ApiKey> = answerSchema('ApiKey', {
+const API_KEY: NamedSchema<ApiKey> = answerSchema('ApiKey', {
   description: 'An API key as it is kept: everything but the secret.',
   examples: [EXAMPLE],
   required: {

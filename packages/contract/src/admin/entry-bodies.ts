@@ -97,19 +97,19 @@ const STORED_PARTS = {
 } as const
 
 /** The schemas of what is kept, and of pages of it. */
-export const STORED_OVERRIDE: NamedSchema<Stored<Override>> = storedSchema('StoredOverride', OVERRIDE, OVERRIDE_EXAMPLE)
+const STORED_OVERRIDE: NamedSchema<Stored<Override>> = storedSchema('StoredOverride', OVERRIDE, OVERRIDE_EXAMPLE)
 export const OVERRIDE_PAGE: NamedSchema<Page<Stored<Override>>> = storedPage(
   'OverridePage',
   STORED_OVERRIDE,
   OVERRIDE_EXAMPLE,
 )
-export const STORED_MEMBER: NamedSchema<Stored<Membership>> = storedSchema('StoredMember', MEMBERSHIP, MEMBER_EXAMPLE)
+const STORED_MEMBER: NamedSchema<Stored<Membership>> = storedSchema('StoredMember', MEMBERSHIP, MEMBER_EXAMPLE)
 export const MEMBER_PAGE: NamedSchema<Page<Stored<Membership>>> = storedPage(
   'MemberPage',
   STORED_MEMBER,
   MEMBER_EXAMPLE,
 )
-export const STORED_BLOCK: NamedSchema<Stored<Block>> = storedSchema('StoredBlock', BLOCK, BLOCK_EXAMPLE)
+const STORED_BLOCK: NamedSchema<Stored<Block>> = storedSchema('StoredBlock', BLOCK, BLOCK_EXAMPLE)
 export const BLOCK_PAGE: NamedSchema<Page<Stored<Block>>> = storedPage('BlockPage', STORED_BLOCK, BLOCK_EXAMPLE)
 
 /** The schema of {@link IncidentAnswer}. */

@@ -79,7 +79,7 @@ const RULE_EXAMPLE: RuleExplanation = {
 }
 
 /** The schema of {@link LimitStep}. */
-export const LIMIT_STEP: NamedSchema<LimitStep> = answerSchema('LimitStep', {
+const LIMIT_STEP: NamedSchema<LimitStep> = answerSchema('LimitStep', {
   description: 'One step on the way from what a rule says to the limit that holds.',
   examples: [STEP_EXAMPLE],
   required: {
@@ -96,7 +96,7 @@ export const LIMIT_STEP: NamedSchema<LimitStep> = answerSchema('LimitStep', {
 })
 
 /** The schema of {@link RuleExplanation}. */
-export const RULE_EXPLANATION: NamedSchema<RuleExplanation> = answerSchema('RuleExplanation', {
+const RULE_EXPLANATION: NamedSchema<RuleExplanation> = answerSchema('RuleExplanation', {
   description: 'What a rule means for a request.',
   examples: [RULE_EXAMPLE],
   required: {
@@ -120,7 +120,7 @@ export const RULE_EXPLANATION: NamedSchema<RuleExplanation> = answerSchema('Rule
 })
 
 /** The schema of {@link ExplainedTier}. */
-export const EXPLAINED_TIER: NamedSchema<ExplainedTier> = answerSchema('ExplainedTier', {
+const EXPLAINED_TIER: NamedSchema<ExplainedTier> = answerSchema('ExplainedTier', {
   description: 'The tier of a caller.',
   examples: [{ name: 'premium', from: 'tenant acme' }],
   required: { name: words('Name of the tier.'), from: words('Where it is known from.') },
@@ -179,7 +179,7 @@ const EXAMPLE: AuditRecord = {
 }
 
 /** The schema of {@link AuditRecord}. */
-export const AUDIT_RECORD: NamedSchema<AuditRecord> = answerSchema('AuditRecord', {
+const AUDIT_RECORD: NamedSchema<AuditRecord> = answerSchema('AuditRecord', {
   description: 'Something that was done.',
   examples: [EXAMPLE],
   required: {

@@ -51,7 +51,7 @@ export const RATE_LIMITS_REQUEST: NamedSchema<RateLimitsRequest> = requestSchema
 })
 
 /** The schema of {@link RateLimits}. */
-export const RATE_LIMITS: NamedSchema<RateLimits> = answerSchema('RateLimits', {
+const RATE_LIMITS: NamedSchema<RateLimits> = answerSchema('RateLimits', {
   description: 'The rules of one resource.',
   examples: [{ resource: '/api/v1/data', rules: RULES }],
   required: { resource: RESOURCE, rules: RULES_LIST },

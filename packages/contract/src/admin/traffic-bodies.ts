@@ -96,7 +96,7 @@ const TOP_EXAMPLE: TopDimension = {
 const LATENCY = { type: ['number', 'null'], minimum: 0 } as const
 
 /** The schema of {@link TrafficShare}. */
-export const TRAFFIC_SHARE: NamedSchema<TrafficShare> = answerSchema('TrafficShare', {
+const TRAFFIC_SHARE: NamedSchema<TrafficShare> = answerSchema('TrafficShare', {
   description: 'Checks of one resource or region in a span of time.',
   examples: [SHARE_EXAMPLE],
   required: {
@@ -126,7 +126,7 @@ const POINT_PARTS = {
 } as const
 
 /** The schema of {@link TrafficPoint}. */
-export const TRAFFIC_POINT: NamedSchema<TrafficPoint> = answerSchema('TrafficPoint', {
+const TRAFFIC_POINT: NamedSchema<TrafficPoint> = answerSchema('TrafficPoint', {
   description: 'What happened in a span of time.',
   examples: [POINT_EXAMPLE],
   required: POINT_PARTS,
@@ -143,7 +143,7 @@ export const HISTORY_ANSWER: NamedSchema<HistoryAnswer> = answerSchema('HistoryA
 })
 
 /** The schema of {@link TopEntry}. */
-export const TOP_ENTRY: NamedSchema<TopEntry> = answerSchema('TopEntry', {
+const TOP_ENTRY: NamedSchema<TopEntry> = answerSchema('TopEntry', {
   description: 'One of the callers that were denied most.',
   examples: [{ entity: 'user-123', denials: 411, error: 3 }],
   required: {
@@ -154,7 +154,7 @@ export const TOP_ENTRY: NamedSchema<TopEntry> = answerSchema('TopEntry', {
 })
 
 /** The schema of {@link TopDimension}. */
-export const TOP_DIMENSION: NamedSchema<TopDimension> = answerSchema('TopDimension', {
+const TOP_DIMENSION: NamedSchema<TopDimension> = answerSchema('TopDimension', {
   description: 'The callers of one dimension that were denied most.',
   examples: [TOP_EXAMPLE],
   required: {

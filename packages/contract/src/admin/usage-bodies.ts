@@ -100,7 +100,7 @@ export const COUNTER: NamedSchema<Counter> = answerSchema('Counter', {
 })
 
 /** The schema of {@link Usage}. */
-export const USAGE: NamedSchema<Usage> = answerSchema('Usage', {
+const USAGE: NamedSchema<Usage> = answerSchema('Usage', {
   description: 'What one rule has counted for one caller.',
   examples: [
     {

@@ -201,7 +201,7 @@ const ENVOY_FILE_EXAMPLE: EnvoyFile = {
 }
 
 /** The schema of {@link EnvoyFile}. */
-export const ENVOY_FILE: NamedSchema<EnvoyFile> = requestSchema('EnvoyFile', {
+const ENVOY_FILE: NamedSchema<EnvoyFile> = requestSchema('EnvoyFile', {
   description: 'A file in the form of envoyproxy/ratelimit.',
   examples: [ENVOY_FILE_EXAMPLE],
   required: {
@@ -222,7 +222,7 @@ export const IMPORT_REQUEST: NamedSchema<ImportRequest> = requestSchema('ImportR
 })
 
 /** The schema of {@link RuleSetChange}. */
-export const RULE_SET_CHANGE: NamedSchema<RuleSetChange> = answerSchema('RuleSetChange', {
+const RULE_SET_CHANGE: NamedSchema<RuleSetChange> = answerSchema('RuleSetChange', {
   description: 'One thing that differs between two rule sets.',
   examples: [{ change: 'changed', part: 'incident', name: '', before: 1, after: 0.5 }],
   required: {

@@ -18,7 +18,7 @@ const REASONS: readonly DecisionReason[] = [
 ]
 
 /** The schema of {@link FailureLike}. */
-export const FAILURE: NamedSchema<FailureLike> = answerSchema('Failure', {
+const FAILURE: NamedSchema<FailureLike> = answerSchema('Failure', {
   description: 'Says that a decision was made without the store, and why.',
   examples: [{ mode: 'local', cause: 'unreachable', charged: 'no' }],
   required: {

@@ -172,7 +172,7 @@ const NO_PROBLEMS: readonly FieldProblem[] = []
  * Identities that a request names twice and not alike: by both names of a field, or by a field and a descriptor. Who is counted
  * would not be who the request seems to name. A descriptor "service" may stand alone: rules can count by it.
  */
-export function identityProblems(body: object, at: string): readonly FieldProblem[] {
+function identityProblems(body: object, at: string): readonly FieldProblem[] {
   const call = body as Partial<CheckRequest>
   const { descriptors } = call
   const hasDescriptors = typeof descriptors === 'object' && descriptors !== null

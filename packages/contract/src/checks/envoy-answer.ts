@@ -104,7 +104,7 @@ const OK_STATUS: EnvoyStatus = {
 }
 
 /** The schema of {@link EnvoyCurrentLimit}. */
-export const ENVOY_CURRENT_LIMIT: NamedSchema<EnvoyCurrentLimit> = answerSchema('EnvoyCurrentLimit', {
+const ENVOY_CURRENT_LIMIT: NamedSchema<EnvoyCurrentLimit> = answerSchema('EnvoyCurrentLimit', {
   description: 'A limit.',
   examples: [LIMIT_EXAMPLE],
   required: { unit: { description: 'Length of its window.', enum: ENVOY_UNITS } },
@@ -115,7 +115,7 @@ export const ENVOY_CURRENT_LIMIT: NamedSchema<EnvoyCurrentLimit> = answerSchema(
 })
 
 /** The schema of {@link EnvoyStatus}. */
-export const ENVOY_STATUS: NamedSchema<EnvoyStatus> = answerSchema('EnvoyStatus', {
+const ENVOY_STATUS: NamedSchema<EnvoyStatus> = answerSchema('EnvoyStatus', {
   description: 'How one descriptor stands.',
   examples: [OK_STATUS, { code: 'OK' }, { code: 'OK', limitRemaining: LARGEST_ENVOY_COUNT }],
   required: { code: { description: 'Whether it is over its limit.', enum: ENVOY_CODES } },

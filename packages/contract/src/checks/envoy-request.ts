@@ -107,7 +107,7 @@ const OTHER_NAME = 'by its other name; one of them may be there.'
 const HITS = { hits_addend: envoyCount(`hitsAddend ${OTHER_NAME}`) }
 
 /** The schema of {@link EnvoyEntry}. */
-export const ENVOY_ENTRY: NamedSchema<EnvoyEntry> = requestSchema('EnvoyEntry', {
+const ENVOY_ENTRY: NamedSchema<EnvoyEntry> = requestSchema('EnvoyEntry', {
   description: 'One thing that a descriptor says of a call.',
   examples: [ENTRY_EXAMPLE],
   required: { key: { description: 'What is said.', type: 'string', minLength: 1 } },
@@ -115,7 +115,7 @@ export const ENVOY_ENTRY: NamedSchema<EnvoyEntry> = requestSchema('EnvoyEntry', 
 })
 
 /** The schema of {@link EnvoyLimit}. */
-export const ENVOY_LIMIT: NamedSchema<EnvoyLimit> = requestSchema('EnvoyLimit', {
+const ENVOY_LIMIT: NamedSchema<EnvoyLimit> = requestSchema('EnvoyLimit', {
   description: 'A limit that holds instead of the one that a rule has.',
   examples: [{ requestsPerUnit: 10, unit: 'MINUTE' }],
   required: { unit: { description: 'Length of its window.', enum: ENVOY_UNITS } },
@@ -126,7 +126,7 @@ export const ENVOY_LIMIT: NamedSchema<EnvoyLimit> = requestSchema('EnvoyLimit', 
 })
 
 /** The schema of {@link EnvoyDescriptor}. */
-export const ENVOY_DESCRIPTOR: NamedSchema<EnvoyDescriptor> = requestSchema('EnvoyDescriptor', {
+const ENVOY_DESCRIPTOR: NamedSchema<EnvoyDescriptor> = requestSchema('EnvoyDescriptor', {
   description: 'One thing that a call is limited by.',
   examples: [{ entries: [ENTRY_EXAMPLE] }],
   required: {

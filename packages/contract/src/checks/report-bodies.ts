@@ -37,7 +37,7 @@ export interface ReportAnswer {
 const REPORT_EXAMPLE: CallReport = { resource: '/api/v1/data', method: 'POST', failed: true }
 
 /** The schema of {@link CallReport}. */
-export const CALL_REPORT: NamedSchema<CallReport> = requestSchema('CallReport', {
+const CALL_REPORT: NamedSchema<CallReport> = requestSchema('CallReport', {
   description: 'How a call ended that was let through.',
   examples: [REPORT_EXAMPLE, { resource: 'checkout', failed: false }],
   required: {

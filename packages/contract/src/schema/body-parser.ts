@@ -143,7 +143,7 @@ function fieldProblems(field: Field, value: unknown, path: string): readonly Fie
 
 /** A text of 1 to `longest` characters. */
 /* @__NO_SIDE_EFFECTS__ */
-export function textField(longest: number): Field {
+function textField(longest: number): Field {
   return {
     accepts: (value) => isText(value, longest),
     expected: `a text of 1 to ${longest} characters and no control characters`,
@@ -153,7 +153,7 @@ export function textField(longest: number): Field {
 
 /** A whole number in a range. */
 /* @__NO_SIDE_EFFECTS__ */
-export function wholeField(minimum: number, maximum: number): Field {
+function wholeField(minimum: number, maximum: number): Field {
   return {
     accepts: (value) => Number.isInteger(value) && (value as number) >= minimum && (value as number) <= maximum,
     expected: `a whole number from ${minimum} to ${maximum}`,
@@ -162,7 +162,7 @@ export function wholeField(minimum: number, maximum: number): Field {
 }
 
 /** True or false. */
-export const FLAG_FIELD: Field = {
+const FLAG_FIELD: Field = {
   accepts: (value) => typeof value === 'boolean',
   expected: 'true or false',
   isPrivate: false,
@@ -187,7 +187,7 @@ export function listField(most: number, noun: string, form?: BodyForm): Field {
 
 /** One of several texts. */
 /* @__NO_SIDE_EFFECTS__ */
-export function choiceField(choices: readonly string[]): Field {
+function choiceField(choices: readonly string[]): Field {
   return {
     accepts: (value) => choices.includes(value as string),
     expected: `one of ${choices.join(', ')}`,
@@ -309,13 +309,13 @@ export interface FieldProblem {
 const LONGEST_SHOWN = 64
 
 /** The pointer to a member of the body. Long names are cut: they are the sender's choice, and go into logs. */
-export function pointerTo(name: string): string {
+function pointerTo(name: string): string {
   const shown = name.length > LONGEST_SHOWN ? `${name.slice(0, LONGEST_SHOWN)}...` : name
   return `/${shown.toWellFormed().replaceAll('~', '~0').replaceAll('/', '~1')}`
 }
 
 /** A value in words. Texts are quoted when they are short and `isPrivate` is false; otherwise only measured. */
-export function describeReceived(value: unknown, isPrivate: boolean): string {
+function describeReceived(value: unknown, isPrivate: boolean): string {
   if (typeof value === 'string') {
     if (value.length === 0) return 'an empty text'
     return isPrivate || value.length > LONGEST_SHOWN ? `a text of ${value.length} characters` : JSON.stringify(value)

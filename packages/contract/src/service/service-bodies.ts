@@ -45,7 +45,7 @@ export const LIVENESS_ANSWER: NamedSchema<LivenessAnswer> = answerSchema('Livene
 })
 
 /** The schema of {@link ReadinessCheck}. */
-export const READINESS_CHECK: NamedSchema<ReadinessCheck> = answerSchema('ReadinessCheck', {
+const READINESS_CHECK: NamedSchema<ReadinessCheck> = answerSchema('ReadinessCheck', {
   description: 'One thing that the service needs to be ready.',
   examples: [{ name: 'redis', ready: false, detail: 'no connection for 12 s' }],
   required: {
@@ -56,7 +56,7 @@ export const READINESS_CHECK: NamedSchema<ReadinessCheck> = answerSchema('Readin
 })
 
 /** The schema of {@link ReadinessReason}. */
-export const READINESS_REASON: NamedSchema<ReadinessReason> = answerSchema('ReadinessReason', {
+const READINESS_REASON: NamedSchema<ReadinessReason> = answerSchema('ReadinessReason', {
   description: 'Why the service is degraded or not ready.',
   examples: [
     {
@@ -92,7 +92,7 @@ export const READINESS_ANSWER: NamedSchema<ReadinessAnswer> = answerSchema('Read
 })
 
 /** The schema of {@link FieldProblem}. */
-export const FIELD_PROBLEM: NamedSchema<FieldProblem> = answerSchema('FieldProblem', {
+const FIELD_PROBLEM: NamedSchema<FieldProblem> = answerSchema('FieldProblem', {
   description: 'One thing that is wrong with a request.',
   examples: [{ path: '/tokens', received: '-1', expected: 'a whole number from 0 to 1000000000' }],
   required: {
