@@ -7,9 +7,9 @@ import { repositoryRoot } from './workspace.ts'
 const CATALOGUES = [
   { heading: 'Library', file: 'packages/core/src/errors.ts', name: 'ERROR_CODES' },
   { heading: 'Building blocks', file: 'packages/runtime/src/errors.ts', name: 'RUNTIME_ERRORS' },
-  { heading: 'Service over HTTP', file: 'packages/contract/src/problem.ts', name: 'PROBLEMS' },
+  { heading: 'Service over HTTP', file: 'packages/contract/src/service/problem.ts', name: 'PROBLEMS' },
   { heading: 'Service process', file: 'apps/service/src/service-error.ts', name: 'SERVICE_ERRORS' },
-  { heading: 'Client', file: 'packages/client/src/client-error.ts', name: 'CLIENT_ERRORS' },
+  { heading: 'Client', file: 'packages/client/src/errors/client-error.ts', name: 'CLIENT_ERRORS' },
   { heading: 'Command line', file: 'apps/cli/src/output/cli-error.ts', name: 'CLI_ERRORS' },
 ] as const
 

@@ -1,5 +1,5 @@
 import type { Client, ClientOptions } from '@sluice/client'
-import { createClient, isClientError, limitedFetch, retryFetch, serviceTurns } from '@sluice/client'
+import { createClient, isClientError, limitedFetch, retryFetch, serviceLimiter } from '@sluice/client'
 import type { CheckAnswer, CheckRequest } from '@sluice/contract'
 import { CHECK_PATH } from '@sluice/contract'
 import { FaultyProxy, freePort } from '@sluice/testing/servers'
@@ -279,7 +279,7 @@ describe('what calls any API', () => {
     const waits = new Waits(async () => void (await direct.call('reset', { body: { userId: userId! } })))
     const { sleep, nowMs } = waits.options
     const request = (_: string, tokens: number): CheckRequest => ({ userId: userId!, resource: '/x', tokens })
-    const limiter = serviceTurns({ client: direct, request, sleep, nowMs })
+    const limiter = serviceLimiter({ client: direct, request, sleep, nowMs })
     const send = limitedFetch({ limiter, cost: 2 })
     const statuses: number[] = []
     for (let call = 0; call < 3; call++) statuses.push((await send(`${service.url}/livez`)).status)

@@ -3,12 +3,12 @@ import type { CheckRequest, FieldProblem } from '@sluice/contract'
 import { problemDocument } from '@sluice/contract'
 import { createLimiter } from '@sluice/core'
 import { describe, expect, it } from 'vitest'
+import { decisionOf } from './check-answers.ts'
 import type { Client } from './client.ts'
 import { createClient } from './create-client.ts'
-import { decisionOf } from './decision-of.ts'
-import { limitedFetch } from './limited-fetch.ts'
-import { retryFetch } from './retry-fetch.ts'
-import { serviceTurns } from './service-turns.ts'
+import { limitedFetch } from './fetch/limited-fetch.ts'
+import { retryFetch } from './fetch/retry-fetch.ts'
+import { serviceLimiter } from './service-limiter.ts'
 import { TableServer } from './table-server.test.support.ts'
 
 /** Options as they are written where nobody checks types. */
@@ -195,7 +195,7 @@ describe('limitedFetch', () => {
       'It has several rules: pass the limiter of one, such as limiters.limiter("name").',
     ],
     ['a limiter to come', { limiter: Promise.resolve(limiter) }, 'It is a promise: await it first.'],
-    ['a client as limiter', { limiter: client }, 'It is a client: pass serviceTurns({ client, request }).'],
+    ['a client as limiter', { limiter: client }, 'It is a client: pass serviceLimiter({ client, request }).'],
     [
       'slots',
       { limiter: createLimiter({ algorithm: 'concurrency', limit: 1, lease: '3s' }) },
@@ -218,12 +218,12 @@ describe('limitedFetch', () => {
   })
 })
 
-describe('serviceTurns', () => {
+describe('serviceLimiter', () => {
   const request = (): CheckRequest => CHECK
 
   it.each<Mistake>([
-    ['nothing', undefined, 'The options of serviceTurns cannot be used; received undefined'],
-    ['a client', client, 'Write serviceTurns({ client, request }).'],
+    ['nothing', undefined, 'The options of serviceLimiter cannot be used; received undefined'],
+    ['a client', client, 'Write serviceLimiter({ client, request }).'],
     ['no client', { request }, '"client" is missing; expected a client, such as createClient({ url })'],
     ['an address as client', { client: URL_OPTION, request }, 'expected a client, such as createClient({ url })'],
     [
@@ -233,9 +233,9 @@ describe('serviceTurns', () => {
     ],
     ['no request', { client }, '"request" is missing; expected a function such as (key, tokens) => ({ tenantId: key'],
     ['a request in place of a function', { client, request: CHECK }, 'expected a function such as (key, tokens) =>'],
-    ['what there is not', { client, request, maxWaitMs: 5 }, 'serviceTurns has no option "maxWaitMs"'],
+    ['what there is not', { client, request, maxWaitMs: 5 }, 'serviceLimiter has no option "maxWaitMs"'],
   ])('%s', async (_, options, phrase) => {
-    await expectAdvice(() => serviceTurns(options as Untyped), phrase)
+    await expectAdvice(() => serviceLimiter(options as Untyped), phrase)
   })
 })
 

@@ -1,11 +1,11 @@
 import { FLAG, FUNCTION, isWhole, type OptionForm } from '@sluice/core/options'
 import type { NowMs, Random, Sleep } from '@sluice/runtime/portable'
 import { systemNowMs, systemRandom, systemSleep, systemTurnEnd } from '@sluice/runtime/portable'
-import type { ClientFailureMode } from './failure-answer.ts'
-import { type FetchFunction, platformFetch } from './fetch-function.ts'
-import { checkOptions, choiceForm, numberForm, takerOf } from './option-check.ts'
-import type { ClientRetryOptions, RepeatedService } from './repeated-exchange.ts'
-import { checkWaits, OTHER_RETRY_NAMES, RETRY_FORMS } from './retry-options.ts'
+import type { ClientFailureMode } from './check-answers.ts'
+import { checkOptions, choiceForm, numberForm, optionTaker } from './errors/client-option-check.ts'
+import { type FetchFunction, platformFetch } from './http/send-request.ts'
+import { checkWaits, OTHER_RETRY_NAMES, RETRY_FORMS } from './retry/retry-options.ts'
+import type { ClientRetryOptions, RetryingService } from './retry/send-with-retry.ts'
 
 const USUAL_TIMEOUT_MS = 5000
 const LONGEST_TIMEOUT_MS = 86_400_000
@@ -19,29 +19,29 @@ export interface ClientOptions {
   /** Milliseconds, above 0, that a call may take with all its retries. Calls may set their own. Default: 5000. */
   readonly timeoutMs?: number | undefined
   /**
-   * What `check`, `peek` and `batch` give when the service cannot be asked; `throw` when left out: an outage is then seen, and
+   * What `check`, `peek` and `batch` give when the service cannot be asked; Default: `throw`, so that an outage is seen, and
    * whoever wants to be open or closed says so. Calls may say their own.
    */
   readonly failureMode?: ClientFailureMode | undefined
-  /** Whether the checks of one turn of the event loop go as one batch, and its reports; true when left out. Checks may say their own. */
+  /** Whether the checks of one turn of the event loop go as one batch, and its reports. Default: true. Checks may override it. */
   readonly batch?: boolean | undefined
   /** How calls are retried where that is safe; false for never. */
   readonly retry?: ClientRetryOptions | false | undefined
-  /** What requests are sent with; the platform's when left out. */
+  /** Sends the requests. Default: the platform's `fetch`. */
   readonly fetch?: FetchFunction | undefined
-  /** Waits; on timers of the process when left out. */
+  /** Waits. Default: with timers of the process. */
   readonly sleep?: Sleep | undefined
-  /** Reads the wall clock; that of the system when left out. */
+  /** Reads the wall clock. Default: the system clock. */
   readonly nowMs?: NowMs | undefined
   /** Source of the jitter between calls. Default: that of the system. */
   readonly random?: Random | undefined
-  /** Runs something at the end of this turn of the event loop; that of the system when left out. */
+  /** Runs a function at the end of the current turn of the event loop. Default: the platform's. */
   readonly turnEnd?: ((run: () => void) => void) | undefined
 }
 
 /** The same with everything filled in. */
 export interface ResolvedOptions {
-  readonly service: RepeatedService
+  readonly service: RetryingService
   readonly timeoutMs: number
   readonly failureMode: ClientFailureMode
   readonly batch: boolean
@@ -82,7 +82,7 @@ const RETRY: OptionForm = {
   },
 }
 
-const CLIENT = takerOf({
+const CLIENT = optionTaker({
   name: 'createClient',
   example: '{ url: "http://127.0.0.1:8080" }',
   forms: {
@@ -129,7 +129,7 @@ const CLIENT = takerOf({
     typeof options === 'string' || options instanceof URL ? 'Write createClient({ url }).' : undefined,
 })
 
-const CLIENT_RETRY = takerOf({
+const CLIENT_RETRY = optionTaker({
   name: '"retry"',
   example: '{ maxRetries: 3 }',
   forms: { ...RETRY_FORMS, onRetry: FUNCTION },
@@ -144,7 +144,7 @@ export function resolveOptions(options: ClientOptions): ResolvedOptions {
     checkOptions(retry, CLIENT_RETRY)
     checkWaits(retry)
   }
-  const service: RepeatedService = {
+  const service: RetryingService = {
     base: baseOf(options.url)!,
     token,
     fetch: options.fetch ?? platformFetch,

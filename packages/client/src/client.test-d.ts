@@ -1,6 +1,6 @@
 import type { CheckAnswer, Page, Stored, Version } from '@sluice/contract'
 import { expectTypeOf } from 'vitest'
-import type { PagedOperationId } from './call-input.ts'
+import type { PagedOperationId } from './client.ts'
 import { createClient } from './create-client.ts'
 
 const client = createClient({ url: 'http://127.0.0.1:8080' })

@@ -1,6 +1,7 @@
 import type {
   AcquireRequest,
   BatchAnswer,
+  Call,
   CallReport,
   Calls,
   CheckAnswer,
@@ -15,61 +16,51 @@ import type {
   SettleRequest,
 } from '@sluice/contract'
 import { etagOf, OPERATIONS } from '@sluice/contract'
-import type {
-  CallArguments,
-  CallOptions,
-  CheckCallOptions,
-  ItemOf,
-  PagedOperationId,
-  SingleCheckOptions,
-  StreamOperationId,
-} from './call-input.ts'
-import { CHECK_LINE } from './check-line.ts'
-import { ClientError } from './client-error.ts'
+import type { ClientFailureMode } from './check-answers.ts'
+import { failureAnswer } from './check-answers.ts'
 import type { ResolvedOptions } from './client-options.ts'
-import { Deadline } from './deadline.ts'
-import { openStream, type Patience, type ServiceRequest } from './exchange.ts'
-import { failureAnswer } from './failure-answer.ts'
-import type { ParameterValues } from './operation-url.ts'
-import { invalidOption } from './option-check.ts'
-import { repeatedExchange } from './repeated-exchange.ts'
-import { REPORT_LINE } from './report-line.ts'
-import { TurnLine } from './turn-line.ts'
+import { ClientError } from './errors/client-error.ts'
+import { invalidOption } from './errors/client-option-check.ts'
+import { Deadline } from './http/deadline.ts'
+import type { ParameterValues, ServiceRequest, StreamTimeout } from './http/send-request.ts'
+import { openStream } from './http/send-request.ts'
+import { CHECK_BATCHES, REPORT_BATCHES, RequestBatcher } from './request-batcher.ts'
+import { sendWithRetry } from './retry/send-with-retry.ts'
 
 /**
- * Asks a service. Every call may be made while others are under way; connections are kept and used again. A call that went wrong
- * rejects with a `ClientError`, one that was ended with the reason of its signal. A call that failed is made again, within its
- * time, where it was not dealt with for sure, or where it changes nothing; any other is not.
+ * Calls a service. Calls may run concurrently; connections are reused. A failed call rejects with a `ClientError`, an aborted
+ * one with the reason of its signal. A failed call is retried within its timeout if the service certainly did not process it,
+ * or if it is idempotent.
  */
 export interface Client {
-  /** Whether a call may go on; takes its tokens when it may. That it may not is an answer, too. */
+  /** Checks a call and takes its tokens if it is allowed. A denial is an answer, not an error. */
   check(request: CheckRequest, options?: SingleCheckOptions): Promise<CheckAnswer>
-  /** Up to 100 checks, each on its own, in their order; one answer each. */
+  /** Up to 100 independent checks, decided in order; one answer each. */
   batch(requests: readonly CheckRequest[], options?: CheckCallOptions): Promise<BatchAnswer['answers']>
-  /** What `check` would answer; takes nothing. */
+  /** What `check` would answer. Takes no tokens. */
   peek(request: CheckRequest, options?: CheckCallOptions): Promise<CheckAnswer>
-  /** Takes tokens in advance. The answer has a `reservationId` when it was allowed. */
+  /** Reserves tokens. The answer has a `reservationId` if it was allowed. */
   reserve(request: ReserveRequest, options?: CallOptions): Promise<ReservationAnswer | CheckAnswer>
-  /** Says what a reservation really cost. */
+  /** Settles a reservation at its real cost. */
   settle(request: SettleRequest, options?: CallOptions): Promise<SettlementAnswer>
-  /** Gives a reservation or a slot back. */
+  /** Releases a reservation or a slot. */
   release(request: ReservationRequest, options?: CallOptions): Promise<SettlementAnswer>
-  /** Takes a slot, and waits for one for up to `maxWaitMs`, which comes on top of the timeout. */
+  /** Acquires a slot. Waits for up to `maxWaitMs`, in addition to the timeout. */
   acquire(request: AcquireRequest, options?: CallOptions): Promise<ReservationAnswer | CheckAnswer>
-  /** Keeps a slot. */
+  /** Renews a slot. */
   heartbeat(request: ReservationRequest, options?: CallOptions): Promise<HeartbeatAnswer>
   /**
-   * Tells how a call ended that was let through, for limits that are cut while too many fail. Resolves when it was counted. The
-   * reports of one turn of the event loop go together.
+   * Reports how an allowed call ended, for limits that shrink while too many calls fail. Resolves when it was counted. Reports
+   * of the same turn of the event loop are sent together.
    */
   report(ended: CallReport, options?: CallOptions): Promise<void>
   /** Any operation, by its id: `call('putTier', { parameters: { name }, body, ifMatch: 13 })`. */
   call<Id extends OperationId>(id: Id, ...input: CallArguments<Id>): Promise<Calls[Id]['answer']>
-  /** The pages of an operation, asked for as they are read. Starts anew each time it is iterated. */
+  /** The pages of an operation, fetched while you iterate. Each iteration starts at the first page. */
   pages<Id extends PagedOperationId>(id: Id, ...input: CallArguments<Id>): AsyncIterable<Calls[Id]['answer']>
-  /** The items of all pages of an operation. Starts anew each time it is iterated. */
+  /** The items of all pages of an operation. Each iteration starts at the first page. */
   items<Id extends PagedOperationId>(id: Id, ...input: CallArguments<Id>): AsyncIterable<ItemOf<Id>>
-  /** The events of an operation that goes on, until the service ends it or the reader does. */
+  /** The events of a streaming operation, until the service or the reader ends it. */
   stream<Id extends StreamOperationId>(
     id: Id,
     ...input: CallArguments<Id>
@@ -82,16 +73,16 @@ interface LooseInput extends CallOptions {
   readonly ifMatch?: number | '*' | undefined
 }
 
-/** Operations that change nothing, or nothing more, when they are dealt with a second time; besides all that only read. */
-const HARMLESS_TWICE: ReadonlySet<string> = new Set<OperationId>(['peek', 'heartbeat', 'release'])
+/** Idempotent operations besides those that only read. */
+const IDEMPOTENT_OPERATIONS: ReadonlySet<string> = new Set<OperationId>(['peek', 'heartbeat', 'release'])
 
-/** A client that takes what it is given as it is; `createClient` looks at it first. */
-export function trustingClient(options: ResolvedOptions): Client {
+/** A client that does not check its arguments; `createClient` does. */
+export function uncheckedClient(options: ResolvedOptions): Client {
   const { service, timeoutMs, failureMode, batch: isBatching, turnEnd } = options
-  const checks = new TurnLine(CHECK_LINE, service, turnEnd)
-  const reports = new TurnLine(REPORT_LINE, service, turnEnd)
+  const checks = new RequestBatcher(CHECK_BATCHES, service, turnEnd)
+  const reports = new RequestBatcher(REPORT_BATCHES, service, turnEnd)
 
-  /** Does something within the time of a call. */
+  /** Runs `work` within the timeout of a call. */
   async function within<T>({ signal, ...more }: CallOptions, work: (deadline: Deadline) => Promise<T>): Promise<T> {
     const deadline = new Deadline({ ...service, signal })
     deadline.renew(more.timeoutMs ?? timeoutMs, `from ${service.base}`)
@@ -104,7 +95,7 @@ export function trustingClient(options: ResolvedOptions): Client {
 
   async function send(operation: Operation, input: LooseInput): Promise<unknown> {
     const request = requestOf(operation, input)
-    return await within(input, (deadline) => repeatedExchange(service, request, deadline))
+    return await within(input, (deadline) => sendWithRetry(service, request, deadline))
   }
 
   async function call<Id extends OperationId>(id: Id, ...[input]: CallArguments<Id>): Promise<Calls[Id]['answer']> {
@@ -117,7 +108,7 @@ export function trustingClient(options: ResolvedOptions): Client {
     try {
       if (!(more.batch ?? isBatching)) return await call('check', { ...more, body })
       const text = jsonOf('check', body)
-      const lined = { body: text, isHarmlessTwice: !takes }
+      const lined = { body: text, isIdempotent: !takes }
       return (await within(more, (budget) => checks.ask({ ...lined, budget }))) as CheckAnswer
     } catch (error) {
       return failureAnswer(error, { mode, takes })
@@ -148,7 +139,7 @@ export function trustingClient(options: ResolvedOptions): Client {
   async function report(ended: CallReport, more: CallOptions = {}): Promise<void> {
     if (isBatching) {
       const body = jsonOf('report', ended)
-      await within(more, (budget) => reports.ask({ body, isHarmlessTwice: false, budget }))
+      await within(more, (budget) => reports.ask({ body, isIdempotent: false, budget }))
     } else await call('report', { ...more, body: { reports: [ended] } })
   }
 
@@ -178,7 +169,7 @@ export function trustingClient(options: ResolvedOptions): Client {
     id: Id,
     ...[input]: CallArguments<Id>
   ): AsyncGenerator<Calls[Id]['answer'], void, void> {
-    const patience: Patience = { timeoutMs: input?.timeoutMs ?? timeoutMs, signal: input?.signal }
+    const patience: StreamTimeout = { timeoutMs: input?.timeoutMs ?? timeoutMs, signal: input?.signal }
     for await (const { data } of openStream(service, requestOf(OPERATIONS[id], input ?? {}), patience)) {
       yield eventData(id, data) as Calls[Id]['answer']
     }
@@ -209,7 +200,8 @@ function requestOf(operation: Operation, input: LooseInput): ServiceRequest {
     parameters: (parameters ?? {}) as ParameterValues,
     body: body === undefined ? undefined : jsonOf(operation.id, body),
     ifMatch: typeof ifMatch === 'number' ? etagOf(ifMatch) : ifMatch,
-    isHarmlessTwice: operation.method === 'GET' || HARMLESS_TWICE.has(operation.id) || takesNothing(operation, body),
+    isIdempotent:
+      operation.method === 'GET' || IDEMPOTENT_OPERATIONS.has(operation.id) || takesNothing(operation, body),
   }
 }
 
@@ -226,7 +218,7 @@ function jsonOf(id: string, body: unknown): string {
   try {
     text = JSON.stringify(body)
   } catch {
-    // A circle, or a number without end: told below, with what else has no JSON.
+    // A cycle or a BigInt: reported below, with everything else that has no JSON.
   }
   if (text !== undefined) return text
   throw invalidOption({
@@ -239,12 +231,65 @@ function eventData(id: string, data: string): unknown {
   try {
     return JSON.parse(data)
   } catch (cause) {
-    const detail = `An event of "${id}" is not JSON. Look what stands before the service.`
+    const detail = `An event of "${id}" is not JSON. Check the proxies in front of the service.`
     throw new ClientError('SLUICE_CLIENT_UNEXPECTED_ANSWER', { detail, cause })
   }
 }
 
 function endless(id: string): ClientError {
-  const detail = `The pages of "${id}" come round: one names itself as the next. Look what stands before the service.`
+  const detail = `The pages of "${id}" form a loop: one names itself as the next. Check the proxies in front of the service.`
   return new ClientError('SLUICE_CLIENT_UNEXPECTED_ANSWER', { detail })
 }
+
+/** How a call is made. */
+export interface CallOptions {
+  /** Ends the call: it rejects with the reason of the signal. */
+  readonly signal?: AbortSignal | undefined
+  /** Milliseconds, above 0, that the call may take with all its retries. Default: that of the client. */
+  readonly timeoutMs?: number | undefined
+}
+
+/** How a check is made. */
+export interface CheckCallOptions extends CallOptions {
+  /** What to return when the service is unavailable. Default: that of the client. */
+  readonly failureMode?: ClientFailureMode | undefined
+}
+
+/** How a check is made that may go together with others. */
+export interface SingleCheckOptions extends CheckCallOptions {
+  /** Whether to batch it with other checks of the same turn of the event loop. Default: that of the client. */
+  readonly batch?: boolean | undefined
+}
+
+type ParametersInput<P> = keyof P extends never
+  ? { readonly parameters?: undefined }
+  : object extends P
+    ? { readonly parameters?: P }
+    : { readonly parameters: P }
+
+type BodyInput<B> = undefined extends B ? { readonly body?: undefined } : { readonly body: B }
+
+/** What a call of one operation takes. */
+export type CallInput<C extends Call> = CallOptions &
+  ParametersInput<C['parameters']> &
+  BodyInput<C['body']> & {
+    /** The revision that must still be there, 0 for nothing yet, `*` for anything. Default: any. */
+    readonly ifMatch?: number | '*' | undefined
+  }
+
+/** The arguments after the id of an operation: none are needed where it takes nothing. */
+export type CallArguments<Id extends OperationId> =
+  object extends CallInput<Calls[Id]> ? [input?: CallInput<Calls[Id]>] : [input: CallInput<Calls[Id]>]
+
+/** The operations that answer page by page. */
+export type PagedOperationId = {
+  [Id in OperationId]: Calls[Id]['answer'] extends { readonly items: readonly unknown[]; readonly next?: string }
+    ? Id
+    : never
+}[OperationId]
+
+/** What stands on the pages of an operation. */
+export type ItemOf<Id extends PagedOperationId> = Calls[Id]['answer']['items'][number]
+
+/** The operations whose answer is a stream. */
+export type StreamOperationId = 'live'

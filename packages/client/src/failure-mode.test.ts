@@ -2,9 +2,9 @@ import type { CheckAnswer, ProblemCode } from '@sluice/contract'
 import { PROBLEMS, problemDocument } from '@sluice/contract'
 import { freePort } from '@sluice/testing/servers'
 import { describe, expect, it } from 'vitest'
+import type { ClientFailureMode } from './check-answers.ts'
 import { createClient } from './create-client.ts'
-import type { ClientFailureMode } from './failure-answer.ts'
-import { HeldTime } from './held-time.test.support.ts'
+import { HeldTime } from './fake-time.test.support.ts'
 import { TableServer } from './table-server.test.support.ts'
 
 const NOTHING = { limit: null, remaining: null, resetAt: null, retryAfter: null, dimension: '', rule: '' }

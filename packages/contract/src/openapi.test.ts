@@ -1,10 +1,10 @@
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { describe, expect, it } from 'vitest'
+import { FOREIGN_SCHEMAS } from './admin/rule-set-types.ts'
 import { DOCUMENT, FOREIGN_COMPONENTS, referencesIn, validatorOf } from './document.test.support.ts'
 import { openApiDocument } from './openapi.ts'
 import type { Operation } from './operations/operation.ts'
-import { OPERATIONS } from './operations.ts'
-import { FOREIGN_SCHEMAS } from './schemas/rule-set-shapes.ts'
+import { OPERATIONS } from './operations/operation-table.ts'
 
 interface MediaObject {
   readonly schema: { readonly $ref?: string }

@@ -1,11 +1,11 @@
-import { ANSWER_HEADERS } from './operations/answer-headers.ts'
+import type { ForeignSchemaName } from './admin/rule-set-types.ts'
+import { ANSWER_HEADERS } from './headers/answer-headers.ts'
 import type { Operation, OperationAnswer, OperationParameter } from './operations/operation.ts'
-import { OPERATIONS } from './operations.ts'
-import type { ProblemCode } from './problem.ts'
-import { PROBLEMS, problemDocument } from './problem.ts'
-import type { JsonSchema } from './schema.ts'
-import type { ForeignSchemaName } from './schemas/rule-set-shapes.ts'
-import { SCHEMAS } from './schemas.ts'
+import { OPERATIONS } from './operations/operation-table.ts'
+import type { JsonSchema } from './schema/json-schema.ts'
+import { definedSchemas } from './schema/json-schema.ts'
+import type { ProblemCode } from './service/problem.ts'
+import { PROBLEMS, problemDocument } from './service/problem.ts'
 
 /** What the document is made of besides the table of operations. */
 export interface OpenApiOptions {
@@ -34,6 +34,12 @@ export interface OpenApiDocument {
   }
 }
 
+/**
+ * Every schema of this package by its name: JSON Schema, draft 2020-12. They refer to each other by name. The import of the
+ * operation table defines all that an operation uses.
+ */
+export const SCHEMAS: Readonly<Record<string, JsonSchema>> = definedSchemas()
+
 type Schemas = Readonly<Record<string, object>>
 
 const TAGS: readonly { readonly name: string; readonly description: string }[] = [
@@ -52,7 +58,7 @@ const IF_MATCH = {
   in: 'header',
   required: false,
   description:
-    'The ETag of what the change is made from: refused with 412 when something else is there by now. "0" stands for nothing there yet. Not looked at when left out.',
+    'The ETag that the change is based on. Answers 412 when it has changed since. "0" means that nothing exists yet. Default: any.',
   schema: { type: 'string', pattern: '^(?:\\*|"[0-9]+")$' },
   example: '"12"',
 }
@@ -61,7 +67,7 @@ const IF_NONE_MATCH = {
   name: 'If-None-Match',
   in: 'header',
   required: false,
-  description: 'The change is made only when nothing is there yet: refused with 412 otherwise.',
+  description: 'Makes the change only when nothing exists yet. Answers 412 otherwise.',
   schema: { const: '*' },
   example: '*',
 }
@@ -225,4 +231,44 @@ function withoutResource(rule: object): object {
 
 function omitResource(value: object): object {
   return Object.fromEntries(Object.entries(value).filter(([name]) => name !== 'resource'))
+}
+
+/** A JSON Schema with definitions of its own. */
+export interface SchemaWithDefinitions {
+  readonly $schema?: string
+  readonly $defs?: Readonly<Record<string, object>>
+}
+
+/** How the parts of a schema are to be called. */
+export interface ComponentNames {
+  /** The schema as a whole. */
+  readonly root: string
+  /** Names for definitions; others are called as they are, with a capital. */
+  readonly definitions?: Readonly<Record<string, string>>
+}
+
+/**
+ * The parts of a schema as components of an OpenAPI document: the whole without its definitions, and each definition. They
+ * refer to each other by their new names.
+ */
+export function componentsOf(
+  { $schema: _dialect, $defs = {}, ...root }: SchemaWithDefinitions,
+  names: ComponentNames,
+): Record<string, object> {
+  const nameOf = (definition: string): string =>
+    names.definitions?.[definition] ?? definition.charAt(0).toUpperCase() + definition.slice(1)
+  const moved = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.map(moved)
+    if (typeof value !== 'object' || value === null) return value
+    return Object.fromEntries(
+      Object.entries(value).map(([key, part]) => [key, key === '$ref' ? movedReference(part) : moved(part)]),
+    )
+  }
+  const movedReference = (reference: unknown): unknown =>
+    String(reference).replace(
+      /^#\/\$defs\/([^/]+)/,
+      (_, definition: string) => `#/components/schemas/${nameOf(definition)}`,
+    )
+  const definitions = Object.entries($defs).map(([definition, schema]) => [nameOf(definition), moved(schema)])
+  return { [names.root]: moved(root) as object, ...Object.fromEntries(definitions) }
 }

@@ -1,5 +1,5 @@
 import type { ConfigFollower } from '@sluice/config-store'
-import type { RefusedBody } from '@sluice/contract'
+import type { InvalidBody } from '@sluice/contract'
 import { isSluiceError } from '@sluice/core'
 import type { Answer } from '../http/answer.ts'
 import type { OperationHandler } from '../http/operation-handler.ts'
@@ -9,7 +9,7 @@ import { problemAnswer } from '../http/problem-answer.ts'
 const RETRY_SECONDS = '1'
 
 /** The answer to a body that cannot be understood. */
-export function invalidBody({ problems, unlisted }: RefusedBody): Answer {
+export function invalidBody({ problems, unlisted }: InvalidBody): Answer {
   const count = problems.length + unlisted
   const places = problems.map(({ path }) => path || 'the body').join(', ')
   const more = unlisted === 0 ? '' : `, and ${unlisted} more that are not listed`

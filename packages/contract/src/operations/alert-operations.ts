@@ -1,11 +1,9 @@
-import type { ProblemCode } from '../problem.ts'
-import type { AcknowledgeRequest, Alert, DeadLetter, SilenceRequest } from '../schemas/alert-schemas.ts'
-import { ACKNOWLEDGE_REQUEST, ALERT, ALERT_PAGE, DEAD_LETTER_PAGE, SILENCE_REQUEST } from '../schemas/alert-schemas.ts'
-import type { Page } from '../schemas/page-schema.ts'
-import type { CallOf, OperationsOf } from './operation.ts'
-import { operations, pathPart } from './operation.ts'
-import type { PageParameters } from './page-parameters.ts'
-import { PAGE_PARAMETERS } from './page-parameters.ts'
+import type { AcknowledgeRequest, Alert, DeadLetter, SilenceRequest } from '../admin/alert-bodies.ts'
+import { ACKNOWLEDGE_REQUEST, ALERT, ALERT_PAGE, DEAD_LETTER_PAGE, SILENCE_REQUEST } from '../admin/alert-bodies.ts'
+import type { Page } from '../schema/value-schemas.ts'
+import type { ProblemCode } from '../service/problem.ts'
+import type { CallOf, OperationsOf, PageParameters } from './operation.ts'
+import { operations, PAGE_PARAMETERS, pathPart } from './operation.ts'
 
 interface AlertParameters {
   readonly id: string
@@ -50,7 +48,7 @@ export const ALERT_OPERATIONS: OperationsOf<AlertCalls> = operations<AlertCalls>
     method: 'POST',
     path: '/admin/alerts/{id}/acknowledge',
     role: 'admin',
-    summary: 'Says that somebody looks after an alert',
+    summary: 'Acknowledges an alert',
     description: 'The alert is not sent again while it goes on.',
     parameters: WHICH,
     body: ACKNOWLEDGE_REQUEST.ref,
@@ -61,7 +59,7 @@ export const ALERT_OPERATIONS: OperationsOf<AlertCalls> = operations<AlertCalls>
     method: 'POST',
     path: '/admin/alerts/{id}/silence',
     role: 'admin',
-    summary: 'Keeps an alert quiet for a time',
+    summary: 'Silences an alert',
     description: 'The alert is listed as before, and not sent to anybody until its time is over.',
     parameters: WHICH,
     body: SILENCE_REQUEST.ref,
@@ -72,7 +70,7 @@ export const ALERT_OPERATIONS: OperationsOf<AlertCalls> = operations<AlertCalls>
     method: 'GET',
     path: '/admin/alerts/dead-letters',
     role: 'viewer',
-    summary: 'Lists messages that could not be delivered',
+    summary: 'Lists undelivered messages',
     description: 'Messages about alerts whose every attempt failed, newest first.',
     parameters: PAGE_PARAMETERS,
     answers: { 200: { description: 'The messages.', schema: DEAD_LETTER_PAGE.ref } },
@@ -82,7 +80,7 @@ export const ALERT_OPERATIONS: OperationsOf<AlertCalls> = operations<AlertCalls>
     method: 'POST',
     path: '/admin/alerts/dead-letters/{id}/retry',
     role: 'admin',
-    summary: 'Tries to deliver a message again',
+    summary: 'Retries an undelivered message',
     description: 'The message is sent with the same idempotency key as before; whether it arrives is seen later.',
     parameters: WHICH,
     answers: { 202: { description: 'It will be tried.' } },

@@ -1,11 +1,9 @@
-import type { ProblemCode } from '../problem.ts'
-import type { ApiKey, ApiKeyRequest, IssuedApiKey, RotateRequest } from '../schemas/api-key-schemas.ts'
-import { API_KEY_PAGE, API_KEY_REQUEST, ISSUED_API_KEY, ROTATE_REQUEST } from '../schemas/api-key-schemas.ts'
-import type { Page } from '../schemas/page-schema.ts'
-import type { CallOf, OperationsOf } from './operation.ts'
-import { operations, pathPart } from './operation.ts'
-import type { PageParameters } from './page-parameters.ts'
-import { PAGE_PARAMETERS } from './page-parameters.ts'
+import type { ApiKey, ApiKeyRequest, IssuedApiKey, RotateRequest } from '../admin/api-key-bodies.ts'
+import { API_KEY_PAGE, API_KEY_REQUEST, ISSUED_API_KEY, ROTATE_REQUEST } from '../admin/api-key-bodies.ts'
+import type { Page } from '../schema/value-schemas.ts'
+import type { ProblemCode } from '../service/problem.ts'
+import type { CallOf, OperationsOf, PageParameters } from './operation.ts'
+import { operations, PAGE_PARAMETERS, pathPart } from './operation.ts'
 
 /** What goes in and out of the operations on API keys. */
 export interface ApiKeyCalls {
@@ -43,7 +41,7 @@ export const API_KEY_OPERATIONS: OperationsOf<ApiKeyCalls> = operations<ApiKeyCa
     method: 'POST',
     path: '/admin/api-keys',
     role: 'admin',
-    summary: 'Makes an API key',
+    summary: 'Creates an API key',
     description: 'The token is in this answer and nowhere else: only a hash of it is kept.',
     body: API_KEY_REQUEST.ref,
     answers: { 201: { description: 'The key and its token.', ...ISSUED } },
@@ -53,7 +51,7 @@ export const API_KEY_OPERATIONS: OperationsOf<ApiKeyCalls> = operations<ApiKeyCa
     method: 'POST',
     path: '/admin/api-keys/{id}/rotate',
     role: 'admin',
-    summary: 'Replaces an API key',
+    summary: 'Rotates an API key',
     description: 'Makes a new key in the place of this one, which stays valid for as long as is said and then ends.',
     parameters: WHICH,
     body: ROTATE_REQUEST.ref,
@@ -64,8 +62,8 @@ export const API_KEY_OPERATIONS: OperationsOf<ApiKeyCalls> = operations<ApiKeyCa
     method: 'DELETE',
     path: '/admin/api-keys/{id}',
     role: 'admin',
-    summary: 'Ends an API key',
-    description: 'The key is refused at once here, and on all nodes within seconds.',
+    summary: 'Revokes an API key',
+    description: 'The key stops working here at once, and on all nodes within seconds.',
     parameters: WHICH,
     answers: { 204: { description: 'It has ended.' } },
     problems: PROBLEMS_OF_WRITES,

@@ -1,5 +1,3 @@
-import type { ResetRequest } from '../caller-request.ts'
-import type { ProblemCode } from '../problem.ts'
 import type {
   BlockRequest,
   BulkAnswer,
@@ -8,7 +6,7 @@ import type {
   IncidentAnswer,
   PutAnswer,
   Stored,
-} from '../schemas/entry-schemas.ts'
+} from '../admin/entry-bodies.ts'
 import {
   BLOCK_PAGE,
   BLOCK_REQUEST,
@@ -21,17 +19,16 @@ import {
   PUT_BLOCK,
   PUT_MEMBER,
   PUT_OVERRIDE,
-} from '../schemas/entry-schemas.ts'
-import type { ResetAnswer } from '../schemas/limit-schemas.ts'
-import { RESET_ANSWER, RESET_REQUEST } from '../schemas/limit-schemas.ts'
-import type { Page } from '../schemas/page-schema.ts'
-import type { Block, Incident, Membership, Override } from '../schemas/rule-set-shapes.ts'
-import { INCIDENT, MEMBERSHIP, OVERRIDE } from '../schemas/rule-set-shapes.ts'
-import { DIMENSION, ENTITY, RESOURCE } from '../schemas/value-schemas.ts'
-import type { CallOf, OperationsOf } from './operation.ts'
-import { neededQuery, operations, query } from './operation.ts'
-import type { PageParameters } from './page-parameters.ts'
-import { PAGE_PARAMETERS } from './page-parameters.ts'
+} from '../admin/entry-bodies.ts'
+import type { Block, Incident, Membership, Override } from '../admin/rule-set-types.ts'
+import { INCIDENT, MEMBERSHIP, OVERRIDE } from '../admin/rule-set-types.ts'
+import type { ResetAnswer, ResetRequest } from '../admin/usage-bodies.ts'
+import { RESET_ANSWER, RESET_REQUEST } from '../admin/usage-bodies.ts'
+import type { Page } from '../schema/value-schemas.ts'
+import { DIMENSION, ENTITY, RESOURCE } from '../schema/value-schemas.ts'
+import type { ProblemCode } from '../service/problem.ts'
+import type { CallOf, OperationsOf, PageParameters } from './operation.ts'
+import { neededQuery, operations, PAGE_PARAMETERS, query } from './operation.ts'
 
 /** Which entries to list. */
 export interface EntryFilter extends PageParameters {
@@ -73,7 +70,7 @@ const BULK_BYTES = 8_388_608
 
 const READS: readonly ProblemCode[] = ['SLUICE_HTTP_OVERLOADED', 'SLUICE_HTTP_CONFIG_UNAVAILABLE']
 
-/** What is written may also be refused for what it means. */
+/** A change may also be rejected because of its meaning. */
 const WRITES: readonly ProblemCode[] = [...READS, 'SLUICE_HTTP_INVALID_RULE_SET', 'SLUICE_HTTP_CONFLICT']
 
 const REMOVES: readonly ProblemCode[] = [...READS, 'SLUICE_HTTP_NOT_FOUND', 'SLUICE_HTTP_CONFLICT']
@@ -149,7 +146,7 @@ export const CALLER_OPERATIONS: OperationsOf<CallerCalls> = operations<CallerCal
     method: 'PUT',
     path: '/admin/members',
     role: 'editor',
-    summary: 'Puts a caller into a tier',
+    summary: 'Sets the tier of a caller',
     description:
       'A caller belongs to one tier of a dimension: this one from now on. With If-Match "0" only when to none yet.',
     body: MEMBERSHIP,
@@ -163,7 +160,7 @@ export const CALLER_OPERATIONS: OperationsOf<CallerCalls> = operations<CallerCal
     method: 'DELETE',
     path: '/admin/members',
     role: 'editor',
-    summary: 'Takes a caller out of its tier',
+    summary: 'Removes a caller from its tier',
     description: 'The caller is limited as everybody is.',
     parameters: WHO,
     answers: GONE,
@@ -174,7 +171,7 @@ export const CALLER_OPERATIONS: OperationsOf<CallerCalls> = operations<CallerCal
     method: 'POST',
     path: '/admin/members/bulk',
     role: 'editor',
-    summary: 'Puts many callers into tiers',
+    summary: 'Sets the tiers of many callers',
     description: 'Puts up to 10000 members in one step: all of them, or none when one cannot be used.',
     body: BULK_MEMBERS_REQUEST.ref,
     maxBodyBytes: BULK_BYTES,
@@ -185,7 +182,7 @@ export const CALLER_OPERATIONS: OperationsOf<CallerCalls> = operations<CallerCal
     ...LIST,
     path: '/admin/blocks',
     summary: 'Lists blocks',
-    description: 'The callers that are refused for a time, set by somebody or by the penalty of a rule.',
+    description: 'The callers that are blocked for a time, set by somebody or by the penalty of a rule.',
     answers: { 200: { description: 'The blocks.', schema: BLOCK_PAGE.ref } },
   },
   blockFeed: {
@@ -214,7 +211,7 @@ export const CALLER_OPERATIONS: OperationsOf<CallerCalls> = operations<CallerCal
     path: '/admin/blocks',
     role: 'editor',
     summary: 'Blocks a caller',
-    description: 'Refuses a caller everywhere for a time, from now on.',
+    description: 'Denies all requests of a caller for a time, starting now.',
     body: BLOCK_REQUEST.ref,
     answers: {
       200: { description: 'The block, and what it took the place of.', schema: PUT_BLOCK.ref, headers: ['ETag'] },
@@ -238,7 +235,7 @@ export const CALLER_OPERATIONS: OperationsOf<CallerCalls> = operations<CallerCal
     method: 'GET',
     path: '/admin/incident',
     role: 'viewer',
-    summary: 'Is an incident declared?',
+    summary: 'Shows incident mode',
     description:
       'While an incident is declared, limits are cut as the rules say. `affectedRules` counts the rules that say so.',
     answers: { 200: { description: 'How the switch stands.', schema: INCIDENT_ANSWER.ref, headers: ['ETag'] } },
@@ -249,7 +246,7 @@ export const CALLER_OPERATIONS: OperationsOf<CallerCalls> = operations<CallerCal
     method: 'PUT',
     path: '/admin/incident',
     role: 'editor',
-    summary: 'Declares an incident, or its end',
+    summary: 'Starts or ends incident mode',
     description:
       'Multiplies limits by the `incident` of each rule, or of the rule set, until it is ended or its time is over. Where no rule has one, nothing changes and the answer has a `warning`.',
     body: INCIDENT,
@@ -261,7 +258,7 @@ export const CALLER_OPERATIONS: OperationsOf<CallerCalls> = operations<CallerCal
     method: 'POST',
     path: '/admin/reset',
     role: 'editor',
-    summary: 'Lets counters start anew',
+    summary: 'Resets counters',
     description:
       'Forgets what these callers have used: under the rules that the resource matches, or under all without one.',
     body: RESET_REQUEST.ref,

@@ -1,12 +1,13 @@
-import type { ReportAnswer, ReportRequest } from '../call-report.ts'
-import { MOST_REPORTS } from '../call-report.ts'
-import type { BatchAnswer, CheckAnswer } from '../check-answer.ts'
-import type { BatchRequest, CheckRequest } from '../check-request.ts'
-import { CHECK_PATH } from '../check-request.ts'
-import type { EnvoyAnswer } from '../envoy-answer.ts'
-import type { EnvoyRequest } from '../envoy-request.ts'
-import { ENVOY_PATH } from '../envoy-request.ts'
-import type { ProblemCode } from '../problem.ts'
+import type { BatchAnswer, CheckAnswer } from '../checks/check-answer.ts'
+import { BATCH_ANSWER, CHECK_ANSWER, DENIED_EXAMPLE } from '../checks/check-answer-schema.ts'
+import type { BatchRequest, CheckRequest } from '../checks/check-request.ts'
+import { BATCH_REQUEST, CHECK_PATH, CHECK_REQUEST } from '../checks/check-request.ts'
+import type { EnvoyAnswer } from '../checks/envoy-answer.ts'
+import { ENVOY_ANSWER, OVER_LIMIT_EXAMPLE } from '../checks/envoy-answer.ts'
+import type { EnvoyRequest } from '../checks/envoy-request.ts'
+import { ENVOY_PATH, ENVOY_REQUEST } from '../checks/envoy-request.ts'
+import type { ReportAnswer, ReportRequest } from '../checks/report-bodies.ts'
+import { MOST_REPORTS, REPORT_ANSWER, REPORT_REQUEST } from '../checks/report-bodies.ts'
 import type {
   AcquireRequest,
   HeartbeatAnswer,
@@ -15,10 +16,7 @@ import type {
   ReserveRequest,
   SettlementAnswer,
   SettleRequest,
-} from '../reservation.ts'
-import { BATCH_ANSWER, BATCH_REQUEST, CHECK_ANSWER, CHECK_REQUEST, REFUSED_EXAMPLE } from '../schemas/check-schemas.ts'
-import { ENVOY_ANSWER, ENVOY_REQUEST, OVER_LIMIT_EXAMPLE } from '../schemas/envoy-schemas.ts'
-import { REPORT_ANSWER, REPORT_REQUEST } from '../schemas/report-schemas.ts'
+} from '../checks/reservation-bodies.ts'
 import {
   ACQUIRE_REQUEST,
   HEARTBEAT_ANSWER,
@@ -27,8 +25,9 @@ import {
   RESERVE_REQUEST,
   SETTLE_REQUEST,
   SETTLEMENT_ANSWER,
-} from '../schemas/reservation-schemas.ts'
-import type { AnswerHeaderName } from './answer-headers.ts'
+} from '../checks/reservation-bodies.ts'
+import type { AnswerHeaderName } from '../headers/answer-headers.ts'
+import type { ProblemCode } from '../service/problem.ts'
 import type { CallOf, OperationsOf } from './operation.ts'
 import { operations } from './operation.ts'
 
@@ -64,11 +63,11 @@ const BUSY: readonly ProblemCode[] = ['SLUICE_HTTP_NOT_READY', 'SLUICE_HTTP_OVER
 
 const STORE_AWAY: readonly ProblemCode[] = [...BUSY, 'SLUICE_HTTP_STORE_UNAVAILABLE', 'SLUICE_HTTP_OUTCOME_UNKNOWN']
 
-const REFUSED = {
+const DENIED = {
   description: 'The call must not go on. It cost nothing.',
   schema: CHECK_ANSWER.ref,
   headers: [...LIMIT_HEADERS, 'Retry-After', 'Cache-Control'],
-  example: REFUSED_EXAMPLE,
+  example: DENIED_EXAMPLE,
 } as const
 
 const BATCH = {
@@ -76,7 +75,7 @@ const BATCH = {
   role: 'none',
   summary: 'Checks several calls at once',
   description:
-    'Decides up to 100 checks, each on its own and in their order, as so many calls of check would: what one of them takes is gone for the next. The status is 200 whatever the answers say. One check that cannot be understood refuses the whole batch, and nothing is counted.',
+    'Decides up to 100 checks, each on its own and in their order, as so many calls of check would: what one of them takes is gone for the next. The status is 200 whatever the answers say. One invalid check rejects the whole batch, and nothing is counted.',
   body: BATCH_REQUEST.ref,
   maxBodyBytes: BATCH_BYTES,
   answers: { 200: { description: 'One answer for each check, in their order.', schema: BATCH_ANSWER.ref } },
@@ -95,13 +94,13 @@ export const CHECK_OPERATIONS: OperationsOf<CheckCalls> = operations<CheckCalls>
     method: 'POST',
     path: CHECK_PATH,
     role: 'none',
-    summary: 'May this call go on?',
+    summary: 'Checks a call',
     description:
-      'Finds the rules that hold for a call, decides all of them together, and takes its tokens when all allow it. A refused call takes nothing. When the store of the counters does not answer, each rule decides by its failure mode, and the answer says so.',
+      'Finds the rules that hold for a call, decides all of them together, and takes its tokens when all allow it. A denied call takes nothing. When the store of the counters does not answer, each rule decides by its failure mode, and the answer says so.',
     body: CHECK_REQUEST.ref,
     answers: {
       200: { description: 'The call may go on.', schema: CHECK_ANSWER.ref, headers: LIMIT_HEADERS },
-      429: REFUSED,
+      429: DENIED,
     },
     problems: BUSY,
   },
@@ -111,12 +110,12 @@ export const CHECK_OPERATIONS: OperationsOf<CheckCalls> = operations<CheckCalls>
     method: 'POST',
     path: '/internal/ratelimit/peek',
     role: 'none',
-    summary: 'What would a check answer?',
+    summary: 'Checks a call without taking tokens',
     description: 'Answers as check would, and takes nothing.',
     body: CHECK_REQUEST.ref,
     answers: {
       200: { description: 'The call could go on.', schema: CHECK_ANSWER.ref, headers: LIMIT_HEADERS },
-      429: REFUSED,
+      429: DENIED,
     },
     problems: BUSY,
   },
@@ -124,18 +123,18 @@ export const CHECK_OPERATIONS: OperationsOf<CheckCalls> = operations<CheckCalls>
     method: 'POST',
     path: '/internal/ratelimit/reserve',
     role: 'none',
-    summary: 'Takes tokens in advance',
+    summary: 'Reserves tokens',
     description:
       'For calls whose cost is known afterwards: takes the tokens now; settle corrects them to what was used, release gives them back. What is neither settled nor released is given back by itself.',
     body: RESERVE_REQUEST.ref,
-    answers: { 200: HELD, 429: REFUSED },
+    answers: { 200: HELD, 429: DENIED },
     problems: BUSY,
   },
   settle: {
     method: 'POST',
     path: '/internal/ratelimit/settle',
     role: 'none',
-    summary: 'Says what a reservation really cost',
+    summary: 'Settles a reservation',
     description:
       'Makes the charge of a reservation stand at what was used. Asked again, a node that remembers the settlement gives the same answer, and changes nothing.',
     body: SETTLE_REQUEST.ref,
@@ -146,7 +145,7 @@ export const CHECK_OPERATIONS: OperationsOf<CheckCalls> = operations<CheckCalls>
     method: 'POST',
     path: '/internal/ratelimit/release',
     role: 'none',
-    summary: 'Gives a reservation or slot back',
+    summary: 'Releases a reservation or slot',
     description:
       'Gives back all that a reservation took, or the slot that is held. A second release gives nothing back.',
     body: RESERVATION_REQUEST.ref,
@@ -157,18 +156,18 @@ export const CHECK_OPERATIONS: OperationsOf<CheckCalls> = operations<CheckCalls>
     method: 'POST',
     path: '/internal/ratelimit/acquire',
     role: 'none',
-    summary: 'Takes a slot',
+    summary: 'Acquires a slot',
     description:
       'For rules that limit how much goes on at once: takes a slot, and waits for one for as long as maxWaitMs says. Callers that wait in one thread of a node get slots in order of arrival, within 100 ms of a release on any node. The slot is held until it is released or its lease ends; heartbeat renews the lease. A wait for tokens of other rules that is known to be longer than maxWaitMs is denied at once.',
     body: ACQUIRE_REQUEST.ref,
-    answers: { 200: HELD, 429: REFUSED },
+    answers: { 200: HELD, 429: DENIED },
     problems: BUSY,
   },
   heartbeat: {
     method: 'POST',
     path: '/internal/ratelimit/heartbeat',
     role: 'none',
-    summary: 'Keeps a slot',
+    summary: 'Renews a slot',
     description: 'Renews the lease of a slot. When the slot is gone, the work that it was taken for should end.',
     body: RESERVATION_REQUEST.ref,
     answers: { 200: { description: 'What became of the slot.', schema: HEARTBEAT_ANSWER.ref } },
@@ -178,8 +177,8 @@ export const CHECK_OPERATIONS: OperationsOf<CheckCalls> = operations<CheckCalls>
     method: 'POST',
     path: '/internal/ratelimit/report',
     role: 'none',
-    summary: 'Tells how calls ended',
-    description: `For limits that are cut while too many calls fail (errorRate): says of up to ${MOST_REPORTS} calls that were let through whether they failed. Each counts for all rules that its resource and method match, on the node that is asked, at the instant at which it is told. One report that cannot be understood refuses all of them, and nothing is counted.`,
+    summary: 'Reports how calls ended',
+    description: `For limits that are cut while too many calls fail (errorRate): says of up to ${MOST_REPORTS} calls that were let through whether they failed. Each counts for all rules that its resource and method match, on the node that is asked, at the instant at which it is told. One invalid report rejects all of them, and nothing is counted.`,
     body: REPORT_REQUEST.ref,
     maxBodyBytes: BATCH_BYTES,
     answers: { 200: { description: 'They were counted.', schema: REPORT_ANSWER.ref } },
@@ -189,9 +188,9 @@ export const CHECK_OPERATIONS: OperationsOf<CheckCalls> = operations<CheckCalls>
     method: 'POST',
     path: ENVOY_PATH,
     role: 'none',
-    summary: 'May this call go on, as Envoy asks it?',
+    summary: 'Checks a call by the Envoy protocol',
     description:
-      'Decides a request of the Envoy rate limit protocol by the domains of the enforced rule set, as envoyproxy/ratelimit does at the same path. All limits of a request are charged together, or none: a refused request costs nothing. An unknown domain and a descriptor that no rule is for limit nothing. When the store of the counters does not answer, the failure mode decides. Problems are told as everywhere else in this API.',
+      'Decides a request of the Envoy rate limit protocol by the domains of the enforced rule set, as envoyproxy/ratelimit does at the same path. All limits of a request are charged together, or none: a denied request costs nothing. An unknown domain and a descriptor that no rule is for limit nothing. When the store of the counters does not answer, the failure mode decides. Problems are told as everywhere else in this API.',
     body: ENVOY_REQUEST.ref,
     maxBodyBytes: BATCH_BYTES,
     answers: {

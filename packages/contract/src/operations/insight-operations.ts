@@ -1,18 +1,14 @@
-import type { CheckRequest } from '../check-request.ts'
-import type { ProblemCode } from '../problem.ts'
-import type { AuditRecord } from '../schemas/audit-schemas.ts'
-import { AUDIT_PAGE } from '../schemas/audit-schemas.ts'
-import { CHECK_REQUEST } from '../schemas/check-schemas.ts'
-import type { Explanation } from '../schemas/explain-schemas.ts'
-import { EXPLANATION } from '../schemas/explain-schemas.ts'
-import type { Page } from '../schemas/page-schema.ts'
-import type { HistoryAnswer, LiveSample, TopAnswer } from '../schemas/traffic-schemas.ts'
-import { HISTORY_ANSWER, LIVE_SAMPLE, TOP_ANSWER } from '../schemas/traffic-schemas.ts'
-import { DIMENSION, instant, text, whole } from '../schemas/value-schemas.ts'
-import type { CallOf, OperationsOf } from './operation.ts'
-import { operations, query } from './operation.ts'
-import type { PageParameters } from './page-parameters.ts'
-import { PAGE_PARAMETERS } from './page-parameters.ts'
+import type { AuditRecord, Explanation } from '../admin/insight-bodies.ts'
+import { AUDIT_PAGE, EXPLANATION } from '../admin/insight-bodies.ts'
+import type { HistoryAnswer, LiveSample, TopAnswer } from '../admin/traffic-bodies.ts'
+import { HISTORY_ANSWER, LIVE_SAMPLE, TOP_ANSWER } from '../admin/traffic-bodies.ts'
+import type { CheckRequest } from '../checks/check-request.ts'
+import { CHECK_REQUEST } from '../checks/check-request.ts'
+import type { Page } from '../schema/value-schemas.ts'
+import { DIMENSION, instant, text, whole } from '../schema/value-schemas.ts'
+import type { ProblemCode } from '../service/problem.ts'
+import type { CallOf, OperationsOf, PageParameters } from './operation.ts'
+import { operations, PAGE_PARAMETERS, query } from './operation.ts'
 
 /** Which records of the audit log. */
 export interface AuditFilter extends PageParameters {
@@ -25,11 +21,11 @@ export interface AuditFilter extends PageParameters {
 
 /** Which part of the past. */
 export interface HistoryParameters {
-  /** Milliseconds since 1970; an hour before `to` when left out. */
+  /** Milliseconds since 1970. Default: an hour before `to`. */
   readonly from?: number
-  /** Milliseconds since 1970; now when left out. */
+  /** Milliseconds since 1970. Default: now. */
   readonly to?: number
-  /** Milliseconds of each point; as fits when left out. */
+  /** Milliseconds of each point. Default: chosen to fit the range. */
   readonly stepMs?: number
 }
 
@@ -65,7 +61,7 @@ export const INSIGHT_OPERATIONS: OperationsOf<InsightCalls> = operations<Insight
     method: 'GET',
     path: '/admin/audit',
     role: 'viewer',
-    summary: 'Lists what was done',
+    summary: 'Lists the audit log',
     description: 'Every change, newest first: who made it, with which key, why, what was there before and after.',
     parameters: {
       ...PAGE_PARAMETERS,
@@ -81,7 +77,7 @@ export const INSIGHT_OPERATIONS: OperationsOf<InsightCalls> = operations<Insight
     method: 'GET',
     path: '/admin/live',
     role: 'viewer',
-    summary: 'Shows what happens now',
+    summary: 'Streams live traffic',
     description:
       'A stream of server-sent events, one each second, over all threads of this node: the event is called "sample", its data is JSON.',
     answers: {
@@ -99,13 +95,13 @@ export const INSIGHT_OPERATIONS: OperationsOf<InsightCalls> = operations<Insight
     method: 'GET',
     path: '/admin/history',
     role: 'viewer',
-    summary: 'Shows what happened',
-    description: 'Checks, refusals and latency of the past, in equal spans.',
+    summary: 'Shows traffic history',
+    description: 'Checks, denials and latency of the past, in equal intervals.',
     parameters: {
-      from: query('From when on; an hour before "to" when left out.', instant('From then on.')),
-      to: query('Until when; now when left out.', instant('Until then.')),
+      from: query('Start. Default: an hour before "to".', instant('From then on.')),
+      to: query('End. Default: now.', instant('Until then.')),
       stepMs: query(
-        'Length of each span; as fits when left out.',
+        'Length of each interval. Default: chosen to fit the range.',
         whole('Milliseconds; the next longer span that is kept is taken.', 1000, 86_400_000),
       ),
     },
@@ -116,12 +112,12 @@ export const INSIGHT_OPERATIONS: OperationsOf<InsightCalls> = operations<Insight
     method: 'GET',
     path: '/admin/top',
     role: 'viewer',
-    summary: 'Who is refused most?',
+    summary: 'Lists the most denied callers',
     description:
-      'The users, addresses and other callers that were refused most in the last minutes, with how exact that is.',
+      'The users, addresses and other callers that were denied most in the last minutes, with how exact that is.',
     parameters: {
       dimension: query('Only callers of this dimension.', DIMENSION),
-      limit: query('Most callers of each dimension; 10 when left out.', whole('How many.', 1, 100)),
+      limit: query('Maximum number of callers per dimension. Default: 10.', whole('How many.', 1, 100)),
     },
     answers: { 200: { description: 'The callers.', schema: TOP_ANSWER.ref } },
     problems: ['SLUICE_HTTP_OVERLOADED'],

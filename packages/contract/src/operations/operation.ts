@@ -1,8 +1,9 @@
-import type { ProblemCode } from '../problem.ts'
-import { PROBLEM_MEDIA_TYPE, PROBLEMS } from '../problem.ts'
-import type { JsonSchema, PropertySchema, Reference } from '../schema.ts'
-import { PROBLEM } from '../schemas/service-schemas.ts'
-import type { AnswerHeaderName } from './answer-headers.ts'
+import type { AnswerHeaderName } from '../headers/answer-headers.ts'
+import type { JsonSchema, PropertySchema, Reference } from '../schema/json-schema.ts'
+import type { TextSchema, WholeSchema } from '../schema/value-schemas.ts'
+import type { ProblemCode } from '../service/problem.ts'
+import { PROBLEM_MEDIA_TYPE, PROBLEMS } from '../service/problem.ts'
+import { PROBLEM } from '../service/service-bodies.ts'
 
 /** What an API key must be good for: its role, or one above it. `none`: no key is asked for. */
 export type OperationRole = 'none' | 'viewer' | 'editor' | 'admin'
@@ -24,10 +25,10 @@ export interface OperationAnswer {
   readonly description: string
   /** The schema of the body, or of the data of each event of a stream; left out where there is no body. */
   readonly schema?: JsonSchema
-  /** Media type of the body; `application/json` when left out. */
+  /** Media type of the body. Default: `application/json`. */
   readonly mediaType?: string
   readonly headers?: readonly AnswerHeaderName[]
-  /** A body of this answer; an example of the schema when left out. */
+  /** A body of this answer. Default: an example of the schema. */
   readonly example?: unknown
   /** The problems that are answered so; left out where it is no problem. */
   readonly problems?: readonly ProblemCode[]
@@ -198,4 +199,25 @@ function problemAnswers(codes: readonly ProblemCode[]): Readonly<Record<number, 
     return [status, headers === undefined ? answer : { ...answer, headers }]
   })
   return Object.fromEntries(answers)
+}
+
+/** Which page of a list. */
+export interface PageParameters {
+  /** The `next` of the page before. */
+  readonly after?: string
+  /** Maximum number of items, 1 to 1000. Default: 100. */
+  readonly limit?: number
+}
+
+/** The parameters of {@link PageParameters}. */
+export const PAGE_PARAMETERS: {
+  readonly after: OperationParameter & { readonly required: false; readonly schema: TextSchema }
+  readonly limit: OperationParameter & { readonly required: false; readonly schema: WholeSchema }
+} = {
+  after: query('The "next" of the previous page. Default: the first page.', {
+    type: 'string',
+    minLength: 1,
+    maxLength: 8192,
+  }),
+  limit: query('Maximum number of items. Default: 100.', { type: 'integer', minimum: 1, maximum: 1000 }),
 }

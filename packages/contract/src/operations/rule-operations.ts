@@ -1,23 +1,23 @@
-import type { UsageQuery } from '../caller-request.ts'
-import type { ProblemCode } from '../problem.ts'
-import type { RateLimitsAnswer, RateLimitsPage, RateLimitsRequest, UsageAnswer } from '../schemas/limit-schemas.ts'
-import { RATE_LIMITS_ANSWER, RATE_LIMITS_PAGE, RATE_LIMITS_REQUEST, USAGE_ANSWER } from '../schemas/limit-schemas.ts'
-import type { PartAnswer, PartPage } from '../schemas/part-schemas.ts'
+import type { PartAnswer, PartPage, RateLimitsAnswer, RateLimitsPage, RateLimitsRequest } from '../admin/rule-bodies.ts'
 import {
   DENY_ANSWER,
   DENY_PAGE,
   EXEMPTION_ANSWER,
   EXEMPTION_PAGE,
+  RATE_LIMITS_ANSWER,
+  RATE_LIMITS_PAGE,
+  RATE_LIMITS_REQUEST,
   TIER_ANSWER,
   TIER_PAGE,
-} from '../schemas/part-schemas.ts'
-import type { DenyEntry, Exemption, NamedInPath, Tier } from '../schemas/rule-set-shapes.ts'
-import { DENY_ENTRY_REQUEST, EXEMPTION_REQUEST, TIER_REQUEST } from '../schemas/rule-set-shapes.ts'
-import { ENTRY_NAME, RESOURCE } from '../schemas/value-schemas.ts'
-import type { CallOf, OperationsOf } from './operation.ts'
-import { neededQuery, operations, pathPart, query } from './operation.ts'
-import type { PageParameters } from './page-parameters.ts'
-import { PAGE_PARAMETERS } from './page-parameters.ts'
+} from '../admin/rule-bodies.ts'
+import type { DenyEntry, Exemption, NamedInPath, Tier } from '../admin/rule-set-types.ts'
+import { DENY_ENTRY_REQUEST, EXEMPTION_REQUEST, TIER_REQUEST } from '../admin/rule-set-types.ts'
+import type { UsageAnswer, UsageQuery } from '../admin/usage-bodies.ts'
+import { USAGE_ANSWER } from '../admin/usage-bodies.ts'
+import { ENTRY_NAME, RESOURCE } from '../schema/value-schemas.ts'
+import type { ProblemCode } from '../service/problem.ts'
+import type { CallOf, OperationsOf, PageParameters } from './operation.ts'
+import { neededQuery, operations, PAGE_PARAMETERS, pathPart, query } from './operation.ts'
 
 /** What goes in and out of lists of named parts of the rule set. */
 type ListCall<P> = CallOf<{ readonly parameters: PageParameters; readonly answer: PartPage<P> }>
@@ -124,7 +124,7 @@ export const RULE_OPERATIONS: OperationsOf<RuleCalls> = operations<RuleCalls>('r
     method: 'GET',
     path: '/admin/ratelimits/usage',
     role: 'viewer',
-    summary: 'Shows what was used',
+    summary: 'Shows usage',
     description:
       'How the counters of these callers stand: of the rules that the resource matches, or of all without one. At least one parameter is needed. Nothing is charged.',
     parameters: {
@@ -192,7 +192,7 @@ export const RULE_OPERATIONS: OperationsOf<RuleCalls> = operations<RuleCalls>('r
     ...LIST,
     path: '/admin/deny-list',
     summary: 'Lists the deny list',
-    description: 'The requests that are refused whatever else is said.',
+    description: 'The requests that are always denied.',
     answers: { 200: { description: 'The entries.', schema: DENY_PAGE.ref, headers: ['ETag'] } },
   },
   putDenyEntry: {

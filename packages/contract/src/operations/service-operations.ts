@@ -1,5 +1,5 @@
-import type { IdsAnswer, LivenessAnswer, ReadinessAnswer } from '../schemas/service-schemas.ts'
-import { IDS_ANSWER, LIVENESS_ANSWER, READINESS_ANSWER } from '../schemas/service-schemas.ts'
+import type { IdsAnswer, LivenessAnswer, ReadinessAnswer } from '../service/service-bodies.ts'
+import { IDS_ANSWER, LIVENESS_ANSWER, READINESS_ANSWER } from '../service/service-bodies.ts'
 import type { CallOf, OperationsOf } from './operation.ts'
 import { operations, query } from './operation.ts'
 
@@ -21,9 +21,9 @@ export const SERVICE_OPERATIONS: OperationsOf<ServiceCalls> = operations<Service
     method: 'GET',
     path: '/v1/ids',
     role: 'none',
-    summary: 'Makes unique ids',
+    summary: 'Creates unique ids',
     description: 'Makes ids of 63 bits that no other node makes, rising with time.',
-    parameters: { count: query('How many; 1 when left out.', { type: 'integer', minimum: 1, maximum: MOST_IDS }) },
+    parameters: { count: query('How many. Default: 1.', { type: 'integer', minimum: 1, maximum: MOST_IDS }) },
     answers: { 200: { description: 'The ids.', schema: IDS_ANSWER.ref, headers: ['Cache-Control'] } },
     problems: ['SLUICE_HTTP_NOT_READY', 'SLUICE_HTTP_OVERLOADED'],
   },
@@ -31,7 +31,7 @@ export const SERVICE_OPERATIONS: OperationsOf<ServiceCalls> = operations<Service
     method: 'GET',
     path: '/livez',
     role: 'none',
-    summary: 'Is the process alive?',
+    summary: 'Liveness probe',
     description:
       'Answers as long as the process does. It depends on nothing else: a restart would not bring that back.',
     answers: { 200: { description: 'It is.', schema: LIVENESS_ANSWER.ref, headers: ['Cache-Control'] } },
@@ -40,7 +40,7 @@ export const SERVICE_OPERATIONS: OperationsOf<ServiceCalls> = operations<Service
     method: 'GET',
     path: '/readyz',
     role: 'none',
-    summary: 'Is the service ready?',
+    summary: 'Readiness probe',
     description:
       'Says whether requests should be sent to the service: 200 when it can decide, 503 when it has no rules, is about to stop, or has lost Redis in failure mode closed. With 200, the status is "degraded" while something is wrong; "reasons" says what, and what to do. The answer lists what was checked.',
     answers: {

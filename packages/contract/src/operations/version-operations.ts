@@ -1,5 +1,3 @@
-import type { ProblemCode } from '../problem.ts'
-import type { Page } from '../schemas/page-schema.ts'
 import type {
   DiffAnswer,
   DraftRequest,
@@ -8,7 +6,7 @@ import type {
   StageRequest,
   Version,
   VersionContent,
-} from '../schemas/version-schemas.ts'
+} from '../admin/version-bodies.ts'
 import {
   DIFF_ANSWER,
   DRAFT_REQUEST,
@@ -18,11 +16,11 @@ import {
   VERSION,
   VERSION_CONTENT,
   VERSION_PAGE,
-} from '../schemas/version-schemas.ts'
-import type { CallOf, OperationsOf } from './operation.ts'
-import { neededQuery, operations, pathPart } from './operation.ts'
-import type { PageParameters } from './page-parameters.ts'
-import { PAGE_PARAMETERS } from './page-parameters.ts'
+} from '../admin/version-bodies.ts'
+import type { Page } from '../schema/value-schemas.ts'
+import type { ProblemCode } from '../service/problem.ts'
+import type { CallOf, OperationsOf, PageParameters } from './operation.ts'
+import { neededQuery, operations, PAGE_PARAMETERS, pathPart } from './operation.ts'
 
 /** Which version is meant. */
 interface VersionParameters {
@@ -71,7 +69,7 @@ export const VERSION_OPERATIONS: OperationsOf<VersionCalls> = operations<Version
     method: 'POST',
     path: '/admin/versions',
     role: 'editor',
-    summary: 'Keeps a rule set as a draft',
+    summary: 'Creates a draft',
     description:
       'The rule set is checked as a whole; everything that is wrong with it is listed. A draft has no effect. "basedOn" says which enforced version its author has seen, so that it cannot take the place of what somebody else made meanwhile. Exemptions and deny list other than the enforced ones take the role admin.',
     body: DRAFT_REQUEST.ref,
@@ -104,7 +102,7 @@ export const VERSION_OPERATIONS: OperationsOf<VersionCalls> = operations<Version
     method: 'POST',
     path: '/admin/versions/{number}/stage',
     role: 'editor',
-    summary: 'Moves a version on',
+    summary: 'Changes the stage of a version',
     description:
       'Measures a version (shadow), enforces it for a share of the callers (percent) or for all (enforce), or takes it back (retired). At most one version is enforced, and at most one is on its way. A version cannot take the place of another that its author has not seen. To move on a version with exemptions or a deny list other than the enforced ones takes the role admin.',
     parameters: WHICH,
@@ -117,9 +115,9 @@ export const VERSION_OPERATIONS: OperationsOf<VersionCalls> = operations<Version
     method: 'POST',
     path: '/admin/versions/rollback',
     role: 'editor',
-    summary: 'Goes back to an earlier version',
+    summary: 'Rolls back to an earlier version',
     description:
-      'Enforces the version that was enforced before, or the one named, in one step. If-Match names the version that is enforced as far as you know, as the ETag of the rules does: of two who go back from one version, the second is refused. If its exemptions or deny list are other than the enforced ones, that takes the role admin.',
+      'Enforces the version that was enforced before, or the one named, in one step. If-Match names the version that is enforced as far as you know, as the ETag of the rules does: if two callers roll back from the same version, the second gets 412. If its exemptions or deny list are other than the enforced ones, that takes the role admin.',
     body: ROLLBACK_REQUEST.ref,
     answers: { 200: { description: 'The version that is enforced.', schema: VERSION.ref, headers: ['ETag'] } },
     problems: [...READS, 'SLUICE_HTTP_NOT_FOUND', 'SLUICE_HTTP_CONFLICT'],
@@ -129,7 +127,7 @@ export const VERSION_OPERATIONS: OperationsOf<VersionCalls> = operations<Version
     method: 'POST',
     path: '/admin/versions/import',
     role: 'editor',
-    summary: 'Makes a draft of Envoy files',
+    summary: 'Imports envoyproxy/ratelimit config',
     description:
       'Reads files in the form of envoyproxy/ratelimit. The draft is the enforced rule set with their domains in the place of its own; POST /json decides by them once it is enforced. In shadow, or for a share of the callers, domains are neither measured nor enforced. Everything that is wrong in any of the files is listed.',
     body: IMPORT_REQUEST.ref,

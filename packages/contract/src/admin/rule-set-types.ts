@@ -1,0 +1,183 @@
+import type { Reference } from '../schema/json-schema.ts'
+import { referenceTo } from '../schema/json-schema.ts'
+
+/**
+ * The schemas that are not written here, because the rule engine has them: whoever makes the OpenAPI document brings them
+ * along under these names.
+ */
+export const FOREIGN_SCHEMAS = [
+  'RuleSet',
+  'PolicyRule',
+  'Override',
+  'Membership',
+  'Block',
+  'Incident',
+  'Tier',
+  'Exemption',
+  'DenyEntry',
+] as const
+
+/** One of {@link FOREIGN_SCHEMAS}. */
+export type ForeignSchemaName = (typeof FOREIGN_SCHEMAS)[number]
+
+/**
+ * A rule of a rule set: resource x dimension -> algorithm and numbers. Here are the parts that most rules have; the schema
+ * `PolicyRule` has all of them.
+ */
+export interface PolicyRule {
+  readonly resource: string
+  readonly dimension: string
+  readonly name?: string
+  readonly methods?: readonly string[]
+  /** Default: `gcra`. */
+  readonly algorithm?: string
+  /** Units allowed in each window; 0 denies all, `off` does not limit at all. */
+  readonly limit?: number | 'off'
+  /** A duration such as `1m`, a number of milliseconds, or a calendar period. */
+  readonly window?: unknown
+  readonly shadow?: boolean
+  readonly percent?: number
+  readonly enabled?: boolean
+}
+
+/** A rule of one resource, which is named beside it. */
+export type ResourceRule = Omit<PolicyRule, 'resource'>
+
+/** A named group of callers. */
+export interface Tier {
+  readonly name: string
+  readonly multiplier?: number
+  readonly burst?: number
+  readonly entitled?: boolean
+  readonly rules?: readonly PolicyRule[]
+}
+
+/** Which requests are meant; every part that is given must hold. */
+export interface RequestMatch {
+  readonly resource?: string
+  readonly methods?: readonly string[]
+  readonly dimension?: string
+  readonly entities?: readonly string[]
+  readonly cidrs?: readonly string[]
+  readonly services?: readonly string[]
+}
+
+/** Requests that the rules are not for. */
+export interface Exemption {
+  readonly name: string
+  readonly match: RequestMatch
+  readonly rules?: readonly PolicyRule[]
+}
+
+/** Requests that are always denied. */
+export interface DenyEntry {
+  readonly name: string
+  readonly match: RequestMatch
+  /** Milliseconds since 1970. */
+  readonly expiresAt?: number
+}
+
+/** A node of the tree of a domain: what an entry of a descriptor must say, its limit, and what follows. */
+export interface DescriptorNode {
+  readonly key: string
+  /** Default: any value. */
+  readonly value?: string
+  readonly limit?: {
+    readonly unit?: string
+    readonly requestsPerUnit?: number
+    readonly unlimited?: boolean
+    readonly name?: string
+  }
+  readonly descriptors?: readonly DescriptorNode[]
+  readonly shadow?: boolean
+  readonly quota?: boolean
+}
+
+/** Limits by descriptors, as the Envoy rate limit protocol asks for them. */
+export interface DescriptorDomain {
+  readonly domain: string
+  readonly descriptors: readonly DescriptorNode[]
+}
+
+/** Who may do how much, as a whole. The schema `RuleSet` has what else may stand in it. */
+export interface RuleSet {
+  readonly rules: readonly PolicyRule[]
+  readonly dimensions?: readonly string[]
+  readonly tiers?: readonly Tier[]
+  readonly exemptions?: readonly Exemption[]
+  readonly denyList?: readonly DenyEntry[]
+  readonly domains?: readonly DescriptorDomain[]
+}
+
+/** What an override puts in the place of a rule's own numbers: one of `limit`, `windows` and `multiplier`. */
+export interface OverrideTerms {
+  readonly limit?: number | 'off'
+  readonly window?: string | number
+  readonly burst?: number
+  readonly windows?: readonly { readonly limit: number; readonly window: unknown }[]
+  readonly multiplier?: number
+}
+
+/** Other numbers for one caller. */
+export interface Override {
+  readonly dimension: string
+  readonly entity: string
+  readonly resource: string
+  readonly terms: OverrideTerms
+  /** Milliseconds since 1970. */
+  readonly expiresAt?: number
+}
+
+/** Which tier a caller belongs to. */
+export interface Membership {
+  readonly dimension: string
+  readonly entity: string
+  readonly tier: string
+  /** Milliseconds since 1970. */
+  readonly expiresAt?: number
+}
+
+/** A caller whose requests are all denied for a time. */
+export interface Block {
+  readonly dimension: string
+  readonly entity: string
+  /** Milliseconds since 1970. */
+  readonly until: number
+  readonly strikes: number
+  /** Milliseconds since 1970. */
+  readonly forgottenAt: number
+  readonly rule?: string
+  readonly reason?: string
+}
+
+/** Whether an incident is declared, which cuts limits. */
+export interface Incident {
+  readonly active: boolean
+  /** Milliseconds since 1970. */
+  readonly until?: number
+}
+
+/** References to the schemas of these. */
+export const RULE_SET: Reference<RuleSet> = foreign('RuleSet')
+export const OVERRIDE: Reference<Override> = foreign('Override')
+export const MEMBERSHIP: Reference<Membership> = foreign('Membership')
+export const BLOCK: Reference<Block> = foreign('Block')
+export const INCIDENT: Reference<Incident> = foreign('Incident')
+export const TIER: Reference<Tier> = foreign('Tier')
+export const EXEMPTION: Reference<Exemption> = foreign('Exemption')
+export const DENY_ENTRY: Reference<DenyEntry> = foreign('DenyEntry')
+
+/** The schema `PolicyRule` without `resource`, which the OpenAPI document makes of it. */
+export const RESOURCE_RULE: Reference<ResourceRule> = referenceTo('ResourceRule')
+
+/** A named part of a rule set in the body of a request whose path has the name. A name in the body must be the same. */
+export type NamedInPath<P extends { readonly name: string }> = Omit<P, 'name'> & Partial<Pick<P, 'name'>>
+
+/** The schemas `Tier`, `Exemption` and `DenyEntry` with an optional name, which the OpenAPI document makes of them. */
+export const TIER_REQUEST: Reference<NamedInPath<Tier>> = referenceTo('TierRequest')
+export const EXEMPTION_REQUEST: Reference<NamedInPath<Exemption>> = referenceTo('ExemptionRequest')
+export const DENY_ENTRY_REQUEST: Reference<NamedInPath<DenyEntry>> = referenceTo('DenyEntryRequest')
+
+function foreign<T>(name: ForeignSchemaName): Reference<T> {
+  return referenceTo(name)
+}

@@ -1,0 +1,285 @@
+import type { Field, InvalidBody, Parsed } from '../schema/body-parser.ts'
+import {
+  bodyForm,
+  entryProblems,
+  formField,
+  formProblems,
+  hasForm,
+  listField,
+  plainTextField,
+} from '../schema/body-parser.ts'
+import type { NamedSchema, PropertySchema } from '../schema/json-schema.ts'
+import { requestSchema } from '../schema/json-schema.ts'
+import { listOf, words } from '../schema/value-schemas.ts'
+
+/** Where requests of the Envoy rate limit protocol are asked as JSON: `POST` to this path, as at envoyproxy/ratelimit. */
+export const ENVOY_PATH = '/json'
+
+/** Most descriptors in one request. */
+export const MOST_ENVOY_DESCRIPTORS = 100
+
+/** Most entries of one descriptor: no rule is for more. */
+export const MOST_ENVOY_ENTRIES = 32
+
+/** Largest number of the protocol, which has 32 bits for it. */
+export const LARGEST_ENVOY_COUNT = 4_294_967_295
+
+/** The units of the protocol. */
+export const ENVOY_UNITS = ['SECOND', 'MINUTE', 'HOUR', 'DAY', 'WEEK', 'MONTH', 'YEAR'] as const
+
+/** Length of the window of a limit. */
+export type EnvoyUnit = (typeof ENVOY_UNITS)[number]
+
+/** A whole number from 0 to {@link LARGEST_ENVOY_COUNT}, or the same in decimal digits, as protobuf writes long ones. */
+export type EnvoyCount = number | string
+
+/** One thing that a descriptor says of a call. */
+export interface EnvoyEntry {
+  readonly key: string
+  /** Default: empty. */
+  readonly value?: string
+}
+
+/** A limit that holds instead of the one that a rule has. */
+export interface EnvoyLimit {
+  /** Default: 0, which denies all. */
+  readonly requestsPerUnit?: EnvoyCount
+  /** The same field by its other name; one of them may be there. */
+  readonly requests_per_unit?: EnvoyCount
+  readonly unit: EnvoyUnit
+}
+
+/** One thing that a call is limited by. */
+export interface EnvoyDescriptor {
+  /** 1 to {@link MOST_ENVOY_ENTRIES}. */
+  readonly entries: readonly EnvoyEntry[]
+  readonly limit?: EnvoyLimit
+  /** Hits of this descriptor, instead of the request's; 0 asks only. */
+  readonly hitsAddend?: EnvoyCount
+  /** The same field by its other name; one of them may be there. */
+  readonly hits_addend?: EnvoyCount
+}
+
+/**
+ * A `RateLimitRequest` of the Envoy rate limit protocol as protobuf writes JSON: names in either form, numbers also as text. What
+ * has no place in it is rejected.
+ */
+export interface EnvoyRequest {
+  readonly domain: string
+  /** 1 to {@link MOST_ENVOY_DESCRIPTORS}. */
+  readonly descriptors: readonly EnvoyDescriptor[]
+  /** Hits of each descriptor. Default: 1, also for 0. */
+  readonly hitsAddend?: EnvoyCount
+  /** The same field by its other name; one of them may be there. */
+  readonly hits_addend?: EnvoyCount
+}
+
+/** A descriptor that was found valid. */
+export interface ValidEnvoyDescriptor {
+  readonly entries: readonly Required<EnvoyEntry>[]
+  readonly limit?: { readonly unit: Lowercase<EnvoyUnit>; readonly requestsPerUnit: number }
+  readonly hitsAddend?: number
+}
+
+/** A request that was found valid: numbers are numbers, and each name has one form. The engine takes it as it is. */
+export interface ValidEnvoyRequest {
+  readonly domain: string
+  readonly descriptors: readonly ValidEnvoyDescriptor[]
+  readonly hitsAddend?: number
+}
+
+const ENTRY_EXAMPLE: EnvoyEntry = { key: 'api_key', value: 'abc' }
+
+/** A number of the protocol, which may be written as text. */
+function envoyCount(description: string): PropertySchema<EnvoyCount> {
+  return {
+    title: `a whole number from 0 to ${LARGEST_ENVOY_COUNT}, also as text`,
+    description,
+    anyOf: [
+      { type: 'integer', minimum: 0, maximum: LARGEST_ENVOY_COUNT },
+      { title: 'the same in decimal digits', type: 'string', pattern: '^[0-9]{1,10}$' },
+    ],
+  }
+}
+
+const OTHER_NAME = 'by its other name; one of them may be there.'
+
+const HITS = { hits_addend: envoyCount(`hitsAddend ${OTHER_NAME}`) }
+
+/** The schema of {@link EnvoyEntry}. */
+const ENVOY_ENTRY: NamedSchema<EnvoyEntry> = requestSchema('EnvoyEntry', {
+  description: 'One thing that a descriptor says of a call.',
+  examples: [ENTRY_EXAMPLE],
+  required: { key: { description: 'What is said.', type: 'string', minLength: 1 } },
+  optional: { value: words('What it is. Default: empty.') },
+})
+
+/** The schema of {@link EnvoyLimit}. */
+const ENVOY_LIMIT: NamedSchema<EnvoyLimit> = requestSchema('EnvoyLimit', {
+  description: 'A limit that holds instead of the one that a rule has.',
+  examples: [{ requestsPerUnit: 10, unit: 'MINUTE' }],
+  required: { unit: { description: 'Length of its window.', enum: ENVOY_UNITS } },
+  optional: {
+    requestsPerUnit: envoyCount('Hits in each window. Default: 0, which denies all.'),
+    requests_per_unit: envoyCount(`requestsPerUnit ${OTHER_NAME}`),
+  },
+})
+
+/** The schema of {@link EnvoyDescriptor}. */
+const ENVOY_DESCRIPTOR: NamedSchema<EnvoyDescriptor> = requestSchema('EnvoyDescriptor', {
+  description: 'One thing that a call is limited by.',
+  examples: [{ entries: [ENTRY_EXAMPLE] }],
+  required: {
+    entries: {
+      ...listOf<EnvoyEntry>('What it says of the call, in the order of the levels of the rules.', ENVOY_ENTRY.ref),
+      minItems: 1,
+      maxItems: MOST_ENVOY_ENTRIES,
+    },
+  },
+  optional: {
+    limit: { ...ENVOY_LIMIT.ref, description: 'A limit that holds instead of the one that a rule has.' },
+    hitsAddend: envoyCount("Hits of this descriptor, instead of the request's; 0 asks only."),
+    ...HITS,
+  },
+})
+
+/** The schema of {@link EnvoyRequest}. */
+export const ENVOY_REQUEST: NamedSchema<EnvoyRequest> = requestSchema('EnvoyRequest', {
+  description: 'A request of the Envoy rate limit protocol (RateLimitRequest) as protobuf writes JSON.',
+  examples: [
+    { domain: 'shop', descriptors: [{ entries: [ENTRY_EXAMPLE] }] },
+    {
+      domain: 'shop',
+      descriptors: [{ entries: [ENTRY_EXAMPLE], hits_addend: '3', limit: { requests_per_unit: 10, unit: 'MINUTE' } }],
+      hitsAddend: 1,
+    },
+  ],
+  required: {
+    domain: {
+      description: 'Whose rules are meant; nothing is limited in a domain that no rule set has.',
+      type: 'string',
+      minLength: 1,
+    },
+    descriptors: {
+      ...listOf<EnvoyDescriptor>('What the call is limited by, all together.', ENVOY_DESCRIPTOR.ref),
+      minItems: 1,
+      maxItems: MOST_ENVOY_DESCRIPTORS,
+    },
+  },
+  optional: { hitsAddend: envoyCount('Hits of each descriptor. Default: 1, also for 0.'), ...HITS },
+})
+
+const DIGITS = /^\d{1,10}$/
+
+const COUNT_FIELD: Field = {
+  accepts: (value) => {
+    const count = typeof value === 'string' && DIGITS.test(value) ? Number(value) : value
+    return Number.isInteger(count) && (count as number) >= 0 && (count as number) <= LARGEST_ENVOY_COUNT
+  },
+  expected: `a whole number from 0 to ${LARGEST_ENVOY_COUNT}, also as text`,
+  isPrivate: false,
+}
+
+const NAME_FIELD = plainTextField(1, false)
+
+/** It may name somebody or be a secret. */
+const VALUE_FIELD = plainTextField(0, true)
+
+const ENTRY_FORM = bodyForm(ENVOY_ENTRY, 'an object with "key" and "value"', {
+  fields: { key: NAME_FIELD, value: VALUE_FIELD },
+})
+
+const LIMIT_FORM = bodyForm(ENVOY_LIMIT, 'an object with "requestsPerUnit" and "unit"', {
+  fields: { requestsPerUnit: COUNT_FIELD, requests_per_unit: COUNT_FIELD },
+})
+
+const ENTRIES_FIELD = listField(MOST_ENVOY_ENTRIES, 'entries', ENTRY_FORM)
+
+const LIMIT_FIELD = formField(LIMIT_FORM)
+
+const DESCRIPTOR_FORM = bodyForm(ENVOY_DESCRIPTOR, 'an object with "entries"', {
+  fields: {
+    entries: ENTRIES_FIELD,
+    limit: LIMIT_FIELD,
+    hitsAddend: COUNT_FIELD,
+    hits_addend: COUNT_FIELD,
+  },
+})
+
+const DESCRIPTORS_FIELD = listField(MOST_ENVOY_DESCRIPTORS, 'descriptors')
+
+const REQUEST_FORM = bodyForm(ENVOY_REQUEST, 'a JSON object with "domain" and "descriptors"', {
+  fields: {
+    domain: NAME_FIELD,
+    descriptors: DESCRIPTORS_FIELD,
+    hitsAddend: COUNT_FIELD,
+    hits_addend: COUNT_FIELD,
+  },
+})
+
+/**
+ * Turns the parsed JSON of a body into a request by descriptors, or into what is wrong with it. One invalid descriptor rejects the
+ * whole request. Never throws.
+ */
+export function parseEnvoyRequest(body: unknown): Parsed<{ readonly request: ValidEnvoyRequest }> {
+  if (!hasForm(body, REQUEST_FORM)) return formProblems(body, REQUEST_FORM)
+  const request = body as EnvoyRequest
+  const invalid = entryProblems(request.descriptors, DESCRIPTOR_FORM, '/descriptors') ?? doubledField(request)
+  if (invalid !== undefined) return invalid
+  const { domain, descriptors } = request
+  return { ok: true, request: { domain, descriptors: descriptors.map(validDescriptor), ...hitsOf(request) } }
+}
+
+/** What is wrong with a request in which a field stands under both of its names: nobody knows which is meant. */
+function doubledField(request: EnvoyRequest): InvalidBody | undefined {
+  const problems: InvalidBody['problems'][number][] = []
+  const look = (value: object | undefined, [one, other]: readonly [string, string], at: string): void => {
+    if (value === undefined || !Object.hasOwn(value, one) || !Object.hasOwn(value, other)) return
+    problems.push({
+      path: `${at}/${other}`,
+      received: `it beside "${one}"`,
+      expected: 'one of them: they are one field',
+    })
+  }
+  look(request, HITS_NAMES, '')
+  for (const [index, descriptor] of request.descriptors.entries()) {
+    look(descriptor, HITS_NAMES, `/descriptors/${index}`)
+    look(descriptor.limit, LIMIT_NAMES, `/descriptors/${index}/limit`)
+  }
+  return problems.length === 0 ? undefined : { ok: false, problems, unlisted: 0 }
+}
+
+const HITS_NAMES = ['hitsAddend', 'hits_addend'] as const
+const LIMIT_NAMES = ['requestsPerUnit', 'requests_per_unit'] as const
+
+function validDescriptor(descriptor: EnvoyDescriptor): ValidEnvoyDescriptor {
+  const { entries, limit } = descriptor
+  return {
+    entries: entries.map(({ key, value = '' }) => ({ key, value })),
+    ...(limit === undefined ? {} : { limit: validLimit(limit) }),
+    ...hitsOf(descriptor),
+  }
+}
+
+function validLimit({
+  unit,
+  requestsPerUnit,
+  requests_per_unit = 0,
+}: EnvoyLimit): ValidEnvoyDescriptor['limit'] & object {
+  return {
+    unit: unit.toLowerCase() as Lowercase<EnvoyUnit>,
+    requestsPerUnit: numberOf(requestsPerUnit ?? requests_per_unit),
+  }
+}
+
+function hitsOf({ hitsAddend, hits_addend }: Pick<EnvoyRequest, 'hitsAddend' | 'hits_addend'>): {
+  hitsAddend?: number
+} {
+  const hits = hitsAddend ?? hits_addend
+  return hits === undefined ? {} : { hitsAddend: numberOf(hits) }
+}
+
+/** Adding 0 turns the -0 of JSON into 0. */
+function numberOf(count: EnvoyCount): number {
+  return Number(count) + 0
+}

@@ -1,0 +1,139 @@
+import type { DecisionLike, LimitReportLike } from '../checks/decision-like.ts'
+import { wholeSeconds } from '../checks/decision-like.ts'
+
+/** The two fields of draft-ietf-httpapi-ratelimit-headers-11. */
+export interface RateLimitFields {
+  /** What is left: one item for each limit whose remaining units are known; empty when none is. */
+  readonly rateLimit: string
+  /** What holds: one item for each limit, under the same names. */
+  readonly policy: string
+}
+
+/** Most limits that are announced: a header must stay a header. */
+const MOST_ANNOUNCED = 16
+
+/** How much of a name is kept when a number has to tell it from another one. */
+const LONGEST_NUMBERED = 200
+
+/**
+ * The `RateLimit` and `RateLimit-Policy` fields for `decision`, or undefined when it has no limit to speak of. `nowMs` is the
+ * time of the answer, milliseconds since 1970.
+ *
+ * Each limit is an item under the name of its rule; where a rule has several windows, the window is part of the name. `q` is
+ * the limit, `w` its window in whole seconds rounded up, `qu` what is counted when that is not requests, `pk` whose quota it
+ * is. `r` is what is left and `t` the whole seconds, rounded up, for which that is all: until the full limit is there again
+ * or, under a limit that denies, until the same call would be allowed. A denial has a `t` only for the limits that deny,
+ * so that `Retry-After` is never before any of them.
+ */
+export function rateLimitFields(decision: DecisionLike, nowMs: number): RateLimitFields | undefined {
+  const reports = announced(decision)
+  if (reports.length === 0) return undefined
+  const names = namesOf(reports)
+  const state: string[] = []
+  const policies: string[] = []
+  for (const [index, report] of reports.entries()) {
+    const name = names[index]!
+    const key = report.partitionKey === undefined ? '' : `;pk=${fieldBytes(report.partitionKey)}`
+    if (report.remaining !== null) {
+      state.push(`${name};r=${fieldInteger(report.remaining)}${resetOf(report, decision.allowed, nowMs)}${key}`)
+    }
+    policies.push(`${name};q=${fieldInteger(report.limit)}${unitOf(report)}${windowOf(report)}${key}`)
+  }
+  return { rateLimit: state.join(', '), policy: policies.join(', ') }
+}
+
+/** The limits to announce: those that were decided, or the decision itself when it is about one limit only. */
+function announced(decision: DecisionLike): readonly LimitReportLike[] {
+  const { limits = [], reason, limit } = decision
+  if (limits.length === 0) {
+    // A caller on a list is denied by no limit, so there is nothing to announce.
+    const isListed = reason === 'denied' || (reason === 'blocked' && limit === 0)
+    return !isListed && Number.isFinite(limit) ? [decision] : []
+  }
+  const finite = limits.every((report) => Number.isFinite(report.limit))
+    ? limits
+    : limits.filter((report) => Number.isFinite(report.limit))
+  if (finite.length <= MOST_ANNOUNCED) return finite
+  // The limits that deny come first: the caller has to know them.
+  return finite
+    .toSorted((one, other) => Number(other.retryAfterMs > 0) - Number(one.retryAfterMs > 0))
+    .slice(0, MOST_ANNOUNCED)
+}
+
+/** A name of its own for each limit, as it is written. */
+function namesOf(reports: readonly LimitReportLike[]): readonly string[] {
+  if (reports.length === 1) return [fieldString(reports[0]!.rule)]
+  const rules = reports.map(({ rule }) => rule)
+  const taken = new Set<string>()
+  return reports.map(({ rule, windowMs }) => {
+    const isAlone = rules.indexOf(rule) === rules.lastIndexOf(rule)
+    let name = fieldString(isAlone || windowMs === undefined ? rule : `${rule}:${spanOf(windowMs)}`)
+    for (let number = 2; taken.has(name); number++) name = fieldString(`${rule.slice(0, LONGEST_NUMBERED)}:${number}`)
+    taken.add(name)
+    return name
+  })
+}
+
+function spanOf(windowMs: number): string {
+  return windowMs % 1000 === 0 ? `${windowMs / 1000}s` : `${windowMs}ms`
+}
+
+function resetOf({ resetAt, retryAfterMs }: LimitReportLike, isAllowed: boolean, nowMs: number): string {
+  if (isAllowed) return resetAt > 0 ? seconds('t', wholeSeconds(resetAt - nowMs)) : ''
+  return retryAfterMs > 0 ? seconds('t', wholeSeconds(retryAfterMs)) : ''
+}
+
+function windowOf({ windowMs }: LimitReportLike): string {
+  return windowMs !== undefined && windowMs > 0 ? seconds('w', wholeSeconds(windowMs)) : ''
+}
+
+function unitOf({ quotaUnit }: LimitReportLike): string {
+  return quotaUnit === undefined || quotaUnit === 'requests' ? '' : `;qu=${fieldString(quotaUnit)}`
+}
+
+/** A parameter that holds seconds; none when they have no end. */
+function seconds(name: string, value: number): string {
+  return Number.isFinite(value) ? `;${name}=${fieldInteger(value)}` : ''
+}
+
+/** The largest whole number that a structured field can hold (RFC 9651): 15 digits. */
+const LARGEST_INTEGER = 999_999_999_999_999
+
+/** Longest text that is written, before it is escaped. */
+const LONGEST_TEXT = 256
+
+const PRINTABLE = /^[ !#-$&-[\]-~]*$/
+const UNPRINTABLE = /[^ -~]|%/gu
+const ESCAPED = /["\\]/g
+
+const BASE64 = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/'
+
+/** An Integer of a structured field: `value` without its fraction, from 0 to 15 digits; 0 for what is no number. */
+export function fieldInteger(value: number): string {
+  if (value >= LARGEST_INTEGER) return String(LARGEST_INTEGER)
+  return value > 0 ? String(Math.floor(value)) : '0'
+}
+
+/**
+ * A String of a structured field. It can hold printable ASCII only: every other character is percent-encoded as in a URL, and
+ * so is `%`, so that two texts never look alike. Long texts are cut.
+ */
+export function fieldString(text: string): string {
+  const short = text.length > LONGEST_TEXT ? text.slice(0, LONGEST_TEXT) : text
+  if (PRINTABLE.test(short)) return `"${short}"`
+  const ascii = short.toWellFormed().replace(UNPRINTABLE, (character) => encodeURIComponent(character))
+  return `"${ascii.replace(ESCAPED, '\\$&')}"`
+}
+
+/** A Byte Sequence of a structured field: base64 between colons. */
+export function fieldBytes(bytes: Uint8Array): string {
+  let text = ''
+  for (let index = 0; index < bytes.length; index += 3) {
+    const [one = 0, two, three] = bytes.subarray(index, index + 3)
+    const word = (one << 16) | ((two ?? 0) << 8) | (three ?? 0)
+    text += BASE64[word >> 18]! + BASE64[(word >> 12) & 63]!
+    text += two === undefined ? '=' : BASE64[(word >> 6) & 63]!
+    text += three === undefined ? '=' : BASE64[word & 63]!
+  }
+  return `:${text}:`
+}

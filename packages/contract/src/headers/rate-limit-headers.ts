@@ -1,0 +1,81 @@
+import type { DecisionLike } from '../checks/decision-like.ts'
+import { wholeSeconds } from '../checks/decision-like.ts'
+import { rateLimitFields } from './rate-limit-fields.ts'
+
+/**
+ * Which headers announce a limit. `legacy`: the widely used `X-RateLimit-*`. `draft-11`: `RateLimit` and `RateLimit-Policy` of
+ * draft-ietf-httpapi-ratelimit-headers-11, a draft whose form may still change. `both`, or `off` for neither.
+ */
+export type HeaderProfile = (typeof HEADER_PROFILES)[number]
+
+/** Every {@link HeaderProfile}. */
+export const HEADER_PROFILES = ['legacy', 'draft-11', 'both', 'off'] as const
+
+/** How limits are announced. */
+export interface RateLimitHeaderOptions {
+  readonly profile: HeaderProfile
+  /**
+   * Adds so much of the wait to `Retry-After`, 0 or more and below 1, drawn anew for each answer: callers that were denied
+   * together do not come back together. 0.25 makes 60 s into 75 s; Default: 0. It never shortens the wait.
+   */
+  readonly jitter?: number
+}
+
+/** Longest wait that is told; beyond it numbers would not be written as digits alone. */
+const LONGEST_WAIT_SECONDS = 999_999_999_999_999
+
+/**
+ * The headers that tell `decision` by a profile. Whatever the profile, a denial says when to come back (`Retry-After`, where
+ * waiting helps) and that it must not be stored (`Cache-Control: no-store`, RFC 6585). `nowMs` is the time of the answer,
+ * milliseconds since 1970. All times are whole seconds, rounded up, so that nobody is sent back too early.
+ */
+export function rateLimitHeaders(
+  decision: DecisionLike,
+  nowMs: number,
+  { profile, jitter = 0 }: RateLimitHeaderOptions,
+): Record<string, string> {
+  const headers: Record<string, string> = {}
+  if (profile === 'legacy' || profile === 'both') addLegacy(headers, decision, nowMs)
+  if (profile === 'draft-11' || profile === 'both') addFields(headers, decision, nowMs)
+  if (!decision.allowed) addDenial(headers, decision.retryAfterMs, jitter)
+  return headers
+}
+
+/**
+ * The widely used `X-RateLimit-*` headers for `decision`, and `Retry-After` and `Cache-Control: no-store` when it denies:
+ * {@link rateLimitHeaders} by the profile `legacy`.
+ *
+ * `X-RateLimit-Reset` is in seconds since 1970, `X-RateLimit-Reset-After` and `Retry-After` from now. There is no
+ * `Retry-After` where waiting does not help, and no `X-RateLimit-*` where nothing limits the call. What is unknown is left out.
+ */
+export function legacyRateLimitHeaders(decision: DecisionLike, nowMs: number): Record<string, string> {
+  const headers: Record<string, string> = {}
+  addLegacy(headers, decision, nowMs)
+  if (!decision.allowed) addDenial(headers, decision.retryAfterMs, 0)
+  return headers
+}
+
+function addLegacy(headers: Record<string, string>, decision: DecisionLike, nowMs: number): void {
+  const { limit, remaining, resetAt } = decision
+  if (!Number.isFinite(limit)) return
+  headers['X-RateLimit-Limit'] = String(limit)
+  if (remaining !== null) headers['X-RateLimit-Remaining'] = String(remaining)
+  if (!(resetAt > 0) || !Number.isFinite(resetAt)) return
+  headers['X-RateLimit-Reset'] = String(wholeSeconds(resetAt))
+  headers['X-RateLimit-Reset-After'] = String(wholeSeconds(resetAt - nowMs))
+}
+
+function addFields(headers: Record<string, string>, decision: DecisionLike, nowMs: number): void {
+  const fields = rateLimitFields(decision, nowMs)
+  if (fields === undefined) return
+  if (fields.rateLimit !== '') headers['RateLimit'] = fields.rateLimit
+  headers['RateLimit-Policy'] = fields.policy
+}
+
+function addDenial(headers: Record<string, string>, retryAfterMs: number, jitter: number): void {
+  if (Number.isFinite(retryAfterMs)) {
+    const spreadMs = jitter > 0 ? retryAfterMs * jitter : 0
+    headers['Retry-After'] = String(Math.min(wholeSeconds(retryAfterMs + spreadMs), LONGEST_WAIT_SECONDS))
+  }
+  headers['Cache-Control'] = 'no-store'
+}

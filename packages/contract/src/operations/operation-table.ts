@@ -1,0 +1,68 @@
+import type { AlertCalls } from './alert-operations.ts'
+import { ALERT_OPERATIONS } from './alert-operations.ts'
+import type { ApiKeyCalls } from './api-key-operations.ts'
+import { API_KEY_OPERATIONS } from './api-key-operations.ts'
+import type { CallerCalls } from './caller-operations.ts'
+import { CALLER_OPERATIONS } from './caller-operations.ts'
+import type { CheckCalls } from './check-operations.ts'
+import { CHECK_OPERATIONS } from './check-operations.ts'
+import type { InsightCalls } from './insight-operations.ts'
+import { INSIGHT_OPERATIONS } from './insight-operations.ts'
+import type { OperationRole, OperationsOf } from './operation.ts'
+import type { RuleCalls } from './rule-operations.ts'
+import { RULE_OPERATIONS } from './rule-operations.ts'
+import type { ServiceCalls } from './service-operations.ts'
+import { SERVICE_OPERATIONS } from './service-operations.ts'
+import type { VersionCalls } from './version-operations.ts'
+import { VERSION_OPERATIONS } from './version-operations.ts'
+
+/** What goes in and out of every operation, by its id. */
+export interface Calls
+  extends CheckCalls,
+    ServiceCalls,
+    RuleCalls,
+    CallerCalls,
+    VersionCalls,
+    ApiKeyCalls,
+    InsightCalls,
+    AlertCalls {}
+
+/** The id of an operation. */
+export type OperationId = keyof Calls
+
+/**
+ * What a request to an operation holds once it is decoded: the parameters of path and query by name, numbers as numbers, and a
+ * body that has the declared schema.
+ */
+export type OperationInput<Id extends OperationId> = Pick<Calls[Id], 'parameters' | 'body'>
+
+/**
+ * One function for each operation, by its id. The compiler knows what every operation receives. `Context` is what a server
+ * adds to each request, such as headers and the caller; `Reply` is what it sends back.
+ */
+export type Handlers<Context, Reply, Id extends OperationId = OperationId> = {
+  readonly [Each in Id]: (request: Context & OperationInput<Each>) => Reply | Promise<Reply>
+}
+
+/**
+ * Every operation of the service. Router, OpenAPI document, client and command line are made of this table, so that none of
+ * them knows an operation that the others do not.
+ */
+export const OPERATIONS: OperationsOf<Calls> = {
+  ...CHECK_OPERATIONS,
+  ...SERVICE_OPERATIONS,
+  ...RULE_OPERATIONS,
+  ...CALLER_OPERATIONS,
+  ...VERSION_OPERATIONS,
+  ...API_KEY_OPERATIONS,
+  ...INSIGHT_OPERATIONS,
+  ...ALERT_OPERATIONS,
+}
+
+/** Roles, from the one that may least to the one that may all. */
+const ROLES: readonly OperationRole[] = ['none', 'viewer', 'editor', 'admin']
+
+/** Whether the holder of a key with `role` may do what needs `needed`: a role may all that those below it may. */
+export function mayDo(role: OperationRole, needed: OperationRole): boolean {
+  return ROLES.indexOf(role) >= ROLES.indexOf(needed)
+}

@@ -1,0 +1,148 @@
+import type { ItemSchema, JsonSchema, ListSchema, NamedSchema, Reference } from './json-schema.ts'
+import { answerSchema } from './json-schema.ts'
+
+/** The schema of a text. */
+export interface TextSchema extends Omit<JsonSchema, 'type'> {
+  readonly type: 'string'
+}
+
+/** The schema of a whole number. */
+export interface WholeSchema extends Omit<JsonSchema, 'type'> {
+  readonly type: 'integer'
+}
+
+/** The schema of true or false. */
+export interface FlagSchema extends Omit<JsonSchema, 'type'> {
+  readonly type: 'boolean'
+}
+
+/** Longest note on a change, in characters. */
+const LONGEST_NOTE = 1000
+
+const LARGEST_INSTANT = 8_640_000_000_000_000
+
+/** A text that clients send: 1 to `longest` characters, and no control characters, which would break the lines of logs. */
+export function text(description: string, longest: number): TextSchema {
+  return {
+    title: `a text of 1 to ${longest} characters and no control characters`,
+    description,
+    type: 'string',
+    minLength: 1,
+    maxLength: longest,
+    pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f]*$',
+  }
+}
+
+/** The address of a caller. */
+export function address(description: string): TextSchema {
+  return {
+    title: 'an IPv4 or IPv6 address without port, brackets or zone',
+    description,
+    type: 'string',
+    maxLength: 45,
+    pattern: '^[0-9A-Fa-f.:]+$',
+  }
+}
+
+/** A text of any length, in what the service sends. */
+export function words(description: string): TextSchema {
+  return { description, type: 'string' }
+}
+
+/** A whole number, 0 or more, in what the service sends. */
+export function count(description: string): WholeSchema {
+  return { description, type: 'integer', minimum: 0 }
+}
+
+/** A whole number in a range. */
+export function whole(description: string, minimum: number, maximum: number): WholeSchema {
+  return { description, type: 'integer', minimum, maximum }
+}
+
+/** An instant of the admin API: milliseconds since 1970. */
+export function instant(description: string): WholeSchema {
+  return {
+    title: 'milliseconds since 1970',
+    description: `${description} Milliseconds since 1970.`,
+    type: 'integer',
+    minimum: 0,
+    maximum: LARGEST_INSTANT,
+  }
+}
+
+/** True or false. */
+export function flag(description: string): FlagSchema {
+  return { description, type: 'boolean' }
+}
+
+/** A list of what `items` describes. */
+export function listOf<V>(description: string, items: ItemSchema<V>): ListSchema<V> {
+  return { description, type: 'array', items }
+}
+
+/** A length of time such as `5m`. */
+export function duration(description: string): TextSchema {
+  return {
+    title: 'a duration such as "250ms", "5m" or "1h30m"',
+    description: `${description} Number and unit (ms, s, m, h, d, w), also several in a row.`,
+    type: 'string',
+    maxLength: 40,
+    pattern: '^(?:[0-9]+(?:\\.[0-9]+)?\\s?(?:ms|s|m|h|d|w))+$',
+  }
+}
+
+/** Why a change is made, in the author's words. */
+export const NOTE: TextSchema = text('Why, in your own words; it stands in the audit log.', LONGEST_NOTE)
+
+/** The resource that a rule, an override or a question is about. */
+export const RESOURCE: TextSchema = {
+  title: 'a resource such as "/orders/:id", "/files/*", "*" or "checkout"',
+  description:
+    'What is called: a path, with :name for any one segment and /* at the end for all below; * for everything; or a name without a slash.',
+  type: 'string',
+  minLength: 1,
+  maxLength: 2048,
+}
+
+/** Who is counted. */
+export const DIMENSION: TextSchema = {
+  title:
+    'a dimension such as "ip", "user", "apiKey", "tenant", "service", "global", a descriptor, or several joined by "+"',
+  description:
+    'Who is counted: ip, user, apiKey, tenant, service, global (all together), the name of a descriptor, or several joined by +.',
+  type: 'string',
+  pattern: '^[A-Za-z][A-Za-z0-9_.-]{0,63}(?:\\+[A-Za-z][A-Za-z0-9_.-]{0,63})*$',
+}
+
+/** One caller of a dimension. */
+export const ENTITY: TextSchema = {
+  description: 'Who, as requests name them: an id of a user, a key, a tenant, an address.',
+  type: 'string',
+  minLength: 1,
+  maxLength: 4096,
+}
+
+/** The name of a tier, an exemption or an entry of the deny list. */
+export const ENTRY_NAME: TextSchema = {
+  title: '1 to 64 letters, digits or any of _ . @ -, beginning with a letter or digit',
+  description: 'Its name, unique among its kind.',
+  type: 'string',
+  pattern: '^[A-Za-z0-9][A-Za-z0-9_.@-]{0,63}$',
+}
+
+/** A part of a longer list. */
+export interface Page<T> {
+  readonly items: readonly T[]
+  /** Give it back as `after` for the next page; absent on the last. */
+  readonly next?: string
+}
+
+/** The schema of a page of what `item` describes, such as `example`. */
+export function pageSchema<T>(name: string, item: Reference<T>, example: NoInfer<T>): NamedSchema<Page<T>> {
+  return answerSchema<Page<T>>(name, {
+    description: 'A part of a longer list.',
+    examples: [{ items: [example], next: 'eyJhZnRlciI6MX0' }],
+    required: { items: listOf('What is on this page.', item) },
+    optional: { next: words('Give it back as "after" for the next page; absent on the last.') },
+  })
+}

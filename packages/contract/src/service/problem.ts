@@ -1,0 +1,151 @@
+import type { FieldProblem } from '../schema/body-parser.ts'
+
+/** The media type of a problem document. */
+export const PROBLEM_MEDIA_TYPE = 'application/problem+json'
+
+/**
+ * Every problem the service answers with: its status, the last part of its `type`, its title. Codes and types are part of
+ * the public API: they are never renamed or reused.
+ */
+export const PROBLEMS = {
+  SLUICE_HTTP_MALFORMED: { status: 400, name: 'malformed', title: 'The request is not valid HTTP' },
+  SLUICE_HTTP_INVALID_JSON: { status: 400, name: 'invalid-json', title: 'The body is not JSON' },
+  SLUICE_HTTP_INVALID_REQUEST: { status: 400, name: 'invalid-request', title: 'The request has invalid fields' },
+  SLUICE_HTTP_UNAUTHORIZED: { status: 401, name: 'unauthorized', title: 'A valid API key is needed' },
+  SLUICE_HTTP_FORBIDDEN: { status: 403, name: 'forbidden', title: 'This API key does not allow it' },
+  SLUICE_HTTP_NOT_FOUND: { status: 404, name: 'not-found', title: 'There is nothing at this path' },
+  SLUICE_HTTP_METHOD_NOT_ALLOWED: {
+    status: 405,
+    name: 'method-not-allowed',
+    title: 'This path does not take this method',
+  },
+  SLUICE_HTTP_TIMEOUT: { status: 408, name: 'timeout', title: 'The request did not arrive in time' },
+  SLUICE_HTTP_CONFLICT: { status: 409, name: 'conflict', title: 'Something else stands in the way of the change' },
+  SLUICE_HTTP_PRECONDITION_FAILED: {
+    status: 412,
+    name: 'precondition-failed',
+    title: 'It was changed since it was read',
+  },
+  SLUICE_HTTP_TOO_LARGE: { status: 413, name: 'too-large', title: 'The body is too large' },
+  SLUICE_HTTP_UNSUPPORTED_MEDIA_TYPE: {
+    status: 415,
+    name: 'unsupported-media-type',
+    title: 'The body has a type that this path does not take',
+  },
+  SLUICE_HTTP_EXPECTATION_FAILED: {
+    status: 417,
+    name: 'expectation-failed',
+    title: 'The Expect header asks for something unknown',
+  },
+  SLUICE_HTTP_UNKNOWN_HOST: { status: 421, name: 'unknown-host', title: 'The service does not answer to this host' },
+  SLUICE_HTTP_INVALID_RULE_SET: { status: 422, name: 'invalid-rule-set', title: 'The rules cannot be used' },
+  SLUICE_HTTP_TOO_MANY_FAILURES: {
+    status: 429,
+    name: 'too-many-failures',
+    title: 'Too many attempts with an invalid API key',
+  },
+  SLUICE_HTTP_HEADERS_TOO_LARGE: { status: 431, name: 'headers-too-large', title: 'The headers are too large' },
+  SLUICE_HTTP_INTERNAL: { status: 500, name: 'internal', title: 'The service failed' },
+  SLUICE_HTTP_NOT_READY: { status: 503, name: 'not-ready', title: 'The service is not ready' },
+  SLUICE_HTTP_OVERLOADED: { status: 503, name: 'overloaded', title: 'The service has too much to do' },
+  SLUICE_HTTP_TOO_MANY_CONNECTIONS: {
+    status: 503,
+    name: 'too-many-connections',
+    title: 'Too many connections from this address',
+  },
+  SLUICE_HTTP_CONFIG_UNAVAILABLE: {
+    status: 503,
+    name: 'config-unavailable',
+    title: 'The configuration database is unavailable',
+  },
+  SLUICE_HTTP_STORE_UNAVAILABLE: {
+    status: 503,
+    name: 'store-unavailable',
+    title: 'The store of the counters cannot be reached',
+  },
+  SLUICE_HTTP_CONFIG_NOT_WRITABLE: {
+    status: 507,
+    name: 'config-not-writable',
+    title: 'The configuration database refuses to write',
+  },
+  SLUICE_HTTP_OUTCOME_UNKNOWN: { status: 504, name: 'outcome-unknown', title: 'It is not known whether it happened' },
+} as const
+
+/** One of the codes of {@link PROBLEMS}. */
+export type ProblemCode = keyof typeof PROBLEMS
+
+/**
+ * Every reason for which a service is degraded or not ready, and what it means. Codes are part of the public API: they are never
+ * renamed or reused.
+ */
+export const READINESS_REASONS = {
+  stopping: 'The service is about to stop.',
+  'no-rules': 'No rules are known, so nothing can be decided.',
+  'redis-unreachable': 'Redis gives no usable answer, so checks are decided by failure mode.',
+  'config-unreachable': 'The configuration cannot be read. The rules known last stay active; changes are not possible.',
+  'version-refused': 'A newer version of the rules cannot be used. The previous one stays active.',
+  'dimension-undeclared': 'Rules use a dimension that is neither built in nor declared, so they may match no request.',
+  'threads-missing': 'Fewer threads answer requests than should.',
+} as const
+
+/** One of the codes of {@link READINESS_REASONS}. */
+export type ReadinessReasonCode = keyof typeof READINESS_REASONS
+
+/** Why a service is degraded or not ready. */
+export interface ReadinessReason {
+  readonly code: ReadinessReasonCode
+  /** What is wrong and what to do, for people; without secrets. */
+  readonly message: string
+}
+
+/** The body of an error answer: a problem document (RFC 9457). */
+export interface ProblemDocument {
+  /** Names the kind of problem; compare it as a whole. It is a name, not an address. */
+  readonly type: string
+  readonly title: string
+  /** The HTTP status. */
+  readonly status: number
+  /** What happened here, and what to do. */
+  readonly detail: string
+  /** The same as `type`, in the form of the library's error codes. */
+  readonly code: ProblemCode
+  /** Each thing that is wrong with what was sent; absent when the problem is not in its fields. */
+  readonly errors?: readonly FieldProblem[]
+  /** What the service waits for, when it is not ready; else absent. */
+  readonly checks?: readonly ReadinessCheck[]
+  /** Why the service is not ready; else absent. */
+  readonly reasons?: readonly ReadinessReason[]
+}
+
+/** One thing that the service needs to be ready. */
+export interface ReadinessCheck {
+  /** Such as `redis`, `database`, `config`. */
+  readonly name: string
+  readonly ready: boolean
+  /** How it stands, in words; without secrets. */
+  readonly detail: string
+}
+
+/** What one occurrence of a problem adds to its kind. */
+export interface ProblemDetails {
+  readonly detail: string
+  readonly errors?: readonly FieldProblem[]
+  readonly checks?: readonly ReadinessCheck[]
+  readonly reasons?: readonly ReadinessReason[]
+}
+
+/** The document for a problem of kind `code`. */
+export function problemDocument(code: ProblemCode, details: ProblemDetails): ProblemDocument {
+  const { detail, errors, checks, reasons } = details
+  const { status, name, title } = PROBLEMS[code]
+  return {
+    type: `urn:sluice:problem:${name}`,
+    title,
+    status,
+    detail,
+    code,
+    ...(errors === undefined ? {} : { errors }),
+    ...(checks === undefined ? {} : { checks }),
+    ...(reasons === undefined ? {} : { reasons }),
+  }
+}
