@@ -1,6 +1,6 @@
 import type { Logger, Sleep } from '@sluice/runtime'
 import { errorFields } from '../observability/error-fields.ts'
-import type { AlertDesk } from './alert-desk.ts'
+import type { AlertDesk } from './alert-monitor.ts'
 import type { SignalSnapshot } from './alert-signals.ts'
 import { mergeSignals } from './alert-signals.ts'
 

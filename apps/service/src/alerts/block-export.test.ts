@@ -2,7 +2,7 @@ import { expect, it, onTestFinished } from 'vitest'
 import { PLAIN_DELIVERY, Receiver, START_MS, status, TestLog, TestTime } from './alerts.test.support.ts'
 import { BlockExport } from './block-export.ts'
 import { webhooksOf } from './webhook.ts'
-import { WebhookOutlet } from './webhook-outlet.ts'
+import { WebhookOutlet } from './webhook-channel.ts'
 
 it('drops changes that find no room, says so once, and says when there is room again', async () => {
   const held: (() => void)[] = []

@@ -2,9 +2,9 @@ import type { LiveSample } from '@sluice/contract'
 import type { RuleSet } from '@sluice/core'
 import { describe, expect, it } from 'vitest'
 import { LiveFeed } from './live-feed.ts'
+import { ReportDesk } from './metrics-aggregator.ts'
 import type { Scene } from './observability.test.support.ts'
 import { createScene, IDLE_PROCESS, SECRET } from './observability.test.support.ts'
-import { ReportDesk } from './report-desk.ts'
 
 const RULES: RuleSet = {
   rules: [{ resource: '/data', dimension: 'user', limit: 2, window: '1h' }],

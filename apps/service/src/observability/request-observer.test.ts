@@ -1,8 +1,8 @@
 import { keyDigest } from '@sluice/runtime'
 import { describe, expect, it } from 'vitest'
-import type { Answer } from '../http/answer.ts'
-import { jsonAnswer } from '../http/answer.ts'
-import type { OperationHandlers } from '../http/operation-handler.ts'
+import type { Answer } from '../operations/answer.ts'
+import { jsonAnswer } from '../operations/answer.ts'
+import type { OperationHandlers } from '../operations/handler.ts'
 import { createScene, numbersOf, requestOf, SECRET } from './observability.test.support.ts'
 import { RequestObserver } from './request-observer.ts'
 

@@ -1,10 +1,10 @@
 import type { CounterSeries, GaugeSeries, HistogramSeries, LogFields, Logger, MetricRegistry } from '@sluice/runtime'
-import type { Answer } from '../http/answer.ts'
-import type { OperationHandler, OperationHandlers, OperationRequest, StreamAnswer } from '../http/operation-handler.ts'
-import type { RefusedRequest } from '../http/refused-request.ts'
-import { METRIC, NONE } from './metric-names.ts'
+import type { RefusedRequest } from '../listeners/http/refused-request.ts'
+import type { Answer } from '../operations/answer.ts'
+import type { OperationHandler, OperationHandlers, OperationRequest, StreamAnswer } from '../operations/handler.ts'
+import { METRIC, NONE } from './metrics/metric-names.ts'
 import { digestOf } from './top-callers.ts'
-import type { RequestSpan, Tracing } from './tracing.ts'
+import type { RequestSpan, Tracing } from './tracing/tracing.ts'
 
 /** What requests are observed with. */
 export interface RequestObservation {

@@ -1,4 +1,4 @@
-import { TopicAnswers } from './topic-answers.ts'
+import { TopicAnswers } from './topic-handlers.ts'
 
 /** On this topic the main thread tells whether there are as many threads as there should be. */
 export const THREADS_TOPIC = 'threads'

@@ -1,0 +1,42 @@
+import type { ConfigStore, DoneElsewhere } from '@sluice/config-store'
+import type { Logger } from '@sluice/runtime'
+import { errorFields } from '../../observability/error-fields.ts'
+import type { OperationRequest } from '../handler.ts'
+import { authorOf } from './author.ts'
+
+/** What notes are written with. */
+export interface AuditNotesParts {
+  /** The database whose audit log it is; undefined where there is none. */
+  readonly config: Pick<ConfigStore, 'audit'> | undefined
+  readonly log: Logger
+}
+
+/** Notes in the audit log what was done to counters and alerts, which are not kept in the database. */
+export class AuditNotes {
+  readonly #config: Pick<ConfigStore, 'audit'> | undefined
+  readonly #log: Logger
+
+  constructor({ config, log }: AuditNotesParts) {
+    this.#config = config
+    this.#log = log
+  }
+
+  /**
+   * Notes what was done just now, in the name of whoever asked. Never rejects: it is done by then, and what must be done while the
+   * database is away, such as to silence the alert that says so, is done all the same. The log has it then.
+   */
+  async note(request: OperationRequest, done: DoneElsewhere): Promise<void> {
+    const author = authorOf(request)
+    try {
+      if (this.#config === undefined) throw new Error('there is no database with an audit log')
+      await this.#config.audit.add(done, author)
+    } catch (error) {
+      this.#log.warn('what was done is not in the audit log', {
+        by: author.name,
+        keyId: author.keyId,
+        action: done.action,
+        error: errorFields(error),
+      })
+    }
+  }
+}
