@@ -1,55 +1,37 @@
-import type { Clock, Random as SecureRandom, SharedMemoryHandle } from '@sluice/core'
-import type { Logger, LogOutput, LoopDelay, Random, Sleep, StartupPart } from '@sluice/runtime'
+import type { SharedMemoryHandle } from '@sluice/core'
+import type { StartupPart } from '@sluice/runtime'
 import { MetricRegistry, StartupGraph } from '@sluice/runtime'
 import { alertRules } from './alerts/alert-rule.ts'
+import { threadSignals } from './alerts/alert-signals.ts'
+import { remoteAlerts } from './alerts/alerts.ts'
 import { blockAnnouncer } from './alerts/block-export.ts'
-import { remoteAlerts } from './alerts/remote-alerts.ts'
-import { threadSignals } from './alerts/thread-signals.ts'
 import { Authenticator } from './auth/authenticator.ts'
 import type { DataFolder } from './config/data-folder.ts'
 import { shareFollowing } from './config/follow-changes.ts'
 import type { LateConfigStore } from './config/late-config-store.ts'
-import type { Limits } from './engine/engine.ts'
-import { openLimits } from './engine/engine.ts'
-import { composeDoors } from './listeners/http/listener.ts'
+import type { DecisionEngine } from './engine/engine.ts'
+import { openEngine } from './engine/engine.ts'
+import { httpListener } from './listeners/http/listener.ts'
+import { RequestObserver } from './listeners/http/request-observer.ts'
 import { Instrument } from './observability/instrument.ts'
 import { shareReports } from './observability/metrics-aggregator.ts'
-import { RequestObserver } from './observability/request-observer.ts'
 import { OtlpTracing } from './observability/tracing/otlp-tracing.ts'
 import { adminHandlers } from './operations/admin/admin.ts'
 import { alertHandlers } from './operations/admin/alerts.ts'
-import { AuditNotes } from './operations/admin/audit-notes.ts'
-import type { AdminDesk } from './operations/admin/config-access.ts'
+import { AuditNotes } from './operations/admin/audit-log.ts'
+import type { AdminOptions } from './operations/admin/config-access.ts'
 import { observabilityHandlers } from './operations/admin/metrics.ts'
 import { checkHandlers } from './operations/check/check.ts'
 import type { OperationHandlers } from './operations/handler.ts'
-import type { CheckHealth } from './operations/readiness.ts'
-import { drawHex } from './random-bytes.ts'
+import type { CheckHealth } from './operations/health.ts'
 import type { ServiceContext } from './service-context.ts'
 import type { Settings } from './settings.ts'
-import type { SystemReadings } from './system-readings.ts'
-import type { ThreadGroup } from './threads/thread-group.ts'
-
-/** What a thread takes from the system. */
-export interface ThreadSystem {
-  readonly clock: Clock
-  readonly sleep: Sleep
-  readonly random: Random
-  /** Nobody can guess what it gives. */
-  readonly secureRandom: SecureRandom
-  /** Milliseconds since some instant, with fractions, never going back. */
-  readonly monotonicMs: () => number
-  /** Runs something at the end of this turn of the event loop. */
-  readonly atTurnEnd: (run: () => void) => void
-  readonly openLoopDelay: () => LoopDelay & { readonly close: () => void }
-  readonly readings: SystemReadings
-  readonly log: Logger
-  /** Where the log goes to. */
-  readonly logOutput: Pick<LogOutput, 'counts'>
-}
+import type { ThreadSystem } from './system.ts'
+import { hexFrom } from './system.ts'
+import type { ThreadGroup } from './threads/message-bus.ts'
 
 /** What one thread that answers requests is made of. */
-export interface ThreadServiceParts {
+export interface NodeParts {
   readonly settings: Settings
   readonly system: ThreadSystem
   readonly folder: DataFolder
@@ -68,7 +50,7 @@ export interface ThreadServiceParts {
 }
 
 /** One thread that answers requests. `start` and `stop` are those of a `StartupGraph`. */
-export interface ThreadService {
+export interface ServiceNode {
   readonly context: ServiceContext
   /** The port it listens on; undefined unless it is started. */
   readonly port: number | undefined
@@ -91,7 +73,7 @@ export const REASONS_TOPIC = 'readiness.reasons'
 const STORE_WAIT_MS = 1000
 
 /** Wires one thread and begins to follow the rules; nothing is answered before `start`. */
-export function composeThread(parts: ThreadServiceParts): ThreadService {
+export function createNode(parts: NodeParts): ServiceNode {
   const { settings, system, threads, secret, nextId, failures } = parts
   const { clock, sleep, random, log } = system
   const metrics = new MetricRegistry()
@@ -105,7 +87,7 @@ export function composeThread(parts: ThreadServiceParts): ThreadService {
   const { region, redis } = settings
   const instrument = new Instrument({ metrics, log, clock, secret, signals, tracer: tracing, region, redis })
   const announceBlock = blockAnnouncer({ threads, isExported: settings.blockWebhooks.length > 0, log })
-  const limits: Limits = openLimits({ ...parts, ...system, instrument, announceBlock })
+  const limits: DecisionEngine = openEngine({ ...parts, ...system, instrument, announceBlock })
   const { store, engine, config, follower } = limits
   const context: ServiceContext = {
     ...{ settings, clock, sleep, random, log },
@@ -113,15 +95,15 @@ export function composeThread(parts: ThreadServiceParts): ThreadService {
   }
   threads.answer(CONFIG_TOPIC, () => follower.stats())
   shareFollowing({ threads, log, follower: limits.besideFile?.follower ?? follower })
-  shareReports(threads, drawHex(system.secureRandom, NAME_BYTES), () => instrument.report())
+  shareReports(threads, hexFrom(system.secureRandom, NAME_BYTES), () => instrument.report())
   const observation = { metrics, log, monotonicMs: system.monotonicMs, secret, tracing }
   const loopDelay = system.openLoopDelay()
-  const { server, readiness } = composeDoors({
+  const { server, readiness } = httpListener({
     ...parts,
     context,
     loopDelay,
     atTurnEnd: system.atTurnEnd,
-    newRequestId: () => drawHex(system.secureRandom, NAME_BYTES),
+    newRequestId: () => hexFrom(system.secureRandom, NAME_BYTES),
     authenticator: new Authenticator({ ...context, keys: limits.keys, random: system.secureRandom, failures }),
     handlers: handlersOf(context, limits, { ...parts, announceBlock }),
     observer: new RequestObserver(observation),
@@ -160,17 +142,17 @@ function tracingTo(endpoint: string, { clock, monotonicMs, log }: ThreadSystem):
 
 function handlersOf(
   context: ServiceContext,
-  { file, keys, besideFile }: Limits,
-  { database, announceBlock }: Pick<ThreadServiceParts, 'database'> & Pick<AdminDesk, 'announceBlock'>,
+  { file, keys, besideFile }: DecisionEngine,
+  { database, announceBlock }: Pick<NodeParts, 'database'> & Pick<AdminOptions, 'announceBlock'>,
 ): OperationHandlers {
-  const desk = {
+  const options = {
     ...(file && { file }),
     ...(besideFile && { database: besideFile }),
     ...(announceBlock && { announceBlock }),
   }
   return {
     ...checkHandlers(context),
-    ...adminHandlers(context, desk),
+    ...adminHandlers(context, options),
     ...observabilityHandlers(context, { rollups: database.rollups, keys }),
     ...alertHandlers(remoteAlerts(context.threads), new AuditNotes({ config: database, log: context.log })),
   }

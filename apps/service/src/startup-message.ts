@@ -3,10 +3,9 @@ import type { ReadinessReason } from '@sluice/contract'
 import { CHECK_PATH } from '@sluice/contract'
 import { isSluiceError, RuleSetError } from '@sluice/core'
 import type { RecoveredKey } from './config/admin-key.ts'
-import { shownUrl } from './config/shown-url.ts'
 import { isServiceError, SERVICE_ERRORS } from './service-error.ts'
 import type { Settings } from './settings.ts'
-import { isLoopback, originOf } from './settings.ts'
+import { isLoopback, originOf, shownUrl } from './settings.ts'
 
 /** What the start of the service tells its user. */
 export interface StartupFacts {

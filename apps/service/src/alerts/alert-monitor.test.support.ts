@@ -1,17 +1,16 @@
 import type { DeadLetter } from '@sluice/contract'
-import type { AlertOutlet } from './alert-channel.ts'
-import { AlertDesk } from './alert-monitor.ts'
-import type { AlertNotice } from './alert-notice.ts'
-import type { AlertOptions } from './alert-rule.ts'
+import type { AlertOptions } from '../alert-settings.ts'
+import type { AlertState, AlertStateStore } from './alert-monitor.ts'
+import { AlertMonitor } from './alert-monitor.ts'
+import type { AlertNotice } from './alert-record.ts'
 import { alertRules } from './alert-rule.ts'
 import type { SignalSnapshot } from './alert-signals.ts'
 import { mergeSignals } from './alert-signals.ts'
-import type { AlertState, AlertStateStore } from './alert-state.ts'
 import { START_MS, TestLog } from './alerts.test.support.ts'
-import type { RedeliverOutcome } from './alerts.ts'
+import type { AlertChannel, RedeliverOutcome } from './alerts.ts'
 
-/** An outlet that remembers what it was given, and takes it when it may. */
-export class TestOutlet implements AlertOutlet {
+/** An channel that remembers what it was given, and takes it when it may. */
+export class TestOutlet implements AlertChannel {
   /** Everything it was given, also what it did not take. */
   readonly given: AlertNotice[] = []
   readonly letters: DeadLetter[] = []
@@ -53,33 +52,33 @@ export class TestStateStore implements AlertStateStore {
   }
 }
 
-/** What the desk of a test is made with. */
+/** What the monitor of a test is made with. */
 export interface TestDeskOptions {
   readonly rules?: AlertOptions
   readonly remindEveryMs?: number
   readonly store?: TestStateStore
-  readonly outlet?: TestOutlet
+  readonly channel?: TestOutlet
   /** Begins the ids of its alerts. */
   readonly ids?: string
 }
 
-/** A desk with its time in the hands of the test. */
+/** A monitor with its time in the hands of the test. */
 export class TestDesk {
-  readonly desk: AlertDesk
-  readonly outlet: TestOutlet
+  readonly monitor: AlertMonitor
+  readonly channel: TestOutlet
   readonly log: TestLog = new TestLog()
   nowMs: number = START_MS
 
-  constructor({ rules = {}, remindEveryMs = 0, store, outlet = new TestOutlet(), ids = 'a' }: TestDeskOptions = {}) {
-    this.outlet = outlet
+  constructor({ rules = {}, remindEveryMs = 0, store, channel = new TestOutlet(), ids = 'a' }: TestDeskOptions = {}) {
+    this.channel = channel
     let count = 0
-    this.desk = new AlertDesk({
+    this.monitor = new AlertMonitor({
       rules: alertRules(rules),
       remindEveryMs,
       node: 'node-1',
       nowMs: () => this.nowMs,
       newId: () => `${ids}${++count}`,
-      outlet,
+      channel,
       log: this.log,
       store,
     })
@@ -88,13 +87,13 @@ export class TestDesk {
   /** Looks at so many milliseconds after the start, and waits for what follows. */
   async lookAt(ms: number, signals: Partial<SignalSnapshot> = {}): Promise<void> {
     this.nowMs = START_MS + ms
-    this.desk.evaluate({ ...mergeSignals([]), ...signals })
-    await this.desk.settled()
+    this.monitor.evaluate({ ...mergeSignals([]), ...signals })
+    await this.monitor.settled()
   }
 
   /** The notices so far: their kinds and the alerts they are about. */
   get told(): readonly string[] {
-    return this.outlet.given.map(({ kind, alert }) => `${kind} ${alert.id}`)
+    return this.channel.given.map(({ kind, alert }) => `${kind} ${alert.id}`)
   }
 }
 

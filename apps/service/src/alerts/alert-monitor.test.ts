@@ -16,9 +16,9 @@ describe('rules with their defaults', () => {
     const test = new TestDesk()
     await test.lookAt(0, DENIALS)
     await test.lookAt(2 * MINUTE - 1, DENIALS)
-    expect(test.desk.list()).toEqual([])
+    expect(test.monitor.list()).toEqual([])
     await test.lookAt(2 * MINUTE, DENIALS)
-    expect(test.desk.list()).toEqual([
+    expect(test.monitor.list()).toEqual([
       {
         id: 'a1',
         rule: 'denial-rate',
@@ -34,16 +34,16 @@ describe('rules with their defaults', () => {
     ])
     await test.lookAt(3 * MINUTE)
     await test.lookAt(4 * MINUTE - 1)
-    expect(test.desk.list()[0]).toMatchObject({ state: 'firing' })
+    expect(test.monitor.list()[0]).toMatchObject({ state: 'firing' })
     await test.lookAt(4 * MINUTE)
-    expect(test.desk.list()[0]).toMatchObject({ state: 'resolved', value: 0.3, resolvedAt: START_MS + 4 * MINUTE })
+    expect(test.monitor.list()[0]).toMatchObject({ state: 'resolved', value: 0.3, resolvedAt: START_MS + 4 * MINUTE })
     expect(test.told).toEqual(['firing a1', 'resolved a1'])
   })
 
   it('a denial rate of exactly 20 % is none', async () => {
     const test = new TestDesk()
     for (const minute of [0, 2, 4]) await test.lookAt(minute * MINUTE, { checks: { hits: 20, total: 100 } })
-    expect(test.desk.list()).toEqual([])
+    expect(test.monitor.list()).toEqual([])
   })
 
   it('a p99 of the store above 10 ms fires after 5 minutes', async () => {
@@ -53,7 +53,7 @@ describe('rules with their defaults', () => {
     await test.lookAt(5 * MINUTE - 1, slow)
     expect(test.told).toEqual([])
     await test.lookAt(5 * MINUTE, slow)
-    expect(test.desk.list()).toMatchObject([{ rule: 'store-latency', unit: 'ms', threshold: 10 }])
+    expect(test.monitor.list()).toMatchObject([{ rule: 'store-latency', unit: 'ms', threshold: 10 }])
   })
 
   it('errors of the store above 1 % fire at once', async () => {
@@ -61,7 +61,7 @@ describe('rules with their defaults', () => {
     await test.lookAt(0, { storeCalls: { hits: 1, total: 100 } })
     expect(test.told).toEqual([])
     await test.lookAt(1, ERRORS)
-    expect(test.desk.list()).toMatchObject([{ rule: 'store-errors', value: 0.02 }])
+    expect(test.monitor.list()).toMatchObject([{ rule: 'store-errors', value: 0.02 }])
   })
 
   it('rules that are out of date by more than 10 minutes fire at once', async () => {
@@ -69,7 +69,7 @@ describe('rules with their defaults', () => {
     await test.lookAt(0, { configLagMs: 600_000 })
     expect(test.told).toEqual([])
     await test.lookAt(1, { configLagMs: 600_001 })
-    expect(test.desk.list()).toMatchObject([{ rule: 'config-lag', value: 600.001, unit: 's' }])
+    expect(test.monitor.list()).toMatchObject([{ rule: 'config-lag', value: 600.001, unit: 's' }])
   })
 })
 
@@ -78,7 +78,7 @@ describe('an alert', () => {
     const test = await firingDesk()
     await test.lookAt(1000, { storeCalls: { hits: 50, total: 100 } })
     await test.lookAt(2000, { storeCalls: { hits: 0, total: 100 } })
-    expect(test.desk.list()).toMatchObject([{ value: 0.5, summary: expect.stringMatching(/^50 % /) }])
+    expect(test.monitor.list()).toMatchObject([{ value: 0.5, summary: expect.stringMatching(/^50 % /) }])
     for (let second = 3; second < 100; second++) await test.lookAt(second * 1000, ERRORS)
     expect(test.told).toEqual(['firing a1'])
   })
@@ -88,7 +88,7 @@ describe('an alert', () => {
     await test.lookAt(1000)
     await test.lookAt(1000 + MINUTE - 1, ERRORS)
     await test.lookAt(1000 + MINUTE)
-    expect(test.desk.list()).toHaveLength(1)
+    expect(test.monitor.list()).toHaveLength(1)
     expect(test.told).toEqual(['firing a1'])
   })
 
@@ -97,7 +97,7 @@ describe('an alert', () => {
     await test.lookAt(1000)
     await test.lookAt(1000 + MINUTE)
     await test.lookAt(2000 + MINUTE, ERRORS)
-    expect(test.desk.list()).toMatchObject([
+    expect(test.monitor.list()).toMatchObject([
       { id: 'a2', state: 'firing' },
       { id: 'a1', state: 'resolved' },
     ])
@@ -113,8 +113,8 @@ describe('an alert', () => {
 
   it('is told as it stood, with what names the notice', async () => {
     const test = await firingDesk()
-    const [alert] = test.desk.list()
-    expect(test.outlet.given).toEqual([
+    const [alert] = test.monitor.list()
+    expect(test.channel.given).toEqual([
       {
         id: 'a1_firing',
         kind: 'firing',
@@ -131,8 +131,8 @@ describe('an alert', () => {
     await test.lookAt(5 * MINUTE, ERRORS)
     await test.lookAt(10 * MINUTE - 1, ERRORS)
     await test.lookAt(10 * MINUTE, ERRORS)
-    expect(test.outlet.given.map(({ id }) => id)).toEqual(['a1_firing', 'a1_reminder_1', 'a1_reminder_2'])
-    test.desk.acknowledge('a1', { by: 'ops' })
+    expect(test.channel.given.map(({ id }) => id)).toEqual(['a1_firing', 'a1_reminder_1', 'a1_reminder_2'])
+    test.monitor.acknowledge('a1', { by: 'ops' })
     await test.lookAt(15 * MINUTE, ERRORS)
     expect(test.told).toHaveLength(3)
   })
@@ -143,7 +143,7 @@ describe('an alert', () => {
     await test.lookAt(1000)
     await test.lookAt(1000 + MINUTE, DENIALS)
     await test.lookAt(2000 + MINUTE, { ...DENIALS, configLagMs: 700_000 })
-    expect(test.desk.list().map(({ id, rule, state }) => [id, rule, state])).toEqual([
+    expect(test.monitor.list().map(({ id, rule, state }) => [id, rule, state])).toEqual([
       ['a3', 'config-lag', 'firing'],
       ['a2', 'denial-rate', 'firing'],
       ['a1', 'store-errors', 'resolved'],
@@ -157,7 +157,7 @@ describe('an alert', () => {
       await test.lookAt(round * 1000, { ...ERRORS, configLagMs: 700_000 })
       await test.lookAt(round * 1000 + 1, { configLagMs: 700_000 })
     }
-    const ids = test.desk.list().map(({ id }) => id)
+    const ids = test.monitor.list().map(({ id }) => id)
     expect(ids).toHaveLength(100)
     expect(ids.slice(0, 2)).toEqual(['a1', 'a121'])
     expect(ids.at(-1)).toBe('a23')
@@ -168,7 +168,7 @@ describe('an acknowledgement', () => {
   it('says who looks after an alert, and stays with it when it is over', async () => {
     const test = await firingDesk()
     test.nowMs = START_MS + 500
-    const shown = test.desk.acknowledge('a1', { by: 'ada', note: 'load test' })
+    const shown = test.monitor.acknowledge('a1', { by: 'ada', note: 'load test' })
     expect(shown).toMatchObject({
       id: 'a1',
       acknowledgedAt: START_MS + 500,
@@ -177,30 +177,30 @@ describe('an acknowledgement', () => {
     })
     await test.lookAt(1000)
     await test.lookAt(1000 + MINUTE)
-    expect(test.desk.list()).toMatchObject([{ state: 'resolved', acknowledgedBy: 'ada' }])
+    expect(test.monitor.list()).toMatchObject([{ state: 'resolved', acknowledgedBy: 'ada' }])
     expect(test.told).toEqual(['firing a1', 'resolved a1'])
   })
 
   it('takes the place of the one before', async () => {
     const test = await firingDesk()
-    test.desk.acknowledge('a1', { by: 'ada', note: 'mine' })
-    const shown = test.desk.acknowledge('a1', { by: 'bob' })
+    test.monitor.acknowledge('a1', { by: 'ada', note: 'mine' })
+    const shown = test.monitor.acknowledge('a1', { by: 'bob' })
     expect(shown).toMatchObject({ acknowledgedBy: 'bob' })
     expect(shown).not.toHaveProperty('acknowledgedNote')
   })
 
   it('is not for the alert that follows', async () => {
     const test = await firingDesk()
-    test.desk.acknowledge('a1', { by: 'ada' })
+    test.monitor.acknowledge('a1', { by: 'ada' })
     await test.lookAt(1000)
     await test.lookAt(1000 + MINUTE)
     await test.lookAt(2000 + MINUTE, ERRORS)
-    expect(test.desk.list()[0]).not.toHaveProperty('acknowledgedBy')
+    expect(test.monitor.list()[0]).not.toHaveProperty('acknowledgedBy')
   })
 
   it('of an alert that does not exist is none', async () => {
     const test = await firingDesk()
-    expect(test.desk.acknowledge('a2', { by: 'ada' })).toBeUndefined()
+    expect(test.monitor.acknowledge('a2', { by: 'ada' })).toBeUndefined()
   })
 })
 
@@ -209,9 +209,9 @@ describe('a silence', () => {
     const test = await firingDesk()
     await test.lookAt(1000)
     await test.lookAt(1000 + MINUTE)
-    test.desk.silence('a1', { by: 'ada', durationMs: 10 * MINUTE, note: 'maintenance' })
+    test.monitor.silence('a1', { by: 'ada', durationMs: 10 * MINUTE, note: 'maintenance' })
     await test.lookAt(2000 + MINUTE, ERRORS)
-    expect(test.desk.list()[0]).toMatchObject({
+    expect(test.monitor.list()[0]).toMatchObject({
       id: 'a2',
       silencedUntil: START_MS + 1000 + 11 * MINUTE,
       silencedBy: 'ada',
@@ -221,15 +221,15 @@ describe('a silence', () => {
     expect(test.told).toEqual(['firing a1', 'resolved a1'])
     await test.lookAt(1000 + 11 * MINUTE, ERRORS)
     expect(test.told).toEqual(['firing a1', 'resolved a1', 'firing a2'])
-    expect(test.desk.list()[0]).not.toHaveProperty('silencedUntil')
+    expect(test.monitor.list()[0]).not.toHaveProperty('silencedUntil')
   })
 
   it('keeps the end of an alert quiet too, which is told after it', async () => {
     const test = await firingDesk()
-    test.desk.silence('a1', { by: 'ada', durationMs: 10 * MINUTE })
+    test.monitor.silence('a1', { by: 'ada', durationMs: 10 * MINUTE })
     await test.lookAt(1000)
     await test.lookAt(1000 + MINUTE)
-    expect(test.desk.list()).toMatchObject([{ state: 'resolved' }])
+    expect(test.monitor.list()).toMatchObject([{ state: 'resolved' }])
     expect(test.told).toEqual(['firing a1'])
     await test.lookAt(10 * MINUTE)
     expect(test.told).toEqual(['firing a1', 'resolved a1'])
@@ -238,46 +238,46 @@ describe('a silence', () => {
   it('swallows what began and ended in it', async () => {
     const test = await firingDesk({ rules: { 'store-errors': { resolveAfterSeconds: 0 } } })
     await test.lookAt(1000)
-    test.desk.silence('a1', { by: 'ada', durationMs: 10 * MINUTE })
+    test.monitor.silence('a1', { by: 'ada', durationMs: 10 * MINUTE })
     await test.lookAt(2000, ERRORS)
     await test.lookAt(3000)
     await test.lookAt(10 * MINUTE + 1000)
-    expect(test.desk.list()).toHaveLength(2)
+    expect(test.monitor.list()).toHaveLength(2)
     expect(test.told).toEqual(['firing a1', 'resolved a1'])
   })
 
   it('does not make receivers miss the end of what they know of, whatever comes in between', async () => {
     const test = await firingDesk({ rules: { 'store-errors': { resolveAfterSeconds: 0 } } })
-    test.desk.silence('a1', { by: 'ada', durationMs: 10 * MINUTE })
+    test.monitor.silence('a1', { by: 'ada', durationMs: 10 * MINUTE })
     for (let round = 1; round <= 120; round++) {
       await test.lookAt(round * 1000)
       await test.lookAt(round * 1000 + 1, ERRORS)
     }
-    expect(test.desk.list().map(({ id }) => id)).toContain('a1')
+    expect(test.monitor.list().map(({ id }) => id)).toContain('a1')
     await test.lookAt(10 * MINUTE, ERRORS)
     expect(test.told).toEqual(['firing a1', 'resolved a1', 'firing a121'])
   })
 
   it('leaves other rules alone', async () => {
     const test = await firingDesk()
-    test.desk.silence('a1', { by: 'ada', durationMs: 10 * MINUTE })
+    test.monitor.silence('a1', { by: 'ada', durationMs: 10 * MINUTE })
     await test.lookAt(1000, { ...ERRORS, configLagMs: 700_000 })
     expect(test.told).toEqual(['firing a1', 'firing a2'])
   })
 
   it('of no length ends another one', async () => {
     const test = await firingDesk()
-    test.desk.silence('a1', { by: 'ada', durationMs: 10 * MINUTE })
+    test.monitor.silence('a1', { by: 'ada', durationMs: 10 * MINUTE })
     await test.lookAt(1000)
     await test.lookAt(1000 + MINUTE)
-    expect(test.desk.silence('a1', { by: 'bob', durationMs: 0 })).not.toHaveProperty('silencedUntil')
+    expect(test.monitor.silence('a1', { by: 'bob', durationMs: 0 })).not.toHaveProperty('silencedUntil')
     await test.lookAt(2000 + MINUTE)
     expect(test.told).toEqual(['firing a1', 'resolved a1'])
   })
 
   it('keeps reminders quiet', async () => {
     const test = await firingDesk({ remindEveryMs: MINUTE })
-    test.desk.silence('a1', { by: 'ada', durationMs: 5 * MINUTE })
+    test.monitor.silence('a1', { by: 'ada', durationMs: 5 * MINUTE })
     await test.lookAt(5 * MINUTE - 1, ERRORS)
     expect(test.told).toEqual(['firing a1'])
     await test.lookAt(5 * MINUTE, ERRORS)
@@ -286,62 +286,62 @@ describe('a silence', () => {
 
   it('of an alert that does not exist is none', async () => {
     const test = await firingDesk()
-    expect(test.desk.silence('a2', { by: 'ada', durationMs: 1 })).toBeUndefined()
+    expect(test.monitor.silence('a2', { by: 'ada', durationMs: 1 })).toBeUndefined()
   })
 })
 
-describe('an outlet that takes nothing', () => {
+describe('an channel that takes nothing', () => {
   it('is given the notice again with each look, until it takes it', async () => {
     const test = new TestDesk()
-    test.outlet.takes = false
+    test.channel.takes = false
     await test.lookAt(0, ERRORS)
     await test.lookAt(1000, ERRORS)
     expect(test.told).toEqual(['firing a1', 'firing a1'])
-    expect(test.outlet.given[1]).toEqual(test.outlet.given[0])
-    test.outlet.takes = true
+    expect(test.channel.given[1]).toEqual(test.channel.given[0])
+    test.channel.takes = true
     await test.lookAt(2000, ERRORS)
     await test.lookAt(3000, ERRORS)
     expect(test.told).toHaveLength(3)
   })
 
   it('is not given it twice at the same time', async () => {
-    const outlet = new TestOutlet()
+    const channel = new TestOutlet()
     const { promise, resolve } = Promise.withResolvers<boolean>()
-    outlet.send = (notice) => {
-      outlet.given.push(notice)
+    channel.send = (notice) => {
+      channel.given.push(notice)
       return promise
     }
-    const test = new TestDesk({ outlet })
+    const test = new TestDesk({ channel })
     const late = test.lookAt(0, ERRORS)
     const later = test.lookAt(1000, ERRORS)
-    expect(outlet.given).toHaveLength(1)
+    expect(channel.given).toHaveLength(1)
     resolve(true)
     await Promise.all([late, later])
-    expect(outlet.given).toHaveLength(1)
+    expect(channel.given).toHaveLength(1)
   })
 
   it('does not make more than a hundred notices wait; the oldest go, and the log says so', async () => {
     const test = new TestDesk({ rules: { 'store-errors': { resolveAfterSeconds: 0 } } })
-    test.outlet.takes = false
+    test.channel.takes = false
     for (let round = 0; round < 51; round++) {
       await test.lookAt(round * 1000, ERRORS)
       await test.lookAt(round * 1000 + 1)
     }
-    test.outlet.given.length = 0
-    test.outlet.takes = true
+    test.channel.given.length = 0
+    test.channel.takes = true
     await test.lookAt(MINUTE * 10)
     expect(test.told).toHaveLength(100)
     expect(test.told[0]).toBe('firing a2')
     const dropped = test.log.lines.filter(({ message }) => message === 'a notice of an alert was dropped')
     expect(dropped.map(({ fields }) => fields)).toEqual([{ notice: 'a1_firing' }, { notice: 'a1_resolved' }])
-    expect(test.desk.dropped).toBe(2)
+    expect(test.monitor.dropped).toBe(2)
   })
 })
 
 describe('after a restart', () => {
-  /** A desk that goes on with what another left, its time where that one's ended. */
+  /** A monitor that goes on with what another left, its time where that one's ended. */
   async function restarted(before: TestDesk, store: TestStateStore, rules = {}): Promise<TestDesk> {
-    await before.desk.settled()
+    await before.monitor.settled()
     const test = new TestDesk({ store, ids: 'b', rules })
     test.nowMs = before.nowMs
     return test
@@ -353,7 +353,7 @@ describe('after a restart', () => {
     const test = await restarted(before, store)
     await test.lookAt(1000)
     await test.lookAt(2000, ERRORS)
-    expect(test.desk.list()).toMatchObject([{ id: 'a1', state: 'firing', firedAt: START_MS }])
+    expect(test.monitor.list()).toMatchObject([{ id: 'a1', state: 'firing', firedAt: START_MS }])
     expect(test.told).toEqual([])
   })
 
@@ -376,31 +376,31 @@ describe('after a restart', () => {
     await before.lookAt(0, DENIALS)
     const test = await restarted(before, store)
     await test.lookAt(2 * MINUTE, DENIALS)
-    expect(test.desk.list()).toHaveLength(1)
+    expect(test.monitor.list()).toHaveLength(1)
     await test.lookAt(4 * MINUTE, DENIALS)
-    expect(test.desk.list()).toMatchObject([{ rule: 'denial-rate' }, {}])
+    expect(test.monitor.list()).toMatchObject([{ rule: 'denial-rate' }, {}])
   })
 
   it('silences and acknowledgements are there', async () => {
     const store = new TestStateStore()
     const before = await firingDesk({ store })
-    before.desk.acknowledge('a1', { by: 'ada', note: 'mine' })
-    before.desk.silence('a1', { by: 'bob', durationMs: MINUTE })
+    before.monitor.acknowledge('a1', { by: 'ada', note: 'mine' })
+    before.monitor.silence('a1', { by: 'bob', durationMs: MINUTE })
     const test = await restarted(before, store)
-    expect(test.desk.list()).toEqual(before.desk.list())
-    expect(test.desk.list()).toMatchObject([{ acknowledgedBy: 'ada', silencedBy: 'bob' }])
+    expect(test.monitor.list()).toEqual(before.monitor.list())
+    expect(test.monitor.list()).toMatchObject([{ acknowledgedBy: 'ada', silencedBy: 'bob' }])
   })
 
-  it('a notice that no outlet took is given again, under the same id', async () => {
+  it('a notice that no channel took is given again, under the same id', async () => {
     const store = new TestStateStore()
     const before = new TestDesk({ store })
-    before.outlet.takes = false
+    before.channel.takes = false
     await before.lookAt(0, ERRORS)
     const test = await restarted(before, store)
     await test.lookAt(1000, ERRORS)
-    expect(test.outlet.given).toEqual(before.outlet.given)
+    expect(test.channel.given).toEqual(before.channel.given)
     await test.lookAt(2000, ERRORS)
-    expect(test.outlet.given).toHaveLength(1)
+    expect(test.channel.given).toHaveLength(1)
   })
 
   it('the end is told of what began under a rule that is not watched any more', async () => {
@@ -408,7 +408,7 @@ describe('after a restart', () => {
     const before = await firingDesk({ store })
     const test = await restarted(before, store, { 'store-errors': { enabled: false } })
     await test.lookAt(1000, ERRORS)
-    expect(test.desk.list()).toMatchObject([{ state: 'resolved', resolvedAt: START_MS + 1000 }])
+    expect(test.monitor.list()).toMatchObject([{ state: 'resolved', resolvedAt: START_MS + 1000 }])
     expect(test.told).toEqual(['resolved a1'])
   })
 })
@@ -422,7 +422,7 @@ describe('a store', () => {
     expect(store.saved).toHaveLength(writes)
   })
 
-  it('has a notice from the moment of its change until the outlet took it', async () => {
+  it('has a notice from the moment of its change until the channel took it', async () => {
     const store = new TestStateStore()
     await firingDesk({ store })
     const outboxes = store.saved.map((text) => JSON.parse(text).outbox.map(({ id }: { id: string }) => id))
@@ -441,8 +441,8 @@ describe('a store', () => {
 describe('the log', () => {
   it('says what fires, what is resolved, and who did what', async () => {
     const test = await firingDesk()
-    test.desk.acknowledge('a1', { by: 'ada', note: 'mine' })
-    test.desk.silence('a1', { by: 'bob', durationMs: 5 })
+    test.monitor.acknowledge('a1', { by: 'ada', note: 'mine' })
+    test.monitor.silence('a1', { by: 'bob', durationMs: 5 })
     await test.lookAt(1000)
     await test.lookAt(1000 + MINUTE)
     expect(test.log.lines).toMatchObject([
@@ -455,7 +455,7 @@ describe('the log', () => {
 })
 
 describe('dead letters', () => {
-  it('are those of the outlet', () => {
+  it('are those of the channel', () => {
     const test = new TestDesk()
     const letter = {
       id: 'x',
@@ -466,9 +466,9 @@ describe('dead letters', () => {
       lastAttemptAt: 2,
       error: 'answered with status 500',
     }
-    test.outlet.letters.push(letter)
-    expect(test.desk.deadLetters()).toEqual([letter])
-    expect(test.desk.redeliver('x')).toBe('queued')
-    expect(test.desk.redeliver('y')).toBe('unknown')
+    test.channel.letters.push(letter)
+    expect(test.monitor.deadLetters()).toEqual([letter])
+    expect(test.monitor.redeliver('x')).toBe('queued')
+    expect(test.monitor.redeliver('y')).toBe('unknown')
   })
 })

@@ -1,21 +1,15 @@
 import type { Alert, DeadLetter } from '@sluice/contract'
 import type { Logger, NowMs } from '@sluice/runtime'
 import { errorFields } from '../observability/error-fields.ts'
-import type { AlertOutlet } from './alert-channel.ts'
-import type { AlertNotice } from './alert-notice.ts'
-import { dueNotice, noticeId, noticeText, withTold } from './alert-notice.ts'
-import { readingOf, summaryOf } from './alert-reading.ts'
-import type { AlertMark, AlertRecord, Silence } from './alert-record.ts'
-import { isSilent, shownAlert } from './alert-record.ts'
+import type { AlertMark, AlertNotice, AlertRecord, Silence, Watch } from './alert-record.ts'
+import { dueNotice, isSilent, nextWatch, noticeId, noticeText, shownAlert, withTold } from './alert-record.ts'
 import type { AlertRule, AlertRuleName } from './alert-rule.ts'
 import type { SignalSnapshot } from './alert-signals.ts'
-import type { AlertState, AlertStateStore } from './alert-state.ts'
-import type { Watch } from './alert-watch.ts'
-import { nextWatch } from './alert-watch.ts'
-import type { AlertActor, Alerts, RedeliverOutcome, SilenceOrder } from './alerts.ts'
+import { readingOf, summaryOf } from './alert-signals.ts'
+import type { AlertActor, AlertChannel, Alerts, RedeliverOutcome, SilenceOrder } from './alerts.ts'
 
-/** What an {@link AlertDesk} works with. */
-export interface AlertDeskParts {
+/** What an {@link AlertMonitor} works with. */
+export interface AlertMonitorParts {
   readonly rules: readonly AlertRule[]
   /** How often receivers are reminded of an alert that nobody acknowledged, in milliseconds; 0: never. */
   readonly remindEveryMs: number
@@ -24,7 +18,7 @@ export interface AlertDeskParts {
   readonly nowMs: NowMs
   /** A text of at most 50 letters, digits, `_`, `.` and `-` that was never given before, by no process. */
   readonly newId: () => string
-  readonly outlet: AlertOutlet
+  readonly channel: AlertChannel
   readonly log: Pick<Logger, 'info' | 'warn' | 'error'>
   /** Where alerts survive a restart; nowhere when left out. */
   readonly store?: AlertStateStore | undefined
@@ -33,31 +27,31 @@ export interface AlertDeskParts {
 /** Alerts that are remembered; the oldest of those that are over go first. */
 const MOST_ALERTS = 100
 
-/** Notices that wait for an outlet that takes none; the oldest go first. */
+/** Notices that wait for an channel that takes none; the oldest go first. */
 const MOST_WAITING = 100
 
 /**
  * Watches the rules that are about this node and tells receivers when one begins to hold and when it does no more. Does nothing by itself: time passes
- * when somebody calls {@link AlertDesk.evaluate}.
+ * when somebody calls {@link AlertMonitor.evaluate}.
  *
- * A notice is saved with the change it is about, and forgotten when the outlet has saved it: if the process dies in between it
- * is given to the outlet once more, under the same id.
+ * A notice is saved with the change it is about, and forgotten when the channel has saved it: if the process dies in between it
+ * is given to the channel once more, under the same id.
  */
-export class AlertDesk implements Alerts {
-  readonly #parts: AlertDeskParts
+export class AlertMonitor implements Alerts {
+  readonly #parts: AlertMonitorParts
   readonly #watches: Map<AlertRuleName, Watch>
   readonly #silences: Map<AlertRuleName, Silence>
   /** Oldest first. */
   readonly #alerts: Map<string, AlertRecord>
   readonly #outbox: Map<string, AlertNotice>
-  /** Ids of the notices that the outlet is just taking over. */
+  /** Ids of the notices that the channel is just taking over. */
   readonly #leaving = new Set<string>()
   readonly #work = new Set<Promise<void>>()
   #isChanged = false
   #dropped = 0
 
   /** Goes on where the store says the last one ended. */
-  constructor(parts: AlertDeskParts) {
+  constructor(parts: AlertMonitorParts) {
     this.#parts = parts
     const { silences = {}, alerts = [], outbox = [] } = parts.store?.load() ?? {}
     // What was pending has to begin anew: nobody has looked meanwhile.
@@ -108,11 +102,11 @@ export class AlertDesk implements Alerts {
   }
 
   deadLetters(): readonly DeadLetter[] {
-    return this.#parts.outlet.deadLetters()
+    return this.#parts.channel.deadLetters()
   }
 
   redeliver(id: string): RedeliverOutcome {
-    return this.#parts.outlet.redeliver(id)
+    return this.#parts.channel.redeliver(id)
   }
 
   /** Notices that were dropped because too many were waiting. */
@@ -209,7 +203,7 @@ export class AlertDesk implements Alerts {
   }
 
   async #leave(notice: AlertNotice): Promise<void> {
-    const isTaken = await this.#parts.outlet.send(notice)
+    const isTaken = await this.#parts.channel.send(notice)
     this.#leaving.delete(notice.id)
     if (isTaken && this.#outbox.delete(notice.id)) this.#save()
   }
@@ -263,4 +257,21 @@ function isFiring({ state }: AlertRecord): boolean {
 
 function markOf({ by, note }: AlertActor, at: number): AlertMark {
   return { at, by, ...(note === undefined ? {} : { note }) }
+}
+
+/** What a monitor remembers over restarts: plain data. */
+export interface AlertState {
+  readonly silences: { readonly [Name in AlertRuleName]?: Silence }
+  /** Oldest first. */
+  readonly alerts: readonly AlertRecord[]
+  /** Notices that no channel has taken over yet, oldest first. */
+  readonly outbox: readonly AlertNotice[]
+}
+
+/** Keeps the state of one monitor. */
+export interface AlertStateStore {
+  /** What was saved last; undefined when nothing was. */
+  load(): AlertState | undefined
+  /** Saves it. Of several saves at once the last counts. Rejects when it could not be written. */
+  save(state: AlertState): Promise<void>
 }

@@ -1,11 +1,11 @@
 import type { DeliveryChanges, DeliveryRecord, DeliveryStore } from '@sluice/runtime'
 import { freePort } from '@sluice/testing/servers'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import type { AlertNotice } from './alert-notice.ts'
+import type { AlertNotice } from './alert-record.ts'
 import { Receiver, START_MS, status, TestLog, TestTime } from './alerts.test.support.ts'
 import { webhookDelivery, webhooksOf } from './webhook.ts'
-import type { WebhookMessage, WebhookOutletParts } from './webhook-channel.ts'
-import { WebhookOutlet } from './webhook-channel.ts'
+import type { WebhookChannelParts, WebhookMessage } from './webhook-channel.ts'
+import { WebhookChannel } from './webhook-channel.ts'
 
 const NOTICE: AlertNotice = {
   id: 'a1_firing',
@@ -46,7 +46,7 @@ class TestDeliveryStore implements DeliveryStore<WebhookMessage> {
 }
 
 interface Scene {
-  readonly outlet: WebhookOutlet
+  readonly channel: WebhookChannel
   readonly time: TestTime
   readonly log: TestLog
 }
@@ -57,15 +57,15 @@ async function openOutlet(
     time = new TestTime(),
     store = undefined as TestDeliveryStore | undefined,
     secrets = [SECRET] as readonly string[],
-    tracing = undefined as WebhookOutletParts['tracing'],
+    tracing = undefined as WebhookChannelParts['tracing'],
   } = {},
 ): Promise<Scene> {
   const log = new TestLog()
   const webhooks = webhooksOf(urls, webhookDelivery({ secrets, deniedTargets: [] }))
   const { nowMs, sleep } = time
-  const outlet = await WebhookOutlet.open({ webhooks, nowMs, sleep, random: () => 0.5, log, store, tracing })
-  onTestFinished(() => outlet.close())
-  return { outlet, time, log }
+  const channel = await WebhookChannel.open({ webhooks, nowMs, sleep, random: () => 0.5, log, store, tracing })
+  onTestFinished(() => channel.close())
+  return { channel, time, log }
 }
 
 /** Lets the wait before try `number` (from 2 on) begin and pass. */
@@ -78,11 +78,11 @@ async function passWait(time: TestTime, number: number): Promise<void> {
 describe('a receiver that fails at first', () => {
   it('gets the notice until it takes it, always the same under the same id and signed anew, and then no more', async () => {
     const receiver = await Receiver.start((response, number) => response.writeHead(number <= 3 ? 503 : 200).end())
-    const { outlet, time } = await openOutlet([`${receiver.origin}/hook`])
-    expect(await outlet.send(NOTICE)).toBe(true)
+    const { channel, time } = await openOutlet([`${receiver.origin}/hook`])
+    expect(await channel.send(NOTICE)).toBe(true)
     for (const number of [2, 3, 4]) await passWait(time, number)
     await receiver.untilPosts(4)
-    await expect.poll(() => outlet.counts().delivered).toBe(1)
+    await expect.poll(() => channel.counts().delivered).toBe(1)
     const [first, ...others] = receiver.posts.map(({ body, headers }) => ({ body, id: headers['webhook-id'] }))
     expect(others).toEqual([first, first, first])
     const { text, alert } = NOTICE
@@ -97,7 +97,7 @@ describe('a receiver that fails at first', () => {
     const times = receiver.posts.map(({ headers }) => Number(headers['webhook-timestamp']) - START_MS / 1000)
     expect(times).toEqual([0, 2, 6, 14])
     expect(new Set(receiver.posts.map(({ headers }) => headers['webhook-signature'])).size).toBe(4)
-    expect(outlet.counts()).toMatchObject({ pending: 0, delivered: 1, failedTries: 3, dead: 0 })
+    expect(channel.counts()).toMatchObject({ pending: 0, delivered: 1, failedTries: 3, dead: 0 })
     await time.advance(3_600_000)
     expect(receiver.posts).toHaveLength(4)
     expect(time.pending).toBe(0)
@@ -107,8 +107,8 @@ describe('a receiver that fails at first', () => {
     const receiver = await Receiver.start((response, number) =>
       number === 1 ? response.writeHead(429, { 'Retry-After': '90' }).end() : response.end(),
     )
-    const { outlet, time } = await openOutlet([receiver.origin])
-    await outlet.send(NOTICE)
+    const { channel, time } = await openOutlet([receiver.origin])
+    await channel.send(NOTICE)
     await time.untilWait(90_000)
     await time.advance(89_999)
     expect(receiver.posts).toHaveLength(1)
@@ -120,12 +120,12 @@ describe('a receiver that fails at first', () => {
 describe('a receiver that always fails', () => {
   it('is given up after ten tries; the message is a dead letter, which can be tried again', async () => {
     const receiver = await Receiver.start(status(500))
-    const { outlet, time, log } = await openOutlet([`${receiver.origin}/T0KEN`])
-    await outlet.send(NOTICE)
+    const { channel, time, log } = await openOutlet([`${receiver.origin}/T0KEN`])
+    await channel.send(NOTICE)
     for (let number = 2; number <= 10; number++) await passWait(time, number)
-    await expect.poll(() => outlet.counts().dead).toBe(1)
+    await expect.poll(() => channel.counts().dead).toBe(1)
     expect(receiver.posts).toHaveLength(10)
-    const [letter] = outlet.deadLetters()
+    const [letter] = channel.deadLetters()
     expect(letter).toEqual({
       id: expect.stringMatching(/^a1_firing\.[0-9a-f]{16}$/),
       alertId: 'a1',
@@ -140,38 +140,38 @@ describe('a receiver that always fails', () => {
     expect(JSON.stringify(log.lines)).not.toContain('T0KEN')
 
     receiver.answerWith(status(200))
-    expect(outlet.redeliver(letter!.id)).toBe('queued')
-    await expect.poll(() => outlet.counts().delivered).toBe(1)
+    expect(channel.redeliver(letter!.id)).toBe('queued')
+    await expect.poll(() => channel.counts().delivered).toBe(1)
     expect(receiver.posts[10]!.headers['webhook-id']).toBe('a1_firing')
-    expect(outlet.deadLetters()).toEqual([])
-    expect(outlet.redeliver(letter!.id)).toBe('unknown')
+    expect(channel.deadLetters()).toEqual([])
+    expect(channel.redeliver(letter!.id)).toBe('unknown')
   })
 
   it('is given up at once when no try can help', async () => {
     const receiver = await Receiver.start(status(302, { Location: 'http://169.254.169.254/' }))
-    const { outlet } = await openOutlet([receiver.origin])
-    await outlet.send(NOTICE)
-    await expect.poll(() => outlet.counts().dead).toBe(1)
+    const { channel } = await openOutlet([receiver.origin])
+    await channel.send(NOTICE)
+    await expect.poll(() => channel.counts().dead).toBe(1)
     expect(receiver.posts).toHaveLength(1)
-    expect(outlet.deadLetters()).toMatchObject([{ attempts: 1, error: expect.stringContaining('not followed') }])
+    expect(channel.deadLetters()).toMatchObject([{ attempts: 1, error: expect.stringContaining('not followed') }])
   })
 
   it('leaves dead letters that are listed newest first', async () => {
     const receiver = await Receiver.start(status(400))
-    const { outlet } = await openOutlet([receiver.origin])
+    const { channel } = await openOutlet([receiver.origin])
     for (const [index, id] of ['a1', 'a2', 'a3'].entries()) {
-      await outlet.send({ ...NOTICE, id: `${id}_firing`, alert: { ...NOTICE.alert, id } })
-      await expect.poll(() => outlet.counts().dead).toBe(index + 1)
+      await channel.send({ ...NOTICE, id: `${id}_firing`, alert: { ...NOTICE.alert, id } })
+      await expect.poll(() => channel.counts().dead).toBe(index + 1)
     }
-    expect(outlet.deadLetters().map(({ alertId }) => alertId)).toEqual(['a3', 'a2', 'a1'])
+    expect(channel.deadLetters().map(({ alertId }) => alertId)).toEqual(['a3', 'a2', 'a1'])
   })
 
   it('does not keep others from theirs', async () => {
     const bad = await Receiver.start(status(500))
     const good = await Receiver.start(status(200))
-    const { outlet } = await openOutlet([bad.origin, good.origin])
-    await outlet.send(NOTICE)
-    await expect.poll(() => outlet.counts()).toMatchObject({ delivered: 1, pending: 1 })
+    const { channel } = await openOutlet([bad.origin, good.origin])
+    await channel.send(NOTICE)
+    await expect.poll(() => channel.counts()).toMatchObject({ delivered: 1, pending: 1 })
     expect(good.posts).toHaveLength(1)
     const keys = [bad, good].map(({ posts }) => posts[0]!.headers['webhook-id'])
     // One event: a receiver at both addresses knows that it has it.
@@ -184,59 +184,59 @@ describe('a receiver that does not answer', () => {
     const receiver = await Receiver.start((response, number) => {
       if (number > 1) response.end()
     })
-    const { outlet, time, log } = await openOutlet([receiver.origin])
-    await outlet.send(NOTICE)
+    const { channel, time, log } = await openOutlet([receiver.origin])
+    await channel.send(NOTICE)
     await receiver.untilPosts(1)
     await time.advance(TIMEOUT_MS - 1)
-    expect(outlet.counts()).toMatchObject({ failedTries: 0, inFlight: 1 })
+    expect(channel.counts()).toMatchObject({ failedTries: 0, inFlight: 1 })
     await time.advance(1)
-    expect(outlet.counts()).toMatchObject({ failedTries: 1, inFlight: 0 })
+    expect(channel.counts()).toMatchObject({ failedTries: 1, inFlight: 0 })
     expect(log.lines[0]?.fields?.['error']).toHaveProperty('message', expect.stringContaining('No answer in 10000 ms'))
     await passWait(time, 2)
     await receiver.untilPosts(2)
-    await expect.poll(() => outlet.counts().delivered).toBe(1)
+    await expect.poll(() => channel.counts().delivered).toBe(1)
   })
 
   it('or only begins to, is given up as well', async () => {
     const receiver = await Receiver.start((response) => response.writeHead(200).write('...'))
-    const { outlet, time } = await openOutlet([receiver.origin])
-    await outlet.send(NOTICE)
+    const { channel, time } = await openOutlet([receiver.origin])
+    await channel.send(NOTICE)
     await receiver.untilPosts(1)
     await time.advance(TIMEOUT_MS)
-    expect(outlet.counts()).toMatchObject({ failedTries: 1, delivered: 0 })
+    expect(channel.counts()).toMatchObject({ failedTries: 1, delivered: 0 })
   })
 })
 
 describe('a notice', () => {
   it('that is given again is not sent again while it is on its way or dead', async () => {
     const receiver = await Receiver.start(status(400))
-    const { outlet } = await openOutlet([receiver.origin])
-    expect(await Promise.all([outlet.send(NOTICE), outlet.send(NOTICE)])).toEqual([true, true])
-    await expect.poll(() => outlet.counts().dead).toBe(1)
-    expect(await outlet.send(NOTICE)).toBe(true)
+    const { channel } = await openOutlet([receiver.origin])
+    expect(await Promise.all([channel.send(NOTICE), channel.send(NOTICE)])).toEqual([true, true])
+    await expect.poll(() => channel.counts().dead).toBe(1)
+    expect(await channel.send(NOTICE)).toBe(true)
     expect(receiver.posts).toHaveLength(1)
   })
 
   it('is taken and goes nowhere when there is no webhook', async () => {
-    const { outlet } = await openOutlet([])
-    expect(await outlet.send(NOTICE)).toBe(true)
-    expect(outlet.counts()).toMatchObject({ pending: 0, delivered: 0 })
+    const { channel } = await openOutlet([])
+    expect(await channel.send(NOTICE)).toBe(true)
+    expect(channel.counts()).toMatchObject({ pending: 0, delivered: 0 })
   })
 
   it('is not taken when too many are on their way', async () => {
     const receiver = await Receiver.start(() => undefined)
-    const { outlet } = await openOutlet([receiver.origin])
+    const { channel } = await openOutlet([receiver.origin])
     const taken = await Promise.all(
-      Array.from({ length: 501 }, (_, number) => outlet.send({ ...NOTICE, id: `a${number}_firing` })),
+      Array.from({ length: 501 }, (_, number) => channel.send({ ...NOTICE, id: `a${number}_firing` })),
     )
     expect(taken.filter((isTaken) => isTaken)).toHaveLength(500)
     expect(taken.at(-1)).toBe(false)
   })
 
   it('is not taken after the end', async () => {
-    const { outlet } = await openOutlet(['http://127.0.0.1:9/'])
-    await outlet.close()
-    expect(await outlet.send(NOTICE)).toBe(false)
+    const { channel } = await openOutlet(['http://127.0.0.1:9/'])
+    await channel.close()
+    expect(await channel.send(NOTICE)).toBe(false)
   })
 })
 
@@ -245,25 +245,25 @@ describe('after a restart', () => {
     const receiver = await Receiver.start(status(503))
     const store = new TestDeliveryStore()
     const before = await openOutlet([receiver.origin], { store })
-    await before.outlet.send(NOTICE)
+    await before.channel.send(NOTICE)
     await passWait(before.time, 2)
     await before.time.untilWait(WAITS_MS[1]!)
-    await before.outlet.close()
+    await before.channel.close()
     expect(receiver.posts).toHaveLength(2)
 
     const after = await openOutlet([receiver.origin], { store, time: new TestTime() })
     for (let number = 2; number <= 8; number++) await passWait(after.time, number)
-    await expect.poll(() => after.outlet.counts().dead).toBe(1)
+    await expect.poll(() => after.channel.counts().dead).toBe(1)
     expect(receiver.posts).toHaveLength(10)
     expect(new Set(receiver.posts.map(({ headers }) => headers['webhook-id'])).size).toBe(1)
-    await after.outlet.close()
+    await after.channel.close()
 
     receiver.answerWith(status(200))
     const last = await openOutlet([receiver.origin], { store })
-    const [letter] = last.outlet.deadLetters()
+    const [letter] = last.channel.deadLetters()
     expect(letter).toMatchObject({ alertId: 'a1', attempts: 10 })
-    expect(last.outlet.redeliver(letter!.id)).toBe('queued')
-    await expect.poll(() => last.outlet.counts().delivered).toBe(1)
+    expect(last.channel.redeliver(letter!.id)).toBe('queued')
+    await expect.poll(() => last.channel.counts().delivered).toBe(1)
     expect(store.records.size).toBe(0)
   })
 
@@ -272,12 +272,12 @@ describe('after a restart', () => {
     const other = await Receiver.start(status(200))
     const store = new TestDeliveryStore()
     const before = await openOutlet([receiver.origin], { store })
-    await before.outlet.send(NOTICE)
+    await before.channel.send(NOTICE)
     await before.time.untilWait(WAITS_MS[0]!)
-    await before.outlet.close()
+    await before.channel.close()
     const after = await openOutlet([other.origin], { store })
-    await expect.poll(() => after.outlet.counts().dead).toBe(1)
-    expect(after.outlet.deadLetters()).toMatchObject([
+    await expect.poll(() => after.channel.counts().dead).toBe(1)
+    expect(after.channel.deadLetters()).toMatchObject([
       { destination: receiver.origin, error: 'is not among the webhooks any more' },
     ])
     expect([receiver.posts.length, other.posts.length]).toEqual([1, 0])
@@ -286,8 +286,8 @@ describe('after a restart', () => {
   it('neither address nor secret is in what was kept', async () => {
     const receiver = await Receiver.start(status(503))
     const store = new TestDeliveryStore()
-    const { outlet, time } = await openOutlet([`${receiver.origin}/T0KEN`], { store })
-    await outlet.send(NOTICE)
+    const { channel, time } = await openOutlet([`${receiver.origin}/T0KEN`], { store })
+    await channel.send(NOTICE)
     await time.untilWait(WAITS_MS[0]!)
     const kept = JSON.stringify([...store.records.values()])
     expect(kept).toContain('a1')
@@ -315,11 +315,11 @@ describe('a try', () => {
       },
       outgoingHeaders: () => ({ traceparent: `trace-${running}` }),
     }
-    const { outlet, time } = await openOutlet([`${receiver.origin}/hook`], { tracing })
-    await outlet.send(NOTICE)
+    const { channel, time } = await openOutlet([`${receiver.origin}/hook`], { tracing })
+    await channel.send(NOTICE)
     await passWait(time, 2)
     await receiver.untilPosts(2)
-    await expect.poll(() => outlet.counts().delivered).toBe(1)
+    await expect.poll(() => channel.counts().delivered).toBe(1)
     expect(receiver.posts.map(({ headers }) => headers['traceparent'])).toEqual(['trace-1', 'trace-2'])
     expect(spans).toEqual([
       ['POST webhook', 503],
@@ -333,8 +333,8 @@ describe('a try', () => {
       beginAsking: () => ({ run: <T>(work: () => T): T => work(), end: (code: number) => void ended.push(code) }),
       outgoingHeaders: () => ({}),
     }
-    const { outlet } = await openOutlet([`http://127.0.0.1:${await freePort()}/hook`], { tracing })
-    await outlet.send(NOTICE)
+    const { channel } = await openOutlet([`http://127.0.0.1:${await freePort()}/hook`], { tracing })
+    await channel.send(NOTICE)
     await expect.poll(() => ended).toEqual([0])
   })
 })

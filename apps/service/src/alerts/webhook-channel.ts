@@ -13,10 +13,9 @@ import type {
 import { DeliveryQueue } from '@sluice/runtime'
 import { errorFields } from '../observability/error-fields.ts'
 import type { Tracing } from '../observability/tracing/tracing.ts'
-import type { AlertOutlet } from './alert-channel.ts'
-import type { AlertNotice } from './alert-notice.ts'
-import { noticeBody } from './alert-notice.ts'
-import type { RedeliverOutcome } from './alerts.ts'
+import type { AlertNotice } from './alert-record.ts'
+import { noticeBody } from './alert-record.ts'
+import type { AlertChannel, RedeliverOutcome } from './alerts.ts'
 import type { BlockNotice } from './block-export.ts'
 import { blockBody } from './block-export.ts'
 import type { Webhook } from './webhook.ts'
@@ -34,8 +33,8 @@ export interface WebhookMessage {
   readonly notice: WebhookNotice
 }
 
-/** What a {@link WebhookOutlet} works with. */
-export interface WebhookOutletParts {
+/** What a {@link WebhookChannel} works with. */
+export interface WebhookChannelParts {
   readonly webhooks: readonly Webhook[]
   readonly nowMs: NowMs
   readonly sleep: Sleep
@@ -58,7 +57,7 @@ const MOST = { mostDead: 500, mostInFlight: 8 }
  * Delivers notices to webhooks, each at least once: a try that fails is followed by others, ten in a quarter of an hour; after
  * the last, or when no try can help, the message is a dead letter, which can be tried again.
  */
-export class WebhookOutlet implements AlertOutlet {
+export class WebhookChannel implements AlertChannel {
   readonly #webhooks: readonly Webhook[]
   readonly #queue: DeliveryQueue<WebhookMessage>
 
@@ -74,7 +73,7 @@ export class WebhookOutlet implements AlertOutlet {
     tracing,
     mostPending = 500,
     ...ports
-  }: WebhookOutletParts): Promise<WebhookOutlet> {
+  }: WebhookChannelParts): Promise<WebhookChannel> {
     const byId = new Map(webhooks.map((webhook) => [webhook.id, webhook]))
     const queue = await DeliveryQueue.open<WebhookMessage>({
       ...ports,
@@ -89,7 +88,7 @@ export class WebhookOutlet implements AlertOutlet {
       retryAfterMs: (error) => (isWebhookError(error) ? error.retryAfterMs : undefined),
       onEvent: (event) => report(event, log),
     })
-    return new WebhookOutlet(webhooks, queue)
+    return new WebhookChannel(webhooks, queue)
   }
 
   async send(notice: WebhookNotice): Promise<boolean> {
@@ -132,7 +131,7 @@ function keyOf(noticeId: string, webhook: string): string {
 async function deliver(
   webhook: Webhook | undefined,
   attempt: DeliveryAttempt<WebhookMessage>,
-  { tracing, nowMs }: Pick<WebhookOutletParts, 'tracing' | 'nowMs'>,
+  { tracing, nowMs }: Pick<WebhookChannelParts, 'tracing' | 'nowMs'>,
 ): Promise<void> {
   if (webhook === undefined) throw new WebhookError('is not among the webhooks any more', { isFinal: true })
   const { message, signal } = attempt
@@ -172,7 +171,7 @@ function shownLetter(letter: DeadDelivery<WebhookMessage>): DeadLetter {
   }
 }
 
-function report(event: DeliveryEvent<WebhookMessage>, log: WebhookOutletParts['log']): void {
+function report(event: DeliveryEvent<WebhookMessage>, log: WebhookChannelParts['log']): void {
   switch (event.type) {
     case 'retrying': {
       const { delivery, error, delayMs } = event

@@ -4,9 +4,9 @@ import type { ConfigStore } from '@sluice/config-store'
 import { openConfigStore } from '@sluice/config-store'
 import type { Random } from '@sluice/core'
 import type { Logger } from '@sluice/runtime'
-import { drawBytes } from '../random-bytes.ts'
 import { ServiceError } from '../service-error.ts'
 import type { Settings } from '../settings.ts'
+import { bytesFrom } from '../system.ts'
 import type { DataFolder } from './data-folder.ts'
 import { databaseAddress } from './data-folder.ts'
 
@@ -127,7 +127,7 @@ async function writeNewKey(path: string, random: Random): Promise<string> {
 }
 
 function drawToken(random: Random): string {
-  const digits = Buffer.from(drawBytes(random, DRAWN_BYTES))
+  const digits = Buffer.from(bytesFrom(random, DRAWN_BYTES))
     .toString('base64')
     .replaceAll(/[^0-9A-Za-z]/g, '')
   return `slk_${digits.slice(0, ID_LENGTH)}_${digits.slice(ID_LENGTH, ID_LENGTH + SECRET_LENGTH)}`

@@ -2,9 +2,9 @@ import { engineTarget } from '@sluice/config-store'
 import type { Clock } from '@sluice/core'
 import { memoryStore, PolicyEngine, systemClock } from '@sluice/core'
 import type { Settings } from '../settings.ts'
-import { FileReads } from './file-config.ts'
+import { FileConfigReads } from './file-config.ts'
 import { followRulesFile } from './rule-source.ts'
-import { RuleFit } from './state-size-check.ts'
+import { StateSizeCheck } from './state-size-check.ts'
 
 /**
  * Loads the rules file that the settings name into an engine of its own, with the parts that the service itself follows the file
@@ -16,7 +16,7 @@ export async function checkRulesFile(settings: Settings, clock: Clock = systemCl
   const { rulesFile } = settings
   if (rulesFile === undefined) return 0
   const store = memoryStore({ clock })
-  const reads = new FileReads(rulesFile, new RuleFit(settings))
+  const reads = new FileConfigReads(rulesFile, new StateSizeCheck(settings))
   const target = reads.watch(engineTarget(new PolicyEngine({ store, clock })))
   const follower = followRulesFile(rulesFile, { target, clock })
   try {

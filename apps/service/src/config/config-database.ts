@@ -1,6 +1,7 @@
 import type { ConfigStore } from '@sluice/config-store'
 import { openConfigStore } from '@sluice/config-store'
-import type { Random } from '@sluice/core'
+import type { Random, RuleSet } from '@sluice/core'
+import { isSluiceError } from '@sluice/core'
 import type { Logger, NowMs, Sleep } from '@sluice/runtime'
 import { errorFields } from '../observability/error-fields.ts'
 import { isServiceError } from '../service-error.ts'
@@ -8,7 +9,6 @@ import type { Settings } from '../settings.ts'
 import { createFirstKey } from './admin-key.ts'
 import type { DataFolder } from './data-folder.ts'
 import { databaseAddress } from './data-folder.ts'
-import { enforceFirstRules } from './default-rules.ts'
 import { LateConfigStore } from './late-config-store.ts'
 import type { SigningSecret } from './signing-secret.ts'
 
@@ -141,5 +141,39 @@ export class DatabaseHost {
     if (token === undefined) return
     await this.#parts.follow()
     this.#parts.showKey(token)
+  }
+}
+
+/** Paths that health checks ask for. */
+const HEALTH_PATHS = ['/health', '/healthz', '/livez', '/readyz']
+
+/**
+ * What is enforced until somebody says otherwise: enough for a person, too little for a flood. An address that goes on asking far
+ * too much is blocked: 1,000 denials within a minute are 17 requests a second above the limit for a whole minute, or ten times the
+ * limit for about a second.
+ */
+export const FIRST_RULES: RuleSet = {
+  rules: [
+    { name: 'default-user', resource: '*', dimension: 'user', limit: 100, window: '1m' },
+    {
+      ...{ name: 'default-ip', resource: '*', dimension: 'ip', limit: 100, window: '1s' },
+      penalty: { after: 1000, within: '1m', block: '5m' },
+    },
+  ],
+  exemptions: HEALTH_PATHS.map((resource) => ({ name: resource.slice(1), match: { resource } })),
+  incident: 0.5,
+}
+
+const AUTHOR = { name: 'first start' }
+
+/** Enforces {@link FIRST_RULES} where there is no version yet. Several nodes may do this at the same time. */
+export async function enforceFirstRules(config: ConfigStore): Promise<void> {
+  const { items } = await config.versions.list({ limit: 1 })
+  if (items.length > 0) return
+  try {
+    await config.versions.edit(() => FIRST_RULES, AUTHOR, 0)
+  } catch (error) {
+    // Another node was quicker.
+    if (!isSluiceError(error, 'SLUICE_CONFLICT')) throw error
   }
 }

@@ -3,7 +3,7 @@ import { openConfigStore } from '@sluice/config-store'
 import { memoryStore, PolicyEngine } from '@sluice/core'
 import { FakeClock } from '@sluice/testing'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { enforceFirstRules, FIRST_RULES } from './default-rules.ts'
+import { enforceFirstRules, FIRST_RULES } from './config-database.ts'
 
 async function emptyConfig(): Promise<ConfigStore> {
   const config = await openConfigStore('sqlite::memory:')

@@ -1,4 +1,5 @@
 import type {
+  ConfigStore,
   ConfigTarget,
   EntryChange,
   EntryFilter,
@@ -13,8 +14,7 @@ import type { Membership, Override, RuleSetChange } from '@sluice/core'
 import { diffRuleSets, RuleSetError } from '@sluice/core'
 import { pageOfList } from '../operations/paging.ts'
 import { notFound } from '../operations/problems.ts'
-import type { ConfigReads } from './config-reads.ts'
-import type { RuleFit } from './state-size-check.ts'
+import type { StateSizeCheck } from './state-size-check.ts'
 
 /** An entry of a caller. */
 type Entry = Override | Membership
@@ -27,16 +27,16 @@ const OF_FILE: ReadonlySet<EntryChange['kind']> = new Set(['override', 'member']
  * file and the target, and remembers what passes. A file has one version at a time. What it cannot say, because it comes about
  * while the service runs, such as blocks, the incident and API keys, comes from the database beside it.
  */
-export class FileReads implements ConfigReads {
+export class FileConfigReads implements ConfigReads {
   /** The file, as answers call it. */
   readonly file: string
   readonly #overrides = new Map<string, Override>()
   readonly #members = new Map<string, Membership>()
-  readonly #fit: RuleFit
+  readonly #fit: StateSizeCheck
   #inForce: VersionsInForce = { enforced: undefined, candidate: undefined }
 
   /** `fit`: refuses rules whose state has no room in the memory that threads share. */
-  constructor(file: string, fit: RuleFit) {
+  constructor(file: string, fit: StateSizeCheck) {
     this.file = file
     this.#fit = fit
   }
@@ -157,4 +157,19 @@ function put<E>(entries: Map<string, E>, name: string, entry: E | undefined): vo
 
 function withoutRules({ ruleSet: _ruleSet, ...version }: VersionContent): Version {
   return version
+}
+
+/** What can be read of a configuration, whether it is in a database or in a file. */
+export interface ConfigReads {
+  readonly versions: Pick<ConfigStore['versions'], 'get' | 'list' | 'current' | 'diff'>
+  readonly overrides: Pick<ConfigStore['overrides'], 'list'>
+  readonly members: Pick<ConfigStore['members'], 'list'>
+}
+
+/** What is in a database only: it comes about while the service runs, and no file says it. */
+export interface DatabaseReads {
+  readonly blocks: Pick<ConfigStore['blocks'], 'list'>
+  readonly incident: Pick<ConfigStore['incident'], 'get'>
+  readonly apiKeys: Pick<ConfigStore['apiKeys'], 'list'>
+  readonly audit: Pick<ConfigStore['audit'], 'list'>
 }

@@ -1,7 +1,13 @@
-import type { ConfigFollower } from '@sluice/config-store'
+import type { ConfigFollower, ConfigStore } from '@sluice/config-store'
 import type { Logger } from '@sluice/runtime'
 import { errorFields } from '../observability/error-fields.ts'
-import type { ThreadGroup } from '../threads/thread-group.ts'
+import type { ThreadGroup } from '../threads/message-bus.ts'
+
+/** A database beside a file of rules, and what keeps this node up to date with what only the database has. */
+export interface FollowedDatabase {
+  readonly config: ConfigStore
+  readonly follower: ConfigFollower
+}
 
 /** What a thread follows changes with. */
 export interface FollowingParts {

@@ -9,10 +9,10 @@ import type {
 import { fileConfig, followConfig } from '@sluice/config-store'
 import type { ReadinessReason } from '@sluice/contract'
 import type { Clock, UndeclaredDimension } from '@sluice/core'
-import type { HealthCheck } from '../operations/readiness.ts'
+import type { HealthCheck } from '../operations/health.ts'
 import type { Settings } from '../settings.ts'
+import { shownUrl } from '../settings.ts'
 import type { LateConfigStore } from './late-config-store.ts'
-import { shownUrl } from './shown-url.ts'
 
 /** What configuration is followed with. */
 export interface RuleSourceParts {

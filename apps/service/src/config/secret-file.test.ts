@@ -2,7 +2,7 @@ import { mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, it, onTestFinished } from 'vitest'
-import { readSecret, SECRET_BYTES, writeSecret } from './secret-file.ts'
+import { readSecret, SECRET_BYTES, writeSecret } from './signing-secret.ts'
 
 async function freshPath(): Promise<string> {
   const folder = await mkdtemp(join(tmpdir(), 'sluice-secret-'))

@@ -21,7 +21,7 @@ interface PlacedRule {
  * Whether states fit into the memory that threads share, where they have a size that is fixed at the start. What does not fit
  * is found out when somebody says it, and not with the first call that it concerns.
  */
-export class RuleFit {
+export class StateSizeCheck {
   /** Numbers that a state may have; `Infinity` where it may have any. */
   readonly #most: number
   readonly #spellings = new PatternSpellings()

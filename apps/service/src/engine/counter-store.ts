@@ -1,10 +1,11 @@
+import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import type { Clock, Failure, FailureMode, LeaseEvent, SharedMemoryHandle, Store, StoreObserver } from '@sluice/core'
 import { attachSharedMemoryStore, createLimiter, memoryStore, sharedMemoryStore } from '@sluice/core'
 import type { ServerWarning } from '@sluice/store-redis'
 import { redisStore } from '@sluice/store-redis'
-import { shownUrl } from '../config/shown-url.ts'
-import type { HealthCheck } from '../operations/readiness.ts'
+import type { HealthCheck } from '../operations/health.ts'
 import type { RedisSettings, Settings } from '../settings.ts'
+import { shownUrl } from '../settings.ts'
 
 /** Where counters live. */
 export interface CounterStore {
@@ -118,4 +119,26 @@ const MODES: Readonly<Record<FailureMode, string>> = {
 function unreachable({ urls, failureMode }: RedisSettings, { cause }: Failure): string {
   const place = urls.map(shownUrl).join(', ')
   return `Redis at ${place} ${CAUSES[cause]}. Failure mode "${failureMode}" applies to rules that set none: ${MODES[failureMode]}. Check REDIS_URL (--redis-url) and the server; the log has the error.`
+}
+
+const MOST_NODES = 1_000_000
+
+/**
+ * The node count that was saved last; undefined when there is none, or the file holds something else. A process that
+ * starts while Redis is unreachable has no other way to know how many nodes share a limit.
+ */
+export function readNodeCount(path: string): number | undefined {
+  try {
+    const nodes = Number(readFileSync(path, 'utf8').trim())
+    return Number.isInteger(nodes) && nodes >= 1 && nodes <= MOST_NODES ? nodes : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** Saves the node count. The file is complete at any time: a new one replaces it. Throws when it cannot be written. */
+export function saveNodeCount(path: string, nodes: number): void {
+  const next = `${path}.new`
+  writeFileSync(next, `${nodes}\n`, { mode: 0o600 })
+  renameSync(next, path)
 }

@@ -6,27 +6,26 @@ import type { Logger } from '@sluice/runtime'
 import type { AnnounceBlock } from '../alerts/block-export.ts'
 import { ApiKeyCache } from '../auth/api-key-cache.ts'
 import type { DataFolder } from '../config/data-folder.ts'
-import { FileReads } from '../config/file-config.ts'
+import { FileConfigReads } from '../config/file-config.ts'
 import { FileSettingsWatch } from '../config/file-settings-watch.ts'
+import type { FollowedDatabase } from '../config/follow-changes.ts'
 import type { LateConfigStore } from '../config/late-config-store.ts'
 import type { RuleSourceParts } from '../config/rule-source.ts'
 import { databaseCheck, followDatabase, followRules, rulesCheck } from '../config/rule-source.ts'
-import { RuleFit } from '../config/state-size-check.ts'
+import { StateSizeCheck } from '../config/state-size-check.ts'
 import { errorFields } from '../observability/error-fields.ts'
 import type { Instrument } from '../observability/instrument.ts'
 import { ObservedEngine } from '../observability/observed-engine.ts'
-import type { FollowedDatabase } from '../operations/admin/config-access.ts'
-import type { CheckHealth } from '../operations/readiness.ts'
+import type { CheckHealth } from '../operations/health.ts'
 import type { Settings } from '../settings.ts'
-import type { ThreadGroup } from '../threads/thread-group.ts'
-import { openCounterStore } from './counter-store.ts'
-import { readNodeCount, saveNodeCount } from './node-count-file.ts'
+import type { ThreadGroup } from '../threads/message-bus.ts'
+import { openCounterStore, readNodeCount, saveNodeCount } from './counter-store.ts'
 
 /** Limits requests that no rule matches, where the settings ask for it. */
 const DEFAULT_RULE: Rule = { limit: 100, window: '1m' }
 
 /** What limits are made of. */
-export interface LimitsParts {
+export interface EngineParts {
   readonly settings: Settings
   readonly clock: Clock
   readonly log: Logger
@@ -45,7 +44,7 @@ export interface LimitsParts {
 }
 
 /** What decides, in one thread. */
-export interface Limits {
+export interface DecisionEngine {
   readonly store: Store
   readonly engine: PolicyEngine
   /** Where rules are changed; undefined when they come from a file. */
@@ -53,7 +52,7 @@ export interface Limits {
   readonly follower: ConfigFollower
   readonly keys: ApiKeyCache
   /** What the file says that rules come from; undefined when they come from the database. */
-  readonly file: FileReads | undefined
+  readonly file: FileConfigReads | undefined
   /** Where everything else is changed when the rules come from a file; undefined when they come from the database. */
   readonly besideFile: FollowedDatabase | undefined
   readonly checks: readonly CheckHealth[]
@@ -69,7 +68,7 @@ export interface Limits {
 const MAX_WAITING = 1000
 
 /** Opens the counters that the settings name, and begins to follow the rules that they name. */
-export function openLimits(parts: LimitsParts): Limits {
+export function openEngine(parts: EngineParts): DecisionEngine {
   const { settings, clock, log, folder, database, instrument, monotonicMs } = parts
   const counters = openCounterStore(settings, {
     clock,
@@ -98,7 +97,8 @@ export function openLimits(parts: LimitsParts): Limits {
   )
   const keys = new ApiKeyCache()
   const target = engineTarget(engine, { others: keys })
-  const file = settings.rulesFile === undefined ? undefined : new FileReads(settings.rulesFile, new RuleFit(settings))
+  const file =
+    settings.rulesFile === undefined ? undefined : new FileConfigReads(settings.rulesFile, new StateSizeCheck(settings))
   const following = { settings, database, clock, observe: instrument.observeConfig, cachePath: folder.rulesCache }
   const fileSettings = file && new FileSettingsWatch({ file: file.file, log, settings })
   const onService: RuleSourceParts['onService'] = (service) => {
@@ -141,7 +141,7 @@ export function openLimits(parts: LimitsParts): Limits {
 }
 
 /** Saves the node count for the next start. Limits apply without it. */
-function keepNodeCount(nodes: number, { folder, log }: Pick<LimitsParts, 'folder' | 'log'>): void {
+function keepNodeCount(nodes: number, { folder, log }: Pick<EngineParts, 'folder' | 'log'>): void {
   try {
     saveNodeCount(folder.nodeCount, nodes)
   } catch (error) {

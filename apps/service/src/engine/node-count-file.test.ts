@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, it } from 'vitest'
-import { readNodeCount, saveNodeCount } from './node-count-file.ts'
+import { readNodeCount, saveNodeCount } from './counter-store.ts'
 
 let folder: string
 let path: string

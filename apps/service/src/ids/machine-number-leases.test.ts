@@ -1,16 +1,16 @@
 import type { NumberLeaseRequest } from '@sluice/config-store'
 import { decodeSnowflake, Logger, LogOutput } from '@sluice/runtime'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { MachineNumbers } from './machine-number-leases.ts'
-import { IdSource, MachineCells } from './machine-numbers.ts'
+import { MachineNumberLeases } from './machine-number-leases.ts'
+import { IdSource, MachineNumberTable } from './machine-numbers.ts'
 
 const START_MS = 1_800_000_000_000
 
 const SILENT = { write: () => true, on: () => undefined, off: () => undefined }
 
 interface Scene {
-  readonly numbers: MachineNumbers
-  readonly cells: MachineCells
+  readonly numbers: MachineNumberLeases
+  readonly machineNumbers: MachineNumberTable
   readonly ids: IdSource
   readonly asked: NumberLeaseRequest[]
   nowMs: number
@@ -23,17 +23,17 @@ interface Scene {
 }
 
 function scene(count = 1, given?: number): Scene {
-  const cells = new MachineCells(count)
+  const machineNumbers = new MachineNumberTable(count)
   const asked: NumberLeaseRequest[] = []
   const waits: { delayMs: number; wake: () => void }[] = []
   let waiting = Promise.withResolvers<void>()
   const output = new LogOutput({ stream: SILENT, nowMs: () => START_MS, level: 'off' })
   const made: Scene = {
-    cells,
+    machineNumbers,
     asked,
     nowMs: START_MS,
     answers: [],
-    ids: new IdSource(cells, 0, () => made.nowMs),
+    ids: new IdSource(machineNumbers, 0, () => made.nowMs),
     async wake() {
       await waiting.promise
       waiting = Promise.withResolvers()
@@ -47,8 +47,8 @@ function scene(count = 1, given?: number): Scene {
       wake()
       return delayMs
     },
-    numbers: new MachineNumbers({
-      cells,
+    numbers: new MachineNumberLeases({
+      machineNumbers,
       count,
       holder: 'me',
       first: given ?? 1022,
@@ -78,7 +78,7 @@ function scene(count = 1, given?: number): Scene {
 
 describe('the numbers of a process', () => {
   it('are one for each thread, and each thread makes ids with its own', async () => {
-    const { numbers, cells, asked } = scene(3)
+    const { numbers, machineNumbers, asked } = scene(3)
     await numbers.start()
     expect(asked.map(({ holder, count, leaseMs }) => [holder, count, leaseMs])).toEqual([
       ['me/0', 1024, 120_000],
@@ -86,7 +86,7 @@ describe('the numbers of a process', () => {
       ['me/2', 1024, 120_000],
     ])
     const parts = [0, 1, 2].map((thread) => {
-      const id = new IdSource(new MachineCells(3, cells.memory), thread, () => START_MS).next()
+      const id = new IdSource(new MachineNumberTable(3, machineNumbers.memory), thread, () => START_MS).next()
       const { datacenter, machine } = decodeSnowflake(BigInt(id!))
       return datacenter * 32 + machine
     })
@@ -212,11 +212,11 @@ describe('a stop in order', () => {
 
 describe('ids', () => {
   it('rise, and are given for good where the number is', () => {
-    const cells = new MachineCells(1)
+    const machineNumbers = new MachineNumberTable(1)
     let nowMs = START_MS
-    const ids = new IdSource(cells, 0, () => nowMs)
+    const ids = new IdSource(machineNumbers, 0, () => nowMs)
     expect(ids.next()).toBeUndefined()
-    cells.give(0, 3, Number.POSITIVE_INFINITY)
+    machineNumbers.give(0, 3, Number.POSITIVE_INFINITY)
     const first = BigInt(ids.next()!)
     expect(BigInt(ids.next()!)).toBe(first + 1n)
     nowMs += 40 * 365 * 86_400_000

@@ -1,12 +1,12 @@
 import type { NumberLeases } from '@sluice/config-store'
 import type { Logger, NowMs, Sleep } from '@sluice/runtime'
 import { errorFields } from '../observability/error-fields.ts'
-import type { MachineCells } from './machine-numbers.ts'
+import type { MachineNumberTable } from './machine-numbers.ts'
 import { MACHINE_NUMBERS } from './machine-numbers.ts'
 
 /** How the numbers of a process are found. */
-export interface MachineNumbersOptions {
-  readonly cells: MachineCells
+export interface MachineNumberLeasesOptions {
+  readonly machineNumbers: MachineNumberTable
   /** So many are needed, one for each thread. */
   readonly count: number
   readonly leases: Pick<NumberLeases, 'take'>
@@ -42,13 +42,13 @@ const RETRY_MS = 2000
  * the number, the threads find that they have none, and make no ids until one can be had again. When it stops in order, nobody
  * else gets its numbers before clocks of other nodes have passed the last id that was made with them, and not much later.
  */
-export class MachineNumbers {
-  readonly #options: MachineNumbersOptions
+export class MachineNumberLeases {
+  readonly #options: MachineNumberLeasesOptions
   readonly #stopped = new AbortController()
   #running: Promise<void> = Promise.resolve()
   #isTold = false
 
-  constructor(options: MachineNumbersOptions) {
+  constructor(options: MachineNumberLeasesOptions) {
     this.#options = options
   }
 
@@ -72,11 +72,11 @@ export class MachineNumbers {
 
   /** Lets other nodes have the numbers sooner than if the process had failed. */
   async #endLeases(): Promise<void> {
-    const { count, cells, nowMs } = this.#options
+    const { count, machineNumbers, nowMs } = this.#options
     try {
       for (let thread = 0; thread < count; thread++) {
         // One that has no number would only take one now.
-        if (cells.usableAt(thread, nowMs()) >= 0) await this.#take(thread, UNUSED_MS)
+        if (machineNumbers.usableAt(thread, nowMs()) >= 0) await this.#take(thread, UNUSED_MS)
       }
     } catch {
       // Whoever keeps them is away; they end by themselves.
@@ -113,15 +113,15 @@ export class MachineNumbers {
   }
 
   async #lease(thread: number): Promise<void> {
-    const { cells, nowMs } = this.#options
+    const { machineNumbers, nowMs } = this.#options
     const askedAtMs = nowMs()
     const number = await this.#take(thread, LEASE_MS)
     if (number === undefined) {
       // Not ours any more, however long it was meant to be.
-      cells.withdraw(thread)
+      machineNumbers.withdraw(thread)
       throw this.#takenError(thread)
     }
-    cells.give(thread, number, askedAtMs + USED_MS)
+    machineNumbers.give(thread, number, askedAtMs + USED_MS)
   }
 
   #takenError(thread: number): Error {
@@ -134,8 +134,8 @@ export class MachineNumbers {
 
   /** What it has or had last, else what it begins with. Whoever keeps the numbers may have lost all that it knew of them. */
   #wanted(thread: number): number {
-    const { cells, first } = this.#options
-    const number = cells.numberOf(thread)
+    const { machineNumbers, first } = this.#options
+    const number = machineNumbers.numberOf(thread)
     return number >= 0 ? number : (first + thread) % MACHINE_NUMBERS
   }
 

@@ -5,14 +5,14 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { LateConfigStore } from '../config/late-config-store.ts'
 import { testSettings } from '../service.fixture.ts'
 import type { Settings } from '../settings.ts'
-import type { NodeNumbers } from './machine-number-source.ts'
-import { nodeNumbers } from './machine-number-source.ts'
-import { MachineCells } from './machine-numbers.ts'
+import type { MachineNumberSource } from './machine-number-source.ts'
+import { machineNumberSource } from './machine-number-source.ts'
+import { MachineNumberTable } from './machine-numbers.ts'
 
 const NOW_MS = 1_800_000_000_000
 
 interface Node {
-  readonly numbers: NodeNumbers
+  readonly numbers: MachineNumberSource
   /** Of its threads; below 0 for none. */
   held(): readonly number[]
   /** What it logged. */
@@ -21,12 +21,12 @@ interface Node {
 
 function nodeOf(settings: Partial<Settings>, database: LateConfigStore): Node {
   const complete = testSettings(settings)
-  const cells = new MachineCells(complete.threads)
+  const machineNumbers = new MachineNumberTable(complete.threads)
   const told: string[] = []
   const stream = { write: (text: string) => told.push(text) > 0, on: () => undefined, off: () => undefined }
-  const numbers = nodeNumbers({
+  const numbers = machineNumberSource({
     settings: complete,
-    cells,
+    machineNumbers,
     database,
     secureRandom: systemRandom,
     nowMs: () => NOW_MS,
@@ -37,7 +37,7 @@ function nodeOf(settings: Partial<Settings>, database: LateConfigStore): Node {
   return {
     numbers,
     told,
-    held: () => Array.from({ length: complete.threads }, (_, thread) => cells.numberOf(thread)),
+    held: () => Array.from({ length: complete.threads }, (_, thread) => machineNumbers.numberOf(thread)),
   }
 }
 

@@ -1,26 +1,29 @@
 import { decodeSnowflake } from '@sluice/runtime'
 import { afterEach, expect, it, vi } from 'vitest'
-import { IdSource, MachineCells } from './machine-numbers.ts'
+import { IdSource, MachineNumberTable } from './machine-numbers.ts'
 
 const START_MS = 1_800_000_000_000
 const [OLD, NEW] = [3, 4]
 
 /** A thread whose number was leased until `endMs`, and the machine numbers of the ids that it makes at `nowMs`. */
-function scene(endMs: number, nowMs: number): { cells: MachineCells; machineNow: () => number | undefined } {
-  const cells = new MachineCells(1)
-  cells.give(0, OLD, endMs)
-  const ids = new IdSource(cells, 0, () => nowMs)
+function scene(
+  endMs: number,
+  nowMs: number,
+): { machineNumbers: MachineNumberTable; machineNow: () => number | undefined } {
+  const machineNumbers = new MachineNumberTable(1)
+  machineNumbers.give(0, OLD, endMs)
+  const ids = new IdSource(machineNumbers, 0, () => nowMs)
   const machineNow = (): number | undefined => {
     const id = ids.next()
     return id === undefined ? undefined : decodeSnowflake(BigInt(id)).machine
   }
-  return { cells, machineNow }
+  return { machineNumbers, machineNow }
 }
 
 afterEach(() => void vi.restoreAllMocks())
 
 it('a reader never gets a number whose lease has ended, between any two writes of a new one', () => {
-  const { cells, machineNow } = scene(START_MS, START_MS + 1000)
+  const { machineNumbers, machineNow } = scene(START_MS, START_MS + 1000)
   const read: (number | undefined)[] = []
   const { store } = Atomics
   const spy = vi.spyOn(Atomics, 'store').mockImplementation(((...args: Parameters<typeof store>) => {
@@ -28,7 +31,7 @@ it('a reader never gets a number whose lease has ended, between any two writes o
     read.push(machineNow())
     return stored
   }) as typeof store)
-  cells.give(0, NEW, START_MS + 9000)
+  machineNumbers.give(0, NEW, START_MS + 9000)
   spy.mockRestore()
   expect(read).toEqual([undefined, NEW])
 })
@@ -36,11 +39,11 @@ it('a reader never gets a number whose lease has ended, between any two writes o
 it('a reader never gets a number whose lease has ended, when a new one comes between any two of its reads', () => {
   const reads: (number | undefined)[] = []
   for (let before = 0; before < 3; before++) {
-    const { cells, machineNow } = scene(START_MS, START_MS + 1000)
+    const { machineNumbers, machineNow } = scene(START_MS, START_MS + 1000)
     const { load } = Atomics
     let count = 0
     const spy = vi.spyOn(Atomics, 'load').mockImplementation(((...args: Parameters<typeof load>) => {
-      if (count++ === before) cells.give(0, NEW, START_MS + 9000)
+      if (count++ === before) machineNumbers.give(0, NEW, START_MS + 9000)
       return load(...args)
     }) as typeof load)
     reads.push(machineNow())
@@ -53,7 +56,7 @@ it('a reader never gets a number whose lease has ended, when a new one comes bet
 it('ids go on with the number while its lease lasts, and end with it', () => {
   expect(scene(START_MS + 1000, START_MS + 999).machineNow()).toBe(OLD)
   expect(scene(START_MS + 1000, START_MS + 1000).machineNow()).toBeUndefined()
-  const { cells, machineNow } = scene(START_MS + 1000, START_MS)
-  cells.withdraw(0)
+  const { machineNumbers, machineNow } = scene(START_MS + 1000, START_MS)
+  machineNumbers.withdraw(0)
   expect(machineNow()).toBeUndefined()
 })

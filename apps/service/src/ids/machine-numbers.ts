@@ -21,37 +21,37 @@ const NONE = -1
  * the number. So a reader that sees a new end also sees the new number. A reader that sees the old end, which has not passed,
  * gets the old number or the new one; both are ours at that moment.
  */
-export class MachineCells {
+export class MachineNumberTable {
   readonly memory: SharedArrayBuffer
-  readonly #cells: Int32Array
+  readonly #machineNumbers: Int32Array
 
-  /** `memory`: of another thread's cells; new ones for `count` threads otherwise. */
+  /** `memory`: of another thread's machineNumbers; new ones for `count` threads otherwise. */
   constructor(count: number, memory?: SharedArrayBuffer) {
     this.memory = memory ?? new SharedArrayBuffer(2 * count * Int32Array.BYTES_PER_ELEMENT)
-    this.#cells = new Int32Array(this.memory)
-    if (memory === undefined) this.#cells.fill(NONE)
+    this.#machineNumbers = new Int32Array(this.memory)
+    if (memory === undefined) this.#machineNumbers.fill(NONE)
   }
 
   /** Gives a thread its number, until an instant in milliseconds since 1970; `Infinity` for good. */
   give(thread: number, number: number, untilMs: number): void {
-    Atomics.store(this.#cells, 2 * thread, number)
-    Atomics.store(this.#cells, 2 * thread + 1, secondsOf(untilMs))
+    Atomics.store(this.#machineNumbers, 2 * thread, number)
+    Atomics.store(this.#machineNumbers, 2 * thread + 1, secondsOf(untilMs))
   }
 
   /** The number that a thread may use at `nowMs`; below 0 when it has none. */
   usableAt(thread: number, nowMs: number): number {
-    const untilMs = Atomics.load(this.#cells, 2 * thread + 1) * MS_PER_SECOND + SNOWFLAKE_EPOCH_MS
+    const untilMs = Atomics.load(this.#machineNumbers, 2 * thread + 1) * MS_PER_SECOND + SNOWFLAKE_EPOCH_MS
     return nowMs < untilMs ? this.numberOf(thread) : NONE
   }
 
   /** Takes the number of a thread away: it makes no more ids. */
   withdraw(thread: number): void {
-    Atomics.store(this.#cells, 2 * thread, NONE)
+    Atomics.store(this.#machineNumbers, 2 * thread, NONE)
   }
 
   /** The number of a thread, also after its end; below 0 when it has none. */
   numberOf(thread: number): number {
-    return Atomics.load(this.#cells, 2 * thread)
+    return Atomics.load(this.#machineNumbers, 2 * thread)
   }
 }
 
@@ -62,21 +62,21 @@ function secondsOf(ms: number): number {
 
 /** Makes the ids of one thread. */
 export class IdSource {
-  readonly #cells: MachineCells
+  readonly #machineNumbers: MachineNumberTable
   readonly #thread: number
   readonly #nowMs: NowMs
   #number = NONE
   #generator: SnowflakeGenerator | undefined
 
-  constructor(cells: MachineCells, thread: number, nowMs: NowMs) {
-    this.#cells = cells
+  constructor(machineNumbers: MachineNumberTable, thread: number, nowMs: NowMs) {
+    this.#machineNumbers = machineNumbers
     this.#thread = thread
     this.#nowMs = nowMs
   }
 
   /** The next id in decimal digits; undefined while there is no number to make it with. */
   next(): string | undefined {
-    const number = this.#cells.usableAt(this.#thread, this.#nowMs())
+    const number = this.#machineNumbers.usableAt(this.#thread, this.#nowMs())
     if (number < 0) return undefined
     if (number !== this.#number) this.#use(number)
     return this.#generator?.nextString()

@@ -4,7 +4,7 @@ import { startRedis, startRedisCluster, startSentinel } from '@sluice/testing/se
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { connectRedis } from '../config/redis-connection.ts'
 import type { RedisSettings } from '../settings.ts'
-import { redisNumbers } from './redis-machine-numbers.ts'
+import { redisMachineNumbers } from './machine-number-source.ts'
 
 let redis: RedisServer
 
@@ -23,10 +23,10 @@ const COMMON = {
   deadlineMs: 50,
 } as const
 
-async function numbersOf(settings: RedisSettings): Promise<ReturnType<typeof redisNumbers>> {
+async function numbersOf(settings: RedisSettings): Promise<ReturnType<typeof redisMachineNumbers>> {
   const link = await connectRedis(settings, systemSleep)
   onTestFinished(() => link.close())
-  return redisNumbers(link, settings.prefix)
+  return redisMachineNumbers(link, settings.prefix)
 }
 
 describe('numbers in Redis', () => {
@@ -87,7 +87,7 @@ describe('numbers in Redis', () => {
     const link = await connectRedis({ ...COMMON, urls: ['redis://127.0.0.1:1'] }, () => Promise.resolve())
     onTestFinished(() => link.close())
     await expect(
-      redisNumbers(link, 'sluice').take({ name: 'x', count: 1, holder: 'h', leaseMs: 1000 }),
+      redisMachineNumbers(link, 'sluice').take({ name: 'x', count: 1, holder: 'h', leaseMs: 1000 }),
     ).rejects.toThrow()
   })
 

@@ -1,10 +1,10 @@
 import { MetricRegistry } from '@sluice/runtime'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { SingleThread } from '../threads/thread-group.ts'
+import { SingleThread } from '../threads/message-bus.ts'
 import type { ThreadReport } from './instrument.ts'
 import type { ProcessReadings } from './metrics/process-metrics.ts'
-import { askReport, collectReports, ReportDesk, shareReports } from './metrics-aggregator.ts'
+import { askReport, collectReports, MetricsAggregator, shareReports } from './metrics-aggregator.ts'
 import { createScene, numbersOf } from './observability.test.support.ts'
 
 const PROCESS: ProcessReadings = {
@@ -25,13 +25,13 @@ function thread(index: number, name: string) {
   return { counter, gauge, report: () => ({ metrics: metrics.snapshot(), top, index, name }) }
 }
 
-describe('ReportDesk', () => {
+describe('MetricsAggregator', () => {
   it('adds up what threads say, and what the process says once', () => {
-    const desk = new ReportDesk(PROCESS)
+    const aggregator = new MetricsAggregator(PROCESS)
     const [one, other] = [thread(0, 'x'), thread(1, 'y')]
     one.counter.inc(3)
     other.counter.inc(4)
-    const { metrics, top } = desk.merge([one.report(), other.report()])
+    const { metrics, top } = aggregator.merge([one.report(), other.report()])
     expect(numbersOf(metrics, 'a_total')).toEqual({ '': 7 })
     expect(numbersOf(metrics, 'b')).toEqual({ '': 2 })
     expect(top.startedAt).toBe(0)
@@ -39,29 +39,29 @@ describe('ReportDesk', () => {
     expect(numbersOf(metrics, 'process_resident_memory_bytes')).toEqual({ '': 4096 })
     expect(numbersOf(metrics, 'process_start_time_seconds')).toEqual({ '': 1_700_000_000 })
     expect(numbersOf(metrics, 'sluice_alerts_firing')).toEqual({ '': 2 })
-    expect(numbersOf(desk.merge([]).metrics, 'process_cpu_seconds_total')).toEqual({ '': 2.5 })
+    expect(numbersOf(aggregator.merge([]).metrics, 'process_cpu_seconds_total')).toEqual({ '': 2.5 })
   })
 
   it('goes by the last report of a thread that does not answer', () => {
-    const desk = new ReportDesk(PROCESS)
+    const aggregator = new MetricsAggregator(PROCESS)
     const [one, other] = [thread(0, 'x'), thread(1, 'y')]
     one.counter.inc(3)
     other.counter.inc(4)
-    desk.merge([one.report(), other.report()])
+    aggregator.merge([one.report(), other.report()])
     one.counter.inc(1)
     other.counter.inc(1)
-    expect(numbersOf(desk.merge([one.report()]).metrics, 'a_total')).toEqual({ '': 8 })
-    expect(numbersOf(desk.merge([one.report(), other.report()]).metrics, 'a_total')).toEqual({ '': 9 })
+    expect(numbersOf(aggregator.merge([one.report()]).metrics, 'a_total')).toEqual({ '': 8 })
+    expect(numbersOf(aggregator.merge([one.report(), other.report()]).metrics, 'a_total')).toEqual({ '': 9 })
   })
 
   it('remembers what a thread counted that another has replaced, and nothing of how it stood', () => {
-    const desk = new ReportDesk(PROCESS)
+    const aggregator = new MetricsAggregator(PROCESS)
     const ended = thread(0, 'x')
     ended.counter.inc(3)
-    desk.merge([ended.report()])
+    aggregator.merge([ended.report()])
     const successor = thread(0, 'z')
     successor.counter.inc(1)
-    const { metrics } = desk.merge([successor.report()])
+    const { metrics } = aggregator.merge([successor.report()])
     expect(numbersOf(metrics, 'a_total')).toEqual({ '': 4 })
     expect(numbersOf(metrics, 'b')).toEqual({ '': 1 })
   })
@@ -75,7 +75,7 @@ describe('ReportDesk', () => {
     })
     fc.assert(
       fc.property(fc.array(step, { maxLength: 60 }), (steps) => {
-        const desk = new ReportDesk(PROCESS)
+        const aggregator = new MetricsAggregator(PROCESS)
         let names = 0
         const threads = [0, 1, 2].map((index) => thread(index, `t${names++}`))
         let total = 0
@@ -85,11 +85,11 @@ describe('ReportDesk', () => {
           total += amount
           // What a thread counted since its last report is lost with it.
           if (ends) {
-            desk.merge([threads[index]!.report()])
+            aggregator.merge([threads[index]!.report()])
             threads[index] = thread(index, `t${names++}`)
           }
           const reports = answers ? threads.map((one) => one.report()) : []
-          const now = desk.merge(reports).metrics.families.find(({ name }) => name === 'a_total')?.samples[0] as
+          const now = aggregator.merge(reports).metrics.families.find(({ name }) => name === 'a_total')?.samples[0] as
             | { readonly value: number }
             | undefined
           expect(now?.value ?? 0).toBeGreaterThanOrEqual(told)

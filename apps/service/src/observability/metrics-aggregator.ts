@@ -1,6 +1,6 @@
 import type { MetricsSnapshot } from '@sluice/runtime'
 import { MetricRegistry, mergeSnapshots } from '@sluice/runtime'
-import type { MainThread, ThreadGroup } from '../threads/thread-group.ts'
+import type { MainThread, ThreadGroup } from '../threads/message-bus.ts'
 import type { ThreadReport } from './instrument.ts'
 import type { ProcessReadings } from './metrics/process-metrics.ts'
 import { watchProcess } from './metrics/process-metrics.ts'
@@ -33,8 +33,8 @@ export function shareReports(threads: ThreadGroup, name: string, report: () => T
 
 /** Gathers what all threads know; to be called once, in the main thread. */
 export function collectReports(threads: MainThread, process: ProcessReadings): void {
-  const desk = new ReportDesk(process)
-  threads.answerForAll(SERVICE_TOPIC, async () => desk.merge(await threads.gather<SignedReport>(THREAD_TOPIC)))
+  const aggregator = new MetricsAggregator(process)
+  threads.answerForAll(SERVICE_TOPIC, async () => aggregator.merge(await threads.gather<SignedReport>(THREAD_TOPIC)))
 }
 
 /** What all threads know together, asked from any of them. */
@@ -47,7 +47,7 @@ export function askReport(threads: ThreadGroup): Promise<ServiceReport> {
  * so that another stands in its place, is remembered by its counters: whoever reads a sum that went down takes it for a new
  * beginning, and all of it for something that just happened.
  */
-export class ReportDesk {
+export class MetricsAggregator {
   readonly #registry = new MetricRegistry()
   readonly #latest = new Map<number, SignedReport>()
   #ended: MetricsSnapshot = { families: [] }

@@ -1,6 +1,5 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { ApiKeyRole } from '@sluice/config-store'
-import type { Answer } from './answer.ts'
 
 /** Who asks, as an API key says. */
 export interface Principal {
@@ -41,3 +40,37 @@ export type OperationHandler = (request: OperationRequest) => Answer | StreamAns
 
 /** Handlers by `METHOD /path` as the table of operations has it, such as `PUT /admin/tiers/{name}`. */
 export type OperationHandlers = Readonly<Record<string, OperationHandler>>
+
+/** What goes back to a client. */
+export interface Answer {
+  readonly status: number
+  /** All headers but those that Node adds itself (`Date`, `Connection`, `Keep-Alive`). */
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+}
+
+/** On every answer: browsers must not guess another type of content than the one that is said. */
+export const NO_SNIFF = { 'X-Content-Type-Options': 'nosniff' } as const
+
+/** What a handler may add to an answer with a JSON body. */
+export interface JsonAnswerOptions {
+  readonly headers?: Readonly<Record<string, string>>
+  /** `application/json` when left out. */
+  readonly mediaType?: string
+}
+
+/** An answer whose body is `json` and a line end, so that the prompt of a terminal comes on a line of its own. */
+export function jsonAnswer(status: number, json: string, options: JsonAnswerOptions = {}): Answer {
+  const body = `${json}\n`
+  const headers = {
+    'Content-Type': options.mediaType ?? 'application/json',
+    'Content-Length': String(Buffer.byteLength(body)),
+    ...options.headers,
+  }
+  return { status, headers, body }
+}
+
+/** Makes something of a value: at once when it is there, by promise when it is one. Stores that answer at once stay quick. */
+export function thenMaybe<T, R>(value: T | Promise<T>, use: (value: T) => R | Promise<R>): R | Promise<R> {
+  return value instanceof Promise ? value.then(use) : use(value)
+}

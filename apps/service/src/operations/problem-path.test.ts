@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { placedProblem } from './problem-path.ts'
+import { placedProblem } from './problems.ts'
 
 /** Of a rule set with four rules of which the last two are in the body. */
 function placeOf(path: string): string | undefined {

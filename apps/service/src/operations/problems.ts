@@ -1,11 +1,10 @@
-import type { FieldProblem, ProblemCode } from '@sluice/contract'
+import type { ConfigFollower } from '@sluice/config-store'
+import type { FieldProblem, ProblemCode, ProblemDetails, RefusedBody } from '@sluice/contract'
+import { PROBLEM_MEDIA_TYPE, PROBLEMS, problemDocument } from '@sluice/contract'
 import type { RuleSetProblem, SluiceError } from '@sluice/core'
 import { isSluiceError } from '@sluice/core'
-import type { Answer } from './answer.ts'
-import type { ProblemAnswerDetails } from './problem-answer.ts'
-import { invalidRequest as invalidRequestAnswer, problemAnswer } from './problem-answer.ts'
-import type { PlaceOf } from './problem-path.ts'
-import { placedProblem } from './problem-path.ts'
+import type { Answer, OperationHandler, OperationHandlers } from './handler.ts'
+import { jsonAnswer } from './handler.ts'
 
 /** Seconds after which a database or store that was away is worth another try. */
 export const RETRY_AFTER_SECONDS = '2'
@@ -111,4 +110,138 @@ export function invalidRuleSet(errors: readonly RuleSetProblem[]): Refusal {
 function sentenceOf({ message }: SluiceError): string {
   const text = message.replace(/^SLUICE_[A-Z_]+: /, '')
   return text.charAt(0).toUpperCase() + text.slice(1)
+}
+
+/** A problem, and the headers that its answer needs besides. */
+export interface ProblemAnswerDetails extends ProblemDetails {
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** The answer for a problem: its document, and the status of its kind. */
+export function problemAnswer(code: ProblemCode, details: ProblemAnswerDetails): Answer {
+  const { headers = {}, ...problem } = details
+  const body = JSON.stringify(problemDocument(code, problem))
+  return jsonAnswer(PROBLEMS[code].status, body, { headers, mediaType: PROBLEM_MEDIA_TYPE })
+}
+
+/** How many problems an answer lists. */
+const MOST_LISTED = 64
+
+/** The answer for a request of the wrong form: everything that is wrong with it, as far as anybody will read. */
+export function invalidRequestAnswer(problems: readonly FieldProblem[]): Answer {
+  const errors = problems.slice(0, MOST_LISTED)
+  const places = errors.map(({ path }) => path || 'the body').join(', ')
+  const more = problems.length > MOST_LISTED ? `, and ${problems.length - MOST_LISTED} more that are not listed` : ''
+  const count = problems.length === 1 ? 'One thing is' : `${problems.length} things are`
+  return problemAnswer('SLUICE_HTTP_INVALID_REQUEST', {
+    detail: `${count} wrong: ${places}${more}. Nothing was done.`,
+    errors,
+  })
+}
+
+/** How soon to ask again what could not be done, in seconds: a breaker tries the store again after about as long. */
+const RETRY_SECONDS = '1'
+
+/** The answer to a body that cannot be understood. */
+export function invalidBody({ problems, unlisted }: RefusedBody): Answer {
+  const count = problems.length + unlisted
+  const places = problems.map(({ path }) => path || 'the body').join(', ')
+  const more = unlisted === 0 ? '' : `, and ${unlisted} more that are not listed`
+  return problemAnswer('SLUICE_HTTP_INVALID_REQUEST', {
+    detail: `${count === 1 ? 'One thing is' : `${count} things are`} wrong: ${places}${more}. Nothing was counted.`,
+    errors: problems,
+  })
+}
+
+const NO_RULES = problemAnswer('SLUICE_HTTP_NOT_READY', {
+  detail: 'This node has no rules yet. Nothing was counted. Ask another node, or try again; GET /readyz says why.',
+  headers: { 'Retry-After': RETRY_SECONDS },
+})
+
+/**
+ * The handler, which is not called while no rules are known: the answer is 503 then. Without rules every call would be unlimited, and
+ * no failure mode is known either, because that is part of a rule. A caller that is answered 503 applies its own failure mode.
+ */
+export function whenReady(follower: Pick<ConfigFollower, 'hasRules'>, handle: OperationHandler): OperationHandler {
+  return (request) => (follower.hasRules ? handle(request) : NO_RULES)
+}
+
+/** The handler, with failures of the store answered as problems. What is nobody's but ours to know is thrown on. */
+export function withStoreProblems(handle: OperationHandler): OperationHandler {
+  return (request) => {
+    try {
+      const answer = handle(request)
+      return answer instanceof Promise ? answer.catch(storeProblem) : answer
+    } catch (error) {
+      return storeProblem(error)
+    }
+  }
+}
+
+function storeProblem(error: unknown): Answer {
+  if (!isSluiceError(error)) throw error
+  switch (error.code) {
+    case 'SLUICE_STORE_UNAVAILABLE':
+      return problemAnswer('SLUICE_HTTP_STORE_UNAVAILABLE', {
+        detail: 'The store of the counters did not do it. Nothing has changed: try again later.',
+        headers: { 'Retry-After': RETRY_SECONDS },
+      })
+    case 'SLUICE_OUTCOME_UNKNOWN':
+      return problemAnswer('SLUICE_HTTP_OUTCOME_UNKNOWN', {
+        detail:
+          'The store of the counters was asked, and no answer came: it may have happened. Done again, it may count twice; left alone, what was reserved is given back by itself.',
+      })
+    case 'SLUICE_STORE_FULL':
+      return problemAnswer('SLUICE_HTTP_OVERLOADED', {
+        detail: 'Too many reservations are open. Settle or release some, or let them end sooner, and try again.',
+        headers: { 'Retry-After': RETRY_SECONDS },
+      })
+    case 'SLUICE_CLOSED':
+      return problemAnswer('SLUICE_HTTP_NOT_READY', {
+        detail: 'This node is stopping. Ask another one.',
+        headers: { 'Retry-After': RETRY_SECONDS },
+      })
+    default:
+      throw error
+  }
+}
+
+/** The handlers, with what they throw answered as problems. What no client is at fault for is thrown on. */
+export function answeringRefusals(handlers: OperationHandlers): OperationHandlers {
+  return Object.fromEntries(Object.entries(handlers).map(([name, handle]) => [name, answering(handle)]))
+}
+
+function answering(handle: OperationHandler): OperationHandler {
+  return async (request) => {
+    try {
+      return await handle(request)
+    } catch (error) {
+      const answer = refusalAnswer(error)
+      if (answer === undefined) throw error
+      return answer
+    }
+  }
+}
+
+/** Turns a place in a rule set or list into the one in the body of the request; undefined for what the body does not have. */
+export type PlaceOf = (path: string) => string | undefined
+
+/** A place in a rule set as the texts of problems name it; what is between quotes is somebody's resource or name. */
+const PLACE = /(?<![\w"/.])\/(?:rules|tiers|exemptions|denyList|domains)\/\d+(?:\/\w+)*/g
+
+/** A problem with all places in it as they are in the body. What the body does not have is said to be in the enforced rules. */
+export function placedProblem(problem: RuleSetProblem, placeOf: PlaceOf): RuleSetProblem {
+  const retold = (text: string): string => text.replaceAll(PLACE, (place) => placeOf(place) ?? elsewhere(place))
+  const path = placeOf(problem.path)
+  const received = retold(problem.received)
+  return {
+    ...problem,
+    path: path ?? '',
+    received: path === undefined ? `${received}, at ${elsewhere(problem.path)}` : received,
+    expected: retold(problem.expected),
+  }
+}
+
+function elsewhere(place: string): string {
+  return `${place} of the enforced rules`
 }

@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
-import type { HealthCheck } from './readiness.ts'
-import { Readiness } from './readiness.ts'
+import type { HealthCheck } from './health.ts'
+import { Readiness } from './health.ts'
 
 const STORE: HealthCheck = { name: 'store', ready: true, detail: 'Redis answers' }
 const CONFIG: HealthCheck = { name: 'config', ready: false, detail: 'no rules were loaded yet' }

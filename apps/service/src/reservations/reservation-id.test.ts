@@ -4,8 +4,7 @@ import type { AlgorithmName } from '@sluice/testing'
 import { keys, rules } from '@sluice/testing'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { compactLimit, expandLimit } from './compact-limit.ts'
-import { ReservationIds } from './reservation-id.ts'
+import { compactLimit, expandLimit, ReservationIds } from './reservation-id.ts'
 import type { Ticket } from './ticket.ts'
 
 const SECRET = new Uint8Array(32).fill(1)

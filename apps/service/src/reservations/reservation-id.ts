@@ -1,9 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { LONGEST_RESERVATION_ID } from '@sluice/contract'
-import type { CompactLimit } from './compact-limit.ts'
-import { compactLimit, expandLimit } from './compact-limit.ts'
+import type { Limit } from '@sluice/core/internal'
 import type { Ticket } from './ticket.ts'
-import { Numbered } from './value-index.ts'
 
 /** A ticket as JSON: what appears in several charges is written once. */
 type Written = readonly [
@@ -64,8 +62,8 @@ export class ReservationIds {
 }
 
 function written({ kind, thread, failure, endsAtMs, leaseMs, claim: { cost, receipt } }: Ticket): Written {
-  const limits = new Numbered<Ticket['claim']['receipt']['charges'][number]['limit']>()
-  const keys = new Numbered<string>()
+  const limits = new ValueIndex<Ticket['claim']['receipt']['charges'][number]['limit']>()
+  const keys = new ValueIndex<string>()
   const charges = receipt.charges.map(({ limit, key, at, cost: units, mark }) => {
     return [limits.numberOf(limit), keys.numberOf(key), at, units, mark] as const
   })
@@ -102,5 +100,88 @@ function ticketOf(parts: Written): Ticket {
     endsAtMs: endsAtMs ?? Number.POSITIVE_INFINITY,
     leaseMs,
     claim: { cost, receipt },
+  }
+}
+
+/** A value of JSON. */
+type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json }
+
+/** A limit as a list: its algorithm, then the values of {@link COMMON}, then those of {@link OWN}. */
+export type CompactLimit = readonly [algorithm: Limit['algorithm'], ...values: Json[]]
+
+/** What every limit has, in the order of the list. Another order is another form of what is written with it. */
+const COMMON = [
+  'id',
+  'rule',
+  'limit',
+  'capacity',
+  'stateSize',
+  'fixedSize',
+  'space0',
+  'space1',
+  'failureMode',
+] as const satisfies readonly (keyof Limit)[]
+
+/** A field that the limits of one algorithm have besides. */
+type OwnField<A extends Limit['algorithm']> = Exclude<keyof Extract<Limit, { algorithm: A }> & string, keyof Limit>
+
+/** What the limits of one algorithm have besides. */
+const OWN: { readonly [A in Limit['algorithm']]: readonly OwnField<A>[] } = {
+  'token-bucket': ['rate', 'full'],
+  'token-bucket-rollover': ['rate', 'full', 'rolloverFull'],
+  'leaky-bucket-meter': ['rate', 'full'],
+  gcra: ['rate', 'full'],
+  'leaky-bucket-queue': ['rate', 'full'],
+  'fixed-window': ['window', 'rolloverMax'],
+  'sliding-window-counter': ['windowMicros'],
+  'sliding-window-log': ['windowMicros'],
+  'sliding-window-segments': ['windowMicros', 'segments'],
+  hybrid: ['base', 'burst'],
+  concurrency: ['leaseMicros'],
+}
+
+/** Limits within a limit. */
+const NESTED: ReadonlySet<string> = new Set(['base', 'burst'])
+
+/** `limit` in a form for JSON that is half as long as its own. */
+export function compactLimit(limit: Limit): CompactLimit {
+  const values: Readonly<Record<string, unknown>> = { ...limit }
+  const fields = fieldsOf(limit.algorithm).map((field) => {
+    const value = values[field]
+    return NESTED.has(field) ? compactLimit(value as Limit) : ((value ?? null) as Json)
+  })
+  return [limit.algorithm, ...fields]
+}
+
+/** The limit that `compact` was made of. */
+export function expandLimit([algorithm, ...values]: CompactLimit): Limit {
+  const limit: Record<string, unknown> = { algorithm }
+  for (const [index, field] of fieldsOf(algorithm).entries()) {
+    const value = values[index]
+    limit[field] = NESTED.has(field) ? expandLimit(value as CompactLimit) : (value ?? undefined)
+  }
+  return limit as unknown as Limit
+}
+
+function fieldsOf(algorithm: Limit['algorithm']): readonly string[] {
+  return [...COMMON, ...OWN[algorithm]]
+}
+
+/** Values by the order in which they first came. */
+class ValueIndex<T> {
+  readonly #numbers = new Map<T, number>()
+
+  /** The number of a value: from 0, the same for the same value. */
+  numberOf(value: T): number {
+    const known = this.#numbers.get(value)
+    if (known !== undefined) return known
+    const number = this.#numbers.size
+    this.#numbers.set(value, number)
+    return number
+  }
+
+  /** Each value once, at the place of its number. */
+  get values(): readonly T[] {
+    return [...this.#numbers.keys()]
   }
 }

@@ -1,15 +1,15 @@
 import type { Clock, PolicyEngine, ReservationClaim, Settlement, Store } from '@sluice/core'
 import { MICROS_PER_MS } from '@sluice/core/internal'
-import type { ThreadGroup } from '../threads/thread-group.ts'
+import { thenMaybe } from '../operations/handler.ts'
+import type { ThreadGroup } from '../threads/message-bus.ts'
 import { BoundedMap } from './bounded-map.ts'
 import { ReservationIds } from './reservation-id.ts'
-import { SettlementMarks } from './settlement-guard.ts'
-import { whenKnown } from './sync-or-async.ts'
+import { SettlementGuard } from './settlement-guard.ts'
 import type { Ticket } from './ticket.ts'
 import { partOf, withoutCharges } from './ticket.ts'
 
-/** What a reservation desk works with. */
-export interface ReservationDeskParts {
+/** What a reservation reservations works with. */
+export interface ReservationsParts {
   readonly engine: PolicyEngine
   readonly store: Store
   readonly clock: Clock
@@ -29,7 +29,7 @@ const MOST_REMEMBERED = 10_000
 const NOTHING_OWED: Settlement = Object.freeze({ outcome: 'settled', corrected: 0 })
 const SLOT_GONE: Settlement = Object.freeze({ outcome: 'gone', corrected: 0 })
 
-/** What a desk makes of an id: a ticket, or why it is of no use. */
+/** What a reservations makes of an id: a ticket, or why it is of no use. */
 export type Recognised =
   | { readonly ok: true; readonly ticket: Ticket }
   | { readonly ok: false; readonly received: string; readonly expected: string }
@@ -51,7 +51,7 @@ interface Order {
  * what became of the last {@link MOST_REMEMBERED} it ended, so that ending one again gets the same answer. Another process on
  * the same store answers that it is settled and that nothing was corrected, which is so.
  */
-export class ReservationDesk {
+export class Reservations {
   readonly #engine: PolicyEngine
   readonly #clock: Clock
   readonly #threads: ThreadGroup
@@ -59,21 +59,21 @@ export class ReservationDesk {
   /** Whether threads note apart from each other what is to be given back by itself. */
   readonly #notesApart: boolean
   /** Where processes share the store: what any of them settled. */
-  readonly #marks: SettlementMarks | undefined
+  readonly #marks: SettlementGuard | undefined
   readonly #local = new BoundedMap<number, ReservationClaim>(MOST_REMEMBERED)
   readonly #ended = new BoundedMap<number, Settlement | Promise<Settlement>>(MOST_REMEMBERED)
 
-  constructor({ engine, store, clock, threads, secret }: ReservationDeskParts) {
+  constructor({ engine, store, clock, threads, secret }: ReservationsParts) {
     this.#engine = engine
     this.#clock = clock
     this.#threads = threads
     this.#ids = new ReservationIds(secret)
     this.#notesApart = store.mode === 'sync'
-    this.#marks = store.mode === 'async' ? new SettlementMarks({ store, lateMs: LATE_SETTLEMENT_MS }) : undefined
+    this.#marks = store.mode === 'async' ? new SettlementGuard({ store, lateMs: LATE_SETTLEMENT_MS }) : undefined
     threads.answer(TOPIC, (order) => this.#obey(order as Order))
   }
 
-  /** The thread whose desk this is. */
+  /** The thread whose reservations this is. */
   get thread(): number {
     return this.#threads.index
   }
@@ -178,7 +178,7 @@ export class ReservationDesk {
     return this.#settleMarked(ticket, tokens, this.#marks)
   }
 
-  async #settleMarked(ticket: Ticket, tokens: number, marks: SettlementMarks): Promise<Settlement> {
+  async #settleMarked(ticket: Ticket, tokens: number, marks: SettlementGuard): Promise<Settlement> {
     if (!(await marks.take(ticket))) return NOTHING_OWED
     try {
       const settlement = await this.#settleClaim(ticket.claim, tokens)
@@ -202,9 +202,9 @@ export class ReservationDesk {
     const slots = partOf(claim, 'slots')
     if (slots.receipt.charges.length === 0) return this.#engine.settle(claim, tokens)
     const units = partOf(claim, 'units')
-    return whenKnown<Settlement, Settlement>(this.#engine.settle(slots, 0), (freed) => {
+    return thenMaybe<Settlement, Settlement>(this.#engine.settle(slots, 0), (freed) => {
       if (freed.outcome === 'gone' || units.receipt.charges.length === 0 || tokens === claim.cost) return freed
-      return whenKnown<Settlement, Settlement>(this.#engine.settle(units, tokens), ({ corrected }) => {
+      return thenMaybe<Settlement, Settlement>(this.#engine.settle(units, tokens), ({ corrected }) => {
         return { outcome: 'settled', corrected: freed.corrected + corrected }
       })
     })

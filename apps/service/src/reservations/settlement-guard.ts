@@ -30,7 +30,7 @@ const MOST_LEFT = 10_000
  * is then counted once, or twice when the first try had been done unnoticed, and never left out. When the mark cannot be taken back
  * either, this process remembers that it is its own; another would take the reservation for settled until the mark is gone.
  */
-export class SettlementMarks {
+export class SettlementGuard {
   readonly #store: Store
   readonly #lateMs: number
   readonly #limits = new Map<number, Limit>()

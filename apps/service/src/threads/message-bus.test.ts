@@ -1,9 +1,8 @@
 import { MessageChannel } from 'node:worker_threads'
 import type { Sleep } from '@sluice/runtime'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { ThreadHub, ThreadMember } from './message-bus.ts'
-import type { MainThread, ThreadGroup } from './thread-group.ts'
-import { SingleThread } from './thread-group.ts'
+import type { MainThread, ThreadGroup } from './message-bus.ts'
+import { SingleThread, ThreadHub, ThreadMember } from './message-bus.ts'
 import { ThreadLink } from './thread-link.ts'
 
 const never: Sleep = (_, signal) =>

@@ -5,20 +5,19 @@ import { systemClock } from '@sluice/core'
 import { Logger, LogOutput, systemNowMs, systemSleep } from '@sluice/runtime'
 import { configDatabase } from '../config/config-database.ts'
 import { dataFolder } from '../config/data-folder.ts'
-import { IdSource, MachineCells } from '../ids/machine-numbers.ts'
-import type { ThreadService } from '../node.ts'
-import { composeThread } from '../node.ts'
-import type { HealthCheck } from '../operations/readiness.ts'
-import { systemParts } from '../system-parts.ts'
-import { ThreadMember } from '../threads/message-bus.ts'
-import { THREADS_TOPIC } from '../threads/thread-group.ts'
+import { IdSource, MachineNumberTable } from '../ids/machine-numbers.ts'
+import type { ServiceNode } from '../node.ts'
+import { createNode } from '../node.ts'
+import type { HealthCheck } from '../operations/health.ts'
+import { systemOfProcess } from '../system.ts'
+import { THREADS_TOPIC, ThreadMember } from '../threads/message-bus.ts'
 import { ThreadLink } from '../threads/thread-link.ts'
 import { THREAD_DRAIN, THREAD_ENTER, THREAD_START, THREAD_STOP } from './supervisor.ts'
-import type { WorkerData } from './worker-data.ts'
+import type { WorkerData } from './workers.ts'
 
 // A thread that answers requests. It does nothing before its supervisor tells it to.
 
-const { settings, index, shared, failures, secret, cells } = workerData as WorkerData
+const { settings, index, shared, failures, secret, machineNumbers } = workerData as WorkerData
 const nowMs = (): number => systemClock.nowMicros() / 1000
 const output = new LogOutput({ stream: process.stderr, nowMs: systemNowMs, level: settings.logLevel })
 const member = new ThreadMember({ index, count: settings.threads, link: () => link })
@@ -26,7 +25,7 @@ const member = new ThreadMember({ index, count: settings.threads, link: () => li
 const common = dataFolder(settings.dataDir)
 const folder = index === 0 ? common : { ...common, rulesCache: `${common.rulesCache}-${index}` }
 const database = configDatabase(settings, folder, nowMs)
-let service: ThreadService | undefined
+let service: ServiceNode | undefined
 
 /** How long the supervisor may take to take note of this thread, on a machine that is busy with starting others. */
 const ENTER_MS = 10_000
@@ -50,10 +49,10 @@ async function start(port: number): Promise<number | undefined> {
   // A thread that there was not before begins with what the first knows.
   await copyFile(common.rulesCache, folder.rulesCache, constants.COPYFILE_EXCL).catch(() => undefined)
   await link.ask(THREAD_ENTER, undefined, ENTER_MS)
-  const ids = new IdSource(new MachineCells(settings.threads, cells), index, nowMs)
-  service = composeThread({
+  const ids = new IdSource(new MachineNumberTable(settings.threads, machineNumbers), index, nowMs)
+  service = createNode({
     settings,
-    system: { ...systemParts(output), log: new Logger(output, { thread: index }) },
+    system: { ...systemOfProcess(output), log: new Logger(output, { thread: index }) },
     folder,
     threads: member,
     database,

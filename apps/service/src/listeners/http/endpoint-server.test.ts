@@ -2,12 +2,11 @@ import { createConnection } from 'node:net'
 import type { ProblemDocument } from '@sluice/contract'
 import { InFlight } from '@sluice/runtime'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import type { Answer } from '../../operations/answer.ts'
-import { jsonAnswer } from '../../operations/answer.ts'
-import type { OperationRequest, StreamAnswer } from '../../operations/handler.ts'
-import { problemAnswer } from '../../operations/problem-answer.ts'
+import type { Answer, OperationRequest, StreamAnswer } from '../../operations/handler.ts'
+import { jsonAnswer } from '../../operations/handler.ts'
+import { problemAnswer } from '../../operations/problems.ts'
 import { RawConnection } from '../../service.fixture.ts'
-import { atTurnEnd } from '../../turn-end.ts'
+import { atTurnEnd } from '../../system.ts'
 import { ConnectionLimit } from './connection-limit.ts'
 import type { Endpoint } from './endpoint.ts'
 import type { FailureDetails } from './endpoint-server.ts'
@@ -34,7 +33,7 @@ async function serve(endpoint: Partial<Endpoint>): Promise<Running> {
   const errors: [unknown, FailureDetails][] = []
   const target: Endpoint = {
     name: 'GET /x',
-    lane: undefined,
+    inFlightLimit: undefined,
     admit: undefined,
     refuseParameters: undefined,
     body: undefined,
@@ -236,13 +235,13 @@ describe('the id of a request', () => {
   })
 })
 
-describe('a lane', () => {
+describe('a inFlightLimit', () => {
   it('refuses beyond its bound with 503, when to come back, and takes requests again as soon as there is room', async () => {
     const answers: PromiseWithResolvers<Answer>[] = []
     let begun = Promise.withResolvers<void>()
-    const lane = new InFlight({ most: 2 })
+    const inFlightLimit = new InFlight({ most: 2 })
     const { origin } = await serve({
-      lane,
+      inFlightLimit,
       handle: () => {
         answers.push(Promise.withResolvers<Answer>())
         if (answers.length === 2) begun.resolve()
@@ -263,14 +262,14 @@ describe('a lane', () => {
     await vi.waitUntil(() => answers.length === 3, 30_000)
     answers[2]!.resolve(OK)
     expect((await third).status).toBe(200)
-    expect(lane.counts()).toMatchObject({ peak: 2, entered: 3, refusedFull: 1 })
+    expect(inFlightLimit.counts()).toMatchObject({ peak: 2, entered: 3, refusedFull: 1 })
   })
 
   it('has room again when a client goes away', async () => {
-    const lane = new InFlight({ most: 1 })
+    const inFlightLimit = new InFlight({ most: 1 })
     const begun = Promise.withResolvers<void>()
     const { connect } = await serve({
-      lane,
+      inFlightLimit,
       handle: ({ signal }) => {
         begun.resolve()
         return new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
@@ -280,8 +279,8 @@ describe('a lane', () => {
     connection.send('GET / HTTP/1.1\r\nHost: test\r\n\r\n')
     await begun.promise
     connection.close()
-    await vi.waitUntil(() => lane.counts().current === 0, 30_000)
-    expect(lane.counts().entered).toBe(1)
+    await vi.waitUntil(() => inFlightLimit.counts().current === 0, 30_000)
+    expect(inFlightLimit.counts().entered).toBe(1)
   })
 })
 

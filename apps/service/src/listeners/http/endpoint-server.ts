@@ -2,21 +2,18 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { FieldProblem } from '@sluice/contract'
 import { PROBLEMS } from '@sluice/contract'
 import type { Sleep } from '@sluice/runtime'
-import type { Answer } from '../../operations/answer.ts'
-import type { OperationHandler, Principal, StreamAnswer } from '../../operations/handler.ts'
-import { invalidRequest, problemAnswer } from '../../operations/problem-answer.ts'
+import type { Answer, OperationHandler, Principal, StreamAnswer } from '../../operations/handler.ts'
+import { invalidRequestAnswer, problemAnswer } from '../../operations/problems.ts'
 import type { AllowsHost } from './allowed-hosts.ts'
-import type { BodyForm, Endpoint } from './endpoint.ts'
-import { Exchange } from './exchange.ts'
+import type { BodyReading, Endpoint } from './endpoint.ts'
+import { Exchange, InFlightRequests } from './endpoint.ts'
 import type { RequestServer } from './http-server.ts'
 import { writeAnswer } from './http-server.ts'
-import { LaneBook } from './in-flight-requests.ts'
 import { parseJsonBody, refuseType, tooLarge } from './json-body.ts'
-import type { RefusedRequest } from './refused-request.ts'
-import { AnswerTurn } from './request-batcher.ts'
-import { discardBody } from './request-body.ts'
-import type { RequestHead } from './request-head.ts'
-import { readHead } from './request-head.ts'
+import { RequestBatcher } from './request-batcher.ts'
+import type { RequestHead } from './request-body.ts'
+import { discardBody, readHead } from './request-body.ts'
+import type { RefusedRequest } from './request-observer.ts'
 import type { Found, Router } from './router.ts'
 import { sendStream } from './stream-answer.ts'
 
@@ -73,9 +70,9 @@ const REQUEST_ID = /^[\w.:-]{1,64}$/
  */
 export class EndpointServer implements RequestServer {
   readonly #options: EndpointServerOptions
-  readonly #lanes = new LaneBook()
+  readonly #inFlight = new InFlightRequests()
   readonly #streams = new Set<{ readonly end: () => void }>()
-  readonly #turn: AnswerTurn<Handled> | undefined
+  readonly #batcher: RequestBatcher<Handled> | undefined
   #isLeaving = false
 
   constructor(options: EndpointServerOptions) {
@@ -83,7 +80,7 @@ export class EndpointServer implements RequestServer {
     const { atTurnEnd } = options
     if (atTurnEnd === undefined) return
     const decide = (exchange: Exchange): Handled => this.#ask(exchange)
-    this.#turn = new AnswerTurn({
+    this.#batcher = new RequestBatcher({
       atTurnEnd,
       decide,
       send: (exchange, handled) => this.#sendHandled(exchange, handled),
@@ -145,10 +142,10 @@ export class EndpointServer implements RequestServer {
       discardBody(exchange.request)
       this.#refuse(exchange, refusal)
     } else if (body !== undefined) this.#takeBody(exchange, body)
-    else if (this.#enterLane(exchange)) this.#handle(exchange)
+    else if (this.#enterInFlight(exchange)) this.#handle(exchange)
   }
 
-  #takeBody(exchange: Exchange, { maxBytes, reader, problemsOf }: BodyForm): void {
+  #takeBody(exchange: Exchange, { maxBytes, reader, problemsOf }: BodyReading): void {
     const refusal = refuseType(exchange.head)
     if (refusal !== undefined) {
       discardBody(exchange.request)
@@ -161,11 +158,11 @@ export class EndpointServer implements RequestServer {
         exchange.response.shouldKeepAlive = false
         this.#refuse(exchange, OVERLOADED)
       } else if (bytes === 'too-large') this.#refuse(exchange, tooLarge(maxBytes))
-      else if (this.#enterLane(exchange)) this.#takeJson(exchange, bytes, problemsOf)
+      else if (this.#enterInFlight(exchange)) this.#takeJson(exchange, bytes, problemsOf)
     })
   }
 
-  #takeJson(exchange: Exchange, bytes: Buffer, problemsOf: BodyForm['problemsOf']): void {
+  #takeJson(exchange: Exchange, bytes: Buffer, problemsOf: BodyReading['problemsOf']): void {
     const body = parseJsonBody(bytes)
     if (!body.ok) {
       this.#refuse(exchange, body.answer)
@@ -173,23 +170,23 @@ export class EndpointServer implements RequestServer {
     }
     const problems = problemsOf?.(body.value) ?? NO_PROBLEMS
     if (problems.length > 0) {
-      this.#refuse(exchange, invalidRequest(problems))
+      this.#refuse(exchange, invalidRequestAnswer(problems))
       return
     }
     exchange.body = body.value
-    if (this.#turn !== undefined && exchange.endpoint.answersAtTurnEnd === true) this.#turn.add(exchange)
+    if (this.#batcher !== undefined && exchange.endpoint.answersAtTurnEnd === true) this.#batcher.add(exchange)
     else this.#handle(exchange)
   }
 
   /** Takes a slot for a request that is complete; answers it when there is none. */
-  #enterLane(exchange: Exchange): boolean {
-    const { lane } = exchange.endpoint
-    if (lane === undefined) return true
-    if (!lane.tryEnter()) {
+  #enterInFlight(exchange: Exchange): boolean {
+    const { inFlightLimit } = exchange.endpoint
+    if (inFlightLimit === undefined) return true
+    if (!inFlightLimit.tryEnter()) {
       this.#refuse(exchange, OVERLOADED)
       return false
     }
-    this.#lanes.enter(exchange)
+    this.#inFlight.enter(exchange)
     return true
   }
 
@@ -246,19 +243,19 @@ export class EndpointServer implements RequestServer {
     this.#streams.add(stream)
     const done = (): void => {
       this.#streams.delete(stream)
-      this.#leaveLane(exchange)
+      this.#leaveInFlight(exchange)
     }
     stream.end = sendStream(response, answer, { sleep: this.#options.sleep, done })
   }
 
   #answer(exchange: Exchange, answer: Answer): void {
     this.#write(exchange.response, answer)
-    this.#leaveLane(exchange)
+    this.#leaveInFlight(exchange)
   }
 
-  #leaveLane(exchange: Exchange): void {
-    const { lane } = exchange.endpoint
-    if (lane !== undefined) this.#lanes.leave(exchange, lane)
+  #leaveInFlight(exchange: Exchange): void {
+    const { inFlightLimit } = exchange.endpoint
+    if (inFlightLimit !== undefined) this.#inFlight.leave(exchange, inFlightLimit)
   }
 
   /** Answers a request that does not come to its handler. */

@@ -4,7 +4,7 @@ import { connect } from 'node:net'
 import type { ProblemDocument } from '@sluice/contract'
 import { CHECK_PATH } from '@sluice/contract'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { jsonAnswer } from '../../operations/answer.ts'
+import { jsonAnswer } from '../../operations/handler.ts'
 import type { RunningService } from '../../service.fixture.ts'
 import { answerOf, RawConnection, rawCheck, startService } from '../../service.fixture.ts'
 import { ConnectionLimit } from './connection-limit.ts'
@@ -30,7 +30,7 @@ const MAX_BODY_BYTES = 16_384
 function serverWith(options: Partial<HttpServerOptions>): HttpServer {
   const target = {
     name: 'any',
-    lane: undefined,
+    inFlightLimit: undefined,
     admit: undefined,
     refuseParameters: undefined,
     body: { reader: new BodyReader(1_000_000), maxBytes: MAX_BODY_BYTES },

@@ -1,14 +1,14 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
-import { createServer } from 'node:http'
+import { createServer, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
+import { createServer as createTcpServer } from 'node:net'
+import type { Duplex } from 'node:stream'
 import type { Sleep } from '@sluice/runtime'
-import type { Answer } from '../../operations/answer.ts'
-import { NO_SNIFF } from '../../operations/answer.ts'
-import { problemAnswer } from '../../operations/problem-answer.ts'
-import { answerClientError, rejectConnection } from './client-error.ts'
+import type { Answer } from '../../operations/handler.ts'
+import { NO_SNIFF } from '../../operations/handler.ts'
+import { problemAnswer } from '../../operations/problems.ts'
+import { ServiceError } from '../../service-error.ts'
 import type { ConnectionLimit } from './connection-limit.ts'
-import type { ListenAddress } from './listen-error.ts'
-import { listenError } from './listen-error.ts'
 import { discardBody } from './request-body.ts'
 
 /** How long a client may take; each in milliseconds. */
@@ -165,4 +165,107 @@ export class HttpServer {
 export function writeAnswer(response: ServerResponse, { status, headers, body }: Answer): void {
   response.writeHead(status, { ...headers, ...NO_SNIFF })
   response.end(body)
+}
+
+const MALFORMED = problemAnswer('SLUICE_HTTP_MALFORMED', {
+  detail: 'The bytes received are not an HTTP/1.1 request. Send one.',
+})
+const TIMEOUT = problemAnswer('SLUICE_HTTP_TIMEOUT', {
+  detail: 'The request was not complete in time. Send it without pauses.',
+})
+const HEADERS_TOO_LARGE = problemAnswer('SLUICE_HTTP_HEADERS_TOO_LARGE', {
+  detail: 'The headers are longer than is read. Send fewer.',
+})
+
+const TOO_MANY_CONNECTIONS = problemAnswer('SLUICE_HTTP_TOO_MANY_CONNECTIONS', {
+  detail:
+    'Too many connections from this address are open. Keep connections alive and reuse them; --max-connections-per-address and --trusted-proxies of the service raise the limit.',
+  headers: { 'Retry-After': '1' },
+})
+
+/** Answers a connection that is one too many before it has sent anything, and closes it. Returns the status of the answer. */
+function rejectConnection(socket: Duplex): number {
+  // Not `end`: what the client sends meanwhile must not become a request.
+  socket.write(rawAnswer(TOO_MANY_CONNECTIONS), () => socket.destroy())
+  return TOO_MANY_CONNECTIONS.status
+}
+
+/**
+ * Answers what Node could not make a request of, and ends the connection: after broken bytes nobody knows where the next
+ * request begins. Says the status of the answer; undefined when nobody is there to get one.
+ */
+function answerClientError(error: NodeJS.ErrnoException, socket: Duplex): number | undefined {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy()
+    return undefined
+  }
+  const answer = answerFor(error.code)
+  socket.end(rawAnswer(answer), () => socket.destroy())
+  return answer.status
+}
+
+function answerFor(code: string | undefined): Answer {
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return TIMEOUT
+  return code === 'HPE_HEADER_OVERFLOW' ? HEADERS_TOO_LARGE : MALFORMED
+}
+
+/** The bytes of an answer, for a connection that has no response object. */
+function rawAnswer({ status, headers, body }: Answer): string {
+  const lines = Object.entries({ ...headers, ...NO_SNIFF, Connection: 'close' }).map(
+    ([name, value]) => `${name}: ${value}\r\n`,
+  )
+  return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${body}`
+}
+
+/** Where a server was told to listen. */
+export interface ListenAddress {
+  readonly host: string
+  readonly port: number
+}
+
+const HIGHEST_PORT = 65_535
+
+/** Says in the words of the settings why a server could not listen. */
+export function listenError(cause: NodeJS.ErrnoException, { host, port }: ListenAddress): ServiceError {
+  const received = `port ${port} on ${host}`
+  switch (cause.code) {
+    case 'EADDRINUSE':
+      return new ServiceError('SLUICE_SERVICE_PORT_IN_USE', {
+        received: `${received}, which something else listens on`,
+        expected: 'a free port',
+        action: `Stop the other program, or choose another port: PORT=${port < HIGHEST_PORT ? port + 1 : 8080} npm start`,
+        cause,
+      })
+    case 'EACCES':
+      return new ServiceError('SLUICE_SERVICE_PORT_FORBIDDEN', {
+        received,
+        expected: 'a port that this user may use, which below 1024 is often only root',
+        action: 'Choose a higher port: PORT=8080 npm start',
+        cause,
+      })
+    case 'EADDRNOTAVAIL':
+    case 'ENOTFOUND':
+      return new ServiceError('SLUICE_SERVICE_HOST_UNAVAILABLE', {
+        received: `HOST=${host}`,
+        expected: 'an address of this machine',
+        action: 'Use HOST=127.0.0.1 for this machine only, or HOST=0.0.0.0 for all its addresses.',
+        cause,
+      })
+    default:
+      return new ServiceError('SLUICE_SERVICE_LISTEN_FAILED', {
+        received: `${cause.message} for ${received}`,
+        expected: 'to be able to listen there',
+        action: 'See the cause; HOST and PORT choose another place.',
+        cause,
+      })
+  }
+}
+
+/** Rejects with what {@link listenError} says when nobody could listen there now. The port is free again when it resolves. */
+export function assertPortFree({ host, port }: ListenAddress): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const probe = createTcpServer()
+    probe.once('error', (error) => reject(listenError(error, { host, port })))
+    probe.listen({ host, port }, () => probe.close(() => resolve()))
+  })
 }

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { listenError } from './listen-error.ts'
+import { listenError } from './http-server.ts'
 
 it.each([
   ['EADDRINUSE', 8080, 'SLUICE_SERVICE_PORT_IN_USE', 'PORT=8081 npm start'],

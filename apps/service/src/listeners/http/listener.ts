@@ -4,14 +4,11 @@ import type { LoopDelay } from '@sluice/runtime'
 import { InFlight, LagGuard } from '@sluice/runtime'
 import type { Authenticator } from '../../auth/authenticator.ts'
 import { errorFields } from '../../observability/error-fields.ts'
-import type { RequestObserver } from '../../observability/request-observer.ts'
 import type { OperationHandlers } from '../../operations/handler.ts'
-import { healthHandlers } from '../../operations/health-handlers.ts'
-import { documentHandlers, serviceDocument } from '../../operations/openapi.ts'
-import type { CheckHealth } from '../../operations/readiness.ts'
-import { Readiness } from '../../operations/readiness.ts'
+import type { CheckHealth } from '../../operations/health.ts'
+import { healthHandlers, Readiness } from '../../operations/health.ts'
+import { documentHandlers, serviceDocument, VERSION } from '../../operations/openapi.ts'
 import type { ServiceContext } from '../../service-context.ts'
-import { VERSION } from '../../version.ts'
 import { allowedHosts } from './allowed-hosts.ts'
 import { ConnectionLimit, LOOPBACK_NETWORKS } from './connection-limit.ts'
 import { EndpointServer } from './endpoint-server.ts'
@@ -20,10 +17,11 @@ import { HttpServer } from './http-server.ts'
 import type { Treatment } from './operation-routes.ts'
 import { operationRoutes } from './operation-routes.ts'
 import { BodyReader } from './request-body.ts'
+import type { RequestObserver } from './request-observer.ts'
 import { createRouter } from './router.ts'
 
 /** What the doors of one thread are made of. */
-export interface DoorsParts {
+export interface HttpListenerParts {
   readonly context: ServiceContext
   readonly authenticator: Authenticator
   /** What answers, besides what the doors know themselves. */
@@ -41,7 +39,7 @@ export interface DoorsParts {
 }
 
 /** Where requests come in, in one thread. */
-export interface Doors {
+export interface HttpListener {
   readonly server: HttpServer
   readonly readiness: Readiness
 }
@@ -77,7 +75,7 @@ const ALWAYS_ANSWERED: ReadonlySet<string> = new Set(['livez', 'readyz', 'metric
 const PROBES: ReadonlySet<string> = new Set(['livez', 'readyz'])
 
 /** Makes the doors; nothing comes in before the server is started. */
-export function composeDoors(parts: DoorsParts): Doors {
+export function httpListener(parts: HttpListenerParts): HttpListener {
   const { context, authenticator, observer } = parts
   const { settings, log, sleep } = context
   const readiness = new Readiness(parts.checks)
@@ -123,7 +121,7 @@ export function composeDoors(parts: DoorsParts): Doors {
  */
 const LATE_FROM_MS = 1000
 
-function treatments({ context, loopDelay }: DoorsParts): (operation: Operation) => Treatment {
+function treatments({ context, loopDelay }: HttpListenerParts): (operation: Operation) => Treatment {
   const { clock, settings, store } = context
   // What a remote store is asked in one turn goes out together anyway.
   const answersAtTurnEnd = store.mode === 'sync'
@@ -136,12 +134,12 @@ function treatments({ context, loopDelay }: DoorsParts): (operation: Operation) 
   return ({ id, tag }) => {
     if (tag === 'checks') {
       const needsKey = settings.checkKey
-      const lane = ENDINGS.has(id) ? endings : checks
-      return { lane, bodies: checkBodies, needsKey, checksItself: true, hasRequestId: false, answersAtTurnEnd }
+      const inFlightLimit = ENDINGS.has(id) ? endings : checks
+      return { inFlightLimit, bodies: checkBodies, needsKey, checksItself: true, hasRequestId: false, answersAtTurnEnd }
     }
-    const lane = ALWAYS_ANSWERED.has(id) ? undefined : others
+    const inFlightLimit = ALWAYS_ANSWERED.has(id) ? undefined : others
     return {
-      lane,
+      inFlightLimit,
       bodies: otherBodies,
       needsKey: false,
       checksItself: READ_AS_CHECKS.has(id),

@@ -1,8 +1,8 @@
 import type { Operation } from '@sluice/contract'
 import { InFlight } from '@sluice/runtime'
 import { describe, expect, it } from 'vitest'
-import { jsonAnswer } from '../../operations/answer.ts'
 import type { OperationRequest } from '../../operations/handler.ts'
+import { jsonAnswer } from '../../operations/handler.ts'
 import type { Endpoint, RequestParameters } from './endpoint.ts'
 import type { EndpointParts } from './operation-routes.ts'
 import { operationRoutes } from './operation-routes.ts'
@@ -54,7 +54,13 @@ function endpointOf(operation: Operation, more: Partial<EndpointParts> = {}): En
     handlers: { [`${operation.method} ${operation.path}`]: () => jsonAnswer(200, '{}') },
     components: { Tier: TIER, Part: { type: 'string', minLength: 1 } },
     authenticate: (_, role) => ({ id: 'k1', name: 'ada', role: role as 'editor' }),
-    treatmentOf: () => ({ lane: undefined, bodies: READER, needsKey: false, checksItself: false, hasRequestId: true }),
+    treatmentOf: () => ({
+      inFlightLimit: undefined,
+      bodies: READER,
+      needsKey: false,
+      checksItself: false,
+      hasRequestId: true,
+    }),
     ...more,
   })
   return route!.target
@@ -99,7 +105,13 @@ describe('the parameters of an operation', () => {
   })
 
   it('are left to a handler that checks itself, but for those it does not have', () => {
-    const treatment = { lane: undefined, bodies: READER, needsKey: false, checksItself: true, hasRequestId: false }
+    const treatment = {
+      inFlightLimit: undefined,
+      bodies: READER,
+      needsKey: false,
+      checksItself: true,
+      hasRequestId: false,
+    }
     const own = endpointOf({ ...PUT_TIER, parameters: {} }, { treatmentOf: () => treatment })
     expect([own.body?.problemsOf, own.body?.maxBytes]).toEqual([undefined, 1000])
     const unread = {
@@ -143,7 +155,13 @@ describe('who may', () => {
   it('is found out for the role of the operation, and for a key where one is asked for', () => {
     expect(endpointOf(PUT_TIER).admit!(asked('gold', ''))).toMatchObject({ role: 'editor' })
     expect(endpointOf(LIVEZ).admit).toBeUndefined()
-    const treatment = { lane: undefined, bodies: READER, needsKey: true, checksItself: false, hasRequestId: true }
+    const treatment = {
+      inFlightLimit: undefined,
+      bodies: READER,
+      needsKey: true,
+      checksItself: false,
+      hasRequestId: true,
+    }
     expect(endpointOf(LIVEZ, { treatmentOf: () => treatment }).admit!(asked('', ''))).toMatchObject({ role: 'none' })
   })
 })
@@ -156,7 +174,7 @@ describe('routes', () => {
       components: { Tier: TIER, Part: {} },
       authenticate: () => jsonAnswer(401, '{}'),
       treatmentOf: () => ({
-        lane: new InFlight({ most: 1 }),
+        inFlightLimit: new InFlight({ most: 1 }),
         bodies: READER,
         needsKey: false,
         checksItself: false,

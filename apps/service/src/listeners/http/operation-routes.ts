@@ -3,11 +3,16 @@ import type { JsonSchema } from '@sluice/core/internal'
 import { SchemaCheck } from '@sluice/core/internal'
 import type { InFlight } from '@sluice/runtime'
 import { admittedTo, withinTenant } from '../../auth/tenant-scope.ts'
-import type { Answer } from '../../operations/answer.ts'
-import type { OperationHandler, OperationHandlers, OperationRequest, Principal } from '../../operations/handler.ts'
-import { invalidRequest } from '../../operations/problem-answer.ts'
-import { oversizedPart } from './body-shape.ts'
+import type {
+  Answer,
+  OperationHandler,
+  OperationHandlers,
+  OperationRequest,
+  Principal,
+} from '../../operations/handler.ts'
+import { invalidRequestAnswer } from '../../operations/problems.ts'
 import type { Endpoint } from './endpoint.ts'
+import { oversizedPart } from './json-body.ts'
 import type { BodyReader } from './request-body.ts'
 import type { Route } from './router.ts'
 
@@ -27,7 +32,7 @@ export interface EndpointParts {
 /** How an operation is dealt with. */
 export interface Treatment {
   /** Bounds how many of its requests are under way; undefined for those that must be answered whatever is going on. */
-  readonly lane: InFlight | undefined
+  readonly inFlightLimit: InFlight | undefined
   /** Reads its bodies. */
   readonly bodies: BodyReader
   /** Whether any valid key is asked for although the operation needs none. */
@@ -64,7 +69,7 @@ function endpointOf(
   { check, treatmentOf, authenticate }: EndpointParts & { readonly check: SchemaCheck },
 ): Endpoint {
   const {
-    lane,
+    inFlightLimit,
     bodies,
     needsKey,
     checksItself,
@@ -76,7 +81,7 @@ function endpointOf(
   const isOpen = role === 'none' && !needsKey
   return {
     name: nameOf(operation),
-    lane,
+    inFlightLimit,
     admit: isOpen ? undefined : (request) => admittedTo(operation, authenticate(request, role)),
     refuseParameters: checksItself ? queryCheck(operation) : parameterCheck(operation),
     body:
@@ -116,7 +121,7 @@ function parameterCheck({ parameters, role }: Operation): Endpoint['refuseParame
         .problemsOf({ ...readable(query, queries), ...numbersIn(params, parameters) })
         .map(({ path, ...problem }) => ({ ...problem, path: `?${path.slice(1)}` })),
     ]
-    return problems.length === 0 ? undefined : invalidRequest(problems)
+    return problems.length === 0 ? undefined : invalidRequestAnswer(problems)
   }
 }
 
@@ -126,7 +131,7 @@ function queryCheck({ parameters }: Operation): Endpoint['refuseParameters'] {
   return (request) => {
     if (!request.hasQuery) return undefined
     const problems = queryProblems(queries, request.query)
-    return problems.length === 0 ? undefined : invalidRequest(problems)
+    return problems.length === 0 ? undefined : invalidRequestAnswer(problems)
   }
 }
 

@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import type { Exchange } from './exchange.ts'
-import { AnswerTurn } from './request-batcher.ts'
+import type { Exchange } from './endpoint.ts'
+import { RequestBatcher } from './request-batcher.ts'
 
 interface Scene {
-  readonly turn: AnswerTurn<string>
+  readonly turn: RequestBatcher<string>
   /** What was done, in order. */
   readonly done: string[]
   /** What runs at the end of the turn. */
@@ -15,7 +15,7 @@ function scene(): Scene {
   const done: string[] = []
   const ends: (() => void)[] = []
   const nameOf = (exchange: Exchange): string => exchange.params['name']!
-  const turn = new AnswerTurn<string>({
+  const turn = new RequestBatcher<string>({
     atTurnEnd: (run) => ends.push(run),
     decide: (exchange) => {
       done.push(`decide ${nameOf(exchange)}`)

@@ -1,7 +1,7 @@
-import type { Exchange } from './exchange.ts'
+import type { Exchange } from './endpoint.ts'
 
 /** Who decides and sends what was gathered. */
-export interface TurnParts<Decided> {
+export interface RequestBatcherParts<Decided> {
   /** Runs something at the end of this turn of the event loop. */
   readonly atTurnEnd: (run: () => void) => void
   /** Finds the answer. Does not throw. */
@@ -19,11 +19,11 @@ const MOST_AT_ONCE = 64
  * the processor, and takes three times as long; and whoever is answered at once asks again at once, so that there are more and
  * shorter turns. Nobody waits for longer than what has come already takes.
  */
-export class AnswerTurn<Decided> {
-  readonly #parts: TurnParts<Decided>
+export class RequestBatcher<Decided> {
+  readonly #parts: RequestBatcherParts<Decided>
   #gathered: Exchange[] = []
 
-  constructor(parts: TurnParts<Decided>) {
+  constructor(parts: RequestBatcherParts<Decided>) {
     this.#parts = parts
   }
 

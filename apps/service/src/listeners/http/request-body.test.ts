@@ -1,5 +1,5 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import { jsonAnswer } from '../../operations/answer.ts'
+import { jsonAnswer } from '../../operations/handler.ts'
 import { RawConnection } from '../../service.fixture.ts'
 import { ConnectionLimit } from './connection-limit.ts'
 import { EndpointServer } from './endpoint-server.ts'
@@ -13,7 +13,7 @@ async function serve(): Promise<{ reader: BodyReader; connect: () => RawConnecti
   const reader = new BodyReader(MOST_BYTES)
   const target = {
     name: 'PUT /x',
-    lane: undefined,
+    inFlightLimit: undefined,
     admit: undefined,
     refuseParameters: undefined,
     body: { reader, maxBytes: 8000 },

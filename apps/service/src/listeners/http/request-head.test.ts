@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { describe, expect, it } from 'vitest'
-import { readHead } from './request-head.ts'
+import { readHead } from './request-body.ts'
 
 function headOf(...rawHeaders: string[]): ReturnType<typeof readHead> {
   return readHead({ rawHeaders } as IncomingMessage)

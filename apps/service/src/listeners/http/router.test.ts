@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { Answer } from '../../operations/answer.ts'
+import type { Answer } from '../../operations/handler.ts'
 import type { Found } from './router.ts'
 import { createRouter } from './router.ts'
 

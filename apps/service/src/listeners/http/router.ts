@@ -1,5 +1,5 @@
-import type { Answer } from '../../operations/answer.ts'
-import { problemAnswer } from '../../operations/problem-answer.ts'
+import type { Answer } from '../../operations/handler.ts'
+import { problemAnswer } from '../../operations/problems.ts'
 
 /** What the names in braces of a path stand for, decoded. */
 export type PathParameters = Readonly<Record<string, string>>

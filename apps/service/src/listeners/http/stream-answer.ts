@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http'
 import type { Sleep } from '@sluice/runtime'
-import { NO_SNIFF } from '../../operations/answer.ts'
 import type { StreamAnswer } from '../../operations/handler.ts'
+import { NO_SNIFF } from '../../operations/handler.ts'
 
 /** How a stream is sent. */
 export interface StreamOptions {

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest'
 import { MemoryRollups } from '../observability.test.support.ts'
 import { planHistory, readHistory } from './history.ts'
-import type { RollupRow, RollupStore } from './rollup-store.ts'
-import { HOUR_MS, MINUTE_MS } from './rollup-store.ts'
+import type { RollupRow, RollupStore } from './rollup-recorder.ts'
+import { HOUR_MS, MINUTE_MS } from './rollup-recorder.ts'
 
 describe('history', () => {
   const NOW = Date.UTC(2030, 0, 10)

@@ -1,9 +1,8 @@
 import type { HistoryAnswer, HistoryParameters } from '@sluice/contract'
-import type { RollupRow, RollupStore } from './rollup-store.ts'
-import { HOUR_MS, KEPT_MS, MINUTE_MS } from './rollup-store.ts'
-import { trafficPoint } from './traffic-point.ts'
+import type { RollupRow, RollupStore } from './rollup-recorder.ts'
+import { HOUR_MS, KEPT_MS, MINUTE_MS } from './rollup-recorder.ts'
 import type { TrafficTotals } from './traffic-totals.ts'
-import { addTraffic, NO_TRAFFIC } from './traffic-totals.ts'
+import { addTraffic, NO_TRAFFIC, trafficPoint } from './traffic-totals.ts'
 
 /** Points of an answer; a longer time is told in longer spans. */
 const MOST_POINTS = 1000

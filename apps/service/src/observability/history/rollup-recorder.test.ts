@@ -1,10 +1,9 @@
 import type { RuleSet } from '@sluice/core'
 import { describe, expect, it } from 'vitest'
-import { ReportDesk } from '../metrics-aggregator.ts'
+import { MetricsAggregator } from '../metrics-aggregator.ts'
 import { createScene, IDLE_PROCESS, MemoryRollups } from '../observability.test.support.ts'
-import { RollupRecorder } from './rollup-recorder.ts'
-import type { RollupRow, RollupStore } from './rollup-store.ts'
-import { HOUR_MS, MINUTE_MS } from './rollup-store.ts'
+import type { RollupRow, RollupStore } from './rollup-recorder.ts'
+import { HOUR_MS, MINUTE_MS, RollupRecorder } from './rollup-recorder.ts'
 import type { TrafficTotals } from './traffic-totals.ts'
 
 const RULES: RuleSet = { rules: [{ resource: '/data', dimension: 'user', limit: 5, window: '1s' }] }
@@ -35,8 +34,8 @@ class Flaky implements RollupStore {
 function recorderScene() {
   const scene = createScene({ ruleSet: RULES })
   const { clock, sleep, log, instrument, engine } = scene
-  const desk = new ReportDesk(IDLE_PROCESS)
-  const report = () => Promise.resolve(desk.merge([{ ...instrument.report(), index: 0, name: 'only' }]))
+  const aggregator = new MetricsAggregator(IDLE_PROCESS)
+  const report = () => Promise.resolve(aggregator.merge([{ ...instrument.report(), index: 0, name: 'only' }]))
   const store = new Flaky()
   const recorder = new RollupRecorder({ store, report, clock, sleep, log: log.logger, source: 'test-1' })
   const check = (times: number): void => {

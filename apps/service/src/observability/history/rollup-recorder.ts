@@ -1,10 +1,9 @@
+import type { Rollup, RollupTable } from '@sluice/config-store'
 import type { Clock } from '@sluice/core'
 import { MICROS_PER_MS } from '@sluice/core/internal'
 import type { Logger, Sleep } from '@sluice/runtime'
 import { errorFields } from '../error-fields.ts'
 import type { ServiceReport } from '../metrics-aggregator.ts'
-import type { RollupRow, RollupStore } from './rollup-store.ts'
-import { HOUR_MS, KEPT_MS, MINUTE_MS } from './rollup-store.ts'
 import type { TrafficTotals } from './traffic-totals.ts'
 import { addTraffic, boundedTraffic, hasTraffic, trafficOf, trafficSince } from './traffic-totals.ts'
 
@@ -140,3 +139,20 @@ export class RollupRecorder {
     return this.#parts.clock.nowMicros() / MICROS_PER_MS
   }
 }
+
+/** What one process counted in one span of time, a minute or an hour. */
+export type RollupRow = Rollup
+
+/** Where history is kept: a table of the configuration database. */
+export type RollupStore = RollupTable
+
+/** Length of the shortest spans that are kept. */
+export const MINUTE_MS = 60_000
+
+/** Length of the spans that are kept for long. */
+export const HOUR_MS = 3_600_000
+
+const DAY_MS = 86_400_000
+
+/** How long spans are kept, by their length. */
+export const KEPT_MS: Readonly<Record<number, number>> = { [MINUTE_MS]: 2 * DAY_MS, [HOUR_MS]: 90 * DAY_MS }

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest'
-import type { RollupRow, RollupStore } from './rollup-store.ts'
-import { HOUR_MS, MINUTE_MS } from './rollup-store.ts'
+import type { RollupRow, RollupStore } from './rollup-recorder.ts'
+import { HOUR_MS, MINUTE_MS } from './rollup-recorder.ts'
 
 const AT = 1_700_000_040_000
 

@@ -2,9 +2,16 @@ import type { RuleSet } from '@sluice/core'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { createScene } from '../observability.test.support.ts'
-import { trafficPoint } from './traffic-point.ts'
 import type { CheckCount, TrafficTotals } from './traffic-totals.ts'
-import { addTraffic, boundedTraffic, hasTraffic, NO_TRAFFIC, trafficOf, trafficSince } from './traffic-totals.ts'
+import {
+  addTraffic,
+  boundedTraffic,
+  hasTraffic,
+  NO_TRAFFIC,
+  trafficOf,
+  trafficPoint,
+  trafficSince,
+} from './traffic-totals.ts'
 
 const RULES: RuleSet = {
   rules: [{ resource: '/data', dimension: 'user', limit: 2, window: '1m' }],

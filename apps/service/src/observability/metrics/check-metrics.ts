@@ -1,8 +1,7 @@
-import type { DescriptorDecision, PolicyDecision, PolicyEvent, PolicyVersions } from '@sluice/core'
+import type { DescriptorDecision, PolicyDecision, PolicyEvent, PolicyVersions, RuleSet } from '@sluice/core'
 import type { Counter, CounterSeries, HistogramSeries, MetricRegistry } from '@sluice/runtime'
-import { DURATION_BOUNDS_MS, METRIC } from './metric-names.ts'
-import { RegionCounters } from './region-counters.ts'
-import { LabelBook } from './series-index.ts'
+import { DURATION_BOUNDS_MS, METRIC, NONE, OTHER } from './metric-names.ts'
+import { SeriesIndex } from './series-index.ts'
 
 /** Allowed with so little left, or less, is near the limit: a fifth. */
 const NEAR_SHARE = 5
@@ -27,7 +26,7 @@ type ShadowEvent = Extract<PolicyEvent, { readonly type: 'shadow' }>
 
 /** Counts checks of one thread. No label has anything of a caller in it, and all of them are bounded. */
 export class CheckMetrics {
-  readonly #book: LabelBook<CheckSeries>
+  readonly #index: SeriesIndex<CheckSeries>
   readonly #reasons: ReadonlyMap<PolicyDecision['reason'], CounterSeries>
   readonly #allowed: CounterSeries
   readonly #modes: ReadonlyMap<string, CounterSeries>
@@ -40,7 +39,7 @@ export class CheckMetrics {
 
   /** `homeRegion`: the region of the node. */
   constructor(registry: MetricRegistry, homeRegion: string | undefined) {
-    this.#book = new LabelBook(checkSeriesIn(registry))
+    this.#index = new SeriesIndex(checkSeriesIn(registry))
     this.#reasons = reasonsIn(registry)
     this.#allowed = this.#reasons.get('allowed')!
     this.#modes = modesIn(registry)
@@ -78,14 +77,14 @@ export class CheckMetrics {
 
   /** Takes over the rules that are put in force, whose resources are the labels. */
   use(versions: PolicyVersions): void {
-    this.#book.use(versions)
+    this.#index.use(versions)
     this.#regions.use(versions)
   }
 
   /** Counts a decision that took so long. `region`: where the request came from. */
   record(decision: PolicyDecision, durationMs: number, region: string | undefined): void {
     const { allowed } = decision
-    const series = this.#book.find(decision)
+    const series = this.#index.find(decision)
     this.#regions.count(region, allowed)
     if (decision.reason === 'allowed') this.#allowed.inc()
     else this.#reasons.get(decision.reason)?.inc()
@@ -103,7 +102,7 @@ export class CheckMetrics {
   /** Counts a decision on descriptors that took so long. Of their limits, the one with the least left says how near it was. */
   recordDescriptors(domain: string, decision: DescriptorDecision, durationMs: number): void {
     const { code, least, failure } = decision
-    const series = this.#book.findDomain(domain)
+    const series = this.#index.findDomain(domain)
     this.#regions.count(undefined, code === 'ok')
     this.#reasons.get(reasonOf(decision))?.inc()
     this.#duration.observe(durationMs)
@@ -134,7 +133,7 @@ export class CheckMetrics {
 
   /** Counts what would have been decided. */
   recordShadow({ rule, dimension, allowed, version }: ShadowEvent): void {
-    const { labels } = this.#book.findRule(rule, dimension, version)
+    const { labels } = this.#index.findRule(rule, dimension, version)
     const scope = version === 0 ? 'rule' : 'version'
     this.#shadows.labels({ ...labels, result: allowed ? 'allowed' : 'denied', scope }).inc()
   }
@@ -196,4 +195,82 @@ function modesIn(registry: MetricRegistry): ReadonlyMap<string, CounterSeries> {
 /** Whether a call that was allowed came near its limit. */
 function isNear(remaining: number | null, limit: number): boolean {
   return remaining !== null && remaining * NEAR_SHARE <= limit && limit !== Number.POSITIVE_INFINITY
+}
+
+/** Regions that have series of their own, over the life of the process. */
+const MOST_REGIONS = 256
+
+/** The counters of one region. */
+interface RegionSeries {
+  readonly allowed: CounterSeries
+  readonly denied: CounterSeries
+}
+
+/**
+ * Counts checks by region. Callers choose the region of a request, so only regions that the operator knows are labels: those of
+ * the rule sets in force and that of the node. All others count as `other`, and each such check as an overflow.
+ */
+export class RegionCounters {
+  readonly #homeRegion: string | undefined
+  readonly #make: (region: string) => RegionSeries
+  readonly #countOverflow: () => void
+  readonly #none: RegionSeries
+  readonly #other: RegionSeries
+  #known: ReadonlyMap<string, RegionSeries>
+  /** The region that was counted last: mostly the next one too. */
+  #lastRegion: string | undefined
+  #last: RegionSeries
+
+  /** `homeRegion`: the region of the node. */
+  constructor(registry: MetricRegistry, homeRegion: string | undefined) {
+    const regions = registry.counter({
+      name: METRIC.regions,
+      help: 'Checks by region. Regions that neither the rules nor the setting "region" name are other.',
+      labels: ['region', { name: 'result', values: RESULTS }],
+      mostSeries: RESULTS.length * (MOST_REGIONS + 2),
+    })
+    this.#homeRegion = homeRegion
+    this.#make = (region) => ({
+      allowed: regions.labels({ region, result: 'allowed' }),
+      denied: regions.labels({ region, result: 'denied' }),
+    })
+    this.#countOverflow = () => regions.countOverflow()
+    this.#none = this.#make(NONE)
+    this.#other = this.#make(OTHER)
+    this.#last = this.#none
+    this.#known = this.#seriesOf([])
+  }
+
+  /** Takes over the regions of the rule sets that are put in force. */
+  use({ enforced, candidate }: PolicyVersions): void {
+    this.#known = this.#seriesOf([enforced?.ruleSet, candidate?.ruleSet])
+    this.#lastRegion = undefined
+    this.#last = this.#none
+  }
+
+  /** Counts a check. `region`: where the request came from. */
+  count(region: string | undefined, allowed: boolean): void {
+    if (region !== this.#lastRegion) {
+      this.#last = region === undefined ? this.#none : (this.#known.get(region) ?? this.#other)
+      this.#lastRegion = region
+    }
+    const series = this.#last
+    if (allowed) series.allowed.inc()
+    else series.denied.inc()
+    if (series === this.#other) this.#countOverflow()
+  }
+
+  #seriesOf(ruleSets: readonly (RuleSet | undefined)[]): ReadonlyMap<string, RegionSeries> {
+    const home = this.#homeRegion === undefined ? [] : [this.#homeRegion]
+    const regions = new Set([
+      ...home,
+      ...ruleSets.flatMap((ruleSet) => (ruleSet === undefined ? [] : regionsOf(ruleSet))),
+    ])
+    return new Map(Array.from(regions, (region) => [region, this.#make(region)]))
+  }
+}
+
+function regionsOf({ regions, rules, tiers = [], exemptions = [] }: RuleSet): readonly string[] {
+  const all = [...rules, ...[...tiers, ...exemptions].flatMap((part) => part.rules ?? [])]
+  return [regions, ...all.map((rule) => rule.regions)].flatMap((factors) => Object.keys(factors ?? {}))
 }

@@ -1,6 +1,12 @@
-import type { CounterSeries, MetricRegistry } from '@sluice/runtime'
-import type { WebhookCounts } from '../../alerts/open-alerts.ts'
+import type { CounterSeries, DeliveryCounts, LogCounts, MetricRegistry } from '@sluice/runtime'
 import { METRIC } from './metric-names.ts'
+
+/** Webhook messages of a process, for its metrics. */
+export interface WebhookCounts
+  extends Pick<DeliveryCounts, 'pending' | 'dead' | 'delivered' | 'failed' | 'failedTries'> {
+  /** Messages that were dropped for lack of room: not delivered, and no dead letter either. */
+  readonly lost: number
+}
 
 /** What the process as a whole can say about itself. */
 export interface ProcessReadings {
@@ -70,4 +76,38 @@ function webhookMetrics(registry: MetricRegistry, read: () => WebhookCounts): ()
 /** Brings a counter up to a total that is counted elsewhere. */
 function raise(series: CounterSeries, total: number): void {
   series.inc(Math.max(0, total - series.value))
+}
+
+/** What a thread can say about itself. */
+export interface ThreadReadings {
+  /** How late the event loop is, in milliseconds; undefined when nothing was measured since it was last asked. */
+  readonly loopDelayMs: () => number | undefined
+  /** Bytes of the heap of this thread that are in use. */
+  readonly heapBytes: () => number
+  /** What became of the lines of the log. */
+  readonly logCounts: () => LogCounts
+}
+
+const LOG_OUTCOMES = ['written', 'suppressed', 'dropped'] as const
+
+/** Shows how a thread stands, whenever metrics are read. The function returned ends it. */
+export function watchThread(registry: MetricRegistry, readings: ThreadReadings): () => void {
+  const gauge = (name: string, help: string, merge: 'sum' | 'max') => registry.gauge({ name, help, merge }).labels()
+  gauge('sluice_threads', 'Threads that answer requests.', 'sum').set(1)
+  const delay = gauge('nodejs_eventloop_lag_seconds', 'How late the event loop is, where it is latest.', 'max')
+  const heap = gauge('nodejs_heap_used_bytes', 'Heap in use, of all threads that answer requests.', 'sum')
+  const lines = registry.counter({
+    name: 'sluice_log_lines_total',
+    help: 'Lines of the log by what became of them.',
+    labels: [{ name: 'outcome', values: LOG_OUTCOMES }],
+  })
+  return registry.beforeSnapshot(() => {
+    delay.set((readings.loopDelayMs() ?? 0) / MS_PER_SECOND)
+    heap.set(readings.heapBytes())
+    const counts = readings.logCounts()
+    for (const outcome of LOG_OUTCOMES) {
+      const series = lines.labels({ outcome })
+      series.inc(Math.max(0, counts[outcome] - series.value))
+    }
+  })
 }

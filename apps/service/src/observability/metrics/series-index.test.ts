@@ -2,7 +2,7 @@ import type { RuleSet } from '@sluice/core'
 import { memoryStore, PolicyEngine } from '@sluice/core'
 import { FakeClock, seededRandom } from '@sluice/testing'
 import { describe, expect, it } from 'vitest'
-import { LabelBook } from './series-index.ts'
+import { SeriesIndex } from './series-index.ts'
 
 const RULES: RuleSet = {
   rules: [
@@ -35,16 +35,16 @@ function scene(ruleSet: RuleSet = RULES) {
   const clock = new FakeClock()
   const random = seededRandom(1)
   const engine = new PolicyEngine({ store: memoryStore({ clock, random }), clock, random })
-  const book = new LabelBook((resource, dimension) => `${dimension} ${resource}`)
+  const index = new SeriesIndex((resource, dimension) => `${dimension} ${resource}`)
   const use = (number: number, next: RuleSet): void => {
     engine.use({ enforced: { number, ruleSet: next } })
-    book.use({ enforced: { number, ruleSet: next } })
+    index.use({ enforced: { number, ruleSet: next } })
   }
   use(1, ruleSet)
-  return { clock, engine, book, use }
+  return { clock, engine, index, use }
 }
 
-describe('LabelBook', () => {
+describe('SeriesIndex', () => {
   it.each([
     [
       'the most specific rule, whichever decided',
@@ -62,23 +62,23 @@ describe('LabelBook', () => {
     ['an entry of the deny list', { resource: '/orders/17', user: 'mallory' }, 'user /orders/*'],
     ['no rule at all', { resource: '/elsewhere/secret-17' }, 'none other'],
   ])('finds %s', (_, request, expected) => {
-    const { engine, book } = scene()
-    expect(book.find(engine.check(request))).toBe(expected)
+    const { engine, index } = scene()
+    expect(index.find(engine.check(request))).toBe(expected)
   })
 
   it('has one resource for a request, refused by one rule or allowed under another', () => {
-    const { engine, book } = scene({
+    const { engine, index } = scene({
       rules: [
         { resource: '*', dimension: 'ip', limit: 2, window: '1m' },
         { resource: '/data', dimension: 'user', limit: 100, window: '1m' },
       ],
     })
-    const found = [1, 2, 3].map(() => book.find(engine.check({ resource: '/data', user: 'u', ip: '1.2.3.4' })))
+    const found = [1, 2, 3].map(() => index.find(engine.check({ resource: '/data', user: 'u', ip: '1.2.3.4' })))
     expect(found).toEqual(['ip /data', 'ip /data', 'ip /data'])
   })
 
   it('finds the rule that led to a block, and none for a block that somebody set', () => {
-    const { engine, book, clock } = scene({
+    const { engine, index, clock } = scene({
       rules: [
         {
           resource: '/login',
@@ -93,7 +93,7 @@ describe('LabelBook', () => {
     engine.check(request)
     engine.check(request)
     expect(engine.check(request).reason).toBe('blocked')
-    expect(book.find(engine.check(request))).toBe('ip /login')
+    expect(index.find(engine.check(request))).toBe('ip /login')
     engine.entries.putBlock({
       dimension: 'ip',
       entity: '5.6.7.8',
@@ -101,43 +101,43 @@ describe('LabelBook', () => {
       strikes: 1,
       forgottenAt: 0,
     })
-    expect(book.find(engine.check({ resource: '/login', ip: '5.6.7.8' }))).toBe('ip other')
+    expect(index.find(engine.check({ resource: '/login', ip: '5.6.7.8' }))).toBe('ip other')
   })
 
   it('goes by the rules that a decision was made by, also when others are in force since', () => {
-    const { engine, book, use } = scene()
+    const { engine, index, use } = scene()
     const before = engine.check({ resource: '/orders/17', user: 'u' })
     use(2, { rules: [{ name: '/orders/:id@user', resource: '/other', dimension: 'user', limit: 5, window: '1m' }] })
-    expect(book.find(before)).toBe('user /orders/:id')
-    expect(book.find(engine.check({ resource: '/other', user: 'u' }))).toBe('user /other')
+    expect(index.find(before)).toBe('user /orders/:id')
+    expect(index.find(engine.check({ resource: '/other', user: 'u' }))).toBe('user /other')
   })
 
   it('keeps rules of the candidate apart from those that are enforced', () => {
-    const { book } = scene()
+    const { index } = scene()
     const candidate = {
       rules: [{ name: 'same', resource: '/new', dimension: 'user', limit: 5, window: '1m' }],
     } as const
     const enforced = { rules: [{ name: 'same', resource: '/old', dimension: 'user', limit: 5, window: '1m' }] } as const
-    book.use({
+    index.use({
       enforced: { number: 7, ruleSet: enforced },
       candidate: { number: 8, ruleSet: candidate, stage: 'shadow', percent: 0 },
     })
-    expect(book.findRule('same', 'user', 0)).toBe('user /old')
-    expect(book.findRule('same', 'user', 8)).toBe('user /new')
-    expect(book.findRule('unheard-of', 'user', 8)).toBe('user other')
+    expect(index.findRule('same', 'user', 0)).toBe('user /old')
+    expect(index.findRule('same', 'user', 8)).toBe('user /new')
+    expect(index.findRule('unheard-of', 'user', 8)).toBe('user other')
   })
 
   it('knows the domains of descriptors, and no others', () => {
-    const { book } = scene({ rules: [], domains: [{ domain: 'shop', descriptors: [] }] })
-    expect(book.findDomain('shop')).toBe('descriptor shop')
-    expect(book.findDomain('user-17')).toBe('descriptor other')
+    const { index } = scene({ rules: [], domains: [{ domain: 'shop', descriptors: [] }] })
+    expect(index.findDomain('shop')).toBe('descriptor shop')
+    expect(index.findDomain('user-17')).toBe('descriptor other')
   })
 
   it('keeps 64 dimensions of a resource apart, and one for the rest, whatever blocks name', () => {
     const made: string[] = []
-    const book = new LabelBook((resource, dimension) => made.push(`${dimension} ${resource}`))
+    const index = new SeriesIndex((resource, dimension) => made.push(`${dimension} ${resource}`))
     const decision = { version: 0, limits: [], reason: 'blocked', rule: '' } as const
-    for (let number = 0; number < 1000; number++) book.find({ ...decision, dimension: `d${number}` } as never)
+    for (let number = 0; number < 1000; number++) index.find({ ...decision, dimension: `d${number}` } as never)
     expect(made).toHaveLength(65)
     expect(made.at(-1)).toBe('other other')
   })

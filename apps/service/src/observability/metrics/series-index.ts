@@ -3,7 +3,7 @@ import { ruleName } from '@sluice/core/internal'
 import { NONE, OTHER } from './metric-names.ts'
 
 /** What is counted for the checks of one resource, by the dimension that decided them. */
-export class LabelPlace<Series> {
+export class ResourceSeries<Series> {
   readonly resource: string
   /** The lower, the more specific the resource. */
   readonly rank: number
@@ -13,7 +13,7 @@ export class LabelPlace<Series> {
   #lastDimension: string | undefined
   #last: Series | undefined
 
-  constructor({ resource, rank }: Pick<LabelPlace<Series>, 'resource' | 'rank'>, make: MakeSeries<Series>) {
+  constructor({ resource, rank }: Pick<ResourceSeries<Series>, 'resource' | 'rank'>, make: MakeSeries<Series>) {
     this.resource = resource
     this.rank = rank
     this.#make = make
@@ -51,9 +51,9 @@ const MOST_VERSIONS = 4
  * rules decided, so that the share of refusals by resource is right; it is written as the rule has it and never as the request
  * does, so the number of labels is that of the rules. What no rule holds for is `other`.
  */
-export class LabelBook<Series> {
+export class SeriesIndex<Series> {
   readonly #make: MakeSeries<Series>
-  readonly #unknown: LabelPlace<Series>
+  readonly #unknown: ResourceSeries<Series>
   readonly #tables = new Map<number, LabelTable<Series>>()
   /** The table that was asked last. */
   #current: LabelTable<Series>
@@ -61,7 +61,7 @@ export class LabelBook<Series> {
 
   constructor(make: MakeSeries<Series>) {
     this.#make = make
-    this.#unknown = new LabelPlace({ resource: OTHER, rank: Number.MAX_SAFE_INTEGER }, make)
+    this.#unknown = new ResourceSeries({ resource: OTHER, rank: Number.MAX_SAFE_INTEGER }, make)
     this.#current = new LabelTable(0, { rules: [] }, make)
     this.#enforced = this.#current
   }
@@ -93,7 +93,7 @@ export class LabelBook<Series> {
     return (this.#enforced.domains.get(domain) ?? this.#unknown).of('descriptor')
   }
 
-  #placeOf({ version, limits, reason, rule }: PolicyDecision): LabelPlace<Series> {
+  #placeOf({ version, limits, reason, rule }: PolicyDecision): ResourceSeries<Series> {
     const table = this.#tableOf(version)
     if (limits.length === 0) return table.placeOfRuling(reason, rule) ?? this.#unknown
     let last = limits[0]!.rule
@@ -126,10 +126,10 @@ export class LabelBook<Series> {
 /** The resources of one rule set, by the names that decisions have. */
 class LabelTable<Series> {
   readonly version: number
-  readonly rules: ReadonlyMap<string, LabelPlace<Series>>
-  readonly domains: ReadonlyMap<string, LabelPlace<Series>>
-  readonly #exemptions: ReadonlyMap<string, LabelPlace<Series>>
-  readonly #denials: ReadonlyMap<string, LabelPlace<Series>>
+  readonly rules: ReadonlyMap<string, ResourceSeries<Series>>
+  readonly domains: ReadonlyMap<string, ResourceSeries<Series>>
+  readonly #exemptions: ReadonlyMap<string, ResourceSeries<Series>>
+  readonly #denials: ReadonlyMap<string, ResourceSeries<Series>>
 
   constructor(version: number, ruleSet: RuleSet, make: MakeSeries<Series>) {
     const { rules, tiers = [], exemptions = [], denyList = [], domains = [] } = ruleSet
@@ -145,17 +145,19 @@ class LabelTable<Series> {
     const exempted = exemptions.map(({ name, match }): [string, string] => [name, match.resource ?? '*'])
     const denied = denyList.map(({ name, match }): [string, string] => [name, match.resource ?? '*'])
     const places = placesOf([...named, ...exempted, ...denied], make)
-    const table = (entries: readonly [string, string][]): ReadonlyMap<string, LabelPlace<Series>> =>
+    const table = (entries: readonly [string, string][]): ReadonlyMap<string, ResourceSeries<Series>> =>
       new Map(entries.map(([name, resource]) => [name, places.get(resource)!]))
     this.version = version
     this.rules = table(named)
     this.#exemptions = table(exempted)
     this.#denials = table(denied)
-    this.domains = new Map(domains.map(({ domain }) => [domain, new LabelPlace({ resource: domain, rank: 0 }, make)]))
+    this.domains = new Map(
+      domains.map(({ domain }) => [domain, new ResourceSeries({ resource: domain, rank: 0 }, make)]),
+    )
   }
 
   /** The place of a decision for which no limit was asked; undefined where no rule has to do with it. */
-  placeOfRuling(reason: PolicyDecision['reason'], name: string): LabelPlace<Series> | undefined {
+  placeOfRuling(reason: PolicyDecision['reason'], name: string): ResourceSeries<Series> | undefined {
     switch (reason) {
       case 'exempt':
         return this.#exemptions.get(name)
@@ -172,12 +174,15 @@ type Part = NonNullable<RuleSet['exemptions']>[number]
 function placesOf<Series>(
   named: readonly [string, string][],
   make: MakeSeries<Series>,
-): ReadonlyMap<string, LabelPlace<Series>> {
+): ReadonlyMap<string, ResourceSeries<Series>> {
   const resources = [...new Set(named.map(([, resource]) => resource))]
   const shapes = [...new Set(resources.map(shapeOf))].sort()
   const ranks = new Map(shapes.map((shape, rank) => [shape, rank]))
   return new Map(
-    resources.map((resource) => [resource, new LabelPlace({ resource, rank: ranks.get(shapeOf(resource))! }, make)]),
+    resources.map((resource) => [
+      resource,
+      new ResourceSeries({ resource, rank: ranks.get(shapeOf(resource))! }, make),
+    ]),
   )
 }
 

@@ -3,9 +3,9 @@ import type { AddressInfo } from 'node:net'
 import type { RuleSet } from '@sluice/core'
 import { FakeClock } from '@sluice/testing'
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
-import { jsonAnswer } from '../../operations/answer.ts'
+import { RequestObserver } from '../../listeners/http/request-observer.ts'
+import { jsonAnswer } from '../../operations/handler.ts'
 import { captureLog, createScene, requestOf, SECRET } from '../observability.test.support.ts'
-import { RequestObserver } from '../request-observer.ts'
 import { OtlpTracing } from './otlp-tracing.ts'
 
 // The libraries import `node:process`, which opens the standard input. It keeps no process alive, but is there.

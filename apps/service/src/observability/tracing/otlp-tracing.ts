@@ -6,10 +6,8 @@ import type { Clock, PolicyDecision } from '@sluice/core'
 import { MICROS_PER_SECOND } from '@sluice/core/internal'
 import type { Logger } from '@sluice/runtime'
 import { errorFields } from '../error-fields.ts'
-import { formatTraceparent, parseTraceparent } from './trace-context.ts'
-import { TraceSampler } from './trace-sampler.ts'
 import type { RequestSpan, Tracing } from './tracing.ts'
-import { NO_SPAN } from './tracing.ts'
+import { formatTraceparent, NO_SPAN, parseTraceparent, TraceSampler } from './tracing.ts'
 
 /** What {@link OtlpTracing} works with. */
 export interface OtlpTracingParts {

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { formatTraceparent, isSampled, parseTraceparent } from './trace-context.ts'
+import { formatTraceparent, isSampled, parseTraceparent } from './tracing.ts'
 
 const TRACE = '4bf92f3577b34da6a3ce929d0e0e4736'
 const SPAN = '00f067aa0ba902b7'

@@ -19,10 +19,10 @@ import { operationRoutes } from '../../listeners/http/operation-routes.ts'
 import { BodyReader } from '../../listeners/http/request-body.ts'
 import { createRouter } from '../../listeners/http/router.ts'
 import type { ServiceContext } from '../../service-context.ts'
-import { SingleThread } from '../../threads/thread-group.ts'
+import { SingleThread } from '../../threads/message-bus.ts'
 import type { OperationHandlers } from '../handler.ts'
 import { adminHandlers } from './admin.ts'
-import type { AdminDesk } from './config-access.ts'
+import type { AdminOptions } from './config-access.ts'
 
 const READER = new BodyReader(100_000_000)
 
@@ -34,12 +34,12 @@ export interface NodeOptions {
   readonly config: ConfigStore | undefined
   /** Whether the node follows its database and cannot reach it otherwise; false when left out. */
   readonly withoutConfig?: boolean
-  readonly desk?: AdminDesk
+  readonly options?: AdminOptions
   readonly clock?: FakeClock
   /** What keeps the node up to date; a follower of `config` when left out. */
   readonly follow?: (target: ConfigTarget, engine: PolicyEngine<'sync'>) => ConfigFollower
-  /** The desk, where it needs the engine. */
-  readonly deskOf?: (engine: PolicyEngine<'sync'>) => AdminDesk
+  /** The options, where it needs the engine. */
+  readonly deskOf?: (engine: PolicyEngine<'sync'>) => AdminOptions
   /** The keys it knows; those that its follower brings when left out. */
   readonly keys?: ApiKeyCache
   /** Handlers of operations that are not of the admin API's own. */
@@ -124,14 +124,14 @@ export class AdminNode {
       threads: new SingleThread(),
     }
     const authenticator = new Authenticator({ keys: this.keys, clock, random, log, secret })
-    const handlers = adminHandlers(context, options.deskOf?.(this.engine) ?? options.desk)
+    const handlers = adminHandlers(context, options.deskOf?.(this.engine) ?? options.options)
     const routes = operationRoutes({
       operations: ALL_OPERATIONS,
       handlers: { ...options.others, ...handlers },
       components: SCHEMAS,
       authenticate: (exchange, role) => authenticator.authenticate(exchange, role),
       treatmentOf: ({ id, tag }) => ({
-        lane: undefined,
+        inFlightLimit: undefined,
         bodies: READER,
         needsKey: false,
         checksItself: tag === 'checks' || ['explain', 'reset'].includes(id),

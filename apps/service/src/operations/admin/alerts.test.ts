@@ -15,7 +15,7 @@ import { BodyReader } from '../../listeners/http/request-body.ts'
 import { createRouter } from '../../listeners/http/router.ts'
 import { serviceDocument } from '../openapi.ts'
 import { alertHandlers } from './alerts.ts'
-import { AuditNotes } from './audit-notes.ts'
+import { AuditNotes } from './audit-log.ts'
 
 const operations = Object.values<Operation>(OPERATIONS).filter(({ tag }) => tag === 'alerts')
 const answers = new SchemaCheck({ components: { schemas: SCHEMAS } } as JsonSchema)
@@ -23,16 +23,16 @@ const MINUTE = 60_000
 const READER = new BodyReader(1_000_000)
 
 let test: TestDesk
-/** What a retry comes to; what the desk says when undefined. */
+/** What a retry comes to; what the monitor says when undefined. */
 let outcome: RedeliverOutcome | undefined
 let origin: string
 
 const alerts: Alerts = {
-  list: () => Promise.resolve(test.desk.list()),
-  acknowledge: (id, actor) => Promise.resolve(test.desk.acknowledge(id, actor)),
-  silence: (id, order) => test.desk.silence(id, order),
-  deadLetters: () => test.desk.deadLetters(),
-  redeliver: (id) => outcome ?? test.desk.redeliver(id),
+  list: () => Promise.resolve(test.monitor.list()),
+  acknowledge: (id, actor) => Promise.resolve(test.monitor.acknowledge(id, actor)),
+  silence: (id, order) => test.monitor.silence(id, order),
+  deadLetters: () => test.monitor.deadLetters(),
+  redeliver: (id) => outcome ?? test.monitor.redeliver(id),
 }
 
 /** What is in the audit log. */
@@ -79,7 +79,7 @@ const endpoints = new EndpointServer({
       components: serviceDocument('test').components.schemas,
       authenticate: () => ({ id: 'slk_1', name: 'ada', role: 'admin' }),
       treatmentOf: () => ({
-        lane: undefined,
+        inFlightLimit: undefined,
         bodies: READER,
         needsKey: false,
         checksItself: false,
@@ -144,12 +144,12 @@ describe('handlers', () => {
 describe('GET /admin/alerts', () => {
   it('lists alerts in the form that is promised', async () => {
     await fire(2)
-    test.desk.acknowledge('a2', { by: 'bob', note: 'mine' })
-    test.desk.silence('a2', { by: 'bob', durationMs: MINUTE, note: 'load test' })
+    test.monitor.acknowledge('a2', { by: 'bob', note: 'mine' })
+    test.monitor.silence('a2', { by: 'bob', durationMs: MINUTE, note: 'load test' })
     const { status, body } = await get('/admin/alerts')
     expect(status).toBe(200)
     expect(answers.problemsOf(body, '#/components/schemas/AlertPage')).toEqual([])
-    expect(body).toEqual({ items: test.desk.list() })
+    expect(body).toEqual({ items: test.monitor.list() })
     expect(body).toMatchObject({ items: [{ id: 'a2', silencedBy: 'bob', acknowledgedNote: 'mine' }, { id: 'a1' }] })
   })
 
@@ -183,7 +183,7 @@ describe('POST /admin/alerts/{id}/acknowledge', () => {
     expect(headers.get('cache-control')).toBe('no-store')
     expect(answers.problemsOf(body, '#/components/schemas/Alert')).toEqual([])
     expect(body).toMatchObject({ id: 'a1', acknowledgedBy: 'ada', acknowledgedNote: 'we know' })
-    expect(test.desk.list()).toEqual([body])
+    expect(test.monitor.list()).toEqual([body])
     expect(noted).toEqual(['ada: alert.acknowledge store-errors a1 (we know)'])
   })
 
@@ -217,7 +217,7 @@ describe('POST /admin/alerts/{id}/acknowledge', () => {
       status: 400,
       body: { errors: [{ path: '/by' }] },
     })
-    expect(test.desk.list()[0]).not.toHaveProperty('acknowledgedBy')
+    expect(test.monitor.list()[0]).not.toHaveProperty('acknowledgedBy')
   })
 })
 
@@ -248,7 +248,7 @@ describe('POST /admin/alerts/{id}/silence', () => {
       status: 400,
       body: { code: 'SLUICE_HTTP_INVALID_REQUEST', errors: [{ path: '/duration' }] },
     })
-    expect(test.desk.list()[0]).not.toHaveProperty('silencedUntil')
+    expect(test.monitor.list()[0]).not.toHaveProperty('silencedUntil')
   })
 
   it('takes 90 days', async () => {
@@ -273,7 +273,7 @@ describe('dead letters', () => {
   }
 
   it('are listed in the form that is promised', async () => {
-    test.outlet.letters.push(letter)
+    test.channel.letters.push(letter)
     const { status, body } = await get('/admin/alerts/dead-letters')
     expect(status).toBe(200)
     expect(answers.problemsOf(body, '#/components/schemas/DeadLetterPage')).toEqual([])
@@ -281,7 +281,7 @@ describe('dead letters', () => {
   })
 
   it('are tried again', async () => {
-    test.outlet.letters.push(letter)
+    test.channel.letters.push(letter)
     expect(await post(`/admin/alerts/dead-letters/${letter.id}/retry`)).toMatchObject({ status: 202, body: undefined })
     expect(noted).toEqual([`ada: dead-letter.retry ${letter.id}`])
   })

@@ -3,13 +3,11 @@ import type { Duration } from '@sluice/core'
 import { isSluiceError } from '@sluice/core'
 import { durationMs } from '@sluice/core/internal'
 import type { AlertActor, Alerts, RedeliverOutcome } from '../../alerts/alerts.ts'
-import type { Answer } from '../answer.ts'
-import { answeringRefusals } from '../answer-problems.ts'
-import type { OperationHandlers, OperationRequest } from '../handler.ts'
+import type { Answer, OperationHandlers, OperationRequest } from '../handler.ts'
 import { pageOfList, pageRequestOf } from '../paging.ts'
-import { invalidRequest, notFound, refusal } from '../problems.ts'
-import { adminAnswer, pageAnswer } from './admin-answer.ts'
-import type { AuditNotes } from './audit-notes.ts'
+import { answeringRefusals, invalidRequest, notFound, refusal } from '../problems.ts'
+import { adminAnswer, pageAnswer } from './admin-requests.ts'
+import type { AuditNotes } from './audit-log.ts'
 
 /** Longer ones are taken for mistakes of unit: 90 days. */
 const LONGEST_SILENCE_MS = 7_776_000_000

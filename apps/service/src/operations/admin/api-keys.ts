@@ -2,12 +2,11 @@ import type { ApiKeyRequest, RotateRequest } from '@sluice/contract'
 import type { OperationHandlers } from '../handler.ts'
 import { pageRequestOf } from '../paging.ts'
 import { notFound } from '../problems.ts'
-import { adminAnswer, pageAnswer, removedAnswer } from './admin-answer.ts'
-import type { AdminParts } from './admin-context.ts'
-import { refuseEnded } from './expiry.ts'
+import { adminAnswer, pageAnswer, refuseEnded, removedAnswer } from './admin-requests.ts'
+import type { AdminContext } from './config-access.ts'
 
 /** API keys. The secret of a key is in the answer that makes it, and nowhere else. */
-export function apiKeyHandlers({ access, context }: AdminParts): OperationHandlers {
+export function apiKeyHandlers({ access, context }: AdminContext): OperationHandlers {
   return {
     'GET /admin/api-keys': async ({ query }) =>
       pageAnswer(await access.databaseReads.apiKeys.list(pageRequestOf(query))),

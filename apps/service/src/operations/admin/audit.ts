@@ -1,11 +1,10 @@
 import type { OperationHandlers } from '../handler.ts'
 import { pageRequestOf } from '../paging.ts'
-import { pageAnswer } from './admin-answer.ts'
-import type { AdminParts } from './admin-context.ts'
-import { numberOf, textsOf } from './query.ts'
+import { numberOf, pageAnswer, textsOf } from './admin-requests.ts'
+import type { AdminContext } from './config-access.ts'
 
 /** What was done, newest first. */
-export function auditHandlers({ access }: AdminParts): OperationHandlers {
+export function auditHandlers({ access }: AdminContext): OperationHandlers {
   return {
     'GET /admin/audit': async ({ query }) => {
       const since = numberOf(query, 'since')

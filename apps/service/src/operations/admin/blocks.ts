@@ -1,20 +1,16 @@
 import { createHash } from 'node:crypto'
-import type { BlockRequest } from '@sluice/contract'
-import type { Block, Duration } from '@sluice/core'
+import type { BlockRequest, IncidentAnswer, Stored } from '@sluice/contract'
+import type { Block, Duration, Incident } from '@sluice/core'
 import { durationMs, MICROS_PER_MS } from '@sluice/core/internal'
 import { feedLines } from '../../alerts/block-export.ts'
-import type { Answer } from '../answer.ts'
-import type { OperationHandlers, OperationRequest } from '../handler.ts'
+import type { Answer, OperationHandlers, OperationRequest } from '../handler.ts'
 import { notFound } from '../problems.ts'
-import { adminAnswer, removedAnswer } from './admin-answer.ts'
-import type { AdminParts } from './admin-context.ts'
-import { countedEntity } from './counted-entity.ts'
-import { listEntries } from './entries.ts'
-import { seenBy, underPrecondition } from './precondition.ts'
-import { textOf } from './query.ts'
+import { adminAnswer, refuseEnded, removedAnswer, seenBy, textOf, underPrecondition } from './admin-requests.ts'
+import type { AdminContext } from './config-access.ts'
+import { countedEntity, listEntries } from './entries.ts'
 
 /** Callers that are refused everywhere for a time. */
-export function blockHandlers(parts: AdminParts): OperationHandlers {
+export function blockHandlers(parts: AdminContext): OperationHandlers {
   return {
     'GET /admin/blocks': (request) =>
       listEntries<Block>(request, (filter) => parts.access.databaseReads.blocks.list(filter)),
@@ -25,7 +21,7 @@ export function blockHandlers(parts: AdminParts): OperationHandlers {
 }
 
 /** Keeps a block, and enforces it here before it is answered. It counts as one more strike, as every block does. */
-async function setBlock({ access, context, announceBlock }: AdminParts, request: OperationRequest): Promise<Answer> {
+async function setBlock({ access, context, announceBlock }: AdminContext, request: OperationRequest): Promise<Answer> {
   const { duration, reason, ...who } = request.body as BlockRequest
   const nowMs = context.clock.nowMicros() / MICROS_PER_MS
   const until = Math.ceil(nowMs + durationMs(duration as Duration, 'duration'))
@@ -51,7 +47,7 @@ const FEED_PAGE = 1000
  * The blocks of addresses for firewalls, one network on each line. The tag is made of the text: it changes with every block
  * that comes, ends or is lifted.
  */
-async function blockFeed({ access, context }: AdminParts, { headers }: OperationRequest): Promise<Answer> {
+async function blockFeed({ access, context }: AdminContext, { headers }: OperationRequest): Promise<Answer> {
   const nowMs = context.clock.nowMicros() / MICROS_PER_MS
   const lines = [FEED_HEADER]
   let after: string | undefined
@@ -89,7 +85,7 @@ function hasTag(header: string | undefined, etag: string): boolean {
  * Lifts a block wherever it holds, and forgets what led to it: also one that only this node knows of, and one that is only in the
  * store, of a rule that has no penalty any more.
  */
-async function liftBlock({ access, context, announceBlock }: AdminParts, request: OperationRequest): Promise<Answer> {
+async function liftBlock({ access, context, announceBlock }: AdminContext, request: OperationRequest): Promise<Answer> {
   const { query } = request
   const key = countedEntity({ dimension: textOf(query, 'dimension'), entity: textOf(query, 'entity') })
   await underPrecondition(request, () =>
@@ -109,4 +105,32 @@ async function liftBlock({ access, context, announceBlock }: AdminParts, request
 /** How many blocks there were lately: a block that is forgotten does not count. */
 function strikesOf(block: Block | undefined, nowMs: number): number {
   return block !== undefined && Math.max(block.until, block.forgottenAt) > nowMs ? block.strikes : 0
+}
+
+const NOTHING_CHANGES =
+  'No limit changes: no rule of the enforced version has an incident factor. Set "incident" on rules or on the rule set: "incident": 0.5 halves limits during an incident.'
+
+/** The switch of an incident. */
+export function incidentHandlers({ access, context }: AdminContext): OperationHandlers {
+  const answer = (stored: Stored<Incident>): Answer => {
+    const affectedRules = context.engine.incidentRules
+    const isIdle = stored.entry.active && affectedRules === 0
+    const body: IncidentAnswer = { ...stored, affectedRules, ...(isIdle && { warning: NOTHING_CHANGES }) }
+    return adminAnswer(body, { revision: stored.revision })
+  }
+  return {
+    'GET /admin/incident': async () => answer(await access.databaseReads.incident.get()),
+
+    'PUT /admin/incident': async (request) => {
+      const incident = request.body as Incident
+      refuseEnded(context.clock, [{ path: '/until', at: incident.until }])
+      const stored = await underPrecondition(request, () =>
+        access.changeInDatabase(request, async (config, author) => {
+          const seen = await seenBy(request, async () => (await config.incident.get()).revision)
+          return await config.incident.set(incident, author, seen)
+        }),
+      )
+      return answer(stored)
+    },
+  }
 }

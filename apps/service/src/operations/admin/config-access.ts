@@ -1,45 +1,38 @@
-import type { Author, ConfigFollower, ConfigStore } from '@sluice/config-store'
+import type { Author, ConfigStore } from '@sluice/config-store'
 import type { RuleSet } from '@sluice/core'
 import type { AnnounceBlock } from '../../alerts/block-export.ts'
-import type { ConfigReads, DatabaseReads } from '../../config/config-reads.ts'
-import type { FileReads } from '../../config/file-config.ts'
+import type { ConfigReads, DatabaseReads, FileConfigReads } from '../../config/file-config.ts'
+import type { FollowedDatabase } from '../../config/follow-changes.ts'
 import { followInAllThreads } from '../../config/follow-changes.ts'
-import { RuleFit } from '../../config/state-size-check.ts'
+import { StateSizeCheck } from '../../config/state-size-check.ts'
 import type { ServiceContext } from '../../service-context.ts'
 import type { OperationRequest } from '../handler.ts'
-import type { PlaceOf } from '../problem-path.ts'
-import { placedProblem } from '../problem-path.ts'
-import type { Refusal } from '../problems.ts'
-import { invalidRuleSet, RETRY_AFTER_SECONDS, refusal } from '../problems.ts'
-import { authorOf } from './author.ts'
+import type { PlaceOf, Refusal } from '../problems.ts'
+import { invalidRuleSet, placedProblem, RETRY_AFTER_SECONDS, refusal } from '../problems.ts'
+import type { AuditNotes } from './audit-log.ts'
+import { authorOf } from './audit-log.ts'
 
 /** What the admin API works with besides the context of the service. */
-export interface AdminDesk {
+export interface AdminOptions {
   /** Where the rules come from, when it is no database; needed where `context.config` is undefined. */
-  readonly file?: FileReads
+  readonly file?: FileConfigReads
   /** Where everything else is kept when the rules come from a file. */
   readonly database?: FollowedDatabase
   /** Told of blocks that are set and lifted here; nobody is when left out. */
   readonly announceBlock?: AnnounceBlock
 }
 
-/** A database beside a file of rules, and what keeps this node up to date with what only the database has. */
-export interface FollowedDatabase {
-  readonly config: ConfigStore
-  readonly follower: ConfigFollower
-}
-
 /** The configuration, as the admin API reads and changes it. */
 export class ConfigAccess {
   readonly #context: ServiceContext
-  readonly #desk: AdminDesk
+  readonly #options: AdminOptions
   /** Says whether rules fit into the memory of this service. */
-  readonly fit: RuleFit
+  readonly fit: StateSizeCheck
 
-  constructor(context: ServiceContext, desk: AdminDesk) {
+  constructor(context: ServiceContext, options: AdminOptions) {
     this.#context = context
-    this.#desk = desk
-    this.fit = new RuleFit(context.settings)
+    this.#options = options
+    this.fit = new StateSizeCheck(context.settings)
   }
 
   /** Refuses rules whose states do not fit; `placeOf` turns a place in them into one in the body of the request. */
@@ -50,14 +43,14 @@ export class ConfigAccess {
 
   /** What a file may have: in the file, where the rules come from one, or in the database. */
   get reads(): ConfigReads {
-    const reads = this.#context.config ?? this.#desk.file
+    const reads = this.#context.config ?? this.#options.file
     if (reads !== undefined) return reads
     throw notReached()
   }
 
   /** What no file has: in the database, also where the rules come from a file. */
   get databaseReads(): DatabaseReads {
-    const reads = this.#context.config ?? this.#desk.database?.config
+    const reads = this.#context.config ?? this.#options.database?.config
     if (reads !== undefined) return reads
     throw notReached()
   }
@@ -76,7 +69,7 @@ export class ConfigAccess {
     change: (config: ConfigStore, author: Author) => Promise<T>,
   ): Promise<T> {
     const { config } = this.#context
-    return await this.#change(request, change, config === undefined ? this.#desk.database : this.#context)
+    return await this.#change(request, change, config === undefined ? this.#options.database : this.#context)
   }
 
   async #change<T>(
@@ -92,7 +85,7 @@ export class ConfigAccess {
   }
 
   #unchangeable(): Refusal {
-    const { file } = this.#desk
+    const { file } = this.#options
     if (file === undefined) return notReached()
     return refusal(
       'SLUICE_HTTP_CONFLICT',
@@ -105,4 +98,12 @@ function notReached(): Refusal {
   return refusal('SLUICE_HTTP_CONFIG_UNAVAILABLE', 'The configuration database was not reached yet. Try again.', {
     'Retry-After': RETRY_AFTER_SECONDS,
   })
+}
+
+/** What the handlers of the admin API share. */
+export interface AdminContext {
+  readonly context: ServiceContext
+  readonly access: ConfigAccess
+  readonly notes: AuditNotes
+  readonly announceBlock: AnnounceBlock
 }

@@ -8,7 +8,7 @@ import { systemSleep } from '@sluice/runtime'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { KnownApiKey } from '../../auth/api-key-cache.ts'
 import { sendStream } from '../../listeners/http/stream-answer.ts'
-import { MINUTE_MS } from '../../observability/history/rollup-store.ts'
+import { MINUTE_MS } from '../../observability/history/rollup-recorder.ts'
 import { collectReports, shareReports } from '../../observability/metrics-aggregator.ts'
 import {
   createScene,
@@ -18,9 +18,8 @@ import {
   requestOf,
   SECRET,
 } from '../../observability/observability.test.support.ts'
-import { SingleThread } from '../../threads/thread-group.ts'
-import type { Answer } from '../answer.ts'
-import type { OperationRequest, StreamAnswer } from '../handler.ts'
+import { SingleThread } from '../../threads/message-bus.ts'
+import type { Answer, OperationRequest, StreamAnswer } from '../handler.ts'
 import { observabilityHandlers } from './metrics.ts'
 
 const RULES: RuleSet = {

@@ -2,7 +2,7 @@ import { SluiceError } from '@sluice/core'
 import { describe, expect, it } from 'vitest'
 import type { OperationRequest } from '../handler.ts'
 import { refusalAnswer } from '../problems.ts'
-import { expectedOf, seenBy, underPrecondition } from './precondition.ts'
+import { expectedOf, seenBy, underPrecondition } from './admin-requests.ts'
 
 function requestWith(ifMatch?: string, ifNoneMatch?: string): OperationRequest {
   return {

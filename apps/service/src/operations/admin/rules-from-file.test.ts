@@ -7,8 +7,8 @@ import type { OperationId } from '@sluice/contract'
 import { memoryStore, PolicyEngine } from '@sluice/core'
 import { FakeClock } from '@sluice/testing'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { FileReads } from '../../config/file-config.ts'
-import { RuleFit } from '../../config/state-size-check.ts'
+import { FileConfigReads } from '../../config/file-config.ts'
+import { StateSizeCheck } from '../../config/state-size-check.ts'
 import { AdminNode, allItems, issueKeys, itemsOf } from './admin-node.test.support.ts'
 import { EXAMPLE_CALLS } from './example-calls.test.support.ts'
 
@@ -61,7 +61,7 @@ async function startOnFile(given?: ConfigStore): Promise<FileNode> {
   await writeFile(path, RULES)
   const database = given ?? (await openDatabase())
   const { admin } = await issueKeys(database)
-  const file = new FileReads('sluice.yaml', new RuleFit({ threads: 1, redis: undefined, stateSize: 64 }))
+  const file = new FileConfigReads('sluice.yaml', new StateSizeCheck({ threads: 1, redis: undefined, stateSize: 64 }))
   const followers: ConfigFollower[] = []
   const node = await AdminNode.start({
     config: undefined,
@@ -239,7 +239,7 @@ describe('a database beside a file', () => {
     const clock = new FakeClock()
     const engine = new PolicyEngine({ store: memoryStore({ clock }), clock })
     const target = engineTarget(engine)
-    const file = new FileReads('sluice.yaml', new RuleFit({ threads: 1, redis: undefined, stateSize: 64 }))
+    const file = new FileConfigReads('sluice.yaml', new StateSizeCheck({ threads: 1, redis: undefined, stateSize: 64 }))
     const [fromFile, beside] = [file.watch(target), file.beside(target)]
     const override = { dimension: 'user', entity: 'u1', resource: '*', terms: { limit: 7 } } as const
     const block = { dimension: 'user', entity: 'u9', until: 1e15, strikes: 1, forgottenAt: 1e15 } as const

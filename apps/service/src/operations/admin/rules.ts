@@ -1,18 +1,26 @@
-import type { RateLimits, RateLimitsRequest } from '@sluice/contract'
-import type { PolicyRule, RuleSet } from '@sluice/core'
+import type { VersionContent } from '@sluice/config-store'
+import type { NamedInPath, RateLimits, RateLimitsRequest } from '@sluice/contract'
+import type { DenyEntry, Exemption, PolicyRule, RuleSet, Tier } from '@sluice/core'
 import { ruleName } from '@sluice/core/internal'
-import type { Answer } from '../answer.ts'
-import type { OperationHandlers, OperationRequest } from '../handler.ts'
+import type { Answer, OperationHandlers, OperationRequest } from '../handler.ts'
 import { pageOfList, pageRequestOf } from '../paging.ts'
-import { notFound } from '../problems.ts'
-import { adminAnswer, pageAnswer, removedAnswer } from './admin-answer.ts'
-import type { AdminParts } from './admin-context.ts'
-import { editRules, enforcedRules } from './edit-rules.ts'
-import { refuseUnexpected } from './precondition.ts'
-import { textOf } from './query.ts'
+import type { PlaceOf } from '../problems.ts'
+import { invalidRequest, notFound, placingProblems } from '../problems.ts'
+import type { Expected } from './admin-requests.ts'
+import {
+  adminAnswer,
+  expectedOf,
+  pageAnswer,
+  refuseEnded,
+  refuseUnexpected,
+  removedAnswer,
+  textOf,
+  underPrecondition,
+} from './admin-requests.ts'
+import type { AdminContext, ConfigAccess } from './config-access.ts'
 
 /** The rules, resource by resource. */
-export function rateLimitHandlers(parts: AdminParts): OperationHandlers {
+export function rateLimitHandlers(parts: AdminContext): OperationHandlers {
   const { access } = parts
   return {
     'GET /admin/ratelimits': async ({ query }) => {
@@ -45,7 +53,7 @@ export function rateLimitHandlers(parts: AdminParts): OperationHandlers {
 }
 
 /** Puts rules in the place of all those of the resource. */
-async function putRules({ access }: AdminParts, request: OperationRequest): Promise<Answer> {
+async function putRules({ access }: AdminContext, request: OperationRequest): Promise<Answer> {
   const { resource, rules } = request.body as RateLimitsRequest
   let others: readonly PolicyRule[] = []
   let replaced: readonly PolicyRule[] = []
@@ -96,4 +104,129 @@ function byResource({ rules }: RuleSet): readonly RateLimits[] {
 /** The rules that are not for this resource. */
 function othersThan(resource: string, { rules }: RuleSet): readonly PolicyRule[] {
   return rules.filter((rule) => !isSame(rule.resource, resource))
+}
+
+/** The rule set that is enforced. */
+export interface EnforcedRules {
+  /** 0 when none is. */
+  readonly number: number
+  readonly ruleSet: RuleSet
+}
+
+const NO_RULES: EnforcedRules = { number: 0, ruleSet: { rules: [] } }
+
+/** Reads the rule set that is enforced. */
+export async function enforcedRules(access: ConfigAccess): Promise<EnforcedRules> {
+  const { versions } = access.reads
+  const { enforced } = await versions.current()
+  if (enforced === undefined) return NO_RULES
+  const content: VersionContent | undefined = await versions.get(enforced.number)
+  return content ?? NO_RULES
+}
+
+/** A change of the rule set. */
+export interface RuleSetEdit {
+  /** The rule set with the change. May be called again; may throw a `Refusal`. `expected`: what is changed, as the request says. */
+  readonly change: (ruleSet: RuleSet, expected: Expected | undefined) => RuleSet
+  /** By the place in the changed rule set. */
+  readonly placeOf: PlaceOf
+}
+
+/**
+ * Makes a version out of the enforced one and enforces it, in one step; resolves with its number. `If-Match` names the version
+ * that the editor has seen.
+ */
+async function editRules(
+  access: ConfigAccess,
+  request: OperationRequest,
+  { change, placeOf }: RuleSetEdit,
+): Promise<number> {
+  const expected = expectedOf(request)
+  const ifVersion = typeof expected === 'number' ? expected : undefined
+  const edit = (ruleSet: RuleSet): RuleSet => {
+    const changed = change(ruleSet, expected)
+    access.refuseUnfit(changed, placeOf)
+    return changed
+  }
+  const { number } = await underPrecondition(request, () =>
+    placingProblems(placeOf, () =>
+      access.change(request, (config, author) => config.versions.edit(edit, author, ifVersion)),
+    ),
+  )
+  return number
+}
+
+/** A named part of a rule set, and where it stands in it. */
+export interface NamedPart {
+  readonly path: '/admin/tiers' | '/admin/exemptions' | '/admin/deny-list'
+  readonly field: 'tiers' | 'exemptions' | 'denyList'
+  /** What one of them is called in a message. */
+  readonly noun: string
+}
+
+type Named = Tier | Exemption | DenyEntry
+
+/**
+ * The handlers of one kind of named parts of the rule set. A change of one puts it where it stood, because of exemptions and
+ * deny entries the first that matches counts; a new one comes last.
+ */
+export function ruleSetListHandlers(
+  { access, context }: AdminContext,
+  { path, field, noun }: NamedPart,
+): OperationHandlers {
+  return {
+    [`GET ${path}`]: async ({ query }) => {
+      const page = pageRequestOf(query)
+      const { number, ruleSet } = await enforcedRules(access)
+      return pageAnswer(
+        pageOfList(entriesOf(ruleSet, field), ({ name }) => name, page),
+        { version: number },
+      )
+    },
+
+    [`PUT ${path}/{name}`]: async (request) => {
+      const name = request.params['name'] ?? ''
+      const entry = { name, ...(request.body as NamedInPath<Named>) } as Named
+      if (entry.name !== name) {
+        throw invalidRequest({
+          path: '/name',
+          received: JSON.stringify(entry.name),
+          expected: `the name in the path, ${JSON.stringify(name)}, or no name`,
+        })
+      }
+      if ('expiresAt' in entry) refuseEnded(context.clock, [{ path: '/expiresAt', at: entry.expiresAt }])
+      let place = ''
+      let replaced: Named | undefined
+      const version = await editRules(access, request, {
+        change: (ruleSet, expected) => {
+          const entries = entriesOf(ruleSet, field)
+          const index = entries.findIndex((other) => other.name === name)
+          refuseUnexpected(expected, index >= 0)
+          replaced = entries[index]
+          place = `/${field}/${index < 0 ? entries.length : index}`
+          return { ...ruleSet, [field]: index < 0 ? [...entries, entry] : entries.with(index, entry) }
+        },
+        placeOf: (found) => (found === place || found.startsWith(`${place}/`) ? found.slice(place.length) : undefined),
+      })
+      return adminAnswer({ entry, version, replaced }, { revision: version })
+    },
+
+    [`DELETE ${path}/{name}`]: async (request) => {
+      const { name } = request.params
+      const version = await editRules(access, request, {
+        change: (ruleSet) => {
+          const entries = entriesOf(ruleSet, field)
+          const rest = entries.filter((other) => other.name !== name)
+          if (rest.length === entries.length) throw notFound(`${noun} of this name`)
+          return { ...ruleSet, [field]: rest }
+        },
+        placeOf: (found) => found,
+      })
+      return removedAnswer({ revision: version })
+    },
+  }
+}
+
+function entriesOf(ruleSet: RuleSet, field: NamedPart['field']): readonly Named[] {
+  return ruleSet[field] ?? []
 }

@@ -1,23 +1,19 @@
-import type { Author, ConfigStore, StageChange, Version } from '@sluice/config-store'
+import { isDeepStrictEqual } from 'node:util'
+import type { Author, ConfigStore, StageChange, Version, VersionApproval } from '@sluice/config-store'
 import { importEnvoyYaml } from '@sluice/config-store'
 import type { DiffAnswer, DraftRequest, ImportRequest, RollbackRequest, StageRequest } from '@sluice/contract'
 import type { DescriptorNode, RuleSet } from '@sluice/core'
 import { isSluiceError } from '@sluice/core'
-import type { Answer } from '../answer.ts'
-import type { OperationHandlers, OperationRequest } from '../handler.ts'
+import type { Answer, OperationHandlers, OperationRequest } from '../handler.ts'
 import { pageRequestOf } from '../paging.ts'
 import type { Refusal } from '../problems.ts'
-import { invalidRequest, invalidRuleSet, notFound, placingProblems } from '../problems.ts'
-import { adminAnswer, pageAnswer } from './admin-answer.ts'
-import type { AdminParts } from './admin-context.ts'
-import type { ConfigAccess } from './config-access.ts'
-import { enforcedRules } from './edit-rules.ts'
-import { changedMeanwhile, seenBy } from './precondition.ts'
-import { textOf, wholeNumber } from './query.ts'
-import { approvalOf } from './version-approval.ts'
+import { invalidRequest, invalidRuleSet, notFound, placingProblems, refusal } from '../problems.ts'
+import { adminAnswer, changedMeanwhile, pageAnswer, seenBy, textOf, wholeNumber } from './admin-requests.ts'
+import type { AdminContext, ConfigAccess } from './config-access.ts'
+import { enforcedRules } from './rules.ts'
 
 /** The versions of the rule set: drafts, and the way from there to being enforced. */
-export function versionHandlers(parts: AdminParts): OperationHandlers {
+export function versionHandlers(parts: AdminContext): OperationHandlers {
   const { access } = parts
   return {
     'GET /admin/versions': async ({ query }) => pageAnswer(await access.reads.versions.list(pageRequestOf(query))),
@@ -44,7 +40,7 @@ export function versionHandlers(parts: AdminParts): OperationHandlers {
   }
 }
 
-async function keepDraft({ access }: AdminParts, request: OperationRequest): Promise<Answer> {
+async function keepDraft({ access }: AdminContext, request: OperationRequest): Promise<Answer> {
   const { ruleSet, basedOn } = request.body as DraftRequest
   access.refuseUnfit(ruleSet as RuleSet, (path) => `/ruleSet${path}`)
   const approve = approvalOf(request)
@@ -65,7 +61,7 @@ async function keepDraft({ access }: AdminParts, request: OperationRequest): Pro
   )
 }
 
-async function stage({ access }: AdminParts, request: OperationRequest): Promise<Answer> {
+async function stage({ access }: AdminContext, request: OperationRequest): Promise<Answer> {
   const number = numberIn(request)
   const approve = approvalOf(request)
   const change = { ...stageOf(request.body as StageRequest), ...(approve && { approve }) }
@@ -86,7 +82,7 @@ async function stage({ access }: AdminParts, request: OperationRequest): Promise
 }
 
 /** Goes back. `If-Match` has the number of the enforced version that the editor has seen, and the `ETag` that of the new one. */
-async function rollBack({ access }: AdminParts, request: OperationRequest): Promise<Answer> {
+async function rollBack({ access }: AdminContext, request: OperationRequest): Promise<Answer> {
   const { to } = request.body as RollbackRequest
   const approve = approvalOf(request)
   const version = await access.change(request, async ({ versions }, author) => {
@@ -107,7 +103,7 @@ async function rollBack({ access }: AdminParts, request: OperationRequest): Prom
 }
 
 /** Makes a draft of the enforced rules, with the domains of these files in the place of theirs. */
-async function importFiles({ access }: AdminParts, request: OperationRequest): Promise<Answer> {
+async function importFiles({ access }: AdminContext, request: OperationRequest): Promise<Answer> {
   const { files, mergeDomains = false } = request.body as ImportRequest
   const { domains } = importEnvoyYaml(files, { mergeDomains })
   if (!domains.some(({ descriptors }) => hasLimit(descriptors))) throw noLimits(files)
@@ -154,4 +150,27 @@ function versionAnswer(version: Version): Answer {
 function draftAnswer(version: Version): Answer {
   const headers = { Location: `/admin/versions/${version.number}` }
   return adminAnswer(version, { status: 201, revision: version.revision, headers })
+}
+
+/** The parts of a rule set that only an admin changes, and what they are called in messages. */
+const RESERVED: readonly (readonly [part: 'exemptions' | 'denyList', name: string])[] = [
+  ['exemptions', 'exemptions'],
+  ['denyList', 'deny list'],
+]
+
+/**
+ * Refuses a rule set in the place of the enforced one when it would change what whoever asks may not change part by part.
+ * Undefined for an admin, who may change everything.
+ */
+function approvalOf({ principal }: OperationRequest): VersionApproval | undefined {
+  if (principal?.role === 'admin') return undefined
+  return (after, before) => {
+    const changed = RESERVED.filter(([part]) => !isDeepStrictEqual(after[part] ?? [], before[part] ?? []))
+    if (changed.length === 0) return
+    const parts = changed.map(([, name]) => name).join(' and ')
+    throw refusal(
+      'SLUICE_HTTP_FORBIDDEN',
+      `The rule set has other ${parts} than the enforced one. To change these takes an API key with the role "admin": use one, or leave them as they are.`,
+    )
+  }
 }

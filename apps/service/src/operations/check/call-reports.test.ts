@@ -1,8 +1,8 @@
 import type { CallReport } from '@sluice/contract'
 import { describe, expect, it } from 'vitest'
-import type { ThreadGroup } from '../../threads/thread-group.ts'
-import { atTurnEnd } from '../../turn-end.ts'
-import { CallReports } from './call-reports.ts'
+import { atTurnEnd } from '../../system.ts'
+import type { ThreadGroup } from '../../threads/message-bus.ts'
+import { CallReports } from './reports.ts'
 
 const report = (resource: string): CallReport => ({ resource, method: 'GET', failed: true })
 

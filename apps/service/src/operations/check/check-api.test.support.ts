@@ -4,10 +4,9 @@ import type { Mode, RuleSet, Store, Timers } from '@sluice/core'
 import { PolicyEngine } from '@sluice/core'
 import { FakeClock, seededRandom } from '@sluice/testing'
 import { expect } from 'vitest'
-import type { ThreadGroup } from '../../threads/thread-group.ts'
-import { SingleThread } from '../../threads/thread-group.ts'
-import type { Answer } from '../answer.ts'
-import type { OperationHandlers, OperationRequest, StreamAnswer } from '../handler.ts'
+import type { ThreadGroup } from '../../threads/message-bus.ts'
+import { SingleThread } from '../../threads/message-bus.ts'
+import type { Answer, OperationHandlers, OperationRequest, StreamAnswer } from '../handler.ts'
 import { checkHandlers } from './check.ts'
 
 // What the tests of the check API share: a set of handlers over a store, with time in the hands of the test.

@@ -2,17 +2,15 @@ import type { ConfigFollower } from '@sluice/config-store'
 import type { ValidCheckRequest } from '@sluice/contract'
 import { parseBatchRequest, parseCheckRequest } from '@sluice/contract'
 import type { PolicyDecision, PolicyRequest } from '@sluice/core'
-import { ReservationDesk } from '../../reservations/reservations.ts'
-import { whenKnown } from '../../reservations/sync-or-async.ts'
+import { Reservations } from '../../reservations/reservations.ts'
 import type { ServiceContext } from '../../service-context.ts'
 import type { Settings } from '../../settings.ts'
-import type { Answer } from '../answer.ts'
-import { invalidBody, whenReady, withStoreProblems } from '../check-problems.ts'
-import type { OperationHandler, OperationHandlers } from '../handler.ts'
-import { DecisionAnswers } from './decision-answers.ts'
+import type { Answer, OperationHandler, OperationHandlers } from '../handler.ts'
+import { thenMaybe } from '../handler.ts'
+import { invalidBody, whenReady, withStoreProblems } from '../problems.ts'
+import { DecisionAnswers, policyRequestOf } from './decision-answers.ts'
 import { envoyHandlers } from './envoy.ts'
 import { idHandlers } from './ids.ts'
-import { policyRequestOf } from './policy-request.ts'
 import { reportHandlers } from './reports.ts'
 import { reservationHandlers } from './reservations.ts'
 import { slotHandlers } from './slots.ts'
@@ -38,9 +36,9 @@ export function checkHandlers(context: CheckContext): OperationHandlers {
     profile: settings.headers,
     retryJitter: settings.retryJitter,
   })
-  const desk = new ReservationDesk(context)
+  const reservations = new Reservations(context)
   const requestOf = (request: ValidCheckRequest): PolicyRequest => policyRequestOf(request, settings.region)
-  const parts = { ...context, answers, desk, requestOf }
+  const parts = { ...context, answers, reservations, requestOf }
   const tell = (decision: PolicyDecision): Answer => answers.tell(decision)
 
   const check: OperationHandler = ({ body }) => {
@@ -52,7 +50,7 @@ export function checkHandlers(context: CheckContext): OperationHandlers {
   const peek: OperationHandler = ({ body }) => {
     const parsed = parseCheckRequest(body)
     if (!parsed.ok) return invalidBody(parsed)
-    return whenKnown(engine.peek(requestOf(parsed.request)), tell)
+    return thenMaybe(engine.peek(requestOf(parsed.request)), tell)
   }
   const batch: OperationHandler = ({ body }) => {
     const parsed = parseBatchRequest(body)

@@ -1,10 +1,10 @@
-import type { CheckAnswer, DecisionLike, HeaderProfile } from '@sluice/contract'
+import type { CheckAnswer, DecisionLike, HeaderProfile, ValidCheckRequest } from '@sluice/contract'
 import { batchAnswerJson, checkAnswer, checkAnswerJson, rateLimitHeaders } from '@sluice/contract'
-import type { Clock, PolicyDecision } from '@sluice/core'
+import type { Clock, PolicyDecision, PolicyRequest } from '@sluice/core'
 import type { Random } from '@sluice/runtime'
 import { isRuntimeError } from '@sluice/runtime'
-import type { Answer } from '../answer.ts'
-import { jsonAnswer } from '../answer.ts'
+import type { Answer } from '../handler.ts'
+import { jsonAnswer } from '../handler.ts'
 
 const MICROS_PER_MS = 1000
 
@@ -73,4 +73,25 @@ export class DecisionAnswers {
       throw error
     }
   }
+}
+
+/** The request that the rules are asked about. `homeRegion` is where callers are that do not say it. */
+export function policyRequestOf(request: ValidCheckRequest, homeRegion: string | undefined): PolicyRequest {
+  const { resource, method, ip, user, apiKey, tenant, descriptors, service, region, tier, tokens } = request
+  const asked = {
+    resource,
+    method,
+    ip,
+    user,
+    apiKey,
+    tenant,
+    descriptors,
+    service,
+    region: region ?? homeRegion,
+    tier,
+    cost: tokens,
+  }
+  // To the engine a field that is undefined is one that is not there; to the compiler it is not. All requests have one shape,
+  // which is quicker than each its own.
+  return asked as PolicyRequest
 }

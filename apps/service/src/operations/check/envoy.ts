@@ -1,11 +1,10 @@
 import type { DecisionLike, ValidEnvoyRequest } from '@sluice/contract'
 import { envoyAnswer, parseEnvoyRequest } from '@sluice/contract'
 import type { DescriptorDecision, DescriptorStatus } from '@sluice/core'
-import { whenKnown } from '../../reservations/sync-or-async.ts'
 import type { ServiceContext } from '../../service-context.ts'
-import type { Answer } from '../answer.ts'
-import { invalidBody } from '../check-problems.ts'
-import type { OperationHandlers } from '../handler.ts'
+import type { Answer, OperationHandlers } from '../handler.ts'
+import { thenMaybe } from '../handler.ts'
+import { invalidBody } from '../problems.ts'
 import type { DecisionAnswers } from './decision-answers.ts'
 
 /** What requests of the Envoy rate limit protocol are decided and answered with. */
@@ -20,7 +19,7 @@ export function envoyHandlers({ engine, clock, answers }: EnvoyParts): Operation
       const parsed = parseEnvoyRequest(body)
       if (!parsed.ok) return invalidBody(parsed)
       const { request } = parsed
-      return whenKnown(engine.decideDescriptors(request), (decision): Answer => {
+      return thenMaybe(engine.decideDescriptors(request), (decision): Answer => {
         const told = toldBy(decision, request, clock.nowMicros() / MICROS_PER_SECOND)
         return answers.tellIn(JSON.stringify(envoyAnswer(decision)), told)
       })

@@ -2,10 +2,9 @@ import { MOST_IDS } from '@sluice/contract'
 import type { RuntimeErrorCode } from '@sluice/runtime'
 import { isRuntimeError } from '@sluice/runtime'
 import type { ServiceContext } from '../../service-context.ts'
-import type { Answer } from '../answer.ts'
-import { jsonAnswer } from '../answer.ts'
-import type { OperationHandlers } from '../handler.ts'
-import { problemAnswer } from '../problem-answer.ts'
+import type { Answer, OperationHandlers } from '../handler.ts'
+import { jsonAnswer } from '../handler.ts'
+import { problemAnswer } from '../problems.ts'
 
 /** What is wrong with a clock that no ids can be made from. */
 const CLOCK_CODES = [

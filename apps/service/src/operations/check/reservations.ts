@@ -1,58 +1,63 @@
 import type { ValidCheckRequest } from '@sluice/contract'
 import { expiryText, parseReservationRequest, parseReserveRequest, parseSettleRequest } from '@sluice/contract'
 import type { PolicyEngine, PolicyRequest, Settlement } from '@sluice/core'
-import type { ReservationDesk } from '../../reservations/reservations.ts'
-import { whenKnown } from '../../reservations/sync-or-async.ts'
+import type { Reservations } from '../../reservations/reservations.ts'
 import type { Taken, Taking, Ticket } from '../../reservations/ticket.ts'
 import { ticketFor } from '../../reservations/ticket.ts'
-import type { Answer } from '../answer.ts'
-import { jsonAnswer } from '../answer.ts'
-import { invalidBody } from '../check-problems.ts'
-import type { OperationHandlers } from '../handler.ts'
-import { problemAnswer } from '../problem-answer.ts'
+import type { Answer, OperationHandlers } from '../handler.ts'
+import { jsonAnswer, thenMaybe } from '../handler.ts'
+import { invalidBody, problemAnswer } from '../problems.ts'
 import type { DecisionAnswers } from './decision-answers.ts'
 
 /** What the handlers of reservations and slots work with. */
 export interface ReservationParts {
   readonly engine: PolicyEngine
-  readonly desk: ReservationDesk
+  readonly reservations: Reservations
   readonly answers: DecisionAnswers
   readonly requestOf: (request: ValidCheckRequest) => PolicyRequest
 }
 
 /** Units taken in advance: `reserve`, `settle`, `release`. The last two also end slots. */
 export function reservationHandlers(parts: ReservationParts): OperationHandlers {
-  const { engine, desk, requestOf } = parts
+  const { engine, reservations, requestOf } = parts
   return {
     'POST /internal/ratelimit/reserve': ({ body }) => {
       const parsed = parseReserveRequest(body)
       if (!parsed.ok) return invalidBody(parsed)
       const { request, expiresAfterMs } = parsed
       const taken = engine.reserve(requestOf(request), { expiresAfter: expiresAfterMs })
-      return whenKnown<Taken, Answer>(taken, (answer) =>
-        handOut(parts, answer, { kind: 'units', thread: desk.thread, expiresAfterMs }),
+      return thenMaybe<Taken, Answer>(taken, (answer) =>
+        handOut(parts, answer, { kind: 'units', thread: reservations.thread, expiresAfterMs }),
       )
     },
     'POST /internal/ratelimit/settle': ({ body }) => {
       const parsed = parseSettleRequest(body)
       if (!parsed.ok) return invalidBody(parsed)
       const { reservationId, tokens } = parsed
-      return withTicket(desk, reservationId, (ticket) => whenKnown(desk.settle(ticket, tokens), settlementAnswer))
+      return withTicket(reservations, reservationId, (ticket) =>
+        thenMaybe(reservations.settle(ticket, tokens), settlementAnswer),
+      )
     },
     'POST /internal/ratelimit/release': ({ body }) => {
       const parsed = parseReservationRequest(body)
       if (!parsed.ok) return invalidBody(parsed)
-      return withTicket(desk, parsed.reservationId, (ticket) => whenKnown(desk.release(ticket), settlementAnswer))
+      return withTicket(reservations, parsed.reservationId, (ticket) =>
+        thenMaybe(reservations.release(ticket), settlementAnswer),
+      )
     },
   }
 }
 
 /** The answer to what was taken, with its id; or to a refusal. */
-export function handOut({ desk, answers }: ReservationParts, taken: Taken, taking: Taking): Answer | Promise<Answer> {
+export function handOut(
+  { reservations, answers }: ReservationParts,
+  taken: Taken,
+  taking: Taking,
+): Answer | Promise<Answer> {
   if (!('claim' in taken)) return answers.tell(taken)
   const ticket = ticketFor(taken.decision, taken.claim, taking)
-  const id = desk.issue(ticket)
-  if (id === undefined) return whenKnown(desk.settle(ticket, 0), () => TOO_LONG)
+  const id = reservations.issue(ticket)
+  if (id === undefined) return thenMaybe(reservations.settle(ticket, 0), () => TOO_LONG)
   const expiresAt = expiryText(ticket.endsAtMs)
   const lease = ticket.leaseMs > 0 ? `,"leaseMs":${ticket.leaseMs}` : ''
   // Neither has a character that JSON would write otherwise.
@@ -62,11 +67,11 @@ export function handOut({ desk, answers }: ReservationParts, taken: Taken, takin
 
 /** The answer for the ticket of an id, or to an id that is of no use. */
 export function withTicket(
-  desk: ReservationDesk,
+  reservations: Reservations,
   id: string,
   use: (ticket: Ticket) => Answer | Promise<Answer>,
 ): Answer | Promise<Answer> {
-  const recognised = desk.recognise(id)
+  const recognised = reservations.recognise(id)
   if (recognised.ok) return use(recognised.ticket)
   const { received, expected } = recognised
   return invalidBody({ ok: false, problems: [{ path: '/reservationId', received, expected }], unlisted: 0 })

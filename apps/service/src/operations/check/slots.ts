@@ -2,14 +2,12 @@ import { expiryText, parseAcquireRequest, parseReservationRequest } from '@sluic
 import type { PolicyEngine, PolicyRequest, PolicyReservation, Settlement } from '@sluice/core'
 import { isSluiceError } from '@sluice/core'
 import { MICROS_PER_MS } from '@sluice/core/internal'
-import { whenKnown } from '../../reservations/sync-or-async.ts'
 import type { Taken, Ticket } from '../../reservations/ticket.ts'
 import { withoutCharges } from '../../reservations/ticket.ts'
 import type { ServiceContext } from '../../service-context.ts'
-import type { Answer } from '../answer.ts'
-import { jsonAnswer } from '../answer.ts'
-import { invalidBody } from '../check-problems.ts'
-import type { OperationHandlers } from '../handler.ts'
+import type { Answer, OperationHandlers } from '../handler.ts'
+import { jsonAnswer, thenMaybe } from '../handler.ts'
+import { invalidBody } from '../problems.ts'
 import type { ReservationParts } from './reservations.ts'
 import { handOut, withTicket } from './reservations.ts'
 
@@ -18,8 +16,8 @@ export type SlotParts = ReservationParts & Pick<ServiceContext, 'clock'>
 
 /** Slots, held while something goes on: `acquire` and `heartbeat`. They end by `release`, `settle`, or with their lease. */
 export function slotHandlers(parts: SlotParts): OperationHandlers {
-  const { engine, desk, clock, requestOf } = parts
-  const taking = { kind: 'slot', thread: desk.thread, expiresAfterMs: Number.POSITIVE_INFINITY } as const
+  const { engine, reservations, clock, requestOf } = parts
+  const taking = { kind: 'slot', thread: reservations.thread, expiresAfterMs: Number.POSITIVE_INFINITY } as const
   const nowMs = (): number => clock.nowMicros() / MICROS_PER_MS
   return {
     'POST /internal/ratelimit/acquire': (exchange) => {
@@ -29,18 +27,18 @@ export function slotHandlers(parts: SlotParts): OperationHandlers {
       const request = requestOf(parsed.request)
       const { signal } = exchange
       const taken = maxWaitMs === 0 ? engine.reserve(request) : waitFor(engine, request, { maxWait: maxWaitMs, signal })
-      return whenKnown<Taken, Answer>(taken, (answer) =>
-        whenKnown<Taken, Answer>(asCheck(answer), (kept) => handOut(parts, kept, taking)),
+      return thenMaybe<Taken, Answer>(taken, (answer) =>
+        thenMaybe<Taken, Answer>(asCheck(answer), (kept) => handOut(parts, kept, taking)),
       )
     },
     'POST /internal/ratelimit/heartbeat': ({ body }) => {
       const parsed = parseReservationRequest(body)
       if (!parsed.ok) return invalidBody(parsed)
-      return withTicket(desk, parsed.reservationId, (ticket) => {
+      return withTicket(reservations, parsed.reservationId, (ticket) => {
         if (ticket.kind === 'units' && ticket.leaseMs === 0) return NOT_A_SLOT
         // Read before the store is asked: its lease ends no sooner.
         const fromMs = nowMs()
-        return whenKnown(desk.renew(ticket), (settlement) => heartbeatAnswer(settlement, ticket, fromMs))
+        return thenMaybe(reservations.renew(ticket), (settlement) => heartbeatAnswer(settlement, ticket, fromMs))
       })
     },
   }

@@ -2,7 +2,7 @@ import type { RuleSet, SharedMemoryStore } from '@sluice/core'
 import { attachSharedMemoryStore, sharedMemoryStore } from '@sluice/core'
 import { FakeClock } from '@sluice/testing'
 import { afterEach, describe, expect, it } from 'vitest'
-import type { ThreadGroup } from '../../threads/thread-group.ts'
+import type { ThreadGroup } from '../../threads/message-bus.ts'
 import { CheckApi } from './check-api.test.support.ts'
 import { CUT_RULES, limitOf, reportsOf } from './report.suite.test.support.ts'
 

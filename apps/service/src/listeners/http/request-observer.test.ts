@@ -1,9 +1,8 @@
 import { keyDigest } from '@sluice/runtime'
 import { describe, expect, it } from 'vitest'
-import type { Answer } from '../operations/answer.ts'
-import { jsonAnswer } from '../operations/answer.ts'
-import type { OperationHandlers } from '../operations/handler.ts'
-import { createScene, numbersOf, requestOf, SECRET } from './observability.test.support.ts'
+import { createScene, numbersOf, requestOf, SECRET } from '../../observability/observability.test.support.ts'
+import type { Answer, OperationHandlers } from '../../operations/handler.ts'
+import { jsonAnswer } from '../../operations/handler.ts'
 import { RequestObserver } from './request-observer.ts'
 
 function scene(handlers: OperationHandlers) {

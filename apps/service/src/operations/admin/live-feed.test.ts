@@ -1,10 +1,10 @@
 import type { LiveSample } from '@sluice/contract'
 import type { RuleSet } from '@sluice/core'
 import { describe, expect, it } from 'vitest'
+import { MetricsAggregator } from '../../observability/metrics-aggregator.ts'
+import type { Scene } from '../../observability/observability.test.support.ts'
+import { createScene, IDLE_PROCESS, SECRET } from '../../observability/observability.test.support.ts'
 import { LiveFeed } from './live-feed.ts'
-import { ReportDesk } from './metrics-aggregator.ts'
-import type { Scene } from './observability.test.support.ts'
-import { createScene, IDLE_PROCESS, SECRET } from './observability.test.support.ts'
 
 const RULES: RuleSet = {
   rules: [{ resource: '/data', dimension: 'user', limit: 2, window: '1h' }],
@@ -19,11 +19,11 @@ interface FeedScene extends Scene {
 
 function feedScene(mostStreams = 3): FeedScene {
   const scene = createScene({ ruleSet: RULES })
-  const desk = new ReportDesk({ ...IDLE_PROCESS, firingAlerts: () => 1 })
+  const options = new MetricsAggregator({ ...IDLE_PROCESS, firingAlerts: () => 1 })
   const report = () =>
     feedOf.fails
       ? Promise.reject(new Error('no thread answers'))
-      : Promise.resolve(desk.merge([{ ...scene.instrument.report(), index: 0, name: 'only' }]))
+      : Promise.resolve(options.merge([{ ...scene.instrument.report(), index: 0, name: 'only' }]))
   const { clock, sleep, log } = scene
   const feed = new LiveFeed({ report, clock, sleep, log: log.logger, secret: SECRET, mostStreams })
   const feedOf: FeedScene = Object.assign(scene, { feed, fails: false })

@@ -1,10 +1,23 @@
 import type { CounterSeries, GaugeSeries, HistogramSeries, LogFields, Logger, MetricRegistry } from '@sluice/runtime'
-import type { RefusedRequest } from '../listeners/http/refused-request.ts'
-import type { Answer } from '../operations/answer.ts'
-import type { OperationHandler, OperationHandlers, OperationRequest, StreamAnswer } from '../operations/handler.ts'
-import { METRIC, NONE } from './metrics/metric-names.ts'
-import { digestOf } from './top-callers.ts'
-import type { RequestSpan, Tracing } from './tracing/tracing.ts'
+import { METRIC, NONE } from '../../observability/metrics/metric-names.ts'
+import { digestOf } from '../../observability/top-callers.ts'
+import type { RequestSpan, Tracing } from '../../observability/tracing/tracing.ts'
+import type {
+  Answer,
+  OperationHandler,
+  OperationHandlers,
+  OperationRequest,
+  StreamAnswer,
+} from '../../operations/handler.ts'
+
+/** A request that was answered before it came to a handler. */
+export interface RefusedRequest {
+  /** `METHOD /path` of what was asked for; undefined where there is nothing of that kind, or it was no request at all. */
+  readonly operation: string | undefined
+  readonly status: number
+  /** Address of the other end of the connection. */
+  readonly remoteAddress: string
+}
 
 /** What requests are observed with. */
 export interface RequestObservation {

@@ -1,7 +1,7 @@
 import type { ReadinessCheck, ReadinessReason } from '@sluice/contract'
-import type { Answer } from './answer.ts'
-import { jsonAnswer } from './answer.ts'
-import { problemAnswer } from './problem-answer.ts'
+import type { Answer, OperationHandlers } from './handler.ts'
+import { jsonAnswer } from './handler.ts'
+import { problemAnswer } from './problems.ts'
 
 /** How one thing stands that the service depends on. */
 export interface HealthCheck extends ReadinessCheck {
@@ -66,4 +66,17 @@ const STOPPING: HealthCheck = {
   ready: false,
   detail: 'it is stopping',
   reasons: [{ code: 'stopping', message: 'The service is about to stop. Send requests to another node.' }],
+}
+
+const ALIVE = jsonAnswer(200, '{"status":"ok"}', { headers: { 'Cache-Control': 'no-store' } })
+
+/**
+ * `GET /livez`: 200 while the process answers at all. It depends on nothing else, because a restart would not bring back
+ * anything else. `GET /readyz`: whether requests should be sent here.
+ */
+export function healthHandlers(readiness: Readiness): OperationHandlers {
+  return {
+    'GET /livez': () => ALIVE,
+    'GET /readyz': () => readiness.answer(),
+  }
 }
