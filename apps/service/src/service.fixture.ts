@@ -42,7 +42,7 @@ export interface RunningNode {
   readonly adminKey: string | undefined
   /** Asks for a check with this body: JSON of a value, or a text or bytes as they are. */
   check(body: unknown, headers?: Readonly<Record<string, string>>): Promise<Response>
-  /** Asks the admin API with `key`, the first one when left out; `body` is sent as JSON. */
+  /** Calls the admin API with `key` (default: the first key); `body` is sent as JSON. */
   admin(method: string, path: string, options?: { readonly body?: unknown; readonly key?: string }): Promise<Response>
   /** Stops it, and removes its data folder unless the settings named one. */
   stop(): Promise<void>

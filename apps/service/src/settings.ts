@@ -89,9 +89,9 @@ export type Environment = Readonly<Record<string, string | undefined>>
 
 /** Where settings are read from. */
 export interface SettingSources {
-  /** The arguments of the command line; those of this process when left out. */
+  /** Command-line arguments. Default: those of this process. */
   readonly args?: readonly string[]
-  /** The environment of this process when left out. */
+  /** Default: the environment of this process. */
   readonly environment?: Environment
   /** The content of a file; throws when it cannot be read. */
   readonly readFile?: (path: string) => string

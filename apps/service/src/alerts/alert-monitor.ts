@@ -20,7 +20,7 @@ export interface AlertMonitorParts {
   readonly newId: () => string
   readonly channel: AlertChannel
   readonly log: Pick<Logger, 'info' | 'warn' | 'error'>
-  /** Where alerts survive a restart; nowhere when left out. */
+  /** Where alerts survive a restart. Default: nowhere. */
   readonly store?: AlertStateStore | undefined
 }
 

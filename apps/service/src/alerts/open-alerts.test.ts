@@ -214,7 +214,7 @@ describe('several threads', () => {
     onTestFinished(() => alerts.close())
     await time.advance(1000)
     expect(await alerts.list()).toEqual([])
-    expect(log.messages).toEqual(['alerts could not be looked at'])
+    expect(log.messages).toEqual(['could not evaluate alerts'])
     await time.advance(1000)
     expect(await alerts.list()).toMatchObject([{ value: 2 / 120, firedAt: START_MS + 2000 }])
   })

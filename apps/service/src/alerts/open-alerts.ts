@@ -243,7 +243,7 @@ class AlertLoop {
     try {
       monitor.evaluate(mergeSignals(await gather()))
     } catch (error) {
-      log.error('alerts could not be looked at', { error: errorFields(error) })
+      log.error('could not evaluate alerts', { error: errorFields(error) })
     }
   }
 }

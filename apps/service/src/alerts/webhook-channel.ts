@@ -40,9 +40,9 @@ export interface WebhookChannelParts {
   readonly sleep: Sleep
   readonly random: Random
   readonly log: Pick<Logger, 'warn' | 'error'>
-  /** Every try begins a trace, which the receiver is told; none when left out. */
+  /** Starts a trace for every delivery attempt and propagates it. Default: no traces. */
   readonly tracing?: Pick<Tracing, 'beginAsking' | 'outgoingHeaders'> | undefined
-  /** Where messages survive a restart; nowhere when left out. */
+  /** Where messages survive a restart. Default: nowhere. */
   readonly store?: DeliveryStore<WebhookMessage> | undefined
   /** Maximum number of messages that wait for delivery. Default: 500. */
   readonly mostPending?: number
@@ -192,7 +192,7 @@ function report(event: DeliveryEvent<WebhookMessage>, log: WebhookChannelParts['
       log.error('a webhook message that could not be delivered was dropped', told(event.letter.message))
       return
     case 'store-failed':
-      log.error('what is to be delivered could not be saved', { error: errorFields(event.error) })
+      log.error('could not save the delivery queue', { error: errorFields(event.error) })
       return
     case 'delivered':
   }

@@ -93,7 +93,7 @@ export class Authenticator {
   #refuse(refusal: Refusal, keyId: string | undefined, remoteAddress: string): Answer {
     const retryAfterMs = this.#failures.count({ remoteAddress, keyId })
     if (this.#log.isEnabled('warn')) {
-      this.#log.warn('an API key was refused', {
+      this.#log.warn('an API key was rejected', {
         reason: refusal,
         limited: retryAfterMs > 0,
         address: this.#digest(remoteAddress),

@@ -45,7 +45,7 @@ export class FileConfigReads implements ConfigReads {
   watch(target: ConfigTarget): ConfigTarget {
     return {
       useVersions: (versions) => {
-        this.#refuseUnfit(versions)
+        this.#rejectUnfit(versions)
         target.useVersions(versions)
         this.#inForce = versions
       },
@@ -94,7 +94,7 @@ export class FileConfigReads implements ConfigReads {
     list: (filter = {}) => this.#entries([...this.#members.values()], filter),
   }
 
-  #refuseUnfit({ enforced }: VersionsInForce): void {
+  #rejectUnfit({ enforced }: VersionsInForce): void {
     const problems = enforced === undefined ? [] : this.#fit.problemsOf(enforced.ruleSet)
     if (problems.length > 0) throw new RuleSetError(problems, this.file)
   }

@@ -33,7 +33,7 @@ describe('settings in the file of the rules', () => {
     expect(lines).toMatchObject([
       {
         level: 'warn',
-        message: 'settings in the file have changed: they count from the next start on',
+        message: 'settings in the file have changed: they apply from the next start',
         file: 'sluice.yaml',
         settings: ['port', 'threads', 'redisUrl'],
       },

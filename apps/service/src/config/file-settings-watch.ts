@@ -42,7 +42,7 @@ export class FileSettingsWatch {
     if (problems.length > 0) {
       log.error('settings in the file cannot be used: the next start would fail', { file, settings, problems })
     } else if (settings.length > 0) {
-      log.warn('settings in the file have changed: they count from the next start on', { file, settings })
+      log.warn('settings in the file have changed: they apply from the next start', { file, settings })
     } else log.info('the settings in the file are again those that the service was started with', { file })
   }
 }

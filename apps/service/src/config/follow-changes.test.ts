@@ -108,7 +108,7 @@ describe('a change', () => {
   it('is done all the same when a thread cannot follow, which that thread tells', async () => {
     const { parts, lines } = scene([() => Promise.resolve(), () => Promise.reject(new Error('away'))])
     await followInAllThreads(parts[0]!)
-    expect(lines).toMatchObject([{ level: 'warn', message: 'a change could not be followed at once' }])
+    expect(lines).toMatchObject([{ level: 'warn', message: 'could not apply a configuration change at once' }])
   })
 
   it('waits for no thread that has ended: it begins with what there is by then', async () => {

@@ -50,7 +50,7 @@ async function followHere({ follower, log }: FollowingParts): Promise<void> {
   try {
     await follower.refresh()
   } catch (error) {
-    log.warn('a change could not be followed at once', { error: errorFields(error) })
+    log.warn('could not apply a configuration change at once', { error: errorFields(error) })
   }
 }
 
@@ -59,8 +59,8 @@ async function othersFollow({ threads, log }: FollowingParts): Promise<void> {
   try {
     const answers = await threads.gather<boolean>(TOPIC, threads.index, false)
     const silent = answers.filter((hasAnswered) => !hasAnswered).length
-    if (silent > 0) log.warn('threads did not say in time that they follow a change', { threads: silent })
+    if (silent > 0) log.warn('threads did not confirm a configuration change in time', { threads: silent })
   } catch (error) {
-    log.warn('other threads could not be asked to follow a change', { error: errorFields(error) })
+    log.warn('could not ask other threads to apply a configuration change', { error: errorFields(error) })
   }
 }

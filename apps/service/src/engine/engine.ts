@@ -75,7 +75,7 @@ export function openEngine(parts: EngineParts): DecisionEngine {
     shared: parts.shared,
     observe: instrument.observeStore,
     observeLeases: instrument.observeLeases,
-    onWarning: ({ code, message }) => log.warn('Redis is not set up well', { code, advice: message }),
+    onWarning: ({ code, message }) => log.warn('Redis is misconfigured', { code, advice: message }),
     initialNodes: Math.max(settings.threads, readNodeCount(folder.nodeCount) ?? 1),
     onNodesChange: (nodes) => {
       if (parts.threads.index === 0) keepNodeCount(nodes, parts)

@@ -101,12 +101,11 @@ export class MachineNumberLeases {
     const { count, log } = this.#options
     try {
       for (let thread = 0; thread < count; thread++) await this.#lease(thread)
-      if (this.#isTold) log.info('the number for the ids of this node can be had again')
+      if (this.#isTold) log.info('leased a machine number for ids again')
       this.#isTold = false
       return true
     } catch (error) {
-      if (!this.#isTold)
-        log.warn('the number for the ids of this node cannot be had, or kept for longer', { error: errorFields(error) })
+      if (!this.#isTold) log.warn('could not lease a machine number for ids', { error: errorFields(error) })
       this.#isTold = true
       return false
     }

@@ -23,35 +23,35 @@ const NONE = -1
  */
 export class MachineNumberTable {
   readonly memory: SharedArrayBuffer
-  readonly #machineNumbers: Int32Array
+  readonly #words: Int32Array
 
-  /** `memory`: of another thread's machineNumbers; new ones for `count` threads otherwise. */
+  /** `memory`: the table of another thread. Default: a new table for `count` threads. */
   constructor(count: number, memory?: SharedArrayBuffer) {
     this.memory = memory ?? new SharedArrayBuffer(2 * count * Int32Array.BYTES_PER_ELEMENT)
-    this.#machineNumbers = new Int32Array(this.memory)
-    if (memory === undefined) this.#machineNumbers.fill(NONE)
+    this.#words = new Int32Array(this.memory)
+    if (memory === undefined) this.#words.fill(NONE)
   }
 
   /** Gives a thread its number, until an instant in milliseconds since 1970; `Infinity` for good. */
   give(thread: number, number: number, untilMs: number): void {
-    Atomics.store(this.#machineNumbers, 2 * thread, number)
-    Atomics.store(this.#machineNumbers, 2 * thread + 1, secondsOf(untilMs))
+    Atomics.store(this.#words, 2 * thread, number)
+    Atomics.store(this.#words, 2 * thread + 1, secondsOf(untilMs))
   }
 
   /** The number that a thread may use at `nowMs`; below 0 when it has none. */
   usableAt(thread: number, nowMs: number): number {
-    const untilMs = Atomics.load(this.#machineNumbers, 2 * thread + 1) * MS_PER_SECOND + SNOWFLAKE_EPOCH_MS
+    const untilMs = Atomics.load(this.#words, 2 * thread + 1) * MS_PER_SECOND + SNOWFLAKE_EPOCH_MS
     return nowMs < untilMs ? this.numberOf(thread) : NONE
   }
 
   /** Takes the number of a thread away: it makes no more ids. */
   withdraw(thread: number): void {
-    Atomics.store(this.#machineNumbers, 2 * thread, NONE)
+    Atomics.store(this.#words, 2 * thread, NONE)
   }
 
   /** The number of a thread, also after its end; below 0 when it has none. */
   numberOf(thread: number): number {
-    return Atomics.load(this.#machineNumbers, 2 * thread)
+    return Atomics.load(this.#words, 2 * thread)
   }
 }
 

@@ -45,11 +45,11 @@ export interface InstrumentParts {
   readonly clock: Clock
   /** Goes into the digests that stand for callers in the log; read at each use. */
   readonly secret: Uint8Array
-  /** None when left out. */
+  /** Default: none. */
   readonly signals?: CheckSignals | undefined
-  /** None when left out. */
+  /** Default: none. */
   readonly tracer?: DecisionTracer | undefined
-  /** The region of the node, for metrics; none when left out. */
+  /** Region of the node, for metrics. Default: none. */
   readonly region?: string | undefined
   /** Where counters live, for the log; undefined when they live in this process. */
   readonly redis?: Pick<RedisSettings, 'urls' | 'failureMode'> | undefined

@@ -55,7 +55,7 @@ export const NO_SNIFF = { 'X-Content-Type-Options': 'nosniff' } as const
 /** What a handler may add to an answer with a JSON body. */
 export interface JsonAnswerOptions {
   readonly headers?: Readonly<Record<string, string>>
-  /** `application/json` when left out. */
+  /** Default: `application/json`. */
   readonly mediaType?: string
 }
 

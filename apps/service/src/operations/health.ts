@@ -5,7 +5,7 @@ import { problemAnswer } from './problems.ts'
 
 /** How one thing stands that the service depends on. */
 export interface HealthCheck extends ReadinessCheck {
-  /** What is wrong with it. Where `ready` is true, a reason makes the service degraded. None when left out. */
+  /** What is wrong. Where `ready` is true, a reason makes the service degraded. Default: none. */
   readonly reasons?: readonly ReadinessReason[]
 }
 

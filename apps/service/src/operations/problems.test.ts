@@ -2,17 +2,17 @@ import { PROBLEMS } from '@sluice/contract'
 import type { ErrorCode } from '@sluice/core'
 import { RuleSetError, SluiceError } from '@sluice/core'
 import { describe, expect, it } from 'vitest'
-import { invalidRequest, notFound, placingProblems, refusalAnswer } from './problems.ts'
+import { answerToError, invalidRequest, notFound, placingProblems } from './problems.ts'
 
 function answerTo(code: ErrorCode): { status: number; detail: string; headers: Readonly<Record<string, string>> } {
-  const answer = refusalAnswer(
+  const answer = answerToError(
     new SluiceError(code, { problem: 'the host db.internal:5432 said no', received: 7, action: 'Look.' }),
   )
   if (answer === undefined) throw new Error('it is thrown on')
   return { status: answer.status, detail: JSON.parse(answer.body).detail, headers: answer.headers }
 }
 
-describe('refusalAnswer', () => {
+describe('answerToError', () => {
   it.each<[ErrorCode, keyof typeof PROBLEMS, string | undefined]>([
     ['SLUICE_CONFIG_UNAVAILABLE', 'SLUICE_HTTP_CONFIG_UNAVAILABLE', '2'],
     ['SLUICE_STORE_UNAVAILABLE', 'SLUICE_HTTP_STORE_UNAVAILABLE', '2'],
@@ -39,19 +39,19 @@ describe('refusalAnswer', () => {
 
   it('lists everything that is wrong with a rule set', () => {
     const problems = Array.from({ length: 300 }, (_, index) => ({ path: `/${index}`, received: '0', expected: '1' }))
-    const answer = refusalAnswer(new RuleSetError(problems))!
+    const answer = answerToError(new RuleSetError(problems))!
     expect([answer.status, JSON.parse(answer.body).errors]).toEqual([422, problems])
   })
 
   it('leaves to others what no client is at fault for', () => {
     for (const error of [new Error('x'), new SluiceError('SLUICE_CLOSED', { problem: 'x' }), undefined, 'x']) {
-      expect(refusalAnswer(error)).toBeUndefined()
+      expect(answerToError(error)).toBeUndefined()
     }
   })
 
   it('answers what handlers threw themselves', () => {
-    expect(refusalAnswer(notFound('such thing'))).toMatchObject({ status: 404 })
-    const answer = refusalAnswer(invalidRequest({ path: '/a', received: 'b', expected: 'c' }))!
+    expect(answerToError(notFound('such thing'))).toMatchObject({ status: 404 })
+    const answer = answerToError(invalidRequest({ path: '/a', received: 'b', expected: 'c' }))!
     expect(JSON.parse(answer.body)).toMatchObject({
       status: 400,
       errors: [{ path: '/a', received: 'b', expected: 'c' }],
@@ -67,7 +67,7 @@ describe('placingProblems', () => {
       () => Promise.reject(wrong),
     )
     const error: unknown = await placed.catch((thrown: unknown) => thrown)
-    expect(JSON.parse(refusalAnswer(error)!.body).errors).toEqual([
+    expect(JSON.parse(answerToError(error)!.body).errors).toEqual([
       { path: '/overrides/0/limit', received: '0', expected: '1', line: 3 },
     ])
     const other = new Error('x')

@@ -12,8 +12,8 @@ export const RETRY_AFTER_SECONDS = '2'
 const NOT_KEPT = { 'Cache-Control': 'no-store' }
 
 /** Ends a request with a problem. Thrown by handlers, and turned into its answer before it leaves them. */
-export class Refusal extends Error {
-  override readonly name = 'Refusal'
+export class ProblemError extends Error {
+  override readonly name = 'ProblemError'
   readonly answer: Answer
 
   constructor(answer: Answer) {
@@ -23,18 +23,22 @@ export class Refusal extends Error {
 }
 
 /** Ends a request with a problem of this kind. */
-export function refusal(code: ProblemCode, detail: string, headers: Readonly<Record<string, string>> = {}): Refusal {
-  return new Refusal(problemAnswer(code, { detail, headers: { ...headers, ...NOT_KEPT } }))
+export function problemError(
+  code: ProblemCode,
+  detail: string,
+  headers: Readonly<Record<string, string>> = {},
+): ProblemError {
+  return new ProblemError(problemAnswer(code, { detail, headers: { ...headers, ...NOT_KEPT } }))
 }
 
 /** Ends a request with something in it that cannot be used. */
-export function invalidRequest(...problems: readonly FieldProblem[]): Refusal {
-  return new Refusal(invalidRequestAnswer(problems))
+export function invalidRequest(...problems: readonly FieldProblem[]): ProblemError {
+  return new ProblemError(invalidRequestAnswer(problems))
 }
 
 /** What is named does not exist. */
-export function notFound(what: string): Refusal {
-  return refusal('SLUICE_HTTP_NOT_FOUND', `There is no ${what}.`)
+export function notFound(what: string): ProblemError {
+  return problemError('SLUICE_HTTP_NOT_FOUND', `There is no ${what}.`)
 }
 
 /** Fixed texts where the message of the error may tell of things inside, such as addresses of servers. */
@@ -64,8 +68,8 @@ const KINDS: Partial<Readonly<Record<SluiceError['code'], ProblemCode>>> = {
 }
 
 /** The answer to what a handler threw; undefined for what no client is at fault for. */
-export function refusalAnswer(error: unknown): Answer | undefined {
-  if (error instanceof Refusal) return error.answer
+export function answerToError(error: unknown): Answer | undefined {
+  if (error instanceof ProblemError) return error.answer
   if (!isSluiceError(error)) return undefined
   if (hasProblems(error)) return invalidRuleSet(error.problems).answer
   const outage = OUTAGES[error.code]
@@ -100,10 +104,10 @@ function hasProblems(error: SluiceError): error is SluiceError & { readonly prob
 }
 
 /** Ends a request with rules or entries that cannot be used. */
-export function invalidRuleSet(errors: readonly RuleSetProblem[]): Refusal {
+export function invalidRuleSet(errors: readonly RuleSetProblem[]): ProblemError {
   const what = errors.length === 1 ? 'One thing is wrong' : `${errors.length} things are wrong`
   const detail = `${what}; nothing was changed. Correct what "errors" lists, and send it again.`
-  return new Refusal(problemOf('SLUICE_HTTP_INVALID_RULE_SET', { detail, errors }))
+  return new ProblemError(problemOf('SLUICE_HTTP_INVALID_RULE_SET', { detail, errors }))
 }
 
 /** The message of an error without its code. */
@@ -207,7 +211,7 @@ function storeProblem(error: unknown): Answer {
 }
 
 /** The handlers, with what they throw answered as problems. What no client is at fault for is thrown on. */
-export function answeringRefusals(handlers: OperationHandlers): OperationHandlers {
+export function answeringProblems(handlers: OperationHandlers): OperationHandlers {
   return Object.fromEntries(Object.entries(handlers).map(([name, handle]) => [name, answering(handle)]))
 }
 
@@ -216,7 +220,7 @@ function answering(handle: OperationHandler): OperationHandler {
     try {
       return await handle(request)
     } catch (error) {
-      const answer = refusalAnswer(error)
+      const answer = answerToError(error)
       if (answer === undefined) throw error
       return answer
     }

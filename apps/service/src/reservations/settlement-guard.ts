@@ -12,7 +12,7 @@ import { BoundedMap } from './bounded-map.ts'
 import type { Ticket } from './ticket.ts'
 
 /** What marks are made with. */
-export interface SettlementMarksParts {
+export interface SettlementGuardParts {
   readonly store: Store
   /** How long after its end a reservation can still be settled, in milliseconds. */
   readonly lateMs: number
@@ -37,7 +37,7 @@ export class SettlementGuard {
   /** Holders whose mark is perhaps there, and this thread's own. */
   readonly #left = new BoundedMap<number, true>(MOST_LEFT)
 
-  constructor({ store, lateMs }: SettlementMarksParts) {
+  constructor({ store, lateMs }: SettlementGuardParts) {
     this.#store = store
     this.#lateMs = lateMs
   }

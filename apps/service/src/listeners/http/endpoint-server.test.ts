@@ -35,7 +35,7 @@ async function serve(endpoint: Partial<Endpoint>): Promise<Running> {
     name: 'GET /x',
     inFlightLimit: undefined,
     admit: undefined,
-    refuseParameters: undefined,
+    rejectParameters: undefined,
     body: undefined,
     handle: () => OK,
     hasRequestId: true,
@@ -135,7 +135,7 @@ describe('the steps before a handler', () => {
   it('end with the first that refuses, and nothing of the body is looked at before the key', async () => {
     const { origin } = await serve({
       admit: () => problemAnswer('SLUICE_HTTP_UNAUTHORIZED', { detail: 'no' }),
-      refuseParameters: () => problemAnswer('SLUICE_HTTP_INVALID_REQUEST', { detail: 'no' }),
+      rejectParameters: () => problemAnswer('SLUICE_HTTP_INVALID_REQUEST', { detail: 'no' }),
       body: { reader: READER, maxBytes: 1 },
     })
     const response = await fetch(origin, { method: 'PUT', headers: JSON_HEADERS, body: 'not JSON' })
@@ -145,7 +145,7 @@ describe('the steps before a handler', () => {
   it('look at the parameters before the body', async () => {
     const { origin } = await serve({
       admit: () => Promise.resolve({ id: 'k1', name: 'ada', role: 'admin' as const }),
-      refuseParameters: () => problemAnswer('SLUICE_HTTP_NOT_FOUND', { detail: 'no' }),
+      rejectParameters: () => problemAnswer('SLUICE_HTTP_NOT_FOUND', { detail: 'no' }),
       body: { reader: READER, maxBytes: 1 },
     })
     const response = await fetch(origin, { method: 'PUT', headers: JSON_HEADERS, body: 'not JSON' })

@@ -9,11 +9,11 @@ import type { BodyReading, Endpoint } from './endpoint.ts'
 import { Exchange, InFlightRequests } from './endpoint.ts'
 import type { RequestServer } from './http-server.ts'
 import { writeAnswer } from './http-server.ts'
-import { parseJsonBody, refuseType, tooLarge } from './json-body.ts'
+import { parseJsonBody, rejectType, tooLarge } from './json-body.ts'
 import { RequestBatcher } from './request-batcher.ts'
 import type { RequestHead } from './request-body.ts'
 import { discardBody, readHead } from './request-body.ts'
-import type { RefusedRequest } from './request-observer.ts'
+import type { RejectedRequest } from './request-observer.ts'
 import type { Found, Router } from './router.ts'
 import { sendStream } from './stream-answer.ts'
 
@@ -34,10 +34,10 @@ export interface EndpointServerOptions {
   /** Told of every exception of an endpoint; the client only learns that there was one. */
   readonly reportError: (error: unknown, details: FailureDetails) => void
   /** Told of every request that is answered without a handler. */
-  readonly observeRefusal?: (refusal: RefusedRequest) => void
+  readonly observeRejection?: (refusal: RejectedRequest) => void
   /** A name for a request that came without one. */
   readonly newRequestId: () => string
-  /** Runs something at the end of this turn of the event loop; for endpoints that are answered then, which there are none of when left out. */
+  /** Runs a callback at the end of this turn of the event loop, for endpoints with `answersAtTurnEnd`. Default: no batching. */
   readonly atTurnEnd?: (run: () => void) => void
 }
 
@@ -122,7 +122,7 @@ export class EndpointServer implements RequestServer {
       const admitted = await admit(exchange)
       if (isAnswer(admitted)) {
         discardBody(exchange.request)
-        this.#refuse(exchange, admitted)
+        this.#reject(exchange, admitted)
         return
       }
       exchange.principal = admitted
@@ -136,28 +136,28 @@ export class EndpointServer implements RequestServer {
   }
 
   #takeParameters(exchange: Exchange): void {
-    const { refuseParameters, body } = exchange.endpoint
-    const refusal = refuseParameters?.(exchange)
+    const { rejectParameters, body } = exchange.endpoint
+    const refusal = rejectParameters?.(exchange)
     if (refusal !== undefined) {
       discardBody(exchange.request)
-      this.#refuse(exchange, refusal)
+      this.#reject(exchange, refusal)
     } else if (body !== undefined) this.#takeBody(exchange, body)
     else if (this.#enterInFlight(exchange)) this.#handle(exchange)
   }
 
   #takeBody(exchange: Exchange, { maxBytes, reader, problemsOf }: BodyReading): void {
-    const refusal = refuseType(exchange.head)
+    const refusal = rejectType(exchange.head)
     if (refusal !== undefined) {
       discardBody(exchange.request)
-      this.#refuse(exchange, refusal)
+      this.#reject(exchange, refusal)
       return
     }
     reader.read(exchange, maxBytes, (bytes) => {
       if (bytes === 'dropped') {
         // Who is slow and was in the way of others does not get to go on.
         exchange.response.shouldKeepAlive = false
-        this.#refuse(exchange, OVERLOADED)
-      } else if (bytes === 'too-large') this.#refuse(exchange, tooLarge(maxBytes))
+        this.#reject(exchange, OVERLOADED)
+      } else if (bytes === 'too-large') this.#reject(exchange, tooLarge(maxBytes))
       else if (this.#enterInFlight(exchange)) this.#takeJson(exchange, bytes, problemsOf)
     })
   }
@@ -165,12 +165,12 @@ export class EndpointServer implements RequestServer {
   #takeJson(exchange: Exchange, bytes: Buffer, problemsOf: BodyReading['problemsOf']): void {
     const body = parseJsonBody(bytes)
     if (!body.ok) {
-      this.#refuse(exchange, body.answer)
+      this.#reject(exchange, body.answer)
       return
     }
     const problems = problemsOf?.(body.value) ?? NO_PROBLEMS
     if (problems.length > 0) {
-      this.#refuse(exchange, invalidRequestAnswer(problems))
+      this.#reject(exchange, invalidRequestAnswer(problems))
       return
     }
     exchange.body = body.value
@@ -183,7 +183,7 @@ export class EndpointServer implements RequestServer {
     const { inFlightLimit } = exchange.endpoint
     if (inFlightLimit === undefined) return true
     if (!inFlightLimit.tryEnter()) {
-      this.#refuse(exchange, OVERLOADED)
+      this.#reject(exchange, OVERLOADED)
       return false
     }
     this.#inFlight.enter(exchange)
@@ -259,7 +259,7 @@ export class EndpointServer implements RequestServer {
   }
 
   /** Answers a request that does not come to its handler. */
-  #refuse(exchange: Exchange, answer: Answer): void {
+  #reject(exchange: Exchange, answer: Answer): void {
     this.#observe(exchange.request, answer.status, exchange.endpoint)
     this.#send(exchange, answer)
   }
@@ -272,8 +272,8 @@ export class EndpointServer implements RequestServer {
   }
 
   #observe({ socket }: IncomingMessage, status: number, endpoint: Endpoint | undefined): void {
-    const { observeRefusal } = this.#options
-    observeRefusal?.({ operation: endpoint?.name, status, remoteAddress: socket.remoteAddress ?? '' })
+    const { observeRejection } = this.#options
+    observeRejection?.({ operation: endpoint?.name, status, remoteAddress: socket.remoteAddress ?? '' })
   }
 
   #write(response: ServerResponse, answer: Answer): void {

@@ -11,7 +11,7 @@ export interface BodyReading {
   readonly maxBytes: number
   /** Bounds what unfinished bodies hold; shared by endpoints. */
   readonly reader: BodyReader
-  /** What is wrong with the parsed JSON; nothing is looked at when left out, because the handler does. */
+  /** Problems of the parsed JSON. Default: none are looked for, because the handler validates. */
   readonly problemsOf?: ((value: unknown) => readonly FieldProblem[]) | undefined
 }
 
@@ -30,12 +30,12 @@ export interface Endpoint {
   /** Who asks, or the answer to give whoever may not. */
   readonly admit: ((request: OperationRequest) => Principal | Answer | Promise<Principal | Answer>) | undefined
   /** The answer to parameters that are wrong; undefined when all are right. */
-  readonly refuseParameters: ((request: RequestParameters) => Answer | undefined) | undefined
+  readonly rejectParameters: ((request: RequestParameters) => Answer | undefined) | undefined
   readonly body: BodyReading | undefined
   readonly handle: OperationHandler
   /**
    * Whether requests that come in one turn of the event loop are handled together at its end: for handlers that answer at once,
-   * and are asked tens of thousands of times in a second. Not when left out.
+   * and are asked tens of thousands of times in a second. Default: false.
    */
   readonly answersAtTurnEnd?: boolean
   /** Whether requests are answered whatever their Host header. Default: only those that the service answers to. */

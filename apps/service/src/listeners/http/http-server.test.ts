@@ -32,7 +32,7 @@ function serverWith(options: Partial<HttpServerOptions>): HttpServer {
     name: 'any',
     inFlightLimit: undefined,
     admit: undefined,
-    refuseParameters: undefined,
+    rejectParameters: undefined,
     body: { reader: new BodyReader(1_000_000), maxBytes: MAX_BODY_BYTES },
     handle: () => jsonAnswer(200, '{}'),
     hasRequestId: false,
@@ -331,7 +331,7 @@ describe('connections from one address', () => {
     const observed: number[] = []
     const server = serverWith({
       connectionLimit: new ConnectionLimit({ perAddress: 2, exempt: [] }),
-      observeRefusal: (status) => observed.push(status),
+      observeRejection: (status) => observed.push(status),
     })
     await server.start()
     onTestFinished(() => server.stop())

@@ -37,7 +37,7 @@ export interface RequestServer {
 export interface HttpServerOptions extends ListenAddress {
   readonly requests: RequestServer
   /** Told of every answer to what could not be made a request of. */
-  readonly observeRefusal?: (status: number, remoteAddress: string) => void
+  readonly observeRejection?: (status: number, remoteAddress: string) => void
   /** Told of failures that no client is at fault for. */
   readonly reportError: (error: unknown) => void
   readonly timeouts: HttpTimeouts
@@ -74,23 +74,23 @@ export class HttpServer {
       // A missing Host header is refused here and not by Node, so that it is a problem document like all others.
       requireHostHeader: false,
     })
-    const { requests, observeRefusal, connectionLimit } = options
+    const { requests, observeRejection, connectionLimit } = options
     this.#server.on('request', (request, response) => requests.serve(request, response))
     this.#server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
-      observeRefusal?.(UNKNOWN_EXPECTATION.status, request.socket.remoteAddress ?? '')
+      observeRejection?.(UNKNOWN_EXPECTATION.status, request.socket.remoteAddress ?? '')
       discardBody(request)
       writeAnswer(response, UNKNOWN_EXPECTATION)
     })
     this.#server.on('clientError', (error, socket) => {
       const remoteAddress = 'remoteAddress' in socket ? String(socket.remoteAddress) : ''
       const status = answerClientError(error, socket)
-      if (status !== undefined) observeRefusal?.(status, remoteAddress)
+      if (status !== undefined) observeRejection?.(status, remoteAddress)
     })
     this.#server.on('connection', (socket) => {
       const remoteAddress = socket.remoteAddress ?? ''
       const closed = connectionLimit.open(remoteAddress)
       if (closed === undefined) {
-        observeRefusal?.(rejectConnection(socket), remoteAddress)
+        observeRejection?.(rejectConnection(socket), remoteAddress)
         return
       }
       this.#sockets.add(socket)

@@ -34,7 +34,7 @@ export function parseJsonBody(body: Buffer): JsonBody {
  * The answer to a body that is not said to be uncompressed `application/json`; undefined for one that is. The check also keeps web
  * pages out: a browser asks before it sends JSON to another origin.
  */
-export function refuseType({ contentType, isEncoded }: RequestHead): Answer | undefined {
+export function rejectType({ contentType, isEncoded }: RequestHead): Answer | undefined {
   if (contentType !== 'application/json' && !JSON_TYPE.test(contentType ?? '')) {
     return unsupported(`Received ${contentType === undefined ? 'no Content-Type' : 'another Content-Type'}.`)
   }

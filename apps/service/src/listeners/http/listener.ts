@@ -93,7 +93,7 @@ export function httpListener(parts: HttpListenerParts): HttpListener {
     allowsHost: allowedHosts(settings),
     sleep,
     reportError: (error, details) => log.error('a request failed', { ...details, error: errorFields(error) }),
-    observeRefusal: (refusal) => observer.refused(refusal),
+    observeRejection: (refusal) => observer.refused(refusal),
     newRequestId: parts.newRequestId,
     atTurnEnd: parts.atTurnEnd,
   })
@@ -102,7 +102,7 @@ export function httpListener(parts: HttpListenerParts): HttpListener {
     port: parts.port,
     sharesPort: parts.sharesPort,
     requests,
-    observeRefusal: (status, remoteAddress) => observer.refused({ operation: undefined, status, remoteAddress }),
+    observeRejection: (status, remoteAddress) => observer.refused({ operation: undefined, status, remoteAddress }),
     reportError: (error) => log.error('the server failed', { error: errorFields(error) }),
     timeouts: TIMEOUTS,
     connectionLimit: new ConnectionLimit({

@@ -73,7 +73,7 @@ function asked(name: string, query: string): OperationRequest & RequestParameter
 }
 
 function refusalOf(endpoint: Endpoint, name: string, query: string): unknown {
-  const answer = endpoint.refuseParameters!(asked(name, query))
+  const answer = endpoint.rejectParameters!(asked(name, query))
   return answer === undefined ? undefined : JSON.parse(answer.body).errors
 }
 
@@ -101,7 +101,7 @@ describe('the parameters of an operation', () => {
   })
 
   it('of a public operation that has none are not looked at', () => {
-    expect(endpointOf(LIVEZ).refuseParameters).toBeUndefined()
+    expect(endpointOf(LIVEZ).rejectParameters).toBeUndefined()
   })
 
   it('are left to a handler that checks itself, but for those it does not have', () => {
@@ -121,7 +121,7 @@ describe('the parameters of an operation', () => {
         return expect.fail('a query that is not there is not read')
       },
     }
-    expect(own.refuseParameters!(unread)).toBeUndefined()
+    expect(own.rejectParameters!(unread)).toBeUndefined()
     expect(refusalOf(own, 'gold', 'bogus=1')).toEqual([
       { path: '?bogus', received: 'an unknown parameter', expected: 'no parameters' },
     ])

@@ -83,7 +83,7 @@ function endpointOf(
     name: nameOf(operation),
     inFlightLimit,
     admit: isOpen ? undefined : (request) => admittedTo(operation, authenticate(request, role)),
-    refuseParameters: checksItself ? queryCheck(operation) : parameterCheck(operation),
+    rejectParameters: checksItself ? queryCheck(operation) : parameterCheck(operation),
     body:
       body === undefined
         ? undefined
@@ -109,7 +109,7 @@ function bodyCheck(check: SchemaCheck, part: string): (value: unknown) => readon
 }
 
 /** Undefined where any query is taken: an operation without parameters that everybody may call, such as a health check. */
-function parameterCheck({ parameters, role }: Operation): Endpoint['refuseParameters'] {
+function parameterCheck({ parameters, role }: Operation): Endpoint['rejectParameters'] {
   const declared = Object.entries(parameters)
   if (declared.length === 0 && role === 'none') return undefined
   const queries = new Map(declared.filter(([, { in: place }]) => place === 'query'))
@@ -126,7 +126,7 @@ function parameterCheck({ parameters, role }: Operation): Endpoint['refuseParame
 }
 
 /** For operations that are asked tens of thousands of times in a second, and next to never with a query. */
-function queryCheck({ parameters }: Operation): Endpoint['refuseParameters'] {
+function queryCheck({ parameters }: Operation): Endpoint['rejectParameters'] {
   const queries = new Map(Object.entries(parameters).filter(([, { in: place }]) => place === 'query'))
   return (request) => {
     if (!request.hasQuery) return undefined

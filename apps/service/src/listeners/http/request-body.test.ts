@@ -15,7 +15,7 @@ async function serve(): Promise<{ reader: BodyReader; connect: () => RawConnecti
     name: 'PUT /x',
     inFlightLimit: undefined,
     admit: undefined,
-    refuseParameters: undefined,
+    rejectParameters: undefined,
     body: { reader, maxBytes: 8000 },
     handle: () => jsonAnswer(200, '"done"'),
     hasRequestId: false,

@@ -11,7 +11,7 @@ import type {
 } from '../../operations/handler.ts'
 
 /** A request that was answered before it came to a handler. */
-export interface RefusedRequest {
+export interface RejectedRequest {
   /** `METHOD /path` of what was asked for; undefined where there is nothing of that kind, or it was no request at all. */
   readonly operation: string | undefined
   readonly status: number
@@ -27,7 +27,7 @@ export interface RequestObservation {
   readonly monotonicMs: () => number
   /** Goes into the digests of addresses; read at each use. */
   readonly secret: Uint8Array
-  /** None when left out. */
+  /** Default: none. */
   readonly tracing?: Tracing | undefined
 }
 
@@ -68,7 +68,7 @@ export class RequestObserver {
   }
 
   /** Counts a request that no handler was asked about. */
-  refused({ operation = NONE, status, remoteAddress }: RefusedRequest): void {
+  refused({ operation = NONE, status, remoteAddress }: RejectedRequest): void {
     this.#recordOf(operation).refused(status, remoteAddress)
   }
 

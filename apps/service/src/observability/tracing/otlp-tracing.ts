@@ -17,7 +17,7 @@ export interface OtlpTracingParts {
   /** Milliseconds since some instant, with fractions, never going back. */
   readonly monotonicMs: () => number
   readonly log: Logger
-  /** Most requests that are recorded in a second; 100 when left out. */
+  /** Maximum number of requests recorded per second. Default: 100. */
   readonly mostPerSecond?: number
 }
 

@@ -32,15 +32,15 @@ const READER = new BodyReader(100_000_000)
 export interface NodeOptions {
   /** Undefined for a node whose rules come from a file. */
   readonly config: ConfigStore | undefined
-  /** Whether the node follows its database and cannot reach it otherwise; false when left out. */
+  /** Whether the node follows its database and cannot reach it otherwise. Default: false. */
   readonly withoutConfig?: boolean
   readonly options?: AdminOptions
   readonly clock?: FakeClock
-  /** What keeps the node up to date; a follower of `config` when left out. */
+  /** Keeps the node up to date. Default: a follower of `config`. */
   readonly follow?: (target: ConfigTarget, engine: PolicyEngine<'sync'>) => ConfigFollower
   /** The options, where it needs the engine. */
   readonly deskOf?: (engine: PolicyEngine<'sync'>) => AdminOptions
-  /** The keys it knows; those that its follower brings when left out. */
+  /** The keys it knows. Default: those of its follower. */
   readonly keys?: ApiKeyCache
   /** Handlers of operations that are not of the admin API's own. */
   readonly others?: OperationHandlers
@@ -48,7 +48,7 @@ export interface NodeOptions {
 
 /** How to ask. */
 export interface AskOptions {
-  /** The token to send; that of the node when left out, none when null. */
+  /** Token to send; null: none. Default: the token of the node. */
   readonly token?: string | null
   readonly body?: unknown
   readonly ifMatch?: string

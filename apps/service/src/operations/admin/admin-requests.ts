@@ -5,8 +5,8 @@ import { isSluiceError } from '@sluice/core'
 import { MICROS_PER_MS } from '@sluice/core/internal'
 import type { Answer, OperationRequest } from '../handler.ts'
 import { jsonAnswer } from '../handler.ts'
-import type { Refusal } from '../problems.ts'
-import { invalidRequest, refusal } from '../problems.ts'
+import type { ProblemError } from '../problems.ts'
+import { invalidRequest, problemError } from '../problems.ts'
 
 /** A parameter that must be there. */
 export function textOf(query: URLSearchParams, name: string): string {
@@ -67,7 +67,7 @@ export async function seenBy(request: OperationRequest, current: () => Promise<n
 }
 
 /** Refuses a change of something that must be there and is not, or the other way round. */
-export function refuseUnexpected(expected: Expected | undefined, isThere: boolean): void {
+export function rejectUnexpected(expected: Expected | undefined, isThere: boolean): void {
   if (expected === 'any' && !isThere) throw missing()
   if (expected === 'none' && isThere) throw changedMeanwhile('something is there already')
 }
@@ -86,14 +86,14 @@ export async function underPrecondition<T>(request: OperationRequest, work: () =
 }
 
 /** The answer where `If-Match: *` asks for something that is not there. */
-function missing(): Refusal {
+function missing(): ProblemError {
   return changedMeanwhile('nothing is there')
 }
 
 /** The answer where something else is there than the editor has seen. `what`: what is there. */
-export function changedMeanwhile(what: string): Refusal {
+export function changedMeanwhile(what: string): ProblemError {
   const action = 'Read it again, and repeat the change with the new ETag if it still applies.'
-  return refusal(
+  return problemError(
     'SLUICE_HTTP_PRECONDITION_FAILED',
     `What If-Match or If-None-Match asks for does not hold: ${what}. ${action}`,
   )
@@ -108,7 +108,7 @@ export interface Expiry {
 }
 
 /** Refuses what would have ended before it begins: nobody means that, and mostly it is an instant in seconds. */
-export function refuseEnded(clock: Clock, expiries: readonly Expiry[]): void {
+export function rejectEnded(clock: Clock, expiries: readonly Expiry[]): void {
   const nowMs = clock.nowMicros() / MICROS_PER_MS
   const ended = expiries.filter(({ at }) => at !== undefined && at <= nowMs)
   if (ended.length === 0) return
@@ -123,9 +123,9 @@ export function refuseEnded(clock: Clock, expiries: readonly Expiry[]): void {
 
 /** What an answer says besides its value. */
 export interface AdminAnswerOptions {
-  /** 200 when left out. */
+  /** Default: 200. */
   readonly status?: number
-  /** The revision that the `ETag` names; no `ETag` when left out. */
+  /** Revision for the `ETag` header. Default: no `ETag`. */
   readonly revision?: number
   readonly headers?: Readonly<Record<string, string>>
 }

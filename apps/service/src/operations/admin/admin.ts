@@ -1,6 +1,6 @@
 import type { ServiceContext } from '../../service-context.ts'
 import type { OperationHandlers } from '../handler.ts'
-import { answeringRefusals } from '../problems.ts'
+import { answeringProblems } from '../problems.ts'
 import { apiKeyHandlers } from './api-keys.ts'
 import { auditHandlers } from './audit.ts'
 import { AuditNotes } from './audit-log.ts'
@@ -39,5 +39,5 @@ export function adminHandlers(context: ServiceContext, options: AdminOptions = {
     ...explainHandlers(parts),
     ...resetHandlers(parts),
   }
-  return answeringRefusals(handlers)
+  return answeringProblems(handlers)
 }

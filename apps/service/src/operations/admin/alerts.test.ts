@@ -191,7 +191,7 @@ describe('POST /admin/alerts/{id}/acknowledge', () => {
     await fire(1)
     isDatabaseAway = true
     expect((await post('/admin/alerts/a1/acknowledge', {})).status).toBe(200)
-    expect(lines.at(-1)).toContain('what was done is not in the audit log')
+    expect(lines.at(-1)).toContain('could not write to the audit log')
     expect(lines.at(-1)).toContain('alert.acknowledge')
   })
 

@@ -5,7 +5,7 @@ import { durationMs } from '@sluice/core/internal'
 import type { AlertActor, Alerts, RedeliverOutcome } from '../../alerts/alerts.ts'
 import type { Answer, OperationHandlers, OperationRequest } from '../handler.ts'
 import { pageOfList, pageRequestOf } from '../paging.ts'
-import { answeringRefusals, invalidRequest, notFound, refusal } from '../problems.ts'
+import { answeringProblems, invalidRequest, notFound, problemError } from '../problems.ts'
 import { adminAnswer, pageAnswer } from './admin-requests.ts'
 import type { AuditNotes } from './audit-log.ts'
 
@@ -16,7 +16,7 @@ const NOTHING = /^0\s?(?:ms|s|m|h|d|w)$/
 
 /** What somebody should look at, and what could not be told to anybody. */
 export function alertHandlers(alerts: Alerts, notes: AuditNotes): OperationHandlers {
-  return answeringRefusals({
+  return answeringProblems({
     'GET /admin/alerts': async ({ query }) =>
       pageAnswer(pageOfList(await alerts.list(), ({ id }) => id, pageRequestOf(query))),
 
@@ -84,7 +84,7 @@ function retryAnswer(outcome: RedeliverOutcome): Answer {
   if (outcome === 'queued') return { status: 202, headers: { 'Cache-Control': 'no-store' }, body: '' }
   if (outcome === 'unknown') throw notFound('message of this id that could not be delivered; it may have been since')
   const why = outcome === 'full' ? 'Too many messages are on their way' : 'The service is stopping'
-  throw refusal('SLUICE_HTTP_OVERLOADED', `${why}; this one was left as it is. Try again later.`, {
+  throw problemError('SLUICE_HTTP_OVERLOADED', `${why}; this one was left as it is. Try again later.`, {
     'Retry-After': '10',
   })
 }

@@ -2,7 +2,7 @@ import type { ApiKeyRequest, RotateRequest } from '@sluice/contract'
 import type { OperationHandlers } from '../handler.ts'
 import { pageRequestOf } from '../paging.ts'
 import { notFound } from '../problems.ts'
-import { adminAnswer, pageAnswer, refuseEnded, removedAnswer } from './admin-requests.ts'
+import { adminAnswer, pageAnswer, rejectEnded, removedAnswer } from './admin-requests.ts'
 import type { AdminContext } from './config-access.ts'
 
 /** API keys. The secret of a key is in the answer that makes it, and nowhere else. */
@@ -13,7 +13,7 @@ export function apiKeyHandlers({ access, context }: AdminContext): OperationHand
 
     'POST /admin/api-keys': async (request) => {
       const key = request.body as ApiKeyRequest
-      refuseEnded(context.clock, [{ path: '/expiresAt', at: key.expiresAt }])
+      rejectEnded(context.clock, [{ path: '/expiresAt', at: key.expiresAt }])
       const issued = await access.changeInDatabase(request, (config, author) => config.apiKeys.create(key, author))
       return adminAnswer(issued, { status: 201 })
     },

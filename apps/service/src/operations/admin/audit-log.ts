@@ -30,7 +30,7 @@ export class AuditNotes {
       if (this.#config === undefined) throw new Error('there is no database with an audit log')
       await this.#config.audit.add(done, author)
     } catch (error) {
-      this.#log.warn('what was done is not in the audit log', {
+      this.#log.warn('could not write to the audit log', {
         by: author.name,
         keyId: author.keyId,
         action: done.action,

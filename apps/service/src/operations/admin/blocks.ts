@@ -5,7 +5,7 @@ import { durationMs, MICROS_PER_MS } from '@sluice/core/internal'
 import { feedLines } from '../../alerts/block-export.ts'
 import type { Answer, OperationHandlers, OperationRequest } from '../handler.ts'
 import { notFound } from '../problems.ts'
-import { adminAnswer, refuseEnded, removedAnswer, seenBy, textOf, underPrecondition } from './admin-requests.ts'
+import { adminAnswer, rejectEnded, removedAnswer, seenBy, textOf, underPrecondition } from './admin-requests.ts'
 import type { AdminContext } from './config-access.ts'
 import { countedEntity, listEntries } from './entries.ts'
 
@@ -123,7 +123,7 @@ export function incidentHandlers({ access, context }: AdminContext): OperationHa
 
     'PUT /admin/incident': async (request) => {
       const incident = request.body as Incident
-      refuseEnded(context.clock, [{ path: '/until', at: incident.until }])
+      rejectEnded(context.clock, [{ path: '/until', at: incident.until }])
       const stored = await underPrecondition(request, () =>
         access.changeInDatabase(request, async (config, author) => {
           const seen = await seenBy(request, async () => (await config.incident.get()).revision)

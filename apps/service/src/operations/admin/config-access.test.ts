@@ -31,7 +31,9 @@ describe('a change', () => {
     })
     expect((await node.ask('PUT /admin/incident', CHANGE)).status).toBe(200)
     expect((await config.incident.get()).entry).toEqual({ active: true })
-    expect(node.lines.map((line) => JSON.parse(line).message)).toEqual(['a change could not be followed at once'])
+    expect(node.lines.map((line) => JSON.parse(line).message)).toEqual([
+      'could not apply a configuration change at once',
+    ])
   })
 
   it('carries the note of who makes it into the audit log and the version', async () => {

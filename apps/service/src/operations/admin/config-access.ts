@@ -7,8 +7,8 @@ import { followInAllThreads } from '../../config/follow-changes.ts'
 import { StateSizeCheck } from '../../config/state-size-check.ts'
 import type { ServiceContext } from '../../service-context.ts'
 import type { OperationRequest } from '../handler.ts'
-import type { PlaceOf, Refusal } from '../problems.ts'
-import { invalidRuleSet, placedProblem, RETRY_AFTER_SECONDS, refusal } from '../problems.ts'
+import type { PlaceOf, ProblemError } from '../problems.ts'
+import { invalidRuleSet, placedProblem, problemError, RETRY_AFTER_SECONDS } from '../problems.ts'
 import type { AuditNotes } from './audit-log.ts'
 import { authorOf } from './audit-log.ts'
 
@@ -18,7 +18,7 @@ export interface AdminOptions {
   readonly file?: FileConfigReads
   /** Where everything else is kept when the rules come from a file. */
   readonly database?: FollowedDatabase
-  /** Told of blocks that are set and lifted here; nobody is when left out. */
+  /** Callback for blocks that are set and lifted here. Default: none. */
   readonly announceBlock?: AnnounceBlock
 }
 
@@ -36,7 +36,7 @@ export class ConfigAccess {
   }
 
   /** Refuses rules whose states do not fit; `placeOf` turns a place in them into one in the body of the request. */
-  refuseUnfit(ruleSet: RuleSet, placeOf: PlaceOf = (path) => path): void {
+  rejectUnfit(ruleSet: RuleSet, placeOf: PlaceOf = (path) => path): void {
     const problems = this.fit.problemsOf(ruleSet)
     if (problems.length > 0) throw invalidRuleSet(problems.map((one) => placedProblem(one, placeOf)))
   }
@@ -84,18 +84,18 @@ export class ConfigAccess {
     return result
   }
 
-  #unchangeable(): Refusal {
+  #unchangeable(): ProblemError {
     const { file } = this.#options
     if (file === undefined) return notReached()
-    return refusal(
+    return problemError(
       'SLUICE_HTTP_CONFLICT',
       `Rules, tiers, exemptions, the deny list, overrides and members come from ${file.file}. Change them there: the file is followed, and needs no restart. Blocks, the incident and API keys are changed here.`,
     )
   }
 }
 
-function notReached(): Refusal {
-  return refusal('SLUICE_HTTP_CONFIG_UNAVAILABLE', 'The configuration database was not reached yet. Try again.', {
+function notReached(): ProblemError {
+  return problemError('SLUICE_HTTP_CONFIG_UNAVAILABLE', 'The configuration database was not reached yet. Try again.', {
     'Retry-After': RETRY_AFTER_SECONDS,
   })
 }

@@ -9,7 +9,7 @@ import { invalidRuleSet, notFound, placingProblems } from '../problems.ts'
 import {
   adminAnswer,
   pageAnswer,
-  refuseEnded,
+  rejectEnded,
   removedAnswer,
   seenBy,
   textOf,
@@ -47,7 +47,7 @@ async function putEntry<E extends Key & Ending, Key extends EntityKey>(
   request: OperationRequest,
   { table, entry }: EntryKind<E, Key> & { readonly entry: E },
 ): Promise<Answer> {
-  refuseEnded(context.clock, [{ path: '/expiresAt', at: entry.expiresAt }])
+  rejectEnded(context.clock, [{ path: '/expiresAt', at: entry.expiresAt }])
   const meant = countedEntity(entry)
   const stored = await underPrecondition(request, () =>
     access.change(request, async (config, author) => {
@@ -83,7 +83,7 @@ async function putEntries<E extends Key & Ending, Key extends EntityKey>(
   { table, field }: EntryKind<E, Key> & { readonly field: 'overrides' | 'members' },
 ): Promise<Answer> {
   const { [field]: given } = request.body as Readonly<Record<typeof field, readonly E[]>>
-  refuseEnded(
+  rejectEnded(
     context.clock,
     given.map(({ expiresAt }, index) => ({ path: `/${field}/${index}/expiresAt`, at: expiresAt })),
   )
@@ -133,7 +133,7 @@ export function overrideHandlers(parts: AdminContext): OperationHandlers {
 
     'PUT /admin/overrides': async (request) => {
       const entry = request.body as Override
-      await refuseUnfit(parts, [entry], (path) => path.replace('/0', ''))
+      await rejectUnfit(parts, [entry], (path) => path.replace('/0', ''))
       return await putEntry(parts, request, { ...OVERRIDES, entry })
     },
 
@@ -149,14 +149,14 @@ export function overrideHandlers(parts: AdminContext): OperationHandlers {
 
     'POST /admin/overrides/bulk': async (request) => {
       const { overrides } = request.body as BulkOverridesRequest
-      await refuseUnfit(parts, overrides as readonly Override[], (path) => `/overrides${path}`)
+      await rejectUnfit(parts, overrides as readonly Override[], (path) => `/overrides${path}`)
       return await putEntries(parts, request, { ...OVERRIDES, field: 'overrides' })
     },
   }
 }
 
 /** Refuses overrides under which the state of a rule does not fit; `placeOf` turns a place in the list into one in the body. */
-async function refuseUnfit(
+async function rejectUnfit(
   { access }: AdminContext,
   overrides: readonly Override[],
   placeOf: (path: string) => string,

@@ -154,7 +154,7 @@ describe('LiveFeed', () => {
     scene.fails = false
     await timers.advance(1000)
     expect(client.samples()).toMatchObject([{ checks: 1, spanMs: 2000 }])
-    expect(log.entries()).toMatchObject([{ level: 'warn', message: 'what happens could not be found out' }])
+    expect(log.entries()).toMatchObject([{ level: 'warn', message: 'could not collect the metrics of the live feed' }])
     client.leave()
   })
 

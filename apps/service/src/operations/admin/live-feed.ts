@@ -174,7 +174,7 @@ export class LiveFeed {
     try {
       return await this.#parts.report()
     } catch (error) {
-      this.#parts.log.warn('what happens could not be found out', { error: errorFields(error) })
+      this.#parts.log.warn('could not collect the metrics of the live feed', { error: errorFields(error) })
       return undefined
     }
   }

@@ -1,7 +1,7 @@
 import { SluiceError } from '@sluice/core'
 import { describe, expect, it } from 'vitest'
 import type { OperationRequest } from '../handler.ts'
-import { refusalAnswer } from '../problems.ts'
+import { answerToError } from '../problems.ts'
 import { expectedOf, seenBy, underPrecondition } from './admin-requests.ts'
 
 function requestWith(ifMatch?: string, ifNoneMatch?: string): OperationRequest {
@@ -24,7 +24,7 @@ async function statusOf(promise: Promise<unknown>): Promise<number | undefined> 
     await promise
     return 200
   } catch (error) {
-    return refusalAnswer(error)?.status
+    return answerToError(error)?.status
   }
 }
 

@@ -11,8 +11,8 @@ import {
   adminAnswer,
   expectedOf,
   pageAnswer,
-  refuseEnded,
-  refuseUnexpected,
+  rejectEnded,
+  rejectUnexpected,
   removedAnswer,
   textOf,
   underPrecondition,
@@ -61,7 +61,7 @@ async function putRules({ access }: AdminContext, request: OperationRequest): Pr
     change: (ruleSet, expected) => {
       others = othersThan(resource, ruleSet)
       replaced = ruleSet.rules.filter((rule) => isSame(rule.resource, resource))
-      refuseUnexpected(expected, replaced.length > 0)
+      rejectUnexpected(expected, replaced.length > 0)
       const own = rules.map((rule) => ({ resource, ...rule }) as PolicyRule)
       return { ...ruleSet, rules: [...others, ...own] }
     },
@@ -126,7 +126,7 @@ export async function enforcedRules(access: ConfigAccess): Promise<EnforcedRules
 
 /** A change of the rule set. */
 export interface RuleSetEdit {
-  /** The rule set with the change. May be called again; may throw a `Refusal`. `expected`: what is changed, as the request says. */
+  /** The rule set with the change. May be called again; may throw a `ProblemError`. `expected`: what is changed, as the request says. */
   readonly change: (ruleSet: RuleSet, expected: Expected | undefined) => RuleSet
   /** By the place in the changed rule set. */
   readonly placeOf: PlaceOf
@@ -145,7 +145,7 @@ async function editRules(
   const ifVersion = typeof expected === 'number' ? expected : undefined
   const edit = (ruleSet: RuleSet): RuleSet => {
     const changed = change(ruleSet, expected)
-    access.refuseUnfit(changed, placeOf)
+    access.rejectUnfit(changed, placeOf)
     return changed
   }
   const { number } = await underPrecondition(request, () =>
@@ -194,14 +194,14 @@ export function ruleSetListHandlers(
           expected: `the name in the path, ${JSON.stringify(name)}, or no name`,
         })
       }
-      if ('expiresAt' in entry) refuseEnded(context.clock, [{ path: '/expiresAt', at: entry.expiresAt }])
+      if ('expiresAt' in entry) rejectEnded(context.clock, [{ path: '/expiresAt', at: entry.expiresAt }])
       let place = ''
       let replaced: Named | undefined
       const version = await editRules(access, request, {
         change: (ruleSet, expected) => {
           const entries = entriesOf(ruleSet, field)
           const index = entries.findIndex((other) => other.name === name)
-          refuseUnexpected(expected, index >= 0)
+          rejectUnexpected(expected, index >= 0)
           replaced = entries[index]
           place = `/${field}/${index < 0 ? entries.length : index}`
           return { ...ruleSet, [field]: index < 0 ? [...entries, entry] : entries.with(index, entry) }

@@ -6,8 +6,8 @@ import type { DescriptorNode, RuleSet } from '@sluice/core'
 import { isSluiceError } from '@sluice/core'
 import type { Answer, OperationHandlers, OperationRequest } from '../handler.ts'
 import { pageRequestOf } from '../paging.ts'
-import type { Refusal } from '../problems.ts'
-import { invalidRequest, invalidRuleSet, notFound, placingProblems, refusal } from '../problems.ts'
+import type { ProblemError } from '../problems.ts'
+import { invalidRequest, invalidRuleSet, notFound, placingProblems, problemError } from '../problems.ts'
 import { adminAnswer, changedMeanwhile, pageAnswer, seenBy, textOf, wholeNumber } from './admin-requests.ts'
 import type { AdminContext, ConfigAccess } from './config-access.ts'
 import { enforcedRules } from './rules.ts'
@@ -42,7 +42,7 @@ export function versionHandlers(parts: AdminContext): OperationHandlers {
 
 async function keepDraft({ access }: AdminContext, request: OperationRequest): Promise<Answer> {
   const { ruleSet, basedOn } = request.body as DraftRequest
-  access.refuseUnfit(ruleSet as RuleSet, (path) => `/ruleSet${path}`)
+  access.rejectUnfit(ruleSet as RuleSet, (path) => `/ruleSet${path}`)
   const approve = approvalOf(request)
   const create = async ({ versions }: ConfigStore, author: Author): Promise<Version> => {
     approve?.(ruleSet as RuleSet, (await enforcedRules(access)).ruleSet)
@@ -66,7 +66,7 @@ async function stage({ access }: AdminContext, request: OperationRequest): Promi
   const approve = approvalOf(request)
   const change = { ...stageOf(request.body as StageRequest), ...(approve && { approve }) }
   const version = await access.change(request, async ({ versions }, author) => {
-    await refuseUnfitVersion(access, number)
+    await rejectUnfitVersion(access, number)
     const revision = async (): Promise<number | undefined> => (await versions.get(number))?.revision
     const seen = await seenBy(request, revision)
     try {
@@ -86,7 +86,7 @@ async function rollBack({ access }: AdminContext, request: OperationRequest): Pr
   const { to } = request.body as RollbackRequest
   const approve = approvalOf(request)
   const version = await access.change(request, async ({ versions }, author) => {
-    if (to !== undefined) await refuseUnfitVersion(access, to)
+    if (to !== undefined) await rejectUnfitVersion(access, to)
     const enforced = async (): Promise<number | undefined> => (await versions.current()).enforced?.number
     const { ifRevision: ifVersion } = await seenBy(request, enforced)
     const options = { ...(to !== undefined && { to }), ...(ifVersion !== undefined && { ifVersion }) }
@@ -119,15 +119,15 @@ function hasLimit(nodes: readonly DescriptorNode[]): boolean {
 }
 
 /** Nobody means to import nothing: it would take the limits of all domains away. */
-function noLimits(files: ImportRequest['files']): Refusal {
+function noLimits(files: ImportRequest['files']): ProblemError {
   const expected = 'at least one descriptor with rate_limit; to remove all domains, put a rule set without "domains"'
   return invalidRuleSet(files.map(({ name }) => ({ path: `${name}#/descriptors`, received: 'no limits', expected })))
 }
 
 /** It may have been made by a node with more room, or with one thread. */
-async function refuseUnfitVersion(access: ConfigAccess, number: number): Promise<void> {
+async function rejectUnfitVersion(access: ConfigAccess, number: number): Promise<void> {
   const version = await access.reads.versions.get(number)
-  if (version !== undefined) access.refuseUnfit(version.ruleSet)
+  if (version !== undefined) access.rejectUnfit(version.ruleSet)
 }
 
 function stageOf({ stage: to, percent }: StageRequest): StageChange {
@@ -168,7 +168,7 @@ function approvalOf({ principal }: OperationRequest): VersionApproval | undefine
     const changed = RESERVED.filter(([part]) => !isDeepStrictEqual(after[part] ?? [], before[part] ?? []))
     if (changed.length === 0) return
     const parts = changed.map(([, name]) => name).join(' and ')
-    throw refusal(
+    throw problemError(
       'SLUICE_HTTP_FORBIDDEN',
       `The rule set has other ${parts} than the enforced one. To change these takes an API key with the role "admin": use one, or leave them as they are.`,
     )

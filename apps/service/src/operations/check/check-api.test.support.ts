@@ -21,13 +21,13 @@ export interface CheckApiOptions {
   readonly random?: () => number
   readonly region?: string
   readonly secret?: Uint8Array
-  /** Nothing waits when left out. */
+  /** Default: nothing waits. */
   readonly timers?: Timers
   readonly maxWaiting?: number
   readonly threads?: ThreadGroup
-  /** Numbers from 1 on when left out. */
+  /** Default: numbers from 1 on. */
   readonly nextId?: () => string | undefined
-  /** True when left out. */
+  /** Default: true. */
   readonly hasRules?: boolean
 }
 
