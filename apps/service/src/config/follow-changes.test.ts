@@ -102,7 +102,7 @@ describe('a change', () => {
     await hub.gather('unknown')
     endWaits()
     await done
-    expect(lines).toMatchObject([{ level: 'warn', message: expect.stringContaining('did not say'), threads: 1 }])
+    expect(lines).toMatchObject([{ level: 'warn', message: expect.stringContaining('did not confirm'), threads: 1 }])
   })
 
   it('is done all the same when a thread cannot follow, which that thread tells', async () => {
