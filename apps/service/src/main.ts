@@ -1,14 +1,14 @@
 import { constants } from 'node:os'
 import { systemRandom } from '@sluice/core'
 import { isRuntimeError, LogOutput, systemNowMs } from '@sluice/runtime'
-import type { Service } from './compose.ts'
-import { composeService } from './compose.ts'
-import { recoverAdminKey } from './limits/admin-key.ts'
-import { dataFolder } from './limits/data-folder.ts'
+import { recoverAdminKey } from './config/admin-key.ts'
+import { dataFolder } from './config/data-folder.ts'
+import type { Service } from './service.ts'
+import { createService } from './service.ts'
+import { NEW_ADMIN_KEY, settingsHelp } from './setting-table.ts'
 import { readSettings } from './settings.ts'
-import { NEW_ADMIN_KEY, settingsHelp } from './settings-help.ts'
 import { firstKeyMessage, recoveredKeyMessage, startupErrorText, startupMessage } from './startup-message.ts'
-import { systemParts } from './system-parts.ts'
+import { systemOfProcess } from './system.ts'
 
 async function main(args: readonly string[]): Promise<void> {
   if (args.includes('--help')) {
@@ -21,9 +21,9 @@ async function main(args: readonly string[]): Promise<void> {
     return
   }
   const output = new LogOutput({ stream: process.stderr, nowMs: systemNowMs, level: settings.logLevel })
-  const service = composeService({
+  const service = createService({
     settings,
-    system: systemParts(output),
+    system: systemOfProcess(output),
     showKey: (token) => console.log(firstKeyMessage(token, settings.adminKeyFile)),
   })
   stopOnSignals(service)

@@ -2,7 +2,7 @@ import type { ConfigFollower, ConfigStore } from '@sluice/config-store'
 import type { Clock, PolicyEngine, Store } from '@sluice/core'
 import type { Logger, MetricRegistry, Random, Sleep } from '@sluice/runtime'
 import type { Settings } from './settings.ts'
-import type { ThreadGroup } from './threads/thread-group.ts'
+import type { ThreadGroup } from './threads/message-bus.ts'
 
 /** What the doors of the service work with: one for each thread. */
 export interface ServiceContext {

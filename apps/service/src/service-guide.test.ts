@@ -8,7 +8,7 @@ import { SETTING_NAMES, SETTING_TABLE } from './setting-table.ts'
 
 const guide = readFileSync(join(import.meta.dirname, '../../../docs/guides/service.md'), 'utf8')
 
-/** The rows of the table below a heading, as lists of cells. */
+/** The rows of the table below a heading, as lists of machineNumbers. */
 function tableBelow(heading: string): readonly (readonly string[])[] {
   const [, section = ''] = guide.split(`\n## ${heading}\n`)
   const [table = ''] = /(?:^\|.*\n)+/m.exec(section) ?? []

@@ -9,14 +9,12 @@ import { CHECK_PATH } from '@sluice/contract'
 import { systemRandom as secureRandom } from '@sluice/core'
 import type { Sleep } from '@sluice/runtime'
 import { Logger, LogOutput, systemNowMs } from '@sluice/runtime'
-import type { Service } from './compose.ts'
-import { composeService } from './compose.ts'
+import type { Service } from './service.ts'
+import { createService } from './service.ts'
 import type { Settings } from './settings.ts'
 import { readSettings } from './settings.ts'
-import { systemParts } from './system-parts.ts'
-import { systemReadings } from './system-readings.ts'
-import type { ThreadSystem } from './thread-service.ts'
-import { atTurnEnd } from './turn-end.ts'
+import type { ThreadSystem } from './system.ts'
+import { atTurnEnd, systemOfProcess, systemReadings } from './system.ts'
 
 // What the tests of this app share: the whole service on a free port, with time in the hands of the test.
 
@@ -44,7 +42,7 @@ export interface RunningNode {
   readonly adminKey: string | undefined
   /** Asks for a check with this body: JSON of a value, or a text or bytes as they are. */
   check(body: unknown, headers?: Readonly<Record<string, string>>): Promise<Response>
-  /** Asks the admin API with `key`, the first one when left out; `body` is sent as JSON. */
+  /** Calls the admin API with `key` (default: the first key); `body` is sent as JSON. */
   admin(method: string, path: string, options?: { readonly body?: unknown; readonly key?: string }): Promise<Response>
   /** Stops it, and removes its data folder unless the settings named one. */
   stop(): Promise<void>
@@ -97,7 +95,7 @@ export async function startService(settings: Partial<Settings> = {}): Promise<Ru
 
 /** The same with the real clock and real timers, for what several processes or servers do together. */
 export function startRealService(settings: Partial<Settings> = {}): Promise<RunningNode> {
-  return startNode(settings, systemParts)
+  return startNode(settings, systemOfProcess)
 }
 
 async function startNode(
@@ -112,7 +110,7 @@ async function startNode(
   const showKey = (token: string): void => {
     adminKey = token
   }
-  const service = composeService({ settings: complete, system: systemOf(output), showKey })
+  const service = createService({ settings: complete, system: systemOf(output), showKey })
   const removeFolder = async (): Promise<void> => {
     if (settings.dataDir === undefined) await rm(folder, { recursive: true, force: true })
   }

@@ -89,7 +89,7 @@ export const SETTING_TABLE: Readonly<Record<SettingName, SettingDefinition>> = {
     flag: 'host',
     variable: 'HOST',
     argument: '<address>',
-    help: 'Address to listen on. 127.0.0.1, which only this machine can reach, when left out.',
+    help: 'Address to listen on. Default: 127.0.0.1, which only this machine can reach.',
     // A host with a scheme, a port or spaces is a mistake that the resolver would only call "not found".
     schema: {
       type: 'string',
@@ -101,28 +101,28 @@ export const SETTING_TABLE: Readonly<Record<SettingName, SettingDefinition>> = {
     flag: 'port',
     variable: 'PORT',
     argument: '<number>',
-    help: 'Port to listen on; 0 for any free one. 8080 when left out.',
+    help: 'Port to listen on; 0 for any free port. Default: 8080.',
     schema: { type: 'integer', minimum: 0, maximum: HIGHEST_PORT },
   },
   dataDir: {
     flag: 'data-dir',
     variable: 'SLUICE_DATA_DIR',
     argument: '<folder>',
-    help: 'Where the service keeps its files; made when missing. .sluice when left out.',
+    help: 'Folder for the files of the service; created when missing. Default: .sluice.',
     schema: { type: 'string', pattern: PLAIN, title: 'the path of a folder' },
   },
   config: {
     flag: 'config',
     variable: 'SLUICE_CONFIG',
     argument: '<file>',
-    help: 'A sluice.yaml. Rules in it are enforced instead of those in the database; "service" in it holds these settings.',
+    help: 'Path of a sluice.yaml. Its rules replace those in the database; its "service" part holds these settings.',
     schema: { type: 'string', pattern: PLAIN, title: 'the path of a file' },
   },
   redisUrl: {
     flag: 'redis-url',
     variable: 'REDIS_URL',
     argument: '<url,...>',
-    help: 'Count in Redis, shared by all nodes that do. In the memory of this process when left out.',
+    help: 'Redis URL(s) for shared counters. Default: in-process memory.',
     schema: {
       type: 'string',
       pattern: REDIS_URLS,
@@ -134,21 +134,21 @@ export const SETTING_TABLE: Readonly<Record<SettingName, SettingDefinition>> = {
     flag: 'redis-cluster',
     variable: 'SLUICE_REDIS_CLUSTER',
     argument: '',
-    help: 'The URLs of Redis are nodes of a cluster.',
+    help: 'The Redis URLs are nodes of a cluster.',
     schema: { type: 'boolean', title: 'true or false' },
   },
   redisSentinel: {
     flag: 'redis-sentinel',
     variable: 'SLUICE_REDIS_SENTINEL',
     argument: '<name>',
-    help: 'The URLs of Redis are sentinels, which know the server under this name.',
+    help: 'The Redis URLs are sentinels; name of the group that they monitor.',
     schema: { type: 'string', pattern: PLAIN, title: 'the name of a group of servers' },
   },
   redisPrefix: {
     flag: 'redis-prefix',
     variable: 'SLUICE_REDIS_PREFIX',
     argument: '<text>',
-    help: 'Begins every key in Redis: nodes with one prefix share their limits. sluice when left out.',
+    help: 'Redis key prefix; nodes with the same prefix share limits. Default: sluice.',
     schema: {
       type: 'string',
       pattern: '^[A-Za-z0-9_.:\\-]{1,64}$',
@@ -159,7 +159,7 @@ export const SETTING_TABLE: Readonly<Record<SettingName, SettingDefinition>> = {
     flag: 'leases',
     variable: 'SLUICE_LEASES',
     argument: '',
-    help: 'Take units of busy keys from Redis in blocks, and decide from them without asking.',
+    help: 'Lease units of busy keys from Redis in blocks and decide locally.',
     schema: { type: 'boolean', title: 'true or false' },
   },
   failureMode: {
@@ -180,7 +180,7 @@ export const SETTING_TABLE: Readonly<Record<SettingName, SettingDefinition>> = {
     flag: 'database-url',
     variable: 'DATABASE_URL',
     argument: '<url>',
-    help: 'Keep configuration in PostgreSQL, shared by all nodes that do. In SQLite in the data folder when left out.',
+    help: 'PostgreSQL URL for shared configuration. Default: SQLite in the data folder.',
     schema: { type: 'string', pattern: '^postgres(ql)?://\\S+$', title: 'postgres://user:password@host:port/database' },
     isSecret: true,
   },
@@ -188,7 +188,7 @@ export const SETTING_TABLE: Readonly<Record<SettingName, SettingDefinition>> = {
     flag: 'threads',
     variable: 'SLUICE_THREADS',
     argument: '<number>',
-    help: 'Threads that answer requests, sharing the port and the limits; auto for one on each core. 1 when left out.',
+    help: 'Threads that serve requests and share the port and the limits; auto: one per core. Default: 1.',
     schema: { anyOf: [{ type: 'integer', minimum: 1, maximum: 64 }, { const: 'auto' }], title: '1 to 64, or auto' },
   },
   maxKeys: {
@@ -202,14 +202,14 @@ export const SETTING_TABLE: Readonly<Record<SettingName, SettingDefinition>> = {
     flag: 'state-size',
     variable: 'SLUICE_STATE_SIZE',
     argument: '<number>',
-    help: 'Most numbers remembered for a key when several threads count: 3 for each concurrent slot. 64 when left out.',
+    help: 'Maximum number of values stored per key with several threads; a concurrency slot takes 3. Default: 64.',
     schema: { type: 'integer', minimum: 4, maximum: 16_384 },
   },
   maxInFlight: {
     flag: 'max-in-flight',
     variable: 'SLUICE_MAX_IN_FLIGHT',
     argument: '<number>',
-    help: 'Most checks that a thread has under way; what is asked beyond that is answered with 503 at once. 5000 when left out.',
+    help: 'Maximum number of in-flight checks per thread; further checks get 503 at once. Default: 5000.',
     schema: { type: 'integer', minimum: 1, maximum: 100_000 },
   },
   maxConnectionsPerAddress: {
@@ -252,14 +252,14 @@ export const SETTING_TABLE: Readonly<Record<SettingName, SettingDefinition>> = {
     flag: 'headers',
     variable: 'SLUICE_HEADERS',
     argument: '<profile>',
-    help: `Rate limit headers of answers: ${HEADER_PROFILES.join(', ')}. legacy when left out.`,
+    help: `Rate limit headers of answers: ${HEADER_PROFILES.join(', ')}. Default: legacy.`,
     schema: { enum: HEADER_PROFILES },
   },
   retryJitter: {
     flag: 'retry-jitter',
     variable: 'SLUICE_RETRY_JITTER',
     argument: '<percent>',
-    help: 'Adds up to so many percent to Retry-After, by chance, so that callers do not all come back at once. 0 when left out.',
+    help: 'Add up to this many percent of random jitter to Retry-After. Default: 0.',
     schema: { type: 'integer', minimum: 0, maximum: 100 },
   },
   checkKey: {
@@ -280,28 +280,28 @@ export const SETTING_TABLE: Readonly<Record<SettingName, SettingDefinition>> = {
     flag: 'log-level',
     variable: 'SLUICE_LOG_LEVEL',
     argument: '<level>',
-    help: 'What goes into the log, on standard error: debug, info (with requests), warn, error or off. warn when left out.',
+    help: 'Log level, on standard error: debug, info (with requests), warn, error or off. Default: warn.',
     schema: { enum: ['debug', 'info', 'warn', 'error', 'off'] },
   },
   machine: {
     flag: 'machine',
     variable: 'SLUICE_MACHINE',
     argument: '<number>',
-    help: 'The number that ids of this node are made with, which no other node has; each thread after the first takes the next. Found out when left out.',
+    help: 'Unique machine number of the first thread, used in ids; each further thread takes the next. Default: leased automatically.',
     schema: { type: 'integer', minimum: 0, maximum: 1023 },
   },
   region: {
     flag: 'region',
     variable: 'SLUICE_REGION',
     argument: '<name>',
-    help: 'Where this node stands, for callers that do not say where they are.',
+    help: 'Default region for requests that send none.',
     schema: { type: 'string', pattern: '^[\\w.\\-]{1,64}$', title: '1 to 64 letters, digits or any of _ . -' },
   },
   otlpEndpoint: {
     flag: 'otlp-endpoint',
     variable: 'OTEL_EXPORTER_OTLP_ENDPOINT',
     argument: '<url>',
-    help: 'Send traces there by OTLP over HTTP. None are made when left out.',
+    help: 'OTLP/HTTP endpoint for traces. Default: no traces.',
     schema: { type: 'string', pattern: HTTP_URL, title: 'http://host:port or https://' },
     isSecret: true,
   },
@@ -309,7 +309,7 @@ export const SETTING_TABLE: Readonly<Record<SettingName, SettingDefinition>> = {
     flag: 'alert-webhooks',
     variable: 'SLUICE_ALERT_WEBHOOKS',
     argument: '<url,...>',
-    help: 'Send alerts there. They are only listed when left out.',
+    help: 'Webhook URL(s) for alerts. Default: alerts are only listed.',
     schema: { type: 'string', pattern: HTTP_URLS, title: 'http:// or https:// addresses, several with commas between' },
     isSecret: true,
   },
@@ -348,10 +348,36 @@ export const SETTING_TABLE: Readonly<Record<SettingName, SettingDefinition>> = {
     flag: 'drain-ms',
     variable: 'SLUICE_DRAIN_MS',
     argument: '<ms>',
-    help: 'How long SIGTERM leaves others to send their requests elsewhere before connections are closed. 3000 when left out.',
+    help: 'How long the service keeps serving after SIGTERM while load balancers move traffic away. Default: 3000.',
     schema: { type: 'integer', minimum: 0, maximum: 600_000 },
   },
 }
 
 /** All names, in the order of the help. */
 export const SETTING_NAMES: readonly SettingName[] = Object.keys(SETTING_TABLE) as SettingName[]
+
+const WIDTH = 30
+
+/** No setting: a start that makes a key each time must not be possible by environment or file. */
+export const NEW_ADMIN_KEY = '--new-admin-key'
+
+/** What `--help` prints: every setting by flag and variable, and what it does. */
+export function settingsHelp(): string {
+  const lines = SETTING_NAMES.flatMap((name) => {
+    const { flag, variable, argument, help } = SETTING_TABLE[name]
+    const usage = `  --${flag}${argument === '' ? '' : ` ${argument}`}`
+    return [`${usage.padEnd(WIDTH)} ${help}`, `${' '.repeat(WIDTH)} Environment: ${variable}. File: service.${name}`]
+  })
+  return [
+    'Usage: npm start -- [settings]',
+    '',
+    'Precedence: flag > environment variable > "service" in the --config file.',
+    'Without settings, all state is kept in this process and in the folder .sluice.',
+    '',
+    ...lines,
+    `${`  ${NEW_ADMIN_KEY}`.padEnd(WIDTH)} Create another API key with the role admin in the database, print it and exit.`,
+    `${'  --help'.padEnd(WIDTH)} Print this help.`,
+    '',
+    'Only in a file: service.alerts, the alert rules (docs/guides/alerts.md).',
+  ].join('\n')
+}

@@ -1,9 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { SETTING_NAMES, SETTING_TABLE } from './setting-table.ts'
+import { SETTING_NAMES, SETTING_TABLE, settingsHelp } from './setting-table.ts'
 import type { Environment, Settings } from './settings.ts'
 import { readSettings } from './settings.ts'
-import { settingsHelp } from './settings-help.ts'
 
 function fromEnvironment(environment: Environment): Settings {
   return readSettings({ args: [], environment, cores: 8 })

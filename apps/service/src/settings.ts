@@ -4,7 +4,7 @@ import type { HeaderProfile } from '@sluice/contract'
 import type { FailureMode } from '@sluice/core'
 import { parseCidr, parseIp } from '@sluice/core/internal'
 import type { LogLevel } from '@sluice/runtime'
-import type { AlertOptions } from './alerts/alert-rule.ts'
+import type { AlertOptions } from './alert-settings.ts'
 import { ServiceError } from './service-error.ts'
 import type { GivenSettings, SettingProblem } from './setting-sources.ts'
 import { settingsOfEnvironment, settingsOfFile, settingsOfFlags } from './setting-sources.ts'
@@ -89,9 +89,9 @@ export type Environment = Readonly<Record<string, string | undefined>>
 
 /** Where settings are read from. */
 export interface SettingSources {
-  /** The arguments of the command line; those of this process when left out. */
+  /** Command-line arguments. Default: those of this process. */
   readonly args?: readonly string[]
-  /** The environment of this process when left out. */
+  /** Default: the environment of this process. */
   readonly environment?: Environment
   /** The content of a file; throws when it cannot be read. */
   readonly readFile?: (path: string) => string
@@ -231,4 +231,11 @@ function invalidSettings(problems: readonly SettingProblem[]): ServiceError {
     action: 'Correct or remove it: every setting has a default. --help lists all settings.',
     problems,
   })
+}
+
+/** A URL without user, password and parameters, for messages. */
+export function shownUrl(text: string): string {
+  if (!URL.canParse(text)) return '(an address that cannot be read)'
+  const { protocol, host, pathname } = new URL(text)
+  return `${protocol}//${host}${pathname === '/' ? '' : pathname}`
 }

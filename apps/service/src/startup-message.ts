@@ -2,11 +2,10 @@ import type { ConfigStats } from '@sluice/config-store'
 import type { ReadinessReason } from '@sluice/contract'
 import { CHECK_PATH } from '@sluice/contract'
 import { isSluiceError, RuleSetError } from '@sluice/core'
-import type { RecoveredKey } from './limits/admin-key.ts'
-import { shownUrl } from './limits/shown-url.ts'
+import type { RecoveredKey } from './config/admin-key.ts'
 import { isServiceError, SERVICE_ERRORS } from './service-error.ts'
 import type { Settings } from './settings.ts'
-import { isLoopback, originOf } from './settings.ts'
+import { isLoopback, originOf, shownUrl } from './settings.ts'
 
 /** What the start of the service tells its user. */
 export interface StartupFacts {

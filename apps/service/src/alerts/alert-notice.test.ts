@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { dueNotice, noticeId, noticeText, withTold } from './alert-notice.ts'
 import type { AlertRecord } from './alert-record.ts'
+import { dueNotice, noticeId, noticeText, withTold } from './alert-record.ts'
 
 const FIRING: AlertRecord = {
   id: 'a1',

@@ -1,9 +1,8 @@
 import { describe, expect, it } from 'vitest'
-import { readingOf, summaryOf } from './alert-reading.ts'
 import type { AlertRule, AlertRuleName } from './alert-rule.ts'
 import { alertRules } from './alert-rule.ts'
 import type { SignalSnapshot } from './alert-signals.ts'
-import { mergeSignals, SignalRecorder } from './alert-signals.ts'
+import { mergeSignals, readingOf, SignalRecorder, summaryOf } from './alert-signals.ts'
 import { START_MS } from './alerts.test.support.ts'
 
 const NOTHING = mergeSignals([])

@@ -1,7 +1,9 @@
 import { SchemaCheck } from '@sluice/core/internal'
 import { describe, expect, it } from 'vitest'
-import type { AlertOptions, AlertRule, AlertRuleName } from './alert-rule.ts'
-import { ALERT_OPTIONS_SCHEMA, alertRules } from './alert-rule.ts'
+import type { AlertOptions } from '../alert-settings.ts'
+import { ALERT_OPTIONS_SCHEMA } from '../alert-settings.ts'
+import type { AlertRule, AlertRuleName } from './alert-rule.ts'
+import { alertRules } from './alert-rule.ts'
 
 function ruleIn(rules: readonly AlertRule[], name: AlertRuleName): AlertRule | undefined {
   return rules.find((rule) => rule.name === name)

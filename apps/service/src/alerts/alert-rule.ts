@@ -1,4 +1,4 @@
-import type { JsonSchema } from '@sluice/core/internal'
+import type { AlertOptions, MeasuredRuleOptions } from '../alert-settings.ts'
 
 /** What is watched. */
 export type AlertRuleName = 'store-latency' | 'denial-rate' | 'store-errors' | 'config-lag'
@@ -18,35 +18,6 @@ export interface AlertRule {
   readonly windowMs: number
   /** With less than so many calls in the window there is no value, and so no condition that holds. */
   readonly leastSamples: number
-}
-
-/** Other numbers for one rule; what is left out stays as it is by default. */
-export interface AlertRuleOptions {
-  /** `false`: it is not watched. */
-  readonly enabled?: boolean
-  readonly threshold?: number
-  readonly forSeconds?: number
-  readonly resolveAfterSeconds?: number
-}
-
-/** The same for a rule that counts calls. */
-export interface MeasuredRuleOptions extends AlertRuleOptions {
-  readonly windowSeconds?: number
-  readonly leastSamples?: number
-}
-
-/** What can be set about alerts; everything has a default. */
-export interface AlertOptions {
-  /** Milliseconds that 99 of 100 calls of the store stay within. Default: above 10 for 5 minutes. */
-  readonly 'store-latency'?: MeasuredRuleOptions
-  /** Share of the checks that are refused, 0 to 1. Default: above 0.2 for 2 minutes. */
-  readonly 'denial-rate'?: MeasuredRuleOptions
-  /** Share of the calls of the store that fail, 0 to 1. Default: above 0.01. */
-  readonly 'store-errors'?: MeasuredRuleOptions
-  /** Seconds by which the rules in force may be out of date. Default: above 600. */
-  readonly 'config-lag'?: AlertRuleOptions
-  /** An alert that nobody acknowledged is sent again after so long, over and over; 0, the default: it is sent once. */
-  readonly remindEverySeconds?: number
 }
 
 const MS_PER_SECOND = 1000
@@ -84,29 +55,33 @@ function millis(seconds: number | undefined): number | undefined {
   return seconds === undefined ? undefined : Math.round(seconds * MS_PER_SECOND)
 }
 
-const LONGEST_SECONDS = 86_400
+/** What nodes can coordinate an alert through. */
+export type Coordinator = 'database' | 'redis'
 
-const TIMES: Readonly<Record<string, JsonSchema>> = {
-  enabled: { type: 'boolean', title: 'true or false' },
-  forSeconds: { type: 'number', minimum: 0, maximum: LONGEST_SECONDS },
-  resolveAfterSeconds: { type: 'number', minimum: 0, maximum: LONGEST_SECONDS },
+/** The settings that say what nodes share. */
+export interface SharedParts {
+  readonly databaseUrl: string | undefined
+  readonly redis: { readonly prefix: string } | undefined
 }
 
-const COUNTING: Readonly<Record<string, JsonSchema>> = {
-  ...TIMES,
-  windowSeconds: { type: 'integer', minimum: 1, maximum: 3600 },
-  leastSamples: { type: 'integer', minimum: 1, maximum: 1_000_000_000 },
+/**
+ * What nodes coordinate the alerts of a rule through; undefined when it is about one node. An alert about Redis goes through the
+ * database where nodes share one, and an alert about the database through Redis: what it is about may be down.
+ */
+function coordinatorOf(rule: AlertRuleName, { databaseUrl, redis }: SharedParts): Coordinator | undefined {
+  if (rule === 'config-lag') {
+    if (databaseUrl === undefined) return undefined
+    return redis === undefined ? 'database' : 'redis'
+  }
+  if (redis === undefined) return undefined
+  return databaseUrl === undefined ? 'redis' : 'database'
 }
 
-function optionsSchema(properties: Readonly<Record<string, JsonSchema>>): JsonSchema {
-  return { type: 'object', additionalProperties: false, properties }
+/** Those of `rules` that are coordinated through `coordinator`; undefined for those about one node. */
+export function rulesThrough(
+  coordinator: Coordinator | undefined,
+  rules: readonly AlertRule[],
+  shared: SharedParts,
+): readonly AlertRule[] {
+  return rules.filter(({ name }) => coordinatorOf(name, shared) === coordinator)
 }
-
-/** What {@link AlertOptions} must be. */
-export const ALERT_OPTIONS_SCHEMA: JsonSchema = optionsSchema({
-  'store-latency': optionsSchema({ ...COUNTING, threshold: { type: 'number', exclusiveMinimum: 0, maximum: 10_000 } }),
-  'denial-rate': optionsSchema({ ...COUNTING, threshold: { type: 'number', minimum: 0, maximum: 1 } }),
-  'store-errors': optionsSchema({ ...COUNTING, threshold: { type: 'number', minimum: 0, maximum: 1 } }),
-  'config-lag': optionsSchema({ ...TIMES, threshold: { type: 'number', minimum: 0, maximum: LONGEST_SECONDS } }),
-  remindEverySeconds: { type: 'number', minimum: 0, maximum: LONGEST_SECONDS },
-})

@@ -1,7 +1,6 @@
 import { expect, it } from 'vitest'
-import { alertRules } from './alert-rule.ts'
-import type { Coordinator, SharedParts } from './alert-scope.ts'
-import { rulesThrough } from './alert-scope.ts'
+import type { Coordinator, SharedParts } from './alert-rule.ts'
+import { alertRules, rulesThrough } from './alert-rule.ts'
 
 const REDIS = {} as SharedParts['redis']
 const STORE = ['store-latency', 'denial-rate', 'store-errors']

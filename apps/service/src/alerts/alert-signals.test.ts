@@ -1,8 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { readingOf } from './alert-reading.ts'
 import { alertRules } from './alert-rule.ts'
-import { latencyBoundsMs, mergeSignals, SignalRecorder } from './alert-signals.ts'
+import { latencyBoundsMs, mergeSignals, readingOf, SignalRecorder } from './alert-signals.ts'
 import { START_MS } from './alerts.test.support.ts'
 
 function recorderOf(options: Parameters<typeof alertRules>[0] = {}, lagMs = 0) {

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { Watch } from './alert-watch.ts'
-import { nextWatch } from './alert-watch.ts'
+import type { Watch } from './alert-record.ts'
+import { nextWatch } from './alert-record.ts'
 
 const RULE = { forMs: 300_000, resolveAfterMs: 60_000 }
 const START: Watch = { state: 'ok', since: 0 }

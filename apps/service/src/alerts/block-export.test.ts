@@ -2,21 +2,21 @@ import { expect, it, onTestFinished } from 'vitest'
 import { PLAIN_DELIVERY, Receiver, START_MS, status, TestLog, TestTime } from './alerts.test.support.ts'
 import { BlockExport } from './block-export.ts'
 import { webhooksOf } from './webhook.ts'
-import { WebhookOutlet } from './webhook-outlet.ts'
+import { WebhookChannel } from './webhook-channel.ts'
 
 it('drops changes that find no room, says so once, and says when there is room again', async () => {
   const held: (() => void)[] = []
   const receiver = await Receiver.start((response, number) => held.push(() => status(204)(response, number)))
   const time = new TestTime()
   const log = new TestLog()
-  const outlet = await WebhookOutlet.open({
+  const channel = await WebhookChannel.open({
     ...{ nowMs: time.nowMs, sleep: time.sleep, random: () => 0.5, log, mostPending: 2 },
     webhooks: webhooksOf([receiver.origin], PLAIN_DELIVERY),
   })
-  onTestFinished(() => outlet.close())
+  onTestFinished(() => channel.close())
   let ids = 0
   const blocks = new BlockExport({
-    send: (notice) => outlet.send(notice),
+    send: (notice) => channel.send(notice),
     newId: () => `${++ids}`,
     nowMs: time.nowMs,
     log,
@@ -30,7 +30,7 @@ it('drops changes that find no room, says so once, and says when there is room a
   expect(blocks.dropped).toBe(2)
   await receiver.untilPosts(2)
   for (const answer of held) answer()
-  await expect.poll(() => outlet.counts().delivered).toBe(2)
+  await expect.poll(() => channel.counts().delivered).toBe(2)
   await add(5)
   await receiver.untilPosts(3)
   expect([blocks.dropped, receiver.posts.length]).toEqual([2, 3])

@@ -2,7 +2,7 @@ import type { Block } from '@sluice/core'
 import { parseCidr } from '@sluice/core/internal'
 import type { Logger, NowMs } from '@sluice/runtime'
 import { errorFields } from '../observability/error-fields.ts'
-import type { MainThread, ThreadGroup } from '../threads/thread-group.ts'
+import type { MainThread, ThreadGroup } from '../threads/message-bus.ts'
 
 // Blocks of addresses, for firewalls: a webhook for each change, and a list of all. Only addresses are exported. Users, tenants
 // and API keys mean nothing to a firewall, and may be secrets.

@@ -1,16 +1,15 @@
 import type { StoredDocument } from '@sluice/config-store'
 import type { DeadLetter } from '@sluice/contract'
 import { FakeClock } from '@sluice/testing'
-import type { AlertNotice } from './alert-notice.ts'
-import type { AlertOutlet } from './alert-outlet.ts'
-import type { AlertOptions } from './alert-rule.ts'
+import type { AlertOptions } from '../alert-settings.ts'
+import type { AlertNotice } from './alert-record.ts'
 import { alertRules } from './alert-rule.ts'
 import type { SignalSnapshot } from './alert-signals.ts'
 import { TestLog } from './alerts.test.support.ts'
+import type { AlertChannel } from './alerts.ts'
 import type { ClusterCopyStore } from './cluster-alerts.ts'
 import { ClusterAlerts } from './cluster-alerts.ts'
-import type { ClusterState } from './cluster-state.ts'
-import type { SharedDocument } from './shared-document.ts'
+import type { ClusterState, SharedDocument } from './cluster-state.ts'
 
 const QUIET: SignalSnapshot = {
   checks: { hits: 0, total: 0 },
@@ -45,17 +44,17 @@ class TestNode {
   isConnected = true
   readonly log: TestLog = new TestLog()
   alerts: ClusterAlerts | undefined
-  outlet: QueueOutlet
+  channel: QueueOutlet
   kept: string | undefined
 
-  constructor(name: string, outlet: QueueOutlet) {
+  constructor(name: string, channel: QueueOutlet) {
     this.name = name
-    this.outlet = outlet
+    this.channel = channel
   }
 }
 
 /** Delivers what it has at the end of a second, while the receiver is up. What it has survives the end of its node. */
-class QueueOutlet implements AlertOutlet {
+class QueueOutlet implements AlertChannel {
   readonly pending: Map<string, AlertNotice> = new Map()
   takes = true
 
@@ -131,7 +130,7 @@ export class TestCluster {
       nodeName: node.name,
       nowMs: () => this.#clock.nowMicros() / 1000,
       newId: () => `id${++this.#ids}`,
-      outlet: node.outlet,
+      channel: node.channel,
       log: node.log,
       copy,
     })
@@ -142,7 +141,7 @@ export class TestCluster {
     node.alerts = undefined
     if (!losesFolder) return
     node.kept = undefined
-    node.outlet = new QueueOutlet()
+    node.channel = new QueueOutlet()
   }
 
   /** Lets all nodes look, once a second; the receiver gets what is pending. */
@@ -165,10 +164,10 @@ export class TestCluster {
   /** The receiver gets what running nodes have for it. */
   deliver(): void {
     if (!this.isReceiverUp) return
-    for (const { name, alerts, outlet } of this.nodes) {
+    for (const { name, alerts, channel } of this.nodes) {
       if (alerts === undefined) continue
-      for (const id of outlet.pending.keys()) this.deliveries.push({ id, node: name, second: this.#second })
-      outlet.pending.clear()
+      for (const id of channel.pending.keys()) this.deliveries.push({ id, node: name, second: this.#second })
+      channel.pending.clear()
     }
   }
 

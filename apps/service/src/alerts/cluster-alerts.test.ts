@@ -160,11 +160,11 @@ describe('a message', () => {
     expect(cluster.told).toEqual(['id1_firing', 'id1_resolved'])
   })
 
-  it('waits for an outlet that takes none', async () => {
+  it('waits for an channel that takes none', async () => {
     const cluster = failing(1, [1])
-    cluster.node(1).outlet.takes = false
+    cluster.node(1).channel.takes = false
     await cluster.seconds(10)
-    cluster.node(1).outlet.takes = true
+    cluster.node(1).channel.takes = true
     await cluster.seconds(10)
     expect(cluster.told).toEqual(['id1_firing'])
   })

@@ -2,17 +2,14 @@ import type { StoredDocument } from '@sluice/config-store'
 import type { Alert } from '@sluice/contract'
 import type { Logger, NowMs } from '@sluice/runtime'
 import { errorFields } from '../observability/error-fields.ts'
-import type { AlertOutlet } from './alert-outlet.ts'
-import { readingOf, summaryOf } from './alert-reading.ts'
-import { shownAlert } from './alert-record.ts'
+import type { Watch } from './alert-record.ts'
+import { nextWatch, shownAlert } from './alert-record.ts'
 import type { AlertRule, AlertRuleName } from './alert-rule.ts'
 import type { SignalSnapshot } from './alert-signals.ts'
-import type { Watch } from './alert-watch.ts'
-import { nextWatch } from './alert-watch.ts'
-import type { AlertActor, SilenceOrder } from './alerts.ts'
-import type { ClusterState, Measured, NodeView } from './cluster-state.ts'
+import { readingOf, summaryOf } from './alert-signals.ts'
+import type { AlertActor, AlertChannel, SilenceOrder } from './alerts.ts'
+import type { ClusterState, Measured, NodeView, SharedDocument } from './cluster-state.ts'
 import { advance, keysOf, merged, NO_ALERTS } from './cluster-state.ts'
-import type { SharedDocument } from './shared-document.ts'
 
 /** Keeps what a node knows of the alerts of its cluster over restarts. */
 export interface ClusterCopyStore {
@@ -26,7 +23,7 @@ export interface ClusterAlertsParts {
   readonly document: SharedDocument
   /** Those that are about what nodes share. The same on all nodes. */
   readonly rules: readonly AlertRule[]
-  /** See {@link AlertDeskParts}. */
+  /** See {@link AlertMonitorParts}. */
   readonly remindEveryMs: number
   /** Names this node alone, also after a restart. */
   readonly nodeId: string
@@ -34,7 +31,7 @@ export interface ClusterAlertsParts {
   readonly nodeName: string
   readonly nowMs: NowMs
   readonly newId: () => string
-  readonly outlet: AlertOutlet
+  readonly channel: AlertChannel
   readonly log: Pick<Logger, 'info' | 'warn' | 'error'>
   readonly copy: ClusterCopyStore
 }
@@ -61,7 +58,7 @@ export class ClusterAlerts {
   readonly #holding = new Map<AlertRuleName, Measured>()
   /** When each entry and claim of others was first seen as it is. */
   readonly #seenSince = new Map<string, number>()
-  /** Own messages: `sent` when the outlet has taken one over. */
+  /** Own messages: `sent` when the channel has taken one over. */
   readonly #messages = new Map<string, 'sending' | 'sent'>()
   readonly #work = new Set<Promise<void>>()
   /** The shared state as this node last saw or left it. */
@@ -155,10 +152,10 @@ export class ClusterAlerts {
     return this.#state.holders[rule]?.[this.#parts.nodeId] !== undefined
   }
 
-  /** Own messages that the outlet has taken over and is done with. */
+  /** Own messages that the channel has taken over and is done with. */
   #finished(): ReadonlySet<string> {
-    const { outlet } = this.#parts
-    const sent = [...this.#messages].filter(([id, stage]) => stage === 'sent' && !outlet.isPending(id))
+    const { channel } = this.#parts
+    const sent = [...this.#messages].filter(([id, stage]) => stage === 'sent' && !channel.isPending(id))
     return new Set(sent.map(([id]) => id))
   }
 
@@ -275,13 +272,13 @@ export class ClusterAlerts {
     this.#track(saved)
   }
 
-  /** Hands own messages to the outlet. */
+  /** Hands own messages to the channel. */
   #dispatch(): void {
-    const { nodeId, outlet } = this.#parts
+    const { nodeId, channel } = this.#parts
     for (const { notice, node } of this.#state.outbox) {
       if (node !== nodeId || this.#messages.has(notice.id)) continue
       this.#messages.set(notice.id, 'sending')
-      const sent = outlet.send(notice).then((isTaken) => {
+      const sent = channel.send(notice).then((isTaken) => {
         if (isTaken) this.#messages.set(notice.id, 'sent')
         else this.#messages.delete(notice.id)
       })

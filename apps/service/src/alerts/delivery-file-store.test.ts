@@ -3,8 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { DeliveryRecord, DeliveryStore } from '@sluice/runtime'
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
-import { deliveryFileStore } from './delivery-file-store.ts'
-import { StateFile } from './state-file.ts'
+import { deliveryFileStore, StateFile } from './state-file.ts'
 
 let path: string
 

@@ -4,15 +4,15 @@ import { join } from 'node:path'
 import type { Alert } from '@sluice/contract'
 import type { Logger } from '@sluice/runtime'
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
-import type { MainThread } from '../threads/thread-group.ts'
-import { SingleThread } from '../threads/thread-group.ts'
+import type { MainThread } from '../threads/message-bus.ts'
+import { SingleThread } from '../threads/message-bus.ts'
 import { alertRules } from './alert-rule.ts'
 import type { SignalRecorder, SignalSnapshot } from './alert-signals.ts'
+import { threadSignals } from './alert-signals.ts'
 import { PLAIN_DELIVERY, Receiver, START_MS, status, TestLog, TestTime } from './alerts.test.support.ts'
+import { remoteAlerts } from './alerts.ts'
 import type { AlertParts, OpenAlerts } from './open-alerts.ts'
 import { openAlerts } from './open-alerts.ts'
-import { remoteAlerts } from './remote-alerts.ts'
-import { threadSignals } from './thread-signals.ts'
 
 const RULES = alertRules()
 
@@ -178,7 +178,7 @@ describe('several threads', () => {
     configLagMs: 0,
   })
 
-  it('are looked at together, and one that fails does not keep the desk from the next look', async () => {
+  it('are looked at together, and one that fails does not keep the monitor from the next look', async () => {
     const time = new TestTime()
     const log = new TestLog()
     const parts: (readonly SignalSnapshot[] | Error)[] = [
@@ -214,12 +214,12 @@ describe('several threads', () => {
     onTestFinished(() => alerts.close())
     await time.advance(1000)
     expect(await alerts.list()).toEqual([])
-    expect(log.messages).toEqual(['alerts could not be looked at'])
+    expect(log.messages).toEqual(['could not evaluate alerts'])
     await time.advance(1000)
     expect(await alerts.list()).toMatchObject([{ value: 2 / 120, firedAt: START_MS + 2000 }])
   })
 
-  it('reach the desk from everywhere', async () => {
+  it('reach the monitor from everywhere', async () => {
     const running = await start(['http://127.0.0.1:9/'])
     failCalls(running, 10)
     await running.time.advance(1000)

@@ -1,28 +1,26 @@
 import type { DocumentTable } from '@sluice/config-store'
 import type { Alert } from '@sluice/contract'
 import type { DeliveryCounts, Logger, NowMs, Random, Sleep } from '@sluice/runtime'
-import type { MainThread } from '../threads/thread-group.ts'
-import { AlertDesk } from './alert-desk.ts'
-import { AlertLoop } from './alert-loop.ts'
-import type { AlertRule } from './alert-rule.ts'
-import type { Coordinator, SharedParts } from './alert-scope.ts'
-import { rulesThrough } from './alert-scope.ts'
+import { errorFields } from '../observability/error-fields.ts'
+import type { WebhookCounts } from '../observability/metrics/process-metrics.ts'
+import type { MainThread } from '../threads/message-bus.ts'
+import { AlertMonitor } from './alert-monitor.ts'
+import type { AlertRule, Coordinator, SharedParts } from './alert-rule.ts'
+import { rulesThrough } from './alert-rule.ts'
 import type { SignalSnapshot } from './alert-signals.ts'
-import { alertStateStore } from './alert-state-store.ts'
+import { gatherSignals, mergeSignals } from './alert-signals.ts'
 import type { Alerts } from './alerts.ts'
+import { shareAlerts } from './alerts.ts'
 import { BlockExport } from './block-export.ts'
 import type { ClusterAlertsParts, ClusterCopyStore } from './cluster-alerts.ts'
 import { ClusterAlerts } from './cluster-alerts.ts'
 import type { ClusterState } from './cluster-state.ts'
-import { deliveryFileStore } from './delivery-file-store.ts'
-import { shareAlerts } from './remote-alerts.ts'
-import { sharedDocument } from './shared-document.ts'
-import { StateFile } from './state-file.ts'
-import { gatherSignals } from './thread-signals.ts'
+import { sharedDocument } from './cluster-state.ts'
+import { alertStateStore, deliveryFileStore, StateFile } from './state-file.ts'
 import type { WebhookDelivery } from './webhook.ts'
 import { webhooksOf } from './webhook.ts'
-import type { WebhookMessage, WebhookOutletParts } from './webhook-outlet.ts'
-import { WebhookOutlet } from './webhook-outlet.ts'
+import type { WebhookChannelParts, WebhookMessage } from './webhook-channel.ts'
+import { WebhookChannel } from './webhook-channel.ts'
 
 /** What the alerts of a process are made of. */
 export interface AlertParts {
@@ -32,7 +30,7 @@ export interface AlertParts {
   readonly shared: SharedParts
   /** Where nodes coordinate; only asked for what they share. */
   readonly documents: Readonly<Record<Coordinator, () => DocumentTable>>
-  /** See {@link AlertDeskParts}. */
+  /** See {@link AlertMonitorParts}. */
   readonly remindEveryMs: number
   readonly node: string
   readonly newId: () => string
@@ -48,15 +46,8 @@ export interface AlertParts {
   readonly random: Random
   readonly log: Logger
   readonly threads: MainThread
-  /** See {@link WebhookOutletParts}. */
-  readonly tracing: WebhookOutletParts['tracing']
-}
-
-/** Webhook messages of a process, for its metrics. */
-export interface WebhookCounts
-  extends Pick<DeliveryCounts, 'pending' | 'dead' | 'delivered' | 'failed' | 'failedTries'> {
-  /** Messages that were dropped for lack of room: not delivered, and no dead letter either. */
-  readonly lost: number
+  /** See {@link WebhookChannelParts}. */
+  readonly tracing: WebhookChannelParts['tracing']
 }
 
 /** The alerts of a process, being watched. */
@@ -76,35 +67,35 @@ export async function openAlerts(parts: AlertParts): Promise<OpenAlerts> {
     log.error('the file of alerts is damaged, and was put aside', { asidePath }),
   )
   const store = deliveryFileStore<WebhookMessage>(file)
-  const outlet = await WebhookOutlet.open({ webhooks, nowMs, sleep, random, log, store, tracing })
+  const channel = await WebhookChannel.open({ webhooks, nowMs, sleep, random, log, store, tracing })
   // A queue of their own: an attack makes many blocks, and alerts must not wait behind them. They do not survive a restart.
-  const blockOutlet = await WebhookOutlet.open({
+  const blockChannel = await WebhookChannel.open({
     webhooks: webhooksOf(parts.blockWebhooks, parts.delivery),
     ...{ nowMs, sleep, random, log, tracing },
     mostPending: MOST_BLOCK_CHANGES,
   })
-  const blocks = new BlockExport({ send: (notice) => blockOutlet.send(notice), newId, nowMs, log })
+  const blocks = new BlockExport({ send: (notice) => blockChannel.send(notice), newId, nowMs, log })
   blocks.share(threads)
-  const common = { remindEveryMs, nowMs, newId, outlet, log }
-  const desk = new AlertDesk({
+  const common = { remindEveryMs, nowMs, newId, channel, log }
+  const monitor = new AlertMonitor({
     ...common,
     node,
     rules: rulesThrough(undefined, rules, parts.shared),
     store: alertStateStore(file),
   })
   const clusters = await openClusters(parts, file, common)
-  const alerts = { ...allAlerts(desk, clusters), ...allLetters(desk, blockOutlet) }
+  const alerts = { ...allAlerts(monitor, clusters), ...allLetters(monitor, blockChannel) }
   const evaluate = (signals: SignalSnapshot): void => {
-    desk.evaluate(signals)
+    monitor.evaluate(signals)
     for (const cluster of clusters) cluster.evaluate(signals)
   }
-  const loop = new AlertLoop({ desk: { evaluate }, gather: () => gatherSignals(threads), sleep, log })
+  const loop = new AlertLoop({ monitor: { evaluate }, gather: () => gatherSignals(threads), sleep, log })
   shareAlerts(threads, alerts)
   return {
     ...alerts,
     firingCount: () => alerts.list().filter(({ state }) => state === 'firing').length,
     webhookCounts: () => {
-      const [ofAlerts, ofBlocks] = [outlet.counts(), blockOutlet.counts()]
+      const [ofAlerts, ofBlocks] = [channel.counts(), blockChannel.counts()]
       const sum = (name: keyof DeliveryCounts): number => ofAlerts[name] + ofBlocks[name]
       return {
         pending: sum('pending'),
@@ -112,14 +103,14 @@ export async function openAlerts(parts: AlertParts): Promise<OpenAlerts> {
         delivered: sum('delivered'),
         failed: sum('failed'),
         failedTries: sum('failedTries'),
-        lost: sum('deadDropped') + desk.dropped + blocks.dropped,
+        lost: sum('deadDropped') + monitor.dropped + blocks.dropped,
       }
     },
     async close() {
       await loop.close()
-      await desk.settled()
+      await monitor.settled()
       await Promise.all(clusters.map((cluster) => cluster.settled()))
-      await Promise.all([outlet.close(), blockOutlet.close()])
+      await Promise.all([channel.close(), blockChannel.close()])
     },
   }
 }
@@ -133,7 +124,7 @@ const COORDINATORS: readonly Coordinator[] = ['database', 'redis']
 async function openClusters(
   { rules, shared, node, documents, sleep }: AlertParts,
   file: StateFile,
-  common: Pick<ClusterAlertsParts, 'remindEveryMs' | 'nowMs' | 'newId' | 'outlet' | 'log'>,
+  common: Pick<ClusterAlertsParts, 'remindEveryMs' | 'nowMs' | 'newId' | 'channel' | 'log'>,
 ): Promise<readonly ClusterAlerts[]> {
   const groups = COORDINATORS.map((coordinator) => ({ coordinator, own: rulesThrough(coordinator, rules, shared) }))
   const used = groups.filter(({ own }) => own.length > 0)
@@ -171,7 +162,7 @@ function clusterCopyStore(file: StateFile, coordinator: Coordinator): ClusterCop
 
 /** The alerts of this node and of its cluster, in one list: those that fire first, then newest first. */
 function allAlerts(
-  desk: AlertDesk,
+  monitor: AlertMonitor,
   clusters: readonly ClusterAlerts[],
 ): Pick<Alerts, 'acknowledge' | 'silence'> & { readonly list: () => readonly Alert[] } {
   const rankOf = ({ state }: Alert): number => (state === 'firing' ? 0 : 1)
@@ -186,24 +177,73 @@ function allAlerts(
   }
   return {
     list: () =>
-      [...desk.list(), ...clusters.flatMap((cluster) => cluster.list())].toSorted(
+      [...monitor.list(), ...clusters.flatMap((cluster) => cluster.list())].toSorted(
         (one, other) => rankOf(one) - rankOf(other) || other.firedAt - one.firedAt,
       ),
-    acknowledge: (id, actor) => desk.acknowledge(id, actor) ?? inCluster((cluster) => cluster.acknowledge(id, actor)),
-    silence: (id, order) => desk.silence(id, order) ?? inCluster((cluster) => cluster.silence(id, order)),
+    acknowledge: (id, actor) =>
+      monitor.acknowledge(id, actor) ?? inCluster((cluster) => cluster.acknowledge(id, actor)),
+    silence: (id, order) => monitor.silence(id, order) ?? inCluster((cluster) => cluster.silence(id, order)),
   }
 }
 
 /** What could not be delivered, of alerts and of blocks, newest first. */
-function allLetters(desk: AlertDesk, blocks: WebhookOutlet): Pick<Alerts, 'deadLetters' | 'redeliver'> {
+function allLetters(monitor: AlertMonitor, blocks: WebhookChannel): Pick<Alerts, 'deadLetters' | 'redeliver'> {
   return {
     deadLetters: () =>
-      [...desk.deadLetters(), ...blocks.deadLetters()].toSorted(
+      [...monitor.deadLetters(), ...blocks.deadLetters()].toSorted(
         (one, other) => other.lastAttemptAt - one.lastAttemptAt,
       ),
     redeliver(id) {
       const outcome = blocks.redeliver(id)
-      return outcome === 'unknown' ? desk.redeliver(id) : outcome
+      return outcome === 'unknown' ? monitor.redeliver(id) : outcome
     },
+  }
+}
+
+/** What {@link AlertLoop} works with. */
+export interface AlertLoopParts {
+  readonly monitor: Pick<AlertMonitor, 'evaluate'>
+  /** What every thread knows. */
+  readonly gather: () => Promise<readonly SignalSnapshot[]>
+  readonly sleep: Sleep
+  readonly log: Pick<Logger, 'error'>
+}
+
+const EVERY_MS = 1000
+
+/** Lets a monitor look at what the threads know, once a second, from the start to `close`. */
+class AlertLoop {
+  readonly #parts: AlertLoopParts
+  readonly #closing = new AbortController()
+  readonly #running: Promise<void>
+
+  constructor(parts: AlertLoopParts) {
+    this.#parts = parts
+    this.#running = this.#run()
+  }
+
+  /** Resolves when the last look is over. */
+  close(): Promise<void> {
+    this.#closing.abort()
+    return this.#running
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#closing
+    while (!signal.aborted) {
+      await this.#look()
+      await this.#parts.sleep(EVERY_MS, signal).catch((error: unknown) => {
+        if (!signal.aborted) throw error
+      })
+    }
+  }
+
+  async #look(): Promise<void> {
+    const { monitor, gather, log } = this.#parts
+    try {
+      monitor.evaluate(mergeSignals(await gather()))
+    } catch (error) {
+      log.error('could not evaluate alerts', { error: errorFields(error) })
+    }
   }
 }

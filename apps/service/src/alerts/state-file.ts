@@ -1,5 +1,7 @@
 import { mkdir, open, readFile, rename } from 'node:fs/promises'
 import { dirname } from 'node:path'
+import type { DeliveryRecord, DeliveryStore } from '@sluice/runtime'
+import type { AlertState, AlertStateStore } from './alert-monitor.ts'
 
 const FORMAT = 'sluice-alerts'
 const FORMAT_VERSION = 1
@@ -94,5 +96,35 @@ async function syncFolder(folder: string): Promise<void> {
     await handle?.sync()
   } finally {
     await handle?.close()
+  }
+}
+
+const ALERTS = 'monitor'
+
+/** Keeps the state of a monitor in a part of `file`. */
+export function alertStateStore(file: StateFile): AlertStateStore {
+  return {
+    // The file is ours, of this version and whole.
+    load: () => file.get(ALERTS) as AlertState | undefined,
+    save: (state) => file.put(ALERTS, state),
+  }
+}
+
+const DELIVERIES = 'deliveries'
+
+/** Keeps what is not delivered in a part of `file`. Every save writes all of it: there are never many. */
+export function deliveryFileStore<T>(file: StateFile): DeliveryStore<T> {
+  // The file is ours, of this version and whole.
+  const kept = (file.get(DELIVERIES) ?? []) as readonly DeliveryRecord<T>[]
+  let records = new Map(kept.map((record) => [record.idempotencyKey, record]))
+  return {
+    load: () => Promise.resolve([...records.values()]),
+    async save({ put, removed }) {
+      const changed = new Map(records)
+      for (const record of put) changed.set(record.idempotencyKey, record)
+      for (const key of removed) changed.delete(key)
+      await file.put(DELIVERIES, [...changed.values()])
+      records = changed
+    },
   }
 }

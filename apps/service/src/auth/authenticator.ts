@@ -1,3 +1,4 @@
+import { hash, timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { ApiKeyRole } from '@sluice/config-store'
 import { mayDo } from '@sluice/contract'
@@ -5,12 +6,9 @@ import type { Clock, Random, SharedMemoryHandle } from '@sluice/core'
 import { MICROS_PER_MS } from '@sluice/core/internal'
 import type { Logger } from '@sluice/runtime'
 import { keyDigest } from '@sluice/runtime'
-import type { Answer } from '../http/answer.ts'
-import type { Principal } from '../http/operation-handler.ts'
-import { problemAnswer } from '../http/problem-answer.ts'
+import type { Answer, Principal } from '../operations/handler.ts'
+import { problemAnswer } from '../operations/problems.ts'
 import type { ApiKeyCache, KnownApiKey } from './api-key-cache.ts'
-import type { ReadToken } from './api-token.ts'
-import { hasSecret, readBearer } from './api-token.ts'
 import { FailedAttempts } from './failed-attempts.ts'
 
 /** What an {@link Authenticator} works with. */
@@ -95,7 +93,7 @@ export class Authenticator {
   #refuse(refusal: Refusal, keyId: string | undefined, remoteAddress: string): Answer {
     const retryAfterMs = this.#failures.count({ remoteAddress, keyId })
     if (this.#log.isEnabled('warn')) {
-      this.#log.warn('an API key was refused', {
+      this.#log.warn('an API key was rejected', {
         reason: refusal,
         limited: retryAfterMs > 0,
         address: this.#digest(remoteAddress),
@@ -139,4 +137,38 @@ function refusalAnswer(
   headers: Readonly<Record<string, string>>,
 ): Answer {
   return problemAnswer(code, { detail, headers: { ...headers, 'Cache-Control': 'no-store' } })
+}
+
+/** What a token says: whose it is, and a hash of its secret. */
+export interface ReadToken {
+  /** `slk_<id>`, the visible part. */
+  readonly id: string
+  /** SHA-256 of the secret. */
+  readonly secretHash: Buffer
+}
+
+const TOKEN = /^(slk_[0-9A-Za-z]{1,64})_([0-9A-Za-z]{1,256})$/
+
+const BEARER = /^Bearer +(\S+) *$/i
+
+/** Compared with when there is no such key, so that it takes as long as when there is one. */
+const NOBODY = hashSecret('').toString('hex')
+
+/** The token in an `Authorization` header; undefined when it is of another kind, or looks like no token. */
+function readBearer(authorization: string): ReadToken | undefined {
+  const [, id, secret] = TOKEN.exec(BEARER.exec(authorization)?.[1] ?? '') ?? []
+  return id === undefined || secret === undefined ? undefined : { id, secretHash: hashSecret(secret) }
+}
+
+/**
+ * Whether a token has the secret of a key, of which the hash is kept in hexadecimal digits. It takes the same time wherever
+ * they differ, and when there is no such key.
+ */
+function hasSecret({ secretHash }: ReadToken, kept: string | undefined): boolean {
+  const isEqual = timingSafeEqual(secretHash, Buffer.from(kept ?? NOBODY, 'hex'))
+  return isEqual && kept !== undefined
+}
+
+function hashSecret(secret: string): Buffer {
+  return hash('sha256', secret, 'buffer')
 }

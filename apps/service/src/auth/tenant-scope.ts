@@ -1,7 +1,6 @@
 import type { Operation, OperationId } from '@sluice/contract'
-import type { Answer } from '../http/answer.ts'
-import type { OperationHandler, OperationRequest, Principal } from '../http/operation-handler.ts'
-import { problemAnswer } from '../http/problem-answer.ts'
+import type { Answer, OperationHandler, OperationRequest, Principal } from '../operations/handler.ts'
+import { problemAnswer } from '../operations/problems.ts'
 
 /** What a request may be for the holder of a key of a tenant: the same one with the tenant in it, or the answer that refuses it. */
 type Narrowing = (request: OperationRequest, tenant: string) => OperationRequest | Answer

@@ -1,10 +1,10 @@
 import type { ConfigEvent } from '@sluice/config-store'
 import type { LeaseEvent, PolicyEvent, StoreEvent } from '@sluice/core'
 import type { Logger, NowMs } from '@sluice/runtime'
-import { shownUrl } from '../limits/shown-url.ts'
 import type { RedisSettings } from '../settings.ts'
+import { shownUrl } from '../settings.ts'
 import { errorFields } from './error-fields.ts'
-import { isStoreError } from './store-metrics.ts'
+import { isStoreError } from './metrics/store-metrics.ts'
 import { digestOf } from './top-callers.ts'
 
 /** What an {@link EventLog} works with. */

@@ -4,11 +4,15 @@ import type { PolicyRequest, RuleSet } from '@sluice/core'
 import { HOSTILE_KEYS } from '@sluice/testing'
 import fc from 'fast-check'
 import { afterAll, expect, it, onTestFinished } from 'vitest'
-import type { Answer } from '../http/answer.ts'
-import { jsonAnswer } from '../http/answer.ts'
-import { SingleThread } from '../threads/thread-group.ts'
+import { RequestObserver } from '../listeners/http/request-observer.ts'
+import { LiveFeed } from '../operations/admin/live-feed.ts'
+import { observabilityHandlers } from '../operations/admin/metrics.ts'
+import type { Answer } from '../operations/handler.ts'
+import { jsonAnswer } from '../operations/handler.ts'
+import { SingleThread } from '../threads/message-bus.ts'
 import { errorFields } from './error-fields.ts'
-import { LiveFeed } from './live-feed.ts'
+import { HOUR_MS, MINUTE_MS, RollupRecorder } from './history/rollup-recorder.ts'
+import { askReport, collectReports, shareReports } from './metrics-aggregator.ts'
 import {
   createScene,
   IDLE_PROCESS,
@@ -17,12 +21,7 @@ import {
   requestOf,
   SECRET,
 } from './observability.test.support.ts'
-import { observabilityHandlers } from './observability-handlers.ts'
-import { OtlpTracing } from './otlp-tracing.ts'
-import { askReport, collectReports, shareReports } from './report-desk.ts'
-import { RequestObserver } from './request-observer.ts'
-import { RollupRecorder } from './rollup-recorder.ts'
-import { HOUR_MS, MINUTE_MS } from './rollup-store.ts'
+import { OtlpTracing } from './tracing/otlp-tracing.ts'
 
 // Whoever calls is in no line of the log, no label of a metric, no span, and no row of history, whatever they call themselves.
 

@@ -15,14 +15,14 @@ import type {
 import { MICROS_PER_MS } from '@sluice/core/internal'
 import type { Logger, MetricRegistry, MetricsSnapshot } from '@sluice/runtime'
 import type { RedisSettings } from '../settings.ts'
-import { CheckMetrics } from './check-metrics.ts'
-import { ConfigMetrics, watchConfig } from './config-metrics.ts'
-import { EngineMetrics, watchEngine } from './engine-metrics.ts'
 import { EventLog } from './event-log.ts'
+import { CheckMetrics } from './metrics/check-metrics.ts'
+import { ConfigMetrics, watchConfig } from './metrics/config-metrics.ts'
+import { EngineMetrics, watchEngine } from './metrics/engine-metrics.ts'
+import type { ThreadReadings } from './metrics/process-metrics.ts'
+import { watchThread } from './metrics/process-metrics.ts'
+import { StoreMetrics, watchStore } from './metrics/store-metrics.ts'
 import type { CheckObserver } from './observed-engine.ts'
-import { StoreMetrics, watchStore } from './store-metrics.ts'
-import type { ThreadReadings } from './thread-metrics.ts'
-import { watchThread } from './thread-metrics.ts'
 import type { TopCallersSnapshot } from './top-callers.ts'
 import { TopCallers } from './top-callers.ts'
 
@@ -45,11 +45,11 @@ export interface InstrumentParts {
   readonly clock: Clock
   /** Goes into the digests that stand for callers in the log; read at each use. */
   readonly secret: Uint8Array
-  /** None when left out. */
+  /** Default: none. */
   readonly signals?: CheckSignals | undefined
-  /** None when left out. */
+  /** Default: none. */
   readonly tracer?: DecisionTracer | undefined
-  /** The region of the node, for metrics; none when left out. */
+  /** Region of the node, for metrics. Default: none. */
   readonly region?: string | undefined
   /** Where counters live, for the log; undefined when they live in this process. */
   readonly redis?: Pick<RedisSettings, 'urls' | 'failureMode'> | undefined

@@ -5,13 +5,13 @@ import { MICROS_PER_MS } from '@sluice/core/internal'
 import type { LineStream, MetricsSnapshot, Sleep } from '@sluice/runtime'
 import { Logger, LogOutput, MetricRegistry } from '@sluice/runtime'
 import { FakeClock, FakeTimers, seededRandom } from '@sluice/testing'
-import type { OperationRequest } from '../http/operation-handler.ts'
+import type { OperationRequest } from '../operations/handler.ts'
+import type { RollupRow, RollupStore } from './history/rollup-recorder.ts'
 import type { CheckSignals } from './instrument.ts'
 import { Instrument } from './instrument.ts'
+import type { ProcessReadings } from './metrics/process-metrics.ts'
 import { ObservedEngine } from './observed-engine.ts'
-import type { ProcessReadings } from './process-metrics.ts'
-import type { RollupRow, RollupStore } from './rollup-store.ts'
-import type { Tracing } from './tracing.ts'
+import type { Tracing } from './tracing/tracing.ts'
 
 // What the tests of observability share: an observed engine on a fake clock, and readers of what it shows.
 

@@ -32,7 +32,7 @@ export interface ObservationOptions {
 }
 
 /**
- * A policy engine that tells of every decision that charges: `check`, `reserve` and `decideDescriptors`, whichever door they
+ * A policy engine that tells of every decision that charges: `check`, `reserve` and `decideDescriptors`, whichever listener they
  * come through. `peek`, `explain` and `usage` only look, and are not told of. What the observer throws is ignored.
  */
 export class ObservedEngine<M extends Mode = Mode> extends PolicyEngine<M> {

@@ -80,7 +80,7 @@ export function mergeTopCallers(snapshots: readonly TopCallersSnapshot[]): TopCa
 
 /** Which callers are shown. */
 export interface TopCallersView {
-  /** Only those of this dimension; all when left out. */
+  /** Only callers of this dimension. Default: all dimensions. */
   readonly dimension?: string | undefined
   /** Most callers of each dimension. */
   readonly limit: number

@@ -1,7 +1,7 @@
 import type { Explanation, Operation, OperationId, UsageAnswer } from '@sluice/contract'
 import { mayDo, OPERATIONS } from '@sluice/contract'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
-import { EXAMPLE_CALLS } from '../admin-api/example-calls.test.support.ts'
+import { EXAMPLE_CALLS } from '../operations/admin/example-calls.test.support.ts'
 import type { RunningService } from '../service.fixture.ts'
 import { startService } from '../service.fixture.ts'
 

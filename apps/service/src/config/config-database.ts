@@ -1,0 +1,179 @@
+import type { ConfigStore } from '@sluice/config-store'
+import { openConfigStore } from '@sluice/config-store'
+import type { Random, RuleSet } from '@sluice/core'
+import { isSluiceError } from '@sluice/core'
+import type { Logger, NowMs, Sleep } from '@sluice/runtime'
+import { errorFields } from '../observability/error-fields.ts'
+import { isServiceError } from '../service-error.ts'
+import type { Settings } from '../settings.ts'
+import { createFirstKey } from './admin-key.ts'
+import type { DataFolder } from './data-folder.ts'
+import { databaseAddress } from './data-folder.ts'
+import { LateConfigStore } from './late-config-store.ts'
+import type { SigningSecret } from './signing-secret.ts'
+
+/** The database that the settings name, opened when it is first used. Nothing is written to it by that. */
+export function configDatabase(settings: Settings, folder: DataFolder, nowMs: NowMs): LateConfigStore {
+  return new LateConfigStore(() => openConfigStore(databaseAddress(settings, folder), { nowMs }))
+}
+
+/** What a {@link DatabaseHost} works with. */
+export interface DatabaseHostParts {
+  readonly settings: Settings
+  readonly folder: DataFolder
+  readonly secret: SigningSecret
+  readonly nowMs: NowMs
+  readonly sleep: Sleep
+  readonly log: Logger
+  /** Resolves when all threads know what was changed in the database before the call. */
+  readonly follow: () => Promise<void>
+  readonly secureRandom: Random
+  /** Is given the token of the first API key when it was just made, and all threads know it. */
+  readonly showKey: (token: string) => void
+}
+
+const RETRY_MS = 2000
+
+/** Of so many tries that fail one is told of: one in a minute. */
+const TOLD_EVERY = 30
+
+/**
+ * Looks after the configuration database for a whole process: makes an empty one usable, and learns what all nodes must know. When
+ * it cannot be reached at the start, that is done as soon as it can.
+ */
+export class DatabaseHost {
+  readonly database: LateConfigStore
+  readonly #parts: DatabaseHostParts
+  readonly #stopped = new AbortController()
+  #needsKey = false
+  #retrying: Promise<void> | undefined
+  #failures = 0
+
+  constructor(parts: DatabaseHostParts) {
+    this.#parts = parts
+    const { settings, folder, nowMs, secret } = parts
+    this.database = new LateConfigStore(async () => {
+      const store = await openConfigStore(databaseAddress(settings, folder), { nowMs })
+      try {
+        await secret.learn(store)
+        if (settings.rulesFile === undefined) await enforceFirstRules(store)
+        return store
+      } catch (error) {
+        await store.close()
+        throw error
+      }
+    })
+  }
+
+  /** Opens the database. Resolves after the first try, whether it succeeded or not. */
+  async start(): Promise<void> {
+    if (!(await this.#isDone())) this.#retrying = this.#retry()
+  }
+
+  /**
+   * Makes the first API key where there is none, and shows it. Not before the service answers requests: a start that fails must not
+   * make a key. Resolves after the first try, whether it succeeded or not; rejects when the file of the key cannot be used.
+   */
+  async issueFirstKey(): Promise<void> {
+    this.#needsKey = true
+    // Who tries to open it already makes the key as well.
+    if (this.#retrying !== undefined) return
+    try {
+      await this.#prepare()
+    } catch (error) {
+      if (isServiceError(error)) throw error
+      this.#noteFailure(error)
+      this.#retrying = this.#retry()
+    }
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped.abort()
+    await this.#retrying
+    await this.database.close()
+  }
+
+  async #retry(): Promise<void> {
+    const { sleep } = this.#parts
+    const { signal } = this.#stopped
+    do {
+      try {
+        await sleep(RETRY_MS, signal)
+      } catch {
+        return
+      }
+    } while (!(await this.#isDone()) || this.#needsKey)
+    this.#retrying = undefined
+  }
+
+  async #isDone(): Promise<boolean> {
+    try {
+      await this.#prepare()
+      return true
+    } catch (error) {
+      this.#noteFailure(error)
+      return false
+    }
+  }
+
+  async #prepare(): Promise<void> {
+    const store = await this.database.opened()
+    if (this.#needsKey) await this.#issueKey(store)
+    const { log } = this.#parts
+    if (this.#failures > 0) log.info('the configuration database can be used', { triesBefore: this.#failures })
+    this.#failures = 0
+  }
+
+  #noteFailure(error: unknown): void {
+    if (this.#failures % TOLD_EVERY === 0) {
+      const what = isServiceError(error)
+        ? 'the first API key cannot be made'
+        : 'the configuration database cannot be used'
+      this.#parts.log.warn(`${what}; it is tried again`, { error: errorFields(error) })
+    }
+    this.#failures++
+  }
+
+  async #issueKey(store: ConfigStore): Promise<void> {
+    const { settings, secureRandom, log } = this.#parts
+    const token = await createFirstKey(store, { file: settings.adminKeyFile, secureRandom, log })
+    this.#needsKey = false
+    if (token === undefined) return
+    await this.#parts.follow()
+    this.#parts.showKey(token)
+  }
+}
+
+/** Paths that health checks ask for. */
+const HEALTH_PATHS = ['/health', '/healthz', '/livez', '/readyz']
+
+/**
+ * What is enforced until somebody says otherwise: enough for a person, too little for a flood. An address that goes on asking far
+ * too much is blocked: 1,000 denials within a minute are 17 requests a second above the limit for a whole minute, or ten times the
+ * limit for about a second.
+ */
+export const FIRST_RULES: RuleSet = {
+  rules: [
+    { name: 'default-user', resource: '*', dimension: 'user', limit: 100, window: '1m' },
+    {
+      ...{ name: 'default-ip', resource: '*', dimension: 'ip', limit: 100, window: '1s' },
+      penalty: { after: 1000, within: '1m', block: '5m' },
+    },
+  ],
+  exemptions: HEALTH_PATHS.map((resource) => ({ name: resource.slice(1), match: { resource } })),
+  incident: 0.5,
+}
+
+const AUTHOR = { name: 'first start' }
+
+/** Enforces {@link FIRST_RULES} where there is no version yet. Several nodes may do this at the same time. */
+export async function enforceFirstRules(config: ConfigStore): Promise<void> {
+  const { items } = await config.versions.list({ limit: 1 })
+  if (items.length > 0) return
+  try {
+    await config.versions.edit(() => FIRST_RULES, AUTHOR, 0)
+  } catch (error) {
+    // Another node was quicker.
+    if (!isSluiceError(error, 'SLUICE_CONFLICT')) throw error
+  }
+}

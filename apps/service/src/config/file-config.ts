@@ -1,0 +1,175 @@
+import type {
+  ConfigStore,
+  ConfigTarget,
+  EntryChange,
+  EntryFilter,
+  Page,
+  PageRequest,
+  Stored,
+  Version,
+  VersionContent,
+  VersionsInForce,
+} from '@sluice/config-store'
+import type { Membership, Override, RuleSetChange } from '@sluice/core'
+import { diffRuleSets, RuleSetError } from '@sluice/core'
+import { pageOfList } from '../operations/paging.ts'
+import { notFound } from '../operations/problems.ts'
+import type { StateSizeCheck } from './state-size-check.ts'
+
+/** An entry of a caller. */
+type Entry = Override | Membership
+
+/** What a file has, too: what a database says of these does not count beside it. */
+const OF_FILE: ReadonlySet<EntryChange['kind']> = new Set(['override', 'member'])
+
+/**
+ * The configuration of a service whose rules come from a file, as the admin API shows it: it stands between the follower of the
+ * file and the target, and remembers what passes. A file has one version at a time. What it cannot say, because it comes about
+ * while the service runs, such as blocks, the incident and API keys, comes from the database beside it.
+ */
+export class FileConfigReads implements ConfigReads {
+  /** The file, as answers call it. */
+  readonly file: string
+  readonly #overrides = new Map<string, Override>()
+  readonly #members = new Map<string, Membership>()
+  readonly #fit: StateSizeCheck
+  #inForce: VersionsInForce = { enforced: undefined, candidate: undefined }
+
+  /** `fit`: refuses rules whose state has no room in the memory that threads share. */
+  constructor(file: string, fit: StateSizeCheck) {
+    this.file = file
+    this.#fit = fit
+  }
+
+  /** The target to hand to `fileConfig`: it passes everything on to `target`. */
+  watch(target: ConfigTarget): ConfigTarget {
+    return {
+      useVersions: (versions) => {
+        this.#rejectUnfit(versions)
+        target.useVersions(versions)
+        this.#inForce = versions
+      },
+      apply: (changes) => {
+        target.apply(changes)
+        for (const change of changes) this.#note(change)
+      },
+      beginReload: () => target.beginReload(),
+      endReload: () => target.endReload(),
+    }
+  }
+
+  /**
+   * The target to hand to the follower of the database beside the file: it passes on to `target`, which must be the one that
+   * `watch` was given, what no file has.
+   */
+  beside(target: ConfigTarget): ConfigTarget {
+    return {
+      useVersions: () => undefined,
+      apply: (changes) => target.apply(changes.filter(({ kind }) => !OF_FILE.has(kind))),
+      beginReload: () => {
+        target.beginReload()
+        // What does not come again in a reload is dropped at its end, and the database does not bring what the file has.
+        target.apply(this.#changes())
+      },
+      endReload: () => target.endReload(),
+    }
+  }
+
+  readonly versions: ConfigReads['versions'] = {
+    get: (number: number): Promise<VersionContent | undefined> => Promise.resolve(this.#version(number)),
+    list: (page: PageRequest = {}): Promise<Page<Version>> => {
+      const { enforced } = this.#inForce
+      return this.#page(enforced === undefined ? [] : [withoutRules(enforced)], ({ number }) => String(number), page)
+    },
+    current: () => Promise.resolve(this.#inForce),
+    diff: async (from: number, to: number): Promise<readonly RuleSetChange[]> =>
+      diffRuleSets(this.#existing(from).ruleSet, this.#existing(to).ruleSet),
+  }
+
+  readonly overrides: ConfigReads['overrides'] = {
+    list: (filter = {}) => this.#entries([...this.#overrides.values()], filter),
+  }
+
+  readonly members: ConfigReads['members'] = {
+    list: (filter = {}) => this.#entries([...this.#members.values()], filter),
+  }
+
+  #rejectUnfit({ enforced }: VersionsInForce): void {
+    const problems = enforced === undefined ? [] : this.#fit.problemsOf(enforced.ruleSet)
+    if (problems.length > 0) throw new RuleSetError(problems, this.file)
+  }
+
+  #version(number: number): VersionContent | undefined {
+    const { enforced } = this.#inForce
+    return enforced?.number === number ? enforced : undefined
+  }
+
+  #existing(number: number): VersionContent {
+    const version = this.#version(number)
+    if (version !== undefined) return version
+    throw notFound(`version ${number}: of ${this.file} there is only the one in force`)
+  }
+
+  #note(change: EntryChange): void {
+    if (change.kind === 'override') put(this.#overrides, nameOf(change.key), change.entry)
+    else if (change.kind === 'member') put(this.#members, nameOf(change.key), change.entry)
+  }
+
+  /** All entries of the file. */
+  #changes(): readonly EntryChange[] {
+    const overrides = [...this.#overrides.values()].map(
+      (entry): EntryChange => ({ kind: 'override', key: entry, entry }),
+    )
+    const members = [...this.#members.values()].map((entry): EntryChange => ({ kind: 'member', key: entry, entry }))
+    return [...overrides, ...members]
+  }
+
+  #entries<E extends Entry>(all: readonly E[], { dimension, entity, ...page }: EntryFilter): Promise<Page<Stored<E>>> {
+    const found = all.filter(
+      (entry) =>
+        (dimension === undefined || entry.dimension === dimension) && (entity === undefined || entry.entity === entity),
+    )
+    const named = found.map((entry) => ({ name: nameOf(entry), entry }))
+    named.sort((one, other) => (one.name < other.name ? -1 : 1))
+    const stored = named.map(({ entry }) => this.#stored(entry))
+    return this.#page(stored, ({ entry }) => nameOf(entry), page)
+  }
+
+  #page<T>(items: readonly T[], name: (item: T) => string, page: PageRequest): Promise<Page<T>> {
+    return Promise.resolve(pageOfList(items, name, page))
+  }
+
+  /** An entry of the file, which has no revisions but that of the whole. */
+  #stored<E>(entry: E): Stored<E> {
+    const { enforced } = this.#inForce
+    return { entry, revision: enforced?.number ?? 0, changedAt: enforced?.createdAt ?? 0, changedBy: this.file }
+  }
+}
+
+function nameOf(entry: { readonly dimension: string; readonly entity: string; readonly resource?: string }): string {
+  return JSON.stringify([entry.dimension, entry.entity, entry.resource ?? ''])
+}
+
+function put<E>(entries: Map<string, E>, name: string, entry: E | undefined): void {
+  if (entry === undefined) entries.delete(name)
+  else entries.set(name, entry)
+}
+
+function withoutRules({ ruleSet: _ruleSet, ...version }: VersionContent): Version {
+  return version
+}
+
+/** What can be read of a configuration, whether it is in a database or in a file. */
+export interface ConfigReads {
+  readonly versions: Pick<ConfigStore['versions'], 'get' | 'list' | 'current' | 'diff'>
+  readonly overrides: Pick<ConfigStore['overrides'], 'list'>
+  readonly members: Pick<ConfigStore['members'], 'list'>
+}
+
+/** What is in a database only: it comes about while the service runs, and no file says it. */
+export interface DatabaseReads {
+  readonly blocks: Pick<ConfigStore['blocks'], 'list'>
+  readonly incident: Pick<ConfigStore['incident'], 'get'>
+  readonly apiKeys: Pick<ConfigStore['apiKeys'], 'list'>
+  readonly audit: Pick<ConfigStore['audit'], 'list'>
+}

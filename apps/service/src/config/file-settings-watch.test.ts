@@ -1,0 +1,75 @@
+import { Writable } from 'node:stream'
+import { Logger, LogOutput } from '@sluice/runtime'
+import { describe, expect, it } from 'vitest'
+import type { GivenSettings } from '../setting-sources.ts'
+import { FileSettingsWatch } from './file-settings-watch.ts'
+
+interface Line {
+  readonly level: string
+  readonly message: string
+  readonly settings?: readonly string[]
+  readonly problems?: readonly { readonly received: string; readonly expected: string }[]
+}
+
+function watch(fileSettings: GivenSettings): { readonly watch: FileSettingsWatch; readonly lines: Line[] } {
+  const lines: Line[] = []
+  const stream = new Writable({
+    write(chunk, _encoding, done) {
+      for (const line of String(chunk).trim().split('\n')) lines.push(JSON.parse(line))
+      done()
+    },
+  })
+  const log = new Logger(new LogOutput({ stream, nowMs: () => 0, level: 'info' }))
+  return { watch: new FileSettingsWatch({ file: 'sluice.yaml', log, settings: { fileSettings } }), lines }
+}
+
+describe('settings in the file of the rules', () => {
+  it('are told of when they change, once, by their names', () => {
+    const { watch: settings, lines } = watch({ port: 8081, threads: 2 })
+    settings.look({ port: 8081, threads: 2 })
+    expect(lines).toEqual([])
+    settings.look({ threads: 'auto', redisUrl: 'redis://:hunter2@one' })
+    settings.look({ threads: 'auto', redisUrl: 'redis://:hunter2@one' })
+    expect(lines).toMatchObject([
+      {
+        level: 'warn',
+        message: 'settings in the file have changed: they apply from the next start',
+        file: 'sluice.yaml',
+        settings: ['port', 'threads', 'redisUrl'],
+      },
+    ])
+    expect(JSON.stringify(lines)).not.toContain('hunter2')
+  })
+
+  it('are told of as errors when no service would start with them, with what is wrong and no secret', () => {
+    const { watch: settings, lines } = watch({ port: 8081 })
+    settings.look({ prot: 8081, webhookSecret: ['hunter2'] })
+    expect(lines).toMatchObject([
+      {
+        level: 'error',
+        message: 'settings in the file cannot be used: the next start would fail',
+        settings: ['port', 'prot', 'webhookSecret'],
+      },
+    ])
+    expect(JSON.stringify(lines[0]!.problems)).toMatch(/service\.prot.*did you mean/)
+    expect(JSON.stringify(lines)).not.toContain('hunter2')
+  })
+
+  it('are told of when they are back, and when all of them are gone', () => {
+    const { watch: settings, lines } = watch({ port: 8081 })
+    settings.look(undefined)
+    settings.look({ port: 8081 })
+    settings.look({ port: 8081 })
+    expect(lines.map(({ level, settings: names }) => [level, names])).toEqual([
+      ['warn', ['port']],
+      ['info', undefined],
+    ])
+  })
+
+  it('are no matter where there were none and are none', () => {
+    const { watch: settings, lines } = watch({})
+    settings.look(undefined)
+    settings.look({})
+    expect(lines).toEqual([])
+  })
+})

@@ -1,0 +1,102 @@
+import type { DocumentTable } from '@sluice/config-store'
+import type { Sleep } from '@sluice/runtime'
+import type { RedisSettings } from '../settings.ts'
+
+/** A connection to Redis for what is not counting. */
+export interface RedisConnection {
+  /** Runs a script on one key. Rejects at once while there is no connection. */
+  run(script: string, key: string, args: readonly string[]): Promise<unknown>
+  close(): Promise<void>
+}
+
+/** What is used of a client of node-redis, whether of one server, of a cluster or of sentinels. */
+interface Client {
+  connect(): Promise<unknown>
+  on(event: 'error', listener: (error: unknown) => void): unknown
+  eval(script: string, options: { readonly keys: string[]; readonly arguments: string[] }): Promise<unknown>
+  destroy(): unknown
+}
+
+const CONNECT_TIMEOUT_MS = 1000
+const LONGEST_RETRY_MS = 2000
+
+/**
+ * Connects to the Redis that the settings name. Resolves when it is there, or after a moment without it: it is tried again by
+ * itself.
+ */
+export async function connectRedis(settings: RedisSettings, sleep: Sleep): Promise<RedisConnection> {
+  const client = await createClientFor(settings)
+  // Whoever runs something is told; an event without a listener would end the process.
+  client.on('error', () => undefined)
+  const connecting = client.connect().catch(() => undefined)
+  const connected = new AbortController()
+  await Promise.race([connecting, sleep(CONNECT_TIMEOUT_MS, connected.signal).catch(() => undefined)])
+  connected.abort()
+  return {
+    run: (script, key, args) => client.eval(script, { keys: [key], arguments: [...args] }),
+    async close() {
+      client.destroy()
+      await connecting
+    },
+  }
+}
+
+async function createClientFor({ urls, isCluster, sentinel }: RedisSettings): Promise<Client> {
+  const { createClient, createCluster, createSentinel } = await import('redis')
+  const socket = {
+    connectTimeout: CONNECT_TIMEOUT_MS,
+    reconnectStrategy: (tries: number) => Math.min(50 * 2 ** tries, LONGEST_RETRY_MS),
+  }
+  const common = { disableOfflineQueue: true, socket }
+  if (isCluster) {
+    return createCluster({ rootNodes: urls.map((url) => ({ url })), defaults: common }) as unknown as Client
+  }
+  if (sentinel !== undefined) {
+    const places = urls.map((url) => new URL(url))
+    return createSentinel({
+      name: sentinel,
+      sentinelRootNodes: places.map(({ hostname, port }) => ({ host: hostname, port: Number(port) || 26_379 })),
+      nodeClientOptions: { ...common, ...identityOf(places[0]!) },
+      sentinelClientOptions: common,
+    }) as unknown as Client
+  }
+  return createClient({ ...common, url: urls[0]! }) as unknown as Client
+}
+
+function identityOf({ username, password }: URL): { username?: string; password?: string } {
+  return {
+    ...(username === '' ? {} : { username: decodeURIComponent(username) }),
+    ...(password === '' ? {} : { password: decodeURIComponent(password) }),
+  }
+}
+
+/** A document that nobody changes for so long is forgotten. */
+const KEPT_MS = 30 * 24 * 60 * 60 * 1000
+
+/** A document is one string: its revision, a line feed, its body. No commands are used but those that the counters need as well. */
+const GET = "return redis.call('MGET', KEYS[1])[1]"
+
+/** ARGV: the revision that was seen, the body, and for how many milliseconds it is kept. Returns 1, or 0 when another is there. */
+const PUT = `
+local there = redis.call('MGET', KEYS[1])[1]
+local revision = there and string.match(there, '^%d+') or '0'
+if revision ~= ARGV[1] then return 0 end
+redis.call('PSETEX', KEYS[1], ARGV[3], string.format('%d', ARGV[1] + 1) .. '\\n' .. ARGV[2])
+return 1
+`
+
+/** Documents in Redis. All nodes with one prefix share them. */
+export function redisDocuments(link: RedisConnection, prefix: string): DocumentTable {
+  const keyOf = (name: string): string => `${prefix}:document:${name}`
+  return {
+    async get(name) {
+      const text = await link.run(GET, keyOf(name), [])
+      if (typeof text !== 'string') return undefined
+      const end = text.indexOf('\n')
+      return { revision: Number(text.slice(0, end)), body: text.slice(end + 1) }
+    },
+    async put(name, body, revision) {
+      return (await link.run(PUT, keyOf(name), [String(revision), body, String(KEPT_MS)])) === 1
+    },
+  }
+}

@@ -1,0 +1,57 @@
+import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import type { ConfigStore } from '@sluice/config-store'
+
+/**
+ * What signs things that are handed out and must come back as they were. It is kept in the configuration database, so that all
+ * nodes have the same; a copy in the data folder is used while the database is away.
+ */
+export class SigningSecret {
+  /** Shared by the threads of the process. */
+  readonly memory: SharedArrayBuffer
+  /** Its bytes, which change in place. */
+  readonly bytes: Uint8Array
+  readonly #path: string | undefined
+
+  /** `path`: of the copy; undefined when the database is in the data folder itself. */
+  constructor(path: string | undefined) {
+    this.#path = path
+    this.memory = new SharedArrayBuffer(SECRET_BYTES)
+    this.bytes = new Uint8Array(this.memory)
+  }
+
+  /** Takes the copy; `makeshift` when there is none, until the database can be reached. */
+  async start(makeshift: Uint8Array): Promise<void> {
+    const copy = this.#path === undefined ? undefined : await readSecret(this.#path)
+    this.bytes.set(copy ?? makeshift)
+  }
+
+  /** Takes the secret of the database. */
+  async learn(config: ConfigStore): Promise<void> {
+    const secret = await config.secrets.get('signing')
+    this.bytes.set(secret)
+    if (this.#path !== undefined) await writeSecret(this.#path, secret)
+  }
+}
+
+/** Length of a secret in bytes: as much as HMAC-SHA-256 makes use of. */
+export const SECRET_BYTES = 32
+
+/** The secret in a file; undefined when there is none, or what is there is none. */
+export async function readSecret(path: string): Promise<Uint8Array | undefined> {
+  try {
+    const bytes = Buffer.from((await readFile(path, 'utf8')).trim(), 'hex')
+    return bytes.length === SECRET_BYTES ? new Uint8Array(bytes) : undefined
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
+  }
+}
+
+/** Keeps a secret in a file that only this user can read. The file is whole at any moment. */
+export async function writeSecret(path: string, secret: Uint8Array): Promise<void> {
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+  const next = `${path}.new`
+  await writeFile(next, `${Buffer.from(secret).toString('hex')}\n`, { mode: 0o600 })
+  await rename(next, path)
+}

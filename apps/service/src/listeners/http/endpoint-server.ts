@@ -1,0 +1,297 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { FieldProblem } from '@sluice/contract'
+import { PROBLEMS } from '@sluice/contract'
+import type { Sleep } from '@sluice/runtime'
+import type { Answer, OperationHandler, Principal, StreamAnswer } from '../../operations/handler.ts'
+import { invalidRequestAnswer, problemAnswer } from '../../operations/problems.ts'
+import type { AllowsHost } from './allowed-hosts.ts'
+import type { BodyReading, Endpoint } from './endpoint.ts'
+import { Exchange, InFlightRequests } from './endpoint.ts'
+import type { RequestServer } from './http-server.ts'
+import { writeAnswer } from './http-server.ts'
+import { parseJsonBody, rejectType, tooLarge } from './json-body.ts'
+import { RequestBatcher } from './request-batcher.ts'
+import type { RequestHead } from './request-body.ts'
+import { discardBody, readHead } from './request-body.ts'
+import type { RejectedRequest } from './request-observer.ts'
+import type { Found, Router } from './router.ts'
+import { sendStream } from './stream-answer.ts'
+
+/** What is told of a failure. */
+export interface FailureDetails {
+  /** `METHOD /path` of the operation. */
+  readonly operation: string
+  /** What the client was given to ask about it by. */
+  readonly requestId: string
+}
+
+/** Options of {@link EndpointServer}. */
+export interface EndpointServerOptions {
+  readonly route: Router<Endpoint>
+  /** Which Host headers are answered. Default: all. */
+  readonly allowsHost?: AllowsHost | undefined
+  readonly sleep: Sleep
+  /** Told of every exception of an endpoint; the client only learns that there was one. */
+  readonly reportError: (error: unknown, details: FailureDetails) => void
+  /** Told of every request that is answered without a handler. */
+  readonly observeRejection?: (refusal: RejectedRequest) => void
+  /** A name for a request that came without one. */
+  readonly newRequestId: () => string
+  /** Runs a callback at the end of this turn of the event loop, for endpoints with `answersAtTurnEnd`. Default: no batching. */
+  readonly atTurnEnd?: (run: () => void) => void
+}
+
+const NO_HOST = problemAnswer('SLUICE_HTTP_MALFORMED', { detail: 'Received no Host header. Send one.' })
+const SEVERAL_HOSTS = problemAnswer('SLUICE_HTTP_MALFORMED', {
+  detail: 'Received more than one Host header. Send one.',
+})
+const UNKNOWN_HOST = problemAnswer('SLUICE_HTTP_UNKNOWN_HOST', {
+  detail:
+    'The Host header names neither this service nor a host of its setting --allowed-hosts. Use the address that the service listens on, or add the name to --allowed-hosts.',
+})
+
+/** Seconds after which a client that was turned away may try again. */
+const RETRY_AFTER_SECONDS = 1
+
+const OVERLOADED = problemAnswer('SLUICE_HTTP_OVERLOADED', {
+  detail: `More is asked than can be answered in time. Nothing was counted; try again in ${RETRY_AFTER_SECONDS} second.`,
+  headers: { 'Retry-After': String(RETRY_AFTER_SECONDS), 'Cache-Control': 'no-store' },
+})
+
+/** Of an answer to a request that the service failed at. */
+const FAILED_STATUS = PROBLEMS.SLUICE_HTTP_INTERNAL.status
+
+/** A request id from outside that may go into logs and headers. */
+const REQUEST_ID = /^[\w.:-]{1,64}$/
+
+/**
+ * Answers requests by the endpoints that a router finds. The steps of a request that needs no waiting are made without a
+ * promise.
+ */
+export class EndpointServer implements RequestServer {
+  readonly #options: EndpointServerOptions
+  readonly #inFlight = new InFlightRequests()
+  readonly #streams = new Set<{ readonly end: () => void }>()
+  readonly #batcher: RequestBatcher<Handled> | undefined
+  #isLeaving = false
+
+  constructor(options: EndpointServerOptions) {
+    this.#options = options
+    const { atTurnEnd } = options
+    if (atTurnEnd === undefined) return
+    const decide = (exchange: Exchange): Handled => this.#ask(exchange)
+    this.#batcher = new RequestBatcher({
+      atTurnEnd,
+      decide,
+      send: (exchange, handled) => this.#sendHandled(exchange, handled),
+    })
+  }
+
+  serve(request: IncomingMessage, response: ServerResponse): void {
+    const head = readHead(request)
+    const found = this.#find(request, head)
+    if ('status' in found) {
+      this.#turnAway(request, response, found)
+      return
+    }
+    const { admit } = found.target
+    const exchange = new Exchange(request, response, { head, found })
+    if (admit === undefined) this.#takeParameters(exchange)
+    else void this.#admit(exchange, admit)
+  }
+
+  #find(request: IncomingMessage, { host, hasSeveralHosts }: RequestHead): Found<Endpoint> | Answer {
+    const { route, allowsHost } = this.#options
+    if (hasSeveralHosts) return SEVERAL_HOSTS
+    if (host === undefined && request.httpVersion === '1.1') return NO_HOST
+    const found = route(request.url ?? '', request.method ?? '')
+    if (allowsHost === undefined || host === undefined || 'status' in found) return found
+    return found.target.takesAnyHost === true || allowsHost(host) ? found : UNKNOWN_HOST
+  }
+
+  leave(): void {
+    this.#isLeaving = true
+  }
+
+  endStreams(): void {
+    for (const { end } of this.#streams) end()
+  }
+
+  async #admit(exchange: Exchange, admit: NonNullable<Endpoint['admit']>): Promise<void> {
+    try {
+      const admitted = await admit(exchange)
+      if (isAnswer(admitted)) {
+        discardBody(exchange.request)
+        this.#reject(exchange, admitted)
+        return
+      }
+      exchange.principal = admitted
+    } catch (error) {
+      discardBody(exchange.request)
+      this.#observe(exchange.request, FAILED_STATUS, exchange.endpoint)
+      this.#fail(exchange, error)
+      return
+    }
+    if (!exchange.response.destroyed) this.#takeParameters(exchange)
+  }
+
+  #takeParameters(exchange: Exchange): void {
+    const { rejectParameters, body } = exchange.endpoint
+    const refusal = rejectParameters?.(exchange)
+    if (refusal !== undefined) {
+      discardBody(exchange.request)
+      this.#reject(exchange, refusal)
+    } else if (body !== undefined) this.#takeBody(exchange, body)
+    else if (this.#enterInFlight(exchange)) this.#handle(exchange)
+  }
+
+  #takeBody(exchange: Exchange, { maxBytes, reader, problemsOf }: BodyReading): void {
+    const refusal = rejectType(exchange.head)
+    if (refusal !== undefined) {
+      discardBody(exchange.request)
+      this.#reject(exchange, refusal)
+      return
+    }
+    reader.read(exchange, maxBytes, (bytes) => {
+      if (bytes === 'dropped') {
+        // Who is slow and was in the way of others does not get to go on.
+        exchange.response.shouldKeepAlive = false
+        this.#reject(exchange, OVERLOADED)
+      } else if (bytes === 'too-large') this.#reject(exchange, tooLarge(maxBytes))
+      else if (this.#enterInFlight(exchange)) this.#takeJson(exchange, bytes, problemsOf)
+    })
+  }
+
+  #takeJson(exchange: Exchange, bytes: Buffer, problemsOf: BodyReading['problemsOf']): void {
+    const body = parseJsonBody(bytes)
+    if (!body.ok) {
+      this.#reject(exchange, body.answer)
+      return
+    }
+    const problems = problemsOf?.(body.value) ?? NO_PROBLEMS
+    if (problems.length > 0) {
+      this.#reject(exchange, invalidRequestAnswer(problems))
+      return
+    }
+    exchange.body = body.value
+    if (this.#batcher !== undefined && exchange.endpoint.answersAtTurnEnd === true) this.#batcher.add(exchange)
+    else this.#handle(exchange)
+  }
+
+  /** Takes a slot for a request that is complete; answers it when there is none. */
+  #enterInFlight(exchange: Exchange): boolean {
+    const { inFlightLimit } = exchange.endpoint
+    if (inFlightLimit === undefined) return true
+    if (!inFlightLimit.tryEnter()) {
+      this.#reject(exchange, OVERLOADED)
+      return false
+    }
+    this.#inFlight.enter(exchange)
+    return true
+  }
+
+  #handle(exchange: Exchange): void {
+    this.#sendHandled(exchange, this.#ask(exchange))
+  }
+
+  #ask(exchange: Exchange): Handled {
+    try {
+      return exchange.endpoint.handle(exchange)
+    } catch (error) {
+      return { error }
+    }
+  }
+
+  #sendHandled(exchange: Exchange, handled: Handled): void {
+    try {
+      if ('status' in handled) this.#send(exchange, handled)
+      else if ('error' in handled) this.#fail(exchange, handled.error)
+      else handled.then((later) => this.#send(exchange, later)).catch((error) => this.#fail(exchange, error))
+    } catch (error) {
+      // An answer that cannot be sent.
+      this.#fail(exchange, error)
+    }
+  }
+
+  #fail(exchange: Exchange, error: unknown): void {
+    const { request, response, endpoint } = exchange
+    const requestId = this.#requestId(request)
+    this.#options.reportError(error, { operation: endpoint.name, requestId })
+    if (response.headersSent) {
+      // Half an answer must not look like a whole one.
+      response.destroy()
+      return
+    }
+    const detail = `The request may have been counted or not. The log of the service says more under "${requestId}"; try again later.`
+    const headers = { 'X-Request-Id': requestId }
+    this.#answer(exchange, problemAnswer('SLUICE_HTTP_INTERNAL', { detail, headers }))
+  }
+
+  #send(exchange: Exchange, answer: Answer | StreamAnswer): void {
+    const { request, response, endpoint } = exchange
+    if (endpoint.hasRequestId) response.setHeader('X-Request-Id', this.#requestId(request))
+    if (!('stream' in answer)) this.#answer(exchange, answer)
+    else if (request.method === 'HEAD') this.#answer(exchange, { ...answer, body: '' })
+    else this.#stream(exchange, answer)
+  }
+
+  /** A connection ends with its stream, which nobody can say the end of when the server stops. */
+  #stream(exchange: Exchange, answer: StreamAnswer): void {
+    const { response } = exchange
+    response.shouldKeepAlive = false
+    const stream = { end: (): void => undefined }
+    this.#streams.add(stream)
+    const done = (): void => {
+      this.#streams.delete(stream)
+      this.#leaveInFlight(exchange)
+    }
+    stream.end = sendStream(response, answer, { sleep: this.#options.sleep, done })
+  }
+
+  #answer(exchange: Exchange, answer: Answer): void {
+    this.#write(exchange.response, answer)
+    this.#leaveInFlight(exchange)
+  }
+
+  #leaveInFlight(exchange: Exchange): void {
+    const { inFlightLimit } = exchange.endpoint
+    if (inFlightLimit !== undefined) this.#inFlight.leave(exchange, inFlightLimit)
+  }
+
+  /** Answers a request that does not come to its handler. */
+  #reject(exchange: Exchange, answer: Answer): void {
+    this.#observe(exchange.request, answer.status, exchange.endpoint)
+    this.#send(exchange, answer)
+  }
+
+  /** Answers a request that nothing is done for. */
+  #turnAway(request: IncomingMessage, response: ServerResponse, answer: Answer): void {
+    this.#observe(request, answer.status, undefined)
+    discardBody(request)
+    this.#write(response, answer)
+  }
+
+  #observe({ socket }: IncomingMessage, status: number, endpoint: Endpoint | undefined): void {
+    const { observeRejection } = this.#options
+    observeRejection?.({ operation: endpoint?.name, status, remoteAddress: socket.remoteAddress ?? '' })
+  }
+
+  #write(response: ServerResponse, answer: Answer): void {
+    if (this.#isLeaving) response.shouldKeepAlive = false
+    writeAnswer(response, answer)
+  }
+
+  #requestId(request: IncomingMessage): string {
+    const given = request.headers['x-request-id']
+    return typeof given === 'string' && REQUEST_ID.test(given) ? given : this.#options.newRequestId()
+  }
+}
+
+/** What a handler gave, or what it threw. */
+type Handled = ReturnType<OperationHandler> | { readonly error: unknown }
+
+const NO_PROBLEMS: readonly FieldProblem[] = []
+
+function isAnswer(admitted: Principal | Answer): admitted is Answer {
+  return 'status' in admitted
+}

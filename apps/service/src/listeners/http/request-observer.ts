@@ -1,0 +1,236 @@
+import type { CounterSeries, GaugeSeries, HistogramSeries, LogFields, Logger, MetricRegistry } from '@sluice/runtime'
+import { METRIC, NONE } from '../../observability/metrics/metric-names.ts'
+import { digestOf } from '../../observability/top-callers.ts'
+import type { RequestSpan, Tracing } from '../../observability/tracing/tracing.ts'
+import type {
+  Answer,
+  OperationHandler,
+  OperationHandlers,
+  OperationRequest,
+  StreamAnswer,
+} from '../../operations/handler.ts'
+
+/** A request that was answered before it came to a handler. */
+export interface RejectedRequest {
+  /** `METHOD /path` of what was asked for; undefined where there is nothing of that kind, or it was no request at all. */
+  readonly operation: string | undefined
+  readonly status: number
+  /** Address of the other end of the connection. */
+  readonly remoteAddress: string
+}
+
+/** What requests are observed with. */
+export interface RequestObservation {
+  readonly metrics: MetricRegistry
+  readonly log: Logger
+  /** Milliseconds since some instant, with fractions, never going back. */
+  readonly monotonicMs: () => number
+  /** Goes into the digests of addresses; read at each use. */
+  readonly secret: Uint8Array
+  /** Default: none. */
+  readonly tracing?: Tracing | undefined
+}
+
+const DURATION_BOUNDS_SECONDS = [
+  0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5,
+]
+
+const MS_PER_SECOND = 1000
+
+const MOST_SERIES = 1000
+
+const FIRST_FAILED_STATUS = 500
+
+/** Of these so many are not told of, because there are so many of them: one in a thousand is. */
+const OFTEN = /^none$|^\w+ \/(?:internal\/|v1\/|livez$|readyz$|metrics$)/
+const OFTEN_EVERY = 1000
+
+/**
+ * Counts every request and tells of them in the access log: all those to the admin API, one in a thousand of those that come often,
+ * or that anybody can make as many of as they like, and every one that a handler could not answer. Those that come to a handler are
+ * timed and traced as well.
+ */
+export class RequestObserver {
+  readonly #observation: RequestObservation
+  readonly #shared: SharedSeries
+  readonly #records = new Map<string, OperationRecord>()
+
+  constructor(observation: RequestObservation) {
+    this.#observation = observation
+    this.#shared = sharedSeries(observation.metrics)
+  }
+
+  /** The same handlers, each of whose requests is observed. One that answers at once still does. */
+  observed(handlers: OperationHandlers): OperationHandlers {
+    return Object.fromEntries(
+      Object.entries(handlers).map(([operation, handle]) => [operation, observed(handle, this.#recordOf(operation))]),
+    )
+  }
+
+  /** Counts a request that no handler was asked about. */
+  refused({ operation = NONE, status, remoteAddress }: RejectedRequest): void {
+    this.#recordOf(operation).refused(status, remoteAddress)
+  }
+
+  #recordOf(operation: string): OperationRecord {
+    let record = this.#records.get(operation)
+    if (record === undefined) {
+      record = new OperationRecord(operation, this.#shared, this.#observation)
+      this.#records.set(operation, record)
+    }
+    return record
+  }
+}
+
+function observed(handle: OperationHandler, record: OperationRecord): OperationHandler {
+  return (request) => {
+    const finish = record.begin(request)
+    let answer: Answer | StreamAnswer | Promise<Answer | StreamAnswer>
+    try {
+      answer = finish.span === undefined ? handle(request) : finish.span.run(() => handle(request))
+    } catch (error) {
+      record.failed(finish)
+      throw error
+    }
+    if ('status' in answer) {
+      record.answered(finish, answer.status)
+      return answer
+    }
+    return answer.then(
+      (later) => {
+        record.answered(finish, later.status)
+        return later
+      },
+      (error: unknown) => {
+        record.failed(finish)
+        throw error
+      },
+    )
+  }
+}
+
+/** A request that is being answered. */
+interface Begun {
+  readonly request: OperationRequest
+  readonly startedMs: number
+  readonly span: RequestSpan | undefined
+}
+
+/** Observes the requests to one operation. */
+class OperationRecord {
+  readonly #operation: string
+  readonly #observation: RequestObservation
+  readonly #shared: SharedSeries
+  readonly #byStatus = new Map<number, CounterSeries>()
+  readonly #every: number
+  #count = 0
+  #refusals = 0
+  /** There from the first request on: most operations are not used in most processes. */
+  #duration: HistogramSeries | undefined
+
+  constructor(operation: string, shared: SharedSeries, observation: RequestObservation) {
+    this.#operation = operation
+    this.#observation = observation
+    this.#shared = shared
+    this.#every = OFTEN.test(operation) ? OFTEN_EVERY : 1
+  }
+
+  begin(request: OperationRequest): Begun {
+    const { monotonicMs, tracing } = this.#observation
+    this.#shared.inFlight.add(1)
+    return { request, startedMs: monotonicMs(), span: tracing?.begin(this.#operation, request.headers) }
+  }
+
+  answered(begun: Begun, status: number): void {
+    const durationMs = this.#end(begun, status)
+    const isTold = this.#count % this.#every === 0
+    this.#count++
+    const { remoteAddress, principal } = begun.request
+    const fields = { durationMs: Number(durationMs.toFixed(3)), ...(principal && { principal: principal.id }) }
+    if (isTold || isFailure(status)) this.#tell(status, remoteAddress, { ...fields, ...this.#oneOf(this.#every) })
+  }
+
+  /** Whoever called the handler tells of the error. */
+  failed(begun: Begun): void {
+    this.#end(begun, FIRST_FAILED_STATUS)
+  }
+
+  refused(status: number, remoteAddress: string): void {
+    this.#countOf(status).inc()
+    // When there is too much to do, there is enough to do without a line for each that is turned away.
+    const every = isFailure(status) ? OFTEN_EVERY : this.#every
+    const isTold = this.#refusals % every === 0
+    this.#refusals++
+    if (isTold) this.#tell(status, remoteAddress, this.#oneOf(every))
+  }
+
+  #end({ startedMs, span }: Begun, status: number): number {
+    const durationMs = Math.max(0, this.#observation.monotonicMs() - startedMs)
+    this.#shared.inFlight.add(-1)
+    this.#duration ??= this.#shared.durationOf(this.#operation)
+    this.#duration.observe(durationMs / MS_PER_SECOND)
+    this.#countOf(status).inc()
+    span?.end(status)
+    return durationMs
+  }
+
+  #countOf(status: number): CounterSeries {
+    let count = this.#byStatus.get(status)
+    if (count === undefined) {
+      count = this.#shared.countOf(this.#operation, String(status))
+      this.#byStatus.set(status, count)
+    }
+    return count
+  }
+
+  #oneOf(every: number): LogFields {
+    return every === 1 ? {} : { oneOf: every }
+  }
+
+  #tell(status: number, remoteAddress: string, fields: LogFields): void {
+    const { log, secret } = this.#observation
+    const level = isFailure(status) ? 'warn' : 'info'
+    if (!log.isEnabled(level)) return
+    const message = isFailure(status) ? 'a request could not be answered' : 'request'
+    log[level](message, {
+      operation: this.#operation,
+      status,
+      caller: digestOf(remoteAddress, secret),
+      ...fields,
+    })
+  }
+}
+
+function isFailure(status: number): boolean {
+  return status >= FIRST_FAILED_STATUS
+}
+
+/** What the records of all operations count in. */
+interface SharedSeries {
+  readonly inFlight: GaugeSeries
+  readonly durationOf: (operation: string) => HistogramSeries
+  readonly countOf: (operation: string, status: string) => CounterSeries
+}
+
+function sharedSeries(metrics: MetricRegistry): SharedSeries {
+  const duration = metrics.histogram({
+    name: 'sluice_http_request_duration_seconds',
+    help: 'How long requests took to answer, in seconds.',
+    labels: ['operation'],
+    bounds: DURATION_BOUNDS_SECONDS,
+    mostSeries: MOST_SERIES,
+  })
+  const requests = metrics.counter({
+    name: 'sluice_http_requests_total',
+    help: 'Requests that were answered, by operation and status.',
+    labels: ['operation', 'status'],
+    mostSeries: MOST_SERIES,
+  })
+  return {
+    inFlight: metrics
+      .gauge({ name: METRIC.inFlight, help: 'Requests that are being answered.', merge: 'sum' })
+      .labels(),
+    durationOf: (operation) => duration.labels({ operation }),
+    countOf: (operation, status) => requests.labels({ operation, status }),
+  }
+}

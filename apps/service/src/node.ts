@@ -1,0 +1,181 @@
+import type { SharedMemoryHandle } from '@sluice/core'
+import type { StartupPart } from '@sluice/runtime'
+import { MetricRegistry, StartupGraph } from '@sluice/runtime'
+import { alertRules } from './alerts/alert-rule.ts'
+import { threadSignals } from './alerts/alert-signals.ts'
+import { remoteAlerts } from './alerts/alerts.ts'
+import { blockAnnouncer } from './alerts/block-export.ts'
+import { Authenticator } from './auth/authenticator.ts'
+import type { DataFolder } from './config/data-folder.ts'
+import { shareFollowing } from './config/follow-changes.ts'
+import type { LateConfigStore } from './config/late-config-store.ts'
+import type { DecisionEngine } from './engine/engine.ts'
+import { openEngine } from './engine/engine.ts'
+import { httpListener } from './listeners/http/listener.ts'
+import { RequestObserver } from './listeners/http/request-observer.ts'
+import { Instrument } from './observability/instrument.ts'
+import { shareReports } from './observability/metrics-aggregator.ts'
+import { OtlpTracing } from './observability/tracing/otlp-tracing.ts'
+import { adminHandlers } from './operations/admin/admin.ts'
+import { alertHandlers } from './operations/admin/alerts.ts'
+import { AuditNotes } from './operations/admin/audit-log.ts'
+import type { AdminOptions } from './operations/admin/config-access.ts'
+import { observabilityHandlers } from './operations/admin/metrics.ts'
+import { checkHandlers } from './operations/check/check.ts'
+import type { OperationHandlers } from './operations/handler.ts'
+import type { CheckHealth } from './operations/health.ts'
+import type { ServiceContext } from './service-context.ts'
+import type { Settings } from './settings.ts'
+import type { ThreadSystem } from './system.ts'
+import { hexFrom } from './system.ts'
+import type { ThreadGroup } from './threads/message-bus.ts'
+
+/** What one thread that answers requests is made of. */
+export interface NodeParts {
+  readonly settings: Settings
+  readonly system: ThreadSystem
+  readonly folder: DataFolder
+  readonly threads: ThreadGroup
+  /** Closed by whoever made it. */
+  readonly database: LateConfigStore
+  readonly shared: SharedMemoryHandle | undefined
+  /** Where failed attempts to authenticate are counted by all threads; undefined when there is one. */
+  readonly failures: SharedMemoryHandle | undefined
+  readonly secret: Uint8Array
+  readonly nextId: () => string | undefined
+  /** Where to listen. */
+  readonly port: number
+  /** What readiness depends on besides what this thread has itself. */
+  readonly checks: readonly CheckHealth[]
+}
+
+/** One thread that answers requests. `start` and `stop` are those of a `StartupGraph`. */
+export interface ServiceNode {
+  readonly context: ServiceContext
+  /** The port it listens on; undefined unless it is started. */
+  readonly port: number | undefined
+  start(): Promise<void>
+  /** From now on it is not ready, and connections end with their answers; resolves after `drainMs`, whether there are any or not. */
+  drain(drainMs: number): Promise<void>
+  stop(): Promise<void>
+}
+
+/** Long enough for names that nobody has by chance. */
+const NAME_BYTES = 8
+
+/** On this topic threads tell how up to date their rules are. */
+export const CONFIG_TOPIC = 'config'
+
+/** On this topic threads tell what is wrong, soon after their start: they wait for their store a moment. */
+export const REASONS_TOPIC = 'readiness.reasons'
+
+/** Less than threads have to answer a question in. */
+const STORE_WAIT_MS = 1000
+
+/** Wires one thread and begins to follow the rules; nothing is answered before `start`. */
+export function createNode(parts: NodeParts): ServiceNode {
+  const { settings, system, threads, secret, nextId, failures } = parts
+  const { clock, sleep, random, log } = system
+  const metrics = new MetricRegistry()
+  const tracing = settings.otlpEndpoint === undefined ? undefined : tracingTo(settings.otlpEndpoint, system)
+  // Asked for when signals are gathered, which is after the limits are there.
+  const signals = threadSignals(threads, {
+    rules: alertRules(settings.alerts.options),
+    nowMs: () => clock.nowMicros() / 1000,
+    configLagMs: () => limits.follower.stats().lagMs,
+  })
+  const { region, redis } = settings
+  const instrument = new Instrument({ metrics, log, clock, secret, signals, tracer: tracing, region, redis })
+  const announceBlock = blockAnnouncer({ threads, isExported: settings.blockWebhooks.length > 0, log })
+  const limits: DecisionEngine = openEngine({ ...parts, ...system, instrument, announceBlock })
+  const { store, engine, config, follower } = limits
+  const context: ServiceContext = {
+    ...{ settings, clock, sleep, random, log },
+    ...{ store, engine, config, follower, metrics, secret, nextId, threads },
+  }
+  threads.answer(CONFIG_TOPIC, () => follower.stats())
+  shareFollowing({ threads, log, follower: limits.besideFile?.follower ?? follower })
+  shareReports(threads, hexFrom(system.secureRandom, NAME_BYTES), () => instrument.report())
+  const observation = { metrics, log, monotonicMs: system.monotonicMs, secret, tracing }
+  const loopDelay = system.openLoopDelay()
+  const { server, readiness } = httpListener({
+    ...parts,
+    context,
+    loopDelay,
+    atTurnEnd: system.atTurnEnd,
+    newRequestId: () => hexFrom(system.secureRandom, NAME_BYTES),
+    authenticator: new Authenticator({ ...context, keys: limits.keys, random: system.secureRandom, failures }),
+    handlers: handlersOf(context, limits, { ...parts, announceBlock }),
+    observer: new RequestObserver(observation),
+    checks: [...parts.checks, ...limits.checks],
+    sharesPort: threads.count > 1,
+  })
+  threads.answer(REASONS_TOPIC, async () => {
+    await limits.connected(STORE_WAIT_MS)
+    return await readiness.reasons()
+  })
+  const graph = new StartupGraph([
+    watching(system, instrument, context),
+    { name: 'lag', stop: () => loopDelay.close() },
+    { name: 'tracing', start: () => tracing?.start(), stop: () => tracing?.close() },
+    { name: 'store', dependsOn: ['watching', 'lag', 'tracing'], stop: () => limits.closeStore() },
+    { name: 'rules', dependsOn: ['store'], start: () => limits.startFollowing(), stop: () => limits.stopFollowing() },
+    { name: 'http', dependsOn: ['rules'], start: () => server.start(), stop: () => server.stop() },
+  ])
+  return {
+    context,
+    get port() {
+      return server.port
+    },
+    start: () => graph.start(),
+    async drain(drainMs) {
+      readiness.beginStop()
+      await server.drain(drainMs)
+    },
+    stop: () => graph.stop(),
+  }
+}
+
+function tracingTo(endpoint: string, { clock, monotonicMs, log }: ThreadSystem): OtlpTracing {
+  return new OtlpTracing({ endpoint, clock, monotonicMs, log })
+}
+
+function handlersOf(
+  context: ServiceContext,
+  { file, keys, besideFile }: DecisionEngine,
+  { database, announceBlock }: Pick<NodeParts, 'database'> & Pick<AdminOptions, 'announceBlock'>,
+): OperationHandlers {
+  const options = {
+    ...(file && { file }),
+    ...(besideFile && { database: besideFile }),
+    ...(announceBlock && { announceBlock }),
+  }
+  return {
+    ...checkHandlers(context),
+    ...adminHandlers(context, options),
+    ...observabilityHandlers(context, { rollups: database.rollups, keys }),
+    ...alertHandlers(remoteAlerts(context.threads), new AuditNotes({ config: database, log: context.log })),
+  }
+}
+
+/** Shows how this thread stands for as long as it runs. */
+function watching(
+  { openLoopDelay, readings, logOutput }: ThreadSystem,
+  instrument: Instrument,
+  { store, engine, follower }: ServiceContext,
+): StartupPart {
+  const delay = openLoopDelay()
+  const stop = instrument.watch({
+    store,
+    engine,
+    follower,
+    thread: { loopDelayMs: delay.readMs, heapBytes: readings.heapBytes, logCounts: () => logOutput.counts() },
+  })
+  return {
+    name: 'watching',
+    stop() {
+      stop()
+      delay.close()
+    },
+  }
+}

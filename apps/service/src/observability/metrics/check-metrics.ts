@@ -1,0 +1,276 @@
+import type { DescriptorDecision, PolicyDecision, PolicyEvent, PolicyVersions, RuleSet } from '@sluice/core'
+import type { Counter, CounterSeries, HistogramSeries, MetricRegistry } from '@sluice/runtime'
+import { DURATION_BOUNDS_MS, METRIC, NONE, OTHER } from './metric-names.ts'
+import { SeriesIndex } from './series-index.ts'
+
+/** Allowed with so little left, or less, is near the limit: a fifth. */
+const NEAR_SHARE = 5
+
+/** Combinations of resource and dimension that are kept apart; the rest is `other`. */
+const MOST_SERIES = 2000
+
+const RESULTS = ['allowed', 'denied'] as const
+const REASONS = ['allowed', 'exempt', 'unlimited', 'limit', 'never', 'blocked', 'denied', 'unavailable'] as const
+const MODES = ['open', 'closed', 'local'] as const
+
+/** The counters of one resource and dimension. */
+interface CheckSeries {
+  readonly allowed: CounterSeries
+  readonly denied: CounterSeries
+  readonly denials: CounterSeries
+  readonly near: CounterSeries
+  readonly labels: { readonly resource: string; readonly dimension: string }
+}
+
+type ShadowEvent = Extract<PolicyEvent, { readonly type: 'shadow' }>
+
+/** Counts checks of one thread. No label has anything of a caller in it, and all of them are bounded. */
+export class CheckMetrics {
+  readonly #index: SeriesIndex<CheckSeries>
+  readonly #reasons: ReadonlyMap<PolicyDecision['reason'], CounterSeries>
+  readonly #allowed: CounterSeries
+  readonly #modes: ReadonlyMap<string, CounterSeries>
+  readonly #duration: HistogramSeries
+  readonly #errors: CounterSeries
+  readonly #unmatched: CounterSeries
+  readonly #anonymous: CounterSeries
+  readonly #shadows: Counter<['dimension', 'resource', 'result', 'scope']>
+  readonly #regions: RegionCounters
+
+  /** `homeRegion`: the region of the node. */
+  constructor(registry: MetricRegistry, homeRegion: string | undefined) {
+    this.#index = new SeriesIndex(checkSeriesIn(registry))
+    this.#reasons = reasonsIn(registry)
+    this.#allowed = this.#reasons.get('allowed')!
+    this.#modes = modesIn(registry)
+    this.#duration = registry
+      .histogram({
+        name: METRIC.checkDuration,
+        help: 'How long checks took to decide. Every check is timed.',
+        bounds: DURATION_BOUNDS_MS,
+        alsoAs: { name: 'ratelimit_check_duration_seconds', divisor: 1000 },
+      })
+      .labels()
+    this.#errors = registry
+      .counter({ name: 'ratelimit_check_errors_total', help: 'Checks that ended with an error instead of a decision.' })
+      .labels()
+    this.#unmatched = registry
+      .counter({
+        name: 'ratelimit_unmatched_checks_total',
+        help: 'Checks that no enforced rule matched, by resource and by the identities of the request.',
+      })
+      .labels()
+    this.#anonymous = registry
+      .counter({
+        name: 'ratelimit_anonymous_checks_total',
+        help: 'Checks that name no caller: no user, API key, tenant, service, address or descriptor.',
+      })
+      .labels()
+    this.#shadows = registry.counter({
+      name: 'ratelimit_shadow_checks_total',
+      help: 'Checks of rules (scope rule) and of rule sets (scope version) that are measured and not enforced.',
+      labels: ['dimension', 'resource', 'result', 'scope'],
+      mostSeries: MOST_SERIES,
+    })
+    this.#regions = new RegionCounters(registry, homeRegion)
+  }
+
+  /** Takes over the rules that are put in force, whose resources are the labels. */
+  use(versions: PolicyVersions): void {
+    this.#index.use(versions)
+    this.#regions.use(versions)
+  }
+
+  /** Counts a decision that took so long. `region`: where the request came from. */
+  record(decision: PolicyDecision, durationMs: number, region: string | undefined): void {
+    const { allowed } = decision
+    const series = this.#index.find(decision)
+    this.#regions.count(region, allowed)
+    if (decision.reason === 'allowed') this.#allowed.inc()
+    else this.#reasons.get(decision.reason)?.inc()
+    this.#duration.observe(durationMs)
+    if (allowed) {
+      series.allowed.inc()
+      if (isNear(decision.remaining, decision.limit)) series.near.inc()
+    } else {
+      series.denied.inc()
+      series.denials.inc()
+    }
+    if (decision.failure !== undefined) this.#modes.get(decision.failure.mode)?.inc()
+  }
+
+  /** Counts a decision on descriptors that took so long. Of their limits, the one with the least left says how near it was. */
+  recordDescriptors(domain: string, decision: DescriptorDecision, durationMs: number): void {
+    const { code, least, failure } = decision
+    const series = this.#index.findDomain(domain)
+    this.#regions.count(undefined, code === 'ok')
+    this.#reasons.get(reasonOf(decision))?.inc()
+    this.#duration.observe(durationMs)
+    if (code === 'ok') {
+      series.allowed.inc()
+      if (least?.limit !== undefined && isNear(least.remaining, least.limit.requestsPerUnit)) series.near.inc()
+    } else {
+      series.denied.inc()
+      series.denials.inc()
+    }
+    if (failure !== undefined) this.#modes.get(failure.mode)?.inc()
+  }
+
+  /** Counts a check that no enforced rule matched. */
+  recordUnmatched(): void {
+    this.#unmatched.inc()
+  }
+
+  /** Counts a check that names no caller. */
+  recordAnonymous(): void {
+    this.#anonymous.inc()
+  }
+
+  /** Counts a check that ended with an error. */
+  recordError(): void {
+    this.#errors.inc()
+  }
+
+  /** Counts what would have been decided. */
+  recordShadow({ rule, dimension, allowed, version }: ShadowEvent): void {
+    const { labels } = this.#index.findRule(rule, dimension, version)
+    const scope = version === 0 ? 'rule' : 'version'
+    this.#shadows.labels({ ...labels, result: allowed ? 'allowed' : 'denied', scope }).inc()
+  }
+}
+
+function reasonOf({ code, least, failure }: DescriptorDecision): PolicyDecision['reason'] {
+  if (code === 'over') return failure?.mode === 'closed' ? 'unavailable' : 'limit'
+  return least === undefined ? 'unlimited' : 'allowed'
+}
+
+function checkSeriesIn(registry: MetricRegistry): (resource: string, dimension: string) => CheckSeries {
+  const checks = registry.counter({
+    name: METRIC.checks,
+    help: 'Checks that were decided, by the dimension that decided and the resource of the most specific rule.',
+    labels: ['dimension', 'resource', { name: 'result', values: RESULTS }],
+    // Each combination has a series for each result.
+    mostSeries: RESULTS.length * MOST_SERIES,
+  })
+  const labels = ['dimension', 'resource'] as const
+  const denials = registry.counter({
+    name: 'ratelimit_denials_total',
+    help: 'Checks that were refused.',
+    labels,
+    mostSeries: MOST_SERIES,
+  })
+  const near = registry.counter({
+    name: 'ratelimit_near_limit_total',
+    help: 'Checks that were allowed with 20 % of the limit left or less.',
+    labels,
+    mostSeries: MOST_SERIES,
+  })
+  return (resource, dimension) => ({
+    allowed: checks.labels({ dimension, resource, result: 'allowed' }),
+    denied: checks.labels({ dimension, resource, result: 'denied' }),
+    denials: denials.labels({ dimension, resource }),
+    near: near.labels({ dimension, resource }),
+    labels: { dimension, resource },
+  })
+}
+
+function reasonsIn(registry: MetricRegistry): ReadonlyMap<PolicyDecision['reason'], CounterSeries> {
+  const reasons = registry.counter({
+    name: 'ratelimit_decisions_total',
+    help: 'Decisions by their reason.',
+    labels: [{ name: 'reason', values: REASONS }],
+  })
+  return new Map(REASONS.map((reason) => [reason, reasons.labels({ reason })]))
+}
+
+function modesIn(registry: MetricRegistry): ReadonlyMap<string, CounterSeries> {
+  const modes = registry.counter({
+    name: METRIC.failureModes,
+    help: 'Checks that were decided without the store, by failure mode.',
+    labels: [{ name: 'mode', values: MODES }],
+  })
+  return new Map(MODES.map((mode) => [mode, modes.labels({ mode })]))
+}
+
+/** Whether a call that was allowed came near its limit. */
+function isNear(remaining: number | null, limit: number): boolean {
+  return remaining !== null && remaining * NEAR_SHARE <= limit && limit !== Number.POSITIVE_INFINITY
+}
+
+/** Regions that have series of their own, over the life of the process. */
+const MOST_REGIONS = 256
+
+/** The counters of one region. */
+interface RegionSeries {
+  readonly allowed: CounterSeries
+  readonly denied: CounterSeries
+}
+
+/**
+ * Counts checks by region. Callers choose the region of a request, so only regions that the operator knows are labels: those of
+ * the rule sets in force and that of the node. All others count as `other`, and each such check as an overflow.
+ */
+export class RegionCounters {
+  readonly #homeRegion: string | undefined
+  readonly #make: (region: string) => RegionSeries
+  readonly #countOverflow: () => void
+  readonly #none: RegionSeries
+  readonly #other: RegionSeries
+  #known: ReadonlyMap<string, RegionSeries>
+  /** The region that was counted last: mostly the next one too. */
+  #lastRegion: string | undefined
+  #last: RegionSeries
+
+  /** `homeRegion`: the region of the node. */
+  constructor(registry: MetricRegistry, homeRegion: string | undefined) {
+    const regions = registry.counter({
+      name: METRIC.regions,
+      help: 'Checks by region. Regions that neither the rules nor the setting "region" name are other.',
+      labels: ['region', { name: 'result', values: RESULTS }],
+      mostSeries: RESULTS.length * (MOST_REGIONS + 2),
+    })
+    this.#homeRegion = homeRegion
+    this.#make = (region) => ({
+      allowed: regions.labels({ region, result: 'allowed' }),
+      denied: regions.labels({ region, result: 'denied' }),
+    })
+    this.#countOverflow = () => regions.countOverflow()
+    this.#none = this.#make(NONE)
+    this.#other = this.#make(OTHER)
+    this.#last = this.#none
+    this.#known = this.#seriesOf([])
+  }
+
+  /** Takes over the regions of the rule sets that are put in force. */
+  use({ enforced, candidate }: PolicyVersions): void {
+    this.#known = this.#seriesOf([enforced?.ruleSet, candidate?.ruleSet])
+    this.#lastRegion = undefined
+    this.#last = this.#none
+  }
+
+  /** Counts a check. `region`: where the request came from. */
+  count(region: string | undefined, allowed: boolean): void {
+    if (region !== this.#lastRegion) {
+      this.#last = region === undefined ? this.#none : (this.#known.get(region) ?? this.#other)
+      this.#lastRegion = region
+    }
+    const series = this.#last
+    if (allowed) series.allowed.inc()
+    else series.denied.inc()
+    if (series === this.#other) this.#countOverflow()
+  }
+
+  #seriesOf(ruleSets: readonly (RuleSet | undefined)[]): ReadonlyMap<string, RegionSeries> {
+    const home = this.#homeRegion === undefined ? [] : [this.#homeRegion]
+    const regions = new Set([
+      ...home,
+      ...ruleSets.flatMap((ruleSet) => (ruleSet === undefined ? [] : regionsOf(ruleSet))),
+    ])
+    return new Map(Array.from(regions, (region) => [region, this.#make(region)]))
+  }
+}
+
+function regionsOf({ regions, rules, tiers = [], exemptions = [] }: RuleSet): readonly string[] {
+  const all = [...rules, ...[...tiers, ...exemptions].flatMap((part) => part.rules ?? [])]
+  return [regions, ...all.map((rule) => rule.regions)].flatMap((factors) => Object.keys(factors ?? {}))
+}

@@ -1,0 +1,107 @@
+import type { ExternalAction } from '@sluice/config-store'
+import { auditName } from '@sluice/config-store'
+import type { Counter, NamedCaller, ResetAnswer, UsageAnswer } from '@sluice/contract'
+import { checkAnswer, instantText, parseCheckRequest, parseResetRequest, parseUsageQuery } from '@sluice/contract'
+import type { Caller, CounterReport, PolicyEngine } from '@sluice/core'
+import { ownRules } from '../../auth/tenant-scope.ts'
+import { digestOf } from '../../observability/top-callers.ts'
+import { policyRequestOf } from '../check/decision-answers.ts'
+import type { OperationHandlers } from '../handler.ts'
+import { invalidRequest } from '../problems.ts'
+import { adminAnswer } from './admin-requests.ts'
+import type { AdminContext } from './config-access.ts'
+
+/** How the counters of a caller stand. */
+export function usageHandlers({ context }: AdminContext): OperationHandlers {
+  return {
+    'GET /admin/ratelimits/usage': async (request) => {
+      const parsed = parseUsageQuery(Object.fromEntries(request.query))
+      if (!parsed.ok) throw invalidRequest(...parsed.problems)
+      const reports = await context.engine.usage(callerOf(parsed.who, context.settings.region))
+      const usage = ownRules(reports, request).map(withInstants)
+      return adminAnswer({ version: context.engine.version, usage } satisfies UsageAnswer)
+    },
+  }
+}
+
+/** Whose counters. `region`: where callers are that do not say it. */
+function callerOf(who: NamedCaller, region: string | undefined): Caller {
+  return region === undefined ? who : { ...who, region }
+}
+
+/** What a rule has counted, with instants as answers have them. */
+function withInstants<R extends { readonly counters: readonly CounterReport[] }>(
+  report: R,
+): Omit<R, 'counters'> & { readonly counters: readonly Counter[] } {
+  const counters = report.counters.map((counter) => ({
+    ...counter,
+    resetAt: instantText(counter.resetAt),
+    blockedUntil: instantText(counter.blockedUntil),
+  }))
+  return { ...report, counters }
+}
+
+/** Says what decides about a request. */
+export function explainHandlers({ context }: AdminContext): OperationHandlers {
+  return {
+    'POST /admin/explain': async (request) => {
+      const parsed = parseCheckRequest(request.body)
+      if (!parsed.ok) throw invalidRequest(...parsed.problems)
+      const explained = await context.engine.explain(policyRequestOf(parsed.request, context.settings.region))
+      const { decision, rules, ...about } = explained
+      const own = ownRules(rules, request).map(withInstants)
+      return adminAnswer({ ...about, rules: own, decision: checkAnswer(decision, decision.dimension) })
+    },
+  }
+}
+
+/** Lets the counters of a caller start anew. */
+export function resetHandlers({ context, notes }: AdminContext): OperationHandlers {
+  return {
+    'POST /admin/reset': async (request) => {
+      const { body, principal } = request
+      const parsed = parseResetRequest(body)
+      if (!parsed.ok) throw invalidRequest(...parsed.problems)
+      const counters = await context.engine.reset(callerOf(parsed.who, context.settings.region))
+      const by = { by: principal?.name, keyId: principal?.id }
+      context.log.info('counters were reset', { ...by, fields: Object.keys(parsed.who), counters: counters.length })
+      await notes.note(request, { action: 'counters.reset', ...doneTo(parsed.who, counters, context.secret) })
+      return adminAnswer({ count: counters.length } satisfies ResetAnswer)
+    },
+  }
+}
+
+type ResetCounters = Awaited<ReturnType<PolicyEngine['reset']>>
+
+/** Counters that one audit record names. */
+const MOST_COUNTERS_NAMED = 100
+
+/** What was reset, as the audit log has it. API keys are secrets: digests stand for them. */
+function doneTo(
+  who: NamedCaller,
+  counters: ResetCounters,
+  secret: Uint8Array,
+): Pick<ExternalAction, 'target' | 'details'> {
+  const { user, apiKey, ip, tenant, service, resource, descriptors } = who
+  const digest = apiKey && digestOf(apiKey, secret)
+  const identities = { user, apiKey: digest, ip, tenant, service }
+  // Identities last: a descriptor of the same name has the same value, and that of an API key is no digest.
+  const named = Object.entries({ ...descriptors, ...identities }).filter(([, value]) => value !== undefined)
+  const order = [...Object.keys(identities), ...Object.keys(descriptors ?? {})]
+  const caller = named.toSorted(([one], [other]) => order.indexOf(one) - order.indexOf(other))
+  const parts = caller.map(([name, value]) => `${name}:${auditName(String(value))}`)
+  return {
+    target: [...parts, ...(resource === undefined ? [] : [auditName(resource)])].join(' '),
+    details: {
+      caller: Object.fromEntries(caller),
+      ...(resource === undefined ? {} : { resource }),
+      counters: counters.slice(0, MOST_COUNTERS_NAMED).map((counter) => withoutKeys(counter, secret)),
+      counterCount: counters.length,
+    },
+  }
+}
+
+function withoutKeys(counter: ResetCounters[number], secret: Uint8Array): ResetCounters[number] {
+  const hasKey = counter.dimension.split('+').includes('apiKey')
+  return hasKey ? { ...counter, entity: digestOf(counter.entity, secret) } : counter
+}

@@ -1,0 +1,176 @@
+import { isDeepStrictEqual } from 'node:util'
+import type { Author, ConfigStore, StageChange, Version, VersionApproval } from '@sluice/config-store'
+import { importEnvoyYaml } from '@sluice/config-store'
+import type { DiffAnswer, DraftRequest, ImportRequest, RollbackRequest, StageRequest } from '@sluice/contract'
+import type { DescriptorNode, RuleSet } from '@sluice/core'
+import { isSluiceError } from '@sluice/core'
+import type { Answer, OperationHandlers, OperationRequest } from '../handler.ts'
+import { pageRequestOf } from '../paging.ts'
+import type { ProblemError } from '../problems.ts'
+import { invalidRequest, invalidRuleSet, notFound, placingProblems, problemError } from '../problems.ts'
+import { adminAnswer, changedMeanwhile, pageAnswer, seenBy, textOf, wholeNumber } from './admin-requests.ts'
+import type { AdminContext, ConfigAccess } from './config-access.ts'
+import { enforcedRules } from './rules.ts'
+
+/** The versions of the rule set: drafts, and the way from there to being enforced. */
+export function versionHandlers(parts: AdminContext): OperationHandlers {
+  const { access } = parts
+  return {
+    'GET /admin/versions': async ({ query }) => pageAnswer(await access.reads.versions.list(pageRequestOf(query))),
+
+    'POST /admin/versions': (request) => keepDraft(parts, request),
+
+    'GET /admin/versions/{number}': async (request) => {
+      const number = numberIn(request)
+      const version = await access.reads.versions.get(number)
+      if (version === undefined) throw notFound(`version ${number}`)
+      return adminAnswer(version, { revision: version.revision })
+    },
+
+    'GET /admin/versions/{number}/diff': async (request) => {
+      const [from, to] = [numberIn(request), wholeNumber(textOf(request.query, 'to'), '?to')]
+      return adminAnswer({ from, to, changes: await access.reads.versions.diff(from, to) } satisfies DiffAnswer)
+    },
+
+    'POST /admin/versions/{number}/stage': (request) => stage(parts, request),
+
+    'POST /admin/versions/rollback': (request) => rollBack(parts, request),
+
+    'POST /admin/versions/import': (request) => importFiles(parts, request),
+  }
+}
+
+async function keepDraft({ access }: AdminContext, request: OperationRequest): Promise<Answer> {
+  const { ruleSet, basedOn } = request.body as DraftRequest
+  access.rejectUnfit(ruleSet as RuleSet, (path) => `/ruleSet${path}`)
+  const approve = approvalOf(request)
+  const create = async ({ versions }: ConfigStore, author: Author): Promise<Version> => {
+    approve?.(ruleSet as RuleSet, (await enforcedRules(access)).ruleSet)
+    try {
+      return await versions.create(ruleSet as RuleSet, author, basedOn)
+    } catch (error) {
+      if (!isSluiceError(error, 'SLUICE_NOT_FOUND')) throw error
+      throw invalidRequest({ path: '/basedOn', received: String(basedOn), expected: 'the number of a version, or 0' })
+    }
+  }
+  return draftAnswer(
+    await placingProblems(
+      (path) => `/ruleSet${path}`,
+      () => access.change(request, create),
+    ),
+  )
+}
+
+async function stage({ access }: AdminContext, request: OperationRequest): Promise<Answer> {
+  const number = numberIn(request)
+  const approve = approvalOf(request)
+  const change = { ...stageOf(request.body as StageRequest), ...(approve && { approve }) }
+  const version = await access.change(request, async ({ versions }, author) => {
+    await rejectUnfitVersion(access, number)
+    const revision = async (): Promise<number | undefined> => (await versions.get(number))?.revision
+    const seen = await seenBy(request, revision)
+    try {
+      return await versions.stage(number, { ...change, ...seen }, author)
+    } catch (error) {
+      // Two things are a conflict: that it was moved since it was seen, and that it cannot be moved as things are.
+      if (seen.ifRevision === undefined || !isSluiceError(error, 'SLUICE_CONFLICT')) throw error
+      const now = await revision()
+      throw now === seen.ifRevision ? error : changedMeanwhile(`now it is revision ${now}`)
+    }
+  })
+  return versionAnswer(version)
+}
+
+/** Goes back. `If-Match` has the number of the enforced version that the editor has seen, and the `ETag` that of the new one. */
+async function rollBack({ access }: AdminContext, request: OperationRequest): Promise<Answer> {
+  const { to } = request.body as RollbackRequest
+  const approve = approvalOf(request)
+  const version = await access.change(request, async ({ versions }, author) => {
+    if (to !== undefined) await rejectUnfitVersion(access, to)
+    const enforced = async (): Promise<number | undefined> => (await versions.current()).enforced?.number
+    const { ifRevision: ifVersion } = await seenBy(request, enforced)
+    const options = { ...(to !== undefined && { to }), ...(ifVersion !== undefined && { ifVersion }) }
+    try {
+      return await versions.rollback(author, { ...options, ...(approve && { approve }) })
+    } catch (error) {
+      // Two things are a conflict: that another one is enforced by now, and that there is no way back to the one named.
+      if (ifVersion === undefined || !isSluiceError(error, 'SLUICE_CONFLICT')) throw error
+      const now = (await enforced()) ?? 0
+      throw now === ifVersion ? error : changedMeanwhile(now === 0 ? 'none is enforced' : `version ${now} is enforced`)
+    }
+  })
+  return adminAnswer(version, { revision: version.number })
+}
+
+/** Makes a draft of the enforced rules, with the domains of these files in the place of theirs. */
+async function importFiles({ access }: AdminContext, request: OperationRequest): Promise<Answer> {
+  const { files, mergeDomains = false } = request.body as ImportRequest
+  const { domains } = importEnvoyYaml(files, { mergeDomains })
+  if (!domains.some(({ descriptors }) => hasLimit(descriptors))) throw noLimits(files)
+  const version = await access.change(request, async ({ versions }, author) => {
+    const { number, ruleSet } = await enforcedRules(access)
+    return await versions.create({ ...ruleSet, domains }, author, number)
+  })
+  return draftAnswer(version)
+}
+
+function hasLimit(nodes: readonly DescriptorNode[]): boolean {
+  return nodes.some(({ limit, descriptors = [] }) => limit !== undefined || hasLimit(descriptors))
+}
+
+/** Nobody means to import nothing: it would take the limits of all domains away. */
+function noLimits(files: ImportRequest['files']): ProblemError {
+  const expected = 'at least one descriptor with rate_limit; to remove all domains, put a rule set without "domains"'
+  return invalidRuleSet(files.map(({ name }) => ({ path: `${name}#/descriptors`, received: 'no limits', expected })))
+}
+
+/** It may have been made by a node with more room, or with one thread. */
+async function rejectUnfitVersion(access: ConfigAccess, number: number): Promise<void> {
+  const version = await access.reads.versions.get(number)
+  if (version !== undefined) access.rejectUnfit(version.ruleSet)
+}
+
+function stageOf({ stage: to, percent }: StageRequest): StageChange {
+  if (to === 'percent') {
+    if (percent !== undefined) return { stage: to, percent }
+    throw invalidRequest({ path: '/percent', received: 'missing', expected: 'a share of the callers, 0 to 100' })
+  }
+  if (percent === undefined) return { stage: to }
+  throw invalidRequest({ path: '/percent', received: `beside "${to}"`, expected: 'nothing: it belongs to "percent"' })
+}
+
+function numberIn({ params }: OperationRequest): number {
+  return wholeNumber(params['number'] ?? '', '?number')
+}
+
+function versionAnswer(version: Version): Answer {
+  return adminAnswer(version, { revision: version.revision })
+}
+
+function draftAnswer(version: Version): Answer {
+  const headers = { Location: `/admin/versions/${version.number}` }
+  return adminAnswer(version, { status: 201, revision: version.revision, headers })
+}
+
+/** The parts of a rule set that only an admin changes, and what they are called in messages. */
+const RESERVED: readonly (readonly [part: 'exemptions' | 'denyList', name: string])[] = [
+  ['exemptions', 'exemptions'],
+  ['denyList', 'deny list'],
+]
+
+/**
+ * Refuses a rule set in the place of the enforced one when it would change what whoever asks may not change part by part.
+ * Undefined for an admin, who may change everything.
+ */
+function approvalOf({ principal }: OperationRequest): VersionApproval | undefined {
+  if (principal?.role === 'admin') return undefined
+  return (after, before) => {
+    const changed = RESERVED.filter(([part]) => !isDeepStrictEqual(after[part] ?? [], before[part] ?? []))
+    if (changed.length === 0) return
+    const parts = changed.map(([, name]) => name).join(' and ')
+    throw problemError(
+      'SLUICE_HTTP_FORBIDDEN',
+      `The rule set has other ${parts} than the enforced one. To change these takes an API key with the role "admin": use one, or leave them as they are.`,
+    )
+  }
+}

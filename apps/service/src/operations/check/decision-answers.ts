@@ -1,0 +1,97 @@
+import type { CheckAnswer, DecisionLike, HeaderProfile, ValidCheckRequest } from '@sluice/contract'
+import { batchAnswerJson, checkAnswer, checkAnswerJson, rateLimitHeaders } from '@sluice/contract'
+import type { Clock, PolicyDecision, PolicyRequest } from '@sluice/core'
+import type { Random } from '@sluice/runtime'
+import { isRuntimeError } from '@sluice/runtime'
+import type { Answer } from '../handler.ts'
+import { jsonAnswer } from '../handler.ts'
+
+const MICROS_PER_MS = 1000
+
+/** What answers are written with. */
+export interface DecisionAnswerParts {
+  readonly clock: Clock
+  readonly nextId: () => string | undefined
+  readonly profile: HeaderProfile
+  /** `Retry-After` is longer than the wait by up to so much of it: 0 to 1. */
+  readonly retryJitter: number
+  readonly random: Random
+}
+
+/** Turns decisions into answers: 200 when allowed, 429 when not, each with an id of its own and the rate limit headers. */
+export class DecisionAnswers {
+  readonly #clock: Clock
+  readonly #nextId: () => string | undefined
+  readonly #profile: HeaderProfile
+  readonly #retryJitter: number
+  readonly #random: Random
+
+  constructor({ clock, nextId, profile, retryJitter, random }: DecisionAnswerParts) {
+    this.#clock = clock
+    this.#nextId = nextId
+    this.#profile = profile
+    this.#retryJitter = retryJitter
+    this.#random = random
+  }
+
+  /** The answer to a check. */
+  tell(decision: PolicyDecision): Answer {
+    return this.tellIn(checkAnswerJson(this.#answerOf(decision)), decision)
+  }
+
+  /** The answer to a check that holds more than a decision: `more` is JSON of further members, without braces. */
+  tellWith(decision: PolicyDecision, more: string): Answer {
+    return this.tellIn(`${checkAnswerJson(this.#answerOf(decision)).slice(0, -1)},${more}}`, decision)
+  }
+
+  /** The answer whose body is `json`, which tells of a decision in a form of its own, and a line end. */
+  tellIn(json: string, decision: DecisionLike): Answer {
+    const body = `${json}\n`
+    const jitter = decision.allowed || this.#retryJitter === 0 ? 0 : this.#retryJitter * this.#random()
+    const options = { profile: this.#profile, jitter }
+    const headers = rateLimitHeaders(decision, this.#clock.nowMicros() / MICROS_PER_MS, options)
+    headers['Content-Type'] = 'application/json'
+    headers['Content-Length'] = String(Buffer.byteLength(body))
+    return { status: decision.allowed ? 200 : 429, headers, body }
+  }
+
+  /** The answer to a batch: 200 whatever the decisions are. It has no rate limit headers: there is one limit for each decision. */
+  tellAll(decisions: readonly PolicyDecision[]): Answer {
+    return jsonAnswer(200, batchAnswerJson(decisions.map((decision) => this.#answerOf(decision))))
+  }
+
+  #answerOf(decision: PolicyDecision): CheckAnswer {
+    return checkAnswer(decision, decision.dimension, this.#idOrNone())
+  }
+
+  /** A decision that was made is told, also when there is no id for it, such as while the clock is behind. */
+  #idOrNone(): string | undefined {
+    try {
+      return this.#nextId()
+    } catch (error) {
+      if (isRuntimeError(error)) return undefined
+      throw error
+    }
+  }
+}
+
+/** The request that the rules are asked about. `homeRegion` is where callers are that do not say it. */
+export function policyRequestOf(request: ValidCheckRequest, homeRegion: string | undefined): PolicyRequest {
+  const { resource, method, ip, user, apiKey, tenant, descriptors, service, region, tier, tokens } = request
+  const asked = {
+    resource,
+    method,
+    ip,
+    user,
+    apiKey,
+    tenant,
+    descriptors,
+    service,
+    region: region ?? homeRegion,
+    tier,
+    cost: tokens,
+  }
+  // To the engine a field that is undefined is one that is not there; to the compiler it is not. All requests have one shape,
+  // which is quicker than each its own.
+  return asked as PolicyRequest
+}

@@ -1,0 +1,89 @@
+import type { CallReport } from '@sluice/contract'
+import { parseReportRequest } from '@sluice/contract'
+import type { PolicyEngine } from '@sluice/core'
+import type { ThreadGroup } from '../../threads/message-bus.ts'
+import type { OperationHandlers } from '../handler.ts'
+import { jsonAnswer } from '../handler.ts'
+import { invalidBody } from '../problems.ts'
+
+/** How calls ended that were let through, for limits that are cut while too many fail. */
+export function reportHandlers(parts: CallReportsParts): OperationHandlers {
+  const calls = new CallReports(parts)
+  return {
+    'POST /internal/ratelimit/report': ({ body }) => {
+      const parsed = parseReportRequest(body)
+      if (!parsed.ok) return invalidBody(parsed)
+      calls.count(parsed.reports)
+      return jsonAnswer(200, JSON.stringify({ count: parsed.reports.length }))
+    },
+  }
+}
+
+/** What reports of calls are counted with. */
+export interface CallReportsParts {
+  readonly engine: Pick<PolicyEngine, 'report'>
+  readonly threads: ThreadGroup
+}
+
+/** The topic on which threads tell each other how calls ended. */
+const TOPIC = 'call-reports'
+
+/** Most reports that wait to be told to other threads: it takes a thread that is silent for seconds to have so many. */
+const MOST_WAITING = 10_000
+
+/** What a thread tells the others. */
+interface Told {
+  /** Who tells it, and has counted it. */
+  readonly thread: number
+  readonly reports: readonly CallReport[]
+}
+
+/**
+ * Counts how calls ended, in all threads of this process. Each thread has an engine of its own, which cuts limits by what it was
+ * told; requests come to any of them, and so do reports. So each is told of all: here when it is counted, in the others within
+ * milliseconds. What comes while the others are being told goes with the next telling, so that one is under way at most.
+ */
+export class CallReports {
+  readonly #engine: CallReportsParts['engine']
+  readonly #threads: ThreadGroup
+  #waiting: CallReport[] = []
+  #isTelling = false
+
+  constructor({ engine, threads }: CallReportsParts) {
+    this.#engine = engine
+    this.#threads = threads
+    threads.answer(TOPIC, (told) => this.#hear(told as Told))
+  }
+
+  /** Counts these. In this thread that is done when it returns. */
+  count(reports: readonly CallReport[]): void {
+    this.#countHere(reports)
+    if (this.#threads.count === 1) return
+    // Those that do not fit change little: it is the share of failures that counts, and the others have it from the rest.
+    this.#waiting.push(...reports.slice(0, MOST_WAITING - this.#waiting.length))
+    if (!this.#isTelling) void this.#tellOthers()
+  }
+
+  /** What is answered is not looked at; it must be something that can be copied. */
+  #hear({ thread, reports }: Told): null {
+    if (thread !== this.#threads.index) this.#countHere(reports)
+    return null
+  }
+
+  #countHere(reports: readonly CallReport[]): void {
+    for (const { resource, method, failed } of reports) {
+      this.#engine.report(method === undefined ? { resource } : { resource, method }, failed)
+    }
+  }
+
+  /** Never rejects: a thread that cannot be told is one that ends, and the one in its place begins to count anew. */
+  async #tellOthers(): Promise<void> {
+    this.#isTelling = true
+    while (this.#waiting.length > 0) {
+      const told: Told = { thread: this.#threads.index, reports: this.#waiting }
+      this.#waiting = []
+      await this.#threads.gather(TOPIC, told).catch(() => undefined)
+    }
+    this.#isTelling = false
+  }
+}

@@ -1,0 +1,99 @@
+import { expiryText, parseAcquireRequest, parseReservationRequest } from '@sluice/contract'
+import type { PolicyEngine, PolicyRequest, PolicyReservation, Settlement } from '@sluice/core'
+import { isSluiceError } from '@sluice/core'
+import { MICROS_PER_MS } from '@sluice/core/internal'
+import type { Taken, Ticket } from '../../reservations/ticket.ts'
+import { withoutCharges } from '../../reservations/ticket.ts'
+import type { ServiceContext } from '../../service-context.ts'
+import type { Answer, OperationHandlers } from '../handler.ts'
+import { jsonAnswer, thenMaybe } from '../handler.ts'
+import { invalidBody } from '../problems.ts'
+import type { ReservationParts } from './reservations.ts'
+import { handOut, withTicket } from './reservations.ts'
+
+/** What the handlers of slots need besides. */
+export type SlotParts = ReservationParts & Pick<ServiceContext, 'clock'>
+
+/** Slots, held while something goes on: `acquire` and `heartbeat`. They end by `release`, `settle`, or with their lease. */
+export function slotHandlers(parts: SlotParts): OperationHandlers {
+  const { engine, reservations, clock, requestOf } = parts
+  const taking = { kind: 'slot', thread: reservations.thread, expiresAfterMs: Number.POSITIVE_INFINITY } as const
+  const nowMs = (): number => clock.nowMicros() / MICROS_PER_MS
+  return {
+    'POST /internal/ratelimit/acquire': (exchange) => {
+      const parsed = parseAcquireRequest(exchange.body)
+      if (!parsed.ok) return invalidBody(parsed)
+      const { maxWaitMs } = parsed
+      const request = requestOf(parsed.request)
+      const { signal } = exchange
+      const taken = maxWaitMs === 0 ? engine.reserve(request) : waitFor(engine, request, { maxWait: maxWaitMs, signal })
+      return thenMaybe<Taken, Answer>(taken, (answer) =>
+        thenMaybe<Taken, Answer>(asCheck(answer), (kept) => handOut(parts, kept, taking)),
+      )
+    },
+    'POST /internal/ratelimit/heartbeat': ({ body }) => {
+      const parsed = parseReservationRequest(body)
+      if (!parsed.ok) return invalidBody(parsed)
+      return withTicket(reservations, parsed.reservationId, (ticket) => {
+        if (ticket.kind === 'units' && ticket.leaseMs === 0) return NOT_A_SLOT
+        // Read before the store is asked: its lease ends no sooner.
+        const fromMs = nowMs()
+        return thenMaybe(reservations.renew(ticket), (settlement) => heartbeatAnswer(settlement, ticket, fromMs))
+      })
+    },
+  }
+}
+
+/** Waits for a slot. A client that has left takes none, and nobody reads its answer. */
+async function waitFor(
+  engine: PolicyEngine,
+  request: PolicyRequest,
+  { maxWait, signal }: { readonly maxWait: number; readonly signal: AbortSignal },
+): Promise<Taken> {
+  try {
+    return await engine.acquire(request, { maxWait, signal })
+  } catch (error) {
+    if (!signal.aborted) throw error
+    return await engine.peek(request)
+  }
+}
+
+/**
+ * Where no rule has slots, units would be held, and given back when nobody settles them. But what they were taken for takes
+ * place: the charge is made to stand, as a check leaves it.
+ */
+function asCheck(taken: Taken): Taken | Promise<Taken> {
+  if (!('claim' in taken && taken.claim.receipt.held)) return taken
+  const standing: PolicyReservation = { ...taken, claim: withoutCharges(taken.claim) }
+  const settled = taken.settle(taken.claim.cost)
+  if (!(settled instanceof Promise)) return standing
+  return settled.then(
+    () => standing,
+    (error: unknown) => {
+      // The call is allowed either way. If the store could not do it, one charge too many is given back.
+      if (isSluiceError(error, 'SLUICE_STORE_UNAVAILABLE') || isSluiceError(error, 'SLUICE_OUTCOME_UNKNOWN'))
+        return standing
+      throw error
+    },
+  )
+}
+
+function heartbeatAnswer({ outcome }: Settlement, { leaseMs }: Ticket, fromMs: number): Answer {
+  if (outcome === 'gone') return GONE
+  const expiresAt = expiryText(leaseMs > 0 ? fromMs + leaseMs : Number.POSITIVE_INFINITY)
+  return jsonAnswer(200, JSON.stringify({ outcome: 'renewed', expiresAt, ...(leaseMs > 0 ? { leaseMs } : {}) }))
+}
+
+const GONE = jsonAnswer(200, JSON.stringify({ outcome: 'gone', expiresAt: null }))
+
+const NOT_A_SLOT = invalidBody({
+  ok: false,
+  problems: [
+    {
+      path: '/reservationId',
+      received: 'a reservation that holds no slot',
+      expected: 'one that acquire gave: units are reserved for a fixed time, which "expiresAfterMs" sets',
+    },
+  ],
+  unlisted: 0,
+})

@@ -1,0 +1,76 @@
+import type { IncomingHttpHeaders } from 'node:http'
+import type { ApiKeyRole } from '@sluice/config-store'
+
+/** Who asks, as an API key says. */
+export interface Principal {
+  /** The visible part of the key, or what it is called in the audit log. */
+  readonly id: string
+  readonly name: string
+  readonly role: ApiKeyRole
+  /** The only tenant that the key is good for; undefined for one that is good for all. */
+  readonly tenant?: string | undefined
+}
+
+/** A request to one operation, checked against its form. */
+export interface OperationRequest {
+  /** By the names in braces of the operation's path, decoded. */
+  readonly params: Readonly<Record<string, string>>
+  readonly query: URLSearchParams
+  readonly headers: IncomingHttpHeaders
+  /** The parsed JSON; undefined where the operation takes none. */
+  readonly body: unknown
+  /** Set where the operation asks for a role. */
+  readonly principal: Principal | undefined
+  /** Address of the other end of the connection. */
+  readonly remoteAddress: string
+  /** Aborted when the client is gone before it is answered. */
+  readonly signal: AbortSignal
+}
+
+/** An answer that goes on: server-sent events. */
+export interface StreamAnswer {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  /** Begins to write; `write` says false when the client reads too slowly. Returns what ends it. */
+  readonly stream: (write: (text: string) => boolean, end: () => void) => () => void
+}
+
+/** Answers the requests to one operation, at once when it can. */
+export type OperationHandler = (request: OperationRequest) => Answer | StreamAnswer | Promise<Answer | StreamAnswer>
+
+/** Handlers by `METHOD /path` as the table of operations has it, such as `PUT /admin/tiers/{name}`. */
+export type OperationHandlers = Readonly<Record<string, OperationHandler>>
+
+/** What goes back to a client. */
+export interface Answer {
+  readonly status: number
+  /** All headers but those that Node adds itself (`Date`, `Connection`, `Keep-Alive`). */
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: string
+}
+
+/** On every answer: browsers must not guess another type of content than the one that is said. */
+export const NO_SNIFF = { 'X-Content-Type-Options': 'nosniff' } as const
+
+/** What a handler may add to an answer with a JSON body. */
+export interface JsonAnswerOptions {
+  readonly headers?: Readonly<Record<string, string>>
+  /** Default: `application/json`. */
+  readonly mediaType?: string
+}
+
+/** An answer whose body is `json` and a line end, so that the prompt of a terminal comes on a line of its own. */
+export function jsonAnswer(status: number, json: string, options: JsonAnswerOptions = {}): Answer {
+  const body = `${json}\n`
+  const headers = {
+    'Content-Type': options.mediaType ?? 'application/json',
+    'Content-Length': String(Buffer.byteLength(body)),
+    ...options.headers,
+  }
+  return { status, headers, body }
+}
+
+/** Makes something of a value: at once when it is there, by promise when it is one. Stores that answer at once stay quick. */
+export function thenMaybe<T, R>(value: T | Promise<T>, use: (value: T) => R | Promise<R>): R | Promise<R> {
+  return value instanceof Promise ? value.then(use) : use(value)
+}

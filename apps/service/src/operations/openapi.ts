@@ -1,0 +1,21 @@
+import { readFileSync } from 'node:fs'
+import type { OpenApiDocument } from '@sluice/contract'
+import { componentsOf, openApiDocument } from '@sluice/contract'
+import { RULE_SET_SCHEMA } from '@sluice/core/internal'
+import type { OperationHandlers } from './handler.ts'
+import { jsonAnswer } from './handler.ts'
+
+/** The OpenAPI document of the service: the table of operations, and the schemas of rules that the engine checks by. */
+export function serviceDocument(version: string): OpenApiDocument {
+  const components = componentsOf(RULE_SET_SCHEMA, { root: 'RuleSet', definitions: { rule: 'PolicyRule' } })
+  return openApiDocument({ version, components: components as Parameters<typeof openApiDocument>[0]['components'] })
+}
+
+/** `GET /openapi.json`. */
+export function documentHandlers(document: OpenApiDocument): OperationHandlers {
+  const answer = jsonAnswer(200, JSON.stringify(document))
+  return { 'GET /openapi.json': () => answer }
+}
+
+/** Version of the service, as its package.json has it. */
+export const VERSION: string = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8')).version

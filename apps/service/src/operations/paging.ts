@@ -1,0 +1,46 @@
+import type { Page, PageRequest } from '@sluice/config-store'
+import { invalidRequest } from './problems.ts'
+
+const MOST_ITEMS = 1000
+const USUAL_ITEMS = 100
+
+/** The page that a query asks for, by `after` and `limit`. */
+export function pageRequestOf(query: URLSearchParams): PageRequest & { readonly limit: number } {
+  const limit = query.get('limit') ?? String(USUAL_ITEMS)
+  if (!/^[1-9]\d{0,3}$/.test(limit) || Number(limit) > MOST_ITEMS) {
+    throw invalidRequest({
+      path: '?limit',
+      received: JSON.stringify(limit.slice(0, 40)),
+      expected: `a whole number from 1 to ${MOST_ITEMS}`,
+    })
+  }
+  const after = query.get('after')
+  return { limit: Number(limit), ...(after === null ? {} : { after }) }
+}
+
+/**
+ * A page of a list that is there as a whole. A page begins after the item that the last one ended with, by its name; a list in
+ * which that item is gone has to be read from the beginning.
+ */
+export function pageOfList<T>(
+  items: readonly T[],
+  nameOf: (item: T) => string,
+  { after, limit = USUAL_ITEMS }: PageRequest,
+): Page<T> {
+  const start = after === undefined ? 0 : startAfter(items, nameOf, after)
+  const shown = items.slice(start, start + limit)
+  const last = shown.at(-1)
+  const isLast = last === undefined || start + limit >= items.length
+  return { items: shown, next: isLast ? undefined : Buffer.from(nameOf(last)).toString('base64url') }
+}
+
+function startAfter<T>(items: readonly T[], nameOf: (item: T) => string, after: string): number {
+  const name = Buffer.from(after, 'base64url').toString()
+  const index = items.findIndex((item) => nameOf(item) === name)
+  if (index >= 0) return index + 1
+  throw invalidRequest({
+    path: '?after',
+    received: 'not a place in this list',
+    expected: 'what a page of the same list gave as "next"; begin again when the list was changed meanwhile',
+  })
+}

@@ -1,0 +1,187 @@
+import { createHmac, timingSafeEqual } from 'node:crypto'
+import { LONGEST_RESERVATION_ID } from '@sluice/contract'
+import type { Limit } from '@sluice/core/internal'
+import type { Ticket } from './ticket.ts'
+
+/** A ticket as JSON: what appears in several charges is written once. */
+type Written = readonly [
+  kind: 0 | 1,
+  thread: number,
+  failure: 0 | 1 | 2,
+  endsAtMs: number | null,
+  leaseMs: number,
+  cost: number,
+  holder: number,
+  held: 0 | 1,
+  limits: readonly CompactLimit[],
+  keys: readonly string[],
+  charges: readonly (readonly [limit: number, key: number, at: number, cost: number, mark: number])[],
+]
+
+const KINDS = ['units', 'slot'] as const
+const FAILURES = [undefined, 'open', 'local'] as const
+
+/** Begins every id, and is signed with it: what it is, and the form of what follows. */
+const FORM = 'r1'
+
+/** The form, what it says in base64url, and a MAC of both in base64url. */
+const ID = /^r1\.([\w-]+)\.([\w-]{43})$/
+
+/**
+ * Reservation ids: all that is needed to settle, release or renew a reservation, signed, so that any thread of any node with
+ * the same secret can do it and nobody can make one up. An id is not encrypted: whoever has it can read the identities that
+ * were counted, and can settle what it names.
+ */
+export class ReservationIds {
+  readonly #secret: Uint8Array
+
+  /** @param secret - read at each use: its bytes may change */
+  constructor(secret: Uint8Array) {
+    this.#secret = secret
+  }
+
+  /** The id that says `ticket`; undefined when it would be longer than an id may be. */
+  write(ticket: Ticket): string | undefined {
+    const signed = `${FORM}.${Buffer.from(JSON.stringify(written(ticket))).toString('base64url')}`
+    const id = `${signed}.${this.#mac(signed)}`
+    return id.length <= LONGEST_RESERVATION_ID ? id : undefined
+  }
+
+  /** What `id` says; undefined unless it is, whole and unchanged, one that was written with this secret. */
+  read(id: string): Ticket | undefined {
+    const [, text, mac] = ID.exec(id) ?? []
+    if (text === undefined || mac === undefined) return undefined
+    // In constant time: how long a comparison takes would tell a forger how far the guess was right.
+    if (!timingSafeEqual(Buffer.from(mac), Buffer.from(this.#mac(`${FORM}.${text}`)))) return undefined
+    return ticketOf(JSON.parse(Buffer.from(text, 'base64url').toString()) as Written)
+  }
+
+  #mac(signed: string): string {
+    return createHmac('sha256', Buffer.from(this.#secret)).update(signed).digest('base64url')
+  }
+}
+
+function written({ kind, thread, failure, endsAtMs, leaseMs, claim: { cost, receipt } }: Ticket): Written {
+  const limits = new ValueIndex<Ticket['claim']['receipt']['charges'][number]['limit']>()
+  const keys = new ValueIndex<string>()
+  const charges = receipt.charges.map(({ limit, key, at, cost: units, mark }) => {
+    return [limits.numberOf(limit), keys.numberOf(key), at, units, mark] as const
+  })
+  return [
+    KINDS.indexOf(kind) as 0 | 1,
+    thread,
+    FAILURES.indexOf(failure) as 0 | 1 | 2,
+    Number.isFinite(endsAtMs) ? endsAtMs : null,
+    leaseMs,
+    cost,
+    receipt.holder,
+    receipt.held ? 1 : 0,
+    limits.values.map(compactLimit),
+    keys.values,
+    charges,
+  ]
+}
+
+function ticketOf(parts: Written): Ticket {
+  const [kind, thread, failure, endsAtMs, leaseMs, cost, holder, held, limits, keys, charges] = parts
+  const expanded = limits.map(expandLimit)
+  const receipt = {
+    holder,
+    held: held === 1,
+    leaseMicros: 0,
+    charges: charges.map(([limit, key, at, units, mark]) => {
+      return { limit: expanded[limit]!, key: keys[key]!, at, cost: units, mark }
+    }),
+  }
+  return {
+    kind: KINDS[kind],
+    thread,
+    failure: FAILURES[failure],
+    endsAtMs: endsAtMs ?? Number.POSITIVE_INFINITY,
+    leaseMs,
+    claim: { cost, receipt },
+  }
+}
+
+/** A value of JSON. */
+type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json }
+
+/** A limit as a list: its algorithm, then the values of {@link COMMON}, then those of {@link OWN}. */
+export type CompactLimit = readonly [algorithm: Limit['algorithm'], ...values: Json[]]
+
+/** What every limit has, in the order of the list. Another order is another form of what is written with it. */
+const COMMON = [
+  'id',
+  'rule',
+  'limit',
+  'capacity',
+  'stateSize',
+  'fixedSize',
+  'space0',
+  'space1',
+  'failureMode',
+] as const satisfies readonly (keyof Limit)[]
+
+/** A field that the limits of one algorithm have besides. */
+type OwnField<A extends Limit['algorithm']> = Exclude<keyof Extract<Limit, { algorithm: A }> & string, keyof Limit>
+
+/** What the limits of one algorithm have besides. */
+const OWN: { readonly [A in Limit['algorithm']]: readonly OwnField<A>[] } = {
+  'token-bucket': ['rate', 'full'],
+  'token-bucket-rollover': ['rate', 'full', 'rolloverFull'],
+  'leaky-bucket-meter': ['rate', 'full'],
+  gcra: ['rate', 'full'],
+  'leaky-bucket-queue': ['rate', 'full'],
+  'fixed-window': ['window', 'rolloverMax'],
+  'sliding-window-counter': ['windowMicros'],
+  'sliding-window-log': ['windowMicros'],
+  'sliding-window-segments': ['windowMicros', 'segments'],
+  hybrid: ['base', 'burst'],
+  concurrency: ['leaseMicros'],
+}
+
+/** Limits within a limit. */
+const NESTED: ReadonlySet<string> = new Set(['base', 'burst'])
+
+/** `limit` in a form for JSON that is half as long as its own. */
+export function compactLimit(limit: Limit): CompactLimit {
+  const values: Readonly<Record<string, unknown>> = { ...limit }
+  const fields = fieldsOf(limit.algorithm).map((field) => {
+    const value = values[field]
+    return NESTED.has(field) ? compactLimit(value as Limit) : ((value ?? null) as Json)
+  })
+  return [limit.algorithm, ...fields]
+}
+
+/** The limit that `compact` was made of. */
+export function expandLimit([algorithm, ...values]: CompactLimit): Limit {
+  const limit: Record<string, unknown> = { algorithm }
+  for (const [index, field] of fieldsOf(algorithm).entries()) {
+    const value = values[index]
+    limit[field] = NESTED.has(field) ? expandLimit(value as CompactLimit) : (value ?? undefined)
+  }
+  return limit as unknown as Limit
+}
+
+function fieldsOf(algorithm: Limit['algorithm']): readonly string[] {
+  return [...COMMON, ...OWN[algorithm]]
+}
+
+/** Values by the order in which they first came. */
+class ValueIndex<T> {
+  readonly #numbers = new Map<T, number>()
+
+  /** The number of a value: from 0, the same for the same value. */
+  numberOf(value: T): number {
+    const known = this.#numbers.get(value)
+    if (known !== undefined) return known
+    const number = this.#numbers.size
+    this.#numbers.set(value, number)
+    return number
+  }
+
+  /** Each value once, at the place of its number. */
+  get values(): readonly T[] {
+    return [...this.#numbers.keys()]
+  }
+}

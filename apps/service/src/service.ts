@@ -1,0 +1,241 @@
+import { hostname } from 'node:os'
+import type { ConfigStats, DocumentTable } from '@sluice/config-store'
+import type { ReadinessReason } from '@sluice/contract'
+import type { NowMs } from '@sluice/runtime'
+import { isRuntimeError, StartupGraph } from '@sluice/runtime'
+import { alertRules } from './alerts/alert-rule.ts'
+import type { OpenAlerts } from './alerts/open-alerts.ts'
+import { openAlerts } from './alerts/open-alerts.ts'
+import { webhookDelivery } from './alerts/webhook.ts'
+import { sharedFailures } from './auth/failed-attempts.ts'
+import { readKeyFile } from './config/admin-key.ts'
+import { checkRulesFile } from './config/check-rules-file.ts'
+import { DatabaseHost } from './config/config-database.ts'
+import type { DataFolder, LockedFolder } from './config/data-folder.ts'
+import { dataFolder, lockDataFolder } from './config/data-folder.ts'
+import { followFromMain } from './config/follow-changes.ts'
+import type { RedisConnection } from './config/redis-connection.ts'
+import { connectRedis, redisDocuments } from './config/redis-connection.ts'
+import { SECRET_BYTES, SigningSecret } from './config/signing-secret.ts'
+import { sharedCounters } from './engine/counter-store.ts'
+import { machineNumberSource } from './ids/machine-number-source.ts'
+import { IdSource, MachineNumberTable } from './ids/machine-numbers.ts'
+import { assertPortFree } from './listeners/http/http-server.ts'
+import type { NodeParts } from './node.ts'
+import { CONFIG_TOPIC, REASONS_TOPIC } from './node.ts'
+import type { RollupStore } from './observability/history/rollup-recorder.ts'
+import { RollupRecorder } from './observability/history/rollup-recorder.ts'
+import type { ProcessReadings, WebhookCounts } from './observability/metrics/process-metrics.ts'
+import { askReport, collectReports } from './observability/metrics-aggregator.ts'
+import { OtlpTracing } from './observability/tracing/otlp-tracing.ts'
+import type { Settings } from './settings.ts'
+import type { ThreadSystem } from './system.ts'
+import { bytesFrom, hexFrom } from './system.ts'
+import type { MainThread } from './threads/message-bus.ts'
+import type { Workers } from './workers/workers.ts'
+import { singleWorker, workerThreads } from './workers/workers.ts'
+
+/** Everything the service needs from outside. */
+export interface ServiceParts {
+  readonly settings: Settings
+  /** For this thread; further threads have the system's own. */
+  readonly system: ThreadSystem
+  /** Is given the token of the first API key when it was just made: to show it, or where it was written, to whoever started this. */
+  readonly showKey: (token: string) => void
+}
+
+/** The service, wired. It runs once. */
+export interface Service {
+  /** The port it listens on; undefined unless it is started. */
+  readonly port: number | undefined
+  start(): Promise<void>
+  /**
+   * Stops in order: not ready any more, what has begun is answered, then everything is closed. With `drains`, others are first
+   * left the time that the settings say to send their requests elsewhere.
+   */
+  stop(options?: { readonly drains?: boolean }): Promise<void>
+  /** Which rules are in force, where they are from and how current they are; undefined when no thread says so. */
+  rules(): Promise<ConfigStats | undefined>
+  /** All that is wrong now, as `/readyz` tells it; each reason once. */
+  reasons(): Promise<readonly ReadinessReason[]>
+}
+
+/** Wires the service; nothing runs before `start`. */
+export function createService(parts: ServiceParts): Service {
+  const { settings, system } = parts
+  const folder = dataFolder(settings.dataDir)
+  const nowMs = (): number => system.clock.nowMicros() / 1000
+  const secret = new SigningSecret(settings.databaseUrl === undefined ? undefined : folder.secret)
+  const follow = (): Promise<void> => followFromMain(workers.group)
+  const host = new DatabaseHost({ ...parts, ...system, folder, secret, nowMs, follow })
+  const { database } = host
+  const machineNumbers = new MachineNumberTable(settings.threads)
+  const numbers = machineNumberSource({ ...system, settings, machineNumbers, database, nowMs })
+  const ids = new IdSource(machineNumbers, 0, nowMs)
+  const common = { settings, system, folder, database, secret: secret.bytes, nextId: () => ids.next() }
+  const workers: Workers = workersOf(common, { secret: secret.memory, machineNumbers: machineNumbers.memory })
+  const { rollups, documents } = database
+  const watch = new ProcessMonitor({ settings, system, folder, group: workers.group, rollups, documents, nowMs })
+  let locked: LockedFolder | undefined
+  const lock = async (): Promise<void> => {
+    locked = await lockDataFolder(folder)
+  }
+  // What cannot be used is told before anything is written.
+  const checkKeyFile = async (): Promise<void> => {
+    if (settings.adminKeyFile !== undefined) await readKeyFile(settings.adminKeyFile)
+  }
+  const graph = new StartupGraph([
+    { name: 'rules file', start: async () => void (await checkRulesFile(settings, system.clock)) },
+    // Before anything is written. The threads listen later, and find out whether it still holds.
+    { name: 'port', dependsOn: ['rules file'], start: () => assertPortFree(settings) },
+    { name: 'key file', dependsOn: ['port'], start: checkKeyFile },
+    { name: 'lock', dependsOn: ['key file'], start: lock, stop: () => locked?.unlock() },
+    { name: 'secret', dependsOn: ['lock'], start: () => secret.start(bytesFrom(system.secureRandom, SECRET_BYTES)) },
+    { name: 'database', dependsOn: ['secret'], start: () => host.start(), stop: () => host.stop() },
+    { name: 'numbers', dependsOn: ['database'], start: () => numbers.start(), stop: () => numbers.stop() },
+    { name: 'alerts', dependsOn: ['numbers'], start: () => watch.openAlerts(), stop: () => watch.closeAlerts() },
+    { name: 'workers', dependsOn: ['alerts'], start: () => workers.start(), stop: () => workers.stop() },
+    { name: 'history', dependsOn: ['workers'], start: () => watch.keepHistory(), stop: () => watch.closeHistory() },
+    // Last, so that no key is made by a start that fails.
+    { name: 'first key', dependsOn: ['history'], start: () => host.issueFirstKey() },
+  ])
+  return {
+    get port() {
+      return workers.port
+    },
+    async start() {
+      try {
+        await graph.start()
+      } catch (error) {
+        // One that was interrupted is stopped by whoever interrupted it.
+        if (!isRuntimeError(error, 'SLUICE_RUNTIME_GRAPH_INTERRUPTED')) await locked?.removeIfNew()
+        throw error
+      }
+    },
+    async stop({ drains = false } = {}) {
+      await workers.drain(drains ? settings.drainMs : 0)
+      await graph.stop()
+    },
+    async rules() {
+      const [stats] = await workers.group.gather<ConfigStats>(CONFIG_TOPIC)
+      return stats
+    },
+    async reasons() {
+      const told = (await workers.group.gather<readonly ReadinessReason[]>(REASONS_TOPIC)).flat()
+      return [...new Map(told.map((reason) => [reason.code, reason])).values()]
+    },
+  }
+}
+
+/** `memory`: what further threads share with this one. */
+function workersOf(
+  parts: Omit<NodeParts, 'threads' | 'checks' | 'shared' | 'failures' | 'port'>,
+  memory: { readonly secret: SharedArrayBuffer; readonly machineNumbers: SharedArrayBuffer },
+): Workers {
+  const { settings, system } = parts
+  if (settings.threads === 1) return singleWorker({ ...parts, shared: undefined, port: settings.port })
+  const { clock } = system
+  const counters = { shared: sharedCounters(settings, clock), failures: sharedFailures(clock) }
+  return workerThreads({ ...system, settings, ...memory, ...counters })
+}
+
+/** What a process is watched with. */
+export interface ProcessMonitorParts {
+  readonly settings: Settings
+  readonly system: ThreadSystem
+  readonly folder: DataFolder
+  readonly group: MainThread
+  readonly rollups: RollupStore
+  readonly documents: DocumentTable
+  readonly nowMs: NowMs
+}
+
+const NAME_BYTES = 8
+const MS_PER_SECOND = 1000
+
+const NO_WEBHOOKS: WebhookCounts = { pending: 0, dead: 0, delivered: 0, failed: 0, failedTries: 0, lost: 0 }
+
+/** What is looked after once for all threads, in the main thread: one report of all, alerts, and history. */
+class ProcessMonitor {
+  readonly #parts: ProcessMonitorParts
+  readonly #recorder: RollupRecorder
+  readonly #tracing: OtlpTracing | undefined
+  #alerts: OpenAlerts | undefined
+  /** Opened when alerts are coordinated through Redis. */
+  #redis: Promise<RedisConnection> | undefined
+
+  constructor(parts: ProcessMonitorParts) {
+    this.#parts = parts
+    const { settings, system, group, rollups, nowMs } = parts
+    const { otlpEndpoint: endpoint, alerts, blockWebhooks } = settings
+    const isTraced = endpoint !== undefined && alerts.webhooks.length + blockWebhooks.length > 0
+    this.#tracing = isTraced ? new OtlpTracing({ ...system, endpoint }) : undefined
+    const { readings, secureRandom } = system
+    collectReports(group, { ...readings, startedAt: nowMs(), ...this.#alertReadings() })
+    this.#recorder = new RollupRecorder({
+      ...system,
+      store: rollups,
+      report: () => askReport(group),
+      source: hexFrom(secureRandom, NAME_BYTES),
+    })
+  }
+
+  /** Begins to watch for what somebody should look at. */
+  async openAlerts(): Promise<void> {
+    const { settings, system, folder, group, documents, nowMs } = this.#parts
+    const { options, webhooks } = settings.alerts
+    await this.#tracing?.start()
+    this.#alerts = await openAlerts({
+      ...system,
+      rules: alertRules(options),
+      shared: settings,
+      documents: { database: () => documents, redis: () => this.#redisDocuments() },
+      remindEveryMs: (options.remindEverySeconds ?? 0) * MS_PER_SECOND,
+      node: settings.region === undefined ? hostname() : `${hostname()} (${settings.region})`,
+      newId: () => hexFrom(system.secureRandom, NAME_BYTES),
+      webhooks,
+      blockWebhooks: settings.blockWebhooks,
+      delivery: webhookDelivery(settings.webhooks),
+      path: folder.alerts,
+      nowMs,
+      threads: group,
+      tracing: this.#tracing,
+    })
+  }
+
+  async closeAlerts(): Promise<void> {
+    await this.#alerts?.close()
+    await (await this.#redis)?.close()
+    await this.#tracing?.close()
+  }
+
+  /** Begins to keep what is counted. */
+  keepHistory(): void {
+    this.#recorder.start()
+  }
+
+  closeHistory(): Promise<void> {
+    return this.#recorder.close()
+  }
+
+  /** Documents in the Redis that counts. The start does not wait for it. */
+  #redisDocuments(): DocumentTable {
+    const { settings, system } = this.#parts
+    const redis = settings.redis!
+    const link = connectRedis(redis, system.sleep)
+    this.#redis = link
+    const documents = link.then((connected) => redisDocuments(connected, redis.prefix))
+    return {
+      get: async (name) => (await documents).get(name),
+      put: async (name, body, revision) => (await documents).put(name, body, revision),
+    }
+  }
+
+  /** Before alerts are opened there is nothing to count. */
+  #alertReadings(): Pick<ProcessReadings, 'firingAlerts' | 'webhookCounts'> {
+    return {
+      firingAlerts: () => this.#alerts?.firingCount() ?? 0,
+      webhookCounts: () => this.#alerts?.webhookCounts() ?? NO_WEBHOOKS,
+    }
+  }
+}
