@@ -443,7 +443,7 @@ function fullError(): SluiceError {
  * A number for this thread that no other attached thread has. A thread that ends without `close()` keeps its number taken,
  * because nobody can know that it will not come back from a pause.
  */
-export function claimThread(halves: Int32Array, maxThreads: number): number {
+function claimThread(halves: Int32Array, maxThreads: number): number {
   for (let thread = 0; thread < maxThreads; thread++) {
     const at = HEADER.threads + (thread >> 5)
     const bit = 1 << (thread & 31)
@@ -458,6 +458,6 @@ export function claimThread(halves: Int32Array, maxThreads: number): number {
 }
 
 /** Returns a number, for the next thread that attaches. */
-export function releaseThread(halves: Int32Array, thread: number): void {
+function releaseThread(halves: Int32Array, thread: number): void {
   Atomics.and(halves, HEADER.threads + (thread >> 5), ~(1 << (thread & 31)))
 }
