@@ -77,7 +77,7 @@ describe('rules validate', () => {
   it('accepts what the service starts with, and says what is in it', async () => {
     const file = fileWith({ rules: [RULE, { ...RULE, resource: '/b' }], service: { threads: 2 } })
     expect((await run('rules', 'validate', file)).out).toBe(`${file} is valid: 2 rules.\n`)
-    expect((await run('rules', 'validate', file, '--json')).json()).toEqual({ file, rules: 2 })
+    expect((await run('rules', 'validate', file, '--json')).json()).toEqual({ file, rules: 2, warnings: [] })
     const settings = fileWith({ service: { port: 8081 } })
     expect((await run('rules', 'validate', settings)).out).toBe(`${settings} is valid: settings only, no rules.\n`)
   })
@@ -112,5 +112,25 @@ describe('doctor --config', () => {
     expect(outcome.out).toContain(`sluice rules validate ${bad}`)
     const good = await run('doctor', '--config', fileWith({ rules: [RULE] }), '--port', '0', '--data-dir', data)
     expect(good.out).toMatch(/^ok +rules +\S+sluice\.yaml has 1 rule$/m)
+  })
+})
+
+describe('a dimension that is not declared', () => {
+  it('is a warning with the nearest known one, and the file is valid', async () => {
+    const file = fileWith({ rules: [{ ...RULE, dimension: 'usr' }] })
+    const text =
+      'dimension "usr" at /rules/0/dimension is neither built in nor listed under "dimensions"; did you mean "user"?'
+    const { code, out } = await run('rules', 'validate', file)
+    expect({ code, out }).toEqual({ code: 0, out: `${file} is valid: 1 rule.\nWarning: ${text}\n` })
+    const json = await run('rules', 'validate', file, '--json')
+    expect(json.json()).toEqual({ file, rules: 1, warnings: [text] })
+    const doctor = await run('doctor', '--config', file, '--port', '0', '--data-dir', join(file, '../data'))
+    expect(doctor.out).toContain(`${file}: ${text}`)
+  })
+
+  it('is no warning when it is declared', async () => {
+    const file = fileWith({ dimensions: ['usr'], rules: [{ ...RULE, dimension: 'usr' }] })
+    const outcome = await run('rules', 'validate', file, '--json')
+    expect(outcome.json()).toEqual({ file, rules: 1, warnings: [] })
   })
 })

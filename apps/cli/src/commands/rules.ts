@@ -76,7 +76,7 @@ export const rulesValidateCommand: Command = command({
   name: 'rules validate',
   summary: 'Check a configuration file',
   description:
-    'Checks a --config file with the code of the service. Lists every problem with its line. Needs no running service. Exits with 2 if the service would not start with the file. With --json: file and rules, the number of rules.',
+    'Checks a --config file with the code of the service. Lists every problem with its line. Needs no running service. Exits with 2 if the service would not start with the file. Warns about dimensions that may be misspelt. With --json: file, rules, the number of rules, and warnings.',
   args: { file: needed('The file, YAML or JSON.') },
   flags: {},
   examples: ['rules validate sluice.yaml'],
@@ -85,13 +85,16 @@ export const rulesValidateCommand: Command = command({
     if (file === '-') throw usageError('Standard input is not supported here; expected the path of a file.')
     // Throws the usual error for an unreadable file.
     await readText(file)
-    const { rules, problems } = await checkConfigFile(file)
+    const { rules, problems, warnings } = await checkConfigFile(file)
     if (problems.length > 0) {
       const detail = `${file} has ${countOf(problems.length, 'problem')}, so the service would not start with it. Correct:`
       throw new CliError('SLUICE_CLI_INVALID_FILE', { detail, errors: problems })
     }
     const text = `${file} is valid: ${rules === 0 ? 'settings only, no rules' : countOf(rules, 'rule')}.`
-    return { value: { file, rules }, text }
+    return {
+      value: { file, rules, warnings },
+      text: [text, ...warnings.map((warning) => `Warning: ${warning}`)].join('\n'),
+    }
   },
 })
 

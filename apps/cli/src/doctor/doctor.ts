@@ -9,7 +9,7 @@ import type { Paint } from '../output/terminal.ts'
 import { countOf } from '../output/text.ts'
 import { dataFolderFindings, postgresFindings } from './database-check.ts'
 import type { Finding, FindingStatus } from './finding.ts'
-import { failed, ok, skipped } from './finding.ts'
+import { failed, ok, skipped, warning } from './finding.ts'
 import { nodeFinding, portFinding } from './machine-check.ts'
 import { redisFindings } from './redis-check.ts'
 import { serviceFindings } from './service-check.ts'
@@ -93,9 +93,13 @@ function settingProblem(error: unknown): Finding {
 async function rulesFindings(settings: Settings): Promise<readonly Finding[]> {
   const { rulesFile } = settings
   if (rulesFile === undefined) return []
-  const { rules, problems } = await checkRules(settings)
+  const { rules, problems, warnings } = await checkRules(settings)
   const [first, ...others] = problems
-  if (first === undefined) return [ok('rules', `${rulesFile} has ${countOf(rules, 'rule')}`)]
+  if (first === undefined) {
+    const advice = 'Correct it, or list it under "dimensions". Until then such rules may match no request.'
+    const dubious = warnings.map((text) => warning('rules', `${rulesFile}: ${text}`, advice))
+    return [ok('rules', `${rulesFile} has ${countOf(rules, 'rule')}`), ...dubious]
+  }
   const more = others.length === 0 ? '' : `; and ${others.length} more`
   const advice = `Correct the file: the service does not start with it. "sluice rules validate ${rulesFile}" lists all problems.`
   return [failed('rules', `${rulesFile}: ${problemText(first)}${more}`, advice)]
