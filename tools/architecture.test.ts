@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'
 import { importTable, packageIdOf, renderImportTable, tableMarkers } from './architecture.ts'
-import { findImportCycles } from './import-cycles.ts'
+import { findFolderCycles, findImportCycles } from './import-cycles.ts'
 import type { SourceFile } from './import-rules.ts'
 import { checkImports, describeViolation } from './import-rules.ts'
 import { repositoryFiles } from './repository-files.ts'
@@ -27,6 +27,27 @@ describe('the sources', () => {
 
   it.each(workspace.map(({ folder }) => [folder]))('of %s have no import cycle', (folder) => {
     expect(findImportCycles(sourcesOf(folder)).map((cycle) => cycle.join(' -> '))).toEqual([])
+  })
+})
+
+describe('the folders', () => {
+  const isSource = ({ path }: SourceFile): boolean => !/\.(?:test|suite|fixture)\b/.test(path)
+
+  it.each(workspace.map(({ folder }) => [folder]))('of %s do not import each other in a circle', (folder) => {
+    const cycles = findFolderCycles(sourcesOf(folder).filter(isSource), `${folder}/src`)
+    expect(cycles.map((cycle) => cycle.join(' -> '))).toEqual([])
+  })
+
+  it('are found when they do, files of the root each by itself', () => {
+    const file = (path: string, ...imports: string[]): SourceFile => ({
+      path: `p/src/${path}`,
+      text: imports.map((specifier) => `import '${specifier}'`).join('\n'),
+    })
+    const files = [file('index.ts', './a/one.ts'), file('a/one.ts', '../b/two.ts'), file('b/two.ts', '../errors.ts')]
+    expect(findFolderCycles([...files, file('errors.ts')], 'p/src')).toEqual([])
+    expect(findFolderCycles([...files, file('b/three.ts', '../a/four.ts'), file('a/four.ts')], 'p/src')).toEqual([
+      ['p/src/a', 'p/src/b', 'p/src/a'],
+    ])
   })
 })
 

@@ -9,17 +9,39 @@ import { scanImports } from './import-scanner.ts'
  */
 export function findImportCycles(files: readonly SourceFile[]): string[][] {
   const paths = new Set(files.map((file) => file.path))
-  const edges = new Map(
-    files.map((file) => {
-      const targets = scanImports(file.text)
-        .filter((site) => site.specifier?.startsWith('.'))
-        .map((site) => posix.join(posix.dirname(file.path), site.specifier!))
-      return [file.path, targets.filter((target) => paths.has(target))] as const
-    }),
-  )
+  const edges = files.map((file) => [file.path, importedFiles(file).filter((target) => paths.has(target))] as const)
+  return cyclesIn(new Map(edges))
+}
+
+/**
+ * The same for folders: a folder imports another when one of its files does. Each file of `root` counts by itself, because the
+ * entry of a package imports what is below it.
+ */
+export function findFolderCycles(files: readonly SourceFile[], root: string): string[][] {
+  const folderOf = (path: string): string => (posix.dirname(path) === root ? path : posix.dirname(path))
+  const paths = new Set(files.map(({ path }) => path))
+  const edges = new Map<string, Set<string>>()
+  for (const file of files) {
+    const from = folderOf(file.path)
+    const targets = edges.get(from) ?? new Set()
+    edges.set(from, targets)
+    for (const target of importedFiles(file)) {
+      if (paths.has(target) && folderOf(target) !== from) targets.add(folderOf(target))
+    }
+  }
+  return cyclesIn(new Map(Array.from(edges, ([folder, targets]) => [folder, [...targets]] as const)))
+}
+
+function importedFiles({ path, text }: SourceFile): readonly string[] {
+  return scanImports(text)
+    .filter((site) => site.specifier?.startsWith('.'))
+    .map((site) => posix.join(posix.dirname(path), site.specifier!))
+}
+
+function cyclesIn(edges: ReadonlyMap<string, readonly string[]>): string[][] {
   const cycles: string[][] = []
   const named = new Set<string>()
-  for (const start of [...paths].sort()) {
+  for (const start of [...edges.keys()].sort()) {
     if (named.has(start)) continue
     const cycle = shortestWayBack(start, edges)
     if (cycle === undefined) continue

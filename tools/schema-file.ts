@@ -13,7 +13,7 @@ interface ObjectSchema {
 
 /** The text of that file, made of the schemas that rule sets, and the settings of the service beside them, are checked by. */
 export async function renderSchemaFile(): Promise<string> {
-  const RULES = 'packages/core/src/policy/rule-set/rule-set-schema.ts'
+  const RULES = 'packages/core/src/policy/rule-set/schema/rule-set-schema.ts'
   const SETTINGS = 'apps/service/src/settings.ts'
   const file = await exported<ObjectSchema>(RULES, 'RULE_SET_FILE_SCHEMA')
   // The core only knows that there are settings: those who read the file know which.

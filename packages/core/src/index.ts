@@ -1,7 +1,6 @@
 export { ERROR_CODES, type ErrorCode, isSluiceError, SluiceError } from './errors.ts'
 export { createLimiter, type LimiterOptions, type SetOptions, type SingleOptions } from './limiter/create-limiter.ts'
 export type { Allowed, Decision, Denied, DenyReason, LimitReport, Remaining } from './limiter/decision.ts'
-export { joinKey } from './limiter/key.ts'
 export type {
   AcquireOptions,
   BlockOptions,
@@ -13,13 +12,8 @@ export type {
   RuleRequest,
 } from './limiter/limiter.ts'
 export type { Reservation } from './limiter/reservation.ts'
+export type { CounterReport } from './policy/counter.ts'
 export type { DescriptorCode, DescriptorDecision, DescriptorStatus } from './policy/descriptors/descriptor-decision.ts'
-export type {
-  DescriptorDomain,
-  DescriptorLimit,
-  DescriptorNode,
-  DescriptorUnit,
-} from './policy/descriptors/descriptor-domain.ts'
 export {
   type DescriptorOptions,
   type DescriptorSource,
@@ -32,6 +26,7 @@ export type { CurrentLimit, DescriptorEntry, DescriptorRule } from './policy/des
 export { DescriptorMatch, DescriptorTree, type MatchKind } from './policy/descriptors/descriptor-tree.ts'
 export { EngineEntries } from './policy/entries/engine-entries.ts'
 export type { Block, Incident, Membership, Override, OverrideTerms } from './policy/entries/live-entry.ts'
+export type { Explanation, LimitStep, RuleExplanation, RuleFate } from './policy/explain-decision.ts'
 export type { CostFunction } from './policy/limits/compiled-rule.ts'
 export type { PolicyDecision, PolicyDenyReason, PolicyLimitReport } from './policy/policy-decision.ts'
 export {
@@ -41,12 +36,8 @@ export {
   type PolicyReserveOptions,
 } from './policy/policy-engine.ts'
 export type { PolicyEvent, PolicyObserver } from './policy/policy-event.ts'
-export type { PolicyRequest } from './policy/policy-request.ts'
 export type { PolicyReservation, ReservationClaim } from './policy/policy-reservation.ts'
 export type { NumberedRuleSet, PolicyVersions } from './policy/policy-versions.ts'
-export type { CounterReport } from './policy/reports/counter.ts'
-export type { Explanation, LimitStep, RuleExplanation, RuleFate } from './policy/reports/explain-decision.ts'
-export type { Caller, UsageReport } from './policy/reports/usage.ts'
 export {
   assertRuleSet,
   checkBlock,
@@ -56,7 +47,16 @@ export {
   checkRuleSet,
   checkRuleSetFile,
   type RuleSetCheckOptions,
-} from './policy/rule-set/check-rule-set.ts'
+} from './policy/rule-set/checks/check-rule-set.ts'
+export { diffRuleSets, type RuleSetChange } from './policy/rule-set/checks/rule-set-diff.ts'
+export { type FileContent, fileContent, type InFile, type RuleSetFile } from './policy/rule-set/checks/rule-set-file.ts'
+export type {
+  DescriptorDomain,
+  DescriptorLimit,
+  DescriptorNode,
+  DescriptorUnit,
+} from './policy/rule-set/descriptor-domain.ts'
+export type { PolicyRequest } from './policy/rule-set/policy-request.ts'
 export type {
   DenyEntry,
   Dimension,
@@ -71,11 +71,10 @@ export type {
   ScheduleEntry,
   Tier,
 } from './policy/rule-set/rule-set.ts'
-export { diffRuleSets, type RuleSetChange } from './policy/rule-set/rule-set-diff.ts'
 export type { RuleSetProblem } from './policy/rule-set/rule-set-error.ts'
 export { RuleSetError } from './policy/rule-set/rule-set-error.ts'
-export { type FileContent, fileContent, type InFile, type RuleSetFile } from './policy/rule-set/rule-set-file.ts'
 export { type UndeclaredDimension, undeclaredDimensions } from './policy/rule-set/undeclared-dimensions.ts'
+export type { Caller, UsageReport } from './policy/usage.ts'
 export type { CalendarPeriod } from './rule/calendar.ts'
 export type { Duration } from './rule/duration.ts'
 export type { FailureMode } from './rule/rule.ts'
@@ -108,13 +107,14 @@ export {
   type WindowSpec,
 } from './rule/rule.ts'
 export { type DenyCacheOptions, denyCacheStore } from './store/deny-cache/deny-cache-store.ts'
-export type { BreakerOptions, BreakerState } from './store/fallback/breaker.ts'
+export type { BreakerOptions } from './store/fallback/breaker.ts'
 export {
   type FallbackStore,
   type FallbackStoreOptions,
   type FallbackStoreStats,
   fallbackStore,
 } from './store/fallback/fallback-store.ts'
+export { joinKey } from './store/key.ts'
 export type { LeaseEvent } from './store/leased/lease-manager.ts'
 export {
   type LeasedStore,
@@ -137,7 +137,7 @@ export {
   sharedMemoryStore,
 } from './store/shared/shared-memory-store.ts'
 export type { Answer, Failure, Mode, Settlement, Store } from './store/store.ts'
-export type { StoreEvent, StoreObserver } from './store/store-event.ts'
+export type { BreakerState, StoreEvent, StoreObserver } from './store/store-event.ts'
 export type { AbortSignalLike } from './system/abort.ts'
 export type { Clock } from './system/clock.ts'
 export { systemClock } from './system/clock.ts'

@@ -1,6 +1,6 @@
 import { START_MICROS } from '@sluice/testing'
 import { describe, expect, it } from 'vitest'
-import { compileRule } from '../rule/compile-rule.ts'
+import { compileRule } from '../compile-rule.ts'
 import type { QueueLimit } from '../rule/limit.ts'
 import { createVerdict, type State, step } from './algorithm.ts'
 import { leakyBucketQueueAlgorithm } from './leaky-bucket-queue.ts'

@@ -1,6 +1,6 @@
 import { START_MICROS } from '@sluice/testing'
 import { describe, expect, it } from 'vitest'
-import { compileRule } from '../rule/compile-rule.ts'
+import { compileRule } from '../compile-rule.ts'
 import type { Limit } from '../rule/limit.ts'
 import type { Rule } from '../rule/rule.ts'
 import { createVerdict, type State, step, type Verdict } from './algorithm.ts'

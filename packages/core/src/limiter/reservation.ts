@@ -1,5 +1,5 @@
+import { checkCost } from '../store/batch.ts'
 import type { Answer, Mode, Receipt, Settlement, Store } from '../store/store.ts'
-import { checkCost } from './batch.ts'
 import type { Allowed } from './decision.ts'
 import { settle as settleIn } from './releases.ts'
 

@@ -1,10 +1,10 @@
 import { deferredStore } from '@sluice/testing'
 import { describe, expect, it } from 'vitest'
-import { compileRule } from '../rule/compile-rule.ts'
+import { compileRule } from '../compile-rule.ts'
+import { createBatch, createItem } from '../store/batch.ts'
 import type { ListenedStore } from '../store/callback-store.ts'
 import { asListened } from '../store/callback-store.ts'
 import { memoryStore } from '../store/memory/memory-store.ts'
-import { createBatch, createItem } from './batch.ts'
 import { ask } from './rule-limiter.ts'
 
 describe('a store that is listened to', () => {

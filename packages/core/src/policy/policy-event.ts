@@ -1,5 +1,5 @@
 import type { Block, OverrideTerms } from './entries/live-entry.ts'
-import type { PolicyRequest } from './policy-request.ts'
+import type { PolicyRequest } from './rule-set/policy-request.ts'
 import type { UndeclaredDimension } from './rule-set/undeclared-dimensions.ts'
 
 /**

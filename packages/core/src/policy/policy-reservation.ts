@@ -1,5 +1,5 @@
-import { checkCost } from '../limiter/batch.ts'
 import { settle as settleIn } from '../limiter/releases.ts'
+import { checkCost } from '../store/batch.ts'
 import type { Answer, Mode, Receipt, Settlement, Store } from '../store/store.ts'
 import type { PolicyDecision } from './policy-decision.ts'
 

@@ -1,5 +1,5 @@
-import { createBatch } from '../limiter/batch.ts'
 import { decisionOn } from '../limiter/decision.ts'
+import { createBatch } from '../store/batch.ts'
 import type { Batch, Item, Store } from '../store/store.ts'
 import type { CompiledRule } from './limits/compiled-rule.ts'
 import type { PolicyObserver } from './policy-event.ts'

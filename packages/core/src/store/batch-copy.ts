@@ -1,5 +1,5 @@
 import type { Verdict } from '../algorithms/algorithm.ts'
-import { createItem } from '../limiter/batch.ts'
+import { createItem } from './batch.ts'
 import type { Batch, Item } from './store.ts'
 
 /** The same question on a new sheet, unanswered. */

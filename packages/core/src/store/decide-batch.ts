@@ -2,7 +2,7 @@ import type { Ask, State, Verdict } from '../algorithms/algorithm.ts'
 import { createVerdict, NEVER } from '../algorithms/algorithm.ts'
 import { algorithmOf } from '../algorithms/registry.ts'
 import type { Limit } from '../rule/limit.ts'
-import { decideBesideLeases, type LeasedUnits } from './leased/leased-units.ts'
+import { decideBesideLeases, type LeasedUnits } from './leased-units.ts'
 import type { Batch, Item } from './store.ts'
 
 /**

@@ -1,6 +1,8 @@
 import type { FailureMode } from '../rule/rule.ts'
-import type { BreakerState } from './fallback/breaker.ts'
 import type { Failure } from './store.ts'
+
+/** Whether a store is asked: `closed` yes, `open` no, `half-open` by one call to see whether it is back. */
+export type BreakerState = 'closed' | 'open' | 'half-open'
 
 /**
  * Something worth counting that happened between a decorated store and the store beneath.

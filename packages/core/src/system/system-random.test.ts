@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { drawHolder } from '../limiter/batch.ts'
+import { drawHolder } from '../store/batch.ts'
 import { systemRandom } from './random.ts'
 
 describe('the system’s chance', () => {

@@ -1,8 +1,8 @@
+import { compileRule } from '../../compile-rule.ts'
 import { SluiceError } from '../../errors.ts'
-import { compileRule } from '../../rule/compile-rule.ts'
+import { nameSpace } from '../../fingerprint.ts'
 import type { Limit } from '../../rule/limit.ts'
-import { nameSpace } from '../../store/fingerprint.ts'
-import type { DescriptorUnit } from './descriptor-domain.ts'
+import type { DescriptorUnit } from '../rule-set/descriptor-domain.ts'
 
 /** Largest number of requests per unit: the protocol has 32 bits for it. */
 export const LARGEST_PER_UNIT = 4_294_967_295

@@ -1,6 +1,6 @@
-import { createBatch, createItem } from '../../limiter/batch.ts'
 import { isUnknown, type Remaining } from '../../limiter/decision.ts'
 import type { Limit } from '../../rule/limit.ts'
+import { createBatch, createItem } from '../../store/batch.ts'
 import { receiptOf } from '../../store/receipt.ts'
 import type { Batch, Item, Receipt } from '../../store/store.ts'
 import { MICROS_PER_SECOND } from '../../system/clock.ts'

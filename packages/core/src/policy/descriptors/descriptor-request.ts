@@ -1,5 +1,5 @@
 import { SluiceError } from '../../errors.ts'
-import { checkCost } from '../../limiter/batch.ts'
+import { checkCost } from '../../store/batch.ts'
 import type { RequestsPerUnit } from './descriptor-limit.ts'
 import type { DescriptorEntry } from './descriptor-rule.ts'
 

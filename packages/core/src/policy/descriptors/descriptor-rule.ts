@@ -1,7 +1,7 @@
-import { joinKey, LONGEST_KEY } from '../../limiter/key.ts'
 import type { Limit } from '../../rule/limit.ts'
+import { joinKey, LONGEST_KEY } from '../../store/key.ts'
 import { sha256 } from '../limits/sha256.ts'
-import type { DescriptorNode } from './descriptor-domain.ts'
+import type { DescriptorNode } from '../rule-set/descriptor-domain.ts'
 import type { RequestsPerUnit } from './descriptor-limit.ts'
 
 /** One entry of a request's descriptor. The value may be empty. */

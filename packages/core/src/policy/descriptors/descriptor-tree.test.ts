@@ -1,8 +1,13 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { joinKey, LONGEST_KEY } from '../../limiter/key.ts'
 import type { Limit } from '../../rule/limit.ts'
-import type { DescriptorDomain, DescriptorLimit, DescriptorNode, DescriptorUnit } from './descriptor-domain.ts'
+import { joinKey, LONGEST_KEY } from '../../store/key.ts'
+import type {
+  DescriptorDomain,
+  DescriptorLimit,
+  DescriptorNode,
+  DescriptorUnit,
+} from '../rule-set/descriptor-domain.ts'
 import type { DescriptorEntry } from './descriptor-rule.ts'
 import { DescriptorTree } from './descriptor-tree.ts'
 

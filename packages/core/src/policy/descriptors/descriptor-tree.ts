@@ -1,5 +1,5 @@
+import type { DescriptorDomain, DescriptorNode } from '../rule-set/descriptor-domain.ts'
 import { RuleSetError } from '../rule-set/rule-set-error.ts'
-import type { DescriptorDomain, DescriptorNode } from './descriptor-domain.ts'
 import type { RequestsPerUnit } from './descriptor-limit.ts'
 import { DomainLimits } from './descriptor-limit.ts'
 import type { CurrentLimit, DescriptorEntry } from './descriptor-rule.ts'

@@ -1,6 +1,6 @@
 import type { Clock } from '../../system/clock.ts'
 import { MICROS_PER_MS } from '../../system/clock.ts'
-import { countedEntity } from '../limits/counted-address.ts'
+import { countedEntity } from '../matching/counted-address.ts'
 import type { LiveEntries, LiveEntrySizes } from './live-entries.ts'
 import type { Block, Incident, Membership, Override } from './live-entry.ts'
 

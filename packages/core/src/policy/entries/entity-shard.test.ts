@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { Fingerprint } from '../../store/fingerprint.ts'
+import type { Fingerprint } from '../../fingerprint.ts'
 import { EntityShard, NO_SLOT } from './entity-shard.ts'
 
 /** Fingerprints that meet as often as can be: few homes, few differences, and those that look like an empty slot. */

@@ -1,4 +1,4 @@
-import type { Fingerprint } from '../../store/fingerprint.ts'
+import type { Fingerprint } from '../../fingerprint.ts'
 
 // One slot, in 32-bit words: fingerprint (3 words), then the number held with two bits below it: whether it expires, and its
 // mark. A byte of the fingerprint stands in an array of its own, 0 for an empty slot: small enough to stay near the processor,

@@ -1,4 +1,4 @@
-import { Fingerprint } from '../../store/fingerprint.ts'
+import { Fingerprint } from '../../fingerprint.ts'
 import type { Random } from '../../system/random.ts'
 import { EntityShard, NO_SLOT } from './entity-shard.ts'
 import type { Place, ValueForm } from './interned-values.ts'

@@ -1,4 +1,4 @@
-import { nameSpace } from '../../store/fingerprint.ts'
+import { nameSpace } from '../../fingerprint.ts'
 
 /** How values of one kind are told apart and kept. */
 export interface ValueForm<V> {

@@ -1,4 +1,4 @@
-import { joinKey } from '../../limiter/key.ts'
+import { joinKey } from '../../store/key.ts'
 import type { Random } from '../../system/random.ts'
 import { canonicalPattern, PatternSpellings } from '../matching/resource-pattern.ts'
 import type { Dimension } from '../rule-set/rule-set.ts'

@@ -1,4 +1,4 @@
-import { Fingerprint } from '../../store/fingerprint.ts'
+import { Fingerprint } from '../../fingerprint.ts'
 
 // The same in every process: all nodes must put a caller on the same side.
 const fingerprint = new Fingerprint({ low: 0x73_68_61_72, high: 0x65_00_00_01 })

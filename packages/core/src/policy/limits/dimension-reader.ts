@@ -1,7 +1,7 @@
-import { joinKey } from '../../limiter/key.ts'
-import type { PolicyRequest } from '../policy-request.ts'
-import { canonicalDimension } from '../rule-set/rule-name.ts'
-import { countedAddress } from './counted-address.ts'
+import { joinKey } from '../../store/key.ts'
+import { countedAddress } from '../matching/counted-address.ts'
+import { canonicalDimension } from '../matching/rule-name.ts'
+import type { PolicyRequest } from '../rule-set/policy-request.ts'
 import { sha256 } from './sha256.ts'
 
 /** Identities longer than this, in UTF-16 code units, are counted under their hash. */

@@ -1,5 +1,5 @@
+import { compileRule } from '../../compile-rule.ts'
 import { isSluiceError } from '../../errors.ts'
-import { compileRule } from '../../rule/compile-rule.ts'
 import type { Limit } from '../../rule/limit.ts'
 import type { Rule } from '../../rule/rule.ts'
 import type { OverrideTerms } from '../entries/live-entry.ts'

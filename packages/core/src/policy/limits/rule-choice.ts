@@ -1,4 +1,4 @@
-import type { PolicyRequest } from '../policy-request.ts'
+import type { PolicyRequest } from '../rule-set/policy-request.ts'
 import { CompiledRule } from './compiled-rule.ts'
 
 /**

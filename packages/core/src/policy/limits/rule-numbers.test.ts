@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { compileRule } from '../../rule/compile-rule.ts'
+import { compileRule } from '../../compile-rule.ts'
 import type { GcraRule, Rule, TokenBucketRule } from '../../rule/rule.ts'
 import type { OverrideTerms } from '../entries/live-entry.ts'
 import type { PolicyRule, PolicyRuleSettings } from '../rule-set/rule-set.ts'

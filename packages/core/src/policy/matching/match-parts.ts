@@ -1,9 +1,9 @@
 import { SluiceError } from '../../errors.ts'
-import { canonicalMethods } from '../rule-set/rule-name.ts'
 import type { Dimension, RequestMatch } from '../rule-set/rule-set.ts'
 import type { Cidr } from './cidr.ts'
 import { parseCidr } from './cidr.ts'
 import { canonicalPattern } from './resource-pattern.ts'
+import { canonicalMethods } from './rule-name.ts'
 
 /** How an entity is written in requests, from how somebody wrote it in a match. */
 export type CanonicalEntity = (dimension: Dimension, entity: string) => string

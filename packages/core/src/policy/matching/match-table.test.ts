@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { isSluiceError } from '../../errors.ts'
-import type { PolicyRequest } from '../policy-request.ts'
+import type { PolicyRequest } from '../rule-set/policy-request.ts'
 import type { RequestMatch } from '../rule-set/rule-set.ts'
 import { parseCidr } from './cidr.ts'
 import { CidrTable } from './cidr-table.ts'

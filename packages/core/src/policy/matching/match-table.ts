@@ -1,4 +1,4 @@
-import type { PolicyRequest } from '../policy-request.ts'
+import type { PolicyRequest } from '../rule-set/policy-request.ts'
 import type { Dimension, RequestMatch } from '../rule-set/rule-set.ts'
 import type { Cidr } from './cidr.ts'
 import type { CidrBlock } from './cidr-table.ts'

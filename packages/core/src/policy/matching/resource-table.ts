@@ -1,5 +1,4 @@
 import { SluiceError } from '../../errors.ts'
-import { canonicalMethods } from '../rule-set/rule-name.ts'
 import { plainReading, readPath } from './path.ts'
 import { RecentMap } from './recent-map.ts'
 import type { Found, Matches, ReadingMatches } from './resource-matches.ts'
@@ -8,6 +7,7 @@ import type { ResourcePattern } from './resource-pattern.ts'
 import { compareSpecificity, ownsSlash, parsePattern } from './resource-pattern.ts'
 import type { EmptySegments } from './resource-tree.ts'
 import { ResourceTree } from './resource-tree.ts'
+import { canonicalMethods } from './rule-name.ts'
 
 /** Something that holds for a resource. */
 export interface ResourceEntry<T> {

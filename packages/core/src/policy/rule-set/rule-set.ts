@@ -1,6 +1,6 @@
 import type { Duration } from '../../rule/duration.ts'
 import type { AlgorithmRule, RuleSettings, Weekday } from '../../rule/rule.ts'
-import type { DescriptorDomain } from '../descriptors/descriptor-domain.ts'
+import type { DescriptorDomain } from './descriptor-domain.ts'
 
 /**
  * Who is counted: `ip`, `user`, `apiKey`, `tenant`, `service` (the internal service that calls), `global` (all together), the

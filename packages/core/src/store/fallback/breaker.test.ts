@@ -1,6 +1,7 @@
 import { seededRandom } from '@sluice/testing'
 import { describe, expect, it } from 'vitest'
-import { Breaker, type BreakerOptions, type BreakerStart, type BreakerState, NOT_ADMITTED } from './breaker.ts'
+import type { BreakerState } from '../store-event.ts'
+import { Breaker, type BreakerOptions, type BreakerStart, NOT_ADMITTED } from './breaker.ts'
 
 /** Chance in the middle: a pause is as long as it is called. */
 const EVEN = { nextUint32: () => 0x80_00_00_00 }

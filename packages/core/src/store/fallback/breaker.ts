@@ -1,8 +1,6 @@
 import { SluiceError } from '../../errors.ts'
 import type { Random } from '../../system/random.ts'
-
-/** Whether a store is asked: `closed` yes, `open` no, `half-open` by one call to see whether it is back. */
-export type BreakerState = 'closed' | 'open' | 'half-open'
+import type { BreakerState } from '../store-event.ts'
 
 /** When a {@link Breaker} opens, and for how long. */
 export interface BreakerOptions {

@@ -1,7 +1,7 @@
-import { createBatch, createItem } from '../../limiter/batch.ts'
 import type { Limit } from '../../rule/limit.ts'
 import type { Clock } from '../../system/clock.ts'
 import type { Random } from '../../system/random.ts'
+import { createBatch, createItem } from '../batch.ts'
 import { BlockList } from '../memory/block-list.ts'
 import { memoryStore } from '../memory/memory-store.ts'
 import type { Batch, Item, Receipt, Settlement, Store } from '../store.ts'

@@ -1,9 +1,9 @@
 import type { Verdict } from '../../algorithms/algorithm.ts'
 import { createVerdict } from '../../algorithms/algorithm.ts'
+import { drawSecret, Fingerprint } from '../../fingerprint.ts'
 import type { Limit } from '../../rule/limit.ts'
 import { MICROS_PER_SECOND } from '../../system/clock.ts'
 import type { Random } from '../../system/random.ts'
-import { drawSecret, Fingerprint } from '../fingerprint.ts'
 import { NO_SLOT, PackedTable } from '../memory/packed-table.ts'
 import type { Batch, Item } from '../store.ts'
 

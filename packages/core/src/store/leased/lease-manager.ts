@@ -1,7 +1,7 @@
-import { createBatch, createItem, drawHolder } from '../../limiter/batch.ts'
 import type { Limit } from '../../rule/limit.ts'
 import { MICROS_PER_MS } from '../../system/clock.ts'
 import type { Random } from '../../system/random.ts'
+import { createBatch, createItem, drawHolder } from '../batch.ts'
 import { receiptOf } from '../receipt.ts'
 import type { Receipt, Store } from '../store.ts'
 

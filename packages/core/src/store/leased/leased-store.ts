@@ -1,6 +1,5 @@
 import { LATEST } from '../../algorithms/algorithm.ts'
 import { SluiceError } from '../../errors.ts'
-import { createBatch } from '../../limiter/batch.ts'
 import { checkOptionNames, checkSources, type OptionTaker } from '../../options/known-options.ts'
 import type { Limit } from '../../rule/limit.ts'
 import { MICROS_PER_MS, systemMonotonicMs } from '../../system/clock.ts'
@@ -8,6 +7,7 @@ import type { Random } from '../../system/random.ts'
 import { systemRandom } from '../../system/random.ts'
 import type { Timers } from '../../system/timers.ts'
 import { systemTimers } from '../../system/timers.ts'
+import { createBatch } from '../batch.ts'
 import {
   type AnswerListener,
   type AskedQuestion,

@@ -2,7 +2,7 @@ import type { Ask, Correction, State, Verdict } from '../../algorithms/algorithm
 import { createVerdict } from '../../algorithms/algorithm.ts'
 import { algorithmOf } from '../../algorithms/registry.ts'
 import { SluiceError } from '../../errors.ts'
-import { joinKey } from '../../limiter/key.ts'
+import { Fingerprint } from '../../fingerprint.ts'
 import type { OptionTaker } from '../../options/known-options.ts'
 import { checkOptionNames, checkSources } from '../../options/known-options.ts'
 import type { Limit } from '../../rule/limit.ts'
@@ -19,8 +19,8 @@ import {
   stateAfter,
   useByte,
 } from '../decide-batch.ts'
-import { Fingerprint } from '../fingerprint.ts'
-import { rejectLease } from '../leased/leased-units.ts'
+import { joinKey } from '../key.ts'
+import { rejectLease } from '../leased-units.ts'
 import { outcomeOf, receiptOf } from '../receipt.ts'
 import type { Batch, Item, Receipt, Settlement, Store } from '../store.ts'
 import { type BlockTerm, blockTermOf } from '../store.ts'

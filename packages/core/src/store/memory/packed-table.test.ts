@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { createVerdict, type Verdict } from '../../algorithms/algorithm.ts'
-import type { Fingerprint } from '../fingerprint.ts'
+import type { Fingerprint } from '../../fingerprint.ts'
 import { NO_SLOT, PackedTable } from './packed-table.ts'
 
 /** Fingerprints that meet as often as can be: few homes, few differences. One of zeros only would be an empty slot's. */

@@ -1,6 +1,6 @@
 import type { Verdict } from '../../algorithms/algorithm.ts'
+import type { Fingerprint } from '../../fingerprint.ts'
 import { expirySecondsOf, useByte } from '../decide-batch.ts'
-import type { Fingerprint } from '../fingerprint.ts'
 
 // One slot, in 32-bit words: fingerprint (2 words), 24 bits of fingerprint with 8 bits of use, expiry in seconds, then the
 // state as doubles. Slots stand in one buffer, so that a lookup touches one or two cache lines. Linear probing; removal

@@ -1,4 +1,4 @@
-import type { Fingerprint } from '../fingerprint.ts'
+import type { Fingerprint } from '../../fingerprint.ts'
 import { DESCRIPTOR_HALVES, HEADER, RECORD_HEADER_HALVES, RECORDS_PER_THREAD, type SharedLayout } from './layout.ts'
 import type { SharedWords } from './shared-words.ts'
 

@@ -1,11 +1,11 @@
 import { SluiceError } from '../../errors.ts'
+import { drawSecret } from '../../fingerprint.ts'
 import type { OptionTaker } from '../../options/known-options.ts'
 import { checkOptionNames, checkSources } from '../../options/known-options.ts'
 import type { Clock } from '../../system/clock.ts'
 import { systemClock } from '../../system/clock.ts'
 import type { Random } from '../../system/random.ts'
 import { systemRandom } from '../../system/random.ts'
-import { drawSecret } from '../fingerprint.ts'
 import { HEADER, layoutFor, readHeader, writeHeader } from './layout.ts'
 import { SharedMemoryStore, type ThreadParts } from './thread-store.ts'
 

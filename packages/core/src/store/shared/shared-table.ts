@@ -1,4 +1,4 @@
-import type { Fingerprint } from '../fingerprint.ts'
+import type { Fingerprint } from '../../fingerprint.ts'
 import { USED_UP } from '../memory/packed-table.ts'
 import { BUCKET_WORDS, HEADER, OVERFLOW_BUCKETS, type SharedLayout } from './layout.ts'
 import { RecordPool } from './record-pool.ts'

@@ -1,6 +1,7 @@
 import { type Ask, type Correction, createVerdict, type State, type Verdict } from '../../algorithms/algorithm.ts'
 import { algorithmOf } from '../../algorithms/registry.ts'
 import { SluiceError } from '../../errors.ts'
+import { Fingerprint, nameSpace } from '../../fingerprint.ts'
 import type { Limit } from '../../rule/limit.ts'
 import { type Clock, MICROS_PER_SECOND } from '../../system/clock.ts'
 import {
@@ -12,8 +13,7 @@ import {
   stateAfter,
   useByte,
 } from '../decide-batch.ts'
-import { Fingerprint, nameSpace } from '../fingerprint.ts'
-import { rejectLease } from '../leased/leased-units.ts'
+import { rejectLease } from '../leased-units.ts'
 import { USED_UP } from '../memory/packed-table.ts'
 import { ReservationHeap } from '../memory/reservation-heap.ts'
 import { outcomeOf, receiptOf } from '../receipt.ts'

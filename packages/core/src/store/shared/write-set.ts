@@ -1,6 +1,6 @@
 import type { Verdict } from '../../algorithms/algorithm.ts'
+import type { Fingerprint } from '../../fingerprint.ts'
 import { expirySecondsOf } from '../decide-batch.ts'
-import type { Fingerprint } from '../fingerprint.ts'
 import type { Place, SharedTable } from './shared-table.ts'
 import type { Entry } from './transaction.ts'
 

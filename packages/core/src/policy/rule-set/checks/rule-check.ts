@@ -1,6 +1,6 @@
 import { isTimeZone } from '../../../rule/calendar.ts'
-import type { RuleOrigin } from '../rule-name.ts'
-import { canonicalDimension, canonicalMethods, ruleName } from '../rule-name.ts'
+import type { RuleOrigin } from '../../matching/rule-name.ts'
+import { canonicalDimension, canonicalMethods, ruleName } from '../../matching/rule-name.ts'
 import type { PolicyRuleSettings } from '../rule-set.ts'
 import { describeValue } from '../schema/schema-node.ts'
 import type { ProblemList, Properties } from './problem-list.ts'

@@ -1,5 +1,5 @@
+import { compileRule } from '../../../compile-rule.ts'
 import { isSluiceError } from '../../../errors.ts'
-import { compileRule } from '../../../rule/compile-rule.ts'
 import type { Duration } from '../../../rule/duration.ts'
 import { durationMs } from '../../../rule/duration.ts'
 import type { Rule } from '../../../rule/rule.ts'

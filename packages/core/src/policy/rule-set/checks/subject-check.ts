@@ -1,7 +1,7 @@
 import { parseCidr } from '../../matching/cidr.ts'
 import { parsePattern } from '../../matching/resource-pattern.ts'
+import { canonicalDimension } from '../../matching/rule-name.ts'
 import { parseInstant } from '../instant.ts'
-import { canonicalDimension } from '../rule-name.ts'
 import { describeValue } from '../schema/schema-node.ts'
 import type { ProblemList, Properties } from './problem-list.ts'
 

@@ -1,4 +1,4 @@
-import { LONGEST_KEY } from '../../../limiter/key.ts'
+import { LONGEST_KEY } from '../../../store/key.ts'
 import type { JsonSchema } from './json-schema.ts'
 
 /** An instant as it is kept and sent. */

@@ -1,4 +1,4 @@
-import { LONGEST_RULE_NAME, RESERVED_NAME } from '../rule-name.ts'
+import { LONGEST_RULE_NAME, RESERVED_NAME } from '../../matching/rule-name.ts'
 import type { JsonSchema } from './json-schema.ts'
 import { WEEKDAYS } from './value-schemas.ts'
 

@@ -1,11 +1,11 @@
 import { deferredStore, FakeClock } from '@sluice/testing'
 import { describe, expect, it } from 'vitest'
-import { memoryStore } from '../../store/memory/memory-store.ts'
-import type { Store } from '../../store/store.ts'
-import { PolicyEngine } from '../policy-engine.ts'
-import type { PolicyEvent } from '../policy-event.ts'
-import type { RuleSet } from '../rule-set/rule-set.ts'
-import type { Block } from './live-entry.ts'
+import { memoryStore } from '../store/memory/memory-store.ts'
+import type { Store } from '../store/store.ts'
+import type { Block } from './entries/live-entry.ts'
+import { PolicyEngine } from './policy-engine.ts'
+import type { PolicyEvent } from './policy-event.ts'
+import type { RuleSet } from './rule-set/rule-set.ts'
 
 const PENALTY = { after: 2, within: '1h', block: '1m' } as const
 const RULES: RuleSet = {

@@ -1,11 +1,11 @@
-import { algorithmOf } from '../algorithms/registry.ts'
-import { SluiceError } from '../errors.ts'
-import { numberAdvice, optionAdvice } from '../options/option-advice.ts'
-import { nameSpace } from '../store/fingerprint.ts'
-import type { CalendarPeriod } from './calendar.ts'
-import { isTimeZone } from './calendar.ts'
-import type { Duration } from './duration.ts'
-import { durationMicros, durationMs } from './duration.ts'
+import { algorithmOf } from './algorithms/registry.ts'
+import { SluiceError } from './errors.ts'
+import { nameSpace } from './fingerprint.ts'
+import { numberAdvice, optionAdvice } from './options/option-advice.ts'
+import type { CalendarPeriod } from './rule/calendar.ts'
+import { isTimeZone } from './rule/calendar.ts'
+import type { Duration } from './rule/duration.ts'
+import { durationMicros, durationMs } from './rule/duration.ts'
 import type {
   FixedWindowLimit,
   Limit,
@@ -15,10 +15,10 @@ import type {
   RolloverLimit,
   SegmentLimit,
   SlidingCounterLimit,
-} from './limit.ts'
-import type { Rate } from './rate.ts'
-import { MICROS_PER_UNIT, rateOverWindow, ratePerSecond } from './rate.ts'
-import type { CalendarWindow, FailureMode, Rule, Weekday } from './rule.ts'
+} from './rule/limit.ts'
+import type { Rate } from './rule/rate.ts'
+import { MICROS_PER_UNIT, rateOverWindow, ratePerSecond } from './rule/rate.ts'
+import type { CalendarWindow, FailureMode, Rule, Weekday } from './rule/rule.ts'
 
 /** Largest limit: its micro-units must stay whole numbers in a double. */
 const LARGEST_LIMIT = 9_000_000_000

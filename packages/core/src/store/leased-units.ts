@@ -1,9 +1,9 @@
-import type { Ask, State, Verdict } from '../../algorithms/algorithm.ts'
-import { NEVER } from '../../algorithms/algorithm.ts'
-import { algorithmOf } from '../../algorithms/registry.ts'
-import { SluiceError } from '../../errors.ts'
-import type { Limit } from '../../rule/limit.ts'
-import type { Batch } from '../store.ts'
+import type { Ask, State, Verdict } from '../algorithms/algorithm.ts'
+import { NEVER } from '../algorithms/algorithm.ts'
+import { algorithmOf } from '../algorithms/registry.ts'
+import { SluiceError } from '../errors.ts'
+import type { Limit } from '../rule/limit.ts'
+import type { Batch } from './store.ts'
 
 /** Units of a limit that are out on lease: counted, and not yet charged. */
 export interface LeasedUnits {

@@ -1,6 +1,6 @@
-import type { Membership, Override } from '../entries/live-entry.ts'
-import { parseInstant } from './instant.ts'
-import type { DenyEntry, RuleSet } from './rule-set.ts'
+import type { Membership, Override } from '../../entries/live-entry.ts'
+import { parseInstant } from '../instant.ts'
+import type { DenyEntry, RuleSet } from '../rule-set.ts'
 
 /** An entry as it is written in a file: its end may be a text such as `2026-12-31T23:59:59Z`. */
 export type InFile<E extends { readonly expiresAt?: number }> = Omit<E, 'expiresAt'> & {

@@ -1,6 +1,6 @@
-import { ruleSchemas } from './schema/algorithm-schemas.ts'
-import { DESCRIPTOR_SCHEMAS } from './schema/descriptor-schemas.ts'
-import type { JsonSchema } from './schema/json-schema.ts'
+import { ruleSchemas } from './algorithm-schemas.ts'
+import { DESCRIPTOR_SCHEMAS } from './descriptor-schemas.ts'
+import type { JsonSchema } from './json-schema.ts'
 import {
   ENTRY_NAME,
   EXPIRES_AT,
@@ -8,9 +8,9 @@ import {
   INSTANT,
   INSTANT_IN_FILE,
   LIVE_ENTRY_SCHEMAS,
-} from './schema/live-entry-schemas.ts'
-import { RULE_SETTINGS } from './schema/rule-settings-schema.ts'
-import { VALUE_SCHEMAS } from './schema/value-schemas.ts'
+} from './live-entry-schemas.ts'
+import { RULE_SETTINGS } from './rule-settings-schema.ts'
+import { VALUE_SCHEMAS } from './value-schemas.ts'
 
 const rules: JsonSchema = { type: 'array', items: { $ref: '#/$defs/rule' } }
 

@@ -1,7 +1,9 @@
 import { describe, expect, it } from 'vitest'
-import type { CalendarWindow, WindowSpec } from '../../rule/rule.ts'
-import type { DescriptorDomain, DescriptorLimit, DescriptorNode } from '../descriptors/descriptor-domain.ts'
-import type { Block, Incident, Membership, Override, OverrideTerms } from '../entries/live-entry.ts'
+import type { CalendarWindow, WindowSpec } from '../../../rule/rule.ts'
+import type { Block, Incident, Membership, Override, OverrideTerms } from '../../entries/live-entry.ts'
+import type { RuleSetFile } from '../checks/rule-set-file.ts'
+import { SchemaCheck } from '../checks/schema-check.ts'
+import type { DescriptorDomain, DescriptorLimit, DescriptorNode } from '../descriptor-domain.ts'
 import type {
   DenyEntry,
   ErrorRateCut,
@@ -12,11 +14,9 @@ import type {
   RuleSet,
   ScheduleEntry,
   Tier,
-} from './rule-set.ts'
-import type { RuleSetFile } from './rule-set-file.ts'
+} from '../rule-set.ts'
+import type { JsonSchema } from './json-schema.ts'
 import { RULE_SET_FILE_SCHEMA, RULE_SET_SCHEMA } from './rule-set-schema.ts'
-import type { JsonSchema } from './schema/json-schema.ts'
-import { SchemaCheck } from './schema-check.ts'
 
 type AnyKey<T> = T extends unknown ? keyof T : never
 

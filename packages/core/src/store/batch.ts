@@ -1,9 +1,9 @@
 import { createVerdict } from '../algorithms/algorithm.ts'
 import { SluiceError } from '../errors.ts'
 import type { Limit } from '../rule/limit.ts'
-import type { Batch, Item } from '../store/store.ts'
 import type { Random } from '../system/random.ts'
 import { checkKey } from './key.ts'
+import type { Batch, Item } from './store.ts'
 
 /** Largest cost: the largest limit there can be, and one more to be denied. */
 const LARGEST_COST = Number.MAX_SAFE_INTEGER

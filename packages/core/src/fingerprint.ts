@@ -1,4 +1,4 @@
-import type { Random } from '../system/random.ts'
+import type { Random } from './system/random.ts'
 
 // HalfSipHash-1-3 (the 32-bit relative of SipHash, as used for kernel hash tables), over UTF-16 code units, two to a word.
 // It is keyed with secret randomness, so nobody can search for two keys that meet; 96 bits of its final state are used.

@@ -1,8 +1,8 @@
-import { nearestName } from '../../options/nearest-name.ts'
-import type { RuleSetProblem } from './rule-set-error.ts'
-import type { JsonSchema } from './schema/json-schema.ts'
-import type { SchemaNode } from './schema/schema-node.ts'
-import { describeValue, SchemaNodes, typeBits } from './schema/schema-node.ts'
+import { nearestName } from '../../../options/nearest-name.ts'
+import type { RuleSetProblem } from '../rule-set-error.ts'
+import type { JsonSchema } from '../schema/json-schema.ts'
+import type { SchemaNode } from '../schema/schema-node.ts'
+import { describeValue, SchemaNodes, typeBits } from '../schema/schema-node.ts'
 
 /** Deeper documents are not looked at: nobody writes them, and one that holds itself would have no end. */
 const DEEPEST = 64

@@ -1,8 +1,10 @@
 import { type AlgorithmName, rules } from '@sluice/testing'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { ALGORITHMS } from '../../algorithms/registry.ts'
-import { isSluiceError } from '../../errors.ts'
+import { ALGORITHMS } from '../../../algorithms/registry.ts'
+import { isSluiceError } from '../../../errors.ts'
+import type { RuleSet } from '../rule-set.ts'
+import type { RuleSetError, RuleSetProblem } from '../rule-set-error.ts'
 import {
   assertRuleSet,
   checkBlock,
@@ -12,8 +14,6 @@ import {
   checkRuleSet,
   checkRuleSetFile,
 } from './check-rule-set.ts'
-import type { RuleSet } from './rule-set.ts'
-import type { RuleSetError, RuleSetProblem } from './rule-set-error.ts'
 
 const orders = { resource: '/orders', dimension: 'user', limit: 10, window: '1m' } as const
 

@@ -1,14 +1,14 @@
-import type { Limit } from '../../rule/limit.ts'
-import type { Batch } from '../../store/store.ts'
-import type { CompiledRule } from '../limits/compiled-rule.ts'
-import { isMatched, rulesFor } from '../limits/rule-choice.ts'
-import { MatchTable } from '../matching/match-table.ts'
-import type { PolicyRequest } from '../policy-request.ts'
-import type { Resolver } from '../resolver.ts'
-import type { RequestMatch } from '../rule-set/rule-set.ts'
-import type { CompiledTier, Snapshot } from '../snapshot.ts'
+import type { Limit } from '../rule/limit.ts'
+import type { Batch } from '../store/store.ts'
 import type { CounterReport } from './counter.ts'
 import { counterReports } from './counter.ts'
+import type { CompiledRule } from './limits/compiled-rule.ts'
+import { isMatched, rulesFor } from './limits/rule-choice.ts'
+import { MatchTable } from './matching/match-table.ts'
+import type { Resolver } from './resolver.ts'
+import type { PolicyRequest } from './rule-set/policy-request.ts'
+import type { RequestMatch } from './rule-set/rule-set.ts'
+import type { CompiledTier, Snapshot } from './snapshot.ts'
 
 /** Who is meant: the identities of a request, and one resource or all. */
 export type Caller = Omit<PolicyRequest, 'resource'> & { readonly resource?: string }

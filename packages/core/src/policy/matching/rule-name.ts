@@ -1,6 +1,6 @@
-import { nameSpace } from '../../store/fingerprint.ts'
-import { canonicalPattern } from '../matching/resource-pattern.ts'
-import type { PolicyRuleSettings } from './rule-set.ts'
+import { nameSpace } from '../../fingerprint.ts'
+import type { PolicyRuleSettings } from '../rule-set/rule-set.ts'
+import { canonicalPattern } from './resource-pattern.ts'
 
 /**
  * Longest name of a rule of a rule set: with `shadow:<version>:` and `penalty:` before it, it still is a name that limits can

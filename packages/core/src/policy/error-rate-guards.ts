@@ -1,10 +1,10 @@
-import type { ResourceEntry } from '../matching/resource-table.ts'
-import { ResourceTable } from '../matching/resource-table.ts'
-import type { PolicyRequest } from '../policy-request.ts'
-import type { ErrorRateCut, RequestMatch } from '../rule-set/rule-set.ts'
-import type { Snapshot } from '../snapshot.ts'
-import type { CompiledRule } from './compiled-rule.ts'
-import { ErrorRateGuard } from './error-rate.ts'
+import type { CompiledRule } from './limits/compiled-rule.ts'
+import { ErrorRateGuard } from './limits/error-rate.ts'
+import type { ResourceEntry } from './matching/resource-table.ts'
+import { ResourceTable } from './matching/resource-table.ts'
+import type { PolicyRequest } from './rule-set/policy-request.ts'
+import type { ErrorRateCut, RequestMatch } from './rule-set/rule-set.ts'
+import type { Snapshot } from './snapshot.ts'
 
 /** The calls that a guard counts: those of a resource, and of what an exemption is for where the rule is one of its own. */
 interface Watch {

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import type { PolicyRule, RuleSet } from '../rule-set.ts'
 import { checkRuleSet } from './check-rule-set.ts'
-import type { PolicyRule, RuleSet } from './rule-set.ts'
 import { diffRuleSets, type RuleSetChange } from './rule-set-diff.ts'
 
 const orders: PolicyRule = { resource: '/orders', dimension: 'user', limit: 10, window: '1m' }

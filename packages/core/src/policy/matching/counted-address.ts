@@ -1,5 +1,5 @@
-import { IpAddress } from '../matching/ip-address.ts'
-import { canonicalDimension } from '../rule-set/rule-name.ts'
+import { IpAddress } from './ip-address.ts'
+import { canonicalDimension } from './rule-name.ts'
 
 const COLON = ':'
 

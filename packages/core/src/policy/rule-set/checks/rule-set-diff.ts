@@ -1,5 +1,5 @@
-import { ruleName } from './rule-name.ts'
-import type { RuleSet } from './rule-set.ts'
+import { ruleName } from '../../matching/rule-name.ts'
+import type { RuleSet } from '../rule-set.ts'
 
 /** One thing that differs between two rule sets. */
 export interface RuleSetChange {
