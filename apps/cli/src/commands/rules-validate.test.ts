@@ -118,14 +118,14 @@ describe('doctor --config', () => {
 describe('a dimension that is not declared', () => {
   it('is a warning with the nearest known one, and the file is valid', async () => {
     const file = fileWith({ rules: [{ ...RULE, dimension: 'usr' }] })
-    const text =
+    const warning =
       'dimension "usr" at /rules/0/dimension is neither built in nor listed under "dimensions"; did you mean "user"?'
     const { code, out } = await run('rules', 'validate', file)
-    expect({ code, out }).toEqual({ code: 0, out: `${file} is valid: 1 rule.\nWarning: ${text}\n` })
+    expect({ code, out }).toEqual({ code: 0, out: `${file} is valid: 1 rule.\nWarning: ${warning}\n` })
     const json = await run('rules', 'validate', file, '--json')
-    expect(json.json()).toEqual({ file, rules: 1, warnings: [text] })
+    expect(json.json()).toEqual({ file, rules: 1, warnings: [warning] })
     const doctor = await run('doctor', '--config', file, '--port', '0', '--data-dir', join(file, '../data'))
-    expect(doctor.out).toContain(`${file}: ${text}`)
+    expect(doctor.out).toContain(`${file}: ${warning}`)
   })
 
   it('is no warning when it is declared', async () => {
