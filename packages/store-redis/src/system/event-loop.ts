@@ -1,6 +1,6 @@
-// Imported, because fake timers of test frameworks replace the global one, and calls would wait until the test advances
-// time.
-import { setImmediate } from 'node:timers'
+// Imported, because fake timers of test frameworks replace the global ones: calls would wait until the test advances time,
+// and a test that advances it by a year would send a year of heartbeats.
+import { clearTimeout, setImmediate, setTimeout } from 'node:timers'
 import type { Timers } from '@sluice/core'
 
 /**
