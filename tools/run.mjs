@@ -292,7 +292,12 @@ async function ensureInstalled() {
  * @param {readonly string[]} args
  */
 function handOver(args) {
-  const flags = ['--conditions=source', '--disable-warning=ExperimentalWarning']
+  // The last flag keeps V8 from an abort when several threads strip types; vitest.config.ts says more.
+  const flags = [
+    '--conditions=source',
+    '--disable-warning=ExperimentalWarning',
+    '--wasm-wrapper-tiering-budget=1000000000',
+  ]
   const child = spawn(pinnedNode, [...flags, ...args], { stdio: 'inherit' })
   const stopForwarding = forwardSignals(child)
   child.on('error', (cause) =>

@@ -113,7 +113,9 @@ describe('run.mjs', () => {
     expect(err).toMatch(
       /^sluice: running `npm ci` because node_modules is missing or incomplete; .+\nsluice: installed the dependencies in \d+ s\n$/,
     )
-    expect(out).toBe('--conditions=source,--disable-warning=ExperimentalWarning,--expose-gc a,--b\n')
+    expect(out).toBe(
+      '--conditions=source,--disable-warning=ExperimentalWarning,--wasm-wrapper-tiering-budget=1000000000,--expose-gc a,--b\n',
+    )
     expect(code).toBe(7)
   })
 

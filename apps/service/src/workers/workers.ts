@@ -1,4 +1,5 @@
 import { extname } from 'node:path'
+import { setFlagsFromString } from 'node:v8'
 import { Worker } from 'node:worker_threads'
 import type { Clock, SharedMemoryHandle } from '@sluice/core'
 import type { Logger, Random, Sleep } from '@sluice/runtime'
@@ -63,6 +64,8 @@ export interface WorkerThreadsParts {
 const EXTENSION = extname(import.meta.filename)
 const WORKER_FILE = new URL(`./worker-main${EXTENSION}`, import.meta.url)
 const WORKER_FLAGS = EXTENSION === '.ts' ? ['--conditions=source'] : []
+// Threads that strip types from sources can make V8 abort; vitest.config.ts says how. Compiled files are not affected.
+if (EXTENSION === '.ts') setFlagsFromString('--wasm-wrapper-tiering-budget=1000000000')
 
 /** Threads that answer requests on one port, under the supervision of this one. */
 export function workerThreads(parts: WorkerThreadsParts): Workers {
