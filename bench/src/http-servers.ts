@@ -35,14 +35,14 @@ export async function startScript(script: string, args: readonly string[]): Prom
   return await serverOf(child, (line) => /^http:\S+/.exec(line)?.[0])
 }
 
-/** Starts the service with one thread, counters in memory, and rules that refuse nobody. */
-export async function startService(): Promise<BenchServer> {
+/** Starts the service with one thread and rules that deny no request. Counters are in memory, or in the given Redis. */
+export async function startService(redisUrl?: string): Promise<BenchServer> {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-bench-'))
   const rules = join(folder, 'sluice.yaml')
   writeFileSync(rules, GENEROUS)
   const main = fileURLToPath(new URL('../../apps/service/src/main.ts', import.meta.url))
   const settings = { PORT: '0', SLUICE_DATA_DIR: folder, SLUICE_LOG_LEVEL: 'error', SLUICE_DRAIN_MS: '0' }
-  const environment = { ...process.env, ...settings }
+  const environment = { ...process.env, ...settings, ...(redisUrl !== undefined && { REDIS_URL: redisUrl }) }
   const report = new URL('./heap-report.ts', import.meta.url).href
   const flags = ['--conditions=source', '--expose-gc', '--import', report]
   const child = spawn(process.execPath, [...flags, main, '--config', rules], { env: environment })

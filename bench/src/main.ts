@@ -1,5 +1,6 @@
-import type { Bench, BenchReport } from './bench.ts'
+import type { Bench, BenchReport, BenchResult } from './bench.ts'
 import { httpCheck } from './http-check.ts'
+import { latency } from './latency.ts'
 import { memoryBytes } from './memory-bytes.ts'
 import { memoryKeys } from './memory-keys.ts'
 import { middleware } from './middleware.ts'
@@ -19,6 +20,7 @@ const BENCHES: readonly Bench[] = [
   redisHot,
   redisLimits,
   redisLeased,
+  latency,
   rulesScale,
   overridesLoad,
   httpCheck,
@@ -50,18 +52,28 @@ function rounded(report: BenchReport): BenchReport {
   return { ...report, ratios }
 }
 
-function printTable({ id, results, ratios, floor, ok, notes }: BenchReport): void {
+function figuresOf({ opsPerSecond, bytesPerKey, p50Ms, p99Ms, clientMicros, serverMicros }: BenchResult): string {
+  return [
+    opsPerSecond === undefined ? '' : `${opsPerSecond.toLocaleString('en')} calls/s`,
+    bytesPerKey === undefined ? '' : `${bytesPerKey} bytes a key`,
+    p50Ms === undefined ? '' : `p50 ${p50Ms} ms`,
+    p99Ms === undefined ? '' : `p99 ${p99Ms} ms`,
+    clientMicros === undefined ? '' : `${clientMicros} us of CPU per call`,
+    serverMicros === undefined ? '' : `${serverMicros} us in Redis`,
+  ]
+    .filter((figure) => figure !== '')
+    .join(', ')
+}
+
+function printTable({ id, results, ratios, floor, ceiling = {}, ok, notes }: BenchReport): void {
   console.log(`\n${id}`)
   const width =
     2 + Math.max(...[...results.map(({ name }) => name), ...Object.keys(ratios)].map(({ length }) => length))
-  for (const { name, opsPerSecond, bytesPerKey, p50Ms, p99Ms } of results) {
-    const value =
-      opsPerSecond === undefined ? `${bytesPerKey} bytes a key` : `${opsPerSecond.toLocaleString('en')} calls/s`
-    const latency = p50Ms === undefined ? '' : `, p50 ${p50Ms} ms, p99 ${p99Ms} ms`
-    console.log(`  ${name.padEnd(width + 6)}${value}${latency}`)
-  }
+  for (const result of results) console.log(`  ${result.name.padEnd(width + 6)}${figuresOf(result)}`)
   for (const [name, ratio] of Object.entries(ratios)) {
-    console.log(`  ratio ${name.padEnd(width)}${ratio}${name in floor ? ` (floor ${floor[name]})` : ''}`)
+    const least = name in floor ? ` (floor ${floor[name]})` : ''
+    const most = name in ceiling ? ` (at most ${ceiling[name]})` : ''
+    console.log(`  ratio ${name.padEnd(width)}${ratio}${least}${most}`)
   }
   for (const note of notes) console.log(`  ${note}`)
   console.log(`  ${ok ? 'floors met' : 'FLOOR MISSED'}`)

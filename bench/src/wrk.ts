@@ -21,6 +21,7 @@ export interface Pressed {
   readonly goodPerSecond: number
   /** Answers with anything else. */
   readonly refused: number
+  readonly p50Ms: number
   readonly p99Ms: number
 }
 
@@ -48,8 +49,16 @@ export class WrkScript {
     })
     const refused = Number(/Non-2xx or 3xx responses: (\d+)/.exec(stdout)?.[1] ?? 0)
     const perSecond = Number(/Requests\/sec:\s+([\d.]+)/.exec(stdout)?.[1] ?? Number.NaN)
-    const [, p99 = '', unit = ''] = /99%\s+([\d.]+)(us|ms|s)/.exec(stdout) ?? []
-    return { goodPerSecond: perSecond - refused / seconds, refused, p99Ms: Number(p99) * MILLISECONDS[unit]! }
+    const percentile = (rank: number): number => {
+      const [, value = '', unit = ''] = new RegExp(`${rank}%\\s+([\\d.]+)(us|ms|s)`).exec(stdout) ?? []
+      return Number(value) * MILLISECONDS[unit]!
+    }
+    return {
+      goodPerSecond: perSecond - refused / seconds,
+      refused,
+      p50Ms: percentile(50),
+      p99Ms: percentile(99),
+    }
   }
 
   [Symbol.dispose](): void {
