@@ -140,7 +140,7 @@ export class MemoryStore implements Store<'sync'> {
     this.#checkOpen()
     const now = this.#clock.nowMicros()
     this.#giveBackExpired(now)
-    const late = receipt.held && !this.#holds.strike(receipt.holder)
+    const late = receipt.held && !this.#holds.remove(receipt.holder)
     return this.#correct(receipt, { now, actuals, alreadyGivenBack: late })
   }
 
@@ -243,9 +243,9 @@ export class MemoryStore implements Store<'sync'> {
 
   #giveBackExpired(now: number): void {
     for (let hold = this.#holds.nextExpired(now); hold !== undefined; hold = this.#holds.nextExpired(now)) {
-      const { receipt, expiresAt } = hold
+      const { receipt, endsAt } = hold
       // As of the instant it ran out, so that it does not matter who comes by when.
-      this.#correct(receipt, { now: expiresAt, actuals: receipt.charges.map(() => 0), alreadyGivenBack: false })
+      this.#correct(receipt, { now: endsAt, actuals: receipt.charges.map(() => 0), alreadyGivenBack: false })
     }
   }
 
