@@ -19,6 +19,7 @@ export type { MetricFamily, MetricsSnapshot } from './metrics/metrics-snapshot.t
 export { InFlight } from './overload/in-flight.ts'
 export { LagGuard, type LoopDelay } from './overload/lag-guard.ts'
 export { systemLoopDelay } from './overload/system-loop-delay.ts'
+export { replaceFile } from './replace-file.ts'
 export { RetriesExhausted, type RetryAttempt, type RetryNotice, type RetryOptions, retry } from './retry.ts'
 export { bucketQuantile } from './sketches/bucket-bounds.ts'
 export { RollingHistogram } from './sketches/rolling-histogram.ts'

@@ -136,7 +136,10 @@ export function readNodeCount(path: string): number | undefined {
   }
 }
 
-/** Saves the node count. The file is complete at any time: a new one replaces it. Throws when it cannot be written. */
+/**
+ * Saves the node count. The file is complete at any time: a new one replaces it. Synchronous, so that two saves cannot
+ * overlap. Throws when it cannot be written.
+ */
 export function saveNodeCount(path: string, nodes: number): void {
   const next = `${path}.new`
   writeFileSync(next, `${nodes}\n`, { mode: 0o600 })
