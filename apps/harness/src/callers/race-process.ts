@@ -3,6 +3,7 @@ import { createLimiter } from '@sluice/core'
 import type { RedisStore } from '@sluice/store-redis'
 import { redisStore } from '@sluice/store-redis'
 import type { Burst } from '../tests/test-bed.ts'
+import { approvalsOf } from '../tests/test-bed.ts'
 import type { Reply } from './callers.ts'
 import { EXACT_STORE, requireStoreAnswer } from './exact-redis-options.ts'
 
@@ -60,19 +61,11 @@ async function attach({ rule, url, prefix }: RedisSubject): Promise<void> {
 async function makeRequests(): Promise<number[]> {
   if (attached === undefined || prepared === undefined) throw new Error('A burst was released before it was prepared.')
   const { limiter } = attached
-  const { nodes, requestsPerNode } = prepared
-  const approvedPerNode = nodes.map(() => 0)
-  const requests = nodes.length * requestsPerNode
-  let next = 0
-  const askOneByOne = async (): Promise<void> => {
-    for (let request = next++; request < requests; request = next++) {
-      const index = request % nodes.length
-      const decision = requireStoreAnswer(await limiter.check(nodes[index]!))
-      if (decision.allowed) approvedPerNode[index]! += 1
-    }
-  }
-  await Promise.all(Array.from({ length: REQUESTS_AT_ONCE }, askOneByOne))
-  return approvedPerNode
+  return await approvalsOf(
+    prepared,
+    REQUESTS_AT_ONCE,
+    async (node) => requireStoreAnswer(await limiter.check(node)).allowed,
+  )
 }
 
 async function detach(): Promise<void> {
