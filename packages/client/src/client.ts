@@ -16,6 +16,7 @@ import type {
   SettleRequest,
 } from '@sluice/contract'
 import { etagOf, OPERATIONS } from '@sluice/contract'
+import { CallBatcher, CHECK_BATCHES, REPORT_BATCHES } from './call-batcher.ts'
 import type { ClientFailureMode } from './check-answers.ts'
 import { failureAnswer } from './check-answers.ts'
 import type { ResolvedOptions } from './client-options.ts'
@@ -24,7 +25,6 @@ import { invalidOption } from './errors/client-option-check.ts'
 import { Deadline } from './http/deadline.ts'
 import type { ParameterValues, ServiceRequest, StreamTimeout } from './http/send-request.ts'
 import { openStream } from './http/send-request.ts'
-import { CHECK_BATCHES, REPORT_BATCHES, RequestBatcher } from './request-batcher.ts'
 import { sendWithRetry } from './retry/send-with-retry.ts'
 
 /**
@@ -79,8 +79,8 @@ const IDEMPOTENT_OPERATIONS: ReadonlySet<string> = new Set<OperationId>(['peek',
 /** A client that does not check its arguments; `createClient` does. */
 export function uncheckedClient(options: ResolvedOptions): Client {
   const { service, timeoutMs, failureMode, batch: isBatching, turnEnd } = options
-  const checks = new RequestBatcher(CHECK_BATCHES, service, turnEnd)
-  const reports = new RequestBatcher(REPORT_BATCHES, service, turnEnd)
+  const checks = new CallBatcher(CHECK_BATCHES, service, turnEnd)
+  const reports = new CallBatcher(REPORT_BATCHES, service, turnEnd)
 
   /** Runs `work` within the timeout of a call. */
   async function within<T>({ signal, ...more }: CallOptions, work: (deadline: Deadline) => Promise<T>): Promise<T> {

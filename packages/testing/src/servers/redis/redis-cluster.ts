@@ -1,9 +1,9 @@
 import { ServerError } from '../process/server-error.ts'
 import { formCluster } from './cluster-formation.ts'
-import { SlotMigration, slotOf } from './cluster-slots.ts'
 import type { NodeView, SlotRange } from './cluster-view.ts'
 import { serves, untilAgreed, viewOf } from './cluster-view.ts'
 import type { RedisServer } from './redis-server.ts'
+import { SlotMigration, slotOf } from './slot-migration.ts'
 
 /** How a {@link RedisCluster} is made. */
 export interface RedisClusterOptions {

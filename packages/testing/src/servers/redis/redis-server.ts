@@ -9,7 +9,7 @@ import { ServerProcess } from '../process/server-process.ts'
 import { type ServerStatus, TestServer } from '../process/test-server.ts'
 import type { RedisConfigurationOptions } from './redis-configuration.ts'
 import { makeCertificate, redisConfiguration } from './redis-configuration.ts'
-import { RedisConnection, type RedisConnectionOptions } from './redis-connection.ts'
+import { RedisConnection, type RedisConnectionOptions } from './redis-test-connection.ts'
 import type { Reply } from './reply-parser.ts'
 
 /** Timeout of the readiness check of a server that starts. */
