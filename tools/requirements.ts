@@ -29,7 +29,8 @@ export const requirements: readonly Requirement[] = [
   },
   {
     name: 'postgres',
-    // Version 13 or later. The package keeps the program out of PATH and starts a server on port 5432, which no test uses.
+    // Version 13 or later. The package keeps the program out of PATH and starts a server on port 5432, which no test
+    // uses.
     debianPackage: 'postgresql',
     why: 'for the tests of the configuration store',
     find: () => findProgram('postgres') ?? findPostgres(),
@@ -61,8 +62,8 @@ export interface RequirementHost {
 }
 
 /**
- * Prepares a run of the tests: installs what is missing, as root with apt-get. It prints the packages, their purpose and
- * how to opt out before it starts. After an opt-out it prints what is missing, and the run goes on.
+ * Prepares a run of the tests: installs what is missing, as root with apt-get. It prints the packages, their purpose
+ * and how to opt out before it starts. After an opt-out it prints what is missing, and the run goes on.
  *
  * @throws ToolError `REQUIREMENT_MISSING` with the command to run, when something is missing and cannot be installed
  * here, or was installed and still cannot be found

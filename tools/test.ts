@@ -1,5 +1,5 @@
-// `npm test`: everything that must hold before a change is good. With arguments, only the tests, and the arguments go to
-// vitest: `npm test -- packages/core -t 'token bucket'`.
+// `npm test`: everything that must hold before a change is good. With arguments, only the tests, and the arguments go
+// to vitest: `npm test -- packages/core -t 'token bucket'`.
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

@@ -37,8 +37,8 @@ const BYTES_PER_CHARACTER = 3
 const FRAME_BYTES = 3072
 
 /**
- * Batches the calls of one kind that are made in the same turn of the event loop, in order. Each call has its own answer and
- * its own timeout: an invalid or aborted call does not affect the others.
+ * Batches the calls of one kind that are made in the same turn of the event loop, in order. Each call has its own
+ * answer and its own timeout: an invalid or aborted call does not affect the others.
  */
 export class CallBatcher {
   readonly #form: BatchFormat

@@ -28,9 +28,9 @@ import { openStream } from './http/send-request.ts'
 import { sendWithRetry } from './retry/send-with-retry.ts'
 
 /**
- * Calls a service. Calls may run concurrently; connections are reused. A failed call rejects with a `ClientError`, an aborted
- * one with the reason of its signal. A failed call is retried within its timeout if the service certainly did not process it,
- * or if it is idempotent.
+ * Calls a service. Calls may run concurrently; connections are reused. A failed call rejects with a `ClientError`, an
+ * aborted one with the reason of its signal. A failed call is retried within its timeout if the service certainly did
+ * not process it, or if it is idempotent.
  */
 export interface Client {
   /** Checks a call and takes its tokens if it is allowed. A denial is an answer, not an error. */
@@ -50,8 +50,8 @@ export interface Client {
   /** Renews a slot. */
   heartbeat(request: ReservationRequest, options?: CallOptions): Promise<HeartbeatAnswer>
   /**
-   * Reports how an allowed call ended, for limits that shrink while too many calls fail. Resolves when it was counted. Reports
-   * of the same turn of the event loop are sent together.
+   * Reports how an allowed call ended, for limits that shrink while too many calls fail. Resolves when it was counted.
+   * Reports of the same turn of the event loop are sent together.
    */
   report(ended: CallReport, options?: CallOptions): Promise<void>
   /** Any operation, by its id: `call('putTier', { parameters: { name }, body, ifMatch: 13 })`. */

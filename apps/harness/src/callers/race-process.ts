@@ -7,7 +7,8 @@ import { approvalsOf } from '../tests/test-bed.ts'
 import type { Reply } from './callers.ts'
 import { EXACT_STORE, requireStoreAnswer } from './exact-redis-options.ts'
 
-// A process of the pool. It answers each order with one reply, and a burst with two: when it is ready, and when it is done.
+// A process of the pool. It answers each order with one reply, and a burst with two: when it is ready, and when it is
+// done.
 
 /** What a process works on until it is told to detach. */
 export interface RedisSubject {
@@ -28,8 +29,8 @@ export type ProcessOrder =
 export type ProcessAnswer = Reply | { readonly kind: 'failed'; readonly problem: string }
 
 /**
- * Requests that a process has under way at once. They travel together, so a process makes its requests in many small calls,
- * and those of all processes alternate; in one large call each, there would be hardly a race.
+ * Requests that a process has under way at once. They travel together, so a process makes its requests in many small
+ * calls, and those of all processes alternate; in one large call each, there would be hardly a race.
  */
 const REQUESTS_AT_ONCE = 4
 

@@ -22,8 +22,9 @@ export interface ServiceTarget extends Pick<TargetOptions, 'threads' | 'stopwatc
 }
 
 /**
- * A running service, asked over HTTP by `threads` callers at a time. Each test bed has a rule of its own, for a resource that
- * nothing else uses, which is removed afterwards. A reset is one of the admin API, because nobody waits for a window to end.
+ * A running service, asked over HTTP by `threads` callers at a time. Each test bed has a rule of its own, for a
+ * resource that nothing else uses, which is removed afterwards. A reset is one of the admin API, because nobody waits
+ * for a window to end.
  */
 export async function serviceTarget(target: ServiceTarget): Promise<Target> {
   const { url, apiKey, threads, stopwatch, random = systemRandom } = target

@@ -50,9 +50,9 @@ interface Identity {
 }
 
 /**
- * A real PostgreSQL server on 127.0.0.1 that belongs to a test. It ends with the process that started it, even when that is
- * killed, and leaves no file behind. Ready within about a second: share one among the tests of a file, and give each a
- * database of its own.
+ * A real PostgreSQL server on 127.0.0.1 that belongs to a test. It ends with the process that started it, even when
+ * that is killed, and leaves no file behind. Ready within about a second: share one among the tests of a file, and give
+ * each a database of its own.
  */
 export class PostgresServer extends TestServer {
   /** `postgres://`, of the database `postgres`, as the user who may do everything. */
@@ -115,7 +115,8 @@ export class PostgresServer extends TestServer {
 
   /** Ends it and all its connections at once, as a crash does (SIGKILL). No effect when it has ended. */
   override async kill(): Promise<void> {
-    // Stopped first, so that it starts no process while its children are counted. They would not end at once by themselves.
+    // Stopped first, so that it starts no process while its children are counted. They would not end at once by
+    // themselves.
     this.signal('SIGSTOP')
     const children = this.status === 'ended' ? [] : childrenOf(this.pid)
     this.signalAll('SIGKILL')

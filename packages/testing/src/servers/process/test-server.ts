@@ -18,8 +18,8 @@ export interface TestServerParts {
 }
 
 /**
- * A real server on 127.0.0.1 that belongs to a test. It ends with the process that started it, even when that is killed,
- * and leaves no file behind.
+ * A real server on 127.0.0.1 that belongs to a test. It ends with the process that started it, even when that is
+ * killed, and leaves no file behind.
  */
 export abstract class TestServer {
   readonly host: string = LOOPBACK
