@@ -1,8 +1,8 @@
 /** What the sources of one package may import, besides their own files. */
 export interface ImportRow {
   /**
-   * Packages of this workspace, by folder name, or `name/entry` for one that is imported only by that entry of its exports;
-   * `any` for all of them.
+   * Packages of this workspace, by folder name, or `name/entry` for one that is imported only by that entry of its
+   * exports; `any` for all of them.
    */
   readonly workspace: readonly string[] | 'any'
   /** Whether `node:` modules may be imported. */

@@ -1,5 +1,6 @@
 // `npm run build`: compiles every package that is published into its dist folder, from nothing. Tests are compiled too,
-// because they belong to the same TypeScript project; the `files` of each package.json leave them out of what npm packs.
+// because they belong to the same TypeScript project; the `files` of each package.json leave them out of what npm
+// packs.
 import { rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { runBinary } from './binaries.ts'

@@ -1,5 +1,6 @@
-// `node tools/run.mjs tools/bundle-for-node.ts <bundler> <program> <bundle>`: bundles a program for Node with its default
-// settings and the packages that it finds. A process of its own, because a bundler opens more than a test may leave behind.
+// `node tools/run.mjs tools/bundle-for-node.ts <bundler> <program> <bundle>`: bundles a program for Node with its
+// default settings and the packages that it finds. A process of its own, because a bundler opens more than a test may
+// leave behind.
 import { basename, dirname } from 'node:path'
 import { build } from 'esbuild'
 import { rolldown } from 'rolldown'

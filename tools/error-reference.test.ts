@@ -6,7 +6,7 @@ import { repositoryRoot } from './workspace.ts'
 /** Where the codes of each part come from, and the heading under which the reference explains them. */
 const CATALOGUES = [
   { heading: 'Library', file: 'packages/core/src/errors.ts', name: 'ERROR_CODES' },
-  { heading: 'Building blocks', file: 'packages/runtime/src/errors.ts', name: 'RUNTIME_ERRORS' },
+  { heading: 'Building blocks', file: 'packages/runtime/src/runtime-error.ts', name: 'RUNTIME_ERRORS' },
   { heading: 'Service over HTTP', file: 'packages/contract/src/service/problem.ts', name: 'PROBLEMS' },
   { heading: 'Service process', file: 'apps/service/src/service-error.ts', name: 'SERVICE_ERRORS' },
   { heading: 'Client', file: 'packages/client/src/errors/client-error.ts', name: 'CLIENT_ERRORS' },

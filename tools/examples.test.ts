@@ -1,5 +1,5 @@
-// Every folder below examples/ is started as its README says, on the sources of this repository, and called until it is limited:
-// exactly as many calls pass as it says, and the answers are those that its README shows.
+// Every folder below examples/ is started as its README says, on the sources of this repository, and called until it is
+// limited: exactly as many calls pass as it says, and the answers are those that its README shows.
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'

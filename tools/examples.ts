@@ -114,7 +114,9 @@ export function differences(shown: HttpAnswer, came: HttpAnswer): string[] {
   return found
 }
 
-/** How long to wait depends on the instant: what is shown is the most there can be. A charset may be added to a type. */
+/**
+ * How long to wait depends on the instant: what is shown is the most there can be. A charset may be added to a type.
+ */
 function isSameHeader(name: string, shown: string, came: string | undefined): boolean {
   if (came === undefined) return false
   if (name === 'retry-after') return isWait(came) && Number(came) <= Number(shown)

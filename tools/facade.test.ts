@@ -11,7 +11,10 @@ const LIST = /^export (type )?\{([^}]*)\}/gm
 const VALUE = /^export (?:abstract )?(?:async )?(?:function\*?|class|const|let) (\w+)/gm
 const TYPE = /^export (?:interface|type) (\w+)/gm
 
-/** The names that a module exports, in lists or where they are made, with `type` before those that are types only, sorted. */
+/**
+ * The names that a module exports, in lists or where they are made, with `type` before those that are types only,
+ * sorted.
+ */
 function namesExportedBy(code: string): string[] {
   const listed = [...code.matchAll(LIST)].flatMap(([, allTypes, list]) =>
     list!

@@ -1,5 +1,5 @@
-// `node tools/run.mjs tools/join-modules.ts <folder>`: joins the modules of a staged package. A process of its own, because a
-// bundler opens more than a test may leave behind.
+// `node tools/run.mjs tools/join-modules.ts <folder>`: joins the modules of a staged package. A process of its own,
+// because a bundler opens more than a test may leave behind.
 import { mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { rolldown } from 'rolldown'
@@ -9,13 +9,16 @@ import { readJson } from './workspace.ts'
 
 const [folder = ''] = process.argv.slice(2)
 
-/** Where parts go that several entries need, and files that are started as threads by one of them, by their place beside it. */
+/**
+ * Where parts go that several entries need, and files that are started as threads by one of them, by their place beside
+ * it.
+ */
 const SHARED = 'dist/shared'
 
 /**
- * Most of the time that it takes to import a package is spent on finding and opening its files, and there are hundreds. Each
- * entry becomes one file, where it was, and what several entries need becomes files that they share, so that there is still one
- * copy of everything. Types stay as they are.
+ * Most of the time that it takes to import a package is spent on finding and opening its files, and there are hundreds.
+ * Each entry becomes one file, where it was, and what several entries need becomes files that they share, so that there
+ * is still one copy of everything. Types stay as they are.
  */
 await runTool(async () => {
   const files = readdirSync(join(folder, 'dist'), { recursive: true, encoding: 'utf8' })

@@ -5,8 +5,8 @@ import { join } from 'node:path'
 export const luaFilesModule = 'packages/store-redis/dist/wire/lua-files.js'
 
 /**
- * The module that takes the place of {@link luaFilesModule} in the published package: it contains the files of a Lua folder
- * instead of reading them. Comments and indentation are dropped, apart from `-- @include` lines.
+ * The module that takes the place of {@link luaFilesModule} in the published package: it contains the files of a Lua
+ * folder instead of reading them. Comments and indentation are dropped, apart from `-- @include` lines.
  */
 export function inlineLuaFiles(folder: string): string {
   const paths = readdirSync(folder, { recursive: true, encoding: 'utf8' })

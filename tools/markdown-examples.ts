@@ -3,7 +3,10 @@ export interface MarkdownExample {
   /** Line of its first code line; the first line of the document is 1. */
   readonly line: number
   readonly code: string
-  /** The file it stands for, when its first line is a comment such as `// worker.ts`: other blocks use it, nobody runs it. */
+  /**
+   * The file it stands for, when its first line is a comment such as `// worker.ts`: other blocks use it, nobody runs
+   * it.
+   */
   readonly file: string | undefined
   /** What it should print, line by line: the comment at the end of each line that prints. */
   readonly expected: readonly string[]

@@ -1,5 +1,5 @@
-// The package as users get it: packed, installed outside of the repository, imported, compiled, bundled, and every program
-// of the documents for users run on it.
+// The package as users get it: packed, installed outside of the repository, imported, compiled, bundled, and every
+// program of the documents for users run on it.
 import { execFile } from 'node:child_process'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
@@ -275,7 +275,8 @@ describe('to a bundler, the installed package', () => {
 })
 
 describe('on Cloudflare Workers, the installed package', () => {
-  // Workers run in workerd. At module scope it allows no random values, no timers and no I/O, and the time stands at 1970.
+  // Workers run in workerd. At module scope it allows no random values, no timers and no I/O, and the time stands at
+  // 1970.
   const WORKER = `
     import { createLimiter, memoryStore, PolicyEngine } from 'sluice'
     import { rateLimit } from 'sluice/fetch'
@@ -355,8 +356,8 @@ describe('the programs of the documents, on the installed package,', () => {
 
   it.each(programs.map((example) => [example.place, example] as const))(
     '%s prints what it says',
-    // A check that Redis does not answer within 50 ms is let through without it, which a machine busy with other tests can bring
-    // about. What a program prints wrongly it prints so every time.
+    // A check that Redis does not answer within 50 ms is let through without it, which a machine busy with other tests
+    // can bring about. What a program prints wrongly it prints so every time.
     { retry: 2 },
     async (_, example) => {
       // Programs of several documents may count the same key.

@@ -9,7 +9,9 @@ import { joinModules, stagePackage } from './stage-package.ts'
 import type { StagedManifest } from './staged-manifest.ts'
 import { readWorkspace, repositoryRoot } from './workspace.ts'
 
-/** The package, packed from the sources as they are now, and projects outside of the repository that have installed it. */
+/**
+ * The package, packed from the sources as they are now, and projects outside of the repository that have installed it.
+ */
 export interface PackageProjects {
   readonly manifest: StagedManifest
   readonly pack: PackFile

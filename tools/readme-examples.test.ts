@@ -1,6 +1,6 @@
-// Every block marked `ts` in the documents is a program: it is compiled with the strictness of the sources, run, and what
-// it prints is compared with its comments. A block that begins with `// worker.ts` is a file that the other blocks of its
-// document use. A program that names the Redis at the usual address gets one that was started for it.
+// Every block marked `ts` in the documents is a program: it is compiled with the strictness of the sources, run, and
+// what it prints is compared with its comments. A block that begins with `// worker.ts` is a file that the other blocks
+// of its document use. A program that names the Redis at the usual address gets one that was started for it.
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type RedisServer, startRedis } from '@sluice/testing/servers'
@@ -55,8 +55,8 @@ describe('the examples of the documents', () => {
 
   it.each(programs.map((example) => [example.place, example] as const))(
     '%s prints what it says',
-    // A check that Redis does not answer within 50 ms is let through without it, which a machine busy with other tests can bring
-    // about. What a program prints wrongly it prints so every time.
+    // A check that Redis does not answer within 50 ms is let through without it, which a machine busy with other tests
+    // can bring about. What a program prints wrongly it prints so every time.
     { retry: 2 },
     async (_, example) => {
       expect(example.unexplained).toEqual([])

@@ -11,11 +11,14 @@ export interface Requirement {
   readonly find: () => string | undefined
   /** The package of Debian and Ubuntu that brings it. */
   readonly debianPackage: string
-  /** What it is needed for, as the rest of a sentence that begins with "needed". */
+  /** What it is needed for: the rest of a sentence that begins with "needed". */
   readonly why: string
 }
 
-/** What the tests need. A missing program is installed or stops the run; it never turns into a skipped test. */
+/** Set to anything but `0` or nothing, nothing is installed: the tests that need a missing program fail and say so. */
+export const NO_INSTALL_VARIABLE = 'SLUICE_NO_INSTALL'
+
+/** What the tests need. A missing program is installed, stops the run or fails its tests; it never skips a test. */
 export const requirements: readonly Requirement[] = [
   {
     name: 'redis-server',
@@ -26,7 +29,8 @@ export const requirements: readonly Requirement[] = [
   },
   {
     name: 'postgres',
-    // Version 13 or later. The package keeps the program out of PATH and starts a server on port 5432, which no test uses.
+    // Version 13 or later. The package keeps the program out of PATH and starts a server on port 5432, which no test
+    // uses.
     debianPackage: 'postgresql',
     why: 'for the tests of the configuration store',
     find: () => findProgram('postgres') ?? findPostgres(),
@@ -46,47 +50,71 @@ export const requirements: readonly Requirement[] = [
   },
 ]
 
-/** What {@link ensureRequirements} needs from the machine. */
+/** What {@link prepareRequirements} needs from the machine. */
 export interface RequirementHost {
   readonly isRoot: boolean
   readonly hasAptGet: boolean
+  /** Whether the machine may be changed: no, when {@link NO_INSTALL_VARIABLE} is set. */
+  readonly mayInstall: boolean
   /** Runs a program with its output in ours; its exit code. */
   readonly run: (command: string, args: readonly string[]) => number
   readonly print: (line: string) => void
 }
 
 /**
- * Finds every requirement, and installs what is missing when it can: as root, with apt-get.
+ * Prepares a run of the tests: installs what is missing, as root with apt-get. It prints the packages, their purpose
+ * and how to opt out before it starts. After an opt-out it prints what is missing, and the run goes on.
  *
- * @returns where each program is, by name
  * @throws ToolError `REQUIREMENT_MISSING` with the command to run, when something is missing and cannot be installed
  * here, or was installed and still cannot be found
  */
-export function ensureRequirements(
-  list: readonly Requirement[],
-  host: RequirementHost = machine(),
-): ReadonlyMap<string, string> {
+export function prepareRequirements(list: readonly Requirement[], host: RequirementHost = machine()): void {
   const missing = list.filter((requirement) => requirement.find() === undefined)
-  if (missing.length > 0) install(missing, host)
+  if (missing.length === 0) return
+  if (!host.mayInstall) {
+    host.print(`${NO_INSTALL_VARIABLE} is set, so nothing is installed. Tests that need these programs fail:`)
+    for (const requirement of missing) host.print(describe(requirement))
+    return
+  }
+  install(missing, host)
+  findRequirements(missing, 'It was installed and still is not found.')
+}
+
+/**
+ * Where each program is, by name.
+ *
+ * @throws ToolError `REQUIREMENT_MISSING` with the command to run
+ */
+export function findRequirements(
+  list: readonly Requirement[],
+  reason = 'It is not installed.',
+): ReadonlyMap<string, string> {
   return new Map(
     list.map((requirement) => {
       const path = requirement.find()
-      if (path === undefined) throw missingError([requirement], 'It was installed and still is not found.')
+      if (path === undefined) throw missingError([requirement], reason)
       return [requirement.name, path]
     }),
   )
 }
 
 function install(missing: readonly Requirement[], host: RequirementHost): void {
-  if (!host.hasAptGet) throw missingError(missing, 'There is no apt-get here; install it by the means of your system.')
-  if (!host.isRoot) throw missingError(missing, 'Installing it needs root.')
-  const packages = missing.map((requirement) => requirement.debianPackage)
-  host.print(`installing ${packages.join(', ')} with apt-get, ${missing.map(sayWhy).join('; ')}`)
+  const optOut = `To run the other tests without it: ${NO_INSTALL_VARIABLE}=1 npm test.`
+  if (!host.hasAptGet) throw missingError(missing, `There is no apt-get here; install it with your system. ${optOut}`)
+  if (!host.isRoot) throw missingError(missing, `Installing it needs root. ${optOut}`)
+  host.print('Some tests need programs that are missing here. Installing them with apt-get:')
+  for (const requirement of missing) host.print(describe(requirement))
+  host.print(`To opt out, stop this run and start again with ${NO_INSTALL_VARIABLE}=1; tests that need them then fail.`)
   const quiet = ['-qq', '-o=Dpkg::Use-Pty=0']
+  const packages = missing.map((requirement) => requirement.debianPackage)
   const isInstalled =
     host.run('apt-get', ['update', ...quiet]) === 0 &&
     host.run('apt-get', ['install', '--yes', '--no-install-recommends', ...quiet, ...packages]) === 0
-  if (!isInstalled) throw missingError(missing, 'apt-get failed; its output is above.')
+  if (!isInstalled) throw missingError(missing, `apt-get failed; its output is above. ${optOut}`)
+}
+
+function describe({ name, debianPackage, why }: Requirement): string {
+  return `  ${name} (package ${debianPackage}), needed ${why}`
 }
 
 function sayWhy({ name, why }: Requirement): string {
@@ -105,6 +133,7 @@ function missingError(missing: readonly Requirement[], reason: string): ToolErro
 function machine(): RequirementHost {
   return {
     isRoot: process.getuid?.() === 0,
+    mayInstall: ['', '0'].includes(process.env[NO_INSTALL_VARIABLE] ?? ''),
     hasAptGet: existsSync('/etc/debian_version') && findProgram('apt-get') !== undefined,
     run: (command, args) => {
       const env = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' }

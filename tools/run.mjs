@@ -36,7 +36,8 @@ class RunError extends Error {
 
 /**
  * @param {string} path
- * @returns {{ packages?: Record<string, { version?: string, resolved?: string, link?: boolean, optional?: boolean, devOptional?: boolean }> }}
+ * @returns {{ packages?: Record<string, { version?: string, resolved?: string, link?: boolean, optional?: boolean,
+ * devOptional?: boolean }> }}
  */
 function readLock(path) {
   return JSON.parse(readFileSync(path, 'utf8'))
@@ -135,8 +136,8 @@ function forwardSignals(child) {
 }
 
 /**
- * Calls `onEnd` when the parent process has ended. npm runs scripts in a shell. Not every shell replaces itself with the last
- * command: one that stays ends by the signal that was meant for us and does not pass it on.
+ * Calls `onEnd` when the parent process has ended. npm runs scripts in a shell. Not every shell replaces itself with
+ * the last command: one that stays ends by the signal that was meant for us and does not pass it on.
  * @param {() => void} onEnd
  * @returns {() => void} stops watching
  */
@@ -154,8 +155,8 @@ function watchParent(onEnd) {
 }
 
 /**
- * Shows on standard error how many packages are installed: on a terminal in one line that is redrawn, elsewhere one line for
- * each quarter.
+ * Shows on standard error how many packages are installed: on a terminal in one line that is redrawn, elsewhere one
+ * line for each quarter.
  * @returns {() => void} stops it
  */
 function showInstallProgress() {

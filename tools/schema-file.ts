@@ -11,7 +11,10 @@ interface ObjectSchema {
   readonly properties: Readonly<Record<string, object>>
 }
 
-/** The text of that file, made of the schemas that rule sets, and the settings of the service beside them, are checked by. */
+/**
+ * The text of that file, made of the schemas that rule sets, and the settings of the service beside them, are checked
+ * by.
+ */
 export async function renderSchemaFile(): Promise<string> {
   const RULES = 'packages/core/src/policy/rule-set/schema/rule-set-schema.ts'
   const SETTINGS = 'apps/service/src/settings.ts'
@@ -26,7 +29,10 @@ async function exported<T>(source: string, name: string): Promise<T> {
   return ((await import(join(repositoryRoot, source))) as Readonly<Record<string, T>>)[name]!
 }
 
-/** JSON as the formatter leaves it: lists on one line where they fit and hold no object; `before`: what stands in the line. */
+/**
+ * JSON as the formatter leaves it: lists on one line where they fit and hold no object; `before`: what stands in the
+ * line.
+ */
 function printJson(value: unknown, indent: string, before: number): string {
   if (typeof value !== 'object' || value === null) return JSON.stringify(value)
   const deeper = `${indent}  `

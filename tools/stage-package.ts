@@ -18,12 +18,13 @@ export interface StagePlan {
 }
 
 /**
- * Puts the one package that users install together: the entries of `packages/sluice` and, inside it, every module of the
- * workspace that they reach. It depends on no other package of the workspace, so `npm pack` makes a file of it that installs anywhere.
- * One copy of each module serves all entries, so a store made by one is understood by the others.
+ * Puts the one package that users install together: the entries of `packages/sluice` and, inside it, every module of
+ * the workspace that they reach. It depends on no other package of the workspace, so `npm pack` makes a file of it that
+ * installs anywhere. One copy of each module serves all entries, so a store made by one is understood by the others.
  *
  * @returns its package.json
- * @throws ToolError when something is not compiled or not declared, see {@link stagedModules} and {@link stagedManifest}
+ * @throws ToolError when something is not compiled or not declared, see {@link stagedModules} and {@link
+ * stagedManifest}
  */
 export function stagePackage({ root, folder }: StagePlan): StagedManifest {
   const workspace = readWorkspace(root)

@@ -12,9 +12,9 @@ export interface StagedDocument {
 }
 
 /**
- * The documents that go into the package: `readme`, a path in the repository, as its README, and the guides and the reference where
- * they are in the repository, because warnings and errors name them. Links between them work; those that lead to something that is
- * not in the package are only words.
+ * The documents that go into the package: `readme`, a path in the repository, as its README, and the guides and the
+ * reference where they are in the repository, because warnings and errors name them. Links between them work; those
+ * that lead to something that is not in the package are only words.
  */
 export function stagedDocuments(root: string, readme: string): StagedDocument[] {
   const places = new Map([[readme, 'README.md']])

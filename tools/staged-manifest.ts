@@ -24,8 +24,8 @@ const KEYWORDS = [
 const DATA_EXPORTS = { './sluice.schema.json': './sluice.schema.json', './package.json': './package.json' }
 
 /**
- * The package.json of a package that holds `packages` inside: what they need from npm is what it needs. Peers are optional,
- * since each serves one entry: who uses Express has it, and nobody else needs it.
+ * The package.json of a package that holds `packages` inside: what they need from npm is what it needs. Peers are
+ * optional, since each serves one entry: who uses Express has it, and nobody else needs it.
  *
  * @throws ToolError `RANGES_DIFFER` when two of them ask for different versions of one package
  */

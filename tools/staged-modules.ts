@@ -29,11 +29,12 @@ interface Graph {
 }
 
 /**
- * Follows the compiled entries of `facade`, code and types, through all the workspace packages they import. What no entry
- * reaches, tests above all, is left behind.
+ * Follows the compiled entries of `facade`, code and types, through all the workspace packages they import. What no
+ * entry reaches, tests above all, is left behind.
  *
- * @throws ToolError `MODULE_MISSING` when a file was not compiled, `UNDECLARED_DEPENDENCY` when a package imports something
- * from npm that its package.json does not name, `WORKER_UNCLEAR` when a file that is started by its path cannot be told
+ * @throws ToolError `MODULE_MISSING` when a file was not compiled, `UNDECLARED_DEPENDENCY` when a package imports
+ * something from npm that its package.json does not name, `WORKER_UNCLEAR` when a file that is started by its path
+ * cannot be told
  */
 export function stagedModules(graph: Graph): StagedModules {
   const waiting = entriesOf(graph.facade)

@@ -1,11 +1,11 @@
-// `npm test`: everything that must hold before a change is good. With arguments, only the tests, and the arguments go to
-// vitest: `npm test -- packages/core -t 'token bucket'`.
+// `npm test`: everything that must hold before a change is good. With arguments, only the tests, and the arguments go
+// to vitest: `npm test -- packages/core -t 'token bucket'`.
 import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { runBinary } from './binaries.ts'
 import { checks } from './checks.ts'
-import { ensureRequirements, requirements } from './requirements.ts'
+import { prepareRequirements, requirements } from './requirements.ts'
 import type { Stage } from './stages.ts'
 import { runStages, terminal } from './stages.ts'
 import { formatSummary, summarizeTests } from './test-summary.ts'
@@ -15,7 +15,7 @@ import { runTool } from './tool-error.ts'
 let summary: string | undefined
 
 async function runTests(args: readonly string[]): Promise<number> {
-  ensureRequirements(requirements)
+  prepareRequirements(requirements)
   const folder = mkdtempSync(join(tmpdir(), 'sluice-test-'))
   try {
     const report = join(folder, 'report.json')

@@ -11,7 +11,10 @@ export class ToolError extends Error {
   }
 }
 
-/** Runs a tool to its end and turns a {@link ToolError} into a message and exit code 1; other errors are bugs and escape. */
+/**
+ * Runs a tool to its end and turns a {@link ToolError} into a message and exit code 1; other errors are bugs and
+ * escape.
+ */
 export async function runTool(main: () => Promise<void> | void): Promise<void> {
   try {
     await main()

@@ -1,8 +1,8 @@
 import { text } from 'node:stream/consumers'
 import autocannon from 'autocannon'
 
-// Sends requests over a bounded number of connections, as fast as they are answered or at a constant rate, and prints what was
-// reached. At a constant rate latencies count from the instant a request was due. Started by the soak.
+// Sends requests over a bounded number of connections, as fast as they are answered or at a constant rate, and prints
+// what was reached. At a constant rate latencies count from the instant a request was due. Started by the soak.
 
 /** What to send, and how fast. It is read from the standard input: it may be longer than an argument. */
 export interface LoadOrder {

@@ -1,6 +1,7 @@
 import { createServer } from 'node:http'
 
-// A bare server that reads JSON and answers JSON: what a service on node:http can reach at best. Started by the http-check bench.
+// A bare server that reads JSON and answers JSON: what a service on node:http can reach at best. Started by the
+// http-check bench.
 
 const server = createServer((request, response) => {
   const chunks: Buffer[] = []

@@ -1,6 +1,6 @@
 /**
- * Numbers below `range` in an order without pattern, the same in every run (xorshift). Keys must be built from them at the
- * call, as a request would.
+ * Numbers below `range` in an order without pattern, the same in every run (xorshift). Keys must be built from them at
+ * the call, as a request would.
  */
 export function keySequence(count: number, range: number): Uint32Array {
   const sequence = new Uint32Array(count)
@@ -15,8 +15,8 @@ export function keySequence(count: number, range: number): Uint32Array {
 }
 
 /**
- * Numbers below `range` as traffic spreads over them: the n-th about 1/n as often as the first (Zipf's law). The same in every
- * run.
+ * Numbers below `range` as traffic spreads over them: the n-th about 1/n as often as the first (Zipf's law). The same
+ * in every run.
  */
 export function skewedSequence(count: number, range: number): Uint32Array {
   const even = keySequence(count, 0xff_ff_ff_ff)

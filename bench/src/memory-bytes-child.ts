@@ -2,7 +2,8 @@ import { createLimiter } from '@sluice/core'
 import { MemoryStore } from 'express-rate-limit'
 import { RateLimiterMemory } from 'rate-limiter-flexible'
 
-// Fills one candidate with keys in a process of its own and prints the bytes each took. Started by the memory-bytes bench.
+// Fills one candidate with keys in a process of its own and prints the bytes each took. Started by the memory-bytes
+// bench.
 
 const [candidate = '', keysText = ''] = process.argv.slice(2)
 const keys = Number(keysText)

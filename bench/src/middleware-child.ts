@@ -10,7 +10,8 @@ import { Redis } from 'ioredis'
 import { RedisStore as PeerStore } from 'rate-limit-redis'
 import { createClient } from 'redis'
 
-// Serves `GET /` behind one rate limiter, in a process of its own, and prints its address. Started by the middleware bench.
+// Serves `GET /` behind one rate limiter, in a process of its own, and prints its address. Started by the middleware
+// bench.
 
 /** High enough that nobody is refused. */
 const LIMIT = 900_000_000

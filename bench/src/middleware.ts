@@ -6,8 +6,8 @@ import { middleOf } from './middle.ts'
 import { WrkScript } from './wrk.ts'
 
 /**
- * Pairs of servers that are started anew: what the compiler makes of a process by chance is worth up to a third of its speed, and
- * stays with that process.
+ * Pairs of servers that are started anew: what the compiler makes of a process by chance is worth up to a third of its
+ * speed, and stays with that process.
  */
 const STARTS = 5
 /** Of each pair, one after the other: short, so that the machine is in the same mood for both. */

@@ -1,8 +1,8 @@
 import { createLimiter } from '@sluice/core'
 import { redisStore } from '@sluice/store-redis'
 
-// One node of several that share hot keys under leases. Waits for the word on its standard input, asks for a fixed time, and
-// prints what it asked and what was admitted for each key. Started by the redis-leased bench.
+// One node of several that share hot keys under leases. Waits for the word on its standard input, asks for a fixed
+// time, and prints what it asked and what was admitted for each key. Started by the redis-leased bench.
 
 interface Setting {
   readonly url: string

@@ -26,9 +26,9 @@ const WARM_MS = 1500
 const RUN_MS = 2000
 
 /**
- * Runs every load in a process of its own, round after round, so that a noisy moment does not hit one of them alone, each on
- * a server without data. Of each the middle round counts, by calls a second, with the latencies of that round: with two
- * processes that wait for each other, a lucky round says as little as an unlucky one.
+ * Runs every load in a process of its own, round after round, so that a noisy moment does not hit one of them alone,
+ * each on a server without data. Of each the middle round counts, by calls a second, with the latencies of that round:
+ * with two processes that wait for each other, a lucky round says as little as an unlucky one.
  */
 export async function redisRounds(
   server: RedisServer,
@@ -58,8 +58,9 @@ function middleOf(outcomes: readonly RedisOutcome[]): RedisOutcome {
 }
 
 /**
- * How many times as long a call of one load takes as one of another: the middle one of all rounds, in each of which the two ran
- * next to each other. On a machine whose speed changes from minute to minute this says more than the middle of each.
+ * How many times as long a call of one load takes as one of another: the middle one of all rounds, in each of which the
+ * two ran next to each other. On a machine whose speed changes from minute to minute this says more than the middle of
+ * each.
  */
 export function timesAsLong(load: RedisOutcome, other: RedisOutcome): number {
   const ratios = load.rounds.map((opsPerSecond, round) => other.rounds[round]! / opsPerSecond)

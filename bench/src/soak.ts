@@ -3,9 +3,9 @@ import { runChild } from './child.ts'
 import { startService } from './http-servers.ts'
 import { middleOf } from './middle.ts'
 
-// A long run of the service at 70% of what it can do: npm run soak [-- <minutes>]. First it is asked as fast as it answers, to
-// learn what it can do with this client on this machine. Prints a line a minute and exits with 1 when a request failed, memory in
-// use kept growing, or answers became slower.
+// A long run of the service at 70% of what it can do: npm run soak [-- <minutes>]. First it is asked as fast as it
+// answers, to learn what it can do with this client on this machine. Prints a line a minute and exits with 1 when a
+// request failed, memory in use kept growing, or answers became slower.
 
 const [minutes = '10'] = process.argv.slice(2)
 const SHARE = 0.7

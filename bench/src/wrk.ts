@@ -34,7 +34,10 @@ export class WrkScript {
     writeFileSync(this.#file, lua)
   }
 
-  /** Requests a second that a server answers when it is asked as fast as it can, over 64 connections. All must be answered with 2xx. */
+  /**
+   * Requests a second that a server answers when it is asked as fast as it can, over 64 connections. All must be
+   * answered with 2xx.
+   */
   async saturate(url: string, seconds: number): Promise<number> {
     const { goodPerSecond, refused } = await this.press({ url, seconds, connections: CONNECTIONS })
     if (refused > 0) throw new Error(`${refused} requests were not answered with 200`)

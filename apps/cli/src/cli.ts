@@ -1,4 +1,5 @@
 import { createClient } from '@sluice/client'
+import { urlWithoutSecrets } from '@sluice/core/options'
 import type { Command, CommandContext, CommandResult } from './command-line/command.ts'
 import { commandHelp, generalHelp, groupHelp, helpValue } from './command-line/help.ts'
 import type { ParsedLine } from './command-line/parse.ts'
@@ -7,7 +8,6 @@ import type { CommonValues } from './command-line/shared-flags.ts'
 import { EXIT_CODES, failureJson, failureOf, failureText } from './output/cli-error.ts'
 import type { Every } from './output/progress.ts'
 import { Progress } from './output/progress.ts'
-import { urlWithoutSecrets } from './output/text.ts'
 
 /** What the command line gets from its process. */
 export interface CliParts

@@ -1,6 +1,6 @@
 import type { Clock } from '@sluice/core'
-import type { Choices, HarnessOptions } from './options.ts'
-import { helpText, parseOptions } from './options.ts'
+import type { Choices, HarnessOptions } from './harness-options.ts'
+import { helpText, parseOptions } from './harness-options.ts'
 import { reportJson, reportText, summaryText } from './report.ts'
 import { moduleTarget } from './targets/module-target.ts'
 import { serviceTarget } from './targets/service-target.ts'

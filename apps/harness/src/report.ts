@@ -1,7 +1,9 @@
 import type { TestResult } from './tests/admission-tests.ts'
 import { wrongCounts } from './tests/admission-tests.ts'
 
-/** The section of one algorithm, without a line end. The counts are bounds here; {@link reportJson} has the real ones. */
+/**
+ * The section of one algorithm, without a line end. The counts are bounds here; {@link reportJson} has the real ones.
+ */
 export function reportText(algorithm: string, results: readonly TestResult[]): string {
   return [`Algorithm: ${algorithm}\n-----`, ...results.map(blockText)].join('\n\n')
 }

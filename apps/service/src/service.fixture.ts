@@ -8,13 +8,13 @@ import type { CheckAnswer } from '@sluice/contract'
 import { CHECK_PATH } from '@sluice/contract'
 import { systemRandom as secureRandom } from '@sluice/core'
 import type { Sleep } from '@sluice/runtime'
-import { Logger, LogOutput, systemNowMs } from '@sluice/runtime'
+import { Logger, LogOutput, systemNowMs, systemTurnEnd } from '@sluice/runtime'
 import type { Service } from './service.ts'
 import { createService } from './service.ts'
 import type { Settings } from './settings.ts'
 import { readSettings } from './settings.ts'
 import type { ThreadSystem } from './system.ts'
-import { atTurnEnd, systemOfProcess, systemReadings } from './system.ts'
+import { systemOfProcess, systemReadings } from './system.ts'
 
 // What the tests of this app share: the whole service on a free port, with time in the hands of the test.
 
@@ -75,7 +75,7 @@ export async function startService(settings: Partial<Settings> = {}): Promise<Ru
     random: () => 0.5,
     secureRandom,
     monotonicMs: () => nowMicros / 1000,
-    atTurnEnd,
+    atTurnEnd: systemTurnEnd,
     openLoopDelay: () => ({ readMs: () => loopDelayMs, close: () => undefined }),
     readings: systemReadings,
     log: new Logger(output),

@@ -2,10 +2,11 @@ import type { ConfigStats } from '@sluice/config-store'
 import type { ReadinessReason } from '@sluice/contract'
 import { CHECK_PATH } from '@sluice/contract'
 import { isSluiceError, RuleSetError } from '@sluice/core'
+import { urlWithoutSecrets } from '@sluice/core/options'
 import type { RecoveredKey } from './config/admin-key.ts'
 import { isServiceError, SERVICE_ERRORS } from './service-error.ts'
 import type { Settings } from './settings.ts'
-import { isLoopback, originOf, shownUrl } from './settings.ts'
+import { isLoopback, originOf } from './settings.ts'
 
 /** What the start of the service tells its user. */
 export interface StartupFacts {
@@ -76,12 +77,12 @@ export function recoveredKeyMessage({ token, file }: RecoveredKey): string {
 }
 
 function countersOf({ redis, threads }: Settings): string {
-  if (redis !== undefined) return `in Redis at ${redis.urls.map(shownUrl).join(', ')}`
+  if (redis !== undefined) return `in Redis at ${redis.urls.map(urlWithoutSecrets).join(', ')}`
   return threads === 1 ? 'in the memory of this process' : `in memory shared by the ${threads} threads of this process`
 }
 
 function rulesOf({ rulesFile, databaseUrl, dataDir }: Settings, rules: StartupFacts['rules']): string {
-  const place = rulesFile ?? (databaseUrl === undefined ? `SQLite in ${dataDir}` : shownUrl(databaseUrl))
+  const place = rulesFile ?? (databaseUrl === undefined ? `SQLite in ${dataDir}` : urlWithoutSecrets(databaseUrl))
   if (rules?.enforcedVersion === undefined)
     return `none yet, from ${place}: checks are answered with 503 until they are loaded`
   const version = `version ${rules.enforcedVersion}`

@@ -2,7 +2,7 @@ import type { Clock, Random as SecureRandom } from '@sluice/core'
 import { systemRandom as secureRandom, systemClock } from '@sluice/core'
 import { systemMonotonicMs } from '@sluice/core/internal'
 import type { LogOutput, LoopDelay, Random, Sleep } from '@sluice/runtime'
-import { Logger, systemLoopDelay, systemRandom, systemSleep } from '@sluice/runtime'
+import { Logger, systemLoopDelay, systemRandom, systemSleep, systemTurnEnd } from '@sluice/runtime'
 
 /** What a thread takes from the system. */
 export interface ThreadSystem {
@@ -30,7 +30,7 @@ export function systemOfProcess(logOutput: LogOutput): ThreadSystem {
     random: systemRandom,
     secureRandom,
     monotonicMs: systemMonotonicMs,
-    atTurnEnd,
+    atTurnEnd: systemTurnEnd,
     openLoopDelay: systemLoopDelay,
     readings: systemReadings,
     log: new Logger(logOutput),
@@ -56,14 +56,6 @@ export const systemReadings: SystemReadings = {
   },
   residentBytes: () => process.memoryUsage.rss(),
   heapBytes: () => process.memoryUsage().heapUsed,
-}
-
-/**
- * Runs something at the end of this turn of the event loop: after the callbacks of all input that has arrived, and before
- * waiting for more.
- */
-export function atTurnEnd(run: () => void): void {
-  setImmediate(run)
 }
 
 /** So many bytes that nobody can guess. */

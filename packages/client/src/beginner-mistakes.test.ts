@@ -1,4 +1,5 @@
-// What somebody gets to see who writes the wrong thing: one code, and words that say what to write instead. Nothing is sent.
+// What somebody gets to see who writes the wrong thing: one code, and words that say what to write instead. Nothing is
+// sent.
 import type { CheckRequest, FieldProblem } from '@sluice/contract'
 import { problemDocument } from '@sluice/contract'
 import { createLimiter } from '@sluice/core'

@@ -22,8 +22,8 @@ export interface FailedCheck {
 }
 
 /**
- * The answer in the place of one that the service did not give. Throws `error` where it is wanted, and where it is not an outage:
- * a request or a key that the service does not accept, or a call that its caller ended.
+ * The answer in the place of one that the service did not give. Throws `error` where it is wanted, and where it is not
+ * an outage: a request or a key that the service does not accept, or a call that its caller ended.
  */
 export function failureAnswer(error: unknown, { mode, takes }: FailedCheck): CheckAnswer {
   const lastError = lastErrorOf(error)
@@ -52,8 +52,8 @@ function causeOf(error: unknown): 'deadline' | 'unreachable' | 'refused' | undef
 }
 
 /**
- * The decision that an answer of the service tells, in the form in which the library and its middleware have decisions. Times
- * are in the whole seconds of the answer. Throws when it is no answer.
+ * The decision that an answer of the service tells, in the form in which the library and its middleware have decisions.
+ * Times are in the whole seconds of the answer. Throws when it is no answer.
  */
 export function decisionOf(answer: CheckAnswer): DecisionLike {
   if (typeof answer?.allowed !== 'boolean') throw noAnswer(answer)

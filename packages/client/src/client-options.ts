@@ -14,16 +14,22 @@ const LONGEST_TIMEOUT_MS = 86_400_000
 export interface ClientOptions {
   /** Where the service is: `http://` or `https://`, host, port; a path when it stands behind one. */
   readonly url: string
-  /** API key sent with every call. The check API requires one unless the service listens on a loopback address. Default: none. */
+  /**
+   * API key sent with every call. The check API requires one unless the service listens on a loopback address. Default:
+   * none.
+   */
   readonly token?: string | undefined
   /** Milliseconds, above 0, that a call may take with all its retries. Calls may set their own. Default: 5000. */
   readonly timeoutMs?: number | undefined
   /**
-   * What `check`, `peek` and `batch` give when the service cannot be asked; Default: `throw`, so that an outage is seen, and
-   * whoever wants to be open or closed says so. Calls may say their own.
+   * What `check`, `peek` and `batch` give when the service cannot be asked; Default: `throw`, so that an outage is
+   * seen, and whoever wants to be open or closed says so. Calls may say their own.
    */
   readonly failureMode?: ClientFailureMode | undefined
-  /** Whether the checks of one turn of the event loop go as one batch, and its reports. Default: true. Checks may override it. */
+  /**
+   * Whether the checks of one turn of the event loop go as one batch, and its reports. Default: true. Checks may
+   * override it.
+   */
   readonly batch?: boolean | undefined
   /** How calls are retried where that is safe; false for never. */
   readonly retry?: ClientRetryOptions | false | undefined

@@ -16,6 +16,7 @@ import type {
   SettleRequest,
 } from '@sluice/contract'
 import { etagOf, OPERATIONS } from '@sluice/contract'
+import { CallBatcher, CHECK_BATCHES, REPORT_BATCHES } from './call-batcher.ts'
 import type { ClientFailureMode } from './check-answers.ts'
 import { failureAnswer } from './check-answers.ts'
 import type { ResolvedOptions } from './client-options.ts'
@@ -24,13 +25,12 @@ import { invalidOption } from './errors/client-option-check.ts'
 import { Deadline } from './http/deadline.ts'
 import type { ParameterValues, ServiceRequest, StreamTimeout } from './http/send-request.ts'
 import { openStream } from './http/send-request.ts'
-import { CHECK_BATCHES, REPORT_BATCHES, RequestBatcher } from './request-batcher.ts'
 import { sendWithRetry } from './retry/send-with-retry.ts'
 
 /**
- * Calls a service. Calls may run concurrently; connections are reused. A failed call rejects with a `ClientError`, an aborted
- * one with the reason of its signal. A failed call is retried within its timeout if the service certainly did not process it,
- * or if it is idempotent.
+ * Calls a service. Calls may run concurrently; connections are reused. A failed call rejects with a `ClientError`, an
+ * aborted one with the reason of its signal. A failed call is retried within its timeout if the service certainly did
+ * not process it, or if it is idempotent.
  */
 export interface Client {
   /** Checks a call and takes its tokens if it is allowed. A denial is an answer, not an error. */
@@ -50,8 +50,8 @@ export interface Client {
   /** Renews a slot. */
   heartbeat(request: ReservationRequest, options?: CallOptions): Promise<HeartbeatAnswer>
   /**
-   * Reports how an allowed call ended, for limits that shrink while too many calls fail. Resolves when it was counted. Reports
-   * of the same turn of the event loop are sent together.
+   * Reports how an allowed call ended, for limits that shrink while too many calls fail. Resolves when it was counted.
+   * Reports of the same turn of the event loop are sent together.
    */
   report(ended: CallReport, options?: CallOptions): Promise<void>
   /** Any operation, by its id: `call('putTier', { parameters: { name }, body, ifMatch: 13 })`. */
@@ -79,8 +79,8 @@ const IDEMPOTENT_OPERATIONS: ReadonlySet<string> = new Set<OperationId>(['peek',
 /** A client that does not check its arguments; `createClient` does. */
 export function uncheckedClient(options: ResolvedOptions): Client {
   const { service, timeoutMs, failureMode, batch: isBatching, turnEnd } = options
-  const checks = new RequestBatcher(CHECK_BATCHES, service, turnEnd)
-  const reports = new RequestBatcher(REPORT_BATCHES, service, turnEnd)
+  const checks = new CallBatcher(CHECK_BATCHES, service, turnEnd)
+  const reports = new CallBatcher(REPORT_BATCHES, service, turnEnd)
 
   /** Runs `work` within the timeout of a call. */
   async function within<T>({ signal, ...more }: CallOptions, work: (deadline: Deadline) => Promise<T>): Promise<T> {

@@ -112,8 +112,8 @@ function callOf(name: string, request: string, more: Readonly<Record<string, Opt
 }
 
 /**
- * Throws `SLUICE_CLIENT_INVALID_OPTION` unless a call has a request that may be one, and options that can be used, where there are
- * any. What is in the request, the service checks.
+ * Throws `SLUICE_CLIENT_INVALID_OPTION` unless a call has a request that may be one, and options that can be used,
+ * where there are any. What is in the request, the service checks.
  */
 function checkCall(name: RequestCall, request: unknown, options: unknown): void {
   const call = CALLS[name]
@@ -122,7 +122,10 @@ function checkCall(name: RequestCall, request: unknown, options: unknown): void 
   if (options !== undefined) checkCallOptions(options, call.options)
 }
 
-/** The operation of this id. Throws `SLUICE_CLIENT_INVALID_OPTION` when there is none, or what it is given cannot be used. */
+/**
+ * The operation of this id. Throws `SLUICE_CLIENT_INVALID_OPTION` when there is none, or what it is given cannot be
+ * used.
+ */
 function checkedOperation(id: string, input: unknown): Operation {
   if (typeof id !== 'string' || !Object.hasOwn(OPERATIONS, id)) throw noOperation(id)
   const operation: Operation = OPERATIONS[id as keyof typeof OPERATIONS]
@@ -133,7 +136,10 @@ function checkedOperation(id: string, input: unknown): Operation {
   return operation
 }
 
-/** Throws `SLUICE_CLIENT_INVALID_OPTION` unless the operation of this id answers page by page, and is given what can be used. */
+/**
+ * Throws `SLUICE_CLIENT_INVALID_OPTION` unless the operation of this id answers page by page, and is given what can be
+ * used.
+ */
 function checkPaged(id: string, input: unknown): void {
   if (checkedOperation(id, input).isPaged) return
   throw invalidOption({ problem: `"${id}" has no pages`, expected: 'an operation that lists', action: useCall(id) })

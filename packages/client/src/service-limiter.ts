@@ -40,9 +40,9 @@ const SERVICE_LIMITER = optionTaker({
 })
 
 /**
- * Turns by the limits of a service, so that many machines wait for one limit together: checks, waits as long as a denial says,
- * and checks again. Those who wait are served in about the order they came. What the client rejects with, this does; in its
- * failure mode `open` it is everybody's turn. Throws when an option cannot be used.
+ * Turns by the limits of a service, so that many machines wait for one limit together: checks, waits as long as a
+ * denial says, and checks again. Those who wait are served in about the order they came. What the client rejects with,
+ * this does; in its failure mode `open` it is everybody's turn. Throws when an option cannot be used.
  */
 export function serviceLimiter(options: ServiceLimiterOptions): FetchLimiter {
   checkOptions(options, SERVICE_LIMITER)

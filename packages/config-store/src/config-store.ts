@@ -1,6 +1,6 @@
 import type { Block, Incident, Membership, Override } from '@sluice/core'
-import type { Author, EntityKey, EntryTable, IncidentSwitch, OverrideKey, Page, PageRequest } from './entries.ts'
-import type { VersionContent, VersionTable } from './versions.ts'
+import type { Author, EntityKey, EntryTable, IncidentSwitch, OverrideKey, Page, PageRequest } from './config-entries.ts'
+import type { VersionContent, VersionTable } from './rule-set-versions.ts'
 
 /**
  * Stores configuration. Several nodes can share one store. If the database is unreachable, every call fails with

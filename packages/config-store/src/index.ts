@@ -1,4 +1,17 @@
 export type {
+  Author,
+  EntityKey,
+  EntryFilter,
+  EntryTable,
+  IncidentSwitch,
+  OverrideKey,
+  Page,
+  PageRequest,
+  PutEntry,
+  Seen,
+  Stored,
+} from './config-entries.ts'
+export type {
   ApiKey,
   ApiKeyRole,
   ApiKeyTable,
@@ -21,19 +34,6 @@ export type {
   StoredDocument,
   VersionsInForce,
 } from './config-store.ts'
-export type {
-  Author,
-  EntityKey,
-  EntryFilter,
-  EntryTable,
-  IncidentSwitch,
-  OverrideKey,
-  Page,
-  PageRequest,
-  PutEntry,
-  Seen,
-  Stored,
-} from './entries.ts'
 export { type EnvoyFile, type EnvoyImportOptions, importEnvoyYaml } from './envoy/envoy-import.ts'
 export { type FileConfig, type FileConfigOptions, type FileConfigStats, fileConfig } from './file/file-config.ts'
 export type { CacheOptions } from './follow/config-cache.ts'
@@ -49,7 +49,6 @@ export { type ConfigTarget, type EngineTargetOptions, engineTarget } from './fol
 export { type FollowOptions, followConfig } from './follow/follow-config.ts'
 export { type RedisNotifierOptions, redisNotifier } from './follow/redis-notifier.ts'
 export { type ConfigStoreOptions, openConfigStore } from './open.ts'
-export { auditName } from './sql/tables/audit-log.ts'
 export type {
   RollbackOptions,
   StageChange,
@@ -58,4 +57,5 @@ export type {
   VersionContent,
   VersionStage,
   VersionTable,
-} from './versions.ts'
+} from './rule-set-versions.ts'
+export { auditName } from './sql/tables/audit-table.ts'

@@ -1,41 +1,23 @@
-import type { Random, Timers } from '@sluice/core'
+import type { Timers } from '@sluice/core'
+import { type RetryDelay, retryDelayMs } from '@sluice/core/internal'
 
-const TWO_TO_32 = 4_294_967_296
-
-/** Options of {@link Backoff}. */
-export interface BackoffOptions {
-  /** The first delay, before jitter. */
-  readonly firstMs: number
-  /** Maximum delay. */
-  readonly longestMs: number
-  readonly random: Random
-}
-
-/**
- * Exponential backoff: `min(longestMs, firstMs x 2^attempt x jitter)`, with a jitter in [0.75, 1.25]. The jitter
- * spreads the retries of nodes that failed at the same time.
- */
+/** The delays of consecutive failures, see {@link retryDelayMs}. */
 export class Backoff {
-  readonly #options: BackoffOptions
-  #nextMs: number
+  readonly #options: RetryDelay
+  #failures = 0
 
-  constructor(options: BackoffOptions) {
+  constructor(options: RetryDelay) {
     this.#options = options
-    this.#nextMs = options.firstMs
   }
 
   /** The next delay in milliseconds. */
   nextMs(): number {
-    const { longestMs, random } = this.#options
-    const waitMs = Math.min(longestMs, this.#nextMs * (0.75 + random.nextUint32() / TWO_TO_32 / 2))
-    // Twice the maximum exceeds it for any jitter.
-    this.#nextMs = Math.min(2 * longestMs, this.#nextMs * 2)
-    return waitMs
+    return retryDelayMs(this.#failures++, this.#options)
   }
 
   /** Call it after a success: the next delay is the first one again. */
   reset(): void {
-    this.#nextMs = this.#options.firstMs
+    this.#failures = 0
   }
 }
 

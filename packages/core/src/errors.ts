@@ -70,6 +70,18 @@ function formatMessage(code: ErrorCode, details: ErrorDetails): string {
   return details.action === undefined ? message : `${message} ${details.action}`
 }
 
+declare const URL: {
+  canParse(text: string): boolean
+  new (text: string): { readonly protocol: string; readonly host: string; readonly pathname: string }
+}
+
+/** A URL in messages: without user, password and parameters. */
+export function urlWithoutSecrets(text: string): string {
+  if (!URL.canParse(text)) return '(an invalid address)'
+  const { protocol, host, pathname } = new URL(text)
+  return `${protocol}//${host}${pathname === '/' ? '' : pathname}`
+}
+
 const SHOWN_LENGTH = 60
 
 /** A short, one-line, safe picture of any value: a wrong option may be huge or hold control characters. */

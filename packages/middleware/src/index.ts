@@ -1,4 +1,4 @@
-export type { Denial, DenialProblem } from './http/denial.ts'
+export type { Denial, DenialProblem } from './http/denial-response.ts'
 export type { HttpRequest } from './http/http-request.ts'
 export type { MaybePromise } from './http/maybe-promise.ts'
 export type { Admission, HttpOutcome } from './http/outcome.ts'

@@ -5,7 +5,8 @@ import { afterEach, beforeEach, expect, it, vi } from 'vitest'
 import { rateLimit as limitFetch } from './adapters/fetch/fetch.ts'
 import { rateLimit as limitHono } from './adapters/hono/hono.ts'
 
-// What Cloudflare Workers do not allow at module scope: random values, timers, I/O. It is allowed once a request is handled.
+// What Cloudflare Workers do not allow at module scope: random values, timers, I/O. It is allowed once a request is
+// handled.
 
 const FORBIDDEN = ['setTimeout', 'setInterval', 'setImmediate', 'fetch', 'crypto'] as const
 

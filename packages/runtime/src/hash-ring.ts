@@ -1,6 +1,6 @@
-import { describeValue, RuntimeError } from './errors.ts'
 import { mix32, murmur3 } from './murmur3.ts'
 import { requireInteger, requireName, requireNumber } from './option-range.ts'
+import { describeValue, RuntimeError } from './runtime-error.ts'
 
 /** A server of a {@link HashRing}. */
 export interface HashRingServer {

@@ -1,4 +1,4 @@
-import { describeValue, RuntimeError } from './errors.ts'
+import { describeValue, RuntimeError } from './runtime-error.ts'
 
 /** The accepted range, both ends included. */
 export interface OptionRange {

@@ -1,8 +1,8 @@
 import { getEventListeners } from 'node:events'
 import fc from 'fast-check'
 import { afterEach, describe, expect, it, vi } from 'vitest'
-import { isRuntimeError } from './errors.ts'
 import { RetriesExhausted, type RetryNotice, type RetryOptions, retry } from './retry.ts'
+import { isRuntimeError } from './runtime-error.ts'
 import { type Sleep, systemSleep } from './system.ts'
 
 class Failure extends Error {

@@ -1,5 +1,5 @@
-import { describeValue, RuntimeError } from './errors.ts'
 import { requireInteger } from './option-range.ts'
+import { describeValue, RuntimeError } from './runtime-error.ts'
 
 /** The instant that ids count from, 2010-11-04T00:00:00Z, in milliseconds since 1970. */
 export const SNOWFLAKE_EPOCH_MS = 1_288_828_800_000

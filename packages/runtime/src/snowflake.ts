@@ -1,5 +1,5 @@
-import { describeValue, RuntimeError } from './errors.ts'
 import { requireInteger } from './option-range.ts'
+import { describeValue, RuntimeError } from './runtime-error.ts'
 import {
   HIGH,
   LOW,

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { RuntimeError } from './errors.ts'
+import type { RuntimeError } from './runtime-error.ts'
 import type { StartupPart } from './startup-graph.ts'
 import { StartupGraph } from './startup-graph.ts'
 

@@ -1,5 +1,5 @@
-import { describeValue, RuntimeAggregateError, RuntimeError } from './errors.ts'
 import { requireName } from './option-range.ts'
+import { describeValue, RuntimeAggregateError, RuntimeError } from './runtime-error.ts'
 
 /** One part of a process: a connection, a server, a worker. */
 export interface StartupPart extends Dependent {

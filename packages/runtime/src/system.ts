@@ -1,5 +1,5 @@
-import { describeValue, RuntimeError } from './errors.ts'
 import { requireNumber } from './option-range.ts'
+import { describeValue, RuntimeError } from './runtime-error.ts'
 
 // The only file of this package that uses the real clock, timers and randomness. They are no hidden defaults: callers
 // pass them in by name. Browsers have all of them, or an equivalent.

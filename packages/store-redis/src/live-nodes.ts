@@ -1,5 +1,5 @@
 import type { Random, Timers } from '@sluice/core'
-import { SluiceError } from '@sluice/core'
+import { checkWhole } from '@sluice/core/internal'
 import type { ScriptRunner } from './wire/script-runner.ts'
 import { HEARTBEAT } from './wire/scripts.ts'
 
@@ -51,7 +51,11 @@ export class LiveNodes {
     this.#options = options
     this.#key = `${prefix}:1:{nodes}`
     this.#name = `${random.nextUint32().toString(36)}-${random.nextUint32().toString(36)}`
-    this.#count = checkCount(initialNodes)
+    this.#count = checkWhole('initialNodes', initialNodes, {
+      of: 'the Redis store',
+      most: MAX_NODES,
+      action: 'Pass the node count that onNodesChange reported last, or leave it out.',
+    })
   }
 
   /** The last known number of live nodes, including this one: 1 or more. */
@@ -127,14 +131,4 @@ export class LiveNodes {
       // A callback that throws must not stop the heartbeats.
     }
   }
-}
-
-function checkCount(nodes: number): number {
-  if (Number.isInteger(nodes) && nodes >= 1 && nodes <= MAX_NODES) return nodes
-  throw new SluiceError('SLUICE_INVALID_OPTION', {
-    problem: '"initialNodes" of the Redis store cannot be used',
-    received: nodes,
-    expected: `a whole number from 1 to ${MAX_NODES}`,
-    action: 'Pass the node count that onNodesChange reported last, or leave it out.',
-  })
 }

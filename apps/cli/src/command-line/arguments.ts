@@ -152,7 +152,9 @@ export function parseDuration(text: string): number | undefined {
   return Math.round(ms)
 }
 
-/** Checks a positional argument that is sent to the service as it is. Throws `SLUICE_CLI_USAGE` if it is no duration. */
+/**
+ * Checks a positional argument that is sent to the service as it is. Throws `SLUICE_CLI_USAGE` if it is no duration.
+ */
 export function checkDuration(text: string): void {
   if (parseDuration(text) !== undefined) return
   throw usageError(`${quoted(text)} is not a duration; expected one such as 15m or 1h30m.`)

@@ -92,7 +92,8 @@ interface StoredDraft {
 
 /**
  * Stores a rule set as a draft based on the enforced version. Stores nothing and throws `SLUICE_CLI_WOULD_REPLACE` if
- * `ifVersion` is not the enforced version, or if it is unknown and the next stage would remove or change enforced rules.
+ * `ifVersion` is not the enforced version, or if it is unknown and the next stage would remove or change enforced
+ * rules.
  */
 async function storeDraft(
   client: Client,

@@ -1,6 +1,7 @@
 import { accessSync, constants, existsSync, readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
-import { reasonText, urlWithoutSecrets } from '../output/text.ts'
+import { urlWithoutSecrets } from '@sluice/core/options'
+import { reasonText } from '../output/text.ts'
 import type { Finding } from './finding.ts'
 import { failed, ok, warning } from './finding.ts'
 import type { ServerQuestion } from './server-probe.ts'

@@ -1,5 +1,6 @@
+import { urlWithoutSecrets } from '@sluice/core/options'
 import type { RedisSettings } from '@sluice/service/settings'
-import { reasonText, urlWithoutSecrets } from '../output/text.ts'
+import { reasonText } from '../output/text.ts'
 import type { Finding } from './finding.ts'
 import { failed, ok, warning } from './finding.ts'
 import type { ServerQuestion } from './server-probe.ts'

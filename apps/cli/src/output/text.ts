@@ -53,13 +53,6 @@ export function replacedText<E>(replaced: Stored<E> | undefined, describe: (entr
   return `\nReplaced: ${describe(entry)} (revision ${revision}, by ${changedBy}).`
 }
 
-/** A URL without user, password and parameters. */
-export function urlWithoutSecrets(url: string): string {
-  if (!URL.canParse(url)) return '(an invalid address)'
-  const { protocol, host, pathname } = new URL(url)
-  return `${protocol}//${host}${pathname === '/' ? '' : pathname}`
-}
-
 /** Why something failed, in one line. */
 export function reasonText(error: unknown): string {
   // If all addresses of a host fail, the error has no message of its own.

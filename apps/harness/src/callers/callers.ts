@@ -10,7 +10,9 @@ export interface Reply {
   readonly approvedPerNode: readonly number[]
 }
 
-/** A thread or a process that makes requests. It answers each order once, and a burst twice: when ready, and when done. */
+/**
+ * A thread or a process that makes requests. It answers each order once, and a burst twice: when ready, and when done.
+ */
 export interface Caller<Order> {
   send(order: Order): void
   /** What it says next. Rejects when it ends first, and when the signal says that it is waited for no longer. */
@@ -38,8 +40,8 @@ export interface BurstOrders<Order> {
 }
 
 /**
- * Callers that work on the same thing. One that fails or does not answer in time makes the call reject; they can then only
- * be ended, which is up to who started them.
+ * Callers that work on the same thing. One that fails or does not answer in time makes the call reject; they can then
+ * only be ended, which is up to who started them.
  */
 export class Callers<Order> {
   readonly #all: readonly Caller<Order>[]

@@ -20,8 +20,8 @@ const PROCESS_FILE = fileURLToPath(new URL(`./race-process${EXTENSION}`, import.
 const NODE_FLAGS = EXTENSION === '.ts' ? ['--conditions=source', '--disable-warning=ExperimentalWarning'] : []
 
 /**
- * Processes that are started once and make one burst after the other. One that fails or does not answer in time makes the
- * call reject; the pool can then only be closed. They end with this process, even when that is killed.
+ * Processes that are started once and make one burst after the other. One that fails or does not answer in time makes
+ * the call reject; the pool can then only be closed. They end with this process, even when that is killed.
  */
 export class ProcessPool {
   readonly #children: readonly ChildProcess[]
@@ -38,9 +38,9 @@ export class ProcessPool {
   }
 
   /**
-   * Lets all processes make their share of the burst, all at the given instant of the clock that limits refill by. They are
-   * released when the last one is ready, by a message to each: these go out one after the other, in far less time than the
-   * requests of one process take.
+   * Lets all processes make their share of the burst, all at the given instant of the clock that limits refill by. They
+   * are released when the last one is ready, by a message to each: these go out one after the other, in far less time
+   * than the requests of one process take.
    */
   burst(burst: Burst, atMicros: number): Promise<BurstOutcome> {
     return this.#callers.burst(burst, {

@@ -3,10 +3,12 @@ import { createLimiter } from '@sluice/core'
 import type { RedisStore } from '@sluice/store-redis'
 import { redisStore } from '@sluice/store-redis'
 import type { Burst } from '../tests/test-bed.ts'
+import { approvalsOf } from '../tests/test-bed.ts'
 import type { Reply } from './callers.ts'
 import { EXACT_STORE, requireStoreAnswer } from './exact-redis-options.ts'
 
-// A process of the pool. It answers each order with one reply, and a burst with two: when it is ready, and when it is done.
+// A process of the pool. It answers each order with one reply, and a burst with two: when it is ready, and when it is
+// done.
 
 /** What a process works on until it is told to detach. */
 export interface RedisSubject {
@@ -27,8 +29,8 @@ export type ProcessOrder =
 export type ProcessAnswer = Reply | { readonly kind: 'failed'; readonly problem: string }
 
 /**
- * Requests that a process has under way at once. They travel together, so a process makes its requests in many small calls,
- * and those of all processes alternate; in one large call each, there would be hardly a race.
+ * Requests that a process has under way at once. They travel together, so a process makes its requests in many small
+ * calls, and those of all processes alternate; in one large call each, there would be hardly a race.
  */
 const REQUESTS_AT_ONCE = 4
 
@@ -60,19 +62,11 @@ async function attach({ rule, url, prefix }: RedisSubject): Promise<void> {
 async function makeRequests(): Promise<number[]> {
   if (attached === undefined || prepared === undefined) throw new Error('A burst was released before it was prepared.')
   const { limiter } = attached
-  const { nodes, requestsPerNode } = prepared
-  const approvedPerNode = nodes.map(() => 0)
-  const requests = nodes.length * requestsPerNode
-  let next = 0
-  const askOneByOne = async (): Promise<void> => {
-    for (let request = next++; request < requests; request = next++) {
-      const index = request % nodes.length
-      const decision = requireStoreAnswer(await limiter.check(nodes[index]!))
-      if (decision.allowed) approvedPerNode[index]! += 1
-    }
-  }
-  await Promise.all(Array.from({ length: REQUESTS_AT_ONCE }, askOneByOne))
-  return approvedPerNode
+  return await approvalsOf(
+    prepared,
+    REQUESTS_AT_ONCE,
+    async (node) => requireStoreAnswer(await limiter.check(node)).allowed,
+  )
 }
 
 async function detach(): Promise<void> {

@@ -6,7 +6,8 @@ import type { Reply } from './callers.ts'
 import { SharedClock } from './shared-clock.ts'
 import { StartGate } from './start-gate.ts'
 
-// A thread of the pool. It answers each order with one reply, and a burst with two: when it is ready, and when it is done.
+// A thread of the pool. It answers each order with one reply, and a burst with two: when it is ready, and when it is
+// done.
 
 /** What a thread knows from its start. */
 export interface RaceWorkerData {
@@ -27,8 +28,8 @@ export type Order =
   | { readonly kind: 'detach' }
 
 /**
- * Approvals after which a thread steps aside. A hundred take less time than another thread needs to wake up: on a machine
- * with few cores, the first one awake would take them all, and there would be no race.
+ * Approvals after which a thread steps aside. A hundred take less time than another thread needs to wake up: on a
+ * machine with few cores, the first one awake would take them all, and there would be no race.
  */
 const APPROVALS_AT_A_STRETCH = 4
 

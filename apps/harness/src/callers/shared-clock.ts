@@ -5,8 +5,8 @@ import { MICROS_PER_MS } from '@sluice/core/internal'
 const START_MS = 1_767_225_600_000
 
 /**
- * A clock that stands still until it is moved, the same in every thread that holds its memory. Nothing refills, leaks or
- * expires while requests are made, so that their count has one right answer.
+ * A clock that stands still until it is moved, the same in every thread that holds its memory. Nothing refills, leaks
+ * or expires while requests are made, so that their count has one right answer.
  */
 export class SharedClock implements Clock {
   readonly #micros: BigInt64Array

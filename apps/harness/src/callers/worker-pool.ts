@@ -17,8 +17,8 @@ export interface WorkerPoolOptions extends Omit<CallersOptions, 'noun'> {
 const WORKER_FILE = new URL(`./race-worker${extname(import.meta.filename)}`, import.meta.url)
 
 /**
- * Threads that are started once and make one burst after the other. A thread that fails or does not answer in time makes
- * the call reject; the pool can then only be closed.
+ * Threads that are started once and make one burst after the other. A thread that fails or does not answer in time
+ * makes the call reject; the pool can then only be closed.
  */
 export class WorkerPool {
   readonly threads: number

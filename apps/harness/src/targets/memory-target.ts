@@ -1,13 +1,13 @@
 import type { Clock, Limiter, Rule, Store } from '@sluice/core'
 import { createLimiter, memoryStore } from '@sluice/core'
-import { MICROS_PER_MS } from '@sluice/core/internal'
 import { SharedClock } from '../callers/shared-clock.ts'
 import type { Burst, BurstOutcome, Target, TargetOptions, TestBed } from '../tests/test-bed.ts'
+import { releaseTasks } from '../tests/test-bed.ts'
 
 /** How a store that belongs to one thread is made. */
 export type CreateLocalStore = (clock: Clock) => Store<'sync'>
 
-/** A store of one thread, by default the memory store, asked by interleaved tasks of this thread. */
+/** A store of one thread, by default the memory store, used by interleaved tasks of this thread. */
 export function memoryTarget(
   { stopwatch }: TargetOptions,
   createStore: CreateLocalStore = (clock) => memoryStore({ clock }),
@@ -31,18 +31,8 @@ class LocalTestBed implements TestBed {
     this.#stopwatch = stopwatch
   }
 
-  async release({ nodes, requestsPerNode }: Burst): Promise<BurstOutcome> {
-    const gate = Promise.withResolvers<void>()
-    const approvedPerNode = nodes.map(() => 0)
-    const request = async (node: string, index: number): Promise<void> => {
-      await gate.promise
-      if (this.#limiter.tryAcquire(node)) approvedPerNode[index]! += 1
-    }
-    const requests = Array.from({ length: requestsPerNode }, () => nodes.map(request)).flat()
-    const startMicros = this.#stopwatch.nowMicros()
-    gate.resolve()
-    await Promise.all(requests)
-    return { approvedPerNode, ms: (this.#stopwatch.nowMicros() - startMicros) / MICROS_PER_MS }
+  release(burst: Burst): Promise<BurstOutcome> {
+    return releaseTasks(burst, this.#stopwatch, (node) => this.#limiter.tryAcquire(node))
   }
 
   moveToReset(node: string): Promise<boolean> {

@@ -2,14 +2,14 @@ import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { basename, resolve } from 'node:path'
 import type { Clock } from '@sluice/core'
-import { MICROS_PER_MS } from '@sluice/core/internal'
 import { HarnessError } from '../tests/harness-error.ts'
 import type { Burst, BurstOutcome, Target, TargetOptions, TestBed } from '../tests/test-bed.ts'
+import { releaseTasks } from '../tests/test-bed.ts'
 
 /** What is tested: any limiter that says yes or no to a key. */
 export interface ModuleLimiter {
   tryAcquire(nodeId: string): boolean | Promise<boolean>
-  /** Gives a key its full limit back. Without it, nothing is asked after a reset. */
+  /** Gives a key its full limit back. Without it, the tests after a reset are left out. */
   reset?(nodeId: string): unknown
 }
 
@@ -24,9 +24,10 @@ export interface ModuleTarget extends Pick<TargetOptions, 'stopwatch'> {
 }
 
 const EXPECTED =
-  'a module whose export "default", "createLimiter" or "limiter" is a limiter with tryAcquire(nodeId), or a function that returns one for maxRequests'
+  'a module whose export "default", "createLimiter" or "limiter" is a limiter with tryAcquire(nodeId), ' +
+  'or a function that returns one for maxRequests'
 
-/** A limiter that a module exports, asked by interleaved tasks of this thread. */
+/** A limiter that a module exports, used by interleaved tasks of this thread. */
 export function moduleTarget({ path, maxRequests, stopwatch }: ModuleTarget): Target {
   const exported = exportOf(path)
   if (typeof exported !== 'function' && maxRequests.length !== 1) {
@@ -57,26 +58,16 @@ class ModuleTestBed implements TestBed {
     this.#stopwatch = stopwatch
   }
 
-  async release({ nodes, requestsPerNode }: Burst): Promise<BurstOutcome> {
-    const gate = Promise.withResolvers<void>()
-    const approvedPerNode = nodes.map(() => 0)
-    const request = async (node: string, index: number): Promise<void> => {
-      await gate.promise
+  release(burst: Burst): Promise<BurstOutcome> {
+    return releaseTasks(burst, this.#stopwatch, async (node) => {
       const isApproved: unknown = await this.#limiter.tryAcquire(node)
-      // Anything else, such as a decision object, would count as an approval without a word.
-      if (typeof isApproved !== 'boolean') {
-        throw unusable({
-          received: `${typeof isApproved} from tryAcquire`,
-          expected: 'true or false, or a promise of it',
-        })
-      }
-      if (isApproved) approvedPerNode[index]! += 1
-    }
-    const requests = Array.from({ length: requestsPerNode }, () => nodes.map(request)).flat()
-    const startMicros = this.#stopwatch.nowMicros()
-    gate.resolve()
-    await Promise.all(requests)
-    return { approvedPerNode, ms: (this.#stopwatch.nowMicros() - startMicros) / MICROS_PER_MS }
+      if (typeof isApproved === 'boolean') return isApproved
+      // Anything else, such as a decision object, would silently count as an approval.
+      throw unusable({
+        received: `${typeof isApproved} from tryAcquire`,
+        expected: 'true or false, or a promise of it',
+      })
+    })
   }
 
   async moveToReset(node: string): Promise<boolean> {

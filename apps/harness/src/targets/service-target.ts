@@ -6,6 +6,7 @@ import { systemRandom } from '@sluice/core'
 import { MICROS_PER_MS } from '@sluice/core/internal'
 import { HarnessError } from '../tests/harness-error.ts'
 import type { Burst, BurstOutcome, Target, TargetOptions, TestBed } from '../tests/test-bed.ts'
+import { approvalsOf } from '../tests/test-bed.ts'
 
 /** So long that nothing refills while a test runs: a service counts in real time. */
 const WINDOW_SECONDS = 30 * 86_400
@@ -21,8 +22,9 @@ export interface ServiceTarget extends Pick<TargetOptions, 'threads' | 'stopwatc
 }
 
 /**
- * A running service, asked over HTTP by `threads` callers at a time. Each test bed has a rule of its own, for a resource that
- * nothing else uses, which is removed afterwards. A reset is one of the admin API, because nobody waits for a window to end.
+ * A running service, asked over HTTP by `threads` callers at a time. Each test bed has a rule of its own, for a
+ * resource that nothing else uses, which is removed afterwards. A reset is one of the admin API, because nobody waits
+ * for a window to end.
  */
 export async function serviceTarget(target: ServiceTarget): Promise<Target> {
   const { url, apiKey, threads, stopwatch, random = systemRandom } = target
@@ -63,20 +65,12 @@ class ServiceTestBed implements TestBed {
     return new ServiceTestBed(parts)
   }
 
-  async release({ nodes, requestsPerNode }: Burst): Promise<BurstOutcome> {
+  async release(burst: Burst): Promise<BurstOutcome> {
     const { client, threads, stopwatch, tier, resource } = this.#parts
-    const approvedPerNode = nodes.map(() => 0)
-    const requests = nodes.length * requestsPerNode
-    let next = 0
-    const askOneByOne = async (): Promise<void> => {
-      for (let request = next++; request < requests; request = next++) {
-        const index = request % nodes.length
-        const answer = await orFail('check', client.check({ resource, tier, userId: nodes[index]! }))
-        if (isApproval(answer, resource)) approvedPerNode[index]! += 1
-      }
-    }
     const startMicros = stopwatch.nowMicros()
-    await Promise.all(Array.from({ length: threads }, askOneByOne))
+    const approvedPerNode = await approvalsOf(burst, threads, async (userId) =>
+      isApproval(await orFail('check', client.check({ resource, tier, userId })), resource),
+    )
     return { approvedPerNode, ms: (stopwatch.nowMicros() - startMicros) / MICROS_PER_MS }
   }
 

@@ -1,12 +1,13 @@
 import type { Clock, Rule } from '@sluice/core'
+import { MICROS_PER_MS } from '@sluice/core/internal'
 
-/** Requests to make: so many for each node, spread evenly over all callers, which go round the nodes. */
+/** Requests to make: the same number for each node, spread evenly over all callers, which go round the nodes. */
 export interface Burst {
   readonly nodes: readonly string[]
   readonly requestsPerNode: number
 }
 
-/** What became of a burst. */
+/** Result of a burst. */
 export interface BurstOutcome {
   /** Requests approved for each node, in the order of the nodes. */
   readonly approvedPerNode: readonly number[]
@@ -14,13 +15,13 @@ export interface BurstOutcome {
   readonly ms: number
 }
 
-/** One rule on one store, and callers that can be let loose on it. Its time stands still unless it is moved. */
+/** One rule on one store, and callers for it. Its time stands still unless it is moved. */
 export interface TestBed {
   /** Makes all requests of the burst: every caller is ready before any is released. */
   release(burst: Burst): Promise<BurstOutcome>
   /**
-   * Moves time to the instant at which the full limit of the node is announced to be there again, or resets its counters.
-   * Resolves with false where there is no way to do that.
+   * Moves time to the instant at which the full limit of the node is available again, or resets its counters. Resolves
+   * with false if neither is possible.
    */
   moveToReset(node: string): Promise<boolean>
   /** Frees what is held. */
@@ -56,4 +57,39 @@ export interface TargetOptions {
 /** The share of each of `parts` in `total`: whole numbers that differ by 1 at most and add up to it. */
 export function evenShares(total: number, parts: number): number[] {
   return Array.from({ length: parts }, (_, part) => Math.floor((total + part) / parts))
+}
+
+/** Makes a request for a node; whether it is approved. */
+export type Ask = (node: string) => boolean | Promise<boolean>
+
+/** Makes the requests of a burst, `atOnce` of them at any time. Resolves with the approvals of each node. */
+export async function approvalsOf(burst: Burst, atOnce: number, ask: Ask): Promise<number[]> {
+  const { nodes, requestsPerNode } = burst
+  const approvedPerNode = nodes.map(() => 0)
+  const requests = nodes.length * requestsPerNode
+  let next = 0
+  const caller = async (): Promise<void> => {
+    for (let request = next++; request < requests; request = next++) {
+      const index = request % nodes.length
+      if (await ask(nodes[index]!)) approvedPerNode[index]! += 1
+    }
+  }
+  await Promise.all(Array.from({ length: atOnce }, caller))
+  return approvedPerNode
+}
+
+/** Makes each request of a burst in a task of its own. All tasks are ready before any is released. */
+export async function releaseTasks(burst: Burst, stopwatch: Clock, ask: Ask): Promise<BurstOutcome> {
+  const { nodes, requestsPerNode } = burst
+  const gate = Promise.withResolvers<void>()
+  const approvedPerNode = nodes.map(() => 0)
+  const request = async (node: string, index: number): Promise<void> => {
+    await gate.promise
+    if (await ask(node)) approvedPerNode[index]! += 1
+  }
+  const requests = Array.from({ length: requestsPerNode }, () => nodes.map(request)).flat()
+  const startMicros = stopwatch.nowMicros()
+  gate.resolve()
+  await Promise.all(requests)
+  return { approvedPerNode, ms: (stopwatch.nowMicros() - startMicros) / MICROS_PER_MS }
 }

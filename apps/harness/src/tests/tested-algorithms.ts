@@ -30,7 +30,9 @@ function secondsText(seconds: number): `${number}s` {
 /** Parts of a window that the segmented log counts apart. */
 const SEGMENTS = 10
 
-/** A window for the larger half and a burst for the rest, refilled well within the window, so that both reset together. */
+/**
+ * A window for the larger half and a burst for the rest, refilled well within the window, so that both reset together.
+ */
 function hybridRule(maxRequests: number, windowSeconds: number = WINDOW_SECONDS): Rule {
   const limit = Math.ceil(maxRequests / 2)
   const burst = { capacity: maxRequests - limit, refillPerSecond: maxRequests / windowSeconds }

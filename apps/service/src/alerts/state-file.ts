@@ -1,6 +1,6 @@
-import { mkdir, open, readFile, rename } from 'node:fs/promises'
-import { dirname } from 'node:path'
+import { readFile, rename } from 'node:fs/promises'
 import type { DeliveryRecord, DeliveryStore } from '@sluice/runtime'
+import { replaceFile } from '@sluice/runtime'
 import type { AlertState, AlertStateStore } from './alert-monitor.ts'
 
 const FORMAT = 'sluice-alerts'
@@ -65,17 +65,7 @@ export class StateFile {
 
   async #write(): Promise<void> {
     const text = JSON.stringify({ format: FORMAT, version: FORMAT_VERSION, parts: this.#parts })
-    await mkdir(dirname(this.#path), { recursive: true, mode: 0o700 })
-    const next = `${this.#path}.new`
-    const handle = await open(next, 'w', 0o600)
-    try {
-      await handle.writeFile(text)
-      await handle.sync()
-    } finally {
-      await handle.close()
-    }
-    await rename(next, this.#path)
-    await syncFolder(dirname(this.#path))
+    await replaceFile(this.#path, text)
   }
 }
 
@@ -86,16 +76,6 @@ function partsIn(text: string): Parts | undefined {
     return isOurs ? parts : undefined
   } catch {
     return undefined
-  }
-}
-
-/** A new name is on disk when its folder is. Where folders cannot be opened (Windows), the system sees to it. */
-async function syncFolder(folder: string): Promise<void> {
-  const handle = await open(folder, 'r').catch(() => undefined)
-  try {
-    await handle?.sync()
-  } finally {
-    await handle?.close()
   }
 }
 

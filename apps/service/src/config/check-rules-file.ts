@@ -2,7 +2,7 @@ import { engineTarget } from '@sluice/config-store'
 import type { Clock, UndeclaredDimension } from '@sluice/core'
 import { memoryStore, PolicyEngine, systemClock, undeclaredDimensions } from '@sluice/core'
 import type { Settings } from '../settings.ts'
-import { FileConfigReads } from './file-config.ts'
+import { FileConfigReads } from './config-reads.ts'
 import { followRulesFile } from './rule-source.ts'
 import { StateSizeCheck } from './state-size-check.ts'
 

@@ -9,9 +9,9 @@ import type {
 import { fileConfig, followConfig } from '@sluice/config-store'
 import type { ReadinessReason } from '@sluice/contract'
 import type { Clock, UndeclaredDimension } from '@sluice/core'
+import { urlWithoutSecrets } from '@sluice/core/options'
 import type { HealthCheck } from '../operations/health.ts'
 import type { Settings } from '../settings.ts'
-import { shownUrl } from '../settings.ts'
 import type { LateConfigStore } from './late-config-store.ts'
 
 /** What configuration is followed with. */
@@ -58,7 +58,7 @@ export function followDatabase(
     waitMs: WAIT_MS,
     cache: {
       path: cachePath,
-      source: settings.databaseUrl === undefined ? 'embedded' : shownUrl(settings.databaseUrl),
+      source: settings.databaseUrl === undefined ? 'embedded' : urlWithoutSecrets(settings.databaseUrl),
     },
   })
 }
@@ -142,7 +142,7 @@ function sourceOf(settings: Settings): string {
 }
 
 function databaseOf({ databaseUrl, dataDir }: Settings): string {
-  const place = databaseUrl === undefined ? `SQLite in ${dataDir}` : shownUrl(databaseUrl)
+  const place = databaseUrl === undefined ? `SQLite in ${dataDir}` : urlWithoutSecrets(databaseUrl)
   return `The configuration database (${place})`
 }
 

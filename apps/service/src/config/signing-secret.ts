@@ -1,6 +1,6 @@
-import { mkdir, readFile, rename, writeFile } from 'node:fs/promises'
-import { dirname } from 'node:path'
+import { readFile } from 'node:fs/promises'
 import type { ConfigStore } from '@sluice/config-store'
+import { replaceFile } from '@sluice/runtime'
 
 /**
  * What signs things that are handed out and must come back as they were. It is kept in the configuration database, so that all
@@ -48,10 +48,7 @@ export async function readSecret(path: string): Promise<Uint8Array | undefined> 
   }
 }
 
-/** Keeps a secret in a file that only this user can read. The file is whole at any moment. */
+/** Keeps a secret in a file that only this user can read. The file is complete at any time. */
 export async function writeSecret(path: string, secret: Uint8Array): Promise<void> {
-  await mkdir(dirname(path), { recursive: true, mode: 0o700 })
-  const next = `${path}.new`
-  await writeFile(next, `${Buffer.from(secret).toString('hex')}\n`, { mode: 0o600 })
-  await rename(next, path)
+  await replaceFile(path, `${Buffer.from(secret).toString('hex')}\n`)
 }

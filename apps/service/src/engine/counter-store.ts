@@ -1,11 +1,11 @@
 import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import type { Clock, Failure, FailureMode, LeaseEvent, SharedMemoryHandle, Store, StoreObserver } from '@sluice/core'
 import { attachSharedMemoryStore, createLimiter, memoryStore, sharedMemoryStore } from '@sluice/core'
+import { urlWithoutSecrets } from '@sluice/core/options'
 import type { ServerWarning } from '@sluice/store-redis'
 import { redisStore } from '@sluice/store-redis'
 import type { HealthCheck } from '../operations/health.ts'
 import type { RedisSettings, Settings } from '../settings.ts'
-import { shownUrl } from '../settings.ts'
 
 /** Where counters live. */
 export interface CounterStore {
@@ -117,7 +117,7 @@ const MODES: Readonly<Record<FailureMode, string>> = {
 }
 
 function unreachable({ urls, failureMode }: RedisSettings, { cause }: Failure): string {
-  const place = urls.map(shownUrl).join(', ')
+  const place = urls.map(urlWithoutSecrets).join(', ')
   return `Redis at ${place} ${CAUSES[cause]}. Failure mode "${failureMode}" applies to rules that set none: ${MODES[failureMode]}. Check REDIS_URL (--redis-url) and the server; the log has the error.`
 }
 
@@ -136,7 +136,10 @@ export function readNodeCount(path: string): number | undefined {
   }
 }
 
-/** Saves the node count. The file is complete at any time: a new one replaces it. Throws when it cannot be written. */
+/**
+ * Saves the node count. The file is complete at any time: a new one replaces it. Synchronous, so that two saves cannot
+ * overlap. Throws when it cannot be written.
+ */
 export function saveNodeCount(path: string, nodes: number): void {
   const next = `${path}.new`
   writeFileSync(next, `${nodes}\n`, { mode: 0o600 })

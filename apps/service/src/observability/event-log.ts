@@ -1,8 +1,8 @@
 import type { ConfigEvent } from '@sluice/config-store'
 import type { LeaseEvent, PolicyEvent, StoreEvent } from '@sluice/core'
+import { urlWithoutSecrets } from '@sluice/core/options'
 import type { Logger, NowMs } from '@sluice/runtime'
 import type { RedisSettings } from '../settings.ts'
-import { shownUrl } from '../settings.ts'
 import { errorFields } from './error-fields.ts'
 import { isStoreError } from './metrics/store-metrics.ts'
 import { digestOf } from './top-callers.ts'
@@ -44,7 +44,7 @@ export class EventLog {
     this.#nowMs = nowMs
     this.#secret = secret
     this.#redis =
-      redis === undefined ? {} : { redis: redis.urls.map(shownUrl).join(', '), failureMode: redis.failureMode }
+      redis === undefined ? {} : { redis: redis.urls.map(urlWithoutSecrets).join(', '), failureMode: redis.failureMode }
   }
 
   /**

@@ -2,8 +2,8 @@ import type { FieldProblem, ProblemCode, ProblemDocument, ReadinessCheck, Readin
 import { PROBLEMS } from '@sluice/contract'
 
 /**
- * Every error code of this package and what it means; the problems that the service answers with have codes of their own. A
- * code is never reused for another meaning, so programs may decide by it; messages may change.
+ * Every error code of this package and what it means; the problems that the service answers with have codes of their
+ * own. A code is never reused for another meaning, so programs may decide by it; messages may change.
  */
 export const CLIENT_ERRORS = {
   SLUICE_CLIENT_INVALID_OPTION: 'an option or argument of the client cannot be used',
@@ -30,8 +30,8 @@ export interface ClientErrorDetails {
 }
 
 /**
- * A call that went wrong: the service answered with a problem, or could not be asked. A denied check is an answer, not an
- * error. Recognise it with {@link isClientError}.
+ * A call that went wrong: the service answered with a problem, or could not be asked. A denied check is an answer, not
+ * an error. Recognise it with {@link isClientError}.
  */
 export class ClientError extends Error {
   override readonly name = 'ClientError'
@@ -65,8 +65,8 @@ export class ClientError extends Error {
 }
 
 /**
- * Whether `value` is an error of this package, and of this `code` when one is given. Goes by name and code and not by the class,
- * so it also holds when two copies of the package are loaded.
+ * Whether `value` is an error of this package, and of this `code` when one is given. Goes by name and code and not by
+ * the class, so it also holds when two copies of the package are loaded.
  */
 export function isClientError(value: unknown, code?: ClientErrorCode): value is ClientError {
   if (!(value instanceof Error) || value.name !== 'ClientError' || !('code' in value)) return false
@@ -94,7 +94,9 @@ export function lastErrorOf(error: unknown): unknown {
   return isClientError(error, 'SLUICE_CLIENT_RETRIES_EXHAUSTED') ? error.cause : error
 }
 
-/** The error for a problem that the service answered with; undefined when `value` is no problem document of the service. */
+/**
+ * The error for a problem that the service answered with; undefined when `value` is no problem document of the service.
+ */
 export function problemError(value: unknown, retryAfterMs: number | undefined): ClientError | undefined {
   if (typeof value !== 'object' || value === null) return undefined
   const { code, status, detail, errors, checks, reasons } = value as Partial<ProblemDocument>
@@ -110,7 +112,10 @@ function isClientErrorCode(code: unknown): code is ClientErrorCode {
 /** Most fields that a message tells of; `errors` has all. */
 const MOST_TOLD = 5
 
-/** What happened and what to do, for whoever reads only this: also what is wrong with each field, and what helps in a program. */
+/**
+ * What happened and what to do, for whoever reads only this: also what is wrong with each field, and what helps in a
+ * program.
+ */
 function messageOf(code: ClientErrorCode, { detail, errors = [] }: ClientErrorDetails): string {
   const told = errors
     .slice(0, MOST_TOLD)

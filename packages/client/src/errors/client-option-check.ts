@@ -14,7 +14,10 @@ export function optionTaker(taker: Omit<CheckedTaker, 'options'>): CheckedTaker 
   return { ...taker, options: Object.keys(taker.forms) }
 }
 
-/** Throws `SLUICE_CLIENT_INVALID_OPTION` unless `options` is an object that has only options of `taker`, each of its form. */
+/**
+ * Throws `SLUICE_CLIENT_INVALID_OPTION` unless `options` is an object that has only options of `taker`, each of its
+ * form.
+ */
 export function checkOptions(options: unknown, taker: CheckedTaker): void {
   const { name, example, forms } = taker
   const action = taker.advise?.(options)

@@ -15,8 +15,8 @@ export interface FetchCall extends OutgoingRequest {
 }
 
 /**
- * What a call of `fetch` is about to send. Throws what `fetch` would reject with for an address, method or header that is none, and
- * `SLUICE_CLIENT_INVALID_OPTION` for a signal that is none.
+ * What a call of `fetch` is about to send. Throws what `fetch` would reject with for an address, method or header that
+ * is none, and `SLUICE_CLIENT_INVALID_OPTION` for a signal that is none.
  */
 export function fetchCall(input: string | URL | Request, init: RequestInit = {}): FetchCall {
   const given = input instanceof Request ? input : undefined
@@ -49,8 +49,8 @@ export interface ReplayableRequest {
 }
 
 /**
- * Keeps what is needed to make a call of `fetch` again. The body of a `Request` is kept in memory until the end, because a
- * `Request` can be sent only once.
+ * Keeps what is needed to make a call of `fetch` again. The body of a `Request` is kept in memory until the end,
+ * because a `Request` can be sent only once.
  */
 export function replayableRequest(input: string | URL | Request, init: RequestInit | undefined): ReplayableRequest {
   const { body } = init ?? {}

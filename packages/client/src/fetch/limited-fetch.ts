@@ -12,7 +12,10 @@ import { fetchCall, isRequestInput } from './fetch-call.ts'
 
 /** What requests wait for. */
 export interface LimitedFetchOptions {
-  /** Says whose turn it is: a limiter of `sluice`, in memory or on Redis, or `serviceLimiter`. A limiter of slots is not accepted. */
+  /**
+   * Says whose turn it is: a limiter of `sluice`, in memory or on Redis, or `serviceLimiter`. A limiter of slots is not
+   * accepted.
+   */
   readonly limiter: FetchLimiter
   /** Key that the limiter counts. Default: host and port of the URL. */
   readonly key?: ((request: OutgoingRequest) => string) | undefined
@@ -99,11 +102,11 @@ function isRule(value: unknown): boolean {
 }
 
 /**
- * A `fetch` that waits for its turn before it sends, instead of being told off. It waits for the limiter, and while the other
- * side has announced that nothing is left: after an answer with `RateLimit` or `X-RateLimit-*` that says so until the reset, after
- * 429 and 503 as long as they ask, at most a day. Rejects with `SLUICE_CLIENT_TURN_REFUSED`, and sends nothing, when the turn
- * would come later than `maxWaitMs` or never; with the reason of the call's signal when that aborts. Answers are given as they
- * are. Throws when an option cannot be used.
+ * A `fetch` that waits for its turn before it sends, instead of being told off. It waits for the limiter, and while the
+ * other side has announced that nothing is left: after an answer with `RateLimit` or `X-RateLimit-*` that says so until
+ * the reset, after 429 and 503 as long as they ask, at most a day. Rejects with `SLUICE_CLIENT_TURN_REFUSED`, and sends
+ * nothing, when the turn would come later than `maxWaitMs` or never; with the reason of the call's signal when that
+ * aborts. Answers are given as they are. Throws when an option cannot be used.
  */
 export function limitedFetch(options: LimitedFetchOptions): FetchFunction {
   checkOptions(options, LIMITED_FETCH)
@@ -171,9 +174,14 @@ export interface FetchLimiterOptions {
   readonly maxWait?: number
 }
 
-/** Lets callers wait until it is their turn: every limiter of `sluice` is one, and so is what `serviceLimiter` makes. */
+/**
+ * Lets callers wait until it is their turn: every limiter of `sluice` is one, and so is what `serviceLimiter` makes.
+ */
 export interface FetchLimiter {
-  /** Whether a turn is a slot, to be given back. `limitedFetch` does not accept these, because `acquire` is not woken by a release. */
+  /**
+   * Whether a turn is a slot, to be given back. `limitedFetch` does not accept these, because `acquire` is not woken by
+   * a release.
+   */
   readonly holdsSlots?: boolean | undefined
   /** Resolves when it is the caller's turn, or with a denial when that would take too long. */
   acquire(key: string, options: FetchLimiterOptions): Promise<FetchLimiterResult>

@@ -16,9 +16,9 @@ const USUAL_STATUSES = [408, 425, 429, 500, 502, 503, 504]
 const IDEMPOTENT: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE', 'PUT', 'DELETE', 'QUERY'])
 
 /**
- * Which requests may be sent again. `idempotent`: those of an idempotent method and those with an `Idempotency-Key`. `refused`:
- * any other, too, when the answer is 429, or 503 with `Retry-After`: the server says that it did nothing. `always`: all.
- * A request that was never sent, because there was no connection, is sent again in any case.
+ * Which requests may be sent again. `idempotent`: those of an idempotent method and those with an `Idempotency-Key`.
+ * `refused`: any other, too, when the answer is 429, or 503 with `Retry-After`: the server says that it did nothing.
+ * `always`: all. A request that was never sent, because there was no connection, is sent again in any case.
  */
 export type RepeatPolicy = 'idempotent' | 'refused' | 'always'
 
@@ -64,11 +64,12 @@ type Outcome =
   | { readonly error: unknown; readonly response?: undefined }
 
 /**
- * A `fetch` that retries temporary failures: after 2 s, 4 s, 8 s ... up to 60 s, with a jitter of 25%, and never before the
- * time that the server announced (`Retry-After`, `RateLimit`, `X-RateLimit-*`). When retries or time are used up, it returns
- * the last answer. Without an answer it rejects: with `SLUICE_CLIENT_RETRIES_EXHAUSTED`, whose `cause` is the last error,
- * when the last retry failed; else with the error itself. A wait that would be too long is not begun. A body that is a
- * stream is sent once. The signal of a call ends its waits as well. Throws when an option cannot be used.
+ * A `fetch` that retries temporary failures: after 2 s, 4 s, 8 s ... up to 60 s, with a jitter of 25%, and never before
+ * the time that the server announced (`Retry-After`, `RateLimit`, `X-RateLimit-*`). When retries or time are used up,
+ * it returns the last answer. Without an answer it rejects: with `SLUICE_CLIENT_RETRIES_EXHAUSTED`, whose `cause` is
+ * the last error, when the last retry failed; else with the error itself. A wait that would be too long is not begun. A
+ * body that is a stream is sent once. The signal of a call ends its waits as well. Throws when an option cannot be
+ * used.
  */
 export function retryFetch(options: RetryFetchOptions = {}): FetchFunction {
   const settings = settingsOf(options)

@@ -13,8 +13,8 @@ export interface DeadlineOptions {
 }
 
 /**
- * Ends what takes too long: `signal` aborts when `renew` was not called for as long as it was last told, with a `ClientError`, or
- * when the signal of the caller aborts, with its reason. Holds nothing any more after `end`.
+ * Ends what takes too long: `signal` aborts when `renew` was not called for as long as it was last told, with a
+ * `ClientError`, or when the signal of the caller aborts, with its reason. Holds nothing any more after `end`.
  */
 export class Deadline {
   readonly #controller = new AbortController()

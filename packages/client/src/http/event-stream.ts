@@ -13,8 +13,8 @@ const LINE_END = /\r\n|\r|\n/
 const LONGEST_EVENT = 1_048_576
 
 /**
- * Reads the text of a stream of server-sent events, in pieces of any length, as the HTML standard has it. Ids and retry times
- * are read past: a client that comes back starts with what happens then.
+ * Reads the text of a stream of server-sent events, in pieces of any length, as the HTML standard has it. Ids and retry
+ * times are read past: a client that comes back starts with what happens then.
  */
 export class EventStreamReader {
   #rest = ''
@@ -22,7 +22,10 @@ export class EventStreamReader {
   #data: string[] = []
   #size = 0
 
-  /** Takes the next piece of text; gives the events that it completes. Throws a `ClientError` when an event is longer than any that is sent. */
+  /**
+   * Takes the next piece of text; gives the events that it completes. Throws a `ClientError` when an event is longer
+   * than any that is sent.
+   */
   push(text: string): StreamEvent[] {
     const events: StreamEvent[] = []
     const whole = this.#rest + text

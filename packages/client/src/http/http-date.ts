@@ -12,8 +12,8 @@ const FORMS = [
 ]
 
 /**
- * The instant of an HTTP date, milliseconds since 1970; undefined for what is none. A year of two digits is the one that is
- * at most 50 years after `nowMs`.
+ * The instant of an HTTP date, milliseconds since 1970; undefined for what is none. A year of two digits is the one
+ * that is at most 50 years after `nowMs`.
  */
 export function parseHttpDate(text: string, nowMs: number): number | undefined {
   for (const form of FORMS) {

@@ -11,16 +11,16 @@ const FIRST_INSTANT_MS = 1e11
 const LEGACY_PREFIXES = ['x-ratelimit', 'ratelimit']
 
 /**
- * Milliseconds after which an answer says it is worth coming back; undefined when it does not say. `Retry-After` counts before
- * all others, as the standards say; then what {@link exhaustedForMs} finds. `nowMs` is when the answer came.
+ * Milliseconds after which an answer says it is worth coming back; undefined when it does not say. `Retry-After` counts
+ * before all others, as the standards say; then what {@link exhaustedForMs} finds. `nowMs` is when the answer came.
  */
 export function retryAfterMsOf({ headers, status }: Response, nowMs: number): number | undefined {
   return retryAfterMs(headers, nowMs) ?? exhaustedForMs(headers, nowMs, status === 429)
 }
 
 /**
- * The wait of `Retry-After` (RFC 9110): a number of seconds, or a date, which is compared with the `Date` of the same answer
- * where there is one, so that clocks need not agree. 0 for a date that has passed; undefined for anything else.
+ * The wait of `Retry-After` (RFC 9110): a number of seconds, or a date, which is compared with the `Date` of the same
+ * answer where there is one, so that clocks need not agree. 0 for a date that has passed; undefined for anything else.
  */
 function retryAfterMs(headers: Headers, nowMs: number): number | undefined {
   const value = headers.get('retry-after')?.trim() ?? ''
@@ -30,10 +30,11 @@ function retryAfterMs(headers: Headers, nowMs: number): number | undefined {
 }
 
 /**
- * Milliseconds for which nothing is left, by the headers that announce limits; undefined when something is left, or when it is
- * not said. Understands `RateLimit` of draft-ietf-httpapi-ratelimit-headers-11 and, where that is missing or malformed,
- * `X-RateLimit-Remaining`, `-Reset-After` and `-Reset` (seconds from now, or an instant in seconds or milliseconds; also
- * without `X-`). An answer out of a cache tells nothing. `isDenied`: nothing is left even where that is not said.
+ * Milliseconds for which nothing is left, by the headers that announce limits; undefined when something is left, or
+ * when it is not said. Understands `RateLimit` of draft-ietf-httpapi-ratelimit-headers-11 and, where that is missing or
+ * malformed, `X-RateLimit-Remaining`, `-Reset-After` and `-Reset` (seconds from now, or an instant in seconds or
+ * milliseconds; also without `X-`). An answer out of a cache tells nothing. `isDenied`: nothing is left even where that
+ * is not said.
  */
 export function exhaustedForMs(headers: Headers, nowMs: number, isDenied: boolean): number | undefined {
   if (Number(headers.get('age') ?? 0) > 0) return undefined

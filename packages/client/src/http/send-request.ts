@@ -39,8 +39,8 @@ export interface StreamTimeout {
 const LONGEST_SILENCE_MS = 30_000
 
 /**
- * Sends a request, once, and gives the body of its answer: parsed JSON, a text, or undefined when there is none. Rejects with
- * the reason of `signal` when that aborts, else with a `ClientError`.
+ * Sends a request, once, and gives the body of its answer: parsed JSON, a text, or undefined when there is none.
+ * Rejects with the reason of `signal` when that aborts, else with a `ClientError`.
  */
 export async function sendRequest(
   address: ServiceConnection,

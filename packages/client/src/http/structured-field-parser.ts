@@ -51,8 +51,9 @@ class Reader {
 }
 
 /**
- * The items of a structured field that is a List of Items (RFC 9651); undefined when it is malformed in any place: such a field
- * counts as not sent. Lists within the list are malformed here. A parameter that is there twice has its last value.
+ * The items of a structured field that is a List of Items (RFC 9651); undefined when it is malformed in any place: such
+ * a field counts as not sent. Lists within the list are malformed here. A parameter that is there twice has its last
+ * value.
  */
 export function parseFieldList(text: string): readonly FieldItem[] | undefined {
   const reader = new Reader(text.trim())

@@ -5,8 +5,8 @@ import type { ServiceRequest } from '../http/send-request.ts'
 const PASSING: ReadonlySet<number | undefined> = new Set([408, 502, 503, 504])
 
 /**
- * Whether the service has, for sure, done nothing of what it was asked: it was never reached, or it turned the request away and
- * said when to come back.
+ * Whether the service has, for sure, done nothing of what it was asked: it was never reached, or it turned the request
+ * away and said when to come back.
  */
 export function isUntouched(error: unknown): boolean {
   if (!isClientError(error)) return false
@@ -15,8 +15,8 @@ export function isUntouched(error: unknown): boolean {
 }
 
 /**
- * Whether a request that failed may be sent again: when nothing was done, and when it does no harm if something was. A check
- * that may have been charged is not: it would be charged twice.
+ * Whether a request that failed may be sent again: when nothing was done, and when it does no harm if something was. A
+ * check that may have been charged is not: it would be charged twice.
  */
 export function mayRepeat({ isIdempotent }: ServiceRequest, error: unknown): boolean {
   if (!isClientError(error)) return false
@@ -38,8 +38,8 @@ const NO_CONNECTION: ReadonlySet<unknown> = new Set([
 const DEEPEST_CAUSE = 8
 
 /**
- * Whether an error of `fetch` shows that the request was never sent: there was no connection to send it on. False where that
- * is not known, as in browsers, which do not tell.
+ * Whether an error of `fetch` shows that the request was never sent: there was no connection to send it on. False where
+ * that is not known, as in browsers, which do not tell.
  */
 export function wasNeverSent(error: unknown): boolean {
   let inner = error

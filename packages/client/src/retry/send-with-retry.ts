@@ -27,8 +27,8 @@ export interface TimeBudget {
 
 /**
  * Sends a request, again where {@link mayRepeat} says so, until it is answered. Rejects with
- * `SLUICE_CLIENT_RETRIES_EXHAUSTED` when the last retry failed too. When the next wait would be longer than the time that
- * is left, it rejects at once with the last error.
+ * `SLUICE_CLIENT_RETRIES_EXHAUSTED` when the last retry failed too. When the next wait would be longer than the time
+ * that is left, it rejects at once with the last error.
  */
 export async function sendWithRetry(
   service: RetryingService,

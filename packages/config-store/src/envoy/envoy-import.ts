@@ -1,5 +1,6 @@
 import type { DescriptorDomain, DescriptorLimit, DescriptorNode, DescriptorUnit, RuleSetProblem } from '@sluice/core'
 import { RuleSetError } from '@sluice/core'
+import { pointerTo } from '@sluice/core/internal'
 import { isNothing, type YamlFields, YamlReader } from './yaml-reader.ts'
 
 /** A configuration file of envoyproxy/ratelimit. */
@@ -100,7 +101,7 @@ function known(
     if (keys.includes(key)) continue
     const [home] = HOMES.find(([, homeKeys]) => homeKeys.includes(key)) ?? []
     const hint = home === undefined ? '' : `; it belongs to ${home}`
-    reader.report(`${pointer}/${escaped(key)}`, 'not known here', `only ${keys.join(', ')}${hint}`)
+    reader.report(pointerTo(pointer, key), 'not known here', `only ${keys.join(', ')}${hint}`)
   }
   return fields
 }
@@ -222,9 +223,4 @@ function nameOf(key: string, value: string): string {
   return value === ''
     ? `${JSON.stringify(key)} without a value`
     : `${JSON.stringify(key)} with ${JSON.stringify(value)}`
-}
-
-/** Escapes a key for a JSON pointer. */
-function escaped(key: string): string {
-  return key.replaceAll('~', '~0').replaceAll('/', '~1')
 }

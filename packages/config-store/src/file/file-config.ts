@@ -10,7 +10,7 @@ import { encodeEntry, encodeEntryKey } from '../follow/entry-encoding.ts'
 import { HintSources } from '../follow/hint-sources.ts'
 import { checkPollMs, Poller, type PollResult } from '../follow/poller.ts'
 import { platform } from '../platform.ts'
-import type { VersionContent } from '../versions.ts'
+import type { VersionContent } from '../rule-set-versions.ts'
 import { parseConfigFile } from './parse-config-file.ts'
 import { FolderHints, WatchedFile } from './watched-file.ts'
 

@@ -1,4 +1,5 @@
 import type { RuleSetProblem } from '@sluice/core'
+import { pointerTo } from '@sluice/core/internal'
 import type { Document, Node, Pair, YAMLError, YAMLMap } from 'yaml'
 import { isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument, visit } from 'yaml'
 
@@ -146,7 +147,7 @@ function pointerAt(document: Document.Parsed, offset: number): string {
   for (let node: Found = document.contents; node !== undefined && node !== null; ) {
     const step = stepTowards(node, offset)
     if (step === undefined) break
-    pointer += `/${step.token.replaceAll('~', '~0').replaceAll('/', '~1')}`
+    pointer = pointerTo(pointer, step.token)
     node = step.node
   }
   return pointer

@@ -1,6 +1,6 @@
 import type { PolicyEngine, PolicyVersions } from '@sluice/core'
 import type { EntryChange, VersionsInForce } from '../config-store.ts'
-import type { VersionContent } from '../versions.ts'
+import type { VersionContent } from '../rule-set-versions.ts'
 
 /**
  * The receiver of configuration: the policy engine of this process. Every call takes effect before it returns. Calls do

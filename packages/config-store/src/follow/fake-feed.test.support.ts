@@ -1,6 +1,6 @@
 import { type Block, type Membership, type Override, type RuleSet, SluiceError } from '@sluice/core'
 import type { ChangeBatch, ChangeFeed, EntryChange, VersionsInForce } from '../config-store.ts'
-import type { VersionContent } from '../versions.ts'
+import type { VersionContent } from '../rule-set-versions.ts'
 import type { ConfigTarget } from './config-target.ts'
 import { encodeEntryKey } from './entry-encoding.ts'
 

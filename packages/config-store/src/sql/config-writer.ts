@@ -1,6 +1,6 @@
 import { SluiceError } from '@sluice/core'
+import type { Author, Seen } from '../config-entries.ts'
 import type { Notifier } from '../config-store.ts'
-import type { Author, Seen } from '../entries.ts'
 import type { SqlDriver, SqlTarget, SqlTransaction } from './sql-driver.ts'
 import { encodeText } from './text-encoding.ts'
 

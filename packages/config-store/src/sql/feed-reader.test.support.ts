@@ -1,6 +1,6 @@
 import type { Block, Incident, Membership, Override } from '@sluice/core'
 import type { ChangeFeed, EntryChange, VersionsInForce } from '../config-store.ts'
-import type { VersionContent } from '../versions.ts'
+import type { VersionContent } from '../rule-set-versions.ts'
 
 type Followed = Extract<EntryChange, { key: unknown }>
 

@@ -40,6 +40,28 @@ export function checkSources({ clock, random, timers }: { clock?: Clock; random?
   checkMethod('timers', timers, { method: 'schedule', example: '{ schedule: (delayMs, run) => cancel }' })
 }
 
+/** Accepted values of {@link checkWhole}, both ends included. */
+export interface WholeRange {
+  /** What takes the option, in messages, such as `the memory store`. */
+  readonly of?: string
+  /** Default: 1. */
+  readonly least?: number
+  readonly most: number
+  /** What to do about another value. */
+  readonly action?: string
+}
+
+/** Returns `value`. Throws `SLUICE_INVALID_OPTION` unless it is a whole number in the range. */
+export function checkWhole(option: string, value: number, { of, least = 1, most, action }: WholeRange): number {
+  if (Number.isInteger(value) && value >= least && value <= most) return value
+  throw new SluiceError('SLUICE_INVALID_OPTION', {
+    problem: `"${option}"${of === undefined ? '' : ` of ${of}`} cannot be used`,
+    received: value,
+    expected: `a whole number from ${least} to ${most}`,
+    ...(action === undefined ? {} : { action }),
+  })
+}
+
 /** The option `maxWaiting`, or its default. Throws `SLUICE_INVALID_OPTION` unless it is a whole number, 0 or more. */
 export function checkMaxWaiting(maxWaiting = 10_000): number {
   if (Number.isInteger(maxWaiting) && maxWaiting >= 0) return maxWaiting

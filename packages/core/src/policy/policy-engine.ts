@@ -1,4 +1,3 @@
-import { SluiceError } from '../errors.ts'
 import type { Obstacle } from '../limiter/acquire.ts'
 import { waitForTurn } from '../limiter/acquire.ts'
 import { checkRefunded, checkUncharged } from '../limiter/call-check.ts'
@@ -12,6 +11,7 @@ import {
   checkOptionNames,
   checkSignal,
   checkSources,
+  checkWhole,
   type OptionTaker,
 } from '../options/known-options.ts'
 import type { Duration } from '../rule/duration.ts'
@@ -157,7 +157,7 @@ export class PolicyEngine<M extends Mode = Mode> {
     this.#random = random
     this.#observer = observer
     notePlace(this, { store, rules: [] })
-    const ipv6PrefixLength = prefixLengthOf(options.ipv6PrefixLength)
+    const ipv6PrefixLength = checkWhole('ipv6PrefixLength', options.ipv6PrefixLength ?? 64, { most: 128 })
     const live = new LiveEntries({ random })
     this.#live = live
     const readers = new DimensionReaders({ ipv6PrefixLength })
@@ -457,13 +457,4 @@ interface Decided {
   readonly resolved: ResolvedRequest
   readonly request: PolicyRequest
   readonly nowMs: number
-}
-
-function prefixLengthOf(length = 64): number {
-  if (Number.isInteger(length) && length >= 1 && length <= 128) return length
-  throw new SluiceError('SLUICE_INVALID_OPTION', {
-    problem: '"ipv6PrefixLength" cannot be used',
-    received: length,
-    expected: 'a whole number from 1 to 128',
-  })
 }

@@ -1,6 +1,6 @@
 import type { DecisionLike } from '@sluice/contract'
 import { isLess } from '@sluice/core/internal'
-import type { Denial } from './denial.ts'
+import type { Denial } from './denial-response.ts'
 
 /** The request may continue. */
 export interface Admission {

@@ -4,7 +4,7 @@ import { createLimiter, fallbackStore, memoryStore, PolicyEngine } from '@sluice
 import { noteSpace } from '@sluice/core/internal'
 import { deferredStore, FakeClock, FakeTimers, seededRandom } from '@sluice/testing'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import type { Denial } from '../http/denial.ts'
+import type { Denial } from '../http/denial-response.ts'
 import type { HttpRequest } from '../http/http-request.ts'
 import type { Admission, HttpOutcome } from '../http/outcome.ts'
 import { byIp } from '../identity/identity.ts'

@@ -1,4 +1,5 @@
-// What somebody gets to see who imports `rateLimit` from the entry of another framework: each one in each of the real others.
+// What somebody gets to see who imports `rateLimit` from the entry of another framework: each one in each of the real
+// others.
 import 'reflect-metadata'
 import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'

@@ -1,5 +1,5 @@
-// What somebody gets to see who writes the wrong thing: the code of an error, and words that say what to write instead. Each
-// mistake is made on the real frameworks.
+// What somebody gets to see who writes the wrong thing: the code of an error, and words that say what to write instead.
+// Each mistake is made on the real frameworks.
 import 'reflect-metadata'
 import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'

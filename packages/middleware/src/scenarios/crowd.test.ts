@@ -57,7 +57,10 @@ interface Answer {
   readonly body: string
 }
 
-/** Sends requests in one piece, so that the server reads them in one turn, and gives the answers, which come in the same order. */
+/**
+ * Sends requests in one piece, so that the server reads them in one turn, and gives the answers, which come in the same
+ * order.
+ */
 async function askTogether(port: number, paths: readonly string[]): Promise<Answer[]> {
   const socket = connect(port, '127.0.0.1')
   socket.end(

@@ -7,8 +7,8 @@ import type { HttpRequest } from '../http/http-request.ts'
 import { clientAddress, compileTrust, type TrustedProxies } from '../identity/client-address.ts'
 
 // Whatever a client writes into the header that proxies append to, it must not get another address than its own; and
-// whatever it writes when it comes directly, it must not get any but that of its connection. The proxies here are made up of
-// what real ones do: append to the last line, or add a line of their own.
+// whatever it writes when it comes directly, it must not get any but that of its connection. The proxies here are made
+// up of what real ones do: append to the last line, or add a line of their own.
 
 /** Proxies before the server, the nearest to the client first; the last one opens the connection. */
 const PROXIES = ['10.1.0.1', '2001:db8:ffff::1', '10.1.0.2'] as const

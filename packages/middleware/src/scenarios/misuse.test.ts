@@ -9,8 +9,8 @@ import { type ExpressRateLimit, type ExpressRateLimitOptions, rateLimit } from '
 import { byIp, byUser } from '../identity/identity.ts'
 import type { MisuseWarning } from '../misuse/misuse-warning.ts'
 
-// The mistakes that beginners make with a real server, and that each is told with its code, once, while requests go on as
-// before.
+// The mistakes that beginners make with a real server, and that each is told with its code, once, while requests go on
+// as before.
 
 /** An Express app on a real port or socket, and the mistakes that its limiters tell of. */
 async function serve(build: (app: Express, limit: Limit) => void, listenOn: number | string = 0) {

@@ -16,8 +16,9 @@ import { rateLimit as expressRateLimit } from '../adapters/express/express.ts'
 import { rateLimit as fastifyRateLimit } from '../adapters/fastify/fastify.ts'
 import { rateLimit as honoRateLimit } from '../adapters/hono/hono.ts'
 
-// The real routers, asked over HTTP with paths in every spelling. Whatever a router takes for a route must be limited by the
-// rule that is written for that route: as the middleware sees the request, and as somebody does who passes on what came.
+// The real routers, asked over HTTP with paths in every spelling. Whatever a router takes for a route must be limited
+// by the rule that is written for that route: as the middleware sees the request, and as somebody does who passes on
+// what came.
 
 const ROUTES = [
   ...['/health', '/orders', '/orders/open', '/orders/:id', '/orders/:id/items', '/orders/:id/:part/x'],
@@ -161,8 +162,8 @@ const WORDS = [
   ...['orders', 'orders', '%6frders', 'open', 'o%70en', 'items', 'files', 'lists'],
   ...['health', 'reports', 'x', '17'],
 ]
-// Not what Express escapes when it reads a path with a `#` or a whole URL (quotes, braces, `^` and their like): it then hands a
-// router that is mounted at a parameter a text that is cut in the wrong place.
+// Not what Express escapes when it reads a path with a `#` or a whole URL (quotes, braces, `^` and their like): it then
+// hands a router that is mounted at a parameter a text that is cut in the wrong place.
 const ODDITIES = [
   ...['%', '%00', '%20', '%252f', '%c0%af', '%2e', '%2E%2e', '.'],
   ...['#', '?', '?q=/../', '%3f', ':id', 'a*', '@', '~'],

@@ -1,5 +1,5 @@
 import { expectTypeOf } from 'vitest'
-import type { Counter, CounterSeries } from './counter.ts'
+import type { Counter, CounterSeries } from './metric-counter.ts'
 import { MetricRegistry } from './metric-registry.ts'
 
 const registry = new MetricRegistry()

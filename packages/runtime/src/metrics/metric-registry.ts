@@ -1,10 +1,10 @@
 import { invalidOption, requireNumber } from '../option-range.ts'
 import { requireBounds } from '../sketches/bucket-bounds.ts'
-import { Counter } from './counter.ts'
-import { Gauge } from './gauge.ts'
-import { Histogram } from './histogram.ts'
+import { Counter } from './metric-counter.ts'
 import type { Label, LabelDeclaration, MetricOptions } from './metric-definition.ts'
 import { requireMetricName, resolveLabels, sampleNames } from './metric-definition.ts'
+import { Gauge } from './metric-gauge.ts'
+import { Histogram } from './metric-histogram.ts'
 import type { GaugeMerge, HistogramView, MetricFamily, MetricsSnapshot } from './metrics-snapshot.ts'
 
 /** Options of a gauge. */

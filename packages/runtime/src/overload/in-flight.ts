@@ -1,5 +1,5 @@
-import { RuntimeError } from '../errors.ts'
 import { requireInteger } from '../option-range.ts'
+import { RuntimeError } from '../runtime-error.ts'
 
 /** Options of {@link InFlight}. */
 export interface InFlightOptions {

@@ -1,15 +1,12 @@
 import type { Random, Timers } from '@sluice/core'
+import { retryDelayMs } from '@sluice/core/internal'
 
 const FIRST_DELAY_MS = 50
 const MAX_DELAY_MS = 500
 
-/**
- * Milliseconds until the next connection attempt after `failures` failed ones: 50, doubling, with 25% jitter, at most
- * 500. The jitter keeps the clients of a restarted server from reconnecting all at once.
- */
+/** Delay before the next connection attempt; `failures` is 0 after the first failed one. */
 export function reconnectDelayMs(failures: number, random: Random): number {
-  const jitter = 0.75 + random.nextUint32() / 2 ** 33
-  return Math.min(FIRST_DELAY_MS * 2 ** Math.min(failures, 10) * jitter, MAX_DELAY_MS)
+  return retryDelayMs(failures, { firstMs: FIRST_DELAY_MS, longestMs: MAX_DELAY_MS, random })
 }
 
 /** A client that a {@link Reconnector} keeps connected. */

@@ -32,9 +32,9 @@ export class FakeTimers implements Timers {
   }
 
   /**
-   * Moves the clock on by `ms`, stopping at every timer on the way, the soonest first and those of one instant in the order
-   * they were made. After each, promise callbacks run, so that a timer they make is seen. Awaiting `advance(0)` lets
-   * promise callbacks run and fires what is due.
+   * Moves the clock on by `ms`, stopping at every timer on the way, the soonest first and those of one instant in the
+   * order they were made. After each, promise callbacks run, so that a timer they make is seen. Awaiting `advance(0)`
+   * lets promise callbacks run and fires what is due.
    */
   async advance(ms: number): Promise<void> {
     const untilMicros = this.#clock.nowMicros() + Math.round(ms * MICROS_PER_MS)

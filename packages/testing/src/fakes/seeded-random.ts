@@ -4,8 +4,8 @@ import type { Random } from '@sluice/core'
 const STEP = 0x9e_37_79_b9
 
 /**
- * Chance that can be repeated: the same seed (any 32-bit number) gives the same draws. SplitMix32, whose draws are evenly
- * spread and pass for random; not for secrets.
+ * Chance that can be repeated: the same seed (any 32-bit number) gives the same draws. SplitMix32, whose draws are
+ * evenly spread and pass for random; not for secrets.
  */
 export function seededRandom(seed: number): Random {
   let counter = seed | 0

@@ -10,7 +10,9 @@ export interface DeparturesModel {
   join(now: number, cost: number): void
 }
 
-/** The ideal departures under a rate. Time is counted in `units`-ths of a microsecond, so that every instant is whole. */
+/**
+ * The ideal departures under a rate. Time is counted in `units`-ths of a microsecond, so that every instant is whole.
+ */
 export function departuresModel(limit: Extract<Limit, { rate: unknown }>): DeparturesModel {
   const units = BigInt(limit.rate.units)
   const micros = BigInt(limit.rate.micros)

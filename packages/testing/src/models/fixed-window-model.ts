@@ -23,7 +23,9 @@ function plainModel(limit: FixedWindowLimit): ReferenceModel {
   }
 }
 
-/** What is unused carries over once; a window that nobody used leaves all of it; two such windows, and all is forgotten. */
+/**
+ * What is unused carries over once; a window that nobody used leaves all of it; two such windows, and all is forgotten.
+ */
 function rolloverModel(limit: FixedWindowLimit): ReferenceModel {
   const used = new Map<number, number>()
   const indexOf = (now: number): number => Math.floor(now / (limit.window as number))

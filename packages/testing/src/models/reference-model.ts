@@ -6,8 +6,8 @@ export interface Moment {
 }
 
 /**
- * A limit told as simply as possible, and told differently from the algorithm it is compared with: slow, exact, remembering
- * everything. Charging without asking is allowed.
+ * A limit told as simply as possible, and told differently from the algorithm it is compared with: slow, exact,
+ * remembering everything. Charging without asking is allowed.
  */
 export interface ReferenceModel {
   /** Whole units that could be taken at this moment, 0 or more. */

@@ -21,10 +21,11 @@ interface Lease {
  * A store as simple as can be: maps that only grow, searched from end to end. What it decides is what every other store
  * must decide; it is for comparing, not for use.
  *
- * Leases: until its end a lease counts in full. A settlement before the end takes it away and charges what was spent, as of
- * now. At its end it is charged whole, as of that instant; a settlement after that is `late` and gives back what was not
- * spent. A lease that is not there although it has not ended was settled before or forgotten by a reset: settling it is
- * `gone` and changes nothing. What runs out is seen to in the order of time, at one instant holds before leases.
+ * Leases: until its end a lease counts in full. A settlement before the end takes it away and charges what was spent,
+ * as of now. At its end it is charged whole, as of that instant; a settlement after that is `late` and gives back what
+ * was not spent. A lease that is not there although it has not ended was settled before or forgotten by a reset:
+ * settling it is `gone` and changes nothing. What runs out is seen to in the order of time, at one instant holds before
+ * leases.
  */
 export class ReferenceStore implements Store<'sync'> {
   readonly mode = 'sync'

@@ -3,7 +3,8 @@ import { createLimiter } from '@sluice/core'
 import { attachWithFaults, type CommitStep } from '@sluice/core/internal'
 import { GATE, type RaceWork, sharedInstant } from './thread-race.ts'
 
-// One thread of a race: attaches to the store, waits at the gate with the others, does its calls, reports the approvals.
+// One thread of a race: attaches to the store, waits at the gate with the others, does its calls, reports the
+// approvals.
 
 const work = workerData as RaceWork
 const gate = new Int32Array(work.gate)

@@ -1,12 +1,11 @@
 import { createConnection } from 'node:net'
 import type { ProblemDocument } from '@sluice/contract'
-import { InFlight } from '@sluice/runtime'
+import { InFlight, systemTurnEnd } from '@sluice/runtime'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { Answer, OperationRequest, StreamAnswer } from '../../operations/handler.ts'
 import { jsonAnswer } from '../../operations/handler.ts'
 import { problemAnswer } from '../../operations/problems.ts'
 import { RawConnection } from '../../service.fixture.ts'
-import { atTurnEnd } from '../../system.ts'
 import { ConnectionLimit } from './connection-limit.ts'
 import type { Endpoint } from './endpoint.ts'
 import type { FailureDetails } from './endpoint-server.ts'
@@ -51,7 +50,7 @@ async function serve(endpoint: Partial<Endpoint>): Promise<Running> {
     route: () => ({ target, params: { name: 'gold' } }),
     reportError: (error, details) => errors.push([error, details]),
     newRequestId: () => 'made-here',
-    atTurnEnd,
+    atTurnEnd: systemTurnEnd,
   })
   const server = new HttpServer({
     host: '127.0.0.1',

@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer'
 import type { FieldProblem } from '@sluice/contract'
+import { pointerTo } from '@sluice/core/internal'
 import type { Answer } from '../../operations/handler.ts'
 import { problemAnswer } from '../../operations/problems.ts'
 import type { RequestHead } from './request-body.ts'
@@ -99,7 +100,7 @@ function oversized(value: unknown, path: string, depth: number): FieldProblem | 
   for (let index = 0; index < count; index++) {
     const name = names?.[index] ?? index
     const found = oversized((value as Readonly<Record<string | number, unknown>>)[name], '', depth + 1)
-    if (found !== undefined) return { ...found, path: `${path}/${escaped(name)}${found.path}` }
+    if (found !== undefined) return { ...found, path: `${pointerTo(path, name)}${found.path}` }
   }
   return undefined
 }
@@ -132,9 +133,4 @@ function endOfString(text: Uint8Array, start: number): number {
   let at = start + 1
   while (at < text.length && text[at] !== QUOTE) at += text[at] === BACKSLASH ? 2 : 1
   return at
-}
-
-/** A name as JSON pointers have it. */
-function escaped(name: string | number): string {
-  return String(name).replaceAll('~', '~0').replaceAll('/', '~1')
 }

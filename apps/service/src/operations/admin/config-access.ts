@@ -1,7 +1,7 @@
 import type { Author, ConfigStore } from '@sluice/config-store'
 import type { RuleSet } from '@sluice/core'
 import type { AnnounceBlock } from '../../alerts/block-export.ts'
-import type { ConfigReads, DatabaseReads, FileConfigReads } from '../../config/file-config.ts'
+import type { ConfigReads, DatabaseReads, FileConfigReads } from '../../config/config-reads.ts'
 import type { FollowedDatabase } from '../../config/follow-changes.ts'
 import { followInAllThreads } from '../../config/follow-changes.ts'
 import { StateSizeCheck } from '../../config/state-size-check.ts'

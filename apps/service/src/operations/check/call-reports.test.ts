@@ -1,6 +1,6 @@
 import type { CallReport } from '@sluice/contract'
+import { systemTurnEnd } from '@sluice/runtime'
 import { describe, expect, it } from 'vitest'
-import { atTurnEnd } from '../../system.ts'
 import type { ThreadGroup } from '../../threads/message-bus.ts'
 import { CallReports } from './reports.ts'
 
@@ -45,7 +45,7 @@ function scene(count = 2): Scene {
     async end(error) {
       if (error === undefined) telling.resolve([])
       else telling.reject(error)
-      await new Promise<void>(atTurnEnd)
+      await new Promise<void>(systemTurnEnd)
     },
     hear: (thread, resources) => answer({ thread, reports: resources.map(report) }),
   }

@@ -1,11 +1,11 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
 import { SluiceError } from '@sluice/core'
+import type { Author, Page, PageRequest } from '../../config-entries.ts'
 import type { ApiKey, ApiKeyRole, ApiKeyTable, IssuedApiKey, NewApiKey } from '../../config-store.ts'
-import type { Author, Page, PageRequest } from '../../entries.ts'
 import type { Platform } from '../../platform.ts'
 import type { ConfigChange, ConfigWriter } from '../config-writer.ts'
-import { pageLimit, pageOf, pageStart } from '../paging.ts'
 import type { SqlDriver, SqlSession } from '../sql-driver.ts'
+import { pageLimit, pageOf, pageStart } from '../sql-page.ts'
 import { encodeKey, encodeText } from '../text-encoding.ts'
 
 const ROLES: readonly ApiKeyRole[] = ['admin', 'editor', 'viewer', 'none']

@@ -1,5 +1,5 @@
+import type { EntityKey, OverrideKey } from '../../config-entries.ts'
 import type { ChangeBatch, ChangeFeed, EntryChange, VersionsInForce } from '../../config-store.ts'
-import type { EntityKey, OverrideKey } from '../../entries.ts'
 import type { ConfigChange } from '../config-writer.ts'
 import type { SqlDriver } from '../sql-driver.ts'
 import { encodeKey } from '../text-encoding.ts'

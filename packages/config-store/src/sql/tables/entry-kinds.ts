@@ -8,10 +8,10 @@ import {
   type RuleSetProblem,
 } from '@sluice/core'
 import { countedEntity, PatternSpellings } from '@sluice/core/internal'
-import type { EntityKey, OverrideKey } from '../../entries.ts'
+import type { EntityKey, OverrideKey } from '../../config-entries.ts'
 import type { SqlTarget, SqlValue } from '../sql-driver.ts'
 import { encodeKey } from '../text-encoding.ts'
-import { auditName } from './audit-log.ts'
+import { auditName } from './audit-table.ts'
 
 /** What distinguishes one kind of entries. */
 export interface EntryKind<E, Key> {

@@ -1,6 +1,6 @@
 import type { Incident } from '@sluice/core'
 import { checkIncident, RuleSetError } from '@sluice/core'
-import type { Author, IncidentSwitch, Seen, Stored } from '../../entries.ts'
+import type { Author, IncidentSwitch, Seen, Stored } from '../../config-entries.ts'
 import { type ConfigWriter, checkRevision, JsonText } from '../config-writer.ts'
 import type { SqlDriver, SqlSession } from '../sql-driver.ts'
 import { decodeText, encodeText } from '../text-encoding.ts'

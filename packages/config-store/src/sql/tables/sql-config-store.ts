@@ -1,4 +1,5 @@
 import type { Block, Membership, Override } from '@sluice/core'
+import type { EntityKey, EntryTable, IncidentSwitch, OverrideKey } from '../../config-entries.ts'
 import type {
   ApiKeyTable,
   AuditLog,
@@ -9,13 +10,12 @@ import type {
   RollupTable,
   SecretTable,
 } from '../../config-store.ts'
-import type { EntityKey, EntryTable, IncidentSwitch, OverrideKey } from '../../entries.ts'
 import type { Platform } from '../../platform.ts'
-import type { VersionTable } from '../../versions.ts'
+import type { VersionTable } from '../../rule-set-versions.ts'
 import { type Announcer, type ConfigChange, ConfigWriter } from '../config-writer.ts'
 import type { SqlDriver } from '../sql-driver.ts'
 import { SqlApiKeyTable } from './api-key-table.ts'
-import { SqlAuditLog } from './audit-log.ts'
+import { AuditTable } from './audit-table.ts'
 import { SqlChangeFeed } from './change-feed.ts'
 import { BLOCKS, type CanonicalKeys, MEMBERS, OVERRIDES } from './entry-kinds.ts'
 import { SqlEntryTable } from './entry-table.ts'
@@ -62,7 +62,7 @@ export class SqlConfigStore implements ConfigStore {
     this.blocks = new SqlEntryTable({ ...common, kind: BLOCKS, alsoDo: sweepBlocks })
     this.incident = new SqlIncidentSwitch(driver, writer)
     this.apiKeys = new SqlApiKeyTable(driver, writer, platform)
-    this.audit = new SqlAuditLog(driver, writer)
+    this.audit = new AuditTable(driver, writer)
     this.feed = new SqlChangeFeed(driver, canonicalKeys)
     this.secrets = new SqlSecretTable(driver, platform)
     this.numbers = new SqlNumberLeases(driver, () => platform.nowMs())

@@ -1,5 +1,5 @@
 import type { RequestMatch, RuleSet } from '@sluice/core'
-import type { Version, VersionStage } from '../../versions.ts'
+import type { Version, VersionStage } from '../../rule-set-versions.ts'
 import type { SqlSession, SqlTarget, SqlTransaction, SqlValue } from '../sql-driver.ts'
 import { decodeText, encodeKey } from '../text-encoding.ts'
 

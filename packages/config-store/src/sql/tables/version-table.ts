@@ -1,5 +1,5 @@
 import { assertRuleSet, diffRuleSets, type RuleSet, type RuleSetChange, SluiceError } from '@sluice/core'
-import type { Author, Page, PageRequest, Seen } from '../../entries.ts'
+import type { Author, Page, PageRequest, Seen } from '../../config-entries.ts'
 import type {
   RollbackOptions,
   StageChange,
@@ -8,10 +8,10 @@ import type {
   VersionContent,
   VersionStage,
   VersionTable,
-} from '../../versions.ts'
+} from '../../rule-set-versions.ts'
 import { type ConfigChange, type ConfigWriter, checkRevision } from '../config-writer.ts'
-import { pageLimit, pageOf, pageStart } from '../paging.ts'
 import type { SqlDriver, SqlSession } from '../sql-driver.ts'
+import { pageLimit, pageOf, pageStart } from '../sql-page.ts'
 import { encodeText } from '../text-encoding.ts'
 import {
   type RowsInForce,

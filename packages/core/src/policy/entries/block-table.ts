@@ -1,79 +1,22 @@
+import { ExpiryHeap, type HeapEntry } from '../../expiry-heap.ts'
 import type { Dimension } from '../rule-set/rule-set.ts'
 import type { Block } from './live-entry.ts'
 
 /** Of no reload: made by this process, and in force whether or not a reload has it. */
 const OWN = -1
 
-/** A block and where it stands. */
-class HeldBlock {
-  block: Block
+/** A block and its position in a heap. */
+class HeldBlock implements HeapEntry {
+  readonly block: Block
   /** The reload it was put in, or {@link OWN}. */
-  reload: number
-  /** Its place in the heap it is in. */
-  at = 0
+  readonly reload: number
+  readonly endsAt: number
+  position = 0
 
   constructor(block: Block, reload: number) {
     this.block = block
     this.reload = reload
-  }
-}
-
-/** Blocks by when they end, the soonest on top: a binary heap whose entries know their place. */
-class EndHeap {
-  readonly #blocks: HeldBlock[] = []
-
-  get size(): number {
-    return this.#blocks.length
-  }
-
-  /** The block that ends soonest. */
-  get top(): HeldBlock | undefined {
-    return this.#blocks[0]
-  }
-
-  add(held: HeldBlock): void {
-    this.#rise(held, this.#blocks.length)
-  }
-
-  remove(held: HeldBlock): void {
-    const last = this.#blocks.pop()!
-    if (last === held) return
-    // The last one takes the free place, and goes up or down from there.
-    if (held.at > 0 && last.block.until < this.#blocks[(held.at - 1) >> 1]!.block.until) this.#rise(last, held.at)
-    else this.#sink(last, held.at)
-  }
-
-  #rise(held: HeldBlock, from: number): void {
-    let at = from
-    while (at > 0) {
-      const above = this.#blocks[(at - 1) >> 1]!
-      if (above.block.until <= held.block.until) break
-      this.#set(above, at)
-      at = (at - 1) >> 1
-    }
-    this.#set(held, at)
-  }
-
-  #sink(held: HeldBlock, from: number): void {
-    let at = from
-    for (;;) {
-      let below = at * 2 + 1
-      if (below >= this.#blocks.length) break
-      if (below + 1 < this.#blocks.length && this.#until(below + 1) < this.#until(below)) below++
-      if (held.block.until <= this.#until(below)) break
-      this.#set(this.#blocks[below]!, at)
-      at = below
-    }
-    this.#set(held, at)
-  }
-
-  #until(at: number): number {
-    return this.#blocks[at]!.block.until
-  }
-
-  #set(held: HeldBlock, at: number): void {
-    this.#blocks[at] = held
-    held.at = at
+    this.endsAt = block.until
   }
 }
 
@@ -85,8 +28,8 @@ class EndHeap {
 export class BlockTable {
   readonly #most: number
   readonly #dimensions = new Map<Dimension, Map<string, HeldBlock>>()
-  readonly #ofRules = new EndHeap()
-  readonly #setByHand = new EndHeap()
+  readonly #ofRules = new ExpiryHeap<HeldBlock>()
+  readonly #setByHand = new ExpiryHeap<HeldBlock>()
   #reload = 0
   #isReloading = false
   #dropped = 0
@@ -181,7 +124,7 @@ export class BlockTable {
     if (isForgotten(block, nowMs)) return
     const heap = this.#heapOf(block)
     if (heap === this.#ofRules && heap.size >= this.#most) {
-      this.#remove(heap.top!)
+      this.#remove(heap.first!)
       this.#dropped++
     }
     heap.add(held)
@@ -201,11 +144,13 @@ export class BlockTable {
     if (entities.size === 0) this.#dimensions.delete(block.dimension)
   }
 
-  #forget(heap: EndHeap, nowMs: number): void {
-    for (let { top } = heap; top !== undefined && isForgotten(top.block, nowMs); { top } = heap) this.#remove(top)
+  #forget(heap: ExpiryHeap<HeldBlock>, nowMs: number): void {
+    for (let { first } = heap; first !== undefined && isForgotten(first.block, nowMs); { first } = heap) {
+      this.#remove(first)
+    }
   }
 
-  #heapOf(block: Block): EndHeap {
+  #heapOf(block: Block): ExpiryHeap<HeldBlock> {
     return block.rule === undefined ? this.#setByHand : this.#ofRules
   }
 }

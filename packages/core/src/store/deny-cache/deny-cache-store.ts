@@ -1,5 +1,4 @@
-import { SluiceError } from '../../errors.ts'
-import { checkOptionNames, type OptionTaker } from '../../options/known-options.ts'
+import { checkOptionNames, checkWhole, type OptionTaker } from '../../options/known-options.ts'
 import type { Limit } from '../../rule/limit.ts'
 import { MICROS_PER_MS, systemMonotonicMs } from '../../system/clock.ts'
 import {
@@ -63,8 +62,8 @@ class DenyCacheStore implements ListenedStore {
 
   constructor(store: Store<'async'>, options: DenyCacheOptions) {
     this.#store = asListened(store)
-    this.#maxAgeMs = checkRange('maxAgeMs', options.maxAgeMs ?? 100, 60_000)
-    this.#maxKeys = checkRange('maxKeys', options.maxKeys ?? 10_000, 10_000_000)
+    this.#maxAgeMs = checkWhole('maxAgeMs', options.maxAgeMs ?? 100, { of: 'the deny cache', most: 60_000 })
+    this.#maxKeys = checkWhole('maxKeys', options.maxKeys ?? 10_000, { of: 'the deny cache', most: 10_000_000 })
     this.#observe = options.observe
     this.#monotonicMs = options.monotonicMs ?? systemMonotonicMs
   }
@@ -240,15 +239,6 @@ function isPlain(batch: Batch): boolean {
   return (
     !batch.partial && batch.holder === 0 && batch.holdMicros === 0 && batch.leaseMicros === 0 && batch.items.length > 0
   )
-}
-
-function checkRange(option: string, value: number, most: number): number {
-  if (Number.isInteger(value) && value >= 1 && value <= most) return value
-  throw new SluiceError('SLUICE_INVALID_OPTION', {
-    problem: `"${option}" of the deny cache cannot be used`,
-    received: value,
-    expected: `a whole number from 1 to ${most}`,
-  })
 }
 
 /** So many changes are remembered: more than are made while one question is under way. */

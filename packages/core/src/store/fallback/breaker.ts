@@ -1,4 +1,4 @@
-import { SluiceError } from '../../errors.ts'
+import { checkWhole } from '../../options/known-options.ts'
 import type { Random } from '../../system/random.ts'
 import type { BreakerState } from '../store-event.ts'
 
@@ -87,9 +87,9 @@ export class Breaker {
   #graceUntilMs: number
 
   constructor(parts: BreakerParts) {
-    this.#failures = checkWhole('failures', parts.failures ?? 5, 1000)
-    this.#basePauseMs = checkWhole('basePauseMs', parts.basePauseMs ?? 250, 60_000)
-    this.#maxPauseMs = checkWhole('maxPauseMs', parts.maxPauseMs ?? 1000, 60_000)
+    this.#failures = checkWhole('failures', parts.failures ?? 5, { of: 'the breaker', most: 1000 })
+    this.#basePauseMs = checkWhole('basePauseMs', parts.basePauseMs ?? 250, { of: 'the breaker', most: 60_000 })
+    this.#maxPauseMs = checkWhole('maxPauseMs', parts.maxPauseMs ?? 1000, { of: 'the breaker', most: 60_000 })
     this.#pauseMs = this.#basePauseMs
     this.#random = parts.random
     this.#onChange = parts.onChange
@@ -177,13 +177,4 @@ export class Breaker {
     }
     return calls >= LEAST_CALLS && failed * 2 >= calls
   }
-}
-
-function checkWhole(option: string, value: number, most: number): number {
-  if (Number.isInteger(value) && value >= 1 && value <= most) return value
-  throw new SluiceError('SLUICE_INVALID_OPTION', {
-    problem: `"${option}" of the breaker cannot be used`,
-    received: value,
-    expected: `a whole number from 1 to ${most}`,
-  })
 }

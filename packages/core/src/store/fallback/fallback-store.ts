@@ -1,5 +1,5 @@
 import { isSluiceError, SluiceError } from '../../errors.ts'
-import { checkOptionNames, checkSources, type OptionTaker } from '../../options/known-options.ts'
+import { checkOptionNames, checkSources, checkWhole, type OptionTaker } from '../../options/known-options.ts'
 import type { Limit } from '../../rule/limit.ts'
 import type { FailureMode } from '../../rule/rule.ts'
 import type { Clock } from '../../system/clock.ts'
@@ -137,7 +137,7 @@ export class FallbackStore implements ListenedStore {
     const { observe, clock = systemClock, random = systemRandom, timers = systemTimers } = options
     const { monotonicMs = systemMonotonicMs, nodes = () => 1 } = options
     if (options.breaker !== undefined) checkOptionNames(options.breaker, BREAKER_TAKER)
-    const deadlineMs = checkRange('deadlineMs', options.deadlineMs ?? 50, { most: 60_000 })
+    const deadlineMs = checkWhole('deadlineMs', options.deadlineMs ?? 50, { of: TAKER.name, most: 60_000 })
     const onChange = (state: BreakerState): void => tell(observe, { type: 'breaker', state })
     this.#store = asListened(store)
     this.#observe = observe
@@ -152,7 +152,7 @@ export class FallbackStore implements ListenedStore {
     })
     this.#calls = new GuardedCalls({
       deadlineMs,
-      maxPending: checkRange('maxPending', options.maxPending ?? 10_000, { most: 1_000_000 }),
+      maxPending: checkWhole('maxPending', options.maxPending ?? 10_000, { of: TAKER.name, most: 1_000_000 }),
       breaker: this.#breaker,
       timers,
       monotonicMs,
@@ -162,7 +162,11 @@ export class FallbackStore implements ListenedStore {
     this.#answers = new FallbackAnswers({
       failureMode: checkMode(options.failureMode ?? 'open'),
       nodes,
-      maxLocalKeys: checkRange('maxLocalKeys', options.maxLocalKeys ?? 100_000, { least: 64, most: 100_000_000 }),
+      maxLocalKeys: checkWhole('maxLocalKeys', options.maxLocalKeys ?? 100_000, {
+        of: TAKER.name,
+        least: 64,
+        most: 100_000_000,
+      }),
       clock,
       random,
     })
@@ -429,15 +433,6 @@ function storeErrorOf({ cause, charged }: StoreFailure, error: unknown): unknown
   return charged === 'no'
     ? storeUnavailable({ ...details, action: 'Nothing has changed: try again later.' })
     : outcomeUnknown({ ...details, action: 'It may have happened: look before trying again.' })
-}
-
-function checkRange(option: string, value: number, { least = 1, most }: { least?: number; most: number }): number {
-  if (Number.isInteger(value) && value >= least && value <= most) return value
-  throw new SluiceError('SLUICE_INVALID_OPTION', {
-    problem: `"${option}" of the fallback store cannot be used`,
-    received: value,
-    expected: `a whole number from ${least} to ${most}`,
-  })
 }
 
 function checkMode(mode: FailureMode): FailureMode {

@@ -1,6 +1,6 @@
 import { LATEST } from '../../algorithms/algorithm.ts'
 import { SluiceError } from '../../errors.ts'
-import { checkOptionNames, checkSources, type OptionTaker } from '../../options/known-options.ts'
+import { checkOptionNames, checkSources, checkWhole, type OptionTaker } from '../../options/known-options.ts'
 import type { Limit } from '../../rule/limit.ts'
 import { MICROS_PER_MS, systemMonotonicMs } from '../../system/clock.ts'
 import type { Random } from '../../system/random.ts'
@@ -109,9 +109,9 @@ export class LeasedStore implements ListenedStore {
 
   constructor(store: Store<'async'>, options: LeasedStoreOptions) {
     const { leaseMs = 1000, minLimit = 100, minUnits = 10, maxShare = 1 / 8 } = options
-    checkRange('leaseMs', leaseMs, { least: 50, most: 60_000 })
-    checkRange('minLimit', minLimit, { least: 2, most: Number.MAX_SAFE_INTEGER })
-    checkRange('minUnits', minUnits, { least: 2, most: Number.MAX_SAFE_INTEGER })
+    checkWhole('leaseMs', leaseMs, { of: 'the leased store', least: 50, most: 60_000 })
+    checkWhole('minLimit', minLimit, { of: 'the leased store', least: 2, most: Number.MAX_SAFE_INTEGER })
+    checkWhole('minUnits', minUnits, { of: 'the leased store', least: 2, most: Number.MAX_SAFE_INTEGER })
     if (!(maxShare > 0 && maxShare <= 1)) throw invalidOption('maxShare', maxShare, 'a number above 0, at most 1')
     this.#store = asListened(store)
     this.#minLimit = minLimit
@@ -377,11 +377,6 @@ function answer(item: Item, lease: Lease, now: number): void {
   verdict.delayMicros = 0
   verdict.mark = lease.serial
   verdict.nextLength = 0
-}
-
-function checkRange(option: string, value: number, { least, most }: { least: number; most: number }): void {
-  if (Number.isInteger(value) && value >= least && value <= most) return
-  throw invalidOption(option, value, `a whole number from ${least} to ${most}`)
 }
 
 function invalidOption(option: string, received: unknown, expected: string): SluiceError {

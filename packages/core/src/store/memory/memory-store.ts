@@ -4,7 +4,7 @@ import { algorithmOf } from '../../algorithms/registry.ts'
 import { SluiceError } from '../../errors.ts'
 import { Fingerprint } from '../../fingerprint.ts'
 import type { OptionTaker } from '../../options/known-options.ts'
-import { checkOptionNames, checkSources } from '../../options/known-options.ts'
+import { checkOptionNames, checkSources, checkWhole } from '../../options/known-options.ts'
 import type { Limit } from '../../rule/limit.ts'
 import type { Clock } from '../../system/clock.ts'
 import { MICROS_PER_SECOND, systemClock } from '../../system/clock.ts'
@@ -70,13 +70,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): MemoryStore {
   checkOptionNames(options, TAKER)
   checkSources(options)
   const { maxKeys = 1_000_000 } = options
-  if (!Number.isInteger(maxKeys) || maxKeys < 64 || maxKeys > 100_000_000) {
-    throw new SluiceError('SLUICE_INVALID_OPTION', {
-      problem: '"maxKeys" of the memory store cannot be used',
-      received: maxKeys,
-      expected: 'a whole number from 64 to 100000000',
-    })
-  }
+  checkWhole('maxKeys', maxKeys, { of: TAKER.name, least: 64, most: 100_000_000 })
   return new MemoryStore(maxKeys, options.clock ?? systemClock, options.random ?? systemRandom)
 }
 
@@ -140,7 +134,7 @@ export class MemoryStore implements Store<'sync'> {
     this.#checkOpen()
     const now = this.#clock.nowMicros()
     this.#giveBackExpired(now)
-    const late = receipt.held && !this.#holds.strike(receipt.holder)
+    const late = receipt.held && !this.#holds.remove(receipt.holder)
     return this.#correct(receipt, { now, actuals, alreadyGivenBack: late })
   }
 
@@ -243,9 +237,9 @@ export class MemoryStore implements Store<'sync'> {
 
   #giveBackExpired(now: number): void {
     for (let hold = this.#holds.nextExpired(now); hold !== undefined; hold = this.#holds.nextExpired(now)) {
-      const { receipt, expiresAt } = hold
+      const { receipt, endsAt } = hold
       // As of the instant it ran out, so that it does not matter who comes by when.
-      this.#correct(receipt, { now: expiresAt, actuals: receipt.charges.map(() => 0), alreadyGivenBack: false })
+      this.#correct(receipt, { now: endsAt, actuals: receipt.charges.map(() => 0), alreadyGivenBack: false })
     }
   }
 

@@ -1,7 +1,7 @@
 import { SluiceError } from '../../errors.ts'
 import { drawSecret } from '../../fingerprint.ts'
 import type { OptionTaker } from '../../options/known-options.ts'
-import { checkOptionNames, checkSources } from '../../options/known-options.ts'
+import { checkOptionNames, checkSources, checkWhole } from '../../options/known-options.ts'
 import type { Clock } from '../../system/clock.ts'
 import { systemClock } from '../../system/clock.ts'
 import type { Random } from '../../system/random.ts'
@@ -52,10 +52,11 @@ const ATTACH_TAKER: OptionTaker = {
 export function sharedMemoryStore(options: SharedMemoryStoreOptions = {}): SharedMemoryStore {
   checkOptionNames(options, TAKER)
   checkSources(options)
+  const of = TAKER.name
   const sizes = {
-    maxKeys: sizeOption('maxKeys', options.maxKeys ?? 100_000, { least: 16, most: 16_000_000 }),
-    maxStateSize: sizeOption('maxStateSize', options.maxStateSize ?? 4, { least: 4, most: 16_384 }),
-    maxThreads: sizeOption('maxThreads', options.maxThreads ?? 64, { least: 1, most: 1_024 }),
+    maxKeys: checkWhole('maxKeys', options.maxKeys ?? 100_000, { of, least: 16, most: 16_000_000 }),
+    maxStateSize: checkWhole('maxStateSize', options.maxStateSize ?? 4, { of, least: 4, most: 16_384 }),
+    maxThreads: checkWhole('maxThreads', options.maxThreads ?? 64, { of, most: 1_024 }),
   }
   const layout = layoutFor(sizes)
   const buffer = new SharedArrayBuffer(Math.ceil(layout.totalHalves / 2) * 8)
@@ -84,13 +85,4 @@ export function attachWithFaults(handle: SharedMemoryHandle, parts: ThreadParts)
     })
   }
   return new SharedMemoryStore(handle.buffer, layoutFor(readHeader(new Int32Array(handle.buffer))), parts)
-}
-
-function sizeOption(option: string, value: number, { least, most }: { least: number; most: number }): number {
-  if (Number.isInteger(value) && value >= least && value <= most) return value
-  throw new SluiceError('SLUICE_INVALID_OPTION', {
-    problem: `"${option}" of the shared memory store cannot be used`,
-    received: value,
-    expected: `a whole number from ${least} to ${most}`,
-  })
 }

@@ -96,7 +96,7 @@ export class SharedMemoryStore implements Store<'sync'> {
   settle(receipt: Receipt, actuals: readonly number[]): Settlement {
     this.#checkOpen()
     this.#giveBackExpired(this.#parts.clock.nowMicros())
-    const late = receipt.held && !this.#holds.strike(receipt.holder)
+    const late = receipt.held && !this.#holds.remove(receipt.holder)
     return this.#correct(receipt, { actuals, late, timeOf: () => this.#parts.clock.nowMicros() })
   }
 
@@ -341,10 +341,10 @@ export class SharedMemoryStore implements Store<'sync'> {
 
   #giveBackExpired(now: number): void {
     for (let hold = this.#holds.nextExpired(now); hold !== undefined; hold = this.#holds.nextExpired(now)) {
-      const { receipt, expiresAt } = hold
+      const { receipt, endsAt } = hold
       // As of the instant it ran out, so that it does not matter who comes by when.
       const actuals = receipt.charges.map(() => 0)
-      this.#correct(receipt, { actuals, late: false, timeOf: () => expiresAt })
+      this.#correct(receipt, { actuals, late: false, timeOf: () => endsAt })
     }
   }
 

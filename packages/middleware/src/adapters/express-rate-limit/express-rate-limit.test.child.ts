@@ -1,5 +1,5 @@
-// A process of its own: an Express site behind express-rate-limit, whose hits are counted in Redis. Tells its parent where it
-// listens, and ends when the parent says anything.
+// A process of its own: an Express site behind express-rate-limit, whose hits are counted in Redis. Tells its parent
+// where it listens, and ends when the parent says anything.
 import type { AddressInfo } from 'node:net'
 import { redisStore } from '@sluice/store-redis'
 import express from 'express'

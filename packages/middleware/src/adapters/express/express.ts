@@ -1,7 +1,7 @@
 import type { DecisionLike } from '@sluice/contract'
 import { systemTimers } from '@sluice/core'
 import type { NextFunction, Request, Response } from 'express'
-import type { Denial } from '../../http/denial.ts'
+import type { Denial } from '../../http/denial-response.ts'
 import type { HttpRequest } from '../../http/http-request.ts'
 import type { MaybePromise } from '../../http/maybe-promise.ts'
 import { isPromise } from '../../http/maybe-promise.ts'

@@ -1,6 +1,6 @@
 import { systemTimers } from '@sluice/core'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Denial } from '../../http/denial.ts'
+import type { Denial } from '../../http/denial-response.ts'
 import type { HttpRequest } from '../../http/http-request.ts'
 import type { MaybePromise } from '../../http/maybe-promise.ts'
 import { isPromise } from '../../http/maybe-promise.ts'

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import type { Denial } from '../../http/denial.ts'
+import type { Denial } from '../../http/denial-response.ts'
 import type { HttpOutcome } from '../../http/outcome.ts'
 import { rememberHeaders, withRememberedHeaders } from './fetch-headers.ts'
 

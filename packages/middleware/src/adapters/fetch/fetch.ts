@@ -1,7 +1,7 @@
 import type { DecisionLike } from '@sluice/contract'
 import { SluiceError, systemTimers } from '@sluice/core'
 import { can, checkForms } from '@sluice/core/options'
-import type { Denial } from '../../http/denial.ts'
+import type { Denial } from '../../http/denial-response.ts'
 import type { HttpRequest } from '../../http/http-request.ts'
 import type { MaybePromise } from '../../http/maybe-promise.ts'
 import { isPromise } from '../../http/maybe-promise.ts'

@@ -1,6 +1,6 @@
 import { systemTimers } from '@sluice/core'
 import type { Context, Middleware, Next } from 'koa'
-import type { Denial } from '../../http/denial.ts'
+import type { Denial } from '../../http/denial-response.ts'
 import type { HttpRequest } from '../../http/http-request.ts'
 import type { MaybePromise } from '../../http/maybe-promise.ts'
 import { andThen } from '../../http/maybe-promise.ts'

@@ -1,5 +1,5 @@
 import type { ExecutionContext, InjectionToken, ModuleMetadata, OptionalFactoryDependency, Type } from '@nestjs/common'
-import type { Denial } from '../../http/denial.ts'
+import type { Denial } from '../../http/denial-response.ts'
 import type { MaybePromise } from '../../http/maybe-promise.ts'
 import type { RateLimitOptions } from '../../options/rate-limit-options.ts'
 import type { NestExchange } from './nest-exchange.ts'

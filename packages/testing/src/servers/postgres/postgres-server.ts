@@ -7,6 +7,7 @@ import { pollUntil } from '../process/poll-until.ts'
 import { ProcessGuard } from '../process/process-guard.ts'
 import { ServerError } from '../process/server-error.ts'
 import { ServerProcess } from '../process/server-process.ts'
+import { type ServerStatus, TestServer } from '../process/test-server.ts'
 import { PostgresPrograms } from './postgres-programs.ts'
 
 const USER = 'sluice'
@@ -31,8 +32,8 @@ export interface PostgresOptions {
   readonly config?: Readonly<Record<string, string>>
 }
 
-/** `running`, `paused` (it holds its connections and answers nothing), or `ended` (nobody listens on its port). */
-export type PostgresStatus = 'running' | 'paused' | 'ended'
+/** State of a {@link PostgresServer}. */
+export type PostgresStatus = ServerStatus
 
 /** A database of a server. */
 export interface PostgresDatabase {
@@ -49,29 +50,21 @@ interface Identity {
 }
 
 /**
- * A real PostgreSQL server on 127.0.0.1 that belongs to a test. It ends with the process that started it, even when that is
- * killed, and leaves no file behind. Ready within about a second: share one among the tests of a file, and give each a
- * database of its own.
+ * A real PostgreSQL server on 127.0.0.1 that belongs to a test. It ends with the process that started it, even when
+ * that is killed, and leaves no file behind. Ready within about a second: share one among the tests of a file, and give
+ * each a database of its own.
  */
-export class PostgresServer {
-  readonly host: string = LOOPBACK
-  /** The same for its whole life, through every restart. */
-  readonly port: number
+export class PostgresServer extends TestServer {
   /** `postgres://`, of the database `postgres`, as the user who may do everything. */
   readonly url: string
   readonly #identity: Identity
-  #process: ServerProcess
-  #isPaused = false
   #databases = 0
-  /** A restart under way, which close() lets come to its end: what starts later would be nobody's. */
-  #settled: Promise<void> = Promise.resolve()
-  #closing: Promise<void> | undefined
 
   private constructor(identity: Identity, process: ServerProcess) {
-    this.port = identity.port
+    const { port, guard } = identity
+    super({ name: 'PostgreSQL server', port, guard, process, relaunch: () => launch(identity) })
     this.url = urlOf(identity, 'postgres')
     this.#identity = identity
-    this.#process = process
   }
 
   /**
@@ -101,21 +94,6 @@ export class PostgresServer {
     }
   }
 
-  /** Of the process that runs now, or ran last; each connection has a process of its own below it. */
-  get pid(): number {
-    return this.#process.pid
-  }
-
-  get status(): PostgresStatus {
-    if (!this.#process.isRunning) return 'ended'
-    return this.#isPaused ? 'paused' : 'running'
-  }
-
-  /** The last lines of its log, 40 at most, since it was last started. */
-  get log(): string {
-    return this.#process.log
-  }
-
   /**
    * Runs SQL as the user who may do everything, and resolves with what psql prints: a line for each row, `|` between
    * columns. Rejects with what psql says when a statement fails, or the server cannot be reached within 30 seconds.
@@ -127,7 +105,7 @@ export class PostgresServer {
     return (await programs.run('psql', args, { cwd: folder, timeout: PROGRAM_WITHIN_MS })).trimEnd()
   }
 
-  /** A database of a new name: empty, or with everything that `template` holds, which nobody may be connected to. */
+  /** A database of a new name: empty, or with everything that `template` holds, which must have no connections. */
   async createDatabase(template = 'template0'): Promise<PostgresDatabase> {
     this.#databases++
     const name = `test_${this.#databases}`
@@ -135,95 +113,43 @@ export class PostgresServer {
     return { name, url: urlOf(this.#identity, name) }
   }
 
-  /** Ends it and all its connections at once, as a crash does (SIGKILL). Nothing happens when it already is gone. */
-  async kill(): Promise<void> {
-    // Stopped first, so that nothing is born while its children are counted. They would not end at once by themselves.
-    this.#process.signal('SIGSTOP')
-    const children = this.#process.isRunning ? childrenOf(this.pid) : []
-    this.#signalAll('SIGKILL')
-    this.#isPaused = false
-    await this.#process.ended
-    // Until the last of them is gone, its shared memory keeps another server from starting on the same data.
+  /** Ends it and all its connections at once, as a crash does (SIGKILL). No effect when it has ended. */
+  override async kill(): Promise<void> {
+    // Stopped first, so that it starts no process while its children are counted. They would not end at once by
+    // themselves.
+    this.signal('SIGSTOP')
+    const children = this.status === 'ended' ? [] : childrenOf(this.pid)
+    this.signalAll('SIGKILL')
+    await super.kill()
+    // Until the last of them has ended, its shared memory keeps another server from starting on the same data.
     await pollUntil(async () => ((await areAny(children, ALIVE)) ? undefined : true), {
-      what: `the processes of the PostgreSQL server on port ${this.port} to be gone`,
+      what: `the processes of the PostgreSQL server on port ${this.port} to end`,
     })
   }
 
-  /** Ends it in good order: connections are closed, data is kept (SIGINT). Resolves when it is gone. */
-  stop(): Promise<void> {
-    return this.#end('SIGINT')
+  /** Ends it in good order: connections are closed, data is kept (SIGINT). Resolves when it has ended. */
+  override stop(): Promise<void> {
+    return this.end('SIGINT')
   }
 
-  /** Makes it hang (SIGSTOP): connections stay, new ones are accepted, nothing is answered. Resolves when it hangs. */
-  async pause(): Promise<void> {
-    this.#requireProcess('pause')
-    this.#isPaused = true
-    await this.#process.freeze()
-    this.#signalAll('SIGSTOP')
+  override async pause(): Promise<void> {
+    await super.pause()
+    this.signalAll('SIGSTOP')
     await pollUntil(async () => ((await areAny(childrenOf(this.pid), ACTIVE)) ? undefined : true), {
       what: `the connections of the PostgreSQL server on port ${this.port} to stand still`,
     })
   }
 
-  /** Lets it go on (SIGCONT): it answers all it was sent meanwhile. Nothing happens when it is not paused. */
-  resume(): void {
-    this.#requireProcess('resume')
-    this.#isPaused = false
-    this.#signalAll('SIGCONT')
-  }
-
-  /** Starts it again on the same port with the same data, after {@link stop} if it runs. */
-  restart(): Promise<void> {
-    if (this.#closing !== undefined) return Promise.reject(this.#notRunning('restart', 'closed'))
-    const restarted = this.#relaunch()
-    this.#settled = restarted.catch(() => undefined)
-    return restarted
-  }
-
-  /** Ends it and removes its files, in whatever state it is. May be called more than once. */
-  close(): Promise<void> {
-    this.#closing ??= this.#finish()
-    return this.#closing
-  }
-
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.close()
-  }
-
-  async #relaunch(): Promise<void> {
-    await this.stop()
-    this.#process = await launch(this.#identity)
-  }
-
-  async #finish(): Promise<void> {
-    await this.#settled
-    // Without ceremony, but it takes its shared memory along, which SIGKILL would leave behind.
-    await this.#end('SIGQUIT')
-    await this.#identity.guard.dismiss()
-  }
-
-  async #end(signal: 'SIGINT' | 'SIGQUIT'): Promise<void> {
-    this.#process.signal(signal)
-    // What stands still notices the signal when it goes on.
-    if (this.#isPaused) this.#signalAll('SIGCONT')
-    this.#isPaused = false
-    await this.#process.ended
-  }
-
   /** To the children first: a server whose children were killed would start them again. */
-  #signalAll(signal: NodeJS.Signals): void {
-    if (!this.#process.isRunning) return
+  protected override signalAll(signal: NodeJS.Signals): void {
+    if (this.status === 'ended') return
     for (const pid of childrenOf(this.pid)) signalProcess(pid, signal)
-    this.#process.signal(signal)
+    this.signal(signal)
   }
 
-  #requireProcess(action: string): void {
-    if (!this.#process.isRunning) throw this.#notRunning(action, 'ended')
-  }
-
-  #notRunning(action: string, state: string): ServerError {
-    const message = `cannot ${action} the PostgreSQL server on port ${this.port}: it is ${state}. Start a new one, or restart one that was not closed.`
-    return new ServerError('SLUICE_TESTING_NOT_RUNNING', message)
+  /** Unlike SIGKILL, SIGQUIT lets it remove its shared memory. */
+  protected override endForGood(): Promise<void> {
+    return this.end('SIGQUIT')
   }
 }
 
@@ -302,11 +228,17 @@ async function isReady(run: ServerProcess, folder: string): Promise<true | undef
 function startFailed(run: ServerProcess, port: number): ServerError {
   const log = `The end of its log:\n${run.log}`
   if (run.log.includes('Address already in use')) {
-    const message = `a PostgreSQL server cannot listen on port ${port} of ${LOOPBACK}: taken by another process. Give another port, or none to get a free one. ${log}`
-    return new ServerError('SLUICE_TESTING_PORT_TAKEN', message)
+    return new ServerError(
+      'SLUICE_TESTING_PORT_TAKEN',
+      `a PostgreSQL server cannot listen on port ${port} of ${LOOPBACK}: taken by another process. ` +
+        `Give another port, or none to get a free one. ${log}`,
+    )
   }
-  const message = `the PostgreSQL server for port ${port} ended before it took connections; expected it to run. Look at its options. ${log}`
-  return new ServerError('SLUICE_TESTING_START_FAILED', message)
+  return new ServerError(
+    'SLUICE_TESTING_START_FAILED',
+    `the PostgreSQL server for port ${port} ended before it took connections; expected it to run. ` +
+      `Look at its options. ${log}`,
+  )
 }
 
 function dataOf(folder: string): string {

@@ -7,8 +7,8 @@ import { ServerError } from './server-error.ts'
 /** The one address that the servers of tests listen on. */
 export const LOOPBACK = '127.0.0.1'
 
-// Systems take the local ports of outgoing connections from 32 768 on (Linux) or above. A port below stays free while its
-// server is away, so that the server finds it again.
+// Systems take the local ports of outgoing connections from 32 768 on (Linux) or above. A port below stays free while
+// its server is away, so that the server finds it again.
 const FIRST_PORT = 10_000
 const LAST_PORT = 32_000
 

@@ -2,8 +2,8 @@ import type { ChildProcess } from 'node:child_process'
 import { spawn } from 'node:child_process'
 import type { Writable } from 'node:stream'
 
-// Reads process ids, the last of which counts (an empty line: none), until its input ends. That happens at dismissal, and
-// by itself when the process that holds the other end dies, however it dies.
+// Reads process ids, the last of which counts (an empty line: none), until its input ends. That happens at dismissal,
+// and by itself when the process that holds the other end dies, however it dies.
 const SCRIPT = `
 pid=
 while read -r line; do pid=$line; done

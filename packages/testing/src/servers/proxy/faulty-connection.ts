@@ -30,8 +30,8 @@ export interface Faults {
 /**
  * A client and the server behind the proxy.
  *
- * TCP never loses bytes in the middle of a connection that lives on. So a connection that has lost some is reset as soon
- * as it would have to pass on others of the same direction: until then it is silent.
+ * TCP never loses bytes in the middle of a connection that lives on. So a connection that has lost some is reset as
+ * soon as it would have to pass on others of the same direction: until then it is silent.
  */
 export class FaultyConnection {
   /** Resolves when both sides are closed. */

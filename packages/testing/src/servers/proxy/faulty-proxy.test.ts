@@ -2,9 +2,9 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished }
 import { FakeClock } from '../../fakes/fake-clock.ts'
 import { FakeTimers } from '../../fakes/fake-timers.ts'
 import { freePort } from '../process/free-port.ts'
-import { RedisConnection } from '../redis/redis-connection.ts'
 import type { RedisServer } from '../redis/redis-server.ts'
 import { startRedis } from '../redis/redis-server.ts'
+import { RedisConnection } from '../redis/redis-test-connection.ts'
 import { FaultyProxy } from './faulty-proxy.ts'
 
 /** Long for a machine under load; met within milliseconds. */

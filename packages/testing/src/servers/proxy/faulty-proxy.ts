@@ -96,7 +96,10 @@ export class FaultyProxy {
     return this.#become('refuse')
   }
 
-  /** The connection that gets the next reply is reset, both sides, after so many bytes of it (0: before the first); once. */
+  /**
+   * The connection that gets the next reply is reset, both sides, after so many bytes of it (0: before the first);
+   * once.
+   */
   resetMidReply(bytes: number): void {
     this.#faults.cutAfter = requireCount('bytes', bytes)
   }

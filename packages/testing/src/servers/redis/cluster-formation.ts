@@ -1,9 +1,9 @@
 import { LOOPBACK, onFreePorts } from '../process/free-port.ts'
 import { pollUntil } from '../process/poll-until.ts'
-import { SLOT_COUNT } from './cluster-slots.ts'
 import { untilAgreed, viewOf } from './cluster-view.ts'
 import type { RedisServer } from './redis-server.ts'
 import { startRedis } from './redis-server.ts'
+import { SLOT_COUNT } from './slot-migration.ts'
 
 /** What {@link formCluster} makes. */
 export interface ClusterPlan {

@@ -1,9 +1,9 @@
 import { ServerError } from '../process/server-error.ts'
 import { formCluster } from './cluster-formation.ts'
-import { SlotMigration, slotOf } from './cluster-slots.ts'
 import type { NodeView, SlotRange } from './cluster-view.ts'
 import { serves, untilAgreed, viewOf } from './cluster-view.ts'
 import type { RedisServer } from './redis-server.ts'
+import { SlotMigration, slotOf } from './slot-migration.ts'
 
 /** How a {@link RedisCluster} is made. */
 export interface RedisClusterOptions {
@@ -45,7 +45,10 @@ export class RedisCluster {
     return cluster
   }
 
-  /** All nodes, also those that do not run, always in the same order. What changes by itself shows after {@link refresh}. */
+  /**
+   * All nodes, also those that do not run, always in the same order. What changes by itself shows after {@link
+   * refresh}.
+   */
   get nodes(): readonly ClusterNode[] {
     return this.#nodes
   }
@@ -80,9 +83,9 @@ export class RedisCluster {
   }
 
   /**
-   * Makes the replica of a master the master of its slots. While the old master runs, it hands over in good order and no
-   * write is lost; otherwise the replica takes over without asking. Resolves with the new master when all nodes that run
-   * know it.
+   * Makes the replica of a master the master of its slots. While the old master runs, it hands over in good order and
+   * no write is lost; otherwise the replica takes over without asking. Resolves with the new master when all nodes that
+   * run know it.
    */
   async failover(master: ClusterNode): Promise<ClusterNode> {
     const replica = this.replicaOf(master)
@@ -91,7 +94,9 @@ export class RedisCluster {
     return await this.untilFailedOver(master)
   }
 
-  /** Waits for the cluster's own fail-over of a master that does not run; resolves with the new one when all know it. */
+  /**
+   * Waits for the cluster's own fail-over of a master that does not run; resolves with the new one when all know it.
+   */
   async untilFailedOver(master: ClusterNode): Promise<ClusterNode> {
     const [[slot] = [0]] = master.slots
     await this.#settle(`to replace the master on port ${master.server.port}`, (view) =>

@@ -19,9 +19,9 @@ const MASTER_NAME = 'sluice'
 // After a fail-over, or an attempt, sentinels wait for twice this time before they begin another by themselves.
 const FAILOVER_TIMEOUT_MS = 2000
 
-// Sentinels look and talk once in 1 to 10 seconds, and do nothing for 30 seconds when they notice that they were held up;
-// here they do it so often, and come back so soon, that tests need not wait for them. Some periods are used as patience
-// too, and during a fail-over a sentinel looks only once a second:
+// Sentinels look and talk once in 1 to 10 seconds, and do nothing for 30 seconds when they notice that they were held
+// up; here they do it so often, and come back so soon, that tests need not wait for them. Some periods are used as
+// patience too, and during a fail-over a sentinel looks only once a second:
 // - after three INFO-PERIODs, a replica that was not looked at cannot be promoted;
 // - after four PUBLISH-PERIODs, a sentinel that has not heard of a promotion takes it back.
 const EAGERNESS = { 'INFO-PERIOD': 400, 'PUBLISH-PERIOD': 400, 'ASK-PERIOD': 100, 'TILT-PERIOD': 1000 }
@@ -82,9 +82,9 @@ export class SentinelGroup {
   }
 
   /**
-   * Makes a replica the primary, whether or not the primary runs. Sentinels do not make it wait for the last writes, and
-   * end the connections of every server whose role they change. Resolves with the new one when every sentinel names it
-   * and every other server that runs is its replica and has its data.
+   * Makes a replica the primary, whether or not the primary runs. Sentinels do not make it wait for the last writes,
+   * and end the connections of every server whose role they change. Resolves with the new one when every sentinel names
+   * it and every other server that runs is its replica and has its data.
    */
   async failover(): Promise<RedisServer> {
     const old = await this.currentPrimary()
@@ -92,7 +92,9 @@ export class SentinelGroup {
     return await this.untilFailedOver(old)
   }
 
-  /** Waits for the sentinels' own fail-over away from a primary that does not run; resolves as {@link failover} does. */
+  /**
+   * Waits for the sentinels' own fail-over away from a primary that does not run; resolves as {@link failover} does.
+   */
   untilFailedOver(old: RedisServer): Promise<RedisServer> {
     return this.#untilPrimaryIs((server) => server !== old, `to replace the primary on port ${old.port}`)
   }
@@ -201,7 +203,10 @@ async function sourceOf(server: RedisServer): Promise<{ port: number; source: nu
   }
 }
 
-/** True when the sentinel has begun; undefined when it cannot yet: one is under way, or it has not looked at the replica. */
+/**
+ * True when the sentinel has begun; undefined when it cannot yet: one is under way, or it has not looked at the
+ * replica.
+ */
 async function beginFailover(sentinel: RedisServer): Promise<true | undefined> {
   try {
     await sentinel.command('SENTINEL', 'FAILOVER', MASTER_NAME)

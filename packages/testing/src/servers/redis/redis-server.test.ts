@@ -2,9 +2,9 @@ import { spawn } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import { freePort } from '../process/free-port.ts'
-import { RedisConnection } from './redis-connection.ts'
 import type { RedisOptions, RedisServer } from './redis-server.ts'
 import { startRedis } from './redis-server.ts'
+import { RedisConnection } from './redis-test-connection.ts'
 
 /** Long for a machine under load; met within milliseconds. */
 const SOON = { timeout: 10_000, interval: 5 }

@@ -6,12 +6,13 @@ import { pollUntil } from '../process/poll-until.ts'
 import { ProcessGuard } from '../process/process-guard.ts'
 import { ServerError } from '../process/server-error.ts'
 import { ServerProcess } from '../process/server-process.ts'
+import { type ServerStatus, TestServer } from '../process/test-server.ts'
 import type { RedisConfigurationOptions } from './redis-configuration.ts'
 import { makeCertificate, redisConfiguration } from './redis-configuration.ts'
-import { RedisConnection, type RedisConnectionOptions } from './redis-connection.ts'
+import { RedisConnection, type RedisConnectionOptions } from './redis-test-connection.ts'
 import type { Reply } from './reply-parser.ts'
 
-/** How long a server that starts may be silent before it is asked again. */
+/** Timeout of the readiness check of a server that starts. */
 const LONGEST_SILENCE_MS = 1000
 
 /** How a {@link RedisServer} is started. Everything has a default. */
@@ -24,8 +25,8 @@ export interface RedisOptions extends RedisConfigurationOptions {
   readonly args?: readonly string[]
 }
 
-/** `running`, `paused` (it holds its connections and answers nothing), or `ended` (nobody listens on its port). */
-export type RedisStatus = 'running' | 'paused' | 'ended'
+/** State of a {@link RedisServer}. */
+export type RedisStatus = ServerStatus
 
 interface Identity {
   readonly folder: string
@@ -36,30 +37,21 @@ interface Identity {
 
 /**
  * A real Redis server on 127.0.0.1 that belongs to a test. It ends with the process that started it, even when that is
- * killed, and leaves no file behind.
+ * killed, and leaves no file behind. After a restart its data is gone, unless `config` makes it save.
  */
-export class RedisServer {
-  readonly host: string = LOOPBACK
-  /** The same for its whole life, through every restart. */
-  readonly port: number
+export class RedisServer extends TestServer {
   /** `redis://` or `rediss://`, with the credentials that give full access. */
   readonly url: string
   /** With TLS, the certificate to trust, in PEM. */
   readonly ca: string | undefined
-  readonly #identity: Identity
-  #process: ServerProcess
-  #isPaused = false
-  /** A restart under way, which close() lets come to its end: what starts later would be nobody's. */
-  #settled: Promise<void> = Promise.resolve()
-  #closing: Promise<void> | undefined
+  readonly #access: RedisConnectionOptions
 
   private constructor(identity: Identity, process: ServerProcess) {
-    const { port, ca } = identity.access
-    this.port = port
-    this.ca = ca
-    this.url = urlOf(identity.access)
-    this.#identity = identity
-    this.#process = process
+    const { guard, access } = identity
+    super({ name: 'Redis server', port: access.port, guard, process, relaunch: () => launch(identity) })
+    this.ca = access.ca
+    this.url = urlOf(access)
+    this.#access = access
   }
 
   /**
@@ -91,21 +83,6 @@ export class RedisServer {
     }
   }
 
-  /** Of the process that runs now, or ran last. */
-  get pid(): number {
-    return this.#process.pid
-  }
-
-  get status(): RedisStatus {
-    if (!this.#process.isRunning) return 'ended'
-    return this.#isPaused ? 'paused' : 'running'
-  }
-
-  /** The last lines of its log, 40 at most, since it was last started. */
-  get log(): string {
-    return this.#process.log
-  }
-
   /**
    * Sends one command and resolves with its reply. Each call has a connection of its own, so nothing that belongs to a
    * connection (SELECT, MULTI, SUBSCRIBE) lasts; {@link connect} is for that.
@@ -124,80 +101,12 @@ export class RedisServer {
 
   /** A connection with full access, for you to close. */
   connect(options: Pick<RedisConnectionOptions, 'encoding' | 'replyWithinMs'> = {}): Promise<RedisConnection> {
-    return RedisConnection.open({ ...this.#identity.access, ...options })
+    return RedisConnection.open({ ...this.#access, ...options })
   }
 
-  /** Ends it at once, as a crash does (SIGKILL). Resolves when it is gone; nothing happens when it already is. */
-  kill(): Promise<void> {
-    return this.#end('SIGKILL')
-  }
-
-  /** Ends it in good order (SIGTERM): it saves what it is configured to save. Resolves when it is gone. */
-  stop(): Promise<void> {
-    return this.#end('SIGTERM')
-  }
-
-  /** Makes it hang (SIGSTOP): connections stay, new ones are accepted, nothing is answered. Resolves when it hangs. */
-  async pause(): Promise<void> {
-    this.#requireProcess('pause')
-    this.#isPaused = true
-    await this.#process.freeze()
-  }
-
-  /** Lets it go on (SIGCONT): it answers all it was sent meanwhile. Nothing happens when it is not paused. */
-  resume(): void {
-    this.#requireProcess('resume')
-    this.#isPaused = false
-    this.#process.signal('SIGCONT')
-  }
-
-  /**
-   * Starts it again on the same port with the same configuration and folder, after {@link stop} if it runs. Its data is
-   * gone unless `config` makes it save. Resolves when it answers.
-   */
-  restart(): Promise<void> {
-    if (this.#closing !== undefined) return Promise.reject(this.#notRunning('restart', 'closed'))
-    const restarted = this.#relaunch()
-    this.#settled = restarted.catch(() => undefined)
-    return restarted
-  }
-
-  /** Ends it and removes its files, in whatever state it is. May be called more than once. */
-  close(): Promise<void> {
-    this.#closing ??= this.#finish()
-    return this.#closing
-  }
-
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.close()
-  }
-
-  async #relaunch(): Promise<void> {
-    await this.stop()
-    this.#process = await launch(this.#identity)
-  }
-
-  async #finish(): Promise<void> {
-    await this.#settled
-    await this.kill()
-    await this.#identity.guard.dismiss()
-  }
-
-  async #end(signal: 'SIGKILL' | 'SIGTERM'): Promise<void> {
-    this.#process.signal(signal)
-    // A process that stands still notices SIGTERM when it goes on.
-    if (this.#isPaused) this.#process.signal('SIGCONT')
-    this.#isPaused = false
-    await this.#process.ended
-  }
-
-  #requireProcess(action: string): void {
-    if (!this.#process.isRunning) throw this.#notRunning(action, 'ended')
-  }
-
-  #notRunning(action: string, state: string): ServerError {
-    const message = `cannot ${action} the Redis server on port ${this.port}: it is ${state}. Start a new one, or restart one that was not closed.`
-    return new ServerError('SLUICE_TESTING_NOT_RUNNING', message)
+  /** Ends it in good order (SIGTERM): it saves what it is configured to save. Resolves when it has ended. */
+  override stop(): Promise<void> {
+    return this.end('SIGTERM')
   }
 }
 
@@ -220,7 +129,7 @@ async function launch({ folder, guard, args, access }: Identity): Promise<Server
     await pollUntil(
       async () => {
         if (!run.isRunning) throw startFailed(run, access.port)
-        // Nobody listens yet, it is loading its data, or another server has the port and does not know us.
+        // Nothing listens yet, it is loading its data, or another server has the port and does not know us.
         return await answers(run, access).catch((error: unknown) => {
           obstacle = error
           return undefined
@@ -254,11 +163,16 @@ async function answers(run: ServerProcess, access: RedisConnectionOptions): Prom
 function startFailed(run: ServerProcess, port: number): ServerError {
   const log = `The end of its log:\n${run.log}`
   if (run.log.includes('Address already in use')) {
-    const message = `a Redis server cannot listen on port ${port} of ${LOOPBACK}, or on the port of its cluster bus: taken by another process. Give another port, or none to get a free one. ${log}`
-    return new ServerError('SLUICE_TESTING_PORT_TAKEN', message)
+    return new ServerError(
+      'SLUICE_TESTING_PORT_TAKEN',
+      `a Redis server cannot listen on port ${port} of ${LOOPBACK}, or on the port of its cluster bus: taken by ` +
+        `another process. Give another port, or none to get a free one. ${log}`,
+    )
   }
-  const message = `the Redis server for port ${port} ended before it answered; expected it to run. Look at its options. ${log}`
-  return new ServerError('SLUICE_TESTING_START_FAILED', message)
+  return new ServerError(
+    'SLUICE_TESTING_START_FAILED',
+    `the Redis server for port ${port} ended before it answered; expected it to run. Look at its options. ${log}`,
+  )
 }
 
 function urlOf({ port, ca, username = '', password }: RedisConnectionOptions): string {

@@ -1,4 +1,6 @@
-/** What a Redis server answers, in version 2 of its protocol. Nil is null; an error inside an array is a value of it. */
+/**
+ * What a Redis server answers, in version 2 of its protocol. Nil is null; an error inside an array is a value of it.
+ */
 export type Reply = string | number | null | RedisReplyError | readonly Reply[]
 
 /** An error that a Redis server answered with. */

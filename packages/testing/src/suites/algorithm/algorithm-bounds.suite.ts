@@ -77,7 +77,10 @@ function firstBound(subject: AlgorithmUnderTest): void {
   })
 }
 
-/** The calls as an ideal meter without rounding sees them: admitted never too early, and late by a micro-unit each at most. */
+/**
+ * The calls as an ideal meter without rounding sees them: admitted never too early, and late by a micro-unit each at
+ * most.
+ */
 function tightness(subject: AlgorithmUnderTest): void {
   it('denies only what an exact meter would deny, but for a micro-unit a call', () => {
     fc.assert(

@@ -145,8 +145,8 @@ export function correctionProperties(subject: AlgorithmUnderTest): void {
 
 /**
  * Whether a charge that is given back must leave no more than if it had never been. Not with rollover: a window that is
- * known to have been idle carries units over, one that is not known does not. Not with a burst: without the charge, a later
- * call would have been paid by the window, and not by the burst, which has refilled since.
+ * known to have been idle carries units over, one that is not known does not. Not with a burst: without the charge, a
+ * later call would have been paid by the window, and not by the burst, which has refilled since.
  */
 function isComparable(limit: Limit): boolean {
   if (limit.algorithm === 'hybrid' || limit.algorithm === 'token-bucket-rollover') return false

@@ -24,8 +24,9 @@ export interface AlgorithmSuiteOptions {
 }
 
 /**
- * Proves that an implementation of an algorithm decides as it should: worked examples step by step, agreement with a naive
- * reference model on random sequences, and the properties that every algorithm promises. Call it inside a test file.
+ * Proves that an implementation of an algorithm decides as it should: worked examples step by step, agreement with a
+ * naive reference model on random sequences, and the properties that every algorithm promises. Call it inside a test
+ * file.
  */
 export function algorithmSuite(name: AlgorithmName, options: AlgorithmSuiteOptions = {}): void {
   const { algorithm = ALGORITHMS[name] as Algorithm, numRuns = 200 } = options

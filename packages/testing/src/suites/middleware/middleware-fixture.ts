@@ -13,7 +13,10 @@ export interface SuiteRequest {
 type MaybePromise<T> = T | Promise<T>
 type Ask<T> = (context: unknown, request: SuiteRequest) => MaybePromise<T>
 
-/** The options of a limiter that the suite uses, for whichever framework: none of them looks at the framework's own objects. */
+/**
+ * The options of a limiter that the suite uses, for whichever framework: none of them looks at the framework's own
+ * objects.
+ */
 export interface SuiteOptions {
   readonly algorithm?: 'gcra' | 'fixed-window' | 'concurrency' | 'leaky-bucket-queue'
   readonly limit?: number
@@ -70,8 +73,8 @@ export interface ServedApp {
   /** When given, it answers denials of the first limiter, by the framework's `onLimited`. */
   readonly onLimited?: (denial: { readonly status: number; readonly body: string }) => SuiteAnswer
   /**
-   * Answers GET (and so HEAD) and OPTIONS requests for {@link SUITE_PATHS}. When it rejects, that goes to the error handling
-   * of the framework, which answers with 500.
+   * Answers GET (and so HEAD) and OPTIONS requests for {@link SUITE_PATHS}. When it rejects, that goes to the error
+   * handling of the framework, which answers with 500.
    */
   handle(call: SuiteCall): Promise<SuiteAnswer>
 }
@@ -163,7 +166,9 @@ export interface FixtureOptions extends Partial<Pick<ServedApp, 'onLimited' | 'h
   readonly limiters: readonly SuiteOptions[]
 }
 
-/** Serves an app until the test is over. Handlers answer `200 ok`, or at `/fail` with 500, when nothing else is said. */
+/**
+ * Serves an app until the test is over. Handlers answer `200 ok`, or at `/fail` with 500, when nothing else is said.
+ */
 export async function openFixture(
   harness: MiddlewareHarness,
   { limiters, ...parts }: FixtureOptions,

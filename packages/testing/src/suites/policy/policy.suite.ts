@@ -10,8 +10,8 @@ import { rolloutTests } from './policy-rollout.suite.ts'
 import { usageTests } from './policy-usage.suite.ts'
 
 /**
- * Proves that rule sets are applied the same on a store as on every other: resolution, exemptions, roll-out, adaptive limits,
- * blocks, explanations and usage, with exact counts. Call it inside a test file.
+ * Proves that rule sets are applied the same on a store as on every other: resolution, exemptions, roll-out, adaptive
+ * limits, blocks, explanations and usage, with exact counts. Call it inside a test file.
  */
 export function policySuite(name: string, harness: StoreHarness): void {
   describe(`rule sets ${name}`, () => {

@@ -1,9 +1,9 @@
 import { SluiceError } from '@sluice/core'
+import type { Author, Page } from '../../config-entries.ts'
 import type { AuditLog, AuditRecord, ExternalAction } from '../../config-store.ts'
-import type { Author, Page } from '../../entries.ts'
 import type { ConfigWriter } from '../config-writer.ts'
-import { pageLimit, pageOf, pageStart } from '../paging.ts'
 import type { SqlSession, SqlValue } from '../sql-driver.ts'
+import { pageLimit, pageOf, pageStart } from '../sql-page.ts'
 import { decodeText, encodeText } from '../text-encoding.ts'
 
 type AuditFilter = NonNullable<Parameters<AuditLog['list']>[0]>
@@ -22,7 +22,7 @@ interface AuditRow {
 }
 
 /** The audit log. `ConfigWriter` writes it, in the order of actions. */
-export class SqlAuditLog implements AuditLog {
+export class AuditTable implements AuditLog {
   readonly #session: SqlSession
   readonly #writer: ConfigWriter
 

@@ -35,9 +35,9 @@ export interface MigrationEnd {
 }
 
 /**
- * A slot on its way from one master to another. Until {@link finish}, the old master answers for the keys it still has and
- * with ASK for all others; the new one answers only to ASKING; a call for several keys of which some have moved gets
- * TRYAGAIN.
+ * A slot on its way from one master to another. Until {@link finish}, the old master answers for the keys it still has
+ * and with ASK for all others; the new one answers only to ASKING; a call for several keys of which some have moved
+ * gets TRYAGAIN.
  */
 export class SlotMigration {
   readonly slot: number
@@ -64,7 +64,9 @@ export class SlotMigration {
     return new SlotMigration(slot, ends, settle)
   }
 
-  /** Moves these keys, or all that the slot has; those that do not exist are left out. Resolves with how many it moved. */
+  /**
+   * Moves these keys, or all that the slot has; those that do not exist are left out. Resolves with how many it moved.
+   */
   async moveKeys(keys?: readonly string[]): Promise<number> {
     // A key may be bytes that are no text, and must arrive as it is.
     const connection = await this.from.server.connect({ encoding: 'latin1' })

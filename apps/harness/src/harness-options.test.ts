@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { helpText, parseOptions } from './options.ts'
+import { helpText, parseOptions } from './harness-options.ts'
 import { STORES } from './targets/store-targets.ts'
 import { isHarnessError } from './tests/harness-error.ts'
 import { TESTED_ALGORITHMS } from './tests/tested-algorithms.ts'

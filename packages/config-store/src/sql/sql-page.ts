@@ -1,5 +1,5 @@
 import { SluiceError } from '@sluice/core'
-import type { Page, PageRequest } from '../entries.ts'
+import type { Page, PageRequest } from '../config-entries.ts'
 import type { SqlValue } from './sql-driver.ts'
 
 const MAX_ITEMS = 1000

@@ -1,5 +1,5 @@
 import type { RuleSet, RuleSetChange } from '@sluice/core'
-import type { Author, Page, PageRequest, Seen } from './entries.ts'
+import type { Author, Page, PageRequest, Seen } from './config-entries.ts'
 
 /**
  * The rollout stage of a version. `draft`: no effect. `shadow`: evaluated and measured for every request, never

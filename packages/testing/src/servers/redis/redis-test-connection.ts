@@ -30,7 +30,9 @@ interface Waiting {
   cancel(): void
 }
 
-/** A plain connection to a Redis server on 127.0.0.1: no retry, no reconnection, nothing that a fault could hide behind. */
+/**
+ * A plain connection to a Redis server on 127.0.0.1: no retry, no reconnection, nothing that a fault could hide behind.
+ */
 export class RedisConnection {
   readonly #options: RedisConnectionOptions
   readonly #socket: Socket
@@ -83,7 +85,8 @@ export class RedisConnection {
    * Sends one command at once, whether or not earlier ones were answered; resolves with its reply.
    *
    * @throws RedisReplyError when the server answers with an error
-   * @throws ServerError `SLUICE_TESTING_NO_REPLY` when the connection ends first, or no reply comes in time, which ends it
+   * @throws ServerError `SLUICE_TESTING_NO_REPLY` when the connection ends first, or no reply comes in time, which ends
+   * it
    */
   send(...parts: readonly (string | number)[]): Promise<Reply> {
     if (this.#socket.destroyed) return Promise.reject(this.#lost())

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { describeValue, isRuntimeError, RUNTIME_ERRORS, RuntimeAggregateError, RuntimeError } from './errors.ts'
+import { describeValue, isRuntimeError, RUNTIME_ERRORS, RuntimeAggregateError, RuntimeError } from './runtime-error.ts'
 
 const details = { received: 'limit = -1', expected: 'zero or more', action: 'Correct limit.' }
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { slotOf } from './cluster-slots.ts'
+import { slotOf } from './slot-migration.ts'
 
 describe('slotOf', () => {
   it.each([

@@ -4,7 +4,7 @@ import { describe, expect, it, onTestFinished } from 'vitest'
 import { FakeClock } from '../../fakes/fake-clock.ts'
 import { FakeTimers } from '../../fakes/fake-timers.ts'
 import { freePort, LOOPBACK } from '../process/free-port.ts'
-import { RedisConnection } from './redis-connection.ts'
+import { RedisConnection } from './redis-test-connection.ts'
 
 /** A server that does this with what it receives; its port. */
 async function serve(receive: (text: string, socket: Socket) => void): Promise<number> {

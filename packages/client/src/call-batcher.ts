@@ -37,10 +37,10 @@ const BYTES_PER_CHARACTER = 3
 const FRAME_BYTES = 3072
 
 /**
- * Batches the calls of one kind that are made in the same turn of the event loop, in order. Each call has its own answer and
- * its own timeout: an invalid or aborted call does not affect the others.
+ * Batches the calls of one kind that are made in the same turn of the event loop, in order. Each call has its own
+ * answer and its own timeout: an invalid or aborted call does not affect the others.
  */
-export class RequestBatcher {
+export class CallBatcher {
   readonly #form: BatchFormat
   readonly #service: RetryingService
   readonly #turnEnd: (run: () => void) => void
