@@ -9,6 +9,8 @@ export interface JsonSchema {
   readonly title?: string
   readonly description?: string
   readonly examples?: readonly unknown[]
+  /** What a parameter of the query is when it is left out. */
+  readonly default?: string | number
 
   /** Only answers have a list of two, the second of them `null`. */
   readonly type?: JsonType | readonly JsonType[]

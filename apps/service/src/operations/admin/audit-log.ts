@@ -1,7 +1,7 @@
 import type { Author, ConfigStore, ExternalAction } from '@sluice/config-store'
 import type { Logger } from '@sluice/runtime'
 import { errorFields } from '../../observability/error-fields.ts'
-import type { OperationRequest } from '../handler.ts'
+import type { AnyRequest } from '../handler.ts'
 
 /** What notes are written with. */
 export interface AuditNotesParts {
@@ -24,7 +24,7 @@ export class AuditNotes {
    * Notes what was done just now, in the name of whoever asked. Never rejects: it is done by then, and what must be done while the
    * database is away, such as to silence the alert that says so, is done all the same. The log has it then.
    */
-  async note(request: OperationRequest, done: ExternalAction): Promise<void> {
+  async note(request: AnyRequest, done: ExternalAction): Promise<void> {
     const author = authorOf(request)
     try {
       if (this.#config === undefined) throw new Error('there is no database with an audit log')
@@ -41,7 +41,7 @@ export class AuditNotes {
 }
 
 /** Who asks for a change, and why, as the audit log has it. */
-export function authorOf({ principal, body }: OperationRequest): Author {
+export function authorOf({ principal, body }: AnyRequest): Author {
   // The table of operations asks for a role wherever something is changed, so that nothing is ever changed by nobody.
   if (principal === undefined) throw new Error('a change was asked for without an API key')
   const note = typeof body === 'object' && body !== null && 'note' in body ? body.note : undefined
