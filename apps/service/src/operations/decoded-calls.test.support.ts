@@ -50,7 +50,7 @@ export class DecodedCalls {
         operations: [OPERATIONS[id]],
         handlers: this.#handlers,
         components: serviceDocument('test').components.schemas,
-        authenticate: () => ({ id: 'slk_1', name: 'ada', role: 'admin' }),
+        authenticator: { authenticate: () => ({ id: 'slk_1', name: 'ada', role: 'admin' }) },
         treatmentOf: () => TREATMENT,
       })
       endpoint = route!.target

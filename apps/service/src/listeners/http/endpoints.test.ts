@@ -61,7 +61,7 @@ function endpointOf(operation: Operation, more: Partial<EndpointParts> = {}): En
     operations: [operation],
     handlers: { [operation.id]: () => jsonAnswer(200, '{}') },
     components: { Tier: TIER, Part: { type: 'string', minLength: 1 } },
-    authenticate: (_, role) => ({ id: 'k1', name: 'ada', role: role as 'editor' }),
+    authenticator: { authenticate: (_, role) => ({ id: 'k1', name: 'ada', role }) },
     treatmentOf: () => ({
       inFlightLimit: undefined,
       bodies: READER,
@@ -202,7 +202,7 @@ describe('routes', () => {
       operations: [PUT_TIER, LIVEZ],
       handlers: { livez: () => jsonAnswer(200, '{}') },
       components: { Tier: TIER, Part: {} },
-      authenticate: () => jsonAnswer(401, '{}'),
+      authenticator: { authenticate: () => jsonAnswer(401, '{}') },
       treatmentOf: () => ({
         inFlightLimit: new InFlight({ most: 1 }),
         bodies: READER,

@@ -5,6 +5,7 @@ import type { JsonSchema } from '@sluice/core/internal'
 import { SchemaCheck } from '@sluice/core/internal'
 import type { LoopDelay } from '@sluice/runtime'
 import { InFlight, LagGuard } from '@sluice/runtime'
+import type { Authenticator } from '../../auth/authenticator.ts'
 import type { Narrowing } from '../../auth/tenant-scope.ts'
 import { admittedTo, narrowingOf } from '../../auth/tenant-scope.ts'
 import type { Answer, AnyHandler, OperationHandlers, Principal, RequestContext } from '../../operations/handler.ts'
@@ -77,8 +78,7 @@ export interface EndpointParts {
   readonly handlers: Partial<OperationHandlers<OperationId>>
   /** The schemas that those of the operations refer to as `#/components/schemas/<name>`. */
   readonly components: Readonly<Record<string, unknown>>
-  /** Who asks, when the key is good for `role`. */
-  readonly authenticate: (request: RequestContext, role: Operation['role']) => Principal | Answer
+  readonly authenticator: Pick<Authenticator, 'authenticate'>
   /** Says how operations are dealt with beyond what the table of operations tells. */
   readonly treatmentOf: (operation: Operation) => Treatment
   /** The same handler, of each of whose requests somebody is told. Default: nobody is. */
@@ -114,7 +114,7 @@ export function operationRoutes(parts: EndpointParts): readonly Route<Endpoint>[
 function endpointOf(
   operation: Operation,
   handle: AnyHandler,
-  { check, treatmentOf, authenticate, observed }: EndpointParts & { readonly check: SchemaCheck },
+  { check, treatmentOf, authenticator, observed }: EndpointParts & { readonly check: SchemaCheck },
 ): Endpoint {
   const { inFlightLimit, bodies, needsKey, hasRequestId, answersAtTurnEnd, takesAnyHost } = treatmentOf(operation)
   const { id, method, path, role, body, maxBodyBytes } = operation
@@ -124,7 +124,7 @@ function endpointOf(
   return {
     name,
     inFlightLimit,
-    admit: isOpen ? undefined : (request) => admittedTo(operation, authenticate(request, role)),
+    admit: isOpen ? undefined : (request) => admittedTo(operation, authenticator.authenticate(request, role)),
     decode: headDecoder(operation),
     narrow: isOpen ? undefined : narrowingOf(id),
     body:

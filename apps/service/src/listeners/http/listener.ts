@@ -58,7 +58,7 @@ export function httpListener(parts: HttpListenerParts): HttpListener {
     operations: Object.values<Operation>(OPERATIONS),
     handlers: { ...parts.handlers, ...healthHandlers(readiness), ...documentHandlers(document) },
     components: document.components.schemas,
-    authenticate: (exchange, role) => authenticator.authenticate(exchange, role),
+    authenticator,
     treatmentOf: treatments(context, parts.loopDelay),
     observed: (name, handle) => observer.observed(name, handle),
   })

@@ -129,7 +129,7 @@ export class AdminNode {
       operations: ALL_OPERATIONS,
       handlers: { ...options.others, ...handlers },
       components: SCHEMAS,
-      authenticate: (exchange, role) => authenticator.authenticate(exchange, role),
+      authenticator,
       treatmentOf: () => ({ inFlightLimit: undefined, bodies: READER, needsKey: false, hasRequestId: false }),
     })
     const endpoints = new RequestServer({

@@ -1,12 +1,20 @@
-import type { Page, Seen } from '@sluice/config-store'
+import type { Author, Page, Seen } from '@sluice/config-store'
 import { etagOf } from '@sluice/contract'
 import type { Clock } from '@sluice/core'
 import { isSluiceError } from '@sluice/core'
 import { MICROS_PER_MS } from '@sluice/core/internal'
-import type { Answer, RequestContext } from '../handler.ts'
+import type { Answer, AnyRequest, RequestContext } from '../handler.ts'
 import { jsonAnswer } from '../handler.ts'
 import type { ProblemError } from '../problems.ts'
 import { changedMeanwhile, invalidRequest } from '../problems.ts'
+
+/** Who asks for a change, and why, as the audit log has it. */
+export function authorOf({ principal, body }: AnyRequest): Author {
+  // The table of operations asks for a role wherever something is changed, so that nothing is ever changed by nobody.
+  if (principal === undefined) throw new Error('a change was asked for without an API key')
+  const note = typeof body === 'object' && body !== null && 'note' in body ? body.note : undefined
+  return { name: principal.name, keyId: principal.id, ...(typeof note === 'string' ? { note } : {}) }
+}
 
 /** What the editor has seen. `current`: the revision of what is there; undefined when nothing is. */
 export async function seenBy(

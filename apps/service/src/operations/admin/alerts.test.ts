@@ -15,7 +15,7 @@ import { RequestServer } from '../../listeners/http/request-server.ts'
 import { createRouter } from '../../listeners/http/router.ts'
 import { serviceDocument } from '../openapi.ts'
 import { alertHandlers } from './alerts.ts'
-import { AuditNotes } from './audit-log.ts'
+import { AuditNotes } from './audit.ts'
 
 const operations = Object.values<Operation>(OPERATIONS).filter(({ tag }) => tag === 'alerts')
 const answers = new SchemaCheck({ components: { schemas: SCHEMAS } } as JsonSchema)
@@ -77,7 +77,7 @@ const endpoints = new RequestServer({
       operations,
       handlers: alertHandlers(alerts, notes),
       components: serviceDocument('test').components.schemas,
-      authenticate: () => ({ id: 'slk_1', name: 'ada', role: 'admin' }),
+      authenticator: { authenticate: () => ({ id: 'slk_1', name: 'ada', role: 'admin' }) },
       treatmentOf: () => ({
         inFlightLimit: undefined,
         bodies: READER,

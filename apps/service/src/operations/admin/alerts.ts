@@ -7,7 +7,7 @@ import type { Answer, OperationHandlers, RequestContext } from '../handler.ts'
 import { pageOfList } from '../paging.ts'
 import { invalidRequest, notFound, problemError } from '../problems.ts'
 import { adminAnswer, pageAnswer } from './admin-requests.ts'
-import type { AuditNotes } from './audit-log.ts'
+import type { AuditNotes } from './audit.ts'
 
 /** Longer ones are taken for mistakes of unit: 90 days. */
 const LONGEST_SILENCE_MS = 7_776_000_000

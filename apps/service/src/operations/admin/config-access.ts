@@ -9,8 +9,8 @@ import type { ServiceContext } from '../../service-context.ts'
 import type { AnyRequest } from '../handler.ts'
 import type { PlaceOf, ProblemError } from '../problems.ts'
 import { invalidRuleSet, placedProblem, problemError, RETRY_AFTER_SECONDS } from '../problems.ts'
-import type { AuditNotes } from './audit-log.ts'
-import { authorOf } from './audit-log.ts'
+import { authorOf } from './admin-requests.ts'
+import type { AuditNotes } from './audit.ts'
 
 /** What the admin API works with besides the context of the service. */
 export interface AdminOptions {
