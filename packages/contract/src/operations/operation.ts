@@ -1,3 +1,4 @@
+import type { ApiKeyRole } from '../admin/api-key-bodies.ts'
 import type { AnswerHeaderName } from '../headers/answer-headers.ts'
 import type { JsonSchema, PropertySchema, Reference } from '../schema/json-schema.ts'
 import type { TextSchema, WholeSchema } from '../schema/value-schemas.ts'
@@ -6,7 +7,7 @@ import { PROBLEM_MEDIA_TYPE, PROBLEMS } from '../service/problem.ts'
 import { PROBLEM } from '../service/service-bodies.ts'
 
 /** What an API key must be good for: its role, or one above it. `none`: no key is asked for. */
-export type OperationRole = 'none' | 'viewer' | 'editor' | 'admin'
+export type OperationRole = ApiKeyRole
 
 /** The methods that operations have. */
 export type OperationMethod = 'GET' | 'PUT' | 'POST' | 'DELETE'
