@@ -11,6 +11,7 @@ import { shareFollowing } from './config/follow-changes.ts'
 import type { LateConfigStore } from './config/late-config-store.ts'
 import type { DecisionEngine } from './engine/engine.ts'
 import { openEngine } from './engine/engine.ts'
+import type { HttpListenerParts } from './listeners/http/listener.ts'
 import { httpListener } from './listeners/http/listener.ts'
 import { RequestObserver } from './listeners/http/request-observer.ts'
 import { Instrument } from './observability/instrument.ts'
@@ -18,11 +19,10 @@ import { shareReports } from './observability/metrics-aggregator.ts'
 import { OtlpTracing } from './observability/tracing/otlp-tracing.ts'
 import { adminHandlers } from './operations/admin/admin.ts'
 import { alertHandlers } from './operations/admin/alerts.ts'
-import { AuditNotes } from './operations/admin/audit-log.ts'
+import { AuditNotes } from './operations/admin/audit.ts'
 import type { AdminOptions } from './operations/admin/config-access.ts'
 import { observabilityHandlers } from './operations/admin/metrics.ts'
 import { checkHandlers } from './operations/check/check.ts'
-import type { OperationHandlers } from './operations/handler.ts'
 import type { CheckHealth } from './operations/health.ts'
 import type { ServiceContext } from './service-context.ts'
 import type { Settings } from './settings.ts'
@@ -144,7 +144,7 @@ function handlersOf(
   context: ServiceContext,
   { file, keys, besideFile }: DecisionEngine,
   { database, announceBlock }: Pick<NodeParts, 'database'> & Pick<AdminOptions, 'announceBlock'>,
-): OperationHandlers {
+): HttpListenerParts['handlers'] {
   const options = {
     ...(file && { file }),
     ...(besideFile && { database: besideFile }),

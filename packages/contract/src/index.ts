@@ -143,7 +143,7 @@ export {
   type SettleRequest,
 } from './checks/reservation-bodies.ts'
 export { ANSWER_HEADERS, type AnswerHeader, type AnswerHeaderName } from './headers/answer-headers.ts'
-export { type ExpectedRevision, etagOf, expectedRevision } from './headers/etag.ts'
+export { type ExpectedRevision, etagOf, expectedRevision, type Precondition } from './headers/etag.ts'
 export {
   HEADER_PROFILES,
   type HeaderProfile,
@@ -160,6 +160,7 @@ export {
   SCHEMAS,
   type SchemaWithDefinitions,
 } from './openapi.ts'
+export { BODY_READERS, type ReadBodies } from './operations/body-readers.ts'
 export type { EntityParameters, EntryFilter, OverrideParameters } from './operations/caller-operations.ts'
 export type { AuditFilter, HistoryParameters } from './operations/insight-operations.ts'
 export type {

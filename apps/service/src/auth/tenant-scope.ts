@@ -1,11 +1,17 @@
 import type { Operation, OperationId } from '@sluice/contract'
-import type { Answer, OperationHandler, OperationRequest, Principal } from '../operations/handler.ts'
+import type { Answer, Principal, RequestContext } from '../operations/handler.ts'
 import { problemAnswer } from '../operations/problems.ts'
 
-/** What a request may be for the holder of a key of a tenant: the same one with the tenant in it, or the answer that refuses it. */
-type Narrowing = (request: OperationRequest, tenant: string) => OperationRequest | Answer
+/** What a request asks for: its decoded parameters, and its body as JSON that is not decoded yet. */
+export interface TenantInput {
+  readonly parameters: Fields
+  readonly body: unknown
+}
 
-/** A body or an entry of one: whatever the client sent. */
+/** What a request may be for the holder of a key of a tenant: the same one with the tenant in it, or the answer that refuses it. */
+export type Narrowing = (input: TenantInput, tenant: string) => TenantInput | Answer
+
+/** Parameters, a body or an entry of one: whatever the client sent. */
 type Fields = Readonly<Record<string, unknown>>
 
 const DIMENSION = 'tenant'
@@ -62,16 +68,13 @@ export function admittedTo(operation: Operation, who: Principal | Answer): Princ
   )
 }
 
-/** The same handler; for the key of a tenant it sees only requests that are about that tenant. */
-export function withinTenant({ id }: Operation, handle: OperationHandler): OperationHandler {
-  const narrow = narrowingOf(id)
-  if (narrow === undefined) return handle
-  return (request) => {
-    const tenant = request.principal?.tenant
-    if (tenant === undefined) return handle(request)
-    const narrowed = narrow(request, tenant)
-    return 'status' in narrowed ? narrowed : handle(narrowed)
-  }
+/**
+ * How the requests of a tenant's key to an operation are narrowed to that tenant; undefined where such a key is good for nothing.
+ * It is done before the body is decoded, because a body need not name the tenant that the key says. What does not have the form
+ * of the operation is left to whoever decodes it.
+ */
+export function narrowingOf(id: string): Narrowing | undefined {
+  return Object.hasOwn(TENANT_OPERATIONS, id) ? TENANT_OPERATIONS[id as OperationId] : undefined
 }
 
 /**
@@ -80,34 +83,31 @@ export function withinTenant({ id }: Operation, handle: OperationHandler): Opera
  */
 export function ownRules<R extends { readonly dimension: string }>(
   rules: readonly R[],
-  { principal }: OperationRequest,
+  { principal }: RequestContext,
 ): readonly R[] {
   if (principal?.tenant === undefined) return rules
   return rules.filter(({ dimension }) => dimension.split('+').includes(DIMENSION))
 }
 
-function narrowingOf(id: string): Narrowing | undefined {
-  return Object.hasOwn(TENANT_OPERATIONS, id) ? TENANT_OPERATIONS[id as OperationId] : undefined
-}
-
-function unchanged(request: OperationRequest): OperationRequest {
-  return request
+function unchanged(input: TenantInput): TenantInput {
+  return input
 }
 
 /** A call of the tenant, which need not say so. */
-function asTenant(request: OperationRequest, tenant: string): OperationRequest | Answer {
-  const body = ownCall(request.body, tenant)
-  return body === undefined ? otherTenant() : replaced(request, { body })
+function asTenant({ parameters, body }: TenantInput, tenant: string): TenantInput | Answer {
+  const own = ownCall(body, tenant)
+  return own === undefined ? otherTenant() : { parameters, body: own }
 }
 
-function allAsTenant(request: OperationRequest, tenant: string): OperationRequest | Answer {
-  const { body } = request
-  if (!hasFields(body) || !Array.isArray(body['requests'])) return request
-  const requests = body['requests'].map((one) => ownCall(one, tenant))
-  return requests.includes(undefined) ? otherTenant() : replaced(request, { body: { ...body, requests } })
+function allAsTenant(input: TenantInput, tenant: string): TenantInput | Answer {
+  const { parameters, body } = input
+  const calls = listIn(body, 'requests')
+  if (calls === undefined) return input
+  const requests = calls.map((one) => ownCall(one, tenant))
+  return requests.includes(undefined) ? otherTenant() : { parameters, body: { ...(body as Fields), requests } }
 }
 
-/** The call with the tenant in it; undefined when it is another's. What is no call at all is left to whoever reads it. */
+/** The call with the tenant in it; undefined when it is another's. What is no call at all is left to whoever decodes it. */
 function ownCall(call: unknown, tenant: string): unknown {
   if (!hasFields(call)) return call ?? null
   const named = TENANT_FIELDS.filter((name) => call[name] !== undefined)
@@ -116,74 +116,61 @@ function ownCall(call: unknown, tenant: string): unknown {
 }
 
 /** A question about a call of the tenant. */
-function aboutTenant(request: OperationRequest, tenant: string): OperationRequest | Answer {
-  const { body } = request
+function aboutTenant(input: TenantInput, tenant: string): TenantInput | Answer {
+  const { body } = input
   const other = hasFields(body) ? OTHER_CALLERS.find((name) => Object.hasOwn(body, name)) : undefined
-  return other === undefined ? asTenant(request, tenant) : otherCaller(other)
+  return other === undefined ? asTenant(input, tenant) : otherCaller(other)
 }
 
-function resetOfTenant(request: OperationRequest, tenant: string): OperationRequest | Answer {
-  const { body } = request
+function resetOfTenant(input: TenantInput, tenant: string): TenantInput | Answer {
+  const { body } = input
   const other = hasFields(body) ? Object.keys(body).find((name) => !RESET_FIELDS.has(name)) : undefined
-  return other === undefined ? asTenant(request, tenant) : otherCaller(other)
+  return other === undefined ? asTenant(input, tenant) : otherCaller(other)
 }
 
-function usageOfTenant(request: OperationRequest, tenant: string): OperationRequest | Answer {
-  const { query } = request
-  const other = OTHER_COUNTERS.find((name) => query.has(name))
+function usageOfTenant(input: TenantInput, tenant: string): TenantInput | Answer {
+  const { parameters } = input
+  const other = OTHER_COUNTERS.find((name) => parameters[name] !== undefined)
   if (other !== undefined) return otherCaller(other)
-  return TENANT_FIELDS.every((name) => (query.get(name) ?? tenant) === tenant)
-    ? queryOfTenant(request, { tenant })
-    : otherTenant()
+  const isOwn = TENANT_FIELDS.every((name) => (parameters[name] ?? tenant) === tenant)
+  return isOwn ? withParameters(input, { tenant }) : otherTenant()
 }
 
 /** A list of entries, or the key of one: the tenant's own. */
-function entriesOfTenant(request: OperationRequest, tenant: string): OperationRequest | Answer {
-  return queryOfTenant(request, { dimension: DIMENSION, entity: tenant })
+function entriesOfTenant(input: TenantInput, tenant: string): TenantInput | Answer {
+  return withParameters(input, { dimension: DIMENSION, entity: tenant })
 }
 
-function entryOfTenant(request: OperationRequest, tenant: string): OperationRequest | Answer {
-  return isOwnEntry(request.body, tenant) ? request : otherTenant()
+function entryOfTenant(input: TenantInput, tenant: string): TenantInput | Answer {
+  return isOwnEntry(input.body, tenant) ? input : otherTenant()
 }
 
 function bulkOf(field: 'overrides' | 'members'): Narrowing {
-  return (request, tenant) => {
-    const entries = (request.body as Fields)[field] as readonly unknown[]
-    return entries.every((entry) => isOwnEntry(entry, tenant)) ? request : otherTenant()
+  return (input, tenant) => {
+    const entries = listIn(input.body, field) ?? []
+    return entries.every((entry) => isOwnEntry(entry, tenant)) ? input : otherTenant()
   }
 }
 
+/** Whether an entry is the tenant's, or none at all. */
 function isOwnEntry(entry: unknown, tenant: string): boolean {
-  return hasFields(entry) && entry['dimension'] === DIMENSION && entry['entity'] === tenant
+  if (!hasFields(entry)) return true
+  return (
+    [DIMENSION, undefined].includes(entry['dimension'] as string) &&
+    [tenant, undefined].includes(entry['entity'] as string)
+  )
 }
 
 /** The request with these parameters, which it may leave out and must not set otherwise. */
-function queryOfTenant(request: OperationRequest, needed: Readonly<Record<string, string>>): OperationRequest | Answer {
-  const query = new URLSearchParams(request.query)
-  for (const [name, value] of Object.entries(needed)) {
-    if ((query.get(name) ?? value) !== value) return otherTenant()
-    query.set(name, value)
-  }
-  return replaced(request, { query })
+function withParameters(input: TenantInput, needed: Readonly<Record<string, string>>): TenantInput | Answer {
+  const { parameters, body } = input
+  const isOwn = Object.entries(needed).every(([name, value]) => (parameters[name] ?? value) === value)
+  return isOwn ? { parameters: { ...parameters, ...needed }, body } : otherTenant()
 }
 
-function replaced(
-  request: OperationRequest,
-  parts: Partial<Pick<OperationRequest, 'body' | 'query'>>,
-): OperationRequest {
-  const { params, headers, principal, remoteAddress } = request
-  return {
-    params,
-    headers,
-    principal,
-    remoteAddress,
-    query: parts.query ?? request.query,
-    body: 'body' in parts ? parts.body : request.body,
-    // Made when it is asked for, which few do.
-    get signal() {
-      return request.signal
-    },
-  }
+function listIn(body: unknown, field: string): readonly unknown[] | undefined {
+  const list = hasFields(body) ? body[field] : undefined
+  return Array.isArray(list) ? list : undefined
 }
 
 function hasFields(value: unknown): value is Fields {

@@ -17,6 +17,7 @@ import {
   createScene,
   IDLE_PROCESS,
   MemoryRollups,
+  observedHandlers,
   parseMetricsPage,
   requestOf,
   SECRET,
@@ -126,13 +127,8 @@ async function wholeScene() {
     { clock, sleep, log: log.logger, secret: SECRET, threads },
     { rollups, keys: { find: () => undefined } },
   )
-  const handlers = new RequestObserver({
-    metrics,
-    log: log.logger,
-    monotonicMs,
-    secret: SECRET,
-    tracing: tracer,
-  }).observed({
+  const observer = new RequestObserver({ metrics, log: log.logger, monotonicMs, secret: SECRET, tracing: tracer })
+  const handlers = observedHandlers(observer, {
     'POST /internal/ratelimit/check': ({ body }) => {
       const request = body as PolicyRequest
       engine.check(request)
@@ -157,7 +153,7 @@ it('nobody is named in logs, metrics, spans and history (property)', async () =>
   const { handlers, shown, log, clock, timers, tracing, recorder, rollups, bodies } = scene
   const call = (operation: string, request: PolicyRequest): void => {
     const headers = { 'user-agent': MARK, cookie: MARK, traceparent: MARK, authorization: `Bearer ${MARK}` }
-    const asked = requestOf({ body: request, headers, remoteAddress: request.ip!, params: { name: MARK } })
+    const asked = requestOf({ body: request, headers, remoteAddress: request.ip!, parameters: { name: MARK } })
     try {
       handlers[operation]!(asked)
     } catch (error) {
@@ -177,7 +173,7 @@ it('nobody is named in logs, metrics, spans and history (property)', async () =>
   await recorder.close()
   const pages = await Promise.all(
     ['text/plain', 'application/openmetrics-text'].map((accept) =>
-      shown['GET /metrics']!(requestOf({ headers: { accept } })),
+      shown.metrics({ ...requestOf({ headers: { accept } }), parameters: {}, body: undefined }),
     ),
   )
   await tracing.close()
@@ -221,7 +217,7 @@ it('API keys are not even in what the admin API shows', async () => {
   )
   await timers.advance(1000)
   stop()
-  text += ((await shown['GET /admin/top']!(requestOf())) as Answer).body
+  text += ((await shown.top({ ...requestOf(), parameters: { limit: 10 }, body: undefined })) as Answer).body
   expect(text).toContain('apiKey')
   expect(text).not.toContain(MARK)
   await recorder.close()

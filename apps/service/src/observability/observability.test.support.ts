@@ -5,7 +5,8 @@ import { MICROS_PER_MS } from '@sluice/core/internal'
 import type { LineStream, MetricsSnapshot, Sleep } from '@sluice/runtime'
 import { Logger, LogOutput, MetricRegistry } from '@sluice/runtime'
 import { FakeClock, FakeTimers, seededRandom } from '@sluice/testing'
-import type { OperationRequest } from '../operations/handler.ts'
+import type { RequestObserver } from '../listeners/http/request-observer.ts'
+import type { AnyHandler, AnyRequest } from '../operations/handler.ts'
 import type { RollupRow, RollupStore } from './history/rollup-recorder.ts'
 import type { CheckSignals } from './instrument.ts'
 import { Instrument } from './instrument.ts'
@@ -163,17 +164,27 @@ export function numbersOf(snapshot: MetricsSnapshot, name: string): Readonly<Rec
 }
 
 /** A request to an operation, as handlers get it. */
-export function requestOf(parts: Partial<OperationRequest> = {}): OperationRequest {
+export function requestOf(parts: Partial<AnyRequest> = {}): AnyRequest {
   return {
-    params: {},
-    query: new URLSearchParams(),
+    parameters: {},
     headers: {},
+    precondition: undefined,
     body: undefined,
     principal: undefined,
     remoteAddress: '127.0.0.1',
     signal: new AbortController().signal,
     ...parts,
   }
+}
+
+/** Handlers by `METHOD /path`, each of whose requests is observed. */
+export function observedHandlers(
+  observer: RequestObserver,
+  handlers: Readonly<Record<string, AnyHandler>>,
+): Readonly<Record<string, AnyHandler>> {
+  return Object.fromEntries(
+    Object.entries(handlers).map(([operation, handle]) => [operation, observer.observed(operation, handle)]),
+  )
 }
 
 /** A line of a page of metrics. */

@@ -1,5 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { ApiKeyRole } from '@sluice/config-store'
+import type { Handlers, OperationId, OperationInput, Precondition } from '@sluice/contract'
 
 /** Who asks, as an API key says. */
 export interface Principal {
@@ -11,14 +12,11 @@ export interface Principal {
   readonly tenant?: string | undefined
 }
 
-/** A request to one operation, checked against its form. */
-export interface OperationRequest {
-  /** By the names in braces of the operation's path, decoded. */
-  readonly params: Readonly<Record<string, string>>
-  readonly query: URLSearchParams
+/** What every handler receives besides what its operation declares. */
+export interface RequestContext {
   readonly headers: IncomingHttpHeaders
-  /** The parsed JSON; undefined where the operation takes none. */
-  readonly body: unknown
+  /** What `If-Match` or `If-None-Match` asks for; undefined without them, and where the operation takes neither. */
+  readonly precondition: Precondition | undefined
   /** Set where the operation asks for a role. */
   readonly principal: Principal | undefined
   /** Address of the other end of the connection. */
@@ -35,11 +33,26 @@ export interface StreamAnswer {
   readonly stream: (write: (text: string) => boolean, end: () => void) => () => void
 }
 
-/** Answers the requests to one operation, at once when it can. */
-export type OperationHandler = (request: OperationRequest) => Answer | StreamAnswer | Promise<Answer | StreamAnswer>
+/** A request to operation `Id`: its parameters and body are decoded as the table of operations declares them. */
+export type OperationRequest<Id extends OperationId> = RequestContext & OperationInput<Id>
 
-/** Handlers by `METHOD /path` as the table of operations has it, such as `PUT /admin/tiers/{name}`. */
-export type OperationHandlers = Readonly<Record<string, OperationHandler>>
+/** What a handler answers with. */
+export type Reply = Answer | StreamAnswer
+
+/** One handler for each of these operations, which answers at once when it can. */
+export type OperationHandlers<Id extends OperationId> = Handlers<RequestContext, Reply, Id>
+
+/** The operations that every listener answers by itself. */
+export type ListenerOperation = 'livez' | 'readyz' | 'openapi'
+
+/** A decoded request to any operation, for code that treats all operations alike. */
+export interface AnyRequest extends RequestContext {
+  readonly parameters: object
+  readonly body: unknown
+}
+
+/** The handler of any operation. */
+export type AnyHandler = (request: AnyRequest) => Reply | Promise<Reply>
 
 /** What goes back to a client. */
 export interface Answer {

@@ -71,12 +71,12 @@ const STOPPING: HealthCheck = {
 const ALIVE = jsonAnswer(200, '{"status":"ok"}', { headers: { 'Cache-Control': 'no-store' } })
 
 /**
- * `GET /livez`: 200 while the process answers at all. It depends on nothing else, because a restart would not bring back
- * anything else. `GET /readyz`: whether requests should be sent here.
+ * `livez`: 200 while the process answers at all. It depends on nothing else, because a restart would not bring back anything
+ * else. `readyz`: whether requests should be sent here.
  */
-export function healthHandlers(readiness: Readiness): OperationHandlers {
+export function healthHandlers(readiness: Readiness): OperationHandlers<'livez' | 'readyz'> {
   return {
-    'GET /livez': () => ALIVE,
-    'GET /readyz': () => readiness.answer(),
+    livez: () => ALIVE,
+    readyz: () => readiness.answer(),
   }
 }

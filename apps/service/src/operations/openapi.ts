@@ -11,10 +11,10 @@ export function serviceDocument(version: string): OpenApiDocument {
   return openApiDocument({ version, components: components as Parameters<typeof openApiDocument>[0]['components'] })
 }
 
-/** `GET /openapi.json`. */
-export function documentHandlers(document: OpenApiDocument): OperationHandlers {
+/** Serves the document. */
+export function documentHandlers(document: OpenApiDocument): OperationHandlers<'openapi'> {
   const answer = jsonAnswer(200, JSON.stringify(document))
-  return { 'GET /openapi.json': () => answer }
+  return { openapi: () => answer }
 }
 
 /** Version of the service, as its package.json has it. */

@@ -1,22 +1,8 @@
 import type { Page, PageRequest } from '@sluice/config-store'
 import { invalidRequest } from './problems.ts'
 
-const MOST_ITEMS = 1000
+/** What {@link PageRequest} promises when it names no limit. */
 const USUAL_ITEMS = 100
-
-/** The page that a query asks for, by `after` and `limit`. */
-export function pageRequestOf(query: URLSearchParams): PageRequest & { readonly limit: number } {
-  const limit = query.get('limit') ?? String(USUAL_ITEMS)
-  if (!/^[1-9]\d{0,3}$/.test(limit) || Number(limit) > MOST_ITEMS) {
-    throw invalidRequest({
-      path: '?limit',
-      received: JSON.stringify(limit.slice(0, 40)),
-      expected: `a whole number from 1 to ${MOST_ITEMS}`,
-    })
-  }
-  const after = query.get('after')
-  return { limit: Number(limit), ...(after === null ? {} : { after }) }
-}
 
 /**
  * A page of a list that is there as a whole. A page begins after the item that the last one ended with, by its name; a list in

@@ -15,7 +15,9 @@ function answerTo(code: ErrorCode): { status: number; detail: string; headers: R
 describe('answerToError', () => {
   it.each<[ErrorCode, keyof typeof PROBLEMS, string | undefined]>([
     ['SLUICE_CONFIG_UNAVAILABLE', 'SLUICE_HTTP_CONFIG_UNAVAILABLE', '2'],
-    ['SLUICE_STORE_UNAVAILABLE', 'SLUICE_HTTP_STORE_UNAVAILABLE', '2'],
+    ['SLUICE_STORE_UNAVAILABLE', 'SLUICE_HTTP_STORE_UNAVAILABLE', '1'],
+    ['SLUICE_STORE_FULL', 'SLUICE_HTTP_OVERLOADED', '1'],
+    ['SLUICE_CLOSED', 'SLUICE_HTTP_NOT_READY', '1'],
     ['SLUICE_OUTCOME_UNKNOWN', 'SLUICE_HTTP_OUTCOME_UNKNOWN', undefined],
   ])('tells of %s without what it says about the inside', (code, problem, retryAfter) => {
     const { status, detail, headers } = answerTo(code)
@@ -44,7 +46,7 @@ describe('answerToError', () => {
   })
 
   it('leaves to others what no client is at fault for', () => {
-    for (const error of [new Error('x'), new SluiceError('SLUICE_CLOSED', { problem: 'x' }), undefined, 'x']) {
+    for (const error of [new Error('x'), new SluiceError('SLUICE_PROTOCOL', { problem: 'x' }), undefined, 'x']) {
       expect(answerToError(error)).toBeUndefined()
     }
   })

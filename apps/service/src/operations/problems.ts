@@ -1,13 +1,15 @@
-import type { ConfigFollower } from '@sluice/config-store'
-import type { FieldProblem, InvalidBody, ProblemCode, ProblemDetails } from '@sluice/contract'
+import type { FieldProblem, ProblemCode, ProblemDetails } from '@sluice/contract'
 import { PROBLEM_MEDIA_TYPE, PROBLEMS, problemDocument } from '@sluice/contract'
 import type { RuleSetProblem, SluiceError } from '@sluice/core'
 import { isSluiceError } from '@sluice/core'
-import type { Answer, OperationHandler, OperationHandlers } from './handler.ts'
+import type { Answer, AnyHandler } from './handler.ts'
 import { jsonAnswer } from './handler.ts'
 
-/** Seconds after which a database or store that was away is worth another try. */
+/** Seconds after which a database that was away is worth another try. */
 export const RETRY_AFTER_SECONDS = '2'
+
+/** The same for the store of the counters: a breaker tries it again after about as long. */
+const STORE_RETRY_AFTER_SECONDS = '1'
 
 const NOT_KEPT = { 'Cache-Control': 'no-store' }
 
@@ -28,12 +30,12 @@ export function problemError(
   detail: string,
   headers: Readonly<Record<string, string>> = {},
 ): ProblemError {
-  return new ProblemError(problemAnswer(code, { detail, headers: { ...headers, ...NOT_KEPT } }))
+  return new ProblemError(problemOf(code, { detail, headers }))
 }
 
 /** Ends a request with something in it that cannot be used. */
 export function invalidRequest(...problems: readonly FieldProblem[]): ProblemError {
-  return new ProblemError(invalidRequestAnswer(problems))
+  return new ProblemError(invalidRequestAnswer({ problems }))
 }
 
 /** What is named does not exist. */
@@ -41,30 +43,59 @@ export function notFound(what: string): ProblemError {
   return problemError('SLUICE_HTTP_NOT_FOUND', `There is no ${what}.`)
 }
 
-/** Fixed texts where the message of the error may tell of things inside, such as addresses of servers. */
-const OUTAGES: Partial<Readonly<Record<SluiceError['code'], readonly [ProblemCode, string]>>> = {
-  SLUICE_CONFIG_UNAVAILABLE: [
-    'SLUICE_HTTP_CONFIG_UNAVAILABLE',
-    'The configuration database gives no usable answer. Limits go on with what was known last. Before you repeat a change, look whether it was made.',
-  ],
-  SLUICE_STORE_UNAVAILABLE: [
-    'SLUICE_HTTP_STORE_UNAVAILABLE',
-    'The store of the counters cannot be reached, and nothing was changed. Try again.',
-  ],
-  SLUICE_OUTCOME_UNKNOWN: [
-    'SLUICE_HTTP_OUTCOME_UNKNOWN',
-    'The store of the counters did not answer: it may have happened or not. Look, and repeat it where needed.',
-  ],
+/** Something else is there than `If-Match` or `If-None-Match` asks for. `what`: what is there. */
+export function changedMeanwhile(what: string): ProblemError {
+  const action = 'Read it again, and repeat the change with the new ETag if it still applies.'
+  return problemError(
+    'SLUICE_HTTP_PRECONDITION_FAILED',
+    `What If-Match or If-None-Match asks for does not hold: ${what}. ${action}`,
+  )
 }
 
-const KINDS: Partial<Readonly<Record<SluiceError['code'], ProblemCode>>> = {
-  SLUICE_CONFIG_NOT_WRITABLE: 'SLUICE_HTTP_CONFIG_NOT_WRITABLE',
-  SLUICE_CONFLICT: 'SLUICE_HTTP_CONFLICT',
-  SLUICE_NOT_FOUND: 'SLUICE_HTTP_NOT_FOUND',
-  SLUICE_INVALID_OPTION: 'SLUICE_HTTP_INVALID_REQUEST',
-  SLUICE_INVALID_DURATION: 'SLUICE_HTTP_INVALID_REQUEST',
-  SLUICE_INVALID_COST: 'SLUICE_HTTP_INVALID_REQUEST',
-  SLUICE_INVALID_KEY: 'SLUICE_HTTP_INVALID_REQUEST',
+/** How an error of the library is answered. */
+interface ErrorAnswer {
+  readonly problem: ProblemCode
+  /** Default: the message of the error. A text of its own where that may name things inside, such as addresses of servers. */
+  readonly detail?: string
+  /** Seconds after which it is worth another try. Default: none. */
+  readonly retryAfter?: string
+}
+
+/** Every error that clients are told of. All others are failures of the service: 500, and the log says more. */
+const ERROR_ANSWERS: Partial<Readonly<Record<SluiceError['code'], ErrorAnswer>>> = {
+  SLUICE_CONFIG_UNAVAILABLE: {
+    problem: 'SLUICE_HTTP_CONFIG_UNAVAILABLE',
+    detail:
+      'The configuration database gives no usable answer. Limits go on with what was known last. Before you repeat a change, look whether it was made.',
+    retryAfter: RETRY_AFTER_SECONDS,
+  },
+  SLUICE_CONFIG_NOT_WRITABLE: { problem: 'SLUICE_HTTP_CONFIG_NOT_WRITABLE' },
+  SLUICE_STORE_UNAVAILABLE: {
+    problem: 'SLUICE_HTTP_STORE_UNAVAILABLE',
+    detail: 'The store of the counters cannot be reached, and nothing was changed. Try again.',
+    retryAfter: STORE_RETRY_AFTER_SECONDS,
+  },
+  SLUICE_OUTCOME_UNKNOWN: {
+    problem: 'SLUICE_HTTP_OUTCOME_UNKNOWN',
+    detail:
+      'The store of the counters was asked, and no answer came: it may have happened or not. Done again, it may count twice; a reservation that is left alone is given back by itself.',
+  },
+  SLUICE_STORE_FULL: {
+    problem: 'SLUICE_HTTP_OVERLOADED',
+    detail: 'Too many reservations are open. Settle or release some, or let them end sooner, and try again.',
+    retryAfter: STORE_RETRY_AFTER_SECONDS,
+  },
+  SLUICE_CLOSED: {
+    problem: 'SLUICE_HTTP_NOT_READY',
+    detail: 'This node is stopping. Ask another one.',
+    retryAfter: STORE_RETRY_AFTER_SECONDS,
+  },
+  SLUICE_CONFLICT: { problem: 'SLUICE_HTTP_CONFLICT' },
+  SLUICE_NOT_FOUND: { problem: 'SLUICE_HTTP_NOT_FOUND' },
+  SLUICE_INVALID_OPTION: { problem: 'SLUICE_HTTP_INVALID_REQUEST' },
+  SLUICE_INVALID_DURATION: { problem: 'SLUICE_HTTP_INVALID_REQUEST' },
+  SLUICE_INVALID_COST: { problem: 'SLUICE_HTTP_INVALID_REQUEST' },
+  SLUICE_INVALID_KEY: { problem: 'SLUICE_HTTP_INVALID_REQUEST' },
 }
 
 /** The answer to what a handler threw; undefined for what no client is at fault for. */
@@ -72,14 +103,28 @@ export function answerToError(error: unknown): Answer | undefined {
   if (error instanceof ProblemError) return error.answer
   if (!isSluiceError(error)) return undefined
   if (hasProblems(error)) return invalidRuleSet(error.problems).answer
-  const outage = OUTAGES[error.code]
-  if (outage !== undefined) {
-    const [code, detail] = outage
-    const headers = code === 'SLUICE_HTTP_OUTCOME_UNKNOWN' ? {} : { 'Retry-After': RETRY_AFTER_SECONDS }
-    return problemOf(code, { detail, headers })
+  const known = ERROR_ANSWERS[error.code]
+  if (known === undefined) return undefined
+  const { problem, detail = sentenceOf(error), retryAfter } = known
+  return problemOf(problem, { detail, headers: retryAfter === undefined ? {} : { 'Retry-After': retryAfter } })
+}
+
+/** The handler, with what it throws answered as {@link answerToError} says. One that answers at once still does. */
+export function answeringProblems(handle: AnyHandler): AnyHandler {
+  return (request) => {
+    try {
+      const reply = handle(request)
+      return reply instanceof Promise ? reply.catch(answerOrThrow) : reply
+    } catch (error) {
+      return answerOrThrow(error)
+    }
   }
-  const kind = KINDS[error.code]
-  return kind === undefined ? undefined : problemOf(kind, { detail: sentenceOf(error) })
+}
+
+function answerOrThrow(error: unknown): Answer {
+  const answer = answerToError(error)
+  if (answer === undefined) throw error
+  return answer
 }
 
 /**
@@ -131,100 +176,23 @@ export function problemAnswer(code: ProblemCode, details: ProblemAnswerDetails):
 /** How many problems an answer lists. */
 const MOST_LISTED = 64
 
-/** The answer for a request of the wrong form: everything that is wrong with it, as far as anybody will read. */
-export function invalidRequestAnswer(problems: readonly FieldProblem[]): Answer {
+/** The answer to parameters or a body of the wrong form: everything that is wrong, as far as anybody will read. */
+export function invalidRequestAnswer({ problems, unlisted = 0 }: InvalidRequest): Answer {
   const errors = problems.slice(0, MOST_LISTED)
   const places = errors.map(({ path }) => path || 'the body').join(', ')
-  const more = problems.length > MOST_LISTED ? `, and ${problems.length - MOST_LISTED} more that are not listed` : ''
-  const count = problems.length === 1 ? 'One thing is' : `${problems.length} things are`
+  const count = problems.length + unlisted
+  const more = count > errors.length ? `, and ${count - errors.length} more that are not listed` : ''
   return problemAnswer('SLUICE_HTTP_INVALID_REQUEST', {
-    detail: `${count} wrong: ${places}${more}. Nothing was done.`,
+    detail: `${count === 1 ? 'One thing is' : `${count} things are`} wrong: ${places}${more}. Nothing was done.`,
     errors,
   })
 }
 
-/** How soon to ask again what could not be done, in seconds: a breaker tries the store again after about as long. */
-const RETRY_SECONDS = '1'
-
-/** The answer to a body that cannot be understood. */
-export function invalidBody({ problems, unlisted }: InvalidBody): Answer {
-  const count = problems.length + unlisted
-  const places = problems.map(({ path }) => path || 'the body').join(', ')
-  const more = unlisted === 0 ? '' : `, and ${unlisted} more that are not listed`
-  return problemAnswer('SLUICE_HTTP_INVALID_REQUEST', {
-    detail: `${count === 1 ? 'One thing is' : `${count} things are`} wrong: ${places}${more}. Nothing was counted.`,
-    errors: problems,
-  })
-}
-
-const NO_RULES = problemAnswer('SLUICE_HTTP_NOT_READY', {
-  detail: 'This node has no rules yet. Nothing was counted. Ask another node, or try again; GET /readyz says why.',
-  headers: { 'Retry-After': RETRY_SECONDS },
-})
-
-/**
- * The handler, which is not called while no rules are known: the answer is 503 then. Without rules every call would be unlimited, and
- * no failure mode is known either, because that is part of a rule. A caller that is answered 503 applies its own failure mode.
- */
-export function whenReady(follower: Pick<ConfigFollower, 'hasRules'>, handle: OperationHandler): OperationHandler {
-  return (request) => (follower.hasRules ? handle(request) : NO_RULES)
-}
-
-/** The handler, with failures of the store answered as problems. What is nobody's but ours to know is thrown on. */
-export function withStoreProblems(handle: OperationHandler): OperationHandler {
-  return (request) => {
-    try {
-      const answer = handle(request)
-      return answer instanceof Promise ? answer.catch(storeProblem) : answer
-    } catch (error) {
-      return storeProblem(error)
-    }
-  }
-}
-
-function storeProblem(error: unknown): Answer {
-  if (!isSluiceError(error)) throw error
-  switch (error.code) {
-    case 'SLUICE_STORE_UNAVAILABLE':
-      return problemAnswer('SLUICE_HTTP_STORE_UNAVAILABLE', {
-        detail: 'The store of the counters did not do it. Nothing has changed: try again later.',
-        headers: { 'Retry-After': RETRY_SECONDS },
-      })
-    case 'SLUICE_OUTCOME_UNKNOWN':
-      return problemAnswer('SLUICE_HTTP_OUTCOME_UNKNOWN', {
-        detail:
-          'The store of the counters was asked, and no answer came: it may have happened. Done again, it may count twice; left alone, what was reserved is given back by itself.',
-      })
-    case 'SLUICE_STORE_FULL':
-      return problemAnswer('SLUICE_HTTP_OVERLOADED', {
-        detail: 'Too many reservations are open. Settle or release some, or let them end sooner, and try again.',
-        headers: { 'Retry-After': RETRY_SECONDS },
-      })
-    case 'SLUICE_CLOSED':
-      return problemAnswer('SLUICE_HTTP_NOT_READY', {
-        detail: 'This node is stopping. Ask another one.',
-        headers: { 'Retry-After': RETRY_SECONDS },
-      })
-    default:
-      throw error
-  }
-}
-
-/** The handlers, with what they throw answered as problems. What no client is at fault for is thrown on. */
-export function answeringProblems(handlers: OperationHandlers): OperationHandlers {
-  return Object.fromEntries(Object.entries(handlers).map(([name, handle]) => [name, answering(handle)]))
-}
-
-function answering(handle: OperationHandler): OperationHandler {
-  return async (request) => {
-    try {
-      return await handle(request)
-    } catch (error) {
-      const answer = answerToError(error)
-      if (answer === undefined) throw error
-      return answer
-    }
-  }
+/** What is wrong with a request. */
+export interface InvalidRequest {
+  readonly problems: readonly FieldProblem[]
+  /** Problems besides these. Default: 0. */
+  readonly unlisted?: number
 }
 
 /** Turns a place in a rule set or list into the one in the body of the request; undefined for what the body does not have. */

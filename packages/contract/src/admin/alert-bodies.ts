@@ -1,5 +1,5 @@
 import type { NamedSchema } from '../schema/json-schema.ts'
-import { answerSchema, requestSchema } from '../schema/json-schema.ts'
+import { answerSchema, choices, requestSchema } from '../schema/json-schema.ts'
 import type { Page } from '../schema/value-schemas.ts'
 import { count, duration, instant, NOTE, pageSchema, words } from '../schema/value-schemas.ts'
 
@@ -103,10 +103,10 @@ export const ALERT: NamedSchema<Alert> = answerSchema('Alert', {
     scope: {
       description:
         'cluster: it is about something that all nodes share, and is told once for all. node: it is about one node.',
-      enum: ['cluster', 'node'],
+      enum: choices('cluster', 'node'),
     },
     node: words('Name of the node it is about; of a cluster alert, the one that saw it first.'),
-    state: { description: 'firing: it holds. resolved: it held.', enum: ['firing', 'resolved'] },
+    state: { description: 'firing: it holds. resolved: it held.', enum: choices('firing', 'resolved') },
     summary: words('What is the matter, in words.'),
     value: { description: 'What was measured, in the unit of the threshold.', type: 'number' },
     threshold: { description: 'What it must not be above.', type: 'number' },

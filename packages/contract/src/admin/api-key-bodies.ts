@@ -1,5 +1,5 @@
 import type { NamedSchema } from '../schema/json-schema.ts'
-import { answerSchema, requestSchema } from '../schema/json-schema.ts'
+import { answerSchema, choices, requestSchema } from '../schema/json-schema.ts'
 import type { Page } from '../schema/value-schemas.ts'
 import { ENTRY_NAME, instant, pageSchema, text, whole, words } from '../schema/value-schemas.ts'
 
@@ -57,7 +57,7 @@ const EXAMPLE: ApiKey = {
 
 const ROLE = {
   description: 'What its holder may do with the admin API: all; change rules and callers; read; or nothing.',
-  enum: ['admin', 'editor', 'viewer', 'none'],
+  enum: choices('admin', 'editor', 'viewer', 'none'),
 } as const
 
 /** The schema of {@link ApiKey}. */

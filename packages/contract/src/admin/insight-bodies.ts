@@ -1,7 +1,7 @@
 import type { CheckAnswer } from '../checks/check-answer.ts'
 import { ALLOWED_EXAMPLE, CHECK_ANSWER } from '../checks/check-answer-schema.ts'
 import type { NamedSchema } from '../schema/json-schema.ts'
-import { answerSchema } from '../schema/json-schema.ts'
+import { answerSchema, choices } from '../schema/json-schema.ts'
 import type { Page } from '../schema/value-schemas.ts'
 import { count, instant, listOf, pageSchema, words } from '../schema/value-schemas.ts'
 import type { Block } from './rule-set-types.ts'
@@ -85,7 +85,7 @@ const LIMIT_STEP: NamedSchema<LimitStep> = answerSchema('LimitStep', {
   required: {
     source: {
       description: 'Where it comes from.',
-      enum: ['rule', 'override', 'region', 'schedule', 'tier', 'incident', 'error-rate'],
+      enum: choices('rule', 'override', 'region', 'schedule', 'tier', 'incident', 'error-rate'),
     },
     change: words('What it does, in words.'),
     limit: {
@@ -107,7 +107,7 @@ const RULE_EXPLANATION: NamedSchema<RuleExplanation> = answerSchema('RuleExplana
     fate: {
       description:
         'applies: it is decided. shadow: it is measured only. replaced: another rule that is enforced for the caller, more specific or of its tier, stands in its place. no-match: resource or method is another. nobody: the request does not say who it counts. off: it does not limit this caller. disabled: it is switched off.',
-      enum: ['applies', 'shadow', 'replaced', 'no-match', 'nobody', 'off', 'disabled'],
+      enum: choices('applies', 'shadow', 'replaced', 'no-match', 'nobody', 'off', 'disabled'),
     },
     why: words('Why, in words.'),
     steps: listOf<LimitStep>('How its limit comes about.', LIMIT_STEP.ref),

@@ -1,5 +1,5 @@
 import type { NamedSchema } from '../schema/json-schema.ts'
-import { answerSchema } from '../schema/json-schema.ts'
+import { answerSchema, choices } from '../schema/json-schema.ts'
 import { count, instant, listOf, words } from '../schema/value-schemas.ts'
 
 /** Checks of one resource or region in a span of time. */
@@ -186,7 +186,7 @@ export const LIVE_SAMPLE: NamedSchema<LiveSample> = answerSchema('LiveSample', {
     breaker: {
       description: 'Whether the store is asked: closed when it is, half-open when it is tried again.',
       type: 'string',
-      enum: ['closed', 'half-open', 'open'],
+      enum: choices('closed', 'half-open', 'open'),
     },
     top: listOf<TopDimension>('The callers that were denied most in the last minutes.', TOP_DIMENSION.ref),
   },

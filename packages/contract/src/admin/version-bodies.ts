@@ -1,5 +1,5 @@
 import type { NamedSchema } from '../schema/json-schema.ts'
-import { answerSchema, requestSchema } from '../schema/json-schema.ts'
+import { answerSchema, choices, requestSchema } from '../schema/json-schema.ts'
 import type { Page } from '../schema/value-schemas.ts'
 import { count, flag, instant, listOf, NOTE, pageSchema, text, whole, words } from '../schema/value-schemas.ts'
 import type { RuleSet } from './rule-set-types.ts'
@@ -112,7 +112,7 @@ const VERSION_PARTS = {
     stage: {
       description:
         'draft: without effect. shadow: measured, never enforced. percent: enforced for a share of the callers. enforce: enforced for all. retired: another one took its place.',
-      enum: ['draft', 'shadow', 'percent', 'enforce', 'retired'],
+      enum: choices('draft', 'shadow', 'percent', 'enforce', 'retired'),
     },
     percent: { description: 'Share of callers in stage percent; else 0.', type: 'number', minimum: 0, maximum: 100 },
     createdAt: instant('When it was made.'),
@@ -170,7 +170,7 @@ export const STAGE_REQUEST: NamedSchema<StageRequest> = requestSchema('StageRequ
     stage: {
       description:
         'shadow: measured. percent: enforced for a share of the callers. enforce: for all. retired: for none.',
-      enum: ['shadow', 'percent', 'enforce', 'retired'],
+      enum: choices('shadow', 'percent', 'enforce', 'retired'),
     },
   },
   optional: {
@@ -226,7 +226,7 @@ const RULE_SET_CHANGE: NamedSchema<RuleSetChange> = answerSchema('RuleSetChange'
   description: 'One thing that differs between two rule sets.',
   examples: [{ change: 'changed', part: 'incident', name: '', before: 1, after: 0.5 }],
   required: {
-    change: { description: 'What became of it.', enum: ['added', 'removed', 'changed'] },
+    change: { description: 'What became of it.', enum: choices('added', 'removed', 'changed') },
     part: words('The part of the rule set, such as rules, tiers or denyList.'),
     name: words('Which of them; empty for a part that is one value, and for the order of a part.'),
   },

@@ -1,21 +1,10 @@
 import type { NamedSchema, ObjectParts } from '../schema/json-schema.ts'
-import { answerSchema } from '../schema/json-schema.ts'
+import { answerSchema, choices } from '../schema/json-schema.ts'
 import { count, flag, listOf, words } from '../schema/value-schemas.ts'
 import type { BatchAnswer, CheckAnswer } from './check-answer.ts'
-import type { DecisionReason, FailureLike } from './decision-like.ts'
+import type { FailureLike } from './decision-like.ts'
 
 // Apart from check-answer.ts: middleware imports that file, and its bundles must not hold schemas.
-
-const REASONS: readonly DecisionReason[] = [
-  'allowed',
-  'exempt',
-  'unlimited',
-  'limit',
-  'never',
-  'blocked',
-  'denied',
-  'unavailable',
-]
 
 /** The schema of {@link FailureLike}. */
 const FAILURE: NamedSchema<FailureLike> = answerSchema('Failure', {
@@ -24,13 +13,16 @@ const FAILURE: NamedSchema<FailureLike> = answerSchema('Failure', {
   required: {
     mode: {
       description: 'How it was decided instead: all allowed, all denied, or by this node with its share of the limit.',
-      enum: ['open', 'closed', 'local'],
+      enum: choices('open', 'closed', 'local'),
     },
     cause: {
       description: 'No answer in time; no connection; an error; or not asked, because it failed so often just before.',
-      enum: ['deadline', 'unreachable', 'refused', 'breaker'],
+      enum: choices('deadline', 'unreachable', 'refused', 'breaker'),
     },
-    charged: { description: 'Whether the store may have charged the call all the same.', enum: ['no', 'unknown'] },
+    charged: {
+      description: 'Whether the store may have charged the call all the same.',
+      enum: choices('no', 'unknown'),
+    },
   },
 })
 
@@ -41,7 +33,7 @@ export const CHECK_ANSWER_PROPERTIES: Pick<ObjectParts<CheckAnswer>, 'required' 
     reason: {
       description:
         'Allowed: allowed, exempt (no rule holds for it), unlimited (no rule applies to it). Denied: limit (come back after retryAfter), never (the tokens can never fit), blocked, denied (on the deny list), unavailable (the store could not be asked).',
-      enum: REASONS,
+      enum: choices('allowed', 'exempt', 'unlimited', 'limit', 'never', 'blocked', 'denied', 'unavailable'),
     },
     limit: {
       description: 'Tokens of the limit that decided; null when nothing limits the call.',

@@ -1,5 +1,5 @@
 import type { NamedSchema } from '../schema/json-schema.ts'
-import { answerSchema } from '../schema/json-schema.ts'
+import { answerSchema, choices } from '../schema/json-schema.ts'
 import { listOf, whole, words } from '../schema/value-schemas.ts'
 import type { EnvoyUnit } from './envoy-request.ts'
 import { ENVOY_UNITS, LARGEST_ENVOY_COUNT } from './envoy-request.ts'
@@ -86,7 +86,7 @@ function currentLimit({
   }
 }
 
-const ENVOY_CODES: readonly EnvoyCode[] = ['OK', 'OVER_LIMIT']
+const ENVOY_CODES = choices('OK', 'OVER_LIMIT')
 
 const LIMIT_EXAMPLE: EnvoyCurrentLimit = { requestsPerUnit: 2, unit: 'MINUTE' }
 
@@ -107,7 +107,7 @@ const OK_STATUS: EnvoyStatus = {
 const ENVOY_CURRENT_LIMIT: NamedSchema<EnvoyCurrentLimit> = answerSchema('EnvoyCurrentLimit', {
   description: 'A limit.',
   examples: [LIMIT_EXAMPLE],
-  required: { unit: { description: 'Length of its window.', enum: ENVOY_UNITS } },
+  required: { unit: { description: 'Length of its window.', enum: choices(...ENVOY_UNITS) } },
   optional: {
     requestsPerUnit: whole('Hits in each window; absent when it is 0.', 0, LARGEST_ENVOY_COUNT),
     name: words('Its name; absent when it has none.'),

@@ -9,7 +9,7 @@ import {
   plainTextField,
 } from '../schema/body-parser.ts'
 import type { NamedSchema, PropertySchema } from '../schema/json-schema.ts'
-import { requestSchema } from '../schema/json-schema.ts'
+import { choices, requestSchema } from '../schema/json-schema.ts'
 import { listOf, words } from '../schema/value-schemas.ts'
 
 /** Where requests of the Envoy rate limit protocol are asked as JSON: `POST` to this path, as at envoyproxy/ratelimit. */
@@ -118,7 +118,7 @@ const ENVOY_ENTRY: NamedSchema<EnvoyEntry> = requestSchema('EnvoyEntry', {
 const ENVOY_LIMIT: NamedSchema<EnvoyLimit> = requestSchema('EnvoyLimit', {
   description: 'A limit that holds instead of the one that a rule has.',
   examples: [{ requestsPerUnit: 10, unit: 'MINUTE' }],
-  required: { unit: { description: 'Length of its window.', enum: ENVOY_UNITS } },
+  required: { unit: { description: 'Length of its window.', enum: choices(...ENVOY_UNITS) } },
   optional: {
     requestsPerUnit: envoyCount('Hits in each window. Default: 0, which denies all.'),
     requests_per_unit: envoyCount(`requestsPerUnit ${OTHER_NAME}`),

@@ -1,7 +1,7 @@
 import type { Parsed } from '../schema/body-parser.ts'
 import { bodyForm, formProblems, hasForm } from '../schema/body-parser.ts'
 import type { NamedSchema } from '../schema/json-schema.ts'
-import { answerSchema, requestSchema } from '../schema/json-schema.ts'
+import { answerSchema, choices, requestSchema } from '../schema/json-schema.ts'
 import { text, whole } from '../schema/value-schemas.ts'
 import type { CheckAnswer } from './check-answer.ts'
 import { ALLOWED_EXAMPLE, CHECK_ANSWER_PROPERTIES } from './check-answer-schema.ts'
@@ -153,7 +153,7 @@ export const SETTLEMENT_ANSWER: NamedSchema<SettlementAnswer> = answerSchema('Se
     outcome: {
       description:
         'settled: the charge stands at what was used, since this call or an earlier one. late: the reservation had run out, so that was charged anew. gone: the slot is no longer held.',
-      enum: ['settled', 'late', 'gone'],
+      enum: choices('settled', 'late', 'gone'),
     },
     corrected: {
       description: 'Tokens changed, over all limits: below 0 given back, above 0 charged.',
@@ -172,7 +172,7 @@ export const HEARTBEAT_ANSWER: NamedSchema<HeartbeatAnswer> = answerSchema('Hear
   required: {
     outcome: {
       description: 'renewed: it is held until expiresAt. gone: it had run out, and somebody else may have it.',
-      enum: ['renewed', 'gone'],
+      enum: choices('renewed', 'gone'),
     },
     expiresAt: EXPIRES_AT,
   },

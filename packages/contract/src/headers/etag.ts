@@ -11,6 +11,9 @@ export function etagOf(revision: number): string {
   return `"${revision}"`
 }
 
+/** What a change is made from: a revision, anything that is there (`any`), or nothing (`none`). */
+export type Precondition = number | 'any' | 'none'
+
 /** The revision that the value of an `If-Match` header asks for: one tag made by {@link etagOf}, or `*`. */
 export function expectedRevision(ifMatch: string): ExpectedRevision {
   const value = ifMatch.trim()

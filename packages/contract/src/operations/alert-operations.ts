@@ -2,7 +2,7 @@ import type { AcknowledgeRequest, Alert, DeadLetter, SilenceRequest } from '../a
 import { ACKNOWLEDGE_REQUEST, ALERT, ALERT_PAGE, DEAD_LETTER_PAGE, SILENCE_REQUEST } from '../admin/alert-bodies.ts'
 import type { Page } from '../schema/value-schemas.ts'
 import type { ProblemCode } from '../service/problem.ts'
-import type { CallOf, OperationsOf, PageParameters } from './operation.ts'
+import type { CallOf, OperationsOf, PageCall } from './operation.ts'
 import { operations, PAGE_PARAMETERS, pathPart } from './operation.ts'
 
 interface AlertParameters {
@@ -11,7 +11,7 @@ interface AlertParameters {
 
 /** What goes in and out of the operations on alerts. */
 export interface AlertCalls {
-  readonly listAlerts: CallOf<{ readonly parameters: PageParameters; readonly answer: Page<Alert> }>
+  readonly listAlerts: PageCall<{ readonly answer: Page<Alert> }>
   readonly acknowledgeAlert: CallOf<{
     readonly parameters: AlertParameters
     readonly body: AcknowledgeRequest
@@ -22,7 +22,7 @@ export interface AlertCalls {
     readonly body: SilenceRequest
     readonly answer: Alert
   }>
-  readonly listDeadLetters: CallOf<{ readonly parameters: PageParameters; readonly answer: Page<DeadLetter> }>
+  readonly listDeadLetters: PageCall<{ readonly answer: Page<DeadLetter> }>
   readonly retryDeadLetter: CallOf<{ readonly parameters: AlertParameters }>
 }
 

@@ -2,12 +2,12 @@ import type { ApiKey, ApiKeyRequest, IssuedApiKey, RotateRequest } from '../admi
 import { API_KEY_PAGE, API_KEY_REQUEST, ISSUED_API_KEY, ROTATE_REQUEST } from '../admin/api-key-bodies.ts'
 import type { Page } from '../schema/value-schemas.ts'
 import type { ProblemCode } from '../service/problem.ts'
-import type { CallOf, OperationsOf, PageParameters } from './operation.ts'
+import type { CallOf, OperationsOf, PageCall } from './operation.ts'
 import { operations, PAGE_PARAMETERS, pathPart } from './operation.ts'
 
 /** What goes in and out of the operations on API keys. */
 export interface ApiKeyCalls {
-  readonly listApiKeys: CallOf<{ readonly parameters: PageParameters; readonly answer: Page<ApiKey> }>
+  readonly listApiKeys: PageCall<{ readonly answer: Page<ApiKey> }>
   readonly createApiKey: CallOf<{ readonly body: ApiKeyRequest; readonly answer: IssuedApiKey }>
   readonly rotateApiKey: CallOf<{
     readonly parameters: { readonly id: string }

@@ -27,11 +27,11 @@ import { RESET_ANSWER, RESET_REQUEST } from '../admin/usage-bodies.ts'
 import type { Page } from '../schema/value-schemas.ts'
 import { DIMENSION, ENTITY, RESOURCE } from '../schema/value-schemas.ts'
 import type { ProblemCode } from '../service/problem.ts'
-import type { CallOf, OperationsOf, PageParameters } from './operation.ts'
+import type { CallOf, OperationsOf, PageCall } from './operation.ts'
 import { neededQuery, operations, PAGE_PARAMETERS, query } from './operation.ts'
 
 /** Which entries to list. */
-export interface EntryFilter extends PageParameters {
+export interface EntryFilter {
   readonly dimension?: string
   readonly entity?: string
 }
@@ -49,15 +49,15 @@ export interface OverrideParameters extends EntityParameters {
 
 /** What goes in and out of the operations on single callers. */
 export interface CallerCalls {
-  readonly listOverrides: CallOf<{ readonly parameters: EntryFilter; readonly answer: Page<Stored<Override>> }>
+  readonly listOverrides: PageCall<{ readonly parameters: EntryFilter; readonly answer: Page<Stored<Override>> }>
   readonly putOverride: CallOf<{ readonly body: Override; readonly answer: PutAnswer<Override> }>
   readonly deleteOverride: CallOf<{ readonly parameters: OverrideParameters }>
   readonly bulkOverrides: CallOf<{ readonly body: BulkOverridesRequest; readonly answer: BulkAnswer }>
-  readonly listMembers: CallOf<{ readonly parameters: EntryFilter; readonly answer: Page<Stored<Membership>> }>
+  readonly listMembers: PageCall<{ readonly parameters: EntryFilter; readonly answer: Page<Stored<Membership>> }>
   readonly putMember: CallOf<{ readonly body: Membership; readonly answer: PutAnswer<Membership> }>
   readonly deleteMember: CallOf<{ readonly parameters: EntityParameters }>
   readonly bulkMembers: CallOf<{ readonly body: BulkMembersRequest; readonly answer: BulkAnswer }>
-  readonly listBlocks: CallOf<{ readonly parameters: EntryFilter; readonly answer: Page<Stored<Block>> }>
+  readonly listBlocks: PageCall<{ readonly parameters: EntryFilter; readonly answer: Page<Stored<Block>> }>
   readonly blockFeed: CallOf<{ readonly answer: string }>
   readonly putBlock: CallOf<{ readonly body: BlockRequest; readonly answer: PutAnswer<Block> }>
   readonly deleteBlock: CallOf<{ readonly parameters: EntityParameters }>

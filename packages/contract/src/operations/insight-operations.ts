@@ -7,11 +7,11 @@ import { CHECK_REQUEST } from '../checks/check-request.ts'
 import type { Page } from '../schema/value-schemas.ts'
 import { DIMENSION, instant, text, whole } from '../schema/value-schemas.ts'
 import type { ProblemCode } from '../service/problem.ts'
-import type { CallOf, OperationsOf, PageParameters } from './operation.ts'
+import type { CallOf, OperationsOf, PageCall } from './operation.ts'
 import { operations, PAGE_PARAMETERS, query } from './operation.ts'
 
 /** Which records of the audit log. */
-export interface AuditFilter extends PageParameters {
+export interface AuditFilter {
   readonly by?: string
   readonly keyId?: string
   readonly action?: string
@@ -32,12 +32,13 @@ export interface HistoryParameters {
 /** What goes in and out of the operations that show what happens and why. */
 export interface InsightCalls {
   readonly explain: CallOf<{ readonly body: CheckRequest; readonly answer: Explanation }>
-  readonly listAudit: CallOf<{ readonly parameters: AuditFilter; readonly answer: Page<AuditRecord> }>
+  readonly listAudit: PageCall<{ readonly parameters: AuditFilter; readonly answer: Page<AuditRecord> }>
   /** The answer is the data of each event. */
   readonly live: CallOf<{ readonly answer: LiveSample }>
   readonly history: CallOf<{ readonly parameters: HistoryParameters; readonly answer: HistoryAnswer }>
   readonly top: CallOf<{
     readonly parameters: { readonly dimension?: string; readonly limit?: number }
+    readonly defaults: 'limit'
     readonly answer: TopAnswer
   }>
 }
@@ -117,7 +118,10 @@ export const INSIGHT_OPERATIONS: OperationsOf<InsightCalls> = operations<Insight
       'The users, addresses and other callers that were denied most in the last minutes, with how exact that is.',
     parameters: {
       dimension: query('Only callers of this dimension.', DIMENSION),
-      limit: query('Maximum number of callers per dimension. Default: 10.', whole('How many.', 1, 100)),
+      limit: query('Maximum number of callers per dimension. Default: 10.', {
+        ...whole('How many.', 1, 100),
+        default: 10,
+      }),
     },
     answers: { 200: { description: 'The callers.', schema: TOP_ANSWER.ref } },
     problems: ['SLUICE_HTTP_OVERLOADED'],

@@ -2,13 +2,14 @@ import type { AlertCalls } from './alert-operations.ts'
 import { ALERT_OPERATIONS } from './alert-operations.ts'
 import type { ApiKeyCalls } from './api-key-operations.ts'
 import { API_KEY_OPERATIONS } from './api-key-operations.ts'
+import type { ReadBodies } from './body-readers.ts'
 import type { CallerCalls } from './caller-operations.ts'
 import { CALLER_OPERATIONS } from './caller-operations.ts'
 import type { CheckCalls } from './check-operations.ts'
 import { CHECK_OPERATIONS } from './check-operations.ts'
 import type { InsightCalls } from './insight-operations.ts'
 import { INSIGHT_OPERATIONS } from './insight-operations.ts'
-import type { OperationRole, OperationsOf } from './operation.ts'
+import type { OperationRole, OperationsOf, ReceivedParameters } from './operation.ts'
 import type { RuleCalls } from './rule-operations.ts'
 import { RULE_OPERATIONS } from './rule-operations.ts'
 import type { ServiceCalls } from './service-operations.ts'
@@ -31,10 +32,13 @@ export interface Calls
 export type OperationId = keyof Calls
 
 /**
- * What a request to an operation holds once it is decoded: the parameters of path and query by name, numbers as numbers, and a
- * body that has the declared schema.
+ * What a request to an operation holds once it is decoded: the parameters of path and query by name, numbers as numbers and
+ * defaults filled in, and a body that has the declared schema, or what its reader made of it.
  */
-export type OperationInput<Id extends OperationId> = Pick<Calls[Id], 'parameters' | 'body'>
+export interface OperationInput<Id extends OperationId> {
+  readonly parameters: ReceivedParameters<Calls[Id]>
+  readonly body: Id extends keyof ReadBodies ? ReadBodies[Id] : Calls[Id]['body']
+}
 
 /**
  * One function for each operation, by its id. The compiler knows what every operation receives. `Context` is what a server

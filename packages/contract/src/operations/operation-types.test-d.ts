@@ -4,9 +4,9 @@ import type { CheckRequest } from '../checks/check-request.ts'
 import { CHECK_REQUEST } from '../checks/check-request.ts'
 import type { ReservationAnswer } from '../checks/reservation-bodies.ts'
 import type { NamedSchema } from '../schema/json-schema.ts'
-import { answerSchema } from '../schema/json-schema.ts'
-import type { CallOf } from './operation.ts'
-import { operations } from './operation.ts'
+import { answerSchema, choices } from '../schema/json-schema.ts'
+import type { CallOf, PageCall } from './operation.ts'
+import { operations, PAGE_PARAMETERS, query } from './operation.ts'
 import type { Calls, Handlers, OperationId } from './operation-table.ts'
 
 interface Thing {
@@ -61,6 +61,29 @@ export const badExample: NamedSchema<Thing> = answerSchema('Thing', {
   optional: { parts },
 })
 
+interface Painted {
+  readonly colour: 'red' | 'blue'
+}
+
+const painted = { description, examples: [{ colour: 'red' }] } as const
+
+export const allColours: NamedSchema<Painted> = answerSchema('Painted', {
+  ...painted,
+  required: { colour: { description, enum: choices('red', 'blue') } },
+})
+
+export const fewColours: NamedSchema<Painted> = answerSchema('Painted', {
+  ...painted,
+  // @ts-expect-error a value of the type is not listed
+  required: { colour: { description, enum: choices('red') } },
+})
+
+export const moreColours: NamedSchema<Painted> = answerSchema('Painted', {
+  ...painted,
+  // @ts-expect-error the type does not have a value that is listed
+  required: { colour: { description, enum: choices('red', 'blue', 'green') } },
+})
+
 interface ThingCalls {
   readonly make: CallOf<{ readonly body: Thing }>
   readonly find: CallOf<{ readonly parameters: { readonly id: string } }>
@@ -93,6 +116,23 @@ export const handlers: Handlers<Context, number, 'getVersion' | 'putTier'> = {
   getVersion: ({ parameters, caller }) => parameters.number + caller.length,
   putTier: async ({ parameters, body }) => parameters.name.length + (body.burst ?? 0),
 }
+
+export const decoded: Handlers<Context, number, 'listTiers' | 'check'> = {
+  // The limit of a page has a default, so it is always there.
+  listTiers: ({ parameters }) => parameters.limit,
+  // The body of a check is what its reader makes of it.
+  check: ({ body }) => body.request.tokens,
+}
+
+operations<{ readonly page: PageCall<{ readonly answer: Thing }> }>('things', {
+  page: {
+    ...said,
+    method: 'GET',
+    path: '/things',
+    // @ts-expect-error the parameter has a default, which the schema does not state
+    parameters: { ...PAGE_PARAMETERS, limit: query('How many.', { type: 'integer' }) },
+  },
+})
 
 export const misread: Handlers<Context, number, 'getVersion'> = {
   // @ts-expect-error the number of a version is a number

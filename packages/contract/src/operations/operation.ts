@@ -1,3 +1,4 @@
+import type { ApiKeyRole } from '../admin/api-key-bodies.ts'
 import type { AnswerHeaderName } from '../headers/answer-headers.ts'
 import type { JsonSchema, PropertySchema, Reference } from '../schema/json-schema.ts'
 import type { TextSchema, WholeSchema } from '../schema/value-schemas.ts'
@@ -6,7 +7,7 @@ import { PROBLEM_MEDIA_TYPE, PROBLEMS } from '../service/problem.ts'
 import { PROBLEM } from '../service/service-bodies.ts'
 
 /** What an API key must be good for: its role, or one above it. `none`: no key is asked for. */
-export type OperationRole = 'none' | 'viewer' | 'editor' | 'admin'
+export type OperationRole = ApiKeyRole
 
 /** The methods that operations have. */
 export type OperationMethod = 'GET' | 'PUT' | 'POST' | 'DELETE'
@@ -66,6 +67,8 @@ export interface Operation {
 export interface Call {
   /** The parameters of path and query, by name. */
   readonly parameters: object
+  /** The names of the parameters that have a default: clients may leave them out, handlers always receive them. */
+  readonly defaults: string
   /** The body; undefined where there is none. */
   readonly body: unknown
   /** The body of the answer when it went well; undefined where there is none. */
@@ -75,6 +78,7 @@ export interface Call {
 /** A {@link Call} of which only the parts that are there are named. */
 export type CallOf<Parts extends Partial<Call>> = {
   readonly parameters: Parts extends { readonly parameters: infer P extends object } ? P : Record<never, never>
+  readonly defaults: Parts extends { readonly defaults: infer D extends string } ? D : never
   readonly body: Parts extends { readonly body: infer B } ? B : undefined
   readonly answer: Parts extends { readonly answer: infer A } ? A : undefined
 }
@@ -82,10 +86,15 @@ export type CallOf<Parts extends Partial<Call>> = {
 /** Operations by their ids. */
 export type OperationsOf<Calls> = { readonly [Id in keyof Calls & string]: Operation & { readonly id: Id } }
 
-type ParametersOf<P> = {
+/** The parameters of a call as handlers receive them. */
+export type ReceivedParameters<C extends Call> = Omit<C['parameters'], C['defaults']> &
+  Required<Pick<C['parameters'], C['defaults'] & keyof C['parameters']>>
+
+type ParametersOf<P, Defaults> = {
   readonly [Name in keyof P]-?: OperationParameter & {
     readonly required: object extends Pick<P, Name> ? false : true
-    readonly schema: PropertySchema<Required<P>[Name]>
+    readonly schema: PropertySchema<Required<P>[Name]> &
+      (Name extends Defaults ? { readonly default: Required<P>[Name] } : unknown)
   }
 }
 
@@ -100,7 +109,7 @@ export type OperationParts<C extends Call> = Pick<Operation, 'method' | 'path' |
   readonly streams?: boolean
 } & (keyof C['parameters'] extends never
     ? { readonly parameters?: undefined }
-    : { readonly parameters: ParametersOf<C['parameters']> }) &
+    : { readonly parameters: ParametersOf<C['parameters'], C['defaults']> }) &
   (undefined extends C['body']
     ? { readonly body?: undefined; readonly maxBodyBytes?: undefined }
     : { readonly body: Reference<C['body']>; readonly maxBodyBytes?: number })
@@ -163,6 +172,8 @@ function operation(id: string, tag: string, said: OperationParts<Call>): Operati
   }
 }
 
+const CLOSED_BY_STOP: readonly ProblemCode[] = ['SLUICE_HTTP_CONFIG_UNAVAILABLE', 'SLUICE_HTTP_STORE_UNAVAILABLE']
+
 /** The problems that follow from the form of an operation. */
 function impliedProblems(
   { method, path, role, body, hasEtag = false, problems = [] }: OperationParts<Call>,
@@ -178,6 +189,8 @@ function impliedProblems(
   }
   if (path.includes('{')) codes.push('SLUICE_HTTP_NOT_FOUND')
   if (hasEtag && method !== 'GET') codes.push('SLUICE_HTTP_PRECONDITION_FAILED')
+  // A node that is about to stop closes its stores.
+  if (CLOSED_BY_STOP.some((code) => problems.includes(code))) codes.push('SLUICE_HTTP_NOT_READY')
   const writesConfig = method !== 'GET' && problems.includes('SLUICE_HTTP_CONFIG_UNAVAILABLE')
   if (writesConfig) codes.push('SLUICE_HTTP_CONFIG_NOT_WRITABLE')
   return [...codes, 'SLUICE_HTTP_INTERNAL']
@@ -186,7 +199,8 @@ function impliedProblems(
 const PROBLEM_HEADERS: Readonly<Record<number, readonly AnswerHeaderName[]>> = {
   401: ['WWW-Authenticate'],
   429: ['Retry-After', 'Cache-Control'],
-  503: ['Retry-After'],
+  503: ['Retry-After', 'Cache-Control'],
+  504: ['Cache-Control'],
 }
 
 /** One answer for each status that these problems have. */
@@ -209,15 +223,25 @@ export interface PageParameters {
   readonly limit?: number
 }
 
+/** A call that answers with a page, with the parameters that say which one. */
+export type PageCall<Parts extends { readonly parameters?: object; readonly answer: unknown }> = CallOf<{
+  readonly parameters: PageParameters & (Parts extends { readonly parameters: infer P extends object } ? P : unknown)
+  readonly defaults: 'limit'
+  readonly answer: Parts['answer']
+}>
+
 /** The parameters of {@link PageParameters}. */
 export const PAGE_PARAMETERS: {
   readonly after: OperationParameter & { readonly required: false; readonly schema: TextSchema }
-  readonly limit: OperationParameter & { readonly required: false; readonly schema: WholeSchema }
+  readonly limit: OperationParameter & {
+    readonly required: false
+    readonly schema: WholeSchema & { readonly default: number }
+  }
 } = {
   after: query('The "next" of the previous page. Default: the first page.', {
     type: 'string',
     minLength: 1,
     maxLength: 8192,
   }),
-  limit: query('Maximum number of items. Default: 100.', { type: 'integer', minimum: 1, maximum: 1000 }),
+  limit: query('Maximum number of items. Default: 100.', { type: 'integer', minimum: 1, maximum: 1000, default: 100 }),
 }

@@ -16,11 +16,11 @@ import type { UsageAnswer, UsageQuery } from '../admin/usage-bodies.ts'
 import { USAGE_ANSWER } from '../admin/usage-bodies.ts'
 import { ENTRY_NAME, RESOURCE } from '../schema/value-schemas.ts'
 import type { ProblemCode } from '../service/problem.ts'
-import type { CallOf, OperationsOf, PageParameters } from './operation.ts'
+import type { CallOf, OperationsOf, PageCall } from './operation.ts'
 import { neededQuery, operations, PAGE_PARAMETERS, pathPart, query } from './operation.ts'
 
 /** What goes in and out of lists of named parts of the rule set. */
-type ListCall<P> = CallOf<{ readonly parameters: PageParameters; readonly answer: PartPage<P> }>
+type ListCall<P> = PageCall<{ readonly answer: PartPage<P> }>
 type PutCall<P extends { readonly name: string }> = CallOf<{
   readonly parameters: { readonly name: string }
   readonly body: NamedInPath<P>
@@ -30,8 +30,8 @@ type DeleteCall = CallOf<{ readonly parameters: { readonly name: string } }>
 
 /** What goes in and out of the operations on the enforced rules. */
 export interface RuleCalls {
-  readonly listRateLimits: CallOf<{
-    readonly parameters: PageParameters & { readonly resource?: string }
+  readonly listRateLimits: PageCall<{
+    readonly parameters: { readonly resource?: string }
     readonly answer: RateLimitsPage
   }>
   readonly putRateLimits: CallOf<{ readonly body: RateLimitsRequest; readonly answer: RateLimitsAnswer }>

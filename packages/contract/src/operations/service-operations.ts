@@ -5,7 +5,11 @@ import { operations, query } from './operation.ts'
 
 /** What goes in and out of the operations about the service itself. */
 export interface ServiceCalls {
-  readonly ids: CallOf<{ readonly parameters: { readonly count?: number }; readonly answer: IdsAnswer }>
+  readonly ids: CallOf<{
+    readonly parameters: { readonly count?: number }
+    readonly defaults: 'count'
+    readonly answer: IdsAnswer
+  }>
   readonly livez: CallOf<{ readonly answer: LivenessAnswer }>
   readonly readyz: CallOf<{ readonly answer: ReadinessAnswer }>
   readonly metrics: CallOf<{ readonly answer: string }>
@@ -23,7 +27,9 @@ export const SERVICE_OPERATIONS: OperationsOf<ServiceCalls> = operations<Service
     role: 'none',
     summary: 'Creates unique ids',
     description: 'Makes ids of 63 bits that no other node makes, rising with time.',
-    parameters: { count: query('How many. Default: 1.', { type: 'integer', minimum: 1, maximum: MOST_IDS }) },
+    parameters: {
+      count: query('How many. Default: 1.', { type: 'integer', minimum: 1, maximum: MOST_IDS, default: 1 }),
+    },
     answers: { 200: { description: 'The ids.', schema: IDS_ANSWER.ref, headers: ['Cache-Control'] } },
     problems: ['SLUICE_HTTP_NOT_READY', 'SLUICE_HTTP_OVERLOADED'],
   },

@@ -19,7 +19,7 @@ import {
 } from '../admin/version-bodies.ts'
 import type { Page } from '../schema/value-schemas.ts'
 import type { ProblemCode } from '../service/problem.ts'
-import type { CallOf, OperationsOf, PageParameters } from './operation.ts'
+import type { CallOf, OperationsOf, PageCall } from './operation.ts'
 import { neededQuery, operations, PAGE_PARAMETERS, pathPart } from './operation.ts'
 
 /** Which version is meant. */
@@ -29,7 +29,7 @@ interface VersionParameters {
 
 /** What goes in and out of the operations on versions of the rule set. */
 export interface VersionCalls {
-  readonly listVersions: CallOf<{ readonly parameters: PageParameters; readonly answer: Page<Version> }>
+  readonly listVersions: PageCall<{ readonly answer: Page<Version> }>
   readonly createVersion: CallOf<{ readonly body: DraftRequest; readonly answer: Version }>
   readonly getVersion: CallOf<{ readonly parameters: VersionParameters; readonly answer: VersionContent }>
   readonly diffVersions: CallOf<{

@@ -9,6 +9,8 @@ export interface JsonSchema {
   readonly title?: string
   readonly description?: string
   readonly examples?: readonly unknown[]
+  /** What a parameter of the query is when it is left out. */
+  readonly default?: string | number
 
   /** Only answers have a list of two, the second of them `null`. */
   readonly type?: JsonType | readonly JsonType[]
@@ -39,6 +41,17 @@ export interface JsonSchema {
 
 declare const SHAPE: unique symbol
 
+declare const CHOICES: unique symbol
+
+/** Exactly the values of `V`: a list that lacks one, or has another, is of another type. */
+export type Choices<V extends string> = readonly V[] & { readonly [CHOICES]: (value: V) => V }
+
+/** The values of an enumeration. The compiler compares them with the type that the schema is for, in both directions. */
+/* @__NO_SIDE_EFFECTS__ */
+export function choices<const V extends string>(...values: readonly V[]): Choices<V> {
+  return values as Choices<V>
+}
+
 /** A reference to the schema of `T`. Which type that is, only the compiler knows. */
 export interface Reference<T> {
   readonly $ref: string
@@ -68,9 +81,13 @@ type TypeOf<V> = [V] extends [string]
             ? readonly [TypeOf<NonNullable<V>>, 'null']
             : never
 
+/** What `enum` says where values are of type `V`: all values of a union of texts, and anything elsewhere. */
+type ChoicesOf<V> = [V] extends [string] ? (string extends V ? readonly string[] : Choices<V>) : readonly string[]
+
 /** A schema for values of type `V`, as far as the compiler can tell. */
-export type PropertySchema<V> = Omit<JsonSchema, 'type'> & {
+export type PropertySchema<V> = Omit<JsonSchema, 'type' | 'enum'> & {
   readonly type?: TypeOf<Exclude<V, undefined>>
+  readonly enum?: ChoicesOf<V>
   readonly [SHAPE]?: V
 }
 

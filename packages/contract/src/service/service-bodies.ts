@@ -1,6 +1,6 @@
 import type { FieldProblem } from '../schema/body-parser.ts'
 import type { NamedSchema } from '../schema/json-schema.ts'
-import { answerSchema } from '../schema/json-schema.ts'
+import { answerSchema, choices } from '../schema/json-schema.ts'
 import { flag, listOf, words } from '../schema/value-schemas.ts'
 import type { ProblemCode, ProblemDocument, ReadinessCheck, ReadinessReason, ReadinessReasonCode } from './problem.ts'
 import { PROBLEMS, problemDocument, READINESS_REASONS } from './problem.ts'
@@ -66,7 +66,10 @@ const READINESS_REASON: NamedSchema<ReadinessReason> = answerSchema('ReadinessRe
     },
   ],
   required: {
-    code: { description: 'Stable name of the reason.', enum: Object.keys(READINESS_REASONS) as ReadinessReasonCode[] },
+    code: {
+      description: 'Stable name of the reason.',
+      enum: choices(...(Object.keys(READINESS_REASONS) as ReadinessReasonCode[])),
+    },
     message: words('What is wrong and what to do.'),
   },
 })
@@ -84,7 +87,7 @@ export const READINESS_ANSWER: NamedSchema<ReadinessAnswer> = answerSchema('Read
   required: {
     status: {
       description: 'ready, or degraded: the service decides, but something is wrong.',
-      enum: ['ready', 'degraded'],
+      enum: choices('ready', 'degraded'),
     },
     reasons: listOf<ReadinessReason>('Why it is degraded; empty when it is ready.', READINESS_REASON.ref),
     checks: listOf<ReadinessCheck>('What was looked at.', READINESS_CHECK.ref),
@@ -125,7 +128,10 @@ export const PROBLEM: NamedSchema<ProblemDocument> = answerSchema('Problem', {
     title: words('The kind of problem, in words.'),
     status: { description: 'The HTTP status.', type: 'integer', minimum: 400, maximum: 599 },
     detail: words('What happened here, and what to do.'),
-    code: { description: 'The same as type, in another form.', enum: Object.keys(PROBLEMS) as ProblemCode[] },
+    code: {
+      description: 'The same as type, in another form.',
+      enum: choices(...(Object.keys(PROBLEMS) as ProblemCode[])),
+    },
   },
   optional: {
     errors: listOf<FieldProblem>('Each thing that is wrong with what was sent.', FIELD_PROBLEM.ref),

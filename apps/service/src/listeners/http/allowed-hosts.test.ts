@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { allowedHosts } from './allowed-hosts.ts'
+import { allowedHosts } from './router.ts'
 
 function allows(host: string, given: string, ...allowed: string[]): boolean {
   return allowedHosts({ host, allowedHosts: allowed })?.(given) ?? true

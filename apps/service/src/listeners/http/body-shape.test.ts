@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { isTooDeep, oversizedPart } from './json-body.ts'
+import { isTooDeep, oversizedPart } from './request-body.ts'
 
 function objectOf(count: number): object {
   return Object.fromEntries(Array.from({ length: count }, (_, index) => [`m${index}`, index]))

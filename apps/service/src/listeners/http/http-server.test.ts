@@ -7,11 +7,11 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { jsonAnswer } from '../../operations/handler.ts'
 import type { RunningService } from '../../service.fixture.ts'
 import { answerOf, RawConnection, rawCheck, startService } from '../../service.fixture.ts'
-import { ConnectionLimit } from './connection-limit.ts'
-import { EndpointServer } from './endpoint-server.ts'
+import type { Endpoint } from './endpoints.ts'
 import type { HttpServerOptions } from './http-server.ts'
-import { HttpServer } from './http-server.ts'
+import { ConnectionLimit, HttpServer } from './http-server.ts'
 import { BodyReader } from './request-body.ts'
+import { RequestServer } from './request-server.ts'
 
 const CHECK = { userId: 'user-123', resource: '/api/v1/data' }
 const BODY = JSON.stringify(CHECK)
@@ -28,19 +28,20 @@ const MAX_BODY_BYTES = 16_384
 
 /** A server without the service, for what the service never does: it answers everything, and reads bodies first. */
 function serverWith(options: Partial<HttpServerOptions>): HttpServer {
-  const target = {
+  const target: Endpoint = {
     name: 'any',
     inFlightLimit: undefined,
     admit: undefined,
-    rejectParameters: undefined,
-    body: { reader: new BodyReader(1_000_000), maxBytes: MAX_BODY_BYTES },
+    decode: () => ({ ok: true, parameters: {}, precondition: undefined }),
+    narrow: undefined,
+    body: { reader: new BodyReader(1_000_000), maxBytes: MAX_BODY_BYTES, decode: (body) => ({ ok: true, body }) },
     handle: () => jsonAnswer(200, '{}'),
     hasRequestId: false,
   }
   return new HttpServer({
     host: '127.0.0.1',
     port: 0,
-    requests: new EndpointServer({
+    requests: new RequestServer({
       sleep: () => Promise.reject(new Error('Nothing waits here.')),
       route: () => ({ target, params: {} }),
       reportError: () => undefined,

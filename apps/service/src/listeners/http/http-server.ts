@@ -3,13 +3,17 @@ import { createServer, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
 import { createServer as createTcpServer } from 'node:net'
 import type { Duplex } from 'node:stream'
+import type { Cidr } from '@sluice/core/internal'
+import { CidrTable, parseCidr, parseIp } from '@sluice/core/internal'
 import type { Sleep } from '@sluice/runtime'
+import { addressNetwork } from '../../address-network.ts'
 import type { Answer } from '../../operations/handler.ts'
 import { NO_SNIFF } from '../../operations/handler.ts'
 import { problemAnswer } from '../../operations/problems.ts'
 import { ServiceError } from '../../service-error.ts'
-import type { ConnectionLimit } from './connection-limit.ts'
 import { discardBody } from './request-body.ts'
+import type { RequestServer } from './request-server.ts'
+import { writeAnswer } from './request-server.ts'
 
 /** How long a client may take; each in milliseconds. */
 export interface HttpTimeouts {
@@ -23,19 +27,10 @@ export interface HttpTimeouts {
   readonly checkEveryMs: number
 }
 
-/** Answers requests; {@link HttpServer} brings them. */
-export interface RequestServer {
-  /** Answers `request` by `response`, now or later. */
-  serve(request: IncomingMessage, response: ServerResponse): void
-  /** From now on connections end with their answer. */
-  leave(): void
-  /** Ends answers that would go on by themselves. */
-  endStreams(): void
-}
-
 /** Options of {@link HttpServer}. */
 export interface HttpServerOptions extends ListenAddress {
-  readonly requests: RequestServer
+  /** Answers the requests that this server brings. */
+  readonly requests: Pick<RequestServer, 'serve' | 'leave' | 'endStreams'>
   /** Told of every answer to what could not be made a request of. */
   readonly observeRejection?: (status: number, remoteAddress: string) => void
   /** Told of failures that no client is at fault for. */
@@ -161,12 +156,6 @@ export class HttpServer {
   }
 }
 
-/** Sends an answer that is whole. */
-export function writeAnswer(response: ServerResponse, { status, headers, body }: Answer): void {
-  response.writeHead(status, { ...headers, ...NO_SNIFF })
-  response.end(body)
-}
-
 const MALFORMED = problemAnswer('SLUICE_HTTP_MALFORMED', {
   detail: 'The bytes received are not an HTTP/1.1 request. Send one.',
 })
@@ -215,6 +204,48 @@ function rawAnswer({ status, headers, body }: Answer): string {
     ([name, value]) => `${name}: ${value}\r\n`,
   )
   return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${body}`
+}
+
+/** Options of {@link ConnectionLimit}. */
+export interface ConnectionLimitOptions {
+  /** Maximum number of open connections from one address. */
+  readonly perAddress: number
+  /** Networks without a limit, as CIDR or single address: whoever connects from there does so for many. */
+  readonly exempt: readonly string[]
+}
+
+/** This machine. Its own proxies and programs come from here. */
+export const LOOPBACK_NETWORKS: readonly string[] = ['127.0.0.0/8', '::1']
+
+/** Bounds the open connections of one address, which for IPv6 is a network of 64 bits. */
+export class ConnectionLimit {
+  readonly #perAddress: number
+  readonly #exempt: CidrTable<true>
+  readonly #open = new Map<string, number>()
+
+  constructor({ perAddress, exempt }: ConnectionLimitOptions) {
+    this.#perAddress = perAddress
+    // The settings were checked when they were read.
+    this.#exempt = new CidrTable(exempt.map((text) => ({ cidr: parseCidr(text) as Cidr, value: true })))
+  }
+
+  /**
+   * Counts a connection from `address`. Returns what must be called when it is closed; undefined when there are too many, and
+   * this one must be closed.
+   */
+  open(address: string): (() => void) | undefined {
+    const parsed = parseIp(address)
+    if (parsed !== undefined && this.#exempt.find(parsed).length > 0) return () => undefined
+    const network = addressNetwork(address)
+    const count = this.#open.get(network) ?? 0
+    if (count >= this.#perAddress) return undefined
+    this.#open.set(network, count + 1)
+    return () => {
+      const left = (this.#open.get(network) ?? 0) - 1
+      if (left > 0) this.#open.set(network, left)
+      else this.#open.delete(network)
+    }
+  }
 }
 
 /** Where a server was told to listen. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import type { Exchange } from './endpoint.ts'
-import { RequestBatcher } from './request-batcher.ts'
+import type { Exchange } from './request-server.ts'
+import { RequestBatcher } from './request-server.ts'
 
 interface Scene {
   readonly turn: RequestBatcher<string>

@@ -1,29 +1,30 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { jsonAnswer } from '../../operations/handler.ts'
 import { RawConnection } from '../../service.fixture.ts'
-import { ConnectionLimit } from './connection-limit.ts'
-import { EndpointServer } from './endpoint-server.ts'
-import { HttpServer } from './http-server.ts'
+import type { Endpoint } from './endpoints.ts'
+import { ConnectionLimit, HttpServer } from './http-server.ts'
 import { BodyReader } from './request-body.ts'
+import { RequestServer } from './request-server.ts'
 
 const MOST_BYTES = 10_000
 
 /** A server whose unfinished bodies hold at most {@link MOST_BYTES}. */
 async function serve(): Promise<{ reader: BodyReader; connect: () => RawConnection }> {
   const reader = new BodyReader(MOST_BYTES)
-  const target = {
+  const target: Endpoint = {
     name: 'PUT /x',
     inFlightLimit: undefined,
     admit: undefined,
-    rejectParameters: undefined,
-    body: { reader, maxBytes: 8000 },
+    decode: () => ({ ok: true, parameters: {}, precondition: undefined }),
+    narrow: undefined,
+    body: { reader, maxBytes: 8000, decode: (body) => ({ ok: true, body }) },
     handle: () => jsonAnswer(200, '"done"'),
     hasRequestId: false,
   }
   const server = new HttpServer({
     host: '127.0.0.1',
     port: 0,
-    requests: new EndpointServer({
+    requests: new RequestServer({
       sleep: () => Promise.reject(new Error('Nothing waits here.')),
       route: () => ({ target, params: {} }),
       reportError: () => undefined,

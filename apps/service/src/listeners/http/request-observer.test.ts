@@ -1,15 +1,21 @@
 import { keyDigest } from '@sluice/runtime'
 import { describe, expect, it } from 'vitest'
-import { createScene, numbersOf, requestOf, SECRET } from '../../observability/observability.test.support.ts'
-import type { Answer, OperationHandlers } from '../../operations/handler.ts'
+import {
+  createScene,
+  numbersOf,
+  observedHandlers,
+  requestOf,
+  SECRET,
+} from '../../observability/observability.test.support.ts'
+import type { Answer, AnyHandler } from '../../operations/handler.ts'
 import { jsonAnswer } from '../../operations/handler.ts'
 import { RequestObserver } from './request-observer.ts'
 
-function scene(handlers: OperationHandlers) {
+function scene(handlers: Readonly<Record<string, AnyHandler>>) {
   const made = createScene()
   const { metrics, log, monotonicMs } = made
   const observer = new RequestObserver({ metrics, log: log.logger, monotonicMs, secret: SECRET })
-  return { ...made, observer, observed: observer.observed(handlers) }
+  return { ...made, observer, observed: observedHandlers(observer, handlers) }
 }
 
 const PRINCIPAL = { id: 'slk_abc', name: 'the deploy key', role: 'admin' } as const
@@ -85,10 +91,9 @@ describe('an observed handler', () => {
     const { observed, log } = scene({ 'PUT /admin/tiers/{name}': () => jsonAnswer(200, '{}') })
     observed['PUT /admin/tiers/{name}']!(
       requestOf({
-        params: { name: 'ann' },
+        parameters: { name: 'ann', user: 'ann' },
         remoteAddress: '203.0.113.7',
         principal: PRINCIPAL,
-        query: new URLSearchParams('user=ann'),
       }),
     )
     expect(log.entries()).toEqual([

@@ -2,13 +2,7 @@ import type { CounterSeries, GaugeSeries, HistogramSeries, LogFields, Logger, Me
 import { METRIC, NONE } from '../../observability/metrics/metric-names.ts'
 import { digestOf } from '../../observability/top-callers.ts'
 import type { RequestSpan, Tracing } from '../../observability/tracing/tracing.ts'
-import type {
-  Answer,
-  OperationHandler,
-  OperationHandlers,
-  OperationRequest,
-  StreamAnswer,
-} from '../../operations/handler.ts'
+import type { AnyHandler, Reply, RequestContext } from '../../operations/handler.ts'
 
 /** A request that was answered before it came to a handler. */
 export interface RejectedRequest {
@@ -60,11 +54,9 @@ export class RequestObserver {
     this.#shared = sharedSeries(observation.metrics)
   }
 
-  /** The same handlers, each of whose requests is observed. One that answers at once still does. */
-  observed(handlers: OperationHandlers): OperationHandlers {
-    return Object.fromEntries(
-      Object.entries(handlers).map(([operation, handle]) => [operation, observed(handle, this.#recordOf(operation))]),
-    )
+  /** The same handler, each of whose requests is observed. One that answers at once still does. `operation`: `METHOD /path`. */
+  observed(operation: string, handle: AnyHandler): AnyHandler {
+    return observed(handle, this.#recordOf(operation))
   }
 
   /** Counts a request that no handler was asked about. */
@@ -82,10 +74,10 @@ export class RequestObserver {
   }
 }
 
-function observed(handle: OperationHandler, record: OperationRecord): OperationHandler {
+function observed(handle: AnyHandler, record: OperationRecord): AnyHandler {
   return (request) => {
     const finish = record.begin(request)
-    let answer: Answer | StreamAnswer | Promise<Answer | StreamAnswer>
+    let answer: Reply | Promise<Reply>
     try {
       answer = finish.span === undefined ? handle(request) : finish.span.run(() => handle(request))
     } catch (error) {
@@ -111,7 +103,7 @@ function observed(handle: OperationHandler, record: OperationRecord): OperationH
 
 /** A request that is being answered. */
 interface Begun {
-  readonly request: OperationRequest
+  readonly request: RequestContext
   readonly startedMs: number
   readonly span: RequestSpan | undefined
 }
@@ -135,7 +127,7 @@ class OperationRecord {
     this.#every = OFTEN.test(operation) ? OFTEN_EVERY : 1
   }
 
-  begin(request: OperationRequest): Begun {
+  begin(request: RequestContext): Begun {
     const { monotonicMs, tracing } = this.#observation
     this.#shared.inFlight.add(1)
     return { request, startedMs: monotonicMs(), span: tracing?.begin(this.#operation, request.headers) }

@@ -5,7 +5,7 @@ import { FakeClock } from '@sluice/testing'
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
 import { RequestObserver } from '../../listeners/http/request-observer.ts'
 import { jsonAnswer } from '../../operations/handler.ts'
-import { captureLog, createScene, requestOf, SECRET } from '../observability.test.support.ts'
+import { captureLog, createScene, observedHandlers, requestOf, SECRET } from '../observability.test.support.ts'
 import { OtlpTracing } from './otlp-tracing.ts'
 
 // The libraries import `node:process`, which opens the standard input. It keeps no process alive, but is there.
@@ -81,13 +81,14 @@ async function tracedScene(endpoint: string, mostPerSecond?: number) {
   onTestFinished(() => tracing.close())
   const scene = createScene({ ruleSet: RULES, tracer: tracing })
   const outgoing: Readonly<Record<string, string>>[] = []
-  const handlers = new RequestObserver({
+  const observer = new RequestObserver({
     metrics: scene.metrics,
     log: log.logger,
     monotonicMs: () => stopwatch,
     secret: SECRET,
     tracing,
-  }).observed({
+  })
+  const handlers = observedHandlers(observer, {
     'POST /internal/ratelimit/check': () => {
       const { allowed } = scene.engine.check({ resource: '/data', user: 'ann' })
       stopwatch += 2.5

@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { ApiKeyRole, ConfigFollower, ConfigStore, ConfigTarget } from '@sluice/config-store'
 import { engineTarget, followConfig } from '@sluice/config-store'
-import type { FieldProblem, Operation } from '@sluice/contract'
+import type { FieldProblem, Operation, OperationId } from '@sluice/contract'
 import { componentsOf, OPERATIONS, openApiDocument } from '@sluice/contract'
 import type { MemoryStore } from '@sluice/core'
 import { memoryStore, PolicyEngine } from '@sluice/core'
@@ -14,9 +14,9 @@ import { FakeClock, seededRandom } from '@sluice/testing'
 import { expect, onTestFinished } from 'vitest'
 import { ApiKeyCache } from '../../auth/api-key-cache.ts'
 import { Authenticator } from '../../auth/authenticator.ts'
-import { EndpointServer } from '../../listeners/http/endpoint-server.ts'
-import { operationRoutes } from '../../listeners/http/operation-routes.ts'
+import { operationRoutes } from '../../listeners/http/endpoints.ts'
 import { BodyReader } from '../../listeners/http/request-body.ts'
+import { RequestServer } from '../../listeners/http/request-server.ts'
 import { createRouter } from '../../listeners/http/router.ts'
 import type { ServiceContext } from '../../service-context.ts'
 import { SingleThread } from '../../threads/message-bus.ts'
@@ -43,7 +43,7 @@ export interface NodeOptions {
   /** The keys it knows. Default: those of its follower. */
   readonly keys?: ApiKeyCache
   /** Handlers of operations that are not of the admin API's own. */
-  readonly others?: OperationHandlers
+  readonly others?: Partial<OperationHandlers<OperationId>>
 }
 
 /** How to ask. */
@@ -129,16 +129,10 @@ export class AdminNode {
       operations: ALL_OPERATIONS,
       handlers: { ...options.others, ...handlers },
       components: SCHEMAS,
-      authenticate: (exchange, role) => authenticator.authenticate(exchange, role),
-      treatmentOf: ({ id, tag }) => ({
-        inFlightLimit: undefined,
-        bodies: READER,
-        needsKey: false,
-        checksItself: tag === 'checks' || ['explain', 'reset'].includes(id),
-        hasRequestId: false,
-      }),
+      authenticator,
+      treatmentOf: () => ({ inFlightLimit: undefined, bodies: READER, needsKey: false, hasRequestId: false }),
     })
-    const endpoints = new EndpointServer({
+    const endpoints = new RequestServer({
       sleep: () => Promise.reject(new Error('Nothing waits here.')),
       route: createRouter(routes, 'nothing'),
       reportError: (error) => this.errors.push(error),

@@ -1,86 +1,49 @@
-import type { Page, Seen } from '@sluice/config-store'
-import { etagOf, expectedRevision } from '@sluice/contract'
+import type { Author, Page, Seen } from '@sluice/config-store'
+import { etagOf } from '@sluice/contract'
 import type { Clock } from '@sluice/core'
 import { isSluiceError } from '@sluice/core'
 import { MICROS_PER_MS } from '@sluice/core/internal'
-import type { Answer, OperationRequest } from '../handler.ts'
+import type { Answer, AnyRequest, RequestContext } from '../handler.ts'
 import { jsonAnswer } from '../handler.ts'
 import type { ProblemError } from '../problems.ts'
-import { invalidRequest, problemError } from '../problems.ts'
+import { changedMeanwhile, invalidRequest } from '../problems.ts'
 
-/** A parameter that must be there. */
-export function textOf(query: URLSearchParams, name: string): string {
-  const value = query.get(name)
-  if (value !== null && value !== '') return value
-  throw invalidRequest({ path: `?${name}`, received: value === null ? 'missing' : 'empty', expected: 'a text' })
-}
-
-/** The parameters of these names that are there. */
-export function textsOf<N extends string>(query: URLSearchParams, names: readonly N[]): { readonly [K in N]?: string } {
-  const found = names.flatMap((name) => {
-    const value = query.get(name)
-    return value === null ? [] : [[name, value]]
-  })
-  return Object.fromEntries(found)
-}
-
-/** A parameter that is a whole number, 0 or more; undefined when it is not there. */
-export function numberOf(query: URLSearchParams, name: string): number | undefined {
-  const value = query.get(name)
-  return value === null ? undefined : wholeNumber(value, `?${name}`)
-}
-
-/** A text as a whole number, 0 or more. `path`: where it stands. */
-export function wholeNumber(text: string, path: string): number {
-  const number = Number(text)
-  if (/^\d{1,16}$/.test(text) && Number.isSafeInteger(number)) return number
-  throw invalidRequest({ path, received: JSON.stringify(text.slice(0, 40)), expected: 'a whole number, 0 or more' })
-}
-
-/** What a change is made from: a revision, anything that is there (`any`), or nothing (`none`). */
-export type Expected = number | 'any' | 'none'
-
-/** What `If-Match` or `If-None-Match` of a request says; undefined when there is neither. */
-export function expectedOf({ headers }: OperationRequest): Expected | undefined {
-  const { 'if-match': ifMatch, 'if-none-match': ifNoneMatch } = headers
-  if (ifNoneMatch !== undefined) {
-    if (ifNoneMatch.trim() !== '*' || ifMatch !== undefined) {
-      throw changedMeanwhile('If-None-Match is understood as "*" only, and not beside If-Match')
-    }
-    return 'none'
-  }
-  if (ifMatch === undefined) return undefined
-  const expected = expectedRevision(ifMatch)
-  if (expected === 'unknown') throw changedMeanwhile('If-Match has no ETag that this service gave')
-  return expected
+/** Who asks for a change, and why, as the audit log has it. */
+export function authorOf({ principal, body }: AnyRequest): Author {
+  // The table of operations asks for a role wherever something is changed, so that nothing is ever changed by nobody.
+  if (principal === undefined) throw new Error('a change was asked for without an API key')
+  const note = typeof body === 'object' && body !== null && 'note' in body ? body.note : undefined
+  return { name: principal.name, keyId: principal.id, ...(typeof note === 'string' ? { note } : {}) }
 }
 
 /** What the editor has seen. `current`: the revision of what is there; undefined when nothing is. */
-export async function seenBy(request: OperationRequest, current: () => Promise<number | undefined>): Promise<Seen> {
-  const expected = expectedOf(request)
-  if (expected === undefined) return {}
-  if (expected === 'none') return { ifRevision: 0 }
-  if (expected !== 'any') return { ifRevision: expected }
+export async function seenBy(
+  { precondition }: RequestContext,
+  current: () => Promise<number | undefined>,
+): Promise<Seen> {
+  if (precondition === undefined) return {}
+  if (precondition === 'none') return { ifRevision: 0 }
+  if (precondition !== 'any') return { ifRevision: precondition }
   const revision = await current()
   if (revision === undefined) throw missing()
   return { ifRevision: revision }
 }
 
 /** Refuses a change of something that must be there and is not, or the other way round. */
-export function rejectUnexpected(expected: Expected | undefined, isThere: boolean): void {
-  if (expected === 'any' && !isThere) throw missing()
-  if (expected === 'none' && isThere) throw changedMeanwhile('something is there already')
+export function rejectUnexpected({ precondition }: RequestContext, isThere: boolean): void {
+  if (precondition === 'any' && !isThere) throw missing()
+  if (precondition === 'none' && isThere) throw changedMeanwhile('something is there already')
 }
 
 /**
  * Does something for which `If-Match` or `If-None-Match` stands in the way when it does not hold: a conflict is 412 for a
  * request that has one, and 409 for others.
  */
-export async function underPrecondition<T>(request: OperationRequest, work: () => Promise<T>): Promise<T> {
+export async function underPrecondition<T>({ precondition }: RequestContext, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
-    if (expectedOf(request) === undefined || !isSluiceError(error, 'SLUICE_CONFLICT')) throw error
+    if (precondition === undefined || !isSluiceError(error, 'SLUICE_CONFLICT')) throw error
     throw changedMeanwhile(error.expected === undefined ? 'something else is there' : `now it is ${error.expected}`)
   }
 }
@@ -88,15 +51,6 @@ export async function underPrecondition<T>(request: OperationRequest, work: () =
 /** The answer where `If-Match: *` asks for something that is not there. */
 function missing(): ProblemError {
   return changedMeanwhile('nothing is there')
-}
-
-/** The answer where something else is there than the editor has seen. `what`: what is there. */
-export function changedMeanwhile(what: string): ProblemError {
-  const action = 'Read it again, and repeat the change with the new ETag if it still applies.'
-  return problemError(
-    'SLUICE_HTTP_PRECONDITION_FAILED',
-    `What If-Match or If-None-Match asks for does not hold: ${what}. ${action}`,
-  )
 }
 
 /** When something ends that a request asks for. */

@@ -1,34 +1,40 @@
+import type { OperationId } from '@sluice/contract'
 import type { ServiceContext } from '../../service-context.ts'
-import type { OperationHandlers } from '../handler.ts'
-import { answeringProblems } from '../problems.ts'
+import type { CheckOperation } from '../check/check.ts'
+import type { ListenerOperation, OperationHandlers } from '../handler.ts'
+import type { AlertOperation } from './alerts.ts'
 import { apiKeyHandlers } from './api-keys.ts'
-import { auditHandlers } from './audit.ts'
-import { AuditNotes } from './audit-log.ts'
+import { AuditNotes, auditHandlers } from './audit.ts'
 import { blockHandlers, incidentHandlers } from './blocks.ts'
 import type { AdminContext, AdminOptions } from './config-access.ts'
 import { ConfigAccess } from './config-access.ts'
 import { memberHandlers, overrideHandlers } from './entries.ts'
-import { rateLimitHandlers, ruleSetListHandlers } from './rules.ts'
+import type { ObservabilityOperation } from './metrics.ts'
+import { namedPartHandlers, rateLimitHandlers } from './rules.ts'
 import { explainHandlers, resetHandlers, usageHandlers } from './usage.ts'
 import { versionHandlers } from './versions.ts'
+
+/** The operations whose handlers are made elsewhere. */
+type OtherOperation = CheckOperation | AlertOperation | ObservabilityOperation | ListenerOperation
 
 /**
  * The admin API: reads and changes of the configuration, and questions about it. Who asks was found out before; every change is
  * made in their name, and in force on this node when it is answered.
  */
-export function adminHandlers(context: ServiceContext, options: AdminOptions = {}): OperationHandlers {
+export function adminHandlers(
+  context: ServiceContext,
+  options: AdminOptions = {},
+): OperationHandlers<Exclude<OperationId, OtherOperation>> {
   const parts: AdminContext = {
     context,
     access: new ConfigAccess(context, options),
     notes: new AuditNotes({ config: context.config ?? options.database?.config, log: context.log }),
     announceBlock: options.announceBlock ?? (() => undefined),
   }
-  const handlers: OperationHandlers = {
+  return {
     ...rateLimitHandlers(parts),
     ...usageHandlers(parts),
-    ...ruleSetListHandlers(parts, { path: '/admin/tiers', field: 'tiers', noun: 'tier' }),
-    ...ruleSetListHandlers(parts, { path: '/admin/exemptions', field: 'exemptions', noun: 'exemption' }),
-    ...ruleSetListHandlers(parts, { path: '/admin/deny-list', field: 'denyList', noun: 'entry' }),
+    ...namedPartHandlers(parts),
     ...overrideHandlers(parts),
     ...memberHandlers(parts),
     ...blockHandlers(parts),
@@ -39,5 +45,4 @@ export function adminHandlers(context: ServiceContext, options: AdminOptions = {
     ...explainHandlers(parts),
     ...resetHandlers(parts),
   }
-  return answeringProblems(handlers)
 }

@@ -9,13 +9,13 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest'
 import { ERRORS, TestDesk } from '../../alerts/alert-monitor.test.support.ts'
 import { START_MS } from '../../alerts/alerts.test.support.ts'
 import type { Alerts, RedeliverOutcome } from '../../alerts/alerts.ts'
-import { EndpointServer } from '../../listeners/http/endpoint-server.ts'
-import { operationRoutes } from '../../listeners/http/operation-routes.ts'
+import { operationRoutes } from '../../listeners/http/endpoints.ts'
 import { BodyReader } from '../../listeners/http/request-body.ts'
+import { RequestServer } from '../../listeners/http/request-server.ts'
 import { createRouter } from '../../listeners/http/router.ts'
 import { serviceDocument } from '../openapi.ts'
 import { alertHandlers } from './alerts.ts'
-import { AuditNotes } from './audit-log.ts'
+import { AuditNotes } from './audit.ts'
 
 const operations = Object.values<Operation>(OPERATIONS).filter(({ tag }) => tag === 'alerts')
 const answers = new SchemaCheck({ components: { schemas: SCHEMAS } } as JsonSchema)
@@ -70,19 +70,18 @@ const notes = new AuditNotes({
 
 const server = createServer((request, response) => endpoints.serve(request, response))
 
-const endpoints = new EndpointServer({
+const endpoints = new RequestServer({
   sleep: () => Promise.reject(new Error('Nothing waits here.')),
   route: createRouter(
     operationRoutes({
       operations,
       handlers: alertHandlers(alerts, notes),
       components: serviceDocument('test').components.schemas,
-      authenticate: () => ({ id: 'slk_1', name: 'ada', role: 'admin' }),
+      authenticator: { authenticate: () => ({ id: 'slk_1', name: 'ada', role: 'admin' }) },
       treatmentOf: () => ({
         inFlightLimit: undefined,
         bodies: READER,
         needsKey: false,
-        checksItself: false,
         hasRequestId: false,
       }),
     }),
@@ -135,7 +134,7 @@ async function fire(times: number): Promise<void> {
 
 describe('handlers', () => {
   it('are there for every operation on alerts, and for nothing else', () => {
-    const names = operations.map(({ method, path }) => `${method} ${path}`)
+    const names = operations.map(({ id }) => id)
     expect(Object.keys(alertHandlers(alerts, notes)).sort()).toEqual(names.sort())
     expect(names).toHaveLength(5)
   })

@@ -1,49 +1,53 @@
-import type { AcknowledgeRequest, Alert, SilenceRequest } from '@sluice/contract'
+import type { Alert } from '@sluice/contract'
 import type { Duration } from '@sluice/core'
 import { isSluiceError } from '@sluice/core'
 import { durationMs } from '@sluice/core/internal'
 import type { AlertActor, Alerts, RedeliverOutcome } from '../../alerts/alerts.ts'
-import type { Answer, OperationHandlers, OperationRequest } from '../handler.ts'
-import { pageOfList, pageRequestOf } from '../paging.ts'
-import { answeringProblems, invalidRequest, notFound, problemError } from '../problems.ts'
+import type { Answer, OperationHandlers, RequestContext } from '../handler.ts'
+import { pageOfList } from '../paging.ts'
+import { invalidRequest, notFound, problemError } from '../problems.ts'
 import { adminAnswer, pageAnswer } from './admin-requests.ts'
-import type { AuditNotes } from './audit-log.ts'
+import type { AuditNotes } from './audit.ts'
 
 /** Longer ones are taken for mistakes of unit: 90 days. */
 const LONGEST_SILENCE_MS = 7_776_000_000
 
 const NOTHING = /^0\s?(?:ms|s|m|h|d|w)$/
 
-/** What somebody should look at, and what could not be told to anybody. */
-export function alertHandlers(alerts: Alerts, notes: AuditNotes): OperationHandlers {
-  return answeringProblems({
-    'GET /admin/alerts': async ({ query }) =>
-      pageAnswer(pageOfList(await alerts.list(), ({ id }) => id, pageRequestOf(query))),
+/** The operations on alerts. */
+export type AlertOperation = 'listAlerts' | 'acknowledgeAlert' | 'silenceAlert' | 'listDeadLetters' | 'retryDeadLetter'
 
-    'POST /admin/alerts/{id}/acknowledge': async (request) => {
-      const { note } = request.body as AcknowledgeRequest
-      const alert = found(await alerts.acknowledge(idOf(request), actorOf(request, note)))
+/** What somebody should look at, and what could not be told to anybody. */
+export function alertHandlers(alerts: Alerts, notes: AuditNotes): OperationHandlers<AlertOperation> {
+  return {
+    listAlerts: async ({ parameters }) => pageAnswer(pageOfList(await alerts.list(), ({ id }) => id, parameters)),
+
+    acknowledgeAlert: async (request) => {
+      const { parameters, body } = request
+      const alert = found(await alerts.acknowledge(parameters.id, actorOf(request, body.note)))
       await notes.note(request, { action: 'alert.acknowledge', target: targetOf(alert) })
       return adminAnswer(alert)
     },
 
-    'POST /admin/alerts/{id}/silence': async (request) => {
-      const { duration, note } = request.body as SilenceRequest
+    silenceAlert: async (request) => {
+      const { parameters, body } = request
+      const { duration, note } = body
       const order = { ...actorOf(request, note), durationMs: silenceMs(duration) }
-      const alert = found(await alerts.silence(idOf(request), order))
+      const alert = found(await alerts.silence(parameters.id, order))
       await notes.note(request, { action: 'alert.silence', target: `${targetOf(alert)} for ${duration}` })
       return adminAnswer(alert)
     },
 
-    'GET /admin/alerts/dead-letters': async ({ query }) =>
-      pageAnswer(pageOfList(await alerts.deadLetters(), ({ id }) => id, pageRequestOf(query))),
+    listDeadLetters: async ({ parameters }) =>
+      pageAnswer(pageOfList(await alerts.deadLetters(), ({ id }) => id, parameters)),
 
-    'POST /admin/alerts/dead-letters/{id}/retry': async (request) => {
-      const answer = retryAnswer(await alerts.redeliver(idOf(request)))
-      await notes.note(request, { action: 'dead-letter.retry', target: idOf(request) })
+    retryDeadLetter: async (request) => {
+      const { id } = request.parameters
+      const answer = retryAnswer(await alerts.redeliver(id))
+      await notes.note(request, { action: 'dead-letter.retry', target: id })
       return answer
     },
-  })
+  }
 }
 
 /** The alert, as the audit log names it. */
@@ -51,11 +55,7 @@ function targetOf({ rule, id }: Alert): string {
   return `${rule} ${id}`
 }
 
-function idOf({ params }: OperationRequest): string {
-  return params['id'] ?? ''
-}
-
-function actorOf({ principal }: OperationRequest, note: string | undefined): AlertActor {
+function actorOf({ principal }: RequestContext, note: string | undefined): AlertActor {
   return { by: principal?.name ?? '', note }
 }
 

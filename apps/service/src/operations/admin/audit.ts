@@ -1,15 +1,55 @@
-import type { OperationHandlers } from '../handler.ts'
-import { pageRequestOf } from '../paging.ts'
-import { numberOf, pageAnswer, textsOf } from './admin-requests.ts'
-import type { AdminContext } from './config-access.ts'
+import type { ConfigStore, ExternalAction } from '@sluice/config-store'
+import type { Logger } from '@sluice/runtime'
+import type { DatabaseReads } from '../../config/file-config.ts'
+import { errorFields } from '../../observability/error-fields.ts'
+import type { AnyRequest, OperationHandlers } from '../handler.ts'
+import { authorOf, pageAnswer } from './admin-requests.ts'
+
+/** What notes are written with. */
+export interface AuditNotesParts {
+  /** The database whose audit log it is; undefined where there is none. */
+  readonly config: Pick<ConfigStore, 'audit'> | undefined
+  readonly log: Logger
+}
+
+/** Notes in the audit log what was done to counters and alerts, which are not kept in the database. */
+export class AuditNotes {
+  readonly #config: Pick<ConfigStore, 'audit'> | undefined
+  readonly #log: Logger
+
+  constructor({ config, log }: AuditNotesParts) {
+    this.#config = config
+    this.#log = log
+  }
+
+  /**
+   * Notes what was done just now, in the name of whoever asked. Never rejects: it is done by then, and what must be done while the
+   * database is away, such as to silence the alert that says so, is done all the same. The log has it then.
+   */
+  async note(request: AnyRequest, done: ExternalAction): Promise<void> {
+    const author = authorOf(request)
+    try {
+      if (this.#config === undefined) throw new Error('there is no database with an audit log')
+      await this.#config.audit.add(done, author)
+    } catch (error) {
+      this.#log.warn('could not write to the audit log', {
+        by: author.name,
+        keyId: author.keyId,
+        action: done.action,
+        error: errorFields(error),
+      })
+    }
+  }
+}
+
+/** Where the audit log is read. */
+export interface AuditReads {
+  readonly access: { readonly databaseReads: Pick<DatabaseReads, 'audit'> }
+}
 
 /** What was done, newest first. */
-export function auditHandlers({ access }: AdminContext): OperationHandlers {
+export function auditHandlers({ access }: AuditReads): OperationHandlers<'listAudit'> {
   return {
-    'GET /admin/audit': async ({ query }) => {
-      const since = numberOf(query, 'since')
-      const filter = { ...textsOf(query, ['by', 'keyId', 'action']), ...pageRequestOf(query) }
-      return pageAnswer(await access.databaseReads.audit.list({ ...filter, ...(since === undefined ? {} : { since }) }))
-    },
+    listAudit: async ({ parameters }) => pageAnswer(await access.databaseReads.audit.list(parameters)),
   }
 }

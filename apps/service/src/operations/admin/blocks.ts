@@ -1,28 +1,33 @@
 import { createHash } from 'node:crypto'
-import type { BlockRequest, IncidentAnswer, Stored } from '@sluice/contract'
+import type { IncidentAnswer, Stored } from '@sluice/contract'
 import type { Block, Duration, Incident } from '@sluice/core'
 import { durationMs, MICROS_PER_MS } from '@sluice/core/internal'
 import { feedLines } from '../../alerts/block-export.ts'
-import type { Answer, OperationHandlers, OperationRequest } from '../handler.ts'
+import type { Answer, OperationHandlers, OperationRequest, RequestContext } from '../handler.ts'
 import { notFound } from '../problems.ts'
-import { adminAnswer, rejectEnded, removedAnswer, seenBy, textOf, underPrecondition } from './admin-requests.ts'
+import { adminAnswer, rejectEnded, removedAnswer, seenBy, underPrecondition } from './admin-requests.ts'
 import type { AdminContext } from './config-access.ts'
 import { countedEntity, listEntries } from './entries.ts'
 
 /** Callers that are refused everywhere for a time. */
-export function blockHandlers(parts: AdminContext): OperationHandlers {
+export function blockHandlers(
+  parts: AdminContext,
+): OperationHandlers<'listBlocks' | 'blockFeed' | 'putBlock' | 'deleteBlock'> {
   return {
-    'GET /admin/blocks': (request) =>
-      listEntries<Block>(request, (filter) => parts.access.databaseReads.blocks.list(filter)),
-    'GET /admin/blocks.txt': (request) => blockFeed(parts, request),
-    'PUT /admin/blocks': (request) => setBlock(parts, request),
-    'DELETE /admin/blocks': (request) => liftBlock(parts, request),
+    listBlocks: ({ parameters }) =>
+      listEntries<Block>(parameters, (filter) => parts.access.databaseReads.blocks.list(filter)),
+    blockFeed: (request) => blockFeed(parts, request),
+    putBlock: (request) => setBlock(parts, request),
+    deleteBlock: (request) => liftBlock(parts, request),
   }
 }
 
 /** Keeps a block, and enforces it here before it is answered. It counts as one more strike, as every block does. */
-async function setBlock({ access, context, announceBlock }: AdminContext, request: OperationRequest): Promise<Answer> {
-  const { duration, reason, ...who } = request.body as BlockRequest
+async function setBlock(
+  { access, context, announceBlock }: AdminContext,
+  request: OperationRequest<'putBlock'>,
+): Promise<Answer> {
+  const { duration, reason, ...who } = request.body
   const nowMs = context.clock.nowMicros() / MICROS_PER_MS
   const until = Math.ceil(nowMs + durationMs(duration as Duration, 'duration'))
   const first = { ...countedEntity(who), until, forgottenAt: until, ...(reason === undefined ? {} : { reason }) }
@@ -47,7 +52,7 @@ const FEED_PAGE = 1000
  * The blocks of addresses for firewalls, one network on each line. The tag is made of the text: it changes with every block
  * that comes, ends or is lifted.
  */
-async function blockFeed({ access, context }: AdminContext, { headers }: OperationRequest): Promise<Answer> {
+async function blockFeed({ access, context }: AdminContext, { headers }: RequestContext): Promise<Answer> {
   const nowMs = context.clock.nowMicros() / MICROS_PER_MS
   const lines = [FEED_HEADER]
   let after: string | undefined
@@ -85,9 +90,11 @@ function hasTag(header: string | undefined, etag: string): boolean {
  * Lifts a block wherever it holds, and forgets what led to it: also one that only this node knows of, and one that is only in the
  * store, of a rule that has no penalty any more.
  */
-async function liftBlock({ access, context, announceBlock }: AdminContext, request: OperationRequest): Promise<Answer> {
-  const { query } = request
-  const key = countedEntity({ dimension: textOf(query, 'dimension'), entity: textOf(query, 'entity') })
+async function liftBlock(
+  { access, context, announceBlock }: AdminContext,
+  request: OperationRequest<'deleteBlock'>,
+): Promise<Answer> {
+  const key = countedEntity(request.parameters)
   await underPrecondition(request, () =>
     access.changeInDatabase(request, async (config, author) => {
       const before = await config.blocks.get(key)
@@ -111,7 +118,7 @@ const NOTHING_CHANGES =
   'No limit changes: no rule of the enforced version has an incident factor. Set "incident" on rules or on the rule set: "incident": 0.5 halves limits during an incident.'
 
 /** The switch of an incident. */
-export function incidentHandlers({ access, context }: AdminContext): OperationHandlers {
+export function incidentHandlers({ access, context }: AdminContext): OperationHandlers<'getIncident' | 'putIncident'> {
   const answer = (stored: Stored<Incident>): Answer => {
     const affectedRules = context.engine.incidentRules
     const isIdle = stored.entry.active && affectedRules === 0
@@ -119,10 +126,10 @@ export function incidentHandlers({ access, context }: AdminContext): OperationHa
     return adminAnswer(body, { revision: stored.revision })
   }
   return {
-    'GET /admin/incident': async () => answer(await access.databaseReads.incident.get()),
+    getIncident: async () => answer(await access.databaseReads.incident.get()),
 
-    'PUT /admin/incident': async (request) => {
-      const incident = request.body as Incident
+    putIncident: async (request) => {
+      const incident = request.body
       rejectEnded(context.clock, [{ path: '/until', at: incident.until }])
       const stored = await underPrecondition(request, () =>
         access.changeInDatabase(request, async (config, author) => {

@@ -6,11 +6,11 @@ import type { FollowedDatabase } from '../../config/follow-changes.ts'
 import { followInAllThreads } from '../../config/follow-changes.ts'
 import { StateSizeCheck } from '../../config/state-size-check.ts'
 import type { ServiceContext } from '../../service-context.ts'
-import type { OperationRequest } from '../handler.ts'
+import type { AnyRequest } from '../handler.ts'
 import type { PlaceOf, ProblemError } from '../problems.ts'
 import { invalidRuleSet, placedProblem, problemError, RETRY_AFTER_SECONDS } from '../problems.ts'
-import type { AuditNotes } from './audit-log.ts'
-import { authorOf } from './audit-log.ts'
+import { authorOf } from './admin-requests.ts'
+import type { AuditNotes } from './audit.ts'
 
 /** What the admin API works with besides the context of the service. */
 export interface AdminOptions {
@@ -59,13 +59,13 @@ export class ConfigAccess {
    * Changes what a file may have, in the name of whoever asks. When it is answered, it is in force in all threads here; on all
    * other nodes soon after. Refused where the rules come from a file.
    */
-  async change<T>(request: OperationRequest, change: (config: ConfigStore, author: Author) => Promise<T>): Promise<T> {
+  async change<T>(request: AnyRequest, change: (config: ConfigStore, author: Author) => Promise<T>): Promise<T> {
     return await this.#change(request, change, this.#context)
   }
 
   /** The same for what no file has, which is also changed where the rules come from a file. */
   async changeInDatabase<T>(
-    request: OperationRequest,
+    request: AnyRequest,
     change: (config: ConfigStore, author: Author) => Promise<T>,
   ): Promise<T> {
     const { config } = this.#context
@@ -73,7 +73,7 @@ export class ConfigAccess {
   }
 
   async #change<T>(
-    request: OperationRequest,
+    request: AnyRequest,
     change: (config: ConfigStore, author: Author) => Promise<T>,
     where: Pick<ServiceContext, 'config' | 'follower'> | undefined,
   ): Promise<T> {

@@ -1,21 +1,11 @@
 import type { ConfigStore, EntityKey, EntryTable, OverrideKey, Page, Stored } from '@sluice/config-store'
-import type { BulkOverridesRequest } from '@sluice/contract'
+import type { EntryFilter, PageParameters, Override as SentOverride } from '@sluice/contract'
 import type { Membership, Override } from '@sluice/core'
 import { countedEntity as countedByEngine } from '@sluice/core/internal'
 import { IPV6_PREFIX_LENGTH } from '../../address-network.ts'
-import type { Answer, OperationHandlers, OperationRequest } from '../handler.ts'
-import { pageRequestOf } from '../paging.ts'
+import type { Answer, AnyRequest, OperationHandlers } from '../handler.ts'
 import { invalidRuleSet, notFound, placingProblems } from '../problems.ts'
-import {
-  adminAnswer,
-  pageAnswer,
-  rejectEnded,
-  removedAnswer,
-  seenBy,
-  textOf,
-  textsOf,
-  underPrecondition,
-} from './admin-requests.ts'
+import { adminAnswer, pageAnswer, rejectEnded, removedAnswer, seenBy, underPrecondition } from './admin-requests.ts'
 import type { AdminContext } from './config-access.ts'
 import { enforcedRules } from './rules.ts'
 
@@ -30,21 +20,20 @@ interface Ending {
   readonly expiresAt?: number
 }
 
-/** Lists entries, by the parameters `dimension`, `entity`, `after` and `limit`. */
+/** Lists entries. */
 export async function listEntries<E>(
-  { query }: OperationRequest,
+  filter: EntryFilter & PageParameters,
   list: (filter: Parameters<EntryTable<E, EntityKey>['list']>[0]) => Promise<Page<Stored<E>>>,
 ): Promise<Answer> {
-  const filter = textsOf(query, ['dimension', 'entity'])
   const { dimension, entity } = filter
-  const meant = dimension !== undefined && entity !== undefined ? countedEntity({ dimension, entity }) : filter
-  return pageAnswer(await list({ ...meant, ...pageRequestOf(query) }))
+  const meant = dimension !== undefined && entity !== undefined ? countedEntity({ dimension, entity }) : {}
+  return pageAnswer(await list({ ...filter, ...meant }))
 }
 
 /** Puts one entry; `If-Match` has the revision that the editor has seen. */
 async function putEntry<E extends Key & Ending, Key extends EntityKey>(
   { access, context }: AdminContext,
-  request: OperationRequest,
+  request: AnyRequest,
   { table, entry }: EntryKind<E, Key> & { readonly entry: E },
 ): Promise<Answer> {
   rejectEnded(context.clock, [{ path: '/expiresAt', at: entry.expiresAt }])
@@ -62,7 +51,7 @@ async function putEntry<E extends Key & Ending, Key extends EntityKey>(
 /** Removes one entry. */
 async function removeEntry<E, Key extends EntityKey>(
   { access }: AdminContext,
-  request: OperationRequest,
+  request: AnyRequest,
   { table, noun, key }: EntryKind<E, Key> & { readonly key: Key },
 ): Promise<Answer> {
   const meant = countedEntity(key)
@@ -79,10 +68,9 @@ async function removeEntry<E, Key extends EntityKey>(
 /** Puts many entries in one step: all of them, or none. They stand in the body under `field`. */
 async function putEntries<E extends Key & Ending, Key extends EntityKey>(
   { access, context }: AdminContext,
-  request: OperationRequest,
-  { table, field }: EntryKind<E, Key> & { readonly field: 'overrides' | 'members' },
+  request: AnyRequest,
+  { table, field, given }: EntryKind<E, Key> & { readonly field: string; readonly given: readonly E[] },
 ): Promise<Answer> {
-  const { [field]: given } = request.body as Readonly<Record<typeof field, readonly E[]>>
   rejectEnded(
     context.clock,
     given.map(({ expiresAt }, index) => ({ path: `/${field}/${index}/expiresAt`, at: expiresAt })),
@@ -106,53 +94,50 @@ export function countedEntity<K extends EntityKey>(key: K): K {
 const MEMBERS: EntryKind<Membership, EntityKey> = { table: ({ members }) => members, noun: 'membership' }
 
 /** Which caller belongs to which tier. */
-export function memberHandlers(parts: AdminContext): OperationHandlers {
+export function memberHandlers(
+  parts: AdminContext,
+): OperationHandlers<'listMembers' | 'putMember' | 'deleteMember' | 'bulkMembers'> {
   return {
-    'GET /admin/members': (request) =>
-      listEntries<Membership>(request, (filter) => parts.access.reads.members.list(filter)),
+    listMembers: ({ parameters }) =>
+      listEntries<Membership>(parameters, (filter) => parts.access.reads.members.list(filter)),
 
-    'PUT /admin/members': (request) => putEntry(parts, request, { ...MEMBERS, entry: request.body as Membership }),
+    putMember: (request) => putEntry(parts, request, { ...MEMBERS, entry: request.body }),
 
-    'DELETE /admin/members': (request) => {
-      const { query } = request
-      const key = { dimension: textOf(query, 'dimension'), entity: textOf(query, 'entity') }
-      return removeEntry(parts, request, { ...MEMBERS, key })
-    },
+    deleteMember: (request) => removeEntry(parts, request, { ...MEMBERS, key: request.parameters }),
 
-    'POST /admin/members/bulk': (request) => putEntries(parts, request, { ...MEMBERS, field: 'members' }),
+    bulkMembers: (request) => putEntries(parts, request, { ...MEMBERS, field: 'members', given: request.body.members }),
   }
 }
 
 const OVERRIDES: EntryKind<Override, OverrideKey> = { table: ({ overrides }) => overrides, noun: 'override' }
 
 /** Other numbers for single callers. */
-export function overrideHandlers(parts: AdminContext): OperationHandlers {
+export function overrideHandlers(
+  parts: AdminContext,
+): OperationHandlers<'listOverrides' | 'putOverride' | 'deleteOverride' | 'bulkOverrides'> {
   return {
-    'GET /admin/overrides': (request) =>
-      listEntries<Override>(request, (filter) => parts.access.reads.overrides.list(filter)),
+    listOverrides: ({ parameters }) =>
+      listEntries<Override>(parameters, (filter) => parts.access.reads.overrides.list(filter)),
 
-    'PUT /admin/overrides': async (request) => {
-      const entry = request.body as Override
+    putOverride: async (request) => {
+      const entry = checkedOverride(request.body)
       await rejectUnfit(parts, [entry], (path) => path.replace('/0', ''))
       return await putEntry(parts, request, { ...OVERRIDES, entry })
     },
 
-    'DELETE /admin/overrides': (request) => {
-      const { query } = request
-      const key = {
-        dimension: textOf(query, 'dimension'),
-        entity: textOf(query, 'entity'),
-        resource: textOf(query, 'resource'),
-      }
-      return removeEntry(parts, request, { ...OVERRIDES, key })
-    },
+    deleteOverride: (request) => removeEntry(parts, request, { ...OVERRIDES, key: request.parameters }),
 
-    'POST /admin/overrides/bulk': async (request) => {
-      const { overrides } = request.body as BulkOverridesRequest
-      await rejectUnfit(parts, overrides as readonly Override[], (path) => `/overrides${path}`)
-      return await putEntries(parts, request, { ...OVERRIDES, field: 'overrides' })
+    bulkOverrides: async (request) => {
+      const overrides = request.body.overrides.map(checkedOverride)
+      await rejectUnfit(parts, overrides, (path) => `/overrides${path}`)
+      return await putEntries(parts, request, { ...OVERRIDES, field: 'overrides', given: overrides })
     },
   }
+}
+
+/** An override that was sent. Its schema has checked that its windows are durations, which the type of the contract does not say. */
+function checkedOverride(override: SentOverride): Override {
+  return override as Override
 }
 
 /** Refuses overrides under which the state of a rule does not fit; `placeOf` turns a place in the list into one in the body. */

@@ -2,7 +2,7 @@ import type { Operation } from '@sluice/contract'
 import { systemMonotonicMs } from '@sluice/core/internal'
 import { FakeClock } from '@sluice/testing'
 import { describe, expect, it } from 'vitest'
-import type { OperationHandler } from '../handler.ts'
+import type { AnyHandler } from '../handler.ts'
 import { jsonAnswer } from '../handler.ts'
 import type { ReadAnswer } from './admin-node.test.support.ts'
 import { AdminNode, ALL_OPERATIONS, allItems, itemsOf, startWithKeys, wrongPaths } from './admin-node.test.support.ts'
@@ -199,8 +199,8 @@ export function describeKeys(databases: TestDatabases): void {
     })
 
     it('asks for the role that the table says', async () => {
-      const stub: OperationHandler = () => jsonAnswer(200, '{}')
-      const others = Object.fromEntries(ALL_OPERATIONS.map(({ method, path }) => [`${method} ${path}`, stub]))
+      const stub: AnyHandler = () => jsonAnswer(200, '{}')
+      const others = Object.fromEntries(ALL_OPERATIONS.map(({ id }) => [id, stub]))
       const node = await startWithKeys(await (await databases.create())(), { others })
       const examples = new Map(EXAMPLE_CALLS.map((call) => [call.id as string, call]))
       let issued = ''

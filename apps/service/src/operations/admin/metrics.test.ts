@@ -15,11 +15,13 @@ import {
   IDLE_PROCESS,
   MemoryRollups,
   parseMetricsPage,
-  requestOf,
   SECRET,
 } from '../../observability/observability.test.support.ts'
 import { SingleThread } from '../../threads/message-bus.ts'
-import type { Answer, OperationRequest, StreamAnswer } from '../handler.ts'
+import type { RawCall } from '../decoded-calls.test.support.ts'
+import { DecodedCalls } from '../decoded-calls.test.support.ts'
+import type { Answer, StreamAnswer } from '../handler.ts'
+import type { ObservabilityOperation } from './metrics.ts'
 import { observabilityHandlers } from './metrics.ts'
 
 const RULES: RuleSet = {
@@ -48,7 +50,8 @@ function handlersScene() {
     { clock, sleep, log: log.logger, secret: SECRET, threads },
     { rollups, keys: { find: (id) => (id === key?.id ? (key as KnownApiKey) : undefined) } },
   )
-  const call = (operation: string, parts: Partial<OperationRequest> = {}) => handlers[operation]!(requestOf(parts))
+  const calls = new DecodedCalls(handlers)
+  const call = (id: ObservabilityOperation, raw?: RawCall) => calls.call(id, raw)
   const setKey = (next: Partial<KnownApiKey> | undefined): void => {
     key = next
   }
@@ -59,7 +62,7 @@ describe('GET /metrics', () => {
   it('is a page that an independent parser reads, with exact numbers', async () => {
     const { engine, call } = handlersScene()
     for (let number = 0; number < 3; number++) engine.check({ resource: '/data', user: 'ann', ip: '192.0.2.1' })
-    const answer = (await call('GET /metrics')) as Answer
+    const answer = (await call('metrics')) as Answer
     expect(answer.status).toBe(200)
     expect(answer.headers['Content-Type']).toBe('text/plain; version=0.0.4; charset=utf-8')
     expect(answer.headers['Content-Length']).toBe(String(Buffer.byteLength(answer.body)))
@@ -89,7 +92,7 @@ describe('GET /metrics', () => {
   it('is OpenMetrics for those who ask for it', async () => {
     const { call } = handlersScene()
     const accept = 'application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5'
-    const answer = (await call('GET /metrics', { headers: { accept } })) as Answer
+    const answer = (await call('metrics', { headers: { accept } })) as Answer
     expect(answer.headers['Content-Type']).toBe('application/openmetrics-text; version=1.0.0; charset=utf-8')
     expect(answer.body.endsWith('\n# EOF\n')).toBe(true)
     expect(answer.body).toContain('# TYPE ratelimit_checks counter\n')
@@ -104,7 +107,7 @@ describe('GET /admin/top', () => {
     for (let number = 0; number < 101; number++) engine.check({ resource: '/elsewhere', ip: '192.0.2.1' })
     clock.advance(60_000)
     const ask = async (query: string): Promise<TopAnswer> => {
-      const answer = (await call('GET /admin/top', { query: new URLSearchParams(query) })) as Answer
+      const answer = (await call('top', { query })) as Answer
       expect(answer.headers['Cache-Control']).toBe('no-store')
       return JSON.parse(answer.body) as TopAnswer
     }
@@ -133,7 +136,7 @@ describe('GET /admin/top', () => {
     for (let user = 0; user < 12; user++) {
       for (let number = 0; number < 3; number++) engine.check({ resource: '/data', user: `user-${user}` })
     }
-    const { body } = (await call('GET /admin/top')) as Answer
+    const { body } = (await call('top')) as Answer
     expect((JSON.parse(body) as TopAnswer).dimensions[0]!.entries).toHaveLength(10)
   })
 })
@@ -148,7 +151,7 @@ describe('GET /admin/history', () => {
       { stepMs: MINUTE_MS, at: now - 90 * MINUTE_MS, source: 'a', body },
     ])
     const ask = async (query: string) => {
-      const answer = (await call('GET /admin/history', { query: new URLSearchParams(query) })) as Answer
+      const answer = (await call('history', { query })) as Answer
       return JSON.parse(answer.body) as { stepMs: number; points: { at: number; denials: number }[] }
     }
     expect(await ask('')).toMatchObject({ stepMs: MINUTE_MS, points: [{ at: now - 5 * MINUTE_MS, denials: 7 }] })
@@ -161,24 +164,25 @@ describe('GET /admin/history', () => {
 })
 
 describe('GET /admin/history without the database', () => {
-  it('says that it cannot be reached, and passes other errors on', async () => {
+  it('says that it cannot be reached, or that the node is stopping', async () => {
     const { call, rollups } = handlersScene()
     const errors = [
       new SluiceError('SLUICE_CONFIG_UNAVAILABLE', { problem: 'away' }),
       new SluiceError('SLUICE_CLOSED', { problem: 'closed' }),
     ]
     rollups.list = () => Promise.reject(errors.shift())
-    const answer = (await call('GET /admin/history')) as Answer
+    const answer = (await call('history')) as Answer
     expect(answer).toMatchObject({ status: 503, headers: { 'Retry-After': '2' } })
     expect(answer.body).toContain('SLUICE_HTTP_CONFIG_UNAVAILABLE')
-    await expect(call('GET /admin/history')).rejects.toThrow('SLUICE_CLOSED')
+    const stopping = (await call('history')) as Answer
+    expect([stopping.status, stopping.body]).toEqual([503, expect.stringContaining('SLUICE_HTTP_NOT_READY')])
   })
 })
 
 /** The handler of the stream behind a real server. */
 async function serveLive(scene: ReturnType<typeof handlersScene>): Promise<number> {
   const server = createServer((request, response) => {
-    const answer = scene.call('GET /admin/live', { headers: request.headers, principal: PRINCIPAL })
+    const answer = scene.call('live', { headers: request.headers, principal: PRINCIPAL })
     const options = { sleep: systemSleep, done: () => undefined }
     if ('stream' in (answer as StreamAnswer)) sendStream(response, answer as StreamAnswer, options)
     else response.writeHead((answer as Answer).status, (answer as Answer).headers).end((answer as Answer).body)
@@ -220,17 +224,17 @@ describe('GET /admin/live', () => {
   it('refuses more streams than it serves at once', () => {
     const { call } = handlersScene()
     const stops = Array.from({ length: 64 }, () => {
-      const answer = call('GET /admin/live') as StreamAnswer
+      const answer = call('live') as StreamAnswer
       return answer.stream(
         () => true,
         () => undefined,
       )
     })
-    const refused = call('GET /admin/live') as Answer
+    const refused = call('live') as Answer
     expect(refused.status).toBe(503)
     expect(refused.headers).toMatchObject({ 'Content-Type': 'application/problem+json', 'Retry-After': '5' })
     stops[0]!()
-    expect(call('GET /admin/live')).toHaveProperty('stream')
+    expect(call('live')).toHaveProperty('stream')
     for (const stop of stops) stop()
   })
 
@@ -247,7 +251,7 @@ describe('GET /admin/live', () => {
     const { call, timers } = scene
     let isEnded = false
     let events = 0
-    const answer = call('GET /admin/live', { principal: PRINCIPAL }) as StreamAnswer
+    const answer = call('live', { principal: PRINCIPAL }) as StreamAnswer
     const stop = answer.stream(
       () => ++events > 0,
       () => {

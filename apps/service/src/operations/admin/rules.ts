@@ -1,44 +1,42 @@
 import type { VersionContent } from '@sluice/config-store'
-import type { NamedInPath, RateLimits, RateLimitsRequest } from '@sluice/contract'
+import type { RateLimits } from '@sluice/contract'
 import type { DenyEntry, Exemption, PolicyRule, RuleSet, Tier } from '@sluice/core'
 import { ruleName } from '@sluice/core/internal'
-import type { Answer, OperationHandlers, OperationRequest } from '../handler.ts'
-import { pageOfList, pageRequestOf } from '../paging.ts'
+import type { Answer, AnyRequest, OperationHandlers, OperationRequest } from '../handler.ts'
+import { pageOfList } from '../paging.ts'
 import type { PlaceOf } from '../problems.ts'
 import { invalidRequest, notFound, placingProblems } from '../problems.ts'
-import type { Expected } from './admin-requests.ts'
 import {
   adminAnswer,
-  expectedOf,
   pageAnswer,
   rejectEnded,
   rejectUnexpected,
   removedAnswer,
-  textOf,
   underPrecondition,
 } from './admin-requests.ts'
 import type { AdminContext, ConfigAccess } from './config-access.ts'
 
 /** The rules, resource by resource. */
-export function rateLimitHandlers(parts: AdminContext): OperationHandlers {
+export function rateLimitHandlers(
+  parts: AdminContext,
+): OperationHandlers<'listRateLimits' | 'putRateLimits' | 'deleteRateLimits'> {
   const { access } = parts
   return {
-    'GET /admin/ratelimits': async ({ query }) => {
-      const page = pageRequestOf(query)
-      const resource = query.get('resource')
+    listRateLimits: async ({ parameters }) => {
+      const { resource } = parameters
       const { number, ruleSet } = await enforcedRules(access)
       const all = byResource(ruleSet)
-      const asked = resource === null ? all : all.filter((limits) => isSame(limits.resource, resource))
+      const asked = resource === undefined ? all : all.filter((limits) => isSame(limits.resource, resource))
       return pageAnswer(
-        pageOfList(asked, (limits) => limits.resource, page),
+        pageOfList(asked, (limits) => limits.resource, parameters),
         { version: number },
       )
     },
 
-    'PUT /admin/ratelimits': (request) => putRules(parts, request),
+    putRateLimits: (request) => putRules(parts, request),
 
-    'DELETE /admin/ratelimits': async (request) => {
-      const resource = textOf(request.query, 'resource')
+    deleteRateLimits: async (request) => {
+      const { resource } = request.parameters
       const version = await editRules(access, request, {
         change: (ruleSet) => {
           const rules = othersThan(resource, ruleSet)
@@ -53,15 +51,15 @@ export function rateLimitHandlers(parts: AdminContext): OperationHandlers {
 }
 
 /** Puts rules in the place of all those of the resource. */
-async function putRules({ access }: AdminContext, request: OperationRequest): Promise<Answer> {
-  const { resource, rules } = request.body as RateLimitsRequest
+async function putRules({ access }: AdminContext, request: OperationRequest<'putRateLimits'>): Promise<Answer> {
+  const { resource, rules } = request.body
   let others: readonly PolicyRule[] = []
   let replaced: readonly PolicyRule[] = []
   const version = await editRules(access, request, {
-    change: (ruleSet, expected) => {
+    change: (ruleSet) => {
       others = othersThan(resource, ruleSet)
       replaced = ruleSet.rules.filter((rule) => isSame(rule.resource, resource))
-      rejectUnexpected(expected, replaced.length > 0)
+      rejectUnexpected(request, replaced.length > 0)
       const own = rules.map((rule) => ({ resource, ...rule }) as PolicyRule)
       return { ...ruleSet, rules: [...others, ...own] }
     },
@@ -126,8 +124,8 @@ export async function enforcedRules(access: ConfigAccess): Promise<EnforcedRules
 
 /** A change of the rule set. */
 export interface RuleSetEdit {
-  /** The rule set with the change. May be called again; may throw a `ProblemError`. `expected`: what is changed, as the request says. */
-  readonly change: (ruleSet: RuleSet, expected: Expected | undefined) => RuleSet
+  /** The rule set with the change. May be called again; may throw a `ProblemError`. */
+  readonly change: (ruleSet: RuleSet) => RuleSet
   /** By the place in the changed rule set. */
   readonly placeOf: PlaceOf
 }
@@ -136,15 +134,11 @@ export interface RuleSetEdit {
  * Makes a version out of the enforced one and enforces it, in one step; resolves with its number. `If-Match` names the version
  * that the editor has seen.
  */
-async function editRules(
-  access: ConfigAccess,
-  request: OperationRequest,
-  { change, placeOf }: RuleSetEdit,
-): Promise<number> {
-  const expected = expectedOf(request)
-  const ifVersion = typeof expected === 'number' ? expected : undefined
+async function editRules(access: ConfigAccess, request: AnyRequest, { change, placeOf }: RuleSetEdit): Promise<number> {
+  const { precondition } = request
+  const ifVersion = typeof precondition === 'number' ? precondition : undefined
   const edit = (ruleSet: RuleSet): RuleSet => {
-    const changed = change(ruleSet, expected)
+    const changed = change(ruleSet)
     access.rejectUnfit(changed, placeOf)
     return changed
   }
@@ -156,37 +150,57 @@ async function editRules(
   return number
 }
 
-/** A named part of a rule set, and where it stands in it. */
-export interface NamedPart {
-  readonly path: '/admin/tiers' | '/admin/exemptions' | '/admin/deny-list'
-  readonly field: 'tiers' | 'exemptions' | 'denyList'
-  /** What one of them is called in a message. */
-  readonly noun: string
+/** The lists of named parts of the rule set. */
+export function namedPartHandlers(parts: AdminContext): OperationHandlers<NamedPartOperation> {
+  const tiers = namedParts(parts, 'tiers', 'tier')
+  const exemptions = namedParts(parts, 'exemptions', 'exemption')
+  const denyList = namedParts(parts, 'denyList', 'entry')
+  return {
+    listTiers: tiers.list,
+    putTier: tiers.put,
+    deleteTier: tiers.remove,
+    listExemptions: exemptions.list,
+    putExemption: exemptions.put,
+    deleteExemption: exemptions.remove,
+    listDenyEntries: denyList.list,
+    putDenyEntry: denyList.put,
+    deleteDenyEntry: denyList.remove,
+  }
 }
+
+type ListOperation = 'listTiers' | 'listExemptions' | 'listDenyEntries'
+type PutOperation = 'putTier' | 'putExemption' | 'putDenyEntry'
+type RemoveOperation = 'deleteTier' | 'deleteExemption' | 'deleteDenyEntry'
+type NamedPartOperation = ListOperation | PutOperation | RemoveOperation
 
 type Named = Tier | Exemption | DenyEntry
 
+/** Where the named parts of one kind stand in a rule set. */
+type NamedField = 'tiers' | 'exemptions' | 'denyList'
+
+interface NamedPartHandlers {
+  readonly list: (request: OperationRequest<ListOperation>) => Promise<Answer>
+  readonly put: (request: OperationRequest<PutOperation>) => Promise<Answer>
+  readonly remove: (request: OperationRequest<RemoveOperation>) => Promise<Answer>
+}
+
 /**
- * The handlers of one kind of named parts of the rule set. A change of one puts it where it stood, because of exemptions and
- * deny entries the first that matches counts; a new one comes last.
+ * The handlers of one kind of named parts, one of which messages call `noun`. A change of one puts it where it stood, because of
+ * exemptions and deny entries the first that matches counts; a new one comes last.
  */
-export function ruleSetListHandlers(
-  { access, context }: AdminContext,
-  { path, field, noun }: NamedPart,
-): OperationHandlers {
+function namedParts({ access, context }: AdminContext, field: NamedField, noun: string): NamedPartHandlers {
   return {
-    [`GET ${path}`]: async ({ query }) => {
-      const page = pageRequestOf(query)
+    list: async ({ parameters }) => {
       const { number, ruleSet } = await enforcedRules(access)
       return pageAnswer(
-        pageOfList(entriesOf(ruleSet, field), ({ name }) => name, page),
+        pageOfList(entriesOf(ruleSet, field), ({ name }) => name, parameters),
         { version: number },
       )
     },
 
-    [`PUT ${path}/{name}`]: async (request) => {
-      const name = request.params['name'] ?? ''
-      const entry = { name, ...(request.body as NamedInPath<Named>) } as Named
+    put: async (request) => {
+      const { name } = request.parameters
+      const entry = { name, ...request.body } as Named
       if (entry.name !== name) {
         throw invalidRequest({
           path: '/name',
@@ -198,10 +212,10 @@ export function ruleSetListHandlers(
       let place = ''
       let replaced: Named | undefined
       const version = await editRules(access, request, {
-        change: (ruleSet, expected) => {
+        change: (ruleSet) => {
           const entries = entriesOf(ruleSet, field)
           const index = entries.findIndex((other) => other.name === name)
-          rejectUnexpected(expected, index >= 0)
+          rejectUnexpected(request, index >= 0)
           replaced = entries[index]
           place = `/${field}/${index < 0 ? entries.length : index}`
           return { ...ruleSet, [field]: index < 0 ? [...entries, entry] : entries.with(index, entry) }
@@ -211,8 +225,8 @@ export function ruleSetListHandlers(
       return adminAnswer({ entry, version, replaced }, { revision: version })
     },
 
-    [`DELETE ${path}/{name}`]: async (request) => {
-      const { name } = request.params
+    remove: async (request) => {
+      const { name } = request.parameters
       const version = await editRules(access, request, {
         change: (ruleSet) => {
           const entries = entriesOf(ruleSet, field)
@@ -227,6 +241,6 @@ export function ruleSetListHandlers(
   }
 }
 
-function entriesOf(ruleSet: RuleSet, field: NamedPart['field']): readonly Named[] {
+function entriesOf(ruleSet: RuleSet, field: NamedField): readonly Named[] {
   return ruleSet[field] ?? []
 }

@@ -1,7 +1,7 @@
 import type { ExternalAction } from '@sluice/config-store'
 import { auditName } from '@sluice/config-store'
 import type { Counter, NamedCaller, ResetAnswer, UsageAnswer } from '@sluice/contract'
-import { checkAnswer, instantText, parseCheckRequest, parseResetRequest, parseUsageQuery } from '@sluice/contract'
+import { checkAnswer, instantText, parseUsageQuery } from '@sluice/contract'
 import type { Caller, CounterReport, PolicyEngine } from '@sluice/core'
 import { ownRules } from '../../auth/tenant-scope.ts'
 import { digestOf } from '../../observability/top-callers.ts'
@@ -12,10 +12,10 @@ import { adminAnswer } from './admin-requests.ts'
 import type { AdminContext } from './config-access.ts'
 
 /** How the counters of a caller stand. */
-export function usageHandlers({ context }: AdminContext): OperationHandlers {
+export function usageHandlers({ context }: AdminContext): OperationHandlers<'usage'> {
   return {
-    'GET /admin/ratelimits/usage': async (request) => {
-      const parsed = parseUsageQuery(Object.fromEntries(request.query))
+    usage: async (request) => {
+      const parsed = parseUsageQuery(request.parameters)
       if (!parsed.ok) throw invalidRequest(...parsed.problems)
       const reports = await context.engine.usage(callerOf(parsed.who, context.settings.region))
       const usage = ownRules(reports, request).map(withInstants)
@@ -42,12 +42,10 @@ function withInstants<R extends { readonly counters: readonly CounterReport[] }>
 }
 
 /** Says what decides about a request. */
-export function explainHandlers({ context }: AdminContext): OperationHandlers {
+export function explainHandlers({ context }: AdminContext): OperationHandlers<'explain'> {
   return {
-    'POST /admin/explain': async (request) => {
-      const parsed = parseCheckRequest(request.body)
-      if (!parsed.ok) throw invalidRequest(...parsed.problems)
-      const explained = await context.engine.explain(policyRequestOf(parsed.request, context.settings.region))
+    explain: async (request) => {
+      const explained = await context.engine.explain(policyRequestOf(request.body.request, context.settings.region))
       const { decision, rules, ...about } = explained
       const own = ownRules(rules, request).map(withInstants)
       return adminAnswer({ ...about, rules: own, decision: checkAnswer(decision, decision.dimension) })
@@ -56,16 +54,15 @@ export function explainHandlers({ context }: AdminContext): OperationHandlers {
 }
 
 /** Lets the counters of a caller start anew. */
-export function resetHandlers({ context, notes }: AdminContext): OperationHandlers {
+export function resetHandlers({ context, notes }: AdminContext): OperationHandlers<'reset'> {
   return {
-    'POST /admin/reset': async (request) => {
-      const { body, principal } = request
-      const parsed = parseResetRequest(body)
-      if (!parsed.ok) throw invalidRequest(...parsed.problems)
-      const counters = await context.engine.reset(callerOf(parsed.who, context.settings.region))
+    reset: async (request) => {
+      const { principal } = request
+      const { who } = request.body
+      const counters = await context.engine.reset(callerOf(who, context.settings.region))
       const by = { by: principal?.name, keyId: principal?.id }
-      context.log.info('counters were reset', { ...by, fields: Object.keys(parsed.who), counters: counters.length })
-      await notes.note(request, { action: 'counters.reset', ...doneTo(parsed.who, counters, context.secret) })
+      context.log.info('counters were reset', { ...by, fields: Object.keys(who), counters: counters.length })
+      await notes.note(request, { action: 'counters.reset', ...doneTo(who, counters, context.secret) })
       return adminAnswer({ count: counters.length } satisfies ResetAnswer)
     },
   }

@@ -1,47 +1,60 @@
 import { isDeepStrictEqual } from 'node:util'
 import type { Author, ConfigStore, StageChange, Version, VersionApproval } from '@sluice/config-store'
 import { importEnvoyYaml } from '@sluice/config-store'
-import type { DiffAnswer, DraftRequest, ImportRequest, RollbackRequest, StageRequest } from '@sluice/contract'
+import type { DiffAnswer, ImportRequest, StageRequest } from '@sluice/contract'
 import type { DescriptorNode, RuleSet } from '@sluice/core'
 import { isSluiceError } from '@sluice/core'
-import type { Answer, OperationHandlers, OperationRequest } from '../handler.ts'
-import { pageRequestOf } from '../paging.ts'
+import type { Answer, OperationHandlers, OperationRequest, RequestContext } from '../handler.ts'
 import type { ProblemError } from '../problems.ts'
-import { invalidRequest, invalidRuleSet, notFound, placingProblems, problemError } from '../problems.ts'
-import { adminAnswer, changedMeanwhile, pageAnswer, seenBy, textOf, wholeNumber } from './admin-requests.ts'
+import {
+  changedMeanwhile,
+  invalidRequest,
+  invalidRuleSet,
+  notFound,
+  placingProblems,
+  problemError,
+} from '../problems.ts'
+import { adminAnswer, pageAnswer, seenBy } from './admin-requests.ts'
 import type { AdminContext, ConfigAccess } from './config-access.ts'
 import { enforcedRules } from './rules.ts'
 
+type VersionOperation =
+  | 'listVersions'
+  | 'createVersion'
+  | 'getVersion'
+  | 'diffVersions'
+  | 'stageVersion'
+  | 'rollbackVersion'
+  | 'importVersion'
+
 /** The versions of the rule set: drafts, and the way from there to being enforced. */
-export function versionHandlers(parts: AdminContext): OperationHandlers {
+export function versionHandlers(parts: AdminContext): OperationHandlers<VersionOperation> {
   const { access } = parts
   return {
-    'GET /admin/versions': async ({ query }) => pageAnswer(await access.reads.versions.list(pageRequestOf(query))),
+    listVersions: async ({ parameters }) => pageAnswer(await access.reads.versions.list(parameters)),
 
-    'POST /admin/versions': (request) => keepDraft(parts, request),
+    createVersion: (request) => keepDraft(parts, request),
 
-    'GET /admin/versions/{number}': async (request) => {
-      const number = numberIn(request)
+    getVersion: async ({ parameters: { number } }) => {
       const version = await access.reads.versions.get(number)
       if (version === undefined) throw notFound(`version ${number}`)
       return adminAnswer(version, { revision: version.revision })
     },
 
-    'GET /admin/versions/{number}/diff': async (request) => {
-      const [from, to] = [numberIn(request), wholeNumber(textOf(request.query, 'to'), '?to')]
+    diffVersions: async ({ parameters: { number: from, to } }) => {
       return adminAnswer({ from, to, changes: await access.reads.versions.diff(from, to) } satisfies DiffAnswer)
     },
 
-    'POST /admin/versions/{number}/stage': (request) => stage(parts, request),
+    stageVersion: (request) => stage(parts, request),
 
-    'POST /admin/versions/rollback': (request) => rollBack(parts, request),
+    rollbackVersion: (request) => rollBack(parts, request),
 
-    'POST /admin/versions/import': (request) => importFiles(parts, request),
+    importVersion: (request) => importFiles(parts, request),
   }
 }
 
-async function keepDraft({ access }: AdminContext, request: OperationRequest): Promise<Answer> {
-  const { ruleSet, basedOn } = request.body as DraftRequest
+async function keepDraft({ access }: AdminContext, request: OperationRequest<'createVersion'>): Promise<Answer> {
+  const { ruleSet, basedOn } = request.body
   access.rejectUnfit(ruleSet as RuleSet, (path) => `/ruleSet${path}`)
   const approve = approvalOf(request)
   const create = async ({ versions }: ConfigStore, author: Author): Promise<Version> => {
@@ -61,10 +74,10 @@ async function keepDraft({ access }: AdminContext, request: OperationRequest): P
   )
 }
 
-async function stage({ access }: AdminContext, request: OperationRequest): Promise<Answer> {
-  const number = numberIn(request)
+async function stage({ access }: AdminContext, request: OperationRequest<'stageVersion'>): Promise<Answer> {
+  const { number } = request.parameters
   const approve = approvalOf(request)
-  const change = { ...stageOf(request.body as StageRequest), ...(approve && { approve }) }
+  const change = { ...stageOf(request.body), ...(approve && { approve }) }
   const version = await access.change(request, async ({ versions }, author) => {
     await rejectUnfitVersion(access, number)
     const revision = async (): Promise<number | undefined> => (await versions.get(number))?.revision
@@ -82,8 +95,8 @@ async function stage({ access }: AdminContext, request: OperationRequest): Promi
 }
 
 /** Goes back. `If-Match` has the number of the enforced version that the editor has seen, and the `ETag` that of the new one. */
-async function rollBack({ access }: AdminContext, request: OperationRequest): Promise<Answer> {
-  const { to } = request.body as RollbackRequest
+async function rollBack({ access }: AdminContext, request: OperationRequest<'rollbackVersion'>): Promise<Answer> {
+  const { to } = request.body
   const approve = approvalOf(request)
   const version = await access.change(request, async ({ versions }, author) => {
     if (to !== undefined) await rejectUnfitVersion(access, to)
@@ -103,8 +116,8 @@ async function rollBack({ access }: AdminContext, request: OperationRequest): Pr
 }
 
 /** Makes a draft of the enforced rules, with the domains of these files in the place of theirs. */
-async function importFiles({ access }: AdminContext, request: OperationRequest): Promise<Answer> {
-  const { files, mergeDomains = false } = request.body as ImportRequest
+async function importFiles({ access }: AdminContext, request: OperationRequest<'importVersion'>): Promise<Answer> {
+  const { files, mergeDomains = false } = request.body
   const { domains } = importEnvoyYaml(files, { mergeDomains })
   if (!domains.some(({ descriptors }) => hasLimit(descriptors))) throw noLimits(files)
   const version = await access.change(request, async ({ versions }, author) => {
@@ -139,10 +152,6 @@ function stageOf({ stage: to, percent }: StageRequest): StageChange {
   throw invalidRequest({ path: '/percent', received: `beside "${to}"`, expected: 'nothing: it belongs to "percent"' })
 }
 
-function numberIn({ params }: OperationRequest): number {
-  return wholeNumber(params['number'] ?? '', '?number')
-}
-
 function versionAnswer(version: Version): Answer {
   return adminAnswer(version, { revision: version.revision })
 }
@@ -162,7 +171,7 @@ const RESERVED: readonly (readonly [part: 'exemptions' | 'denyList', name: strin
  * Refuses a rule set in the place of the enforced one when it would change what whoever asks may not change part by part.
  * Undefined for an admin, who may change everything.
  */
-function approvalOf({ principal }: OperationRequest): VersionApproval | undefined {
+function approvalOf({ principal }: RequestContext): VersionApproval | undefined {
   if (principal?.role === 'admin') return undefined
   return (after, before) => {
     const changed = RESERVED.filter(([part]) => !isDeepStrictEqual(after[part] ?? [], before[part] ?? []))

@@ -1,4 +1,4 @@
-import type { HeaderProfile, Operation, ProblemDocument } from '@sluice/contract'
+import type { HeaderProfile, Operation, OperationId, ProblemDocument } from '@sluice/contract'
 import { OPERATIONS, SCHEMAS } from '@sluice/contract'
 import type { Mode, RuleSet, Store, Timers } from '@sluice/core'
 import { PolicyEngine } from '@sluice/core'
@@ -6,7 +6,10 @@ import { FakeClock, seededRandom } from '@sluice/testing'
 import { expect } from 'vitest'
 import type { ThreadGroup } from '../../threads/message-bus.ts'
 import { SingleThread } from '../../threads/message-bus.ts'
-import type { Answer, OperationHandlers, OperationRequest, StreamAnswer } from '../handler.ts'
+import type { RawCall } from '../decoded-calls.test.support.ts'
+import { DecodedCalls } from '../decoded-calls.test.support.ts'
+import type { OperationHandlers, Reply } from '../handler.ts'
+import type { CheckOperation } from './check.ts'
 import { checkHandlers } from './check.ts'
 
 // What the tests of the check API share: a set of handlers over a store, with time in the hands of the test.
@@ -45,12 +48,18 @@ const NO_TIMERS: Timers = {
   },
 }
 
+/** The ids of operations by their paths. */
+const BY_PATH: ReadonlyMap<string, CheckOperation> = new Map(
+  Object.values<Operation>(OPERATIONS).map(({ path, id }) => [path, id as CheckOperation]),
+)
+
 const SECRET: Uint8Array = new Uint8Array(32).fill(7)
 
 /** Handlers, and how a test asks them. */
 export class CheckApi {
   readonly engine: PolicyEngine
-  readonly handlers: OperationHandlers
+  readonly handlers: OperationHandlers<CheckOperation>
+  readonly #calls: DecodedCalls
 
   constructor(options: CheckApiOptions) {
     const { store, clock, ruleSet, headers = 'legacy', retryJitter = 0, region, secret = SECRET } = options
@@ -70,31 +79,24 @@ export class CheckApi {
       nextId,
       follower: { hasRules: options.hasRules ?? true },
     })
+    this.#calls = new DecodedCalls(this.handlers)
   }
 
-  /** What a handler returns, as it is. */
-  call(operation: string, request: Partial<OperationRequest>): Answer | StreamAnswer | Promise<Answer | StreamAnswer> {
-    return this.handlers[operation]!({
-      params: {},
-      query: new URLSearchParams(),
-      headers: {},
-      body: undefined,
-      principal: undefined,
-      remoteAddress: '127.0.0.1',
-      signal: new AbortController().signal,
-      ...request,
-    })
+  /** What comes of a request, as it is. */
+  call(id: CheckOperation, raw: RawCall): Reply | Promise<Reply> {
+    return this.#calls.call(id, raw)
   }
 
   /** Asks an operation below `/internal/ratelimit/`. */
   async post(name: string, body: unknown, signal?: AbortSignal): Promise<ReadAnswer> {
-    const operation = `POST /internal/ratelimit/${name}`
-    return readAnswer(operation, await this.call(operation, { body, ...(signal === undefined ? {} : { signal }) }))
+    const id = BY_PATH.get(`/internal/ratelimit/${name}`)
+    if (id === undefined) throw new Error(`there is no operation ${name}`)
+    return readAnswer(id, await this.call(id, { body, ...(signal === undefined ? {} : { signal }) }))
   }
 
   /** Asks as Envoy does. */
   async envoy(body: unknown): Promise<ReadAnswer> {
-    return readAnswer('POST /json', await this.call('POST /json', { body }))
+    return readAnswer('shouldRateLimit', await this.call('shouldRateLimit', { body }))
   }
 
   /** Checks a call so many times; how many were allowed. */
@@ -110,7 +112,7 @@ export class CheckApi {
   }
 
   async ids(query: string): Promise<ReadAnswer> {
-    return readAnswer('GET /v1/ids', await this.call('GET /v1/ids', { query: new URLSearchParams(query) }))
+    return readAnswer('ids', await this.call('ids', { query }))
   }
 }
 
@@ -121,12 +123,11 @@ function counting(): () => string {
 }
 
 /** Reads an answer, and holds it against what the table of operations says that clients must be ready for. */
-export function readAnswer(operation: string, answer: Answer | StreamAnswer): ReadAnswer {
+export function readAnswer(id: OperationId, answer: Reply): ReadAnswer {
   if (!('body' in answer)) throw new Error('It streams.')
   const { status, headers } = answer
-  const operations: readonly Operation[] = Object.values(OPERATIONS)
-  const declared = operations.find(({ method, path }) => `${method} ${path}` === operation)?.answers[status]
-  if (declared === undefined) throw new Error(`${operation} answers with ${status}, which its operation does not say`)
+  const declared = (OPERATIONS[id] as Operation).answers[status]
+  if (declared === undefined) throw new Error(`${id} answers with ${status}, which its operation does not say`)
   const body = JSON.parse(answer.body) as Readonly<Record<string, unknown>>
   expect(headers['Content-Length']).toBe(String(Buffer.byteLength(answer.body)))
   expect(headers['Content-Type']).toBe(declared.mediaType ?? 'application/json')

@@ -1,13 +1,12 @@
 import type { ConfigFollower } from '@sluice/config-store'
 import type { ValidCheckRequest } from '@sluice/contract'
-import { parseBatchRequest, parseCheckRequest } from '@sluice/contract'
 import type { PolicyDecision, PolicyRequest } from '@sluice/core'
 import { Reservations } from '../../reservations/reservations.ts'
 import type { ServiceContext } from '../../service-context.ts'
 import type { Settings } from '../../settings.ts'
-import type { Answer, OperationHandler, OperationHandlers } from '../handler.ts'
+import type { Answer, AnyHandler, OperationHandlers } from '../handler.ts'
 import { thenMaybe } from '../handler.ts'
-import { invalidBody, whenReady, withStoreProblems } from '../problems.ts'
+import { problemAnswer } from '../problems.ts'
 import { DecisionAnswers, policyRequestOf } from './decision-answers.ts'
 import { envoyHandlers } from './envoy.ts'
 import { idHandlers } from './ids.ts'
@@ -22,12 +21,31 @@ export interface CheckContext
   readonly follower: Pick<ConfigFollower, 'hasRules'>
 }
 
+/** The operations that decide, or correct what was decided. */
+type DecidingOperation =
+  | 'check'
+  | 'checkBatch'
+  | 'checkBatchAlias'
+  | 'peek'
+  | 'reserve'
+  | 'settle'
+  | 'release'
+  | 'acquire'
+  | 'heartbeat'
+  | 'report'
+  | 'shouldRateLimit'
+
+type CheckHandlers = OperationHandlers<DecidingOperation>
+
+/** The operations of the check API. */
+export type CheckOperation = DecidingOperation | 'ids'
+
 /**
  * The check API: who may go on, and what it costs them. On a store that answers at once, so does every handler, but an `acquire`
- * that waits. What cannot be understood is answered with a problem, and counts nothing. While no rules are known, nothing is decided:
+ * that waits. While no rules are known, nothing is decided:
  * every operation but `ids` answers 503.
  */
-export function checkHandlers(context: CheckContext): OperationHandlers {
+export function checkHandlers(context: CheckContext): OperationHandlers<CheckOperation> {
   const { engine, clock, nextId, random, settings } = context
   const answers = new DecisionAnswers({
     clock,
@@ -41,40 +59,42 @@ export function checkHandlers(context: CheckContext): OperationHandlers {
   const parts = { ...context, answers, reservations, requestOf }
   const tell = (decision: PolicyDecision): Answer => answers.tell(decision)
 
-  const check: OperationHandler = ({ body }) => {
-    const parsed = parseCheckRequest(body)
-    if (!parsed.ok) return invalidBody(parsed)
-    const decided = engine.check(requestOf(parsed.request))
-    return decided instanceof Promise ? decided.then(tell) : tell(decided)
-  }
-  const peek: OperationHandler = ({ body }) => {
-    const parsed = parseCheckRequest(body)
-    if (!parsed.ok) return invalidBody(parsed)
-    return thenMaybe(engine.peek(requestOf(parsed.request)), tell)
-  }
-  const batch: OperationHandler = ({ body }) => {
-    const parsed = parseBatchRequest(body)
-    if (!parsed.ok) return invalidBody(parsed)
+  const batch: CheckHandlers['checkBatch'] = ({ body }) => {
     // All are asked before the first answer is waited for, so that they travel to a remote store together.
-    const decided = parsed.requests.map((request) => engine.check(requestOf(request)))
+    const decided = body.requests.map((request) => engine.check(requestOf(request)))
     if (decided.some((decision) => decision instanceof Promise)) {
       return Promise.all(decided).then((decisions) => answers.tellAll(decisions))
     }
     return answers.tellAll(decided as readonly PolicyDecision[])
   }
-
-  const deciding: OperationHandlers = {
-    'POST /internal/ratelimit/check': check,
-    'POST /internal/ratelimit/check/batch': batch,
-    'POST /internal/ratelimit/batch': batch,
-    'POST /internal/ratelimit/peek': peek,
+  const deciding: CheckHandlers = {
+    check: ({ body }) => {
+      const decided = engine.check(requestOf(body.request))
+      return decided instanceof Promise ? decided.then(tell) : tell(decided)
+    },
+    checkBatch: batch,
+    checkBatchAlias: batch,
+    peek: ({ body }) => thenMaybe(engine.peek(requestOf(body.request)), tell),
     ...reservationHandlers(parts),
     ...slotHandlers(parts),
     ...reportHandlers(parts),
     ...envoyHandlers(parts),
   }
-  const { follower } = context
-  const gated = Object.entries(deciding).map(([name, handle]) => [name, whenReady(follower, handle)] as const)
-  const handlers: OperationHandlers = { ...Object.fromEntries(gated), ...idHandlers(context) }
-  return Object.fromEntries(Object.entries(handlers).map(([name, handle]) => [name, withStoreProblems(handle)]))
+  return { ...onceRulesAreKnown(context.follower, deciding), ...idHandlers(context) }
+}
+
+const NO_RULES = problemAnswer('SLUICE_HTTP_NOT_READY', {
+  detail: 'This node has no rules yet. Nothing was counted. Ask another node, or try again; GET /readyz says why.',
+  headers: { 'Retry-After': '1' },
+})
+
+/**
+ * The handlers, which are not called while no rules are known: the answer is 503 then. Without rules every call would be unlimited,
+ * and no failure mode is known either, because that is part of a rule. A caller that is answered 503 applies its own failure mode.
+ */
+function onceRulesAreKnown(follower: CheckContext['follower'], handlers: CheckHandlers): CheckHandlers {
+  const gated = Object.entries<AnyHandler>(handlers as Readonly<Record<string, AnyHandler>>).map(
+    ([id, handle]): [string, AnyHandler] => [id, (request) => (follower.hasRules ? handle(request) : NO_RULES)],
+  )
+  return Object.fromEntries(gated) as unknown as CheckHandlers
 }

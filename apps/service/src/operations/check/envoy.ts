@@ -1,10 +1,9 @@
 import type { DecisionLike, ValidEnvoyRequest } from '@sluice/contract'
-import { envoyAnswer, parseEnvoyRequest } from '@sluice/contract'
+import { envoyAnswer } from '@sluice/contract'
 import type { DescriptorDecision, DescriptorStatus } from '@sluice/core'
 import type { ServiceContext } from '../../service-context.ts'
 import type { Answer, OperationHandlers } from '../handler.ts'
 import { thenMaybe } from '../handler.ts'
-import { invalidBody } from '../problems.ts'
 import type { DecisionAnswers } from './decision-answers.ts'
 
 /** What requests of the Envoy rate limit protocol are decided and answered with. */
@@ -13,17 +12,13 @@ export interface EnvoyParts extends Pick<ServiceContext, 'engine' | 'clock'> {
 }
 
 /** `POST /json` as envoyproxy/ratelimit has it: decides by the domains of the enforced rule set. */
-export function envoyHandlers({ engine, clock, answers }: EnvoyParts): OperationHandlers {
+export function envoyHandlers({ engine, clock, answers }: EnvoyParts): OperationHandlers<'shouldRateLimit'> {
   return {
-    'POST /json': ({ body }) => {
-      const parsed = parseEnvoyRequest(body)
-      if (!parsed.ok) return invalidBody(parsed)
-      const { request } = parsed
-      return thenMaybe(engine.decideDescriptors(request), (decision): Answer => {
+    shouldRateLimit: ({ body: { request } }) =>
+      thenMaybe(engine.decideDescriptors(request), (decision): Answer => {
         const told = toldBy(decision, request, clock.nowMicros() / MICROS_PER_SECOND)
         return answers.tellIn(JSON.stringify(envoyAnswer(decision)), told)
-      })
-    },
+      }),
   }
 }
 

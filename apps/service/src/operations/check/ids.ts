@@ -1,4 +1,3 @@
-import { MOST_IDS } from '@sluice/contract'
 import type { RuntimeErrorCode } from '@sluice/runtime'
 import { isRuntimeError } from '@sluice/runtime'
 import type { ServiceContext } from '../../service-context.ts'
@@ -13,15 +12,12 @@ const CLOCK_CODES = [
   'SLUICE_RUNTIME_CLOCK_OUT_OF_RANGE',
 ] as const satisfies readonly RuntimeErrorCode[]
 
-/** `GET /v1/ids`: unique ids, rising. `count` of them, 1 to {@link MOST_IDS}; one when that is left out. */
-export function idHandlers({ nextId }: Pick<ServiceContext, 'nextId'>): OperationHandlers {
+/** Unique ids, rising. */
+export function idHandlers({ nextId }: Pick<ServiceContext, 'nextId'>): OperationHandlers<'ids'> {
   return {
-    'GET /v1/ids': ({ query }) => {
-      const counts = query.getAll('count')
-      const count = counts.length === 0 ? 1 : wholeNumber(counts[0]!)
-      if (counts.length > 1 || count < 1 || count > MOST_IDS) return wrongCount(counts)
+    ids: ({ parameters }) => {
       try {
-        const ids = Array.from({ length: count }, () => nextId())
+        const ids = Array.from({ length: parameters.count }, () => nextId())
         return ids.includes(undefined) ? NO_NUMBER : idsAnswer(ids)
       } catch (error) {
         if (CLOCK_CODES.some((code) => isRuntimeError(error, code))) return NO_TIME
@@ -31,21 +27,8 @@ export function idHandlers({ nextId }: Pick<ServiceContext, 'nextId'>): Operatio
   }
 }
 
-/** The number that is written in decimal digits; 0 for anything else. */
-function wholeNumber(text: string): number {
-  return /^[1-9]\d{0,8}$/.test(text) ? Number(text) : 0
-}
-
 function idsAnswer(ids: readonly (string | undefined)[]): Answer {
   return jsonAnswer(200, JSON.stringify({ ids }), { headers: { 'Cache-Control': 'no-store' } })
-}
-
-function wrongCount(counts: readonly string[]): Answer {
-  const received = counts.length > 1 ? `${counts.length} values` : JSON.stringify(counts[0]!.slice(0, 64))
-  return problemAnswer('SLUICE_HTTP_INVALID_REQUEST', {
-    detail: 'One thing is wrong: ?count.',
-    errors: [{ path: '?count', received, expected: `a whole number from 1 to ${MOST_IDS}` }],
-  })
 }
 
 /** Time is what makes ids unique: without it there are none. */

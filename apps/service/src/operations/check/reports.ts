@@ -1,20 +1,16 @@
 import type { CallReport } from '@sluice/contract'
-import { parseReportRequest } from '@sluice/contract'
 import type { PolicyEngine } from '@sluice/core'
 import type { ThreadGroup } from '../../threads/message-bus.ts'
 import type { OperationHandlers } from '../handler.ts'
 import { jsonAnswer } from '../handler.ts'
-import { invalidBody } from '../problems.ts'
 
 /** How calls ended that were let through, for limits that are cut while too many fail. */
-export function reportHandlers(parts: CallReportsParts): OperationHandlers {
+export function reportHandlers(parts: CallReportsParts): OperationHandlers<'report'> {
   const calls = new CallReports(parts)
   return {
-    'POST /internal/ratelimit/report': ({ body }) => {
-      const parsed = parseReportRequest(body)
-      if (!parsed.ok) return invalidBody(parsed)
-      calls.count(parsed.reports)
-      return jsonAnswer(200, JSON.stringify({ count: parsed.reports.length }))
+    report: ({ body: { reports } }) => {
+      calls.count(reports)
+      return jsonAnswer(200, JSON.stringify({ count: reports.length }))
     },
   }
 }

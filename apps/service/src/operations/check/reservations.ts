@@ -1,12 +1,12 @@
 import type { ValidCheckRequest } from '@sluice/contract'
-import { expiryText, parseReservationRequest, parseReserveRequest, parseSettleRequest } from '@sluice/contract'
+import { expiryText } from '@sluice/contract'
 import type { PolicyEngine, PolicyRequest, Settlement } from '@sluice/core'
 import type { Reservations } from '../../reservations/reservations.ts'
 import type { Taken, Taking, Ticket } from '../../reservations/ticket.ts'
 import { ticketFor } from '../../reservations/ticket.ts'
 import type { Answer, OperationHandlers } from '../handler.ts'
 import { jsonAnswer, thenMaybe } from '../handler.ts'
-import { invalidBody, problemAnswer } from '../problems.ts'
+import { invalidRequestAnswer, problemAnswer } from '../problems.ts'
 import type { DecisionAnswers } from './decision-answers.ts'
 
 /** What the handlers of reservations and slots work with. */
@@ -18,33 +18,21 @@ export interface ReservationParts {
 }
 
 /** Units taken in advance: `reserve`, `settle`, `release`. The last two also end slots. */
-export function reservationHandlers(parts: ReservationParts): OperationHandlers {
+export function reservationHandlers(parts: ReservationParts): OperationHandlers<'reserve' | 'settle' | 'release'> {
   const { engine, reservations, requestOf } = parts
   return {
-    'POST /internal/ratelimit/reserve': ({ body }) => {
-      const parsed = parseReserveRequest(body)
-      if (!parsed.ok) return invalidBody(parsed)
-      const { request, expiresAfterMs } = parsed
+    reserve: ({ body: { request, expiresAfterMs } }) => {
       const taken = engine.reserve(requestOf(request), { expiresAfter: expiresAfterMs })
       return thenMaybe<Taken, Answer>(taken, (answer) =>
         handOut(parts, answer, { kind: 'units', thread: reservations.thread, expiresAfterMs }),
       )
     },
-    'POST /internal/ratelimit/settle': ({ body }) => {
-      const parsed = parseSettleRequest(body)
-      if (!parsed.ok) return invalidBody(parsed)
-      const { reservationId, tokens } = parsed
-      return withTicket(reservations, reservationId, (ticket) =>
+    settle: ({ body: { reservationId, tokens } }) =>
+      withTicket(reservations, reservationId, (ticket) =>
         thenMaybe(reservations.settle(ticket, tokens), settlementAnswer),
-      )
-    },
-    'POST /internal/ratelimit/release': ({ body }) => {
-      const parsed = parseReservationRequest(body)
-      if (!parsed.ok) return invalidBody(parsed)
-      return withTicket(reservations, parsed.reservationId, (ticket) =>
-        thenMaybe(reservations.release(ticket), settlementAnswer),
-      )
-    },
+      ),
+    release: ({ body: { reservationId } }) =>
+      withTicket(reservations, reservationId, (ticket) => thenMaybe(reservations.release(ticket), settlementAnswer)),
   }
 }
 
@@ -74,7 +62,7 @@ export function withTicket(
   const recognised = reservations.recognise(id)
   if (recognised.ok) return use(recognised.ticket)
   const { received, expected } = recognised
-  return invalidBody({ ok: false, problems: [{ path: '/reservationId', received, expected }], unlisted: 0 })
+  return invalidRequestAnswer({ problems: [{ path: '/reservationId', received, expected }] })
 }
 
 function settlementAnswer({ outcome, corrected }: Settlement): Answer {

@@ -1,4 +1,4 @@
-import { expiryText, parseAcquireRequest, parseReservationRequest } from '@sluice/contract'
+import { expiryText } from '@sluice/contract'
 import type { PolicyEngine, PolicyRequest, PolicyReservation, Settlement } from '@sluice/core'
 import { isSluiceError } from '@sluice/core'
 import { MICROS_PER_MS } from '@sluice/core/internal'
@@ -7,7 +7,7 @@ import { withoutCharges } from '../../reservations/ticket.ts'
 import type { ServiceContext } from '../../service-context.ts'
 import type { Answer, OperationHandlers } from '../handler.ts'
 import { jsonAnswer, thenMaybe } from '../handler.ts'
-import { invalidBody } from '../problems.ts'
+import { invalidRequestAnswer } from '../problems.ts'
 import type { ReservationParts } from './reservations.ts'
 import { handOut, withTicket } from './reservations.ts'
 
@@ -15,32 +15,29 @@ import { handOut, withTicket } from './reservations.ts'
 export type SlotParts = ReservationParts & Pick<ServiceContext, 'clock'>
 
 /** Slots, held while something goes on: `acquire` and `heartbeat`. They end by `release`, `settle`, or with their lease. */
-export function slotHandlers(parts: SlotParts): OperationHandlers {
+export function slotHandlers(parts: SlotParts): OperationHandlers<'acquire' | 'heartbeat'> {
   const { engine, reservations, clock, requestOf } = parts
   const taking = { kind: 'slot', thread: reservations.thread, expiresAfterMs: Number.POSITIVE_INFINITY } as const
   const nowMs = (): number => clock.nowMicros() / MICROS_PER_MS
   return {
-    'POST /internal/ratelimit/acquire': (exchange) => {
-      const parsed = parseAcquireRequest(exchange.body)
-      if (!parsed.ok) return invalidBody(parsed)
-      const { maxWaitMs } = parsed
-      const request = requestOf(parsed.request)
-      const { signal } = exchange
-      const taken = maxWaitMs === 0 ? engine.reserve(request) : waitFor(engine, request, { maxWait: maxWaitMs, signal })
+    acquire: (asked) => {
+      const { maxWaitMs } = asked.body
+      const request = requestOf(asked.body.request)
+      const taken =
+        maxWaitMs === 0
+          ? engine.reserve(request)
+          : waitFor(engine, request, { maxWait: maxWaitMs, signal: asked.signal })
       return thenMaybe<Taken, Answer>(taken, (answer) =>
         thenMaybe<Taken, Answer>(asCheck(answer), (kept) => handOut(parts, kept, taking)),
       )
     },
-    'POST /internal/ratelimit/heartbeat': ({ body }) => {
-      const parsed = parseReservationRequest(body)
-      if (!parsed.ok) return invalidBody(parsed)
-      return withTicket(reservations, parsed.reservationId, (ticket) => {
+    heartbeat: ({ body: { reservationId } }) =>
+      withTicket(reservations, reservationId, (ticket) => {
         if (ticket.kind === 'units' && ticket.leaseMs === 0) return NOT_A_SLOT
         // Read before the store is asked: its lease ends no sooner.
         const fromMs = nowMs()
         return thenMaybe(reservations.renew(ticket), (settlement) => heartbeatAnswer(settlement, ticket, fromMs))
-      })
-    },
+      }),
   }
 }
 
@@ -86,8 +83,7 @@ function heartbeatAnswer({ outcome }: Settlement, { leaseMs }: Ticket, fromMs: n
 
 const GONE = jsonAnswer(200, JSON.stringify({ outcome: 'gone', expiresAt: null }))
 
-const NOT_A_SLOT = invalidBody({
-  ok: false,
+const NOT_A_SLOT = invalidRequestAnswer({
   problems: [
     {
       path: '/reservationId',
@@ -95,5 +91,4 @@ const NOT_A_SLOT = invalidBody({
       expected: 'one that acquire gave: units are reserved for a fixed time, which "expiresAfterMs" sets',
     },
   ],
-  unlisted: 0,
 })

@@ -2,16 +2,15 @@ import { createConnection } from 'node:net'
 import type { ProblemDocument } from '@sluice/contract'
 import { InFlight, systemTurnEnd } from '@sluice/runtime'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
-import type { Answer, OperationRequest, StreamAnswer } from '../../operations/handler.ts'
+import type { Answer, StreamAnswer } from '../../operations/handler.ts'
 import { jsonAnswer } from '../../operations/handler.ts'
 import { problemAnswer } from '../../operations/problems.ts'
 import { RawConnection } from '../../service.fixture.ts'
-import { ConnectionLimit } from './connection-limit.ts'
-import type { Endpoint } from './endpoint.ts'
-import type { FailureDetails } from './endpoint-server.ts'
-import { EndpointServer } from './endpoint-server.ts'
-import { HttpServer } from './http-server.ts'
+import type { Endpoint } from './endpoints.ts'
+import { ConnectionLimit, HttpServer } from './http-server.ts'
 import { BodyReader } from './request-body.ts'
+import type { FailureDetails } from './request-server.ts'
+import { RequestServer } from './request-server.ts'
 import { STREAM_GRACE_MS } from './stream-answer.ts'
 
 const OK = jsonAnswer(200, '{}')
@@ -34,14 +33,15 @@ async function serve(endpoint: Partial<Endpoint>): Promise<Running> {
     name: 'GET /x',
     inFlightLimit: undefined,
     admit: undefined,
-    rejectParameters: undefined,
+    decode: ({ params }) => ({ ok: true, parameters: params, precondition: undefined }),
+    narrow: undefined,
     body: undefined,
     handle: () => OK,
     hasRequestId: true,
     ...endpoint,
   }
   const waits: Running['waits'] = []
-  const requests = new EndpointServer({
+  const requests = new RequestServer({
     sleep: (delayMs, signal) =>
       new Promise((resolve, reject) => {
         signal?.addEventListener('abort', () => reject(signal.reason))
@@ -87,9 +87,13 @@ describe('a request', () => {
     const seen: unknown[] = []
     const { origin } = await serve({
       admit: () => ({ id: 'k1', name: 'ada', role: 'editor' }),
-      body: { reader: READER, maxBytes: 100, problemsOf: () => [] },
-      handle: ({ params, query, headers, body, principal, remoteAddress, signal }: OperationRequest) => {
-        seen.push({ params, query: [...query], kind: headers['x-kind'], body, principal, remoteAddress })
+      decode: ({ params, query, hasQuery }) => {
+        const parameters = { ...params, ...Object.fromEntries(query), hasQuery }
+        return { ok: true, parameters, precondition: 7 }
+      },
+      body: { reader: READER, maxBytes: 100, decode: (body) => ({ ok: true, body: { decoded: body } }) },
+      handle: ({ parameters, precondition, headers, body, principal, remoteAddress, signal }) => {
+        seen.push({ parameters, precondition, kind: headers['x-kind'], body, principal, remoteAddress })
         seen.push(signal.aborted)
         return OK
       },
@@ -98,13 +102,10 @@ describe('a request', () => {
     await fetch(`${origin}/any?a=1&b=%20#c`, { method: 'PUT', headers: kind, body: '{"x":1}' })
     const [known, aborted] = seen
     expect(known).toEqual({
-      params: { name: 'gold' },
-      query: [
-        ['a', '1'],
-        ['b', ' '],
-      ],
+      parameters: { name: 'gold', a: '1', b: ' ', hasQuery: true },
+      precondition: 7,
       kind: 'a',
-      body: { x: 1 },
+      body: { decoded: { x: 1 } },
       principal: { id: 'k1', name: 'ada', role: 'editor' },
       remoteAddress: '127.0.0.1',
     })
@@ -134,8 +135,8 @@ describe('the steps before a handler', () => {
   it('end with the first that refuses, and nothing of the body is looked at before the key', async () => {
     const { origin } = await serve({
       admit: () => problemAnswer('SLUICE_HTTP_UNAUTHORIZED', { detail: 'no' }),
-      rejectParameters: () => problemAnswer('SLUICE_HTTP_INVALID_REQUEST', { detail: 'no' }),
-      body: { reader: READER, maxBytes: 1 },
+      decode: () => ({ ok: false, answer: problemAnswer('SLUICE_HTTP_INVALID_REQUEST', { detail: 'no' }) }),
+      body: { reader: READER, maxBytes: 1, decode: (body) => ({ ok: true, body }) },
     })
     const response = await fetch(origin, { method: 'PUT', headers: JSON_HEADERS, body: 'not JSON' })
     expect(await problemOf(response)).toEqual([401, 'SLUICE_HTTP_UNAUTHORIZED'])
@@ -144,8 +145,8 @@ describe('the steps before a handler', () => {
   it('look at the parameters before the body', async () => {
     const { origin } = await serve({
       admit: () => Promise.resolve({ id: 'k1', name: 'ada', role: 'admin' as const }),
-      rejectParameters: () => problemAnswer('SLUICE_HTTP_NOT_FOUND', { detail: 'no' }),
-      body: { reader: READER, maxBytes: 1 },
+      decode: () => ({ ok: false, answer: problemAnswer('SLUICE_HTTP_NOT_FOUND', { detail: 'no' }) }),
+      body: { reader: READER, maxBytes: 1, decode: (body) => ({ ok: true, body }) },
     })
     const response = await fetch(origin, { method: 'PUT', headers: JSON_HEADERS, body: 'not JSON' })
     expect(await problemOf(response)).toEqual([404, 'SLUICE_HTTP_NOT_FOUND'])
@@ -153,13 +154,34 @@ describe('the steps before a handler', () => {
 
   it('tell everything that is wrong with the body, as far as anybody reads', async () => {
     const problems = Array.from({ length: 70 }, (_, index) => ({ path: `/${index}`, received: 'a', expected: 'b' }))
-    const { origin } = await serve({ body: { reader: READER, maxBytes: 100, problemsOf: () => problems } })
+    const { origin } = await serve({
+      body: { reader: READER, maxBytes: 100, decode: () => ({ ok: false, problems }) },
+    })
     const response = await fetch(origin, { method: 'PUT', headers: JSON_HEADERS, body: '{}' })
     const { errors, detail, code } = (await response.json()) as ProblemDocument
     expect([response.status, code]).toEqual([400, 'SLUICE_HTTP_INVALID_REQUEST'])
     expect(errors).toEqual(problems.slice(0, 64))
     expect(detail).toContain('70 things are wrong')
     expect(detail).toContain('6 more that are not listed')
+  })
+
+  it('make a request with the key of a tenant one about that tenant before its body is decoded, or refuse it', async () => {
+    const seen: unknown[] = []
+    const { origin } = await serve({
+      admit: () => ({ id: 'k1', name: 'ada', role: 'editor', tenant: 'acme' }),
+      narrow: ({ parameters, body }, tenant) =>
+        body === 'other'
+          ? problemAnswer('SLUICE_HTTP_FORBIDDEN', { detail: 'no' })
+          : { parameters: { ...parameters, tenant }, body: [body, tenant] },
+      body: { reader: READER, maxBytes: 100, decode: (body) => ({ ok: true, body: { decoded: body } }) },
+      handle: ({ parameters, body }) => {
+        seen.push(parameters, body)
+        return OK
+      },
+    })
+    const ask = (body: string): Promise<Response> => fetch(origin, { method: 'PUT', headers: JSON_HEADERS, body })
+    expect(await problemOf(await ask('"other"'))).toEqual([403, 'SLUICE_HTTP_FORBIDDEN'])
+    expect([(await ask('1')).status, seen]).toEqual([200, [{ name: 'gold', tenant: 'acme' }, { decoded: [1, 'acme'] }]])
   })
 
   it('that fail are a 500', async () => {
@@ -205,7 +227,11 @@ describe('requests that are answered at the end of a turn', () => {
       if (body === 2) throw new Error('no')
       return body === 3 ? Promise.resolve(jsonAnswer(200, '"later 3"')) : jsonAnswer(200, `"now ${body}"`)
     }
-    const { connect, errors } = await serve({ handle, body: { reader: READER, maxBytes: 10 }, answersAtTurnEnd: true })
+    const { connect, errors } = await serve({
+      handle,
+      body: { reader: READER, maxBytes: 10, decode: (body) => ({ ok: true, body }) },
+      answersAtTurnEnd: true,
+    })
     const connection = connect()
     connection.send(`${BODY}1${BODY}2${BODY}3${BODY}4`)
     const text = await connection.until('now 4')

@@ -1,11 +1,10 @@
 import type { Operation } from '@sluice/contract'
 import { InFlight } from '@sluice/runtime'
 import { describe, expect, it } from 'vitest'
-import type { OperationRequest } from '../../operations/handler.ts'
+import type { RequestContext } from '../../operations/handler.ts'
 import { jsonAnswer } from '../../operations/handler.ts'
-import type { Endpoint, RequestParameters } from './endpoint.ts'
-import type { EndpointParts } from './operation-routes.ts'
-import { operationRoutes } from './operation-routes.ts'
+import type { Endpoint, EndpointParts, UndecodedRequest } from './endpoints.ts'
+import { operationRoutes } from './endpoints.ts'
 import { BodyReader } from './request-body.ts'
 
 const READER = new BodyReader(1_000_000)
@@ -24,7 +23,7 @@ const PUT_TIER: Operation = {
       in: 'query',
       required: false,
       description: 'A number.',
-      schema: { type: 'integer', minimum: 1, maximum: 9 },
+      schema: { type: 'integer', minimum: 1, maximum: 9, default: 3 },
     },
     mode: { in: 'query', required: true, description: 'A word.', schema: { enum: ['one', 'two'] } },
   },
@@ -36,7 +35,16 @@ const PUT_TIER: Operation = {
   streams: false,
 }
 
-const LIVEZ: Operation = { ...PUT_TIER, id: 'livez', method: 'GET', path: '/livez', role: 'none', parameters: {} }
+const { body: _body, ...WITHOUT_BODY } = PUT_TIER
+
+const LIVEZ: Operation = {
+  ...WITHOUT_BODY,
+  id: 'livez',
+  method: 'GET',
+  path: '/livez',
+  role: 'none',
+  parameters: {},
+}
 
 const TIER = {
   type: 'object',
@@ -51,14 +59,13 @@ const TIER = {
 function endpointOf(operation: Operation, more: Partial<EndpointParts> = {}): Endpoint {
   const [route] = operationRoutes({
     operations: [operation],
-    handlers: { [`${operation.method} ${operation.path}`]: () => jsonAnswer(200, '{}') },
+    handlers: { [operation.id]: () => jsonAnswer(200, '{}') },
     components: { Tier: TIER, Part: { type: 'string', minLength: 1 } },
-    authenticate: (_, role) => ({ id: 'k1', name: 'ada', role: role as 'editor' }),
+    authenticator: { authenticate: (_, role) => ({ id: 'k1', name: 'ada', role }) },
     treatmentOf: () => ({
       inFlightLimit: undefined,
       bodies: READER,
       needsKey: false,
-      checksItself: false,
       hasRequestId: true,
     }),
     ...more,
@@ -66,22 +73,25 @@ function endpointOf(operation: Operation, more: Partial<EndpointParts> = {}): En
   return route!.target
 }
 
-/** A request as far as parameters are concerned. */
-function asked(name: string, query: string): OperationRequest & RequestParameters {
-  const parameters: RequestParameters = { params: { name }, query: new URLSearchParams(query), hasQuery: query !== '' }
-  return parameters as OperationRequest & RequestParameters
+/** A request as far as its head is concerned. */
+function asked(name: string, query: string, headers: UndecodedRequest['headers'] = {}): UndecodedRequest {
+  return { params: { name }, query: new URLSearchParams(query), hasQuery: query !== '', headers }
 }
 
 function refusalOf(endpoint: Endpoint, name: string, query: string): unknown {
-  const answer = endpoint.rejectParameters!(asked(name, query))
-  return answer === undefined ? undefined : JSON.parse(answer.body).errors
+  const decoded = endpoint.decode(asked(name, query))
+  return decoded.ok ? undefined : JSON.parse(decoded.answer.body).errors
 }
 
 describe('the parameters of an operation', () => {
   const endpoint = endpointOf(PUT_TIER)
 
-  it.each(['mode=one', 'mode=two&count=9', 'count=1&mode=one'])('are right with %s', (query) => {
-    expect(refusalOf(endpoint, 'gold', query)).toBeUndefined()
+  it.each([
+    ['mode=one', { name: 'gold', mode: 'one', count: 3 }],
+    ['mode=two&count=9', { name: 'gold', mode: 'two', count: 9 }],
+    ['count=1&mode=one', { name: 'gold', mode: 'one', count: 1 }],
+  ])('are decoded, numbers as numbers and defaults filled in (%s)', (query, parameters) => {
+    expect(endpoint.decode(asked('gold', query))).toEqual({ ok: true, parameters, precondition: undefined })
   })
 
   it.each([
@@ -100,40 +110,50 @@ describe('the parameters of an operation', () => {
     expect(refusalOf(endpoint, 'gold', 'x=1&count=0')).toHaveLength(3)
   })
 
-  it('of a public operation that has none are not looked at', () => {
-    expect(endpointOf(LIVEZ).rejectParameters).toBeUndefined()
+  it('of a public operation that takes nothing are not looked at', () => {
+    expect(refusalOf(endpointOf(LIVEZ), '', 'bogus=1')).toBeUndefined()
   })
 
-  it('are left to a handler that checks itself, but for those it does not have', () => {
-    const treatment = {
-      inFlightLimit: undefined,
-      bodies: READER,
-      needsKey: false,
-      checksItself: true,
-      hasRequestId: false,
-    }
-    const own = endpointOf({ ...PUT_TIER, parameters: {} }, { treatmentOf: () => treatment })
-    expect([own.body?.problemsOf, own.body?.maxBytes]).toEqual([undefined, 1000])
+  it('of any other operation without parameters are refused, and a query that is not there is not read', () => {
+    const own = endpointOf({ ...PUT_TIER, path: '/admin/tiers', role: 'none', parameters: {} })
     const unread = {
-      params: {},
-      hasQuery: false,
+      ...asked('', ''),
       get query(): URLSearchParams {
         return expect.fail('a query that is not there is not read')
       },
     }
-    expect(own.rejectParameters!(unread)).toBeUndefined()
-    expect(refusalOf(own, 'gold', 'bogus=1')).toEqual([
+    expect(own.decode(unread)).toEqual({ ok: true, parameters: {}, precondition: undefined })
+    expect(refusalOf(own, '', 'bogus=1')).toEqual([
       { path: '?bogus', received: 'an unknown parameter', expected: 'no parameters' },
     ])
+  })
+})
+
+describe('the precondition of an operation', () => {
+  it('is decoded where the table says that changes take one', () => {
+    const request = asked('gold', 'mode=one', { 'if-match': '"7"' })
+    expect(endpointOf({ ...PUT_TIER, hasEtag: true }).decode(request)).toMatchObject({ precondition: 7 })
+    expect(endpointOf(PUT_TIER).decode(request)).toMatchObject({ precondition: undefined })
+  })
+
+  it('that cannot be understood does not hold', () => {
+    const decoded = endpointOf({ ...PUT_TIER, hasEtag: true }).decode(asked('gold', 'mode=one', { 'if-match': 'x' }))
+    expect(decoded).toMatchObject({ ok: false, answer: { status: 412 } })
   })
 })
 
 describe('the body of an operation', () => {
   const { body } = endpointOf(PUT_TIER)
 
+  function wrongPaths(value: unknown): readonly string[] {
+    const decoded = body!.decode(value)
+    return decoded.ok ? [] : decoded.problems.map(({ path }) => path)
+  }
+
   it('is checked by the schema that the table names, and those it refers to', () => {
-    expect(body!.problemsOf!({ multiplier: 2, parts: ['a'] })).toEqual([])
-    expect(body!.problemsOf!({ multiplier: -1, mulitplier: 1, parts: ['', 3] }).map(({ path }) => path)).toEqual([
+    const right = { multiplier: 2, parts: ['a'] }
+    expect(body!.decode(right)).toEqual({ ok: true, body: right })
+    expect(wrongPaths({ multiplier: -1, mulitplier: 1, parts: ['', 3] })).toEqual([
       '/multiplier',
       '/mulitplier',
       '/parts/0',
@@ -142,7 +162,16 @@ describe('the body of an operation', () => {
   })
 
   it.each([null, 'text', [], 7])('is no %j', (value) => {
-    expect(body!.problemsOf!(value)).toHaveLength(1)
+    expect(wrongPaths(value)).toEqual([''])
+  })
+
+  it('of a check is read by the reader of the contract', () => {
+    const check = endpointOf({ ...PUT_TIER, id: 'check' }).body!
+    expect(check.decode({ resource: '/a', userId: 'u' })).toMatchObject({
+      ok: true,
+      body: { request: { resource: '/a', user: 'u', tokens: 1 } },
+    })
+    expect(check.decode({ userId: 'u' })).toMatchObject({ ok: false, problems: [{ path: '/resource' }], unlisted: 0 })
   })
 
   it('whose schema is missing or cannot be checked by is a mistake that is found at once', () => {
@@ -153,16 +182,17 @@ describe('the body of an operation', () => {
 
 describe('who may', () => {
   it('is found out for the role of the operation, and for a key where one is asked for', () => {
-    expect(endpointOf(PUT_TIER).admit!(asked('gold', ''))).toMatchObject({ role: 'editor' })
+    expect(endpointOf(PUT_TIER).admit!({} as RequestContext)).toMatchObject({ role: 'editor' })
     expect(endpointOf(LIVEZ).admit).toBeUndefined()
     const treatment = {
       inFlightLimit: undefined,
       bodies: READER,
       needsKey: true,
-      checksItself: false,
       hasRequestId: true,
     }
-    expect(endpointOf(LIVEZ, { treatmentOf: () => treatment }).admit!(asked('', ''))).toMatchObject({ role: 'none' })
+    expect(endpointOf(LIVEZ, { treatmentOf: () => treatment }).admit!({} as RequestContext)).toMatchObject({
+      role: 'none',
+    })
   })
 })
 
@@ -170,23 +200,18 @@ describe('routes', () => {
   it('are those of operations that have a handler', () => {
     const routes = operationRoutes({
       operations: [PUT_TIER, LIVEZ],
-      handlers: { 'GET /livez': () => jsonAnswer(200, '{}') },
+      handlers: { livez: () => jsonAnswer(200, '{}') },
       components: { Tier: TIER, Part: {} },
-      authenticate: () => jsonAnswer(401, '{}'),
+      authenticator: { authenticate: () => jsonAnswer(401, '{}') },
       treatmentOf: () => ({
         inFlightLimit: new InFlight({ most: 1 }),
         bodies: READER,
         needsKey: false,
-        checksItself: false,
         hasRequestId: true,
       }),
     })
     expect(routes.map(({ path, method, target }) => [path, method, target.name])).toEqual([
       ['/livez', 'GET', 'GET /livez'],
     ])
-  })
-
-  it('are refused when a handler has no operation', () => {
-    expect(() => endpointOf(LIVEZ, { handlers: { 'GET /livex': () => jsonAnswer(200, '{}') } })).toThrow('GET /livex')
   })
 })

@@ -1,20 +1,16 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { FieldProblem } from '@sluice/contract'
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import type { Precondition } from '@sluice/contract'
 import { PROBLEMS } from '@sluice/contract'
-import type { Sleep } from '@sluice/runtime'
-import type { Answer, OperationHandler, Principal, StreamAnswer } from '../../operations/handler.ts'
+import type { InFlight, Sleep } from '@sluice/runtime'
+import type { Answer, AnyHandler, AnyRequest, Principal, StreamAnswer } from '../../operations/handler.ts'
+import { NO_SNIFF } from '../../operations/handler.ts'
 import { invalidRequestAnswer, problemAnswer } from '../../operations/problems.ts'
-import type { AllowsHost } from './allowed-hosts.ts'
-import type { BodyReading, Endpoint } from './endpoint.ts'
-import { Exchange, InFlightRequests } from './endpoint.ts'
-import type { RequestServer } from './http-server.ts'
-import { writeAnswer } from './http-server.ts'
-import { parseJsonBody, rejectType, tooLarge } from './json-body.ts'
-import { RequestBatcher } from './request-batcher.ts'
+import type { BodyReading, Endpoint, Parameters, UndecodedRequest } from './endpoints.ts'
 import type { RequestHead } from './request-body.ts'
-import { discardBody, readHead } from './request-body.ts'
+import { discardBody, parseJsonBody, readHead, rejectType, tooLarge } from './request-body.ts'
 import type { RejectedRequest } from './request-observer.ts'
-import type { Found, Router } from './router.ts'
+import type { AllowsHost, Found, PathParameters, Router } from './router.ts'
 import { sendStream } from './stream-answer.ts'
 
 /** What is told of a failure. */
@@ -25,8 +21,8 @@ export interface FailureDetails {
   readonly requestId: string
 }
 
-/** Options of {@link EndpointServer}. */
-export interface EndpointServerOptions {
+/** Options of {@link RequestServer}. */
+export interface RequestServerOptions {
   readonly route: Router<Endpoint>
   /** Which Host headers are answered. Default: all. */
   readonly allowsHost?: AllowsHost | undefined
@@ -68,14 +64,14 @@ const REQUEST_ID = /^[\w.:-]{1,64}$/
  * Answers requests by the endpoints that a router finds. The steps of a request that needs no waiting are made without a
  * promise.
  */
-export class EndpointServer implements RequestServer {
-  readonly #options: EndpointServerOptions
+export class RequestServer {
+  readonly #options: RequestServerOptions
   readonly #inFlight = new InFlightRequests()
   readonly #streams = new Set<{ readonly end: () => void }>()
   readonly #batcher: RequestBatcher<Handled> | undefined
   #isLeaving = false
 
-  constructor(options: EndpointServerOptions) {
+  constructor(options: RequestServerOptions) {
     this.#options = options
     const { atTurnEnd } = options
     if (atTurnEnd === undefined) return
@@ -136,16 +132,20 @@ export class EndpointServer implements RequestServer {
   }
 
   #takeParameters(exchange: Exchange): void {
-    const { rejectParameters, body } = exchange.endpoint
-    const refusal = rejectParameters?.(exchange)
-    if (refusal !== undefined) {
+    const decoded = exchange.endpoint.decode(exchange)
+    if (!decoded.ok) {
       discardBody(exchange.request)
-      this.#reject(exchange, refusal)
-    } else if (body !== undefined) this.#takeBody(exchange, body)
-    else if (this.#enterInFlight(exchange)) this.#handle(exchange)
+      this.#reject(exchange, decoded.answer)
+      return
+    }
+    exchange.parameters = decoded.parameters
+    exchange.precondition = decoded.precondition
+    const { body } = exchange.endpoint
+    if (body !== undefined) this.#takeBody(exchange, body)
+    else if (this.#enterInFlight(exchange) && this.#narrow(exchange)) this.#handle(exchange)
   }
 
-  #takeBody(exchange: Exchange, { maxBytes, reader, problemsOf }: BodyReading): void {
+  #takeBody(exchange: Exchange, { maxBytes, reader, decode }: BodyReading): void {
     const refusal = rejectType(exchange.head)
     if (refusal !== undefined) {
       discardBody(exchange.request)
@@ -158,24 +158,41 @@ export class EndpointServer implements RequestServer {
         exchange.response.shouldKeepAlive = false
         this.#reject(exchange, OVERLOADED)
       } else if (bytes === 'too-large') this.#reject(exchange, tooLarge(maxBytes))
-      else if (this.#enterInFlight(exchange)) this.#takeJson(exchange, bytes, problemsOf)
+      else if (this.#enterInFlight(exchange)) this.#takeJson(exchange, bytes, decode)
     })
   }
 
-  #takeJson(exchange: Exchange, bytes: Buffer, problemsOf: BodyReading['problemsOf']): void {
-    const body = parseJsonBody(bytes)
-    if (!body.ok) {
-      this.#reject(exchange, body.answer)
+  #takeJson(exchange: Exchange, bytes: Buffer, decode: BodyReading['decode']): void {
+    const json = parseJsonBody(bytes)
+    if (!json.ok) {
+      this.#reject(exchange, json.answer)
       return
     }
-    const problems = problemsOf?.(body.value) ?? NO_PROBLEMS
-    if (problems.length > 0) {
-      this.#reject(exchange, invalidRequestAnswer(problems))
+    exchange.body = json.value
+    if (!this.#narrow(exchange)) return
+    const decoded = decode(exchange.body)
+    if (!decoded.ok) {
+      this.#reject(exchange, invalidRequestAnswer(decoded))
       return
     }
-    exchange.body = body.value
+    exchange.body = decoded.body
     if (this.#batcher !== undefined && exchange.endpoint.answersAtTurnEnd === true) this.#batcher.add(exchange)
     else this.#handle(exchange)
+  }
+
+  /** Makes a request with the key of a tenant one about that tenant; answers it when it is about somebody else. */
+  #narrow(exchange: Exchange): boolean {
+    const tenant = exchange.principal?.tenant
+    const { narrow } = exchange.endpoint
+    if (tenant === undefined || narrow === undefined) return true
+    const narrowed = narrow(exchange, tenant)
+    if ('status' in narrowed) {
+      this.#reject(exchange, narrowed)
+      return false
+    }
+    exchange.parameters = narrowed.parameters
+    exchange.body = narrowed.body
+    return true
   }
 
   /** Takes a slot for a request that is complete; answers it when there is none. */
@@ -288,10 +305,163 @@ export class EndpointServer implements RequestServer {
 }
 
 /** What a handler gave, or what it threw. */
-type Handled = ReturnType<OperationHandler> | { readonly error: unknown }
-
-const NO_PROBLEMS: readonly FieldProblem[] = []
+type Handled = ReturnType<AnyHandler> | { readonly error: unknown }
 
 function isAnswer(admitted: Principal | Answer): admitted is Answer {
   return 'status' in admitted
+}
+
+/** Sends an answer that is whole. */
+export function writeAnswer(response: ServerResponse, { status, headers, body }: Answer): void {
+  response.writeHead(status, { ...headers, ...NO_SNIFF })
+  response.end(body)
+}
+
+const NO_PARAMETERS: Parameters = Object.freeze({})
+
+/**
+ * One request and its answer, on their way. What handlers may ask for is made when it is asked for: a check needs neither the
+ * query nor a signal, and there are tens of thousands of them in a second.
+ */
+export class Exchange implements AnyRequest, UndecodedRequest {
+  readonly request: IncomingMessage
+  readonly response: ServerResponse
+  readonly head: RequestHead
+  readonly endpoint: Endpoint
+  readonly params: PathParameters
+  parameters: Parameters = NO_PARAMETERS
+  precondition: Precondition | undefined = undefined
+  body: unknown = undefined
+  principal: Principal | undefined = undefined
+  #query: URLSearchParams | undefined = undefined
+  #signal: AbortSignal | undefined = undefined
+
+  constructor(request: IncomingMessage, response: ServerResponse, { head, found }: ExchangeParts) {
+    this.request = request
+    this.response = response
+    this.head = head
+    this.endpoint = found.target
+    this.params = found.params
+  }
+
+  get query(): URLSearchParams {
+    this.#query ??= new URLSearchParams(queryOf(this.request.url ?? ''))
+    return this.#query
+  }
+
+  get hasQuery(): boolean {
+    return (this.request.url ?? '').includes('?')
+  }
+
+  get headers(): IncomingHttpHeaders {
+    return this.request.headers
+  }
+
+  get remoteAddress(): string {
+    return this.request.socket.remoteAddress ?? ''
+  }
+
+  get signal(): AbortSignal {
+    this.#signal ??= signalOf(this.response)
+    return this.#signal
+  }
+}
+
+/** What is known of a request when an exchange begins. */
+interface ExchangeParts {
+  readonly head: RequestHead
+  readonly found: Found<Endpoint>
+}
+
+function queryOf(url: string): string {
+  const start = url.indexOf('?')
+  if (start < 0) return ''
+  const end = url.indexOf('#', start)
+  return end < 0 ? url.slice(start + 1) : url.slice(start + 1, end)
+}
+
+function signalOf(response: ServerResponse): AbortSignal {
+  const gone = new AbortController()
+  if (response.destroyed) gone.abort()
+  else {
+    response.once('close', () => {
+      if (!response.writableFinished) gone.abort()
+    })
+  }
+  return gone.signal
+}
+
+/**
+ * Which requests are under way in which limit. A request leaves when it is answered, or when its connection ends before: the
+ * connection is listened to once, and not for each of its requests.
+ */
+class InFlightRequests {
+  readonly #begun = new WeakMap<Socket, Set<Exchange>>()
+
+  /** Notes a request that has entered `inFlightLimit`. */
+  enter(exchange: Exchange): void {
+    const { socket } = exchange.request
+    const begun = this.#begun.get(socket)
+    if (begun !== undefined) {
+      begun.add(exchange)
+      return
+    }
+    const first = new Set([exchange])
+    this.#begun.set(socket, first)
+    socket.once('close', () => {
+      for (const { endpoint } of first) endpoint.inFlightLimit?.leave()
+      first.clear()
+    })
+  }
+
+  /** Notes that a request was answered. One that has left already does not leave again. */
+  leave(exchange: Exchange, inFlightLimit: InFlight): void {
+    if (this.#begun.get(exchange.request.socket)?.delete(exchange) === true) inFlightLimit.leave()
+  }
+}
+
+/** Who decides and sends what was gathered. */
+export interface RequestBatcherParts<Decided> {
+  /** Runs something at the end of this turn of the event loop. */
+  readonly atTurnEnd: (run: () => void) => void
+  /** Finds the answer. Does not throw. */
+  readonly decide: (exchange: Exchange) => Decided
+  /** Sends it. */
+  readonly send: (exchange: Exchange, decided: Decided) => void
+}
+
+/** So many are read and decided before the first of them is sent: what belongs to more does not fit the caches either. */
+const MOST_AT_ONCE = 64
+
+/**
+ * Gathers the requests that have come in one turn of the event loop, decides them one after the other, and then sends the answers.
+ * One by one, each decision would be made between two calls of the system that throw everything it needs out of the caches of
+ * the processor, and takes three times as long; and whoever is answered at once asks again at once, so that there are more and
+ * shorter turns. Nobody waits for longer than what has come already takes.
+ */
+export class RequestBatcher<Decided> {
+  readonly #parts: RequestBatcherParts<Decided>
+  #gathered: Exchange[] = []
+
+  constructor(parts: RequestBatcherParts<Decided>) {
+    this.#parts = parts
+  }
+
+  /**
+   * Lets a request be answered at the end of this turn, or when as many have come as are answered at once. One whose client has
+   * gone by then is not decided.
+   */
+  add(exchange: Exchange): void {
+    const count = this.#gathered.push(exchange)
+    if (count === MOST_AT_ONCE) this.#answer()
+    else if (count === 1) this.#parts.atTurnEnd(() => this.#answer())
+  }
+
+  #answer(): void {
+    const { decide, send } = this.#parts
+    const gathered = this.#gathered
+    this.#gathered = []
+    const decided = gathered.map((exchange) => (exchange.response.destroyed ? undefined : decide(exchange)))
+    for (const [index, answer] of decided.entries()) if (answer !== undefined) send(gathered[index]!, answer)
+  }
 }
