@@ -421,7 +421,7 @@ describe('several threads', () => {
     expect(service.output).toContain('shared by the 2 threads')
     const ready = await fetch(`http://127.0.0.1:${port}/readyz`)
     expect(await ready.json()).toMatchObject({
-      checks: expect.arrayContaining([{ name: 'threads', ready: true, detail: '2 of 2 answer' }]),
+      checks: expect.arrayContaining([{ name: 'threads', ready: true, detail: '2 of 2 running' }]),
     })
     service.child.kill('SIGTERM')
     expect(await service.exit).toEqual([0, null])

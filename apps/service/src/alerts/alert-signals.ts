@@ -125,18 +125,19 @@ function sumOf(counts: readonly RatioCounts[]): RatioCounts {
   }
 }
 
-const TOPIC = 'alert-signals'
-
-/** Where this thread tells what alerts are about, for the desk in the main thread. To be called in each thread, once. */
-export function threadSignals(threads: Pick<ThreadGroup, 'answer'>, parts: SignalRecorderParts): SignalRecorder {
-  const recorder = new SignalRecorder(parts)
-  threads.answer(TOPIC, () => recorder.snapshot())
-  return recorder
+/** Messages about signals. */
+export interface SignalMessages {
+  'alerts.signals': () => SignalSnapshot
 }
 
-/** What all threads know. */
-export function gatherSignals(threads: Pick<ThreadGroup, 'gather'>): Promise<readonly SignalSnapshot[]> {
-  return threads.gather<SignalSnapshot>(TOPIC)
+/** Records the signals of this thread and shares them with the main thread. Call it once per thread. */
+export function threadSignals(
+  threads: Pick<ThreadGroup<SignalMessages>, 'handle'>,
+  parts: SignalRecorderParts,
+): SignalRecorder {
+  const recorder = new SignalRecorder(parts)
+  threads.handle('alerts.signals', () => recorder.snapshot())
+  return recorder
 }
 
 const QUANTILE = 0.99

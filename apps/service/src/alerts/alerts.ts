@@ -35,45 +35,26 @@ export interface Alerts {
   redeliver(id: string): Now<RedeliverOutcome>
 }
 
-const TOPIC = 'alerts'
+/** Messages about alerts, to the main thread: one for each method of {@link Alerts}. */
+export type AlertMessages = { [Name in keyof Alerts as `alerts.${Name}`]: Alerts[Name] }
 
-/** A call of {@link Alerts}, as it goes from thread to thread. */
-type AlertCommand =
-  | { readonly call: 'list' | 'deadLetters' }
-  | { readonly call: 'acknowledge'; readonly id: string; readonly actor: AlertActor }
-  | { readonly call: 'silence'; readonly id: string; readonly order: SilenceOrder }
-  | { readonly call: 'redeliver'; readonly id: string }
-
-/** Lets all threads reach `alerts`, which is in the main thread. To be called there, once. */
-export function shareAlerts(threads: Pick<MainThread, 'answerForAll'>, alerts: Alerts): void {
-  // Only `remoteAlerts` asks on this topic.
-  threads.answerForAll(TOPIC, (command) => perform(alerts, command as AlertCommand))
+/** Lets all threads use `alerts`. Call it once, in the main thread. */
+export function shareAlerts(threads: Pick<MainThread<AlertMessages>, 'handleInMain'>, alerts: Alerts): void {
+  threads.handleInMain('alerts.list', () => alerts.list())
+  threads.handleInMain('alerts.acknowledge', (id, actor) => alerts.acknowledge(id, actor))
+  threads.handleInMain('alerts.silence', (id, order) => alerts.silence(id, order))
+  threads.handleInMain('alerts.deadLetters', () => alerts.deadLetters())
+  threads.handleInMain('alerts.redeliver', (id) => alerts.redeliver(id))
 }
 
-/** The alerts that the main thread shares. Calls reject when it does not answer. */
-export function remoteAlerts(threads: Pick<ThreadGroup, 'askMain'>): Alerts {
-  const ask = <T>(command: AlertCommand): Promise<T> => threads.askMain<T>(TOPIC, command)
+/** The alerts of the main thread, for any thread. Calls reject if it does not reply in time. */
+export function remoteAlerts(threads: Pick<ThreadGroup<AlertMessages>, 'callMain'>): Alerts {
   return {
-    list: () => ask({ call: 'list' }),
-    acknowledge: (id, actor) => ask({ call: 'acknowledge', id, actor }),
-    silence: (id, order) => ask({ call: 'silence', id, order }),
-    deadLetters: () => ask({ call: 'deadLetters' }),
-    redeliver: (id) => ask({ call: 'redeliver', id }),
-  }
-}
-
-function perform(alerts: Alerts, command: AlertCommand): unknown {
-  switch (command.call) {
-    case 'list':
-      return alerts.list()
-    case 'deadLetters':
-      return alerts.deadLetters()
-    case 'acknowledge':
-      return alerts.acknowledge(command.id, command.actor)
-    case 'silence':
-      return alerts.silence(command.id, command.order)
-    case 'redeliver':
-      return alerts.redeliver(command.id)
+    list: () => threads.callMain('alerts.list'),
+    acknowledge: (id, actor) => threads.callMain('alerts.acknowledge', id, actor),
+    silence: (id, order) => threads.callMain('alerts.silence', id, order),
+    deadLetters: () => threads.callMain('alerts.deadLetters'),
+    redeliver: (id) => threads.callMain('alerts.redeliver', id),
   }
 }
 

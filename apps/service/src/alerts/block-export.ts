@@ -38,7 +38,10 @@ export interface BlockNoticeData {
   readonly reason?: string
 }
 
-const TOPIC = 'block-changes'
+/** Messages about blocks, to the main thread. */
+export interface BlockMessages {
+  'blocks.changed': (change: BlockChange) => void
+}
 
 /** The network of a blocked caller; undefined when it is not an address. */
 function blockedNetwork({ dimension, entity }: Pick<Block, 'dimension' | 'entity'>): string | undefined {
@@ -68,7 +71,7 @@ export function blockAnnouncer({
   isExported,
   log,
 }: {
-  readonly threads: Pick<ThreadGroup, 'askMain'>
+  readonly threads: Pick<ThreadGroup<BlockMessages>, 'callMain'>
   readonly isExported: boolean
   readonly log: Pick<Logger, 'error'>
 }): AnnounceBlock {
@@ -76,7 +79,7 @@ export function blockAnnouncer({
   return (change) => {
     if (blockedNetwork(change.block) === undefined) return
     threads
-      .askMain(TOPIC, change)
+      .callMain('blocks.changed', change)
       .catch((error: unknown) => log.error('a change of a block was not exported', { error: errorFields(error) }))
   }
 }
@@ -109,8 +112,8 @@ export class BlockExport {
   }
 
   /** Takes the changes of all threads. Call it once, in the main thread. */
-  share(threads: Pick<MainThread, 'answerForAll'>): void {
-    threads.answerForAll(TOPIC, (change) => this.add(change as BlockChange))
+  share(threads: Pick<MainThread<BlockMessages>, 'handleInMain'>): void {
+    threads.handleInMain('blocks.changed', (change) => this.add(change))
   }
 
   async add({ kind, block }: BlockChange): Promise<void> {

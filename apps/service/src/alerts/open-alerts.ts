@@ -7,10 +7,11 @@ import type { MainThread } from '../threads/message-bus.ts'
 import { AlertMonitor } from './alert-monitor.ts'
 import type { AlertRule, Coordinator, SharedParts } from './alert-rule.ts'
 import { rulesThrough } from './alert-rule.ts'
-import type { SignalSnapshot } from './alert-signals.ts'
-import { gatherSignals, mergeSignals } from './alert-signals.ts'
-import type { Alerts } from './alerts.ts'
+import type { SignalMessages, SignalSnapshot } from './alert-signals.ts'
+import { mergeSignals } from './alert-signals.ts'
+import type { AlertMessages, Alerts } from './alerts.ts'
 import { shareAlerts } from './alerts.ts'
+import type { BlockMessages } from './block-export.ts'
 import { BlockExport } from './block-export.ts'
 import type { ClusterAlertsParts, ClusterCopyStore } from './cluster-alerts.ts'
 import { ClusterAlerts } from './cluster-alerts.ts'
@@ -45,7 +46,7 @@ export interface AlertParts {
   readonly sleep: Sleep
   readonly random: Random
   readonly log: Logger
-  readonly threads: MainThread
+  readonly threads: MainThread<AlertMessages & SignalMessages & BlockMessages>
   /** See {@link WebhookChannelParts}. */
   readonly tracing: WebhookChannelParts['tracing']
 }
@@ -89,7 +90,12 @@ export async function openAlerts(parts: AlertParts): Promise<OpenAlerts> {
     monitor.evaluate(signals)
     for (const cluster of clusters) cluster.evaluate(signals)
   }
-  const loop = new AlertLoop({ monitor: { evaluate }, gather: () => gatherSignals(threads), sleep, log })
+  const loop = new AlertLoop({
+    monitor: { evaluate },
+    gather: async () => (await threads.gather('alerts.signals')).replies,
+    sleep,
+    log,
+  })
   shareAlerts(threads, alerts)
   return {
     ...alerts,

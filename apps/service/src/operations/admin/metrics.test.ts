@@ -18,6 +18,7 @@ import {
   requestOf,
   SECRET,
 } from '../../observability/observability.test.support.ts'
+import type { ServiceMessages } from '../../service-context.ts'
 import { SingleThread } from '../../threads/message-bus.ts'
 import type { Answer, OperationRequest, StreamAnswer } from '../handler.ts'
 import { observabilityHandlers } from './metrics.ts'
@@ -34,7 +35,7 @@ const PRINCIPAL = { id: 'slk_abc', name: 'viewer', role: 'viewer' } as const
 function handlersScene() {
   const scene = createScene({ ruleSet: RULES })
   const { clock, sleep, log, instrument } = scene
-  const threads = new SingleThread()
+  const threads = new SingleThread<ServiceMessages>()
   shareReports(threads, 'only', () => instrument.report())
   collectReports(threads, {
     ...IDLE_PROCESS,
