@@ -4,8 +4,8 @@ import type { ReadinessReason } from '@sluice/contract'
 import type { NowMs } from '@sluice/runtime'
 import { isRuntimeError, StartupGraph } from '@sluice/runtime'
 import { alertRules } from './alerts/alert-rule.ts'
-import type { OpenAlerts } from './alerts/open-alerts.ts'
-import { openAlerts } from './alerts/open-alerts.ts'
+import type { ProcessAlerts } from './alerts/process-alerts.ts'
+import { openAlerts } from './alerts/process-alerts.ts'
 import { webhookDelivery } from './alerts/webhook.ts'
 import { sharedFailures } from './auth/failed-attempts.ts'
 import { readKeyFile } from './config/admin-key.ts'
@@ -160,7 +160,7 @@ class ProcessMonitor {
   readonly #parts: ProcessMonitorParts
   readonly #recorder: RollupRecorder
   readonly #tracing: OtlpTracing | undefined
-  #alerts: OpenAlerts | undefined
+  #alerts: ProcessAlerts | undefined
   /** Opened when alerts are coordinated through Redis. */
   #redis: Promise<RedisConnection> | undefined
 

@@ -11,8 +11,8 @@ import type { SignalRecorder, SignalSnapshot } from './alert-signals.ts'
 import { threadSignals } from './alert-signals.ts'
 import { PLAIN_DELIVERY, Receiver, START_MS, status, TestLog, TestTime } from './alerts.test.support.ts'
 import { remoteAlerts } from './alerts.ts'
-import type { AlertParts, OpenAlerts } from './open-alerts.ts'
-import { openAlerts } from './open-alerts.ts'
+import type { AlertParts, ProcessAlerts } from './process-alerts.ts'
+import { openAlerts } from './process-alerts.ts'
 
 const RULES = alertRules()
 
@@ -36,7 +36,7 @@ beforeEach(async () => {
 })
 
 interface Process {
-  readonly alerts: OpenAlerts
+  readonly alerts: ProcessAlerts
   readonly signals: SignalRecorder
   readonly threads: SingleThread<ServiceMessages>
   readonly time: TestTime
