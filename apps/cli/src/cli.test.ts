@@ -396,21 +396,27 @@ describe('serve and harness', () => {
       programs: {
         start: (packageName, options) => {
           started.push([packageName, options])
-          return { pid: 1, output: inPieces([]), errors: inPieces([]), ended: Promise.resolve(7) }
+          return { pid: 1, output: inPieces([]), events: inPieces([]), errors: inPieces([]), ended: Promise.resolve(7) }
         },
       },
     })
     expect((await run(name, '--port', '1', '-x', 'y')).code).toBe(7)
     expect((await run(name, '--', '--help')).code).toBe(7)
     expect(started).toEqual([
-      [`@sluice/${name === 'serve' ? 'service' : 'harness'}`, { args: ['--port', '1', '-x', 'y'], isRead: false }],
-      [`@sluice/${name === 'serve' ? 'service' : 'harness'}`, { args: ['--help'], isRead: false }],
+      [`@sluice/${name === 'serve' ? 'service' : 'harness'}`, { args: ['--port', '1', '-x', 'y'], capture: 'nothing' }],
+      [`@sluice/${name === 'serve' ? 'service' : 'harness'}`, { args: ['--help'], capture: 'nothing' }],
     ])
   })
 
   /** A run in which the program says this on standard error, and ends with this code. */
   function failing(errors: readonly string[], code: number): ReturnType<typeof cliRunner> {
-    const program = { pid: 1, output: inPieces([]), errors: inPieces(errors), ended: Promise.resolve(code) }
+    const program = {
+      pid: 1,
+      output: inPieces([]),
+      events: inPieces([]),
+      errors: inPieces(errors),
+      ended: Promise.resolve(code),
+    }
     return cliRunner({ programs: { start: () => program } })
   }
 

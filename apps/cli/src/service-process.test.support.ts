@@ -3,7 +3,8 @@ import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { readStartup } from './programs/serve.ts'
+import { messagesOf } from './programs/child-program.ts'
+import { serviceEvents } from './programs/serve.ts'
 
 // The real service, as a process of its own with a data folder of its own.
 
@@ -25,10 +26,10 @@ export async function startServiceProcess(...flags: readonly string[]): Promise<
   const child = spawn(
     process.execPath,
     ['--conditions=source', main, '--port', '0', '--data-dir', dataDir, '--drain-ms', '0', ...flags],
-    { stdio: ['ignore', 'pipe', 'pipe'], env: {} },
+    { stdio: ['ignore', 'ignore', 'pipe', 'ipc'], env: {} },
   )
   let log = ''
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+  child.stderr!.setEncoding('utf8').on('data', (text: string) => {
     log += text
   })
   const exit = once(child, 'close')
@@ -37,8 +38,7 @@ export async function startServiceProcess(...flags: readonly string[]): Promise<
     await exit
     await rm(dataDir, { recursive: true, force: true })
   }
-  const startup = readStartup(child.stdout.setEncoding('utf8'))
-  const { value: started } = await startup.next()
+  const { value: started } = await serviceEvents(messagesOf(child)).next()
   if (started?.event !== 'started' || started.firstKey === null) {
     await close()
     throw new Error(`The service did not start with a first key: ${log}`)

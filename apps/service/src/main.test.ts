@@ -1,5 +1,5 @@
 import type { ChildProcess } from 'node:child_process'
-import { spawn } from 'node:child_process'
+import { fork, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -106,20 +106,41 @@ describe('the process', () => {
     const service = startMain()
     await service.printed(CURL_LINE)
     expect(service.output.split('\n').map((line) => line.trim().split(/\s{2,}| is | -i /)[0])).toEqual([
-      'The first API key, which may do everything and',
+      'Admin API key (shown once, save it now):',
       expect.stringMatching(/^slk_\w+_\w+$/),
       'Sluice',
       'check API',
       'admin API',
+      'OpenAPI',
       'metrics',
       'health',
       'counters',
       'rules',
-      'reach',
+      'listening',
       'Try it:',
       'curl',
       '',
     ])
+  })
+
+  it('sends the key and its URL to a parent with an IPC channel', async () => {
+    const folder = freshFolder()
+    const messages = async (): Promise<readonly unknown[]> => {
+      const received: unknown[] = []
+      const args = ['--port', '0', '--data-dir', folder, '--drain-ms', '0']
+      const child = fork(`${import.meta.dirname}/main.ts`, args, { execArgv: ['--conditions=source'], silent: true })
+      const exit = once(child, 'close')
+      child.on('message', (message: { readonly event: string }) => {
+        received.push(message)
+        if (message.event === 'started') child.kill('SIGTERM')
+      })
+      expect(await exit).toEqual([0, null])
+      return received
+    }
+    const started = { event: 'started', url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/) }
+    const firstKey = { event: 'firstKey', firstKey: expect.stringMatching(/^slk_\w+_\w+$/) }
+    expect(await messages()).toEqual([firstKey, started])
+    expect(await messages()).toEqual([started])
   })
 
   it.each(['SIGTERM', 'SIGINT'] as const)('ends with 0 on %s, idle connections or not', async (signal) => {
@@ -218,13 +239,13 @@ describe('the data folder', () => {
 
 describe('a service that other machines can reach', () => {
   it.each([
-    [[], 401, /^ {2}reach {7}all who reach 0\.0\.0\.0; the check API requires an API key \(/m],
-    [['--no-check-key'], 200, /^ {2}reach {7}all who reach 0\.0\.0\.0; the check API requires no API key \(/m],
-  ])('with %j answers a check without a key with %s, and says so at the start', async (args, status, reach) => {
+    [[], 401, /^ {2}listening {3}0\.0\.0\.0; the check API needs an API key \(/m],
+    [['--no-check-key'], 200, /^ {2}listening {3}0\.0\.0\.0; the check API needs no API key \(/m],
+  ])('with %j answers a check without a key with %s, and prints that', async (args, status, listening) => {
     const service = startMain({ HOST: '0.0.0.0' }, args)
     const [, key] = await service.printed(/^ {2}(slk_\w+)$/m)
     const port = await portOf(service)
-    await service.printed(reach)
+    await service.printed(listening)
     const url = `http://127.0.0.1:${port}/internal/ratelimit/check`
     const headers = { 'Content-Type': 'application/json' }
     expect((await fetch(url, { method: 'POST', headers, body: BODY })).status).toBe(status)
@@ -418,10 +439,10 @@ describe('several threads', () => {
   it('answer on one port, and stop with the process', async () => {
     const service = startMain({ SLUICE_THREADS: '2' })
     const port = await portOf(service)
-    expect(service.output).toContain('shared by the 2 threads')
+    expect(service.output).toContain('shared by 2 threads')
     const ready = await fetch(`http://127.0.0.1:${port}/readyz`)
     expect(await ready.json()).toMatchObject({
-      checks: expect.arrayContaining([{ name: 'threads', ready: true, detail: '2 of 2 answer' }]),
+      checks: expect.arrayContaining([{ name: 'threads', ready: true, detail: '2 of 2 running' }]),
     })
     service.child.kill('SIGTERM')
     expect(await service.exit).toEqual([0, null])

@@ -6,7 +6,7 @@ import { dataFolder } from './config/data-folder.ts'
 import type { Service } from './service.ts'
 import { createService } from './service.ts'
 import { NEW_ADMIN_KEY, settingsHelp } from './setting-table.ts'
-import { readSettings } from './settings.ts'
+import { originOf, readSettings } from './settings.ts'
 import { firstKeyMessage, recoveredKeyMessage, startupErrorText, startupMessage } from './startup-message.ts'
 import { systemOfProcess } from './system.ts'
 
@@ -24,15 +24,29 @@ async function main(args: readonly string[]): Promise<void> {
   const service = createService({
     settings,
     system: systemOfProcess(output),
-    showKey: (token) => console.log(firstKeyMessage(token, settings.adminKeyFile)),
+    showKey: (token) => {
+      console.log(firstKeyMessage(token, settings.adminKeyFile))
+      if (settings.adminKeyFile === undefined) sendToParent({ event: 'firstKey', firstKey: token })
+    },
   })
   stopOnSignals(service)
   await service.start()
   const [rules, reasons] = await Promise.all([service.rules(), service.reasons()])
-  console.log(startupMessage({ settings, port: service.port ?? settings.port, rules, reasons }))
+  const port = service.port ?? settings.port
+  console.log(startupMessage({ settings, port, rules, reasons }))
+  sendToParent({ event: 'started', url: originOf(settings, port) })
 }
 
-/** The first signal stops in order, and the process ends by itself with nothing left to do; the second ends it at once. */
+/** For a parent that started this process with an IPC channel, so that it need not parse the printed text. */
+type ParentMessage =
+  | { readonly event: 'firstKey'; readonly firstKey: string }
+  | { readonly event: 'started'; readonly url: string }
+
+function sendToParent(message: ParentMessage): void {
+  if (process.connected) process.send?.(message)
+}
+
+/** The first signal stops gracefully, the second one at once. */
 function stopOnSignals(service: Service): void {
   let stopping = false
   for (const signal of ['SIGTERM', 'SIGINT'] as const) {
@@ -46,9 +60,9 @@ function stopOnSignals(service: Service): void {
 }
 
 function fail(error: unknown): void {
-  // A signal came before the start was over, and the stop has been told its outcome.
+  // A signal interrupted the start; `stop` reports the outcome.
   if (isRuntimeError(error, 'SLUICE_RUNTIME_GRAPH_INTERRUPTED')) return
-  // A part of the start failed: its cause says why.
+  // The cause says why the part failed.
   if (isRuntimeError(error, 'SLUICE_RUNTIME_PART_START_FAILED')) {
     fail(error.cause)
     return

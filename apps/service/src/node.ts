@@ -24,7 +24,7 @@ import type { AdminOptions } from './operations/admin/config-access.ts'
 import { observabilityHandlers } from './operations/admin/metrics.ts'
 import { checkHandlers } from './operations/check/check.ts'
 import type { CheckHealth } from './operations/health.ts'
-import type { ServiceContext } from './service-context.ts'
+import type { ServiceContext, ServiceMessages } from './service-context.ts'
 import type { Settings } from './settings.ts'
 import type { ThreadSystem } from './system.ts'
 import { hexFrom } from './system.ts'
@@ -35,7 +35,7 @@ export interface NodeParts {
   readonly settings: Settings
   readonly system: ThreadSystem
   readonly folder: DataFolder
-  readonly threads: ThreadGroup
+  readonly threads: ThreadGroup<ServiceMessages>
   /** Closed by whoever made it. */
   readonly database: LateConfigStore
   readonly shared: SharedMemoryHandle | undefined
@@ -63,13 +63,7 @@ export interface ServiceNode {
 /** Long enough for names that nobody has by chance. */
 const NAME_BYTES = 8
 
-/** On this topic threads tell how up to date their rules are. */
-export const CONFIG_TOPIC = 'config'
-
-/** On this topic threads tell what is wrong, soon after their start: they wait for their store a moment. */
-export const REASONS_TOPIC = 'readiness.reasons'
-
-/** Less than threads have to answer a question in. */
+/** Shorter than the time that a thread has to reply. */
 const STORE_WAIT_MS = 1000
 
 /** Wires one thread and begins to follow the rules; nothing is answered before `start`. */
@@ -93,7 +87,7 @@ export function createNode(parts: NodeParts): ServiceNode {
     ...{ settings, clock, sleep, random, log },
     ...{ store, engine, config, follower, metrics, secret, nextId, threads },
   }
-  threads.answer(CONFIG_TOPIC, () => follower.stats())
+  threads.handle('config.stats', () => follower.stats())
   shareFollowing({ threads, log, follower: limits.besideFile?.follower ?? follower })
   shareReports(threads, hexFrom(system.secureRandom, NAME_BYTES), () => instrument.report())
   const observation = { metrics, log, monotonicMs: system.monotonicMs, secret, tracing }
@@ -110,7 +104,7 @@ export function createNode(parts: NodeParts): ServiceNode {
     checks: [...parts.checks, ...limits.checks],
     sharesPort: threads.count > 1,
   })
-  threads.answer(REASONS_TOPIC, async () => {
+  threads.handle('readiness.reasons', async () => {
     await limits.connected(STORE_WAIT_MS)
     return await readiness.reasons()
   })

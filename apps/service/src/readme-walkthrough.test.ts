@@ -61,7 +61,7 @@ async function call(line: string, { origin, key }: Started): Promise<unknown> {
 
 describe('the README', () => {
   it('shows what the first start prints', () => {
-    const [, shown] = /```text\n(The first API key[\s\S]*?)\n```/.exec(readme) ?? []
+    const [, shown] = /```text\n(Admin API key[\s\S]*?)\n```/.exec(readme) ?? []
     const settings = testSettings({ port: 8080 })
     const rules = { enforcedVersion: 1, source: 'database' } as const
     const printed = [

@@ -1,10 +1,40 @@
-import type { ConfigFollower, ConfigStore } from '@sluice/config-store'
+import type { ConfigFollower, ConfigStats, ConfigStore } from '@sluice/config-store'
+import type { CallReport, ReadinessCheck, ReadinessReason } from '@sluice/contract'
 import type { Clock, PolicyEngine, Store } from '@sluice/core'
 import type { Logger, MetricRegistry, Random, Sleep } from '@sluice/runtime'
+import type { SignalMessages } from './alerts/alert-signals.ts'
+import type { AlertMessages } from './alerts/alerts.ts'
+import type { BlockMessages } from './alerts/block-export.ts'
+import type { FollowMessages } from './config/follow-changes.ts'
+import type { ReportMessages } from './observability/metrics-aggregator.ts'
+import type { ReservationMessages } from './reservations/reservations.ts'
 import type { Settings } from './settings.ts'
 import type { ThreadGroup } from './threads/message-bus.ts'
 
-/** What the doors of the service work with: one for each thread. */
+/** All messages between the threads of a process. */
+export interface ServiceMessages
+  extends AlertMessages,
+    SignalMessages,
+    BlockMessages,
+    FollowMessages,
+    ReportMessages,
+    ReservationMessages,
+    CallReportMessages {
+  /** The configuration of each thread: version, source and age. */
+  'config.stats': () => ConfigStats
+  /** What is wrong in each thread. A thread that is starting waits for its store for a moment. */
+  'readiness.reasons': () => readonly ReadinessReason[]
+  /** Whether all threads serve requests, from the main thread. */
+  'threads.health': () => ReadinessCheck & { readonly reasons?: readonly ReadinessReason[] }
+}
+
+/** Messages about how calls ended. */
+export interface CallReportMessages {
+  /** `countedBy`: number of the thread that has counted them already. */
+  'calls.reported': (countedBy: number, reports: readonly CallReport[]) => void
+}
+
+/** What operations and listeners work with. Each thread has one. */
 export interface ServiceContext {
   readonly settings: Settings
   readonly clock: Clock
@@ -27,6 +57,5 @@ export interface ServiceContext {
   readonly secret: Uint8Array
   /** Unique ids: one decision, one id. Undefined while this node has no number of its own to make them from. */
   readonly nextId: () => string | undefined
-  /** All threads that answer requests, this one among them. */
-  readonly threads: ThreadGroup
+  readonly threads: ThreadGroup<ServiceMessages>
 }

@@ -4,8 +4,8 @@ import type { ReadinessReason } from '@sluice/contract'
 import type { NowMs } from '@sluice/runtime'
 import { isRuntimeError, StartupGraph } from '@sluice/runtime'
 import { alertRules } from './alerts/alert-rule.ts'
-import type { OpenAlerts } from './alerts/open-alerts.ts'
-import { openAlerts } from './alerts/open-alerts.ts'
+import type { ProcessAlerts } from './alerts/process-alerts.ts'
+import { openAlerts } from './alerts/process-alerts.ts'
 import { webhookDelivery } from './alerts/webhook.ts'
 import { sharedFailures } from './auth/failed-attempts.ts'
 import { readKeyFile } from './config/admin-key.ts'
@@ -22,12 +22,12 @@ import { machineNumberSource } from './ids/machine-number-source.ts'
 import { IdSource, MachineNumberTable } from './ids/machine-numbers.ts'
 import { assertPortFree } from './listeners/http/http-server.ts'
 import type { NodeParts } from './node.ts'
-import { CONFIG_TOPIC, REASONS_TOPIC } from './node.ts'
 import type { RollupStore } from './observability/history/rollup-recorder.ts'
 import { RollupRecorder } from './observability/history/rollup-recorder.ts'
 import type { ProcessReadings, WebhookCounts } from './observability/metrics/process-metrics.ts'
 import { askReport, collectReports } from './observability/metrics-aggregator.ts'
 import { OtlpTracing } from './observability/tracing/otlp-tracing.ts'
+import type { ServiceMessages } from './service-context.ts'
 import type { Settings } from './settings.ts'
 import type { ThreadSystem } from './system.ts'
 import { bytesFrom, hexFrom } from './system.ts'
@@ -117,12 +117,12 @@ export function createService(parts: ServiceParts): Service {
       await graph.stop()
     },
     async rules() {
-      const [stats] = await workers.group.gather<ConfigStats>(CONFIG_TOPIC)
-      return stats
+      const { replies } = await workers.group.gather('config.stats')
+      return replies[0]
     },
     async reasons() {
-      const told = (await workers.group.gather<readonly ReadinessReason[]>(REASONS_TOPIC)).flat()
-      return [...new Map(told.map((reason) => [reason.code, reason])).values()]
+      const { replies } = await workers.group.gather('readiness.reasons')
+      return [...new Map(replies.flat().map((reason) => [reason.code, reason])).values()]
     },
   }
 }
@@ -144,7 +144,7 @@ export interface ProcessMonitorParts {
   readonly settings: Settings
   readonly system: ThreadSystem
   readonly folder: DataFolder
-  readonly group: MainThread
+  readonly group: MainThread<ServiceMessages>
   readonly rollups: RollupStore
   readonly documents: DocumentTable
   readonly nowMs: NowMs
@@ -160,7 +160,7 @@ class ProcessMonitor {
   readonly #parts: ProcessMonitorParts
   readonly #recorder: RollupRecorder
   readonly #tracing: OtlpTracing | undefined
-  #alerts: OpenAlerts | undefined
+  #alerts: ProcessAlerts | undefined
   /** Opened when alerts are coordinated through Redis. */
   #redis: Promise<RedisConnection> | undefined
 

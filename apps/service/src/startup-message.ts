@@ -8,48 +8,52 @@ import { isServiceError, SERVICE_ERRORS } from './service-error.ts'
 import type { Settings } from './settings.ts'
 import { isLoopback, originOf } from './settings.ts'
 
-/** What the start of the service tells its user. */
+/** What the start message shows. */
 export interface StartupFacts {
   readonly settings: Settings
   readonly port: number
-  /** Which rules are in force, and where they are from; undefined while there are none. */
+  /** The active rules and their source; undefined while there are none. */
   readonly rules: Pick<ConfigStats, 'enforcedVersion' | 'source'> | undefined
-  /** All that is wrong. */
+  /** Everything that is wrong. */
   readonly reasons: readonly ReadinessReason[]
 }
 
-/** Where a key is required. The shell fills it in: the key itself is shown once. */
+/** The shell fills in the key, which is shown only once. */
 const KEY_HEADER = ' -H "Authorization: Bearer $SLUICE_API_KEY"'
 
-/** The text to print when the service runs: what, where, what it remembers where, and one command to try. */
+const TRY_BODY = '{"userId":"user-123","resource":"/api/v1/data"}'
+
+/** The text to print once the service listens. The last line is a command to try. */
 export function startupMessage({ settings, port, rules, reasons }: StartupFacts): string {
   const { host } = settings
   const origin = originOf(settings, port)
+  const keyHeader = settings.checkKey ? KEY_HEADER : ''
   const lines = [
     'Sluice is running.',
     `  check API   ${origin}${CHECK_PATH}`,
-    `  admin API   ${origin}/admin, with an API key; ${origin}/openapi.json describes it`,
+    `  admin API   ${origin}/admin (needs an API key)`,
+    `  OpenAPI     ${origin}/openapi.json`,
     `  metrics     ${origin}/metrics`,
     `  health      ${origin}/livez and ${origin}/readyz`,
     `  counters    ${countersOf(settings)}`,
     `  rules       ${rulesOf(settings, rules)}`,
-    `  reach       ${isLoopback(host) ? 'this machine only; HOST=0.0.0.0 npm start opens it to others' : reachOf(settings)}`,
+    `  listening   ${isLoopback(host) ? 'localhost only (set HOST=0.0.0.0 to expose)' : exposureOf(settings)}`,
     ...reasons.map(({ message }) => `  WARNING     ${message}`),
     'Try it:',
-    `  curl -i ${origin}${CHECK_PATH} -H 'Content-Type: application/json'${settings.checkKey ? KEY_HEADER : ''} -d '{"userId":"user-123","resource":"/api/v1/data"}'`,
+    `  curl -i ${origin}${CHECK_PATH} -H 'Content-Type: application/json'${keyHeader} -d '${TRY_BODY}'`,
   ]
   return lines.join('\n')
 }
 
-/** Shows the first API key, as soon as it is made: the only time that anybody sees it. With a key file, says where it is. */
+/** Shows the first API key when it is created, which is the only time; with a key file, the path of the file. */
 export function firstKeyMessage(token: string, file: string | undefined): string {
-  if (file !== undefined) return `The first API key, which may do everything, is in ${file}.`
-  return `The first API key, which may do everything and is shown only now:\n  ${token}`
+  if (file !== undefined) return `The admin API key is in ${file}.`
+  return `Admin API key (shown once, save it now):\n  ${token}`
 }
 
 /**
- * Why the service could not start: the code and what it means, each problem on a line of its own, then what to do. Undefined for
- * an error that is a fault of the service itself.
+ * Why the service could not start: the code and its meaning, each problem on its own line, then what to do. Undefined for a
+ * bug in the service.
  */
 export function startupErrorText(error: unknown): string | undefined {
   if (isServiceError(error)) {
@@ -59,7 +63,7 @@ export function startupErrorText(error: unknown): string | undefined {
   }
   if (error instanceof RuleSetError) {
     const lines = error.problems.map(({ path, line, received, expected }) => {
-      const place = `${path || 'all of it'}${line === undefined ? '' : ` (line ${line})`}`
+      const place = `${path || 'the whole file'}${line === undefined ? '' : ` (line ${line})`}`
       return `  ${place}: received ${received}; expected ${expected}`
     })
     const count = lines.length === 1 ? '1 problem' : `${lines.length} problems`
@@ -69,29 +73,28 @@ export function startupErrorText(error: unknown): string | undefined {
   return isSluiceError(error) ? error.message : undefined
 }
 
-/** Shows an API key that was made for somebody who has lost the last one. */
+/** Shows the API key that `--new-admin-key` created. */
 export function recoveredKeyMessage({ token, file }: RecoveredKey): string {
-  const advice = 'Find and revoke the lost one: sluice keys list, sluice keys revoke <id>.'
-  if (file !== undefined) return `An API key with the role admin is in ${file}. ${advice}`
-  return `A new API key with the role admin, which is shown only now:\n  ${token}\n${advice}`
+  const advice = 'Revoke the lost key: sluice keys list, sluice keys revoke <id>.'
+  if (file !== undefined) return `The admin API key is in ${file}. ${advice}`
+  return `Admin API key (shown once, save it now):\n  ${token}\n${advice}`
 }
 
 function countersOf({ redis, threads }: Settings): string {
   if (redis !== undefined) return `in Redis at ${redis.urls.map(urlWithoutSecrets).join(', ')}`
-  return threads === 1 ? 'in the memory of this process' : `in memory shared by the ${threads} threads of this process`
+  return threads === 1 ? 'in memory' : `in memory, shared by ${threads} threads`
 }
 
 function rulesOf({ rulesFile, databaseUrl, dataDir }: Settings, rules: StartupFacts['rules']): string {
   const place = rulesFile ?? (databaseUrl === undefined ? `SQLite in ${dataDir}` : urlWithoutSecrets(databaseUrl))
-  if (rules?.enforcedVersion === undefined)
-    return `none yet, from ${place}: checks are answered with 503 until they are loaded`
+  if (rules?.enforcedVersion === undefined) return `none yet, from ${place}: checks get 503 until rules are loaded`
   const version = `version ${rules.enforcedVersion}`
   return rules.source === 'disk' ? `${version}, from the copy in ${dataDir}` : `${version}, from ${place}`
 }
 
-function reachOf({ host, checkKey }: Settings): string {
+function exposureOf({ host, checkKey }: Settings): string {
   const access = checkKey
-    ? 'the check API requires an API key (--no-check-key: none)'
-    : 'the check API requires no API key (--check-key requires one)'
-  return `all who reach ${host}; ${access}`
+    ? 'the check API needs an API key (--no-check-key to disable)'
+    : 'the check API needs no API key (--check-key to require one)'
+  return `${host}; ${access}`
 }

@@ -54,8 +54,11 @@ export interface ProgramHost {
 /** How to start a program. */
 export interface ProgramOptions {
   readonly args: readonly string[]
-  /** Whether to capture standard output and standard error. The caller must then read both. */
-  readonly isRead: boolean
+  /**
+   * `nothing`: the program uses our terminal. `output`: standard output and standard error. `events`: IPC messages and
+   * standard error; standard output is dropped. The caller must read what is captured.
+   */
+  readonly capture: 'nothing' | 'output' | 'events'
 }
 
 /** A child process. */
@@ -63,6 +66,8 @@ export interface RunningProgram {
   readonly pid: number
   /** Chunks of standard output until the program ends. Empty if not captured. */
   readonly output: AsyncIterable<string>
+  /** IPC messages until the program ends. Empty if not captured. */
+  readonly events: AsyncIterable<unknown>
   /** Chunks of standard error until the program ends. Empty if not captured. */
   readonly errors: AsyncIterable<string>
   /** Resolves with the exit code, or with 128 plus the number of the signal that ended the program. */

@@ -10,6 +10,23 @@ import { clockFinding, within } from './server-probe.ts'
 /** Schema version of the tables that the service of this version creates. */
 const CURRENT_SCHEMA = 6
 
+/** Where the service keeps its state, with the clock and timer of the command. */
+export interface DatabaseQuestion extends Omit<ServerQuestion, 'url'> {
+  readonly dataDir: string
+  /** Undefined: SQLite in the data folder. */
+  readonly databaseUrl: string | undefined
+}
+
+/** Checks the data folder and the configuration database: SQLite in that folder, or PostgreSQL. Read-only. */
+export async function inspectDatabase(question: DatabaseQuestion): Promise<readonly Finding[]> {
+  const { dataDir, databaseUrl: url, nowMs, wait } = question
+  const folder = resolve(dataDir)
+  const isThere = existsSync(folder)
+  const usable = isThere ? folderFinding(folder) : newFolderFinding(folder)
+  if (url !== undefined) return [usable, ...(await postgresFindings({ url, nowMs, wait }))]
+  return isThere ? [usable, await sqliteFinding(join(folder, 'config.db'))] : [usable]
+}
+
 /** Compares the schema version of a configuration database with the current one; 0: there are no tables. */
 export function schemaFinding(check: string, version: number): Finding {
   if (version === CURRENT_SCHEMA) return ok(check, `schema version ${version}, the newest`)
@@ -23,17 +40,12 @@ export function schemaFinding(check: string, version: number): Finding {
 
 const READ_ADVICE = 'Check that it is the data folder of the service and that this user may read it.'
 
-/** Checks the data folder of the service and the SQLite database in it. Read-only. */
-export async function dataFolderFindings(dataDir: string): Promise<readonly Finding[]> {
-  const folder = resolve(dataDir)
-  if (!existsSync(folder)) return [newFolderFinding(folder)]
-  const usable = folderFinding(folder)
-  const database = join(folder, 'config.db')
-  if (!existsSync(database)) return [usable, schemaFinding('database', 0)]
+async function sqliteFinding(path: string): Promise<Finding> {
+  if (!existsSync(path)) return schemaFinding('database', 0)
   try {
-    return [usable, schemaFinding('database', await schemaVersionOf(database))]
+    return schemaFinding('database', await sqliteSchemaVersion(path))
   } catch (error) {
-    return [usable, failed('database', `${database} cannot be read (${reasonText(error)})`, READ_ADVICE)]
+    return failed('database', `${path} cannot be read (${reasonText(error)})`, READ_ADVICE)
   }
 }
 
@@ -67,7 +79,7 @@ function isWritable(path: string): boolean {
   }
 }
 
-async function schemaVersionOf(path: string): Promise<number> {
+async function sqliteSchemaVersion(path: string): Promise<number> {
   // Loaded on demand: Node prints a warning about this experimental module.
   const { DatabaseSync } = await import('node:sqlite')
   const database = new DatabaseSync(path, { readOnly: true })
@@ -93,8 +105,7 @@ interface Answers {
   readonly afterMs: number
 }
 
-/** Checks that a PostgreSQL database can hold the configuration. Read-only. */
-export async function postgresFindings(question: ServerQuestion): Promise<readonly Finding[]> {
+async function postgresFindings(question: ServerQuestion): Promise<readonly Finding[]> {
   const place = urlWithoutSecrets(question.url)
   let answers: Answers
   try {

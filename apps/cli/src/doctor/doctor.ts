@@ -7,7 +7,7 @@ import { checkRules } from '../files/config-file.ts'
 import { EXIT_CODES, problemText, usageError } from '../output/cli-error.ts'
 import type { Paint } from '../output/terminal.ts'
 import { countOf } from '../output/text.ts'
-import { dataFolderFindings, postgresFindings } from './database-check.ts'
+import { inspectDatabase } from './database-check.ts'
 import type { Finding, FindingStatus } from './finding.ts'
 import { failed, ok, skipped, warning } from './finding.ts'
 import { nodeFinding, portFinding } from './machine-check.ts'
@@ -114,16 +114,12 @@ async function settingsFindings(
   progress.say(`asking ${url}`)
   const service = await serviceFindings({ client, url, hasKey, nowMs })
   const isOurs = service.isThere && portOf(url) === port
-  const findings: Finding[] = [
-    ...(await rulesFindings(settings)),
-    await portFinding({ host, port, isOurs }),
-    ...(await dataFolderFindings(dataDir)),
-  ]
+  const findings: Finding[] = [...(await rulesFindings(settings)), await portFinding({ host, port, isOurs })]
+  progress.say('inspecting the database')
+  findings.push(...(await inspectDatabase({ dataDir, databaseUrl, nowMs, wait })))
   progress.say('asking Redis')
   if (redis === undefined) findings.push(skipped('redis', 'not set: counters are in the memory of the service'))
   else findings.push(...(await redisFindings(redis, { nowMs, wait })))
-  progress.say('asking PostgreSQL')
-  if (databaseUrl !== undefined) findings.push(...(await postgresFindings({ url: databaseUrl, nowMs, wait })))
   return [...findings, ...service.findings]
 }
 

@@ -1,5 +1,6 @@
-import type { ChildProcess } from 'node:child_process'
+import type { ChildProcess, StdioOptions } from 'node:child_process'
 import { spawn } from 'node:child_process'
+import { on } from 'node:events'
 import { existsSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { constants } from 'node:os'
@@ -28,22 +29,35 @@ function entryOf(packageName: string, from: string): string | undefined {
   return places.map((place) => join(place, packageName, file)).find((entry) => existsSync(entry))
 }
 
-function startProgram(entry: string, { args, isRead }: ProgramOptions): RunningProgram {
+const STDIO: Readonly<Record<ProgramOptions['capture'], StdioOptions>> = {
+  nothing: 'inherit',
+  output: ['inherit', 'pipe', 'pipe'],
+  events: ['inherit', 'ignore', 'pipe', 'ipc'],
+}
+
+function startProgram(entry: string, { args, capture }: ProgramOptions): RunningProgram {
   const flags = ['--disable-warning=ExperimentalWarning', ...(entry.endsWith('.ts') ? ['--conditions=source'] : [])]
-  const child = spawn(process.execPath, [...flags, entry, ...args], {
-    stdio: isRead ? ['inherit', 'pipe', 'pipe'] : 'inherit',
-  })
+  const child = spawn(process.execPath, [...flags, entry, ...args], { stdio: STDIO[capture] })
   const stopForwarding = forwardSignals(child)
   const ended = new Promise<number>((resolve, reject) => {
     child.once('error', reject)
     child.once('close', (code, signal) => resolve(signal === null ? (code ?? 1) : 128 + constants.signals[signal]))
   }).finally(stopForwarding)
   const [output, errors] = [child.stdout, child.stderr].map((stream) => stream?.setEncoding('utf8') ?? nothing())
-  return { pid: child.pid ?? 0, output: output!, errors: errors!, ended }
+  const events = capture === 'events' ? messagesOf(child) : nothing()
+  return { pid: child.pid ?? 0, output: output!, events, errors: errors!, ended }
 }
 
-async function* nothing(): AsyncGenerator<string> {
-  // The program writes to our output itself.
+async function* nothing(): AsyncGenerator<never> {
+  // Not captured.
+}
+
+/** IPC messages of a child until its channel closes. Listens at once, so that none is missed. */
+export function messagesOf(child: ChildProcess): AsyncIterable<unknown> {
+  const messages = on(child, 'message', { close: ['disconnect'] })
+  return (async function* () {
+    for await (const [message] of messages) yield message
+  })()
 }
 
 /** Forwards signals. A terminal sends Ctrl-C to both processes: forwarding it too would force the program to stop. */

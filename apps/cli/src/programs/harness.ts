@@ -11,7 +11,7 @@ export const harnessCommand: Command = passThroughCommand({
     'Counts what every algorithm allows under concurrent requests and compares it with the limit. --target tests a running service, or a module that exports a limiter. Flags are those of the harness: "sluice harness -- --help" lists them. Exits with its code.',
   examples: ['harness --threads 4 --max 100', 'harness --store redis --json', 'harness --target http://127.0.0.1:8080'],
   run: async (args, { programs, terminal, isJson }) => {
-    const program = programs.start('@sluice/harness', { args, isRead: isJson })
+    const program = programs.start('@sluice/harness', { args, capture: isJson ? 'output' : 'nothing' })
     if (program === undefined) {
       throw new CliError('SLUICE_CLI_PROGRAM_MISSING', {
         detail: 'The package @sluice/harness is not installed. In the repository, use "npm run harness".',

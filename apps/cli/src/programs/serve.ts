@@ -12,7 +12,7 @@ export const serveCommand: Command = passThroughCommand({
   examples: ['serve --port 8080', 'serve --redis-url redis://127.0.0.1:6379 --threads auto'],
   run: async (args, { programs, terminal, isJson }) => {
     const passed = args.filter((arg) => arg !== '--json')
-    const program = programs.start('@sluice/service', { args: passed, isRead: isJson })
+    const program = programs.start('@sluice/service', { args: passed, capture: isJson ? 'events' : 'nothing' })
     if (program === undefined) {
       throw new CliError('SLUICE_CLI_PROGRAM_MISSING', {
         detail:
@@ -21,7 +21,7 @@ export const serveCommand: Command = passThroughCommand({
     }
     if (!isJson) return { value: undefined, text: '', exitCode: (await program.ended) as ExitCode }
     const ended = forwardErrors(program, terminal)
-    for await (const event of readStartup(program.output)) {
+    for await (const event of serviceEvents(program.events)) {
       terminal.print(JSON.stringify(event.event === 'started' ? { ...event, pid: program.pid } : event))
     }
     const code = await ended
@@ -36,28 +36,23 @@ export type ServiceEvent =
   /** The key was created after the start, because the database was unreachable; or the start was interrupted. */
   | { readonly event: 'firstKey'; readonly firstKey: string }
 
-const RUNNING = /^ +health +(https?:\S+)\/livez\b/m
-const FIRST_KEY = /^ +(slk_\w+)\s*\n/m
-const COMPLETE = /^Try it:$/m
-
-/** Reads the output of the service to its end. Yields `started` once, and the first key whenever it is printed. */
-export async function* readStartup(output: AsyncIterable<string>): AsyncGenerator<ServiceEvent, void, void> {
-  let text = ''
-  let isUp = false
-  let firstKey: string | undefined
-  for await (const piece of output) {
-    text += piece
-    firstKey ??= FIRST_KEY.exec(text)?.[1]
-    const url = isUp ? undefined : RUNNING.exec(text)?.[1]
-    if (url !== undefined && COMPLETE.test(text)) {
-      isUp = true
-      yield { event: 'started', url, firstKey: firstKey ?? null }
-    } else if (isUp && firstKey !== undefined) {
-      yield { event: 'firstKey', firstKey }
-    } else continue
-    // From here on only a key can follow.
-    text = ''
-    firstKey = undefined
+/**
+ * Turns the messages of the service into events. The service sends `{ event: 'firstKey', firstKey }` when it has created the
+ * first API key, and `{ event: 'started', url }` when it listens.
+ */
+export async function* serviceEvents(messages: AsyncIterable<unknown>): AsyncGenerator<ServiceEvent, void, void> {
+  let isStarted = false
+  let firstKey: string | null = null
+  for await (const message of messages) {
+    const { event, url, firstKey: key } = message as Readonly<Record<string, string | undefined>>
+    if (event === 'started' && url !== undefined) {
+      isStarted = true
+      yield { event, url, firstKey }
+      firstKey = null
+    } else if (event === 'firstKey' && key !== undefined) {
+      if (isStarted) yield { event, firstKey: key }
+      else firstKey = key
+    }
   }
-  if (firstKey !== undefined) yield { event: 'firstKey', firstKey }
+  if (firstKey !== null) yield { event: 'firstKey', firstKey }
 }

@@ -1,42 +1,28 @@
-import type { DeadLetter } from '@sluice/contract'
 import type { AlertOptions } from '../alert-settings.ts'
-import type { AlertState, AlertStateStore } from './alert-monitor.ts'
 import { AlertMonitor } from './alert-monitor.ts'
-import type { AlertNotice } from './alert-record.ts'
+import type { AlertNotice, AlertState } from './alert-record.ts'
 import { alertRules } from './alert-rule.ts'
 import type { SignalSnapshot } from './alert-signals.ts'
 import { mergeSignals } from './alert-signals.ts'
 import { START_MS, TestLog } from './alerts.test.support.ts'
-import type { AlertChannel, RedeliverOutcome } from './alerts.ts'
+import type { StatePart } from './state-file.ts'
 
-/** An channel that remembers what it was given, and takes it when it may. */
-export class TestOutlet implements AlertChannel {
-  /** Everything it was given, also what it did not take. */
+/** A channel that records notices. */
+export class TestChannel {
+  /** All notices, including rejected ones. */
   readonly given: AlertNotice[] = []
-  readonly letters: DeadLetter[] = []
+  /** Whether it accepts notices. */
   takes = true
 
   send(notice: AlertNotice): Promise<boolean> {
     this.given.push(notice)
     return Promise.resolve(this.takes)
   }
-
-  isPending(): boolean {
-    return false
-  }
-
-  deadLetters(): readonly DeadLetter[] {
-    return this.letters
-  }
-
-  redeliver(id: string): RedeliverOutcome {
-    return this.letters.some((letter) => letter.id === id) ? 'queued' : 'unknown'
-  }
 }
 
-/** A store in memory that keeps what a file would. */
-export class TestStateStore implements AlertStateStore {
-  /** Everything that was saved, as text. */
+/** A part of a file, in memory. */
+export class TestStateStore implements StatePart<AlertState> {
+  /** Every saved state as JSON. */
   readonly saved: string[] = []
   fails = false
 
@@ -52,24 +38,29 @@ export class TestStateStore implements AlertStateStore {
   }
 }
 
-/** What the monitor of a test is made with. */
-export interface TestDeskOptions {
+export interface TestMonitorOptions {
   readonly rules?: AlertOptions
   readonly remindEveryMs?: number
   readonly store?: TestStateStore
-  readonly channel?: TestOutlet
-  /** Begins the ids of its alerts. */
+  readonly channel?: TestChannel
+  /** Prefix of alert ids. */
   readonly ids?: string
 }
 
-/** A monitor with its time in the hands of the test. */
-export class TestDesk {
+/** A monitor whose clock the test sets. */
+export class TestMonitor {
   readonly monitor: AlertMonitor
-  readonly channel: TestOutlet
+  readonly channel: TestChannel
   readonly log: TestLog = new TestLog()
   nowMs: number = START_MS
 
-  constructor({ rules = {}, remindEveryMs = 0, store, channel = new TestOutlet(), ids = 'a' }: TestDeskOptions = {}) {
+  constructor({
+    rules = {},
+    remindEveryMs = 0,
+    store,
+    channel = new TestChannel(),
+    ids = 'a',
+  }: TestMonitorOptions = {}) {
     this.channel = channel
     let count = 0
     this.monitor = new AlertMonitor({
@@ -84,20 +75,20 @@ export class TestDesk {
     })
   }
 
-  /** Looks at so many milliseconds after the start, and waits for what follows. */
+  /** Evaluates `ms` milliseconds after the start and waits for the effects. */
   async lookAt(ms: number, signals: Partial<SignalSnapshot> = {}): Promise<void> {
     this.nowMs = START_MS + ms
     this.monitor.evaluate({ ...mergeSignals([]), ...signals })
     await this.monitor.settled()
   }
 
-  /** The notices so far: their kinds and the alerts they are about. */
+  /** Kind and alert id of each notice. */
   get told(): readonly string[] {
     return this.channel.given.map(({ kind, alert }) => `${kind} ${alert.id}`)
   }
 }
 
-/** 30 of 100 checks refused. */
+/** 30 of 100 checks denied. */
 export const DENIALS: Partial<SignalSnapshot> = { checks: { hits: 30, total: 100 } }
 
 /** 2 of 100 calls of the store failed. */

@@ -1,19 +1,19 @@
 import { describe, expect, it } from 'vitest'
-import { DENIALS, ERRORS, TestDesk, TestOutlet, TestStateStore } from './alert-monitor.test.support.ts'
+import { DENIALS, ERRORS, TestChannel, TestMonitor, TestStateStore } from './alert-monitor.test.support.ts'
 import { START_MS } from './alerts.test.support.ts'
 
 const MINUTE = 60_000
 
 /** Has errors fire at 0, which needs no waiting; they are resolved a minute after they are gone. */
-async function firingDesk(options: ConstructorParameters<typeof TestDesk>[0] = {}): Promise<TestDesk> {
-  const test = new TestDesk(options)
+async function firingMonitor(options: ConstructorParameters<typeof TestMonitor>[0] = {}): Promise<TestMonitor> {
+  const test = new TestMonitor(options)
   await test.lookAt(0, ERRORS)
   return test
 }
 
 describe('rules with their defaults', () => {
   it('a denial rate above 20 % fires after 2 minutes, and is resolved a minute after it is gone', async () => {
-    const test = new TestDesk()
+    const test = new TestMonitor()
     await test.lookAt(0, DENIALS)
     await test.lookAt(2 * MINUTE - 1, DENIALS)
     expect(test.monitor.list()).toEqual([])
@@ -25,7 +25,7 @@ describe('rules with their defaults', () => {
         scope: 'node',
         node: 'node-1',
         state: 'firing',
-        summary: '30 % of the checks of the last 60 seconds were refused, which is above 20 %',
+        summary: '30 % of checks in the last 60 seconds were denied, above 20 %',
         value: 0.3,
         threshold: 0.2,
         unit: 'ratio',
@@ -41,13 +41,13 @@ describe('rules with their defaults', () => {
   })
 
   it('a denial rate of exactly 20 % is none', async () => {
-    const test = new TestDesk()
+    const test = new TestMonitor()
     for (const minute of [0, 2, 4]) await test.lookAt(minute * MINUTE, { checks: { hits: 20, total: 100 } })
     expect(test.monitor.list()).toEqual([])
   })
 
   it('a p99 of the store above 10 ms fires after 5 minutes', async () => {
-    const test = new TestDesk()
+    const test = new TestMonitor()
     const slow = { storeLatency: [...new Array(14).fill(0), 100, ...new Array(15).fill(0)] }
     await test.lookAt(0, slow)
     await test.lookAt(5 * MINUTE - 1, slow)
@@ -57,7 +57,7 @@ describe('rules with their defaults', () => {
   })
 
   it('errors of the store above 1 % fire at once', async () => {
-    const test = new TestDesk()
+    const test = new TestMonitor()
     await test.lookAt(0, { storeCalls: { hits: 1, total: 100 } })
     expect(test.told).toEqual([])
     await test.lookAt(1, ERRORS)
@@ -65,7 +65,7 @@ describe('rules with their defaults', () => {
   })
 
   it('rules that are out of date by more than 10 minutes fire at once', async () => {
-    const test = new TestDesk()
+    const test = new TestMonitor()
     await test.lookAt(0, { configLagMs: 600_000 })
     expect(test.told).toEqual([])
     await test.lookAt(1, { configLagMs: 600_001 })
@@ -75,7 +75,7 @@ describe('rules with their defaults', () => {
 
 describe('an alert', () => {
   it('has the last value that was too much, and is told once however long it lasts', async () => {
-    const test = await firingDesk()
+    const test = await firingMonitor()
     await test.lookAt(1000, { storeCalls: { hits: 50, total: 100 } })
     await test.lookAt(2000, { storeCalls: { hits: 0, total: 100 } })
     expect(test.monitor.list()).toMatchObject([{ value: 0.5, summary: expect.stringMatching(/^50 % /) }])
@@ -84,7 +84,7 @@ describe('an alert', () => {
   })
 
   it('that comes back in time is the same one, and nobody is told', async () => {
-    const test = await firingDesk()
+    const test = await firingMonitor()
     await test.lookAt(1000)
     await test.lookAt(1000 + MINUTE - 1, ERRORS)
     await test.lookAt(1000 + MINUTE)
@@ -93,7 +93,7 @@ describe('an alert', () => {
   })
 
   it('that comes back later is another one', async () => {
-    const test = await firingDesk()
+    const test = await firingMonitor()
     await test.lookAt(1000)
     await test.lookAt(1000 + MINUTE)
     await test.lookAt(2000 + MINUTE, ERRORS)
@@ -105,28 +105,28 @@ describe('an alert', () => {
   })
 
   it('ends when no calls come any more', async () => {
-    const test = await firingDesk()
+    const test = await firingMonitor()
     await test.lookAt(1000, { storeCalls: { hits: 9, total: 9 } })
     await test.lookAt(1000 + MINUTE, { storeCalls: { hits: 9, total: 9 } })
     expect(test.told).toEqual(['firing a1', 'resolved a1'])
   })
 
   it('is told as it stood, with what names the notice', async () => {
-    const test = await firingDesk()
+    const test = await firingMonitor()
     const [alert] = test.monitor.list()
     expect(test.channel.given).toEqual([
       {
         id: 'a1_firing',
         kind: 'firing',
         at: START_MS,
-        text: 'Alert: store-errors on node-1: 2 % of the calls of the store in the last 60 seconds failed, which is above 1 %.',
+        text: 'Alert: store-errors on node-1: 2 % of store calls in the last 60 seconds failed, above 1 %.',
         alert,
       },
     ])
   })
 
   it('is reminded of as often as asked for, until somebody looks after it', async () => {
-    const test = await firingDesk({ remindEveryMs: 5 * MINUTE })
+    const test = await firingMonitor({ remindEveryMs: 5 * MINUTE })
     await test.lookAt(5 * MINUTE - 1, ERRORS)
     await test.lookAt(5 * MINUTE, ERRORS)
     await test.lookAt(10 * MINUTE - 1, ERRORS)
@@ -138,7 +138,7 @@ describe('an alert', () => {
   })
 
   it('of several rules is listed by what holds first, newest first', async () => {
-    const test = new TestDesk({ rules: { 'denial-rate': { forSeconds: 0 } } })
+    const test = new TestMonitor({ rules: { 'denial-rate': { forSeconds: 0 } } })
     await test.lookAt(0, ERRORS)
     await test.lookAt(1000)
     await test.lookAt(1000 + MINUTE, DENIALS)
@@ -151,7 +151,7 @@ describe('an alert', () => {
   })
 
   it('is forgotten when there are a hundred newer ones; one that holds is not', async () => {
-    const test = new TestDesk({ rules: { 'store-errors': { resolveAfterSeconds: 0 } } })
+    const test = new TestMonitor({ rules: { 'store-errors': { resolveAfterSeconds: 0 } } })
     await test.lookAt(0, { configLagMs: 700_000 })
     for (let round = 1; round <= 120; round++) {
       await test.lookAt(round * 1000, { ...ERRORS, configLagMs: 700_000 })
@@ -166,7 +166,7 @@ describe('an alert', () => {
 
 describe('an acknowledgement', () => {
   it('says who looks after an alert, and stays with it when it is over', async () => {
-    const test = await firingDesk()
+    const test = await firingMonitor()
     test.nowMs = START_MS + 500
     const shown = test.monitor.acknowledge('a1', { by: 'ada', note: 'load test' })
     expect(shown).toMatchObject({
@@ -182,7 +182,7 @@ describe('an acknowledgement', () => {
   })
 
   it('takes the place of the one before', async () => {
-    const test = await firingDesk()
+    const test = await firingMonitor()
     test.monitor.acknowledge('a1', { by: 'ada', note: 'mine' })
     const shown = test.monitor.acknowledge('a1', { by: 'bob' })
     expect(shown).toMatchObject({ acknowledgedBy: 'bob' })
@@ -190,7 +190,7 @@ describe('an acknowledgement', () => {
   })
 
   it('is not for the alert that follows', async () => {
-    const test = await firingDesk()
+    const test = await firingMonitor()
     test.monitor.acknowledge('a1', { by: 'ada' })
     await test.lookAt(1000)
     await test.lookAt(1000 + MINUTE)
@@ -199,14 +199,14 @@ describe('an acknowledgement', () => {
   })
 
   it('of an alert that does not exist is none', async () => {
-    const test = await firingDesk()
+    const test = await firingMonitor()
     expect(test.monitor.acknowledge('a2', { by: 'ada' })).toBeUndefined()
   })
 })
 
 describe('a silence', () => {
   it('ends at its instant: what still holds then is told, and not a millisecond before', async () => {
-    const test = await firingDesk()
+    const test = await firingMonitor()
     await test.lookAt(1000)
     await test.lookAt(1000 + MINUTE)
     test.monitor.silence('a1', { by: 'ada', durationMs: 10 * MINUTE, note: 'maintenance' })
@@ -225,7 +225,7 @@ describe('a silence', () => {
   })
 
   it('keeps the end of an alert quiet too, which is told after it', async () => {
-    const test = await firingDesk()
+    const test = await firingMonitor()
     test.monitor.silence('a1', { by: 'ada', durationMs: 10 * MINUTE })
     await test.lookAt(1000)
     await test.lookAt(1000 + MINUTE)
@@ -236,7 +236,7 @@ describe('a silence', () => {
   })
 
   it('swallows what began and ended in it', async () => {
-    const test = await firingDesk({ rules: { 'store-errors': { resolveAfterSeconds: 0 } } })
+    const test = await firingMonitor({ rules: { 'store-errors': { resolveAfterSeconds: 0 } } })
     await test.lookAt(1000)
     test.monitor.silence('a1', { by: 'ada', durationMs: 10 * MINUTE })
     await test.lookAt(2000, ERRORS)
@@ -247,7 +247,7 @@ describe('a silence', () => {
   })
 
   it('does not make receivers miss the end of what they know of, whatever comes in between', async () => {
-    const test = await firingDesk({ rules: { 'store-errors': { resolveAfterSeconds: 0 } } })
+    const test = await firingMonitor({ rules: { 'store-errors': { resolveAfterSeconds: 0 } } })
     test.monitor.silence('a1', { by: 'ada', durationMs: 10 * MINUTE })
     for (let round = 1; round <= 120; round++) {
       await test.lookAt(round * 1000)
@@ -259,14 +259,14 @@ describe('a silence', () => {
   })
 
   it('leaves other rules alone', async () => {
-    const test = await firingDesk()
+    const test = await firingMonitor()
     test.monitor.silence('a1', { by: 'ada', durationMs: 10 * MINUTE })
     await test.lookAt(1000, { ...ERRORS, configLagMs: 700_000 })
     expect(test.told).toEqual(['firing a1', 'firing a2'])
   })
 
   it('of no length ends another one', async () => {
-    const test = await firingDesk()
+    const test = await firingMonitor()
     test.monitor.silence('a1', { by: 'ada', durationMs: 10 * MINUTE })
     await test.lookAt(1000)
     await test.lookAt(1000 + MINUTE)
@@ -276,7 +276,7 @@ describe('a silence', () => {
   })
 
   it('keeps reminders quiet', async () => {
-    const test = await firingDesk({ remindEveryMs: MINUTE })
+    const test = await firingMonitor({ remindEveryMs: MINUTE })
     test.monitor.silence('a1', { by: 'ada', durationMs: 5 * MINUTE })
     await test.lookAt(5 * MINUTE - 1, ERRORS)
     expect(test.told).toEqual(['firing a1'])
@@ -285,14 +285,14 @@ describe('a silence', () => {
   })
 
   it('of an alert that does not exist is none', async () => {
-    const test = await firingDesk()
+    const test = await firingMonitor()
     expect(test.monitor.silence('a2', { by: 'ada', durationMs: 1 })).toBeUndefined()
   })
 })
 
 describe('an channel that takes nothing', () => {
   it('is given the notice again with each look, until it takes it', async () => {
-    const test = new TestDesk()
+    const test = new TestMonitor()
     test.channel.takes = false
     await test.lookAt(0, ERRORS)
     await test.lookAt(1000, ERRORS)
@@ -305,13 +305,13 @@ describe('an channel that takes nothing', () => {
   })
 
   it('is not given it twice at the same time', async () => {
-    const channel = new TestOutlet()
+    const channel = new TestChannel()
     const { promise, resolve } = Promise.withResolvers<boolean>()
     channel.send = (notice) => {
       channel.given.push(notice)
       return promise
     }
-    const test = new TestDesk({ channel })
+    const test = new TestMonitor({ channel })
     const late = test.lookAt(0, ERRORS)
     const later = test.lookAt(1000, ERRORS)
     expect(channel.given).toHaveLength(1)
@@ -321,7 +321,7 @@ describe('an channel that takes nothing', () => {
   })
 
   it('does not make more than a hundred notices wait; the oldest go, and the log says so', async () => {
-    const test = new TestDesk({ rules: { 'store-errors': { resolveAfterSeconds: 0 } } })
+    const test = new TestMonitor({ rules: { 'store-errors': { resolveAfterSeconds: 0 } } })
     test.channel.takes = false
     for (let round = 0; round < 51; round++) {
       await test.lookAt(round * 1000, ERRORS)
@@ -340,16 +340,16 @@ describe('an channel that takes nothing', () => {
 
 describe('after a restart', () => {
   /** A monitor that goes on with what another left, its time where that one's ended. */
-  async function restarted(before: TestDesk, store: TestStateStore, rules = {}): Promise<TestDesk> {
+  async function restarted(before: TestMonitor, store: TestStateStore, rules = {}): Promise<TestMonitor> {
     await before.monitor.settled()
-    const test = new TestDesk({ store, ids: 'b', rules })
+    const test = new TestMonitor({ store, ids: 'b', rules })
     test.nowMs = before.nowMs
     return test
   }
 
   it('an alert that still holds is the same one, and nobody is told again', async () => {
     const store = new TestStateStore()
-    const before = await firingDesk({ store })
+    const before = await firingMonitor({ store })
     const test = await restarted(before, store)
     await test.lookAt(1000)
     await test.lookAt(2000, ERRORS)
@@ -359,7 +359,7 @@ describe('after a restart', () => {
 
   it('an alert that is gone is resolved when it has been gone for long enough since', async () => {
     const store = new TestStateStore()
-    const before = await firingDesk({ store })
+    const before = await firingMonitor({ store })
     await before.lookAt(50_000)
     const test = await restarted(before, store)
     await test.lookAt(100_000)
@@ -371,7 +371,7 @@ describe('after a restart', () => {
 
   it('what was pending begins anew', async () => {
     const store = new TestStateStore()
-    const before = new TestDesk({ store })
+    const before = new TestMonitor({ store })
     await before.lookAt(0, ERRORS)
     await before.lookAt(0, DENIALS)
     const test = await restarted(before, store)
@@ -383,7 +383,7 @@ describe('after a restart', () => {
 
   it('silences and acknowledgements are there', async () => {
     const store = new TestStateStore()
-    const before = await firingDesk({ store })
+    const before = await firingMonitor({ store })
     before.monitor.acknowledge('a1', { by: 'ada', note: 'mine' })
     before.monitor.silence('a1', { by: 'bob', durationMs: MINUTE })
     const test = await restarted(before, store)
@@ -393,7 +393,7 @@ describe('after a restart', () => {
 
   it('a notice that no channel took is given again, under the same id', async () => {
     const store = new TestStateStore()
-    const before = new TestDesk({ store })
+    const before = new TestMonitor({ store })
     before.channel.takes = false
     await before.lookAt(0, ERRORS)
     const test = await restarted(before, store)
@@ -405,7 +405,7 @@ describe('after a restart', () => {
 
   it('the end is told of what began under a rule that is not watched any more', async () => {
     const store = new TestStateStore()
-    const before = await firingDesk({ store })
+    const before = await firingMonitor({ store })
     const test = await restarted(before, store, { 'store-errors': { enabled: false } })
     await test.lookAt(1000, ERRORS)
     expect(test.monitor.list()).toMatchObject([{ state: 'resolved', resolvedAt: START_MS + 1000 }])
@@ -416,7 +416,7 @@ describe('after a restart', () => {
 describe('a store', () => {
   it('is written when something changes, and not with every look', async () => {
     const store = new TestStateStore()
-    const test = await firingDesk({ store })
+    const test = await firingMonitor({ store })
     const writes = store.saved.length
     for (let second = 1; second < 30; second++) await test.lookAt(second * 1000, ERRORS)
     expect(store.saved).toHaveLength(writes)
@@ -424,7 +424,7 @@ describe('a store', () => {
 
   it('has a notice from the moment of its change until the channel took it', async () => {
     const store = new TestStateStore()
-    await firingDesk({ store })
+    await firingMonitor({ store })
     const outboxes = store.saved.map((text) => JSON.parse(text).outbox.map(({ id }: { id: string }) => id))
     expect(outboxes).toEqual([['a1_firing'], []])
   })
@@ -432,15 +432,15 @@ describe('a store', () => {
   it('that fails is reported, and alerts are told nevertheless', async () => {
     const store = new TestStateStore()
     store.fails = true
-    const test = await firingDesk({ store })
+    const test = await firingMonitor({ store })
     expect(test.told).toEqual(['firing a1'])
-    expect(test.log.messages).toContain('the state of alerts could not be saved')
+    expect(test.log.messages).toContain('could not save the state of alerts')
   })
 })
 
 describe('the log', () => {
   it('says what fires, what is resolved, and who did what', async () => {
-    const test = await firingDesk()
+    const test = await firingMonitor()
     test.monitor.acknowledge('a1', { by: 'ada', note: 'mine' })
     test.monitor.silence('a1', { by: 'bob', durationMs: 5 })
     await test.lookAt(1000)
@@ -451,24 +451,5 @@ describe('the log', () => {
       { level: 'info', message: 'an alert was silenced', fields: { alert: 'a1', by: 'bob', until: START_MS + 5 } },
       { level: 'info', message: 'an alert is resolved', fields: { alert: 'a1', rule: 'store-errors' } },
     ])
-  })
-})
-
-describe('dead letters', () => {
-  it('are those of the channel', () => {
-    const test = new TestDesk()
-    const letter = {
-      id: 'x',
-      alertId: 'a1',
-      destination: 'https://hooks.example.com',
-      attempts: 1,
-      firstAttemptAt: 1,
-      lastAttemptAt: 2,
-      error: 'answered with status 500',
-    }
-    test.channel.letters.push(letter)
-    expect(test.monitor.deadLetters()).toEqual([letter])
-    expect(test.monitor.redeliver('x')).toBe('queued')
-    expect(test.monitor.redeliver('y')).toBe('unknown')
   })
 })

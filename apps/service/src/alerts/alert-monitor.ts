@@ -1,72 +1,74 @@
-import type { Alert, DeadLetter } from '@sluice/contract'
+import type { Alert } from '@sluice/contract'
 import type { Logger, NowMs } from '@sluice/runtime'
 import { errorFields } from '../observability/error-fields.ts'
-import type { AlertMark, AlertNotice, AlertRecord, Silence, Watch } from './alert-record.ts'
+import type { AlertMark, AlertNotice, AlertRecord, AlertState, Silence, Watch } from './alert-record.ts'
 import { dueNotice, isSilent, nextWatch, noticeId, noticeText, shownAlert, withTold } from './alert-record.ts'
 import type { AlertRule, AlertRuleName } from './alert-rule.ts'
 import type { SignalSnapshot } from './alert-signals.ts'
 import { readingOf, summaryOf } from './alert-signals.ts'
-import type { AlertActor, AlertChannel, Alerts, RedeliverOutcome, SilenceOrder } from './alerts.ts'
+import type { AlertActor, SilenceOrder } from './alerts.ts'
+import type { StatePart } from './state-file.ts'
+import type { WebhookChannel } from './webhook-channel.ts'
 
 /** What an {@link AlertMonitor} works with. */
 export interface AlertMonitorParts {
   readonly rules: readonly AlertRule[]
-  /** How often receivers are reminded of an alert that nobody acknowledged, in milliseconds; 0: never. */
+  /** Interval of reminders about an alert that is not acknowledged, in milliseconds; 0: none. */
   readonly remindEveryMs: number
-  /** Which process this is, for whoever gets notices of several. */
+  /** Name of this process in notices. */
   readonly node: string
   readonly nowMs: NowMs
-  /** A text of at most 50 letters, digits, `_`, `.` and `-` that was never given before, by no process. */
+  /** Creates a globally unique string of at most 50 letters, digits, `_`, `.` and `-`. */
   readonly newId: () => string
-  readonly channel: AlertChannel
+  readonly channel: Pick<WebhookChannel, 'send'>
   readonly log: Pick<Logger, 'info' | 'warn' | 'error'>
   /** Where alerts survive a restart. Default: nowhere. */
-  readonly store?: AlertStateStore | undefined
+  readonly store?: StatePart<AlertState> | undefined
 }
 
-/** Alerts that are remembered; the oldest of those that are over go first. */
-const MOST_ALERTS = 100
+/** Maximum number of alerts kept; the oldest resolved ones are dropped first. */
+const MAX_ALERTS = 100
 
-/** Notices that wait for an channel that takes none; the oldest go first. */
-const MOST_WAITING = 100
+/** Maximum number of notices that wait for a full channel; the oldest are dropped first. */
+const MAX_WAITING = 100
 
 /**
- * Watches the rules that are about this node and tells receivers when one begins to hold and when it does no more. Does nothing by itself: time passes
- * when somebody calls {@link AlertMonitor.evaluate}.
+ * Evaluates the rules about this node and sends a notice when an alert fires and when it resolves. Has no timer: call
+ * {@link AlertMonitor.evaluate}.
  *
- * A notice is saved with the change it is about, and forgotten when the channel has saved it: if the process dies in between it
- * is given to the channel once more, under the same id.
+ * A notice is saved together with the change it reports, and removed once the channel has saved it. If the process dies
+ * in between, the channel gets it again under the same id.
  */
-export class AlertMonitor implements Alerts {
+export class AlertMonitor {
   readonly #parts: AlertMonitorParts
   readonly #watches: Map<AlertRuleName, Watch>
   readonly #silences: Map<AlertRuleName, Silence>
   /** Oldest first. */
   readonly #alerts: Map<string, AlertRecord>
   readonly #outbox: Map<string, AlertNotice>
-  /** Ids of the notices that the channel is just taking over. */
-  readonly #leaving = new Set<string>()
+  /** Ids of notices that are being handed to the channel. */
+  readonly #sending = new Set<string>()
   readonly #work = new Set<Promise<void>>()
   #isChanged = false
   #dropped = 0
 
-  /** Goes on where the store says the last one ended. */
+  /** Continues from the saved state. */
   constructor(parts: AlertMonitorParts) {
     this.#parts = parts
     const { silences = {}, alerts = [], outbox = [] } = parts.store?.load() ?? {}
-    // What was pending has to begin anew: nobody has looked meanwhile.
+    // Pending conditions start over: they were not evaluated in the meantime.
     this.#watches = new Map(alerts.map((record) => [record.rule, watchOf(record)]))
     this.#silences = new Map(Object.entries(silences) as [AlertRuleName, Silence][])
     this.#alerts = new Map(alerts.map((record) => [record.id, record]))
     this.#outbox = new Map(outbox.map((notice) => [notice.id, notice]))
   }
 
-  /** Looks at what is known now, changes states, and sends what is due. To be called about once a second. */
+  /** Updates all alerts and sends the notices that are due. Call it about once a second. */
   evaluate(signals: SignalSnapshot): void {
     const nowMs = this.#nowMs()
-    for (const rule of this.#parts.rules) this.#look(rule, readingOf(rule, signals), nowMs)
-    this.#endUnwatched(nowMs)
-    for (const record of this.#alerts.values()) this.#tell(record, nowMs)
+    for (const rule of this.#parts.rules) this.#update(rule, readingOf(rule, signals), nowMs)
+    this.#resolveDisabled(nowMs)
+    for (const record of this.#alerts.values()) this.#addNotice(record, nowMs)
     this.#dropOld()
     if (this.#isChanged) this.#save()
     this.#dispatch()
@@ -101,37 +103,29 @@ export class AlertMonitor implements Alerts {
     return this.#shown(record, nowMs)
   }
 
-  deadLetters(): readonly DeadLetter[] {
-    return this.#parts.channel.deadLetters()
-  }
-
-  redeliver(id: string): RedeliverOutcome {
-    return this.#parts.channel.redeliver(id)
-  }
-
-  /** Notices that were dropped because too many were waiting. */
+  /** Number of notices dropped because too many were waiting. */
   get dropped(): number {
     return this.#dropped
   }
 
-  /** Resolves when everything that was to be saved and taken over so far was, or could not be. */
+  /** Resolves when all saves and sends so far have ended. */
   async settled(): Promise<void> {
     while (this.#work.size > 0) await Promise.all(this.#work)
   }
 
-  #look(rule: AlertRule, value: number | undefined, nowMs: number): void {
+  #update(rule: AlertRule, value: number | undefined, nowMs: number): void {
     const before = this.#watches.get(rule.name) ?? { state: 'ok', since: nowMs }
     const holds = value !== undefined && value > rule.threshold
     const after = nextWatch(before, { holds, nowMs }, rule)
     this.#watches.set(rule.name, after)
     const current = this.#current(rule.name)
     if (after.state === 'firing') {
-      if (holds) this.#hold(rule, { value, nowMs }, current)
+      if (holds) this.#fire(rule, { value, nowMs }, current)
     } else if (current !== undefined) this.#resolve(current, nowMs)
   }
 
-  /** Keeps an alert up to date, or begins one. */
-  #hold(rule: AlertRule, seen: { value: number; nowMs: number }, current: AlertRecord | undefined): void {
+  /** Updates the alert of a rule, or creates one. */
+  #fire(rule: AlertRule, seen: { value: number; nowMs: number }, current: AlertRecord | undefined): void {
     const { name, threshold, unit } = rule
     const measured = { value: seen.value, threshold, unit, summary: summaryOf(rule, seen.value) }
     if (current !== undefined) {
@@ -161,15 +155,16 @@ export class AlertMonitor implements Alerts {
     this.#parts.log.info('an alert is resolved', { alert: id, rule })
   }
 
-  /** Ends what began under a rule that is not watched any more. */
-  #endUnwatched(nowMs: number): void {
+  /** Resolves alerts of rules that are now disabled. */
+  #resolveDisabled(nowMs: number): void {
     for (const record of this.#alerts.values()) {
-      const isWatched = this.#parts.rules.some(({ name }) => name === record.rule)
-      if (isFiring(record) && !isWatched) this.#resolve(record, nowMs)
+      const isEnabled = this.#parts.rules.some(({ name }) => name === record.rule)
+      if (isFiring(record) && !isEnabled) this.#resolve(record, nowMs)
     }
   }
 
-  #tell(record: AlertRecord, nowMs: number): void {
+  /** Puts the notice that is due about an alert into the outbox, if any. */
+  #addNotice(record: AlertRecord, nowMs: number): void {
     const { remindEveryMs } = this.#parts
     const silence = this.#silences.get(record.rule)
     const kind = dueNotice(record, { nowMs, isSilent: isSilent(silence, nowMs), remindEveryMs })
@@ -183,11 +178,11 @@ export class AlertMonitor implements Alerts {
 
   #dropOld(): void {
     for (const [id, record] of this.#alerts) {
-      if (this.#alerts.size <= MOST_ALERTS) break
+      if (this.#alerts.size <= MAX_ALERTS) break
       if (!isFiring(record) && record.told?.state !== 'firing') this.#alerts.delete(id)
     }
     for (const id of this.#outbox.keys()) {
-      if (this.#outbox.size <= MOST_WAITING) break
+      if (this.#outbox.size <= MAX_WAITING) break
       this.#outbox.delete(id)
       this.#dropped++
       this.#parts.log.error('a notice of an alert was dropped', { notice: id })
@@ -196,16 +191,16 @@ export class AlertMonitor implements Alerts {
 
   #dispatch(): void {
     for (const notice of this.#outbox.values()) {
-      if (this.#leaving.has(notice.id)) continue
-      this.#leaving.add(notice.id)
-      this.#track(this.#leave(notice))
+      if (this.#sending.has(notice.id)) continue
+      this.#sending.add(notice.id)
+      this.#track(this.#send(notice))
     }
   }
 
-  async #leave(notice: AlertNotice): Promise<void> {
-    const isTaken = await this.#parts.channel.send(notice)
-    this.#leaving.delete(notice.id)
-    if (isTaken && this.#outbox.delete(notice.id)) this.#save()
+  async #send(notice: AlertNotice): Promise<void> {
+    const isAccepted = await this.#parts.channel.send(notice)
+    this.#sending.delete(notice.id)
+    if (isAccepted && this.#outbox.delete(notice.id)) this.#save()
   }
 
   #save(): void {
@@ -213,7 +208,7 @@ export class AlertMonitor implements Alerts {
     const { store, log } = this.#parts
     if (store === undefined) return
     const saved = store.save(this.#state()).catch((error: unknown) => {
-      log.error('the state of alerts could not be saved', { error: errorFields(error) })
+      log.error('could not save the state of alerts', { error: errorFields(error) })
     })
     this.#track(saved)
   }
@@ -231,7 +226,7 @@ export class AlertMonitor implements Alerts {
     this.#work.add(tracked)
   }
 
-  /** The alert of a rule that is not over. */
+  /** The alert of a rule that fires. */
   #current(rule: AlertRuleName): AlertRecord | undefined {
     return [...this.#alerts.values()].find((record) => record.rule === rule && isFiring(record))
   }
@@ -246,7 +241,7 @@ export class AlertMonitor implements Alerts {
   }
 }
 
-/** How a rule stood when this was its last alert. */
+/** The state of a rule after its last alert. */
 function watchOf({ state, firedAt, resolvedAt = firedAt }: AlertRecord): Watch {
   return { state, since: state === 'firing' ? firedAt : resolvedAt }
 }
@@ -257,21 +252,4 @@ function isFiring({ state }: AlertRecord): boolean {
 
 function markOf({ by, note }: AlertActor, at: number): AlertMark {
   return { at, by, ...(note === undefined ? {} : { note }) }
-}
-
-/** What a monitor remembers over restarts: plain data. */
-export interface AlertState {
-  readonly silences: { readonly [Name in AlertRuleName]?: Silence }
-  /** Oldest first. */
-  readonly alerts: readonly AlertRecord[]
-  /** Notices that no channel has taken over yet, oldest first. */
-  readonly outbox: readonly AlertNotice[]
-}
-
-/** Keeps the state of one monitor. */
-export interface AlertStateStore {
-  /** What was saved last; undefined when nothing was. */
-  load(): AlertState | undefined
-  /** Saves it. Of several saves at once the last counts. Rejects when it could not be written. */
-  save(state: AlertState): Promise<void>
 }

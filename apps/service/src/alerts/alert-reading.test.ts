@@ -105,14 +105,10 @@ describe('lag of the rules', () => {
 
 describe('a summary', () => {
   it.each<[AlertRuleName, number, string]>([
-    [
-      'store-latency',
-      14.23456,
-      'the p99 of the calls of the store in the last 60 seconds is 14.23 ms, which is above 10 ms',
-    ],
-    ['denial-rate', 0.2727, '27.27 % of the checks of the last 60 seconds were refused, which is above 20 %'],
-    ['store-errors', 0.5, '50 % of the calls of the store in the last 60 seconds failed, which is above 1 %'],
-    ['config-lag', 661, 'the rules in force have been out of date for 661 seconds, which is above 600 seconds'],
+    ['store-latency', 14.23456, 'the p99 of store calls in the last 60 seconds is 14.23 ms, above 10 ms'],
+    ['denial-rate', 0.2727, '27.27 % of checks in the last 60 seconds were denied, above 20 %'],
+    ['store-errors', 0.5, '50 % of store calls in the last 60 seconds failed, above 1 %'],
+    ['config-lag', 661, 'the active rules have been out of date for 661 seconds, above 600 seconds'],
   ])('of %s tells value, window and threshold', (name, value, summary) => {
     expect(summaryOf(ruleOf(name), value)).toBe(summary)
   })

@@ -1,7 +1,7 @@
 import type { Alert } from '@sluice/contract'
-import type { AlertRule } from './alert-rule.ts'
+import type { AlertRule, AlertRuleName } from './alert-rule.ts'
 
-/** Who did something to an alert. Instants are in milliseconds since 1970. */
+/** Who changed an alert, and when. All times are milliseconds since 1970. */
 export interface AlertMark {
   readonly at: number
   /** Name of the API key. */
@@ -9,35 +9,35 @@ export interface AlertMark {
   readonly note?: string
 }
 
-/** Keeps a rule quiet. */
+/** Suppresses the notices of a rule. */
 export interface Silence extends AlertMark {
-  /** From then on it is heard again. */
+  /** End of the silence. */
   readonly until: number
 }
 
-/** One time that a rule fired, from the beginning to the end, as it is kept: plain data. */
+/** One alert, from firing to resolved, as it is stored: plain data. */
 export interface AlertRecord extends Pick<AlertRule, 'threshold' | 'unit'> {
   readonly id: string
-  readonly rule: AlertRule['name']
+  readonly rule: AlertRuleName
   /** Whether it is about all nodes or about one. */
   readonly scope: 'cluster' | 'node'
-  /** The node it is about; of a cluster alert, the one that saw it first. */
+  /** The node it is about; for a cluster alert, the one that fired first. */
   readonly node: string
   readonly state: 'firing' | 'resolved'
-  /** What is the matter, in words. */
+  /** Description for people. */
   readonly summary: string
-  /** The last that was measured while the condition held. */
+  /** Last value measured while the condition was true. */
   readonly value: number
   readonly firedAt: number
   readonly resolvedAt?: number
   readonly acknowledgement?: AlertMark
-  /** What receivers were told last; undefined when nothing. */
+  /** The last notice about it; undefined if there was none. */
   readonly told?: { readonly state: 'firing' | 'resolved'; readonly at: number }
-  /** How often they were reminded. */
+  /** Number of reminders. */
   readonly reminders: number
 }
 
-/** An alert as it is shown at `nowMs`, with the silence of its rule while that lasts. */
+/** An alert as the API shows it, with the silence of its rule if that is active. */
 export function shownAlert(record: AlertRecord, silence: Silence | undefined, nowMs: number): Alert {
   const { id, rule, scope, node, state, summary, value, threshold, unit, firedAt, resolvedAt, acknowledgement } = record
   return {
@@ -57,7 +57,7 @@ export function shownAlert(record: AlertRecord, silence: Silence | undefined, no
   }
 }
 
-/** Whether a silence lasts at `nowMs`. */
+/** Whether a silence is active at `nowMs`. */
 export function isSilent(silence: Silence | undefined, nowMs: number): boolean {
   return silence !== undefined && nowMs < silence.until
 }
@@ -71,31 +71,31 @@ function shownSilence({ until, by, note }: Silence): Partial<Alert> {
 }
 
 /**
- * How the condition of one rule stands: plain data. Instants are in milliseconds since 1970.
+ * State of the condition of one rule: plain data.
  *
- *     ok, resolved --holds--> pending --held for forMs--> firing --gone for resolveAfterMs--> resolved
- *                             pending --gone--> ok        firing --back before that--> firing
+ *     ok, resolved --true--> pending --true for forMs--> firing --false for resolveAfterMs--> resolved
+ *                            pending --false--> ok       firing --true before that--> firing
  *
  * With a `forMs` of 0 there is no pending. `resolved` is `ok` after it fired.
  */
 export interface Watch {
   readonly state: 'ok' | 'pending' | 'firing' | 'resolved'
-  /** Since when it is in this state. */
+  /** When it entered this state. */
   readonly since: number
-  /** While firing: since when the condition is gone; undefined while it holds. */
+  /** While firing: when the condition became false; undefined while it is true. */
   readonly goneSince?: number
 }
 
-/** What was seen at one instant. */
+/** One evaluation of a condition. */
 export interface Sight {
-  /** Whether the condition holds. */
+  /** Whether the condition is true. */
   readonly holds: boolean
   readonly nowMs: number
 }
 
 /**
- * The watch after a look at the condition. A clock that goes back begins the times that are being waited for anew, so that
- * none of them is longer than it should be by more than once.
+ * The state after an evaluation. When the clock goes back, running periods start over, so that none takes more than twice
+ * its time.
  */
 export function nextWatch(watch: Watch, sight: Sight, rule: Pick<AlertRule, 'forMs' | 'resolveAfterMs'>): Watch {
   const { holds, nowMs } = sight
@@ -117,32 +117,32 @@ export function nextWatch(watch: Watch, sight: Sight, rule: Pick<AlertRule, 'for
   }
 }
 
-/** What a receiver is told, and kept until it has been. */
+/** A message about an alert, kept until it is delivered. */
 export interface AlertNotice {
-  /** Names this notice, without a full stop: receivers know by it what they have already. */
+  /** Unique, without a full stop. Receivers use it to drop duplicates. */
   readonly id: string
-  /** `firing`: it begins. `reminder`: it goes on, and nobody has acknowledged it. `resolved`: it is over. */
+  /** `reminder`: it still fires and is not acknowledged. */
   readonly kind: 'firing' | 'reminder' | 'resolved'
-  /** When it was made, in milliseconds since 1970. */
+  /** When it was created. */
   readonly at: number
-  /** All of it in one line, to be shown to people. */
+  /** One line for people. */
   readonly text: string
-  /** The alert as it stood then. */
+  /** The alert at that time. */
   readonly alert: Alert
 }
 
-/** What decides whether it is time for a notice. */
+/** What decides whether a notice is due. */
 export interface NoticeTimes {
   readonly nowMs: number
-  /** Nothing is told while it lasts. */
+  /** Whether the rule is silenced. */
   readonly isSilent: boolean
   /** 0: never. */
   readonly remindEveryMs: number
 }
 
 /**
- * What receivers have to be told about an alert now, if anything: one notice for each change, and reminders. What changed
- * during a silence is told after it, unless it is over by then and receivers never heard of it.
+ * The notice that is due about an alert, if any: one for each change, and reminders. A change during a silence is
+ * reported after it, unless the alert is resolved by then and was never reported.
  */
 export function dueNotice(
   { state, told, acknowledgement }: AlertRecord,
@@ -152,11 +152,11 @@ export function dueNotice(
   if (state === 'resolved') return told?.state === 'firing' ? 'resolved' : undefined
   if (told === undefined) return 'firing'
   if (remindEveryMs === 0 || acknowledgement !== undefined) return undefined
-  // By the distance: a clock that went back far must not keep it quiet for as long.
+  // The absolute difference: a clock that went back must not delay reminders.
   return Math.abs(nowMs - told.at) >= remindEveryMs ? 'reminder' : undefined
 }
 
-/** The record after receivers were told. */
+/** The record after a notice. */
 export function withTold(record: AlertRecord, kind: AlertNotice['kind'], nowMs: number): AlertRecord {
   const isReminder = kind === 'reminder'
   return {
@@ -166,16 +166,16 @@ export function withTold(record: AlertRecord, kind: AlertNotice['kind'], nowMs: 
   }
 }
 
-/** The id of a notice: the same for the same change, also when it is made again after a restart. */
+/** Id of a notice: the same for the same change, even if it is created again after a restart. */
 export function noticeId({ id, reminders }: AlertRecord, kind: AlertNotice['kind']): string {
   return kind === 'reminder' ? `${id}_reminder_${reminders + 1}` : `${id}_${kind}`
 }
 
 /**
- * The body of a webhook, as Standard Webhooks recommends it; `text` is where chats look for it. Always the same bytes.
+ * Body of a webhook, as Standard Webhooks recommends it. Chat tools show `text`. The same notice always gives the same bytes.
  *
- * A receiver may get one more than once, and two of them in any order. Of two about one alert the one with the later `timestamp`
- * is the newer.
+ * Receivers may get a notice more than once, and notices in any order. Of two about one alert, the one with the later
+ * `timestamp` is newer.
  */
 export function noticeBody({ kind, at, text, alert }: AlertNotice): string {
   return JSON.stringify({ type: `alert.${kind}`, timestamp: new Date(at).toISOString(), text, data: alert })
@@ -186,4 +186,13 @@ export function noticeText(kind: AlertNotice['kind'], { rule, scope, node, summa
   const where = scope === 'cluster' ? `in the cluster, first seen on ${node}` : `on ${node}`
   if (kind === 'resolved') return `Resolved: ${rule} ${where}. It was: ${summary}.`
   return `${kind === 'firing' ? 'Alert' : 'Alert, still'}: ${rule} ${where}: ${summary}.`
+}
+
+/** What a monitor keeps across restarts: plain data. */
+export interface AlertState {
+  readonly silences: { readonly [Name in AlertRuleName]?: Silence }
+  /** Oldest first. */
+  readonly alerts: readonly AlertRecord[]
+  /** Notices that the channel has not accepted yet, oldest first. */
+  readonly outbox: readonly AlertNotice[]
 }

@@ -1,22 +1,22 @@
 import type { AlertOptions, MeasuredRuleOptions } from '../alert-settings.ts'
 
-/** What is watched. */
+/** Name of an alert rule. */
 export type AlertRuleName = 'store-latency' | 'denial-rate' | 'store-errors' | 'config-lag'
 
-/** When somebody should look at something, as data: the measured value is above `threshold` for long enough. */
+/** An alert rule: it fires when its value is above `threshold` for long enough. */
 export interface AlertRule {
   readonly name: AlertRuleName
-  /** The condition holds while the value is above it, and not when it is equal. */
+  /** Exclusive: a value that is equal does not fire. */
   readonly threshold: number
-  /** Of value and threshold. A ratio is 0 to 1. */
+  /** Unit of value and threshold. A ratio is 0 to 1. */
   readonly unit: 'ms' | 'ratio' | 's'
-  /** The condition must have held for so long before the alert fires; 0: it fires when it is first seen. */
+  /** How long the value must be above the threshold before the alert fires; 0: at once. */
   readonly forMs: number
-  /** The condition must have been gone for so long before the alert is resolved; 0: it is when that is first seen. */
+  /** How long the value must be back before the alert is resolved; 0: at once. */
   readonly resolveAfterMs: number
-  /** The value is that of so much time, in whole seconds; 0 for a value of the moment. */
+  /** Window of the value, in whole seconds; 0 for an instantaneous value. */
   readonly windowMs: number
-  /** With less than so many calls in the window there is no value, and so no condition that holds. */
+  /** Minimum number of calls in the window. With fewer there is no value, and the alert does not fire. */
   readonly leastSamples: number
 }
 
@@ -31,7 +31,7 @@ const DEFAULTS: readonly AlertRule[] = [
   { name: 'config-lag', threshold: 600, unit: 's', forMs: 0, resolveAfterMs: 60_000, windowMs: 0, leastSamples: 0 },
 ]
 
-/** The rules that are watched: the defaults with what `options` say otherwise, without those that are not enabled. */
+/** The enabled rules: the defaults, changed by `options`. */
 export function alertRules(options: AlertOptions = {}): readonly AlertRule[] {
   return DEFAULTS.flatMap((rule) => {
     const given: MeasuredRuleOptions = options[rule.name] ?? {}
@@ -55,18 +55,18 @@ function millis(seconds: number | undefined): number | undefined {
   return seconds === undefined ? undefined : Math.round(seconds * MS_PER_SECOND)
 }
 
-/** What nodes can coordinate an alert through. */
+/** Shared storage through which nodes coordinate an alert. */
 export type Coordinator = 'database' | 'redis'
 
-/** The settings that say what nodes share. */
+/** The storage that nodes share. */
 export interface SharedParts {
   readonly databaseUrl: string | undefined
   readonly redis: { readonly prefix: string } | undefined
 }
 
 /**
- * What nodes coordinate the alerts of a rule through; undefined when it is about one node. An alert about Redis goes through the
- * database where nodes share one, and an alert about the database through Redis: what it is about may be down.
+ * The coordinator of a rule; undefined for a rule about one node. Alerts about Redis use the shared database if there is
+ * one, and alerts about the database use Redis, because the subject of an alert may be down.
  */
 function coordinatorOf(rule: AlertRuleName, { databaseUrl, redis }: SharedParts): Coordinator | undefined {
   if (rule === 'config-lag') {
@@ -77,7 +77,7 @@ function coordinatorOf(rule: AlertRuleName, { databaseUrl, redis }: SharedParts)
   return databaseUrl === undefined ? 'redis' : 'database'
 }
 
-/** Those of `rules` that are coordinated through `coordinator`; undefined for those about one node. */
+/** The rules with this coordinator; undefined: those about one node. */
 export function rulesThrough(
   coordinator: Coordinator | undefined,
   rules: readonly AlertRule[],

@@ -3,35 +3,35 @@ import { bucketQuantile, RollingHistogram, RollingRatio } from '@sluice/runtime'
 import type { ThreadGroup } from '../threads/message-bus.ts'
 import type { AlertRule, AlertRuleName } from './alert-rule.ts'
 
-/** Where a thread tells what alerts are about. */
+/** Records what alerts are about, in one thread. */
 export interface AlertSignals {
   /** A check was decided. */
   recordCheck(denied: boolean): void
   /**
-   * A call of the store ended, or was not even made because the store is known to be away: that is a failure too.
-   * `micros`: how long it took, in microseconds; 0 when the store was not asked, which says nothing about its latency.
+   * A store call ended, or was skipped because the store is known to be unreachable, which counts as a failure.
+   * `micros`: its duration in microseconds; 0 for a skipped call, which is not counted as latency.
    */
   recordStoreCall(micros: number, failed: boolean): void
 }
 
-/** What one thread knows, or several together: plain data, to be sent from thread to thread. */
+/** Signals of one thread, or of several together: plain data. */
 export interface SignalSnapshot {
-  /** Checks in the window of `denial-rate`; `hits` were refused. */
+  /** Checks in the window of `denial-rate`; `hits` were denied. */
   readonly checks: RatioCounts
-  /** Calls of the store in the window of `store-errors`; `hits` failed. */
+  /** Store calls in the window of `store-errors`; `hits` failed. */
   readonly storeCalls: RatioCounts
-  /** Calls of the store in the window of `store-latency` by how long they took, see {@link latencyBoundsMs}. */
+  /** Store calls in the window of `store-latency` by duration, see {@link latencyBoundsMs}. */
   readonly storeLatency: readonly number[]
-  /** How far the rules in force are behind. */
+  /** Age of the active rules behind the newest ones. */
   readonly configLagMs: number
 }
 
-/** What a {@link SignalRecorder} is made of. */
+/** Options of {@link SignalRecorder}. */
 export interface SignalRecorderParts {
-  /** What is watched; nothing is kept for other rules. The same for all threads. */
+  /** Enabled rules; nothing is recorded for others. The same in all threads. */
   readonly rules: readonly AlertRule[]
   readonly nowMs: NowMs
-  /** How far the rules in force in this thread are behind; asked for each snapshot. */
+  /** Age of the active rules of this thread; read for each snapshot. */
   readonly configLagMs: () => number
 }
 
@@ -39,25 +39,25 @@ const MICROS_PER_MS = 1000
 
 const NOTHING: RatioCounts = { hits: 0, total: 0 }
 
-/** Finer where stores are when they are well. */
+/** Finer in the range of a healthy store. */
 const BOUNDS_MS: readonly number[] = [
   0.05, 0.1, 0.2, 0.3, 0.5, 0.75, 1, 1.5, 2, 3, 4, 5, 7.5, 10, 15, 20, 30, 50, 75, 100, 150, 250, 500, 1000, 2500, 5000,
   10_000, 30_000, 60_000,
 ]
 
-/** The bounds that calls are sorted by. The threshold is one of them, so that "above it" is exact. */
+/** Bucket bounds of durations. The threshold is one of them, so that "above" is exact. */
 export function latencyBoundsMs(threshold: number): readonly number[] {
   return [...new Set([...BOUNDS_MS, threshold])].sort((one, other) => one - other)
 }
 
-/** Counts what happens in one thread, over the windows of the rules. Takes the same memory whatever happens. */
+/** Counts over the windows of the rules, in constant memory. */
 export class SignalRecorder implements AlertSignals {
   readonly #readClock: NowMs
   readonly #configLagMs: () => number
   readonly #checks: RollingRatio | undefined
   readonly #storeCalls: RollingRatio | undefined
   readonly #storeLatency: RollingHistogram | undefined
-  /** Read once for each call, and not by every count. */
+  /** Read once per call, not once per counter. */
   #nowMs: number
 
   constructor({ rules, nowMs, configLagMs }: SignalRecorderParts) {
@@ -89,7 +89,6 @@ export class SignalRecorder implements AlertSignals {
     if (micros > 0) this.#storeLatency?.observe(micros / MICROS_PER_MS)
   }
 
-  /** What is known now. */
   snapshot(): SignalSnapshot {
     this.#nowMs = this.#readClock()
     return {
@@ -101,7 +100,7 @@ export class SignalRecorder implements AlertSignals {
   }
 }
 
-/** What several threads with the same rules know together: calls add up, the rules are as old as the oldest. */
+/** Signals of several threads: calls add up, the oldest rules count. */
 export function mergeSignals(snapshots: readonly SignalSnapshot[]): SignalSnapshot {
   const buckets = Math.max(0, ...snapshots.map(({ storeLatency }) => storeLatency.length))
   return {
@@ -125,25 +124,26 @@ function sumOf(counts: readonly RatioCounts[]): RatioCounts {
   }
 }
 
-const TOPIC = 'alert-signals'
-
-/** Where this thread tells what alerts are about, for the desk in the main thread. To be called in each thread, once. */
-export function threadSignals(threads: Pick<ThreadGroup, 'answer'>, parts: SignalRecorderParts): SignalRecorder {
-  const recorder = new SignalRecorder(parts)
-  threads.answer(TOPIC, () => recorder.snapshot())
-  return recorder
+/** Messages about signals. */
+export interface SignalMessages {
+  'alerts.signals': () => SignalSnapshot
 }
 
-/** What all threads know. */
-export function gatherSignals(threads: Pick<ThreadGroup, 'gather'>): Promise<readonly SignalSnapshot[]> {
-  return threads.gather<SignalSnapshot>(TOPIC)
+/** Records the signals of this thread and shares them with the main thread. Call it once per thread. */
+export function threadSignals(
+  threads: Pick<ThreadGroup<SignalMessages>, 'handle'>,
+  parts: SignalRecorderParts,
+): SignalRecorder {
+  const recorder = new SignalRecorder(parts)
+  threads.handle('alerts.signals', () => recorder.snapshot())
+  return recorder
 }
 
 const QUANTILE = 0.99
 
 const MS_PER_SECOND = 1000
 
-/** What a rule watches, in its unit; undefined when too few calls were made to tell. */
+/** Value of a rule in its unit; undefined if there were too few calls. */
 export function readingOf({ name, threshold, leastSamples }: AlertRule, signals: SignalSnapshot): number | undefined {
   switch (name) {
     case 'store-latency': {
@@ -164,18 +164,18 @@ function shareOf({ hits, total }: RatioCounts, leastSamples: number): number | u
   return total < leastSamples || total === 0 ? undefined : hits / total
 }
 
-/** What is the matter when `value` is above the threshold of `rule`, in words. */
+/** Description of an alert whose value is above the threshold. */
 export function summaryOf({ name, threshold, windowMs }: AlertRule, value: number): string {
   const window = `${windowMs / MS_PER_SECOND} seconds`
   switch (name) {
     case 'store-latency':
-      return `the p99 of the calls of the store in the last ${window} is ${short(value)} ms, which is above ${short(threshold)} ms`
+      return `the p99 of store calls in the last ${window} is ${short(value)} ms, above ${short(threshold)} ms`
     case 'denial-rate':
-      return `${percent(value)} of the checks of the last ${window} were refused, which is above ${percent(threshold)}`
+      return `${percent(value)} of checks in the last ${window} were denied, above ${percent(threshold)}`
     case 'store-errors':
-      return `${percent(value)} of the calls of the store in the last ${window} failed, which is above ${percent(threshold)}`
+      return `${percent(value)} of store calls in the last ${window} failed, above ${percent(threshold)}`
     case 'config-lag':
-      return `the rules in force have been out of date for ${short(value)} seconds, which is above ${short(threshold)} seconds`
+      return `the active rules have been out of date for ${short(value)} seconds, above ${short(threshold)} seconds`
   }
 }
 
@@ -183,7 +183,7 @@ function percent(share: number): string {
   return `${short(share * 100)} %`
 }
 
-/** Four digits that say something. */
+/** Four significant digits. */
 function short(value: number): string {
   return String(Number(value.toPrecision(4)))
 }

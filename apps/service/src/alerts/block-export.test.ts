@@ -10,7 +10,7 @@ it('drops changes that find no room, says so once, and says when there is room a
   const time = new TestTime()
   const log = new TestLog()
   const channel = await WebhookChannel.open({
-    ...{ nowMs: time.nowMs, sleep: time.sleep, random: () => 0.5, log, mostPending: 2 },
+    ...{ nowMs: time.nowMs, sleep: time.sleep, random: () => 0.5, log, maxPending: 2 },
     webhooks: webhooksOf([receiver.origin], PLAIN_DELIVERY),
   })
   onTestFinished(() => channel.close())
@@ -35,7 +35,7 @@ it('drops changes that find no room, says so once, and says when there is room a
   await receiver.untilPosts(3)
   expect([blocks.dropped, receiver.posts.length]).toEqual([2, 3])
   expect(log.lines.map(({ level, message }) => [level, message])).toEqual([
-    ['error', 'too many changes of blocks wait for delivery, and the next ones are dropped'],
-    ['info', 'changes of blocks are exported again'],
+    ['error', 'too many block changes are pending: further ones are dropped'],
+    ['info', 'block changes are exported again'],
   ])
 })

@@ -4,55 +4,58 @@ import type { Logger, NowMs } from '@sluice/runtime'
 import { errorFields } from '../observability/error-fields.ts'
 import type { MainThread, ThreadGroup } from '../threads/message-bus.ts'
 
-// Blocks of addresses, for firewalls: a webhook for each change, and a list of all. Only addresses are exported. Users, tenants
-// and API keys mean nothing to a firewall, and may be secrets.
+// Blocked addresses for firewalls: a webhook for each change, and a list. Only addresses are exported: users, tenants and
+// API keys mean nothing to a firewall and may be secrets.
 
 /** A change of a block. */
 export interface BlockChange {
-  /** `created`: it holds from now on, or for longer than before. `lifted`: somebody ended it. */
+  /** `created`: new or extended. `lifted`: ended before its time. */
   readonly kind: 'created' | 'lifted'
   readonly block: Pick<Block, 'dimension' | 'entity'> & Partial<Pick<Block, 'until' | 'strikes' | 'rule' | 'reason'>>
 }
 
-/** Reports a change of a block to whoever exports blocks. Never throws. */
+/** Exports a change of a block. Never throws. */
 export type AnnounceBlock = (change: BlockChange) => void
 
-/** What a firewall is told. */
+/** A message about a block. */
 export interface BlockNotice {
-  /** Names this notice, without a full stop: receivers know by it what they have already. */
+  /** Unique, without a full stop. Receivers use it to drop duplicates. */
   readonly id: string
   readonly kind: BlockChange['kind']
-  /** When it was made, in milliseconds since 1970. */
+  /** When it was created, in milliseconds since 1970. */
   readonly at: number
   readonly data: BlockNoticeData
 }
 
 /** The `data` of the webhook. */
 export interface BlockNoticeData {
-  /** The network that is blocked, such as `192.0.2.7/32`. */
+  /** Blocked network, such as `192.0.2.7/32`. */
   readonly cidr: string
-  /** When the block ends by itself: RFC 3339, in milliseconds. Absent when it was lifted. */
+  /** When the block expires: RFC 3339 with milliseconds. Absent for a lifted block. */
   readonly expiresAt?: string
   readonly strikes?: number
   readonly rule?: string
   readonly reason?: string
 }
 
-const TOPIC = 'block-changes'
+/** Messages about blocks, to the main thread. */
+export interface BlockMessages {
+  'blocks.changed': (change: BlockChange) => void
+}
 
-/** The network of a blocked caller; undefined when it is not an address. */
+/** Network of a blocked caller; undefined if it is not an address. */
 function blockedNetwork({ dimension, entity }: Pick<Block, 'dimension' | 'entity'>): string | undefined {
   if (dimension !== 'ip' || 'problem' in parseCidr(entity)) return undefined
   if (entity.includes('/')) return entity
   return `${entity}/${entity.includes(':') ? 128 : 32}`
 }
 
-/** The body of the webhook, as Standard Webhooks recommends it. Always the same bytes. */
+/** Body of the webhook, as Standard Webhooks recommends it. The same notice always gives the same bytes. */
 export function blockBody({ kind, at, data }: BlockNotice): string {
   return JSON.stringify({ type: `block.${kind}`, timestamp: new Date(at).toISOString(), data })
 }
 
-/** Lines of a list for firewalls, for the blocks of addresses that hold at `nowMs`. */
+/** Lines of the list for firewalls: blocked addresses at `nowMs`. */
 export function feedLines(blocks: readonly Block[], nowMs: number): readonly string[] {
   return blocks.flatMap((block) => {
     const cidr = blockedNetwork(block)
@@ -62,13 +65,13 @@ export function feedLines(blocks: readonly Block[], nowMs: number): readonly str
   })
 }
 
-/** Sends changes from this thread to the main thread. Does nothing when blocks are not exported. */
+/** Sends changes from this thread to the main thread. Does nothing if blocks are not exported. */
 export function blockAnnouncer({
   threads,
   isExported,
   log,
 }: {
-  readonly threads: Pick<ThreadGroup, 'askMain'>
+  readonly threads: Pick<ThreadGroup<BlockMessages>, 'callMain'>
   readonly isExported: boolean
   readonly log: Pick<Logger, 'error'>
 }): AnnounceBlock {
@@ -76,14 +79,14 @@ export function blockAnnouncer({
   return (change) => {
     if (blockedNetwork(change.block) === undefined) return
     threads
-      .askMain(TOPIC, change)
-      .catch((error: unknown) => log.error('a change of a block was not exported', { error: errorFields(error) }))
+      .callMain('blocks.changed', change)
+      .catch((error: unknown) => log.error('could not export a block change', { error: errorFields(error) }))
   }
 }
 
-/** What {@link BlockExport} works with. */
+/** Options of {@link BlockExport}. */
 export interface BlockExportParts {
-  /** Queues a notice. Resolves to false when there is no room. */
+  /** Queues a notice. Resolves to false if the queue is full. */
   readonly send: (notice: BlockNotice) => Promise<boolean>
   readonly newId: () => string
   readonly nowMs: NowMs
@@ -91,8 +94,8 @@ export interface BlockExportParts {
 }
 
 /**
- * Queues a webhook for each change, in the main thread. When the queue is full, changes are dropped: whoever receives webhooks
- * finds them in the list. That is logged once, until there is room again.
+ * Queues a webhook for each change, in the main thread. When the queue is full, changes are dropped; receivers find them in
+ * the list. That is logged once until there is room again.
  */
 export class BlockExport {
   readonly #parts: BlockExportParts
@@ -103,14 +106,14 @@ export class BlockExport {
     this.#parts = parts
   }
 
-  /** Number of changes that were dropped. */
+  /** Number of dropped changes. */
   get dropped(): number {
     return this.#dropped
   }
 
-  /** Takes the changes of all threads. Call it once, in the main thread. */
-  share(threads: Pick<MainThread, 'answerForAll'>): void {
-    threads.answerForAll(TOPIC, (change) => this.add(change as BlockChange))
+  /** Receives the changes of all threads. Call it once, in the main thread. */
+  share(threads: Pick<MainThread<BlockMessages>, 'handleInMain'>): void {
+    threads.handleInMain('blocks.changed', (change) => this.add(change))
   }
 
   async add({ kind, block }: BlockChange): Promise<void> {
@@ -129,8 +132,8 @@ export class BlockExport {
     if (!isQueued) this.#dropped++
     if (isQueued === this.#isFull) {
       this.#isFull = !isQueued
-      if (isQueued) log.info('changes of blocks are exported again', { dropped: this.#dropped })
-      else log.error('too many changes of blocks wait for delivery, and the next ones are dropped')
+      if (isQueued) log.info('block changes are exported again', { dropped: this.#dropped })
+      else log.error('too many block changes are pending: further ones are dropped')
     }
   }
 }

@@ -1,15 +1,13 @@
 import type { StoredDocument } from '@sluice/config-store'
-import type { DeadLetter } from '@sluice/contract'
 import { FakeClock } from '@sluice/testing'
 import type { AlertOptions } from '../alert-settings.ts'
 import type { AlertNotice } from './alert-record.ts'
 import { alertRules } from './alert-rule.ts'
 import type { SignalSnapshot } from './alert-signals.ts'
 import { TestLog } from './alerts.test.support.ts'
-import type { AlertChannel } from './alerts.ts'
-import type { ClusterCopyStore } from './cluster-alerts.ts'
 import { ClusterAlerts } from './cluster-alerts.ts'
 import type { ClusterState, SharedDocument } from './cluster-state.ts'
+import type { StatePart } from './state-file.ts'
 
 const QUIET: SignalSnapshot = {
   checks: { hits: 0, total: 0 },
@@ -44,17 +42,17 @@ class TestNode {
   isConnected = true
   readonly log: TestLog = new TestLog()
   alerts: ClusterAlerts | undefined
-  channel: QueueOutlet
+  channel: TestChannel
   kept: string | undefined
 
-  constructor(name: string, channel: QueueOutlet) {
+  constructor(name: string, channel: TestChannel) {
     this.name = name
     this.channel = channel
   }
 }
 
 /** Delivers what it has at the end of a second, while the receiver is up. What it has survives the end of its node. */
-class QueueOutlet implements AlertChannel {
+class TestChannel {
   readonly pending: Map<string, AlertNotice> = new Map()
   takes = true
 
@@ -65,14 +63,6 @@ class QueueOutlet implements AlertChannel {
 
   isPending(noticeId: string): boolean {
     return this.pending.has(noticeId)
-  }
-
-  deadLetters(): readonly DeadLetter[] {
-    return []
-  }
-
-  redeliver(): 'unknown' {
-    return 'unknown'
   }
 }
 
@@ -92,7 +82,7 @@ export class TestCluster {
 
   constructor(count: number, { remindEverySeconds = 0 }: { readonly remindEverySeconds?: number } = {}) {
     this.#remindEveryMs = remindEverySeconds * 1000
-    this.nodes = Array.from({ length: count }, (_, index) => new TestNode(`node-${index + 1}`, new QueueOutlet()))
+    this.nodes = Array.from({ length: count }, (_, index) => new TestNode(`node-${index + 1}`, new TestChannel()))
     for (const node of this.nodes) this.start(node)
   }
 
@@ -115,7 +105,7 @@ export class TestCluster {
   }
 
   start(node: TestNode): void {
-    const copy: ClusterCopyStore = {
+    const copy: StatePart<ClusterState> = {
       load: () => (node.kept === undefined ? undefined : JSON.parse(node.kept)),
       save: (state) => {
         node.kept = JSON.stringify(state)
@@ -141,7 +131,7 @@ export class TestCluster {
     node.alerts = undefined
     if (!losesFolder) return
     node.kept = undefined
-    node.channel = new QueueOutlet()
+    node.channel = new TestChannel()
   }
 
   /** Lets all nodes look, once a second; the receiver gets what is pending. */

@@ -213,7 +213,7 @@ describe('while the document cannot be reached', () => {
     for (const node of cluster.nodes) [node.isConnected, node.fails] = [false, true]
     await cluster.seconds(60)
     expect(cluster.told).toEqual(['id1_firing', 'id1_firing', 'id1_firing'])
-    expect(cluster.node(1).log.messages).toContain('cluster alerts cannot be coordinated')
+    expect(cluster.node(1).log.messages).toContain('cannot coordinate cluster alerts')
     for (const node of cluster.nodes) node.isConnected = true
     await cluster.seconds(30)
     expect(cluster.state.alerts).toMatchObject([{ id: 'id1', state: 'firing' }])

@@ -7,89 +7,85 @@ import { nextWatch, shownAlert } from './alert-record.ts'
 import type { AlertRule, AlertRuleName } from './alert-rule.ts'
 import type { SignalSnapshot } from './alert-signals.ts'
 import { readingOf, summaryOf } from './alert-signals.ts'
-import type { AlertActor, AlertChannel, SilenceOrder } from './alerts.ts'
+import type { AlertActor, SilenceOrder } from './alerts.ts'
 import type { ClusterState, Measured, NodeView, SharedDocument } from './cluster-state.ts'
 import { advance, keysOf, merged, NO_ALERTS } from './cluster-state.ts'
+import type { StatePart } from './state-file.ts'
+import type { WebhookChannel } from './webhook-channel.ts'
 
-/** Keeps what a node knows of the alerts of its cluster over restarts. */
-export interface ClusterCopyStore {
-  load(): ClusterState | undefined
-  /** Rejects when it could not be written. */
-  save(state: ClusterState): Promise<void>
-}
-
-/** What {@link ClusterAlerts} work with. */
+/** Options of {@link ClusterAlerts}. */
 export interface ClusterAlertsParts {
   readonly document: SharedDocument
-  /** Those that are about what nodes share. The same on all nodes. */
+  /** Rules about what nodes share. The same on all nodes. */
   readonly rules: readonly AlertRule[]
   /** See {@link AlertMonitorParts}. */
   readonly remindEveryMs: number
-  /** Names this node alone, also after a restart. */
+  /** Unique id of this node, kept across restarts. */
   readonly nodeId: string
-  /** Names it for people. */
+  /** Name of this node for people. */
   readonly nodeName: string
   readonly nowMs: NowMs
   readonly newId: () => string
-  readonly channel: AlertChannel
+  readonly channel: Pick<WebhookChannel, 'send' | 'isPending'>
   readonly log: Pick<Logger, 'info' | 'warn' | 'error'>
-  readonly copy: ClusterCopyStore
+  /** Copy of the shared state that survives a restart. */
+  readonly copy: StatePart<ClusterState>
 }
 
 const SYNC_EVERY_MS = 5000
 const RENEW_EVERY_MS = 15_000
 
-/** A node that has not renewed an entry or claim for so long is gone. */
+/** A node that has not renewed its entries and claims for this long is gone. */
 const GONE_AFTER_MS = 60_000
 
-/** Without the shared document for so long, the node goes on alone. */
+/** After this long without the shared document, the node sends its alerts itself. */
 const ALONE_AFTER_MS = 30_000
 
-/** So many nodes may be quicker in a row before it is left to the next second. */
-const MOST_TRIES = 10
+/** Maximum number of write conflicts in a row before it waits for the next evaluation. */
+const MAX_ATTEMPTS = 10
 
 /**
- * Alerts about what nodes share, told once for all nodes. docs/decisions/2026-11-17-cluster-alerts.md has the invariants and the
- * failure cases. Does nothing by itself: time passes when somebody calls {@link ClusterAlerts.evaluate}.
+ * Alerts about what nodes share, sent once for all nodes. docs/decisions/2026-11-17-cluster-alerts.md has the invariants and
+ * failure cases. Has no timer: call {@link ClusterAlerts.evaluate}.
  */
 export class ClusterAlerts {
   readonly #parts: ClusterAlertsParts
   readonly #watches = new Map<AlertRuleName, Watch>()
   readonly #holding = new Map<AlertRuleName, Measured>()
-  /** When each entry and claim of others was first seen as it is. */
+  /** When each entry and claim of other nodes last changed. */
   readonly #seenSince = new Map<string, number>()
-  /** Own messages: `sent` when the channel has taken one over. */
+  /** Own messages; `sent` once the channel has accepted one. */
   readonly #messages = new Map<string, 'sending' | 'sent'>()
   readonly #work = new Set<Promise<void>>()
-  /** The shared state as this node last saw or left it. */
+  /** The shared state as this node last read or wrote it. */
   #state: ClusterState
   #savedBody: string
-  /** Whether the state has changes that are not in the shared document. */
+  /** Whether `#state` has changes that are not in the shared document. */
   #hasOwnChanges = false
   #lostSinceMs: number | undefined
   #isAlone = false
   #syncedAtMs = Number.NEGATIVE_INFINITY
   #renewedAtMs = Number.NEGATIVE_INFINITY
-  /** Changes of the document come one after the other. */
-  #turn: Promise<void> = Promise.resolve()
+  /** The last synchronization; they run one after the other. */
+  #lastSync: Promise<void> = Promise.resolve()
   #isSyncing = false
 
-  /** Goes on with what this node knew when it ended. */
+  /** Continues from the saved copy. */
   constructor(parts: ClusterAlertsParts) {
     this.#parts = parts
     this.#state = parts.copy.load() ?? NO_ALERTS
     this.#savedBody = JSON.stringify(this.#state)
     const nowMs = this.#nowMs()
     for (const { name } of parts.rules) {
-      // Its condition held when this node was last there: it has to be gone for as long as any other before it counts as gone.
+      // Its condition was true before the restart: it resolves after the usual time.
       if (this.#isHolder(name)) this.#watches.set(name, { state: 'firing', since: nowMs })
     }
   }
 
-  /** Looks at what is known now, and changes the shared state where that is due. To be called about once a second. */
+  /** Evaluates all rules and synchronizes the shared state if needed. Call it about once a second. */
   evaluate(signals: SignalSnapshot): void {
     const nowMs = this.#nowMs()
-    for (const rule of this.#parts.rules) this.#look(rule, readingOf(rule, signals), nowMs)
+    for (const rule of this.#parts.rules) this.#update(rule, readingOf(rule, signals), nowMs)
     if (!this.#isSyncing && this.#isDue(nowMs)) this.#track(this.#enqueue())
   }
 
@@ -98,7 +94,7 @@ export class ClusterAlerts {
     return this.#state.alerts.map((record) => this.#shown(record)).reverse()
   }
 
-  /** Undefined when there is no such alert. */
+  /** Undefined if there is no such alert. */
   acknowledge(id: string, { by, note }: AlertActor): Promise<Alert | undefined> {
     const acknowledgement = { at: this.#nowMs(), by, ...(note === undefined ? {} : { note }) }
     return this.#changeAlert(id, (state) => ({
@@ -107,7 +103,7 @@ export class ClusterAlerts {
     }))
   }
 
-  /** Undefined when there is no such alert. */
+  /** Undefined if there is no such alert. */
   silence(id: string, { by, note, durationMs }: SilenceOrder): Promise<Alert | undefined> {
     const at = this.#nowMs()
     const silence = { at, by, ...(note === undefined ? {} : { note }), until: at + durationMs }
@@ -117,7 +113,7 @@ export class ClusterAlerts {
     })
   }
 
-  /** Resolves when everything that was begun so far is done. */
+  /** Resolves when all work so far has ended. */
   async settled(): Promise<void> {
     while (this.#work.size > 0) await Promise.all(this.#work)
   }
@@ -128,7 +124,7 @@ export class ClusterAlerts {
     return record === undefined ? undefined : this.#shown(record)
   }
 
-  #look(rule: AlertRule, value: number | undefined, nowMs: number): void {
+  #update(rule: AlertRule, value: number | undefined, nowMs: number): void {
     const { name, threshold, unit } = rule
     const before = this.#watches.get(name) ?? { state: 'ok', since: nowMs }
     const holds = value !== undefined && value > threshold
@@ -137,7 +133,7 @@ export class ClusterAlerts {
     if (after.state !== 'firing') this.#holding.delete(name)
     else if (holds) this.#holding.set(name, { value, threshold, unit, summary: summaryOf(rule, value) })
     else if (!this.#holding.has(name)) {
-      // After a restart: what was measured before it is not known any more.
+      // After a restart, the measured value is unknown.
       this.#holding.set(name, { value: threshold, threshold, unit, summary: summaryOf(rule, threshold) })
     }
   }
@@ -152,7 +148,7 @@ export class ClusterAlerts {
     return this.#state.holders[rule]?.[this.#parts.nodeId] !== undefined
   }
 
-  /** Own messages that the channel has taken over and is done with. */
+  /** Own messages that the channel has delivered or given up. */
   #finished(): ReadonlySet<string> {
     const { channel } = this.#parts
     const sent = [...this.#messages].filter(([id, stage]) => stage === 'sent' && !channel.isPending(id))
@@ -161,32 +157,32 @@ export class ClusterAlerts {
 
   #enqueue(change?: (state: ClusterState) => ClusterState): Promise<void> {
     this.#isSyncing = true
-    const run = this.#turn.then(() => this.#sync(change))
+    const run = this.#lastSync.then(() => this.#sync(change))
     const done = run.finally(() => {
-      if (this.#turn === done) this.#isSyncing = false
+      if (this.#lastSync === done) this.#isSyncing = false
     })
-    this.#turn = done
+    this.#lastSync = done
     return done
   }
 
-  /** Brings the document and this node up to date with each other; `change` is made along with it. Never rejects. */
+  /** Synchronizes this node with the shared document, and applies `change` to both. Never rejects. */
   async #sync(change: (state: ClusterState) => ClusterState = (state) => state): Promise<void> {
     try {
-      for (let tries = 0; tries < MOST_TRIES; tries++) if (await this.#exchange(change)) break
+      for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) if (await this.#exchange(change)) break
     } catch (error) {
-      this.#lose(error, change)
+      this.#disconnected(error, change)
     }
     this.#dispatch()
   }
 
-  /** False when another node was quicker. Rejects when the document cannot be reached. */
+  /** False after a write conflict. Rejects if the document is unreachable. */
   async #exchange(change: (state: ClusterState) => ClusterState): Promise<boolean> {
     const { document } = this.#parts
     const found = await document.read()
     const nowMs = this.#nowMs()
-    this.#find(nowMs)
+    this.#reconnected(nowMs)
     const base = change(this.#baseOf(found, nowMs))
-    this.#see(base, nowMs)
+    this.#trackChanges(base, nowMs)
     const renews = nowMs - this.#renewedAtMs >= RENEW_EVERY_MS
     const finished = this.#finished()
     const isGone = (key: string): boolean => nowMs - (this.#seenSince.get(key) ?? nowMs) >= GONE_AFTER_MS
@@ -201,7 +197,7 @@ export class ClusterAlerts {
     return true
   }
 
-  /** The state to go on from: where the document was lost, the copy of this node. */
+  /** The state to start from; the copy of this node if the document was lost. */
   #baseOf(found: StoredDocument | undefined, nowMs: number): ClusterState {
     if (found === undefined) return this.#state
     const shared = JSON.parse(found.body) as ClusterState
@@ -209,8 +205,8 @@ export class ClusterAlerts {
     return merged(shared, { own: this.#state, node: this.#parts.nodeId, nowMs })
   }
 
-  /** The document cannot be reached: goes on alone when that lasts. */
-  #lose(error: unknown, change: (state: ClusterState) => ClusterState): void {
+  /** The document is unreachable. If that lasts, this node sends its alerts itself. */
+  #disconnected(error: unknown, change: (state: ClusterState) => ClusterState): void {
     const nowMs = this.#nowMs()
     this.#lostSinceMs ??= nowMs
     const before = this.#state
@@ -218,10 +214,10 @@ export class ClusterAlerts {
     if (nowMs - this.#lostSinceMs >= ALONE_AFTER_MS) {
       if (!this.#isAlone) {
         this.#isAlone = true
-        const advice = 'This node tells its cluster alerts itself, under the ids that other nodes use.'
-        this.#parts.log.warn('cluster alerts cannot be coordinated', { error: errorFields(error), advice })
+        const advice = 'This node sends its cluster alerts itself, with the same ids as other nodes.'
+        this.#parts.log.warn('cannot coordinate cluster alerts', { error: errorFields(error), advice })
       }
-      // Of others nothing is known: they are neither gone nor there.
+      // The state of other nodes is unknown.
       next = advance(next, this.#view({ nowMs, renews: false, finished: this.#finished(), isGone: () => false }))
       for (const id of this.#finished()) this.#messages.delete(id)
     }
@@ -230,19 +226,19 @@ export class ClusterAlerts {
     this.#adopt(next)
   }
 
-  /** The document can be reached. */
-  #find(nowMs: number): void {
+  /** The document is reachable. */
+  #reconnected(nowMs: number): void {
     if (this.#lostSinceMs === undefined) return
     if (this.#isAlone)
       this.#parts.log.info('cluster alerts are coordinated again', { afterMs: nowMs - this.#lostSinceMs })
     this.#lostSinceMs = undefined
     this.#isAlone = false
-    // Others could not renew theirs either: they have as long for it as at first.
+    // Other nodes could not renew theirs either: their time starts over.
     this.#seenSince.clear()
   }
 
-  /** Takes note of since when entries and claims are as they are. */
-  #see(state: ClusterState, nowMs: number): void {
+  /** Records when entries and claims changed. */
+  #trackChanges(state: ClusterState, nowMs: number): void {
     const keys = new Set(keysOf(state))
     for (const key of this.#seenSince.keys()) if (!keys.has(key)) this.#seenSince.delete(key)
     for (const key of keys) if (!this.#seenSince.has(key)) this.#seenSince.set(key, nowMs)
@@ -267,12 +263,12 @@ export class ClusterAlerts {
     if (body === this.#savedBody) return
     this.#savedBody = body
     const saved = copy.save(next).catch((error: unknown) => {
-      log.error('the state of alerts could not be saved', { error: errorFields(error) })
+      log.error('could not save the state of alerts', { error: errorFields(error) })
     })
     this.#track(saved)
   }
 
-  /** Hands own messages to the channel. */
+  /** Sends own messages. */
   #dispatch(): void {
     const { nodeId, channel } = this.#parts
     for (const { notice, node } of this.#state.outbox) {

@@ -5,72 +5,72 @@ import type { AlertNotice, AlertRecord, Silence } from './alert-record.ts'
 import { dueNotice, isSilent, noticeId, noticeText, shownAlert, withTold } from './alert-record.ts'
 import type { AlertRuleName } from './alert-rule.ts'
 
-/** What was measured while a condition holds. */
+/** The measurement of a condition that is true. */
 export type Measured = Pick<AlertRecord, 'value' | 'threshold' | 'unit' | 'summary'>
 
-/** A message that is not delivered yet, and the node that delivers it. */
+/** A message that is not delivered yet, with the node that delivers it. */
 export interface ClaimedNotice {
   readonly notice: AlertNotice
   readonly node: string
-  /** Rises for as long as that node is there. */
+  /** Heartbeat: increases while that node is alive. */
   readonly beat: number
 }
 
 /**
- * The alerts of a cluster: plain data that all nodes share, see docs/decisions/2026-11-17-cluster-alerts.md. Nothing in it is
- * compared with a clock.
+ * The alerts of a cluster: plain data that all nodes share, see docs/decisions/2026-11-17-cluster-alerts.md. No time in it
+ * is compared with the clock of another node.
  */
 export interface ClusterState {
   readonly silences: { readonly [Name in AlertRuleName]?: Silence }
-  /** Oldest first. At most one of each rule is firing. */
+  /** Oldest first. At most one alert per rule is firing. */
   readonly alerts: readonly AlertRecord[]
   /** Oldest first. */
   readonly outbox: readonly ClaimedNotice[]
-  /** The nodes on which the condition of a rule holds; the number rises for as long as a node is there. */
+  /** Nodes on which the condition of a rule is true, with their heartbeats. */
   readonly holders: { readonly [Name in AlertRuleName]?: Readonly<Record<string, number>> }
-  /** The id of the next alert of each rule: known before, so that nodes that cannot reach each other use the same. */
+  /** Id of the next alert of each rule: fixed in advance, so that partitioned nodes use the same one. */
   readonly nextIds: { readonly [Name in AlertRuleName]?: string }
 }
 
 export const NO_ALERTS: ClusterState = { silences: {}, alerts: [], outbox: [], holders: {}, nextIds: {} }
 
-/** What one node knows and wants when it changes the state. */
+/** What one node knows when it changes the state. */
 export interface NodeView {
-  /** Names the node alone. */
+  /** Unique id of the node. */
   readonly node: string
-  /** Names it for people. */
+  /** Name of the node for people. */
   readonly nodeName: string
   readonly nowMs: number
-  /** The rules that it watches for the cluster. */
+  /** Rules that it evaluates for the cluster. */
   readonly rules: readonly AlertRuleName[]
-  /** Those whose condition holds on it. */
+  /** Rules whose condition is true on it. */
   readonly holding: ReadonlyMap<AlertRuleName, Measured>
-  /** Whether it is time to renew its entries and claims. */
+  /** Whether to renew its entries and claims. */
   readonly renews: boolean
   /** Whether another node has not renewed an entry or claim for too long, by its key of {@link keysOf}. */
   readonly isGone: (key: string) => boolean
-  /** Ids of messages of this node that were delivered, or became dead letters. */
+  /** Ids of its messages that were delivered or became dead letters. */
   readonly finished: ReadonlySet<string>
   /** 0: never. */
   readonly remindEveryMs: number
-  /** Makes an id that no alert has had. */
+  /** Creates a unique alert id. */
   readonly newId: () => string
 }
 
-const MOST_ALERTS = 50
-const MOST_NOTICES = 100
+const MAX_ALERTS = 50
+const MAX_NOTICES = 100
 
-/** What says that a node has renewed its entry since. */
+/** Changes when the node renews its entry. */
 function holderKey(rule: string, node: string, beat: number): string {
   return `holder ${rule} ${node} ${beat}`
 }
 
-/** What says that a node has renewed its claim since. */
+/** Changes when the node renews its claim. */
 function claimKey({ notice, node, beat }: ClaimedNotice): string {
   return `claim ${notice.id} ${node} ${beat}`
 }
 
-/** Every key that a state has. */
+/** All keys of a state. */
 export function keysOf({ holders, outbox }: ClusterState): readonly string[] {
   const held = Object.entries(holders).flatMap(([rule, nodes]) =>
     Object.entries(nodes).map(([node, beat]) => holderKey(rule, node, beat)),
@@ -79,14 +79,14 @@ export function keysOf({ holders, outbox }: ClusterState): readonly string[] {
 }
 
 /**
- * The state after a node has entered what it knows: which conditions hold on it, which messages it has delivered, and which
- * nodes it takes for gone. Alerts that begin or end by that have their messages in the same state, claimed by this node.
+ * The state after an update by one node: which conditions are true on it, which messages it has delivered, and which nodes
+ * are gone. Messages about alerts that fire or resolve by that are in the same state, claimed by this node.
  */
 export function advance(state: ClusterState, view: NodeView): ClusterState {
   const holders = nextHolders(state, view)
   const opened = nextAlerts({ ...state, holders, nextIds: nextIdsOf(state, view) }, view)
-  const told = tellAll(opened, view)
-  return { ...told, alerts: keptAlerts(told.alerts), outbox: nextOutbox(told, view).slice(-MOST_NOTICES) }
+  const next = addNotices(opened, view)
+  return { ...next, alerts: keptAlerts(next.alerts), outbox: nextOutbox(next, view).slice(-MAX_NOTICES) }
 }
 
 function nextHolders({ holders }: ClusterState, view: NodeView): ClusterState['holders'] {
@@ -108,7 +108,7 @@ function nextIdsOf({ nextIds }: ClusterState, { rules, newId }: NodeView): Clust
   return missing.length === 0 ? nextIds : { ...nextIds, ...Object.fromEntries(missing.map((rule) => [rule, newId()])) }
 }
 
-/** Opens alerts whose condition holds on a node, and resolves those whose condition holds on none. */
+/** Fires alerts whose condition is true on a node, and resolves those whose condition is true on none. */
 function nextAlerts(state: ClusterState, { nodeName, nowMs, holding, renews }: NodeView): ClusterState {
   const { holders } = state
   const nextIds = { ...state.nextIds }
@@ -120,7 +120,7 @@ function nextAlerts(state: ClusterState, { nodeName, nowMs, holding, renews }: N
   })
   for (const [rule, measured] of holding) {
     if (alerts.some((record) => record.rule === rule && record.state === 'firing')) continue
-    // Every rule has one by now.
+    // `nextIdsOf` has set one for every rule.
     const id = nextIds[rule]!
     nextIds[rule] = keyDigest(id)
     const about = { id, rule, scope: 'cluster', node: nodeName, state: 'firing', firedAt: nowMs, reminders: 0 } as const
@@ -129,8 +129,8 @@ function nextAlerts(state: ClusterState, { nodeName, nowMs, holding, renews }: N
   return { ...state, alerts, nextIds }
 }
 
-/** Makes the messages that are due, claimed by this node. */
-function tellAll(state: ClusterState, { node, nowMs, remindEveryMs }: NodeView): ClusterState {
+/** Adds the messages that are due, claimed by this node. */
+function addNotices(state: ClusterState, { node, nowMs, remindEveryMs }: NodeView): ClusterState {
   const outbox = [...state.outbox]
   const alerts = state.alerts.map((record) => {
     const silence = state.silences[record.rule]
@@ -144,7 +144,7 @@ function tellAll(state: ClusterState, { node, nowMs, remindEveryMs }: NodeView):
   return { ...state, alerts, outbox }
 }
 
-/** Without what this node has delivered, with its claims renewed, and with claims of nodes that are gone taken over. */
+/** Removes what this node has delivered, renews its claims, and takes over the claims of nodes that are gone. */
 function nextOutbox({ outbox }: ClusterState, { node, renews, isGone, finished }: NodeView): readonly ClaimedNotice[] {
   return outbox.flatMap((claimed) => {
     const isOwn = claimed.node === node
@@ -156,9 +156,9 @@ function nextOutbox({ outbox }: ClusterState, { node, renews, isGone, finished }
   })
 }
 
-/** The newest; one that is firing, or whose end is not told yet, is never dropped. */
+/** Drops the oldest resolved alerts. One that fires, or whose end is not reported yet, is kept. */
 function keptAlerts(alerts: readonly AlertRecord[]): readonly AlertRecord[] {
-  let surplus = alerts.length - MOST_ALERTS
+  let surplus = alerts.length - MAX_ALERTS
   return alerts.filter(({ state, told }) => {
     const isOver = state === 'resolved' && told?.state !== 'firing'
     if (surplus <= 0 || !isOver) return true
@@ -167,16 +167,16 @@ function keptAlerts(alerts: readonly AlertRecord[]): readonly AlertRecord[] {
   })
 }
 
-/** A node that could not reach the shared state, and its copy: all that others did before is in both. */
+/** A node that is reconnected, and its copy of the state. */
 export interface ReturningNode extends Pick<NodeView, 'node' | 'nowMs'> {
   readonly own: ClusterState
 }
 
 /**
- * The shared state with what a node did while it could not reach it.
+ * The shared state with the changes that a node made while it was disconnected.
  *
- * An alert that the node opened is the cluster's from now on. Where another is firing by now, it ends: its condition is that
- * other one's. An alert that both have is as the shared state has it.
+ * An alert that the node opened becomes one of the cluster. If another alert of the rule fires by now, it is resolved. For an
+ * alert that both have, the shared state counts.
  */
 export function merged(shared: ClusterState, { own, node, nowMs }: ReturningNode): ClusterState {
   const known = new Map(shared.alerts.map((record) => [record.id, record]))
@@ -200,7 +200,7 @@ export function merged(shared: ClusterState, { own, node, nowMs }: ReturningNode
   }
 }
 
-/** Somebody who could only reach this node has acknowledged it there. */
+/** Keeps an acknowledgement that was made on this node while it was disconnected. */
 function withOwnAcknowledgement(record: AlertRecord, { alerts }: ClusterState): AlertRecord {
   const { acknowledgement } = alerts.find(({ id }) => id === record.id) ?? {}
   return acknowledgement === undefined || record.acknowledgement !== undefined ? record : { ...record, acknowledgement }
@@ -211,28 +211,28 @@ function newerSilences(shared: ClusterState['silences'], own: ClusterState['sile
   return { ...shared, ...Object.fromEntries(mine) }
 }
 
-/** Ids follow from each other: where the node has used the one that is next in the shared state, its own is further. */
+/** Each id is derived from the previous one: if the node has used the next id of the shared state, its own is later. */
 function laterIds(shared: ClusterState, own: ClusterState): ClusterState['nextIds'] {
   const used = new Set(own.alerts.map(({ id }) => id))
   const later = Object.entries(own.nextIds).filter(([rule]) => used.has(shared.nextIds[rule as AlertRuleName] ?? ''))
   return { ...own.nextIds, ...shared.nextIds, ...Object.fromEntries(later) }
 }
 
-/** One document that all nodes share. Calls reject when it cannot be reached. */
+/** One document that all nodes share. Calls reject if it is unreachable. */
 export interface SharedDocument {
   read(): Promise<StoredDocument | undefined>
-  /** False when another revision is there: nothing was changed then. */
+  /** False if the stored revision is another one: then nothing was written. */
   write(body: string, revision: number): Promise<boolean>
 }
 
-/** Longer ones count as not answered. */
-const CALL_MS = 3000
+/** Timeout of a call. */
+const CALL_TIMEOUT_MS = 3000
 
-/** A document of `table`. No call takes longer than three seconds, and none is made while an earlier one has not come back. */
+/** A document of `table`. Calls time out, and reject while an earlier one is still pending. */
 export function sharedDocument(table: DocumentTable, name: string, sleep: Sleep): SharedDocument {
   let pending: Promise<unknown> | undefined
   const inTime = async <T>(call: () => Promise<T>): Promise<T> => {
-    if (pending !== undefined) throw new Error('an earlier call has not come back')
+    if (pending !== undefined) throw new Error('an earlier call is still pending')
     const calling = call()
     const settled = calling
       .catch(() => undefined)
@@ -241,15 +241,15 @@ export function sharedDocument(table: DocumentTable, name: string, sleep: Sleep)
       })
     pending = settled
     const ended = new AbortController()
-    const late = sleep(CALL_MS, ended.signal).then(
-      () => Promise.reject(new Error(`no answer in ${CALL_MS} ms`)),
+    const late = sleep(CALL_TIMEOUT_MS, ended.signal).then(
+      () => Promise.reject(new Error(`no reply within ${CALL_TIMEOUT_MS} ms`)),
       () => calling,
     )
     try {
       return await Promise.race([calling, late])
     } finally {
       ended.abort()
-      // Whichever comes second has nobody left to tell.
+      // The promise that loses the race must not become an unhandled rejection.
       late.catch(() => undefined)
     }
   }

@@ -52,11 +52,11 @@ describe('a shared document', () => {
   it('gives up after three seconds, and asks nothing more before the answer has come', async () => {
     const { table, time, document } = scene()
     const reading = document.read()
-    const refused = expect(reading).rejects.toThrow('no answer in 3000 ms')
+    const timedOut = expect(reading).rejects.toThrow('no reply within 3000 ms')
     await time.advance(3000)
-    await refused
-    await expect(document.read()).rejects.toThrow('an earlier call has not come back')
-    await expect(document.write('x', 1)).rejects.toThrow('an earlier call has not come back')
+    await timedOut
+    await expect(document.read()).rejects.toThrow('an earlier call is still pending')
+    await expect(document.write('x', 1)).rejects.toThrow('an earlier call is still pending')
     expect(table.calls).toHaveLength(1)
     table.answers[0]!.reject(new Error('at last'))
     await time.advance(0)

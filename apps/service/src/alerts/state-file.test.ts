@@ -4,6 +4,8 @@ import { join } from 'node:path'
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import { StateFile } from './state-file.ts'
 
+const NO_ALERTS = { silences: {}, alerts: [], outbox: [] }
+
 let folder: string
 let path: string
 
@@ -18,55 +20,55 @@ function open(damaged: string[] = []): Promise<StateFile> {
 }
 
 describe('a state file', () => {
-  it('begins empty, and makes its folder with the first part', async () => {
+  it('begins empty, and creates its folder with the first part', async () => {
     const file = await open()
-    expect(file.get('monitor')).toBeUndefined()
-    await file.put('monitor', { a: 1 })
-    expect(file.get('monitor')).toEqual({ a: 1 })
-    expect((await open()).get('monitor')).toEqual({ a: 1 })
+    expect(file.part('node').load()).toBeUndefined()
+    await file.part('node').save('n1')
+    expect(file.part('node').load()).toBe('n1')
+    expect((await open()).part('node').load()).toBe('n1')
   })
 
   it('keeps parts apart', async () => {
     const file = await open()
-    await Promise.all([file.put('monitor', [1]), file.put('deliveries', [2])])
-    await file.put('monitor', [3])
+    await Promise.all([file.part('node').save('n1'), file.part('monitor').save(NO_ALERTS)])
+    await file.part('node').save('n3')
     const again = await open()
-    expect([again.get('monitor'), again.get('deliveries')]).toEqual([[3], [2]])
+    expect([again.part('node').load(), again.part('monitor').load()]).toEqual(['n3', NO_ALERTS])
   })
 
-  it('can be read by its owner only, and leaves nothing beside it', async () => {
-    await (await open()).put('monitor', 1)
+  it('is readable by its owner only, and leaves no temporary file', async () => {
+    await (await open()).part('node').save('n1')
     expect((await stat(path)).mode & 0o777).toBe(0o600)
     expect(await readdir(join(folder, 'data'))).toEqual(['alerts.json'])
   })
 
-  it('has what was put last, however many puts there are at once', async () => {
+  it('keeps the last of many concurrent saves', async () => {
     const file = await open()
-    await Promise.all(Array.from({ length: 50 }, (_, number) => file.put('monitor', number)))
-    expect((await open()).get('monitor')).toBe(49)
+    await Promise.all(Array.from({ length: 50 }, (_, number) => file.part('node').save(`n${number}`)))
+    expect((await open()).part('node').load()).toBe('n49')
   })
 
-  it('resolves when what was put is on disk', async () => {
+  it('resolves when the value is on disk', async () => {
     const file = await open()
-    const first = file.put('monitor', 1)
-    const second = file.put('monitor', 2)
+    const first = file.part('node').save('n1')
+    const second = file.part('node').save('n2')
     await first
-    const third = file.put('monitor', 3)
+    const third = file.part('node').save('n3')
     await second
-    expect(JSON.parse(await readFile(path, 'utf8')).parts.monitor).toBeGreaterThanOrEqual(2)
+    expect(JSON.parse(await readFile(path, 'utf8')).parts.node).toMatch(/^n[23]$/)
     await third
-    expect(JSON.parse(await readFile(path, 'utf8')).parts.monitor).toBe(3)
+    expect(JSON.parse(await readFile(path, 'utf8')).parts.node).toBe('n3')
   })
 
-  it('says when it could not be written, and writes it with the next part', async () => {
+  it('rejects when it cannot be written, and writes the part with the next one', async () => {
     const file = await open()
-    // A file stands where the folder has to be.
+    // A file blocks the path of the folder.
     await writeFile(join(folder, 'data'), '')
-    await expect(file.put('monitor', 1)).rejects.toMatchObject({ code: expect.stringMatching(/EEXIST|ENOTDIR/) })
+    await expect(file.part('node').save('n1')).rejects.toMatchObject({ code: expect.stringMatching(/EEXIST|ENOTDIR/) })
     await rm(join(folder, 'data'))
-    await file.put('deliveries', 2)
+    await file.part('monitor').save(NO_ALERTS)
     const again = await open()
-    expect([again.get('monitor'), again.get('deliveries')]).toEqual([1, 2])
+    expect([again.part('node').load(), again.part('monitor').load()]).toEqual(['n1', NO_ALERTS])
   })
 
   it.each([
@@ -75,16 +77,16 @@ describe('a state file', () => {
     ['of another kind', '{"format":"other","version":1,"parts":{}}'],
     ['of another version', '{"format":"sluice-alerts","version":2,"parts":{}}'],
     ['no object', 'null'],
-  ])('that is %s is put aside, and told', async (_, text) => {
-    await (await open()).put('monitor', 1)
+  ])('that is %s is renamed and reported', async (_, text) => {
+    await (await open()).part('node').save('n1')
     await writeFile(path, text)
     const damaged: string[] = []
     const file = await open(damaged)
-    expect(file.get('monitor')).toBeUndefined()
+    expect(file.part('node').load()).toBeUndefined()
     expect(damaged).toEqual([`${path}.damaged`])
     expect(await readFile(`${path}.damaged`, 'utf8')).toBe(text)
-    await file.put('monitor', 2)
-    expect((await open()).get('monitor')).toBe(2)
+    await file.part('node').save('n2')
+    expect((await open()).part('node').load()).toBe('n2')
   })
 
   it('that cannot be read is an error', async () => {

@@ -1,32 +1,51 @@
 import { readFile, rename } from 'node:fs/promises'
 import type { DeliveryRecord, DeliveryStore } from '@sluice/runtime'
 import { replaceFile } from '@sluice/runtime'
-import type { AlertState, AlertStateStore } from './alert-monitor.ts'
+import type { AlertState } from './alert-record.ts'
+import type { ClusterState } from './cluster-state.ts'
 
 const FORMAT = 'sluice-alerts'
 const FORMAT_VERSION = 1
 
-/** The parts of a file, by name. */
-type Parts = Readonly<Record<string, unknown>>
+/** The parts of the file by name, each plain data. */
+interface FileParts {
+  /** Alerts of this node. */
+  readonly monitor: AlertState
+  /** Copies of the shared state, by coordinator. */
+  readonly 'cluster-database': ClusterState
+  readonly 'cluster-redis': ClusterState
+  /** Id of this node. */
+  readonly node: string
+  /** Webhook messages that are not delivered. */
+  readonly deliveries: readonly DeliveryRecord<unknown>[]
+}
+
+/** One part of a {@link StateFile}. */
+export interface StatePart<T> {
+  /** What was saved last; undefined if nothing was. */
+  load(): T | undefined
+  /** Of several saves at once the last counts. Rejects if it could not be written. */
+  save(value: T): Promise<void>
+}
 
 /**
- * A file of several parts, each plain data. It is whole at any moment, also when the process or the machine dies: a new one is
- * written beside it and takes its place. Only its owner may read it. It belongs to one process.
+ * The file in which alerts survive a restart. It is complete at any time, even if the process or the machine dies: each
+ * write goes to a new file that replaces it. Only its owner can read it. It belongs to one process.
  */
 export class StateFile {
   readonly #path: string
-  #parts: Parts
+  #parts: Partial<FileParts>
   #writing: Promise<void> = Promise.resolve()
   #next: Promise<void> | undefined
 
-  private constructor(path: string, parts: Parts) {
+  private constructor(path: string, parts: Partial<FileParts>) {
     this.#path = path
     this.#parts = parts
   }
 
   /**
-   * Reads the file, if there is one. A file that cannot be understood is put aside, `onDamaged` is told where, and it begins
-   * empty. Rejects when the file is there and cannot be read.
+   * Reads the file if it exists. A damaged file is renamed, `onDamaged` gets its new path, and a new one begins. Rejects
+   * if the file exists but cannot be read.
    */
   static async open(path: string, onDamaged: (asidePath: string) => void): Promise<StateFile> {
     const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
@@ -41,18 +60,14 @@ export class StateFile {
     return new StateFile(path, {})
   }
 
-  /** What was put last; undefined when nothing was. */
-  get(name: string): unknown {
-    return this.#parts[name]
+  part<Name extends keyof FileParts>(name: Name): StatePart<FileParts[Name]> {
+    return { load: () => this.#parts[name], save: (value) => this.#save({ [name]: value }) }
   }
 
-  /**
-   * Puts a part. Resolves when it is on disk, or what was put after it; rejects when it could not be written: it is written
-   * with the next one then.
-   */
-  put(name: string, value: unknown): Promise<void> {
-    this.#parts = { ...this.#parts, [name]: value }
-    // What is put while a write is under way goes into the next one, all together.
+  /** Resolves when the part, or a later value of it, is on disk. A part that could not be written goes into the next write. */
+  #save(part: Partial<FileParts>): Promise<void> {
+    this.#parts = { ...this.#parts, ...part }
+    // Everything that is saved during a write goes into the next one.
     this.#next ??= this.#writing
       .catch(() => undefined)
       .then(() => {
@@ -69,7 +84,8 @@ export class StateFile {
   }
 }
 
-function partsIn(text: string): Parts | undefined {
+/** The parts in a file that this version wrote; undefined for any other text. */
+function partsIn(text: string): Partial<FileParts> | undefined {
   try {
     const { format, version, parts } = JSON.parse(text)
     const isOurs = format === FORMAT && version === FORMAT_VERSION && typeof parts === 'object' && parts !== null
@@ -79,23 +95,11 @@ function partsIn(text: string): Parts | undefined {
   }
 }
 
-const ALERTS = 'monitor'
-
-/** Keeps the state of a monitor in a part of `file`. */
-export function alertStateStore(file: StateFile): AlertStateStore {
-  return {
-    // The file is ours, of this version and whole.
-    load: () => file.get(ALERTS) as AlertState | undefined,
-    save: (state) => file.put(ALERTS, state),
-  }
-}
-
-const DELIVERIES = 'deliveries'
-
-/** Keeps what is not delivered in a part of `file`. Every save writes all of it: there are never many. */
+/** Keeps pending deliveries in `file`. Every save writes all of them: there are never many. */
 export function deliveryFileStore<T>(file: StateFile): DeliveryStore<T> {
-  // The file is ours, of this version and whole.
-  const kept = (file.get(DELIVERIES) ?? []) as readonly DeliveryRecord<T>[]
+  const part = file.part('deliveries')
+  // Only this function writes the part.
+  const kept = (part.load() ?? []) as readonly DeliveryRecord<T>[]
   let records = new Map(kept.map((record) => [record.idempotencyKey, record]))
   return {
     load: () => Promise.resolve([...records.values()]),
@@ -103,7 +107,7 @@ export function deliveryFileStore<T>(file: StateFile): DeliveryStore<T> {
       const changed = new Map(records)
       for (const record of put) changed.set(record.idempotencyKey, record)
       for (const key of removed) changed.delete(key)
-      await file.put(DELIVERIES, [...changed.values()])
+      await part.save([...changed.values()])
       records = changed
     },
   }

@@ -135,7 +135,7 @@ describe('a receiver that always fails', () => {
       lastAttemptAt: START_MS + WAITS_MS.reduce((sum, ms) => sum + ms, 0),
       error: 'answered with status 500',
     })
-    expect(log.messages.filter((message) => message.includes('tried again'))).toHaveLength(9)
+    expect(log.messages.filter((message) => message.includes('will be retried'))).toHaveLength(9)
     expect(log.messages.at(-1)).toBe('a webhook message could not be delivered')
     expect(JSON.stringify(log.lines)).not.toContain('T0KEN')
 
@@ -267,7 +267,7 @@ describe('after a restart', () => {
     expect(store.records.size).toBe(0)
   })
 
-  it('a receiver that is not among the webhooks any more is given up, and gets nothing', async () => {
+  it('a receiver that is no longer configured becomes a dead letter, and gets nothing', async () => {
     const receiver = await Receiver.start(status(503))
     const other = await Receiver.start(status(200))
     const store = new TestDeliveryStore()
@@ -278,7 +278,7 @@ describe('after a restart', () => {
     const after = await openOutlet([other.origin], { store })
     await expect.poll(() => after.channel.counts().dead).toBe(1)
     expect(after.channel.deadLetters()).toMatchObject([
-      { destination: receiver.origin, error: 'is not among the webhooks any more' },
+      { destination: receiver.origin, error: 'is no longer configured' },
     ])
     expect([receiver.posts.length, other.posts.length]).toEqual([1, 0])
   })

@@ -15,25 +15,25 @@ import { errorFields } from '../observability/error-fields.ts'
 import type { Tracing } from '../observability/tracing/tracing.ts'
 import type { AlertNotice } from './alert-record.ts'
 import { noticeBody } from './alert-record.ts'
-import type { AlertChannel, RedeliverOutcome } from './alerts.ts'
+import type { RedeliverOutcome } from './alerts.ts'
 import type { BlockNotice } from './block-export.ts'
 import { blockBody } from './block-export.ts'
 import type { Webhook } from './webhook.ts'
 import { postWebhook, WebhookError } from './webhook.ts'
 
-/** What webhooks are about. */
+/** What a webhook reports. */
 export type WebhookNotice = AlertNotice | BlockNotice
 
-/** A notice for one receiver: plain data, without its address. */
+/** A notice for one receiver: plain data, without its URL. */
 export interface WebhookMessage {
-  /** The {@link Webhook} it is for. */
+  /** Id of the {@link Webhook}. */
   readonly webhook: string
-  /** Scheme and host, to be shown. */
+  /** Scheme and host, for people. */
   readonly destination: string
   readonly notice: WebhookNotice
 }
 
-/** What a {@link WebhookChannel} works with. */
+/** Options of {@link WebhookChannel}. */
 export interface WebhookChannelParts {
   readonly webhooks: readonly Webhook[]
   readonly nowMs: NowMs
@@ -45,19 +45,19 @@ export interface WebhookChannelParts {
   /** Where messages survive a restart. Default: nowhere. */
   readonly store?: DeliveryStore<WebhookMessage> | undefined
   /** Maximum number of messages that wait for delivery. Default: 500. */
-  readonly mostPending?: number
+  readonly maxPending?: number
 }
 
-/** Ten tries within a quarter of an hour. */
+/** Ten attempts within a quarter of an hour. */
 const TRIES = { maxTries: 10, baseMs: 2000, capMs: 300_000, timeoutMs: 10_000 }
 
-const MOST = { mostDead: 500, mostInFlight: 8 }
+const BOUNDS = { mostDead: 500, mostInFlight: 8 }
 
 /**
- * Delivers notices to webhooks, each at least once: a try that fails is followed by others, ten in a quarter of an hour; after
- * the last, or when no try can help, the message is a dead letter, which can be tried again.
+ * Delivers notices to webhooks at least once. A failed attempt is retried, up to ten attempts. After the last one, or after
+ * a permanent failure, the message becomes a dead letter, which can be redelivered.
  */
-export class WebhookChannel implements AlertChannel {
+export class WebhookChannel {
   readonly #webhooks: readonly Webhook[]
   readonly #queue: DeliveryQueue<WebhookMessage>
 
@@ -66,23 +66,23 @@ export class WebhookChannel implements AlertChannel {
     this.#queue = queue
   }
 
-  /** Goes on with what the store has. Rejects with its error when it cannot be read. */
+  /** Continues with the messages in the store. Rejects with its error if it cannot be read. */
   static async open({
     webhooks,
     log,
     tracing,
-    mostPending = 500,
+    maxPending = 500,
     ...ports
   }: WebhookChannelParts): Promise<WebhookChannel> {
     const byId = new Map(webhooks.map((webhook) => [webhook.id, webhook]))
     const queue = await DeliveryQueue.open<WebhookMessage>({
       ...ports,
       ...TRIES,
-      ...MOST,
-      mostPending,
+      ...BOUNDS,
+      mostPending: maxPending,
       deliver: (attempt) => deliver(byId.get(attempt.message.webhook), attempt, { tracing, nowMs: ports.nowMs }),
       newKey: () => {
-        throw new Error('every message is added with a key, by which it is known after a restart')
+        throw new Error('messages are always added with a key')
       },
       shouldRetry: (error) => !(isWebhookError(error) && error.isFinal),
       retryAfterMs: (error) => (isWebhookError(error) ? error.retryAfterMs : undefined),
@@ -91,6 +91,10 @@ export class WebhookChannel implements AlertChannel {
     return new WebhookChannel(webhooks, queue)
   }
 
+  /**
+   * Queues a notice for every receiver. Resolves to false if the queue is full: send it again later. A notice that is
+   * still pending is not queued twice. Never rejects.
+   */
   async send(notice: WebhookNotice): Promise<boolean> {
     const outcomes = await Promise.all(
       this.#webhooks.map(({ id, destination }) =>
@@ -100,10 +104,12 @@ export class WebhookChannel implements AlertChannel {
     return outcomes.every(({ outcome }) => outcome === 'queued' || outcome === 'duplicate')
   }
 
+  /** Whether delivery of a notice is still pending for a receiver. */
   isPending(noticeId: string): boolean {
     return this.#webhooks.some(({ id }) => this.#queue.isPending(keyOf(noticeId, id)))
   }
 
+  /** Newest first. */
   deadLetters(): readonly DeadLetter[] {
     return this.#queue.deadLetters().map(shownLetter).reverse()
   }
@@ -112,18 +118,17 @@ export class WebhookChannel implements AlertChannel {
     return this.#queue.redeliver(id)
   }
 
-  /** How many messages there are, and what became of those before. */
   counts(): DeliveryCounts {
     return this.#queue.counts()
   }
 
-  /** Ends tries that are under way, and keeps what is not delivered. */
+  /** Ends in-flight attempts and saves what is not delivered. */
   close(): Promise<void> {
     return this.#queue.close()
   }
 }
 
-/** Names the message to one receiver. */
+/** Key of a notice for one receiver. */
 function keyOf(noticeId: string, webhook: string): string {
   return `${noticeId}.${webhook}`
 }
@@ -133,7 +138,7 @@ async function deliver(
   attempt: DeliveryAttempt<WebhookMessage>,
   { tracing, nowMs }: Pick<WebhookChannelParts, 'tracing' | 'nowMs'>,
 ): Promise<void> {
-  if (webhook === undefined) throw new WebhookError('is not among the webhooks any more', { isFinal: true })
+  if (webhook === undefined) throw new WebhookError('is no longer configured', { isFinal: true })
   const { message, signal } = attempt
   const { notice } = message
   const post = { id: notice.id, body: bodyOf(notice), nowMs: nowMs(), signal }
@@ -175,8 +180,8 @@ function report(event: DeliveryEvent<WebhookMessage>, log: WebhookChannelParts['
   switch (event.type) {
     case 'retrying': {
       const { delivery, error, delayMs } = event
-      log.warn('a webhook message was not delivered, and will be tried again', {
-        ...told(delivery.message),
+      log.warn('a webhook message was not delivered and will be retried', {
+        ...messageFields(delivery.message),
         error: errorFields(error),
         delayMs,
       })
@@ -184,12 +189,12 @@ function report(event: DeliveryEvent<WebhookMessage>, log: WebhookChannelParts['
     }
     case 'dead':
       log.error('a webhook message could not be delivered', {
-        ...told(event.letter.message),
+        ...messageFields(event.letter.message),
         reason: event.letter.reason,
       })
       return
     case 'dead-dropped':
-      log.error('a webhook message that could not be delivered was dropped', told(event.letter.message))
+      log.error('a dead letter was dropped', messageFields(event.letter.message))
       return
     case 'store-failed':
       log.error('could not save the delivery queue', { error: errorFields(event.error) })
@@ -198,6 +203,6 @@ function report(event: DeliveryEvent<WebhookMessage>, log: WebhookChannelParts['
   }
 }
 
-function told({ destination, notice }: WebhookMessage): { destination: string; notice: string } {
+function messageFields({ destination, notice }: WebhookMessage): { destination: string; notice: string } {
   return { destination, notice: notice.id }
 }

@@ -144,14 +144,14 @@ describe('a post', () => {
       response.writeHead(200, { 'Content-Length': '100' })
       response.write('half', () => response.destroy())
     })
-    await expect(post(webhook)).rejects.toMatchObject({ message: 'did not answer: ECONNRESET', isFinal: false })
+    await expect(post(webhook)).rejects.toMatchObject({ message: 'did not respond: ECONNRESET', isFinal: false })
   })
 
   it('fails when nobody listens, and does not tell the address', async () => {
     const { receiver, webhook } = await hookTo(status(200))
     await receiver.stop()
     const error = await post(webhook).catch((reason: unknown) => reason)
-    expect(error).toMatchObject({ message: 'did not answer: ECONNREFUSED', isFinal: false })
+    expect(error).toMatchObject({ message: 'did not respond: ECONNREFUSED', isFinal: false })
     expect(JSON.stringify({ ...(error as Error), text: String(error) })).not.toMatch(/127|T0KEN/)
   })
 
@@ -177,7 +177,7 @@ describe('a post', () => {
     const { receiver } = await hookTo(status(200))
     const [webhook] = webhooksOf([receiver.origin.replace('http:', 'https:')], PLAIN_DELIVERY)
     await expect(post(webhook!)).rejects.toMatchObject({
-      message: expect.stringMatching(/^did not answer: .*(SSL|EPROTO)/),
+      message: expect.stringMatching(/^did not respond: .*(SSL|EPROTO)/),
     })
     expect(receiver.posts).toEqual([])
   })
@@ -207,7 +207,7 @@ describe('addresses', () => {
         message = String(error)
       }
       expect(message).toContain('SLUICE_SERVICE_INVALID_SETTING')
-      expect(message).toContain('expected an address that begins with http:// or https://')
+      expect(message).toContain('expected a URL that begins with http:// or https://')
       expect(message).not.toMatch(/T0KEN|passwd|example/)
     },
   )
@@ -230,7 +230,7 @@ describe('the deny list', () => {
     receiver.onConnection(() => connections.push(true))
     await expect(post(webhook)).rejects.toMatchObject({
       isFinal: true,
-      message: 'was not sent: all addresses of the host are on the deny list of webhooks',
+      message: 'was not sent: all addresses of the host are on the webhook deny list',
     })
     expect([connections, receiver.posts]).toEqual([[], []])
   })

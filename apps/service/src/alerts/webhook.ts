@@ -10,53 +10,52 @@ import { keyDigest } from '@sluice/runtime'
 import { ServiceError } from '../service-error.ts'
 import type { WebhookSettings } from '../settings.ts'
 
-/** A receiver of notices. */
+/** A receiver of webhooks. */
 export interface Webhook {
-  /** Names it without telling its address, which may be a secret. */
+  /** Identifies it without its URL, which may be a secret. */
   readonly id: string
   readonly url: URL
-  /** Scheme and host: what may be shown of its address. */
+  /** Scheme and host: the public part of the URL. */
   readonly destination: string
   readonly delivery: WebhookDelivery
 }
 
-/** How webhooks are sent, the same for all. */
+/** Signing and deny list, the same for all webhooks. */
 export interface WebhookDelivery {
-  /** The keys that sign them, the current one first; they are not signed when there is none. */
+  /** Signing keys, the current one first. Without any, webhooks are not signed. */
   readonly keys: readonly Uint8Array[]
-  /** Addresses that they are never sent to. */
+  /** Addresses that webhooks are never sent to. */
   readonly denied: CidrTable<true>
 }
 
-/** What is posted. */
+/** One delivery attempt. */
 export interface WebhookPost {
-  /** Names the message: the same at every try. Must not have a full stop in it. */
+  /** Id of the message: the same for every attempt. Without full stops. */
   readonly id: string
-  /** JSON: the same at every try. */
+  /** JSON: the same for every attempt. */
   readonly body: string
-  /** When this try is made, in milliseconds since 1970. */
+  /** Time of this attempt, in milliseconds since 1970. */
   readonly nowMs: number
-  /** Ends the try. */
+  /** Ends the attempt. */
   readonly signal: AbortSignal
-  /** What else is said, such as the trace it belongs to. */
+  /** Further headers, such as trace context. */
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** What is known of a try that failed. */
 interface WebhookErrorDetails {
   readonly isFinal?: boolean
   readonly retryAfterMs?: number
   readonly status?: number
 }
 
-/** A try that failed. The message tells neither address nor body. */
+/** A failed attempt. The message contains neither URL nor body. */
 export class WebhookError extends Error {
   override readonly name = 'WebhookError'
-  /** Whether another try can help. */
+  /** Whether retries are pointless. */
   readonly isFinal: boolean
-  /** The wait that the receiver asked for; undefined when it asked for none. */
+  /** `Retry-After` of the receiver; undefined if it sent none. */
   readonly retryAfterMs: number | undefined
-  /** What it answered with; 0 when it did not. */
+  /** Status of the response; 0 without one. */
   readonly status: number
 
   constructor(message: string, { isFinal = false, retryAfterMs, status = 0 }: WebhookErrorDetails = {}) {
@@ -67,49 +66,48 @@ export class WebhookError extends Error {
   }
 }
 
-/** Bytes of an answer that are read. Nothing is done with them, but a receiver wants to have been heard. */
-const MOST_ANSWER_BYTES = 65_536
+/** Maximum number of response bytes to read before the connection is closed. */
+const MAX_RESPONSE_BYTES = 65_536
 
-/** Longer waits are not granted: an alert that comes hours later is none. */
-const LONGEST_RETRY_AFTER_MS = 600_000
+/** Upper bound of `Retry-After`: an alert that arrives hours later is useless. */
+const MAX_RETRY_AFTER_MS = 600_000
 
 const MS_PER_SECOND = 1000
 
 const SECRET_PREFIX = 'whsec_'
 
-/** Answers that may be others the next time, of those that say that the request is at fault. */
-const PASSING_CLIENT_ERRORS: ReadonlySet<number> = new Set([404, 408, 409, 421, 423, 425, 429])
+/** Client errors that may be temporary. */
+const RETRYABLE_CLIENT_ERRORS: ReadonlySet<number> = new Set([404, 408, 409, 421, 423, 425, 429])
 
-/** What the settings say about how webhooks are sent. */
 export function webhookDelivery({ secrets, deniedTargets }: WebhookSettings): WebhookDelivery {
   return {
     keys: secrets.map((secret) => Buffer.from(secret.slice(SECRET_PREFIX.length), 'base64')),
-    // The settings were checked when they were read.
+    // `readSettings` has validated them.
     denied: new CidrTable(deniedTargets.map((text) => ({ cidr: parseCidr(text) as Cidr, value: true }))),
   }
 }
 
 /**
- * The receivers at these addresses, each once.
+ * The receivers with these URLs, without duplicates.
  *
- * @throws ServiceError `SLUICE_SERVICE_INVALID_SETTING` for an address that is none, of another scheme than http and https, or
- * on the deny list
+ * @throws ServiceError `SLUICE_SERVICE_INVALID_SETTING` for an invalid URL, a scheme other than http and https, or a host on
+ * the deny list
  */
 export function webhooksOf(urls: readonly string[], delivery: WebhookDelivery): readonly Webhook[] {
   return [...new Set(urls)].map((text) => {
     const url = URL.canParse(text) ? new URL(text) : undefined
     if (url === undefined || (url.protocol !== 'http:' && url.protocol !== 'https:')) {
       throw new ServiceError('SLUICE_SERVICE_INVALID_SETTING', {
-        received: `${url === undefined ? 'no address' : `an address that begins with ${url.protocol}`} for a webhook`,
-        expected: 'an address that begins with http:// or https://',
-        action: 'Correct it, or leave it out.',
+        received: url === undefined ? 'an invalid webhook URL' : `a webhook URL that begins with ${url.protocol}`,
+        expected: 'a URL that begins with http:// or https://',
+        action: 'Correct or remove it.',
       })
     }
     if (isDenied(hostOf(url), delivery)) {
       throw new ServiceError('SLUICE_SERVICE_INVALID_SETTING', {
         received: `a webhook to ${hostOf(url)}, which --webhook-deny-list denies`,
-        expected: 'an address that is not on the deny list',
-        action: 'Correct the address, or set --webhook-deny-list to the networks that webhooks must not reach.',
+        expected: 'a host that is not on the deny list',
+        action: 'Correct the URL, or set --webhook-deny-list to the networks that webhooks must not reach.',
       })
     }
     return { id: keyDigest(url.href), url, destination: url.origin, delivery }
@@ -121,16 +119,16 @@ function hostOf({ hostname }: URL): string {
   return hostname.replace(/^\[|\]$/g, '')
 }
 
-/** Whether a host is an address on the deny list. A name is not: what it stands for is known when it is connected to. */
+/** Whether a host is an address on the deny list. Host names are checked after the lookup. */
 function isDenied(host: string, { denied }: WebhookDelivery): boolean {
-  // A link-local address may come with its interface.
+  // A link-local address may have a zone index.
   const address = parseIp(host.replace(/%.*$/, ''))
   return address !== undefined && denied.find(address).length > 0
 }
 
 /**
- * Resolves names for connections, without addresses on the deny list. The connection is made to what this returns: there is no
- * second lookup that could give another address.
+ * A DNS lookup without addresses on the deny list. The connection uses its result: there is no second lookup that could
+ * return another address.
  */
 function guardedLookup(delivery: WebhookDelivery): LookupFunction {
   return (hostname, options, done) => {
@@ -145,10 +143,13 @@ function guardedLookup(delivery: WebhookDelivery): LookupFunction {
   }
 }
 
-/** All addresses of a name are on the deny list. */
+/** All addresses of a host are on the deny list. */
 class DeniedTargetError extends Error {}
 
-/** Signatures as Standard Webhooks defines them: one for each key, with spaces between. */
+/**
+ * Signatures of Standard Webhooks, one for each key, separated by spaces. The timestamp is signed, so receivers can reject
+ * replays. Written here because it is one HMAC; the tests verify it with the package `standardwebhooks`.
+ */
 function signaturesOf({ id, body }: WebhookPost, timestamp: number, keys: readonly Uint8Array[]): string {
   return keys
     .map((key) => `v1,${createHmac('sha256', key).update(`${id}.${timestamp}.${body}`).digest('base64')}`)
@@ -156,8 +157,8 @@ function signaturesOf({ id, body }: WebhookPost, timestamp: number, keys: readon
 }
 
 /**
- * Posts to a webhook. Resolves with the status when it answered with one from 200 to 299 and the answer has come, or as much of it as is
- * read. Redirects are not followed. Rejects with a {@link WebhookError}, or with the reason of the signal when that aborts.
+ * Posts to a webhook. Resolves with the status if it is 200 to 299. Redirects are not followed. Rejects with a
+ * {@link WebhookError}, or with the reason of the signal if it aborts.
  */
 export function postWebhook({ url, delivery }: Webhook, post: WebhookPost): Promise<number> {
   const { id, body, signal, headers, nowMs } = post
@@ -176,18 +177,18 @@ export function postWebhook({ url, delivery }: Webhook, post: WebhookPost): Prom
         ...(delivery.keys.length === 0 ? {} : { 'webhook-signature': signaturesOf(post, timestamp, delivery.keys) }),
       },
       lookup: guardedLookup(delivery),
-      // A connection for each: there are minutes between them.
+      // No keep-alive: webhooks are minutes apart.
       agent: false as const,
       signal,
     }
     const fail = (error: NodeJS.ErrnoException): void => reject(signal.aborted ? signal.reason : connectionError(error))
     const onResponse = (response: IncomingMessage): void => {
       response.on('error', fail)
-      readAnswer(request, response, () => {
+      readResponse(request, response, () => {
         const { statusCode = 0 } = response
-        const refusal = refusalOf(statusCode, response.headers)
-        if (refusal === undefined) resolve(statusCode)
-        else reject(refusal)
+        const error = statusError(statusCode, response.headers)
+        if (error === undefined) resolve(statusCode)
+        else reject(error)
       })
     }
     const request = send(url, options, onResponse)
@@ -196,8 +197,8 @@ export function postWebhook({ url, delivery }: Webhook, post: WebhookPost): Prom
   })
 }
 
-/** Reads an answer up to a bound, and ends the connection. `done` is not called when it breaks off before. */
-function readAnswer(request: ClientRequest, response: IncomingMessage, done: () => void): void {
+/** Reads a response up to a bound and closes the connection. `done` is not called if the response breaks off. */
+function readResponse(request: ClientRequest, response: IncomingMessage, done: () => void): void {
   let bytes = 0
   const finish = (): void => {
     done()
@@ -205,20 +206,21 @@ function readAnswer(request: ClientRequest, response: IncomingMessage, done: () 
   }
   response.on('data', (chunk: Buffer) => {
     bytes += chunk.length
-    if (bytes > MOST_ANSWER_BYTES) finish()
+    if (bytes > MAX_RESPONSE_BYTES) finish()
   })
   response.on('end', finish)
 }
 
-function refusalOf(status: number, headers: IncomingHttpHeaders): WebhookError | undefined {
+/** The error for a status outside 200 to 299. */
+function statusError(status: number, headers: IncomingHttpHeaders): WebhookError | undefined {
   if (status >= 200 && status <= 299) return undefined
   if (status >= 300 && status <= 399) {
-    return new WebhookError(`answered with status ${status}: redirects are not followed, set the address it leads to`, {
+    return new WebhookError(`answered with status ${status}: redirects are not followed, set the URL it redirects to`, {
       isFinal: true,
       status,
     })
   }
-  const isFinal = status >= 400 && status <= 499 && !PASSING_CLIENT_ERRORS.has(status)
+  const isFinal = status >= 400 && status <= 499 && !RETRYABLE_CLIENT_ERRORS.has(status)
   const retryAfterMs = retryAfterOf(headers['retry-after'])
   return new WebhookError(`answered with status ${status}`, {
     isFinal,
@@ -227,19 +229,19 @@ function refusalOf(status: number, headers: IncomingHttpHeaders): WebhookError |
   })
 }
 
-/** Only seconds: of a date nobody knows by which clock it was meant. */
+/** Only seconds: a date would depend on the clock of the receiver. */
 function retryAfterOf(header: string | undefined): number | undefined {
   if (header === undefined || !/^\d{1,9}$/.test(header)) return undefined
-  return Math.min(Number(header) * MS_PER_SECOND, LONGEST_RETRY_AFTER_MS)
+  return Math.min(Number(header) * MS_PER_SECOND, MAX_RETRY_AFTER_MS)
 }
 
-/** The codes of Node are words such as ECONNREFUSED; its messages may have addresses in them. */
+/** Only the code, such as ECONNREFUSED: messages of Node may contain the address. */
 function connectionError(error: NodeJS.ErrnoException): WebhookError {
   const { code } = error
   if (error instanceof DeniedTargetError) {
-    return new WebhookError('was not sent: all addresses of the host are on the deny list of webhooks', {
+    return new WebhookError('was not sent: all addresses of the host are on the webhook deny list', {
       isFinal: true,
     })
   }
-  return new WebhookError(`did not answer: ${code ?? 'the connection failed'}`)
+  return new WebhookError(`did not respond: ${code ?? 'the connection failed'}`)
 }

@@ -2,42 +2,47 @@ import { MessageChannel } from 'node:worker_threads'
 import type { Sleep } from '@sluice/runtime'
 import { Logger, LogOutput } from '@sluice/runtime'
 import { describe, expect, it, onTestFinished } from 'vitest'
+import type { ToMain } from '../threads/message-bus.ts'
 import { SingleThread, ThreadHub, ThreadMember } from '../threads/message-bus.ts'
 import { ThreadLink } from '../threads/thread-link.ts'
-import type { FollowingParts } from './follow-changes.ts'
+import type { FollowingParts, FollowMessages } from './follow-changes.ts'
 import { followInAllThreads, shareFollowing } from './follow-changes.ts'
 
-/** How long the main thread waits for an answer. */
-const ANSWER_MS = 2000
+/** Time that the main thread waits for a reply. */
+const REPLY_TIMEOUT_MS = 2000
+
+interface TestMessages extends FollowMessages {
+  unknown: () => void
+}
 
 interface Scene {
-  /** One thread each: all that it follows changes with. */
+  /** One entry per thread. */
   readonly parts: readonly FollowingParts[]
-  readonly hub: ThreadHub
-  readonly links: readonly ThreadLink[]
-  /** What was logged, by any thread. */
+  readonly hub: ThreadHub<TestMessages>
+  readonly links: readonly ThreadLink<object, ToMain>[]
+  /** Log lines of all threads. */
   readonly lines: Readonly<Record<string, unknown>>[]
-  /** Says that the time is over in which the main thread waits for answers. */
+  /** Lets pending calls of the main thread time out. */
   endWaits(): void
 }
 
-/** Threads that follow by `refresh`, with ports between them as between real threads. */
+/** Threads that follow by `refresh`, connected by ports like real threads. */
 function scene(refreshes: readonly (() => Promise<void>)[]): Scene {
-  const hub = new ThreadHub(refreshes.length)
+  const hub = new ThreadHub<TestMessages>(refreshes.length)
   const lines: Record<string, unknown>[] = []
   const waits = new Set<() => void>()
   const sleep: Sleep = (delayMs, signal) =>
     new Promise((resolve, reject) => {
-      if (delayMs === ANSWER_MS) waits.add(resolve)
+      if (delayMs === REPLY_TIMEOUT_MS) waits.add(resolve)
       signal?.addEventListener('abort', () => reject(signal.reason))
     })
-  const links: ThreadLink[] = []
+  const links: ThreadLink<object, ToMain>[] = []
   const parts = refreshes.map((refresh, index) => {
     const { port1, port2 } = new MessageChannel()
     onTestFinished(() => port1.close())
-    const threads: ThreadMember = new ThreadMember({ index, count: refreshes.length, link: () => link })
-    const link = new ThreadLink({ port: port1, answer: (topic, question) => threads.serve(topic, question), sleep })
-    const back = new ThreadLink({ port: port2, answer: (topic, question) => hub.serve(topic, question), sleep })
+    const threads = new ThreadMember<TestMessages>(index, refreshes.length, new ThreadLink(port1, sleep))
+    const back = new ThreadLink<object, ToMain>(port2, sleep)
+    hub.attach(back)
     hub.join(index, back)
     links.push(back)
     const made = { threads, follower: { refresh }, log: logInto(lines) }
@@ -64,7 +69,7 @@ function logInto(lines: Record<string, unknown>[]): Logger {
 }
 
 describe('a change', () => {
-  it('is followed once in every thread, and only then it is done', async () => {
+  it('is applied once in every thread before the call resolves', async () => {
     const follows: number[] = []
     const held = Promise.withResolvers<void>()
     const asked = Promise.withResolvers<void>()
@@ -82,7 +87,7 @@ describe('a change', () => {
       isDone = true
     })
     await asked.promise
-    // As long as it takes to ask all threads something else.
+    // A round trip to all threads.
     await hub.gather('unknown')
     expect(isDone).toBe(false)
     held.resolve()
@@ -90,7 +95,7 @@ describe('a change', () => {
     expect([follows.sort(), lines]).toEqual([[0, 1, 2], []])
   })
 
-  it('is done all the same when a thread does not answer in time, which the log tells', async () => {
+  it('resolves and logs when a thread does not reply in time', async () => {
     const asked = Promise.withResolvers<void>()
     const never = (): Promise<void> => {
       asked.resolve()
@@ -105,22 +110,26 @@ describe('a change', () => {
     expect(lines).toMatchObject([{ level: 'warn', message: expect.stringContaining('did not confirm'), threads: 1 }])
   })
 
-  it('is done all the same when a thread cannot follow, which that thread tells', async () => {
+  it('resolves when a thread fails, which that thread logs', async () => {
     const { parts, lines } = scene([() => Promise.resolve(), () => Promise.reject(new Error('away'))])
     await followInAllThreads(parts[0]!)
     expect(lines).toMatchObject([{ level: 'warn', message: 'could not apply a configuration change at once' }])
   })
 
-  it('waits for no thread that has ended: it begins with what there is by then', async () => {
+  it('does not wait for a thread that has ended', async () => {
     const { parts, links, lines } = scene([() => Promise.resolve(), () => Promise.reject(new Error('not asked'))])
     links[1]!.close()
     await followInAllThreads(parts[0]!)
     expect(lines).toEqual([])
   })
 
-  it('is followed by a thread alone', async () => {
+  it('is applied by a single thread', async () => {
     let follows = 0
-    const parts = { threads: new SingleThread(), follower: { refresh: async () => void follows++ }, log: logInto([]) }
+    const parts = {
+      threads: new SingleThread<FollowMessages>(),
+      follower: { refresh: async () => void follows++ },
+      log: logInto([]),
+    }
     shareFollowing(parts)
     await followInAllThreads(parts)
     expect(follows).toBe(1)

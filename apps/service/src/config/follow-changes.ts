@@ -11,39 +11,40 @@ export interface FollowedDatabase {
 
 /** What a thread follows changes with. */
 export interface FollowingParts {
-  readonly threads: ThreadGroup
+  readonly threads: ThreadGroup<FollowMessages>
   /** Of the database that is changed. */
   readonly follower: Pick<ConfigFollower, 'refresh'>
   readonly log: Logger
 }
 
-/** On this topic threads follow what was changed. The question is the number of the thread that asks, which does so itself. */
-const TOPIC = 'config.follow'
+/** Messages about configuration changes. */
+export interface FollowMessages {
+  /** Applies what was committed. `appliedBy`: number of the thread that applies it itself; -1 for none. */
+  'config.follow': (appliedBy: number) => void
+}
 
-/** Asks in the place of a thread: nobody has done it yet. */
 const NO_THREAD = -1
 
-/** From now on this thread follows a change when another one asks for it. */
+/** Lets this thread apply changes that another one made. */
 export function shareFollowing(parts: FollowingParts): void {
   const { threads } = parts
-  threads.answer(TOPIC, async (asking) => {
-    if (asking !== threads.index) await followHere(parts)
-    return true
+  threads.handle('config.follow', async (appliedBy) => {
+    if (appliedBy !== threads.index) await followHere(parts)
   })
 }
 
 /**
- * Follows what was committed before the call, in every thread of this process that answers requests: when it resolves, none of
- * them goes by what was before. It never rejects, because the change is made by then. A thread that cannot follow, or does not
- * say within seconds that it has, is told of in the log; it follows by itself as soon as it can.
+ * Applies what was committed before the call in every thread of this process: when it resolves, none of them uses the
+ * previous configuration. It never rejects, because the change is committed by then. A thread that fails, or does not
+ * confirm in time, is logged; it catches up by itself.
  */
 export async function followInAllThreads(parts: FollowingParts): Promise<void> {
   await Promise.all([followHere(parts), othersFollow(parts)])
 }
 
-/** The same for a change that the main thread has made, which may answer no requests itself. */
-export async function followFromMain(group: ThreadGroup): Promise<void> {
-  await group.gather(TOPIC, NO_THREAD)
+/** The same for a change that the main thread made. */
+export async function followFromMain(group: Pick<ThreadGroup<FollowMessages>, 'gather'>): Promise<void> {
+  await group.gather('config.follow', NO_THREAD)
 }
 
 async function followHere({ follower, log }: FollowingParts): Promise<void> {
@@ -57,9 +58,8 @@ async function followHere({ follower, log }: FollowingParts): Promise<void> {
 async function othersFollow({ threads, log }: FollowingParts): Promise<void> {
   if (threads.count === 1) return
   try {
-    const answers = await threads.gather<boolean>(TOPIC, threads.index, false)
-    const silent = answers.filter((hasAnswered) => !hasAnswered).length
-    if (silent > 0) log.warn('threads did not confirm a configuration change in time', { threads: silent })
+    const { timedOut } = await threads.gather('config.follow', threads.index)
+    if (timedOut > 0) log.warn('threads did not confirm a configuration change in time', { threads: timedOut })
   } catch (error) {
     log.warn('could not ask other threads to apply a configuration change', { error: errorFields(error) })
   }

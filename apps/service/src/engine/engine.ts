@@ -39,7 +39,7 @@ export interface EngineParts {
   /** Milliseconds since some instant, with fractions, never going back. */
   readonly monotonicMs: () => number
   /** The threads of this process; the first of them tells for all. */
-  readonly threads: Pick<ThreadGroup, 'index'>
+  readonly threads: Pick<ThreadGroup<unknown>, 'index'>
   readonly announceBlock: AnnounceBlock
 }
 

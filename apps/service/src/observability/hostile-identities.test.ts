@@ -9,6 +9,7 @@ import { LiveFeed } from '../operations/admin/live-feed.ts'
 import { observabilityHandlers } from '../operations/admin/metrics.ts'
 import type { Answer } from '../operations/handler.ts'
 import { jsonAnswer } from '../operations/handler.ts'
+import type { ServiceMessages } from '../service-context.ts'
 import { SingleThread } from '../threads/message-bus.ts'
 import { errorFields } from './error-fields.ts'
 import { HOUR_MS, MINUTE_MS, RollupRecorder } from './history/rollup-recorder.ts'
@@ -116,7 +117,7 @@ async function wholeScene() {
   const tracing = new OtlpTracing({ endpoint, clock, monotonicMs, log: log.logger, mostPerSecond: 1_000_000 })
   late.tracing = tracing
   await tracing.start()
-  const threads = new SingleThread()
+  const threads = new SingleThread<ServiceMessages>()
   shareReports(threads, 'only', () => instrument.report())
   collectReports(threads, IDLE_PROCESS)
   const report = () => askReport(threads)

@@ -1,6 +1,7 @@
 import { MetricRegistry } from '@sluice/runtime'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
+import type { ServiceMessages } from '../service-context.ts'
 import { SingleThread } from '../threads/message-bus.ts'
 import type { ThreadReport } from './instrument.ts'
 import type { ProcessReadings } from './metrics/process-metrics.ts'
@@ -103,7 +104,7 @@ describe('MetricsAggregator', () => {
 
 describe('askReport', () => {
   it('gives what threads share, wherever it is asked', async () => {
-    const threads = new SingleThread()
+    const threads = new SingleThread<ServiceMessages>()
     const { instrument, engine } = createScene({
       ruleSet: { rules: [{ resource: '/data', dimension: 'user', limit: 1, window: '1m' }] },
     })

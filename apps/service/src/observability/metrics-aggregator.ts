@@ -22,24 +22,31 @@ interface SignedReport extends ThreadReport {
   readonly name: string
 }
 
-const THREAD_TOPIC = 'observability.thread'
-const SERVICE_TOPIC = 'observability.service'
+/** Messages about metrics and top callers. */
+export interface ReportMessages {
+  /** The report of each thread. */
+  'reports.thread': () => SignedReport
+  /** The report of the process, from the main thread. */
+  'reports.service': () => ServiceReport
+}
 
-/** From now on this thread tells others what it knows. `name`: no other thread of the process, before or after, has it. */
-export function shareReports(threads: ThreadGroup, name: string, report: () => ThreadReport): void {
+/** Shares the report of this thread. `name`: unique among all threads that the process ever had. */
+export function shareReports(threads: ThreadGroup<ReportMessages>, name: string, report: () => ThreadReport): void {
   const { index } = threads
-  threads.answer(THREAD_TOPIC, (): SignedReport => ({ ...report(), index, name }))
+  threads.handle('reports.thread', () => ({ ...report(), index, name }))
 }
 
-/** Gathers what all threads know; to be called once, in the main thread. */
-export function collectReports(threads: MainThread, process: ProcessReadings): void {
+/** Merges the reports of all threads. Call it once, in the main thread. */
+export function collectReports(threads: MainThread<ReportMessages>, process: ProcessReadings): void {
   const aggregator = new MetricsAggregator(process)
-  threads.answerForAll(SERVICE_TOPIC, async () => aggregator.merge(await threads.gather<SignedReport>(THREAD_TOPIC)))
+  threads.handleInMain('reports.service', async () =>
+    aggregator.merge((await threads.gather('reports.thread')).replies),
+  )
 }
 
-/** What all threads know together, asked from any of them. */
-export function askReport(threads: ThreadGroup): Promise<ServiceReport> {
-  return threads.askMain<ServiceReport>(SERVICE_TOPIC)
+/** The report of the process, from any thread. */
+export function askReport(threads: Pick<ThreadGroup<ReportMessages>, 'callMain'>): Promise<ServiceReport> {
+  return threads.callMain('reports.service')
 }
 
 /**

@@ -1,19 +1,19 @@
 import type { Clock, PolicyEngine, ReservationClaim, Settlement, Store } from '@sluice/core'
 import { MICROS_PER_MS } from '@sluice/core/internal'
 import { thenMaybe } from '../operations/handler.ts'
-import type { ThreadGroup } from '../threads/message-bus.ts'
+import type { Gathered, ThreadGroup } from '../threads/message-bus.ts'
 import { BoundedMap } from './bounded-map.ts'
 import { ReservationIds } from './reservation-id.ts'
 import { SettlementGuard } from './settlement-guard.ts'
 import type { Ticket } from './ticket.ts'
 import { partOf, withoutCharges } from './ticket.ts'
 
-/** What a reservation reservations works with. */
+/** What {@link Reservations} work with. */
 export interface ReservationsParts {
   readonly engine: PolicyEngine
   readonly store: Store
   readonly clock: Clock
-  readonly threads: ThreadGroup
+  readonly threads: ThreadGroup<ReservationMessages>
   /** Signs the ids; the same for all that share the store. */
   readonly secret: Uint8Array
 }
@@ -34,14 +34,10 @@ export type Recognised =
   | { readonly ok: true; readonly ticket: Ticket }
   | { readonly ok: false; readonly received: string; readonly expected: string }
 
-/** The topic on which threads ask each other to end or renew what one of them handed out. */
-const TOPIC = 'reservations'
-
-/** What a thread is asked to do with a ticket. */
-interface Order {
-  readonly ticket: Ticket
-  /** Settle at so much; undefined to renew. */
-  readonly tokens: number | undefined
+/** Messages about reservations that another thread created. Each replies null in threads that did not create it. */
+export interface ReservationMessages {
+  'reservations.settle': (ticket: Ticket, tokens: number) => Settlement | null
+  'reservations.renew': (ticket: Ticket) => Settlement | null
 }
 
 /**
@@ -54,7 +50,7 @@ interface Order {
 export class Reservations {
   readonly #engine: PolicyEngine
   readonly #clock: Clock
-  readonly #threads: ThreadGroup
+  readonly #threads: ThreadGroup<ReservationMessages>
   readonly #ids: ReservationIds
   /** Whether threads note apart from each other what is to be given back by itself. */
   readonly #notesApart: boolean
@@ -70,7 +66,10 @@ export class Reservations {
     this.#ids = new ReservationIds(secret)
     this.#notesApart = store.mode === 'sync'
     this.#marks = store.mode === 'async' ? new SettlementGuard({ store, lateMs: LATE_SETTLEMENT_MS }) : undefined
-    threads.answer(TOPIC, (order) => this.#obey(order as Order))
+    threads.handle('reservations.settle', (ticket, tokens) =>
+      this.#isOwn(ticket) ? this.#settleHere(ticket, tokens) : null,
+    )
+    threads.handle('reservations.renew', (ticket) => (this.#isOwn(ticket) ? this.#renewHere(ticket) : null))
   }
 
   /** The thread whose reservations this is. */
@@ -108,7 +107,9 @@ export class Reservations {
   /** Makes the charges stand at `tokens`, and gives slots back. Once: ended again, it answers what it answered first. */
   settle(ticket: Ticket, tokens: number): Settlement | Promise<Settlement> {
     if (this.#knowsAll(ticket)) return this.#settleHere(ticket, tokens)
-    return this.#ask({ ticket, tokens }).then((there) => there ?? this.#settleHere(ticket, tokens))
+    return this.#threads
+      .gather('reservations.settle', ticket, tokens)
+      .then((gathered) => replyOfOwner(gathered) ?? this.#settleHere(ticket, tokens))
   }
 
   /** Gives units back whole, and slots. What was charged besides a slot stands: what the slot was for took place. */
@@ -121,7 +122,7 @@ export class Reservations {
     // Nothing holds it, and it was handed out all the same: it goes on.
     if (ticket.failure === 'open' || ticket.leaseMs === 0) return NOTHING_OWED
     if (this.#knowsAll(ticket)) return this.#renewHere(ticket)
-    return this.#ask({ ticket, tokens: undefined }).then((there) => there ?? SLOT_GONE)
+    return this.#threads.gather('reservations.renew', ticket).then((gathered) => replyOfOwner(gathered) ?? SLOT_GONE)
   }
 
   /** Whether this thread can end the ticket as well as any other. */
@@ -133,17 +134,6 @@ export class Reservations {
   #isOwn({ failure, thread, claim }: Ticket): boolean {
     // Another node may have a thread of this number, and its own charges; the number of a charge is its alone.
     return failure === 'local' ? this.#local.get(claim.receipt.holder) !== undefined : thread === this.#threads.index
-  }
-
-  /** What the thread answers that handed the ticket out; undefined when there is none. */
-  async #ask(order: Order): Promise<Settlement | undefined> {
-    const answers = await this.#threads.gather<Settlement | null>(TOPIC, order)
-    return answers.find((answer) => answer !== null) ?? undefined
-  }
-
-  #obey({ ticket, tokens }: Order): Settlement | Promise<Settlement> | null {
-    if (!this.#isOwn(ticket)) return null
-    return tokens === undefined ? this.#renewHere(ticket) : this.#settleHere(ticket, tokens)
   }
 
   #renewHere(ticket: Ticket): Settlement | Promise<Settlement> {
@@ -213,4 +203,9 @@ export class Reservations {
   #nowMs(): number {
     return this.#clock.nowMicros() / MICROS_PER_MS
   }
+}
+
+/** The reply of the thread that created the reservation; undefined if none did. */
+function replyOfOwner({ replies }: Gathered<Settlement | null>): Settlement | undefined {
+  return replies.find((reply) => reply !== null) ?? undefined
 }

@@ -100,7 +100,7 @@ describe('several threads', () => {
       .poll(async () => (await fetch(`${node.origin}/readyz`)).text(), { timeout: 30_000 })
       .toContain('2 of 2')
     expect(await fromAllThreads(node)).toEqual(new Set([0, 1]))
-    expect(node.errors).toMatchObject([{ message: 'a thread ended and is started again', thread: 0 }])
+    expect(node.errors).toMatchObject([{ message: 'a thread ended and is restarted', thread: 0 }])
   })
 
   it('keep what was counted when one of them ends', async () => {

@@ -1,118 +1,134 @@
 import { MessageChannel } from 'node:worker_threads'
 import type { Sleep } from '@sluice/runtime'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import type { MainThread, ThreadGroup } from './message-bus.ts'
+import type { ToMain } from './message-bus.ts'
 import { SingleThread, ThreadHub, ThreadMember } from './message-bus.ts'
 import { ThreadLink } from './thread-link.ts'
 
+interface TestMessages {
+  double: (n: number) => readonly number[]
+  name: () => number
+  join: (one: string, other: string) => string
+  sum: () => number
+  unknown: () => void
+}
+
+type BackLink = ThreadLink<object, ToMain>
+
+/** Calls that never time out. */
 const never: Sleep = (_, signal) =>
   new Promise((_resolve, reject) => signal?.addEventListener('abort', () => reject(signal.reason)))
 
-/** A main thread and others, with ports between them as between real threads. */
-function group(count: number): { hub: ThreadHub; members: ThreadMember[]; links: ThreadLink[] } {
-  const hub = new ThreadHub(count)
-  const links: ThreadLink[] = []
+/** A main thread and others, connected by ports like real threads. */
+function group(
+  count: number,
+  sleep = never,
+): { hub: ThreadHub<TestMessages>; members: ThreadMember<TestMessages>[]; links: BackLink[] } {
+  const hub = new ThreadHub<TestMessages>(count)
+  const links: BackLink[] = []
   const members = Array.from({ length: count }, (_, index) => {
     const { port1, port2 } = new MessageChannel()
     onTestFinished(() => port1.close())
-    const member: ThreadMember = new ThreadMember({ index, count, link: () => link })
-    const link = new ThreadLink({
-      port: port1,
-      answer: (topic, question) => member.serve(topic, question),
-      sleep: never,
-    })
-    const back = new ThreadLink({ port: port2, answer: (topic, question) => hub.serve(topic, question), sleep: never })
+    const back: BackLink = new ThreadLink(port2, sleep)
+    hub.attach(back)
     hub.join(index, back)
     links.push(back)
-    return member
+    return new ThreadMember<TestMessages>(index, count, new ThreadLink(port1, never))
   })
   return { hub, members, links }
 }
 
 describe('a group of threads', () => {
-  it('is asked as a whole, by any of them and by the main thread, in order', async () => {
+  it('replies as a whole to any thread and to the main thread, in order', async () => {
     const { hub, members } = group(3)
-    for (const member of members) member.answer('double', (n) => [member.index, Number(n) * 2])
-    const all = [
-      [0, 8],
-      [1, 8],
-      [2, 8],
-    ]
+    for (const member of members) member.handle('double', (n) => [member.index, n * 2])
+    const all = {
+      replies: [
+        [0, 8],
+        [1, 8],
+        [2, 8],
+      ],
+      timedOut: 0,
+    }
     expect(await hub.gather('double', 4)).toEqual(all)
     expect(await members[2]!.gather('double', 4)).toEqual(all)
   })
 
-  it('leaves out threads that fail, that have ended or that do not know the topic', async () => {
+  it('leaves out threads that fail, that have ended or that have no handler', async () => {
     const { hub, members, links } = group(4)
-    members[0]!.answer('name', () => 'zero')
-    members[1]!.answer('name', () => Promise.reject(new Error('no')))
-    members[3]!.answer('name', () => 'three')
+    members[0]!.handle('name', () => 0)
+    members[1]!.handle('name', () => Promise.reject(new Error('no')))
+    members[3]!.handle('name', () => 3)
     links[3]!.close()
-    expect(await members[0]!.gather('name')).toEqual(['zero'])
+    expect(await members[0]!.gather('name')).toEqual({ replies: [0], timedOut: 0 })
     hub.part(3, links[0]!)
     expect(hub.alive).toBe(4)
     hub.part(3, links[3]!)
     expect(hub.alive).toBe(3)
   })
 
-  it('asks a thread from when it is there, and counts it from when it answers requests', async () => {
+  it('counts threads that do not reply in time', async () => {
+    const { members } = group(2, () => Promise.resolve())
+    members[0]!.handle('name', () => new Promise(() => undefined))
+    expect(await members[0]!.gather('name')).toEqual({ replies: [], timedOut: 2 })
+  })
+
+  it('calls a thread as soon as it enters, and counts it once it serves requests', async () => {
     const { hub, members, links } = group(2)
-    for (const member of members) member.answer('name', () => member.index)
+    for (const member of members) member.handle('name', () => member.index)
+    const names = async (): Promise<readonly number[]> => (await hub.gather('name')).replies
     const link = links[1]!
     hub.part(1, link)
-    expect([await hub.gather('name'), hub.alive]).toEqual([[0], 1])
+    expect([await names(), hub.alive]).toEqual([[0], 1])
     hub.enter(1, link)
-    expect([await hub.gather('name'), hub.alive]).toEqual([[0, 1], 1])
+    expect([await names(), hub.alive]).toEqual([[0, 1], 1])
     hub.join(1, link)
     expect(hub.alive).toBe(2)
-    // The next of its number takes its place, and it is not missed when it is gone at last.
+    // Another thread replaces it. When the replaced one ends, that changes nothing.
     hub.enter(1, links[0]!)
-    expect([await hub.gather('name'), hub.alive]).toEqual([[0, 0], 1])
+    expect([await names(), hub.alive]).toEqual([[0, 0], 1])
     hub.part(1, link)
-    expect(await hub.gather('name')).toEqual([0, 0])
+    expect(await names()).toEqual([0, 0])
   })
 
-  it('has one main thread to ask', async () => {
+  it('calls the main thread with the whole payload', async () => {
     const { hub, members } = group(2)
-    hub.answerForAll('alerts', (question) => ({ question, from: 'main' }))
-    expect(await members[1]!.askMain('alerts', 'list')).toEqual({ question: 'list', from: 'main' })
-    expect(await hub.askMain('alerts', 'list')).toEqual({ question: 'list', from: 'main' })
-    await expect(members[0]!.askMain('other')).rejects.toThrow('nobody answers "other"')
+    hub.handleInMain('join', (one, other) => `${one} and ${other}`)
+    expect(await members[1]!.callMain('join', 'a', 'b')).toBe('a and b')
+    expect(await hub.callMain('join', 'a', 'b')).toBe('a and b')
+    await expect(members[0]!.callMain('unknown')).rejects.toThrow('message "unknown" has no handler')
   })
 
-  it('lets the main thread gather for whoever asks it', async () => {
+  it('lets a handler of the main thread gather', async () => {
     const { hub, members } = group(2)
-    for (const member of members) member.answer('count', () => member.index + 1)
-    hub.answerForAll('sum', async () => (await hub.gather<number>('count')).reduce((sum, count) => sum + count, 0))
-    expect(await members[0]!.askMain('sum')).toBe(3)
+    for (const member of members) member.handle('name', () => member.index + 1)
+    hub.handleInMain('sum', async () => (await hub.gather('name')).replies.reduce((sum, count) => sum + count, 0))
+    expect(await members[0]!.callMain('sum')).toBe(3)
   })
 
-  it('refuses a topic twice, and topics of requests in a main thread that answers none', () => {
-    const { hub, members } = group(1)
-    members[0]!.answer('x', () => 1)
-    expect(() => members[0]!.answer('x', () => 2)).toThrow('"x" is answered already')
-    expect(() => hub.answer('x')).toThrow('"x"')
-    expect([hub.index, hub.count, members[0]!.index]).toEqual([-1, 1, 0])
+  it('accepts one handler per message', () => {
+    const { members } = group(1)
+    members[0]!.handle('name', () => 1)
+    expect(() => members[0]!.handle('name', () => 2)).toThrow('message "name" already has a handler')
   })
 })
 
-describe('a thread alone', () => {
+describe('a single thread', () => {
   it('is a group of one, and its main thread', async () => {
-    const alone = new SingleThread()
-    const threads: ThreadGroup & MainThread = alone
-    threads.answer('x', (n) => Number(n) + 1)
-    threads.answerForAll('y', () => threads.gather('x', 1))
-    expect(await threads.gather('x', 1)).toEqual([2])
-    expect(await threads.askMain('y')).toEqual([2])
+    const threads = new SingleThread<TestMessages>()
+    threads.handle('double', (n) => [0, n * 2])
+    threads.handleInMain('sum', async () => (await threads.gather('double', 2)).replies[0]![1]!)
+    expect(await threads.gather('double', 1)).toEqual({ replies: [[0, 2]], timedOut: 0 })
+    expect(await threads.callMain('sum')).toBe(4)
     expect([threads.index, threads.count]).toEqual([0, 1])
   })
 
-  it('leaves itself out where it fails, as a group does, and says so where it is asked as the main thread', async () => {
-    const threads = new SingleThread()
-    threads.answer('x', () => Promise.reject(new Error('no')))
-    threads.answerForAll('x', () => Promise.reject(new Error('no')))
-    expect(await threads.gather('x')).toEqual([])
-    expect(await threads.gather('unknown')).toEqual([])
-    await expect(threads.askMain('x')).rejects.toThrow('no')
+  it('leaves itself out of a gather that fails, and rejects a failed call of the main thread', async () => {
+    const threads = new SingleThread<TestMessages>()
+    threads.handle('name', () => Promise.reject(new Error('no')))
+    threads.handleInMain('name', () => Promise.reject(new Error('no')))
+    expect(await threads.gather('name')).toEqual({ replies: [], timedOut: 0 })
+    expect(await threads.gather('unknown')).toEqual({ replies: [], timedOut: 0 })
+    await expect(threads.callMain('name')).rejects.toThrow('no')
   })
 })

@@ -1,204 +1,186 @@
-import type { ThreadLink } from './thread-link.ts'
-import { isSilence } from './thread-link.ts'
+import type { Handler, Payload, Reply, ThreadLink } from './thread-link.ts'
+import { isThreadTimeout, MessageHandlers } from './thread-link.ts'
 
-/** How long an answer of another thread may take. */
-const ANSWER_MS = 2000
-
-/** By these a thread has the main thread ask for it. */
-const GATHER = 'group.gather'
-const ASK_MAIN = 'group.main'
-
-interface Passed {
-  readonly topic: string
-  readonly question: unknown
-  readonly ifSilent?: unknown
+/** Replies of several threads. */
+export interface Gathered<T> {
+  /** In the order of the threads. Threads that fail or end are left out. */
+  readonly replies: readonly T[]
+  /** Number of threads that exist and did not reply in time. */
+  readonly timedOut: number
 }
 
-/** The group as the main thread has it: it knows all others. */
-export class ThreadHub implements MainThread {
-  readonly index = -1
+/** The message bus as a thread that serves requests sees it. `Messages` declares the payload and the reply of each message. */
+export interface ThreadGroup<out Messages> {
+  /** Number of this thread, 0 to `count` - 1. */
+  readonly index: number
+  /** Number of threads that should serve requests. */
   readonly count: number
-  readonly #links = new Map<number, ThreadLink>()
-  /** Those that answer requests. */
-  readonly #answering = new Set<ThreadLink>()
-  readonly #forAll = new TopicHandlers()
+  /** Registers the handler of a message in this thread. Once per message; every thread registers the same ones. */
+  handle<Name extends keyof Messages & string>(name: Name, handler: Handler<Messages, Name>): void
+  /** Calls every thread that serves requests or is starting, including this one. */
+  gather<Name extends keyof Messages & string>(
+    name: Name,
+    ...payload: Payload<Messages, Name>
+  ): Promise<Gathered<Reply<Messages, Name>>>
+  /** Calls the main thread. Rejects with what its handler throws, and if it has no handler. */
+  callMain<Name extends keyof Messages & string>(
+    name: Name,
+    ...payload: Payload<Messages, Name>
+  ): Promise<Reply<Messages, Name>>
+}
 
+/** The message bus as the main thread sees it. */
+export interface MainThread<out Messages> extends Pick<ThreadGroup<Messages>, 'gather' | 'callMain'> {
+  /** Registers the handler of a message in the main thread. Once per message. */
+  handleInMain<Name extends keyof Messages & string>(name: Name, handler: Handler<Messages, Name>): void
+}
+
+/** What the bus of a thread sends to the main thread: messages whose names and types only the sender knows. */
+export interface ToMain {
+  'bus.gather': (name: string, payload: readonly unknown[]) => Gathered<unknown>
+  'bus.callMain': (name: string, payload: readonly unknown[]) => unknown
+}
+
+/** Time to reply, in milliseconds. A thread that calls through the main thread waits twice as long. */
+const REPLY_TIMEOUT_MS = 2000
+
+type WorkerLink = Pick<ThreadLink<object, ToMain>, 'handle' | 'send'>
+
+/** The bus in a main thread that serves no requests: it has a link to every thread that does. */
+export class ThreadHub<Messages> implements MainThread<Messages> {
+  readonly count: number
+  readonly #links = new Map<number, WorkerLink>()
+  readonly #serving = new Set<WorkerLink>()
+  readonly #handlers = new MessageHandlers<Messages>()
+
+  /** `count`: number of threads that should serve requests. */
   constructor(count: number) {
     this.count = count
   }
 
-  /** Threads that answer requests. */
+  /** Number of threads that serve requests. */
   get alive(): number {
-    return this.#answering.size
+    return this.#serving.size
   }
 
-  /**
-   * A thread is there and is asked what all are asked, although it answers no requests yet. It takes the place of the one that
-   * had its number.
-   */
-  enter(index: number, link: ThreadLink): void {
+  /** Lets a thread call the main thread and, through it, all others. Call it once per link. */
+  attach(link: WorkerLink): void {
+    link.handle('bus.gather', (name, payload) => this.#gather(name, payload))
+    link.handle('bus.callMain', (name, payload) => this.#handlers.run(name, payload))
+  }
+
+  /** From now on `gather` includes the thread, although it serves no requests yet. It replaces the one with its number. */
+  enter(index: number, link: WorkerLink): void {
     const before = this.#links.get(index)
-    if (before !== undefined) this.#answering.delete(before)
+    if (before !== undefined) this.#serving.delete(before)
     this.#links.set(index, link)
   }
 
-  /** A thread answers requests. */
-  join(index: number, link: ThreadLink): void {
+  /** The thread serves requests. */
+  join(index: number, link: WorkerLink): void {
     if (this.#links.get(index) !== link) this.enter(index, link)
-    this.#answering.add(link)
+    this.#serving.add(link)
   }
 
-  /** A thread is gone, unless another has taken its place already. */
-  part(index: number, link: ThreadLink): void {
+  /** The thread has ended. Ignored if another thread has replaced it. */
+  part(index: number, link: WorkerLink): void {
     if (this.#links.get(index) !== link) return
     this.#links.delete(index)
-    this.#answering.delete(link)
+    this.#serving.delete(link)
   }
 
-  answer(topic: string): void {
-    throw new Error(`the main thread answers no requests, and so not "${topic}"`)
+  handleInMain<Name extends keyof Messages & string>(name: Name, handler: Handler<Messages, Name>): void {
+    this.#handlers.add(name, handler)
   }
 
-  answerForAll(topic: string, give: (question: unknown) => unknown): void {
-    this.#forAll.add(topic, give)
+  async gather<Name extends keyof Messages & string>(
+    name: Name,
+    ...payload: Payload<Messages, Name>
+  ): Promise<Gathered<Reply<Messages, Name>>> {
+    return (await this.#gather(name, payload)) as Gathered<Reply<Messages, Name>>
   }
 
-  async gather<T>(topic: string, question?: unknown, ifSilent?: T): Promise<readonly T[]> {
+  async callMain<Name extends keyof Messages & string>(
+    name: Name,
+    ...payload: Payload<Messages, Name>
+  ): Promise<Reply<Messages, Name>> {
+    return (await this.#handlers.run(name, payload)) as Reply<Messages, Name>
+  }
+
+  async #gather(name: string, payload: readonly unknown[]): Promise<Gathered<unknown>> {
     const links = [...this.#links].sort(([one], [other]) => one - other).map(([, link]) => link)
-    const asked = await Promise.allSettled(links.map((link) => link.ask<T>(topic, question, ANSWER_MS)))
-    return asked.flatMap((outcome): readonly T[] => {
-      if (outcome.status === 'fulfilled') return [outcome.value]
-      return ifSilent !== undefined && isSilence(outcome.reason) ? [ifSilent] : []
-    })
-  }
-
-  async askMain<T>(topic: string, question?: unknown): Promise<T> {
-    // Only whoever asks and whoever answers know what a topic is about.
-    return (await this.#forAll.give(topic, question)) as T
-  }
-
-  /** Answers what a thread asks. */
-  serve(topic: string, question: unknown): Promise<unknown> {
-    const passed = question as Passed
-    if (topic === GATHER) return this.gather(passed.topic, passed.question, passed.ifSilent)
-    if (topic === ASK_MAIN) return this.askMain(passed.topic, passed.question)
-    return Promise.reject(new Error(`the main thread does not know "${topic}"`))
+    const calls = await Promise.allSettled(links.map((link) => link.send(REPLY_TIMEOUT_MS, name, payload)))
+    const failures = calls.filter((call) => call.status === 'rejected')
+    return {
+      replies: calls.filter((call) => call.status === 'fulfilled').map(({ value }) => value),
+      timedOut: failures.filter(({ reason }) => isThreadTimeout(reason)).length,
+    }
   }
 }
 
-/** The group as a thread has it that answers requests: it knows the main thread. */
-export class ThreadMember implements ThreadGroup {
+/** The bus in a thread that serves requests beside others: it has a link to the main thread. */
+export class ThreadMember<Messages> implements ThreadGroup<Messages> {
   readonly index: number
   readonly count: number
-  readonly #own = new TopicHandlers()
-  readonly #link: () => ThreadLink
+  readonly #main: ThreadLink<ToMain, Messages>
 
-  /** `link`: to the main thread. */
-  constructor({
-    index,
-    count,
-    link,
-  }: { readonly index: number; readonly count: number; readonly link: () => ThreadLink }) {
+  constructor(index: number, count: number, main: ThreadLink<ToMain, Messages>) {
     this.index = index
     this.count = count
-    this.#link = link
+    this.#main = main
   }
 
-  answer(topic: string, give: (question: unknown) => unknown): void {
-    this.#own.add(topic, give)
+  handle<Name extends keyof Messages & string>(name: Name, handler: Handler<Messages, Name>): void {
+    this.#main.handle(name, handler)
   }
 
-  gather<T>(topic: string, question?: unknown, ifSilent?: T): Promise<readonly T[]> {
-    return this.#pass(GATHER, { topic, question, ifSilent })
+  async gather<Name extends keyof Messages & string>(
+    name: Name,
+    ...payload: Payload<Messages, Name>
+  ): Promise<Gathered<Reply<Messages, Name>>> {
+    const gathered = await this.#main.call(2 * REPLY_TIMEOUT_MS, 'bus.gather', name, payload)
+    return gathered as Gathered<Reply<Messages, Name>>
   }
 
-  askMain<T>(topic: string, question?: unknown): Promise<T> {
-    return this.#pass(ASK_MAIN, { topic, question })
-  }
-
-  /** Answers what the main thread asks. */
-  serve(topic: string, question: unknown): Promise<unknown> {
-    return this.#own.give(topic, question)
-  }
-
-  /** Main waits so long itself, for others. */
-  #pass<T>(how: string, passed: Passed): Promise<T> {
-    return this.#link().ask<T>(how, passed, 2 * ANSWER_MS)
+  async callMain<Name extends keyof Messages & string>(
+    name: Name,
+    ...payload: Payload<Messages, Name>
+  ): Promise<Reply<Messages, Name>> {
+    return (await this.#main.call(2 * REPLY_TIMEOUT_MS, 'bus.callMain', name, payload)) as Reply<Messages, Name>
   }
 }
 
-/** On this topic the main thread tells whether there are as many threads as there should be. */
-export const THREADS_TOPIC = 'threads'
-
-/**
- * The threads of this process that answer requests. Questions and answers are plain data: they are copied from thread to
- * thread.
- */
-export interface ThreadGroup {
-  /** This thread, 0 to `count` - 1; -1 in a main thread that answers no requests itself. */
-  readonly index: number
-  /** How many there should be. */
-  readonly count: number
-  /** From now on this thread answers questions on `topic`, and every other that answers requests as well. Once for each topic. */
-  answer(topic: string, give: (question: unknown) => unknown): void
-  /**
-   * Asks every thread that answers requests or is about to, this one among them, and gives the answers in the order of the
-   * threads. A thread that has ended, that fails or that does not answer within seconds is left out; `ifSilent` stands for one
-   * that is there and does not answer in time.
-   */
-  gather<T>(topic: string, question?: unknown, ifSilent?: T): Promise<readonly T[]>
-  /** Asks the main thread, of which there is one. Rejects when nobody answers the topic there, and with what the answer threw. */
-  askMain<T>(topic: string, question?: unknown): Promise<T>
-}
-
-/** The part of the main thread in a group. */
-export interface MainThread extends ThreadGroup {
-  /** From now on the main thread answers questions on `topic` for all. Once for each topic. */
-  answerForAll(topic: string, give: (question: unknown) => unknown): void
-}
-
-/** The group of a process that has no further threads. */
-export class SingleThread implements MainThread {
+/** The bus of a process with one thread, which serves requests and is the main thread. */
+export class SingleThread<Messages> implements ThreadGroup<Messages>, MainThread<Messages> {
   readonly index = 0
   readonly count = 1
-  readonly #own = new TopicHandlers()
-  readonly #forAll = new TopicHandlers()
+  readonly #own = new MessageHandlers<Messages>()
+  readonly #main = new MessageHandlers<Messages>()
 
-  answer(topic: string, give: (question: unknown) => unknown): void {
-    this.#own.add(topic, give)
+  handle<Name extends keyof Messages & string>(name: Name, handler: Handler<Messages, Name>): void {
+    this.#own.add(name, handler)
   }
 
-  answerForAll(topic: string, give: (question: unknown) => unknown): void {
-    this.#forAll.add(topic, give)
+  handleInMain<Name extends keyof Messages & string>(name: Name, handler: Handler<Messages, Name>): void {
+    this.#main.add(name, handler)
   }
 
-  async gather<T>(topic: string, question?: unknown): Promise<readonly T[]> {
+  async gather<Name extends keyof Messages & string>(
+    name: Name,
+    ...payload: Payload<Messages, Name>
+  ): Promise<Gathered<Reply<Messages, Name>>> {
     try {
-      // Only whoever asks and whoever answers know what a topic is about.
-      return [(await this.#own.give(topic, question)) as T]
+      const reply = (await this.#own.run(name, payload)) as Reply<Messages, Name>
+      return { replies: [reply], timedOut: 0 }
     } catch {
-      return []
+      return { replies: [], timedOut: 0 }
     }
   }
 
-  async askMain<T>(topic: string, question?: unknown): Promise<T> {
-    return (await this.#forAll.give(topic, question)) as T
-  }
-}
-
-/** Who answers which topic in one thread. */
-class TopicHandlers {
-  readonly #answers = new Map<string, (question: unknown) => unknown>()
-
-  add(topic: string, give: (question: unknown) => unknown): void {
-    if (this.#answers.has(topic)) throw new Error(`"${topic}" is answered already`)
-    this.#answers.set(topic, give)
-  }
-
-  /** Rejects when nobody answers the topic. */
-  async give(topic: string, question: unknown): Promise<unknown> {
-    const give = this.#answers.get(topic)
-    if (give === undefined) throw new Error(`nobody answers "${topic}"`)
-    return await give(question)
+  async callMain<Name extends keyof Messages & string>(
+    name: Name,
+    ...payload: Payload<Messages, Name>
+  ): Promise<Reply<Messages, Name>> {
+    return (await this.#main.run(name, payload)) as Reply<Messages, Name>
   }
 }

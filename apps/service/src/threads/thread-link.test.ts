@@ -1,16 +1,20 @@
 import { MessageChannel } from 'node:worker_threads'
+import type { Sleep } from '@sluice/runtime'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import type { ThreadLinkParts } from './thread-link.ts'
+import type { Handler } from './thread-link.ts'
 import { ThreadLink } from './thread-link.ts'
 
-type Answer = ThreadLinkParts['answer']
+interface TestMessages {
+  slow: () => unknown
+  quick: (n: number, list: readonly unknown[]) => unknown
+}
 
-/** Waits that never end, unless the test ends them. */
-class Waits {
+/** Timers that never fire, unless the test ends them. */
+class Timers {
   readonly ends: (() => void)[] = []
   open = 0
 
-  readonly sleep: ThreadLinkParts['sleep'] = (_delayMs, signal) =>
+  readonly sleep: Sleep = (_delayMs, signal) =>
     new Promise((resolve, reject) => {
       this.open++
       const over = (settle: () => void) => (): void => {
@@ -25,64 +29,69 @@ class Waits {
     })
 }
 
-function linked(answer: Answer): { asking: ThreadLink; answering: ThreadLink; waits: Waits } {
+/** Two linked threads; the other one has these handlers. */
+function linked(handlers: { slow?: Handler<TestMessages, 'slow'>; quick?: Handler<TestMessages, 'quick'> }): {
+  link: ThreadLink<TestMessages, object>
+  timers: Timers
+} {
   const { port1, port2 } = new MessageChannel()
   onTestFinished(() => port1.close())
-  const waits = new Waits()
-  const asking = new ThreadLink({ port: port1, answer: () => expect.fail('nobody asks here'), sleep: waits.sleep })
-  return { asking, answering: new ThreadLink({ port: port2, answer, sleep: waits.sleep }), waits }
+  const timers = new Timers()
+  const other = new ThreadLink<object, TestMessages>(port2, timers.sleep)
+  if (handlers.slow !== undefined) other.handle('slow', handlers.slow)
+  if (handlers.quick !== undefined) other.handle('quick', handlers.quick)
+  return { link: new ThreadLink(port1, timers.sleep), timers }
 }
 
 describe('a link between threads', () => {
-  it('carries questions and answers, in any order', async () => {
+  it('carries payloads and replies, in any order', async () => {
     const slow = Promise.withResolvers<string>()
-    const { asking, waits } = linked((topic, question) => (topic === 'slow' ? slow.promise : { topic, question }))
-    const first = asking.ask('slow', undefined, 1000)
-    expect(await asking.ask('quick', { n: 1, list: [1, 2] }, 1000)).toEqual({
-      topic: 'quick',
-      question: { n: 1, list: [1, 2] },
-    })
+    const { link, timers } = linked({ slow: () => slow.promise, quick: (n, list) => ({ n, list }) })
+    const first = link.call(1000, 'slow')
+    expect(await link.call(1000, 'quick', 1, [1, 2])).toEqual({ n: 1, list: [1, 2] })
     slow.resolve('late')
     expect(await first).toBe('late')
-    expect(waits.open).toBe(0)
+    expect(timers.open).toBe(0)
   })
 
   it('carries failures, with their code', async () => {
-    const { asking } = linked(() => {
-      throw Object.assign(new Error('the port is taken'), { code: 'SLUICE_SERVICE_PORT_IN_USE' })
+    const { link } = linked({
+      slow: () => {
+        throw Object.assign(new Error('the port is taken'), { code: 'SLUICE_SERVICE_PORT_IN_USE' })
+      },
+      quick: () => Promise.reject('a text'),
     })
-    await expect(asking.ask('start', 1, 1000)).rejects.toMatchObject({
+    await expect(link.call(1000, 'slow')).rejects.toMatchObject({
       message: 'the port is taken',
       code: 'SLUICE_SERVICE_PORT_IN_USE',
     })
-    const { asking: other } = linked(() => Promise.reject('a text'))
-    await expect(other.ask('start', 1, 1000)).rejects.toThrow('a text')
+    await expect(link.call(1000, 'quick', 1, [])).rejects.toThrow('a text')
   })
 
-  it('fails for an answer that cannot be sent, and for a question that cannot', async () => {
-    const { asking, waits } = linked(() => () => 'a function')
-    await expect(asking.ask('any', 1, 1000)).rejects.toThrow('could not be cloned')
-    await expect(asking.ask('any', () => 1, 1000)).rejects.toThrow('could not be cloned')
-    expect(waits.open).toBe(0)
+  it('rejects a payload or reply that cannot be copied, and a message without handler', async () => {
+    const { link, timers } = linked({ slow: () => () => 'a function' })
+    await expect(link.call(1000, 'slow')).rejects.toThrow('could not be cloned')
+    await expect(link.call(1000, 'quick', 1, [() => 1])).rejects.toThrow('could not be cloned')
+    await expect(link.call(1000, 'quick', 1, [])).rejects.toThrow('message "quick" has no handler')
+    expect(timers.open).toBe(0)
   })
 
-  it('does not wait longer than it was told to, and takes no answer after that', async () => {
+  it('rejects after the timeout, and ignores a later reply', async () => {
     const late = Promise.withResolvers<string>()
-    const { asking, waits } = linked(() => late.promise)
-    const asked = asking.ask('any', 1, 1000)
-    waits.ends[0]!()
-    await expect(asked).rejects.toMatchObject({ code: 'THREAD_SILENT' })
+    const { link, timers } = linked({ slow: () => late.promise, quick: (n) => n })
+    const call = link.call(1000, 'slow')
+    timers.ends[0]!()
+    await expect(call).rejects.toMatchObject({ code: 'THREAD_TIMEOUT' })
     late.resolve('too late')
-    const { asking: again } = linked(() => 'fine')
-    expect(await again.ask('any', 1, 1000)).toBe('fine')
+    expect(await link.call(1000, 'quick', 7, [])).toBe(7)
   })
 
-  it('that is closed leaves nobody waiting', async () => {
-    const { asking, waits } = linked(() => new Promise(() => undefined))
-    const asked = asking.ask('any', 1, 1000)
-    asking.close()
-    await expect(asked).rejects.toMatchObject({ code: 'THREAD_ENDED' })
-    await expect(asking.ask('any', 1, 1000)).rejects.toMatchObject({ code: 'THREAD_ENDED' })
-    expect(waits.open).toBe(0)
+  it('rejects pending and later calls when it is closed', async () => {
+    const { link, timers } = linked({ slow: () => new Promise(() => undefined) })
+    const call = link.call(1000, 'slow')
+    link.close()
+    await expect(call).rejects.toMatchObject({ code: 'THREAD_ENDED' })
+    await expect(link.call(1000, 'slow')).rejects.toMatchObject({ code: 'THREAD_ENDED' })
+    expect(timers.open).toBe(0)
   })
 })

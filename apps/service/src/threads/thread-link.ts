@@ -1,108 +1,155 @@
 import type { Sleep } from '@sluice/runtime'
 
-/** One end of what connects two threads: a `Worker`, a `parentPort` or a `MessagePort`. */
+// A message map declares every message as a function: its arguments are the payload, its result is the reply. Both are
+// copied between threads, so they must be plain data:
+//
+//   interface ReportMessages { 'reports.thread': () => ThreadReport }
+
+/** Payload of message `Name`. */
+export type Payload<Messages, Name extends keyof Messages> = Messages[Name] extends (...payload: infer P) => unknown
+  ? P
+  : never
+
+/** Reply to message `Name`. */
+export type Reply<Messages, Name extends keyof Messages> = Messages[Name] extends (...payload: never) => infer R
+  ? Awaited<R>
+  : never
+
+/** Handles message `Name`. What it throws rejects the call in the other thread. */
+export type Handler<Messages, Name extends keyof Messages> = (
+  ...payload: Payload<Messages, Name>
+) => Reply<Messages, Name> | Promise<Reply<Messages, Name>>
+
+/** The handlers of one thread, by message name. */
+export class MessageHandlers<Messages> {
+  readonly #handlers = new Map<string, (...payload: never) => unknown>()
+
+  /** Registers a handler. Throws if the message has one. */
+  add<Name extends keyof Messages & string>(name: Name, handler: Handler<Messages, Name>): void {
+    if (this.#handlers.has(name)) throw new Error(`message "${name}" already has a handler`)
+    this.#handlers.set(name, handler)
+  }
+
+  /** Runs the handler of a message that arrived. Rejects if there is none. */
+  async run(name: string, payload: readonly unknown[]): Promise<unknown> {
+    const handler = this.#handlers.get(name)
+    if (handler === undefined) throw new Error(`message "${name}" has no handler`)
+    // All threads run the same program, and senders are typed by the same map.
+    return await handler(...(payload as never))
+  }
+}
+
+/** One end of a connection between two threads: a `Worker`, a `parentPort` or a `MessagePort`. */
 export interface ThreadPort {
   postMessage(message: unknown): void
   on(event: 'message', listener: (message: unknown) => void): unknown
 }
 
-/** What a {@link ThreadLink} is made of. */
-export interface ThreadLinkParts {
-  readonly port: ThreadPort
-  /** Answers what the other end asks. */
-  readonly answer: (topic: string, question: unknown) => unknown
-  readonly sleep: Sleep
-}
-
-type Message =
-  | { readonly kind: 'ask'; readonly id: number; readonly topic: string; readonly question: unknown }
-  | { readonly kind: 'answer'; readonly id: number; readonly answer: unknown }
+type Envelope =
+  | { readonly kind: 'call'; readonly id: number; readonly name: string; readonly payload: readonly unknown[] }
+  | { readonly kind: 'reply'; readonly id: number; readonly reply: unknown }
   | { readonly kind: 'failure'; readonly id: number; readonly error: FailureData }
 
-/** What is left of an error on its way to another thread. */
+/** What remains of an error that is sent to another thread. */
 interface FailureData {
   readonly name: string
   readonly message: string
   readonly code: unknown
 }
 
-interface Waiting {
-  readonly resolve: (answer: unknown) => void
+interface PendingCall {
+  readonly resolve: (reply: unknown) => void
   readonly reject: (error: unknown) => void
 }
 
-const SILENT = 'THREAD_SILENT'
+const TIMEOUT = 'THREAD_TIMEOUT'
 
-/** Questions and answers between two threads: plain data, each question with one answer, in any order. */
-export class ThreadLink {
-  readonly #parts: ThreadLinkParts
-  readonly #waiting = new Map<number, Waiting>()
+/** Calls between two threads, in both directions. Replies may arrive in any order. */
+export class ThreadLink<Sent, Received> {
+  readonly #port: ThreadPort
+  readonly #sleep: Sleep
+  readonly #handlers = new MessageHandlers<Received>()
+  readonly #pending = new Map<number, PendingCall>()
   #lastId = 0
   #isClosed = false
 
-  constructor(parts: ThreadLinkParts) {
-    this.#parts = parts
-    parts.port.on('message', (message) => this.#take(message as Message))
+  constructor(port: ThreadPort, sleep: Sleep) {
+    this.#port = port
+    this.#sleep = sleep
+    // Only a link writes to the other end of the port.
+    port.on('message', (message) => this.#receive(message as Envelope))
+  }
+
+  handle<Name extends keyof Received & string>(name: Name, handler: Handler<Received, Name>): void {
+    this.#handlers.add(name, handler)
   }
 
   /**
-   * Asks the other end. Rejects with what its answer threw, with an error of this code `THREAD_SILENT` when none came within
-   * `withinMs`, and `THREAD_ENDED` when the link was closed.
+   * Calls the other thread. Rejects with what its handler threw, with code `THREAD_TIMEOUT` after `timeoutMs`, and with
+   * `THREAD_ENDED` if the link is closed.
    */
-  async ask<T>(topic: string, question: unknown, withinMs: number): Promise<T> {
-    if (this.#isClosed) throw threadError('THREAD_ENDED', topic)
+  async call<Name extends keyof Sent & string>(
+    timeoutMs: number,
+    name: Name,
+    ...payload: Payload<Sent, Name>
+  ): Promise<Reply<Sent, Name>> {
+    return (await this.send(timeoutMs, name, payload)) as Reply<Sent, Name>
+  }
+
+  /** `call` for a message whose name is not known at compile time. */
+  async send(timeoutMs: number, name: string, payload: readonly unknown[]): Promise<unknown> {
+    if (this.#isClosed) throw threadError('THREAD_ENDED', name)
     const id = ++this.#lastId
     const { promise, resolve, reject } = Promise.withResolvers<unknown>()
-    this.#waiting.set(id, { resolve, reject })
-    const answered = new AbortController()
-    const silence = this.#parts.sleep(withinMs, answered.signal).then(
-      () => reject(threadError(SILENT, topic)),
+    this.#pending.set(id, { resolve, reject })
+    const settled = new AbortController()
+    const timer = this.#sleep(timeoutMs, settled.signal).then(
+      () => reject(threadError(TIMEOUT, name)),
       () => undefined,
     )
     try {
-      this.#parts.port.postMessage({ kind: 'ask', id, topic, question } satisfies Message)
-      // Whoever asks knows what the topic is about.
-      return (await promise) as T
+      this.#port.postMessage({ kind: 'call', id, name, payload } satisfies Envelope)
+      return await promise
     } finally {
-      this.#waiting.delete(id)
-      answered.abort()
-      await silence
+      this.#pending.delete(id)
+      settled.abort()
+      await timer
     }
   }
 
-  /** Nothing is asked and answered any more. */
+  /** Rejects pending calls. Later messages are ignored. */
   close(): void {
     this.#isClosed = true
-    for (const { reject } of this.#waiting.values()) reject(threadError('THREAD_ENDED', 'what was asked'))
+    for (const { reject } of this.#pending.values()) reject(threadError('THREAD_ENDED', 'a pending call'))
   }
 
-  #take(message: Message): void {
+  #receive(message: Envelope): void {
     if (this.#isClosed) return
-    if (message.kind === 'ask') {
-      void this.#reply(message)
+    if (message.kind === 'call') {
+      void this.#run(message)
       return
     }
-    const waiting = this.#waiting.get(message.id)
-    if (message.kind === 'answer') waiting?.resolve(message.answer)
-    else waiting?.reject(Object.assign(new Error(message.error.message), message.error))
+    const call = this.#pending.get(message.id)
+    if (message.kind === 'reply') call?.resolve(message.reply)
+    else call?.reject(Object.assign(new Error(message.error.message), message.error))
   }
 
-  async #reply({ id, topic, question }: Extract<Message, { kind: 'ask' }>): Promise<void> {
+  async #run({ id, name, payload }: Extract<Envelope, { kind: 'call' }>): Promise<void> {
     try {
-      this.#post({ kind: 'answer', id, answer: await this.#parts.answer(topic, question) })
+      this.#post({ kind: 'reply', id, reply: await this.#handlers.run(name, payload) })
     } catch (error) {
       this.#post({ kind: 'failure', id, error: failureData(error) })
     }
   }
 
-  #post(message: Message): void {
-    if (!this.#isClosed) this.#parts.port.postMessage(message)
+  #post(message: Envelope): void {
+    if (!this.#isClosed) this.#port.postMessage(message)
   }
 }
 
-/** Whether an error of {@link ThreadLink.ask} says that no answer came in time. */
-export function isSilence(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === SILENT
+/** Whether a call failed because no reply arrived in time. */
+export function isThreadTimeout(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === TIMEOUT
 }
 
 function failureData(error: unknown): FailureData {
@@ -111,8 +158,8 @@ function failureData(error: unknown): FailureData {
   return { name: error.name, message: error.message, code }
 }
 
-function threadError(code: typeof SILENT | 'THREAD_ENDED', topic: string): Error {
+function threadError(code: typeof TIMEOUT | 'THREAD_ENDED', name: string): Error {
   const message =
-    code === SILENT ? `a thread did not answer "${topic}"` : `a thread ended before it answered "${topic}"`
+    code === TIMEOUT ? `a thread did not reply to "${name}" in time` : `a thread ended before it replied to "${name}"`
   return Object.assign(new Error(message), { code })
 }

@@ -3,36 +3,39 @@ import { Logger, LogOutput } from '@sluice/runtime'
 import { describe, expect, it } from 'vitest'
 import { ThreadHub } from '../threads/message-bus.ts'
 import type { SupervisedThread } from './supervisor.ts'
-import { THREAD_DRAIN, THREAD_ENTER, THREAD_START, THREAD_STOP, ThreadSupervisor } from './supervisor.ts'
+import { ThreadSupervisor } from './supervisor.ts'
 
-interface Ask {
+/** A message of the supervisor, as a port carries it. */
+interface Call {
   readonly id: number
-  readonly topic: string
-  readonly question: unknown
+  readonly name: string
+  readonly payload: readonly unknown[]
 }
+
+type Behaviour = (call: Call, thread: FakeThread) => unknown
 
 /** A thread that does what the test says. */
 class FakeThread extends EventEmitter implements SupervisedThread {
   readonly index: number
-  readonly told: [topic: string, question: unknown][] = []
-  readonly #behave: (ask: Ask, thread: FakeThread) => unknown
+  readonly received: [name: string, ...payload: unknown[]][] = []
+  readonly #behave: Behaviour
 
-  constructor(index: number, behave: (ask: Ask, thread: FakeThread) => unknown) {
+  constructor(index: number, behave: Behaviour) {
     super()
     this.index = index
     this.#behave = behave
   }
 
   postMessage(message: unknown): void {
-    const ask = message as Ask
-    this.told.push([ask.topic, ask.question])
+    const call = message as Call
+    this.received.push([call.name, ...(call.payload ?? [])])
     queueMicrotask(() => {
       try {
-        const answer = this.#behave(ask, this)
-        if (answer !== SILENCE) this.emit('message', { kind: 'answer', id: ask.id, answer })
+        const reply = this.#behave(call, this)
+        if (reply !== NO_REPLY) this.emit('message', { kind: 'reply', id: call.id, reply })
       } catch (error) {
         const { name, message: text, code } = error as Error & { code?: string }
-        this.emit('message', { kind: 'failure', id: ask.id, error: { name, message: text, code } })
+        this.emit('message', { kind: 'failure', id: call.id, error: { name, message: text, code } })
       }
     })
   }
@@ -47,19 +50,23 @@ class FakeThread extends EventEmitter implements SupervisedThread {
   }
 }
 
-const SILENCE = Symbol('silence')
+const NO_REPLY = Symbol('no reply')
+
+interface TestMessages {
+  config: () => unknown
+}
 
 interface Scene {
   readonly supervisor: ThreadSupervisor
-  readonly hub: ThreadHub
+  readonly hub: ThreadHub<TestMessages>
   readonly threads: FakeThread[]
   readonly waits: { readonly delayMs: number; readonly wake: () => void }[]
   nowMs: number
 }
 
-/** `behave`: what a thread answers; the port it was told to listen on, or 4711, when it says nothing else. */
-function scene(count: number, behave: (ask: Ask, thread: FakeThread) => unknown = () => undefined): Scene {
-  const hub = new ThreadHub(count)
+/** `behave`: the reply of a thread. Default: its port, which is 4711 unless the supervisor names one. */
+function scene(count: number, behave: Behaviour = () => undefined): Scene {
+  const hub = new ThreadHub<TestMessages>(count)
   const threads: FakeThread[] = []
   const waits: Scene['waits'] = []
   const made: Scene = {
@@ -80,10 +87,10 @@ function scene(count: number, behave: (ask: Ask, thread: FakeThread) => unknown 
           waits.push({ delayMs, wake: resolve })
         }),
       spawn: (index) => {
-        const thread = new FakeThread(index, (ask, self) => {
-          const answer = behave(ask, self)
-          if (answer !== undefined) return answer
-          return ask.topic === THREAD_START ? Number(ask.question) || 4711 : null
+        const thread = new FakeThread(index, (call, self) => {
+          const reply = behave(call, self)
+          if (reply !== undefined) return reply
+          return call.name === 'thread.start' ? Number(call.payload[0]) || 4711 : null
         })
         threads.push(thread)
         return thread
@@ -93,12 +100,12 @@ function scene(count: number, behave: (ask: Ask, thread: FakeThread) => unknown 
   return made
 }
 
-/** Lets everything happen that waits for nothing. */
+/** Runs pending microtasks. */
 async function settle(): Promise<void> {
   for (let turn = 0; turn < 50; turn++) await undefined
 }
 
-/** Ends the wait that is for starting a thread again, and says how long it was. */
+/** Ends the wait before a restart and returns its length. */
 async function endBackoff({ waits }: Scene): Promise<number> {
   const wait = waits.at(-1)!
   wait.wake()
@@ -107,34 +114,34 @@ async function endBackoff({ waits }: Scene): Promise<number> {
 }
 
 describe('a supervisor', () => {
-  it('lets the others listen where the first does', async () => {
+  it('lets all threads listen on the port of the first', async () => {
     const { supervisor, threads, hub } = scene(3)
     expect(supervisor.port).toBeUndefined()
     await supervisor.start()
-    expect(threads.map(({ index, told }) => [index, told[0]])).toEqual([
-      [0, [THREAD_START, 0]],
-      [1, [THREAD_START, 4711]],
-      [2, [THREAD_START, 4711]],
+    expect(threads.map(({ index, received }) => [index, received[0]])).toEqual([
+      [0, ['thread.start', 0]],
+      [1, ['thread.start', 4711]],
+      [2, ['thread.start', 4711]],
     ])
     expect([supervisor.port, hub.alive]).toEqual([4711, 3])
     await supervisor.stop()
     expect(hub.alive).toBe(0)
   })
 
-  it('has a thread asked along that says it is there, before it has started', async () => {
-    const asked: string[] = []
-    const { supervisor, hub } = scene(1, ({ topic, id }, thread) => {
-      if (topic !== THREAD_START) return topic === 'config' ? asked.push(topic) : undefined
-      thread.emit('message', { kind: 'ask', id: 1, topic: THREAD_ENTER, question: undefined })
-      void hub.gather('config').then(() => thread.emit('message', { kind: 'answer', id, answer: 4711 }))
-      return SILENCE
+  it('sends messages of all threads to a thread that has entered, before it has started', async () => {
+    const received: string[] = []
+    const { supervisor, hub } = scene(1, ({ name, id }, thread) => {
+      if (name !== 'thread.start') return name === 'config' ? received.push(name) : undefined
+      thread.emit('message', { kind: 'call', id: 1, name: 'thread.enter', payload: [] })
+      void hub.gather('config').then(() => thread.emit('message', { kind: 'reply', id, reply: 4711 }))
+      return NO_REPLY
     })
     await supervisor.start()
-    expect([asked, hub.alive]).toEqual([['config'], 1])
+    expect([received, hub.alive]).toEqual([['config'], 1])
     await supervisor.stop()
   })
 
-  it('starts a thread again that ended, after a while that grows, on the same port', async () => {
+  it('restarts a thread that ended, with growing delays, on the same port', async () => {
     const running = scene(2)
     const { supervisor, threads, hub } = running
     await supervisor.start()
@@ -148,8 +155,8 @@ describe('a supervisor', () => {
     }
     expect(delays).toEqual([100, 200, 400, 800])
     expect(threads.map(({ index }) => index)).toEqual([0, 1, 1, 1, 1, 1])
-    expect(threads.at(-1)!.told).toEqual([[THREAD_START, 4711]])
-    // It ran for long: that was not the same failure.
+    expect(threads.at(-1)!.received).toEqual([['thread.start', 4711]])
+    // It ran long enough for the backoff to start over.
     running.nowMs += 60_000
     threads.at(-1)!.end(7)
     await settle()
@@ -157,10 +164,10 @@ describe('a supervisor', () => {
     await supervisor.stop()
   })
 
-  it('goes on trying when a thread does not start again', async () => {
+  it('keeps trying if a thread does not restart', async () => {
     let isBroken = false
-    const running = scene(2, ({ topic }) => {
-      if (isBroken && topic === THREAD_START) throw new Error('no memory')
+    const running = scene(2, ({ name }) => {
+      if (isBroken && name === 'thread.start') throw new Error('no memory')
       return undefined
     })
     const { supervisor, threads, hub } = running
@@ -176,7 +183,7 @@ describe('a supervisor', () => {
     await supervisor.stop()
   })
 
-  it('stops all in order: told to drain, told to stop, then ended', async () => {
+  it('stops threads in order: drain, stop, terminate', async () => {
     const { supervisor, threads } = scene(2)
     await supervisor.start()
     const ended: number[] = []
@@ -184,28 +191,25 @@ describe('a supervisor', () => {
     await supervisor.drain(500)
     expect(ended).toEqual([])
     await supervisor.stop()
-    for (const { told } of threads) {
-      expect(told.slice(1)).toEqual([
-        [THREAD_DRAIN, 500],
-        [THREAD_STOP, undefined],
-      ])
+    for (const { received } of threads) {
+      expect(received.slice(1)).toEqual([['thread.drain', 500], ['thread.stop']])
     }
     expect(ended).toEqual([0, 1])
   })
 
-  it('ends a thread that does not stop, and starts none again while it stops', async () => {
-    const running = scene(2, ({ topic }, { index }) => (topic === THREAD_STOP && index === 0 ? SILENCE : undefined))
+  it('terminates a thread that does not stop, and restarts none while it stops', async () => {
+    const running = scene(2, ({ name }, { index }) => (name === 'thread.stop' && index === 0 ? NO_REPLY : undefined))
     const { supervisor, threads, waits } = running
     await supervisor.start()
     const stopped = supervisor.stop()
     await settle()
-    expect(threads[0]!.told.at(-1)?.[0]).toBe(THREAD_STOP)
+    expect(threads[0]!.received.at(-1)?.[0]).toBe('thread.stop')
     for (const { delayMs, wake } of waits) if (delayMs === 30_000) wake()
     await stopped
     expect(threads).toHaveLength(2)
   })
 
-  it('does not wait for a thread to be started again when it stops', async () => {
+  it('does not wait for a restart when it stops', async () => {
     const { supervisor, threads } = scene(2)
     await supervisor.start()
     threads[0]!.end(1)
@@ -216,9 +220,9 @@ describe('a supervisor', () => {
 })
 
 describe('a thread that does not start', () => {
-  it('is told with its reason, and no other is left', async () => {
-    const { supervisor, threads, hub } = scene(3, ({ topic }, { index }) => {
-      if (topic === THREAD_START && index === 1) throw new Error('no memory')
+  it('rejects the start with its reason, and stops the others', async () => {
+    const { supervisor, threads, hub } = scene(3, ({ name }, { index }) => {
+      if (name === 'thread.start' && index === 1) throw new Error('no memory')
       return undefined
     })
     await expect(supervisor.start()).rejects.toMatchObject({
@@ -226,21 +230,21 @@ describe('a thread that does not start', () => {
       message: expect.stringContaining('thread 1 (no memory)'),
     })
     expect(hub.alive).toBe(0)
-    expect(threads[0]!.told.at(-1)?.[0]).toBe(THREAD_STOP)
+    expect(threads[0]!.received.at(-1)?.[0]).toBe('thread.stop')
   })
 
-  it('because of a setting is told as that is', async () => {
+  it('because of a setting keeps the error of the setting', async () => {
     const { supervisor } = scene(2, () => {
       throw Object.assign(new Error('taken'), { code: 'SLUICE_SERVICE_PORT_IN_USE' })
     })
     await expect(supervisor.start()).rejects.toMatchObject({ code: 'SLUICE_SERVICE_PORT_IN_USE', message: 'taken' })
   })
 
-  it('because it ended is told with what it ended with', async () => {
+  it('because it ended reports the error it ended with', async () => {
     const { supervisor } = scene(2, (_, thread) => {
       thread.emit('error', new Error('it could not be loaded'))
       thread.end(1)
-      return SILENCE
+      return NO_REPLY
     })
     await expect(supervisor.start()).rejects.toThrow('thread 0 (it could not be loaded)')
   })

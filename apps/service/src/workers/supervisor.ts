@@ -2,11 +2,11 @@ import type { Logger, Random, Sleep } from '@sluice/runtime'
 import { backoffDelayMs } from '@sluice/runtime'
 import { errorFields } from '../observability/error-fields.ts'
 import { ServiceError } from '../service-error.ts'
-import type { ThreadHub } from '../threads/message-bus.ts'
+import type { ThreadHub, ToMain } from '../threads/message-bus.ts'
 import type { ThreadPort } from '../threads/thread-link.ts'
 import { ThreadLink } from '../threads/thread-link.ts'
 
-/** A thread as a supervisor needs it: a `Worker`. */
+/** What a supervisor needs of a `Worker`. */
 export interface SupervisedThread extends ThreadPort {
   on(event: 'message', listener: (message: unknown) => void): unknown
   on(event: 'error', listener: (error: unknown) => void): unknown
@@ -16,10 +16,10 @@ export interface SupervisedThread extends ThreadPort {
 
 /** Options of {@link ThreadSupervisor}. */
 export interface SupervisorOptions {
-  readonly hub: ThreadHub
-  /** Starts the thread with this number. It does nothing before it is told to. */
+  readonly hub: ThreadHub<unknown>
+  /** Creates the thread with this number. It does nothing before `thread.start`. */
   readonly spawn: (index: number) => SupervisedThread
-  /** Where the first thread listens: 0 for any free port. The others listen where it does. */
+  /** Port of the first thread; 0 for any free port. The others listen on the same port. */
   readonly port: number
   readonly sleep: Sleep
   readonly random: Random
@@ -27,33 +27,39 @@ export interface SupervisorOptions {
   readonly log: Logger
 }
 
-/** What threads are told by their supervisor. */
-export const THREAD_START = 'thread.start'
-export const THREAD_DRAIN = 'thread.drain'
-export const THREAD_STOP = 'thread.stop'
+/** What a supervisor sends to a thread. */
+export interface ToWorker {
+  /** Starts to serve requests on a port. The reply is the port that it listens on. */
+  'thread.start': (port: number) => number | undefined
+  'thread.drain': (drainMs: number) => void
+  'thread.stop': () => void
+}
 
-/**
- * What a thread tells its supervisor before it reads any configuration. It is asked what all threads are asked from then on: what
- * is changed while it starts reaches it, whether it is read at the start or followed.
- */
-export const THREAD_ENTER = 'thread.enter'
+/** What a thread sends to its supervisor. */
+export interface ToSupervisor extends ToMain {
+  /**
+   * The thread is about to read the configuration. From then on it gets the messages of all threads, so it misses no
+   * change that is committed while it starts.
+   */
+  'thread.enter': () => void
+}
 
-/** How long a thread may take to start, and how much longer than it should to stop. */
-const START_MS = 60_000
-const STOP_MS = 30_000
+/** Timeout of a start, and the time to stop beyond the drain. */
+const START_TIMEOUT_MS = 60_000
+const STOP_TIMEOUT_MS = 30_000
 
 const BACKOFF = { baseMs: 100, capMs: 10_000 }
 
-/** A thread that ran so long before it ended is started again as if it had not ended before. */
-const WELL_AFTER_MS = 60_000
+/** The backoff starts over for a thread that ran this long. */
+const HEALTHY_AFTER_MS = 60_000
 
 interface Running {
   readonly thread: SupervisedThread
-  readonly link: ThreadLink
+  readonly link: ThreadLink<ToWorker, ToSupervisor>
   readonly ended: Promise<void>
 }
 
-/** Starts threads, starts those anew that end by themselves, and stops all in order. It runs once. */
+/** Starts threads, restarts those that end by themselves, and stops all. It runs once. */
 export class ThreadSupervisor {
   readonly #options: SupervisorOptions
   readonly #running = new Map<number, Running>()
@@ -65,16 +71,16 @@ export class ThreadSupervisor {
     this.#options = options
   }
 
-  /** Where all threads listen; undefined unless they are started. */
+  /** Port of all threads; undefined unless they are started. */
   get port(): number | undefined {
     return this.#port
   }
 
-  /** Resolves when all threads answer requests. Rejects when one cannot, and then none is left. */
+  /** Resolves when all threads serve requests. If one cannot start, stops all and rejects. */
   async start(): Promise<void> {
     const { hub } = this.#options
     try {
-      // The others listen where the first does.
+      // The first thread picks the port.
       await this.#launch(0, 0)
       await Promise.all(Array.from({ length: hub.count - 1 }, (_, index) => this.#launch(index + 1, 0)))
     } catch (error) {
@@ -83,44 +89,42 @@ export class ThreadSupervisor {
     }
   }
 
-  /** Lets clients of all threads go elsewhere; resolves after `drainMs`. */
+  /** Keeps serving while load balancers move traffic away; resolves after `drainMs`. */
   async drain(drainMs: number): Promise<void> {
     this.#stopping.abort()
-    await this.#tellAll(THREAD_DRAIN, drainMs, drainMs + STOP_MS)
+    await this.#callAll((link) => link.call(drainMs + STOP_TIMEOUT_MS, 'thread.drain', drainMs))
   }
 
-  /** Stops all threads in order; resolves when none is left. */
+  /** Stops all threads; resolves when all have ended. */
   async stop(): Promise<void> {
     this.#stopping.abort()
     await Promise.all(this.#restarts)
-    await this.#tellAll(THREAD_STOP, undefined, STOP_MS)
+    await this.#callAll((link) => link.call(STOP_TIMEOUT_MS, 'thread.stop'))
     await Promise.all(
       Array.from(this.#running.values(), ({ thread, ended }) => Promise.all([thread.terminate(), ended])),
     )
   }
 
-  async #tellAll(topic: string, question: unknown, withinMs: number): Promise<void> {
+  async #callAll(call: (link: Running['link']) => Promise<void>): Promise<void> {
     const { log } = this.#options
     await Promise.all(
       Array.from(this.#running, async ([index, { link }]) => {
         try {
-          await link.ask(topic, question, withinMs)
+          await call(link)
         } catch (error) {
-          log.warn('a thread did not stop in order', { thread: index, error: errorFields(error) })
+          log.warn('a thread did not stop cleanly', { thread: index, error: errorFields(error) })
         }
       }),
     )
   }
 
-  /** `failures`: how often in a row it ended before. */
+  /** `failures`: number of times in a row that it ended before. */
   async #launch(index: number, failures: number): Promise<void> {
     const { hub, spawn, sleep, nowMs } = this.#options
     const thread = spawn(index)
-    const link: ThreadLink = new ThreadLink({
-      port: thread,
-      answer: (topic, question) => (topic === THREAD_ENTER ? hub.enter(index, link) : hub.serve(topic, question)),
-      sleep,
-    })
+    const link = new ThreadLink<ToWorker, ToSupervisor>(thread, sleep)
+    link.handle('thread.enter', () => hub.enter(index, link))
+    hub.attach(link)
     const ended = Promise.withResolvers<void>()
     let failure: unknown
     let startedAtMs: number | undefined
@@ -133,13 +137,12 @@ export class ThreadSupervisor {
       this.#running.delete(index)
       ended.resolve()
       if (startedAtMs === undefined || this.#stopping.signal.aborted) return
-      const next = nowMs() - startedAtMs >= WELL_AFTER_MS ? 0 : failures
-      this.#relaunch(index, next, failure ?? new Error(`it ended with ${code}`))
+      const next = nowMs() - startedAtMs >= HEALTHY_AFTER_MS ? 0 : failures
+      this.#relaunch(index, next, failure ?? new Error(`it ended with exit code ${code}`))
     })
     this.#running.set(index, { thread, link, ended: ended.promise })
     try {
-      const port = await link.ask<number>(THREAD_START, this.#port ?? this.#options.port, START_MS)
-      this.#port = port
+      this.#port = await link.call(START_TIMEOUT_MS, 'thread.start', this.#port ?? this.#options.port)
     } catch (error) {
       await thread.terminate()
       throw threadFailed(index, failure ?? error)
@@ -151,7 +154,7 @@ export class ThreadSupervisor {
   #relaunch(index: number, failures: number, error: unknown): void {
     const { log, random, sleep } = this.#options
     const delayMs = backoffDelayMs(failures, random, BACKOFF)
-    log.error('a thread ended and is started again', {
+    log.error('a thread ended and is restarted', {
       thread: index,
       error: errorFields(error),
       delayMs: Math.round(delayMs),
@@ -168,14 +171,14 @@ export class ThreadSupervisor {
   }
 }
 
-/** An error that is told in the words of the settings stays as it is. */
+/** An error about a setting stays as it is. */
 function threadFailed(index: number, cause: unknown): unknown {
   const code = (cause as { readonly code?: unknown } | undefined)?.code
   if (typeof code === 'string' && code.startsWith('SLUICE_SERVICE_')) return cause
   return new ServiceError('SLUICE_SERVICE_THREAD_FAILED', {
     received: `thread ${index} (${cause instanceof Error ? cause.message : String(cause)})`,
-    expected: 'it to begin to answer requests',
-    action: 'See the cause; --threads 1 does without further threads.',
+    expected: 'a thread that serves requests',
+    action: 'See the cause. --threads 1 runs without further threads.',
     cause,
   })
 }

@@ -8,67 +8,53 @@ import { dataFolder } from '../config/data-folder.ts'
 import { IdSource, MachineNumberTable } from '../ids/machine-numbers.ts'
 import type { ServiceNode } from '../node.ts'
 import { createNode } from '../node.ts'
-import type { HealthCheck } from '../operations/health.ts'
+import type { ServiceMessages } from '../service-context.ts'
 import { systemOfProcess } from '../system.ts'
-import { THREADS_TOPIC, ThreadMember } from '../threads/message-bus.ts'
+import { ThreadMember } from '../threads/message-bus.ts'
 import { ThreadLink } from '../threads/thread-link.ts'
-import { THREAD_DRAIN, THREAD_ENTER, THREAD_START, THREAD_STOP } from './supervisor.ts'
+import type { ToSupervisor, ToWorker } from './supervisor.ts'
 import type { WorkerData } from './workers.ts'
 
-// A thread that answers requests. It does nothing before its supervisor tells it to.
+// A thread that serves requests. It does nothing before its supervisor sends `thread.start`.
 
 const { settings, index, shared, failures, secret, machineNumbers } = workerData as WorkerData
 const nowMs = (): number => systemClock.nowMicros() / 1000
 const output = new LogOutput({ stream: process.stderr, nowMs: systemNowMs, level: settings.logLevel })
-const member = new ThreadMember({ index, count: settings.threads, link: () => link })
-// Each thread writes a copy of the configuration for itself: in one file they would get in each other's way.
+const link = new ThreadLink<ToSupervisor, ServiceMessages & ToWorker>(parentPort!, systemSleep)
+const threads = new ThreadMember<ServiceMessages>(index, settings.threads, link)
+// Each thread writes its own copy of the configuration, so that they do not overwrite each other's file.
 const common = dataFolder(settings.dataDir)
 const folder = index === 0 ? common : { ...common, rulesCache: `${common.rulesCache}-${index}` }
 const database = configDatabase(settings, folder, nowMs)
 let service: ServiceNode | undefined
 
-/** How long the supervisor may take to take note of this thread, on a machine that is busy with starting others. */
-const ENTER_MS = 10_000
+/** Long, because the machine may be busy starting other threads. */
+const ENTER_TIMEOUT_MS = 10_000
 
-const link: ThreadLink = new ThreadLink({ port: parentPort!, sleep: systemSleep, answer })
-
-function answer(topic: string, question: unknown): Promise<unknown> {
-  switch (topic) {
-    case THREAD_START:
-      return start(question as number)
-    case THREAD_DRAIN:
-      return drain(question as number)
-    case THREAD_STOP:
-      return stop()
-    default:
-      return member.serve(topic, question)
-  }
-}
+link.handle('thread.start', start)
+link.handle('thread.drain', (drainMs) => service?.drain(drainMs))
+link.handle('thread.stop', stop)
 
 async function start(port: number): Promise<number | undefined> {
-  // A thread that there was not before begins with what the first knows.
+  // A thread without a copy of its own begins with that of the first thread.
   await copyFile(common.rulesCache, folder.rulesCache, constants.COPYFILE_EXCL).catch(() => undefined)
-  await link.ask(THREAD_ENTER, undefined, ENTER_MS)
+  await link.call(ENTER_TIMEOUT_MS, 'thread.enter')
   const ids = new IdSource(new MachineNumberTable(settings.threads, machineNumbers), index, nowMs)
   service = createNode({
     settings,
     system: { ...systemOfProcess(output), log: new Logger(output, { thread: index }) },
     folder,
-    threads: member,
+    threads,
     database,
     shared,
     failures,
     secret: new Uint8Array(secret),
     nextId: () => ids.next(),
     port,
-    checks: [() => member.askMain<HealthCheck>(THREADS_TOPIC)],
+    checks: [() => threads.callMain('threads.health')],
   })
   await service.start()
   return service.port
-}
-
-async function drain(drainMs: number): Promise<void> {
-  await service?.drain(drainMs)
 }
 
 async function stop(): Promise<void> {

@@ -7,27 +7,27 @@ import { assertPortFree } from '../listeners/http/http-server.ts'
 import type { NodeParts, ServiceNode } from '../node.ts'
 import { createNode } from '../node.ts'
 import type { HealthCheck } from '../operations/health.ts'
+import type { ServiceMessages } from '../service-context.ts'
 import type { Settings } from '../settings.ts'
 import type { MainThread } from '../threads/message-bus.ts'
-import { SingleThread, THREADS_TOPIC, ThreadHub } from '../threads/message-bus.ts'
+import { SingleThread, ThreadHub } from '../threads/message-bus.ts'
 import { ThreadSupervisor } from './supervisor.ts'
 
-/** All that answers requests in this process: one thread, or several under a supervisor. It runs once. */
+/** The threads that serve requests: this one, or several under a supervisor. It runs once. */
 export interface Workers {
-  /** The group of its threads, as the main thread has it. */
-  readonly group: MainThread
-  /** Where it listens; undefined unless it is started. */
+  readonly group: MainThread<ServiceMessages>
+  /** Port; undefined unless started. */
   readonly port: number | undefined
-  /** Resolves when requests are answered. */
+  /** Resolves when requests are served. */
   start(): Promise<void>
-  /** Not ready from now on, and connections end with their answers; resolves after `drainMs`, whether there are any or not. */
+  /** Reports not ready and closes connections after their responses; resolves after `drainMs`. */
   drain(drainMs: number): Promise<void>
   stop(): Promise<void>
 }
 
-/** This thread alone answers requests. */
+/** Serves requests in this thread. */
 export function singleWorker(parts: Omit<NodeParts, 'threads' | 'checks' | 'failures'>): Workers {
-  const group = new SingleThread()
+  const group = new SingleThread<ServiceMessages>()
   let service: ServiceNode | undefined
   return {
     group,
@@ -60,19 +60,19 @@ export interface WorkerThreadsParts {
   readonly machineNumbers: SharedArrayBuffer
 }
 
-// The sources run as they are, and as the compiler left them. They find each other by a condition.
+// Sources and compiled files both run. Sources resolve packages by a condition.
 const EXTENSION = extname(import.meta.filename)
 const WORKER_FILE = new URL(`./worker-main${EXTENSION}`, import.meta.url)
 const WORKER_FLAGS = EXTENSION === '.ts' ? ['--conditions=source'] : []
 // Threads that strip types from sources can make V8 abort; vitest.config.ts says how. Compiled files are not affected.
 if (EXTENSION === '.ts') setFlagsFromString('--wasm-wrapper-tiering-budget=1000000000')
 
-/** Threads that answer requests on one port, under the supervision of this one. */
+/** Serves requests in several threads on one port, supervised by this thread. */
 export function workerThreads(parts: WorkerThreadsParts): Workers {
   const { settings, clock, shared, failures, secret, machineNumbers } = parts
   const { port, threads } = settings
-  const hub = new ThreadHub(threads)
-  hub.answerForAll(THREADS_TOPIC, () => threadsCheck(hub))
+  const hub = new ThreadHub<ServiceMessages>(threads)
+  hub.handleInMain('threads.health', () => threadsCheck(hub))
   const supervisor = new ThreadSupervisor({
     ...parts,
     hub,
@@ -89,7 +89,7 @@ export function workerThreads(parts: WorkerThreadsParts): Workers {
       return supervisor.port
     },
     async start() {
-      // Sockets that share a port would share it with those of another process as well, each with half of the requests.
+      // Sockets that share a port would share it with another process as well, which would get half of the requests.
       await assertPortFree(settings)
       await supervisor.start()
     },
@@ -98,21 +98,21 @@ export function workerThreads(parts: WorkerThreadsParts): Workers {
   }
 }
 
-/** A process with fewer threads than it should have answers all the same. */
-function threadsCheck({ alive, count }: ThreadHub): HealthCheck {
-  const detail = `${alive} of ${count} answer`
+/** With fewer threads than configured the service is degraded, but ready. */
+function threadsCheck({ alive, count }: ThreadHub<unknown>): HealthCheck {
+  const detail = `${alive} of ${count} running`
   if (alive >= count) return { name: 'threads', ready: true, detail }
-  const message = `Only ${alive} of ${count} threads answer requests. The others are being started again; the log says why they ended.`
+  const message = `Only ${alive} of ${count} threads serve requests. The others are being restarted; the log says why they ended.`
   return { name: 'threads', ready: true, detail, reasons: [{ code: 'threads-missing', message }] }
 }
 
-/** What a thread is given when it is made. */
+/** What a new thread gets. */
 export interface WorkerData {
   readonly settings: Settings
-  /** Its number, 0 to one less than there are threads. */
+  /** Number of the thread, starting at 0. */
   readonly index: number
   readonly shared: SharedMemoryHandle | undefined
-  /** Where failed attempts to authenticate are counted. */
+  /** Counters of failed authentication attempts. */
   readonly failures: SharedMemoryHandle
   /** Of the `SigningSecret`. */
   readonly secret: SharedArrayBuffer

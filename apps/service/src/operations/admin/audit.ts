@@ -1,6 +1,6 @@
 import type { ConfigStore, ExternalAction } from '@sluice/config-store'
 import type { Logger } from '@sluice/runtime'
-import type { DatabaseReads } from '../../config/file-config.ts'
+import type { DatabaseReads } from '../../config/config-reads.ts'
 import { errorFields } from '../../observability/error-fields.ts'
 import type { AnyRequest, OperationHandlers } from '../handler.ts'
 import { authorOf, pageAnswer } from './admin-requests.ts'

@@ -17,6 +17,7 @@ import {
   parseMetricsPage,
   SECRET,
 } from '../../observability/observability.test.support.ts'
+import type { ServiceMessages } from '../../service-context.ts'
 import { SingleThread } from '../../threads/message-bus.ts'
 import type { RawCall } from '../decoded-calls.test.support.ts'
 import { DecodedCalls } from '../decoded-calls.test.support.ts'
@@ -36,7 +37,7 @@ const PRINCIPAL = { id: 'slk_abc', name: 'viewer', role: 'viewer' } as const
 function handlersScene() {
   const scene = createScene({ ruleSet: RULES })
   const { clock, sleep, log, instrument } = scene
-  const threads = new SingleThread()
+  const threads = new SingleThread<ServiceMessages>()
   shareReports(threads, 'only', () => instrument.report())
   collectReports(threads, {
     ...IDLE_PROCESS,

@@ -1,6 +1,7 @@
 import type { CallReport } from '@sluice/contract'
 import { systemTurnEnd } from '@sluice/runtime'
 import { describe, expect, it } from 'vitest'
+import type { CallReportMessages } from '../../service-context.ts'
 import type { ThreadGroup } from '../../threads/message-bus.ts'
 import { CallReports } from './reports.ts'
 
@@ -22,20 +23,21 @@ interface Scene {
 function scene(count = 2): Scene {
   const counted: string[] = []
   const told: string[][] = []
-  let answer: (question: unknown) => unknown = () => undefined
-  let telling = Promise.withResolvers<readonly never[]>()
-  const threads: ThreadGroup = {
+  let handler: (...payload: never) => unknown = () => undefined
+  let telling = Promise.withResolvers<void>()
+  const threads: ThreadGroup<CallReportMessages> = {
     index: 0,
     count,
-    answer: (_, give) => {
-      answer = give
+    handle: (_, given) => {
+      handler = given
     },
-    gather: (_, question) => {
-      told.push((question as { reports: CallReport[] }).reports.map(({ resource }) => resource))
+    gather: async (_, ...[, reports]) => {
+      told.push((reports as readonly CallReport[]).map(({ resource }) => resource))
       telling = Promise.withResolvers()
-      return telling.promise
+      await telling.promise
+      return { replies: [], timedOut: 0 }
     },
-    askMain: () => Promise.reject(new Error('Nobody asks.')),
+    callMain: () => Promise.reject(new Error('not called')),
   }
   const engine = { report: ({ resource }: { resource: string }) => void counted.push(resource) }
   return {
@@ -43,11 +45,11 @@ function scene(count = 2): Scene {
     counted,
     told,
     async end(error) {
-      if (error === undefined) telling.resolve([])
+      if (error === undefined) telling.resolve()
       else telling.reject(error)
       await new Promise<void>(systemTurnEnd)
     },
-    hear: (thread, resources) => answer({ thread, reports: resources.map(report) }),
+    hear: (thread, resources) => handler(...([thread, resources.map(report)] as never)),
   }
 }
 
@@ -79,7 +81,7 @@ describe('reports of calls', () => {
 
   it('that others tell are counted, and not told again; its own are counted once', () => {
     const { counted, told, hear } = scene()
-    expect(hear(1, ['/a'])).toBeNull()
+    hear(1, ['/a'])
     hear(0, ['/b'])
     expect([counted, told]).toEqual([['/a'], []])
   })

@@ -4,6 +4,7 @@ import type { Mode, RuleSet, Store, Timers } from '@sluice/core'
 import { PolicyEngine } from '@sluice/core'
 import { FakeClock, seededRandom } from '@sluice/testing'
 import { expect } from 'vitest'
+import type { ServiceMessages } from '../../service-context.ts'
 import type { ThreadGroup } from '../../threads/message-bus.ts'
 import { SingleThread } from '../../threads/message-bus.ts'
 import type { RawCall } from '../decoded-calls.test.support.ts'
@@ -27,7 +28,7 @@ export interface CheckApiOptions {
   /** Default: nothing waits. */
   readonly timers?: Timers
   readonly maxWaiting?: number
-  readonly threads?: ThreadGroup
+  readonly threads?: ThreadGroup<ServiceMessages>
   /** Default: numbers from 1 on. */
   readonly nextId?: () => string | undefined
   /** Default: true. */

@@ -1,5 +1,6 @@
 import type { CallReport } from '@sluice/contract'
 import type { PolicyEngine } from '@sluice/core'
+import type { CallReportMessages } from '../../service-context.ts'
 import type { ThreadGroup } from '../../threads/message-bus.ts'
 import type { OperationHandlers } from '../handler.ts'
 import { jsonAnswer } from '../handler.ts'
@@ -18,21 +19,11 @@ export function reportHandlers(parts: CallReportsParts): OperationHandlers<'repo
 /** What reports of calls are counted with. */
 export interface CallReportsParts {
   readonly engine: Pick<PolicyEngine, 'report'>
-  readonly threads: ThreadGroup
+  readonly threads: ThreadGroup<CallReportMessages>
 }
-
-/** The topic on which threads tell each other how calls ended. */
-const TOPIC = 'call-reports'
 
 /** Most reports that wait to be told to other threads: it takes a thread that is silent for seconds to have so many. */
 const MOST_WAITING = 10_000
-
-/** What a thread tells the others. */
-interface Told {
-  /** Who tells it, and has counted it. */
-  readonly thread: number
-  readonly reports: readonly CallReport[]
-}
 
 /**
  * Counts how calls ended, in all threads of this process. Each thread has an engine of its own, which cuts limits by what it was
@@ -41,14 +32,16 @@ interface Told {
  */
 export class CallReports {
   readonly #engine: CallReportsParts['engine']
-  readonly #threads: ThreadGroup
+  readonly #threads: ThreadGroup<CallReportMessages>
   #waiting: CallReport[] = []
   #isTelling = false
 
   constructor({ engine, threads }: CallReportsParts) {
     this.#engine = engine
     this.#threads = threads
-    threads.answer(TOPIC, (told) => this.#hear(told as Told))
+    threads.handle('calls.reported', (countedBy, calls) => {
+      if (countedBy !== threads.index) this.#countHere(calls)
+    })
   }
 
   /** Counts these. In this thread that is done when it returns. */
@@ -58,12 +51,6 @@ export class CallReports {
     // Those that do not fit change little: it is the share of failures that counts, and the others have it from the rest.
     this.#waiting.push(...reports.slice(0, MOST_WAITING - this.#waiting.length))
     if (!this.#isTelling) void this.#tellOthers()
-  }
-
-  /** What is answered is not looked at; it must be something that can be copied. */
-  #hear({ thread, reports }: Told): null {
-    if (thread !== this.#threads.index) this.#countHere(reports)
-    return null
   }
 
   #countHere(reports: readonly CallReport[]): void {
@@ -76,9 +63,9 @@ export class CallReports {
   async #tellOthers(): Promise<void> {
     this.#isTelling = true
     while (this.#waiting.length > 0) {
-      const told: Told = { thread: this.#threads.index, reports: this.#waiting }
+      const reports = this.#waiting
       this.#waiting = []
-      await this.#threads.gather(TOPIC, told).catch(() => undefined)
+      await this.#threads.gather('calls.reported', this.#threads.index, reports).catch(() => undefined)
     }
     this.#isTelling = false
   }

@@ -2,6 +2,7 @@ import type { RuleSet, SharedMemoryStore } from '@sluice/core'
 import { attachSharedMemoryStore, sharedMemoryStore } from '@sluice/core'
 import { FakeClock } from '@sluice/testing'
 import { afterEach, describe, expect, it } from 'vitest'
+import type { ServiceMessages } from '../../service-context.ts'
 import type { ThreadGroup } from '../../threads/message-bus.ts'
 import { CheckApi } from './check-api.test.support.ts'
 import { CUT_RULES, limitOf, reportsOf } from './report.suite.test.support.ts'
@@ -16,35 +17,36 @@ const RULES: RuleSet = {
   ],
 }
 
-/** Threads that ask each other as real ones do: what goes from one to another is copied. */
+/** Threads that call each other like real ones: payloads and replies are copied. */
 class Threads {
-  readonly #answers: Map<string, (question: unknown) => unknown>[] = []
+  readonly #handlers: Map<string, (...payload: never) => unknown>[] = []
   readonly #count: number
 
   constructor(count: number) {
     this.#count = count
   }
 
-  join(): ThreadGroup {
-    const mine = new Map<string, (question: unknown) => unknown>()
-    const index = this.#answers.push(mine) - 1
-    const others = this.#answers
+  join(): ThreadGroup<ServiceMessages> {
+    const mine = new Map<string, (...payload: never) => unknown>()
+    const index = this.#handlers.push(mine) - 1
+    const others = this.#handlers
     return {
       index,
       count: this.#count,
-      answer: (topic, give) => void mine.set(topic, give),
-      askMain: () => Promise.reject(new Error('There is no main thread.')),
-      gather: async <T>(topic: string, question: unknown) => {
-        const asked = others.map((one) => one.get(topic)?.(structuredClone(question)))
-        return structuredClone(await Promise.all(asked)) as T[]
+      handle: (name, handler) => void mine.set(name, handler),
+      callMain: () => Promise.reject(new Error('There is no main thread.')),
+      gather: async (name, ...payload) => {
+        const calls = others.map((one) => one.get(name)?.(...(structuredClone(payload) as never)))
+        return { replies: structuredClone(await Promise.all(calls)) as never, timedOut: 0 }
       },
     }
   }
 
   /** The thread ends without a word. */
   end(index: number): void {
-    this.#answers[index]!.clear()
-    this.#answers[index]!.set('reservations', () => null)
+    this.#handlers[index]!.clear()
+    this.#handlers[index]!.set('reservations.settle', () => null)
+    this.#handlers[index]!.set('reservations.renew', () => null)
   }
 }
 

@@ -3,16 +3,16 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Alert } from '@sluice/contract'
 import type { Logger } from '@sluice/runtime'
-import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
-import type { MainThread } from '../threads/message-bus.ts'
+import { beforeEach, describe, expect, it, onTestFinished, vi } from 'vitest'
+import type { ServiceMessages } from '../service-context.ts'
 import { SingleThread } from '../threads/message-bus.ts'
 import { alertRules } from './alert-rule.ts'
 import type { SignalRecorder, SignalSnapshot } from './alert-signals.ts'
 import { threadSignals } from './alert-signals.ts'
 import { PLAIN_DELIVERY, Receiver, START_MS, status, TestLog, TestTime } from './alerts.test.support.ts'
 import { remoteAlerts } from './alerts.ts'
-import type { AlertParts, OpenAlerts } from './open-alerts.ts'
-import { openAlerts } from './open-alerts.ts'
+import type { AlertParts, ProcessAlerts } from './process-alerts.ts'
+import { openAlerts } from './process-alerts.ts'
 
 const RULES = alertRules()
 
@@ -36,16 +36,16 @@ beforeEach(async () => {
 })
 
 interface Process {
-  readonly alerts: OpenAlerts
+  readonly alerts: ProcessAlerts
   readonly signals: SignalRecorder
-  readonly threads: MainThread
+  readonly threads: SingleThread<ServiceMessages>
   readonly time: TestTime
   readonly log: TestLog
 }
 
 /** The alerts of a process with one thread. */
 async function start(webhooks: readonly string[], { time = new TestTime(), ids = 'a' } = {}): Promise<Process> {
-  const threads = new SingleThread()
+  const threads = new SingleThread<ServiceMessages>()
   const log = new TestLog()
   const { nowMs, sleep } = time
   const signals = threadSignals(threads, { rules: RULES, nowMs, configLagMs: () => 0 })
@@ -187,13 +187,11 @@ describe('several threads', () => {
       [part(1, 60), part(1, 60)],
     ]
     let look = 0
-    const group = new SingleThread()
-    const threads: MainThread = Object.assign(group, {
-      gather: () => {
-        const found = parts[Math.min(look++, parts.length - 1)]!
-        return found instanceof Error ? Promise.reject(found) : Promise.resolve(found)
-      },
-    }) as MainThread
+    const threads = new SingleThread<ServiceMessages>()
+    vi.spyOn(threads, 'gather').mockImplementation(() => {
+      const replies = parts[Math.min(look++, parts.length - 1)]!
+      return replies instanceof Error ? Promise.reject(replies) : Promise.resolve({ replies, timedOut: 0 } as never)
+    })
     const alerts = await openAlerts({
       tracing: undefined,
       rules: RULES,

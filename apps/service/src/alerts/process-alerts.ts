@@ -1,0 +1,227 @@
+import type { DocumentTable } from '@sluice/config-store'
+import type { Alert, DeadLetter } from '@sluice/contract'
+import type { DeliveryCounts, Logger, NowMs, Random, Sleep } from '@sluice/runtime'
+import { errorFields } from '../observability/error-fields.ts'
+import type { WebhookCounts } from '../observability/metrics/process-metrics.ts'
+import type { MainThread } from '../threads/message-bus.ts'
+import { AlertMonitor } from './alert-monitor.ts'
+import type { AlertRule, Coordinator, SharedParts } from './alert-rule.ts'
+import { rulesThrough } from './alert-rule.ts'
+import type { SignalMessages } from './alert-signals.ts'
+import { mergeSignals } from './alert-signals.ts'
+import type { AlertActor, AlertMessages, Alerts, RedeliverOutcome, SilenceOrder } from './alerts.ts'
+import { shareAlerts } from './alerts.ts'
+import type { BlockMessages } from './block-export.ts'
+import { BlockExport } from './block-export.ts'
+import type { ClusterAlertsParts } from './cluster-alerts.ts'
+import { ClusterAlerts } from './cluster-alerts.ts'
+import { sharedDocument } from './cluster-state.ts'
+import { deliveryFileStore, StateFile } from './state-file.ts'
+import type { WebhookDelivery } from './webhook.ts'
+import { webhooksOf } from './webhook.ts'
+import type { WebhookChannelParts, WebhookMessage } from './webhook-channel.ts'
+import { WebhookChannel } from './webhook-channel.ts'
+
+/** What {@link openAlerts} needs. */
+export interface AlertParts {
+  /** The same as in {@link threadSignals} of every thread. */
+  readonly rules: readonly AlertRule[]
+  /** What nodes share; decides which alerts are about the cluster. */
+  readonly shared: SharedParts
+  /** Tables through which nodes coordinate. Only those that `shared` requires are opened. */
+  readonly documents: Readonly<Record<Coordinator, () => DocumentTable>>
+  /** See {@link AlertMonitorParts}. */
+  readonly remindEveryMs: number
+  readonly node: string
+  readonly newId: () => string
+  /** URLs that get alerts. Without any, alerts are only listed. */
+  readonly webhooks: readonly string[]
+  /** URLs that get changes of blocks. */
+  readonly blockWebhooks: readonly string[]
+  readonly delivery: WebhookDelivery
+  /** File in which alerts survive a restart. */
+  readonly path: string
+  readonly nowMs: NowMs
+  readonly sleep: Sleep
+  readonly random: Random
+  readonly log: Logger
+  readonly threads: MainThread<AlertMessages & SignalMessages & BlockMessages>
+  /** See {@link WebhookChannelParts}. */
+  readonly tracing: WebhookChannelParts['tracing']
+}
+
+/** Maximum number of block changes that wait for delivery. */
+const MAX_PENDING_BLOCK_CHANGES = 10_000
+
+const EVALUATE_EVERY_MS = 1000
+
+/** Starts to evaluate alerts, in the main thread, and shares them with the other threads. */
+export async function openAlerts(parts: AlertParts): Promise<ProcessAlerts> {
+  const { rules, shared, remindEveryMs, node, newId, nowMs, sleep, random, log, threads, tracing } = parts
+  const file = await StateFile.open(parts.path, (asidePath) =>
+    log.error('the alerts file is damaged and was renamed', { asidePath }),
+  )
+  const channel = await WebhookChannel.open({
+    webhooks: webhooksOf(parts.webhooks, parts.delivery),
+    ...{ nowMs, sleep, random, log, tracing },
+    store: deliveryFileStore<WebhookMessage>(file),
+  })
+  // A queue of their own: an attack causes many blocks, and alerts must not wait behind them. Lost on restart.
+  const blockChannel = await WebhookChannel.open({
+    webhooks: webhooksOf(parts.blockWebhooks, parts.delivery),
+    ...{ nowMs, sleep, random, log, tracing },
+    maxPending: MAX_PENDING_BLOCK_CHANGES,
+  })
+  const blocks = new BlockExport({ send: (notice) => blockChannel.send(notice), newId, nowMs, log })
+  blocks.share(threads)
+  const common = { remindEveryMs, nowMs, newId, channel, log }
+  const monitor = new AlertMonitor({
+    ...common,
+    node,
+    rules: rulesThrough(undefined, rules, shared),
+    store: file.part('monitor'),
+  })
+  const clusters = await openClusters(parts, file, common)
+  const alerts = new ProcessAlerts({ monitor, clusters, channel, blocks, blockChannel, sleep, log, threads })
+  shareAlerts(threads, alerts)
+  return alerts
+}
+
+const COORDINATORS: readonly Coordinator[] = ['database', 'redis']
+
+/** The alerts of the cluster, one object for each coordinator in use. */
+async function openClusters(
+  { rules, shared, node, documents, sleep }: AlertParts,
+  file: StateFile,
+  common: Pick<ClusterAlertsParts, 'remindEveryMs' | 'nowMs' | 'newId' | 'channel' | 'log'>,
+): Promise<readonly ClusterAlerts[]> {
+  const groups = COORDINATORS.map((coordinator) => ({ coordinator, own: rulesThrough(coordinator, rules, shared) }))
+  const used = groups.filter(({ own }) => own.length > 0)
+  if (used.length === 0) return []
+  const nodeId = await nodeIdIn(file, common.newId)
+  // Nodes that share a database but not a Redis prefix are several clusters.
+  const documentName = shared.redis === undefined ? 'alerts' : `alerts:${shared.redis.prefix}`
+  return used.map(({ coordinator, own }) => {
+    const document = sharedDocument(documents[coordinator](), documentName, sleep)
+    const copy = file.part(`cluster-${coordinator}`)
+    return new ClusterAlerts({ ...common, rules: own, nodeId, nodeName: node, document, copy })
+  })
+}
+
+/** The id of this node: created once, and kept in the file. */
+async function nodeIdIn(file: StateFile, newId: () => string): Promise<string> {
+  const part = file.part('node')
+  const kept = part.load()
+  if (kept !== undefined) return kept
+  const id = newId()
+  await part.save(id)
+  return id
+}
+
+interface ProcessAlertsParts extends Pick<AlertParts, 'sleep' | 'log'> {
+  readonly monitor: AlertMonitor
+  readonly clusters: readonly ClusterAlerts[]
+  readonly channel: WebhookChannel
+  readonly blocks: BlockExport
+  readonly blockChannel: WebhookChannel
+  readonly threads: Pick<MainThread<SignalMessages>, 'gather'>
+}
+
+/** The alerts of this process: those of the node and those of its cluster. Evaluates them once a second until `close`. */
+export class ProcessAlerts implements Alerts {
+  readonly #parts: ProcessAlertsParts
+  readonly #closing = new AbortController()
+  readonly #running: Promise<void>
+
+  constructor(parts: ProcessAlertsParts) {
+    this.#parts = parts
+    this.#running = this.#run()
+  }
+
+  list(): readonly Alert[] {
+    const { monitor, clusters } = this.#parts
+    const rankOf = ({ state }: Alert): number => (state === 'firing' ? 0 : 1)
+    const all = [...monitor.list(), ...clusters.flatMap((cluster) => cluster.list())]
+    return all.toSorted((one, other) => rankOf(one) - rankOf(other) || other.firedAt - one.firedAt)
+  }
+
+  async acknowledge(id: string, actor: AlertActor): Promise<Alert | undefined> {
+    const { monitor } = this.#parts
+    return monitor.acknowledge(id, actor) ?? (await this.#inCluster((cluster) => cluster.acknowledge(id, actor)))
+  }
+
+  async silence(id: string, order: SilenceOrder): Promise<Alert | undefined> {
+    const { monitor } = this.#parts
+    return monitor.silence(id, order) ?? (await this.#inCluster((cluster) => cluster.silence(id, order)))
+  }
+
+  deadLetters(): readonly DeadLetter[] {
+    const { channel, blockChannel } = this.#parts
+    const all = [...channel.deadLetters(), ...blockChannel.deadLetters()]
+    return all.toSorted((one, other) => other.lastAttemptAt - one.lastAttemptAt)
+  }
+
+  redeliver(id: string): RedeliverOutcome {
+    const outcome = this.#parts.blockChannel.redeliver(id)
+    return outcome === 'unknown' ? this.#parts.channel.redeliver(id) : outcome
+  }
+
+  /** Number of alerts that fire. */
+  firingCount(): number {
+    return this.list().filter(({ state }) => state === 'firing').length
+  }
+
+  webhookCounts(): WebhookCounts {
+    const { monitor, blocks, channel, blockChannel } = this.#parts
+    const [ofAlerts, ofBlocks] = [channel.counts(), blockChannel.counts()]
+    const sum = (name: keyof DeliveryCounts): number => ofAlerts[name] + ofBlocks[name]
+    return {
+      pending: sum('pending'),
+      dead: sum('dead'),
+      delivered: sum('delivered'),
+      failed: sum('failed'),
+      failedTries: sum('failedTries'),
+      lost: sum('deadDropped') + monitor.dropped + blocks.dropped,
+    }
+  }
+
+  /** Stops evaluating, ends delivery attempts, and saves. Pending messages are delivered after the next start. */
+  async close(): Promise<void> {
+    const { monitor, clusters, channel, blockChannel } = this.#parts
+    this.#closing.abort()
+    await this.#running
+    await monitor.settled()
+    await Promise.all(clusters.map((cluster) => cluster.settled()))
+    await Promise.all([channel.close(), blockChannel.close()])
+  }
+
+  async #inCluster(change: (cluster: ClusterAlerts) => Promise<Alert | undefined>): Promise<Alert | undefined> {
+    for (const cluster of this.#parts.clusters) {
+      const alert = await change(cluster)
+      if (alert !== undefined) return alert
+    }
+    return undefined
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#closing
+    while (!signal.aborted) {
+      await this.#evaluate()
+      await this.#parts.sleep(EVALUATE_EVERY_MS, signal).catch((error: unknown) => {
+        if (!signal.aborted) throw error
+      })
+    }
+  }
+
+  async #evaluate(): Promise<void> {
+    const { monitor, clusters, threads, log } = this.#parts
+    try {
+      const { replies } = await threads.gather('alerts.signals')
+      const signals = mergeSignals(replies)
+      monitor.evaluate(signals)
+      for (const cluster of clusters) cluster.evaluate(signals)
+    } catch (error) {
+      log.error('could not evaluate alerts', { error: errorFields(error) })
+    }
+  }
+}
