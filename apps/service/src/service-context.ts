@@ -1,5 +1,6 @@
 import type { ConfigFollower, ConfigStore } from '@sluice/config-store'
-import type { Clock, PolicyEngine, Store } from '@sluice/core'
+import type { Clock, Store } from '@sluice/core'
+import type { PolicyEngine } from '@sluice/core/policy'
 import type { Logger, MetricRegistry, Random, Sleep } from '@sluice/runtime'
 import type { Settings } from './settings.ts'
 import type { ThreadGroup } from './threads/message-bus.ts'

@@ -1,6 +1,7 @@
 import { readFileSync, renameSync, writeFileSync } from 'node:fs'
-import type { Clock, Failure, FailureMode, LeaseEvent, SharedMemoryHandle, Store, StoreObserver } from '@sluice/core'
+import type { Clock, FailureMode, SharedMemoryHandle, Store } from '@sluice/core'
 import { attachSharedMemoryStore, createLimiter, memoryStore, sharedMemoryStore } from '@sluice/core'
+import type { Failure, LeaseEvent, StoreObserver } from '@sluice/core/store'
 import type { ServerWarning } from '@sluice/store-redis'
 import { redisStore } from '@sluice/store-redis'
 import type { HealthCheck } from '../operations/health.ts'

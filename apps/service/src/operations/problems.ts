@@ -1,8 +1,9 @@
 import type { ConfigFollower } from '@sluice/config-store'
 import type { FieldProblem, InvalidBody, ProblemCode, ProblemDetails } from '@sluice/contract'
 import { PROBLEM_MEDIA_TYPE, PROBLEMS, problemDocument } from '@sluice/contract'
-import type { RuleSetProblem, SluiceError } from '@sluice/core'
+import type { SluiceError } from '@sluice/core'
 import { isSluiceError } from '@sluice/core'
+import type { RuleSetProblem } from '@sluice/core/policy'
 import type { Answer, OperationHandler, OperationHandlers } from './handler.ts'
 import { jsonAnswer } from './handler.ts'
 

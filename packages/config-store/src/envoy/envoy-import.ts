@@ -1,5 +1,11 @@
-import type { DescriptorDomain, DescriptorLimit, DescriptorNode, DescriptorUnit, RuleSetProblem } from '@sluice/core'
-import { RuleSetError } from '@sluice/core'
+import type {
+  DescriptorDomain,
+  DescriptorLimit,
+  DescriptorNode,
+  DescriptorUnit,
+  RuleSetProblem,
+} from '@sluice/core/policy'
+import { RuleSetError } from '@sluice/core/policy'
 import { isNothing, type YamlFields, YamlReader } from './yaml-reader.ts'
 
 /** A configuration file of envoyproxy/ratelimit. */

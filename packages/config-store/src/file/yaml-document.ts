@@ -1,4 +1,4 @@
-import type { RuleSetProblem } from '@sluice/core'
+import type { RuleSetProblem } from '@sluice/core/policy'
 import type { Document, Node, Pair, YAMLError, YAMLMap } from 'yaml'
 import { isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument, visit } from 'yaml'
 

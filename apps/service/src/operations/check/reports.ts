@@ -1,6 +1,6 @@
 import type { CallReport } from '@sluice/contract'
 import { parseReportRequest } from '@sluice/contract'
-import type { PolicyEngine } from '@sluice/core'
+import type { PolicyEngine } from '@sluice/core/policy'
 import type { ThreadGroup } from '../../threads/message-bus.ts'
 import type { OperationHandlers } from '../handler.ts'
 import { jsonAnswer } from '../handler.ts'

@@ -1,5 +1,5 @@
-import type { RuleSetProblem } from '@sluice/core'
-import { RuleSetError } from '@sluice/core'
+import type { RuleSetProblem } from '@sluice/core/policy'
+import { RuleSetError } from '@sluice/core/policy'
 import type { Author, EntityKey, EntryFilter, EntryTable, Page, PutEntry, Seen, Stored } from '../../entries.ts'
 import { type AuditEntry, type ConfigChange, type ConfigWriter, checkRevision, JsonText } from '../config-writer.ts'
 import { pageLimit, pageOf, pageStart } from '../paging.ts'
