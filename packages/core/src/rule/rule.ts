@@ -116,7 +116,7 @@ export interface RuleSettings {
 }
 
 /** The rules of each algorithm, without the settings that all have. */
-interface RulesByAlgorithm {
+export interface RulesByAlgorithm {
   readonly 'token-bucket': TokenBucketRule
   readonly 'leaky-bucket-meter': LeakyBucketMeterRule
   readonly 'leaky-bucket-queue': LeakyBucketQueueRule
