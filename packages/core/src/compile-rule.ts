@@ -30,7 +30,6 @@ import {
   expectedBucket,
   expectedWhole,
   FAILURE_MODES,
-  FASTEST_RATE,
   LARGEST_LOG_UNITS,
   LARGEST_ROLLOVER_UNITS,
   LARGEST_UNITS,
@@ -325,7 +324,7 @@ function level(
   const full = microUnits(identity.rule, 'capacity', { value: rule['capacity'], most: LARGEST_UNITS })
   const rateOption = Object.keys(options).find((option) => options[option]!.kind === 'ratePerSecond')!
   const perSecond = rule[rateOption]
-  if (typeof perSecond !== 'number' || !(perSecond >= SLOWEST_RATE) || perSecond > FASTEST_RATE) {
+  if (typeof perSecond !== 'number' || !(perSecond >= SLOWEST_RATE) || perSecond > LARGEST_UNITS) {
     throw invalid(identity.rule, {
       problem: `has an unusable "${rateOption}"`,
       received: perSecond,

@@ -13,9 +13,8 @@ export const LARGEST_ROLLOVER_UNITS = 3_000_000_000
 /** Largest limit of the exact log, whose state grows with it. */
 export const LARGEST_LOG_UNITS = 100_000
 
-/** Bounds of a rate, in units per second. */
+/** Slowest rate, in units per second. The fastest is {@link LARGEST_UNITS}. */
 export const SLOWEST_RATE = 1e-9
-export const FASTEST_RATE: number = LARGEST_UNITS
 
 /** Largest number of parts that a sliding window log counts in. */
 export const MOST_SEGMENTS = 1000
@@ -131,7 +130,7 @@ export function expectedBucket(most: number): string {
 }
 
 /** The same of a rate. */
-export const EXPECTED_RATE: string = `units per second, above 0 (fractions such as 0.1 are fine), at most ${FASTEST_RATE}`
+export const EXPECTED_RATE: string = `units per second, above 0 (fractions such as 0.1 are fine), at most ${LARGEST_UNITS}`
 
 /** The same of several windows. */
 export const EXPECTED_WINDOWS: string = `1 to ${MOST_WINDOWS} entries of { limit, window }`

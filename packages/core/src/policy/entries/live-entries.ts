@@ -1,11 +1,17 @@
 import type { Clock } from '../../system/clock.ts'
 import { MICROS_PER_MS } from '../../system/clock.ts'
 import type { Random } from '../../system/random.ts'
-import { countedEntity } from '../matching/counted-address.ts'
 import type { Dimension } from '../rule-set/rule-set.ts'
 import { BlockTable } from './block-table.ts'
 import { EntityTable, type ValueForm } from './entity-table.ts'
-import type { Block, Incident, Membership, Override, OverrideTerms } from './live-entry.ts'
+import {
+  type Block,
+  countedEntity,
+  type Incident,
+  type Membership,
+  type Override,
+  type OverrideTerms,
+} from './live-entry.ts'
 import { type OverrideScope, OverrideTable } from './override-table.ts'
 
 /** What {@link LiveEntries} work with. */

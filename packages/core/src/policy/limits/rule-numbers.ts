@@ -9,13 +9,7 @@ import type {
   SlidingWindowLogRule,
   Units,
 } from '../../rule/rule.ts'
-import {
-  FASTEST_RATE,
-  LARGEST_LOG_UNITS,
-  LARGEST_ROLLOVER_UNITS,
-  LARGEST_UNITS,
-  SLOWEST_RATE,
-} from '../../rule/rule-options.ts'
+import { LARGEST_LOG_UNITS, LARGEST_ROLLOVER_UNITS, LARGEST_UNITS, SLOWEST_RATE } from '../../rule/rule-options.ts'
 import type { OverrideTerms } from '../entries/live-entry.ts'
 import type { PolicyRule, PolicyRuleSettings } from '../rule-set/rule-set.ts'
 
@@ -224,7 +218,7 @@ function scaleUnits(units: Units, factor: number, most = LARGEST_UNITS): Units {
 }
 
 function scaleRate(perSecond: number, factor: number): number {
-  return factor === 0 ? perSecond : Math.max(SLOWEST_RATE, atMost(FASTEST_RATE, perSecond * factor))
+  return factor === 0 ? perSecond : Math.max(SLOWEST_RATE, atMost(LARGEST_UNITS, perSecond * factor))
 }
 
 function withRate(rule: BucketRule & RuleSettings, factor: number): Rule {

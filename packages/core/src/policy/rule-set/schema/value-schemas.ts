@@ -4,7 +4,6 @@ import {
   EXPECTED_RATE,
   expectedBucket,
   expectedWhole,
-  FASTEST_RATE,
   LARGEST_UNITS,
   SLOWEST_RATE,
   WEEKDAYS,
@@ -96,7 +95,7 @@ export const VALUE_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
     examples: [10, 0.5],
     type: 'number',
     minimum: SLOWEST_RATE,
-    maximum: FASTEST_RATE,
+    maximum: LARGEST_UNITS,
   },
   multiplier: {
     description: 'Multiplies limits: 2 doubles them, 0.5 halves them.',
