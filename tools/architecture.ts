@@ -29,7 +29,7 @@ export const importTable: Readonly<Record<string, ImportRow>> = {
   client: { workspace: ['contract', 'core', 'runtime'], node: false, npm: 'none' },
   testing: { workspace: ['core', 'contract'], node: true, npm: 'peers' },
   sluice: {
-    workspace: ['core', 'store-redis', 'config-store', 'middleware', 'client', 'testing'],
+    workspace: ['core', 'runtime', 'store-redis', 'config-store', 'middleware', 'client', 'testing'],
     node: false,
     npm: 'none',
   },

@@ -39,21 +39,52 @@ function read(folder: string, path: string): string {
 describe('what the package offers', () => {
   it('has an entry for each part that users need', () => {
     expect(Object.keys(facade.manifest.exports ?? {})).toEqual([
-      ...['.', './redis', './config'],
+      ...['.', './policy', './store', './redis', './config'],
       ...['./express', './express-rate-limit', './fastify', './hono', './koa', './nest', './fetch', './middleware'],
-      ...['./client', './testing', './testing/servers'],
+      ...['./client', './runtime', './testing', './testing/servers'],
     ])
   })
 
-  it.each(Object.entries(facade.manifest.exports ?? {}))('%s is everything that its part offers', (_, target) => {
+  const entries = Object.entries(facade.manifest.exports ?? {}).map(([name, target]) => {
     const entry = read(facade.folder, sourceOf(target))
-    const [, name, subpath] = /\} from '(@sluice\/[^/']+)([^']*)'$/m.exec(entry) ?? []
-    const part = workspace.find(({ manifest }) => manifest.name === name)!
-    const offered = namesExportedBy(read(part.folder, sourceOf(part.manifest.exports?.[`.${subpath}`])))
-    expect(offered).not.toEqual([])
-    expect(namesExportedBy(entry)).toEqual(offered)
+    const [, part, subpath] = /\} from '(@sluice\/[^/']+)([^']*)'$/m.exec(entry) ?? []
+    const { folder, manifest } = workspace.find((item) => item.manifest.name === part)!
+    const offered = namesExportedBy(read(folder, sourceOf(manifest.exports?.[`.${subpath}`])))
+    return { name, names: namesExportedBy(entry), offered }
+  })
+
+  it.each(entries.filter(({ name }) => name !== './runtime'))('$name is all that its part offers', (entry) => {
+    expect(entry.names).not.toEqual([])
+    expect(entry.names).toEqual(entry.offered)
+  })
+
+  it('./runtime is a selection of the parts of a process', () => {
+    const { names, offered } = entries.find(({ name }) => name === './runtime')!
+    expect(names.length).toBeGreaterThan(20)
+    expect(offered).toEqual(expect.arrayContaining(names))
+  })
+
+  it.each([
+    ['.', 'docs/reference/library.md', '## All names of `sluice`'],
+    ['./policy', 'docs/reference/library.md', '## `sluice/policy`'],
+    ['./store', 'docs/reference/store.md', '## All names of `sluice/store`'],
+  ])('%s has the names that %s lists', (name, document, heading) => {
+    const [, section] = read('.', document).split(`${heading}\n`)
+    const { names } = entries.find((entry) => entry.name === name)!
+    expect(namesListedIn(section!.split('\n## ')[0]!)).toEqual(names)
   })
 })
+
+/** The names of a section: values in a list or in the first column of its table, types in a list; as above, sorted. */
+function namesListedIn(section: string): string[] {
+  const listed = (label: string): string[] => {
+    const paragraph = section.split(/\n\n|^\n/).find((text) => text.startsWith(`${label}: `)) ?? ''
+    return [...paragraph.matchAll(/`(\w+)`/g)].map(([, name]) => name!)
+  }
+  const firstCells = [...section.matchAll(/^\| (`.*?) \|/gm)].map(([, cell]) => cell!)
+  const inTable = firstCells.flatMap((cell) => [...cell.matchAll(/`(\w+)[^`]*`/g)].map(([, name]) => name!))
+  return [...new Set([...listed('Values'), ...inTable, ...listed('Types').map((name) => `type ${name}`)])].sort()
+}
 
 describe('namesExportedBy', () => {
   it('reads lists and declarations', () => {

@@ -27,7 +27,10 @@ const entries = Object.keys(facade.exports ?? {}).map((subpath) => `sluice${subp
 const NEED_A_PEER = ['sluice/nest', 'sluice/testing']
 
 /** Entries that run in browsers and on the edge, where there is no Node. */
-const RUN_ANYWHERE = ['sluice', 'sluice/client', 'sluice/fetch', 'sluice/hono', 'sluice/middleware']
+const RUN_ANYWHERE = [
+  ...['sluice', 'sluice/policy', 'sluice/store', 'sluice/runtime'],
+  ...['sluice/client', 'sluice/fetch', 'sluice/hono', 'sluice/middleware'],
+]
 
 /** A first compilation on a busy machine takes longer than a hook may otherwise. */
 const LONGEST_INSTALL_MS = 300_000
@@ -209,6 +212,45 @@ describe('to the compiler, the installed package', () => {
     expect(await complaintsOf(projects.bare, names, { ...options, exactOptionalPropertyTypes: true })).toBe('')
   })
 
+  it('has types that can be named in the declarations of a program that exports what it returns', async () => {
+    const folder = testFolder(projects.bare)
+    const program = `import * as sluice from 'sluice'
+      import { PolicyEngine } from 'sluice/policy'
+      import { denyCacheStore, fallbackStore, leasedStore, type Store } from 'sluice/store'
+      export const limiter = sluice.createLimiter({ limit: 1, window: '1s' })
+      export const limits = sluice.createLimiter({ rules: { read: { limit: 1, window: '1s' } } })
+      export const store = sluice.memoryStore()
+      export const shared = sluice.sharedMemoryStore()
+      export const handle = shared.handle()
+      export const attached = sluice.attachSharedMemoryStore(handle)
+      export const decision = limiter.check('key')
+      export const reservation = limiter.reserve('key')
+      export const settlement = limiter.adjust('key', 1)
+      export const rules = [
+        sluice.gcra({ limit: 1, window: '1s' }),
+        sluice.hybrid({ limit: 1, window: '1s', burst: { capacity: 1, refillPerSecond: 1 } }),
+        sluice.concurrency({ limit: 1, lease: '1s' }),
+      ] as const
+      export const bucket = sluice.tokenBucket({ capacity: 1, refillPerSecond: 1 })
+      export const meter = sluice.leakyBucketMeter({ capacity: 1, leakPerSecond: 1 })
+      export const queue = sluice.leakyBucketQueue({ capacity: 1, ratePerSecond: 1 })
+      export const windows = [sluice.fixedWindow, sluice.slidingWindowCounter, sluice.slidingWindowLog].map((make) =>
+        make({ limit: 1, window: '1s' }),
+      )
+      export const engine = new PolicyEngine({ store })
+      export const { entries } = engine
+      export const answers = [engine.check({ resource: '/' }), engine.explain({ resource: '/' })] as const
+      export const decorate = (remote: Store<'async'>) =>
+        [fallbackStore(remote), leasedStore(remote), denyCacheStore(remote)] as const
+      `
+    writeFileSync(join(folder, 'program.ts'), program)
+    const options = { strict: true, declaration: true, emitDeclarationOnly: true, outDir: 'out', rootDir: '.' }
+    const target = { module: 'nodenext', target: 'es2024', lib: ['es2024', 'esnext.disposable', 'dom'], types: [] }
+    const project = { compilerOptions: { ...options, ...target }, files: ['program.ts'] }
+    writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(project))
+    expect(await compileProject(folder)).toBe('')
+  })
+
   it('resolves without findings of are-the-types-wrong', async () => {
     const program = join(repositoryRoot, 'node_modules/@arethetypeswrong/cli/dist/index.js')
     const flags = ['--profile', 'esm-only', '--format', 'ascii', '--no-color']
@@ -256,7 +298,11 @@ describe('to a bundler, the installed package', () => {
     }
     const found = Object.entries(parts).filter(([, word]) => limiter!.code.includes(word))
     expect(found).toEqual([])
-    const [everything] = await bundlesOf(["export * from 'sluice'; export * from 'sluice/middleware'"])
+    const [everything] = await bundlesOf([
+      ['sluice', 'sluice/policy', 'sluice/store', 'sluice/middleware']
+        .map((name) => `export * from '${name}'`)
+        .join(';'),
+    ])
     expect(Object.values(parts).filter((word) => !everything!.code.includes(word))).toEqual([])
   })
 
@@ -278,7 +324,8 @@ describe('on Cloudflare Workers, the installed package', () => {
   // Workers run in workerd. At module scope it allows no random values, no timers and no I/O, and the time stands at
   // 1970.
   const WORKER = `
-    import { createLimiter, memoryStore, PolicyEngine } from 'sluice'
+    import { createLimiter, memoryStore } from 'sluice'
+    import { PolicyEngine } from 'sluice/policy'
     import { rateLimit } from 'sluice/fetch'
 
     const limiter = createLimiter({ limit: 2, window: '1h' })

@@ -1,4 +1,4 @@
-// The test files that docs/guides/testing.md shows, run by the frameworks that they are for, as their readers would.
+// The test files that documents show, run by the frameworks that they are for, as their readers would.
 import { execFile } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -11,7 +11,10 @@ const run = promisify(execFile)
 
 const GUIDE = 'docs/guides/testing.md'
 
-const examples = documentExamples().filter(({ document }) => document === GUIDE)
+const STORES = 'docs/reference/store.md'
+
+const examplesIn = (name: string) => documentExamples().filter(({ document }) => document === name)
+const examples = examplesIn(GUIDE)
 
 const CONFIG = `export default {
   test: { include: ['**/*-vitest.ts'], pool: 'forks' },
@@ -27,7 +30,7 @@ describe(GUIDE, () => {
     // Inside the repository, so that the packages of the workspace are found; ignored by git and by every check.
     mkdirSync(join(repositoryRoot, '.sluice'), { recursive: true })
     folder = mkdtempSync(join(repositoryRoot, '.sluice', 'testing-guide-'))
-    writeExamples(folder, examples, '')
+    writeExamples(folder, [...examples, ...examplesIn(STORES)], '')
     writeFileSync(join(folder, 'vitest.config.js'), CONFIG)
   })
 
@@ -46,12 +49,19 @@ describe(GUIDE, () => {
 
   it('passes in vitest', async () => {
     const vitest = join(repositoryRoot, 'node_modules/vitest/vitest.mjs')
-    expect(await printed([vitest, 'run', '--root', folder])).toMatch(/Tests +3 passed \(3\)/)
+    expect(await printed([vitest, 'run', '--root', folder, GUIDE])).toMatch(/Tests +3 passed \(3\)/)
   })
 
   it('passes in node:test', async () => {
     const file = join(folder, GUIDE, 'limit-node.ts')
     const flags = ['--conditions=source', '--disable-warning=ExperimentalWarning', '--test']
     expect(await printed([...flags, file])).toMatch(/pass 2\n(?:.*\n)*.*fail 0\n/)
+  })
+
+  it('has a store that passes the suite in another document', async () => {
+    const vitest = join(repositoryRoot, 'node_modules/vitest/vitest.mjs')
+    const text = await printed([vitest, 'run', '--root', folder, STORES])
+    expect(text).toMatch(/Test Files +1 passed/)
+    expect(Number(/Tests +(\d+) passed/.exec(text)?.[1])).toBeGreaterThan(50)
   })
 })

@@ -1,4 +1,5 @@
-import { createLimiter, PolicyEngine } from '@sluice/core'
+import { createLimiter } from '@sluice/core'
+import { PolicyEngine } from '@sluice/core/policy'
 import { redisStore } from '@sluice/store-redis'
 import { Redis } from 'ioredis'
 import { RateLimiterRedis } from 'rate-limiter-flexible'

@@ -2,7 +2,8 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { engineTarget, followConfig, openConfigStore } from '@sluice/config-store'
-import { memoryStore, type Override, PolicyEngine, type RuleSet } from '@sluice/core'
+import { memoryStore } from '@sluice/core'
+import { type Override, PolicyEngine, type RuleSet } from '@sluice/core/policy'
 import { keySequence } from './key-sequence.ts'
 
 // Puts so many overrides into a database and follows it, in a process of its own. Started by the overrides-load bench.

@@ -1,4 +1,5 @@
-import { memoryStore, PolicyEngine, type PolicyRule } from '@sluice/core'
+import { memoryStore } from '@sluice/core'
+import { PolicyEngine, type PolicyRule } from '@sluice/core/policy'
 import { keySequence, skewedSequence } from './key-sequence.ts'
 
 // Decides requests under so many rules and overrides, in a process of its own. Started by the rules-scale bench.

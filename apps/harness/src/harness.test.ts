@@ -1,6 +1,6 @@
 import type { Clock, Store } from '@sluice/core'
 import { memoryStore, systemClock } from '@sluice/core'
-import type { Batch } from '@sluice/core/internal'
+import type { Batch } from '@sluice/core/store'
 import { describe, expect, it } from 'vitest'
 import { runHarness } from './harness.ts'
 import type { CreateLocalStore } from './targets/memory-target.ts'

@@ -1,4 +1,5 @@
-import { memoryStore, PolicyEngine } from '@sluice/core'
+import { memoryStore } from '@sluice/core'
+import { PolicyEngine } from '@sluice/core/policy'
 import { FakeClock, seededRandom } from '@sluice/testing'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'

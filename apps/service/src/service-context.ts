@@ -1,6 +1,7 @@
 import type { ConfigFollower, ConfigStats, ConfigStore } from '@sluice/config-store'
 import type { CallReport, ReadinessCheck, ReadinessReason } from '@sluice/contract'
-import type { Clock, PolicyEngine, Store } from '@sluice/core'
+import type { Clock, Store } from '@sluice/core'
+import type { PolicyEngine } from '@sluice/core/policy'
 import type { Logger, MetricRegistry, Random, Sleep } from '@sluice/runtime'
 import type { SignalMessages } from './alerts/alert-signals.ts'
 import type { AlertMessages } from './alerts/alerts.ts'

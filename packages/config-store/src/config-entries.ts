@@ -1,4 +1,4 @@
-import type { Incident } from '@sluice/core'
+import type { Incident } from '@sluice/core/policy'
 
 /** Who makes a change, as recorded in the audit log. */
 export interface Author {

@@ -1,4 +1,4 @@
-import type { Block, Incident, Membership, Override } from '@sluice/core'
+import type { Block, Incident, Membership, Override } from '@sluice/core/policy'
 import type { Author, EntityKey, EntryTable, IncidentSwitch, OverrideKey, Page, PageRequest } from './config-entries.ts'
 import type { VersionContent, VersionTable } from './rule-set-versions.ts'
 

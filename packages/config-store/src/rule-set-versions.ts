@@ -1,4 +1,4 @@
-import type { RuleSet, RuleSetChange } from '@sluice/core'
+import type { RuleSet, RuleSetChange } from '@sluice/core/policy'
 import type { Author, Page, PageRequest, Seen } from './config-entries.ts'
 
 /**

@@ -221,7 +221,7 @@ describe('a mistake in a rule is named, with what was received and expected', ()
     [
       'an unknown algorithm',
       { algorithm: 'magic', limit: 1 },
-      /unknown "algorithm"; received "magic"; expected one of token-bucket/,
+      /unknown "algorithm"; received "magic"; expected one of gcra, fixed-window/,
     ],
     ['an algorithm from Object', { algorithm: 'toString', limit: 1 }, /unknown "algorithm"/],
     ['an algorithm that is no text', { algorithm: 5 }, /unknown "algorithm"; received 5/],

@@ -18,40 +18,32 @@ import type {
 } from './rule/limit.ts'
 import type { Rate } from './rule/rate.ts'
 import { MICROS_PER_UNIT, rateOverWindow, ratePerSecond } from './rule/rate.ts'
-import type { CalendarWindow, FailureMode, Rule, Weekday } from './rule/rule.ts'
-
-/** Largest limit: its micro-units must stay whole numbers in a double. */
-const LARGEST_LIMIT = 9_000_000_000
-
-/** Largest capacity that can roll over: what may flow until it expires, three times that, must stay a whole number too. */
-const LARGEST_ROLLOVER = 3_000_000_000
-
-/** Largest limit of the exact log, whose state grows with it. */
-const LARGEST_LOG_LIMIT = 100_000
-
-const LARGEST_SEGMENTS = 1000
+import type { CalendarWindow, FailureMode, Rule } from './rule/rule.ts'
+import {
+  BURST_BUCKET_OPTIONS,
+  CALENDAR_DEFAULTS,
+  CALENDAR_OPTIONS,
+  CALENDAR_PERIODS,
+  DEFAULT_ALGORITHM,
+  EXPECTED_RATE,
+  EXPECTED_WINDOWS,
+  expectedBucket,
+  expectedWhole,
+  FAILURE_MODES,
+  LARGEST_LOG_UNITS,
+  LARGEST_ROLLOVER_UNITS,
+  LARGEST_UNITS,
+  MOST_SEGMENTS,
+  MOST_WINDOWS,
+  RULE_OPTIONS,
+  type RuleOption,
+  SLOWEST_RATE,
+  WEEKDAYS,
+  WINDOW_ENTRY_OPTIONS,
+} from './rule/rule-options.ts'
 
 /** Names end up in headers, metrics and keys. "#" is left out: it separates a name from one of its windows. */
 const RULE_NAME = /^[A-Za-z0-9/*][A-Za-z0-9_.:/*@-]{0,127}$/
-
-const WEEKDAYS: readonly Weekday[] = ['sunday', 'monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday']
-
-const PERIODS: readonly CalendarPeriod['period'][] = ['minute', 'hour', 'day', 'week', 'month']
-
-const WINDOW_OPTIONS = ['limit', 'window', 'burst', 'windows'] as const
-
-/** The options each algorithm knows; any other name is a mistake worth an error. */
-const OPTIONS: Readonly<Record<string, readonly string[]>> = {
-  'token-bucket': ['capacity', 'refillPerSecond', 'rollover'],
-  'leaky-bucket-meter': ['capacity', 'leakPerSecond'],
-  'leaky-bucket-queue': ['capacity', 'ratePerSecond'],
-  'fixed-window': [...WINDOW_OPTIONS, 'rollover'],
-  'sliding-window-counter': WINDOW_OPTIONS,
-  'sliding-window-log': [...WINDOW_OPTIONS, 'segments'],
-  gcra: WINDOW_OPTIONS,
-  hybrid: ['limit', 'window', 'burst'],
-  concurrency: ['limit', 'lease'],
-}
 
 /** Options of every rule. */
 const SETTINGS: ReadonlySet<string> = new Set(['algorithm', 'failureMode'])
@@ -94,27 +86,33 @@ export function compileRule(name: string, rule: Rule): readonly Limit[] {
     })
   }
   const loose: Loose = { ...rule }
-  const algorithm = loose['algorithm'] ?? 'gcra'
-  const known = typeof algorithm === 'string' && Object.hasOwn(OPTIONS, algorithm) ? OPTIONS[algorithm] : undefined
-  if (known === undefined) {
+  const algorithm = loose['algorithm'] ?? DEFAULT_ALGORITHM
+  if (!isAlgorithm(algorithm)) {
+    const names = Object.keys(RULE_OPTIONS)
     throw invalid(name, {
       problem: 'has an unknown "algorithm"',
       received: algorithm,
-      expected: `one of ${Object.keys(OPTIONS).join(', ')}`,
-      ...advised(optionAdvice(String(algorithm), Object.keys(OPTIONS))),
+      expected: `one of ${names.join(', ')}`,
+      ...advised(optionAdvice(String(algorithm), names)),
     })
   }
+  const known = Object.keys(RULE_OPTIONS[algorithm])
   for (const option of Object.keys(loose)) {
-    if (!SETTINGS.has(option) && !known.includes(option))
-      throw unknownOption(name, { option, algorithm: String(algorithm), known })
+    if (!SETTINGS.has(option) && !known.includes(option)) throw unknownOption(name, { option, algorithm, known })
   }
   if (loose['limit'] === 'off' || loose['capacity'] === 'off') return []
   const failureMode = failureModeOf(name, loose['failureMode'])
-  return compileKnown(name, String(algorithm), loose).map((limit) => withState({ ...limit, failureMode }))
+  return compileKnown(name, algorithm, loose).map((limit) => withState({ ...limit, failureMode }))
+}
+
+type AlgorithmName = keyof typeof RULE_OPTIONS
+
+function isAlgorithm(algorithm: unknown): algorithm is AlgorithmName {
+  return typeof algorithm === 'string' && Object.hasOwn(RULE_OPTIONS, algorithm)
 }
 
 function failureModeOf(name: string, mode: unknown): FailureMode | undefined {
-  if (mode === undefined || mode === 'open' || mode === 'closed' || mode === 'local') return mode
+  if (mode === undefined || FAILURE_MODES.includes(mode as FailureMode)) return mode as FailureMode | undefined
   throw invalid(name, {
     problem: 'has an unusable "failureMode"',
     received: mode,
@@ -168,17 +166,15 @@ function formOf(limit: Limit): string {
   return limit.algorithm === 'hybrid' ? `burst-over-${limit.base.algorithm}` : limit.algorithm
 }
 
-function compileKnown(name: string, algorithm: string, rule: Loose): Limit[] {
+function compileKnown(name: string, algorithm: AlgorithmName, rule: Loose): Limit[] {
   const identity = identityOf(name, name)
   switch (algorithm) {
     case 'token-bucket':
       return [tokenBucket(identity, rule)]
     case 'leaky-bucket-meter':
-      return [meter(identity, rule, { algorithm, rateOption: 'leakPerSecond' })]
-    case 'leaky-bucket-queue': {
-      const level = meter(identity, rule, { algorithm: 'token-bucket', rateOption: 'ratePerSecond' })
-      return [{ ...level, algorithm }]
-    }
+      return [{ ...level(identity, rule, RULE_OPTIONS[algorithm]), algorithm }]
+    case 'leaky-bucket-queue':
+      return [{ ...level(identity, rule, RULE_OPTIONS[algorithm]), algorithm }]
     case 'hybrid':
       return [hybrid(identity, rule)]
     case 'concurrency': {
@@ -195,14 +191,14 @@ function compileKnown(name: string, algorithm: string, rule: Loose): Limit[] {
 function windowsOf(name: string, rule: Loose): { identity: Identity; spec: Loose }[] {
   const windows = rule['windows']
   if (windows === undefined) return [{ identity: identityOf(name, name), spec: {} }]
-  if (!Array.isArray(windows) || windows.length === 0 || windows.length > 16) {
+  if (!Array.isArray(windows) || windows.length === 0 || windows.length > MOST_WINDOWS) {
     throw invalid(name, {
       problem: 'has unusable "windows"',
       received: windows,
-      expected: '1 to 16 entries of { limit, window }',
+      expected: EXPECTED_WINDOWS,
     })
   }
-  for (const option of ['limit', 'window', 'burst']) {
+  for (const option of Object.keys(WINDOW_ENTRY_OPTIONS)) {
     if (rule[option] !== undefined) {
       throw invalid(name, {
         problem: `has both "windows" and "${option}"`,
@@ -213,7 +209,7 @@ function windowsOf(name: string, rule: Loose): { identity: Identity; spec: Loose
   }
   const seen = new Set<string>()
   return windows.map((entry: unknown) => {
-    const spec = partOf(name, 'windows', { value: entry, known: ['limit', 'window', 'burst'] })
+    const spec = partOf(name, 'windows', { value: entry, known: Object.keys(WINDOW_ENTRY_OPTIONS) })
     const label =
       typeof spec['window'] === 'object'
         ? JSON.stringify(fixedWindowOf(name, spec))
@@ -265,14 +261,14 @@ function windowLimit(
   if (algorithm === 'sliding-window-counter')
     return { ...identity, algorithm, limit, capacity: limit, windowMicros: micros }
   if (rule['segments'] !== undefined) {
-    const segments = whole(identity.rule, 'segments', { value: rule['segments'], least: 1, most: LARGEST_SEGMENTS })
+    const segments = whole(identity.rule, 'segments', { value: rule['segments'], least: 1, most: MOST_SEGMENTS })
     return { ...identity, algorithm: 'sliding-window-segments', limit, capacity: limit, windowMicros: micros, segments }
   }
-  if (limit > LARGEST_LOG_LIMIT) {
+  if (limit > LARGEST_LOG_UNITS) {
     throw invalid(identity.rule, {
       problem: 'has a "limit" too large for the exact log, which remembers every call',
       received: limit,
-      expected: `at most ${LARGEST_LOG_LIMIT}`,
+      expected: `at most ${LARGEST_LOG_UNITS}`,
       action: 'Add "segments: 60" for constant memory, or use gcra.',
     })
   }
@@ -281,7 +277,7 @@ function windowLimit(
 
 /** `burst` on a window: that many units may pass at one instant, the part above the limit refilling over one window. */
 function burstOver(identity: Identity, base: OverlayLimit['base'], rule: Loose): OverlayLimit {
-  const burst = whole(identity.rule, 'burst', { value: rule['burst'], least: base.limit, most: LARGEST_LIMIT })
+  const burst = whole(identity.rule, 'burst', { value: rule['burst'], least: base.limit, most: LARGEST_UNITS })
   if (base.algorithm === 'fixed-window' && (typeof base.window !== 'number' || base.rolloverMax > 0)) {
     throw invalid(identity.rule, {
       problem: `has "burst" together with ${base.rolloverMax > 0 ? '"rollover"' : 'a calendar window'}`,
@@ -297,8 +293,9 @@ function burstOver(identity: Identity, base: OverlayLimit['base'], rule: Loose):
 
 function hybrid(identity: Identity, rule: Loose): OverlayLimit {
   const base = windowLimit(identity, 'fixed-window', rule) as FixedWindowLimit
-  const burst = partOf(identity.rule, 'burst', { value: rule['burst'], known: ['capacity', 'refillPerSecond'] })
-  return overlay(identity, base, meter(identity, burst, { algorithm: 'token-bucket', rateOption: 'refillPerSecond' }))
+  const known = Object.keys(BURST_BUCKET_OPTIONS)
+  const burst = partOf(identity.rule, 'burst', { value: rule['burst'], known })
+  return overlay(identity, base, level(identity, burst, BURST_BUCKET_OPTIONS))
 }
 
 function overlay(
@@ -318,30 +315,30 @@ function overlay(
   }
 }
 
-interface MeterForm {
-  readonly algorithm: MeterLimit['algorithm']
-  /** What the algorithm calls its rate. */
-  readonly rateOption: string
-}
-
-function meter(identity: Identity, rule: Loose, { algorithm, rateOption }: MeterForm): MeterLimit {
-  const full = microUnits(identity.rule, 'capacity', { value: rule['capacity'], most: LARGEST_LIMIT })
+/** A level with a capacity and a rate; the options of the algorithm tell what it calls its rate. */
+function level(
+  identity: Identity,
+  rule: Loose,
+  options: Readonly<Record<string, RuleOption>>,
+): Omit<MeterLimit, 'algorithm'> {
+  const full = microUnits(identity.rule, 'capacity', { value: rule['capacity'], most: LARGEST_UNITS })
+  const rateOption = Object.keys(options).find((option) => options[option]!.kind === 'ratePerSecond')!
   const perSecond = rule[rateOption]
-  if (typeof perSecond !== 'number' || !(perSecond >= 1e-9) || perSecond > LARGEST_LIMIT) {
+  if (typeof perSecond !== 'number' || !(perSecond >= SLOWEST_RATE) || perSecond > LARGEST_UNITS) {
     throw invalid(identity.rule, {
       problem: `has an unusable "${rateOption}"`,
       received: perSecond,
-      expected: `units per second, above 0 (fractions such as 0.1 are fine), at most ${LARGEST_LIMIT}`,
+      expected: EXPECTED_RATE,
     })
   }
   const capacity = Math.floor(full / MICROS_PER_UNIT)
-  return { ...identity, algorithm, limit: capacity, capacity, full, rate: ratePerSecond(perSecond) }
+  return { ...identity, limit: capacity, capacity, full, rate: ratePerSecond(perSecond) }
 }
 
 function tokenBucket(identity: Identity, rule: Loose): MeterLimit | RolloverLimit {
-  const bucket = meter(identity, rule, { algorithm: 'token-bucket', rateOption: 'refillPerSecond' })
-  if (!flag(identity.rule, 'rollover', rule['rollover'])) return bucket
-  const full = microUnits(identity.rule, 'capacity', { value: rule['capacity'], most: LARGEST_ROLLOVER })
+  const bucket = level(identity, rule, RULE_OPTIONS['token-bucket'])
+  if (!flag(identity.rule, 'rollover', rule['rollover'])) return { ...bucket, algorithm: 'token-bucket' }
+  const full = microUnits(identity.rule, 'capacity', { value: rule['capacity'], most: LARGEST_ROLLOVER_UNITS })
   const capacity = Math.floor((2 * full) / MICROS_PER_UNIT)
   return { ...bucket, algorithm: 'token-bucket-rollover', capacity, full, rolloverFull: full }
 }
@@ -353,14 +350,13 @@ function windowMicros(rule: Loose): number {
 function fixedWindowOf(name: string, rule: Loose): number | CalendarPeriod {
   const window = rule['window']
   if (typeof window !== 'object' || window === null) return windowMicros(rule)
-  const known = ['calendar', 'timeZone', 'weekStart']
-  const options = partOf(name, 'window', { value: window, known }) as unknown as CalendarWindow
-  const { calendar, timeZone = 'UTC', weekStart = 'monday' } = options
-  if (!PERIODS.includes(calendar)) {
+  const options = partOf(name, 'window', { value: window, known: CALENDAR_OPTIONS }) as unknown as CalendarWindow
+  const { calendar, timeZone = CALENDAR_DEFAULTS.timeZone, weekStart = CALENDAR_DEFAULTS.weekStart } = options
+  if (!CALENDAR_PERIODS.includes(calendar)) {
     throw invalid(name, {
       problem: 'has an unknown calendar period',
       received: calendar,
-      expected: `one of ${PERIODS.join(', ')}`,
+      expected: `one of ${CALENDAR_PERIODS.join(', ')}`,
     })
   }
   if (!isTimeZone(timeZone)) {
@@ -408,13 +404,13 @@ function microUnits(name: string, option: string, { value, most }: { value: unkn
   throw invalid(name, {
     problem: `has an unusable "${option}"`,
     received: value,
-    expected: `0, or a number from 1 to ${most} (fractions such as 2.5 are fine)`,
+    expected: `0, or ${expectedBucket(most)}`,
     ...advised(numberAdvice(option, value, Number.isFinite), 'Use 0 to deny all, or "off" not to limit.'),
   })
 }
 
 function units(name: string, option: string, value: unknown): number {
-  return whole(name, option, { value, least: 0, most: LARGEST_LIMIT })
+  return whole(name, option, { value, least: 0, most: LARGEST_UNITS })
 }
 
 function whole(
@@ -426,7 +422,7 @@ function whole(
   throw invalid(name, {
     problem: `has an unusable "${option}"`,
     received: value,
-    expected: `a whole number from ${least} to ${most}`,
+    expected: expectedWhole(least, most),
     ...advised(numberAdvice(option, value), least === 0 ? 'Use 0 to deny all, or "off" not to limit.' : undefined),
   })
 }

@@ -1,8 +1,7 @@
 // What options are checked with, and nothing else of the core: whoever asks a service loads no limiter for it.
 export { type ErrorDetails, isSluiceError, SluiceError, urlWithoutSecrets } from './errors.ts'
 export { checkOptionNames, checkSignal, type OptionTaker } from './options/known-options.ts'
-export { nearestName } from './options/nearest-name.ts'
-export { numberAdvice } from './options/option-advice.ts'
+export { nearestName, numberAdvice } from './options/option-advice.ts'
 export {
   ANY,
   COST,

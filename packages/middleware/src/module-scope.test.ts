@@ -1,4 +1,6 @@
-import { createLimiter, fallbackStore, memoryStore, PolicyEngine } from '@sluice/core'
+import { createLimiter, memoryStore } from '@sluice/core'
+import { PolicyEngine } from '@sluice/core/policy'
+import { fallbackStore } from '@sluice/core/store'
 import { deferredStore } from '@sluice/testing'
 import { Hono } from 'hono'
 import { afterEach, beforeEach, expect, it, vi } from 'vitest'

@@ -1,22 +1,8 @@
 import type { Random, Settlement } from '@sluice/core'
-import type {
-  AnswerListener,
-  AskedQuestion,
-  Batch,
-  BlockTerm,
-  Limit,
-  ListenedStore,
-  Receipt,
-} from '@sluice/core/internal'
-import {
-  askByPromise,
-  createBatch,
-  decideByListening,
-  drawHolder,
-  MICROS_PER_SECOND,
-  receiptOf,
-  storeUnavailable,
-} from '@sluice/core/internal'
+import type { AnswerListener, AskedQuestion, ListenedStore } from '@sluice/core/internal'
+import { askByPromise, createBatch, decideByListening, drawHolder, MICROS_PER_SECOND } from '@sluice/core/internal'
+import type { Batch, BlockTerm, Limit, Receipt } from '@sluice/core/store'
+import { receiptOf, storeUnavailable } from '@sluice/core/store'
 import type { StrictStore } from './strict-store.ts'
 
 /**

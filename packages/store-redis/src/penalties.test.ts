@@ -1,6 +1,6 @@
-import type { Block, RuleSet } from '@sluice/core'
-import { PolicyEngine } from '@sluice/core'
 import { compileRule, createBatch, createItem } from '@sluice/core/internal'
+import type { Block, RuleSet } from '@sluice/core/policy'
+import { PolicyEngine } from '@sluice/core/policy'
 import { FakeClock } from '@sluice/testing'
 import type { RedisServer } from '@sluice/testing/servers'
 import { startRedis } from '@sluice/testing/servers'

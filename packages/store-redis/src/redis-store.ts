@@ -1,25 +1,6 @@
-import type {
-  Clock,
-  DenyCacheOptions,
-  FallbackStore,
-  FallbackStoreOptions,
-  LeasedStore,
-  LeasedStoreOptions,
-  LeasedStoreStats,
-  Settlement,
-  StoreEvent,
-  Timers,
-} from '@sluice/core'
-import { denyCacheStore, leasedStore, SluiceError, systemClock, systemRandom, systemTimers } from '@sluice/core'
-import type {
-  AnswerListener,
-  AskedQuestion,
-  Batch,
-  BlockTerm,
-  Limit,
-  ListenedStore,
-  Receipt,
-} from '@sluice/core/internal'
+import type { Clock, Settlement, Timers } from '@sluice/core'
+import { SluiceError, systemClock, systemRandom, systemTimers } from '@sluice/core'
+import type { AnswerListener, AskedQuestion, ListenedStore } from '@sluice/core/internal'
 import {
   asListened,
   checkOptionNames,
@@ -27,6 +8,20 @@ import {
   startingFallbackStore,
   systemMonotonicMs,
 } from '@sluice/core/internal'
+import type {
+  Batch,
+  BlockTerm,
+  DenyCacheOptions,
+  FallbackStore,
+  FallbackStoreOptions,
+  LeasedStore,
+  LeasedStoreOptions,
+  LeasedStoreStats,
+  Limit,
+  Receipt,
+  StoreEvent,
+} from '@sluice/core/store'
+import { denyCacheStore, leasedStore } from '@sluice/core/store'
 import { connectByUrl } from './clients/connect-by-url.ts'
 import { recogniseClient } from './clients/recognise-client.ts'
 import { ClusterStore } from './cluster-store.ts'

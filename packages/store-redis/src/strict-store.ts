@@ -1,15 +1,9 @@
 import type { Clock, Settlement, Timers } from '@sluice/core'
 import { SluiceError } from '@sluice/core'
-import type {
-  AnswerListener,
-  AskedQuestion,
-  Batch,
-  BlockTerm,
-  Limit,
-  ListenedStore,
-  Receipt,
-} from '@sluice/core/internal'
-import { blockTermOf, decideByListening, outcomeUnknown } from '@sluice/core/internal'
+import type { AnswerListener, AskedQuestion, ListenedStore } from '@sluice/core/internal'
+import { decideByListening } from '@sluice/core/internal'
+import type { Batch, BlockTerm, Limit, Receipt } from '@sluice/core/store'
+import { blockTermOf, outcomeUnknown } from '@sluice/core/store'
 import type { BatchGroup } from './calls/batch-group.ts'
 import { PendingBatch } from './calls/batch-group.ts'
 import type { BulkLimits } from './calls/bulk-limits.ts'

@@ -1,6 +1,6 @@
 import type { Client } from '@sluice/client'
 import type { DiffAnswer, RateLimitsRequest, RuleSet, RuleSetChange, StageRequest, Version } from '@sluice/contract'
-import type { RuleSet as CoreRuleSet } from '@sluice/core'
+import type { RuleSet as CoreRuleSet } from '@sluice/core/policy'
 import type { GivenFlags } from '../command-line/arguments.ts'
 import { needed, toggle } from '../command-line/arguments.ts'
 import type { Command, CommandResult } from '../command-line/command.ts'
@@ -111,7 +111,7 @@ async function storeDraft(
 }
 
 async function checkUnseenChanges(client: Client, ruleSet: RuleSet, enforced: number): Promise<void> {
-  const { checkRuleSet, diffRuleSets } = await import('@sluice/core')
+  const { checkRuleSet, diffRuleSets } = await import('@sluice/core/policy')
   // The service rejects an invalid rule set and lists its problems.
   if (checkRuleSet(ruleSet).length > 0) return
   const current = await client.call('getVersion', { parameters: { number: enforced } })

@@ -1,5 +1,5 @@
-import type { Block } from '@sluice/core'
 import { parseCidr } from '@sluice/core/internal'
+import type { Block } from '@sluice/core/policy'
 import type { Logger, NowMs } from '@sluice/runtime'
 import { errorFields } from '../observability/error-fields.ts'
 import type { MainThread, ThreadGroup } from '../threads/message-bus.ts'

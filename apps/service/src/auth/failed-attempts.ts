@@ -1,5 +1,7 @@
-import type { Clock, Random, RuleSet, SharedMemoryHandle } from '@sluice/core'
-import { attachSharedMemoryStore, memoryStore, PolicyEngine, sharedMemoryStore } from '@sluice/core'
+import type { Clock, Random, SharedMemoryHandle } from '@sluice/core'
+import { attachSharedMemoryStore, memoryStore, sharedMemoryStore } from '@sluice/core'
+import type { RuleSet } from '@sluice/core/policy'
+import { PolicyEngine } from '@sluice/core/policy'
 
 /** What one attempt came with. */
 export interface Attempt {

@@ -10,8 +10,8 @@ import type {
   VersionContent,
   VersionsInForce,
 } from '@sluice/config-store'
-import type { Membership, Override, RuleSetChange } from '@sluice/core'
-import { diffRuleSets, RuleSetError } from '@sluice/core'
+import type { Membership, Override, RuleSetChange } from '@sluice/core/policy'
+import { diffRuleSets, RuleSetError } from '@sluice/core/policy'
 import { pageOfList } from '../operations/paging.ts'
 import { notFound } from '../operations/problems.ts'
 import type { StateSizeCheck } from './state-size-check.ts'

@@ -1,6 +1,7 @@
 import type { ConfigStore } from '@sluice/config-store'
 import { openConfigStore } from '@sluice/config-store'
-import { memoryStore, PolicyEngine } from '@sluice/core'
+import { memoryStore } from '@sluice/core'
+import { PolicyEngine } from '@sluice/core/policy'
 import { FakeClock } from '@sluice/testing'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { enforceFirstRules, FIRST_RULES } from './config-database.ts'

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util'
-import type { FileContent } from '@sluice/core'
+import type { FileContent } from '@sluice/core/policy'
 import type { Logger } from '@sluice/runtime'
 import { serviceProblems } from '../setting-sources.ts'
 import type { Settings } from '../settings.ts'

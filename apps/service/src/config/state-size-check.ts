@@ -1,5 +1,6 @@
-import type { Override, PolicyRule, RuleSet, RuleSetProblem, Tier } from '@sluice/core'
-import { canonicalDimension, compileRule, type Limit, PatternSpellings, scaleRule } from '@sluice/core/internal'
+import { canonicalDimension, compileRule, PatternSpellings, scaleRule } from '@sluice/core/internal'
+import type { Override, PolicyRule, RuleSet, RuleSetProblem, Tier } from '@sluice/core/policy'
+import type { Limit } from '@sluice/core/store'
 import type { Settings } from '../settings.ts'
 
 type Rule = Parameters<typeof scaleRule>[0]

@@ -1,5 +1,5 @@
 import type { ConfigEvent } from '@sluice/config-store'
-import type { PolicyEvent } from '@sluice/core'
+import type { PolicyEvent } from '@sluice/core/policy'
 import { keyDigest } from '@sluice/runtime'
 import { FakeClock } from '@sluice/testing'
 import { describe, expect, it } from 'vitest'

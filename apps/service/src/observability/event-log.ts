@@ -1,6 +1,7 @@
 import type { ConfigEvent } from '@sluice/config-store'
-import type { LeaseEvent, PolicyEvent, StoreEvent } from '@sluice/core'
 import { urlWithoutSecrets } from '@sluice/core/options'
+import type { PolicyEvent } from '@sluice/core/policy'
+import type { LeaseEvent, StoreEvent } from '@sluice/core/store'
 import type { Logger, NowMs } from '@sluice/runtime'
 import type { RedisSettings } from '../settings.ts'
 import { errorFields } from './error-fields.ts'

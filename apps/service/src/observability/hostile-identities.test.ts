@@ -1,6 +1,6 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { PolicyRequest, RuleSet } from '@sluice/core'
+import type { PolicyRequest, RuleSet } from '@sluice/core/policy'
 import { HOSTILE_KEYS } from '@sluice/testing'
 import fc from 'fast-check'
 import { afterAll, expect, it, onTestFinished } from 'vitest'

@@ -1,18 +1,15 @@
 import type { ConfigFollower, ConfigObserver } from '@sluice/config-store'
+import type { Clock, Store } from '@sluice/core'
+import { MICROS_PER_MS } from '@sluice/core/internal'
 import type {
-  Clock,
   DescriptorDecision,
-  LeaseEvent,
   PolicyDecision,
   PolicyEngine,
   PolicyObserver,
   PolicyRequest,
   PolicyVersions,
-  Store,
-  StoreEvent,
-  StoreObserver,
-} from '@sluice/core'
-import { MICROS_PER_MS } from '@sluice/core/internal'
+} from '@sluice/core/policy'
+import type { LeaseEvent, StoreEvent, StoreObserver } from '@sluice/core/store'
 import type { Logger, MetricRegistry, MetricsSnapshot } from '@sluice/runtime'
 import type { RedisSettings } from '../settings.ts'
 import { EventLog } from './event-log.ts'

@@ -1,7 +1,7 @@
 import type { ConfigStats } from '@sluice/config-store'
-import type { PolicyEngineOptions } from '@sluice/core'
 import { memoryStore } from '@sluice/core'
 import { MICROS_PER_MS } from '@sluice/core/internal'
+import type { PolicyEngineOptions } from '@sluice/core/policy'
 import type { LineStream, MetricsSnapshot, Sleep } from '@sluice/runtime'
 import { Logger, LogOutput, MetricRegistry } from '@sluice/runtime'
 import { FakeClock, FakeTimers, seededRandom } from '@sluice/testing'

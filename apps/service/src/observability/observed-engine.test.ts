@@ -1,5 +1,6 @@
-import type { PolicyDecision, PolicyVersions, RuleSet } from '@sluice/core'
-import { memoryStore, PolicyEngine } from '@sluice/core'
+import { memoryStore } from '@sluice/core'
+import type { PolicyDecision, PolicyVersions, RuleSet } from '@sluice/core/policy'
+import { PolicyEngine } from '@sluice/core/policy'
 import { deferredStore, FakeClock, seededRandom } from '@sluice/testing'
 import { describe, expect, it } from 'vitest'
 import type { CheckObserver } from './observed-engine.ts'

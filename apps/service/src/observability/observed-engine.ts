@@ -1,17 +1,16 @@
 import type {
-  Answer,
   DescriptorDecision,
   DescriptorOptions,
   DescriptorRequest,
-  Mode,
   PolicyDecision,
   PolicyEngineOptions,
   PolicyRequest,
   PolicyReservation,
   PolicyReserveOptions,
   PolicyVersions,
-} from '@sluice/core'
-import { PolicyEngine } from '@sluice/core'
+} from '@sluice/core/policy'
+import { PolicyEngine } from '@sluice/core/policy'
+import type { Answer, Mode } from '@sluice/core/store'
 
 /** Is told what an {@link ObservedEngine} decides, as it happens. */
 export interface CheckObserver {

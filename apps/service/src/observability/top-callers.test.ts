@@ -1,4 +1,4 @@
-import type { RuleSet } from '@sluice/core'
+import type { RuleSet } from '@sluice/core/policy'
 import { keyDigest } from '@sluice/runtime'
 import { FakeClock } from '@sluice/testing'
 import { describe, expect, it } from 'vitest'

@@ -1,5 +1,5 @@
 import type { TopDimension } from '@sluice/contract'
-import type { PolicyRequest } from '@sluice/core'
+import type { PolicyRequest } from '@sluice/core/policy'
 import type { NowMs, TopKSnapshot } from '@sluice/runtime'
 import { keyDigest, mergeTopK, RecentTopK } from '@sluice/runtime'
 import { addressNetwork } from '../address-network.ts'

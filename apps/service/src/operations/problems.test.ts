@@ -1,6 +1,7 @@
 import { PROBLEMS } from '@sluice/contract'
 import type { ErrorCode } from '@sluice/core'
-import { RuleSetError, SluiceError } from '@sluice/core'
+import { SluiceError } from '@sluice/core'
+import { RuleSetError } from '@sluice/core/policy'
 import { describe, expect, it } from 'vitest'
 import { answerToError, invalidRequest, notFound, placingProblems } from './problems.ts'
 

@@ -1,7 +1,8 @@
 import type { FieldProblem, ProblemCode, ProblemDetails } from '@sluice/contract'
 import { PROBLEM_MEDIA_TYPE, PROBLEMS, problemDocument } from '@sluice/contract'
-import type { RuleSetProblem, SluiceError } from '@sluice/core'
+import type { SluiceError } from '@sluice/core'
 import { isSluiceError } from '@sluice/core'
+import type { RuleSetProblem } from '@sluice/core/policy'
 import type { Answer, AnyHandler } from './handler.ts'
 import { jsonAnswer } from './handler.ts'
 

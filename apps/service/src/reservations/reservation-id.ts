@@ -1,6 +1,6 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { LONGEST_RESERVATION_ID } from '@sluice/contract'
-import type { Limit } from '@sluice/core/internal'
+import type { Limit } from '@sluice/core/store'
 import type { Ticket } from './ticket.ts'
 
 /** A ticket as JSON: what appears in several charges is written once. */

@@ -1,5 +1,6 @@
-import type { Clock, PolicyEngine, ReservationClaim, Settlement, Store } from '@sluice/core'
+import type { Clock, Settlement, Store } from '@sluice/core'
 import { MICROS_PER_MS } from '@sluice/core/internal'
+import type { PolicyEngine, ReservationClaim } from '@sluice/core/policy'
 import { thenMaybe } from '../operations/handler.ts'
 import type { Gathered, ThreadGroup } from '../threads/message-bus.ts'
 import { BoundedMap } from './bounded-map.ts'

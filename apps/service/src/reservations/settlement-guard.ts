@@ -1,13 +1,7 @@
 import type { Store } from '@sluice/core'
-import type { Limit } from '@sluice/core/internal'
-import {
-  compileRule,
-  createBatch,
-  createItem,
-  MICROS_PER_MS,
-  outcomeUnknown,
-  storeUnavailable,
-} from '@sluice/core/internal'
+import { compileRule, createBatch, createItem, MICROS_PER_MS } from '@sluice/core/internal'
+import type { Limit } from '@sluice/core/store'
+import { outcomeUnknown, storeUnavailable } from '@sluice/core/store'
 import { BoundedMap } from './bounded-map.ts'
 import type { Ticket } from './ticket.ts'
 

@@ -1,5 +1,5 @@
-import type { PolicyDecision, PolicyReservation, ReservationClaim } from '@sluice/core'
 import { MICROS_PER_MS } from '@sluice/core/internal'
+import type { PolicyDecision, PolicyReservation, ReservationClaim } from '@sluice/core/policy'
 
 type Charge = ReservationClaim['receipt']['charges'][number]
 

@@ -1,6 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import type { DescriptorDomain, DescriptorEntry, RuleSetError } from '@sluice/core'
-import { checkRuleSet, DescriptorTree } from '@sluice/core'
+import type { DescriptorEntry } from '@sluice/core/internal'
+import { DescriptorTree } from '@sluice/core/internal'
+import type { DescriptorDomain, RuleSetError } from '@sluice/core/policy'
+import { checkRuleSet } from '@sluice/core/policy'
 import { describe, expect, it } from 'vitest'
 import { type EnvoyFile, type EnvoyImportOptions, importEnvoyYaml } from './envoy-import.ts'
 

@@ -1,6 +1,12 @@
-import type { DescriptorDomain, DescriptorLimit, DescriptorNode, DescriptorUnit, RuleSetProblem } from '@sluice/core'
-import { RuleSetError } from '@sluice/core'
 import { pointerTo } from '@sluice/core/internal'
+import type {
+  DescriptorDomain,
+  DescriptorLimit,
+  DescriptorNode,
+  DescriptorUnit,
+  RuleSetProblem,
+} from '@sluice/core/policy'
+import { RuleSetError } from '@sluice/core/policy'
 import { isNothing, type YamlFields, YamlReader } from './yaml-reader.ts'
 
 /** A configuration file of envoyproxy/ratelimit. */

@@ -1,4 +1,4 @@
-import type { RuleSetProblem } from '@sluice/core'
+import type { RuleSetProblem } from '@sluice/core/policy'
 import { Scalar, visit } from 'yaml'
 import { lineAt, parseYaml, type YamlDocument, yamlProblems, yamlValue } from '../file/yaml-document.ts'
 

@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs'
-import type { RuleSetError, RuleSetProblem } from '@sluice/core'
+import type { RuleSetError, RuleSetProblem } from '@sluice/core/policy'
 import { describe, expect, it } from 'vitest'
 import { parseConfigFile } from './parse-config-file.ts'
 

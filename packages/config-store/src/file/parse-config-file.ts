@@ -1,5 +1,6 @@
-import type { FileContent, RuleSetCheckOptions, RuleSetFile, RuleSetProblem } from '@sluice/core'
-import { checkRuleSetFile, fileContent, RuleSetError } from '@sluice/core'
+import { fileContent } from '@sluice/core/internal'
+import type { FileContent, RuleSetCheckOptions, RuleSetFile, RuleSetProblem } from '@sluice/core/policy'
+import { checkRuleSetFile, RuleSetError } from '@sluice/core/policy'
 import { jsonErrorOffset } from './json-syntax.ts'
 import { lineAt, parseYaml, yamlProblems, yamlValue } from './yaml-document.ts'
 

@@ -1,5 +1,5 @@
-import type { RuleSetProblem } from '@sluice/core'
 import { pointerTo } from '@sluice/core/internal'
+import type { RuleSetProblem } from '@sluice/core/policy'
 import type { Document, Node, Pair, YAMLError, YAMLMap } from 'yaml'
 import { isAlias, isMap, isScalar, isSeq, LineCounter, parseDocument, visit } from 'yaml'
 

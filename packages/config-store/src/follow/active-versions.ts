@@ -1,4 +1,5 @@
-import { isSluiceError, type RuleSetError, type RuleSetProblem } from '@sluice/core'
+import { isSluiceError } from '@sluice/core'
+import type { RuleSetError, RuleSetProblem } from '@sluice/core/policy'
 import type { VersionsInForce } from '../config-store.ts'
 import { type ConfigObserver, type RefusedVersion, tell } from './config-follower.ts'
 import type { ConfigTarget } from './config-target.ts'

@@ -1,4 +1,4 @@
-import type { RuleSetProblem } from '@sluice/core'
+import type { RuleSetProblem } from '@sluice/core/policy'
 
 /** Where the active configuration came from; `none` before the first load. */
 export type ConfigSource = 'database' | 'disk' | 'file' | 'none'

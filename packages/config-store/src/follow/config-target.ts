@@ -1,4 +1,4 @@
-import type { PolicyEngine, PolicyVersions } from '@sluice/core'
+import type { PolicyEngine, PolicyVersions } from '@sluice/core/policy'
 import type { EntryChange, VersionsInForce } from '../config-store.ts'
 import type { VersionContent } from '../rule-set-versions.ts'
 

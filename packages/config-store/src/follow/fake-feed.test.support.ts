@@ -1,4 +1,5 @@
-import { type Block, type Membership, type Override, type RuleSet, SluiceError } from '@sluice/core'
+import { SluiceError } from '@sluice/core'
+import type { Block, Membership, Override, RuleSet } from '@sluice/core/policy'
 import type { ChangeBatch, ChangeFeed, EntryChange, VersionsInForce } from '../config-store.ts'
 import type { VersionContent } from '../rule-set-versions.ts'
 import type { ConfigTarget } from './config-target.ts'

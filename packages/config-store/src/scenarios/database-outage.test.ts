@@ -1,6 +1,7 @@
 import { join } from 'node:path'
-import { type Clock, type RuleSet, systemClock } from '@sluice/core'
+import { type Clock, systemClock } from '@sluice/core'
 import { MICROS_PER_MS } from '@sluice/core/internal'
+import type { RuleSet } from '@sluice/core/policy'
 import { type PostgresServer, startPostgres } from '@sluice/testing/servers'
 import { afterAll, beforeAll, beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import type { ConfigStore } from '../config-store.ts'

@@ -1,4 +1,5 @@
-import { memoryStore, PolicyEngine } from '@sluice/core'
+import { memoryStore } from '@sluice/core'
+import { PolicyEngine } from '@sluice/core/policy'
 import { type ConfigTarget, engineTarget } from '../follow/config-target.ts'
 
 /** A node: an engine with counters of its own, and the target that keeps it up to date. */

@@ -1,4 +1,4 @@
-import type { RuleSet } from '@sluice/core'
+import type { RuleSet } from '@sluice/core/policy'
 import { type PostgresServer, startPostgres } from '@sluice/testing/servers'
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from 'vitest'
 import type { ChangeFeed, ConfigStore } from '../config-store.ts'

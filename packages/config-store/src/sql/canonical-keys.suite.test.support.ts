@@ -1,4 +1,4 @@
-import type { PolicyRequest, RuleSet } from '@sluice/core'
+import type { PolicyRequest, RuleSet } from '@sluice/core/policy'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { ConfigStore } from '../config-store.ts'
 import { followConfig } from '../follow/follow-config.ts'

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Block, Membership, Override, RuleSet } from '@sluice/core'
+import type { Block, Membership, Override, RuleSet } from '@sluice/core/policy'
 import { HOSTILE_KEYS } from '@sluice/testing'
 import { beforeEach, describe, expect, it, onTestFinished } from 'vitest'
 import type { Author, EntityKey, EntryTable, OverrideKey, Page, PageRequest } from '../config-entries.ts'

@@ -1,4 +1,4 @@
-import type { Block, Incident, Membership, Override } from '@sluice/core'
+import type { Block, Incident, Membership, Override } from '@sluice/core/policy'
 import type { ChangeFeed, EntryChange, VersionsInForce } from '../config-store.ts'
 import type { VersionContent } from '../rule-set-versions.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { numberAdvice, optionAdvice } from './option-advice.ts'
+import { nearestName, numberAdvice, optionAdvice } from './option-advice.ts'
 
 const KNOWN = ['limit', 'window', 'burst']
 
@@ -32,4 +32,26 @@ it.each([
   [true, undefined],
 ])('what to do about %s in place of a number', (value, advice) => {
   expect(numberAdvice('limit', value)).toBe(advice)
+})
+
+const NAMES = ['limit', 'window', 'windows', 'refillPerSecond', 'to', 'name']
+
+describe('the name that was meant', () => {
+  it.each([
+    ['limt', 'limit'],
+    ['limiit', 'limit'],
+    ['lmiit', 'limit'],
+    ['lamit', 'limit'],
+    ['LIMIT', 'limit'],
+    ['windwo', 'window'],
+    ['windowss', 'windows'],
+    ['refill_per_second', 'refillPerSecond'],
+    ['tp', 'to'],
+    ['rate', undefined],
+    ['', undefined],
+    ['capacity', undefined],
+    ['x'.repeat(1000), undefined],
+  ])('%s: %s', (written, meant) => {
+    expect(nearestName(written, NAMES)).toBe(meant)
+  })
 })

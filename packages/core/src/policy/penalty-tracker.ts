@@ -104,7 +104,7 @@ export class PenaltyTracker {
   async lift({ reader, entity, rule }: BlockedCaller, rules: readonly BlockingRule[], nowMs: number): Promise<boolean> {
     const { store, live } = this.#parts
     const named = [rule, live.strikesOf(reader.dimension, entity, nowMs)?.rule].filter((name) => name !== undefined)
-    const wasHere = live.removeBlock(reader.dimension, entity)
+    const wasHere = live.liftBlock(reader.dimension, entity)
     const key = reader.keyOf(entity)
     const looks = rules.map(({ name }) => lookAt([blockOnly(name)], key))
     await decideEach(store, looks)

@@ -33,8 +33,7 @@ import type { DescriptorDecision } from './descriptors/descriptor-decision.ts'
 import type { DescriptorOptions } from './descriptors/descriptor-engine.ts'
 import { decideDescriptors } from './descriptors/descriptor-engine.ts'
 import type { DescriptorRequest } from './descriptors/descriptor-request.ts'
-import { EngineEntries } from './entries/engine-entries.ts'
-import { LiveEntries } from './entries/live-entries.ts'
+import { type EngineEntries, LiveEntries } from './entries/live-entries.ts'
 import type { Block } from './entries/live-entry.ts'
 import { UnblockedAddresses } from './entries/unblocked-addresses.ts'
 import type { Explanation } from './explain-decision.ts'
@@ -158,17 +157,16 @@ export class PolicyEngine<M extends Mode = Mode> {
     this.#observer = observer
     notePlace(this, { store, rules: [] })
     const ipv6PrefixLength = checkWhole('ipv6PrefixLength', options.ipv6PrefixLength ?? 64, { most: 128 })
-    const live = new LiveEntries({ random })
-    this.#live = live
     const readers = new DimensionReaders({ ipv6PrefixLength })
+    const lift = (block: Block): void => this.#penalties.liftInStore(readers.of(block.dimension), block)
+    const live = new LiveEntries({ random, clock, ipv6PrefixLength, lift })
+    this.#live = live
+    this.entries = live
     const unblocked = new UnblockedAddresses(options.neverBlock ?? [], ipv6PrefixLength)
-    const penalties = new PenaltyTracker({ store, live, keepBlock: options.keepBlock, observer, unblocked })
-    const lift = (block: Block): void => penalties.liftInStore(readers.of(block.dimension), block)
-    this.entries = new EngineEntries({ live, clock, ipv6PrefixLength, lift })
+    this.#penalties = new PenaltyTracker({ store, live, keepBlock: options.keepBlock, observer, unblocked })
     this.#versions = new VersionSelector({ readers, costFunctions, defaultRule: options.defaultRule })
     this.#resolver = new Resolver(live, readers, observer)
     this.#shadows = new ShadowRunner(store, observer)
-    this.#penalties = penalties
     if (ruleSet !== undefined) this.use({ enforced: { number: 0, ruleSet } })
   }
 

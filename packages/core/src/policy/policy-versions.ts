@@ -1,7 +1,7 @@
 import type { CallEnd } from './error-rate-guards.ts'
 import { ErrorRateGuards } from './error-rate-guards.ts'
-import { callerShare } from './limits/caller-share.ts'
 import type { CompileOptions } from './limits/compiled-rule.ts'
+import { callerShare } from './limits/compiled-rule.ts'
 import type { BlockingRule } from './penalty-tracker.ts'
 import { assertRuleSet } from './rule-set/checks/check-rule-set.ts'
 import type { PolicyRequest } from './rule-set/policy-request.ts'

@@ -1,7 +1,7 @@
 import type { CalendarPeriod } from './calendar.ts'
 import type { Duration } from './duration.ts'
 
-/** What to answer when the store cannot be asked: allow, deny, or decide here with this node's share of what remains. */
+/** How to decide while the store is unavailable: allow, deny, or decide here with this node's share of what remains. */
 export type FailureMode = 'open' | 'closed' | 'local'
 
 /** The day a calendar week begins with. */
@@ -16,9 +16,7 @@ export interface CalendarWindow {
   readonly weekStart?: Weekday
 }
 
-/**
- * How many units: whole, 0 to 9,000,000,000. `0` denies all. `'off'` does not limit at all.
- */
+/** How many units: whole, 0 to 9,000,000,000. `0` denies all. `'off'` does not limit at all. */
 export type Units = number | 'off'
 
 /** One of several windows of a rule, decided together. */
@@ -87,7 +85,7 @@ export type SlidingWindowLogRule = {
   readonly segments?: number
 } & OneOrMoreWindows<Duration>
 
-/** The default: a smooth rate of `limit` per `window`, with at most `burst` units at once (`limit` when left out). */
+/** The default: a smooth rate of `limit` per `window`, with at most `burst` units at once. Default burst: `limit`. */
 export type GcraRule = { readonly algorithm?: 'gcra' } & OneOrMoreWindows<Duration>
 
 /** A fixed window for all, and a token bucket on top for callers that are entitled to it. */
@@ -105,91 +103,82 @@ export interface ConcurrencyRule {
   readonly lease: Duration
 }
 
-/** Who may do how much: plain data, so it can be stored, sent and shown. */
-export type Rule = AlgorithmRule & RuleSettings
+/** An algorithm with its numbers: plain data, so you can store, send and show it. `Rule<'hybrid'>` is one algorithm's. */
+export type Rule<A extends keyof RulesByAlgorithm = keyof RulesByAlgorithm> = RulesByAlgorithm[A] & RuleSettings
 
 /** What every rule may say besides its algorithm. */
 export interface RuleSettings {
   /**
-   * What to answer while the store cannot be asked: allow all (`open`), deny all (`closed`), or decide on this node with
-   * its share of the limit (`local`). Default: what the store says. Local stores never need it.
+   * How to decide while the store is unavailable: allow all (`open`), deny all (`closed`), or decide on this node with its
+   * share of the limit (`local`). Default: the failure mode of the store. Local stores never need it.
    */
   readonly failureMode?: FailureMode
 }
 
-/** An algorithm and its numbers. */
-export type AlgorithmRule =
-  | TokenBucketRule
-  | LeakyBucketMeterRule
-  | LeakyBucketQueueRule
-  | FixedWindowRule
-  | SlidingWindowCounterRule
-  | SlidingWindowLogRule
-  | GcraRule
-  | HybridRule
-  | ConcurrencyRule
+/** The rules of each algorithm, without the settings that all have. */
+export interface RulesByAlgorithm {
+  readonly 'token-bucket': TokenBucketRule
+  readonly 'leaky-bucket-meter': LeakyBucketMeterRule
+  readonly 'leaky-bucket-queue': LeakyBucketQueueRule
+  readonly 'fixed-window': FixedWindowRule
+  readonly 'sliding-window-counter': SlidingWindowCounterRule
+  readonly 'sliding-window-log': SlidingWindowLogRule
+  readonly gcra: GcraRule
+  readonly hybrid: HybridRule
+  readonly concurrency: ConcurrencyRule
+}
 
-/** The rule without its algorithm's name, as the builder functions take it; a union stays a union. */
-type Options<R> = R extends unknown ? Omit<R, 'algorithm'> : never
+/** A rule without the settings that all have. */
+export type AlgorithmRule = RulesByAlgorithm[keyof RulesByAlgorithm]
+
+/** A rule without its algorithm's name, as the builder functions take it; a union stays a union. */
+type Options<A extends keyof RulesByAlgorithm> = Unnamed<RulesByAlgorithm[A]> & RuleSettings
+type Unnamed<R> = R extends unknown ? Omit<R, 'algorithm'> : never
 
 /** Builds a {@link TokenBucketRule}. */
-export const tokenBucket = (options: Options<TokenBucketRule> & RuleSettings): TokenBucketRule & RuleSettings => ({
+export const tokenBucket = (options: Options<'token-bucket'>): Rule<'token-bucket'> => ({
   ...options,
   algorithm: 'token-bucket',
 })
 
 /** Builds a {@link LeakyBucketMeterRule}. */
-export const leakyBucketMeter = (
-  options: Options<LeakyBucketMeterRule> & RuleSettings,
-): LeakyBucketMeterRule & RuleSettings => ({
+export const leakyBucketMeter = (options: Options<'leaky-bucket-meter'>): Rule<'leaky-bucket-meter'> => ({
   ...options,
   algorithm: 'leaky-bucket-meter',
 })
 
 /** Builds a {@link LeakyBucketQueueRule}. */
-export const leakyBucketQueue = (
-  options: Options<LeakyBucketQueueRule> & RuleSettings,
-): LeakyBucketQueueRule & RuleSettings => ({
+export const leakyBucketQueue = (options: Options<'leaky-bucket-queue'>): Rule<'leaky-bucket-queue'> => ({
   ...options,
   algorithm: 'leaky-bucket-queue',
 })
 
 /** Builds a {@link FixedWindowRule}. */
-export const fixedWindow = (options: Options<FixedWindowRule> & RuleSettings): FixedWindowRule & RuleSettings => ({
+export const fixedWindow = (options: Options<'fixed-window'>): Rule<'fixed-window'> => ({
   ...options,
   algorithm: 'fixed-window',
 })
 
 /** Builds a {@link SlidingWindowCounterRule}. */
-export const slidingWindowCounter = (
-  options: Options<SlidingWindowCounterRule> & RuleSettings,
-): SlidingWindowCounterRule & RuleSettings => ({
+export const slidingWindowCounter = (options: Options<'sliding-window-counter'>): Rule<'sliding-window-counter'> => ({
   ...options,
   algorithm: 'sliding-window-counter',
 })
 
 /** Builds a {@link SlidingWindowLogRule}. */
-export const slidingWindowLog = (
-  options: Options<SlidingWindowLogRule> & RuleSettings,
-): SlidingWindowLogRule & RuleSettings => ({
+export const slidingWindowLog = (options: Options<'sliding-window-log'>): Rule<'sliding-window-log'> => ({
   ...options,
   algorithm: 'sliding-window-log',
 })
 
 /** Builds a {@link GcraRule}. */
-export const gcra = (options: Options<GcraRule> & RuleSettings): GcraRule & RuleSettings => ({
-  ...options,
-  algorithm: 'gcra',
-})
+export const gcra = (options: Options<'gcra'>): Rule<'gcra'> => ({ ...options, algorithm: 'gcra' })
 
 /** Builds a {@link HybridRule}. */
-export const hybrid = (options: Options<HybridRule> & RuleSettings): HybridRule & RuleSettings => ({
-  ...options,
-  algorithm: 'hybrid',
-})
+export const hybrid = (options: Options<'hybrid'>): Rule<'hybrid'> => ({ ...options, algorithm: 'hybrid' })
 
 /** Builds a {@link ConcurrencyRule}. */
-export const concurrency = (options: Options<ConcurrencyRule> & RuleSettings): ConcurrencyRule & RuleSettings => ({
+export const concurrency = (options: Options<'concurrency'>): Rule<'concurrency'> => ({
   ...options,
   algorithm: 'concurrency',
 })

@@ -1,4 +1,5 @@
-import type { Duration, PolicyDecision, PolicyEngine, PolicyRequest, PolicyReservation } from '@sluice/core'
+import type { Duration } from '@sluice/core'
+import type { PolicyDecision, PolicyEngine, PolicyRequest, PolicyReservation } from '@sluice/core/policy'
 import type { HttpRequest } from '../http/http-request.ts'
 import type { MaybePromise } from '../http/maybe-promise.ts'
 import { andThen, isPromise } from '../http/maybe-promise.ts'

@@ -1,4 +1,5 @@
-import { createLimiter, memoryStore, PolicyEngine } from '@sluice/core'
+import { createLimiter, memoryStore } from '@sluice/core'
+import { PolicyEngine } from '@sluice/core/policy'
 import { describe, expect, it } from 'vitest'
 import type { HttpRequest } from '../http/http-request.ts'
 import { createHttpLimiter } from '../limiter/http-limiter.ts'

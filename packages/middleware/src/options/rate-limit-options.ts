@@ -1,21 +1,7 @@
 import type { CheckAnswer, DecisionLike, HeaderProfile } from '@sluice/contract'
-import type {
-  AlgorithmRule,
-  CalendarWindow,
-  Clock,
-  Duration,
-  FailureMode,
-  Limiter,
-  LimiterSet,
-  PolicyEngine,
-  PolicyRequest,
-  Random,
-  Rule,
-  Store,
-  Timers,
-  Units,
-  WindowSpec,
-} from '@sluice/core'
+import type { Clock, Duration, FailureMode, Limiter, LimiterSet, Random, Rule, Store, Timers } from '@sluice/core'
+import type { AlgorithmRule, CalendarWindow, Units, WindowSpec } from '@sluice/core/internal'
+import type { PolicyEngine, PolicyRequest } from '@sluice/core/policy'
 import type { HttpRequest } from '../http/http-request.ts'
 import type { MaybePromise } from '../http/maybe-promise.ts'
 import type { Ipv6Options } from '../identity/address-tiers.ts'

@@ -1,4 +1,5 @@
-import type { AnswerListener, AskedQuestion, Batch } from '@sluice/core/internal'
+import type { AnswerListener, AskedQuestion } from '@sluice/core/internal'
+import type { Batch } from '@sluice/core/store'
 import { encodingOf } from '../wire/limit-encoding.ts'
 import type { BulkLimits } from './bulk-limits.ts'
 import { bulkLimitsOf } from './bulk-limits.ts'

@@ -1,7 +1,7 @@
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import type { Limit } from '@sluice/core/internal'
 import { compileRule, createBatch, createItem } from '@sluice/core/internal'
+import type { Limit } from '@sluice/core/store'
 import { expect, it } from 'vitest'
 import { runAfterIo } from '../system/event-loop.ts'
 import type { BulkLimits } from './bulk-limits.ts'

@@ -1,4 +1,4 @@
-import type { Batch, Limit } from '@sluice/core/internal'
+import type { Batch, Limit } from '@sluice/core/store'
 
 /** Maximum number of limits of a bulk check. */
 const MAX_LIMITS = 64

@@ -1,4 +1,4 @@
-import type { Batch } from '@sluice/core/internal'
+import type { Batch } from '@sluice/core/store'
 import type { PendingBatch } from './batch-group.ts'
 import { BatchGroup } from './batch-group.ts'
 import type { BulkLimits } from './bulk-limits.ts'

@@ -1,5 +1,5 @@
-import type { Batch } from '@sluice/core/internal'
 import { compileRule, createBatch, createItem } from '@sluice/core/internal'
+import type { Batch } from '@sluice/core/store'
 import { describe, expect, it } from 'vitest'
 import { runAfterIo } from '../system/event-loop.ts'
 import { BatchGroup, PendingBatch } from './batch-group.ts'

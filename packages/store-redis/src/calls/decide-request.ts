@@ -1,4 +1,4 @@
-import type { Batch } from '@sluice/core/internal'
+import type { Batch } from '@sluice/core/store'
 import type { ByteWriter } from '../wire/byte-writer.ts'
 import type { CallContext, ScriptCall } from '../wire/call-arguments.ts'
 import { CallArguments } from '../wire/call-arguments.ts'

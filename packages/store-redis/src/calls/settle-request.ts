@@ -1,5 +1,5 @@
 import type { Settlement } from '@sluice/core'
-import type { Receipt } from '@sluice/core/internal'
+import type { Receipt } from '@sluice/core/store'
 import type { CallContext, ScriptCall } from '../wire/call-arguments.ts'
 import { CallArguments } from '../wire/call-arguments.ts'
 import { encodingOf, longTagIn } from '../wire/limit-encoding.ts'

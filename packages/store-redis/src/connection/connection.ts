@@ -1,5 +1,5 @@
 import type { StoreError } from '@sluice/core/internal'
-import { storeUnavailable } from '@sluice/core/internal'
+import { storeUnavailable } from '@sluice/core/store'
 
 /** The name of a command, or one of its arguments. */
 export type RedisArgument = string | Buffer

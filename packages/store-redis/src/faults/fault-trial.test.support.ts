@@ -1,6 +1,7 @@
-import type { Decision, Failure, StoreEvent } from '@sluice/core'
+import type { Decision } from '@sluice/core'
 import { systemTimers } from '@sluice/core'
 import { systemMonotonicMs } from '@sluice/core/internal'
+import type { Failure, StoreEvent } from '@sluice/core/store'
 
 /** A window that does not end during a test: what is counted in it stays. */
 export const LONG_WINDOW = '365d'

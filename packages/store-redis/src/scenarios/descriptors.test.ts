@@ -1,5 +1,6 @@
-import type { DescriptorDecision, DescriptorNode } from '@sluice/core'
-import { memoryStore, PolicyEngine } from '@sluice/core'
+import { memoryStore } from '@sluice/core'
+import type { DescriptorDecision, DescriptorNode } from '@sluice/core/policy'
+import { PolicyEngine } from '@sluice/core/policy'
 import { FakeClock } from '@sluice/testing'
 import { startRedis } from '@sluice/testing/servers'
 import { createClient } from 'redis'

@@ -1,4 +1,4 @@
-import type { Limit } from '@sluice/core/internal'
+import type { Limit } from '@sluice/core/store'
 import type { ByteWriter } from './byte-writer.ts'
 import { encodingOf } from './limit-encoding.ts'
 import { holdNotesKey, holdSetKey, longStateKey } from './redis-keys.ts'

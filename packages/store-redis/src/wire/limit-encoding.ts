@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
-import type { CalendarPeriod, Limit } from '@sluice/core/internal'
+import type { CalendarPeriod } from '@sluice/core/internal'
 import { calendarWindow } from '@sluice/core/internal'
+import type { Limit } from '@sluice/core/store'
 
 /** The numbers of algorithms in scripts; see lua/includes/limits.lua. */
 const KINDS: { readonly [A in Limit['algorithm']]: number } = {

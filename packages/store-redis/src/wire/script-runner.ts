@@ -1,6 +1,6 @@
 import { isSluiceError } from '@sluice/core'
 import type { StoreError } from '@sluice/core/internal'
-import { outcomeUnknown, storeUnavailable } from '@sluice/core/internal'
+import { outcomeUnknown, storeUnavailable } from '@sluice/core/store'
 import type { RedisArgument, RedisConnection } from '../connection/connection.ts'
 import { serverCodeOf } from '../connection/connection.ts'
 import type { Script } from './scripts.ts'

@@ -1,4 +1,4 @@
-import type { Limit } from '@sluice/core/internal'
+import type { Limit } from '@sluice/core/store'
 
 const MICRO = 1_000_000n
 

@@ -1,5 +1,5 @@
-import type { CalendarPeriod } from '@sluice/core'
-import type { Limit } from '@sluice/core/internal'
+import type { CalendarPeriod } from '@sluice/core/internal'
+import type { Limit } from '@sluice/core/store'
 import type { ReferenceModel } from './reference-model.ts'
 
 type FixedWindowLimit = Extract<Limit, { algorithm: 'fixed-window' }>

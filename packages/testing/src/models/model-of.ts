@@ -1,4 +1,4 @@
-import type { Limit } from '@sluice/core/internal'
+import type { Limit } from '@sluice/core/store'
 import { concurrencyModel } from './concurrency-model.ts'
 import { fixedWindowModel } from './fixed-window-model.ts'
 import { meterModel, rolloverModel } from './meter-model.ts'

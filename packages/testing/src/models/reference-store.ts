@@ -1,7 +1,7 @@
-import type { Answer, Clock, Settlement, Store } from '@sluice/core'
+import type { Clock, Settlement, Store } from '@sluice/core'
 import { SluiceError } from '@sluice/core'
-import type { Batch, BlockTerm, LeasedUnits, Limit, Receipt, State } from '@sluice/core/internal'
-import { algorithmOf, blockTermOf, createVerdict, decideBesideLeases, receiptOf } from '@sluice/core/internal'
+import type { Answer, Batch, BlockTerm, LeasedUnits, Limit, Receipt, State } from '@sluice/core/store'
+import { algorithmOf, blockTermOf, createVerdict, decideBesideLeases, receiptOf } from '@sluice/core/store'
 
 interface Hold {
   readonly receipt: Receipt

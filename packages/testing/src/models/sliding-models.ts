@@ -1,4 +1,4 @@
-import type { Limit } from '@sluice/core/internal'
+import type { Limit } from '@sluice/core/store'
 import type { ReferenceModel } from './reference-model.ts'
 
 interface Entry {

@@ -1,6 +1,6 @@
 import type { Duration, Rule } from '@sluice/core'
-import type { Limit } from '@sluice/core/internal'
 import { compileRule } from '@sluice/core/internal'
+import type { Limit } from '@sluice/core/store'
 import fc from 'fast-check'
 import { START_MICROS } from '../fakes/fake-clock.ts'
 

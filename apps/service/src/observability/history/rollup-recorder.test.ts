@@ -1,4 +1,4 @@
-import type { RuleSet } from '@sluice/core'
+import type { RuleSet } from '@sluice/core/policy'
 import { describe, expect, it } from 'vitest'
 import { MetricsAggregator } from '../metrics-aggregator.ts'
 import { createScene, IDLE_PROCESS, MemoryRollups } from '../observability.test.support.ts'

@@ -1,4 +1,4 @@
-import type { RuleSet } from '@sluice/core'
+import type { RuleSet } from '@sluice/core/policy'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { createScene } from '../observability.test.support.ts'

@@ -1,4 +1,4 @@
-import type { DescriptorDecision, PolicyDecision, PolicyEvent, PolicyVersions, RuleSet } from '@sluice/core'
+import type { DescriptorDecision, PolicyDecision, PolicyEvent, PolicyVersions, RuleSet } from '@sluice/core/policy'
 import type { Counter, CounterSeries, HistogramSeries, MetricRegistry } from '@sluice/runtime'
 import { DURATION_BOUNDS_MS, METRIC, NONE, OTHER } from './metric-names.ts'
 import { SeriesIndex } from './series-index.ts'

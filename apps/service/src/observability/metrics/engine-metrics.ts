@@ -1,4 +1,4 @@
-import type { PolicyEngine, PolicyEvent } from '@sluice/core'
+import type { PolicyEngine, PolicyEvent } from '@sluice/core/policy'
 import type { Counter, CounterSeries, MetricRegistry } from '@sluice/runtime'
 
 const ORIGINS = ['penalty', 'set'] as const

@@ -1,5 +1,6 @@
-import type { RuleSet } from '@sluice/core'
-import { memoryStore, PolicyEngine } from '@sluice/core'
+import { memoryStore } from '@sluice/core'
+import type { RuleSet } from '@sluice/core/policy'
+import { PolicyEngine } from '@sluice/core/policy'
 import { FakeClock, seededRandom } from '@sluice/testing'
 import { describe, expect, it } from 'vitest'
 import { SeriesIndex } from './series-index.ts'

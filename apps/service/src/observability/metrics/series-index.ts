@@ -1,5 +1,5 @@
-import type { PolicyDecision, PolicyVersions, RuleSet } from '@sluice/core'
 import { ruleName } from '@sluice/core/internal'
+import type { PolicyDecision, PolicyVersions, RuleSet } from '@sluice/core/policy'
 import { NONE, OTHER } from './metric-names.ts'
 
 /** What is counted for the checks of one resource, by the dimension that decided them. */

@@ -1,4 +1,5 @@
-import type { BreakerState, LeaseEvent, Store, StoreEvent } from '@sluice/core'
+import type { Store } from '@sluice/core'
+import type { BreakerState, LeaseEvent, StoreEvent } from '@sluice/core/store'
 import type { Counter, CounterSeries, GaugeSeries, HistogramSeries, MetricRegistry } from '@sluice/runtime'
 import { DURATION_BOUNDS_MS, METRIC } from './metric-names.ts'
 

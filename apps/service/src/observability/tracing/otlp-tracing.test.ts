@@ -1,6 +1,6 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import type { RuleSet } from '@sluice/core'
+import type { RuleSet } from '@sluice/core/policy'
 import { FakeClock } from '@sluice/testing'
 import { afterAll, describe, expect, it, onTestFinished } from 'vitest'
 import { RequestObserver } from '../../listeners/http/request-observer.ts'

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Context } from '@opentelemetry/api'
 import type { Sampler, SamplingResult } from '@opentelemetry/sdk-trace'
-import type { PolicyDecision } from '@sluice/core'
+import type { PolicyDecision } from '@sluice/core/policy'
 import type { NowMs } from '@sluice/runtime'
 
 /** The span of one request. */

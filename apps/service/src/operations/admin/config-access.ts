@@ -1,5 +1,5 @@
 import type { Author, ConfigStore } from '@sluice/config-store'
-import type { RuleSet } from '@sluice/core'
+import type { RuleSet } from '@sluice/core/policy'
 import type { AnnounceBlock } from '../../alerts/block-export.ts'
 import type { ConfigReads, DatabaseReads, FileConfigReads } from '../../config/config-reads.ts'
 import type { FollowedDatabase } from '../../config/follow-changes.ts'

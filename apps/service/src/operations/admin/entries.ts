@@ -1,7 +1,7 @@
 import type { ConfigStore, EntityKey, EntryTable, OverrideKey, Page, Stored } from '@sluice/config-store'
 import type { EntryFilter, PageParameters, Override as SentOverride } from '@sluice/contract'
-import type { Membership, Override } from '@sluice/core'
 import { countedEntity as countedByEngine } from '@sluice/core/internal'
+import type { Membership, Override } from '@sluice/core/policy'
 import { IPV6_PREFIX_LENGTH } from '../../address-network.ts'
 import type { Answer, AnyRequest, OperationHandlers } from '../handler.ts'
 import { invalidRuleSet, notFound, placingProblems } from '../problems.ts'

@@ -1,5 +1,5 @@
 import type { LiveSample } from '@sluice/contract'
-import type { RuleSet } from '@sluice/core'
+import type { RuleSet } from '@sluice/core/policy'
 import { describe, expect, it } from 'vitest'
 import { MetricsAggregator } from '../../observability/metrics-aggregator.ts'
 import type { Scene } from '../../observability/observability.test.support.ts'

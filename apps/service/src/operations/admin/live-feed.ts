@@ -1,6 +1,7 @@
 import type { LiveSample } from '@sluice/contract'
-import type { BreakerState, Clock } from '@sluice/core'
+import type { Clock } from '@sluice/core'
 import { MICROS_PER_MS } from '@sluice/core/internal'
+import type { BreakerState } from '@sluice/core/store'
 import type { Logger, MetricsSnapshot, Sleep } from '@sluice/runtime'
 import { errorFields } from '../../observability/error-fields.ts'
 import type { TrafficTotals } from '../../observability/history/traffic-totals.ts'

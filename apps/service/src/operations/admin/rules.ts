@@ -1,7 +1,7 @@
 import type { VersionContent } from '@sluice/config-store'
 import type { RateLimits } from '@sluice/contract'
-import type { DenyEntry, Exemption, PolicyRule, RuleSet, Tier } from '@sluice/core'
 import { ruleName } from '@sluice/core/internal'
+import type { DenyEntry, Exemption, PolicyRule, RuleSet, Tier } from '@sluice/core/policy'
 import type { Answer, AnyRequest, OperationHandlers, OperationRequest } from '../handler.ts'
 import { pageOfList } from '../paging.ts'
 import type { PlaceOf } from '../problems.ts'

@@ -1,6 +1,6 @@
 import { HEADER_PROFILES, OPERATIONS } from '@sluice/contract'
-import type { RuleSet } from '@sluice/core'
 import { memoryStore } from '@sluice/core'
+import type { RuleSet } from '@sluice/core/policy'
 import { RuntimeError } from '@sluice/runtime'
 import { FakeClock } from '@sluice/testing'
 import fc from 'fast-check'

@@ -1,6 +1,6 @@
 import type { ConfigFollower } from '@sluice/config-store'
 import type { ValidCheckRequest } from '@sluice/contract'
-import type { PolicyDecision, PolicyRequest } from '@sluice/core'
+import type { PolicyDecision, PolicyRequest } from '@sluice/core/policy'
 import { Reservations } from '../../reservations/reservations.ts'
 import type { ServiceContext } from '../../service-context.ts'
 import type { Settings } from '../../settings.ts'

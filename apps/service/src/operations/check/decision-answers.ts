@@ -1,6 +1,7 @@
 import type { CheckAnswer, DecisionLike, HeaderProfile, ValidCheckRequest } from '@sluice/contract'
 import { batchAnswerJson, checkAnswer, checkAnswerJson, rateLimitHeaders } from '@sluice/contract'
-import type { Clock, PolicyDecision, PolicyRequest } from '@sluice/core'
+import type { Clock } from '@sluice/core'
+import type { PolicyDecision, PolicyRequest } from '@sluice/core/policy'
 import type { Random } from '@sluice/runtime'
 import { isRuntimeError } from '@sluice/runtime'
 import type { Answer } from '../handler.ts'

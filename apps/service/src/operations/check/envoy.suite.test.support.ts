@@ -1,4 +1,4 @@
-import type { DescriptorNode, RuleSet } from '@sluice/core'
+import type { DescriptorNode, RuleSet } from '@sluice/core/policy'
 import { describe, expect, it } from 'vitest'
 import type { OpenStore, ReadAnswer } from './check-api.test.support.ts'
 import { withStore, wrongPaths } from './check-api.test.support.ts'

@@ -1,6 +1,6 @@
 import type { DecisionLike, ValidEnvoyRequest } from '@sluice/contract'
 import { envoyAnswer } from '@sluice/contract'
-import type { DescriptorDecision, DescriptorStatus } from '@sluice/core'
+import type { DescriptorDecision, DescriptorStatus } from '@sluice/core/policy'
 import type { ServiceContext } from '../../service-context.ts'
 import type { Answer, OperationHandlers } from '../handler.ts'
 import { thenMaybe } from '../handler.ts'

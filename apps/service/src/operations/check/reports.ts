@@ -1,5 +1,5 @@
 import type { CallReport } from '@sluice/contract'
-import type { PolicyEngine } from '@sluice/core'
+import type { PolicyEngine } from '@sluice/core/policy'
 import type { CallReportMessages } from '../../service-context.ts'
 import type { ThreadGroup } from '../../threads/message-bus.ts'
 import type { OperationHandlers } from '../handler.ts'

@@ -1,4 +1,4 @@
-import type { RuleSet } from '@sluice/core'
+import type { RuleSet } from '@sluice/core/policy'
 import { describe, expect, it } from 'vitest'
 import type { CheckApi, OpenStore } from './check-api.test.support.ts'
 import { perUser, withStore, wrongPaths } from './check-api.test.support.ts'

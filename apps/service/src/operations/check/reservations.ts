@@ -1,6 +1,7 @@
 import type { ValidCheckRequest } from '@sluice/contract'
 import { expiryText } from '@sluice/contract'
-import type { PolicyEngine, PolicyRequest, Settlement } from '@sluice/core'
+import type { Settlement } from '@sluice/core'
+import type { PolicyEngine, PolicyRequest } from '@sluice/core/policy'
 import type { Reservations } from '../../reservations/reservations.ts'
 import type { Taken, Taking, Ticket } from '../../reservations/ticket.ts'
 import { ticketFor } from '../../reservations/ticket.ts'

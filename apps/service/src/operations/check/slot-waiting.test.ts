@@ -1,5 +1,6 @@
-import type { RuleSet, Store } from '@sluice/core'
+import type { Store } from '@sluice/core'
 import { memoryStore } from '@sluice/core'
+import type { RuleSet } from '@sluice/core/policy'
 import { FakeClock, FakeTimers } from '@sluice/testing'
 import { describe, expect, it } from 'vitest'
 import type { ReadAnswer } from './check-api.test.support.ts'

@@ -1,5 +1,6 @@
-import type { RuleSet, SharedMemoryStore } from '@sluice/core'
+import type { SharedMemoryStore } from '@sluice/core'
 import { attachSharedMemoryStore, sharedMemoryStore } from '@sluice/core'
+import type { RuleSet } from '@sluice/core/policy'
 import { FakeClock } from '@sluice/testing'
 import { afterEach, describe, expect, it } from 'vitest'
 import type { ServiceMessages } from '../../service-context.ts'

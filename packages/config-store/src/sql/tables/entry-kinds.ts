@@ -1,13 +1,5 @@
-import {
-  type Block,
-  checkBlock,
-  checkMembership,
-  checkOverride,
-  type Membership,
-  type Override,
-  type RuleSetProblem,
-} from '@sluice/core'
-import { countedEntity, PatternSpellings } from '@sluice/core/internal'
+import { checkBlock, checkMembership, checkOverride, countedEntity, PatternSpellings } from '@sluice/core/internal'
+import type { Block, Membership, Override, RuleSetProblem } from '@sluice/core/policy'
 import type { EntityKey, OverrideKey } from '../../config-entries.ts'
 import type { SqlTarget, SqlValue } from '../sql-driver.ts'
 import { encodeKey } from '../text-encoding.ts'

@@ -1,5 +1,5 @@
-import type { RuleSetProblem } from '@sluice/core'
-import { RuleSetError } from '@sluice/core'
+import type { RuleSetProblem } from '@sluice/core/policy'
+import { RuleSetError } from '@sluice/core/policy'
 import type { Author, EntityKey, EntryFilter, EntryTable, Page, PutEntry, Seen, Stored } from '../../config-entries.ts'
 import { type AuditEntry, type ConfigChange, type ConfigWriter, checkRevision, JsonText } from '../config-writer.ts'
 import type { SqlDriver, SqlSession, SqlTarget, SqlValue } from '../sql-driver.ts'

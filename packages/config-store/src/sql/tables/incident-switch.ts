@@ -1,5 +1,6 @@
-import type { Incident } from '@sluice/core'
-import { checkIncident, RuleSetError } from '@sluice/core'
+import { checkIncident } from '@sluice/core/internal'
+import type { Incident } from '@sluice/core/policy'
+import { RuleSetError } from '@sluice/core/policy'
 import type { Author, IncidentSwitch, Seen, Stored } from '../../config-entries.ts'
 import { type ConfigWriter, checkRevision, JsonText } from '../config-writer.ts'
 import type { SqlDriver, SqlSession } from '../sql-driver.ts'

@@ -1,4 +1,4 @@
-import type { Block, Membership, Override } from '@sluice/core'
+import type { Block, Membership, Override } from '@sluice/core/policy'
 import type { EntityKey, EntryTable, IncidentSwitch, OverrideKey } from '../../config-entries.ts'
 import type {
   ApiKeyTable,

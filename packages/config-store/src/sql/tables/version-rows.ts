@@ -1,4 +1,4 @@
-import type { RequestMatch, RuleSet } from '@sluice/core'
+import type { RequestMatch, RuleSet } from '@sluice/core/policy'
 import type { Version, VersionStage } from '../../rule-set-versions.ts'
 import type { SqlSession, SqlTarget, SqlTransaction, SqlValue } from '../sql-driver.ts'
 import { decodeText, encodeKey } from '../text-encoding.ts'

@@ -1,4 +1,5 @@
-import { assertRuleSet, diffRuleSets, type RuleSet, type RuleSetChange, SluiceError } from '@sluice/core'
+import { SluiceError } from '@sluice/core'
+import { assertRuleSet, diffRuleSets, type RuleSet, type RuleSetChange } from '@sluice/core/policy'
 import type { Author, Page, PageRequest, Seen } from '../../config-entries.ts'
 import type {
   RollbackOptions,

@@ -110,12 +110,6 @@ export class BlockTable {
     }
   }
 
-  /** Drops all, those made by this process too, and ends a reload that is under way. */
-  clear(): void {
-    this.#isReloading = false
-    for (const entities of this.#dimensions.values()) for (const held of entities.values()) this.#remove(held)
-  }
-
   #put(held: HeldBlock, nowMs: number): void {
     const { block } = held
     this.remove(block.dimension, block.entity)

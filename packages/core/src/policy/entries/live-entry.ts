@@ -1,5 +1,7 @@
 import type { Duration } from '../../rule/duration.ts'
 import type { WindowSpec } from '../../rule/rule.ts'
+import { countedAddress } from '../matching/ip-address.ts'
+import { canonicalDimension } from '../matching/rule-name.ts'
 import type { Dimension } from '../rule-set/rule-set.ts'
 
 /**
@@ -58,4 +60,20 @@ export interface Incident {
   readonly active: boolean
   /** Ends by itself then; milliseconds since 1970. Default: not by itself. */
   readonly until?: number
+}
+
+/**
+ * An entry or key with the caller written the way in which requests are counted: an IPv6 address as its network, an IPv4 address
+ * in IPv6 form as IPv4, the names of a joint dimension in one order. The same object when it is written so already.
+ */
+export function countedEntity<K extends { readonly dimension: string; readonly entity: string }>(
+  key: K,
+  ipv6PrefixLength: number,
+): K {
+  if (key.dimension === 'ip') {
+    const entity = countedAddress(key.entity, ipv6PrefixLength)
+    return entity === key.entity ? key : { ...key, entity }
+  }
+  const dimension = canonicalDimension(key.dimension)
+  return dimension === key.dimension ? key : { ...key, dimension }
 }

@@ -2,8 +2,7 @@ import { joinKey } from '../../store/key.ts'
 import type { Random } from '../../system/random.ts'
 import { canonicalPattern, PatternSpellings } from '../matching/resource-pattern.ts'
 import type { Dimension } from '../rule-set/rule-set.ts'
-import { EntityTable } from './entity-table.ts'
-import type { Place, ValueForm } from './interned-values.ts'
+import { EntityTable, type Place, type ValueForm } from './entity-table.ts'
 import type { Override, OverrideTerms } from './live-entry.ts'
 
 /** The resource of overrides that are for every rule of their dimension. */
@@ -35,71 +34,45 @@ export class OverrideScope {
 }
 
 /**
- * Overrides, millions of them in 20 to 60 bytes each: neither who they are for nor their resource can be read back.
- * Finding one takes the same time however many there are, and none where a rule has none. For one thread.
+ * Overrides, millions of them in 20 to 60 bytes each: neither the entity nor the resource can be read back. A `Map` takes
+ * 60 to 90 bytes for each, and stops the thread while it grows. A lookup takes the same time for any number of overrides,
+ * and none where a rule has none. For one thread.
  */
-export class OverrideTable {
-  readonly #table: EntityTable<OverrideTerms>
+export class OverrideTable extends EntityTable<OverrideTerms> {
   readonly #spellings = new PatternSpellings()
 
-  /** `random`: keys the hash, so that nobody can search for callers that meet in the table. */
+  /** `random`: keys the hash, so that callers cannot choose names that collide. */
   constructor(random: Random) {
-    this.#table = new EntityTable(random, TERMS)
-  }
-
-  /** Overrides held; expired ones that nobody has met since are among them. */
-  get size(): number {
-    return this.#table.size
-  }
-
-  /** Distinct terms held. */
-  get distinctTerms(): number {
-    return this.#table.distinctValues
+    super(random, TERMS)
   }
 
   /**
    * The terms for an entity: of an override for the resource of the scope, else of one for every resource of its dimension.
    * Equal terms are always the same object, frozen. Does not allocate. What has expired at `nowMs` is dropped.
    */
-  find(scope: OverrideScope, entity: string, nowMs: number): OverrideTerms | undefined {
-    if (scope.version !== this.#table.placesVersion || scope.table !== this) this.#enter(scope)
+  termsOf(scope: OverrideScope, entity: string, nowMs: number): OverrideTerms | undefined {
+    if (scope.version !== this.placesVersion || scope.table !== this) this.#enter(scope)
     const { exact, every } = scope
-    const terms = exact === undefined ? undefined : this.#table.find(exact, entity, nowMs)
+    const terms = exact === undefined ? undefined : this.find(exact, entity, nowMs)
     if (terms !== undefined || every === undefined) return terms
-    return this.#table.find(every, entity, nowMs)
+    return this.find(every, entity, nowMs)
   }
 
   /** Puts an override, or another in its place. One that has expired already is a removal. */
-  put(override: Override, nowMs: number): void {
-    const { dimension, resource, entity, terms, expiresAt } = override
-    this.#table.put({ place: this.#placeName(dimension, resource), entity }, { value: terms, expiresAt }, nowMs)
+  putOverride({ dimension, resource, entity, terms, expiresAt }: Override, nowMs: number): void {
+    this.put({ place: this.#placeName(dimension, resource), entity }, { value: terms, expiresAt }, nowMs)
   }
 
-  /** Removes an override; false when it was not there. */
-  remove(dimension: Dimension, entity: string, resource: string): boolean {
-    return this.#table.remove(this.#placeName(dimension, resource), entity)
-  }
-
-  /** From now on it is noted what is put. One that was begun before and not ended is begun anew. */
-  beginReload(): void {
-    this.#table.beginReload()
-  }
-
-  /** Drops what was not put since the reload was begun. */
-  endReload(nowMs: number): void {
-    this.#table.endReload(nowMs)
-  }
-
-  /** Drops all, and ends a reload that is under way. */
-  clear(): void {
-    this.#table.clear()
+  /** Removes an override; false when it was not there. The resource may have any spelling that rules may have. */
+  removeOverride(dimension: Dimension, entity: string, resource: string): boolean {
+    return this.remove(this.#placeName(dimension, resource), entity)
   }
 
   #enter(scope: OverrideScope): void {
     scope.table = this
-    scope.version = this.#table.placesVersion
-    scope.exact = this.#table.placeOf(scope.exactName)
-    scope.every = scope.everyName === scope.exactName ? undefined : this.#table.placeOf(scope.everyName)
+    scope.version = this.placesVersion
+    scope.exact = this.placeOf(scope.exactName)
+    scope.every = scope.everyName === scope.exactName ? undefined : this.placeOf(scope.everyName)
   }
 
   #placeName(dimension: Dimension, resource: string): string {
@@ -124,7 +97,7 @@ function partText(part: number | string | undefined): string {
   return typeof part === 'string' ? JSON.stringify(part) : String(part)
 }
 
-/** A copy that nobody can change: it is shared by all who have equal terms. */
+/** A frozen copy: it is shared by all overrides with equal terms. */
 function frozenTerms(terms: OverrideTerms): OverrideTerms {
   if (terms.windows === undefined) return Object.freeze({ ...terms })
   return Object.freeze({

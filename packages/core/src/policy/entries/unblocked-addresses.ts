@@ -1,7 +1,6 @@
 import { SluiceError } from '../../errors.ts'
 import type { Cidr } from '../matching/cidr.ts'
-import { parseCidr } from '../matching/cidr.ts'
-import { CidrTable } from '../matching/cidr-table.ts'
+import { CidrTable, parseCidr } from '../matching/cidr.ts'
 import { IpAddress } from '../matching/ip-address.ts'
 
 /** A proxy on the same machine, or the machine itself: blocking it would block everybody behind it. */

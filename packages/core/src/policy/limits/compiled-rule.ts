@@ -1,4 +1,5 @@
 import { SluiceError } from '../../errors.ts'
+import { Fingerprint } from '../../fingerprint.ts'
 import type { Limit } from '../../rule/limit.ts'
 import type { Rule } from '../../rule/rule.ts'
 import { checkCost } from '../../store/batch.ts'
@@ -10,7 +11,6 @@ import type { RuleOrigin } from '../matching/rule-name.ts'
 import { canonicalDimension } from '../matching/rule-name.ts'
 import type { PolicyRequest } from '../rule-set/policy-request.ts'
 import type { ErrorRateCut, Penalty, PolicyRule } from '../rule-set/rule-set.ts'
-import { callerShare } from './caller-share.ts'
 import type { DimensionReader, DimensionReaders } from './dimension-reader.ts'
 import { EffectiveLimits } from './effective-rule.ts'
 import type { ErrorRateGuard } from './error-rate.ts'
@@ -196,4 +196,16 @@ function costFunctionOf(
     // What is no number costs as much as nothing known: one unit, not none, or leaving it out would be free.
     return Number.isFinite(value) && value > 0 ? bounded(Math.ceil(value / per)) : 1
   }
+}
+
+// The same in every process: all nodes must put a caller on the same side.
+const fingerprint = new Fingerprint({ low: 0x73_68_61_72, high: 0x65_00_00_01 })
+
+/**
+ * Where a caller stands between 0 and 100, spread evenly: always the same for the same salt and caller, on every node. A share
+ * of n percent are those below n; who is in a share is in every larger one.
+ */
+export function callerShare(salt: string, caller: string): number {
+  fingerprint.of(salt.length, 0, `${salt}\n${caller}`)
+  return ((fingerprint.word0 >>> 0) / 0x1_00_00_00_00) * 100
 }

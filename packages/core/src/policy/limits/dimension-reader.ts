@@ -1,5 +1,5 @@
 import { joinKey } from '../../store/key.ts'
-import { countedAddress } from '../matching/counted-address.ts'
+import { countedAddress } from '../matching/ip-address.ts'
 import { canonicalDimension } from '../matching/rule-name.ts'
 import type { PolicyRequest } from '../rule-set/policy-request.ts'
 import { sha256 } from './sha256.ts'

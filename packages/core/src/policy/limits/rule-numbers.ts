@@ -9,21 +9,9 @@ import type {
   SlidingWindowLogRule,
   Units,
 } from '../../rule/rule.ts'
+import { LARGEST_LOG_UNITS, LARGEST_ROLLOVER_UNITS, LARGEST_UNITS, SLOWEST_RATE } from '../../rule/rule-options.ts'
 import type { OverrideTerms } from '../entries/live-entry.ts'
 import type { PolicyRule, PolicyRuleSettings } from '../rule-set/rule-set.ts'
-
-/** Largest number of units that rules may have; a test holds it equal to what `compileRule` takes. */
-const LARGEST_UNITS = 9_000_000_000
-
-/** The same for the exact log. */
-const LARGEST_LOG_UNITS = 100_000
-
-/** The same for a bucket with rollover. */
-const LARGEST_ROLLOVER_UNITS = 3_000_000_000
-
-/** Slowest and fastest rate of a bucket, in units per second. */
-const SLOWEST_RATE = 1e-9
-const FASTEST_RATE = 9_000_000_000
 
 /** A product that misses a whole number by less than this share is that number: 100 x 0.29 is 29. */
 const ROUNDING_ERROR = 1e-12
@@ -230,7 +218,7 @@ function scaleUnits(units: Units, factor: number, most = LARGEST_UNITS): Units {
 }
 
 function scaleRate(perSecond: number, factor: number): number {
-  return factor === 0 ? perSecond : Math.max(SLOWEST_RATE, atMost(FASTEST_RATE, perSecond * factor))
+  return factor === 0 ? perSecond : Math.max(SLOWEST_RATE, atMost(LARGEST_UNITS, perSecond * factor))
 }
 
 function withRate(rule: BucketRule & RuleSettings, factor: number): Rule {

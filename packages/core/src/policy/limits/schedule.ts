@@ -1,17 +1,17 @@
 import { SluiceError } from '../../errors.ts'
 import { changeBetween, isTimeZone, offsetAt } from '../../rule/calendar.ts'
-import type { Weekday } from '../../rule/rule.ts'
+import { WEEKDAYS } from '../../rule/rule-options.ts'
 import type { ScheduleEntry } from '../rule-set/rule-set.ts'
 
 const MINUTE_MS = 60_000
 const DAY_MS = 86_400_000
 
 /** In the order in which days since 1970-01-01, a Thursday, are counted. */
-const WEEKDAYS: readonly Weekday[] = ['thursday', 'friday', 'saturday', 'sunday', 'monday', 'tuesday', 'wednesday']
+const DAYS = [...WEEKDAYS.slice(4), ...WEEKDAYS.slice(0, 4)]
 
 const TIME = /^(?:([01]\d|2[0-3]):([0-5]\d)|24:00)$/
 
-/** An entry with its times as milliseconds since midnight, and its days by their place in {@link WEEKDAYS}. */
+/** An entry with its times as milliseconds since midnight, and its days by their place in {@link DAYS}. */
 interface Span {
   readonly zone: Zone
   readonly days: readonly boolean[]
@@ -54,7 +54,7 @@ export class Schedule {
     this.#zones = [...zones.values()]
     this.#spans = entries.map((entry) => ({
       zone: zones.get(zoneOf(entry))!,
-      days: WEEKDAYS.map((day) => entry.days?.includes(day) ?? true),
+      days: DAYS.map((day) => entry.days?.includes(day) ?? true),
       fromMs: timeOf(entry.from),
       toMs: timeOf(entry.to),
       multiplier: entry.multiplier,

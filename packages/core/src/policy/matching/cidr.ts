@@ -1,4 +1,4 @@
-import { IpAddress, parseIp } from './ip-address.ts'
+import { IpAddress, parseIp, wordMask } from './ip-address.ts'
 
 const IPV4_BITS = 32
 const IPV6_BITS = 128
@@ -46,4 +46,157 @@ export function parseCidr(text: string): Cidr | CidrProblem {
   if (first.equals(address)) return { address, length }
   const reason = `it has bits set after the first ${length}`
   return { problem: `${reason}; write ${first}/${length} for the block, or ${address} for the address` }
+}
+
+// One slot, in 32-bit words: the address (4 words), the code of its prefix (0: the slot is empty), the number of its block.
+const SLOT_WORDS = 6
+const CODE = 4
+const NUMBER = 5
+const MOST_LOAD = 0.5
+/** Codes of IPv4 prefixes begin at 1, those of IPv6 prefixes here. */
+const IPV6_CODES = 64
+
+/** A prefix length of IPv4 or IPv6, and the bits it takes of an address. */
+class Prefix {
+  readonly isIpv4: boolean
+  readonly length: number
+  readonly code: number
+  readonly mask0: number
+  readonly mask1: number
+  readonly mask2: number
+  readonly mask3: number
+
+  constructor(isIpv4: boolean, length: number) {
+    this.isIpv4 = isIpv4
+    this.length = length
+    this.code = isIpv4 ? 1 + length : IPV6_CODES + length
+    this.mask0 = isIpv4 ? 0 : wordMask(length)
+    this.mask1 = isIpv4 ? 0 : wordMask(length - 32)
+    this.mask2 = isIpv4 ? 0 : wordMask(length - 64)
+    this.mask3 = wordMask(isIpv4 ? length : length - 96)
+  }
+}
+
+/** A block of a table, and what is said of it. */
+export class CidrBlock<T> {
+  readonly cidr: Cidr
+  values: T[] = []
+  /** The next wider block of the table that holds this one. */
+  wider: CidrBlock<T> | undefined = undefined
+
+  constructor(cidr: Cidr) {
+    this.cidr = cidr
+  }
+}
+
+/**
+ * Values by blocks of addresses. Built once; the cost of a search depends on how many different prefix lengths there are, not on
+ * how many blocks.
+ */
+export class CidrTable<T> {
+  readonly #blocks: CidrBlock<T>[] = []
+  /** Prefixes in use, the longest first. */
+  readonly #ipv4: readonly Prefix[]
+  readonly #ipv6: readonly Prefix[]
+  readonly #words: Int32Array
+  readonly #mask: number
+
+  constructor(entries: readonly { readonly cidr: Cidr; readonly value: T }[]) {
+    this.#ipv4 = prefixesOf(entries, true)
+    this.#ipv6 = prefixesOf(entries, false)
+    let slots = 1
+    while (entries.length > slots * MOST_LOAD) slots *= 2
+    this.#words = new Int32Array(slots * SLOT_WORDS)
+    this.#mask = slots - 1
+    for (const { cidr, value } of entries) this.#add(cidr, value)
+    for (const block of this.#blocks) {
+      if (block.values.length > 1) block.values = [...new Set(block.values)]
+      block.wider = this.#search(block.cidr.address, block.cidr.length - 1)
+    }
+  }
+
+  get isEmpty(): boolean {
+    return this.#blocks.length === 0
+  }
+
+  /** The values of all blocks that hold an address, none twice, those of the narrowest block first. */
+  find(address: IpAddress): readonly T[] {
+    const block = this.findBlock(address)
+    if (block === undefined) return []
+    if (block.wider === undefined) return block.values
+    const values = new Set<T>()
+    for (let each: CidrBlock<T> | undefined = block; each !== undefined; each = each.wider) {
+      for (const value of each.values) values.add(value)
+    }
+    return [...values]
+  }
+
+  /** The narrowest block that holds an address; the others follow by `wider`. Does not allocate. */
+  findBlock(address: IpAddress): CidrBlock<T> | undefined {
+    return this.#search(address, Number.POSITIVE_INFINITY)
+  }
+
+  #add(cidr: Cidr, value: T): void {
+    const { address, length } = cidr
+    const prefix = new Prefix(address.isIpv4, length)
+    const words = this.#words
+    const at = this.#slotOf(prefix, address)
+    if (words[at + CODE] === 0) {
+      words[at] = address.word0
+      words[at + 1] = address.word1
+      words[at + 2] = address.word2
+      words[at + 3] = address.word3
+      words[at + CODE] = prefix.code
+      words[at + NUMBER] = this.#blocks.length
+      this.#blocks.push(new CidrBlock(cidr))
+    }
+    this.#blocks[words[at + NUMBER]!]!.values.push(value)
+  }
+
+  /** The narrowest block with a prefix of at most that length that holds an address. */
+  #search(address: IpAddress, mostLength: number): CidrBlock<T> | undefined {
+    const prefixes = address.isIpv4 ? this.#ipv4 : this.#ipv6
+    for (let index = 0; index < prefixes.length; index++) {
+      const prefix = prefixes[index]!
+      if (prefix.length > mostLength) continue
+      const at = this.#slotOf(prefix, address)
+      if (this.#words[at + CODE] !== 0) return this.#blocks[this.#words[at + NUMBER]!]!
+    }
+    return undefined
+  }
+
+  /** Where the first word of the block is that holds an address, or of the empty slot where it would be. */
+  #slotOf(prefix: Prefix, address: IpAddress): number {
+    const words = this.#words
+    const { code } = prefix
+    const word0 = address.word0 & prefix.mask0
+    const word1 = address.word1 & prefix.mask1
+    const word2 = address.word2 & prefix.mask2
+    const word3 = address.word3 & prefix.mask3
+    let hash = Math.imul(word0 ^ code, 0x9e_37_79_b1)
+    hash = Math.imul(hash ^ (hash >>> 15) ^ word1, 0x85_eb_ca_77)
+    hash = Math.imul(hash ^ (hash >>> 13) ^ word2, 0xc2_b2_ae_3d)
+    hash = Math.imul(hash ^ (hash >>> 16) ^ word3, 0x27_d4_eb_2f)
+    let slot = (hash ^ (hash >>> 15)) & this.#mask
+    for (;;) {
+      const at = slot * SLOT_WORDS
+      if (words[at + CODE] === 0) return at
+      if (
+        words[at + 3] === word3 &&
+        words[at + CODE] === code &&
+        words[at + 2] === word2 &&
+        words[at + 1] === word1 &&
+        words[at] === word0
+      ) {
+        return at
+      }
+      slot = (slot + 1) & this.#mask
+    }
+  }
+}
+
+function prefixesOf(entries: readonly { readonly cidr: Cidr }[], isIpv4: boolean): readonly Prefix[] {
+  const lengths = new Set<number>()
+  for (const { cidr } of entries) if (cidr.address.isIpv4 === isIpv4) lengths.add(cidr.length)
+  return [...lengths].sort((one, other) => other - one).map((length) => new Prefix(isIpv4, length))
 }

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { IpAddress, parseIp } from './ip-address.ts'
+import { countedAddress, IpAddress, parseIp } from './ip-address.ts'
 
 describe('an IP address', () => {
   it.each([
@@ -165,5 +165,26 @@ describe('reading an IP address', () => {
         expect(parseIp(`0:0:0::FFFF:${hex.slice(0, 4)}:${hex.slice(4)}`)?.equals(address)).toBe(true)
       }),
     )
+  })
+})
+
+describe('the address that is counted', () => {
+  it.each([
+    ['192.0.2.1', '192.0.2.1'],
+    ['::ffff:192.0.2.1', '192.0.2.1'],
+    ['::FFFF:c000:201', '192.0.2.1'],
+    ['2001:db8:0:1::5', '2001:db8:0:1::/64'],
+    ['2001:0DB8:0000:0001:0:0:0:9', '2001:db8:0:1::/64'],
+    ['2001:db8:0:1::/64', '2001:db8:0:1::/64'],
+    ['::1', '::/64'],
+    ['not:an:address', 'not:an:address'],
+    ['unknown', 'unknown'],
+  ])('counts %s as %s', (text, counted) => {
+    expect(countedAddress(text, 64)).toBe(counted)
+  })
+
+  it('counts by the given number of bits', () => {
+    expect(countedAddress('2001:db8:1:2ff::1', 56)).toBe('2001:db8:1:200::/56')
+    expect(countedAddress('2001:db8:1:2ff::1', 128)).toBe('2001:db8:1:2ff::1')
   })
 })

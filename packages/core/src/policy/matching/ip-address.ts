@@ -206,3 +206,21 @@ function hexDigit(unit: number): number {
   const letter = (unit | SMALL) - LETTER_A
   return letter >= 0 && letter <= 5 ? letter + 10 : -1
 }
+
+/** Read anew by every call. */
+const counted = new IpAddress()
+
+/**
+ * The identity that an address is counted by: IPv4 as it is, IPv6 by its first `ipv6PrefixLength` bits (`2001:db8:0:1::/64`), an
+ * IPv4 address in IPv6 form as IPv4. Networks may be given too (`2001:db8:0:1::/64`). What is no address stands for itself: it
+ * is counted too, and cannot be mistaken for one.
+ */
+export function countedAddress(text: string, ipv6PrefixLength: number): string {
+  // Dotted decimal without leading zeros has one spelling only.
+  if (!text.includes(':')) return text
+  const slash = text.indexOf('/')
+  if (!counted.read(slash < 0 ? text : text.slice(0, slash))) return text
+  if (counted.isIpv4) return counted.toString()
+  counted.mask(ipv6PrefixLength)
+  return ipv6PrefixLength === 128 ? counted.toString() : `${counted.toString()}/${ipv6PrefixLength}`
+}

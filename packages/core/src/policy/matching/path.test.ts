@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { plainReading, readPath } from './path.ts'
-import { readOddPath } from './path-readings.ts'
+import { plainReading, readOddPath, readPath } from './path.ts'
 
 /** Segments that need no second look. */
 const plainSegments = (): fc.Arbitrary<string[]> =>

@@ -1,4 +1,4 @@
-import { nearestName } from '../../options/nearest-name.ts'
+import { nearestName } from '../../options/option-advice.ts'
 import type { Dimension, PolicyRule, RuleSet } from './rule-set.ts'
 import { KNOWN_DIMENSIONS } from './rule-set.ts'
 

@@ -1,4 +1,4 @@
-import type { Limit } from '@sluice/core/internal'
+import type { Limit } from '@sluice/core/store'
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { callSequences } from '../../properties/arbitraries.ts'

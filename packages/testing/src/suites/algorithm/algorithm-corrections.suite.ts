@@ -1,5 +1,5 @@
-import type { Limit, State } from '@sluice/core/internal'
 import { LATEST } from '@sluice/core/internal'
+import type { Limit, State } from '@sluice/core/store'
 import { expect, it } from 'vitest'
 import type { AlgorithmUnderTest, Surroundings } from './algorithm-under-test.ts'
 import { answersOf, correct, decide, forEachCharge, stateAfter } from './algorithm-under-test.ts'

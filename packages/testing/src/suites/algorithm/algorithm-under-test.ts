@@ -1,5 +1,5 @@
-import type { Algorithm, Ask, Charge, Limit, State, Verdict } from '@sluice/core/internal'
-import { createVerdict } from '@sluice/core/internal'
+import type { Algorithm, Ask, Charge, Limit, State, Verdict } from '@sluice/core/store'
+import { createVerdict } from '@sluice/core/store'
 import fc from 'fast-check'
 import type { AlgorithmName, CallSequence } from '../../properties/arbitraries.ts'
 import { callSequences } from '../../properties/arbitraries.ts'

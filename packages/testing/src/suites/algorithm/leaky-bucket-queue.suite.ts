@@ -1,4 +1,4 @@
-import type { Charge, Limit, State } from '@sluice/core/internal'
+import type { Charge, Limit, State } from '@sluice/core/store'
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
 import { departuresModel } from '../../models/departures-model.ts'

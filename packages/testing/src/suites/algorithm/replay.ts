@@ -1,5 +1,5 @@
-import type { Algorithm, Ask, State, Verdict } from '@sluice/core/internal'
-import { algorithmOf, createVerdict } from '@sluice/core/internal'
+import type { Algorithm, Ask, State, Verdict } from '@sluice/core/store'
+import { algorithmOf, createVerdict } from '@sluice/core/store'
 import type { CallSequence } from '../../properties/arbitraries.ts'
 
 /** One call that an algorithm answered. */

@@ -1,6 +1,7 @@
 import type { Rule } from '@sluice/core'
-import type { Algorithm, State } from '@sluice/core/internal'
-import { algorithmOf, compileRule, step } from '@sluice/core/internal'
+import { compileRule, step } from '@sluice/core/internal'
+import type { Algorithm, State } from '@sluice/core/store'
+import { algorithmOf } from '@sluice/core/store'
 import { START_MICROS } from '../../fakes/fake-clock.ts'
 
 /**

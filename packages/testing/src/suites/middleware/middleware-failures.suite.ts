@@ -1,6 +1,6 @@
 import type { Store } from '@sluice/core'
-import { fallbackStore, memoryStore } from '@sluice/core'
-import { storeUnavailable } from '@sluice/core/internal'
+import { memoryStore } from '@sluice/core'
+import { fallbackStore, storeUnavailable } from '@sluice/core/store'
 import { describe, expect, it } from 'vitest'
 import { deferredStore } from '../../models/reference-store.ts'
 import type { MiddlewareHarness, SuiteOptions } from './middleware-fixture.ts'

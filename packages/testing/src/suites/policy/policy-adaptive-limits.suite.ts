@@ -1,4 +1,4 @@
-import type { PolicyRequest, RuleSet } from '@sluice/core'
+import type { PolicyRequest, RuleSet } from '@sluice/core/policy'
 import { describe, expect, it } from 'vitest'
 import type { StoreHarness } from '../store/store-fixture.ts'
 import type { PolicyFixture } from './policy-fixture.ts'

@@ -1,5 +1,5 @@
-import type { PolicyRequest, PolicyReservation, RuleSet } from '@sluice/core'
 import { joinKey } from '@sluice/core'
+import type { PolicyRequest, PolicyReservation, RuleSet } from '@sluice/core/policy'
 import { describe, expect, it } from 'vitest'
 import type { StoreHarness } from '../store/store-fixture.ts'
 import { withPolicy } from './policy-fixture.ts'

@@ -1,5 +1,5 @@
-import type { PolicyRequest, PolicyRule, PolicyVersions, RuleSet } from '@sluice/core'
 import { joinKey } from '@sluice/core'
+import type { PolicyRequest, PolicyRule, PolicyVersions, RuleSet } from '@sluice/core/policy'
 import { describe, expect, it } from 'vitest'
 import type { StoreHarness } from '../store/store-fixture.ts'
 import type { PolicyFixture } from './policy-fixture.ts'

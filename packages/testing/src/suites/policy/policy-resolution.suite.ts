@@ -1,4 +1,4 @@
-import type { RuleSet } from '@sluice/core'
+import type { RuleSet } from '@sluice/core/policy'
 import { describe, expect, it } from 'vitest'
 import type { StoreHarness } from '../store/store-fixture.ts'
 import { withPolicy } from './policy-fixture.ts'

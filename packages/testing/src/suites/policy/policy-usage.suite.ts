@@ -1,4 +1,5 @@
-import type { AlgorithmRule, Caller, CounterReport, PolicyEngine, RuleSet } from '@sluice/core'
+import type { AlgorithmRule } from '@sluice/core/internal'
+import type { Caller, CounterReport, PolicyEngine, RuleSet } from '@sluice/core/policy'
 import { describe, expect, it } from 'vitest'
 import type { StoreHarness } from '../store/store-fixture.ts'
 import { withPolicy } from './policy-fixture.ts'

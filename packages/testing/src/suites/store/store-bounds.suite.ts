@@ -1,5 +1,6 @@
 import { isSluiceError, type Limiter, type Reservation } from '@sluice/core'
-import { compileRule, createBatch, createItem, receiptOf } from '@sluice/core/internal'
+import { compileRule, createBatch, createItem } from '@sluice/core/internal'
+import { receiptOf } from '@sluice/core/store'
 import { describe, expect, it } from 'vitest'
 import { type StoreFixture, type StoreHarness, withStore } from './store-fixture.ts'
 

@@ -1,7 +1,7 @@
-import type { Limiter, LimiterSet, Mode, Rule, Store } from '@sluice/core'
+import type { Limiter, LimiterSet, Rule, Store } from '@sluice/core'
 import { createLimiter } from '@sluice/core'
-import type { Limit } from '@sluice/core/internal'
 import { createBatch, createItem } from '@sluice/core/internal'
+import type { Limit, Mode } from '@sluice/core/store'
 import { FakeClock } from '../../fakes/fake-clock.ts'
 import { seededRandom } from '../../fakes/seeded-random.ts'
 

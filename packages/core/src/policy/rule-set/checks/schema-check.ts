@@ -1,4 +1,4 @@
-import { nearestName } from '../../../options/nearest-name.ts'
+import { nearestName } from '../../../options/option-advice.ts'
 import type { RuleSetProblem } from '../rule-set-error.ts'
 import type { JsonSchema } from '../schema/json-schema.ts'
 import type { SchemaNode } from '../schema/schema-node.ts'

@@ -1,148 +1,110 @@
+import {
+  BURST_BUCKET_OPTIONS,
+  DEFAULT_ALGORITHM,
+  EXPECTED_WINDOWS,
+  MOST_SEGMENTS,
+  MOST_WINDOWS,
+  RULE_OPTIONS,
+  type RuleOption,
+  type ValueKind,
+  WINDOW_ENTRY_OPTIONS,
+} from '../../../rule/rule-options.ts'
 import type { JsonSchema } from './json-schema.ts'
+
+type Options = Readonly<Record<string, RuleOption>>
 
 /** The options that the algorithm of a rule may have. */
 export const ALGORITHM_OPTIONS: readonly string[] = [
-  ...['algorithm', 'limit', 'window', 'burst', 'windows', 'rollover', 'segments'],
-  ...['capacity', 'refillPerSecond', 'leakPerSecond', 'ratePerSecond', 'lease'],
+  ...new Set(['algorithm', ...Object.values(RULE_OPTIONS).flatMap((options) => Object.keys(options))]),
 ]
 
-/** An algorithm: its options, and which of them are needed. */
-interface AlgorithmForm {
-  readonly options: Readonly<Record<string, JsonSchema>>
-  readonly required?: readonly string[]
-  /** Whether it has either one window or several. */
-  readonly isWindowed?: boolean
+/** What an option is for, by its name; where algorithms differ, by their name and its. */
+const DESCRIPTIONS: Readonly<Record<string, string>> = {
+  limit: 'Units allowed in each window. 0 denies all, "off" does not limit at all.',
+  'hybrid limit': 'Units for all in each window. 0 denies all, "off" does not limit at all.',
+  'concurrency limit': 'Most slots held at once. 0 denies all, "off" does not limit at all.',
+  'windows limit': 'Units allowed in each window; 0 denies all.',
+  window: 'Length of the window.',
+  burst: 'The most units that may pass at one instant.',
+  'hybrid burst': 'A token bucket on top, for callers that are entitled to it.',
+  windows: 'Several windows at once, decided together; instead of limit and window.',
+  capacity: 'Most units at once; may be fractional. 0 denies all, "off" does not limit at all.',
+  'burst capacity': 'Most tokens at once; may be fractional.',
+  refillPerSecond: 'Tokens that come back in a second.',
+  leakPerSecond: 'Units that flow off in a second.',
+  ratePerSecond: 'Units let out in a second.',
+  rollover: 'Unused units carry over to the next window, up to twice the limit in all.',
+  'token-bucket rollover':
+    'Tokens that find the bucket full roll over, up to twice the capacity in all. Default: false.',
+  segments: 'Counts in so many parts of the window, in constant memory, instead of remembering every call.',
+  lease: 'A slot that is not renewed for so long comes back by itself.',
 }
 
-const burst: JsonSchema = { $ref: '#/$defs/amount', description: 'The most units that may pass at one instant.' }
-
-function windowed(window: '#/$defs/duration' | '#/$defs/durationOrCalendar'): Readonly<Record<string, JsonSchema>> {
-  return {
-    limit: {
-      $ref: '#/$defs/units',
-      description: 'Units allowed in each window. 0 denies all, "off" does not limit at all.',
-    },
-    window: { $ref: window, description: 'Length of the window.' },
-    burst,
-    windows: {
-      title: 'a list of 1 to 16 entries of { limit, window }',
-      description: 'Several windows at once, decided together; instead of limit and window.',
-      examples: [
-        [
-          { limit: 10, window: '1s' },
-          { limit: 1000, window: '1h' },
-        ],
-      ],
-      type: 'array',
-      minItems: 1,
-      maxItems: 16,
-      items: {
-        $ref: window === '#/$defs/duration' ? '#/$defs/windowEntry' : '#/$defs/calendarWindowEntry',
-      },
-    },
+/** The schema of a kind of value. Those that are used more than once are definitions of their own, by their name. */
+function valueSchema(kind: ValueKind): JsonSchema {
+  switch (kind) {
+    case 'flag':
+      return { examples: [true], type: 'boolean' }
+    case 'segments':
+      return { examples: [60], type: 'integer', minimum: 1, maximum: MOST_SEGMENTS }
+    case 'windows':
+      return severalWindows('#/$defs/windowEntry')
+    case 'calendarWindows':
+      return severalWindows('#/$defs/calendarWindowEntry')
+    case 'burstBucket':
+      return {
+        examples: [{ capacity: 50, refillPerSecond: 1 }],
+        type: 'object',
+        properties: propertiesOf(BURST_BUCKET_OPTIONS, 'burst'),
+        required: requiredOf(BURST_BUCKET_OPTIONS),
+        additionalProperties: false,
+      }
+    default:
+      return { $ref: `#/$defs/${kind}` }
   }
 }
 
-function windowEntry(window: string): JsonSchema {
+function severalWindows(entry: string): JsonSchema {
+  return {
+    title: `a list of ${EXPECTED_WINDOWS}`,
+    examples: [
+      [
+        { limit: 10, window: '1s' },
+        { limit: 1000, window: '1h' },
+      ],
+    ],
+    type: 'array',
+    minItems: 1,
+    maxItems: MOST_WINDOWS,
+    items: { $ref: entry },
+  }
+}
+
+function windowEntry(window: ValueKind): JsonSchema {
+  const options = { ...WINDOW_ENTRY_OPTIONS, window: { ...WINDOW_ENTRY_OPTIONS.window, kind: window } }
   return {
     title: 'a window such as { limit: 10, window: "1s" }',
     type: 'object',
-    properties: {
-      limit: { $ref: '#/$defs/amount', description: 'Units allowed in each window; 0 denies all.' },
-      window: { $ref: window },
-      burst,
-    },
-    required: ['limit', 'window'],
+    properties: propertiesOf(options, 'windows'),
+    required: requiredOf(options),
     additionalProperties: false,
   }
 }
 
-const capacity: JsonSchema = {
-  $ref: '#/$defs/bucketUnits',
-  description: 'Most units at once; may be fractional. 0 denies all, "off" does not limit at all.',
+/** The schemas of options; `owner` is the algorithm, or the option that they are parts of. */
+function propertiesOf(options: Options, owner: string): Readonly<Record<string, JsonSchema>> {
+  return Object.fromEntries(
+    Object.entries(options).map(([name, { kind }]) => {
+      const { title, $ref, ...rules } = valueSchema(kind)
+      const description = DESCRIPTIONS[`${owner} ${name}`] ?? DESCRIPTIONS[name]!
+      const head = { ...(title === undefined ? {} : { title }), ...($ref === undefined ? {} : { $ref }), description }
+      return [name, { ...head, ...rules }]
+    }),
+  )
 }
 
-const ALGORITHMS: Readonly<Record<string, AlgorithmForm>> = {
-  gcra: { options: windowed('#/$defs/duration'), isWindowed: true },
-  'fixed-window': {
-    options: {
-      ...windowed('#/$defs/durationOrCalendar'),
-      rollover: {
-        description: 'Unused units carry over to the next window, up to twice the limit in all.',
-        examples: [true],
-        type: 'boolean',
-      },
-    },
-    isWindowed: true,
-  },
-  'sliding-window-counter': { options: windowed('#/$defs/duration'), isWindowed: true },
-  'sliding-window-log': {
-    options: {
-      ...windowed('#/$defs/duration'),
-      segments: {
-        description: 'Counts in so many parts of the window, in constant memory, instead of remembering every call.',
-        examples: [60],
-        type: 'integer',
-        minimum: 1,
-        maximum: 1000,
-      },
-    },
-    isWindowed: true,
-  },
-  'token-bucket': {
-    options: {
-      capacity,
-      refillPerSecond: { $ref: '#/$defs/ratePerSecond', description: 'Tokens that come back in a second.' },
-      rollover: {
-        description: 'Tokens that find the bucket full roll over, up to twice the capacity in all. Default: false.',
-        examples: [true],
-        type: 'boolean',
-      },
-    },
-    required: ['capacity', 'refillPerSecond'],
-  },
-  'leaky-bucket-meter': {
-    options: {
-      capacity,
-      leakPerSecond: { $ref: '#/$defs/ratePerSecond', description: 'Units that flow off in a second.' },
-    },
-    required: ['capacity', 'leakPerSecond'],
-  },
-  'leaky-bucket-queue': {
-    options: { capacity, ratePerSecond: { $ref: '#/$defs/ratePerSecond', description: 'Units let out in a second.' } },
-    required: ['capacity', 'ratePerSecond'],
-  },
-  hybrid: {
-    options: {
-      limit: {
-        $ref: '#/$defs/units',
-        description: 'Units for all in each window. 0 denies all, "off" does not limit at all.',
-      },
-      window: { $ref: '#/$defs/durationOrCalendar' },
-      burst: {
-        description: 'A token bucket on top, for callers that are entitled to it.',
-        examples: [{ capacity: 50, refillPerSecond: 1 }],
-        type: 'object',
-        properties: {
-          capacity: { $ref: '#/$defs/bucketAmount', description: 'Most tokens at once; may be fractional.' },
-          refillPerSecond: { $ref: '#/$defs/ratePerSecond', description: 'Tokens that come back in a second.' },
-        },
-        required: ['capacity', 'refillPerSecond'],
-        additionalProperties: false,
-      },
-    },
-    required: ['limit', 'window', 'burst'],
-  },
-  concurrency: {
-    options: {
-      limit: {
-        $ref: '#/$defs/units',
-        description: 'Most slots held at once. 0 denies all, "off" does not limit at all.',
-      },
-      lease: { $ref: '#/$defs/duration', description: 'A slot that is not renewed for so long comes back by itself.' },
-    },
-    required: ['limit', 'lease'],
-  },
+function requiredOf(options: Options): readonly string[] {
+  return Object.keys(options).filter((name) => options[name]!.isRequired)
 }
 
 /** Either one window or several. */
@@ -157,40 +119,39 @@ export function ruleSchemas(settings: Readonly<Record<string, JsonSchema>>): Rea
     Object.keys(settings).map((name) => [name, { $ref: `#/$defs/settings/properties/${name}` }]),
   )
   return {
-    windowEntry: windowEntry('#/$defs/duration'),
-    calendarWindowEntry: windowEntry('#/$defs/durationOrCalendar'),
+    windowEntry: windowEntry('duration'),
+    calendarWindowEntry: windowEntry('durationOrCalendar'),
     settings: { description: 'What every rule may say.', type: 'object', properties: settings },
     rule: {
       title: 'a rule such as { resource: "/orders", dimension: "user", limit: 100, window: "1m" }',
       description: 'Who may do how much: resource and dimension, an algorithm and its numbers.',
       examples: [{ resource: '/orders', dimension: 'user', limit: 100, window: '1m' }],
       type: 'object',
-      anyOf: Object.entries(ALGORITHMS).map(([algorithm, form]) => branchOf(algorithm, form, settingsOf)),
+      anyOf: Object.entries(RULE_OPTIONS).map(([algorithm, options]) => branchOf(algorithm, options, settingsOf)),
     },
   }
 }
 
-function branchOf(
-  algorithm: string,
-  { options, required = [], isWindowed = false }: AlgorithmForm,
-  settings: Readonly<Record<string, JsonSchema>>,
-): JsonSchema {
+function branchOf(algorithm: string, options: Options, settings: Readonly<Record<string, JsonSchema>>): JsonSchema {
   return {
     type: 'object',
     properties: {
       resource: settings['resource']!,
       dimension: settings['dimension']!,
       algorithm: {
-        description: 'How it is counted. Default: gcra.',
+        description: `How it is counted. Default: ${DEFAULT_ALGORITHM}.`,
         examples: [algorithm],
         const: algorithm,
       },
-      ...options,
+      ...propertiesOf(options, algorithm),
       ...settings,
     },
-    // The algorithm that is meant when none is named.
-    required: ['resource', 'dimension', ...(algorithm === 'gcra' ? [] : ['algorithm']), ...required],
+    required: [
+      ...['resource', 'dimension'],
+      ...(algorithm === DEFAULT_ALGORITHM ? [] : ['algorithm']),
+      ...requiredOf(options),
+    ],
     additionalProperties: false,
-    ...(isWindowed ? { anyOf: ONE_OR_SEVERAL } : {}),
+    ...('windows' in options ? { anyOf: ONE_OR_SEVERAL } : {}),
   }
 }

@@ -1,6 +1,6 @@
+import { FAILURE_MODES, WEEKDAYS } from '../../../rule/rule-options.ts'
 import { LONGEST_RULE_NAME, RESERVED_NAME } from '../../matching/rule-name.ts'
 import type { JsonSchema } from './json-schema.ts'
-import { WEEKDAYS } from './value-schemas.ts'
 
 const timeOfDay: JsonSchema = {
   title: 'a time of day such as "08:30"',
@@ -135,7 +135,7 @@ export const RULE_SETTINGS: Readonly<Record<string, JsonSchema>> = {
     description:
       'What to answer while the store cannot be asked: allow all (open), refuse all (closed), or decide on this node with its share of the limit (local).',
     examples: ['local'],
-    enum: ['open', 'closed', 'local'],
+    enum: FAILURE_MODES,
   },
   shadow: {
     description: 'Evaluated and measured, never enforced. It takes the place of no other rule.',

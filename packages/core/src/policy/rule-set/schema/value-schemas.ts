@@ -1,21 +1,17 @@
+import {
+  CALENDAR_DEFAULTS,
+  CALENDAR_PERIODS,
+  EXPECTED_RATE,
+  expectedBucket,
+  expectedWhole,
+  LARGEST_UNITS,
+  SLOWEST_RATE,
+  WEEKDAYS,
+} from '../../../rule/rule-options.ts'
 import type { JsonSchema } from './json-schema.ts'
-
-/** The largest number of units that a rule may speak of, as rules are compiled. */
-const LARGEST_LIMIT = 9_000_000_000
 
 /** Multipliers above it are taken for mistakes. */
 const LARGEST_MULTIPLIER = 1_000_000
-
-/** The days of the week, as calendar windows and schedules name them. */
-export const WEEKDAYS: readonly string[] = [
-  'sunday',
-  'monday',
-  'tuesday',
-  'wednesday',
-  'thursday',
-  'friday',
-  'saturday',
-]
 
 /** Values that several parts of a rule set are made of. */
 export const VALUE_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
@@ -45,16 +41,16 @@ export const VALUE_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
       calendar: {
         description: 'The period.',
         examples: ['month'],
-        enum: ['minute', 'hour', 'day', 'week', 'month'],
+        enum: CALENDAR_PERIODS,
       },
       timeZone: {
-        description: 'IANA name of the time zone. Default: UTC.',
+        description: `IANA name of the time zone. Default: ${CALENDAR_DEFAULTS.timeZone}.`,
         examples: ['Europe/Berlin'],
         type: 'string',
       },
       weekStart: {
-        description: 'First day of the week. Default: monday.',
-        examples: ['monday'],
+        description: `First day of the week. Default: ${CALENDAR_DEFAULTS.weekStart}.`,
+        examples: [CALENDAR_DEFAULTS.weekStart],
         enum: WEEKDAYS,
       },
     },
@@ -68,38 +64,38 @@ export const VALUE_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
     anyOf: [{ $ref: '#/$defs/duration' }, { $ref: '#/$defs/calendar' }],
   },
   amount: {
-    title: `a whole number from 0 to ${LARGEST_LIMIT}`,
+    title: expectedWhole(0, LARGEST_UNITS),
     description: 'A number of units.',
     examples: [100],
     type: 'integer',
     minimum: 0,
-    maximum: LARGEST_LIMIT,
+    maximum: LARGEST_UNITS,
   },
   units: {
-    title: `a whole number from 0 to ${LARGEST_LIMIT}, or "off"`,
+    title: `${expectedWhole(0, LARGEST_UNITS)}, or "off"`,
     description: 'Units allowed. 0 denies all, "off" does not limit at all.',
     examples: [100, 'off'],
     anyOf: [{ $ref: '#/$defs/amount' }, { const: 'off' }],
   },
   bucketAmount: {
-    title: `0, or a number from 1 to ${LARGEST_LIMIT} (fractions such as 2.5 are fine)`,
+    title: `0, or ${expectedBucket(LARGEST_UNITS)}`,
     description: 'Units that a bucket holds; fractions are kept to the millionth.',
     examples: [100, 2.5],
-    anyOf: [{ const: 0 }, { type: 'number', minimum: 1, maximum: LARGEST_LIMIT }],
+    anyOf: [{ const: 0 }, { type: 'number', minimum: 1, maximum: LARGEST_UNITS }],
   },
   bucketUnits: {
-    title: `0, a number from 1 to ${LARGEST_LIMIT} (fractions such as 2.5 are fine), or "off"`,
+    title: `0, ${expectedBucket(LARGEST_UNITS)}, or "off"`,
     description: 'Units that a bucket holds. 0 denies all, "off" does not limit at all.',
     examples: [100, 2.5, 'off'],
     anyOf: [{ $ref: '#/$defs/bucketAmount' }, { const: 'off' }],
   },
   ratePerSecond: {
-    title: `units per second, above 0 (fractions such as 0.1 are fine), at most ${LARGEST_LIMIT}`,
+    title: EXPECTED_RATE,
     description: 'Units per second; fractions such as 0.1 are fine.',
     examples: [10, 0.5],
     type: 'number',
-    minimum: 1e-9,
-    maximum: LARGEST_LIMIT,
+    minimum: SLOWEST_RATE,
+    maximum: LARGEST_UNITS,
   },
   multiplier: {
     description: 'Multiplies limits: 2 doubles them, 0.5 halves them.',

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { InternedValues } from './interned-values.ts'
+import { InternedValues } from './entity-table.ts'
 
 interface Terms {
   readonly limit: number

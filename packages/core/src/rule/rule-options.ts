@@ -1,0 +1,136 @@
+import type { CalendarPeriod } from './calendar.ts'
+import type { CalendarWindow, FailureMode, HybridRule, RulesByAlgorithm, Weekday, WindowSpec } from './rule.ts'
+
+// The options of rules: names, kinds of values and bounds. The compiler, the JSON Schema and the messages of both read
+// them from here. The types below make the compiler of TypeScript compare the names with those of `Rule`.
+
+/** Largest number of units: its micro-units must stay whole numbers in a double. */
+export const LARGEST_UNITS = 9_000_000_000
+
+/** Largest capacity that can roll over: what may flow until it expires, three times that, must stay a whole number too. */
+export const LARGEST_ROLLOVER_UNITS = 3_000_000_000
+
+/** Largest limit of the exact log, whose state grows with it. */
+export const LARGEST_LOG_UNITS = 100_000
+
+/** Slowest rate, in units per second. The fastest is {@link LARGEST_UNITS}. */
+export const SLOWEST_RATE = 1e-9
+
+/** Largest number of parts that a sliding window log counts in. */
+export const MOST_SEGMENTS = 1000
+
+/** Largest number of windows of a rule. */
+export const MOST_WINDOWS = 16
+
+/** The algorithm of a rule that names none. */
+export const DEFAULT_ALGORITHM = 'gcra'
+
+export const FAILURE_MODES: readonly FailureMode[] = ['open', 'closed', 'local']
+
+/** In the order of `Date.getUTCDay`. */
+export const WEEKDAYS: readonly Weekday[] = [
+  'sunday',
+  'monday',
+  'tuesday',
+  'wednesday',
+  'thursday',
+  'friday',
+  'saturday',
+]
+
+export const CALENDAR_PERIODS: readonly CalendarPeriod['period'][] = ['minute', 'hour', 'day', 'week', 'month']
+
+/** What a calendar window has when it does not say it. */
+export const CALENDAR_DEFAULTS: Required<Pick<CalendarWindow, 'timeZone' | 'weekStart'>> = {
+  timeZone: 'UTC',
+  weekStart: 'monday',
+}
+
+/** Kinds of values. `units` and `bucketUnits` may also be `'off'`, `amount` and `bucketAmount` may not. */
+export type ValueKind =
+  | 'amount'
+  | 'units'
+  | 'bucketAmount'
+  | 'bucketUnits'
+  | 'ratePerSecond'
+  | 'duration'
+  | 'durationOrCalendar'
+  | 'windows'
+  | 'calendarWindows'
+  | 'burstBucket'
+  | 'segments'
+  | 'flag'
+
+/** An option, and whether a rule must have it. */
+export interface RuleOption {
+  readonly kind: ValueKind
+  readonly isRequired: boolean
+}
+
+type Options<Name extends PropertyKey> = Readonly<Record<Name, RuleOption>>
+type NameOf<R> = R extends unknown ? Exclude<keyof R, 'algorithm'> : never
+
+const required = (kind: ValueKind): RuleOption => ({ kind, isRequired: true })
+const optional = (kind: ValueKind): RuleOption => ({ kind, isRequired: false })
+
+/** One window, or several: which of these are required depends on whether there are `windows`. */
+const WINDOW_OPTIONS: Options<'limit' | 'window' | 'burst' | 'windows'> = {
+  limit: optional('units'),
+  window: optional('duration'),
+  burst: optional('amount'),
+  windows: optional('windows'),
+}
+
+/** The options of each algorithm. Any other name in a rule is an error. */
+export const RULE_OPTIONS: { readonly [A in keyof RulesByAlgorithm]: Options<NameOf<RulesByAlgorithm[A]>> } = {
+  gcra: WINDOW_OPTIONS,
+  'fixed-window': {
+    ...WINDOW_OPTIONS,
+    window: optional('durationOrCalendar'),
+    windows: optional('calendarWindows'),
+    rollover: optional('flag'),
+  },
+  'sliding-window-counter': WINDOW_OPTIONS,
+  'sliding-window-log': { ...WINDOW_OPTIONS, segments: optional('segments') },
+  'token-bucket': {
+    capacity: required('bucketUnits'),
+    refillPerSecond: required('ratePerSecond'),
+    rollover: optional('flag'),
+  },
+  'leaky-bucket-meter': { capacity: required('bucketUnits'), leakPerSecond: required('ratePerSecond') },
+  'leaky-bucket-queue': { capacity: required('bucketUnits'), ratePerSecond: required('ratePerSecond') },
+  hybrid: { limit: required('units'), window: required('durationOrCalendar'), burst: required('burstBucket') },
+  concurrency: { limit: required('units'), lease: required('duration') },
+}
+
+/** The options of an entry of `windows`. */
+export const WINDOW_ENTRY_OPTIONS: Options<keyof WindowSpec> = {
+  limit: required('amount'),
+  window: required('duration'),
+  burst: optional('amount'),
+}
+
+/** The options of the `burst` of a hybrid. */
+export const BURST_BUCKET_OPTIONS: Options<keyof HybridRule['burst']> = {
+  capacity: required('bucketAmount'),
+  refillPerSecond: required('ratePerSecond'),
+}
+
+/** The names of the options of a calendar window. */
+export const CALENDAR_OPTIONS: readonly (keyof CalendarWindow)[] = ['calendar', 'timeZone', 'weekStart']
+
+/** What is expected of a whole number, as the rest of a sentence. */
+export function expectedWhole(least: number, most: number): string {
+  return `a whole number from ${least} to ${most}`
+}
+
+/** The same of the units that a bucket holds, other than 0. */
+export function expectedBucket(most: number): string {
+  return `a number from 1 to ${most} (fractions such as 2.5 are fine)`
+}
+
+/** The same of a rate. */
+export const EXPECTED_RATE: string = `units per second, above 0 (fractions such as 0.1 are fine), at most ${LARGEST_UNITS}`
+
+/** The same of several windows. */
+export const EXPECTED_WINDOWS: string = `1 to ${MOST_WINDOWS} entries of { limit, window }`
