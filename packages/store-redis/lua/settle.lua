@@ -10,13 +10,13 @@
 -- Returns one string: `now d`, then for each settlement `outcome B` (0 settled, 1 late, 2 gone, 3 not done: reservations have
 --   expired, 4 not done: `now` is outside the calendar periods) and `corrected d`.
 
--- @include rate-arithmetic
--- @include algorithm-kinds
--- @include limits
 -- @include call-header
+-- @include rate-arithmetic
+-- @include limits
 -- @include records
--- @include windows
 -- @include buckets
+-- @include windows
+-- @include corrections
 -- @include logs-and-slots
 -- @include algorithms
 -- @include leases
