@@ -25,7 +25,7 @@ if now == 0 then
 end
 
 -- What is stored under each key, by its index; false when there is nothing.
-local raws = call('MGET', unpack(KEYS, 1, records))
+local raws = records == 1 and call('MGET', KEYS[1]) or call('MGET', unpack(KEYS, 1, records))
 
 -- A key that is checked again is kept for 8 seconds at least, so that most writes need not extend its expiry.
 local AGAIN = 8000000

@@ -1,5 +1,5 @@
--- Batches of any limits, with blocks, leases and reservations. Each item is a table: its limit, the indexes of its keys,
--- and its cost in units.
+-- Batches of any limits, with blocks, leases and reservations. Each item is a table: its limit, the indexes of its
+-- keys, and its cost in units.
 --
 -- Invariant: all items are read before any is charged, and nothing is charged unless all fit. So a denied batch changes
 -- nothing but leases that have ended.

@@ -17,8 +17,8 @@ end
 -- Reads one limit from `blob` at `at`. Returns it and the position after it. Limits are stored in this form with
 -- reservations, so it must not change.
 local function read_limit(blob, at)
-  local kind, tag, block, lease, capacity, limit, window, extra, burst, units, micros, base, base_capacity, bounds, after =
-    unpack_binary('<Bc8c8c8dddddddddB', blob, at)
+  local kind, tag, block, lease, capacity, limit, window, extra, burst, units, micros, base, base_capacity, bounds,
+    after = unpack_binary('<Bc8c8c8dddddddddB', blob, at)
   local edges
   if bounds > 0 then
     edges = { unpack_binary('<' .. string.rep('d', bounds), blob, after) }

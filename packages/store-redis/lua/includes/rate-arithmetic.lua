@@ -2,8 +2,8 @@
 
 local floor, ceil, max, min = math.floor, math.ceil, math.max, math.min
 
--- The micro-units that leak in `elapsed` microseconds, rounded down. Exact while the product of time and units is a safe
--- integer; beyond that, while the product of the remainder is.
+-- The micro-units that leak in `elapsed` microseconds, rounded down. Exact while the product of time and units is a
+-- safe integer; beyond that, while the product of the remainder is.
 local function flowed(units, micros, elapsed)
   local product = elapsed * units
   if product <= SAFE then return floor(product / micros) end

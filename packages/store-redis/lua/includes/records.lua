@@ -11,21 +11,19 @@ local HOLDS = '\0\0\0holds'
 local layouts = {}
 
 -- The positions of the entries of a record, from its header in either form. `at[tag]` is that of `fresh`; value i is at
--- at[tag] + i.
+-- at[tag] + i. `rest` is the header without its first byte, which tells the form.
 local function layout_of(header)
   local layout = layouts[header]
   if layout then return layout end
-  local tags, places, at, sizes, total = {}, {}, {}, {}, 0
+  local tags, at, sizes, total = {}, {}, {}, 0
   for entry = 1, (#header - 3) / 10 do
     local tag, size = unpack_binary('<c8H', header, 10 * entry - 6)
-    local place = total + 1
-    tags[entry], places[entry], at[tag], sizes[tag] = tag, place, place, size
-    total = place + size
+    tags[entry], at[tag], sizes[tag] = tag, total + 1, size
+    total = total + 1 + size
   end
-  local rest = string.sub(header, 2)
   layout = {
-    header = '\1' .. rest, short_header = '\2' .. rest, tags = tags, places = places, at = at, sizes = sizes,
-    total = total, format = '<' .. string.rep('d', total), write = '<c' .. #header .. string.rep('d', total),
+    rest = string.sub(header, 2), tags = tags, at = at, sizes = sizes, total = total,
+    format = '<' .. string.rep('d', total),
   }
   layouts[header] = layout
   return layout
@@ -39,9 +37,9 @@ local is_bucket = {}
 
 -- When the last entry is fresh.
 local function last_fresh(values, layout)
-  local places, last = layout.places, 0
-  for entry = 1, #places do
-    local fresh = values[places[entry]]
+  local tags, at, last = layout.tags, layout.at, 0
+  for entry = 1, #tags do
+    local fresh = values[at[tags[entry]]]
     if fresh > last then last = fresh end
   end
   return last
@@ -126,10 +124,7 @@ local function short_form(values, layout, fresh)
     if not is_bucket[tags[entry]] or values[3 * entry] ~= at then return nil end
     levels[entry] = values[3 * entry - 1]
   end
-  local count = #tags
-  if count == 1 then return pack('<c13ddd', layout.short_header, fresh, at, levels[1]) end
-  local format = '<c' .. #layout.header .. string.rep('d', count + 2)
-  return pack(format, layout.short_header, fresh, at, unpack(levels, 1, count))
+  return '\2' .. layout.rest .. pack('<' .. string.rep('d', #tags + 2), fresh, at, unpack(levels, 1, #tags))
 end
 
 -- Stores the records that have changed.
@@ -140,7 +135,8 @@ local function save_records(now, slack)
     if fresh <= now then
       call('DEL', KEYS[key])
     else
-      local record = short_form(values, layout, fresh) or pack(layout.write, layout.header, unpack(values, 1, layout.total))
+      local record = short_form(values, layout, fresh)
+        or '\1' .. layout.rest .. pack(layout.format, unpack(values, 1, layout.total))
       local raw = raws[key]
       -- A key of the same length with a late enough expiry is updated in place, at a third of the cost.
       if raw and #raw == #record and fresh <= kept_of[key] then

@@ -5,10 +5,12 @@
 -- bucket `since, level`, for a fixed window `start, used, end`, for a sliding counter `start, current, previous`.
 local places, starts, amounts, thirds = {}, {}, {}, {}
 
--- Decides a batch of `count` items in `fields` (`limit, key, long, holds, cost` of each), `times` times, and appends the
--- reply to `out`. For a key of a bulk check, `header` is that of a record with these limits and nothing else. Returns
--- false, without effect, when the batch is not simple.
-local function decide_simple_batch(fields, count, times, header)
+-- Decides a batch of `count` items in `fields` (`limit, key, long, holds, cost` of each), `times` times, and appends
+-- the reply to `out`. For a key of a bulk check, `rest` is the header of a record with these limits and nothing else,
+-- without its first byte. Returns false, without effect, when the batch is not simple.
+--
+-- Invariant: all items are read before any is charged, and nothing is charged unless all fit.
+local function decide_simple_batch(fields, count, times, rest)
   local is_known = true
   for index = 1, count do
     local field = 5 * index
@@ -38,11 +40,11 @@ local function decide_simple_batch(fields, count, times, header)
     if left < times * cost then times = left < cost and 0 or floor(left / cost) end
   end
   local last, key = #out, fields[2]
-  if header and raws[key] and layout_at[key].header == header and not changed[key] then
+  if rest and raws[key] and layout_at[key].rest == rest and not changed[key] then
     out[last + 1], out[last + 2] = pack('<HB', times, 1), raws[key]
   else
     last = last + 1
-    out[last] = header and pack('<HBH', 0, 3, times) or pack('<H', times)
+    out[last] = rest and pack('<HBH', 0, 3, times) or pack('<H', times)
     for index = 1, count do
       local place, values = places[index], values_of[fields[5 * index - 3]]
       if not place then

@@ -1,13 +1,13 @@
 -- The fast path for bulk checks with one limit, a bucket or a simple window, over records with that limit and nothing
--- else: by far the most frequent checks. It comes first and calls no function of the other paths, because creating these
--- takes longer than deciding here. So the arithmetic of includes/buckets.lua and includes/windows.lua is repeated here,
--- for the cases that are simple enough. All other keys are skipped:
+-- else: by far the most frequent checks. It comes first and calls no function of the other paths, because creating
+-- these takes longer than deciding here. So the arithmetic of includes/buckets.lua and includes/windows.lua is repeated
+-- here, and nowhere else, for the cases that are simple enough. All other keys are skipped:
 --   - the record has another form, or other entries;
 --   - the time of a bucket is after `now`, or so long ago that the product of time and rate is no safe integer.
 --
 -- Sets `checks_at` to the start of the bulk checks that are not decided yet, nil when it is unknown; and `skipped` to
--- the skipped keys of the last check: its limits and cost, and `key, times, position in out` of each. Checks after it are
--- not decided here, because a key may have been skipped before.
+-- the skipped keys of the last check: its limits and cost, and `key, times, position in out` of each. Checks after it
+-- are not decided here: they may be about a skipped key, and checks of a key are decided in order.
 
 -- The position of the first limit, and the bytes of a limit without calendar periods. See includes/limits.lua.
 local LIMITS_AT, LIMIT_BYTES = 21, 98
