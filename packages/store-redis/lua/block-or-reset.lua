@@ -6,7 +6,6 @@
 --       [3] tags of entries to delete, 8 bytes each; when blocking, the first is the tag of the block
 -- Returns one string: `now d, done B`: 1 when done, 0 when expired reservations of the key must be refunded first.
 
--- @include rate-arithmetic
 -- @include call-header
 -- @include records
 -- @include holds

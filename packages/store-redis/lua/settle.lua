@@ -7,16 +7,16 @@
 --           `limit H, key H, long H, holds H, at d, cost d, mark d, actual d`. Flags: 1 the charge was held, 2 it was a
 --           lease for `span` microseconds, 4 it has expired at `span`: refund it as of then, if it is still held,
 --           8 only remove the reservation: the charge becomes final.
--- Returns one string: `now d`, then for each settlement `outcome B` (0 settled, 1 late, 2 gone, 3 not done: reservations have
---   expired, 4 not done: `now` is outside the calendar periods) and `corrected d`.
+-- Returns one string: `now d`, then for each settlement `outcome B` (0 settled, 1 late, 2 gone, 3 not done:
+--   reservations have expired, 4 not done: `now` is outside the calendar periods) and `corrected d`.
 
--- @include rate-arithmetic
--- @include algorithm-kinds
--- @include limits
 -- @include call-header
+-- @include rate-arithmetic
+-- @include limits
 -- @include records
--- @include windows
 -- @include buckets
+-- @include windows
+-- @include corrections
 -- @include logs-and-slots
 -- @include algorithms
 -- @include leases

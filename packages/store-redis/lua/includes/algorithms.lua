@@ -30,7 +30,7 @@ local function save_longs(now, slack)
     if state.fresh <= now then
       call('DEL', KEYS[key])
     else
-      call('PSETEX', KEYS[key], keep_for(state.fresh - now, slack), state.log or write_numbers(state.numbers))
+      call('PSETEX', KEYS[key], keep_ms(state.fresh - now, slack), state.log or write_numbers(state.numbers))
     end
   end
 end
@@ -41,45 +41,29 @@ local function base_of(limit)
     extra = limit.extra, edges = limit.edges }
 end
 
--- Values of a small base window of a hybrid.
-local function base_size(limit)
-  if limit.base == COUNTER then return 3 end
-  return limit.extra > 0 and 3 or 2
-end
-
--- Values of an entry in the record; 0 for states stored elsewhere.
-local function entry_size(limit)
-  local kind = limit.kind
-  if kind == METER or kind == QUEUE then return 2 end
-  if kind == FIXED then return limit.extra > 0 and 3 or 2 end
-  if kind == COUNTER or kind == ROLLOVER then return 3 end
-  if kind ~= HYBRID then return 0 end
-  return (limit.base == FIXED or limit.base == COUNTER) and 2 + base_size(limit) or 2
-end
-
 -- The position of an item's entry; nil when there is none of the right size.
 local function place_of(item)
   local values, layout = load_record(item.key)
   local place = layout.at[item.limit.tag]
-  if place and layout.sizes[item.limit.tag] ~= entry_size(item.limit) then place = nil end
+  if place and layout.sizes[item.limit.tag] ~= item.limit.size then place = nil end
   return values, place
 end
 
 -- Units left in a window; nil outside its calendar periods. `at` is the position of its small state.
 local function window_left(item, limit, values, at, now)
   if limit.kind == FIXED then return fixed_left(values, at, limit, now) end
-  if limit.kind == COUNTER then return counter_left(values, at, limit, now) end
+  if limit.kind == COUNTER then return counter_left(limit, now, counts_at(values, at, limit, now)) end
   if limit.kind == LOG then return log_left(log_view(load_long(item).log, limit, now), limit) end
   return ring_left(load_long(item).numbers, limit, now)
 end
 
--- Whether the calendar periods of a limit include `now`, and the stored time.
+-- Whether the calendar periods of a limit include `now` and the stored time, and what is carried over is known.
 local function reaches(item, now)
   local limit = item.limit
   if not limit.edges then return true end
   local values, at = place_of(item)
   if at and limit.kind == HYBRID then at = at + 2 end
-  return window_now(values, at, limit, now) ~= nil
+  return fixed_at(values, at, limit, now) ~= nil
 end
 
 -- The parts of a hybrid: units left in the window, and in the burst.
@@ -133,9 +117,9 @@ local function charge_hybrid(item, now, units)
   local by_base = min(from_base, units)
   local by_burst = units - by_base
   local is_new = not at
-  values, at = entry_for(item.key, limit.tag, entry_size(limit), now)
+  values, at = entry_for(item.key, limit.tag, limit.size, now)
   if is_new then
-    for index = 1, entry_size(limit) do values[at + index] = 0 end
+    for index = 1, limit.size do values[at + index] = 0 end
   end
   local burst_fresh, base_fresh = 0, 0
   -- A part that is overdrawn or empty, and not charged, stays unchanged.
@@ -179,12 +163,13 @@ local function charge(item, now, units, holder)
     return 0
   end
   local _, at = place_of(item)
-  local values, to = entry_for(item.key, limit.tag, entry_size(limit), now)
+  local values, to = entry_for(item.key, limit.tag, limit.size, now)
   local from = at and to or nil
   changed[item.key] = true
   if kind == METER or kind == QUEUE then
     local fresh, level = meter_write(values, from, limit, now, units, to)
     values[to] = fresh
+    if kind == METER then is_bucket[limit.tag] = true end
     keep_beside_leases(item)
     return kind == QUEUE and level or 0
   end
@@ -243,7 +228,7 @@ local function correct_base(item, base, values, at, now, units, past)
   end
   if base.kind == COUNTER then return counter_correct(values, at, base, now, units, past, at) end
   local applied = fixed_applied(values, at, base, now, units, past)
-  if not window_now(values, at, base, now) then return 0, values[at - 2] end
+  if not fixed_at(values, at, base, now) then return 0, values[at - 2] end
   return applied, fixed_write(values, at, base, now, applied, at)
 end
 
@@ -252,9 +237,9 @@ local function correct_hybrid(item, now, units, past)
   local values, at = place_of(item)
   if not at and units <= 0 then return 0 end
   local is_new = not at
-  values, at = entry_for(item.key, limit.tag, entry_size(limit), now)
+  values, at = entry_for(item.key, limit.tag, limit.size, now)
   if is_new then
-    for index = 1, entry_size(limit) do values[at + index] = 0 end
+    for index = 1, limit.size do values[at + index] = 0 end
   end
   -- The burst is more valuable to the caller, so it is refunded first. Without a charge, the window is.
   local is_latest = past.at == LATEST
@@ -280,12 +265,13 @@ local function correct(item, now, units, past)
   if item.long > 0 then return correct_long(item, limit, now, units, past) end
   local _, at = place_of(item)
   if not at and units <= 0 then return 0 end
-  local values, to = entry_for(item.key, limit.tag, entry_size(limit), now)
+  local values, to = entry_for(item.key, limit.tag, limit.size, now)
   local from = at and to or nil
   changed[item.key] = true
   local applied
   if kind == METER then
     applied, values[to] = meter_correct(values, from, limit, now, units, past, to)
+    is_bucket[limit.tag] = true
   elseif kind == QUEUE then
     applied, values[to] = queue_correct(values, from, limit, now, units, past, to)
   elseif kind == ROLLOVER then
@@ -294,7 +280,7 @@ local function correct(item, now, units, past)
     applied, values[to] = counter_correct(values, from, limit, now, units, past, to)
   else
     applied = fixed_applied(values, from, limit, now, units, past)
-    if window_now(values, from, limit, now) then values[to] = fixed_write(values, from, limit, now, applied, to) end
+    if fixed_at(values, from, limit, now) then values[to] = fixed_write(values, from, limit, now, applied, to) end
   end
   keep_beside_leases(item)
   return applied

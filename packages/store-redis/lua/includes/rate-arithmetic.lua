@@ -1,13 +1,9 @@
 -- Constant rates as exact fractions: a bucket leaks `units / micros` micro-units per microsecond.
 
 local floor, ceil, max, min = math.floor, math.ceil, math.max, math.min
-local call = redis.call
-local pack, unpack_binary = struct.pack, struct.unpack
 
-local SAFE = 9007199254740991
-local UNIT = 1000000
-
--- floor(elapsed * units / micros), exact while the product (or that of the remainder) is a safe integer.
+-- The micro-units that leak in `elapsed` microseconds, rounded down. Exact while the product of time and units is a
+-- safe integer; beyond that, while the product of the remainder is.
 local function flowed(units, micros, elapsed)
   local product = elapsed * units
   if product <= SAFE then return floor(product / micros) end
@@ -15,7 +11,7 @@ local function flowed(units, micros, elapsed)
   return whole * units + floor((elapsed - whole * micros) * units / micros)
 end
 
--- The microseconds until `level` has leaked, or a little more: for expiry only.
+-- The microseconds until `level` micro-units have leaked, or a little more: for expiry only.
 local function time_to_flow(units, micros, level)
   return level > 0 and ceil(level / units * micros) + 1 or 0
 end

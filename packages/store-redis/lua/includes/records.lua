@@ -3,14 +3,15 @@
 -- then.
 --
 -- A record of buckets only, all updated at one time, has a short form: version 2, the same header, then `kept d, at d`
--- and `level d*`. `kept` is the earliest expiry of the key; it replaces `fresh` of every entry.
+-- and `level d*`. `kept` replaces `fresh` of every entry, and is before the expiry of the key.
 
 local EMPTY_HEADER = '\1\0\0'
 local HOLDS = '\0\0\0holds'
 
 local layouts = {}
 
--- The positions of the entries of a record, from its header. `at[tag]` is that of `fresh`; value i is at at[tag] + i.
+-- The positions of the entries of a record, from its header in either form. `at[tag]` is that of `fresh`; value i is at
+-- at[tag] + i. `rest` is the header without its first byte, which tells the form.
 local function layout_of(header)
   local layout = layouts[header]
   if layout then return layout end
@@ -20,67 +21,56 @@ local function layout_of(header)
     tags[entry], at[tag], sizes[tag] = tag, total + 1, size
     total = total + 1 + size
   end
-  layout = { header = header, tags = tags, at = at, sizes = sizes, total = total, format = '<' .. string.rep('d', total) }
-  layout.write = '<c' .. #header .. string.rep('d', total)
+  layout = {
+    rest = string.sub(header, 2), tags = tags, at = at, sizes = sizes, total = total,
+    format = '<' .. string.rep('d', total),
+  }
   layouts[header] = layout
-  return layout
-end
-
--- The layout of a single bucket, by the header of its short form.
-local level_layouts = {}
-
-local function layout_of_level(header)
-  local layout = level_layouts[header]
-  if not layout then
-    layout = layout_of('\1' .. string.sub(header, 2))
-    layout.shared = header
-    level_layouts[header] = layout
-  end
   return layout
 end
 
 -- Records of this call by the index of their key: values, layout, earliest expiry, and whether to write them.
 local values_of, layout_at, kept_of, changed = {}, {}, {}, {}
 
--- Keys whose only entry, if there is no other, is a bucket.
-local is_level = {}
+-- Tags of entries that are buckets, as far as known: those that were charged in this call.
+local is_bucket = {}
 
+-- When the last entry is fresh.
 local function last_fresh(values, layout)
-  if #layout.tags == 1 then return values[1] end
-  local last = 0
-  for _, place in pairs(layout.at) do
-    if values[place] > last then last = values[place] end
+  local tags, at, last = layout.tags, layout.at, 0
+  for entry = 1, #tags do
+    local fresh = values[at[tags[entry]]]
+    if fresh > last then last = fresh end
   end
   return last
 end
 
--- Converts a record from the short form to the general one.
-local function general_form(raw)
-  local count = unpack_binary('<H', raw, 2)
-  local size = 3 + 10 * count
-  local kept, at, after = unpack_binary('<dd', raw, size + 1)
-  local parts = { string.char(VERSION), string.sub(raw, 2, size) }
-  for place = after, #raw, 8 do parts[#parts + 1] = pack('<d', kept) .. string.sub(raw, place, place + 7) .. pack('<d', at) end
-  return table.concat(parts)
-end
-
+-- The values and the layout of a record, both in the general form. Anything that is not a record counts as empty.
 local function load_record(key)
   local values = values_of[key]
   if values then return values, layout_at[key] end
   local raw = raws[key]
   local layout
   local version = raw and string.byte(raw, 1)
-  if version == SHARED and #raw == 37 then
-    -- A single bucket, the most frequent case.
-    local header, kept, at, level = unpack_binary('<c13ddd', raw)
-    layout, values = layout_of_level(header), { kept, level, at }
-  elseif version == SHARED or version == VERSION then
-    if version == SHARED then raw = general_form(raw) end
-    layout = layout_of(string.sub(raw, 1, 3 + 10 * unpack_binary('<H', raw, 2)))
-    values = { unpack_binary(layout.format, raw, #layout.header + 1) }
+  if version == VERSION or version == SHARED then
+    local entries = unpack_binary('<H', raw, 2)
+    layout = layout_of(string.sub(raw, 1, 3 + 10 * entries))
+    local first = 4 + 10 * entries
+    if version == VERSION then
+      values = { unpack_binary(layout.format, raw, first) }
+    elseif entries == 1 then
+      local kept, at, level = unpack_binary('<ddd', raw, first)
+      values = { kept, level, at }
+    else
+      local short = { unpack_binary('<' .. string.rep('d', entries + 2), raw, first) }
+      values = {}
+      for entry = 1, entries do
+        local place = 3 * entry
+        values[place - 2], values[place - 1], values[place] = short[1], short[entry + 2], short[2]
+      end
+    end
   else
-    layout = layout_of(EMPTY_HEADER)
-    values = {}
+    layout, values = layout_of(EMPTY_HEADER), {}
   end
   kept_of[key] = last_fresh(values, layout)
   values_of[key], layout_at[key] = values, layout
@@ -112,6 +102,7 @@ local function rebuild(key, dropped, now, tag, size)
   return kept, place
 end
 
+-- The position of a new entry of `size` values, which replaces any other with its tag.
 local function place_entry(key, tag, size, now)
   return rebuild(key, { [tag] = true }, now, tag, size)
 end
@@ -124,6 +115,19 @@ local function entry_for(key, tag, size, now)
   return place_entry(key, tag, size, now)
 end
 
+-- The short form of a record; nil when not all entries are known to be buckets that were updated at the same time.
+local function short_form(values, layout, fresh)
+  local tags = layout.tags
+  if not is_bucket[tags[1]] then return nil end
+  local at, levels = values[3], {}
+  for entry = 1, #tags do
+    if not is_bucket[tags[entry]] or values[3 * entry] ~= at then return nil end
+    levels[entry] = values[3 * entry - 1]
+  end
+  return '\2' .. layout.rest .. pack('<' .. string.rep('d', #tags + 2), fresh, at, unpack(levels, 1, #tags))
+end
+
+-- Stores the records that have changed.
 local function save_records(now, slack)
   for key in pairs(changed) do
     local values, layout = values_of[key], layout_at[key]
@@ -131,19 +135,14 @@ local function save_records(now, slack)
     if fresh <= now then
       call('DEL', KEYS[key])
     else
-      local record
-      if is_level[key] and layout.total == 3 then
-        layout.shared = layout.shared or '\2' .. string.sub(layout.header, 2)
-        record = pack('<c13ddd', layout.shared, values[1], values[3], values[2])
-      else
-        record = pack(layout.write, layout.header, unpack(values, 1, layout.total))
-      end
+      local record = short_form(values, layout, fresh)
+        or '\1' .. layout.rest .. pack(layout.format, unpack(values, 1, layout.total))
       local raw = raws[key]
       -- A key of the same length with a late enough expiry is updated in place, at a third of the cost.
       if raw and #raw == #record and fresh <= kept_of[key] then
         call('SETRANGE', KEYS[key], '0', record)
       else
-        call('PSETEX', KEYS[key], keep_for(fresh - now, slack), record)
+        call('PSETEX', KEYS[key], keep_ms(fresh - now, slack), record)
       end
     end
   end

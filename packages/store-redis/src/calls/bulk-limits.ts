@@ -66,7 +66,7 @@ function hasLimits(items: Batch['items'], limits: readonly Limit[]): boolean {
   return true
 }
 
-/** See lua/includes/bulk-checks.lua. */
+/** The fast paths of lua/decide.lua read these. */
 function isSupported(limit: Limit): boolean {
   switch (limit.algorithm) {
     case 'token-bucket':

@@ -16,8 +16,7 @@ const NOT_DECIDED = 65_535
 /** The version of a record whose buckets share one timestamp. */
 const SHARED_TIMESTAMP = 2
 
-/** The form of the reply to a key of a bulk check. */
-const NO_STATE = 0
+/** The form of the reply to a key of a bulk check. Any other: there was no record. */
 const RECORD = 1
 const GENERAL = 3
 const CHARGED = 4
@@ -67,8 +66,7 @@ export class DecideReply {
     const states = this.#scratch(limits)
     if (form === RECORD) this.#readRecord(limits, states)
     else if (form === CHARGED) this.#readCharged(states, admitted * group.first.items[0]!.cost)
-    else if (form === NO_STATE) for (const item of states) item.state = []
-    else for (const [index, size] of limits.sizes.entries()) this.#readValues(states[index]!.state, size)
+    else for (const item of states) item.state = []
     this.#decide(group.head, admitted, states)
     return undefined
   }
