@@ -36,15 +36,7 @@ export { durationMs } from './rule/duration.ts'
 export type { Limit } from './rule/limit.ts'
 export { MICROS_PER_UNIT } from './rule/rate.ts'
 export { createBatch, createItem, drawHolder } from './store/batch.ts'
-export {
-  type AnswerListener,
-  type AskedQuestion,
-  askByPromise,
-  asListened,
-  decideByListening,
-  isListened,
-  type ListenedStore,
-} from './store/callback-store.ts'
+export { CallbackStore, callbackStore, completeAfter, type PendingBatch } from './store/callback-store.ts'
 export { noteSpace, spaceOf } from './store/counter-namespace.ts'
 export { decideBatch } from './store/decide-batch.ts'
 export { Breaker, type BreakerStart, NOT_ADMITTED } from './store/fallback/breaker.ts'

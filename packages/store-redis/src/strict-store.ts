@@ -1,31 +1,18 @@
 import type { Clock, Settlement, Timers } from '@sluice/core'
 import { SluiceError } from '@sluice/core'
-import type {
-  AnswerListener,
-  AskedQuestion,
-  Batch,
-  BlockTerm,
-  Limit,
-  ListenedStore,
-  Receipt,
-} from '@sluice/core/internal'
-import { blockTermOf, decideByListening, outcomeUnknown } from '@sluice/core/internal'
-import type { BatchGroup } from './calls/batch-group.ts'
-import { PendingBatch } from './calls/batch-group.ts'
-import type { BulkLimits } from './calls/bulk-limits.ts'
-import type { DecideCall } from './calls/call-builder.ts'
+import type { BlockTerm, Limit, PendingBatch, Receipt } from '@sluice/core/internal'
+import { blockTermOf, CallbackStore, outcomeUnknown } from '@sluice/core/internal'
+import type { BatchGroup, BulkLimits, DecideCall } from './calls/call-builder.ts'
 import { groupsIn } from './calls/call-builder.ts'
 import { CallScheduler } from './calls/call-scheduler.ts'
-import type { RetryReason } from './calls/decide-reply.ts'
-import { DecideReply } from './calls/decide-reply.ts'
-import { encodeDecideCall } from './calls/decide-request.ts'
-import { decodeSettlement, encodeExpiredHolds, encodeSettleCall } from './calls/settle-request.ts'
+import type { RetryReason } from './calls/decide-call.ts'
+import { DecideReply, encodeDecideCall } from './calls/decide-call.ts'
+import { decodeSettlement, encodeExpiredHolds, encodeSettleCall } from './calls/settle-call.ts'
 import { primaryRoutingKeys } from './connection/cluster-slots.ts'
 import type { RedisArgument, RedisConnection } from './connection/connection.ts'
-import { ByteWriter } from './wire/byte-writer.ts'
 import type { CallContext, CallTime } from './wire/call-arguments.ts'
+import { ByteWriter, holdNotesKey, holdSetKey, isRecordKey, longStateKey, RedisKeys } from './wire/call-arguments.ts'
 import { encodingOf, entryTag } from './wire/limit-encoding.ts'
-import { holdNotesKey, holdSetKey, isRecordKey, longStateKey, RedisKeys } from './wire/redis-keys.ts'
 import type { ScriptRunner } from './wire/script-runner.ts'
 import { BLOCK_OR_RESET, DECIDE, SCAN_KEYS, SETTLE } from './wire/scripts.ts'
 
@@ -59,8 +46,7 @@ export interface StrictStoreOptions {
  * Decides in Redis: exact across machines. All batches of one event loop iteration leave together, and equal batches
  * are sent once. Errors are raised unchanged: deadlines and failure modes belong to the fallback store.
  */
-export class StrictStore implements ListenedStore {
-  readonly mode = 'async'
+export class StrictStore extends CallbackStore {
   readonly #options: StrictStoreOptions
   readonly #runner: ScriptRunner
   readonly #keys: RedisKeys
@@ -73,6 +59,7 @@ export class StrictStore implements ListenedStore {
   #closed = false
 
   constructor(options: StrictStoreOptions) {
+    super()
     this.#options = options
     this.#runner = options.runner
     this.#keys = new RedisKeys(options.prefix)
@@ -89,20 +76,14 @@ export class StrictStore implements ListenedStore {
         for (const group of call.groups) this.#answer(group, reply, undefined)
       },
       failed: (call, error) => {
-        for (const group of groupsIn(call)) group.reject(error)
+        for (const group of groupsIn(call)) group.fail(error)
       },
     })
   }
 
-  decide(batch: Batch): Promise<void> {
-    return decideByListening(this, batch)
-  }
-
-  ask(batch: Batch, listener: AnswerListener): AskedQuestion {
-    const pending = new PendingBatch(batch, listener)
-    if (this.#closed) listener.unanswered(closedError())
+  submit(pending: PendingBatch): void {
+    if (this.#closed) pending.fail(closedError())
     else this.#scheduler.add(pending)
-    return pending
   }
 
   async settle(receipt: Receipt, actuals: readonly number[]): Promise<Settlement> {
@@ -163,7 +144,7 @@ export class StrictStore implements ListenedStore {
     return new DecideReply(await this.#runner.runForBytes(DECIDE, call.keys, call.args))
   }
 
-  /** Decodes the decision of a group, in the order of the call, and notifies its listeners. */
+  /** Decodes the decision of a group, in the order of the call, and completes its batches. */
   #answer(group: BatchGroup, reply: DecideReply, limits: BulkLimits | undefined): void {
     try {
       const reason = limits === undefined ? reply.decode(group) : reply.decodeBulk(group, limits)
@@ -172,10 +153,10 @@ export class StrictStore implements ListenedStore {
         return
       }
     } catch (error) {
-      group.reject(error)
+      group.fail(error)
       return
     }
-    group.resolve()
+    group.complete()
   }
 
   async #retry(group: BatchGroup, reason: RetryReason, now: number): Promise<void> {
@@ -186,7 +167,7 @@ export class StrictStore implements ListenedStore {
       if (this.#closed) throw closedError()
       this.#scheduler.addAgain(group)
     } catch (error) {
-      group.reject(error)
+      group.fail(error)
     }
   }
 

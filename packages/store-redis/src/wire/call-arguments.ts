@@ -1,7 +1,6 @@
+import { hash } from 'node:crypto'
 import type { Limit } from '@sluice/core/internal'
-import type { ByteWriter } from './byte-writer.ts'
 import { encodingOf } from './limit-encoding.ts'
-import { holdNotesKey, holdSetKey, longStateKey } from './redis-keys.ts'
 
 /** The time arguments of a script. */
 export interface CallTime {
@@ -105,4 +104,121 @@ export class CallArguments {
     if (body !== undefined) writer.append(body)
     return writer.take()
   }
+}
+
+const FIRST_SIZE = 4096
+
+/** Writes little-endian numbers into a growing buffer. Reused for many messages. */
+export class ByteWriter {
+  #bytes = Buffer.allocUnsafe(FIRST_SIZE)
+  #length = 0
+
+  get length(): number {
+    return this.#length
+  }
+
+  clear(): void {
+    this.#length = 0
+  }
+
+  uint8(value: number): void {
+    this.#reserve(1)
+    this.#bytes[this.#length++] = value
+  }
+
+  uint16(value: number): void {
+    this.#reserve(2)
+    const at = this.#length
+    this.#bytes[at] = value & 0xff
+    this.#bytes[at + 1] = value >>> 8
+    this.#length = at + 2
+  }
+
+  double(value: number): void {
+    this.#reserve(8)
+    this.#bytes.writeDoubleLE(value, this.#length)
+    this.#length += 8
+  }
+
+  bytes(value: Buffer): void {
+    this.#reserve(value.length)
+    value.copy(this.#bytes, this.#length)
+    this.#length += value.length
+  }
+
+  /** Appends the contents of another writer. */
+  append(other: ByteWriter): void {
+    this.#reserve(other.#length)
+    other.#bytes.copy(this.#bytes, this.#length, 0, other.#length)
+    this.#length += other.#length
+  }
+
+  /** Overwrites two bytes that were written before. */
+  patchUint16(at: number, value: number): void {
+    this.#bytes.writeUInt16LE(value, at)
+  }
+
+  /** A copy of the message. */
+  take(): Buffer {
+    return Buffer.from(this.#bytes.subarray(0, this.#length))
+  }
+
+  #reserve(size: number): void {
+    if (this.#length + size <= this.#bytes.length) return
+    const larger = Buffer.allocUnsafe(Math.max(this.#bytes.length * 2, this.#length + size))
+    this.#bytes.copy(larger, 0, 0, this.#length)
+    this.#bytes = larger
+  }
+}
+
+/** Keys that are used unchanged: none of these characters ends a hash tag or looks like the mark of a digest. */
+const READABLE = /^[A-Za-z0-9_.:@/+-]{1,64}$/
+
+/** Version of the storage format, part of every key. */
+const FORMAT = 1
+
+/**
+ * Maps the keys of callers to Redis keys. Short keys of common characters stay readable (`sluice:1:{=user-7}`). Any
+ * other is replaced by the SHA-256 of its UTF-16 (`sluice:1:{#...}`): Redis keys are short and unique, and no character
+ * can move a key to another slot. All Redis keys of one key share a hash tag, so in a cluster they are in one slot.
+ */
+export class RedisKeys {
+  readonly #readable: string
+  readonly #hashed: string
+
+  /** The pattern that matches all records, and none of longer prefixes. */
+  readonly pattern: string
+
+  constructor(prefix: string) {
+    this.pattern = `${prefix}:${FORMAT}:{*`
+    this.#readable = `${prefix}:${FORMAT}:{=`
+    this.#hashed = `${prefix}:${FORMAT}:{#`
+  }
+
+  /** The Redis key of the record, which holds all small states of a key. */
+  record(key: string): string {
+    return READABLE.test(key)
+      ? `${this.#readable}${key}}`
+      : `${this.#hashed}${hash('sha256', Buffer.from(key, 'utf16le'), 'base64url')}}`
+  }
+}
+
+/** Whether a Redis key is that of a record. */
+export function isRecordKey(name: string): boolean {
+  return name.endsWith('}')
+}
+
+/** The Redis key of a long state, which is stored outside of the record. */
+export function longStateKey(record: string, tag: string): string {
+  return `${record}:${tag}`
+}
+
+/** The sorted set of the reservations of a key, by expiry. */
+export function holdSetKey(record: string): string {
+  return `${record}:h`
+}
+
+/** The hash of the charges of each reservation of a key. */
+export function holdNotesKey(record: string): string {
+  return `${record}:n`
 }

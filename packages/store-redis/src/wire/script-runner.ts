@@ -17,10 +17,14 @@ const MAX_ATTEMPTS = 8
 export class ScriptRunner {
   readonly #connection: RedisConnection
   readonly #pause: (ms: number) => Promise<void>
+  readonly #throwFailure: (error: unknown) => never
 
   constructor(connection: RedisConnection, pause: (ms: number) => Promise<void>) {
     this.#connection = connection
     this.#pause = pause
+    this.#throwFailure = (error) => {
+      throw failureFrom(error, connection.isCluster)
+    }
   }
 
   /**
@@ -52,13 +56,9 @@ export class ScriptRunner {
   }
 
   /** Sends any command. Throws like {@link run}. */
-  async command(command: readonly RedisArgument[], key: string): Promise<unknown> {
-    if (!this.#connection.isReady()) throw notConnected(this.#connection.obstacle?.())
-    try {
-      return await this.#connection.send(command, key)
-    } catch (error) {
-      throw failureFrom(error, this.#connection.isCluster)
-    }
+  command(command: readonly RedisArgument[], key: string): Promise<unknown> {
+    if (!this.#connection.isReady()) return Promise.reject(notConnected(this.#connection.obstacle?.()))
+    return this.#connection.send(command, key).catch(this.#throwFailure)
   }
 }
 
