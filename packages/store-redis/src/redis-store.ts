@@ -284,13 +284,14 @@ export class RedisStore extends CallbackStore {
   }
 
   #strict(prefix: string, options: RedisStoreOptions): StrictStore {
+    const { clock = systemClock, monotonicMs = systemMonotonicMs } = options
     return new StrictStore({
       connection: this.#connection,
       runner: this.#runner,
       prefix,
-      clock: options.clock ?? systemClock,
+      clock,
       usesClock: options.clock !== undefined,
-      monotonicMs: options.monotonicMs ?? systemMonotonicMs,
+      monotonicMs,
       runAfterIo,
       timers: this.#timers,
       onSend: () => {

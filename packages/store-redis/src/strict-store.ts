@@ -10,10 +10,19 @@ import { DecideReply, encodeDecideCall } from './calls/decide-call.ts'
 import { decodeSettlement, encodeExpiredHolds, encodeSettleCall } from './calls/settle-call.ts'
 import { primaryRoutingKeys } from './connection/cluster-slots.ts'
 import type { RedisArgument, RedisConnection } from './connection/connection.ts'
-import type { CallContext, CallTime } from './wire/call-arguments.ts'
-import { ByteWriter, holdNotesKey, holdSetKey, isRecordKey, longStateKey, RedisKeys } from './wire/call-arguments.ts'
-import { encodingOf, entryTag } from './wire/limit-encoding.ts'
+import type { CallContext, CallTime } from './wire/call-encoding.ts'
+import {
+  ByteWriter,
+  encodingOf,
+  entryTag,
+  holdNotesKey,
+  holdSetKey,
+  isRecordKey,
+  longStateKey,
+  RedisKeys,
+} from './wire/call-encoding.ts'
 import type { ScriptRunner } from './wire/script-runner.ts'
+import { bytesOf } from './wire/script-runner.ts'
 import { BLOCK_OR_RESET, DECIDE, SCAN_KEYS, SETTLE } from './wire/scripts.ts'
 
 /** Maximum attempts of a call that needs expired reservations to be refunded, or other calendar periods. */
@@ -140,8 +149,8 @@ export class StrictStore extends CallbackStore {
 
   async #call(contents: DecideCall): Promise<DecideReply> {
     this.#options.onSend?.()
-    const call = encodeDecideCall(contents, this.#callContext())
-    return new DecideReply(await this.#runner.runForBytes(DECIDE, call.keys, call.args))
+    const { keys, args } = encodeDecideCall(contents, this.#callContext())
+    return new DecideReply(bytesOf(DECIDE, await this.#runner.run(DECIDE, keys, args)))
   }
 
   /** Decodes the decision of a group, in the order of the call, and completes its batches. */
@@ -202,7 +211,9 @@ export class StrictStore extends CallbackStore {
     if (this.#closed) throw closedError()
     for (let attempts = 1; ; attempts++) {
       const call = encodeSettleCall(receipt, how, this.#callContext())
-      const { outcome, corrected, now } = decodeSettlement(await this.#runner.runForBytes(SETTLE, call.keys, call.args))
+      const { outcome, corrected, now } = decodeSettlement(
+        bytesOf(SETTLE, await this.#runner.run(SETTLE, call.keys, call.args)),
+      )
       if (outcome !== 'holds' && outcome !== 'calendar') return { outcome, corrected }
       const records = new Set(receipt.charges.map((charge) => this.#recordOf(charge.key)))
       await this.#prepareRetry(outcome, { records, now, attempts })
@@ -224,7 +235,8 @@ export class StrictStore extends CallbackStore {
       head.writeUInt16LE(keys.length, 16)
       const span = Buffer.alloc(8)
       span.writeDoubleLE(micros)
-      const reply = await this.#runner.runForBytes(BLOCK_OR_RESET, keys, [head, span, Buffer.concat(tags)])
+      const args = [head, span, Buffer.concat(tags)]
+      const reply = bytesOf(BLOCK_OR_RESET, await this.#runner.run(BLOCK_OR_RESET, keys, args))
       if (reply[8] === 1) return
       await this.#prepareRetry('holds', { records: [record], now: reply.readDoubleLE(0), attempts })
     }

@@ -1,5 +1,5 @@
 import type { Batch, Limit, PendingBatch } from '@sluice/core/internal'
-import { encodingOf } from '../wire/limit-encoding.ts'
+import { encodingOf } from '../wire/call-encoding.ts'
 
 /** Keys that are checked against the same limits at the same cost: encoded once for all of them. */
 export interface BulkCheck {

@@ -1,9 +1,8 @@
 import { SluiceError } from '@sluice/core'
 import type { Ask, Batch, Item, LeasedUnits, PendingBatch } from '@sluice/core/internal'
 import { algorithmOf, decideBesideLeases, MICROS_PER_UNIT, NEVER } from '@sluice/core/internal'
-import type { ByteWriter, CallContext, ScriptCall } from '../wire/call-arguments.ts'
-import { CallArguments } from '../wire/call-arguments.ts'
-import { encodingOf } from '../wire/limit-encoding.ts'
+import type { ByteWriter, CallContext, ScriptCall } from '../wire/call-encoding.ts'
+import { CallArguments, encodingOf } from '../wire/call-encoding.ts'
 import type { BatchGroup, BulkCheck, BulkLimits, DecideCall } from './call-builder.ts'
 
 /** Flags of a batch; see lua/decide.lua. */

@@ -7,8 +7,8 @@ export interface Hold {
   readonly expiresAt: number
 }
 
-/** Most reservations open at once in one book. */
-const LARGEST_BOOK = 1_000_000
+/** Maximum number of open reservations. */
+const MAX_OPEN = 1_000_000
 
 /** Settled reservations that may lie in the heap besides as many as are open. */
 const SPARE_PLACES = 64
@@ -24,11 +24,11 @@ export class ReservationHeap {
 
   /** Throws `SLUICE_STORE_FULL` at a million open reservations. Ask before charging what is to be noted. */
   checkRoom(): void {
-    if (this.#open.size < LARGEST_BOOK) return
+    if (this.#open.size < MAX_OPEN) return
     throw new SluiceError('SLUICE_STORE_FULL', {
       problem: 'too many reservations are open',
       received: this.#open.size,
-      expected: `fewer than ${LARGEST_BOOK}`,
+      expected: `fewer than ${MAX_OPEN}`,
       action: 'Settle or release reservations, or give them a shorter time to live.',
     })
   }
