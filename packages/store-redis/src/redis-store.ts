@@ -295,7 +295,6 @@ export class RedisStore extends CallbackStore {
       runAfterIo,
       timers: this.#timers,
       onSend: () => {
-        this.#nodes.heartbeatWithCheck()
         if (!this.#hasStarted) this.#startup.attempt()
       },
     })

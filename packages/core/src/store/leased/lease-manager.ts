@@ -99,7 +99,7 @@ export class LeaseManager {
   }
 
   /**
-   * Asks for up to `units`. No lease when the store refuses; `left` is what it has besides the lease. An error is the
+   * Asks for up to `units`. No lease when the store denies it; `left` is what it has besides the lease. An error is the
    * caller's. The time of the lease counts from before it was asked for, so it ends here before it ends in the store.
    */
   async lend(
