@@ -33,14 +33,7 @@ export { durationMs } from './rule/duration.ts'
 export { MICROS_PER_UNIT } from './rule/rate.ts'
 export type { AlgorithmRule, CalendarWindow, Units, WindowSpec } from './rule/rule.ts'
 export { createBatch, createItem, drawHolder } from './store/batch.ts'
-export {
-  type AnswerListener,
-  type AskedQuestion,
-  askByPromise,
-  asListened,
-  decideByListening,
-  type ListenedStore,
-} from './store/callback-store.ts'
+export { CallbackStore, callbackStore, completeAfter, type PendingBatch } from './store/callback-store.ts'
 export { noteSpace, spaceOf } from './store/counter-namespace.ts'
 export { Breaker, type BreakerStart, NOT_ADMITTED } from './store/fallback/breaker.ts'
 export { DeadlineQueue, type WaitingCall } from './store/fallback/deadline-queue.ts'

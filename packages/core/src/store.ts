@@ -13,12 +13,8 @@ export type { Limit } from './rule/limit.ts'
 export { decideBatch } from './store/decide-batch.ts'
 export { type DenyCacheOptions, denyCacheStore } from './store/deny-cache/deny-cache-store.ts'
 export type { BreakerOptions } from './store/fallback/breaker.ts'
-export {
-  type FallbackStore,
-  type FallbackStoreOptions,
-  type FallbackStoreStats,
-  fallbackStore,
-} from './store/fallback/fallback-store.ts'
+export type { FallbackStoreOptions } from './store/fallback/fallback-options.ts'
+export { type FallbackStore, type FallbackStoreStats, fallbackStore } from './store/fallback/fallback-store.ts'
 export type { LeaseEvent } from './store/leased/lease-manager.ts'
 export {
   type LeasedStore,

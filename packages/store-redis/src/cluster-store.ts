@@ -1,6 +1,6 @@
 import type { Random, Settlement } from '@sluice/core'
-import type { AnswerListener, AskedQuestion, ListenedStore } from '@sluice/core/internal'
-import { askByPromise, createBatch, decideByListening, drawHolder, MICROS_PER_SECOND } from '@sluice/core/internal'
+import type { PendingBatch } from '@sluice/core/internal'
+import { CallbackStore, completeAfter, createBatch, drawHolder, MICROS_PER_SECOND } from '@sluice/core/internal'
 import type { Batch, BlockTerm, Limit, Receipt } from '@sluice/core/store'
 import { receiptOf, storeUnavailable } from '@sluice/core/store'
 import type { StrictStore } from './strict-store.ts'
@@ -25,24 +25,21 @@ interface Part {
  * moment because of a batch that is denied in the end. Never are more admitted than the limits allow, even if a process
  * dies half way: its reservations expire. A batch about a single key is one call.
  */
-export class ClusterStore implements ListenedStore {
-  readonly mode = 'async'
+export class ClusterStore extends CallbackStore {
   readonly #store: StrictStore
   readonly #random: Random
 
   constructor(store: StrictStore, random: Random) {
+    super()
     this.#store = store
     this.#random = random
   }
 
-  decide(batch: Batch): Promise<void> {
-    return decideByListening(this, batch)
-  }
-
-  ask(batch: Batch, listener: AnswerListener): AskedQuestion {
-    const { key } = batch.items[0]!
-    const hasOneKey = batch.items.every((item) => item.key === key)
-    return hasOneKey ? this.#store.ask(batch, listener) : askByPromise((own) => this.#decideParts(own), batch, listener)
+  submit(pending: PendingBatch): void {
+    const { items } = pending.batch
+    const { key } = items[0]!
+    if (items.every((item) => item.key === key)) this.#store.submit(pending)
+    else completeAfter(pending, (batch) => this.#decideParts(batch))
   }
 
   async settle(receipt: Receipt, actuals: readonly number[]): Promise<Settlement> {

@@ -8,7 +8,7 @@ import { afterAll, beforeEach, describe, expect, it } from 'vitest'
 import { nodeRedisConnection } from './clients/node-redis/node-redis-connection.ts'
 import { StrictStore } from './strict-store.ts'
 import { runAfterIo } from './system/event-loop.ts'
-import { RedisKeys } from './wire/redis-keys.ts'
+import { RedisKeys } from './wire/call-encoding.ts'
 import { ScriptRunner } from './wire/script-runner.ts'
 
 const server = await startRedis()

@@ -1,15 +1,15 @@
 import type { Clock, Settlement, Timers } from '@sluice/core'
 import { SluiceError, systemClock, systemRandom, systemTimers } from '@sluice/core'
-import type { AnswerListener, AskedQuestion, ListenedStore } from '@sluice/core/internal'
+import type { PendingBatch } from '@sluice/core/internal'
 import {
-  asListened,
+  CallbackStore,
+  callbackStore,
   checkOptionNames,
   noteSpace,
   startingFallbackStore,
   systemMonotonicMs,
 } from '@sluice/core/internal'
 import type {
-  Batch,
   BlockTerm,
   DenyCacheOptions,
   FallbackStore,
@@ -152,9 +152,9 @@ const CLOSING_MS = 1000
 const PREFIX = /^[A-Za-z0-9_.:-]{1,64}$/
 
 /** A store on Redis; see {@link redisStore}. */
-export class RedisStore implements ListenedStore {
-  readonly mode = 'async'
-  readonly #outer: ListenedStore
+export class RedisStore extends CallbackStore {
+  /** The outermost decorator. */
+  readonly #outer: CallbackStore
   readonly #exact: StrictStore | ClusterStore
   readonly #fallback: FallbackStore
   readonly #leased: LeasedStore | undefined
@@ -164,12 +164,14 @@ export class RedisStore implements ListenedStore {
   /** The connection, in a cluster. */
   readonly #shards: ShardedConnection | undefined
   readonly #startup: Startup
+  #hasStarted = false
   readonly #onWarning: (warning: ServerWarning) => void
   readonly #timers: Timers
   readonly #deadlineMs: number
   #closing: Promise<void> | undefined
 
   constructor(connection: RedisConnection, options: RedisStoreOptions) {
+    super()
     const { random = systemRandom, timers = systemTimers, monotonicMs = systemMonotonicMs } = options
     const prefix = `${connection.keyPrefix ?? ''}${checkPrefix(options.prefix ?? 'sluice')}`
     noteSpace(this, prefix)
@@ -193,7 +195,10 @@ export class RedisStore implements ListenedStore {
       monotonicMs,
       timers,
       backgroundTimers: background,
-      onReply: (denial) => void this.#inspect(denial),
+      onReply: (denial) => {
+        this.#hasStarted = denial === undefined
+        void this.#inspect(denial)
+      },
     })
     const { initialNodes = 1, onNodesChange } = options
     const nodeOptions = { prefix, random, monotonicMs, timers: background, initialNodes, onNodesChange }
@@ -210,7 +215,7 @@ export class RedisStore implements ListenedStore {
       untilStarted: graceMs === 0 ? undefined : () => this.#startup.untilStarted(),
       hasBreakers: connection.isCluster,
     })
-    this.#outer = asListened(
+    this.#outer = callbackStore(
       denyCache === false
         ? this.#fallback
         : denyCacheStore(this.#fallback, cacheOptions(denyCache, options.observe, burstMs)),
@@ -219,12 +224,8 @@ export class RedisStore implements ListenedStore {
     runAfterIo(() => void this.#startup.begin().then(() => this.#nodes.start()))
   }
 
-  decide(batch: Batch): Promise<void> {
-    return this.#outer.decide(batch)
-  }
-
-  ask(batch: Batch, listener: AnswerListener): AskedQuestion {
-    return this.#outer.ask(batch, listener)
+  submit(pending: PendingBatch): void {
+    this.#outer.submit(pending)
   }
 
   settle(receipt: Receipt, actuals: readonly number[]): Promise<Settlement> {
@@ -285,18 +286,18 @@ export class RedisStore implements ListenedStore {
   }
 
   #strict(prefix: string, options: RedisStoreOptions): StrictStore {
+    const { clock = systemClock, monotonicMs = systemMonotonicMs } = options
     return new StrictStore({
       connection: this.#connection,
       runner: this.#runner,
       prefix,
-      clock: options.clock ?? systemClock,
+      clock,
       usesClock: options.clock !== undefined,
-      monotonicMs: options.monotonicMs ?? systemMonotonicMs,
+      monotonicMs,
       runAfterIo,
       timers: this.#timers,
       onSend: () => {
-        this.#nodes.heartbeatWithCheck()
-        this.#startup.attempt()
+        if (!this.#hasStarted) this.#startup.attempt()
       },
     })
   }

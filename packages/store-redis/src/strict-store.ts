@@ -1,26 +1,30 @@
 import type { Clock, Settlement, Timers } from '@sluice/core'
 import { SluiceError } from '@sluice/core'
-import type { AnswerListener, AskedQuestion, ListenedStore } from '@sluice/core/internal'
-import { decideByListening } from '@sluice/core/internal'
-import type { Batch, BlockTerm, Limit, Receipt } from '@sluice/core/store'
+import type { PendingBatch } from '@sluice/core/internal'
+import { CallbackStore } from '@sluice/core/internal'
+import type { BlockTerm, Limit, Receipt } from '@sluice/core/store'
 import { blockTermOf, outcomeUnknown } from '@sluice/core/store'
-import type { BatchGroup } from './calls/batch-group.ts'
-import { PendingBatch } from './calls/batch-group.ts'
-import type { BulkLimits } from './calls/bulk-limits.ts'
-import type { DecideCall } from './calls/call-builder.ts'
+import type { BatchGroup, BulkLimits, DecideCall } from './calls/call-builder.ts'
 import { groupsIn } from './calls/call-builder.ts'
 import { CallScheduler } from './calls/call-scheduler.ts'
-import type { RetryReason } from './calls/decide-reply.ts'
-import { DecideReply } from './calls/decide-reply.ts'
-import { encodeDecideCall } from './calls/decide-request.ts'
-import { decodeSettlement, encodeExpiredHolds, encodeSettleCall } from './calls/settle-request.ts'
+import type { RetryReason } from './calls/decide-call.ts'
+import { DecideReply, encodeDecideCall } from './calls/decide-call.ts'
+import { decodeSettlement, encodeExpiredHolds, encodeSettleCall } from './calls/settle-call.ts'
 import { primaryRoutingKeys } from './connection/cluster-slots.ts'
 import type { RedisArgument, RedisConnection } from './connection/connection.ts'
-import { ByteWriter } from './wire/byte-writer.ts'
-import type { CallContext, CallTime } from './wire/call-arguments.ts'
-import { encodingOf, entryTag } from './wire/limit-encoding.ts'
-import { holdNotesKey, holdSetKey, isRecordKey, longStateKey, RedisKeys } from './wire/redis-keys.ts'
+import type { CallContext, CallTime } from './wire/call-encoding.ts'
+import {
+  ByteWriter,
+  encodingOf,
+  entryTag,
+  holdNotesKey,
+  holdSetKey,
+  isRecordKey,
+  longStateKey,
+  RedisKeys,
+} from './wire/call-encoding.ts'
 import type { ScriptRunner } from './wire/script-runner.ts'
+import { bytesOf } from './wire/script-runner.ts'
 import { BLOCK_OR_RESET, DECIDE, SCAN_KEYS, SETTLE } from './wire/scripts.ts'
 
 /** Maximum attempts of a call that needs expired reservations to be refunded, or other calendar periods. */
@@ -53,8 +57,7 @@ export interface StrictStoreOptions {
  * Decides in Redis: exact across machines. All batches of one event loop iteration leave together, and equal batches
  * are sent once. Errors are raised unchanged: deadlines and failure modes belong to the fallback store.
  */
-export class StrictStore implements ListenedStore {
-  readonly mode = 'async'
+export class StrictStore extends CallbackStore {
   readonly #options: StrictStoreOptions
   readonly #runner: ScriptRunner
   readonly #keys: RedisKeys
@@ -67,6 +70,7 @@ export class StrictStore implements ListenedStore {
   #closed = false
 
   constructor(options: StrictStoreOptions) {
+    super()
     this.#options = options
     this.#runner = options.runner
     this.#keys = new RedisKeys(options.prefix)
@@ -83,20 +87,14 @@ export class StrictStore implements ListenedStore {
         for (const group of call.groups) this.#answer(group, reply, undefined)
       },
       failed: (call, error) => {
-        for (const group of groupsIn(call)) group.reject(error)
+        for (const group of groupsIn(call)) group.fail(error)
       },
     })
   }
 
-  decide(batch: Batch): Promise<void> {
-    return decideByListening(this, batch)
-  }
-
-  ask(batch: Batch, listener: AnswerListener): AskedQuestion {
-    const pending = new PendingBatch(batch, listener)
-    if (this.#closed) listener.unanswered(closedError())
+  submit(pending: PendingBatch): void {
+    if (this.#closed) pending.fail(closedError())
     else this.#scheduler.add(pending)
-    return pending
   }
 
   async settle(receipt: Receipt, actuals: readonly number[]): Promise<Settlement> {
@@ -153,11 +151,11 @@ export class StrictStore implements ListenedStore {
 
   async #call(contents: DecideCall): Promise<DecideReply> {
     this.#options.onSend?.()
-    const call = encodeDecideCall(contents, this.#callContext())
-    return new DecideReply(await this.#runner.runForBytes(DECIDE, call.keys, call.args))
+    const { keys, args } = encodeDecideCall(contents, this.#callContext())
+    return new DecideReply(bytesOf(DECIDE, await this.#runner.run(DECIDE, keys, args)))
   }
 
-  /** Decodes the decision of a group, in the order of the call, and notifies its listeners. */
+  /** Decodes the decision of a group, in the order of the call, and completes its batches. */
   #answer(group: BatchGroup, reply: DecideReply, limits: BulkLimits | undefined): void {
     try {
       const reason = limits === undefined ? reply.decode(group) : reply.decodeBulk(group, limits)
@@ -166,10 +164,10 @@ export class StrictStore implements ListenedStore {
         return
       }
     } catch (error) {
-      group.reject(error)
+      group.fail(error)
       return
     }
-    group.resolve()
+    group.complete()
   }
 
   async #retry(group: BatchGroup, reason: RetryReason, now: number): Promise<void> {
@@ -180,7 +178,7 @@ export class StrictStore implements ListenedStore {
       if (this.#closed) throw closedError()
       this.#scheduler.addAgain(group)
     } catch (error) {
-      group.reject(error)
+      group.fail(error)
     }
   }
 
@@ -215,7 +213,9 @@ export class StrictStore implements ListenedStore {
     if (this.#closed) throw closedError()
     for (let attempts = 1; ; attempts++) {
       const call = encodeSettleCall(receipt, how, this.#callContext())
-      const { outcome, corrected, now } = decodeSettlement(await this.#runner.runForBytes(SETTLE, call.keys, call.args))
+      const { outcome, corrected, now } = decodeSettlement(
+        bytesOf(SETTLE, await this.#runner.run(SETTLE, call.keys, call.args)),
+      )
       if (outcome !== 'holds' && outcome !== 'calendar') return { outcome, corrected }
       const records = new Set(receipt.charges.map((charge) => this.#recordOf(charge.key)))
       await this.#prepareRetry(outcome, { records, now, attempts })
@@ -237,7 +237,8 @@ export class StrictStore implements ListenedStore {
       head.writeUInt16LE(keys.length, 16)
       const span = Buffer.alloc(8)
       span.writeDoubleLE(micros)
-      const reply = await this.#runner.runForBytes(BLOCK_OR_RESET, keys, [head, span, Buffer.concat(tags)])
+      const args = [head, span, Buffer.concat(tags)]
+      const reply = bytesOf(BLOCK_OR_RESET, await this.#runner.run(BLOCK_OR_RESET, keys, args))
       if (reply[8] === 1) return
       await this.#prepareRetry('holds', { records: [record], now: reply.readDoubleLE(0), attempts })
     }

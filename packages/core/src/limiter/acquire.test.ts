@@ -41,7 +41,7 @@ function start(
   const startedAt = clock.nowMicros()
   const note = (what: string): void => void log.push(`${name} ${what} after ${(clock.nowMicros() - startedAt) / 1000}`)
   limiter.acquire(key, options).then(
-    (decision) => note(decision.allowed ? 'let in' : `refused (${decision.reason})`),
+    (decision) => note(decision.allowed ? 'let in' : `denied (${decision.reason})`),
     (reason: unknown) => note(`ended (${reason instanceof Error && 'code' in reason ? reason.code : String(reason)})`),
   )
 }
@@ -117,15 +117,15 @@ describe.each<[string, () => Store]>([
     expect(log).toHaveLength(2)
   })
 
-  it('refuses at once what could never be let in', async () => {
+  it('denies at once what could never be let in', async () => {
     const limiter = limiterOf(bucket, { store: store() })
     start(limiter, 'a', { cost: 3 })
     start(limiter, 'b', { cost: 3, maxWait: '1h' })
     await timers.advance(0)
-    expect(log).toEqual(['a refused (never) after 0', 'b refused (never) after 0'])
+    expect(log).toEqual(['a denied (never) after 0', 'b denied (never) after 0'])
     start(limiterOf({ limit: 0, window: '1s' }), 'c')
     await timers.advance(0)
-    expect(log[2]).toBe('c refused (never) after 0')
+    expect(log[2]).toBe('c denied (never) after 0')
   })
 
   it('an abort ends the wait, and costs nothing', async () => {
@@ -169,12 +169,12 @@ describe.each<[string, () => Store]>([
     expect(log[1]).toBe('b let in after 90')
   })
 
-  it('refuses at once a wait that is known to be too long', async () => {
+  it('denies at once a wait that is known to be too long', async () => {
     const limiter = limiterOf(bucket, { store: store() })
     await limiter.check('key', { cost: 2 })
-    const refused = limiter.acquire('key', { maxWait: 99 })
+    const denied = limiter.acquire('key', { maxWait: 99 })
     await timers.advance(0)
-    expect(await refused).toMatchObject({ allowed: false, reason: 'limit', retryAfterMs: 100, cost: 0 })
+    expect(await denied).toMatchObject({ allowed: false, reason: 'limit', retryAfterMs: 100, cost: 0 })
     start(limiter, 'b', { maxWait: 100 })
     await timers.advance(100)
     expect(log).toEqual(['b let in after 100'])
@@ -188,7 +188,7 @@ describe.each<[string, () => Store]>([
     await timers.advance(299)
     expect(log).toEqual([])
     await timers.advance(1)
-    expect(log).toEqual(['hurried refused (limit) after 300'])
+    expect(log).toEqual(['hurried denied (limit) after 300'])
     await timers.advance(1700)
     expect(log[1]).toBe('patient let in after 2000')
     expect(await limiter.peek('key')).toMatchObject({ remaining: 0 })
@@ -229,12 +229,12 @@ describe('acquire', () => {
     expect(asked).toBe(50 + 48)
   })
 
-  it('refuses the one who is too many, and does not let it wait', async () => {
+  it('denies the one who is too many, and does not let it wait', async () => {
     const limiter = limiterOf(bucket, { maxWaiting: 2 })
     await limiter.check('key', { cost: 2 })
     for (const name of ['a', 'b', 'c']) start(limiter, name)
     await timers.advance(0)
-    expect(log).toEqual(['c refused (limit) after 0'])
+    expect(log).toEqual(['c denied (limit) after 0'])
     await timers.advance(200)
     expect(log).toHaveLength(3)
   })
@@ -298,13 +298,13 @@ describe('acquire on a shaper', () => {
     expect(log).toEqual([0, 100, 200, 300, 400, 500].map((ms, index) => `${'abcdef'[index]} let in after ${ms}`))
   })
 
-  it('refuses a turn that comes too late, and gives the place back', async () => {
+  it('denies a turn that comes too late, and gives the place back', async () => {
     const limiter = limiterOf(queue)
     for (const name of ['a', 'b', 'c']) start(limiter, name)
     await timers.advance(0)
-    const refused = limiter.acquire('key', { maxWait: 250 })
+    const denied = limiter.acquire('key', { maxWait: 250 })
     await timers.advance(0)
-    expect(await refused).toMatchObject({
+    expect(await denied).toMatchObject({
       allowed: false,
       reason: 'limit',
       retryAfterMs: 50,
@@ -413,7 +413,7 @@ describe.each<[string, () => Store]>([
     await timers.advance(999)
     expect(log).toEqual([])
     await timers.advance(1)
-    expect(log).toEqual(['b refused (limit) after 1000', 'a refused (limit) after 1000'])
+    expect(log).toEqual(['b denied (limit) after 1000', 'a denied (limit) after 1000'])
     start(limiter, 'c', { maxWait: '1s' })
     await timers.advance(500)
     await slot.release()

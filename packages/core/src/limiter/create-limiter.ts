@@ -19,7 +19,7 @@ import { unlimited } from './decision.ts'
 import type { Limiter, LimiterSet, RuleRequest } from './limiter.ts'
 import { notePlace } from './limiter-registry.ts'
 import type { LimiterParts } from './rule-limiter.ts'
-import { ask, deliver, MANY, RuleLimiter, refund } from './rule-limiter.ts'
+import { decide, deliver, MANY, RuleLimiter, refund } from './rule-limiter.ts'
 
 /** Options of every limiter. */
 export interface LimiterOptions<M extends Mode = Mode> {
@@ -187,7 +187,7 @@ class RuleLimiterSet<Name extends string, M extends Mode> implements LimiterSet<
     if (batch.items.length === 0) return deliver(store, unlimited(requests[0]?.rule ?? 'none', 0))
     batch.charge = charge
     if (batch.items.some((item) => item.limit.algorithm === 'concurrency')) batch.holder = drawHolder(random)
-    return ask(store, batch, MANY)
+    return decide(store, batch, MANY)
   }
 
   #checkOpen(): void {

@@ -4,7 +4,7 @@ import type { Duration } from '../rule/duration.ts'
 import { durationMicros, durationMs } from '../rule/duration.ts'
 import type { Limit } from '../rule/limit.ts'
 import { batchOf, checkCost, createBatch, createItem, drawHolder } from '../store/batch.ts'
-import { type AnswerListener, isListened } from '../store/callback-store.ts'
+import { CallbackStore, completeAfter, type PendingBatch } from '../store/callback-store.ts'
 import { checkKey } from '../store/key.ts'
 import { receiptOf } from '../store/receipt.ts'
 import type { Answer, Batch, Mode, Receipt, Settlement, Store } from '../store/store.ts'
@@ -44,49 +44,55 @@ export interface LimiterParts<M extends Mode> {
   readonly maxWaiting: number
 }
 
-/** What is made of an answered batch. */
+/** What is made of a decided batch. */
 export interface Finishing<T> {
   readonly finish: (batch: Batch) => T
   /** Gets the batch when it is not needed any more, where that is known. */
   readonly reuse?: (batch: Batch) => void
 }
 
-/** Asks a store and makes something of the answered batch, at once or by promise, as the store does. */
-export function ask<M extends Mode, T>(store: Store<M>, batch: Batch, finishing: Finishing<T>): Answer<M, T> {
-  if (store.mode !== 'sync' && isListened(store)) {
-    return new Promise<T>((resolve, reject) => {
-      store.ask(batch, new Finisher(finishing, resolve, reject))
-    }) as Answer<M, T>
+/** Decides a batch and makes something of it, at once or by promise, as the store does. */
+export function decide<M extends Mode, T>(store: Store<M>, batch: Batch, finishing: Finishing<T>): Answer<M, T> {
+  if (store.mode === 'sync') {
+    store.decide(batch)
+    return finishing.finish(batch) as Answer<M, T>
   }
-  const answer = store.decide(batch)
-  if (store.mode === 'sync') return finishing.finish(batch) as Answer<M, T>
-  return (answer as Promise<void>).then(() => finishing.finish(batch)) as Answer<M, T>
+  return new Promise<T>((resolve, reject) => {
+    const pending = new PendingCheck(batch, finishing, { resolve, reject })
+    if (store instanceof CallbackStore) store.submit(pending)
+    else completeAfter(pending, (own) => store.decide(own) as Promise<void>)
+  }) as Answer<M, T>
 }
 
-/** Keeps the one promise of a check on a store that can be listened to. */
-class Finisher<T> implements AnswerListener {
+/** The edge between callbacks and promises: completes the one promise of a check. */
+class PendingCheck<T> implements PendingBatch {
+  batch: Batch
+  isSent = false
+  readonly isAbandoned = false
+  next: PendingBatch | undefined = undefined
+  readonly fail: (error: unknown) => void
   readonly #finishing: Finishing<T>
   readonly #resolve: (value: T) => void
-  readonly #reject: (error: unknown) => void
 
-  constructor(finishing: Finishing<T>, resolve: (value: T) => void, reject: (error: unknown) => void) {
+  constructor(
+    batch: Batch,
+    finishing: Finishing<T>,
+    promise: { readonly resolve: (value: T) => void; readonly reject: (error: unknown) => void },
+  ) {
+    this.batch = batch
     this.#finishing = finishing
-    this.#resolve = resolve
-    this.#reject = reject
+    this.#resolve = promise.resolve
+    this.fail = promise.reject
   }
 
-  answered(sheet: Batch): void {
+  complete(): void {
     try {
-      const value = this.#finishing.finish(sheet)
-      this.#finishing.reuse?.(sheet)
+      const value = this.#finishing.finish(this.batch)
+      this.#finishing.reuse?.(this.batch)
       this.#resolve(value)
     } catch (error) {
-      this.#reject(error)
+      this.fail(error)
     }
-  }
-
-  unanswered(error: unknown): void {
-    this.#reject(error)
   }
 }
 
@@ -95,7 +101,7 @@ export function deliver<M extends Mode, T>(store: Store<M>, value: T): Answer<M,
   return (store.mode === 'sync' ? value : Promise.resolve(value)) as Answer<M, T>
 }
 
-/** Most batches kept for the next questions. */
+/** Maximum number of batches kept for the next checks. */
 const MOST_SPARE = 1000
 
 /** How much of each decision has been given back already, by whichever limiter. */
@@ -139,14 +145,14 @@ export class RuleLimiter<M extends Mode> implements Limiter<M> {
   readonly #limits: readonly Limit[]
   readonly #parts: LimiterParts<M>
   readonly #queue = new KeyQueue()
-  /** Reused by synchronous stores, which are done with it when they answer: the common decision allocates one object. */
-  readonly #sheet: Batch
-  /** Batches that were answered, for the next questions. */
+  /** Reused on synchronous stores, which are done with it when they return: the common decision allocates one object. */
+  readonly #reused: Batch
+  /** Batches that are not needed any more, for the next checks. */
   readonly #spare: Batch[] = []
   readonly #toDecision: Finishing<Decision>
   readonly #toBoolean: Finishing<boolean>
   readonly #holdsSlots: boolean
-  /** One limit, no slots, a synchronous store: the common case, which takes a shorter way. */
+  /** One limit, no slots, a synchronous store: the common case, which takes a shorter path. */
   readonly #simple: boolean
   #closed = false
 
@@ -154,7 +160,7 @@ export class RuleLimiter<M extends Mode> implements Limiter<M> {
     this.#rule = rule
     this.#limits = limits
     this.#parts = parts
-    this.#sheet = this.#newBatch()
+    this.#reused = this.#newBatch()
     const reuse = (batch: Batch): void => {
       if (this.#spare.length < MOST_SPARE) this.#spare.push(batch)
     }
@@ -172,18 +178,18 @@ export class RuleLimiter<M extends Mode> implements Limiter<M> {
 
   tryAcquire(key: string): Answer<M, boolean> {
     if (this.#simple) {
-      this.#askSimply(key, 1)
-      return this.#sheet.allowed as Answer<M, boolean>
+      this.#chargeOne(key, 1)
+      return this.#reused.allowed as Answer<M, boolean>
     }
     if (this.#limits.length === 0) this.#checkCall(key)
     if (this.#limits.length === 0) return deliver(this.#parts.store, true)
-    return ask(this.#parts.store, this.#batch(key, 1), this.#toBoolean)
+    return decide(this.#parts.store, this.#batch(key, 1), this.#toBoolean)
   }
 
   check(key: string, options?: CheckOptions): Answer<M, Decision> {
     if (this.#simple && options === undefined) {
-      this.#askSimply(key, 1)
-      return decisionOnOne(this.#sheet) as Answer<M, Decision>
+      this.#chargeOne(key, 1)
+      return decisionOnOne(this.#reused) as Answer<M, Decision>
     }
     return this.#decide(key, options, true)
   }
@@ -198,7 +204,7 @@ export class RuleLimiter<M extends Mode> implements Limiter<M> {
     const batch = batchOf(requests.map(({ key, cost = 1 }) => ({ limits: this.#limits, key, cost })))
     if (batch.items.length === 0) return deliver(this.#parts.store, unlimited(this.#rule, 0))
     batch.holder = this.#holdsSlots ? drawHolder(this.#parts.random) : 0
-    return ask(this.#parts.store, batch, MANY)
+    return decide(this.#parts.store, batch, MANY)
   }
 
   async acquire(key: string, options: AcquireOptions = {}): Promise<Decision> {
@@ -249,7 +255,7 @@ export class RuleLimiter<M extends Mode> implements Limiter<M> {
       const decision = decisionOn(answered, answered.allowed ? receipt : undefined)
       return decision.allowed ? createReservation(store, decision, receipt) : decision
     }
-    return ask(store, batch, { finish })
+    return decide(store, batch, { finish })
   }
 
   refund(decision: Decision, units?: number): Answer<M, Settlement> {
@@ -315,29 +321,29 @@ export class RuleLimiter<M extends Mode> implements Limiter<M> {
       batch.partial = options.partial ?? false
       batch.entitled = options.entitled ?? true
     }
-    return ask(store, batch, this.#toDecision)
+    return decide(store, batch, this.#toDecision)
   }
 
-  /** Charges one key of the only limit. The answer is on the sheet. */
-  #askSimply(key: string, cost: number): void {
+  /** Charges one key of the only limit. The decision is in the reused batch. */
+  #chargeOne(key: string, cost: number): void {
     this.#checkOpen()
     checkKey(key)
-    const sheet = this.#sheet
-    const item = sheet.items[0]!
+    const batch = this.#reused
+    const item = batch.items[0]!
     item.key = key
     item.cost = cost
-    sheet.charge = true
-    sheet.partial = false
-    sheet.entitled = true
-    this.#parts.store.decide(sheet)
+    batch.charge = true
+    batch.partial = false
+    batch.entitled = true
+    this.#parts.store.decide(batch)
   }
 
-  /** The question of one key, on the reused sheet when the store allows. */
+  /** A batch for one key: the reused one on a synchronous store. */
   #batch(key: string, cost: number): Batch {
     this.#checkOpen()
     checkKey(key)
     const { store, random } = this.#parts
-    const batch = store.mode === 'sync' ? this.#sheet : (this.#spare.pop() ?? this.#newBatch())
+    const batch = store.mode === 'sync' ? this.#reused : (this.#spare.pop() ?? this.#newBatch())
     batch.charge = true
     batch.partial = false
     batch.entitled = true

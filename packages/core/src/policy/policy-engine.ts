@@ -5,7 +5,7 @@ import { decisionOn, decisionOnOne } from '../limiter/decision.ts'
 import { KeyQueue } from '../limiter/key-queue.ts'
 import { notePlace } from '../limiter/limiter-registry.ts'
 import { onRelease, reset } from '../limiter/releases.ts'
-import { ask, deliver, MANY, refund } from '../limiter/rule-limiter.ts'
+import { decide, deliver, MANY, refund } from '../limiter/rule-limiter.ts'
 import {
   checkMaxWaiting,
   checkOptionNames,
@@ -227,7 +227,7 @@ export class PolicyEngine<M extends Mode = Mode> {
       if (receipt === undefined) return decision
       return createPolicyReservation(store, decision, { receipt, cost: request.cost ?? 1 })
     }
-    return ask(store, batch, { finish })
+    return decide(store, batch, { finish })
   }
 
   /**
@@ -396,7 +396,7 @@ export class PolicyEngine<M extends Mode = Mode> {
       if (charge) this.#follow(decision, answered, { resolved, request, nowMs })
       return decision
     }
-    return ask(this.#store, batch, { finish })
+    return decide(this.#store, batch, { finish })
   }
 
   /** Checks a request and reads the clock, once for all that it touches here. */

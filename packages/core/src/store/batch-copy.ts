@@ -2,8 +2,8 @@ import type { Verdict } from '../algorithms/algorithm.ts'
 import { createItem } from './batch.ts'
 import type { Batch, Item } from './store.ts'
 
-/** The same question on a new sheet, unanswered. */
-export function copyQuestion(batch: Batch): Batch {
+/** The same batch, undecided. */
+export function copyBatch(batch: Batch): Batch {
   const items: Item[] = []
   for (let index = 0; index < batch.items.length; index++) {
     const { limit, key, cost } = batch.items[index]!
@@ -23,23 +23,23 @@ export function copyQuestion(batch: Batch): Batch {
   }
 }
 
-/** Writes the answers of one sheet onto another with the same question. States stay with the store that keeps them. */
-export function copyAnswers(from: Batch, to: Batch): void {
+/** Copies the decision of a batch to an equal one. States stay with the store that keeps them. */
+export function copyDecision(from: Batch, to: Batch): void {
   to.allowed = from.allowed
   to.now = from.now
   to.failure = from.failure
   for (let index = 0; index < to.items.length; index++) {
-    const answered = from.items[index]!
+    const decided = from.items[index]!
     const item = to.items[index]!
-    item.limit = answered.limit
-    item.cost = answered.cost
-    item.blockedUntil = answered.blockedUntil
-    item.at = answered.at
-    copyVerdict(answered.verdict, item.verdict)
+    item.limit = decided.limit
+    item.cost = decided.cost
+    item.blockedUntil = decided.blockedUntil
+    item.at = decided.at
+    copyVerdict(decided.verdict, item.verdict)
   }
 }
 
-/** Writes what a verdict says, but not the state that it would store. */
+/** Copies what a verdict says, but not the state that it would store. */
 export function copyVerdict(from: Verdict, to: Verdict): void {
   to.ruling = from.ruling
   to.remaining = from.remaining

@@ -1,55 +1,83 @@
 import type { Limit } from '../rule/limit.ts'
-import { copyAnswers, copyQuestion } from './batch-copy.ts'
+import { copyBatch, copyDecision } from './batch-copy.ts'
 import type { Batch, BlockTerm, Receipt, Settlement, Store } from './store.ts'
 
-/** Hears how a question ended. Exactly one of its methods is called, once; it may be before `ask` has returned. */
-export interface AnswerListener {
-  /** The answers are on the sheet. */
-  answered(sheet: Batch): void
-  /** There is no answer. */
-  unanswered(error: unknown): void
-}
-
-/** A question that is under way. */
-export interface AskedQuestion {
-  /** Where the answer will be written. Whoever asked may put a copy here that nobody reads, and go on without it. */
-  sheet: Batch
-  /** False while it is certain that nothing has been charged, nor will be once a copy is put in place of the sheet. */
-  readonly hasLeft?: boolean
+/**
+ * A batch on its way to a decision, with the callbacks for its completion. Exactly one of `complete` and `fail` is called,
+ * once. It may be called before `submit` returns. An interface and not a base class: there is one for each check, and
+ * creating an object of a derived class takes twice as long.
+ */
+export interface PendingBatch {
+  /** The batch to decide. At `complete()` it holds the decision, and may be another object than the submitted one. */
+  batch: Batch
+  /** Set by the store before the batch can be charged. */
+  isSent: boolean
+  /** Whether nobody waits for the decision any more. A store drops such a batch unless it has sent it. */
+  readonly isAbandoned: boolean
+  /** For the store that has it: the next one in a list. */
+  next: PendingBatch | undefined
+  complete(): void
+  /** There is no decision. */
+  fail(error: unknown): void
 }
 
 /**
- * A store that tells a listener instead of keeping a promise. A check passes several decorators, and a promise in each would
- * cost more than the check; so limiter and decorators talk this way where a store can.
+ * A store that decides by callback: the base of all asynchronous stores of this workspace. A check passes several of
+ * them, and a promise in each would cost more than the check.
  */
-export interface ListenedStore extends Store<'async'> {
-  ask(batch: Batch, listener: AnswerListener): AskedQuestion
-}
-
-/** Whether a store can be listened to. */
-export function isListened(store: Store): store is ListenedStore {
-  return 'ask' in store
-}
-
-/** Any store that answers by promise, as one that can be listened to. */
-export function asListened(store: Store<'async'>): ListenedStore {
-  return isListened(store) ? store : new PromiseStoreAdapter(store)
-}
-
-class PromiseStoreAdapter implements ListenedStore {
+export abstract class CallbackStore implements Store<'async'> {
   readonly mode = 'async'
+
+  /** Decides `pending.batch`, and calls `complete` or `fail`. Never throws. */
+  abstract submit(pending: PendingBatch): void
+  abstract settle(receipt: Receipt, actuals: readonly number[]): Promise<Settlement>
+  abstract block(rule: string, key: string, term: BlockTerm): Promise<void>
+  abstract reset(limits: readonly Limit[], key: string): Promise<void>
+  abstract close(): Promise<void>
+
+  /** The same by promise, for callers of the `Store` interface. */
+  decide(batch: Batch): Promise<void> {
+    return new Promise((resolve, reject) => this.submit(new DecidePromise(batch, resolve, reject)))
+  }
+}
+
+class DecidePromise implements PendingBatch {
+  batch: Batch
+  isSent = false
+  readonly isAbandoned = false
+  next: PendingBatch | undefined = undefined
+  readonly #submitted: Batch
+  readonly #resolve: () => void
+  readonly fail: (error: unknown) => void
+
+  constructor(batch: Batch, resolve: () => void, reject: (error: unknown) => void) {
+    this.batch = batch
+    this.#submitted = batch
+    this.#resolve = resolve
+    this.fail = reject
+  }
+
+  complete(): void {
+    if (this.batch !== this.#submitted) copyDecision(this.batch, this.#submitted)
+    this.#resolve()
+  }
+}
+
+/** Any asynchronous store as one that decides by callback. */
+export function callbackStore(store: Store<'async'>): CallbackStore {
+  return store instanceof CallbackStore ? store : new PromiseStoreAdapter(store)
+}
+
+class PromiseStoreAdapter extends CallbackStore {
   readonly #store: Store<'async'>
 
   constructor(store: Store<'async'>) {
+    super()
     this.#store = store
   }
 
-  ask(batch: Batch, listener: AnswerListener): AskedQuestion {
-    return askByPromise((sheet) => this.#store.decide(sheet), batch, listener)
-  }
-
-  decide(batch: Batch): Promise<void> {
-    return this.#store.decide(batch)
+  submit(pending: PendingBatch): void {
+    completeAfter(pending, (batch) => this.#store.decide(batch))
   }
 
   settle(receipt: Receipt, actuals: readonly number[]): Promise<Settlement> {
@@ -69,31 +97,23 @@ class PromiseStoreAdapter implements ListenedStore {
   }
 }
 
-/** Asks something that answers by promise, on a sheet of its own. */
-export function askByPromise(
-  decide: (sheet: Batch) => Promise<void>,
-  batch: Batch,
-  listener: AnswerListener,
-): AskedQuestion {
-  const asked = { sheet: batch }
-  const own = copyQuestion(batch)
+/**
+ * Completes a pending batch by a function that returns a promise. It decides on a copy: while it is under way, the
+ * submitted batch stays as it was, so that somebody else can still decide it.
+ */
+export function completeAfter(pending: PendingBatch, decide: (batch: Batch) => Promise<void>): void {
+  const batch = copyBatch(pending.batch)
+  pending.isSent = true
   try {
-    decide(own).then(
+    decide(batch).then(
       () => {
-        copyAnswers(own, asked.sheet)
-        listener.answered(asked.sheet)
+        pending.batch = batch
+        pending.complete()
       },
-      (error: unknown) => listener.unanswered(error),
+      (error: unknown) => pending.fail(error),
     )
   } catch (error) {
-    listener.unanswered(error)
+    // A store that throws instead of rejecting is no different.
+    pending.fail(error)
   }
-  return asked
-}
-
-/** The promise of an answer, of a store that can be listened to. */
-export function decideByListening(store: Pick<ListenedStore, 'ask'>, batch: Batch): Promise<void> {
-  return new Promise((resolve, reject) => {
-    store.ask(batch, { answered: () => resolve(), unanswered: reject })
-  })
 }

@@ -121,8 +121,6 @@ class Server {
   store: ReferenceStore
   readonly #clock: FakeClock
   readonly #out = new Map<number, { readonly units: number; readonly endsAt: number }>()
-  /** When a plain charge was decided: that, and not when its answer arrived, is when it happened. */
-  readonly decidedAt = new WeakMap<Batch, number>()
 
   constructor(clock: FakeClock) {
     this.#clock = clock
@@ -131,10 +129,10 @@ class Server {
 
   decide(batch: Batch): void {
     this.store.decide(batch)
-    const now = this.#clock.nowMicros()
-    if (batch.leaseMicros === 0) this.decidedAt.set(batch, now)
-    else if (batch.allowed)
-      this.#out.set(batch.holder, { units: batch.items[0]!.cost, endsAt: now + batch.leaseMicros })
+    // Says that it was decided here, and when.
+    for (const item of batch.items) item.at = batch.now
+    if (batch.leaseMicros > 0 && batch.allowed)
+      this.#out.set(batch.holder, { units: batch.items[0]!.cost, endsAt: batch.now + batch.leaseMicros })
   }
 
   settle(receipt: Receipt, actuals: readonly number[]): Settlement {
@@ -299,10 +297,13 @@ class Simulation {
       return
     }
     if (!batch.allowed) return
-    // Taken from a lease: it happened when the units were taken, which is now, or when the call came.
-    const entry = { at: this.server.decidedAt.get(batch) ?? Math.max(calledAt, clock.nowMicros()), units: cost }
+    // A charge happened when the server decided it, and not when its answer arrived. What was taken from a lease happened
+    // when the units were taken, which is now, or when the call came.
+    const decidedAt = batch.items[0]!.at
+    const isLeased = decidedAt === 0
+    const entry = { at: isLeased ? Math.max(calledAt, clock.nowMicros()) : decidedAt, units: cost }
     this.admitted.push(entry)
-    if (!this.server.decidedAt.has(batch)) this.leasedUnits += cost
+    if (isLeased) this.leasedUnits += cost
     if (givenBack)
       this.world.after(this.world.chance() * 100, () => node.act(() => void this.#refund(store, batch, entry)))
   }

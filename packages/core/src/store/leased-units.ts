@@ -17,7 +17,7 @@ export interface LeasedUnits {
  * any instant until it ends, and what was let through never exceeds what the limit allows. An allowance puts the state after
  * the charge itself into `verdict.next`; the units on lease stay where they are noted.
  *
- * A refusal on their account says when the call would fit if they were used now; when that is never, when the first lease
+ * A denial because of them says when the call would fit if they were used now; when that is never, when the first lease
  * ends.
  */
 export function decideBesideLeases(

@@ -53,3 +53,19 @@ export function failureOf(error: unknown): StoreFailure | undefined {
 export function isPartialFailure(error: unknown): boolean {
   return isSluiceError(error) && (error as Partial<StoreError>).partial === true
 }
+
+const PROBLEMS: Readonly<Record<StoreFailure['cause'], string>> = {
+  deadline: 'the store did not answer in time',
+  unreachable: 'the store cannot be reached',
+  refused: 'the store answered with an error',
+  breaker: 'the store is not asked, because it failed just before',
+}
+
+/** The error for a caller when a call failed and nothing can stand in for it: the store's own, if it is one of Sluice. */
+export function storeErrorOf({ cause, charged }: StoreFailure, error: unknown): unknown {
+  if (isSluiceError(error)) return error
+  const details = { because: cause, problem: PROBLEMS[cause], ...(error === undefined ? {} : { cause: error }) }
+  return charged === 'no'
+    ? storeUnavailable({ ...details, action: 'Nothing has changed: try again later.' })
+    : outcomeUnknown({ ...details, action: 'It may have happened: look before trying again.' })
+}

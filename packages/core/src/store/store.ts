@@ -8,7 +8,7 @@ export type Mode = 'sync' | 'async'
 /** `T` from a synchronous store, a promise of it from any other. */
 export type Answer<M extends Mode, T> = M extends 'sync' ? T : Promise<T>
 
-/** One limit asked about in a batch, and its answer. */
+/** One limit of a batch, and its decision. Fields marked "Answer" are written by the store. */
 export interface Item {
   limit: Limit
   key: string
@@ -23,8 +23,8 @@ export interface Item {
 }
 
 /**
- * A question about several limits, decided together, and the sheet its answers are written to. No two items may have the
- * same limit and key.
+ * Several limits that are decided together, and their decision. Fields marked "Answer" are written by the store. No two
+ * items may have the same limit and key.
  */
 export interface Batch {
   readonly items: readonly Item[]
@@ -85,7 +85,7 @@ export interface Settlement {
  */
 export interface Store<M extends Mode = Mode> {
   readonly mode: M
-  /** Decides all items of a batch in one atomic step: all are charged, or none. Writes the answers into the batch. */
+  /** Decides all items of a batch in one atomic step: all are charged, or none. Writes the decision into the batch. */
   decide(batch: Batch): Answer<M, void>
   /**
    * Makes an earlier charge stand at `actuals[i]` units for its i-th limit (0 gives it back whole; the cost itself renews a

@@ -1,12 +1,12 @@
+import type { PendingBatch } from '@sluice/core/internal'
 import { compileRule, createBatch, createItem } from '@sluice/core/internal'
 import { seededRandom } from '@sluice/testing'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { runAfterIo } from '../system/event-loop.ts'
-import { PendingBatch } from './batch-group.ts'
 import type { DecideCall } from './call-builder.ts'
 import { CallScheduler } from './call-scheduler.ts'
-import { DecideReply } from './decide-reply.ts'
+import { DecideReply } from './decide-call.ts'
 
 // Whatever happens in whatever order, every batch ends once, and those about one key leave in the order they were asked in.
 
@@ -60,8 +60,8 @@ class Surroundings {
       runAfterIo: (run) => void this.#turnEnds.push(run),
       timers: { schedule: (ms, run) => this.#schedule(ms, run) },
       call: (call) => this.#call(call),
-      answered: (call) => eachGroup(call, (group) => group.resolve()),
-      failed: (call, error) => eachGroup(call, (group) => group.reject(error)),
+      answered: (call) => eachGroup(call, (group) => group.complete()),
+      failed: (call, error) => eachGroup(call, (group) => group.fail(error)),
     })
   }
 
@@ -81,16 +81,24 @@ class Surroundings {
     for (let index = 0; index < count; index++) {
       const key = `key-${this.#below(this.#keys)}`
       const note: Asked = { number: this.asked.size, key, ends: 0, sent: 0, isAbandoned: false }
-      const answered = (): void => {
+      const complete = (): void => {
         note.ends++
-        // Some ask again, and some of whoever listens make mistakes, of which they are told.
+        // Some ask again, and some callbacks throw: they are told of the error.
         if (this.#below(4) === 0) this.ask(1)
         if (this.#below(50) > 0) return
         note.ends--
-        throw new Error('of whoever listens')
+        throw new Error('of the callback')
       }
-      const listener = { answered, unanswered: () => void note.ends++ }
-      const batch = new PendingBatch(createBatch([createItem(LIMIT, key, 1)]), listener)
+      const batch: PendingBatch = {
+        batch: createBatch([createItem(LIMIT, key, 1)]),
+        isSent: false,
+        get isAbandoned() {
+          return note.isAbandoned
+        },
+        next: undefined,
+        complete,
+        fail: () => void note.ends++,
+      }
       this.asked.set(batch, note)
       this.#scheduler.add(batch)
     }
@@ -136,8 +144,7 @@ class Surroundings {
 
   #abandonSome(): void {
     for (const [batch, note] of this.asked) {
-      if (batch.hasLeft || this.#below(5) > 0) continue
-      batch.sheet = createBatch([createItem(LIMIT, note.key, 1)])
+      if (batch.isSent || this.#below(5) > 0) continue
       note.isAbandoned = true
     }
   }

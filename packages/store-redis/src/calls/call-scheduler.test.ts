@@ -1,22 +1,25 @@
+import type { PendingBatch } from '@sluice/core/internal'
 import { compileRule, createBatch, createItem } from '@sluice/core/internal'
-import type { Batch } from '@sluice/core/store'
 import { describe, expect, it } from 'vitest'
 import { runAfterIo } from '../system/event-loop.ts'
-import { BatchGroup, PendingBatch } from './batch-group.ts'
 import type { DecideCall } from './call-builder.ts'
+import { BatchGroup } from './call-builder.ts'
 import { CallScheduler } from './call-scheduler.ts'
-import { DecideReply } from './decide-reply.ts'
+import { DecideReply } from './decide-call.ts'
 
 const LIMIT = compileRule('rule', { limit: 1000, window: '1m' })[0]!
 
-const NOBODY = { answered: () => undefined, unanswered: () => undefined }
+type TestBatch = PendingBatch & { isAbandoned: boolean }
 
-function batchOn(key: string): Batch {
-  return createBatch([createItem(LIMIT, key, 1)])
-}
-
-function pendingOn(key: string): PendingBatch {
-  return new PendingBatch(batchOn(key), NOBODY)
+function pendingOn(...keys: readonly string[]): TestBatch {
+  return {
+    batch: createBatch(keys.map((key) => createItem(LIMIT, key, 1))),
+    isSent: false,
+    isAbandoned: false,
+    next: undefined,
+    complete: () => undefined,
+    fail: () => undefined,
+  }
 }
 
 /** So many batches about one key, as one group. */
@@ -81,14 +84,14 @@ class Scene {
   }
 
   /** Asks about each key. */
-  ask(...keys: string[]): PendingBatch[] {
-    const batches = keys.map(pendingOn)
+  ask(...keys: string[]): TestBatch[] {
+    const batches = keys.map((key) => pendingOn(key))
     for (const batch of batches) this.scheduler.add(batch)
     return batches
   }
 
   /** Asks about one key so many times. */
-  askTimes(times: number, key: string): PendingBatch[] {
+  askTimes(times: number, key: string): TestBatch[] {
     return this.ask(...Array.from({ length: times }, () => key))
   }
 
@@ -96,13 +99,12 @@ class Scene {
   askOfThreeKeys(times: number): void {
     for (let count = 0; count < times; count++) {
       const group = this.#groups++
-      const items = [1, 2, 3].map((place) => createItem(LIMIT, `key ${group} ${place}`, 1))
-      this.scheduler.add(new PendingBatch(createBatch(items), NOBODY))
+      this.scheduler.add(pendingOn(`key ${group} 1`, `key ${group} 2`, `key ${group} 3`))
     }
   }
 
   /** Asks in a turn of its own. */
-  askInTurn(...keys: string[]): PendingBatch[] {
+  askInTurn(...keys: string[]): TestBatch[] {
     const batches = this.ask(...keys)
     this.endTurn()
     return batches
@@ -190,8 +192,8 @@ async function crowdedScene(): Promise<Scene> {
 }
 
 /** Whoever asked goes on without the answer. */
-function abandon(batches: readonly PendingBatch[]): void {
-  for (const batch of batches) batch.sheet = batchOn('nobody reads this')
+function abandon(batches: readonly TestBatch[]): void {
+  for (const batch of batches) batch.isAbandoned = true
 }
 
 function numbered(count: number): string[] {
@@ -449,9 +451,9 @@ describe('a batch that is held back', () => {
   it('has not left until its call goes out', async () => {
     const scene = busyScene()
     const [held] = scene.askInTurn('a')
-    expect(held!.hasLeft).toBe(false)
+    expect(held!.isSent).toBe(false)
     await scene.answerInTurn(0)
-    expect(held!.hasLeft).toBe(true)
+    expect(held!.isSent).toBe(true)
   })
 })
 
@@ -462,7 +464,7 @@ describe('batches that were abandoned before they left', () => {
     abandon([gone!])
     scene.endTurn()
     expect(scene.calls).toEqual([['b']])
-    expect(gone!.hasLeft).toBe(false)
+    expect(gone!.isSent).toBe(false)
   })
 
   it('are never sent: the others leave without them', async () => {

@@ -1,8 +1,8 @@
 import type { Timers } from '@sluice/core'
-import type { BatchGroup, PendingBatch } from './batch-group.ts'
-import type { DecideCall } from './call-builder.ts'
+import type { PendingBatch } from '@sluice/core/internal'
+import type { BatchGroup, DecideCall } from './call-builder.ts'
 import { CallBuilder, groupsIn } from './call-builder.ts'
-import type { DecideReply } from './decide-reply.ts'
+import type { DecideReply } from './decide-call.ts'
 
 /** Maximum size of one call. A script blocks the server while it runs: here for about 0.3 ms. */
 const MAX_CALL_SIZE = 128

@@ -12,7 +12,7 @@ import { nodeRedisClusterConnection, SilenceDetector } from './node-redis/node-r
 import type { NodeRedisModule } from './node-redis/node-redis-options.ts'
 import { clusterOptions, sentinelOptions } from './node-redis/node-redis-options.ts'
 import { NodeRedisSentinelConnection } from './node-redis/node-redis-sentinel-connection.ts'
-import { RespClient } from './resp/resp-client.ts'
+import { MAX_SILENCE_MS, RespClient } from './resp/resp-client.ts'
 
 /** Options of {@link connectByUrl}. */
 export interface ConnectOptions extends UrlOptions {
@@ -45,7 +45,10 @@ export interface ConnectOptions extends UrlOptions {
 export function connectByUrl(target: string | readonly string[], options: ConnectOptions = {}): RedisConnection {
   const addresses = (typeof target === 'string' ? [target] : target).map(readRedisUrl)
   checkTopology(addresses, options)
-  return new UrlConnection(addresses, options)
+  if (options.cluster === true || options.sentinel !== undefined) return new NodeRedisUrlConnection(addresses, options)
+  const { timers = systemTimers, random = systemRandom, tls, monotonicMs } = options
+  const reconnecting = { timers, random, connectTimeoutMs: NODE_CONNECT_TIMEOUT_MS }
+  return new RespClient(addresses[0]!, tls, monotonicMs).keepConnected(reconnecting)
 }
 
 function checkTopology(addresses: readonly RedisAddress[], { cluster = false, sentinel, tls }: UrlOptions): void {
@@ -90,14 +93,11 @@ function checkTls(tls: NonNullable<UrlOptions['tls']>): void {
 /** Timeout for one node to accept a connection and to complete the handshake. */
 const NODE_CONNECT_TIMEOUT_MS = 2000
 
-/** A connection that has not replied to any command for so long is considered dead. */
-const MAX_SILENCE_MS = 3000
-
-/** A connection that the store opens, reconnects and closes. */
-class UrlConnection implements RedisConnection {
-  readonly client: string
+/** A connection to a cluster or a primary behind sentinels that the store opens, reconnects and closes. */
+class NodeRedisUrlConnection implements RedisConnection {
+  readonly client = 'node-redis'
   readonly isCluster: boolean
-  readonly writesLater: boolean
+  readonly writesLater = true
   readonly #addresses: readonly RedisAddress[]
   readonly #options: ConnectOptions
   readonly #timers: Timers
@@ -119,10 +119,7 @@ class UrlConnection implements RedisConnection {
     this.#random = options.random ?? systemRandom
     this.#monotonicMs = options.monotonicMs ?? systemMonotonicMs
     this.isCluster = options.cluster === true
-    const isSingle = !this.isCluster && options.sentinel === undefined
-    this.writesLater = !isSingle
-    this.client = isSingle ? 'the connection' : 'node-redis'
-    this.#loaded = isSingle ? Promise.resolve(this.#connectSingle()) : this.#load()
+    this.#loaded = this.#load()
   }
 
   isReady(): boolean {
@@ -170,17 +167,6 @@ class UrlConnection implements RedisConnection {
       if (!this.#isClosed) this.#connect(redis as unknown as NodeRedisModule)
     } catch (error) {
       this.#obstacle = notLoaded(error as Error)
-    }
-  }
-
-  #connectSingle(): void {
-    const client = this.#keepConnected(new RespClient(this.#addresses[0]!, this.#options.tls))
-    this.#inner = {
-      client: this.client,
-      isCluster: false,
-      isReady: () => client.isReady,
-      send: (command) => client.send(command),
-      close: closedByReconnector,
     }
   }
 

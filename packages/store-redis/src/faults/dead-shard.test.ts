@@ -10,7 +10,7 @@ import { nodeRedisClusterConnection } from '../clients/node-redis/node-redis-clu
 import type { RedisStore, RedisStoreOptions } from '../redis-store.ts'
 import { redisStore } from '../redis-store.ts'
 import { figure } from '../scenarios/ground.test.support.ts'
-import { RedisKeys } from '../wire/redis-keys.ts'
+import { RedisKeys } from '../wire/call-encoding.ts'
 import { Callers, LONG_WINDOW, pause, until } from './fault-trial.test.support.ts'
 
 Logger.init('off')

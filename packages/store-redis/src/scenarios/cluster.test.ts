@@ -5,7 +5,7 @@ import { type RedisCluster, slotOf, startRedisCluster } from '@sluice/testing/se
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { serverCodeOf } from '../connection/connection.ts'
 import { type RedisStore, redisStore } from '../redis-store.ts'
-import { RedisKeys } from '../wire/redis-keys.ts'
+import { RedisKeys } from '../wire/call-encoding.ts'
 import { Caller } from './caller.test.support.ts'
 import { figure, longWindowMs, pause, until } from './ground.test.support.ts'
 import { total } from './tally.test.support.ts'

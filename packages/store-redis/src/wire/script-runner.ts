@@ -1,5 +1,4 @@
 import { isSluiceError } from '@sluice/core'
-import type { StoreError } from '@sluice/core/internal'
 import { outcomeUnknown, storeUnavailable } from '@sluice/core/store'
 import type { RedisArgument, RedisConnection } from '../connection/connection.ts'
 import { serverCodeOf } from '../connection/connection.ts'
@@ -33,33 +32,35 @@ export class ScriptRunner {
     let head: readonly RedisArgument[] = ['EVALSHA', script.digest]
     for (let attempt = 1; ; attempt++) {
       try {
-        return await this.command([...head, ...rest], keys[0]!)
+        return await this.#send([...head, ...rest], keys[0]!)
       } catch (error) {
-        const code = serverCodeOf((error as StoreError).cause ?? error)
-        if (attempt >= MAX_ATTEMPTS) throw error
+        const code = attempt < MAX_ATTEMPTS ? serverCodeOf(error) : undefined
         if (code === 'NOSCRIPT') head = ['EVAL', script.body]
         else if (code === 'TRYAGAIN') await this.#pause(attempt)
-        else throw error
+        else throw failureFrom(error, this.#connection.isCluster)
       }
     }
   }
 
-  /** Runs a script that returns a string. Throws like {@link run}. */
-  async runForBytes(script: Script, keys: readonly string[], args: readonly RedisArgument[]): Promise<Buffer> {
-    const reply = await this.run(script, keys, args)
-    if (Buffer.isBuffer(reply)) return reply
-    throw outcomeUnknown({ because: 'refused', problem: `the script ${script.name} returned ${typeof reply}` })
-  }
-
   /** Sends any command. Throws like {@link run}. */
   async command(command: readonly RedisArgument[], key: string): Promise<unknown> {
-    if (!this.#connection.isReady()) throw notConnected(this.#connection.obstacle?.())
     try {
-      return await this.#connection.send(command, key)
+      return await this.#send(command, key)
     } catch (error) {
       throw failureFrom(error, this.#connection.isCluster)
     }
   }
+
+  #send(command: readonly RedisArgument[], key: string): Promise<unknown> {
+    if (!this.#connection.isReady()) throw notConnected(this.#connection.obstacle?.())
+    return this.#connection.send(command, key)
+  }
+}
+
+/** The reply of a script that returns a string. */
+export function bytesOf(script: Script, reply: unknown): Buffer {
+  if (Buffer.isBuffer(reply)) return reply
+  throw outcomeUnknown({ because: 'refused', problem: `the script ${script.name} returned ${typeof reply}` })
 }
 
 function notConnected(obstacle: Error | undefined): Error {

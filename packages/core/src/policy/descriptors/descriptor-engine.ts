@@ -1,6 +1,6 @@
 import { SluiceError } from '../../errors.ts'
-import { ask, deliver, type Finishing } from '../../limiter/rule-limiter.ts'
-import type { Answer, Batch, Mode, Store } from '../../store/store.ts'
+import { deliver } from '../../limiter/rule-limiter.ts'
+import type { Answer, Mode, Store } from '../../store/store.ts'
 import type { DescriptorDecision } from './descriptor-decision.ts'
 import { type DescriptorCharge, DescriptorPlan } from './descriptor-plan.ts'
 import type { DescriptorQuestion } from './descriptor-question.ts'
@@ -70,11 +70,9 @@ function decideNow(store: Store<'sync'>, plan: DescriptorPlan): DescriptorDecisi
   return plan.decision()
 }
 
-const AS_IT_IS: Finishing<Batch> = { finish: (batch) => batch }
-
 async function decideLater(store: Store<'async'>, plan: DescriptorPlan): Promise<DescriptorDecision> {
   const { questions } = plan
-  if (questions.length === 1 && !questions[0]!.isShadow) await ask(store, questions[0]!.batch, AS_IT_IS)
+  if (questions.length === 1 && !questions[0]!.isShadow) await store.decide(questions[0]!.batch)
   else await askAll(store, questions)
   plan.judge()
   if (plan.owesUnits) await giveBack(store, questions)
@@ -83,7 +81,7 @@ async function decideLater(store: Store<'async'>, plan: DescriptorPlan): Promise
 
 /** Asks everything at once. When an answer that is needed does not come, what the others took is given back. */
 async function askAll(store: Store<'async'>, questions: readonly DescriptorQuestion[]): Promise<void> {
-  const outcomes = await Promise.allSettled(questions.map(({ batch }) => ask(store, batch, AS_IT_IS)))
+  const outcomes = await Promise.allSettled(questions.map(({ batch }) => store.decide(batch)))
   let failed: PromiseRejectedResult | undefined
   for (const [index, outcome] of outcomes.entries()) {
     if (outcome.status === 'fulfilled') continue

@@ -4,7 +4,7 @@ import { MICROS_PER_MS } from '../../system/clock.ts'
 import { copyVerdict } from '../batch-copy.ts'
 import type { Batch } from '../store.ts'
 
-interface AnsweredItem {
+interface DecidedItem {
   readonly limit: Limit
   readonly key: string
   readonly cost: number
@@ -13,20 +13,20 @@ interface AnsweredItem {
   readonly at: number
 }
 
-/** When a question was sent and answered, and how long its answer may be used, in milliseconds of one clock. */
+/** When a batch was sent and decided, and how long the decision may be used, in milliseconds of one clock. */
 export interface DenialTimes {
   readonly sentMs: number
   readonly answeredMs: number
   readonly maxAgeMs: number
 }
 
-/** A denied batch, to be answered again. */
+/** A denied batch, to be denied again from memory. */
 export class Denial {
   readonly endsMs: number
   /** Whether one of its keys is blocked. */
   readonly isBlocked: boolean
   readonly #answeredMs: number
-  readonly #items: readonly AnsweredItem[]
+  readonly #items: readonly DecidedItem[]
   readonly #entitled: boolean
   readonly #now: number
   #ended = false
@@ -41,7 +41,7 @@ export class Denial {
     this.#entitled = batch.entitled
     this.#now = batch.now
     this.#answeredMs = answeredMs
-    // The store answered after the question was sent, so this is not later than the instant it meant.
+    // The store decided after the batch was sent, so this is not later than the instant it meant.
     this.endsMs = sentMs + Math.min(maxAgeMs, (nextChangeOf(batch) - batch.now) / MICROS_PER_MS)
   }
 
@@ -54,7 +54,7 @@ export class Denial {
     return !this.#ended && nowMs < this.endsMs
   }
 
-  /** Whether the batch asks the very same. Limits are compared as objects: another limit is another question. */
+  /** Whether the batch is equal. Limits are compared as objects: a changed limit is another object. */
   answers(batch: Batch): boolean {
     const items = this.#items
     if (items.length !== batch.items.length || this.#entitled !== batch.entitled) return false

@@ -1,13 +1,7 @@
 import { checkOptionNames, checkWhole, type OptionTaker } from '../../options/known-options.ts'
 import type { Limit } from '../../rule/limit.ts'
 import { MICROS_PER_MS, systemMonotonicMs } from '../../system/clock.ts'
-import {
-  type AnswerListener,
-  type AskedQuestion,
-  asListened,
-  decideByListening,
-  type ListenedStore,
-} from '../callback-store.ts'
+import { CallbackStore, callbackStore, type PendingBatch } from '../callback-store.ts'
 import type { Batch, BlockTerm, Receipt, Settlement, Store } from '../store.ts'
 import { type StoreObserver, tell } from '../store-event.ts'
 import { Denial } from './denial.ts'
@@ -29,12 +23,12 @@ const TAKER: OptionTaker = {
   example: '{ maxAgeMs: 100 }',
 }
 
-/** Denials remembered for one key: questions that differ in rule, cost or company. */
+/** Denials remembered for one key: of batches that differ in rules, costs or other keys. */
 const DENIALS_PER_KEY = 8
 
 /**
- * A store that remembers denials for a moment: a caller that is denied and keeps asking costs `store` no more than one
- * question in `maxAgeMs`. Only plain checks are answered so, of the same limits, keys and costs; never an allowance.
+ * A store that remembers denials for a moment: a caller that is denied and checks again costs `store` no more than one
+ * check per `maxAgeMs`. Only plain checks are denied from memory, of the same limits, keys and costs; never an allowance.
  *
  * What this process does to a key (a charge, a settlement, a block, a reset) is seen at once, and so is a changed limit.
  * What another process does, and what a store gives back by itself, is seen after `maxAgeMs` at the latest: until then a call
@@ -46,9 +40,8 @@ export function denyCacheStore(store: Store<'async'>, options: DenyCacheOptions 
   return new DenyCacheStore(store, options)
 }
 
-class DenyCacheStore implements ListenedStore {
-  readonly mode = 'async'
-  readonly #store: ListenedStore
+class DenyCacheStore extends CallbackStore {
+  readonly #store: CallbackStore
   readonly #maxAgeMs: number
   readonly #maxKeys: number
   readonly #observe: StoreObserver | undefined
@@ -61,27 +54,21 @@ class DenyCacheStore implements ListenedStore {
   #closed = false
 
   constructor(store: Store<'async'>, options: DenyCacheOptions) {
-    this.#store = asListened(store)
+    super()
+    this.#store = callbackStore(store)
     this.#maxAgeMs = checkWhole('maxAgeMs', options.maxAgeMs ?? 100, { of: 'the deny cache', most: 60_000 })
     this.#maxKeys = checkWhole('maxKeys', options.maxKeys ?? 10_000, { of: 'the deny cache', most: 10_000_000 })
     this.#observe = options.observe
     this.#monotonicMs = options.monotonicMs ?? systemMonotonicMs
   }
 
-  decide(batch: Batch): Promise<void> {
-    return decideByListening(this, batch)
-  }
-
-  ask(batch: Batch, listener: AnswerListener): AskedQuestion {
+  submit(pending: PendingBatch): void {
     const nowMs = this.#monotonicMs()
-    if (this.#denials.size > 0 && this.#answer(batch, nowMs)) {
-      listener.answered(batch)
-      return { sheet: batch }
-    }
-    return this.#store.ask(batch, new Hearing(this, listener, { sentMs: nowMs, changes: this.#changes.count }))
+    if (this.#denials.size > 0 && this.#denyAgain(pending.batch, nowMs)) pending.complete()
+    else this.#store.submit(new NotedBatch(this, pending, nowMs, this.#changes.count))
   }
 
-  /** Makes a note of an answer of the store. */
+  /** Notes a decision of the store. `changes` is how many there were when the batch was submitted. */
   note(batch: Batch, sentMs: number, changes: number): void {
     if (!batch.charge) return
     if (batch.allowed) this.#noteCharge(batch)
@@ -110,8 +97,8 @@ class DenyCacheStore implements ListenedStore {
     return this.#store.close()
   }
 
-  /** Answers from memory, if it can. */
-  #answer(batch: Batch, nowMs: number): boolean {
+  /** Denies from memory, if the same batch was denied a moment ago. */
+  #denyAgain(batch: Batch, nowMs: number): boolean {
     this.#dropOldest(nowMs)
     if (!(batch.charge && isPlain(batch))) return false
     const denials = this.#denials.get(batch.items[0]!.key)
@@ -210,42 +197,58 @@ class DenyCacheStore implements ListenedStore {
   }
 }
 
-/** Listens on behalf of somebody else, and makes a note first. */
-class Hearing implements AnswerListener {
+/** A batch whose decision is noted before it goes to the caller. */
+class NotedBatch implements PendingBatch {
+  batch: Batch
+  next: PendingBatch | undefined = undefined
   readonly #store: DenyCacheStore
-  readonly #listener: AnswerListener
+  readonly #caller: PendingBatch
   readonly #sentMs: number
   readonly #changes: number
 
-  constructor(store: DenyCacheStore, listener: AnswerListener, asked: { sentMs: number; changes: number }) {
+  constructor(store: DenyCacheStore, caller: PendingBatch, sentMs: number, changes: number) {
+    this.batch = caller.batch
     this.#store = store
-    this.#listener = listener
-    this.#sentMs = asked.sentMs
-    this.#changes = asked.changes
+    this.#caller = caller
+    this.#sentMs = sentMs
+    this.#changes = changes
   }
 
-  answered(sheet: Batch): void {
-    this.#store.note(sheet, this.#sentMs, this.#changes)
-    this.#listener.answered(sheet)
+  get isSent(): boolean {
+    return this.#caller.isSent
   }
 
-  unanswered(error: unknown): void {
-    this.#listener.unanswered(error)
+  set isSent(isSent: boolean) {
+    this.#caller.isSent = isSent
+  }
+
+  get isAbandoned(): boolean {
+    return this.#caller.isAbandoned
+  }
+
+  complete(): void {
+    this.#store.note(this.batch, this.#sentMs, this.#changes)
+    this.#caller.batch = this.batch
+    this.#caller.complete()
+  }
+
+  fail(error: unknown): void {
+    this.#caller.fail(error)
   }
 }
 
-/** Whether two batches with the same limits, keys and costs ask the same: none names something of its own. */
+/** Whether another batch with the same limits, keys and costs is equal to it: no holder, reservation or lease. */
 function isPlain(batch: Batch): boolean {
   return (
     !batch.partial && batch.holder === 0 && batch.holdMicros === 0 && batch.leaseMicros === 0 && batch.items.length > 0
   )
 }
 
-/** So many changes are remembered: more than are made while one question is under way. */
+/** So many changes are remembered: more than are made while one batch is in flight. */
 const REMEMBERED = 4096
 
 /**
- * Which keys were changed lately, so that an answer which was under way meanwhile is not taken for the latest. Bounded: of
+ * Which keys were changed lately, so that a decision that was in flight meanwhile is not taken for the latest. Bounded: of
  * what was forgotten, every key counts as changed.
  */
 export class ChangedKeys {

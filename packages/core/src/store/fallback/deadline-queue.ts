@@ -1,12 +1,12 @@
 import type { Timers } from '../../system/timers.ts'
 
-/** A call that waits for an answer, and its place in the line. */
+/** A call that waits for an answer, and its position in the queue. */
 export interface WaitingCall {
-  /** When it was sent, in milliseconds of the line's clock. Written by the line, as are its neighbours. */
+  /** When it was sent, in milliseconds of the queue's clock. Written by the queue, as are its neighbours. */
   sentMs: number
   older: WaitingCall | undefined
   newer: WaitingCall | undefined
-  /** Called once, when it has waited for the deadline; it has left the line by then. */
+  /** Called once, when it has waited for the deadline; it has left the queue by then. */
   expire(nowMs: number): void
 }
 
@@ -22,7 +22,7 @@ const BUSY_MS = 5
 
 /**
  * Calls in flight, oldest first. All deadlines are of one length, so the oldest is always the next to expire and one timer
- * is enough. It stays set when its call is answered, because the next one is usually not far: an idle line holds a timer
+ * is enough. It stays set when its call is answered, because the next one is usually not far: an idle queue holds a timer
  * for one deadline at most.
  */
 export class DeadlineQueue {
@@ -36,7 +36,7 @@ export class DeadlineQueue {
     this.#parts = parts
   }
 
-  /** Calls in the line. */
+  /** Calls in the queue. */
   get size(): number {
     return this.#size
   }
@@ -51,7 +51,7 @@ export class DeadlineQueue {
     if (this.#cancelTimer === undefined) this.#setTimer(this.#parts.deadlineMs)
   }
 
-  /** Takes a call out that is in the line. */
+  /** Removes a call that is in the queue. */
   remove(call: WaitingCall): void {
     if (call.older === undefined) this.#oldest = call.newer
     else call.older.newer = call.newer
@@ -63,7 +63,7 @@ export class DeadlineQueue {
     this.#size--
   }
 
-  /** Takes the oldest call out, if there is one. */
+  /** Removes and returns the oldest call, if there is one. */
   shift(): WaitingCall | undefined {
     const call = this.#oldest
     if (call !== undefined) this.remove(call)

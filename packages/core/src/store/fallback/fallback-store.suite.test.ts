@@ -2,7 +2,8 @@ import { deferredStore, expectSameStores, FakeClock, FakeTimers, ReferenceStore,
 import { expect, test } from 'vitest'
 import { createLimiter } from '../../limiter/create-limiter.ts'
 import type { Store } from '../store.ts'
-import { type FallbackStore, type FallbackStoreOptions, fallbackStore } from './fallback-store.ts'
+import type { FallbackStoreOptions } from './fallback-options.ts'
+import { type FallbackStore, fallbackStore } from './fallback-store.ts'
 
 const timersOf = new WeakMap<FakeClock, FakeTimers>()
 

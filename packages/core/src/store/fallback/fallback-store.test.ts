@@ -7,16 +7,12 @@ import type { Denied } from '../../limiter/decision.ts'
 import type { Reservation } from '../../limiter/reservation.ts'
 import type { FailureMode, Rule } from '../../rule/rule.ts'
 import { createBatch, createItem } from '../batch.ts'
-import type { ListenedStore } from '../callback-store.ts'
-import type { Batch, Store } from '../store.ts'
+import { CallbackStore, type PendingBatch } from '../callback-store.ts'
+import type { Store } from '../store.ts'
 import { outcomeUnknown, storeUnavailable } from '../store-error.ts'
 import type { StoreEvent } from '../store-event.ts'
-import {
-  type FallbackStart,
-  type FallbackStoreOptions,
-  fallbackStore,
-  startingFallbackStore,
-} from './fallback-store.ts'
+import type { FallbackStoreOptions } from './fallback-options.ts'
+import { type FallbackStart, fallbackStore, startingFallbackStore } from './fallback-store.ts'
 
 interface SentCall {
   readonly name: string
@@ -59,6 +55,27 @@ class RemoteStore implements Store<'async'> {
       if (this.well) answer()
     })
   }
+}
+
+/** A store that keeps every batch, and never completes one. */
+class SilentStore extends CallbackStore {
+  readonly pending: PendingBatch[] = []
+  readonly #isSent: boolean
+
+  constructor(isSent: boolean) {
+    super()
+    this.#isSent = isSent
+  }
+
+  submit(pending: PendingBatch): void {
+    pending.isSent = this.#isSent
+    this.pending.push(pending)
+  }
+
+  settle = (): Promise<never> => new Promise(() => undefined)
+  block = (): Promise<never> => new Promise(() => undefined)
+  reset = (): Promise<never> => new Promise(() => undefined)
+  close = (): Promise<void> => Promise.resolve()
 }
 
 /** Chance in the middle: a pause is as long as it is called. */
@@ -185,17 +202,33 @@ describe('when the store hangs', () => {
   })
 
   it.each([
-    { hasLeft: false, charged: 'no' },
-    { hasLeft: true, charged: 'unknown' },
-  ] as const)('what was asked is charged $charged when it has left: $hasLeft', async ({ hasLeft, charged }) => {
-    const { clock, timers, remote } = scene()
-    // A store that holds questions back, and says of each whether it has gone out.
-    const holding: ListenedStore = Object.assign(remote, { ask: (sheet: Batch) => ({ sheet, hasLeft }) })
+    { isSent: false, charged: 'no' },
+    { isSent: true, charged: 'unknown' },
+  ] as const)('a batch is charged $charged when it was sent: $isSent', async ({ isSent, charged }) => {
+    const { clock, timers } = scene()
+    const silent = new SilentStore(isSent)
     const monotonicMs = () => (clock.nowMicros() - START_MICROS) / 1000
-    const store = fallbackStore(holding, { clock, timers, monotonicMs, random: EVEN })
+    const store = fallbackStore(silent, { clock, timers, monotonicMs, random: EVEN })
     const answer = createLimiter({ ...TEN, store, clock, timers }).check('key')
     await timers.advance(50)
     expect(await answer).toMatchObject({ failure: { cause: 'deadline', charged } })
+    expect(silent.pending.map(({ isAbandoned }) => isAbandoned)).toEqual([true])
+  })
+
+  it('the store beneath keeps the batch: what it writes late reaches no batch in use', async () => {
+    const { clock, timers } = scene()
+    const silent = new SilentStore(true)
+    const monotonicMs = () => (clock.nowMicros() - START_MICROS) / 1000
+    const store = fallbackStore(silent, { clock, timers, monotonicMs, random: EVEN })
+    const limiter = createLimiter({ ...TEN, store, clock, timers })
+    const answers = [limiter.check('key')]
+    await timers.advance(50)
+    answers.push(limiter.check('key'), limiter.check('key'))
+    const batches = silent.pending.map(({ batch }) => batch)
+    expect(new Set(batches).size).toBe(3)
+    expect(new Set(batches.flatMap(({ items }) => items)).size).toBe(3)
+    await timers.advance(50)
+    expect(await Promise.all(answers)).toHaveLength(3)
   })
 
   it('waits as long as it is told to', async () => {

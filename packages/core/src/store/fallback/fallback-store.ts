@@ -1,74 +1,16 @@
 import { isSluiceError, SluiceError } from '../../errors.ts'
-import { checkOptionNames, checkSources, checkWhole, type OptionTaker } from '../../options/known-options.ts'
 import type { Limit } from '../../rule/limit.ts'
 import type { FailureMode } from '../../rule/rule.ts'
-import type { Clock } from '../../system/clock.ts'
-import { systemClock, systemMonotonicMs } from '../../system/clock.ts'
-import type { Random } from '../../system/random.ts'
-import { systemRandom } from '../../system/random.ts'
-import type { Timers } from '../../system/timers.ts'
-import { systemTimers } from '../../system/timers.ts'
-import { copyQuestion } from '../batch-copy.ts'
-import {
-  type AnswerListener,
-  type AskedQuestion,
-  asListened,
-  decideByListening,
-  type ListenedStore,
-} from '../callback-store.ts'
+import { copyBatch } from '../batch-copy.ts'
+import { CallbackStore, callbackStore, type PendingBatch } from '../callback-store.ts'
 import { receiptOf } from '../receipt.ts'
 import type { Batch, BlockTerm, Receipt, Settlement, Store } from '../store.ts'
-import { outcomeUnknown, type StoreFailure, storeUnavailable } from '../store-error.ts'
+import { failureOf, isPartialFailure, type StoreFailure, storeErrorOf } from '../store-error.ts'
 import { type BreakerState, type StoreObserver, tell } from '../store-event.ts'
-import { Breaker, type BreakerOptions } from './breaker.ts'
-import type { WaitingCall } from './deadline-queue.ts'
-import { FallbackAnswers } from './fallback-answers.ts'
-import { type GuardedCall, GuardedCalls } from './guarded-calls.ts'
-
-/** Options of {@link fallbackStore}. */
-export interface FallbackStoreOptions {
-  /** How long a call waits for the store, 1 to 60,000. Default: 50. */
-  readonly deadlineMs?: number
-  /** What to answer without the store, for rules that do not say. Default: `open`. */
-  readonly failureMode?: FailureMode
-  /** Live nodes, this one included, for `local`. Default: 1, also for an answer below 1. */
-  readonly nodes?: () => number
-  /** Maximum number of keys remembered, and counted, for `local`: 64 to 100,000,000. Default: 100,000. */
-  readonly maxLocalKeys?: number
-  readonly breaker?: BreakerOptions
-  /** Most calls in flight, 1 to 1,000,000. Default: 10,000. Beyond it a call is answered without the store at once. */
-  readonly maxPending?: number
-  readonly observe?: StoreObserver
-  readonly timers?: Timers
-  /** The time of answers given without the store. */
-  readonly clock?: Clock
-  /** Milliseconds that only go on, for deadlines and pauses. Default: `performance.now()`. */
-  readonly monotonicMs?: () => number
-  readonly random?: Random
-}
-
-const TAKER: OptionTaker = {
-  name: 'the fallback store',
-  options: [
-    'deadlineMs',
-    'failureMode',
-    'nodes',
-    'maxLocalKeys',
-    'breaker',
-    'maxPending',
-    'observe',
-    'timers',
-    'clock',
-    'monotonicMs',
-    'random',
-  ],
-  example: "{ deadlineMs: 50, failureMode: 'open' }",
-}
-const BREAKER_TAKER: OptionTaker = {
-  name: '"breaker"',
-  options: ['failures', 'basePauseMs', 'maxPauseMs'],
-  example: '{ failures: 5 }',
-}
+import { Breaker, NOT_ADMITTED } from './breaker.ts'
+import { DeadlineQueue, type WaitingCall } from './deadline-queue.ts'
+import { checkFallbackOptionNames, type FallbackStoreOptions, withDefaults } from './fallback-options.ts'
+import { LocalDecisions } from './local-decisions.ts'
 
 /** What a fallback store has done so far. */
 export interface FallbackStoreStats {
@@ -94,8 +36,7 @@ export interface FallbackStoreStats {
  * Closing it closes `store`, and answers the calls in flight with `SLUICE_CLOSED`.
  */
 export function fallbackStore(store: Store<'async'>, options: FallbackStoreOptions = {}): FallbackStore {
-  checkOptionNames(options, TAKER)
-  checkSources(options)
+  checkFallbackOptionNames(options)
   return new FallbackStore(store, options)
 }
 
@@ -118,57 +59,68 @@ export function startingFallbackStore(
   return new FallbackStore(store, options, start)
 }
 
+/**
+ * A call to the store beneath, made once. It ends once: it is answered, or `fallBack` or `reject` is called. What the queue
+ * and the store note about a call is part of it: there are very many calls.
+ */
+interface GuardedCall extends WaitingCall {
+  hasEnded: boolean
+  /** Of the breaker. {@link NOT_ADMITTED} while the call is not made. */
+  ticket: number
+  /** Whether the store beneath may have changed something. */
+  readonly isSent: boolean
+  start(): void
+  /** The deadline has passed, or the store is closed. */
+  abandon(): void
+  /** There is no usable answer. `error` is the store's, if it gave one. */
+  fallBack(failure: StoreFailure, error: unknown): void
+  /** The caller made a mistake, or closed the store. */
+  reject(error: unknown): void
+}
+
 /** A store that always answers in time. */
-export class FallbackStore implements ListenedStore {
-  readonly mode = 'async'
-  readonly #store: ListenedStore
+export class FallbackStore extends CallbackStore {
+  readonly #store: CallbackStore
   readonly #breaker: Breaker
-  readonly #calls: GuardedCalls
-  readonly #answers: FallbackAnswers
+  readonly #queue: DeadlineQueue
+  readonly #local: LocalDecisions
   readonly #observe: StoreObserver | undefined
+  readonly #failureMode: FailureMode
   readonly #deadlineMs: number
+  readonly #maxPending: number
   readonly #monotonicMs: () => number
+  readonly #untilStarted: (() => Promise<void>) | undefined
+  /** Calls that wait until the store has started; undefined when it has. */
+  #held: GuardedCall[] | undefined
+  /** The message of the last failure; undefined after an answer. */
+  #lastError: string | undefined
+  #asked = 0
+  #failed = 0
   readonly #fellBack: Record<FailureMode, number> = { open: 0, closed: 0, local: 0 }
   #lateAnswers = 0
   #givenBack = 0
   #closing: Promise<void> | undefined
 
   constructor(store: Store<'async'>, options: FallbackStoreOptions, start?: FallbackStart) {
-    const { observe, clock = systemClock, random = systemRandom, timers = systemTimers } = options
-    const { monotonicMs = systemMonotonicMs, nodes = () => 1 } = options
-    if (options.breaker !== undefined) checkOptionNames(options.breaker, BREAKER_TAKER)
-    const deadlineMs = checkWhole('deadlineMs', options.deadlineMs ?? 50, { of: TAKER.name, most: 60_000 })
-    const onChange = (state: BreakerState): void => tell(observe, { type: 'breaker', state })
-    this.#store = asListened(store)
+    super()
+    const { observe } = options
+    const { deadlineMs, monotonicMs, random, timers, breaker, ...rest } = withDefaults(options)
+    this.#store = callbackStore(store)
     this.#observe = observe
+    this.#failureMode = rest.failureMode
     this.#deadlineMs = deadlineMs
+    this.#maxPending = rest.maxPending
     this.#monotonicMs = monotonicMs
+    this.#untilStarted = start?.untilStarted
+    this.#held = start?.untilStarted === undefined ? undefined : []
+    this.#queue = new DeadlineQueue({ deadlineMs, timers, monotonicMs })
+    this.#local = new LocalDecisions({ ...rest, random })
     this.#breaker = new Breaker({
-      ...options.breaker,
+      ...breaker,
       random,
-      onChange,
+      onChange: (state) => tell(observe, { type: 'breaker', state }),
       neverOpens: start?.hasBreakers ?? false,
       start: start && { atMs: monotonicMs(), graceMs: start.graceMs },
-    })
-    this.#calls = new GuardedCalls({
-      deadlineMs,
-      maxPending: checkWhole('maxPending', options.maxPending ?? 10_000, { of: TAKER.name, most: 1_000_000 }),
-      breaker: this.#breaker,
-      timers,
-      monotonicMs,
-      observe,
-      untilStarted: start?.untilStarted,
-    })
-    this.#answers = new FallbackAnswers({
-      failureMode: checkMode(options.failureMode ?? 'open'),
-      nodes,
-      maxLocalKeys: checkWhole('maxLocalKeys', options.maxLocalKeys ?? 100_000, {
-        of: TAKER.name,
-        least: 64,
-        most: 100_000_000,
-      }),
-      clock,
-      random,
     })
   }
 
@@ -178,58 +130,53 @@ export class FallbackStore implements ListenedStore {
 
   stats(): FallbackStoreStats {
     return {
-      ...this.#calls.stats(),
+      asked: this.#asked,
+      failed: this.#failed,
+      pending: this.#queue.size + (this.#held?.length ?? 0),
       fellBack: { ...this.#fellBack },
       lateAnswers: this.#lateAnswers,
       givenBack: this.#givenBack,
     }
   }
 
-  decide(batch: Batch): Promise<void> {
-    return decideByListening(this, batch)
-  }
-
-  ask(batch: Batch, listener: AnswerListener): AskedQuestion {
-    const call = new DecideCall(this, batch, listener)
-    if (this.#closing === undefined) this.#calls.send(call)
-    else listener.unanswered(closedError())
-    return call
-  }
-
-  /** Asks the store beneath. */
-  askBeneath(batch: Batch, listener: AnswerListener): AskedQuestion {
-    return this.#store.ask(batch, listener)
+  submit(pending: PendingBatch): void {
+    // It has a deadline of its own, so it does not look whether the caller still waits.
+    pending.isSent = true
+    if (this.#closing === undefined) this.#send(new DecideCall(this, this.#store, pending))
+    else pending.fail(closedError())
   }
 
   settle(receipt: Receipt, actuals: readonly number[]): Promise<Settlement> {
     if (this.#closing !== undefined) return Promise.reject(closedError())
     return new Promise((resolve, reject) => {
-      const here = this.#answers.settle(receipt, actuals)
+      const here = this.#local.settle(receipt, actuals)
       if (here !== undefined) {
         resolve(here)
         return
       }
-      const sent = this.#answers.settling(receipt, actuals)
+      const sent = { receipt, actuals, seen: this.#local.seenBefore(receipt) }
       const settled = (settlement: Settlement): void => {
-        this.#answers.settled(sent, settlement)
+        for (const [index, { limit }] of receipt.charges.entries()) {
+          if (this.#modeOf(limit) === 'local') this.#local.noteSettled(index, sent, settlement)
+        }
         resolve(settlement)
       }
       const start = (): Promise<Settlement> => this.#store.settle(receipt, actuals)
-      this.#calls.send(new RelayedCall({ start, resolve: settled, reject }))
+      this.#send(new PromiseCall(this, { start, resolve: settled, reject }))
     })
   }
 
   block(rule: string, key: string, term: BlockTerm): Promise<void> {
     return this.#both(
       () => this.#store.block(rule, key, term),
-      () => this.#answers.block(rule, key, term),
+      () => this.#local.block(rule, key, term),
     )
   }
 
   reset(limits: readonly Limit[], key: string): Promise<void> {
     return this.#both(
       () => this.#store.reset(limits, key),
-      () => this.#answers.reset(limits, key),
+      () => this.#local.reset(limits, key),
     )
   }
 
@@ -239,45 +186,136 @@ export class FallbackStore implements ListenedStore {
   }
 
   async #close(): Promise<void> {
-    this.#calls.close(closedError())
+    const error = closedError()
+    for (const call of this.#held ?? []) call.reject(error)
+    this.#held = undefined
+    this.#queue.close()
+    for (let waiting = this.#queue.shift(); waiting !== undefined; waiting = this.#queue.shift()) {
+      const call = waiting as GuardedCall
+      call.hasEnded = true
+      call.abandon()
+      call.reject(error)
+    }
     try {
       await this.#store.close()
     } finally {
-      await this.#answers.close()
+      await this.#local.close()
     }
   }
 
-  /** Does something in the store and here, whatever becomes of the other. */
-  #both(start: () => Promise<void>, doHere: () => void): Promise<void> {
+  /** Changes the store and this node, whatever becomes of the other: the change may be needed before the store is back. */
+  #both(start: () => Promise<void>, changeHere: () => void): Promise<void> {
     if (this.#closing !== undefined) return Promise.reject(closedError())
     return new Promise((resolve, reject) => {
-      this.#calls.send(new RelayedCall({ start, resolve, reject }))
-      doHere()
+      this.#send(new PromiseCall(this, { start, resolve, reject }))
+      changeHere()
     })
   }
 
-  /** Remembers what local decisions need of an answer of the store. */
-  note(batch: Batch): void {
-    this.#answers.note(batch)
+  /** Makes a call, or ends it at once. Never throws. */
+  #send(call: GuardedCall): void {
+    if ((this.#held?.length ?? this.#queue.size) >= this.#maxPending) {
+      this.#fallBack(call, { cause: 'deadline', charged: 'no' }, undefined)
+      return
+    }
+    if (this.#held !== undefined) {
+      this.#hold(call, this.#held)
+      return
+    }
+    const nowMs = this.#monotonicMs()
+    call.ticket = this.#breaker.admit(nowMs)
+    if (call.ticket === NOT_ADMITTED) {
+      this.#fallBack(call, { cause: 'breaker', charged: 'no' }, undefined)
+      return
+    }
+    this.#asked++
+    this.#queue.add(call, nowMs)
+    try {
+      call.start()
+    } catch (error) {
+      // A store that throws instead of rejecting is no different.
+      this.failed(call, error)
+    }
   }
 
-  /** Answers a batch without the store. Throws when that cannot be. */
-  fallBack(batch: Batch, { cause, charged: mayHaveCharged }: StoreFailure, error: unknown): void {
+  /** Keeps a call until the store has started. Its deadline begins then. */
+  #hold(call: GuardedCall, held: GuardedCall[]): void {
+    held.push(call)
+    if (held.length > 1) return
+    void this.#untilStarted?.().then(() => {
+      const calls = this.#held ?? []
+      this.#held = undefined
+      for (const waiting of calls) this.#send(waiting)
+    })
+  }
+
+  /** A call was answered. Returns false when it had ended before: the answer is too late. */
+  answered(call: GuardedCall): boolean {
+    if (call.hasEnded) return false
+    call.hasEnded = true
+    this.#queue.remove(call)
+    // As of when it was sent, which saves reading the clock again and is at most one deadline ago.
+    this.#breaker.succeeded(call.ticket, call.sentMs)
+    this.#lastError = undefined
+    this.#tellAsked(call, 'answered')
+    return true
+  }
+
+  /** The store beneath failed a call. */
+  failed(call: GuardedCall, error: unknown): void {
+    if (call.hasEnded) return
+    call.hasEnded = true
+    this.#queue.remove(call)
+    const failure = failureOf(error)
+    this.#tellAsked(call, failure === undefined ? 'misused' : 'failed')
+    if (failure === undefined) {
+      this.#breaker.withdrawn(call.ticket)
+      call.reject(error)
+      return
+    }
+    this.#failed++
+    if (isSluiceError(error)) this.#lastError = error.message
+    if (isPartialFailure(error)) this.#breaker.withdrawn(call.ticket)
+    else this.#breaker.failed(call.ticket, this.#monotonicMs())
+    this.#fallBack(call, failure, error)
+  }
+
+  /** The deadline of a call has passed; it has left the queue. */
+  expired(call: GuardedCall, nowMs: number): void {
+    call.hasEnded = true
+    this.#tellAsked(call, 'failed')
+    this.#failed++
+    this.#breaker.failed(call.ticket, nowMs)
+    call.abandon()
+    this.#fallBack(call, { cause: 'deadline', charged: call.isSent ? 'unknown' : 'no' }, undefined)
+  }
+
+  /** Remembers what local decisions need of a decision of the store. */
+  note(batch: Batch): void {
+    const { items } = batch
+    for (let index = 0; index < items.length; index++) {
+      const item = items[index]!
+      if (this.#modeOf(item.limit) === 'local') this.#local.note(item, batch)
+    }
+  }
+
+  /** Decides a batch without the store. Throws when that cannot be. */
+  decideWithout(batch: Batch, { cause, charged: mayHaveCharged }: StoreFailure, error: unknown): void {
     const charged = batch.charge ? mayHaveCharged : 'no'
     if (batch.leaseMicros > 0) throw storeErrorOf({ cause, charged }, error)
-    const { mode, rule } = this.#answers.modeOf(batch)
+    const { mode, rule } = this.#strictestModeOf(batch)
     const pauseMs = this.#breaker.pauseLeftMs(this.#monotonicMs())
-    this.#answers.decide(batch, mode, Math.max(1, pauseMs === 0 ? this.#deadlineMs : pauseMs))
-    batch.failure = { mode, cause, charged, detail: this.#calls.complaint }
+    this.#local.decide(batch, mode, Math.max(1, pauseMs === 0 ? this.#deadlineMs : pauseMs))
+    batch.failure = { mode, cause, charged, detail: this.#lastError }
     this.#fellBack[mode]++
     tell(this.#observe, { type: 'fell-back', mode, rule })
   }
 
-  /** The answer to a call came after its caller was told something else. */
-  endLate(sheet: Batch, refused: boolean): void {
+  /** The store decided a batch after its caller was told something else. A charge of a denied caller is returned. */
+  decidedLate(batch: Batch, wasDenied: boolean): void {
     this.#lateAnswers++
-    const { allowed } = sheet
-    if (allowed && sheet.charge && refused) void this.#giveBack(receiptOf(sheet))
+    const { allowed } = batch
+    if (allowed && batch.charge && wasDenied) void this.#giveBack(receiptOf(batch))
     else tell(this.#observe, { type: 'late-answer', allowed, givenBack: false })
   }
 
@@ -295,153 +333,147 @@ export class FallbackStore implements ListenedStore {
     }
     tell(this.#observe, { type: 'late-answer', allowed: true, givenBack })
   }
+
+  #fallBack(call: GuardedCall, failure: StoreFailure, error: unknown): void {
+    if (this.#observe !== undefined) tell(this.#observe, { type: 'failed', ...failure, error })
+    call.fallBack(failure, error)
+  }
+
+  #tellAsked({ sentMs }: GuardedCall, outcome: 'answered' | 'failed' | 'misused'): void {
+    if (this.#observe === undefined) return
+    tell(this.#observe, { type: 'asked', micros: Math.round((this.#monotonicMs() - sentMs) * 1000), outcome })
+  }
+
+  #modeOf(limit: Limit): FailureMode {
+    return limit.failureMode ?? this.#failureMode
+  }
+
+  /** The strictest mode of the limits of a batch, and its rule: `closed` before `local` before `open`. */
+  #strictestModeOf({ items }: Batch): { readonly mode: FailureMode; readonly rule: string } {
+    let strictest: { readonly mode: FailureMode; readonly rule: string } | undefined
+    for (const { limit } of items) {
+      const mode = this.#modeOf(limit)
+      if (strictest === undefined || STRICTNESS[mode] > STRICTNESS[strictest.mode])
+        strictest = { mode, rule: limit.rule }
+    }
+    return strictest ?? { mode: this.#failureMode, rule: 'none' }
+  }
 }
 
-/** One decision on its way through a fallback store: hears of the store beneath, and tells whoever asked. */
-class DecideCall implements GuardedCall<Batch>, AnswerListener, AskedQuestion {
+const STRICTNESS: Readonly<Record<FailureMode, number>> = { open: 0, local: 1, closed: 2 }
+
+/** The decision of one batch: the pending batch of the store beneath, on behalf of the caller's. */
+class DecideCall implements GuardedCall, PendingBatch {
   sentMs = 0.5
   older: WaitingCall | undefined = undefined
   newer: WaitingCall | undefined = undefined
-  ended = false
-  ticket = 0
-  calls: GuardedCalls | undefined = undefined
-  sheet: Batch
-  readonly #store: FallbackStore
-  readonly #listener: AnswerListener
-  #asked: AskedQuestion | undefined
-  #refused = true
+  hasEnded = false
+  ticket = NOT_ADMITTED
+  batch: Batch
+  isSent = false
+  isAbandoned = false
+  next: PendingBatch | undefined = undefined
+  readonly #fallback: FallbackStore
+  readonly #store: CallbackStore
+  readonly #caller: PendingBatch
+  #wasDenied = true
 
-  constructor(store: FallbackStore, batch: Batch, listener: AnswerListener) {
+  constructor(fallback: FallbackStore, store: CallbackStore, caller: PendingBatch) {
+    this.#fallback = fallback
     this.#store = store
-    this.sheet = batch
-    this.#listener = listener
-  }
-
-  get hasLeft(): boolean {
-    return this.#asked?.hasLeft ?? true
-  }
-
-  expire(nowMs: number): void {
-    this.calls?.expire(this, nowMs)
+    this.#caller = caller
+    this.batch = caller.batch
   }
 
   start(): void {
-    this.#asked = this.#store.askBeneath(this.sheet, this)
+    this.#store.submit(this)
   }
 
-  answered(sheet: Batch): void {
-    this.calls?.answer(this, sheet)
-  }
-
-  unanswered(error: unknown): void {
-    this.calls?.reject(this, error)
-  }
-
-  deliver(sheet: Batch): void {
-    this.#store.note(sheet)
-    this.#listener.answered(sheet)
-  }
-
-  failed(failure: StoreFailure, error: unknown): void {
-    const { sheet } = this
-    this.#leaveToOthers()
-    try {
-      this.#store.fallBack(sheet, failure, error)
-      this.#refused = !sheet.allowed
-    } catch (problem) {
-      this.#listener.unanswered(problem)
+  complete(): void {
+    if (!this.#fallback.answered(this)) {
+      this.#fallback.decidedLate(this.batch, this.#wasDenied)
       return
     }
-    this.#listener.answered(sheet)
+    this.#fallback.note(this.batch)
+    this.#caller.batch = this.batch
+    this.#caller.complete()
   }
 
-  givenUp(error: unknown): void {
-    this.#leaveToOthers()
-    this.#listener.unanswered(error)
-  }
-
-  late(sheet: Batch): void {
-    this.#store.endLate(sheet, this.#refused)
-  }
-
-  /** The store may still answer, and then on a sheet that nobody reads. */
-  #leaveToOthers(): void {
-    if (this.#asked !== undefined) this.#asked.sheet = copyQuestion(this.sheet)
-  }
-}
-
-/** A call whose answer, or failure, is the caller's as it is. */
-class RelayedCall<T> implements GuardedCall<T> {
-  sentMs = 0.5
-  older: WaitingCall | undefined = undefined
-  newer: WaitingCall | undefined = undefined
-  ended = false
-  ticket = 0
-  calls: GuardedCalls | undefined = undefined
-  readonly hasLeft = true
-  readonly #caller: Relayed<T>
-
-  constructor(caller: Relayed<T>) {
-    this.#caller = caller
+  fail(error: unknown): void {
+    this.#fallback.failed(this, error)
   }
 
   expire(nowMs: number): void {
-    this.calls?.expire(this, nowMs)
+    this.#fallback.expired(this, nowMs)
   }
 
-  start(): void {
-    this.#caller.start().then(
-      (value) => this.calls?.answer(this, value),
-      (error: unknown) => this.calls?.reject(this, error),
-    )
+  /** The store beneath keeps the batch, and may still write to it. The caller goes on with a copy. */
+  abandon(): void {
+    this.isAbandoned = true
+    this.#caller.batch = copyBatch(this.batch)
   }
 
-  deliver(value: T): void {
-    this.#caller.resolve(value)
+  fallBack(failure: StoreFailure, error: unknown): void {
+    const { batch } = this.#caller
+    try {
+      this.#fallback.decideWithout(batch, failure, error)
+    } catch (problem) {
+      this.#caller.fail(problem)
+      return
+    }
+    this.#wasDenied = !batch.allowed
+    this.#caller.complete()
   }
 
-  failed(failure: StoreFailure, error: unknown): void {
-    this.#caller.reject(storeErrorOf(failure, error))
-  }
-
-  givenUp(error: unknown): void {
-    this.#caller.reject(error)
-  }
-
-  late(): void {
-    // Nobody waits for it any more.
+  reject(error: unknown): void {
+    this.#caller.fail(error)
   }
 }
 
-interface Relayed<T> {
+/** A call that answers by promise: a settlement, a block or a reset. Its answer or failure is the caller's. */
+class PromiseCall<T> implements GuardedCall {
+  sentMs = 0.5
+  older: WaitingCall | undefined = undefined
+  newer: WaitingCall | undefined = undefined
+  hasEnded = false
+  ticket = NOT_ADMITTED
+  readonly isSent = true
+  readonly #fallback: FallbackStore
+  readonly #call: PromiseCallParts<T>
+
+  constructor(fallback: FallbackStore, call: PromiseCallParts<T>) {
+    this.#fallback = fallback
+    this.#call = call
+  }
+
+  start(): void {
+    const answered = (value: T): void => {
+      if (this.#fallback.answered(this)) this.#call.resolve(value)
+    }
+    this.#call.start().then(answered, (error: unknown) => this.#fallback.failed(this, error))
+  }
+
+  expire(nowMs: number): void {
+    this.#fallback.expired(this, nowMs)
+  }
+
+  abandon(): void {
+    // It cannot be withdrawn.
+  }
+
+  fallBack(failure: StoreFailure, error: unknown): void {
+    this.#call.reject(storeErrorOf(failure, error))
+  }
+
+  reject(error: unknown): void {
+    this.#call.reject(error)
+  }
+}
+
+interface PromiseCallParts<T> {
   readonly start: () => Promise<T>
   readonly resolve: (value: T) => void
   readonly reject: (error: unknown) => void
-}
-
-const PROBLEMS: Readonly<Record<StoreFailure['cause'], string>> = {
-  deadline: 'the store did not answer in time',
-  unreachable: 'the store cannot be reached',
-  refused: 'the store answered with an error',
-  breaker: 'the store is not asked, because it failed just before',
-}
-
-/** What to tell a caller for whom there is no answer without the store. The store's own error, where it said as much. */
-function storeErrorOf({ cause, charged }: StoreFailure, error: unknown): unknown {
-  if (isSluiceError(error)) return error
-  const details = { because: cause, problem: PROBLEMS[cause], ...(error === undefined ? {} : { cause: error }) }
-  return charged === 'no'
-    ? storeUnavailable({ ...details, action: 'Nothing has changed: try again later.' })
-    : outcomeUnknown({ ...details, action: 'It may have happened: look before trying again.' })
-}
-
-function checkMode(mode: FailureMode): FailureMode {
-  if (mode === 'open' || mode === 'closed' || mode === 'local') return mode
-  throw new SluiceError('SLUICE_INVALID_OPTION', {
-    problem: '"failureMode" of the fallback store cannot be used',
-    received: mode,
-    expected: "'open', 'closed' or 'local'",
-  })
 }
 
 function closedError(): SluiceError {

@@ -70,25 +70,3 @@ function withStateSize(limit: Limit): Limit {
   const algorithm = algorithmOf(limit)
   return Object.freeze({ ...limit, stateSize: algorithm.stateSize(limit), fixedSize: algorithm.fixedSize(limit) })
 }
-
-/**
- * Limits that say where a charge was made: copies, each of one limit, that are known to have been made here. A receipt
- * carries its limits along, and so finds the way back.
- */
-export class MarkedLimits {
-  readonly #copies = new WeakMap<Limit, Limit>()
-  readonly #made = new WeakSet<Limit>()
-
-  of(limit: Limit): Limit {
-    const known = this.#copies.get(limit)
-    if (known !== undefined) return known
-    const copy = Object.freeze({ ...limit })
-    this.#copies.set(limit, copy)
-    this.#made.add(copy)
-    return copy
-  }
-
-  has(limit: Limit): boolean {
-    return this.#made.has(limit)
-  }
-}

@@ -1,12 +1,15 @@
+import { NEVER } from '../../algorithms/algorithm.ts'
 import type { Limit } from '../../rule/limit.ts'
+import type { FailureMode } from '../../rule/rule.ts'
 import type { Clock } from '../../system/clock.ts'
+import { MICROS_PER_MS } from '../../system/clock.ts'
 import type { Random } from '../../system/random.ts'
 import { createBatch, createItem } from '../batch.ts'
 import { BlockList } from '../memory/block-list.ts'
 import { memoryStore } from '../memory/memory-store.ts'
 import type { Batch, Item, Receipt, Settlement, Store } from '../store.ts'
 import { type BlockTerm, blockTermOf } from '../store.ts'
-import { MarkedLimits, shareOf } from './limit-share.ts'
+import { shareOf } from './limit-share.ts'
 import type { SeenQuota } from './remembered-quota.ts'
 import { quotaOf, RememberedQuota } from './remembered-quota.ts'
 
@@ -57,10 +60,13 @@ class StoreClock implements Clock {
   }
 }
 
+const NOTHING_OWED: Settlement = Object.freeze({ outcome: 'settled', corrected: 0 })
+
 /**
- * Decides in this process while the store cannot be asked, each key with this node's share of what remains of it.
+ * Decides in this process while the store cannot be asked: `closed` denies, `open` allows what the limits could ever give,
+ * and `local` gives each key this node's share of what remains of it. What is charged here is settled here.
  *
- * Invariant: from the last answer of the store until the limit resets, this node admits at most
+ * Invariant of `local`: from the last answer of the store until the limit resets, this node admits at most
  * `ceil(remaining / nodes)` units of a key, where `remaining` is what that answer left. For a key without an answer,
  * and after the reset, it is `ceil(limit / nodes)`. The bound that follows from it is in
  * docs/decisions/2026-11-17-local-decisions-during-an-outage.md.
@@ -68,6 +74,8 @@ class StoreClock implements Clock {
 export class LocalDecisions {
   readonly #parts: LocalDecisionParts
   readonly #clock: StoreClock
+  /** Limits that calls were allowed under in mode `open`, and shares that were charged in mode `local`. */
+  readonly #open = new MarkedLimits()
   readonly #shares = new MarkedLimits()
   /** Blocks that the store has told of. */
   readonly #blocks = new BlockList()
@@ -90,25 +98,20 @@ export class LocalDecisions {
     else if (this.#blocks.size > 0) this.#blocks.lift(item.limit.rule, item.key)
   }
 
-  /** Decides a batch, with the share that this node has of each limit and key. */
-  decide(batch: Batch): void {
-    const now = this.#clock.nowMicros()
-    for (const item of batch.items) {
-      item.limit = this.#shares.of(this.#shareFor(item, now))
-      item.at = 0
-    }
-    if (batch.items.some((item) => this.#blockedUntil(item, now) > 0)) this.#denyBlocked(batch, now)
-    else this.#localStore().decide(batch)
+  /** Writes every field of the decision. `retryAfterMs` (1 or more) is when the store may be back. */
+  decide(batch: Batch, mode: FailureMode, retryAfterMs: number): void {
+    batch.now = this.#parts.clock.nowMicros()
+    const retryMicros = Math.ceil(retryAfterMs * MICROS_PER_MS)
+    if (mode === 'closed') denyAll(batch, batch.now + retryMicros)
+    else if (mode === 'open') this.#allow(batch)
+    else this.#decideByShare(batch, retryMicros)
   }
 
-  /** Whether a limit of a receipt was charged here. */
-  hasCharged(limit: Limit): boolean {
-    return this.#shares.has(limit)
-  }
-
-  /** Settles what was charged here. */
-  settle(receipt: Receipt, actuals: readonly number[]): Settlement {
-    return this.#localStore().settle(receipt, actuals)
+  /** Settles what was charged here; undefined when it was charged in the store. */
+  settle(receipt: Receipt, actuals: readonly number[]): Settlement | undefined {
+    const limit = receipt.charges[0]?.limit
+    if (limit === undefined || this.#open.has(limit)) return NOTHING_OWED
+    return this.#shares.has(limit) ? this.#localStore().settle(receipt, actuals) : undefined
   }
 
   /** What is remembered of the key of a settlement that is about to be sent to the store. */
@@ -157,6 +160,43 @@ export class LocalDecisions {
 
   async close(): Promise<void> {
     await this.#local?.close()
+  }
+
+  /** Allows what the limits could ever give. Nothing is counted. */
+  #allow(batch: Batch): void {
+    const most = batch.partial ? Math.max(1, Math.min(...batch.items.map(({ limit }) => limit.capacity))) : NEVER
+    let allowed = true
+    for (const item of batch.items) {
+      const { capacity } = item.limit
+      item.cost = Math.min(item.cost, most)
+      const fits = capacity > 0 && item.cost <= capacity
+      const { verdict } = item
+      verdict.ruling = fits ? 'allowed' : 'never'
+      // A verdict that allows speaks of what is left after the charge; here the charge leaves all of it.
+      verdict.remaining = fits && !batch.charge ? capacity - item.cost : capacity
+      writeInstants(item, { now: batch.now, retryAt: fits ? batch.now : NEVER, resetAt: 0 })
+      item.limit = this.#open.of(item.limit)
+      allowed &&= fits
+    }
+    batch.allowed = allowed
+  }
+
+  /** Decides with the share that this node has of each limit and key. */
+  #decideByShare(batch: Batch, retryMicros: number): void {
+    const capacities = batch.items.map(({ limit }) => limit.capacity)
+    const now = this.#clock.nowMicros()
+    for (const item of batch.items) {
+      item.limit = this.#shares.of(this.#shareFor(item, now))
+      item.at = 0
+    }
+    if (batch.items.some((item) => this.#blockedUntil(item, now) > 0)) this.#denyBlocked(batch, now)
+    else this.#localStore().decide(batch)
+    for (const [index, { verdict, cost }] of batch.items.entries()) {
+      // What only a share can never give, the store may when it is back.
+      if (verdict.ruling !== 'never' || capacities[index]! < Math.max(1, cost)) continue
+      verdict.ruling = 'limit'
+      verdict.retryAt = batch.now + retryMicros
+    }
   }
 
   /** The limits that this node may have counted under. A share may keep its counters in another form than the limit. */
@@ -253,4 +293,50 @@ export class LocalDecisions {
 function slides(limit: Limit): boolean {
   const { algorithm } = limit.algorithm === 'hybrid' ? limit.base : limit
   return algorithm.startsWith('sliding-')
+}
+
+function denyAll(batch: Batch, retryAt: number): void {
+  batch.allowed = false
+  for (const item of batch.items) {
+    item.verdict.ruling = 'limit'
+    item.verdict.remaining = 0
+    writeInstants(item, { now: batch.now, retryAt, resetAt: retryAt })
+  }
+}
+
+function writeInstants(
+  item: Item,
+  { now, retryAt, resetAt }: { readonly now: number; readonly retryAt: number; readonly resetAt: number },
+): void {
+  const { verdict } = item
+  item.blockedUntil = 0
+  item.at = 0
+  verdict.retryAt = retryAt
+  verdict.resetAt = resetAt
+  verdict.freshAt = now
+  verdict.delayMicros = 0
+  verdict.mark = 0
+  verdict.nextLength = 0
+}
+
+/**
+ * Limits that say where a charge was made: copies, each of one limit, that are known to have been made here. A receipt
+ * carries its limits along, and so finds the way back.
+ */
+class MarkedLimits {
+  readonly #copies = new WeakMap<Limit, Limit>()
+  readonly #made = new WeakSet<Limit>()
+
+  of(limit: Limit): Limit {
+    const known = this.#copies.get(limit)
+    if (known !== undefined) return known
+    const copy = Object.freeze({ ...limit })
+    this.#copies.set(limit, copy)
+    this.#made.add(copy)
+    return copy
+  }
+
+  has(limit: Limit): boolean {
+    return this.#made.has(limit)
+  }
 }

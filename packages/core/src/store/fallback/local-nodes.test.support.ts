@@ -4,7 +4,8 @@ import type { Limiter } from '../../limiter/limiter.ts'
 import type { Rule } from '../../rule/rule.ts'
 import type { Store } from '../store.ts'
 import { storeUnavailable } from '../store-error.ts'
-import { type FallbackStore, type FallbackStoreOptions, fallbackStore } from './fallback-store.ts'
+import type { FallbackStoreOptions } from './fallback-options.ts'
+import { type FallbackStore, fallbackStore } from './fallback-store.ts'
 
 /** Several nodes over one store that the test can take away. */
 export class LocalNodes {

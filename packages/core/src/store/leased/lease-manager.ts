@@ -50,7 +50,7 @@ export interface Lease {
 }
 
 /** What a lease manager works with. */
-export interface LeaseDeskParts {
+export interface LeaseManagerParts {
   readonly store: Store<'async'>
   readonly random: Random
   readonly monotonicMs: () => number
@@ -66,13 +66,13 @@ const LEAST_SAFETY_MS = 10
 export class LeaseManager {
   /** How long a lease may be spent, counted from the instant it was asked for. */
   readonly lifeMs: number
-  readonly #parts: LeaseDeskParts
+  readonly #parts: LeaseManagerParts
   readonly #live = new Map<number, Lease>()
   readonly #settling = new Set<Promise<void>>()
   #grants = 0
   #serial = 0
 
-  constructor(parts: LeaseDeskParts) {
+  constructor(parts: LeaseManagerParts) {
     this.#parts = parts
     this.lifeMs = parts.leaseMs - Math.max(LEAST_SAFETY_MS, parts.leaseMs * CLOCK_TOLERANCE)
   }
@@ -99,7 +99,7 @@ export class LeaseManager {
   }
 
   /**
-   * Asks for up to `units`. No lease when the store refuses; `left` is what it has besides the lease. An error is the
+   * Asks for up to `units`. No lease when the store denies it; `left` is what it has besides the lease. An error is the
    * caller's. The time of the lease counts from before it was asked for, so it ends here before it ends in the store.
    */
   async lend(
@@ -159,7 +159,7 @@ export class LeaseManager {
     while (this.#settling.size > 0) await Promise.all(this.#settling)
   }
 
-  /** Says that a question for units nobody waited for went wrong. */
+  /** Reports that a request for units failed that nobody waited for. */
   tellFailure(limit: Limit, error: unknown): void {
     this.#tell({ type: 'lease-failed', rule: limit.rule, error })
   }

@@ -88,7 +88,7 @@ export class LeasedKey {
   }
 
   /**
-   * Asks for a lease that `cost` more units can be taken from. One question is on its way at a time; all who ask meanwhile
+   * Asks for a lease that `cost` more units can be taken from. One request is in flight at a time; all who ask meanwhile
    * wait for it, and go on in the order they came. What comes may be too little. Rejects when the store could not be asked.
    */
   grant(cost: number): Promise<void> {

@@ -7,14 +7,7 @@ import type { Random } from '../../system/random.ts'
 import { systemRandom } from '../../system/random.ts'
 import type { Timers } from '../../system/timers.ts'
 import { systemTimers } from '../../system/timers.ts'
-import { createBatch } from '../batch.ts'
-import {
-  type AnswerListener,
-  type AskedQuestion,
-  askByPromise,
-  asListened,
-  type ListenedStore,
-} from '../callback-store.ts'
+import { CallbackStore, callbackStore, completeAfter, type PendingBatch } from '../callback-store.ts'
 import type { Batch, BlockTerm, Item, Receipt, Settlement, Store } from '../store.ts'
 import type { Lease, LeaseEvent } from './lease-manager.ts'
 import { CLOCK_TOLERANCE, LeaseManager } from './lease-manager.ts'
@@ -63,12 +56,6 @@ const SWEEPS_PER_LEASE = 4
 /** No more keys than these are watched for leases; further ones are asked exactly. */
 const MOST_KEYS = 100_000
 
-/** Stands for a question that was answered at once. */
-const NOTHING_UNDER_WAY: AskedQuestion = { sheet: createBatch([]) }
-
-/** The answer to everything that was decided here: always the same, so that it costs nothing. */
-const DECIDED: Promise<void> = Promise.resolve()
-
 /**
  * Takes units of busy keys from `store` in blocks, and decides from them without asking: many decisions for one round
  * trip. Never lets through more than the limit, as long as the store keeps its data; denies too early by at most the
@@ -89,9 +76,8 @@ export function leasedStore(store: Store<'async'>, options: LeasedStoreOptions =
 }
 
 /** A store that takes units of another in blocks. */
-export class LeasedStore implements ListenedStore {
-  readonly mode = 'async'
-  readonly #store: ListenedStore
+export class LeasedStore extends CallbackStore {
+  readonly #store: CallbackStore
   readonly #leases: LeaseManager
   readonly #sizes: LeaseSizes
   readonly #minLimit: number
@@ -108,19 +94,20 @@ export class LeasedStore implements ListenedStore {
   #closing: Promise<void> | undefined
 
   constructor(store: Store<'async'>, options: LeasedStoreOptions) {
+    super()
     const { leaseMs = 1000, minLimit = 100, minUnits = 10, maxShare = 1 / 8 } = options
     checkWhole('leaseMs', leaseMs, { of: 'the leased store', least: 50, most: 60_000 })
     checkWhole('minLimit', minLimit, { of: 'the leased store', least: 2, most: Number.MAX_SAFE_INTEGER })
     checkWhole('minUnits', minUnits, { of: 'the leased store', least: 2, most: Number.MAX_SAFE_INTEGER })
     if (!(maxShare > 0 && maxShare <= 1)) throw invalidOption('maxShare', maxShare, 'a number above 0, at most 1')
-    this.#store = asListened(store)
+    this.#store = callbackStore(store)
     this.#minLimit = minLimit
     this.#sizes = { minUnits, maxShare }
     this.#timers = options.timers ?? systemTimers
     this.#monotonicMs = options.monotonicMs ?? systemMonotonicMs
     this.#sweepMs = leaseMs / SWEEPS_PER_LEASE
     const { random = systemRandom, observe } = options
-    this.#leases = new LeaseManager({ store, random, monotonicMs: this.#monotonicMs, leaseMs, observe })
+    this.#leases = new LeaseManager({ store: this.#store, random, monotonicMs: this.#monotonicMs, leaseMs, observe })
   }
 
   stats(): LeasedStoreStats {
@@ -128,23 +115,26 @@ export class LeasedStore implements ListenedStore {
     return { leases, heldUnits: units, localDecisions: this.#localDecisions, grants: this.#leases.grants }
   }
 
-  ask(batch: Batch, listener: AnswerListener): AskedQuestion {
-    if (batch.items.length === 1 && this.#takeOne(batch, batch.items[0]!)) {
-      listener.answered(batch)
-      return NOTHING_UNDER_WAY
-    }
-    if (this.#watched === 0 && !isPlainCharge(batch) && this.#closing === undefined)
-      return this.#store.ask(batch, listener)
-    return askByPromise((sheet) => this.decide(sheet), batch, listener)
+  submit(pending: PendingBatch): void {
+    const { batch } = pending
+    if (batch.items.length === 1 && this.#takeOne(batch, batch.items[0]!)) pending.complete()
+    else if (this.#closing !== undefined) pending.fail(closed())
+    else this.#submitUntaken(pending)
   }
 
-  decide(batch: Batch): Promise<void> {
-    if (batch.items.length === 1 && this.#takeOne(batch, batch.items[0]!)) return DECIDED
-    if (this.#closing !== undefined) return Promise.reject(closed())
-    if (!isPlainCharge(batch) || !batch.items.every((item) => this.#isLeasable(item))) return this.#passOn(batch)
-    const keys = batch.items.map(({ limit, key }) => this.#keyOf(limit, key) ?? this.#watch(limit, key))
-    if (keys.includes(undefined)) return this.#store.decide(batch)
-    return this.#decideByLease(batch, keys as LeasedKey[])
+  /** What the current leases cannot serve. */
+  #submitUntaken(pending: PendingBatch): void {
+    const { batch } = pending
+    if (isPlainCharge(batch) && batch.items.every((item) => this.#isLeasable(item))) {
+      const keys = batch.items.map(({ limit, key }) => this.#keyOf(limit, key) ?? this.#watch(limit, key))
+      if (keys.includes(undefined)) this.#store.submit(pending)
+      else completeAfter(pending, (own) => this.#decideByLease(own, keys as LeasedKey[]))
+      return
+    }
+    const mayDependOnLeases = this.#watched > 0 && batch.charge && !batch.partial
+    const keys = mayDependOnLeases ? batch.items.map(({ limit, key }) => this.#keyOf(limit, key)) : []
+    if (keys.some((key) => key?.hasUnspent)) completeAfter(pending, (own) => this.#decideExactly(own, keys))
+    else this.#store.submit(pending)
   }
 
   async settle(receipt: Receipt, actuals: readonly number[]): Promise<Settlement> {
@@ -244,24 +234,17 @@ export class LeasedStore implements ListenedStore {
     await this.#decideExactly(batch, keys)
   }
 
-  /** What is not taken from leases goes to the store as it is. */
-  #passOn(batch: Batch): Promise<void> {
-    if (this.#watched === 0 || !batch.charge || batch.partial) return this.#store.decide(batch)
-    const keys = batch.items.map(({ limit, key }) => this.#keyOf(limit, key))
-    return keys.some((key) => key?.hasUnspent) ? this.#decideExactly(batch, keys) : this.#store.decide(batch)
-  }
-
-  /** Asks the store itself. A denial on account of units that lie here unspent does not count: they are given back. */
+  /** Decides in the store. A denial because of units that are unspent here does not count: they are returned first. */
   async #decideExactly(batch: Batch, keys: readonly (LeasedKey | undefined)[]): Promise<void> {
-    await this.#askStore(batch, keys)
+    await this.#decideInStore(batch, keys)
     if (batch.allowed) return
     const inTheWay = keys.filter((key, index) => batch.items[index]!.verdict.ruling === 'limit' && key?.hasUnspent)
     if (inTheWay.length === 0) return
     await Promise.all(inTheWay.map((key) => key?.end()))
-    await this.#askStore(batch, keys)
+    await this.#decideInStore(batch, keys)
   }
 
-  async #askStore(batch: Batch, keys: readonly (LeasedKey | undefined)[]): Promise<void> {
+  async #decideInStore(batch: Batch, keys: readonly (LeasedKey | undefined)[]): Promise<void> {
     await this.#store.decide(batch)
     for (const [index, { verdict, blockedUntil }] of batch.items.entries()) {
       keys[index]?.note(blockedUntil > 0 ? 0 : verdict.remaining)

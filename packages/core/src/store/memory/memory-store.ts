@@ -84,8 +84,9 @@ export class MemoryStore implements Store<'sync'> {
   readonly #wide: PackedTable[]
   readonly #lists: ListTable
   readonly #overflow = new Map<string, number[]>()
-  readonly #blocks = new BlockList()
-  readonly #holds = new ReservationHeap()
+  /** Undefined until the first block, and until the first reservation. */
+  #blocks: BlockList | undefined
+  #holds: ReservationHeap | undefined
   readonly #ask: Ask = { now: 0.5, cost: 0, holder: 0, entitled: true }
   /** Reused for reading states of 0 to 4 values, so that the common decision allocates nothing. */
   readonly #scratch: number[][] = [[], [0.5], [0.5, 0.5], [0.5, 0.5, 0.5], [0.5, 0.5, 0.5, 0.5]]
@@ -117,8 +118,8 @@ export class MemoryStore implements Store<'sync'> {
     this.#checkOpen()
     const now = this.#clock.nowMicros()
     batch.now = now
-    if (this.#holds.size > 0) this.#giveBackExpired(now)
-    if (batch.holdMicros > 0) this.#holds.checkRoom()
+    if (this.#holds !== undefined) this.#giveBackExpired(this.#holds, now)
+    if (batch.holdMicros > 0) this.#holds?.checkRoom()
     if (batch.leaseMicros > 0) rejectLease(batch, 'the memory store')
     if (batch.items.length === 1 && !batch.partial && isPacked(batch.items[0]!.limit)) {
       this.#decideOne(batch, batch.items[0]!)
@@ -126,6 +127,7 @@ export class MemoryStore implements Store<'sync'> {
       this.#decideMany(batch)
     }
     if (batch.allowed && batch.charge && batch.holdMicros > 0) {
+      this.#holds ??= new ReservationHeap()
       this.#holds.add(receiptOf(batch), now + batch.holdMicros)
     }
   }
@@ -133,8 +135,8 @@ export class MemoryStore implements Store<'sync'> {
   settle(receipt: Receipt, actuals: readonly number[]): Settlement {
     this.#checkOpen()
     const now = this.#clock.nowMicros()
-    this.#giveBackExpired(now)
-    const late = receipt.held && !this.#holds.remove(receipt.holder)
+    if (this.#holds !== undefined) this.#giveBackExpired(this.#holds, now)
+    const late = receipt.held && this.#holds?.remove(receipt.holder) !== true
     return this.#correct(receipt, { now, actuals, alreadyGivenBack: late })
   }
 
@@ -143,9 +145,10 @@ export class MemoryStore implements Store<'sync'> {
     const { micros, forgotten } = blockTermOf(term)
     const now = this.#clock.nowMicros()
     if (micros === 0) {
-      this.#blocks.lift(rule, key)
+      this.#blocks?.lift(rule, key)
       return
     }
+    this.#blocks ??= new BlockList()
     this.#blocks.set(rule, key, { until: now + micros, now })
     for (const limit of forgotten) this.#forget(limit, key)
   }
@@ -153,7 +156,7 @@ export class MemoryStore implements Store<'sync'> {
   reset(limits: readonly Limit[], key: string): void {
     this.#checkOpen()
     for (const limit of limits) {
-      this.#blocks.lift(limit.rule, key)
+      this.#blocks?.lift(limit.rule, key)
       this.#forget(limit, key)
     }
   }
@@ -172,7 +175,7 @@ export class MemoryStore implements Store<'sync'> {
     ask.cost = item.cost
     ask.holder = batch.holder
     ask.entitled = batch.entitled
-    item.blockedUntil = this.#blocks.size === 0 ? 0 : this.#blocks.until(limit.rule, key, now)
+    item.blockedUntil = this.#blocks === undefined ? 0 : this.#blocks.until(limit.rule, key, now)
     const table = this.#tableOf(limit, key)
     const scratch = this.#scratch[limit.stateSize]!
     const slot = table.load(this.#fingerprint, scratch)
@@ -195,7 +198,7 @@ export class MemoryStore implements Store<'sync'> {
   /** Any batch: look at all, decide all, then charge all. Nothing else runs in between, so it is one step. */
   #decideMany(batch: Batch): void {
     const states = batch.items.map((item) => {
-      item.blockedUntil = this.#blocks.until(item.limit.rule, item.key, batch.now)
+      item.blockedUntil = this.#blocks?.until(item.limit.rule, item.key, batch.now) ?? 0
       return this.#load(item.limit, item.key)
     })
     decideBatch(batch, (index) => states[index]!)
@@ -235,8 +238,8 @@ export class MemoryStore implements Store<'sync'> {
     }
   }
 
-  #giveBackExpired(now: number): void {
-    for (let hold = this.#holds.nextExpired(now); hold !== undefined; hold = this.#holds.nextExpired(now)) {
+  #giveBackExpired(holds: ReservationHeap, now: number): void {
+    for (let hold = holds.nextExpired(now); hold !== undefined; hold = holds.nextExpired(now)) {
       const { receipt, endsAt } = hold
       // As of the instant it ran out, so that it does not matter who comes by when.
       this.#correct(receipt, { now: endsAt, actuals: receipt.charges.map(() => 0), alreadyGivenBack: false })

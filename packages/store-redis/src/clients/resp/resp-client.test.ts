@@ -51,7 +51,7 @@ describe('a client without a package', () => {
   it('gives each of many commands its own reply, in order, whatever their sizes', async () => {
     const client = clientOf((await redis()).url)
     await client.connect()
-    expect([client.isOpen, client.isReady]).toEqual([true, true])
+    expect([client.isOpen, client.isReady()]).toEqual([true, true])
     const sizes = [0, 1, 70_000, 3, 2_000_000, 16_384, 5]
     const sent = sizes.map((size) => client.send(['ECHO', Buffer.alloc(size, size % 256)]))
     expect((await Promise.all(sent)).map((reply) => (reply as Buffer).length)).toEqual(sizes)
@@ -79,7 +79,7 @@ describe('a client without a package', () => {
     onTestFinished(() => server.close())
     const wrong = clientOf(`redis://:wrong@127.0.0.1:${server.port}`)
     await expect(wrong.connect()).rejects.toThrow(/^WRONGPASS /)
-    expect(wrong.isReady).toBe(false)
+    expect(wrong.isReady()).toBe(false)
     const unknown = clientOf(`redis://nobody@127.0.0.1:${server.port}`)
     await expect(unknown.connect()).rejects.toThrow(/^WRONGPASS /)
     const tooFar = clientOf(`redis://:right@127.0.0.1:${server.port}/9999`)
@@ -124,7 +124,7 @@ describe('a client without a package', () => {
         await serverThat((socket) => void socket.once('data', () => socket.write(`-${answer}\r\n`))),
       )
       await client.connect()
-      expect(client.isReady).toBe(true)
+      expect(client.isReady()).toBe(true)
     },
   )
 
@@ -147,7 +147,7 @@ describe('a client without a package', () => {
   ])('is not connected to one that %s', async (_what, meets, told) => {
     const client = clientOf(await serverThat(meets))
     await expect(client.connect()).rejects.toThrow(told)
-    expect([client.isOpen, client.isReady]).toEqual([false, false])
+    expect([client.isOpen, client.isReady()]).toEqual([false, false])
   })
 
   it('gives up everything under way when what arrives cannot be read, and tells whoever keeps it', async () => {
@@ -158,7 +158,7 @@ describe('a client without a package', () => {
     const sent = [1, 2, 3].map(() => client.send(['PING']).catch(messageOf))
     const told = expect.stringContaining('does not speak RESP')
     expect(await Promise.all(sent)).toEqual([told, told, told])
-    expect([client.isOpen, client.isReady, ends]).toEqual([false, false, 1])
+    expect([client.isOpen, client.isReady(), ends]).toEqual([false, false, 1])
     await expect(client.send(['PING'])).rejects.toMatchObject({ code: 'SLUICE_STORE_UNAVAILABLE' })
   })
 
@@ -184,7 +184,7 @@ describe('a client without a package', () => {
     await client.send(['PING'])
     client.destroy()
     await client.connect()
-    expect(client.isReady).toBe(true)
+    expect(client.isReady()).toBe(true)
   })
 
   it('reads nothing of a connection that it has given up', async () => {

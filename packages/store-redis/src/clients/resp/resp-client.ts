@@ -2,15 +2,20 @@ import { EventEmitter } from 'node:events'
 import type { Socket } from 'node:net'
 import { connect as connectPlainly, isIP } from 'node:net'
 import { connect as connectSecurely } from 'node:tls'
-import type { RedisArgument } from '../../connection/connection.ts'
+import { systemMonotonicMs } from '@sluice/core/internal'
+import type { RedisArgument, RedisConnection } from '../../connection/connection.ts'
 import { notSent } from '../../connection/connection.ts'
-import type { Reconnectable } from '../../connection/reconnector.ts'
+import type { Reconnectable, ReconnectorOptions } from '../../connection/reconnector.ts'
+import { Reconnector } from '../../connection/reconnector.ts'
 import type { RedisAddress, UrlOptions } from '../../connection/redis-url.ts'
 import type { RespReply } from './resp-protocol.ts'
 import { encodeCommand, RespReader } from './resp-protocol.ts'
 
 /** TCP keepalive probes start after this time without traffic. */
 const KEEP_ALIVE_AFTER_MS = 5000
+
+/** A connection that has not replied to any command for so long is considered dead. */
+export const MAX_SILENCE_MS = 3000
 
 /** A command that waits for its reply. */
 interface PendingCommand {
@@ -20,26 +25,39 @@ interface PendingCommand {
 
 /**
  * A client for one server that needs no package. It writes a command at once, with a single write, and matches replies
- * to commands by their order. It never queues, resends or reconnects. When the connection breaks, all in-flight
- * commands are rejected: whether they were executed is unknown.
+ * to commands by their order. It never queues or resends. When the connection breaks, all in-flight commands are
+ * rejected: whether they were executed is unknown. It reconnects once {@link keepConnected} was called.
  */
 export class RespClient
   extends EventEmitter<{ error: [Error]; end: [Error]; disconnect: [] }>
-  implements Reconnectable
+  implements Reconnectable, RedisConnection
 {
+  readonly client = 'the connection'
+  readonly isCluster = false
   readonly #address: RedisAddress
   readonly #tls: UrlOptions['tls']
+  readonly #monotonicMs: () => number
+  #reconnector: Reconnector | undefined
   #socket: Socket | undefined
   #reader = new RespReader()
   #pending: PendingCommand[] = []
   #isReady = false
+  /** When the last reply arrived, or the first command without a reply was sent. */
+  #repliedAtMs = 0
   /** Why the last connection was lost. */
   #loss: Error | undefined
 
-  constructor(address: RedisAddress, tls: UrlOptions['tls']) {
+  constructor(address: RedisAddress, tls: UrlOptions['tls'], monotonicMs: () => number = systemMonotonicMs) {
     super()
     this.#address = address
     this.#tls = tls
+    this.#monotonicMs = monotonicMs
+  }
+
+  /** Connects, and reconnects whenever the connection is lost, until {@link close}. */
+  keepConnected(options: ReconnectorOptions): this {
+    this.#reconnector = new Reconnector(this, options)
+    return this
   }
 
   get isOpen(): boolean {
@@ -47,8 +65,16 @@ export class RespClient
   }
 
   /** Whether the handshake is complete, and the connection has not been lost since. */
-  get isReady(): boolean {
+  isReady(): boolean {
     return this.#isReady
+  }
+
+  obstacle(): Error | undefined {
+    return this.#reconnector?.failure
+  }
+
+  async close(): Promise<void> {
+    await this.#reconnector?.close()
   }
 
   /** Connects and authenticates. Rejects with the server's error reply, or with the connection error. */
@@ -61,6 +87,10 @@ export class RespClient
 
   /** Writes a command. Rejects with the server's error reply, or with the reason why the connection broke. */
   send(command: readonly RedisArgument[]): Promise<RespReply> {
+    const nowMs = this.#monotonicMs()
+    if (this.#pending.length === 0) this.#repliedAtMs = nowMs
+    // Checked when a command is sent, so it needs no timer.
+    else if (nowMs - this.#repliedAtMs > MAX_SILENCE_MS) this.destroy()
     return this.#isReady ? this.#write(this.#socket!, command) : Promise.reject(notSent('the connection', 'it is lost'))
   }
 
@@ -117,6 +147,7 @@ export class RespClient
 
   #receive(chunk: Buffer): void {
     this.#reader.add(chunk)
+    this.#repliedAtMs = this.#monotonicMs()
     try {
       for (let reply = this.#reader.next(); reply !== undefined; reply = this.#reader.next()) {
         const command = this.#pending.shift()

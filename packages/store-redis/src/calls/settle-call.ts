@@ -1,8 +1,7 @@
 import type { Settlement } from '@sluice/core'
 import type { Receipt } from '@sluice/core/store'
-import type { CallContext, ScriptCall } from '../wire/call-arguments.ts'
-import { CallArguments } from '../wire/call-arguments.ts'
-import { encodingOf, longTagIn } from '../wire/limit-encoding.ts'
+import type { CallContext, ScriptCall } from '../wire/call-encoding.ts'
+import { CallArguments, encodingOf, longTagIn } from '../wire/call-encoding.ts'
 
 /** Flags of a settlement; see lua/settle.lua. */
 const HELD = 1

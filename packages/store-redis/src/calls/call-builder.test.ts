@@ -4,8 +4,8 @@ import { compileRule, createBatch, createItem } from '@sluice/core/internal'
 import type { Limit } from '@sluice/core/store'
 import { expect, it } from 'vitest'
 import { runAfterIo } from '../system/event-loop.ts'
-import type { BulkLimits } from './bulk-limits.ts'
-import { bulkLimitsOf } from './bulk-limits.ts'
+import type { BulkLimits } from './call-builder.ts'
+import { bulkLimitsOf } from './call-builder.ts'
 
 const limitOf = (limit: number): Limit => compileRule('r', { limit, window: '1m' })[0]!
 
