@@ -1,4 +1,4 @@
-// The test files that docs/guides/testing.md shows, run by the frameworks that they are for, as their readers would.
+// The test files that docs/guides/recipes/testing.md shows, run by the frameworks that they are for, as their readers would.
 import { execFile } from 'node:child_process'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -9,7 +9,7 @@ import { repositoryRoot } from './workspace.ts'
 
 const run = promisify(execFile)
 
-const GUIDE = 'docs/guides/testing.md'
+const GUIDE = 'docs/guides/recipes/testing.md'
 
 const examples = documentExamples().filter(({ document }) => document === GUIDE)
 
@@ -27,7 +27,7 @@ describe(GUIDE, () => {
     // Inside the repository, so that the packages of the workspace are found; ignored by git and by every check.
     mkdirSync(join(repositoryRoot, '.sluice'), { recursive: true })
     folder = mkdtempSync(join(repositoryRoot, '.sluice', 'testing-guide-'))
-    writeExamples(folder, examples, '')
+    writeExamples(folder, examples, { redisUrl: '', port: 0 })
     writeFileSync(join(folder, 'vitest.config.js'), CONFIG)
   })
 
