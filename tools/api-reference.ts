@@ -46,8 +46,8 @@ as OpenAPI 3.1. [Get started with the service](../guides/get-started/service.md)
 [Errors](errors.md#service-over-http) explains each problem.
 
 - Send JSON with \`Content-Type: application/json\`. Unknown fields are rejected.
-- Send \`Authorization: Bearer <key>\` where a role is named. Each [role](../guides/operate/keys-and-roles.md) includes the
-  permissions of the previous one: viewer, editor, admin.
+- Send \`Authorization: Bearer <key>\` where a role is named. Each [role](../guides/operate/keys-and-roles.md) includes
+  the permissions of the previous one: viewer, editor, admin.
 - Lists are paged: an answer has up to \`limit\` items and \`next\`. Send \`next\` as \`after\` to get the next page.
 - Operations marked *ETag* answer reads with an \`ETag\`. A change that sends it as \`If-Match\` is rejected with 412 if
   the entry has changed since. With \`If-None-Match: *\`, a \`PUT\` is rejected if the entry exists.

@@ -57,8 +57,8 @@ const METRICS_INTRODUCTION = `# Metrics of the service
 
 <!-- Generated from a started service by \`npm run api-docs\`. Change the metric definitions, not this page. -->
 
-\`GET /metrics\` returns these metrics in the Prometheus or OpenMetrics text format, for all threads together. The number of series
-is bounded, regardless of the number of callers and paths. Callers are never labels.
+\`GET /metrics\` returns these metrics in the Prometheus or OpenMetrics text format, for all threads together. The number
+of series is bounded, regardless of the number of callers and paths. Callers are never labels.
 [Metrics, logs and traces](../guides/operate/metrics.md) explains how to use them.`
 
 /** Headings of the metrics reference; a metric belongs to the first pattern that matches its name. */
