@@ -50,7 +50,9 @@ describe('the documents name only what exists:', () => {
 
   it.each(DOCUMENTS.map((path) => [path]))('%s: metrics', (path) => {
     const known = new Set(read('docs/reference/metrics.md').match(/(?<=`)[a-z_]+(?=`)/g))
-    expect(unknownNames(path, /\b(?:ratelimit|sluice|nodejs|process)_[a-z_]+\b/g, (name) => known.has(name))).toEqual([])
+    expect(unknownNames(path, /\b(?:ratelimit|sluice|nodejs|process)_[a-z_]+\b/g, (name) => known.has(name))).toEqual(
+      [],
+    )
   })
 
   it.each(DOCUMENTS.map((path) => [path]))('%s: operations of the service', (path) => {
@@ -113,6 +115,10 @@ describe('the language of documents:', () => {
   // Generated pages repeat help texts of the service. Names of files are no words.
   it.each(DOCUMENTS.filter((path) => !path.startsWith('docs/reference/')).map((path) => [path]))('%s', (path) => {
     const lines = withoutBlocks(read(path)).split('\n')
-    expect(lines.flatMap((line, index) => (AVOIDED.test(line.replaceAll(/\S+\.ts\b/g, '')) ? [`${path}:${index + 1} ${line}`] : []))).toEqual([])
+    expect(
+      lines.flatMap((line, index) =>
+        AVOIDED.test(line.replaceAll(/\S+\.ts\b/g, '')) ? [`${path}:${index + 1} ${line}`] : [],
+      ),
+    ).toEqual([])
   })
 })
