@@ -83,6 +83,36 @@ describe('the documents name only what exists:', () => {
   })
 })
 
+describe('the guides to operation', () => {
+  const troubleshooting = read('docs/guides/operate/troubleshooting.md')
+
+  async function catalogue(path: string, name: string): Promise<Readonly<Record<string, string>>> {
+    const module = (await import(join(repositoryRoot, path))) as Record<string, Readonly<Record<string, string>>>
+    return module[name]!
+  }
+
+  it('have every reason for which the service is degraded or not ready, and no other', async () => {
+    const reasons = await catalogue('packages/contract/src/index.ts', 'READINESS_REASONS')
+    const rows = [...read('docs/guides/operate/health.md').matchAll(/^\| `([\w-]+)` \| (.+?) \| /gm)]
+    expect(Object.fromEntries(rows.map(([, code, meaning]) => [code, meaning]))).toEqual(reasons)
+    const [, section = ''] = troubleshooting.split('## The service is degraded or not ready\n')
+    const fixes = [...section.split('\n## ')[0]!.matchAll(/^\| `([\w-]+)` \|/gm)].map(([, code]) => code)
+    expect(fixes.toSorted()).toEqual(Object.keys(reasons).toSorted())
+  })
+
+  it('say what to do about every error with which the start of the service fails', async () => {
+    const codes = Object.keys(await catalogue('apps/service/src/service-error.ts', 'SERVICE_ERRORS'))
+    expect(codes.length).toBeGreaterThan(5)
+    expect(codes.filter((code) => !troubleshooting.includes(`| \`${code}\` |`))).toEqual([])
+  })
+
+  it('say what to do about every warning of the middleware', async () => {
+    const codes = Object.keys(await catalogue('packages/middleware/src/misuse/misuse-warning.ts', 'MISUSES'))
+    expect(codes.length).toBeGreaterThan(5)
+    expect(codes.filter((code) => !troubleshooting.includes(code))).toEqual([])
+  })
+})
+
 describe('the size of documents:', () => {
   it.each(files.filter((path) => path.startsWith('docs/guides/')).map((path) => [path]))(
     `%s has at most ${LONGEST_GUIDE} lines`,
