@@ -1,11 +1,25 @@
-// `npm run api-docs`: writes the reference of the HTTP API, after the table of operations has changed.
+// `npm run api-docs`: writes the generated reference pages, after operations, settings or metrics have changed.
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { apiReferenceFile, renderApiReference } from './api-reference.ts'
+import {
+  metricsReferenceFile,
+  renderMetricsReference,
+  renderSettingsReference,
+  settingsReferenceFile,
+} from './service-reference.ts'
 import { runTool } from './tool-error.ts'
 import { repositoryRoot } from './workspace.ts'
 
+const PAGES = [
+  [apiReferenceFile, renderApiReference],
+  [settingsReferenceFile, renderSettingsReference],
+  [metricsReferenceFile, renderMetricsReference],
+] as const
+
 await runTool(async () => {
-  writeFileSync(join(repositoryRoot, apiReferenceFile), await renderApiReference())
-  console.log(`${apiReferenceFile} written`)
+  for (const [file, render] of PAGES) {
+    writeFileSync(join(repositoryRoot, file), await render())
+    console.log(`${file} written`)
+  }
 })

@@ -1,11 +1,12 @@
 import { join } from 'node:path'
 import { repositoryRoot } from './workspace.ts'
+import { wrapped } from './wrap-text.ts'
 
-/** Where the reference of the HTTP API is, relative to the repository. */
+/** Path of the HTTP API reference, relative to the repository. */
 export const apiReferenceFile = 'docs/reference/http-api.md'
 
-/** What the reference tells of an operation: part of what the contract knows. */
-interface ToldOperation {
+/** The part of an operation that the reference shows. */
+interface ShownOperation {
   readonly method: string
   readonly path: string
   readonly role: string
@@ -32,32 +33,33 @@ interface ToldOperation {
   readonly streams: boolean
 }
 
-interface ToldSchema {
+interface ShownSchema {
   readonly examples?: readonly unknown[]
 }
 
 const INTRODUCTION = `# HTTP API
 
-<!-- Made of the table of operations by \`npm run api-docs\`: change that, not this page. -->
+<!-- Generated from the operation table by \`npm run api-docs\`. Change the table, not this page. -->
 
-Every operation of the service, with one example of each body. \`GET /openapi.json\` of a running service has all fields, as OpenAPI
-3.1. [The guide](../guides/service.md) says how to start it, and what roles and headers there are;
-[errors](errors.md#service-over-http) explains each problem.
+Every operation of the service, with one example of each body. \`GET /openapi.json\` of a running service lists all fields
+as OpenAPI 3.1. [Get started with the service](../guides/get-started/service.md) shows the first calls.
+[Errors](errors.md#service-over-http) explains each problem.
 
-- Send JSON with \`Content-Type: application/json\`. A field that is not known is refused.
-- \`Authorization: Bearer <key>\` where a role is named. A role may all that those before it may: viewer, editor, admin.
-- A list is answered in pages: \`limit\` items, and \`next\` to send as \`after\` for the next page.
-- With *ETag*, a read answers with one, and a change may send it back as \`If-Match\`: it is then refused when somebody else
-  was quicker. With \`If-None-Match: *\` a \`PUT\` is refused when something is there already.
-- What goes wrong is answered as \`application/problem+json\` with a \`code\`.
+- Send JSON with \`Content-Type: application/json\`. Unknown fields are rejected.
+- Send \`Authorization: Bearer <key>\` where a role is named. Each [role](../guides/operate/keys-and-roles.md) includes
+  the permissions of the previous one: viewer, editor, admin.
+- Lists are paged: an answer has up to \`limit\` items and \`next\`. Send \`next\` as \`after\` to get the next page.
+- Operations marked *ETag* answer reads with an \`ETag\`. A change that sends it as \`If-Match\` is rejected with 412 if
+  the entry has changed since. With \`If-None-Match: *\`, a \`PUT\` is rejected if the entry exists.
+- Errors are \`application/problem+json\` with a \`code\`.
 `
 
-/** The text of the reference, made of the operations of the contract. */
+/** The text of the reference, generated from the operations of the contract. */
 export async function renderApiReference(): Promise<string> {
   const source = join(repositoryRoot, 'packages/contract/src/index.ts')
   const { OPERATIONS, SCHEMAS } = (await import(source)) as {
-    readonly OPERATIONS: Readonly<Record<string, ToldOperation>>
-    readonly SCHEMAS: Readonly<Record<string, ToldSchema>>
+    readonly OPERATIONS: Readonly<Record<string, ShownOperation>>
+    readonly SCHEMAS: Readonly<Record<string, ShownSchema>>
   }
   const byTag = Map.groupBy(Object.values(OPERATIONS), ({ tag }) => tag)
   const parts = [...byTag].map(([tag, operations]) =>
@@ -68,39 +70,39 @@ export async function renderApiReference(): Promise<string> {
   return `${[INTRODUCTION.trimEnd(), ...parts].join('\n\n')}\n`
 }
 
-function sectionOf(operation: ToldOperation, schemas: Readonly<Record<string, ToldSchema>>): string {
+function sectionOf(operation: ShownOperation, schemas: Readonly<Record<string, ShownSchema>>): string {
   const { method, path, summary, description, parameters, body, answers } = operation
   const lines = [
     `### \`${method} ${path}\``,
-    `${/[.?!]$/.test(summary) ? summary : `${summary}.`} ${description}`,
+    wrapped(`${/[.?!]$/.test(summary) ? summary : `${summary}.`} ${description}`),
     traitsOf(operation),
   ]
   const rows = Object.entries(parameters).map(
     ([name, parameter]) =>
       `| \`${name}\` | ${parameter.in} | ${parameter.required ? 'yes' : 'no'} | ${parameter.description.replaceAll('|', '\\|')} |`,
   )
-  if (rows.length > 0) lines.push(['| parameter | in | needed | meaning |', '|---|---|---|---|', ...rows].join('\n'))
+  if (rows.length > 0) lines.push(['| parameter | in | required | meaning |', '|---|---|---|---|', ...rows].join('\n'))
   const [sent] = examplesOf(body, schemas)
   if (sent !== undefined) lines.push(`Body:\n\n${jsonBlock(sent)}`)
   lines.push(answersOf(answers, schemas))
   return lines.join('\n\n')
 }
 
-function traitsOf({ role, maxBodyBytes, hasEtag, isPaged, streams }: ToldOperation): string {
+function traitsOf({ role, maxBodyBytes, hasEtag, isPaged, streams }: ShownOperation): string {
   const traits = [
-    role === 'none' ? 'No key needed' : `Role: ${role}`,
+    role === 'none' ? 'No key required' : `Role: ${role}`,
     ...(maxBodyBytes > 0 ? [`body up to ${maxBodyBytes / 1024} KiB`] : []),
     ...(hasEtag ? ['ETag'] : []),
-    ...(isPaged ? ['in pages'] : []),
-    ...(streams ? ['goes on until you end it'] : []),
+    ...(isPaged ? ['paged'] : []),
+    ...(streams ? ['streams until you close it'] : []),
   ]
   return `${traits.join('; ')}.`
 }
 
-function answersOf(answers: ToldOperation['answers'], schemas: Readonly<Record<string, ToldSchema>>): string {
+function answersOf(answers: ShownOperation['answers'], schemas: Readonly<Record<string, ShownSchema>>): string {
   const rows = Object.entries(answers).map(([status, { description, problems }]) => {
-    const told = problems === undefined ? description : problems.map((code) => `\`${code}\``).join(', ')
-    return `| ${status} | ${told.replaceAll('|', '\\|')} |`
+    const shown = problems === undefined ? description : problems.map((code) => `\`${code}\``).join(', ')
+    return `| ${status} | ${shown.replaceAll('|', '\\|')} |`
   })
   const table = ['| status | answer |', '|---|---|', ...rows].join('\n')
   const [good] = Object.values(answers).filter(({ problems }) => problems === undefined)
@@ -110,7 +112,7 @@ function answersOf(answers: ToldOperation['answers'], schemas: Readonly<Record<s
 
 function examplesOf(
   reference: { readonly $ref?: string } | undefined,
-  schemas: Readonly<Record<string, ToldSchema>>,
+  schemas: Readonly<Record<string, ShownSchema>>,
 ): readonly unknown[] {
   const { $ref = '' } = reference ?? {}
   return schemas[$ref.slice($ref.lastIndexOf('/') + 1)]?.examples ?? []

@@ -20,6 +20,16 @@ export interface DocumentExample extends MarkdownExample {
 /** Where documents say that a Redis is. */
 const USUAL_REDIS = 'redis://localhost:6379'
 
+/** The port that apps in documents listen on, where they listen and where they are called. */
+const USUAL_PORT = /(?<=\.listen\(|localhost:)3000\b/g
+
+/** What the machine that runs the examples offers in place of the usual addresses. */
+export interface ExampleAddresses {
+  readonly redisUrl: string
+  /** Free; examples run one after the other. */
+  readonly port: number
+}
+
 const LONGEST_RUN_MS = 30_000
 
 const run = promisify(execFile)
@@ -38,11 +48,16 @@ export function documentExamples(): DocumentExample[] {
     )
 }
 
-/** Writes examples as files, a folder for each document, with the address of a Redis that is there. */
-export function writeExamples(folder: string, examples: readonly DocumentExample[], redisUrl: string): void {
+/** Writes examples as files, a folder for each document, with addresses that can be used. */
+export function writeExamples(
+  folder: string,
+  examples: readonly DocumentExample[],
+  { redisUrl, port }: ExampleAddresses,
+): void {
   for (const { path, code } of examples) {
     mkdirSync(dirname(join(folder, path)), { recursive: true })
-    writeFileSync(join(folder, path), code.replaceAll(USUAL_REDIS, redisUrl))
+    const text = code.replaceAll(USUAL_REDIS, redisUrl).replaceAll(USUAL_PORT, String(port))
+    writeFileSync(join(folder, path), text)
   }
 }
 

@@ -5,7 +5,7 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { join } from 'node:path'
 import { promisify, stripVTControlCharacters } from 'node:util'
-import { type RedisServer, startRedis } from '@sluice/testing/servers'
+import { freePort, type RedisServer, startRedis } from '@sluice/testing/servers'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { Bundle } from './bundle.ts'
 import { compileProject, documentExamples, runExample, writeExamples } from './document-examples.ts'
@@ -381,14 +381,14 @@ describe('the programs of the documents, on the installed package,', () => {
   const programs = examples.filter(({ file }) => file === undefined)
   let folder: string
 
-  beforeAll(() => {
+  beforeAll(async () => {
     folder = projects.full
-    writeExamples(folder, examples, redis.url)
+    writeExamples(folder, examples, { redisUrl: redis.url, port: await freePort() })
   })
 
   it('are there', () => {
     const documents = new Set(programs.map(({ document }) => document))
-    expect([...documents]).toEqual(expect.arrayContaining(['README.md', 'docs/guides/quickstart.md']))
+    expect([...documents]).toEqual(expect.arrayContaining(['README.md', 'docs/guides/get-started/library.md']))
   })
 
   it.each([

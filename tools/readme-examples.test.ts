@@ -1,9 +1,10 @@
-// Every block marked `ts` in the documents is a program: it is compiled with the strictness of the sources, run, and
-// what it prints is compared with its comments. A block that begins with `// worker.ts` is a file that the other blocks
-// of its document use. A program that names the Redis at the usual address gets one that was started for it.
+// Every block marked `ts` in the documents is a program: it is compiled with the strictness of the sources, run, and what
+// it prints is compared with its comments. A block that begins with `// worker.ts` is a file that the other blocks of its
+// document use. A program that names the Redis at the usual address gets one that was started for it; port 3000 becomes a free
+// port.
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type RedisServer, startRedis } from '@sluice/testing/servers'
+import { freePort, type RedisServer, startRedis } from '@sluice/testing/servers'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { compileProject, documentExamples, runExample, writeExamples } from './document-examples.ts'
 import { examplesOf } from './markdown-examples.ts'
@@ -37,7 +38,7 @@ describe('the examples of the documents', () => {
     mkdirSync(join(repositoryRoot, '.sluice'), { recursive: true })
     folder = mkdtempSync(join(repositoryRoot, '.sluice', 'examples-'))
     writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(PROJECT))
-    writeExamples(folder, examples, server.url)
+    writeExamples(folder, examples, { redisUrl: server.url, port: await freePort() })
   })
 
   afterAll(async () => {

@@ -9,7 +9,7 @@ import { repositoryRoot } from './workspace.ts'
 
 const run = promisify(execFile)
 
-const GUIDE = 'docs/guides/testing.md'
+const GUIDE = 'docs/guides/recipes/testing.md'
 
 const STORES = 'docs/reference/store.md'
 
@@ -30,7 +30,7 @@ describe(GUIDE, () => {
     // Inside the repository, so that the packages of the workspace are found; ignored by git and by every check.
     mkdirSync(join(repositoryRoot, '.sluice'), { recursive: true })
     folder = mkdtempSync(join(repositoryRoot, '.sluice', 'testing-guide-'))
-    writeExamples(folder, [...examples, ...examplesIn(STORES)], '')
+    writeExamples(folder, [...examples, ...examplesIn(STORES)], { redisUrl: '', port: 0 })
     writeFileSync(join(folder, 'vitest.config.js'), CONFIG)
   })
 

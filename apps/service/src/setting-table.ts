@@ -378,6 +378,6 @@ export function settingsHelp(): string {
     `${`  ${NEW_ADMIN_KEY}`.padEnd(WIDTH)} Create another API key with the role admin in the database, print it and exit.`,
     `${'  --help'.padEnd(WIDTH)} Print this help.`,
     '',
-    'Only in a file: service.alerts, the alert rules (docs/guides/alerts.md).',
+    'Only in a file: service.alerts, the alert rules (docs/guides/operate/alerts.md).',
   ].join('\n')
 }

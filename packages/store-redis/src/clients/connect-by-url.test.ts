@@ -191,7 +191,7 @@ describe('the rule for the user in the documentation', () => {
     const commandsIn = (rule: readonly string[]): string[] =>
       rule.filter((part) => part.startsWith('+')).map((part) => part.slice(1).toUpperCase())
     expect(commandsIn(await documentedRule()).toSorted()).toEqual(needed)
-    const guide = await readFile(new URL('../../../../docs/guides/redis.md', import.meta.url), 'utf8')
+    const guide = await readFile(new URL('../../../../docs/guides/operate/redis-server.md', import.meta.url), 'utf8')
     const guided = /^ACL SETUSER sluice [^`]*/m.exec(guide)?.[0] ?? ''
     expect(commandsIn(guided.split(/\s+/)).toSorted()).toEqual(needed)
   })

@@ -33,7 +33,7 @@ import { ReservationHeap } from './reservation-heap.ts'
 export interface MemoryStoreOptions {
   /**
    * Most keys held (for each size of state), 64 to 100,000,000. Default: 1,000,000. Memory is taken as keys arrive:
-   * about 64 bytes each for most algorithms. Beyond it, see `docs/guides/memory.md`.
+   * about 64 bytes each for most algorithms. Beyond it, see `docs/guides/concepts/memory.md`.
    */
   readonly maxKeys?: number
   readonly clock?: Clock
