@@ -31,13 +31,13 @@ it('README.md has an Express app on Redis that works as it stands there', async 
     const url = `http://127.0.0.1:${await app.printed(/port (\d+)/)}/`
     const answers: Response[] = []
     while (answers.at(-1)?.status !== 429 && answers.length < 2 * LIMIT) answers.push(await fetch(url))
-    const refused = answers.pop()!
-    expect(refused.status).toBe(429)
-    expect(Number(refused.headers.get('retry-after'))).toBeGreaterThan(0)
+    const denied = answers.pop()!
+    expect(denied.status).toBe(429)
+    expect(Number(denied.headers.get('retry-after'))).toBeGreaterThan(0)
     // A request that Redis does not answer in time is let through, with nothing counted.
     const counted = answers.filter((answer) => answer.headers.get('x-ratelimit-remaining') !== `${LIMIT}`)
     // The limit fills up while requests are made.
-    const tookMs = secondOf(refused) - secondOf(answers[0]!) + 1000
+    const tookMs = secondOf(denied) - secondOf(answers[0]!) + 1000
     expect(counted.length).toBeGreaterThanOrEqual(LIMIT)
     expect(counted.length).toBeLessThanOrEqual(LIMIT + Math.ceil((tookMs * LIMIT) / WINDOW_MS))
   } finally {

@@ -198,7 +198,7 @@ function pause(ms) {
 }
 
 /**
- * Runs `work` while holding the install lock of this workspace. The lock is a directory, made by whoever comes first;
+ * Runs `work` while holding the install lock of this workspace. The lock is a directory, made by the first process;
  * its time stamp is renewed while the holder lives, so a lock that was left behind by a killed process goes stale.
  * @param {() => Promise<void>} work
  */
@@ -262,13 +262,13 @@ async function install() {
   if (code !== 0) {
     throw new RunError(
       'INSTALL_FAILED',
-      `\`npm ${command}\` ended with code ${code}; its output is above. If the network was away, run \`npm ${command}\` in ${root} when it is back, then repeat the command.`,
+      `\`npm ${command}\` ended with code ${code}; its output is above. If the network was down, run \`npm ${command}\` in ${root} when it is back, then repeat the command.`,
     )
   }
   console.error(`sluice: installed the dependencies in ${Math.round((Date.now() - startMs) / 1000)} s`)
 }
 
-/** The pinned Node arrives by the install script of a package, and npm may have been told not to run those. */
+/** The pinned Node arrives by the install script of a package, and npm may be configured not to run those. */
 async function restoreNode() {
   console.error('sluice: running `npm rebuild node` because the pinned Node is not in node_modules')
   await npm(['rebuild', 'node', '--ignore-scripts=false'])

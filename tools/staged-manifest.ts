@@ -25,7 +25,7 @@ const DATA_EXPORTS = { './sluice.schema.json': './sluice.schema.json', './packag
 
 /**
  * The package.json of a package that holds `packages` inside: what they need from npm is what it needs. Peers are
- * optional, since each serves one entry: who uses Express has it, and nobody else needs it.
+ * optional, since each serves one entry: users of Express have it, and others do not need it.
  *
  * @throws ToolError `RANGES_DIFFER` when two of them ask for different versions of one package
  */

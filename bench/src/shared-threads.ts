@@ -14,7 +14,7 @@ interface Load {
   readonly limit: number
 }
 
-/** Limits are reached in the first part of a run: what is measured holds both, taking and refusing. */
+/** Limits are reached in the first part of a run: what is measured holds both, admission and denial. */
 const LOADS: readonly Load[] = [
   { name: 'one hot key', keys: 1, limit: 100_000 },
   { name: '10,000 keys', keys: 10_000, limit: 75 },

@@ -3,7 +3,7 @@ import { runChild } from './child.ts'
 import { startService } from './http-servers.ts'
 import { middleOf } from './middle.ts'
 
-// A long run of the service at 70% of what it can do: npm run soak [-- <minutes>]. First it is asked as fast as it
+// A long run of the service at 70% of what it can do: npm run soak [-- <minutes>]. First it is called as fast as it
 // answers, to learn what it can do with this client on this machine. Prints a line a minute and exits with 1 when a
 // request failed, memory in use kept growing, or answers became slower.
 
@@ -12,7 +12,7 @@ const SHARE = 0.7
 const CONNECTIONS = 64
 const USERS = 200
 const SATURATING_SECONDS = 20
-/** Memory may settle for so many minutes before it must be flat. */
+/** Minutes in which memory may settle before it must be flat. */
 const SETTLING = 2
 /** Growth of what is in use, from the end of the settling to the end of the run, that is still called flat. */
 const MOST_GROWTH = 1.05

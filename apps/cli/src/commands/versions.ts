@@ -186,7 +186,7 @@ export function stageOf({
   return stage === 'draft' ? 'draft' : { stage: stage as StageRequest['stage'], ...present({ percent, note }) }
 }
 
-/** Moves a new draft to a stage. Retires it if the service rejects that, so that nobody enforces it by mistake. */
+/** Moves a new draft to a stage. Retires it if the service rejects that, so that it is not enforced by mistake. */
 export async function moveToStage(client: Client, draft: Version, stage: StageRequest | 'draft'): Promise<Version> {
   if (stage === 'draft') return draft
   const parameters = { number: draft.number }

@@ -200,7 +200,7 @@ export class MisuseDetector {
     const advice =
       detail === undefined ? 'See that the server runs and that its address is right.' : `It said: ${detail}`
     this.#tell('SLUICE_USE_STORE_AWAY', {
-      seen: `The store of "${this.#limit.name}" could not be asked (${cause}): a request was answered by the failure mode "${mode}"`,
+      seen: `The store of "${this.#limit.name}" was unavailable (${cause}): a request was answered by the failure mode "${mode}"`,
       action: `${advice} What to answer meanwhile is "failureMode": "open" limits nothing, "closed" denies all, "local" counts in this process.`,
       // The first request may come before the store has said what is wrong.
       matter: detail === undefined ? '' : 'said',
