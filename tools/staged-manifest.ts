@@ -71,7 +71,8 @@ function merged(
       if ((ranges.get(name) ?? range) !== range) {
         throw new ToolError(
           'RANGES_DIFFER',
-          `${folder} asks for ${name} ${range}, another package inside the same one for ${ranges.get(name)}. Give both the same range.`,
+          `${folder} asks for ${name} ${range}, another package inside the same one for ${ranges.get(name)}. Give ` +
+            'both the same range.',
         )
       }
       ranges.set(name, range)

@@ -124,7 +124,8 @@ function rejectUndeclared(name: string, from: string, { folder, manifest }: Work
   if (Object.hasOwn({ ...manifest.dependencies, ...manifest.peerDependencies }, name)) return
   throw new ToolError(
     'UNDECLARED_DEPENDENCY',
-    `${from} imports '${name}', which an installed package would not find. Name it in the dependencies or peerDependencies of ${folder}/package.json.`,
+    `${from} imports '${name}', which an installed package would not find. Name it in the dependencies or ` +
+      `peerDependencies of ${folder}/package.json.`,
   )
 }
 
@@ -136,7 +137,8 @@ export function workersOf(from: string, code: string): string[] {
     if (path !== undefined) return `${posix.join(posix.dirname(from), path)}.js`
     throw new ToolError(
       'WORKER_UNCLEAR',
-      `${from} has \`${whole}\`, which does not tell the file it means. Write it as new URL('./name.js', import.meta.url).`,
+      `${from} has \`${whole}\`, which does not tell the file it means. Write it as new URL('./name.js', ` +
+        'import.meta.url).',
     )
   })
 }

@@ -77,7 +77,8 @@ export const sharedThreads: Bench = {
             notes.push(`${load.name}, ${threads} threads: admitted ${admitted} instead of ${expected}`)
           best[threads] = Math.max(best[threads]!, opsPerSecond)
           progress(
-            `${load.name}, ${threads} thread(s): ${Math.round(opsPerSecond).toLocaleString('en')} calls/s, admitted ${admitted}`,
+            `${load.name}, ${threads} thread(s): ${Math.round(opsPerSecond).toLocaleString('en')} calls/s, ` +
+              `admitted ${admitted}`,
           )
         }
       }

@@ -46,8 +46,10 @@ try {
     const resident = await service.residentBytes()
     failures += outcome.errors + outcome.not2xx
     console.log(
-      `minute ${minute} of ${minutes}: ${outcome.answered.toLocaleString('en')} answered, ${outcome.errors} errors, ${outcome.not2xx} not 200, ` +
-        `p50 ${outcome.p50Ms} ms, p99 ${outcome.p99Ms} ms, p99.9 ${outcome.p999Ms} ms, longest ${outcome.longestMs} ms, ` +
+      `minute ${minute} of ${minutes}: ${outcome.answered.toLocaleString('en')} answered, ${outcome.errors} ` +
+        `errors, ${outcome.not2xx} not 200, ` +
+        `p50 ${outcome.p50Ms} ms, p99 ${outcome.p99Ms} ms, p99.9 ${outcome.p999Ms} ms, longest ` +
+        `${outcome.longestMs} ms, ` +
         `memory in use ${(memory.at(-1)! / 1e6).toFixed(1)} MB, resident ${Math.round(resident / 1e6)} MB`,
     )
   }

@@ -92,7 +92,9 @@ function isApproval({ allowed, reason, rule, failure }: CheckAnswer, resource: s
   if (isDecided && rule.startsWith(resource)) return allowed
   throw targetFailed({
     received: `${failure === undefined ? `"${reason}" by rule "${rule}"` : `a decision by failure mode (${failure.cause})`}`,
-    expected: `a decision by the rule for ${resource}: no exemption or other rule for its caller, and a store that answers`,
+    expected:
+      `a decision by the rule for ${resource}: no exemption or other rule for its caller, and a store that ` +
+      'answers',
   })
 }
 

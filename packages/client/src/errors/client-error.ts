@@ -121,7 +121,8 @@ function messageOf(code: ClientErrorCode, { detail, errors = [] }: ClientErrorDe
     .slice(0, MOST_TOLD)
     .map(
       ({ path, received, expected, line }) =>
-        `${path || 'the body'}${line === undefined ? '' : ` (line ${line})`}: received ${received}; expected ${expected}.`,
+        `${path || 'the body'}${line === undefined ? '' : ` (line ${line})`}: received ${received}; expected ` +
+        `${expected}.`,
     )
   if (errors.length > MOST_TOLD) told.push(`"errors" has ${errors.length - MOST_TOLD} more.`)
   // The service knows of headers alone.

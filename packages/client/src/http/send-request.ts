@@ -155,7 +155,9 @@ function parsed(text: string): unknown {
 
 function unexpected(response: Response, content: string, nowMs: number): ClientError {
   const { status } = response
-  const detail = `It has status ${status} and ${content}. Check that the URL is that of the service, and which proxies are in between.`
+  const detail =
+    `It has status ${status} and ${content}. Check that the URL is that of the service, and which ` +
+    'proxies are in between.'
   const retryAfterMs = retryAfterMsOf(response, nowMs)
   return new ClientError('SLUICE_CLIENT_UNEXPECTED_ANSWER', { status, detail, retryAfterMs })
 }

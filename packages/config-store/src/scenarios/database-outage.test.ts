@@ -62,7 +62,7 @@ const FAILURES = {
 } satisfies Record<string, readonly [() => Promise<void>, () => Promise<void>]>
 
 describe.each(Object.entries(FAILURES))('PostgreSQL away (it %s)', (_, [fail, recover]) => {
-  it('enforcement goes on with the last good rules, writes are rejected, staleness rises, recovery without restart', async () => {
+  it('enforces the last good rules, rejects writes, reports staleness, and recovers without a restart', async () => {
     const { url } = await server.createDatabase()
     const store = await openStore(url)
     const { number } = await store.versions.create(withLimit(2), AUTHOR, 0)
@@ -102,7 +102,7 @@ describe.each(Object.entries(FAILURES))('PostgreSQL away (it %s)', (_, [fail, re
 })
 
 describe('PostgreSQL away at the start', () => {
-  it('a node starts with the last good configuration on disk, and goes over to the database when it is back', async () => {
+  it('a node starts with the last good configuration on disk, and follows the database when it is back', async () => {
     const { url } = await server.createDatabase()
     const path = join(await temporaryFolder(), 'config.cache')
     const store = await openStore(url)

@@ -204,7 +204,7 @@ export function describeConfigStore(name: string, subject: ConfigStoreSubject): 
         expect(await Promise.all(missing.map(codeOf))).toEqual(missing.map(() => 'SLUICE_NOT_FOUND'))
       })
 
-      it('Bad rule set published: it is rejected whole with all its problems, and the old one stays in force', async () => {
+      it('Bad rule set published: it is rejected with all its problems, and the old one stays in force', async () => {
         await store.versions.edit(() => ruleSetOf(1), ALICE)
         const before = await store.feed.head()
         const bad = {
@@ -954,7 +954,7 @@ function describeSharing(database: () => TestDatabase): void {
       expect(removed.filter(Boolean)).toHaveLength(1)
     })
 
-    it('makes one first key, and never ends the last one with all permissions, even with concurrent callers', async () => {
+    it('creates one first key, and never ends the last one with all permissions, also concurrently', async () => {
       const nodes = await openAll(4)
       const [node] = nodes
       const made = await Promise.all(

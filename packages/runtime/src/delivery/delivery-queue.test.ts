@@ -190,7 +190,7 @@ describe('a delivery', () => {
 })
 
 describe('the queue', () => {
-  it('makes `concurrency` attempts at once, in the order of adding, and does not wait for messages between attempts', async () => {
+  it('makes `concurrency` attempts at once, in the order of adding, not counting messages between attempts', async () => {
     let most = 0
     const answers: (() => void)[] = []
     const run = await setUp({

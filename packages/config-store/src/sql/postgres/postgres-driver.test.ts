@@ -105,7 +105,7 @@ describe('a PostgreSQL server that fails', () => {
     expect((await store.overrides.list()).items).toMatchObject([{ entry: { terms: { limit: 2 } } }])
   })
 
-  it('kills the connection of a transaction: it is rejected, nothing of it is there, the next one succeeds', async () => {
+  it('kills the connection of a transaction: it is rejected, nothing is stored, the next one succeeds', async () => {
     const driver = await openTable()
     const killed = driver.transaction(async (transaction) => {
       await transaction.query('UPDATE t SET a = 1')

@@ -186,7 +186,8 @@ function checked(options: unknown): FastifyLimitOptions {
     problem: `"${misplaced}" is an option of the plugin and not of a route`,
     expected: 'it where the plugin is registered',
     action:
-      'A route decides in a hook of its choice by { config: { rateLimit: false }, preHandler: app.rateLimit(options) }.',
+      'A route decides in a hook of its choice by { config: { rateLimit: false }, preHandler: ' +
+      'app.rateLimit(options) }.',
   })
 }
 

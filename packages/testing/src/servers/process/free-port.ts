@@ -67,7 +67,8 @@ async function holdAnyPort(random: Random): Promise<Held> {
   }
   throw new ServerError(
     'SLUICE_TESTING_PORT_TAKEN',
-    `${MOST_TRIES} ports of ${LOOPBACK} between ${FIRST_PORT} and ${LAST_PORT} were tried and all are taken. End the processes that hold them.`,
+    `${MOST_TRIES} ports of ${LOOPBACK} between ${FIRST_PORT} and ${LAST_PORT} were tried and all are taken. End ` +
+      'the processes that hold them.',
   )
 }
 

@@ -250,7 +250,7 @@ export function exemptionTests(harness: StoreHarness): void {
       })
     })
 
-    it('holds where only shadows or the rules of an exemption do not match, and not where a rule is off or for exempt requests', async () => {
+    it('covers requests with shadow rules or exemption rules only, and not those with a rule that is off', async () => {
       const ruleSet: RuleSet = {
         rules: [
           { ...rule, resource: '/watched', shadow: true },
