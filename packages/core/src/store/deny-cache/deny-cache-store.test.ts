@@ -52,7 +52,7 @@ function batchOf(limit: Limit, key: string, cost = 1): Batch {
   return createBatch([createItem(limit, key, cost)])
 }
 
-describe('a refusal', () => {
+describe('a denial', () => {
   it('is answered again from memory, field by field, as of that time', async () => {
     const { clock, store, counters, asks, events } = scene()
     const [limit] = compileRule('rule', ONE)
@@ -69,7 +69,7 @@ describe('a refusal', () => {
     expect(events).toEqual(Array.from({ length: 3 }, () => ({ type: 'remembered', rule: 'rule' })))
   })
 
-  it('is asked for again after the longest age, counted from when the question was sent', async () => {
+  it('is fetched again after the maximum age, counted from when the request was sent', async () => {
     const { clock, limiter, state, letGo, asks } = scene()
     await limiter.check('key')
     state.keeps = true
@@ -128,7 +128,7 @@ describe('a refusal', () => {
     expect((await limiter.check('key')).allowed).toBe(true)
   })
 
-  it('costs the store one question in so long, however often it is asked', async () => {
+  it('costs the store one call per maximum age, however often it is requested', async () => {
     const { clock, limiter, state } = scene({ maxAgeMs: 200 })
     await limiter.check('key')
     for (let ms = 0; ms < 1000; ms++) {
@@ -139,7 +139,7 @@ describe('a refusal', () => {
   })
 })
 
-describe('another question is asked', () => {
+describe('the store is called', () => {
   it.each<[string, Rule, (limiter: ReturnType<typeof scene>['limiter']) => Promise<unknown>]>([
     ['another key', ONE, (limiter) => limiter.check('other')],
     ['another cost', ONE, (limiter) => limiter.check('key', { cost: 2 })],
@@ -169,7 +169,7 @@ describe('another question is asked', () => {
 })
 
 describe('what this process does to a key is seen at once', () => {
-  const refused = async (rule: Rule = ONE) => {
+  const denied = async (rule: Rule = ONE) => {
     const all = scene({}, rule)
     const decision = await all.limiter.check('key')
     await all.limiter.check('key')
@@ -178,19 +178,19 @@ describe('what this process does to a key is seen at once', () => {
   }
 
   it('a refund', async () => {
-    const { limiter, decision } = await refused()
+    const { limiter, decision } = await denied()
     await limiter.refund(decision)
     expect((await limiter.check('key')).allowed).toBe(true)
   })
 
   it('a reset', async () => {
-    const { limiter } = await refused()
+    const { limiter } = await denied()
     await limiter.reset('key')
     expect((await limiter.check('key')).allowed).toBe(true)
   })
 
   it('a block, and its end', async () => {
-    const { limiter } = await refused()
+    const { limiter } = await denied()
     await limiter.block('key', '1m')
     expect(await limiter.check('key')).toMatchObject({ reason: 'blocked' })
     await limiter.unblock('key')
@@ -229,7 +229,7 @@ describe('what this process does to a key is seen at once', () => {
     expect((await limiter.check('key')).allowed).toBe(true)
   })
 
-  it('something of one key, when several were refused together', async () => {
+  it('something of one key, when several were denied together', async () => {
     const { limiter, asks } = scene()
     await limiter.check('b')
     const both = () => limiter.checkAll([{ key: 'a' }, { key: 'b' }])
@@ -301,7 +301,7 @@ describe('what is not remembered', () => {
 })
 
 describe('memory', () => {
-  it('holds so many keys, and drops the oldest', async () => {
+  it('holds `maxKeys` keys, and drops the oldest', async () => {
     const { limiter, asks } = scene({ maxKeys: 2 })
     for (const key of ['a', 'b', 'c']) {
       await limiter.check(key)
@@ -313,7 +313,7 @@ describe('memory', () => {
     expect(await asks(() => limiter.check('b'))).toBe(1)
   })
 
-  it('does not answer a refusal that it cannot end any more', async () => {
+  it('does not answer a denial that it cannot end any more', async () => {
     const { limiter, asks } = scene({ maxKeys: 2 })
     await limiter.check('b')
     const both = () => limiter.checkAll([{ key: 'a' }, { key: 'b' }])
@@ -325,7 +325,7 @@ describe('memory', () => {
     expect(await asks(both)).toBe(1)
   })
 
-  it('does not answer a refusal that one of its keys has no room for', async () => {
+  it('does not answer a denial that one of its keys has no room for', async () => {
     const { limiter, asks } = scene()
     await limiter.check('b')
     const both = () => limiter.checkAll([{ key: 'a' }, { key: 'b' }])
@@ -336,7 +336,7 @@ describe('memory', () => {
     expect(await asks(both)).toBe(1)
   })
 
-  it('holds so many refusals for one key', async () => {
+  it('holds a limited number of denials for one key', async () => {
     const { limiter, asks } = scene()
     for (let cost = 2; cost < 2 + 9; cost++) await limiter.check('key', { cost })
     expect(await asks(() => limiter.check('key', { cost: 3 }))).toBe(0)
