@@ -70,7 +70,7 @@ export async function runExample(
   const { stdout, stderr } = await run(process.execPath, [...flags, join(folder, path)], {
     cwd: folder,
     timeout: LONGEST_RUN_MS,
-    // What is printed is compared, also where whoever runs the tests wants colours.
+    // What is printed is compared, also where the terminal of the tests has colours.
     env: { ...process.env, FORCE_COLOR: '0' },
   })
   return { lines: stdout.trimEnd().split('\n'), complaints: stderr }

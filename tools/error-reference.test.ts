@@ -13,7 +13,7 @@ const CATALOGUES = [
   { heading: 'Command line', file: 'apps/cli/src/output/cli-error.ts', name: 'CLI_ERRORS' },
 ] as const
 
-/** Mistakes that are told and not thrown have a page of their own. */
+/** Mistakes that are reported and not thrown have a page of their own. */
 const MISUSES = { file: 'packages/middleware/src/misuse/misuse-warning.ts', name: 'MISUSES' } as const
 
 const reference = read('docs/reference/errors.md')
@@ -76,7 +76,7 @@ describe('the reference of misuse', () => {
     expect(headingsOf(misuseReference).toSorted()).toEqual(codes.toSorted())
   })
 
-  it('says of every warning what it means, why it is told and what to do', () => {
+  it('has the meaning, the cause and the remedy of every warning', () => {
     expect(incompleteEntries(misuseReference)).toEqual([])
   })
 })

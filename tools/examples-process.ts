@@ -75,7 +75,7 @@ export class ExampleProcess {
 /** What a call is made with. */
 export interface CallOptions {
   readonly headers?: Readonly<Record<string, string>>
-  /** The address to call from; that of the machine when left out. */
+  /** The address to call from. Default: that of the machine. */
   readonly localAddress?: string
 }
 

@@ -233,11 +233,11 @@ describe.each(served.map((example) => [example.name, example] as const))('%s', (
   })
 
   it('answers as its README says', () => {
-    const [first, refused, ...others] = readmeAnswers(example.readme)
+    const [first, denied, ...others] = readmeAnswers(example.readme)
     expect(others).toEqual([])
     expect(differences(first!, answers[0]!)).toEqual([])
-    expect(differences(refused!, answers[limit]!)).toEqual([])
-    expect(refused!.headers).toHaveProperty('retry-after')
+    expect(differences(denied!, answers[limit]!)).toEqual([])
+    expect(denied!.headers).toHaveProperty('retry-after')
   })
 
   if (name === 'threads') {

@@ -36,7 +36,8 @@ async function expectNothingLeftBehind(): Promise<void> {
   const left = leftBehind()
   if (left.length > 0) {
     throw new Error(
-      `This file leaves behind: ${left.sort().join(', ')}. Close it in the test that opened it (onTestFinished), or in afterAll.`,
+      `This file leaves behind: ${left.sort().join(', ')}. Close it in the test that opened it (onTestFinished), ` +
+        'or in afterAll.',
     )
   }
 }

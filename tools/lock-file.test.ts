@@ -15,7 +15,7 @@ describe('package-lock.json', () => {
   )
 
   // Some tools are a package per operating system. When a new version of the tool is out before all of these are, npm
-  // writes a lock file without the missing ones, and `npm ci` refuses that file everywhere. Then take the version
+  // writes a lock file without the missing ones, and `npm ci` rejects that file everywhere. Then take the version
   // before, by `overrides` in package.json where the tool is a dependency of a dependency.
   it('names the packages of every operating system', () => {
     const missing = Object.entries(packages).flatMap(([path, { optionalDependencies = {} }]) =>

@@ -13,7 +13,10 @@ export function inlineLuaFiles(folder: string): string {
     .filter((path) => path.endsWith('.lua'))
     .toSorted()
   const files = paths.map((path) => [path.replaceAll('\\', '/').slice(0, -'.lua'.length), codeOf(join(folder, path))])
-  return `const FILES = ${JSON.stringify(Object.fromEntries(files), null, 2)}\n\nexport function readLuaFile(path) {\n  return FILES[path]\n}\n`
+  return (
+    `const FILES = ${JSON.stringify(Object.fromEntries(files), null, 2)}\n\nexport function readLuaFile(path) ` +
+    '{\n  return FILES[path]\n}\n'
+  )
 }
 
 function codeOf(path: string): string {

@@ -93,7 +93,8 @@ function dependencyProblems(item: WorkspacePackage, workspace: readonly Workspac
     ...problems([
       [
         needed.join() === referenced.join(),
-        `tsconfig.json references [${referenced.join(', ')}], package.json depends on [${needed.join(', ')}]; they must agree`,
+        `tsconfig.json references [${referenced.join(', ')}], package.json depends on [${needed.join(', ')}]; they ` +
+          'must agree',
       ],
     ]),
     ...[...shipped, ...forTests].flatMap((sibling) => versionProblems(manifest, sibling)),

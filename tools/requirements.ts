@@ -16,7 +16,7 @@ export interface Requirement {
 }
 
 /** Set to anything but `0` or nothing, nothing is installed: the tests that need a missing program fail and say so. */
-export const NO_INSTALL_VARIABLE = 'SLUICE_NO_INSTALL'
+const NO_INSTALL_VARIABLE = 'SLUICE_NO_INSTALL'
 
 /** What the tests need. A missing program is installed, stops the run or fails its tests; it never skips a test. */
 export const requirements: readonly Requirement[] = [

@@ -61,7 +61,10 @@ function reasonToInstall() {
     if (found === undefined && (wanted.optional || wanted.devOptional)) continue
     if (found === undefined) return `package-lock.json asks for ${path}, which is not installed`
     if (found.version !== wanted.version || (wanted.link && found.resolved !== wanted.resolved)) {
-      return `package-lock.json asks for ${path} ${wanted.version ?? wanted.resolved}, installed is ${found.version ?? found.resolved}`
+      return (
+        `package-lock.json asks for ${path} ${wanted.version ?? wanted.resolved}, installed is ` +
+        `${found.version ?? found.resolved}`
+      )
     }
   }
   return undefined
@@ -198,7 +201,7 @@ function pause(ms) {
 }
 
 /**
- * Runs `work` while holding the install lock of this workspace. The lock is a directory, made by whoever comes first;
+ * Runs `work` while holding the install lock of this workspace. The lock is a directory, made by the first process;
  * its time stamp is renewed while the holder lives, so a lock that was left behind by a killed process goes stale.
  * @param {() => Promise<void>} work
  */
@@ -210,7 +213,8 @@ async function withInstallLock(work) {
     if (Date.now() > giveUpAt) {
       throw new RunError(
         'INSTALL_BUSY',
-        `Another process has been installing dependencies for ${LOCK_WAIT_MS / 60_000} minutes. Wait for it, or end it, and repeat the command.`,
+        `Another process has been installing dependencies for ${LOCK_WAIT_MS / 60_000} minutes. Wait for it, or ` +
+          'end it, and repeat the command.',
       )
     }
     if (!told) console.error('sluice: another process is installing dependencies; waiting for it')
@@ -262,20 +266,22 @@ async function install() {
   if (code !== 0) {
     throw new RunError(
       'INSTALL_FAILED',
-      `\`npm ${command}\` ended with code ${code}; its output is above. If the network was away, run \`npm ${command}\` in ${root} when it is back, then repeat the command.`,
+      `\`npm ${command}\` ended with code ${code}; its output is above. If the network was down, run \`npm ` +
+        `${command}\` in ${root} when it is back, then repeat the command.`,
     )
   }
   console.error(`sluice: installed the dependencies in ${Math.round((Date.now() - startMs) / 1000)} s`)
 }
 
-/** The pinned Node arrives by the install script of a package, and npm may have been told not to run those. */
+/** The pinned Node arrives by the install script of a package, and npm may be configured not to run those. */
 async function restoreNode() {
   console.error('sluice: running `npm rebuild node` because the pinned Node is not in node_modules')
   await npm(['rebuild', 'node', '--ignore-scripts=false'])
   if (existsSync(pinnedNode)) return
   throw new RunError(
     'NODE_MISSING',
-    `The pinned Node was expected at ${relative(root, pinnedNode)} and is not there after \`npm rebuild node\`. Allow install scripts (\`npm config get ignore-scripts\` must say false) and run \`npm ci\` in ${root}.`,
+    `The pinned Node was expected at ${relative(root, pinnedNode)} and is not there after \`npm rebuild node\`. ` +
+      `Allow install scripts (\`npm config get ignore-scripts\` must say false) and run \`npm ci\` in ${root}.`,
   )
 }
 
@@ -332,13 +338,15 @@ async function main() {
   if (script === undefined || !(isInstalledLater || existsSync(resolve(script)))) {
     throw new RunError(
       'SCRIPT_MISSING',
-      `${script === undefined ? 'No script was given' : `${script} does not exist in ${process.cwd()}`}. Expected: node tools/run.mjs [node flags] <script.ts> [arguments].`,
+      `${script === undefined ? 'No script was given' : `${script} does not exist in ${process.cwd()}`}. Expected: ` +
+        'node tools/run.mjs [node flags] <script.ts> [arguments].',
     )
   }
   if (Number.parseInt(process.versions.node, 10) < OLDEST_NODE) {
     throw new RunError(
       'NODE_TOO_OLD',
-      `This is Node ${process.versions.node}; Node ${OLDEST_NODE} or later is needed. Install one from https://nodejs.org.`,
+      `This is Node ${process.versions.node}; Node ${OLDEST_NODE} or later is needed. Install one from ` +
+        'https://nodejs.org.',
     )
   }
   await ensureInstalled()

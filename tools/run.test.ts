@@ -227,7 +227,7 @@ describe('run.mjs', () => {
   it.each([
     ['nothing', [], 'No script was given'],
     ['a script that is not there', ['absent.ts'], 'absent.ts does not exist'],
-  ])('refuses %s before it installs anything', async (_name, args, message) => {
+  ])('rejects %s before it installs anything', async (_name, args, message) => {
     const repository = fakeRepository()
     const { code, err } = await repository.run(args)
     expect(err).toContain(`SCRIPT_MISSING: ${message}`)

@@ -102,14 +102,14 @@ describe('stagePackage', () => {
     )
   })
 
-  it('refuses a thread whose file it cannot tell', () => {
+  it('rejects a thread whose file it cannot tell', () => {
     const code = "const name = './thread.js';\nnew Worker(new URL(name, import.meta.url));\n"
     expect(() => staged({ 'packages/core/dist/deep/make.js': code })).toThrow(
       expect.objectContaining({ code: 'WORKER_UNCLEAR' }),
     )
   })
 
-  it('refuses what is not compiled', () => {
+  it('rejects what is not compiled', () => {
     const code = "export { make } from './gone.js';\n"
     expect(() => staged({ 'packages/core/dist/index.js': code })).toThrow(
       expect.objectContaining({ code: 'MODULE_MISSING' }),

@@ -25,7 +25,7 @@ const DATA_EXPORTS = { './sluice.schema.json': './sluice.schema.json', './packag
 
 /**
  * The package.json of a package that holds `packages` inside: what they need from npm is what it needs. Peers are
- * optional, since each serves one entry: who uses Express has it, and nobody else needs it.
+ * optional, since each serves one entry: users of Express have it, and others do not need it.
  *
  * @throws ToolError `RANGES_DIFFER` when two of them ask for different versions of one package
  */
@@ -71,7 +71,8 @@ function merged(
       if ((ranges.get(name) ?? range) !== range) {
         throw new ToolError(
           'RANGES_DIFFER',
-          `${folder} asks for ${name} ${range}, another package inside the same one for ${ranges.get(name)}. Give both the same range.`,
+          `${folder} asks for ${name} ${range}, another package inside the same one for ${ranges.get(name)}. Give ` +
+            'both the same range.',
         )
       }
       ranges.set(name, range)

@@ -33,8 +33,8 @@ interface Graph {
  * entry reaches, tests above all, is left behind.
  *
  * @throws ToolError `MODULE_MISSING` when a file was not compiled, `UNDECLARED_DEPENDENCY` when a package imports
- * something from npm that its package.json does not name, `WORKER_UNCLEAR` when a file that is started by its path
- * cannot be told
+ * something from npm that its package.json does not name, `WORKER_UNCLEAR` when the path of a file that is started
+ * is unclear
  */
 export function stagedModules(graph: Graph): StagedModules {
   const waiting = entriesOf(graph.facade)
@@ -110,7 +110,7 @@ function targetOf(specifier: string, from: string, { workspace }: Graph): string
   const [, name, entry] = /^((?:@[^/]+\/)?[^/]+)(.*)$/.exec(specifier)!
   const target = workspace.find(({ manifest }) => manifest.name === name)
   if (target === undefined) {
-    refuseUndeclared(name!, from, ownerOf(from, workspace))
+    rejectUndeclared(name!, from, ownerOf(from, workspace))
     return undefined
   }
   const conditions = target.manifest.exports?.[`.${entry}`]
@@ -120,11 +120,12 @@ function targetOf(specifier: string, from: string, { workspace }: Graph): string
   return posix.join(target.folder, conditions[isTypes ? 'types' : 'default']!)
 }
 
-function refuseUndeclared(name: string, from: string, { folder, manifest }: WorkspacePackage): void {
+function rejectUndeclared(name: string, from: string, { folder, manifest }: WorkspacePackage): void {
   if (Object.hasOwn({ ...manifest.dependencies, ...manifest.peerDependencies }, name)) return
   throw new ToolError(
     'UNDECLARED_DEPENDENCY',
-    `${from} imports '${name}', which an installed package would not find. Name it in the dependencies or peerDependencies of ${folder}/package.json.`,
+    `${from} imports '${name}', which an installed package would not find. Name it in the dependencies or ` +
+      `peerDependencies of ${folder}/package.json.`,
   )
 }
 
@@ -136,7 +137,8 @@ export function workersOf(from: string, code: string): string[] {
     if (path !== undefined) return `${posix.join(posix.dirname(from), path)}.js`
     throw new ToolError(
       'WORKER_UNCLEAR',
-      `${from} has \`${whole}\`, which does not tell the file it means. Write it as new URL('./name.js', import.meta.url).`,
+      `${from} has \`${whole}\`, which does not tell the file it means. Write it as new URL('./name.js', ` +
+        'import.meta.url).',
     )
   })
 }

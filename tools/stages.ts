@@ -36,7 +36,8 @@ export async function runStages(stages: readonly Stage[], { print, nowMs }: Stag
     if (code !== 0) {
       throw new ToolError(
         'STAGE_FAILED',
-        `${stage.title} failed with code ${code} after ${seconds} s; its output is above. To repeat it alone: ${stage.command}`,
+        `${stage.title} failed with code ${code} after ${seconds} s; its output is above. To repeat it alone: ` +
+          `${stage.command}`,
       )
     }
     print(`    ${stage.title} passed in ${seconds} s`)

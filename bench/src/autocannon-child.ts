@@ -8,11 +8,11 @@ import autocannon from 'autocannon'
 export interface LoadOrder {
   readonly url: string
   readonly method: 'GET' | 'POST'
-  /** Requests a second; as many as are answered when left out. */
+  /** Requests per second. Default: as fast as they are answered. */
   readonly perSecond?: number
   readonly seconds: number
   readonly connections: number
-  /** Bodies of requests, one after the other; none when left out. */
+  /** Bodies of requests, one after the other. Default: none. */
   readonly bodies?: readonly string[]
 }
 

@@ -27,7 +27,7 @@ export interface BenchReport {
   readonly notes: readonly string[]
 }
 
-/** A benchmark that can be asked for by name. */
+/** A benchmark, selected by name. */
 export interface Bench {
   readonly id: string
   readonly title: string

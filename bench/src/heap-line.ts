@@ -1,2 +1,2 @@
-/** How a program that is asked prints what is in use of its heap, in bytes. */
+/** How a program prints its heap usage on request, in bytes. */
 export const HEAP_LINE: RegExp = /^heap in use: (\d+)$/

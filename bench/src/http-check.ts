@@ -62,7 +62,8 @@ export const httpCheck: Bench = {
         floor: { 'to the bare server': FLOOR },
         ok: service / echo >= FLOOR && calm.errors === 0,
         notes: [
-          `latencies at a constant ${perSecond.toLocaleString('en')} requests/s, from when each was due; p99.9 ${calm.p999Ms} ms, ${calm.errors} errors`,
+          `latencies at a constant ${perSecond.toLocaleString('en')} requests/s, from when each was due; p99.9 ` +
+            `${calm.p999Ms} ms, ${calm.errors} errors`,
           'client and server share two hardware threads',
         ],
       }

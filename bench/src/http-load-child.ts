@@ -1,7 +1,7 @@
 import { Agent, request } from 'node:http'
 
 // Sends requests at a constant rate over a bounded number of connections, and measures each from the instant it was
-// due, so that a server that stops for a moment pays for all that should have been asked meanwhile. Started by
+// due, so that a server that stops for a moment pays for all requests that were due meanwhile. Started by
 // http-check and the soak.
 
 interface Order {

@@ -9,7 +9,7 @@ import { HEAP_LINE } from './heap-line.ts'
 
 /** A server in a process of its own. */
 export interface BenchServer {
-  /** Where checks, or what stands for them, are asked. */
+  /** URL of checks, or of what stands for them. */
   readonly url: string
   /** Resident memory of its process, in bytes. */
   readonly residentBytes: () => Promise<number>
@@ -18,7 +18,7 @@ export interface BenchServer {
   stop(): Promise<void>
 }
 
-/** A rule set that refuses nobody: what is measured is deciding, not refusing. */
+/** A rule set that denies nothing: what is measured is the decision, not the denial. */
 const GENEROUS = `rules:
   - { resource: '*', dimension: user, limit: 1000000000, window: 1m }
 `

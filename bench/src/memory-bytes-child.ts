@@ -16,7 +16,7 @@ function used(): number {
   return heapUsed + external
 }
 
-/** Whoever is filled must be reachable when the memory is measured. */
+/** What is filled must be reachable when the memory is measured. */
 const alive: unknown[] = []
 
 async function fill(): Promise<void> {

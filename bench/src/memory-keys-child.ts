@@ -8,7 +8,7 @@ import { keySequence } from './key-sequence.ts'
 const WINDOW_MS = 60_000
 
 /**
- * High enough that nobody is refused: rate-limiter-flexible rejects a promise for a refusal, which would cost it more.
+ * High enough that nothing is denied: rate-limiter-flexible rejects a promise for a denial, which would cost it more.
  */
 const LIMIT = 1_000_000
 

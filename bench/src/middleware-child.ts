@@ -13,13 +13,13 @@ import { createClient } from 'redis'
 // Serves `GET /` behind one rate limiter, in a process of its own, and prints its address. Started by the middleware
 // bench.
 
-/** High enough that nobody is refused. */
+/** High enough that nothing is denied. */
 const LIMIT = 900_000_000
 const WINDOW_MS = 60_000
 
 const [candidate = '', redisUrl] = process.argv.slice(2)
 
-/** Callers are told apart by a header, as a gateway would hand on who it has verified. */
+/** Callers are distinguished by a header, as a gateway would pass the identity that it has verified. */
 const USER = 'x-user'
 
 async function peerClient(): Promise<{ sendCommand: (...args: string[]) => Promise<never> }> {

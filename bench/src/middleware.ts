@@ -6,8 +6,8 @@ import { middleOf } from './middle.ts'
 import { WrkScript } from './wrk.ts'
 
 /**
- * Pairs of servers that are started anew: what the compiler makes of a process by chance is worth up to a third of its
- * speed, and stays with that process.
+ * Pairs of servers that are started anew: the random choices of the compiler in a process are worth up to a third of
+ * its speed, and stays with that process.
  */
 const STARTS = 5
 /** Of each pair, one after the other: short, so that the machine is in the same mood for both. */
@@ -16,7 +16,7 @@ const SECONDS = 1
 /** A server of this kind is still being compiled for some seconds. */
 const WARM_SECONDS = 4
 const USERS = 200
-/** The requests are made before the load, so that whoever makes it takes as little of the machine as can be. */
+/** The requests are made before the load, so that the load generator takes as little of the machine as possible. */
 const SCRIPT = `
 local count, requests = 0, {}
 init = function()
@@ -45,7 +45,7 @@ interface Candidate {
   readonly url: string | undefined
 }
 
-/** Two that are compared, which are asked one right after the other. */
+/** Two candidates that are compared, measured one right after the other. */
 interface Comparison {
   readonly name: string
   readonly ours: Candidate
@@ -74,7 +74,7 @@ async function startWarm(wrk: WrkScript, { server: name, url }: Candidate): Prom
   return server
 }
 
-/** Requests a second of candidates, in every round of every start: all of them run, and are asked in turns. */
+/** Requests a second of candidates, in every round of every start: all of them run, and are measured in turns. */
 async function measure(wrk: WrkScript, candidates: readonly Candidate[]): Promise<readonly (readonly number[])[]> {
   const reached = candidates.map((): number[] => [])
   for (let start = 0; start < STARTS; start++) {
@@ -82,7 +82,7 @@ async function measure(wrk: WrkScript, candidates: readonly Candidate[]): Promis
     try {
       for (const candidate of candidates) servers.push(await startWarm(wrk, candidate))
       for (let round = 0; round < ROUNDS; round++) {
-        // Whichever is asked second may find the machine in another mood: they take turns in that.
+        // The second one may find the machine in another state: they take turns.
         const order = [...servers.keys()]
         for (const index of round % 2 === 0 ? order : order.toReversed()) {
           reached[index]!.push(await wrk.saturate(servers[index]!.url, SECONDS))
@@ -117,7 +117,7 @@ export const middleware: Bench = {
       const [oursReached = [], peerReached = []] = await measure(wrk, [ours, peer])
       note(ours, oursReached)
       note(peer, peerReached)
-      // Of each round, because the two were asked next to each other then.
+      // Of each round, because the two were measured next to each other.
       ratios[name] = middleOf(oursReached.map((perSecond, round) => perSecond / peerReached[round]!))
     }
     return {

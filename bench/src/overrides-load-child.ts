@@ -6,7 +6,8 @@ import { memoryStore } from '@sluice/core'
 import { type Override, PolicyEngine, type RuleSet } from '@sluice/core/policy'
 import { keySequence } from './key-sequence.ts'
 
-// Puts so many overrides into a database and follows it, in a process of its own. Started by the overrides-load bench.
+// Puts the given number of overrides into a database and follows it, in a process of its own. Started by the
+// overrides-load bench.
 
 const AUTHOR = { name: 'bench' }
 const RULES: RuleSet = { rules: [{ resource: '*', dimension: 'user', limit: 1_000_000, window: '1m' }] }

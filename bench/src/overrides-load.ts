@@ -36,7 +36,8 @@ export const overridesLoad: Bench = {
       ok: true,
       notes: [...loaded].map(
         ([name, { putMs, loadMs, longestTurnMs, changeMs }]) =>
-          `${name}: written in ${seconds(putMs)}, loaded by a node in ${seconds(loadMs)}, longest turn ${Math.round(longestTurnMs)} ms; one change later in force after ${Math.round(changeMs)} ms`,
+          `${name}: written in ${seconds(putMs)}, loaded by a node in ${seconds(loadMs)}, longest turn ` +
+          `${Math.round(longestTurnMs)} ms; one change later in force after ${Math.round(changeMs)} ms`,
       ),
     }
   },

@@ -4,11 +4,11 @@ import { Redis } from 'ioredis'
 import { RateLimiterRedis } from 'rate-limiter-flexible'
 import { createClient } from 'redis'
 
-// Drives one candidate against one Redis in a process of its own: so many callers, each asking again as soon as it is
-// answered. Prints calls a second and latencies. Started by the Redis benches.
+// Drives one candidate against one Redis in a process of its own: a number of callers, each asking again as soon as it
+// is answered. Prints calls a second and latencies. Started by the Redis benches.
 
 /**
- * High enough that nobody is refused: rate-limiter-flexible rejects a promise for a refusal, which would cost it more.
+ * High enough that nothing is denied: rate-limiter-flexible rejects a promise for a denial, which would cost it more.
  */
 const LIMIT = 900_000_000
 const WINDOW_MS = 60_000
@@ -64,8 +64,8 @@ interface Outcome {
 }
 
 /**
- * Asks with so many callers at once for some time. One in eight looks at the clock for every answer: all of them would
- * take a tenth of the time of a fast candidate.
+ * Asks with `callers` callers at once for some time. One in eight looks at the clock for every answer: all of them
+ * would take a tenth of the time of a fast candidate.
  */
 async function load(candidate: Candidate, { callers, keys }: Setting, ms: number): Promise<Outcome> {
   const latencies = new Float64Array(1_000_000)

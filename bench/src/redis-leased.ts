@@ -67,7 +67,8 @@ export const redisLeased: Bench = {
         over += outcome.overAdmitted
         if (best === undefined || outcome.opsPerSecond > best.opsPerSecond) best = outcome
         progress(
-          `round ${round} of ${ROUNDS}: ${name} ${Math.round(outcome.opsPerSecond).toLocaleString('en')} decisions/s, ` +
+          `round ${round} of ${ROUNDS}: ${name} ${Math.round(outcome.opsPerSecond).toLocaleString('en')} ` +
+            'decisions/s, ' +
             `${outcome.overAdmitted} over`,
         )
       }

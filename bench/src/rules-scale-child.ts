@@ -2,7 +2,7 @@ import { memoryStore } from '@sluice/core'
 import { PolicyEngine, type PolicyRule } from '@sluice/core/policy'
 import { keySequence, skewedSequence } from './key-sequence.ts'
 
-// Decides requests under so many rules and overrides, in a process of its own. Started by the rules-scale bench.
+// Decides requests under a number of rules and overrides, in a process of its own. Started by the rules-scale bench.
 
 const LIMIT = 1_000_000
 const CALLERS = 10_000
@@ -52,7 +52,7 @@ for (let pass = 0; pass < Number(passes); pass++) {
       method: 'GET',
       user: `user-${caller}`,
     }
-    if (!engine.check(request).allowed) throw new Error('a request of the bench was refused')
+    if (!engine.check(request).allowed) throw new Error('a request of the bench was denied')
   }
   best = Math.max(best, sequence.length / ((performance.now() - started) / 1000))
 }

@@ -2,7 +2,7 @@ import { parentPort, workerData } from 'node:worker_threads'
 import { attachSharedMemoryStore, createLimiter, type SharedMemoryHandle } from '@sluice/core'
 import { keySequence } from './key-sequence.ts'
 
-/** What a thread of the shared-threads bench is told. */
+/** Data of a thread of the shared-threads bench. */
 export interface SharedThreadWork {
   readonly handle: SharedMemoryHandle
   readonly gate: SharedArrayBuffer

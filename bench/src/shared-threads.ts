@@ -14,7 +14,7 @@ interface Load {
   readonly limit: number
 }
 
-/** Limits are reached in the first part of a run: what is measured holds both, taking and refusing. */
+/** Limits are reached in the first part of a run: what is measured holds both, admission and denial. */
 const LOADS: readonly Load[] = [
   { name: 'one hot key', keys: 1, limit: 100_000 },
   { name: '10,000 keys', keys: 10_000, limit: 75 },
@@ -77,7 +77,8 @@ export const sharedThreads: Bench = {
             notes.push(`${load.name}, ${threads} threads: admitted ${admitted} instead of ${expected}`)
           best[threads] = Math.max(best[threads]!, opsPerSecond)
           progress(
-            `${load.name}, ${threads} thread(s): ${Math.round(opsPerSecond).toLocaleString('en')} calls/s, admitted ${admitted}`,
+            `${load.name}, ${threads} thread(s): ${Math.round(opsPerSecond).toLocaleString('en')} calls/s, ` +
+              `admitted ${admitted}`,
           )
         }
       }

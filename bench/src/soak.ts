@@ -3,7 +3,7 @@ import { runChild } from './child.ts'
 import { startService } from './http-servers.ts'
 import { middleOf } from './middle.ts'
 
-// A long run of the service at 70% of what it can do: npm run soak [-- <minutes>]. First it is asked as fast as it
+// A long run of the service at 70% of what it can do: npm run soak [-- <minutes>]. First it is called as fast as it
 // answers, to learn what it can do with this client on this machine. Prints a line a minute and exits with 1 when a
 // request failed, memory in use kept growing, or answers became slower.
 
@@ -12,7 +12,7 @@ const SHARE = 0.7
 const CONNECTIONS = 64
 const USERS = 200
 const SATURATING_SECONDS = 20
-/** Memory may settle for so many minutes before it must be flat. */
+/** Minutes in which memory may settle before it must be flat. */
 const SETTLING = 2
 /** Growth of what is in use, from the end of the settling to the end of the run, that is still called flat. */
 const MOST_GROWTH = 1.05
@@ -46,8 +46,10 @@ try {
     const resident = await service.residentBytes()
     failures += outcome.errors + outcome.not2xx
     console.log(
-      `minute ${minute} of ${minutes}: ${outcome.answered.toLocaleString('en')} answered, ${outcome.errors} errors, ${outcome.not2xx} not 200, ` +
-        `p50 ${outcome.p50Ms} ms, p99 ${outcome.p99Ms} ms, p99.9 ${outcome.p999Ms} ms, longest ${outcome.longestMs} ms, ` +
+      `minute ${minute} of ${minutes}: ${outcome.answered.toLocaleString('en')} answered, ${outcome.errors} ` +
+        `errors, ${outcome.not2xx} not 200, ` +
+        `p50 ${outcome.p50Ms} ms, p99 ${outcome.p99Ms} ms, p99.9 ${outcome.p999Ms} ms, longest ` +
+        `${outcome.longestMs} ms, ` +
         `memory in use ${(memory.at(-1)! / 1e6).toFixed(1)} MB, resident ${Math.round(resident / 1e6)} MB`,
     )
   }

@@ -8,7 +8,7 @@ const CONNECTIONS = 64
 
 const MILLISECONDS: Readonly<Record<string, number>> = { us: 0.001, ms: 1, s: 1000 }
 
-/** How hard a server is asked: over so many connections, each without a pause. */
+/** Load on a server: the number of connections, each without a pause. */
 export interface Pressure {
   readonly url: string
   readonly seconds: number
@@ -35,7 +35,7 @@ export class WrkScript {
   }
 
   /**
-   * Requests a second that a server answers when it is asked as fast as it can, over 64 connections. All must be
+   * Requests a second that a server answers when it is called as fast as it can, over 64 connections. All must be
    * answered with 2xx.
    */
   async saturate(url: string, seconds: number): Promise<number> {
@@ -44,7 +44,7 @@ export class WrkScript {
     return goodPerSecond
   }
 
-  /** The same over so many connections, whatever the answers are. */
+  /** The same over a number of connections, with any answers. */
   async press({ url, seconds, connections }: Pressure): Promise<Pressed> {
     const args = ['-t1', `-c${connections}`, `-d${seconds}s`, '--latency', '-s', this.#file, url]
     const { stdout } = await promisify(execFile)('wrk', args).catch((error: unknown) => {

@@ -259,7 +259,7 @@ describe('wrong usage', () => {
     }
   })
 
-  it('is told as JSON where that is asked for', async () => {
+  it('is printed as JSON with --json', async () => {
     const outcome = await sluice('check', '--json')
     expect(outcome).toMatchObject({ code: 2, out: '' })
     expect(outcome.errorJson()).toEqual({
@@ -338,7 +338,7 @@ describe('a command that says too little, or too much', () => {
     ['id new --count 0', '--count got 0; expected 1 to 1000.'],
     ['id new --count 1001', '--count got 1001; expected 1 to 1000.'],
     ['top --count 0', '--count got 0; expected 1 or more.'],
-  ])('%s asks nobody, and ends with 2', async (line, text) => {
+  ])('%s calls no service, and ends with 2', async (line, text) => {
     expectUsageError(await sluice(...words(line), '--url', 'http://127.0.0.1:1'), text)
   })
 })

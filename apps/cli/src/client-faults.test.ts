@@ -36,7 +36,7 @@ async function limitUsers(client: Client): Promise<void> {
 
 let users = 0
 
-/** A check of a user that nobody else is. */
+/** A check of a unique user. */
 function freshCheck(tokens = 1): CheckRequest {
   users++
   return { userId: `user-${users}`, resource: '/x', tokens }
@@ -93,7 +93,7 @@ async function codeOf(call: Promise<unknown>): Promise<unknown> {
 }
 
 describe('a service that is killed', () => {
-  it('is asked again until it is back, and charges each check once', async () => {
+  it('is called again until it is back, and charges each check once', async () => {
     const port = await freePort()
     const first = await startServiceProcess('--port', String(port))
     onTestFinished(() => first.close())
@@ -116,7 +116,7 @@ describe('a service that is killed', () => {
     expect(await Promise.all(checks.map((check) => used(check, client)))).toEqual([1, 2])
   })
 
-  it('is answered for as the client was told', async () => {
+  it('is replaced by the failure mode of the client', async () => {
     const killed = await startServiceProcess()
     await killed.close()
     const waits = new Waits()
@@ -184,7 +184,7 @@ describe('a network that loses answers', () => {
     expect(await used(check)).toBe(2)
   })
 
-  it('breaks in the middle of one: what takes nothing is asked again, and a check is not', async () => {
+  it('breaks during a response: what charges nothing is retried, and a check is not', async () => {
     const proxy = await startProxy()
     const waits = new Waits()
     const client = through(proxy, waits)
@@ -265,11 +265,11 @@ describe('what calls any API', () => {
       onRetry: ({ status }) => void seen.push(status!),
     })
     expect((await send(service.url + CHECK_PATH, post(check))).status).toBe(200)
-    const refused = await fetch(service.url + CHECK_PATH, post(check))
-    const announcedSeconds = Number(refused.headers.get('retry-after'))
+    const denied = await fetch(service.url + CHECK_PATH, post(check))
+    const announcedSeconds = Number(denied.headers.get('retry-after'))
     expect((await send(service.url + CHECK_PATH, post(check))).status).toBe(200)
     expect(seen).toEqual([429])
-    // The day goes on between the two refusals.
+    // The day goes on between the two denials.
     expect(announcedSeconds - waits.between[0]! / 1000).toBeLessThanOrEqual(1)
     expect(announcedSeconds - waits.between[0]! / 1000).toBeGreaterThanOrEqual(0)
   })

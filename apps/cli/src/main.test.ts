@@ -122,7 +122,7 @@ describe('the process', () => {
     expect([missing.code, missing.err]).toEqual([2, expect.stringContaining('none.yaml: it cannot be read (ENOENT')])
   })
 
-  it('ends well when nobody reads its output any more', async () => {
+  it('ends without an error when its output is closed', async () => {
     const { child, ended, printed } = start(['top'], env)
     child.stdout.once('data', () => child.stdout.destroy())
     expect([await ended, printed.err]).toEqual([0, ''])
@@ -174,7 +174,7 @@ describe('serve', () => {
     expect(JSON.parse(second.printed.out)).toMatchObject({ firstKey: null })
     second.child.kill('SIGINT')
     expect(await second.ended).toBe(0)
-    // One that is killed is told apart from one that ends.
+    // A killed program has another exit code than one that ends.
     const third = start(['serve', '--json', ...flags])
     await third.printedMatch(/\n/)
     process.kill((JSON.parse(third.printed.out) as { pid: number }).pid, 'SIGKILL')

@@ -151,7 +151,7 @@ describe('a command line', () => {
     expect(exitCode).toBe(0)
   })
 
-  it('that is wrong is told so, and nothing runs', async () => {
+  it('that is invalid is reported, and nothing runs', async () => {
     expect(await run(['--store', 'disk'])).toEqual({
       exitCode: 2,
       output: '',

@@ -54,7 +54,7 @@ async function openStore(options: HarnessOptions, parts: HarnessParts): Promise<
   const { stopwatch, printError, apiKey } = parts
   if (target !== undefined) {
     if (/^https?:/.test(target)) return await serviceTarget({ url: target, apiKey, threads, stopwatch })
-    printError('A module is asked by interleaved tasks of one thread; --threads and --algorithms have no effect.')
+    printError('A module is called by interleaved tasks of one thread; --threads and --algorithms have no effect.')
     return moduleTarget({ path: target, maxRequests, stopwatch })
   }
   const choice = parts.stores[options.store]!

@@ -97,7 +97,7 @@ describe('the process, on Redis', () => {
     expect(JSON.parse(stdout) satisfies TestResult[]).toEqual(expected)
   })
 
-  it('ends with 1 where nobody listens', async () => {
+  it('ends with 1 where nothing listens', async () => {
     const url = `redis://127.0.0.1:${await freePort()}`
     const { exitCode, stdout, stderr } = await runMain('--store', 'redis', '--redis-url', url)
     expect(stdout).toBe('')

@@ -13,7 +13,8 @@ function blockText({ maxRequests, race, accuracy, distributed }: TestResult): st
     `MaxRequests = ${maxRequests}`,
     `RaceTest: Approved <= ${maxRequests} | Time=${timeText(race.ms)}`,
     `AccuracyTest: Approved <= ${maxRequests} | Requests=${accuracy.requests} | Time=${timeText(accuracy.ms)}`,
-    `DistributedTest: Nodes=${distributed.nodes}, Req/Node=${distributed.requestsPerNode} | Time=${timeText(distributed.ms)}`,
+    `DistributedTest: Nodes=${distributed.nodes}, Req/Node=${distributed.requestsPerNode} | ` +
+      `Time=${timeText(distributed.ms)}`,
   ].join('\n')
 }
 

@@ -45,7 +45,7 @@ export class ApiServer {
   }
 }
 
-/** Answers so many requests with this, and all others with `ok`. */
+/** Answers the first `count` requests with this, and all others with `ok`. */
 export function failing(times: number, status: number, headers: Record<string, string> = {}): ApiAnswer {
   return (response, number) => {
     if (number < times) response.writeHead(status, headers).end('later')

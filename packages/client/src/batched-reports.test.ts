@@ -38,7 +38,7 @@ describe('reports of one turn', () => {
     expect(counted).toEqual(calls(3))
   })
 
-  it('go apart where that is asked for', async () => {
+  it('are sent one by one on request', async () => {
     const { server, counted, client } = await start({ batch: false })
     await Promise.all(calls(3).map((call) => client.report(call)))
     expect([server.asked.length, counted.length]).toEqual([3, 3])

@@ -12,7 +12,7 @@ import { retryFetch } from './fetch/retry-fetch.ts'
 import { serviceLimiter } from './service-limiter.ts'
 import { TableServer } from './table-server.test.support.ts'
 
-/** Options as they are written where nobody checks types. */
+/** Options as they are written without type checks. */
 type Untyped = never
 
 type Mistake = readonly [what: string, options: unknown, phrase: string]
@@ -240,8 +240,8 @@ describe('serviceLimiter', () => {
   })
 })
 
-describe('what the service refuses', () => {
-  async function refusalOf(
+describe('what the service rejects', () => {
+  async function rejectionOf(
     status: number,
     code: 'SLUICE_HTTP_INVALID_REQUEST' | 'SLUICE_HTTP_UNAUTHORIZED',
     errors: readonly FieldProblem[],
@@ -256,28 +256,28 @@ describe('what the service refuses', () => {
     return message
   }
 
-  it('is told field by field, as far as anybody reads', async () => {
+  it('is reported field by field, up to a readable number', async () => {
     const errors = Array.from({ length: 7 }, (_, index) => ({
       path: `/field${index}`,
       received: 'an unknown field',
       expected: 'only userId, resource, tokens',
     }))
-    const one = await refusalOf(400, 'SLUICE_HTTP_INVALID_REQUEST', errors.slice(0, 1))
+    const one = await rejectionOf(400, 'SLUICE_HTTP_INVALID_REQUEST', errors.slice(0, 1))
     expect(one).toMatch(
       /This is wrong\. \/field0: received an unknown field; expected only userId, resource, tokens\.$/,
     )
-    const many = await refusalOf(400, 'SLUICE_HTTP_INVALID_REQUEST', errors)
+    const many = await rejectionOf(400, 'SLUICE_HTTP_INVALID_REQUEST', errors)
     expect(many).toMatch(
       /\/field4: received an unknown field; expected only userId, resource, tokens\. "errors" has 2 more\.$/,
     )
-    const line = await refusalOf(400, 'SLUICE_HTTP_INVALID_REQUEST', [
+    const line = await rejectionOf(400, 'SLUICE_HTTP_INVALID_REQUEST', [
       { path: '', received: 'a', expected: 'b', line: 3 },
     ])
     expect(line).toMatch(/the body \(line 3\): received a; expected b\.$/)
   })
 
-  it('for want of a key is told with the option that takes it', async () => {
-    const message = await refusalOf(401, 'SLUICE_HTTP_UNAUTHORIZED', [])
+  it('for want of a key names the option that takes it', async () => {
+    const message = await rejectionOf(401, 'SLUICE_HTTP_UNAUTHORIZED', [])
     expect(message).toMatch(/This is wrong\. Pass the API key to createClient as "token"\.$/)
   })
 })

@@ -77,7 +77,7 @@ describe('checks of one turn', () => {
     expect(server.asked).toHaveLength(1)
   })
 
-  it('go alone where there is one, and where that is asked for', async () => {
+  it('are sent alone where there is one, and on request', async () => {
     const { server, client } = await start()
     const [one, two, three] = users(3)
     await client.check(one!)
@@ -209,7 +209,7 @@ describe('one check of a batch', () => {
     expect(time.pending).toEqual([])
   })
 
-  it('and the others, when nobody waits any more, end what is on the way', async () => {
+  it('and the others, when no caller waits any more, abort the request', async () => {
     const { server, client } = await start()
     const controller = new AbortController()
     const closed = Promise.withResolvers<void>()
@@ -240,7 +240,7 @@ describe('a batch', () => {
     }
   })
 
-  it('that the service refuses without a word about a check goes one by one', async () => {
+  it('that the service rejects without a word about a check goes one by one', async () => {
     const { server, client } = await start()
     const usual = server.answer
     server.answer = (asked, response, request) =>

@@ -30,7 +30,7 @@ export interface BatchFormat {
   readonly answersOf: (answer: unknown, count: number) => readonly unknown[] | undefined
 }
 
-/** A character is at most so many bytes in UTF-8; of those that are more, JSON has two. */
+/** Maximum bytes of a UTF-16 code unit in UTF-8: characters of four bytes are two code units. */
 const BYTES_PER_CHARACTER = 3
 
 /** Bytes of a body besides the calls in it, and more. */

@@ -10,7 +10,7 @@ import type { ClientRetryOptions, RetryingService } from './retry/send-with-retr
 const USUAL_TIMEOUT_MS = 5000
 const LONGEST_TIMEOUT_MS = 86_400_000
 
-/** Which service, and how it is asked. */
+/** Which service, and how it is called. */
 export interface ClientOptions {
   /** Where the service is: `http://` or `https://`, host, port; a path when it stands behind one. */
   readonly url: string
@@ -22,8 +22,8 @@ export interface ClientOptions {
   /** Milliseconds, above 0, that a call may take with all its retries. Calls may set their own. Default: 5000. */
   readonly timeoutMs?: number | undefined
   /**
-   * What `check`, `peek` and `batch` give when the service cannot be asked; Default: `throw`, so that an outage is
-   * seen, and whoever wants to be open or closed says so. Calls may say their own.
+   * What `check`, `peek` and `batch` give when the service is unavailable. Default: `throw`, so that an outage is
+   * seen, and `open` or `closed` is a deliberate choice. Calls may override it.
    */
   readonly failureMode?: ClientFailureMode | undefined
   /**
@@ -60,7 +60,7 @@ export const TIMEOUT: OptionForm = numberForm(
   (value) => value > 0 && value <= LONGEST_TIMEOUT_MS,
 )
 
-/** What to give when the service cannot be asked. */
+/** Result when the service is unavailable. */
 export const FAILURE_MODE: OptionForm = choiceForm('open', 'closed', 'throw')
 
 const ADDRESS: OptionForm = {

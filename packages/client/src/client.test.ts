@@ -83,11 +83,11 @@ describe('a call', () => {
     ])
   })
 
-  it('that is refused by a limit is an answer', async () => {
+  it('that is denied by a limit is an answer', async () => {
     const { server, client } = await start()
-    const refused = { allowed: false, reason: 'limit', remaining: 0, retryAfter: 45 }
-    server.answer = (_, response) => answerJson(response, 429, refused)
-    expect(await client.check({ resource: '/x' })).toEqual(refused)
+    const denied = { allowed: false, reason: 'limit', remaining: 0, retryAfter: 45 }
+    server.answer = (_, response) => answerJson(response, 429, denied)
+    expect(await client.check({ resource: '/x' })).toEqual(denied)
   })
 
   it('says which revision it has seen', async () => {
@@ -189,7 +189,7 @@ describe('an answer that the service never gives', () => {
     expect(await failure(client.call('metrics'))).toMatchObject({ code: 'SLUICE_CLIENT_UNEXPECTED_ANSWER' })
   })
 
-  it('such as a redirect is not followed, and nobody gets the key', async () => {
+  it('such as a redirect is not followed, and the key is not sent', async () => {
     const { server, client } = await start({ token: TOKEN })
     const other = await TableServer.start()
     server.answer = (_, response) => {
@@ -292,7 +292,7 @@ describe('items', () => {
     expect(await collected(list)).toHaveLength(5)
   })
 
-  it('are asked for as they are read', async () => {
+  it('are requested as they are read', async () => {
     const { server, client } = await start()
     paging(server, 100)
     for await (const item of client.items('listVersions')) if ((item as unknown) === 3) break
@@ -318,7 +318,7 @@ describe('what cannot be used', () => {
     ['an empty key', { url: 'http://host', token: '' }],
     ['no time', { url: 'http://host', timeoutMs: 0 }],
     ['time that is no number', { url: 'http://host', timeoutMs: Number.NaN }],
-  ])('such as %s is refused before anything is sent, and no secret is shown', (_, options) => {
+  ])('such as %s is rejected before anything is sent, and no secret is shown', (_, options) => {
     const make = (): Client => createClient(options)
     expect(make).toThrow(expect.objectContaining({ code: 'SLUICE_CLIENT_INVALID_OPTION' }))
     expect(make).not.toThrow(TOKEN)
@@ -328,7 +328,7 @@ describe('what cannot be used', () => {
     ['an unknown parameter', 'livez', { parameters: { colour: 'red' } }, 'the parameter "colour"; expected none'],
     ['a missing part of the path', 'deleteTier', {}, 'no "name"; expected "name" for /admin/tiers/{name}'],
     ['a step up in the path', 'deleteTier', { parameters: { name: '..' } }, '"name" as ".."'],
-  ])('such as %s is refused by the call', async (_, id, input, words) => {
+  ])('such as %s is rejected by the call', async (_, id, input, words) => {
     const { server, client } = await start()
     const error = await failure((client.call as AnyCall)(id as OperationId, input))
     expect(error).toMatchObject({ code: 'SLUICE_CLIENT_INVALID_OPTION', detail: expect.stringContaining(words) })

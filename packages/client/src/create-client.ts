@@ -9,7 +9,7 @@ import { FAILURE_MODE, resolveOptions, TIMEOUT } from './client-options.ts'
 import type { CheckedTaker } from './errors/client-option-check.ts'
 import { asClientError, checkOptions, invalidOption, optionTaker } from './errors/client-option-check.ts'
 
-/** A client for the service at `url`. Nothing is sent before it is asked. Throws when an option cannot be used. */
+/** A client for the service at `url`. Nothing is sent before the first call. Throws when an option cannot be used. */
 export function createClient(options: ClientOptions): Client {
   return checkedClient(uncheckedClient(resolveOptions(options)))
 }

@@ -19,7 +19,7 @@ function answering(server: TableServer, code: ProblemCode, headers: Record<strin
 }
 
 describe('a service that cannot be reached', () => {
-  it('is answered for as the client was told, and the answer says so', async () => {
+  it('is answered by the failure mode of the client, and the answer reports it', async () => {
     const url = `http://127.0.0.1:${await freePort()}`
     const failure = { cause: 'unreachable', charged: 'no' }
     const open = createClient({ url, failureMode: 'open', retry: false })
@@ -29,10 +29,10 @@ describe('a service that cannot be reached', () => {
       ...NOTHING,
       failure: { mode: 'open', ...failure },
     })
-    const refused = { allowed: false, reason: 'unavailable', ...NOTHING, failure: { mode: 'closed', ...failure } }
-    expect(await open.check(CHECK, { failureMode: 'closed' })).toEqual(refused)
-    expect(await open.peek(CHECK, { failureMode: 'closed' })).toEqual(refused)
-    expect(await open.batch([CHECK, CHECK], { failureMode: 'closed' })).toEqual([refused, refused])
+    const denied = { allowed: false, reason: 'unavailable', ...NOTHING, failure: { mode: 'closed', ...failure } }
+    expect(await open.check(CHECK, { failureMode: 'closed' })).toEqual(denied)
+    expect(await open.peek(CHECK, { failureMode: 'closed' })).toEqual(denied)
+    expect(await open.batch([CHECK, CHECK], { failureMode: 'closed' })).toEqual([denied, denied])
     await expect(open.check(CHECK, { failureMode: 'throw' })).rejects.toMatchObject({
       code: 'SLUICE_CLIENT_UNREACHABLE',
     })

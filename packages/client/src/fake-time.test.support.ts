@@ -35,7 +35,7 @@ export class HeldTime {
       this.#notify()
     })
 
-  /** Every wait that was asked for, in order, in milliseconds. */
+  /** Every requested wait, in order, in milliseconds. */
   get waits(): readonly number[] {
     return this.#waits
   }

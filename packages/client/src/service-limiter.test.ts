@@ -40,7 +40,7 @@ async function turnsBy(...answers: [CheckAnswer, ...CheckAnswer[]]): Promise<{
 }
 
 describe('serviceLimiter', () => {
-  it('asks, waits as long as it was told, and asks again', async () => {
+  it('asks, waits for the announced time, and asks again', async () => {
     const { server, time, turns } = await turnsBy(REFUSED, REFUSED, ALLOWED)
     const turn = turns.acquire('github', { cost: 2 })
     await time.pass(3000)
@@ -58,7 +58,7 @@ describe('serviceLimiter', () => {
     expect(server.asked).toHaveLength(1)
   })
 
-  it('is refused when it would take too long, or for ever', async () => {
+  it('is rejected when it would take too long, or for ever', async () => {
     const { time, turns } = await turnsBy(REFUSED, REFUSED, { ...REFUSED, reason: 'never', retryAfter: null })
     expect(await turns.acquire('a', { cost: 1, maxWait: 2999 })).toEqual({ allowed: false, retryAfterMs: 3000 })
     const turn = turns.acquire('a', { cost: 1 })
@@ -66,7 +66,7 @@ describe('serviceLimiter', () => {
     expect(await turn).toEqual({ allowed: false, retryAfterMs: Number.POSITIVE_INFINITY })
   })
 
-  it('does not ask without end where a refusal has no wait', async () => {
+  it('does not ask without end where a denial has no wait', async () => {
     const { time, turns } = await turnsBy({ ...REFUSED, retryAfter: 0 }, ALLOWED)
     const turn = turns.acquire('a', { cost: 1 })
     await time.pass(1)

@@ -5,7 +5,7 @@ import type { JsonSchema, Operation } from '@sluice/contract'
 import { OPERATIONS, SCHEMAS } from '@sluice/contract'
 import { onTestFinished } from 'vitest'
 
-// A server that answers every operation with the example that the contract gives, and remembers what it was asked.
+// A server that answers every operation with the example that the contract gives, and records the requests.
 
 /** A request as it arrived. */
 export interface Asked {

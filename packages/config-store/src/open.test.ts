@@ -33,7 +33,7 @@ describe('openConfigStore', () => {
   })
 
   it.each(['mysql://u:secret@h/d', 'http://h', 'sqlite:', '', 'redis://h', undefined as unknown as string])(
-    'refuses %j and says what it takes',
+    'rejects %j and says what it takes',
     async (url) => {
       const opened = openConfigStore(url)
       await expect(opened).rejects.toMatchObject({ code: 'SLUICE_INVALID_OPTION' })
@@ -82,7 +82,7 @@ describe('openConfigStore', () => {
     await expect(store.feed.head()).rejects.toMatchObject({ code: 'SLUICE_CLOSED' })
   })
 
-  it.each([0, 129, 1.5, '64'])('refuses %j as the length of networks', async (value) => {
+  it.each([0, 129, 1.5, '64'])('rejects %j as the length of networks', async (value) => {
     const opened = openConfigStore(':memory:', { ipv6PrefixLength: value as number })
     await expect(opened).rejects.toMatchObject({
       code: 'SLUICE_INVALID_OPTION',
@@ -90,14 +90,14 @@ describe('openConfigStore', () => {
     })
   })
 
-  it.each([[{}], [[{}]], [[undefined]]])('refuses %j as notifiers', async (value) => {
+  it.each([[{}], [[{}]], [[undefined]]])('rejects %j as notifiers', async (value) => {
     const opened = openConfigStore(':memory:', { notifiers: value as unknown as readonly Notifier[] })
     await expect(opened).rejects.toMatchObject({ code: 'SLUICE_INVALID_OPTION' })
   })
 })
 
 describe('notifiers of a store', () => {
-  it('are told of every change that is committed, and of nothing else', async () => {
+  it('are notified of every change that is committed, and of nothing else', async () => {
     let told = 0
     const announce = (): Promise<boolean> => {
       told++

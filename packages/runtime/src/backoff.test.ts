@@ -46,17 +46,17 @@ describe('backoffDelayMs', () => {
     { capMs: 1999 },
     { baseMs: 60_001 },
     { baseMs: 200, capMs: 100 },
-  ])('refuses %o', (options) => {
+  ])('rejects %o', (options) => {
     expect(() => backoffDelayMs(0, middle, options)).toThrow(
       expect.objectContaining({ code: 'SLUICE_RUNTIME_INVALID_OPTION' }),
     )
   })
 
-  it.each([-1, 0.5, Number.NaN, Number.POSITIVE_INFINITY])('refuses attempt %s', (attempt) => {
+  it.each([-1, 0.5, Number.NaN, Number.POSITIVE_INFINITY])('rejects attempt %s', (attempt) => {
     expect(() => backoffDelayMs(attempt, middle)).toThrow(/attempt = .*expected a whole number from 0/)
   })
 
-  it.each([-0.1, 1.1, Number.NaN])('refuses %s as a random number', (value) => {
+  it.each([-0.1, 1.1, Number.NaN])('rejects %s as a random number', (value) => {
     expect(() => backoffDelayMs(0, () => value)).toThrow(
       expect.objectContaining({ code: 'SLUICE_RUNTIME_INVALID_PORT' }),
     )

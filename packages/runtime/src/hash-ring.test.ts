@@ -211,7 +211,7 @@ describe('servers', () => {
     ['no virtual nodes', () => new HashRing({ virtualNodes: 0 }), 'SLUICE_RUNTIME_INVALID_OPTION'],
     ['half a virtual node', () => new HashRing({ virtualNodes: 1.5 }), 'SLUICE_RUNTIME_INVALID_OPTION'],
     ['a negative count', () => new HashRing().serversFor('key', -1), 'SLUICE_RUNTIME_INVALID_OPTION'],
-  ])('refuses %s', (_name, misuse, code) => {
+  ])('rejects %s', (_name, misuse, code) => {
     expect(misuse).toThrow(expect.objectContaining({ code }))
   })
 

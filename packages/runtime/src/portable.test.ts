@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { promisify } from 'node:util'
 import { expect, it } from 'vitest'
 
-/** Imports a module where every Node module is refused. */
+/** Imports a module where every Node module is rejected. */
 function program(path: string): string {
   return `
     import { registerHooks } from 'node:module'

@@ -14,7 +14,7 @@ class Failure extends Error {
   }
 }
 
-/** An operation that fails so many times, then succeeds; and options that record the waits instead of waiting. */
+/** An operation that fails `failures` times, then succeeds; and options that record the waits instead of waiting. */
 function setUp(failures: number, more: Partial<RetryOptions> = {}) {
   const waits: number[] = []
   const attempts: number[] = []

@@ -66,20 +66,20 @@ describe('snowflake ids', () => {
     { machine: Number.NaN },
     { sequence: 4096 },
     { sequence: -1 },
-  ])('refuse the part %o', (part) => {
+  ])('reject the part %o', (part) => {
     expect(() => encodeSnowflake({ ...ZERO, ...part })).toThrow(
       expect.objectContaining({ code: 'SLUICE_RUNTIME_INVALID_OPTION' }),
     )
   })
 
   it.each([-1n, 2n ** 63n, '9223372036854775808', '', '-1', '0x10', ' 1', '1e3', '1.5', '00000000000000000000'])(
-    'refuse to be read from %o',
+    'are not read from %o',
     (id) => {
       expect(() => decodeSnowflake(id)).toThrow(expect.objectContaining({ code: 'SLUICE_RUNTIME_INVALID_ID' }))
     },
   )
 
-  it('refuse to be read from a number, which may have been rounded', () => {
+  it('are not read from a number, which may have been rounded', () => {
     expect(() => decodeSnowflake(12_345 as unknown as bigint)).toThrow(
       expect.objectContaining({ code: 'SLUICE_RUNTIME_INVALID_ID' }),
     )

@@ -6,7 +6,7 @@ import { decodeSnowflake, SNOWFLAKE_EPOCH_MS } from './snowflake-id.ts'
 const START_MS = Date.UTC(2026, 0, 1)
 const LAST_MS = SNOWFLAKE_EPOCH_MS + 2 ** 41 - 1
 
-/** A clock that a test sets; with `perRead` it also advances by so many milliseconds at every read. */
+/** A clock that a test sets; with `perRead` it also advances by that number of milliseconds at every read. */
 function clockAt(atMs: number, perRead = 0) {
   const clock = {
     atMs,
@@ -66,7 +66,7 @@ describe('SnowflakeGenerator', () => {
     expect(clock.reads).toBe(4096 + 100)
   })
 
-  it('refuses to wait for ever on a clock that stands still, and goes on when it moves', () => {
+  it('does not wait for ever on a clock that stands still, and goes on when it moves', () => {
     const clock = clockAt(START_MS)
     const generator = generatorOn(clock)
     generator.take(4096)
@@ -84,7 +84,7 @@ describe('SnowflakeGenerator', () => {
     { datacenter: 0, machine: Number.NaN },
     { datacenter: 0, machine: 0, maxBackwardsMs: -1 },
     { datacenter: 0, machine: 0, maxBackwardsMs: 1001 },
-  ])('refuses %o', (options) => {
+  ])('rejects %o', (options) => {
     expect(() => new SnowflakeGenerator({ ...options, nowMs: () => START_MS })).toThrow(
       expect.objectContaining({ code: 'SLUICE_RUNTIME_INVALID_OPTION' }),
     )
@@ -104,7 +104,7 @@ describe('SnowflakeGenerator', () => {
     else expect(() => generator.next()).toThrow(expect.objectContaining({ code }))
   })
 
-  it('refuses to go on past the last millisecond, also while it waits', () => {
+  it('does not go on past the last millisecond, also while it waits', () => {
     const clock = clockAt(LAST_MS)
     const generator = generatorOn(clock)
     generator.take(4095)
@@ -116,19 +116,19 @@ describe('SnowflakeGenerator', () => {
 
 describe('a clock that goes back', () => {
   it.each([
-    { backMs: 1, maxBackwardsMs: undefined, refused: false },
-    { backMs: 10, maxBackwardsMs: undefined, refused: false },
-    { backMs: 11, maxBackwardsMs: undefined, refused: true },
-    { backMs: 1, maxBackwardsMs: 0, refused: true },
-    { backMs: 500, maxBackwardsMs: 500, refused: false },
-    { backMs: 501, maxBackwardsMs: 500, refused: true },
-    { backMs: 3_600_000, maxBackwardsMs: 1000, refused: true },
-  ])('by $backMs ms with $maxBackwardsMs allowed is refused: $refused', ({ backMs, maxBackwardsMs, refused }) => {
+    { backMs: 1, maxBackwardsMs: undefined, rejected: false },
+    { backMs: 10, maxBackwardsMs: undefined, rejected: false },
+    { backMs: 11, maxBackwardsMs: undefined, rejected: true },
+    { backMs: 1, maxBackwardsMs: 0, rejected: true },
+    { backMs: 500, maxBackwardsMs: 500, rejected: false },
+    { backMs: 501, maxBackwardsMs: 500, rejected: true },
+    { backMs: 3_600_000, maxBackwardsMs: 1000, rejected: true },
+  ])('by $backMs ms with $maxBackwardsMs allowed is rejected: $rejected', ({ backMs, maxBackwardsMs, rejected }) => {
     const clock = clockAt(START_MS)
     const generator = generatorOn(clock, maxBackwardsMs)
     const before = generator.next()
     clock.atMs -= backMs
-    if (refused) {
+    if (rejected) {
       expect(() => generator.next()).toThrow(
         expect.objectContaining({
           code: 'SLUICE_RUNTIME_CLOCK_BACKWARDS',
@@ -159,7 +159,7 @@ describe('a clock that goes back', () => {
     expect(behind.reads).toBe(12)
   })
 
-  it('is refused when it goes back too far during a wait', () => {
+  it('is rejected when it goes back too far during a wait', () => {
     let reads = 0
     const nowMs = (): number => (++reads < 5000 ? START_MS : START_MS - 11)
     const generator = generatorOn({ nowMs })
@@ -169,7 +169,7 @@ describe('a clock that goes back', () => {
 })
 
 describe('take', () => {
-  it('gives the same ids as so many calls of next, and what follows it too (property)', () => {
+  it('gives the same ids as `count` calls of next, and leaves the same state (property)', () => {
     const steps = fc.array(fc.record({ moveMs: fc.integer({ min: -3, max: 5 }), count: fc.nat({ max: 1500 }) }))
     fc.assert(
       fc.property(steps, (moves) => {
@@ -210,7 +210,7 @@ describe('take', () => {
     expect(decodeSnowflake(ids.at(-1) as bigint)).toMatchObject({ timestampMs: START_MS + 4, sequence: 0 })
   })
 
-  it.each([-1, 0.5, 1_000_001, Number.NaN])('refuses a count of %s', (count) => {
+  it.each([-1, 0.5, 1_000_001, Number.NaN])('rejects a count of %s', (count) => {
     expect(() => generatorOn(clockAt(START_MS)).take(count)).toThrow(
       expect.objectContaining({ code: 'SLUICE_RUNTIME_INVALID_OPTION' }),
     )

@@ -228,7 +228,7 @@ describe('a second start', () => {
     ['started', (graph: StartupGraph) => graph.start()],
     ['stopped', (graph: StartupGraph) => graph.start().then(() => graph.stop())],
     ['stopped', (graph: StartupGraph) => graph.stop()],
-  ])('is refused on a graph that is %s', async (state, before) => {
+  ])('is rejected on a graph that is %s', async (state, before) => {
     const { parts, log } = recorded([{ name: 'a' }])
     const graph = new StartupGraph(parts)
     await before(graph)
@@ -239,7 +239,7 @@ describe('a second start', () => {
     expect(log.filter((line) => line === 'start a')).toHaveLength(starts)
   })
 
-  it('is refused after a failed start', async () => {
+  it('is rejected after a failed start', async () => {
     const { parts } = recorded([{ name: 'a', failStart: new Error('no') }])
     const graph = new StartupGraph(parts)
     await failureOf(graph.start())

@@ -89,7 +89,7 @@ describe('startupLevels', () => {
     )
   })
 
-  it('refuses a part without a name', () => {
+  it('rejects a part without a name', () => {
     expect(() => startupLevels([{ name: '' }])).toThrow(
       expect.objectContaining({ code: 'SLUICE_RUNTIME_INVALID_OPTION' }),
     )

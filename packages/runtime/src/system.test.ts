@@ -59,7 +59,7 @@ describe('systemSleep', () => {
     expect(vi.getTimerCount()).toBe(0)
   })
 
-  it.each([-1, Number.NaN, Number.POSITIVE_INFINITY])('refuses a wait of %s ms', async (delayMs) => {
+  it.each([-1, Number.NaN, Number.POSITIVE_INFINITY])('rejects a wait of %s ms', async (delayMs) => {
     await expect(systemSleep(delayMs)).rejects.toMatchObject({ code: 'SLUICE_RUNTIME_INVALID_OPTION' })
   })
 })

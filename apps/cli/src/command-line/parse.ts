@@ -203,6 +203,7 @@ function unknownCommand(word: string, names: readonly string[], before: string):
   const nearest = nearestName(word, names)
   const meant = nearest === undefined ? '' : ` Did you mean "sluice ${before}${nearest}"?`
   return usageError(
-    `There is no command ${quoted(before + word)}.${meant} "sluice${before === '' ? '' : ` ${before.trim()}`} --help" lists all: ${names.join(', ')}.`,
+    `There is no command ${quoted(before + word)}.${meant} "sluice${before === '' ? '' : ` ${before.trim()}`} ` +
+      `--help" lists all: ${names.join(', ')}.`,
   )
 }

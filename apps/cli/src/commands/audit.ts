@@ -11,7 +11,8 @@ const auditListCommand: Command = command({
   name: 'audit list',
   summary: 'List the audit log',
   description:
-    'Every change, newest first: when, by which API key, what, and why. With --json: items with details, before and after.',
+    'Every change, newest first: when, by which API key, what, and why. With --json: items with details, before ' +
+    'and after.',
   args: {},
   flags: {
     by: flag('text', '<name>', 'Only changes made with the API key of this name.'),

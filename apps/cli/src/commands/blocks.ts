@@ -24,7 +24,8 @@ const blocksPutCommand: Command = command({
   name: 'blocks put',
   summary: 'Block a caller',
   description:
-    'Denies all requests of a caller. With --json: entry, revision, changedAt, changedBy, and replaced if it was blocked before.',
+    'Denies all requests of a caller. With --json: entry, revision, changedAt, changedBy, and replaced if it was ' +
+    'blocked before.',
   args: {
     dimension: needed('Dimension of the caller: ip, user, tenant, apiKey, ...'),
     entity: needed('The caller.'),

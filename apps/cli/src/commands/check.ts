@@ -12,7 +12,8 @@ const checkCommand: Command = command({
   name: 'check',
   summary: 'Check a call against the limits',
   description:
-    'Applies all rules that match the call, and consumes its tokens if all of them allow it. Exits with 0 if the call is allowed and with 3 if it is denied. With --json: the response of the check API.',
+    'Applies all rules that match the call, and consumes its tokens if all of them allow it. Exits with 0 if the ' +
+    'call is allowed and with 3 if it is denied. With --json: the response of the check API.',
   args: { resource: needed('Resource: a path, a name, or *.') },
   flags: { ...CHECK_FLAGS, peek: toggle('Show the decision without consuming tokens.') },
   examples: ['check /api/v1/data --user user-123', 'check /login --ip 192.0.2.7 --peek'],
@@ -33,7 +34,8 @@ const explainCommand: Command = command({
   name: 'explain',
   summary: 'Explain a decision',
   description:
-    'Lists every rule for a call, why it applies or not, where its limit comes from, its counters, and the decision. Consumes nothing.',
+    'Lists every rule for a call, why it applies or not, where its limit comes from, its counters, and the ' +
+    'decision. Consumes nothing.',
   args: { resource: needed('Resource of the call.') },
   flags: CHECK_FLAGS,
   examples: ['explain /api/v1/data --user user-123 --method POST'],

@@ -70,10 +70,10 @@ describe('check', () => {
     const check = ['check', '/check', '--user', 'u1']
     expect(await value<CheckAnswer>(check)).toMatchObject({ allowed: true, limit: 2, remaining: 1, dimension: 'user' })
     expect(await lines(check)).toEqual(expect.arrayContaining([expect.stringMatching(/^remaining +0$/)]))
-    const refused = await sluice()(...check, '--json')
-    expect(refused.code).toBe(3)
-    expect(refused.err).toBe('')
-    expect(refused.json()).toMatchObject({ allowed: false, reason: 'limit', remaining: 0 })
+    const denied = await sluice()(...check, '--json')
+    expect(denied.code).toBe(3)
+    expect(denied.err).toBe('')
+    expect(denied.json()).toMatchObject({ allowed: false, reason: 'limit', remaining: 0 })
     const told = await sluice()(...check)
     expect(told.out).toMatch(/^result +denied: the limit is used up\n/)
     expect(told.out).toMatch(/^retry in +\d+ s$/m)
@@ -262,13 +262,13 @@ describe('rules', () => {
     const first = await value<Version>(['rules', 'put', 'a.json'], { files })
     expect(first).toMatchObject({ stage: 'enforce', basedOn: number })
     for (const stage of [['enforce'], ['shadow'], ['percent', '--percent', '10']]) {
-      const refused = await sluice({ files })('rules', 'put', 'b.json', '--stage', ...stage)
-      expect(refused.code).toBe(1)
-      expect(refused.err).toContain(
+      const rejected = await sluice({ files })('rules', 'put', 'b.json', '--stage', ...stage)
+      expect(rejected.code).toBe(1)
+      expect(rejected.err).toContain(
         `SLUICE_CLI_WOULD_REPLACE: Version ${first.number} is enforced. The file would remove or change: rules /of-a@user (removed). Nothing was stored.\n`,
       )
-      expect(refused.err).toContain(`repeat with --if-version ${first.number}.`)
-      expect(refused.err).toContain('use --force.')
+      expect(rejected.err).toContain(`repeat with --if-version ${first.number}.`)
+      expect(rejected.err).toContain('use --force.')
     }
     const late = await sluice({ files })('rules', 'put', 'b.json', '--if-version', String(number))
     expect(late.code).toBe(1)
@@ -312,7 +312,7 @@ describe('rules', () => {
     expect(late.err).toContain(`version ${version} is enforced`)
   })
 
-  it('that cannot be used are refused with everything that is wrong', async () => {
+  it('that cannot be used are rejected with everything that is wrong', async () => {
     const text =
       'resource: /bad\nrules:\n  - { dimension: user, limit: -1, window: 1h }\n  - { dimension: user, limt: 1 }\n'
     const outcome = await sluice({ files: { 'bad.yaml': text } })('rules', 'put', 'bad.yaml')
@@ -477,8 +477,8 @@ describe('blocks', () => {
   it('are set, listed and lifted', async () => {
     const put = ['blocks', 'put', 'ip', '192.0.2.7', '1h30m', '--reason', 'abuse report 4711']
     expect(await value(put)).toMatchObject({ entry: { entity: '192.0.2.7', reason: 'abuse report 4711' } })
-    const refused = await sluice()('check', '/anything', '--ip', '192.0.2.7', '--json')
-    expect([refused.code, refused.json<CheckAnswer>().reason]).toEqual([3, 'blocked'])
+    const denied = await sluice()('check', '/anything', '--ip', '192.0.2.7', '--json')
+    expect([denied.code, denied.json<CheckAnswer>().reason]).toEqual([3, 'blocked'])
     expect(await lines(['blocks', 'list', '--dimension', 'ip'])).toContainEqual(
       expect.stringMatching(/^ip +192\.0\.2\.7 .* abuse report 4711$/),
     )
@@ -547,7 +547,7 @@ describe('id', () => {
 })
 
 describe('top', () => {
-  it('prints a line for each sample where nobody looks', async () => {
+  it('prints a line for each sample without a terminal', async () => {
     expect(await lines(['top', '--count', '2'])).toEqual([
       expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ {2}checks \S+\/s {2}denied /),
       expect.stringMatching(/ {2}version \d+ {2}alerts \d+$/),

@@ -25,7 +25,8 @@ const idDecodeCommand: Command = command({
   name: 'id decode',
   summary: 'Decode ids',
   description:
-    'Shows when and where ids were created. Needs no service. With --json: ids with id, madeAt, timestampMs, datacenter, machine and sequence.',
+    'Shows when and where ids were created. Needs no service. With --json: ids with id, madeAt, timestampMs, ' +
+    'datacenter, machine and sequence.',
   args: { id: several('The ids.') },
   flags: {},
   examples: ['id decode 1987654321098765432'],

@@ -9,7 +9,8 @@ const incidentShowCommand: Command = command({
   name: 'incident show',
   summary: 'Show the incident mode',
   description:
-    'Also shows how many rules have incident limits. With --json: entry, revision, changedAt, changedBy, affectedRules and warning.',
+    'Also shows how many rules have incident limits. With --json: entry, revision, changedAt, changedBy, ' +
+    'affectedRules and warning.',
   args: {},
   flags: {},
   examples: ['incident show'],
@@ -21,7 +22,8 @@ const incidentStartCommand: Command = command({
   name: 'incident start',
   summary: 'Lower limits because of an incident',
   description:
-    'Multiplies limits by the "incident" factor of each rule or of the rule set, on all nodes within seconds. Warns if no rule has one. With --json: entry, revision, changedAt, changedBy, affectedRules and warning.',
+    'Multiplies limits by the "incident" factor of each rule or of the rule set, on all nodes within seconds. ' +
+    'Warns if no rule has one. With --json: entry, revision, changedAt, changedBy, affectedRules and warning.',
   args: {},
   flags: { until: flag('instant', '<when>', 'When it ends. Default: until "sluice incident end".') },
   examples: ['incident start --until 30m'],

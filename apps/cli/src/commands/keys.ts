@@ -49,7 +49,8 @@ const keysRotateCommand: Command = command({
   name: 'keys rotate',
   summary: 'Replace an API key',
   description:
-    'Creates a new key with the same role and revokes the old one, at once or after --overlap. Prints the new key once. With --json: apiKey and token.',
+    'Creates a new key with the same role and revokes the old one, at once or after --overlap. Prints the new key ' +
+    'once. With --json: apiKey and token.',
   args: { id: needed('Public part of the key, slk_...') },
   flags: { overlap: flag('duration', '<duration>', 'How long the old key stays valid. Default: 0s.') },
   examples: ['keys rotate slk_4f9d1c --overlap 1h'],

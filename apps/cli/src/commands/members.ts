@@ -27,7 +27,8 @@ const membersPutCommand: Command = command({
   name: 'members put',
   summary: 'Put a caller into a tier',
   description:
-    'A caller has at most one tier, so this replaces the previous one. With --json: entry, revision, changedAt, changedBy, and replaced if it had one.',
+    'A caller has at most one tier, so this replaces the previous one. With --json: entry, revision, changedAt, ' +
+    'changedBy, and replaced if it had one.',
   args: {
     dimension: needed('Dimension of the caller: user, apiKey or tenant.'),
     entity: needed('The caller.'),
@@ -44,7 +45,9 @@ const membersPutCommand: Command = command({
     const value = await client.call('putMember', { body, ifMatch })
     return {
       value,
-      text: `Put ${args.dimension}:${args.entity} into tier ${args.tier}.\n${memberTable([value])}${replacedText(value.replaced, ({ tier }) => `tier ${tier}`)}`,
+      text:
+        `Put ${args.dimension}:${args.entity} into tier ` +
+        `${args.tier}.\n${memberTable([value])}${replacedText(value.replaced, ({ tier }) => `tier ${tier}`)}`,
     }
   },
 })

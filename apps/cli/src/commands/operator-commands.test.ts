@@ -22,7 +22,7 @@ import { cliRunner } from '../cli.test.support.ts'
 import type { ServiceProcess } from '../service-process.test.support.ts'
 import { startServiceProcess } from '../service-process.test.support.ts'
 
-// What operators do besides rules and keys, against the real service, which takes every refused check for an alert.
+// What operators do besides rules and keys, against the real service, which takes every denied check for an alert.
 
 let service: ServiceProcess
 let receiver: Server
@@ -137,8 +137,8 @@ describe('the deny list', () => {
     await value(['deny-list', 'put', 'bad.yaml'], { files })
     expect(await items<DenyEntry>('deny-list', 'list')).toMatchObject([{ name: 'bad', expiresAt: 4_070_908_800_000 }])
     expect(await text(['deny-list', 'list'])).toMatch(/^bad +2099-01-01T00:00:00Z +cidrs 192\.0\.2\.0\/24$/m)
-    const refused = await run(['check', '/x', '--ip', '192.0.2.7', '--json'])
-    expect([refused.code, refused.json<CheckAnswer>().allowed]).toEqual([3, false])
+    const denied = await run(['check', '/x', '--ip', '192.0.2.7', '--json'])
+    expect([denied.code, denied.json<CheckAnswer>().allowed]).toEqual([3, false])
     expect(await text(['deny-list', 'delete', 'bad'])).toBe('Deleted the deny-list entry bad.\n')
   })
 })
@@ -183,8 +183,8 @@ describe('the audit log', () => {
 
 describe('alerts', () => {
   it('are listed, acknowledged and silenced; what was not delivered is listed and sent again', async () => {
-    await text(['blocks', 'put', 'user', 'refused', '1h'])
-    expect((await run(['check', '/x', '--user', 'refused'])).code).toBe(3)
+    await text(['blocks', 'put', 'user', 'denied', '1h'])
+    expect((await run(['check', '/x', '--user', 'denied'])).code).toBe(3)
     const poll = { timeout: 30_000, interval: 100 }
     await expect
       .poll(() => items<Alert>('alerts', 'list'), poll)
@@ -211,7 +211,7 @@ describe('alerts', () => {
 })
 
 describe('a key that may only look', () => {
-  it('is refused with 5 where something is changed', async () => {
+  it('is rejected with 5 where something is changed', async () => {
     const { token } = await value<{ token: string }>(['keys', 'create', 'viewer', '--role', 'viewer'])
     const look = async (...args: string[]): Promise<number> => (await run([...args, '--key', token])).code
     expect(await look('tiers', 'list')).toBe(0)

@@ -59,7 +59,9 @@ const overridesPutCommand: Command = command({
   name: 'overrides put',
   summary: 'Set an override for one caller',
   description:
-    'Sets the override of a caller for a resource, or * for all. Requires --limit or --multiplier. Different spellings of a resource are the same override. With --json: entry, revision, changedAt, changedBy, and replaced if there was one.',
+    'Sets the override of a caller for a resource, or * for all. Requires --limit or --multiplier. Different ' +
+    'spellings of a resource are the same override. With --json: entry, revision, changedAt, changedBy, and ' +
+    'replaced if there was one.',
   args: {
     dimension: needed('Dimension of the caller: user, tenant, apiKey, ip, ...'),
     entity: needed('The caller.'),
@@ -74,7 +76,9 @@ const overridesPutCommand: Command = command({
     const value = await client.call('putOverride', { body, ifMatch })
     return {
       value,
-      text: `Set the override for ${args.dimension}:${args.entity} on ${args.resource}.\n${overrideTable([value])}${replacedText(value.replaced, ({ terms }) => termsText(terms))}`,
+      text:
+        `Set the override for ${args.dimension}:${args.entity} on ` +
+        `${args.resource}.\n${overrideTable([value])}${replacedText(value.replaced, ({ terms }) => termsText(terms))}`,
     }
   },
 })
@@ -115,7 +119,8 @@ const overridesImportCommand: Command = command({
   name: 'overrides import',
   summary: 'Import overrides from a file',
   description:
-    'A YAML or JSON list of overrides, or an .ndjson file with one JSON object per line. Sends batches of up to 10000. Each batch is applied completely or not at all. With --json: count.',
+    'A YAML or JSON list of overrides, or an .ndjson file with one JSON object per line. Sends batches of up to ' +
+    '10000. Each batch is applied completely or not at all. With --json: count.',
   args: { file: needed('The file; - for standard input.') },
   flags: { note: NOTE_FLAG },
   examples: ['overrides import contracts.yaml --note "contracts of November"'],

@@ -56,7 +56,9 @@ function entryCommands<E extends { readonly name: string }>(kind: EntryKind<E>):
     command({
       name: `${group} put`,
       summary: `Set ${aNoun}`,
-      description: `A YAML or JSON file with one ${noun}: ${kind.fileContents} Enforced at once. With --json: entry, version, and replaced if the name existed.`,
+      description:
+        `A YAML or JSON file with one ${noun}: ${kind.fileContents} Enforced at once. With --json: ` +
+        'entry, version, and replaced if the name existed.',
       args: { file: needed('The file; - for standard input.') },
       flags: { 'if-version': IF_VERSION_FLAG },
       examples: [`${group} put ${kind.putExample}`],

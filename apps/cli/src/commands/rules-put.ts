@@ -22,7 +22,12 @@ export const rulesPutCommand: Command = command({
   name: 'rules put',
   summary: 'Set rules from a file',
   description:
-    'A YAML or JSON file with "resource" and "rules" sets all rules of that resource at once. A file with the "rules" of all resources, tiers, exemptions and so on becomes a new version of the whole rule set, which is enforced unless --stage is set. All problems of the file are listed, and an invalid file is not stored. A whole rule set that removes or changes enforced rules requires --if-version with the version it was made from, or --force. With --json: resource, rules, version, and replaced if there were rules; or the version.',
+    'A YAML or JSON file with "resource" and "rules" sets all rules of that resource at once. A file with the ' +
+    '"rules" of all resources, tiers, exemptions and so on becomes a new version of the whole rule set, ' +
+    'which is enforced unless --stage is set. All problems of the file are listed, and an invalid file is ' +
+    'not stored. A whole rule set that removes or changes enforced rules requires --if-version with the ' +
+    'version it was made from, or --force. With --json: resource, rules, version, and replaced if there were ' +
+    'rules; or the version.',
   args: { file: needed('The file; - for standard input.') },
   flags: FLAGS,
   examples: [
@@ -130,7 +135,10 @@ async function checkUnseenChanges(client: Client, ruleSet: RuleSet, enforced: nu
 
 function otherVersionText(ifVersion: number, enforced: number): string {
   const now = enforced === 0 ? 'No version is enforced' : `Version ${enforced} is enforced`
-  return `${now}, expected version ${ifVersion} (--if-version). Nothing was stored. "sluice rules get" shows the enforced rules: add your change to them and repeat.`
+  return (
+    `${now}, expected version ${ifVersion} (--if-version). Nothing was stored. "sluice rules get" shows the ` +
+    'enforced rules: add your change to them and repeat.'
+  )
 }
 
 function wouldReplace(detail: string): CliError {

@@ -52,7 +52,7 @@ function fileWith(content: unknown): string {
 const run = cliRunner({ readText: (path: string) => readFile(path, 'utf8') } as object)
 
 /** What the service prints when it does not start with a file. */
-async function serviceRefusal(file: string): Promise<{ readonly code: unknown; readonly problems: readonly string[] }> {
+async function serviceError(file: string): Promise<{ readonly code: unknown; readonly problems: readonly string[] }> {
   const args = ['--conditions=source', SERVICE, '--config', file, '--port', '0', '--data-dir', join(file, '../data')]
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'ignore', 'pipe'], env: {} })
   onTestFinished(() => void child.kill('SIGKILL'))
@@ -69,7 +69,7 @@ describe('rules validate', () => {
     expect(outcome.err).toMatch(/^sluice: SLUICE_CLI_INVALID_FILE: .*sluice\.yaml has \d+ problems?, /)
     expect(outcome.err).toContain(found)
     const told = outcome.err.split('\n').filter((line) => line.startsWith('  '))
-    const { code, problems } = await serviceRefusal(file)
+    const { code, problems } = await serviceError(file)
     expect(code).toBe(1)
     expect(told.map((line) => line.replace('/service: ', ''))).toEqual(problems)
   })
@@ -98,7 +98,7 @@ describe('rules validate', () => {
 })
 
 describe('doctor --config', () => {
-  it('fails on a rules file that the service refuses', async () => {
+  it('fails on a rules file that the service rejects', async () => {
     const bad = fileWith({
       rules: [
         { ...RULE, limit: 'ten' },

@@ -14,7 +14,8 @@ export const rulesListCommand: Command = command({
   name: 'rules list',
   summary: 'List the enforced rules',
   description:
-    'The enforced rules by resource, and the limits of domains, for clients of the Envoy protocol. With --json: version, items with resource and rules, and domains.',
+    'The enforced rules by resource, and the limits of domains, for clients of the Envoy protocol. With --json: ' +
+    'version, items with resource and rules, and domains.',
   args: {},
   flags: {},
   examples: ['rules list'],
@@ -47,7 +48,9 @@ export const rulesGetCommand: Command = command({
   name: 'rules get',
   summary: 'Show rules as YAML',
   description:
-    'The enforced rules of one resource, the whole enforced rule set, or the rule set of another version. Prints YAML that you can edit and put back. With --json: resource, rules and version; or the version with its ruleSet.',
+    'The enforced rules of one resource, the whole enforced rule set, or the rule set of another version. Prints ' +
+    'YAML that you can edit and put back. With --json: resource, rules and version; or the version with its ' +
+    'ruleSet.',
   args: { resource: optional('Resource, written as in the rules.') },
   flags: { at: flag('whole', '<version>', 'Show the rule set of this version.') },
   examples: ['rules get /api/v1/data', 'rules get --at 12 > rules-12.yaml'],
@@ -76,7 +79,9 @@ export const rulesValidateCommand: Command = command({
   name: 'rules validate',
   summary: 'Check a configuration file',
   description:
-    'Checks a --config file with the code of the service. Lists every problem with its line. Needs no running service. Exits with 2 if the service would not start with the file. Warns about dimensions that may be misspelt. With --json: file, rules, the number of rules, and warnings.',
+    'Checks a --config file with the code of the service. Lists every problem with its line. Needs no running ' +
+    'service. Exits with 2 if the service would not start with the file. Warns about dimensions that may be ' +
+    'misspelt. With --json: file, rules, the number of rules, and warnings.',
   args: { file: needed('The file, YAML or JSON.') },
   flags: {},
   examples: ['rules validate sluice.yaml'],

@@ -13,7 +13,9 @@ export const topCommand: Command = command({
   name: 'top',
   summary: 'Show live traffic',
   description:
-    'Shows checks, denials, store latency, resources, the most denied callers, and why the service is degraded, once per second until interrupted. Prints one line per second if the output is not a terminal. With --json: one sample of the live stream per line.',
+    'Shows checks, denials, store latency, resources, the most denied callers, and why the service is degraded, ' +
+    'once per second until interrupted. Prints one line per second if the output is not a terminal. With ' +
+    '--json: one sample of the live stream per line.',
   args: {},
   flags: {
     count: flag('whole', '<samples>', 'Stop after this many samples, one per second. Default: until interrupted.'),

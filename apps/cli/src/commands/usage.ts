@@ -18,7 +18,8 @@ const usageCommand: Command = command({
   name: 'usage',
   summary: 'Show usage of callers',
   description:
-    'Shows the counters of a caller for the rules that match the resource, or for all rules. Consumes nothing. Pass a resource or a caller.',
+    'Shows the counters of a caller for the rules that match the resource, or for all rules. Consumes nothing. ' +
+    'Pass a resource or a caller.',
   args: { resource: optional('Resource of the calls.') },
   flags: { ...IDENTITY_FLAGS, ...CALLING_SERVICE_FLAG, descriptor: DESCRIPTOR_FLAGS.descriptor },
   examples: [
@@ -49,7 +50,8 @@ const resetCommand: Command = command({
   name: 'reset',
   summary: 'Reset counters',
   description:
-    'Resets the counters of a caller for the rules that match the resource, or for all rules. Pass a resource or a caller. With --json: reset, and count, the number of rules that count the caller.',
+    'Resets the counters of a caller for the rules that match the resource, or for all rules. Pass a resource or a ' +
+    'caller. With --json: reset, and count, the number of rules that count the caller.',
   args: { resource: optional('Resource of the calls.') },
   flags: {
     ...IDENTITY_FLAGS,

@@ -62,7 +62,8 @@ const rulesDiffCommand: Command = command({
   name: 'rules diff',
   summary: 'Compare two versions',
   description:
-    'The changes from one version to another. With one argument, the changes from the enforced version to it. With --json: from, to, and changes with change, part, name, before and after.',
+    'The changes from one version to another. With one argument, the changes from the enforced version to it. With ' +
+    '--json: from, to, and changes with change, part, name, before and after.',
   args: { from: needed('Old version; with one argument, the new version.'), to: optional('New version.') },
   flags: {},
   examples: ['rules diff 12 13', 'rules diff 13'],
@@ -89,7 +90,10 @@ const rulesImportCommand: Command = command({
   name: 'rules import',
   summary: 'Import envoyproxy/ratelimit config',
   description:
-    'Creates a version: the enforced rule set with the domains of the files instead of its own. It stays a draft unless --stage is set. POST /json of the service uses these domains once the version is enforced; the stages shadow and percent do not apply to domains. All problems of the files are listed with their lines.',
+    'Creates a version: the enforced rule set with the domains of the files instead of its own. It stays a draft ' +
+    'unless --stage is set. POST /json of the service uses these domains once the version is enforced; the ' +
+    'stages shadow and percent do not apply to domains. All problems of the files are listed with their ' +
+    'lines.',
   args: { file: several('The files; - for standard input.') },
   flags: { ...STAGE_FLAGS, 'merge-domains': toggle('Allow several files for one domain.') },
   examples: ['rules import shop.yaml mail.yaml', 'rules import shop.yaml --stage enforce'],
@@ -121,7 +125,8 @@ const rulesStageCommand: Command = command({
   name: 'rules stage',
   summary: 'Change the stage of a version',
   description:
-    'shadow: measured for every request, never enforced. percent: enforced for a share of the callers. enforce: enforced for all. retired: no longer used.',
+    'shadow: measured for every request, never enforced. percent: enforced for a share of the callers. enforce: ' +
+    'enforced for all. retired: no longer used.',
   args: {
     version: needed('Number of the version.'),
     stage: needed(`One of ${STAGES.join(', ')}.`),
@@ -155,7 +160,8 @@ const rulesRollbackCommand: Command = command({
   name: 'rules rollback',
   summary: 'Roll back to an earlier version',
   description:
-    'Enforces the previously enforced version, or another one, in one step. With --if-version, the second of two concurrent rollbacks fails instead of going back one more version.',
+    'Enforces the previously enforced version, or another one, in one step. With --if-version, the second of two ' +
+    'concurrent rollbacks fails instead of going back one more version.',
   args: {},
   flags: {
     to: flag('whole', '<version>', 'Version to enforce. Default: the previously enforced version.'),
@@ -186,7 +192,7 @@ export function stageOf({
   return stage === 'draft' ? 'draft' : { stage: stage as StageRequest['stage'], ...present({ percent, note }) }
 }
 
-/** Moves a new draft to a stage. Retires it if the service rejects that, so that nobody enforces it by mistake. */
+/** Moves a new draft to a stage. Retires it if the service rejects that, so that it is not enforced by mistake. */
 export async function moveToStage(client: Client, draft: Version, stage: StageRequest | 'draft'): Promise<Version> {
   if (stage === 'draft') return draft
   const parameters = { number: draft.number }
@@ -200,7 +206,8 @@ export async function moveToStage(client: Client, draft: Version, stage: StageRe
     const isRetired = isRejected && (await retire(client, draft.number))
     const next = isRetired
       ? `Version ${draft.number} was retired; nothing else changed.`
-      : `Version ${draft.number} is stored: "sluice rules versions" shows its stage, "sluice rules stage ${draft.number} ${stage.stage}" retries.`
+      : `Version ${draft.number} is stored: "sluice rules versions" shows its stage, "sluice rules stage ` +
+        `${draft.number} ${stage.stage}" retries.`
     throw new CliError('SLUICE_CLI_NOT_STAGED', { detail: `${problem} ${next}`, cause: error })
   }
 }

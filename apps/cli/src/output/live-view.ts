@@ -48,8 +48,10 @@ export function sampleFrame(sample: LiveSample, { columns, rows, url, top, reaso
     `Sluice at ${url}   ${new Date(sample.at).toISOString().slice(11, 19)} UTC   Ctrl-C to quit`,
     ...reasons.map(({ message }) => `DEGRADED: ${message}`),
     '',
-    `checks ${rate(checks, spanMs)}/s   denied ${rate(denials, spanMs)}/s (${share(denials, checks)})   in flight ${sample.inFlight}`,
-    `store p50 ${latency(sample.storeP50Ms)}   p99 ${latency(sample.storeP99Ms)}   errors ${storeErrors}   decided without it ${withoutStore}`,
+    `checks ${rate(checks, spanMs)}/s   denied ${rate(denials, spanMs)}/s (${share(denials, checks)})   in flight ` +
+      `${sample.inFlight}`,
+    `store p50 ${latency(sample.storeP50Ms)}   p99 ${latency(sample.storeP99Ms)}   errors ${storeErrors}   decided ` +
+      `without it ${withoutStore}`,
     `version ${sample.version}   ${(configAgeMs / 1000).toFixed(1)} s old   alerts ${sample.firingAlerts}`,
     '',
     ...shares('resource', sample.resources, spanMs),

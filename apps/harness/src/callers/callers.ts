@@ -31,7 +31,7 @@ export interface CallersOptions {
   readonly deadlineMs: number
 }
 
-/** How callers are told to make their requests. */
+/** How callers are instructed to make their requests. */
 export interface BurstOrders<Order> {
   /** Tells a caller its share, which it makes when it is released. */
   readonly prepare: (share: Burst) => Order

@@ -10,7 +10,7 @@ import { EXACT_STORE, requireStoreAnswer } from './exact-redis-options.ts'
 // A process of the pool. It answers each order with one reply, and a burst with two: when it is ready, and when it is
 // done.
 
-/** What a process works on until it is told to detach. */
+/** What a process works on until `detach`. */
 export interface RedisSubject {
   readonly rule: Rule
   readonly url: string
@@ -18,7 +18,7 @@ export interface RedisSubject {
   readonly prefix: string
 }
 
-/** What a process can be told to do. A burst is made at its instant, from `go` on. */
+/** Orders for a process. A burst is made at its instant, from `go` on. */
 export type ProcessOrder =
   | { readonly kind: 'attach'; readonly subject: RedisSubject }
   | { readonly kind: 'burst'; readonly burst: Burst; readonly atMicros: number }
@@ -98,5 +98,5 @@ process.on('message', (order: ProcessOrder) => {
   })
 })
 
-// Whoever started it is gone: its connection to Redis must not keep it alive.
+// The parent process has ended: the connection to Redis must not keep it alive.
 process.on('disconnect', () => process.exit())

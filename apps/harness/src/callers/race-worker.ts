@@ -14,14 +14,14 @@ export interface RaceWorkerData {
   readonly gateMemory: SharedArrayBuffer
 }
 
-/** What a thread works on until it is told to detach. */
+/** What a thread works on until `detach`. */
 export interface SharedSubject {
   readonly rule: Rule
   readonly handle: SharedMemoryHandle
   readonly clockMemory: SharedArrayBuffer
 }
 
-/** What a thread can be told to do. */
+/** Orders for a thread. */
 export type Order =
   | { readonly kind: 'attach'; readonly subject: SharedSubject }
   | { readonly kind: 'burst'; readonly burst: Burst; readonly round: number }

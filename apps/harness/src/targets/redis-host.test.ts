@@ -61,7 +61,7 @@ describe('openRedisHost', () => {
     await host.close()
   })
 
-  it('says where nobody listens, without the password', async () => {
+  it('names the address where nothing listens, without the password', async () => {
     const port = await freePort()
     const opening = openRedisHost(`redis://me:secret@127.0.0.1:${port}`, PARTS)
     await expect(opening).rejects.toMatchObject({

@@ -118,7 +118,8 @@ function notStarted(cause: unknown): HarnessError {
   return new HarnessError('SLUICE_HARNESS_REDIS_UNAVAILABLE', {
     received: textOf(cause),
     expected:
-      'redis-server 7.0 or later on the PATH (Debian and Ubuntu: apt-get install redis-server), or --redis-url with the address of a Redis that runs',
+      'redis-server 7.0 or later on the PATH (Debian and Ubuntu: apt-get install redis-server), or --redis-url ' +
+      'with the address of a Redis that runs',
     cause,
   })
 }

@@ -29,7 +29,7 @@ export async function redisTarget(setting: TargetOptions): Promise<Target> {
   }
 }
 
-/** Every test bed looks at the same server: what is wrong with it is told once. */
+/** All test beds use the same server: a problem with it is reported once. */
 function oncePerCode(printError: TargetOptions['printError']): (warning: ServerWarning) => void {
   const told = new Set<string>()
   return ({ code, message }) => {

@@ -13,7 +13,7 @@ const WINDOW_SECONDS = 30 * 86_400
 
 const TIMEOUT_MS = 30_000
 
-/** What a service under test is asked with. */
+/** Options of the calls to a service under test. */
 export interface ServiceTarget extends Pick<TargetOptions, 'threads' | 'stopwatch'> {
   readonly url: string
   /** An API key that may change rules and reset counters. */
@@ -22,9 +22,9 @@ export interface ServiceTarget extends Pick<TargetOptions, 'threads' | 'stopwatc
 }
 
 /**
- * A running service, asked over HTTP by `threads` callers at a time. Each test bed has a rule of its own, for a
- * resource that nothing else uses, which is removed afterwards. A reset is one of the admin API, because nobody waits
- * for a window to end.
+ * A running service, called over HTTP by `threads` callers at a time. Each test bed has a rule of its own, for a
+ * resource that nothing else uses, which is removed afterwards. A reset is one of the admin API, because a window
+ * takes too long to end.
  */
 export async function serviceTarget(target: ServiceTarget): Promise<Target> {
   const { url, apiKey, threads, stopwatch, random = systemRandom } = target
@@ -92,7 +92,9 @@ function isApproval({ allowed, reason, rule, failure }: CheckAnswer, resource: s
   if (isDecided && rule.startsWith(resource)) return allowed
   throw targetFailed({
     received: `${failure === undefined ? `"${reason}" by rule "${rule}"` : `a decision by failure mode (${failure.cause})`}`,
-    expected: `a decision by the rule for ${resource}: no exemption or other rule for its caller, and a store that answers`,
+    expected:
+      `a decision by the rule for ${resource}: no exemption or other rule for its caller, and a store that ` +
+      'answers',
   })
 }
 

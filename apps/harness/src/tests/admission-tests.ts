@@ -97,6 +97,9 @@ export function wrongCounts({ algorithm, maxRequests, race, accuracy, distribute
     .filter(([, requests, approved]) => approved !== Math.min(requests, maxRequests))
     .map(([what, requests, approved]) => {
       const expected = Math.min(requests, maxRequests)
-      return `${algorithm}, MaxRequests = ${maxRequests}: ${what} approved ${approved} of ${requests}, expected exactly ${expected}.`
+      return (
+        `${algorithm}, MaxRequests = ${maxRequests}: ${what} approved ${approved} of ${requests}, expected ` +
+        `exactly ${expected}.`
+      )
     })
 }

@@ -19,7 +19,7 @@ export interface HarnessErrorDetails {
   readonly cause?: unknown
 }
 
-/** The harness cannot run as it was told to, or could not finish. A wrong count is not an error but a result. */
+/** The harness cannot run with its options, or could not finish. A wrong count is not an error but a result. */
 export class HarnessError extends Error {
   override readonly name = 'HarnessError'
   readonly code: HarnessErrorCode

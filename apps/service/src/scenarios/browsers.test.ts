@@ -32,7 +32,7 @@ const check = (host: string): string => rawCheck(BODY, 'Connection: close\r\n').
 
 describe('a request with two Host headers', () => {
   it.each(['Host: localhost\r\nHost: localhost\r\n', 'Host: localhost\r\nhOST: evil.example\r\n'])(
-    'is refused with 400 (%j)',
+    'is rejected with 400 (%j)',
     async (hosts) => {
       const node = await start()
       for (const path of ['/livez', '/metrics']) {
@@ -72,7 +72,7 @@ describe('a name that was made to resolve to this machine', () => {
     expect(statusOf(await answerTo(node, get('/readyz', 'Host: 10.1.2.3\r\n')))).toBe(200)
   })
 
-  it('is not asked for by HTTP/1.0, which has no Host', async () => {
+  it('is not required of HTTP/1.0, which has no Host', async () => {
     const node = await start()
     expect(statusOf(await answerTo(node, 'GET /livez HTTP/1.0\r\n\r\n'))).toBe(200)
     expect(statusOf(await answerTo(node, 'GET /metrics HTTP/1.0\r\n\r\n'))).toBe(200)

@@ -110,9 +110,9 @@ describe('the database away at the start', () => {
     expect(ready.status).toBe(200)
     expect(await ready.text()).toContain('from disk')
     const known = { rules: await again.service.rules(), reasons: await again.service.reasons() }
-    const told = startupMessage({ ...again, ...known })
-    expect(told).toMatch(/^ {2}rules +version 2, from the copy in \S+$/m)
-    expect(told).toMatch(/^ {2}WARNING +The configuration database \(postgres:\S+\) has not been readable for /m)
+    const reported = startupMessage({ ...again, ...known })
+    expect(reported).toMatch(/^ {2}rules +version 2, from the copy in \S+$/m)
+    expect(reported).toMatch(/^ {2}WARNING +The configuration database \(postgres:\S+\) has not been readable for /m)
     expect((await answerOf(again, 'u1')).limit).toBe(5)
     expect((await again.admin('GET', '/admin/ratelimits/usage?userId=u1', { key })).status).toBe(200)
     expect((await again.admin('PUT', '/admin/ratelimits', { key, body: { resource: '/x', rules } })).status).toBe(503)
@@ -120,7 +120,7 @@ describe('the database away at the start', () => {
 })
 
 describe('a database that dies while the service runs', () => {
-  it('is told in /readyz at once, and never called up to date', async () => {
+  it('is reported in /readyz at once, and never called up to date', async () => {
     const server = await startPostgres()
     onTestFinished(() => server.close())
     const { url } = await server.createDatabase()
@@ -132,8 +132,11 @@ describe('a database that dies while the service runs', () => {
     await server.stop()
     const dead = async (): Promise<unknown> => (await readiness()).reasons.map(({ code }) => code)
     await expect.poll(dead, { timeout: 30_000, interval: 20 }).toEqual(['config-unreachable'])
-    const told = await readiness()
-    expect([told.status, detail(told)]).toEqual(['degraded', expect.stringMatching(/, not readable for \d+\.\d s$/)])
+    const reported = await readiness()
+    expect([reported.status, detail(reported)]).toEqual([
+      'degraded',
+      expect.stringMatching(/, not readable for \d+\.\d s$/),
+    ])
     await server.restart()
     await expect.poll(dead, { timeout: 30_000 }).toEqual([])
     const messages = node.log.map(({ message }) => message)
@@ -153,8 +156,8 @@ describe('a database that dies while the service runs', () => {
     await writeFile(rulesFile, 'rules:\n  - { resource: "*", dimension: user, limit: 5, window: 1m }\n')
     const node = await startOn({ databaseUrl: url, rulesFile })
     const reasons = async (): Promise<unknown> => {
-      const { status, reasons: told } = (await (await fetch(`${node.origin}/readyz`)).json()) as ReadinessAnswer
-      return [status, ...told.map(({ code }) => code)]
+      const { status, reasons: reported } = (await (await fetch(`${node.origin}/readyz`)).json()) as ReadinessAnswer
+      return [status, ...reported.map(({ code }) => code)]
     }
     expect(await reasons()).toEqual(['ready'])
     await server.stop()
@@ -167,10 +170,10 @@ describe('a database whose disk is full', () => {
   it('is not called unreachable: changes are answered with 507 and what to do, and limits go on', async () => {
     const { name, url } = await postgres.createDatabase()
     const node = await startOn({ databaseUrl: url })
-    const refuse = `CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+    const reject_insert = `CREATE FUNCTION reject_insert() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
       RAISE EXCEPTION 'could not extend file "base/5/16384": No space left on device' USING ERRCODE = 'disk_full';
-    END $$; CREATE TRIGGER refuse BEFORE INSERT ON overrides FOR EACH ROW EXECUTE FUNCTION refuse()`
-    await postgres.query(refuse, name)
+    END $$; CREATE TRIGGER reject_insert BEFORE INSERT ON overrides FOR EACH ROW EXECUTE FUNCTION reject_insert()`
+    await postgres.query(reject_insert, name)
     const body = { dimension: 'user', entity: 'u1', resource: '*', terms: { limit: 5 } }
     const response = await node.admin('PUT', '/admin/overrides', { body })
     expect([response.status, await response.json()]).toEqual([

@@ -79,7 +79,7 @@ describe.each<[string, () => Promise<Partial<Settings>>]>([
   ['in the memory of two threads', () => Promise.resolve({ threads: 2 })],
   ['on Redis', onRedis],
 ])('a file of Envoy that is enforced, %s', (_where, settingsOf) => {
-  it('refuses from its limit on, each value on its own, and not before', async () => {
+  it('denies from its limit on, each value on its own, and not before', async () => {
     const node = await start(await settingsOf())
     const before = await ask(node, ['api_key', 'abc'])
     expect([before.status, await before.json()]).toEqual([200, { overallCode: 'OK', statuses: [{ code: 'OK' }] }])
@@ -87,9 +87,9 @@ describe.each<[string, () => Promise<Partial<Settings>>]>([
     expect(await statuses(node, 8, ['api_key', 'abc'])).toEqual(FIVE_OF_EIGHT)
     expect(await statuses(node, 8, ['api_key', 'other'])).toEqual(FIVE_OF_EIGHT)
     expect(await statuses(node, 8, ['api_key', 'internal'])).toEqual(Array(8).fill(200))
-    const refused = await ask(node, ['api_key', 'abc'])
-    const { overallCode, statuses: told } = (await refused.json()) as EnvoyAnswer
-    expect([refused.status, overallCode, told]).toEqual([
+    const denied = await ask(node, ['api_key', 'abc'])
+    const { overallCode, statuses: reported } = (await denied.json()) as EnvoyAnswer
+    expect([denied.status, overallCode, reported]).toEqual([
       429,
       'OVER_LIMIT',
       [
@@ -100,7 +100,7 @@ describe.each<[string, () => Promise<Partial<Settings>>]>([
         },
       ],
     ])
-    expect(refused.headers.get('Retry-After')).toMatch(/^\d+$/)
+    expect(denied.headers.get('Retry-After')).toMatch(/^\d+$/)
     const nested = [await ask(node, ['route', '/orders/1'], ['ip', '192.0.2.1'])]
     nested.push(await ask(node, ['route', '/orders/1'], ['ip', '192.0.2.1']))
     expect(nested.map(({ status }) => status)).toEqual([200, 429])
@@ -119,8 +119,8 @@ describe('a file of Envoy', () => {
     const settings = await onRedis()
     const nodes = [await start(settings), await start(settings)]
     for (const node of nodes) await importShop(node, 'enforce')
-    const asked = await Promise.all(nodes.map((node) => statuses(node, 4, ['api_key', 'abc'])))
-    expect(asked.flat().filter((status) => status === 200)).toHaveLength(5)
+    const answers = await Promise.all(nodes.map((node) => statuses(node, 4, ['api_key', 'abc'])))
+    expect(answers.flat().filter((status) => status === 200)).toHaveLength(5)
   })
 
   it('is counted under its domain', async () => {
@@ -143,7 +143,7 @@ describe('POST /json', () => {
     expect((await node.admin('POST', '/json', { body })).status).toBe(200)
   })
 
-  it('refuses what is no JSON, what is too large, and what it does not know', async () => {
+  it('rejects invalid JSON, bodies that are too large, and unknown fields', async () => {
     const { origin } = await start()
     const post = async (body: string): Promise<readonly unknown[]> => {
       const headers = { 'Content-Type': 'application/json' }

@@ -6,7 +6,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { RunningNode } from '../service.fixture.ts'
 import { startRealService, startService } from '../service.fixture.ts'
 
-// A node is taken out of service while it is used: nobody notices.
+// A node is taken out of service while it is used, without a failed request.
 
 /** How clients behave. */
 interface Clients {
@@ -33,7 +33,10 @@ interface Seen {
   whileStopping: number
 }
 
-/** Clients behind something that looks now and then whether the node is ready, and sends requests elsewhere when it is not. */
+/**
+ * Clients behind something that looks now and then whether the node is ready, and sends requests elsewhere when it is
+ * not.
+ */
 async function load({ port }: RunningNode, seen: Seen, { count, keepAlive, pauseMs }: Clients): Promise<void> {
   const agent = new Agent({ keepAlive, maxSockets: count })
   let isReady = true
@@ -71,9 +74,9 @@ interface Asked {
 
 async function ask(port: number, { method, path, agent, body }: Asked): Promise<[number, string | undefined]> {
   const headers = { 'Content-Type': 'application/json' }
-  const asked = httpRequest({ host: '127.0.0.1', port, method, path, headers, ...(agent && { agent }) })
-  asked.end(body)
-  const [response] = await once(asked, 'response')
+  const request = httpRequest({ host: '127.0.0.1', port, method, path, headers, ...(agent && { agent }) })
+  request.end(body)
+  const [response] = await once(request, 'response')
   response.resume()
   await once(response, 'end')
   return [response.statusCode, response.headers.connection]
@@ -95,12 +98,12 @@ describe('a node that is stopped under load', () => {
     await stopped
     await node.stop()
     expect(seen.failures).toEqual([])
-    // Each asks on a connection that is not kept anyway, and is told so as ever.
+    // Each request has a connection that is not kept, and its response says so.
     if (clients.keepAlive) expect(seen.whileStopping).toBeGreaterThan(0)
     expect(node.errors).toEqual([])
   })
 
-  it('answers for all of the time that it was given, also when nobody is connected', async () => {
+  it('answers during its whole drain time, also without connections', async () => {
     const node = await startService({ drainMs: 600_000 })
     onTestFinished(() => node.stop())
     const stopped = node.service.stop({ drains: true })
@@ -112,7 +115,7 @@ describe('a node that is stopped under load', () => {
     await expect(fetch(`${node.origin}/livez`)).rejects.toThrow()
   })
 
-  it('waits for nobody when it is not told to drain', async () => {
+  it('does not wait when no drain time is set', async () => {
     const node = await startService({ drainMs: 600_000 })
     onTestFinished(() => node.stop())
     await node.service.stop()

@@ -48,7 +48,7 @@ const WITH_BODY = Object.values<Operation>(OPERATIONS).filter(({ body }) => body
 describe.each(WITH_BODY.map((operation) => [`${operation.method} ${operation.path}`, operation] as const))(
   '%s',
   (_name, operation) => {
-    it.each(BODIES)('refuses %s', async (_title, body) => {
+    it.each(BODIES)('rejects %s', async (_title, body) => {
       const response = await send(operation, body)
       const text = await response.text()
       expect([response.status >= 400 && response.status < 500, text]).toEqual([true, text])
@@ -99,7 +99,7 @@ describe('a body that is nested without end', () => {
   it.each([
     ['two megabytes', 2_000_000],
     ['as much as is read', TAKEN_BYTES],
-  ])('of %s is refused in less than 100 ms', async (_, bytes) => {
+  ])('of %s is rejected in less than 100 ms', async (_, bytes) => {
     const operation = WITH_BODY.find(({ path }) => path === '/admin/versions')!
     const body = Buffer.alloc(bytes, '[')
     expect(await shortestMs(operation, body)).toBeLessThan(100)
@@ -113,7 +113,7 @@ describe('every operation', () => {
     Object.values<Operation>(OPERATIONS)
       .filter(({ role, path }) => role !== 'none' && !path.includes('{'))
       .map(({ method, path }) => [method, path] as const),
-  )('%s %s refuses a query that it does not know', async (method, path) => {
+  )('%s %s rejects an unknown query parameter', async (method, path) => {
     const response = await fetch(`${node.origin}${path}?__proto__=1&%ff=%00&x=${'y'.repeat(4000)}`, {
       method,
       headers: { 'Content-Type': 'application/json', Authorization: `Bearer ${node.adminKey}` },

@@ -69,7 +69,7 @@ async function readiness(node: RunningNode): Promise<ReadonlySet<number>> {
   return new Set((await Promise.all(asked)).map(({ status }) => status))
 }
 
-/** A database server that is away, and an empty database on it. */
+/** A database server that is down, and an empty database on it. */
 async function startAway(): Promise<{ readonly server: PostgresServer; readonly url: string }> {
   const server = await startPostgres()
   onTestFinished(() => server.close())

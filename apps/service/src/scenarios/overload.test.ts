@@ -10,7 +10,7 @@ const CHECK = { userId: 'u1', resource: '/x' }
 /** Checks that the service has under way at most. */
 const CAPACITY = 16
 
-/** So many times as many are asked. */
+/** Factor of the load over the capacity. */
 const OVERLOAD = 3
 
 async function startSmall(): Promise<RunningNode> {
@@ -19,26 +19,26 @@ async function startSmall(): Promise<RunningNode> {
   return node
 }
 
-/** What clients saw that asked without a pause. */
+/** Results of clients that send requests without a pause. */
 interface Load {
   readonly accepted: number
-  readonly refused: number
+  readonly rejected: number
   /** For each that was accepted: how many answers others got between its question and its answer. */
   readonly overtaken: readonly number[]
 }
 
-/** So many clients, each on a connection of its own, ask so many checks each, one after the other. */
+/** `clients` clients, each on its own connection, make `each` checks each, one after the other. */
 async function load({ port }: RunningNode, clients: number, each: number): Promise<Load> {
   const agent = new Agent({ keepAlive: true, maxSockets: clients })
-  const seen = { accepted: 0, refused: 0, overtaken: [] as number[] }
+  const seen = { accepted: 0, rejected: 0, overtaken: [] as number[] }
   const client = async (name: number): Promise<void> => {
     for (let asked = 0; asked < each; asked++) {
-      const before = seen.accepted + seen.refused
+      const before = seen.accepted + seen.rejected
       const status = await askCheck(port, agent, `user-${name}`)
       if (status === 200) {
-        seen.overtaken.push(seen.accepted + seen.refused - before)
+        seen.overtaken.push(seen.accepted + seen.rejected - before)
         seen.accepted++
-      } else if (status === 503) seen.refused++
+      } else if (status === 503) seen.rejected++
       else throw new Error(`status ${status}`)
     }
   }
@@ -62,21 +62,21 @@ describe('three times as many checks as can be under way', () => {
     const node = await startSmall()
     const each = 40
     const peak = await load(node, CAPACITY, each)
-    expect([peak.accepted, peak.refused]).toEqual([CAPACITY * each, 0])
+    expect([peak.accepted, peak.rejected]).toEqual([CAPACITY * each, 0])
     const over = await load(node, OVERLOAD * CAPACITY, each)
-    expect(over.accepted + over.refused).toBe(OVERLOAD * CAPACITY * each)
-    expect(over.refused).toBeGreaterThan(0)
-    // Of every three that come together one is accepted, whatever else is asked.
+    expect(over.accepted + over.rejected).toBe(OVERLOAD * CAPACITY * each)
+    expect(over.rejected).toBeGreaterThan(0)
+    // Of every three that come together one is accepted, whatever else is requested.
     expect(over.accepted).toBeGreaterThanOrEqual(peak.accepted)
-    // Nobody who was let in waits while others come and go: each of them gets a few answers meanwhile at most.
+    // No accepted request waits while others come and go: at most a few are answered meanwhile.
     const sorted = [...over.overtaken].sort((one, other) => one - other)
     expect(sorted[Math.floor(sorted.length * 0.99)]).toBeLessThanOrEqual(4 * OVERLOAD * CAPACITY)
     const after = await load(node, CAPACITY, each)
-    expect([after.accepted, after.refused]).toEqual([CAPACITY * each, 0])
+    expect([after.accepted, after.rejected]).toEqual([CAPACITY * each, 0])
     expect(node.errors).toEqual([])
   })
 
-  it('that take long are refused before the first of those under way is answered', async () => {
+  it('that take long are rejected before the first of those in flight is answered', async () => {
     const node = await startSmall()
     const rules = [{ dimension: 'global', algorithm: 'concurrency', limit: CAPACITY, lease: '10m' }]
     expect((await node.admin('PUT', '/admin/ratelimits', { body: { resource: '/slow', rules } })).status).toBe(200)
@@ -93,24 +93,24 @@ describe('three times as many checks as can be under way', () => {
     let slots = await held(Array.from({ length: CAPACITY }, acquire))
     for (let round = 0; round < 3; round++) {
       const underWay = new Set<Promise<Response>>()
-      const refused: number[] = []
+      const rejected: number[] = []
       const asked = Array.from({ length: OVERLOAD * CAPACITY }, acquire)
-      const refusals = new Promise<void>((resolve) => {
+      const rejections = new Promise<void>((resolve) => {
         for (const one of asked) {
           underWay.add(one)
           void one.then((response) => {
             if (response.status !== 503) return
             underWay.delete(one)
             expect(response.headers.get('retry-after')).toBe('1')
-            if (refused.push(response.status) === (OVERLOAD - 1) * CAPACITY) resolve()
+            if (rejected.push(response.status) === (OVERLOAD - 1) * CAPACITY) resolve()
           })
         }
       })
-      // All slots are taken: whoever was let in waits for as long as this test wants.
-      await refusals
+      // All slots are taken: accepted requests wait for as long as this test wants.
+      await rejections
       expect(underWay.size).toBe(CAPACITY)
       for (const path of ['/livez', '/readyz', '/metrics']) expect((await fetch(node.origin + path)).status).toBe(200)
-      // What ends something is never refused for lack of room: slots come back, and all who were let in get theirs.
+      // Releases are never rejected for lack of room: slots come back, and all accepted requests get theirs.
       const waiting = held([...underWay])
       await release(slots)
       slots = await waiting
@@ -130,10 +130,10 @@ it('under too much load checks are turned away at once, health is not, and all i
   setLoopDelay(1500)
   // It is looked at four times a second.
   advance(250_000)
-  const refused = await check(CHECK)
-  expect(refused.status).toBe(503)
-  expect(refused.headers.get('retry-after')).toBe('1')
-  expect(await refused.json()).toMatchObject({ code: 'SLUICE_HTTP_OVERLOADED' })
+  const rejected = await check(CHECK)
+  expect(rejected.status).toBe(503)
+  expect(rejected.headers.get('retry-after')).toBe('1')
+  expect(await rejected.json()).toMatchObject({ code: 'SLUICE_HTTP_OVERLOADED' })
   for (const path of ['/livez', '/readyz', '/metrics']) expect((await fetch(origin + path)).status).toBe(200)
   expect((await admin('GET', '/admin/ratelimits')).status).toBe(200)
   // Not before it is well below what was too much.

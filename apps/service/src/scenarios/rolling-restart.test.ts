@@ -11,7 +11,8 @@ import type { RedisServer } from '@sluice/testing/servers'
 import { startRedis } from '@sluice/testing/servers'
 import { afterAll, beforeAll, expect, it, onTestFinished, vi } from 'vitest'
 
-// All nodes are replaced, one after another, while they are used: nobody notices, and no unit is lost or counted twice.
+// All nodes are replaced, one after another, while they are used: no request fails, and no unit is lost or counted
+// twice.
 
 const LIMIT = 4000
 const CLIENTS = 8
@@ -133,7 +134,7 @@ it('a rolling restart under load fails no request, and gives every leased unit b
         answered++
         if (status === 200) allowed++
         else if (status !== 429) failures.push([status, answer])
-        // On a busy machine Redis may be slow to answer: what was refused for that may have been taken all the same.
+        // On a busy machine Redis may be slow to answer: a check that was denied for that may be charged all the same.
         if (answer.failure?.charged === 'unknown') unknown++
       } catch (error) {
         failures.push(error)

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import type { RunningNode } from '../service.fixture.ts'
 import { startRealService, startService } from '../service.fixture.ts'
 
-// Threads share a memory in which states have a fixed size: a rule that needs more is refused when it is put.
+// Threads share a memory in which states have a fixed size: a rule that needs more is rejected when it is put.
 
 const STATE_SIZE = 32
 
@@ -19,48 +19,48 @@ const slots = (limit: number, more: object = {}): object => ({
   rules: [{ dimension: 'user', algorithm: 'concurrency', limit, lease: '30s', ...more }],
 })
 
-async function refusal(response: Response): Promise<readonly { path: string; expected: string }[]> {
+async function problemsOf(response: Response): Promise<readonly { path: string; expected: string }[]> {
   const body = (await response.json()) as { code: string; errors: { path: string; expected: string }[] }
   expect([response.status, body.code]).toEqual([422, 'SLUICE_HTTP_INVALID_RULE_SET'])
   return body.errors
 }
 
 describe('rules whose states do not fit', () => {
-  it('are refused at their place, with what to do', async () => {
-    const [error, ...others] = await refusal(await node.admin('PUT', '/admin/ratelimits', { body: slots(11) }))
+  it('are rejected with their path and advice', async () => {
+    const [error, ...others] = await problemsOf(await node.admin('PUT', '/admin/ratelimits', { body: slots(11) }))
     expect(others).toEqual([])
     expect(error).toMatchObject({ path: '/rules/0', expected: expect.stringContaining('--state-size 33') })
     const log = {
       resource: '/x',
       rules: [{ dimension: 'user', algorithm: 'sliding-window-log', limit: 17, window: '1m' }],
     }
-    expect(await refusal(await node.admin('PUT', '/admin/ratelimits', { body: log }))).toHaveLength(1)
+    expect(await problemsOf(await node.admin('PUT', '/admin/ratelimits', { body: log }))).toHaveLength(1)
   })
 
-  it('are refused in every way in which they can be said', async () => {
+  it('are rejected in every kind of change', async () => {
     expect((await node.admin('PUT', '/admin/ratelimits', { body: slots(10) })).status).toBe(200)
     const answer = await node.check({ userId: 'u1', resource: '/jobs' })
     expect(answer.status).toBeLessThan(500)
     const ruleSet = { rules: [{ ...(slots(11) as { rules: object[] }).rules[0], resource: '/jobs' }] }
-    const draft = await refusal(await node.admin('POST', '/admin/versions', { body: { ruleSet, basedOn: 0 } }))
+    const draft = await problemsOf(await node.admin('POST', '/admin/versions', { body: { ruleSet, basedOn: 0 } }))
     expect(draft[0]).toMatchObject({ path: '/ruleSet/rules/0' })
     const tier = { name: 'premium', multiplier: 2 }
-    expect(await refusal(await node.admin('PUT', '/admin/tiers/premium', { body: tier }))).toHaveLength(1)
+    expect(await problemsOf(await node.admin('PUT', '/admin/tiers/premium', { body: tier }))).toHaveLength(1)
     const burst = { name: 'premium', burst: 1 }
-    expect(await refusal(await node.admin('PUT', '/admin/tiers/premium', { body: burst }))).toHaveLength(1)
+    expect(await problemsOf(await node.admin('PUT', '/admin/tiers/premium', { body: burst }))).toHaveLength(1)
     const regions = slots(10, { regions: { eu: 3 } })
-    expect(await refusal(await node.admin('PUT', '/admin/ratelimits', { body: regions }))).toHaveLength(1)
+    expect(await problemsOf(await node.admin('PUT', '/admin/ratelimits', { body: regions }))).toHaveLength(1)
     const override = { dimension: 'user', entity: 'u1', resource: '/jobs', terms: { limit: 11 } }
-    expect(await refusal(await node.admin('PUT', '/admin/overrides', { body: override }))).toMatchObject([
+    expect(await problemsOf(await node.admin('PUT', '/admin/overrides', { body: override }))).toMatchObject([
       { path: '/terms' },
     ])
     const spelled = { ...override, resource: '/Jobs/' }
-    expect(await refusal(await node.admin('PUT', '/admin/overrides', { body: spelled }))).toHaveLength(1)
+    expect(await problemsOf(await node.admin('PUT', '/admin/overrides', { body: spelled }))).toHaveLength(1)
     const overrides = [
       { ...override, terms: { limit: 10 } },
       { ...override, resource: '*', terms: { multiplier: 1.1 } },
     ]
-    expect(await refusal(await node.admin('POST', '/admin/overrides/bulk', { body: { overrides } }))).toMatchObject([
+    expect(await problemsOf(await node.admin('POST', '/admin/overrides/bulk', { body: { overrides } }))).toMatchObject([
       { path: '/overrides/1/terms' },
     ])
   })

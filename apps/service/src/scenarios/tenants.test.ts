@@ -5,7 +5,8 @@ import { EXAMPLE_CALLS } from '../operations/admin/example-calls.test.support.ts
 import type { RunningService } from '../service.fixture.ts'
 import { startService } from '../service.fixture.ts'
 
-// Keys of tenants: every operation, asked with the key of one tenant about itself, about another, and about what all share.
+// Keys of tenants: every operation, called with the key of one tenant about itself, about another, and about what all
+// share.
 
 const OWN = 'acme'
 const FOREIGN = 'umbrella'
@@ -20,7 +21,7 @@ interface Asked {
 interface TenantCase {
   /** Succeeds with the key of the tenant. */
   readonly own: readonly Asked[]
-  /** Is refused. */
+  /** Is rejected. */
   readonly foreign: readonly Asked[]
 }
 
@@ -61,7 +62,7 @@ function entries(more: object): TenantCase {
     foreign: [
       { body: { dimension: 'tenant', entity: FOREIGN, ...more } },
       { body: { dimension: 'user', entity: OWN, ...more } },
-      // Nobody belongs to a tier as one of several.
+      // A tier has no single owner.
       ...('tier' in more ? [] : [{ body: { dimension: 'tenant+user', entity: OWN, ...more } }]),
     ],
   }
@@ -147,7 +148,7 @@ const TENANT_CASES: Readonly<Partial<Record<OperationId, TenantCase>>> = {
   },
 }
 
-/** These go by the id of a reservation, which whoever has was given. */
+/** These use the id of a reservation, which only its holder has. */
 const BY_RESERVATION: readonly string[] = ['settle', 'release', 'heartbeat'] satisfies OperationId[]
 
 const NEED_A_KEY = Object.values<Operation>(OPERATIONS).filter(({ role, tag }) => role !== 'none' || tag === 'checks')
@@ -179,7 +180,7 @@ async function ask({ method, path }: Operation, { query = '', body }: Asked, key
   return await node.admin(method, target, { key, ...(body === undefined ? {} : { body }) })
 }
 
-async function refusal(response: Response): Promise<unknown> {
+async function problemOf(response: Response): Promise<unknown> {
   const text = await response.text()
   expect([response.status, text]).toEqual([403, expect.stringContaining('SLUICE_HTTP_FORBIDDEN')])
   expect(response.headers.get('cache-control')).toBe('no-store')
@@ -205,22 +206,22 @@ describe('the key of a tenant with the highest role', () => {
     if (BY_RESERVATION.includes(id)) return
     const example = EXAMPLE_CALLS.find((one) => one.id === id)
     const usual = { ...(example?.body === undefined ? {} : { body: example.body }) }
-    for (const asked of known?.foreign ?? [usual]) await refusal(await ask(operation, asked))
+    for (const asked of known?.foreign ?? [usual]) await problemOf(await ask(operation, asked))
   })
 
-  it('is not told whether another has what it asks for', async () => {
+  it('does not learn whether another has what it asks for', async () => {
     const { putOverride, listOverrides, deleteOverride } = OPERATIONS
     const body = { dimension: 'tenant', entity: FOREIGN, ...OVERRIDE }
     const asked = { query: `?dimension=tenant&entity=${FOREIGN}&resource=*` }
-    const before = await refusal(await ask(deleteOverride, asked))
+    const before = await problemOf(await ask(deleteOverride, asked))
     expect((await ask(putOverride, { body }, node.adminKey!)).status).toBe(200)
-    expect(await refusal(await ask(deleteOverride, asked))).toEqual(before)
+    expect(await problemOf(await ask(deleteOverride, asked))).toEqual(before)
     const listed = await (await ask(listOverrides, {})).text()
     expect(listed).not.toContain(FOREIGN)
     expect((await ask(deleteOverride, asked, node.adminKey!)).status).toBe(204)
   })
 
-  it('is told of no rules but those that count tenants, nor how far all together have got', async () => {
+  it('sees only rules that count tenants, and no totals', async () => {
     const { explain, usage } = OPERATIONS
     const dimensions = async (key?: string): Promise<readonly (readonly string[])[]> => {
       const { rules } = (await (await ask(explain, call({ tenantId: OWN }), key)).json()) as Explanation
@@ -251,8 +252,8 @@ describe('the key of a tenant with the highest role', () => {
 
   it('does not count as one that can administer the service', async () => {
     const [id = ''] = node.adminKey!.split(/_(?=[^_]+$)/)
-    const refused = await node.admin('DELETE', `/admin/api-keys/${id}`)
-    expect([refused.status, await refused.text()]).toEqual([
+    const rejected = await node.admin('DELETE', `/admin/api-keys/${id}`)
+    expect([rejected.status, await rejected.text()]).toEqual([
       409,
       expect.stringContaining('the last with the role admin'),
     ])

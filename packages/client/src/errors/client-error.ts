@@ -30,7 +30,7 @@ export interface ClientErrorDetails {
 }
 
 /**
- * A call that went wrong: the service answered with a problem, or could not be asked. A denied check is an answer, not
+ * A call that went wrong: the service answered with a problem, or was unavailable. A denied check is an answer, not
  * an error. Recognise it with {@link isClientError}.
  */
 export class ClientError extends Error {
@@ -113,7 +113,7 @@ function isClientErrorCode(code: unknown): code is ClientErrorCode {
 const MOST_TOLD = 5
 
 /**
- * What happened and what to do, for whoever reads only this: also what is wrong with each field, and what helps in a
+ * What happened and what to do, for readers of only this line: also what is wrong with each field, and what helps in a
  * program.
  */
 function messageOf(code: ClientErrorCode, { detail, errors = [] }: ClientErrorDetails): string {
@@ -121,7 +121,8 @@ function messageOf(code: ClientErrorCode, { detail, errors = [] }: ClientErrorDe
     .slice(0, MOST_TOLD)
     .map(
       ({ path, received, expected, line }) =>
-        `${path || 'the body'}${line === undefined ? '' : ` (line ${line})`}: received ${received}; expected ${expected}.`,
+        `${path || 'the body'}${line === undefined ? '' : ` (line ${line})`}: received ${received}; expected ` +
+        `${expected}.`,
     )
   if (errors.length > MOST_TOLD) told.push(`"errors" has ${errors.length - MOST_TOLD} more.`)
   // The service knows of headers alone.

@@ -38,7 +38,7 @@ describe('limitedFetch', () => {
     expect(timers.pending).toBe(0)
   })
 
-  it('refuses, and sends nothing, when the turn would come too late or never', async () => {
+  it('rejects, and sends nothing, when the turn would come too late or never', async () => {
     const api = await ApiServer.start()
     const clock = new FakeClock()
     const timers = new FakeTimers(clock)
@@ -77,7 +77,7 @@ describe('limitedFetch', () => {
     ['it in the older headers', 200, { 'X-RateLimit-Remaining': '0', 'X-RateLimit-Reset-After': '5' }, 5000],
     ['when to come back', 429, { 'Retry-After': '7' }, 7000],
     ['that it is overloaded', 503, { 'Retry-After': '8' }, 8000],
-    ['ten years, which nobody means', 429, { 'Retry-After': '315360000' }, 86_400_000],
+    ['ten years, which is a mistake', 429, { 'Retry-After': '315360000' }, 86_400_000],
   ])('stays away as long as the answer says %s', async (_, status, headers, waitMs) => {
     const api = await ApiServer.start(failing(1, status, headers))
     const time = new HeldTime()
@@ -121,7 +121,7 @@ describe('limitedFetch', () => {
     expect(time.waits).toEqual([])
   })
 
-  it('refuses when the pause is longer than it may wait, and asks no limiter', async () => {
+  it('rejects when the pause is longer than it may wait, and asks no limiter', async () => {
     const api = await ApiServer.start(failing(1, 429, { 'Retry-After': '7' }))
     const time = new HeldTime()
     const limiter = everybody()
@@ -191,7 +191,7 @@ describe('limitedFetch', () => {
     expect(time.waits).toEqual([10_000, 10_000])
   })
 
-  it.each([0, 1.5, -1, Number.NaN])('refuses %s as the longest wait', (maxWaitMs) => {
+  it.each([0, 1.5, -1, Number.NaN])('rejects %s as the longest wait', (maxWaitMs) => {
     expect(() => limitedFetch({ limiter: everybody(), maxWaitMs })).toThrow(
       expect.objectContaining({ code: 'SLUICE_CLIENT_INVALID_OPTION' }),
     )

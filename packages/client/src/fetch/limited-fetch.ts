@@ -78,7 +78,7 @@ const LIMITED_FETCH = optionTaker({
   },
 })
 
-/** What to do about something that says nobody's turn. */
+/** What to do about something that is no limiter. */
 function limiterAdvice(value: unknown): string | undefined {
   if (isClient(value)) return 'It is a client: pass serviceLimiter({ client, request }).'
   if (holdsSlots(value)) {
@@ -137,7 +137,7 @@ export function limitedFetch(options: LimitedFetchOptions): FetchFunction {
       ...(maxWaitMs === undefined ? {} : { maxWait: Math.max(1, Math.ceil(deadlineMs - nowMs())) }),
     })
     if (!turn.allowed) throw turnDenied(key, turn.retryAfterMs)
-    // Somebody else may have been told to stay away meanwhile.
+    // Another call may have received a Retry-After meanwhile.
     await waitOut(key, deadlineMs, signal)
     const response = await send(input, init)
     if (learn) pauses.learn(key, response, nowMs())
@@ -193,10 +193,10 @@ export interface Pause {
   readonly lengthMs: number
 }
 
-/** No announcement is believed for longer: whoever sends it may have mistaken the unit. */
+/** Maximum wait that is accepted from a server: a longer one is likely a wrong unit. */
 const LONGEST_PAUSE_MS = 86_400_000
 
-/** From so many on, those that are over are looked for. */
+/** From this number on, expired ones are removed. */
 const MANY_PAUSES = 1000
 
 /** What the answers to the calls of each key have said: until when there is no sense in another. */

@@ -97,7 +97,7 @@ describe('retryFetch', () => {
     [503, { 'Retry-After': '1' }, 2],
     [503, {}, 1],
     [502, {}, 1],
-  ])('repeats what was refused with %i and %o, when told', async (status, headers, tries) => {
+  ])('repeats what was rejected with %i and %o, when told', async (status, headers, tries) => {
     const api = await ApiServer.start(failing(1, status, headers))
     await (await quick({ repeat: 'refused' }).send(api.url, { method: 'POST', body: 'a' })).text()
     expect(api.asked).toHaveLength(tries)
@@ -109,7 +109,7 @@ describe('retryFetch', () => {
     expect(api.asked).toHaveLength(1)
   })
 
-  it('tries again after the statuses that it is told', async () => {
+  it('retries after the configured statuses', async () => {
     const api = await ApiServer.start(failing(1, 409))
     expect((await quick({ statuses: [409] }).send(api.url)).status).toBe(200)
   })
@@ -168,7 +168,7 @@ describe('retryFetch', () => {
     expect(api.asked).toHaveLength(1)
   })
 
-  it('ends with its signal, while it waits and while it is asked', async () => {
+  it('ends with its signal, during a wait and during a request', async () => {
     const api = await ApiServer.start(failing(1, 503))
     const time = new HeldTime()
     const send = retryFetch({ random: () => 0.5, ...time })
@@ -204,7 +204,7 @@ describe('retryFetch', () => {
     ['maxWaitMs', { maxWaitMs: Number.NaN }],
     ['repeat', { repeat: 'never' as 'always' }],
     ['capMs', { capMs: 1 }],
-  ])('refuses %s that cannot be used', (name, options) => {
+  ])('rejects %s that cannot be used', (name, options) => {
     const expected = { code: 'SLUICE_CLIENT_INVALID_OPTION', detail: expect.stringContaining(name) }
     expect(() => retryFetch(options)).toThrow(expect.objectContaining(expected))
   })

@@ -86,7 +86,7 @@ export function retryFetch(options: RetryFetchOptions = {}): FetchFunction {
         if (waitedMs + delayMs > settings.maxWaitMs) return resultOf(outcome)
         waitedMs += delayMs
         tell(outcome, { attempt, delayMs, call, settings })
-        // Nobody reads it, and the connection is needed for the retry.
+        // It is not read, and the connection is needed for the retry.
         await outcome.response?.body?.cancel().catch(() => undefined)
         await settings.sleep(delayMs, call.signal)
       }

@@ -41,7 +41,9 @@ export class Deadline {
     const wait = new AbortController()
     this.#wait = wait
     const expire = (): void => {
-      const detail = `No answer within ${ms} ms ${waited}. It is unknown whether it was processed: check before you repeat a change.`
+      const detail =
+        `No answer within ${ms} ms ${waited}. It is unknown whether it was processed: check before ` +
+        'you repeat a change.'
       this.#controller.abort(new ClientError('SLUICE_CLIENT_TIMEOUT', { detail }))
     }
     this.#options.sleep(ms, wait.signal).then(expire, () => undefined)

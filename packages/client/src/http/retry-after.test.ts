@@ -24,7 +24,7 @@ describe('the wait that an answer announces', () => {
       { 'Retry-After': new Date(NOW - 3_590_000).toUTCString(), Date: SENDER_CLOCK },
       10_000,
     ],
-    ['what nobody understands', { 'Retry-After': 'soon' }, undefined],
+    ['something invalid', { 'Retry-After': 'soon' }, undefined],
     ['a number below 0', { 'Retry-After': '-5' }, undefined],
     ['Retry-After before all others', { 'Retry-After': '1', RateLimit: '"a";r=0;t=9' }, 1000],
     ['a quota that is used up', { RateLimit: '"burst";r=5;t=10, "daily";r=0;t=3600' }, 3_600_000],
@@ -59,7 +59,7 @@ describe('the wait that an answer announces', () => {
     expect(waitOf(headers as Record<string, string>)).toBe(waitMs)
   })
 
-  it('does not need to say that nothing is left where it refuses', () => {
+  it('does not need to say that nothing is left where it denies', () => {
     expect(waitOf({ 'X-RateLimit-Reset-After': '4' }, 429)).toBe(4000)
     expect(waitOf({ 'X-RateLimit-Remaining': '2', 'X-RateLimit-Reset-After': '4' }, 429)).toBeUndefined()
   })

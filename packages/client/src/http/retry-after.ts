@@ -83,7 +83,7 @@ function numberOf(text: string | null): number | undefined {
   return text !== null && /^\d{1,15}(?:\.\d{1,9})?$/.test(text.trim()) ? Number(text) : undefined
 }
 
-/** The time of whoever sent the answer, as far as that is known. */
+/** The clock of the sender, as far as it is known. */
 function senderNowMs(headers: Headers, nowMs: number): number {
   return parseHttpDate(headers.get('date')?.trim() ?? '', nowMs) ?? nowMs
 }

@@ -155,14 +155,16 @@ function parsed(text: string): unknown {
 
 function unexpected(response: Response, content: string, nowMs: number): ClientError {
   const { status } = response
-  const detail = `It has status ${status} and ${content}. Check that the URL is that of the service, and which proxies are in between.`
+  const detail =
+    `It has status ${status} and ${content}. Check that the URL is that of the service, and which ` +
+    'proxies are in between.'
   const retryAfterMs = retryAfterMsOf(response, nowMs)
   return new ClientError('SLUICE_CLIENT_UNEXPECTED_ANSWER', { status, detail, retryAfterMs })
 }
 
 /** What is thrown for a request that failed. */
 function failureOf(error: unknown, { base }: ServiceConnection, signal: AbortSignal): unknown {
-  // Whoever ended it has said why.
+  // The caller that aborted it knows why.
   if (signal.aborted) return signal.reason
   if (error instanceof ClientError) return error
   const detail = `${base} does not answer: ${reasonOf(error)}. Check that the service runs and that the URL is right.`
@@ -172,7 +174,7 @@ function failureOf(error: unknown, { base }: ServiceConnection, signal: AbortSig
 /** Parameters of path and query, by name; those that are undefined are left out. */
 export type ParameterValues = Readonly<Record<string, string | number | undefined>>
 
-/** Where an operation is asked: its path and query below `base`, which has no slash at its end. */
+/** URL of an operation: its path and query below `base`, which has no slash at its end. */
 function operationUrl(base: string, operation: Operation, parameters: ParameterValues): string {
   const { path, parameters: declared } = operation
   const query: [string, string][] = []

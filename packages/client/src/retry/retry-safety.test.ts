@@ -11,7 +11,7 @@ const reset = failed({ code: 'ECONNRESET', syscall: 'read' })
 describe('a request', () => {
   it.each<[string, unknown]>([
     ['a refused connection', failed({}, refused)],
-    ['a name that nobody knows', failed({}, failed({ code: 'ENOTFOUND', syscall: 'getaddrinfo' }))],
+    ['an unknown host name', failed({}, failed({ code: 'ENOTFOUND', syscall: 'getaddrinfo' }))],
     ['a connection that took too long', failed({}, failed({ code: 'UND_ERR_CONNECT_TIMEOUT' }))],
     ['a system that says so in another way', failed({}, failed({ code: 'ETIMEDOUT', syscall: 'connect' }))],
     ['several addresses that all refuse', failed({}, new AggregateError([refused, refused], 'both'))],

@@ -5,7 +5,7 @@ import type { ServiceRequest } from '../http/send-request.ts'
 const PASSING: ReadonlySet<number | undefined> = new Set([408, 502, 503, 504])
 
 /**
- * Whether the service has, for sure, done nothing of what it was asked: it was never reached, or it turned the request
+ * Whether the service has certainly not processed the request: it was never reached, or it turned the request
  * away and said when to come back.
  */
 export function isUntouched(error: unknown): boolean {

@@ -83,7 +83,7 @@ describe('a call that the service turned away', () => {
     expect(server.asked).toHaveLength(2)
   })
 
-  it('is made again no earlier than it was told', async () => {
+  it('is retried no earlier than announced', async () => {
     const server = await TableServer.start()
     server.answer = firstly(
       problem('SLUICE_HTTP_NOT_READY', { 'Retry-After': '30' }),
@@ -142,7 +142,7 @@ describe('a call that the service turned away', () => {
     expect(await answer).toMatchObject({ allowed: true })
   })
 
-  it('is made once where that is asked for', async () => {
+  it('is made once on request', async () => {
     const server = await TableServer.start()
     server.answer = firstly(busy)
     const { client } = clientOn(server.url, { retry: false })
@@ -167,7 +167,7 @@ describe('a call that was never sent', () => {
   })
 })
 
-describe('a call of which nobody knows whether it was dealt with', () => {
+describe('a call with an unknown outcome', () => {
   const cost = { resource: '/x', tokens: 1 }
   const free = { resource: '/x', tokens: 0 }
 
@@ -229,7 +229,7 @@ it.each([
   ['maxRetries', { maxRetries: 1.5 }],
   ['baseMs', { baseMs: -1 }],
   ['capMs', { baseMs: 10, capMs: 5 }],
-])('refuses %s that cannot be used', (name, retry) => {
+])('rejects %s that cannot be used', (name, retry) => {
   expect(() => createClient({ url: 'http://host', retry })).toThrow(
     expect.objectContaining({ code: 'SLUICE_CLIENT_INVALID_OPTION', detail: expect.stringContaining(name) }),
   )

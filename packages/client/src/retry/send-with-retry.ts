@@ -19,7 +19,7 @@ export interface RetryingService extends ServiceConnection {
 
 /** How long a call may take. */
 export interface TimeBudget {
-  /** Aborts when it is used up, or when nobody wants the answer any more. */
+  /** Aborts when it is used up, or when no caller waits for the answer any more. */
   readonly signal: AbortSignal
   /** Milliseconds that are left, 0 or more. */
   leftMs(): number

@@ -144,7 +144,7 @@ describe('several files', () => {
     ])
   })
 
-  it('of one domain are joined where that is asked for, in the order of the files', () => {
+  it('of one domain are joined on request, in the order of the files', () => {
     const bank = { name: 'bank.yaml', text: 'domain: bank\n' }
     expect(importEnvoyYaml([one, bank, other], { mergeDomains: true }).domains).toEqual([
       { domain: 'shop', descriptors: [{ key: 'user' }, { key: 'ip' }] },
@@ -201,7 +201,7 @@ describe('a file that is meant to do harm', () => {
     expect(problemsOf([{ name: 'aliases', text }])).toMatchObject([{ expected: 'aliases that stand for less' }])
   })
 
-  it('is refused when it is nested without end, also in free data', () => {
+  it('is rejected when it is nested without end, also in free data', () => {
     const deep = `domain: d\ndescriptors: ${'[{ key: a, descriptors: '.repeat(20_000)}`
     expect(problemsOf([{ name: 'deep', text: deep }]).length).toBeGreaterThan(0)
     const itself = 'domain: d\ndescriptors: [{ key: a, metadata: &m { more: *m } }]'

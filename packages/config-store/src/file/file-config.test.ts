@@ -54,11 +54,11 @@ it('keeps a program going that has nothing to do but await a change', async () =
   expect(stdout.trim()).toBe('5 9')
 })
 
-/** Slow polling: what is noticed soon was told by the file system. */
+/** Slow polling: a change that is noticed soon was reported by the file system. */
 const BY_HINT = { pollMs: 600_000 }
 
 describe('the settings of the service in a file', () => {
-  it('are told as they stand there, with every content whose rules have no problems', async () => {
+  it('are reported as they are written, with every content whose rules have no problems', async () => {
     const { path, follow, limit, replace } = await scene()
     const told: unknown[] = []
     const first = `service: { port: 1 }\n${withLimit(5)}`
@@ -74,7 +74,7 @@ describe('the settings of the service in a file', () => {
     expect([told, limit()]).toEqual([[{ port: 1 }, { prot: 2 }, undefined], 7])
   })
 
-  it('are told again when a content comes back, and whoever listens stops nothing', async () => {
+  it('are reported again when a content comes back, and a failing callback stops nothing', async () => {
     const { path, follow, limit, replace, target } = await scene()
     const told: unknown[] = []
     const onService = (service: unknown): never => {
@@ -228,7 +228,7 @@ describe('a change of the file', () => {
     await config.ready()
     await release('two', 2)
     await until('the second is in force', () => limit() === 2)
-    await until('nothing more is told', async () => {
+    await until('nothing more is reported', async () => {
       const { notifications, polls } = config.stats()
       await until('polls go on', () => config.stats().polls > polls + 2)
       return config.stats().notifications === notifications
@@ -281,7 +281,7 @@ describe('a bad change of the file', () => {
     expect(events.find(({ type }) => type === 'refused')).toMatchObject({ error: { code: 'SLUICE_INVALID_RULE_SET' } })
     await expect(config.refresh()).rejects.toMatchObject({ code: 'SLUICE_INVALID_RULE_SET' })
     await config.ready()
-    // However often it is looked at, it is told once.
+    // However often it is read, it is reported once.
     expect(events.filter(({ type }) => type === 'refused')).toHaveLength(1)
     await replace(withLimit(7))
     await until('it is mended', () => limit() === 7)
@@ -303,7 +303,7 @@ describe('a bad change of the file', () => {
     await config.refresh()
   })
 
-  it('that only the target cannot use is refused as well, with its entries', async () => {
+  it('that only the target cannot use is rejected as well, with its entries', async () => {
     const { path, follow, replace, target } = await scene()
     await writeFile(path, withLimit(5))
     target.unusable.add(2)
@@ -386,7 +386,7 @@ describe('polling', () => {
     expect(target.log).toEqual(['use 1/-'])
   })
 
-  it.each([0, -1, Number.NaN])('in an interval of %s is refused', async (pollMs) => {
+  it.each([0, -1, Number.NaN])('in an interval of %s is rejected', async (pollMs) => {
     const { follow } = await scene()
     expect(() => follow({ pollMs })).toThrow('SLUICE_INVALID_OPTION')
   })

@@ -50,7 +50,7 @@ const MISTAKES: readonly (readonly [string, string, number, string, string])[] =
 ]
 
 describe('a file with a mistake', () => {
-  it.each(MISTAKES)('%s is refused at "%s", line %i', (name, path, line, received, expected) => {
+  it.each(MISTAKES)('%s is rejected at "%s", line %i', (name, path, line, received, expected) => {
     const error = errorOf(readFileSync(new URL(name, BAD_FILES)), name)
     expect(error).toMatchObject({ code: 'SLUICE_INVALID_RULE_SET', message: expect.stringContaining(name) })
     expect(error.problems[0]).toEqual({
@@ -69,11 +69,11 @@ describe('a file with a mistake', () => {
     ['a comma too many', '{\n  "rules": [\n    {},\n  ]\n}\n', 4, 'not JSON at "]"'],
     ['the end cut off', '{\n  "rules": [\n    {', 3, 'not JSON: it ends too soon'],
     ['YAML in it', 'rules: []\n', 1, 'not JSON at "rules: []"'],
-  ])('JSON with %s is refused, with its line', (_, text, line, received) => {
+  ])('JSON with %s is rejected, with its line', (_, text, line, received) => {
     expect(errorOf(bytesOf(text), 'a.json').problems).toEqual([{ path: '', line, received, expected: 'JSON' }])
   })
 
-  it('JSON with a wrong value is refused, with its line', () => {
+  it('JSON with a wrong value is rejected, with its line', () => {
     const text =
       '{\n\t"rules": [\n\t\t{\n\t\t\t"resource": "/a",\n\t\t\t"dimension": "ip",\n\t\t\t"limit": -1,\n\t\t\t"window": "1s"\n\t\t}\n\t]\n}'
     expect(errorOf(bytesOf(text), 'a.json').problems).toMatchObject([{ path: '/rules/0/limit', line: 6 }])
@@ -128,7 +128,7 @@ denyList:
     ])
   })
 
-  it.each(['!!binary aGk=', '!!timestamp 2026-01-01', '!<tag:example.org,2026:x> 1'])('%s is refused', (value) => {
+  it.each(['!!binary aGk=', '!!timestamp 2026-01-01', '!<tag:example.org,2026:x> 1'])('%s is rejected', (value) => {
     const { problems } = errorOf(bytesOf(`rules: []\nincident: ${value}\n`), 'x.yaml')
     expect(problems).toMatchObject([{ path: '/incident', line: 2, expected: 'a value without a tag' }])
   })
@@ -136,7 +136,7 @@ denyList:
   it.each([
     ['not UTF-8', Uint8Array.of(0x72, 0xff, 0xfe), 'not a text'],
     ['too large', new Uint8Array(33_554_433), '33554433 bytes long'],
-  ])('%s is refused', (_, bytes, received) => {
+  ])('%s is rejected', (_, bytes, received) => {
     expect(errorOf(bytes, 'sluice.yaml').problems).toMatchObject([{ path: '', received }])
   })
 

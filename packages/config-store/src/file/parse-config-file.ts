@@ -16,11 +16,11 @@ const SHOWN_LENGTH = 30
  */
 export function parseConfigFile(bytes: Uint8Array, name: string, options: RuleSetCheckOptions = {}): FileContent {
   const text = taken(textOf(bytes), name)
-  if (name.toLowerCase().endsWith('.json')) refuse(jsonProblems(text), name)
+  if (name.toLowerCase().endsWith('.json')) reject(jsonProblems(text), name)
   const lined = parseYaml(text)
-  refuse(yamlProblems(lined), name)
+  reject(yamlProblems(lined), name)
   const value = taken(yamlValue(lined), name)
-  refuse(
+  reject(
     checkRuleSetFile(value, options).map((problem) => ({ ...problem, line: lineAt(lined, problem.path) })),
     name,
   )
@@ -32,7 +32,7 @@ type Reading<T> = { readonly value: T } | { readonly problem: RuleSetProblem }
 
 function textOf(bytes: Uint8Array): Reading<string> {
   if (bytes.length > LARGEST_BYTES) {
-    const expected = `at most ${LARGEST_BYTES} bytes; keep so many entries in a database`
+    const expected = `at most ${LARGEST_BYTES} bytes; keep this number of entries in a database`
     return { problem: { path: '', received: `${bytes.length} bytes long`, expected } }
   }
   try {
@@ -57,6 +57,6 @@ function taken<T>(reading: Reading<T>, name: string): T {
   return reading.value
 }
 
-function refuse(problems: readonly RuleSetProblem[], name: string): void {
+function reject(problems: readonly RuleSetProblem[], name: string): void {
   if (problems.length > 0) throw new RuleSetError(problems, name)
 }

@@ -15,8 +15,8 @@ export interface WatchedFileOptions {
 }
 
 /**
- * A file that other programs write. It is read only if nobody seems to be writing it: half a file may be valid, with
- * rules missing.
+ * A file that other programs write. It is read only if no program seems to be writing it: half a file may be valid,
+ * with rules missing.
  */
 export class WatchedFile {
   readonly #options: WatchedFileOptions

@@ -117,7 +117,7 @@ describe('the cache file', () => {
 })
 
 describe('a cache file that is not whole', () => {
-  it('is refused, wherever it is torn', async () => {
+  it('is rejected, wherever it is torn', async () => {
     const folder = await temporaryFolder()
     const path = join(folder, 'whole')
     await write(path)
@@ -131,7 +131,7 @@ describe('a cache file that is not whole', () => {
     expect(await stateOf(torn)).toBe('whole')
   })
 
-  it('is refused, whichever byte of it is another one', async () => {
+  it('is rejected, whichever byte of it is another one', async () => {
     const folder = await temporaryFolder()
     const path = join(folder, 'whole')
     await write(path)
@@ -145,7 +145,7 @@ describe('a cache file that is not whole', () => {
     }
   })
 
-  it('is refused when blocks of it are missing, doubled or empty', async () => {
+  it('is rejected when blocks of it are missing, doubled or empty', async () => {
     const folder = await temporaryFolder()
     const path = join(folder, 'c')
     await write(
@@ -172,13 +172,13 @@ describe('a cache file that is not whole', () => {
     ['another text', 'rules:\n  - limit: 5\n', 'it is not a cache file of Sluice'],
     ['another JSON', '{"a":1}\n{"b":2}\n', 'it is not a cache file of Sluice'],
     ['a newer format', '{"format":"sluice-config","version":2}\n', 'another version of this program: its format is 2'],
-  ])('is refused when it is %s', async (_, content, reason) => {
+  ])('is rejected when it is %s', async (_, content, reason) => {
     const path = join(await temporaryFolder(), 'c')
     await writeFile(path, content)
     expect(await openCache(path)).toEqual({ state: 'refused', reason: expect.stringContaining(reason) })
   })
 
-  it('leaves no file open when it is refused', async () => {
+  it('leaves no file open when it is rejected', async () => {
     const path = join(await temporaryFolder(), 'c')
     await writeFile(path, 'foreign\n')
     const opened = async (): Promise<number> => {

@@ -181,7 +181,10 @@ function refusalOf(head: unknown): string | undefined {
   const { format, version } = (head ?? {}) as { format?: unknown; version?: unknown }
   if (format !== FORMAT) return 'it is not a cache file of Sluice'
   if (version === FORMAT_VERSION) return undefined
-  return `it was written by another version of this program: its format is ${String(version)}, this one reads ${FORMAT_VERSION}`
+  return (
+    `it was written by another version of this program: its format is ${String(version)}, this one reads ` +
+    `${FORMAT_VERSION}`
+  )
 }
 
 function headIn(chunk: Buffer): unknown {

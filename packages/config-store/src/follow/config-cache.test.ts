@@ -176,7 +176,7 @@ describe('the cache', () => {
 })
 
 describe('a cache file that cannot be used', () => {
-  it('of another database is refused', async () => {
+  it('of another database is rejected', async () => {
     const { open } = await scene()
     await fill(open({ source: 'postgres://staging' }), [])
     const cache = open({ source: 'postgres://production' })

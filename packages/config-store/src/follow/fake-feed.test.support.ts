@@ -39,7 +39,8 @@ export function removed(change: EntryChange): EntryChange {
   return { ...change, entry: undefined }
 }
 
-const AWAY = (): SluiceError => new SluiceError('SLUICE_CONFIG_UNAVAILABLE', { problem: 'the fake feed is away' })
+const AWAY = (): SluiceError =>
+  new SluiceError('SLUICE_CONFIG_UNAVAILABLE', { problem: 'the fake feed is unavailable' })
 
 /** A change feed in memory, which can be away, hang, and lose hints. */
 export class FakeFeed implements ChangeFeed {
@@ -156,7 +157,7 @@ export class FakeFeed implements ChangeFeed {
   }
 }
 
-/** A target that remembers what it was told, and takes no version with a number in `unusable`. */
+/** A target that records its calls, and takes no version with a number in `unusable`. */
 export class RecordingTarget implements ConfigTarget {
   readonly #entries = new Map<string, EntryChange>()
   #reloaded: Set<string> | undefined

@@ -359,7 +359,7 @@ describe('refresh()', () => {
 })
 
 describe('a version that cannot be used', () => {
-  it('is refused whole, the old one stays, and entries are followed all the same', async () => {
+  it('is rejected whole, the old one stays, and entries are followed all the same', async () => {
     const { feed, target, timers, follow, events } = scene()
     target.unusable.add(2)
     feed.use(enforced(1))
@@ -506,7 +506,7 @@ describe('the database away', () => {
     const ready = follower.ready()
     const outcome = expect(ready).rejects.toMatchObject({
       code: 'SLUICE_CONFIG_UNAVAILABLE',
-      cause: { message: expect.stringContaining('the fake feed is away') },
+      cause: { message: expect.stringContaining('the fake feed is unavailable') },
     })
     await timers.advance(1999)
     let isSettled = false
@@ -571,7 +571,7 @@ describe('lag', () => {
     expect(follower.stats()).toMatchObject({ lagMs: expect.any(Number), failures: 0 })
   })
 
-  it('counts from when the database was asked, not from when it answered', async () => {
+  it('counts from the query of the database, not from its reply', async () => {
     const { feed, timers, follow } = scene({ pollMs: 1000 })
     const follower = follow()
     await timers.advance(100)
@@ -629,7 +629,7 @@ describe('what comes from outside', () => {
     expect(target.versions).toEqual(enforced(1))
   })
 
-  it.each([0, -1, Number.NaN, Number.POSITIVE_INFINITY])('a poll interval of %s is refused', (pollMs) => {
+  it.each([0, -1, Number.NaN, Number.POSITIVE_INFINITY])('a poll interval of %s is rejected', (pollMs) => {
     const { follow } = scene()
     expect(() => follow({ pollMs })).toThrow('SLUICE_INVALID_OPTION')
   })

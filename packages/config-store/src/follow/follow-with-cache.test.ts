@@ -43,7 +43,7 @@ async function scene() {
 
 const ENTRIES = [overrideOf('a', 1), overrideOf('b', 2), memberOf('a', 'gold'), blockOf('10.0.0.1', 9e12)]
 
-describe('the database is away at the start', () => {
+describe('the database is unavailable at the start', () => {
   it('the last good configuration on disk is used, and the database when it is back, without a restart', async () => {
     const { feed, events, start, timers, settle } = await scene()
     feed.use(enforced(3))

@@ -94,7 +94,7 @@ export class Poller {
   #another(): PromiseWithResolvers<void> {
     if (this.#next === undefined) {
       this.#next = Promise.withResolvers<void>()
-      // Nobody awaits the promise of a hint.
+      // The promise of a hint is not awaited.
       this.#next.promise.catch(() => undefined)
     }
     return this.#next

@@ -80,7 +80,7 @@ describe.each(['node-redis', 'ioredis'] as const)('a notifier over %s', (name) =
     expect(heard).toEqual({ changed: 1, lost: [] })
   })
 
-  it('listens again by itself after the server was away, and says that hints may be lost', async () => {
+  it('subscribes again by itself after an outage of the server, and reports that hints may be lost', async () => {
     const { heard, notifier } = await watched(await clients[name](server.url))
     await until('it listens', () => heard.changed === 1)
     await server.restart()
@@ -90,11 +90,11 @@ describe.each(['node-redis', 'ioredis'] as const)('a notifier over %s', (name) =
     await until('it hears again', () => heard.changed > 1)
   })
 
-  it('announces nothing while the server is away, without an error', async () => {
+  it('announces nothing while the server is unavailable, without an error', async () => {
     const { heard, notifier } = await watched(await clients[name](server.url))
     await until('it listens', () => heard.changed === 1)
     await server.kill()
-    await until('it is told', async () => !(await notifier.announce()))
+    await until('it is reported', async () => !(await notifier.announce()))
   })
 
   it('does not wait for a client that is not connected', async () => {
@@ -106,7 +106,7 @@ describe.each(['node-redis', 'ioredis'] as const)('a notifier over %s', (name) =
     expect(await Promise.race([notifier.announce(), platform.nextTurn()])).toBe(false)
   })
 
-  it('gives up an announcement that nobody answers', async () => {
+  it('gives up an announcement without a reply', async () => {
     const proxy = await FaultyProxy.start({ port: server.port })
     onTestFinished(() => proxy.close())
     const client = await clients[name](`redis://${proxy.host}:${proxy.port}`)
@@ -161,7 +161,7 @@ describe('a notifier', () => {
     ['nothing', undefined],
     ['an object', {}],
     ['a cluster', { isReady: true, slots: [], publish: () => 0, duplicate: () => 0 }],
-  ])('over %s is refused', (_, client) => {
+  ])('over %s is rejected', (_, client) => {
     expect(() => redisNotifier(client as never)).toThrow('SLUICE_INVALID_OPTION')
   })
 })

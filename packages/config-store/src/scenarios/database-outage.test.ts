@@ -14,7 +14,7 @@ import { allowedOf, engineNode } from './engine-node.test.support.ts'
 const AUTHOR = { name: 'operator' }
 const HOUR_MS = 3_600_000
 
-/** Windows longer than the test, so that nobody gets anything back meanwhile. */
+/** Windows longer than the test, so that nothing refills meanwhile. */
 const withLimit = (limit: number): RuleSet => ({
   rules: [{ resource: '/orders', dimension: 'user', limit, window: HOUR_MS }],
 })
@@ -63,7 +63,7 @@ const FAILURES = {
 } satisfies Record<string, readonly [() => Promise<void>, () => Promise<void>]>
 
 describe.each(Object.entries(FAILURES))('PostgreSQL away (it %s)', (_, [fail, recover]) => {
-  it('enforcement goes on with the last good rules, writes are refused, staleness rises, recovery without restart', async () => {
+  it('enforces the last good rules, rejects writes, reports staleness, and recovers without a restart', async () => {
     const { url } = await server.createDatabase()
     const store = await openStore(url)
     const { number } = await store.versions.create(withLimit(2), AUTHOR, 0)
@@ -103,7 +103,7 @@ describe.each(Object.entries(FAILURES))('PostgreSQL away (it %s)', (_, [fail, re
 })
 
 describe('PostgreSQL away at the start', () => {
-  it('a node starts with the last good configuration on disk, and goes over to the database when it is back', async () => {
+  it('a node starts with the last good configuration on disk, and follows the database when it is back', async () => {
     const { url } = await server.createDatabase()
     const path = join(await temporaryFolder(), 'config.cache')
     const store = await openStore(url)

@@ -8,7 +8,7 @@ export function engineNode(): { readonly engine: PolicyEngine<'sync'>; readonly 
   return { engine, target: engineTarget(engine) }
 }
 
-/** How many of so many calls of a user are allowed. */
+/** How many of `count` calls of a user are allowed. */
 export function allowedOf(engine: PolicyEngine<'sync'>, user: string, calls: number): number {
   let allowed = 0
   for (let call = 0; call < calls; call++) if (engine.check({ resource: '/orders', user }).allowed) allowed++

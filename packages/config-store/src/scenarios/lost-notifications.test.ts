@@ -29,7 +29,7 @@ async function openStore(url: string): Promise<ConfigStore> {
   return store
 }
 
-/** A feed whose hints are all lost, and nobody notices. */
+/** A feed whose hints are all lost without an error. */
 function deaf(feed: ChangeFeed): ChangeFeed {
   return {
     head: () => feed.head(),

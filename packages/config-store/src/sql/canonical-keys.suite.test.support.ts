@@ -74,8 +74,8 @@ export function describeSpellings(open: (options?: ConfigStoreOptions) => Promis
         expect(one).toEqual(other)
         return one
       }
-      const nobody = { user: 10, ipv4: 20, ipv6: 20, joint: 30 }
-      expect(await both()).toEqual(nobody)
+      const withoutEntries = { user: 10, ipv4: 20, ipv6: 20, joint: 30 }
+      expect(await both()).toEqual(withoutEntries)
 
       // A name of a parameter, letters, slashes and codes make no difference to a resource.
       await store.overrides.put(override('/orders/:id', 60), ALICE)
@@ -84,7 +84,7 @@ export function describeSpellings(open: (options?: ConfigStoreOptions) => Promis
       await store.overrides.putAll([override('/orders/:x', 40), override('/%6frders//:y', 45)], ALICE)
       expect(await both()).toMatchObject({ user: 45 })
       expect(await store.overrides.remove({ ...override('/orders/:any', 0) }, ALICE)).toBe(true)
-      expect(await both()).toEqual(nobody)
+      expect(await both()).toEqual(withoutEntries)
       expect(await store.overrides.remove(override('/orders/:id', 0), ALICE)).toBe(false)
 
       const every = (dimension: string, entity: string, limit: number) => ({
@@ -102,7 +102,7 @@ export function describeSpellings(open: (options?: ConfigStoreOptions) => Promis
       await store.overrides.remove(every('ip', '::ffff:102:304', 0), ALICE)
       await store.overrides.remove(every('ip', '2001:db8:0:1::/64', 0), ALICE)
       await store.overrides.remove(every('user+tenant', '["t2","u2"]', 0), ALICE)
-      expect(await both()).toEqual(nobody)
+      expect(await both()).toEqual(withoutEntries)
       expect((await store.overrides.list()).items).toEqual([])
     })
 

@@ -180,7 +180,7 @@ export function describeConfigStore(name: string, subject: ConfigStoreSubject): 
         expect(await store.versions.current()).toMatchObject({ enforced: { number: 1 }, candidate: { number: 3 } })
       })
 
-      it('refuse what makes no sense', async () => {
+      it('reject what makes no sense', async () => {
         await draftOf(store.versions, ruleSetOf(1), ALICE)
         const wrong = [
           store.versions.stage(1, { stage: 'percent', percent: 101 }, ALICE),
@@ -204,7 +204,7 @@ export function describeConfigStore(name: string, subject: ConfigStoreSubject): 
         expect(await Promise.all(missing.map(codeOf))).toEqual(missing.map(() => 'SLUICE_NOT_FOUND'))
       })
 
-      it('Bad rule set published: it is refused whole with all its problems, and the old one stays in force', async () => {
+      it('Bad rule set published: it is rejected with all its problems, and the old one stays in force', async () => {
         await store.versions.edit(() => ruleSetOf(1), ALICE)
         const before = await store.feed.head()
         const bad = {
@@ -310,18 +310,18 @@ export function describeConfigStore(name: string, subject: ConfigStoreSubject): 
       it('are shown to who has to approve beside the one enforced, and stay as they are when that throws', async () => {
         const seen: unknown[] = []
         const approve: VersionApproval = (after, before) => void seen.push([after, before])
-        const refuse: VersionApproval = () => {
+        const reject: VersionApproval = () => {
           throw new Error('not by you')
         }
         await draftOf(store.versions, ruleSetOf(1), ALICE)
         await store.versions.stage(1, { stage: 'enforce', approve }, ALICE)
         await draftOf(store.versions, ruleSetOf(2), ALICE)
         for (const stage of [{ stage: 'shadow' }, { stage: 'percent', percent: 5 }, { stage: 'enforce' }] as const) {
-          await expect(store.versions.stage(2, { ...stage, approve: refuse }, BOB)).rejects.toThrow('not by you')
+          await expect(store.versions.stage(2, { ...stage, approve: reject }, BOB)).rejects.toThrow('not by you')
         }
         await store.versions.stage(2, { stage: 'percent', percent: 5, approve }, BOB)
         await store.versions.stage(2, { stage: 'enforce', approve }, BOB)
-        await expect(store.versions.rollback(BOB, { approve: refuse })).rejects.toThrow('not by you')
+        await expect(store.versions.rollback(BOB, { approve: reject })).rejects.toThrow('not by you')
         expect((await store.versions.current()).enforced).toMatchObject({ number: 2 })
         await store.versions.rollback(BOB, { to: 1, approve })
         expect(seen).toEqual([
@@ -330,10 +330,10 @@ export function describeConfigStore(name: string, subject: ConfigStoreSubject): 
           [ruleSetOf(2), ruleSetOf(1)],
           [ruleSetOf(1), ruleSetOf(2)],
         ])
-        // What is taken back is nobody's to approve.
+        // Retiring a version needs no approval.
         await draftOf(store.versions, ruleSetOf(3), ALICE)
         await store.versions.stage(3, { stage: 'shadow' }, ALICE)
-        expect(await store.versions.stage(3, { stage: 'retired', approve: refuse }, BOB)).toMatchObject({ number: 3 })
+        expect(await store.versions.stage(3, { stage: 'retired', approve: reject }, BOB)).toMatchObject({ number: 3 })
       })
 
       it('tell what changes from one to another', async () => {
@@ -400,7 +400,7 @@ export function describeConfigStore(name: string, subject: ConfigStoreSubject): 
         expect(await table.get(key)).toBeUndefined()
       })
 
-      it('are told apart by keys with any character, of any length', async () => {
+      it('are distinguished by keys with any character, of any length', async () => {
         for (const [index, entity] of KEYS.entries()) await store.overrides.put(override(entity, index), ALICE)
         const found = await Promise.all(
           KEYS.map((entity) => store.overrides.get({ dimension: 'user', entity, resource: '/orders' })),
@@ -438,7 +438,7 @@ export function describeConfigStore(name: string, subject: ConfigStoreSubject): 
         expect((await store.members.list({ entity: 'a' })).items).toEqual([])
       })
 
-      it('are refused with all that is wrong with them', async () => {
+      it('are rejected with all that is wrong with them', async () => {
         const bad = { dimension: 'user', entity: 'u1', resource: '/orders', terms: { limit: -1 }, more: 1 }
         await expect(store.overrides.put(bad as unknown as Override, ALICE)).rejects.toMatchObject({
           code: 'SLUICE_INVALID_RULE_SET',
@@ -641,7 +641,7 @@ export function describeConfigStore(name: string, subject: ConfigStoreSubject): 
         }
       })
 
-      it('are refused when they make no sense', async () => {
+      it('are rejected when they make no sense', async () => {
         const create = (key: object): Promise<unknown> =>
           codeOf(store.apiKeys.create({ name: 'k', role: 'admin', ...key }, ALICE))
         const wrong = [{ name: '' }, { role: 'root' }, { tenant: '' }, { tier: 5 }, { expiresAt: Number.NaN }]
@@ -767,7 +767,7 @@ export function describeConfigStore(name: string, subject: ConfigStoreSubject): 
         expect(await codeOf(store.audit.list({ since: Number.NaN }))).toBe('SLUICE_INVALID_OPTION')
       })
 
-      it('has nothing of a change that was refused', async () => {
+      it('has nothing of a change that was rejected', async () => {
         await store.overrides.put(override('u1', 5), ALICE)
         await codeOf(store.overrides.put(override('u1', 6), BOB, { ifRevision: 99 }))
         expect(await actionsOf(store)).toEqual(['override.put user:u1 /orders'])
@@ -827,7 +827,7 @@ export function describeConfigStore(name: string, subject: ConfigStoreSubject): 
         expect(await store.feed.since(head)).toMatchObject({ restart: false })
       })
 
-      it('forgets removals after 7 days, and says so to who was away for longer', async () => {
+      it('forgets removals after 7 days, and reports that to readers that were disconnected for longer', async () => {
         const remove = async (entity: string): Promise<void> => {
           await store.overrides.put(override(entity, 1), ALICE)
           await store.overrides.remove({ dimension: 'user', entity, resource: '/orders' }, ALICE)
@@ -864,7 +864,7 @@ export function describeConfigStore(name: string, subject: ConfigStoreSubject): 
         expect(sizes.length).toBeGreaterThan(1)
       })
 
-      it('gives a hint after each change, until it is told to stop', async () => {
+      it('gives a hint after each change, until it is stopped', async () => {
         let hints = 0
         const stop = await store.feed.watch(
           () => {
@@ -954,7 +954,7 @@ function describeSharing(database: () => TestDatabase): void {
       expect(removed.filter(Boolean)).toHaveLength(1)
     })
 
-    it('makes one first key, and never ends the last that may do everything, whoever else is at it', async () => {
+    it('creates one first key, and never ends the last one with all permissions, also concurrently', async () => {
       const nodes = await openAll(4)
       const [node] = nodes
       const made = await Promise.all(

@@ -8,7 +8,7 @@ import { openPostgres } from './postgres/postgres-driver.ts'
 import type { SqlDriver } from './sql-driver.ts'
 import { openSqlite } from './sqlite/sqlite-driver.ts'
 
-/** What a driver of a test may be told. */
+/** Options of a driver in a test. */
 export interface TestDriverOptions {
   readonly deadlineMs?: number
   readonly pollMs?: number

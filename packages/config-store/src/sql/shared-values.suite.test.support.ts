@@ -14,7 +14,7 @@ export function describeSharedValues(open: (options?: ConfigStoreOptions) => Pro
   })
 
   describe('secrets', () => {
-    it('are made once, by whoever asks first, and differ by name', async () => {
+    it('are created once, by the first caller, and differ by name', async () => {
       const store = await open()
       const asked = await Promise.all([1, 2, 3, 4].map(() => store.secrets.get('signing')))
       expect(asked[0]).toHaveLength(32)
@@ -49,7 +49,7 @@ export function describeSharedValues(open: (options?: ConfigStoreOptions) => Pro
       const take = (holder: string, wanted: number, onlyWanted = false): Promise<number | undefined> =>
         store.numbers.take({ name: 'machine', count: 9, holder, leaseMs: 1000, wanted, onlyWanted })
       expect([await take('a', 7), await take('b', 7), await take('c', 7, true)]).toEqual([7, 0, undefined])
-      // Whoever has one keeps it, whatever it wants.
+      // A holder keeps its number, whichever it asks for.
       expect([await take('a', 3), await take('a', 7, true), await take('b', 8)]).toEqual([7, 7, 0])
       now += 1000
       expect([await take('c', 7, true), await take('a', 7), await take('a', 7, true)]).toEqual([7, 0, undefined])

@@ -56,10 +56,10 @@ describe('a window with a burst', () => {
     expect(ask(state, smaller, { cost: 2, atMs: 1000 }).verdict).toMatchObject({ ruling: 'allowed', remaining: 0 })
   })
 
-  it('is refused without a trace of what it could have paid', () => {
+  it('is denied without a trace of what it could have paid', () => {
     const { state } = ask([], limit, { cost: 1 })
-    const refused = ask(state, limit, { cost: 3, entitled: false }).verdict
-    expect(refused).toMatchObject({ ruling: 'never', remaining: 1, resetAt: START_MICROS + 1_000_000 })
+    const denied = ask(state, limit, { cost: 3, entitled: false }).verdict
+    expect(denied).toMatchObject({ ruling: 'never', remaining: 1, resetAt: START_MICROS + 1_000_000 })
   })
 
   it('finds its retry when the burst takes longer to refill than time can be counted', () => {

@@ -35,7 +35,7 @@ describe('a place in the queue', () => {
     expect(join(withoutB.state, 70).leavesMs).toBe(100)
   })
 
-  it('in the middle is not handed out again: those behind it have been told when to leave', () => {
+  it('in the middle is not handed out again: those behind it already know when to leave', () => {
     const a = join([], 0)
     const b = join(a.state, 0)
     const c = join(b.state, 0)

@@ -51,9 +51,9 @@ describe('the segmented log', () => {
     const minute = limitOf({ algorithm: 'sliding-window-log', limit: 3, window: '1m', segments: 6 })
     const hour = limitOf({ algorithm: 'sliding-window-log', limit: 3, window: '1h', segments: 6 })
     const { state } = ask([], minute, { cost: 3 })
-    const refused = ask(state, hour, { cost: 1, at: SECOND }).verdict
-    expect(refused).toMatchObject({ ruling: 'limit', remaining: 0 })
-    expect(refused.retryAt).toBeLessThanOrEqual(START_MICROS + 2 * 3600 * SECOND)
+    const denied = ask(state, hour, { cost: 1, at: SECOND }).verdict
+    expect(denied).toMatchObject({ ruling: 'limit', remaining: 0 })
+    expect(denied.retryAt).toBeLessThanOrEqual(START_MICROS + 2 * 3600 * SECOND)
   })
 })
 

@@ -15,7 +15,7 @@ function start(rule: Rule): { readonly limiter: Limiter<'sync'>; readonly clock:
   return { limiter, clock }
 }
 
-/** How many of so many calls are admitted. */
+/** How many of `calls` calls are admitted. */
 function admitted(limiter: Limiter<'sync'>, calls: number): number {
   let count = 0
   for (let call = 0; call < calls; call++) if (limiter.tryAcquire('key')) count++

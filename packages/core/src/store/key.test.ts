@@ -65,7 +65,7 @@ describe('checkKey', () => {
     ['null', null],
     ['an object', { toString: () => 'key' }],
     ['a String object', Object('key')],
-  ])('refuses %s, and does not show it', (_what, key) => {
+  ])('rejects %s, and does not show it', (_what, key) => {
     let error: unknown
     try {
       checkKey(key)

@@ -13,8 +13,8 @@ import { leasedStore } from './leased/leased-store.ts'
 import { receiptOf } from './receipt.ts'
 import type { Batch, Receipt, Settlement, Store } from './store.ts'
 
-// Many nodes over one store, in virtual time: answers are late or lost, nodes crash and stop, clocks differ. A sink counts
-// what was let through, at the true time. Everything follows from the seed; a failure names it.
+// Many nodes over one store, in virtual time: answers are late or lost, nodes crash and stop, clocks differ. A sink
+// counts what was let through, at the true time. Everything follows from the seed; a failure names it.
 
 /** Seeds tried for each rule with faults. 10,000 take about twenty minutes. */
 const SEEDS = 80
@@ -111,7 +111,7 @@ interface Faults {
 
 const NO_FAULTS: Faults = { lost: 0, delayMs: 1, mishapsPerSecond: 0 }
 
-/** From hardly any to so many that nothing works. */
+/** From hardly any to a number at which nothing works. */
 function drawFaults(chance: () => number): Faults {
   return { lost: 0.1 * chance() ** 2, delayMs: 1 + 100 * chance() ** 3, mishapsPerSecond: 2 * chance() }
 }
@@ -272,7 +272,7 @@ class Simulation {
     if (faults.mishapsPerSecond > 0) for (const node of this.nodes) this.#scheduleMishap(node, faults)
   }
 
-  /** Calls arrive at random, so many in a second at each node. A few cost more than 1, a few are given back. */
+  /** Calls arrive at random, at a given rate at each node. A few cost more than 1, a few are given back. */
   load(callsPerSecond: number, { refunds = 0, pauseMs = 0 }: { refunds?: number; pauseMs?: number } = {}): void {
     for (const node of this.nodes) {
       const arrive = (): void => {
@@ -333,7 +333,10 @@ function perWindow(admitted: readonly Admitted[], windowMs: number): Map<number,
   return counts
 }
 
-/** The highest level a leaking bucket reaches: at most its capacity exactly when every interval keeps capacity + rate x dt. */
+/**
+ * The highest level a leaking bucket reaches: at most its capacity exactly when every interval keeps capacity + rate x
+ * dt.
+ */
 function highestLevel(admitted: readonly Admitted[], ratePerSecond: number): number {
   let [level, last, highest] = [0, 0, 0]
   for (const { at, units } of [...admitted].sort((one, other) => one.at - other.at)) {

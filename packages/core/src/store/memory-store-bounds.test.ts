@@ -33,7 +33,7 @@ describe.each(Object.entries(KINDS))('a store full of keys of %s', (_kind, rule)
     expect(store.stats()).toEqual({ keys: MAX_KEYS, evictions: 10_000 - MAX_KEYS, overflowed: 0 })
   })
 
-  it('lets expired keys go first: nobody in use is dropped for a new one', () => {
+  it('drops expired keys first: no key in use is dropped for a new one', () => {
     const { store, limiter, clock } = bounded(rule)
     for (let index = 0; index < MAX_KEYS / 2; index++) limiter.check(`old-${index}`, { cost: 3 })
     // An hour, and the two seconds to which the time of a state is rounded.
@@ -113,7 +113,7 @@ describe('several keys at once without room', () => {
     expect(set.limiter('a').tryAcquire('w')).toBe(false)
   })
 
-  it('leave those that have room as they were when the overflow refuses', () => {
+  it('leave those that have room as they were when the overflow denies', () => {
     const { set } = full()
     expect(set.limiter('a').check('homeless', { cost: 10 }).allowed).toBe(true)
     set.limiter('b').check('known', { cost: 3 })
@@ -127,7 +127,7 @@ describe('several keys at once without room', () => {
     expect(set.limiter('b').peek('new').remaining).toBe(10)
   })
 
-  it('take what is left when asked for a part', () => {
+  it('take what is left when a part is enough', () => {
     const { set } = full()
     expect(set.limiter('a').check('x', { cost: 8 }).allowed).toBe(true)
     expect(set.limiter('a').check('y', { cost: 5, partial: true })).toMatchObject({ allowed: true, cost: 2 })
@@ -136,7 +136,7 @@ describe('several keys at once without room', () => {
 })
 
 describe('a flood of five million keys', () => {
-  it('takes no more memory than it may, and frees nobody who is refused', () => {
+  it('takes no more memory than it may, and frees no denied key', () => {
     const maxKeys = 100_000
     const { store, limiter } = bounded({ limit: 5, window: '1h' }, maxKeys)
     limiter.check('exhausted', { cost: 5 })
@@ -153,7 +153,7 @@ describe('a flood of five million keys', () => {
     }
     const { arrayBuffers, heapUsed } = process.memoryUsage()
     expect(arrayBuffers).toBe(flat)
-    // Keys and decisions that nobody holds any more are still in here; five million would be hundreds of megabytes.
+    // Unreachable keys and decisions are still in here; five million would be hundreds of megabytes.
     expect(heapUsed).toBeLessThan(150_000_000)
     expect(store.stats()).toEqual({ keys: maxKeys, evictions: 5_000_001 - maxKeys, overflowed: 0 })
     expect(limiter.tryAcquire('exhausted')).toBe(false)

@@ -70,7 +70,7 @@ describe('a settlement that makes several counters at once', () => {
     const limiter = createLimiter({ algorithm: 'fixed-window', windows, clock, store: create(clock) })
     for (let index = 0; index < 500; index++) {
       const reservation = limiter.reserve(`key-${index}`, { cost: 0 })
-      if (!reservation.allowed) throw new Error('refused')
+      if (!reservation.allowed) throw new Error('denied')
       expect(reservation.settle(2)).toEqual({ outcome: 'settled', corrected: 6 })
       expect(limiter.peek(`key-${index}`).limits).toMatchObject([{ remaining: 7 }, { remaining: 7 }, { remaining: 7 }])
       limiter.reset(`key-${index}`)

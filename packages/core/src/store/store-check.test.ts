@@ -13,7 +13,7 @@ describe('what is no store', () => {
     ['a store of another library', { increment: () => undefined }, 'of another library'],
     ['a number', 5, 'Leave it out'],
     ['null', null, 'Leave it out'],
-  ])('%s is refused with what to write', (_, value, phrase) => {
+  ])('%s is rejected with what to write', (_, value, phrase) => {
     expect(() => assertStore(value)).toThrow(expect.objectContaining({ code: 'SLUICE_INVALID_OPTION' }))
     expect(() => assertStore(value)).toThrow(phrase)
   })

@@ -3,7 +3,7 @@ import { SluiceError } from '../errors.ts'
 import { failureOf, outcomeUnknown, storeUnavailable } from './store-error.ts'
 
 describe('what an error of a store says', () => {
-  it('it could not be asked', () => {
+  it('it was unavailable', () => {
     const beneath = new Error('ECONNREFUSED')
     const error = storeUnavailable({
       because: 'unreachable',
@@ -16,12 +16,12 @@ describe('what an error of a store says', () => {
     expect(failureOf(error)).toEqual({ cause: 'unreachable', charged: 'no' })
   })
 
-  it('it refused', () => {
+  it('it returned an error', () => {
     const error = storeUnavailable({ because: 'refused', problem: 'out of memory' })
     expect(failureOf(error)).toEqual({ cause: 'refused', charged: 'no' })
   })
 
-  it('it was asked and did not answer', () => {
+  it('it got the call and did not answer', () => {
     const error = outcomeUnknown({ because: 'deadline', problem: 'no answer' })
     expect(error.code).toBe('SLUICE_OUTCOME_UNKNOWN')
     expect(failureOf(error)).toEqual({ cause: 'deadline', charged: 'unknown' })
@@ -42,7 +42,7 @@ describe('what an error of a store says', () => {
     expect(failureOf(new SluiceError(code, { problem: 'x' }))).toBeUndefined()
   })
 
-  it('that it failed, when nobody named the error', () => {
+  it('that it failed, for an unknown error', () => {
     expect(failureOf(new TypeError('x'))).toEqual({ cause: 'refused', charged: 'unknown' })
     expect(failureOf('x')).toEqual({ cause: 'refused', charged: 'unknown' })
   })

@@ -12,7 +12,7 @@ const [narrow, wide, denied] = [decision(true, 2), decision(true, 9), decision(f
 it.each([
   ['the only one', undefined, wide, wide],
   ['the one there was, when the next limiter was not asked', wide, undefined, wide],
-  ['none, when no limiter was asked', undefined, undefined, undefined],
+  ['none, when no limiter decided', undefined, undefined, undefined],
   ['the earlier with less left', narrow, wide, narrow],
   ['the later with less left', wide, narrow, narrow],
   ['a denial, whatever is left', narrow, denied, denied],

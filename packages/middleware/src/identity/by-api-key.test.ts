@@ -7,7 +7,7 @@ function requestWith(headers: Readonly<Record<string, HeaderLines>>): HttpReques
   return { method: 'GET', url: '/', route: undefined, peerAddress: '192.0.2.1', header: (name) => headers[name] }
 }
 
-/** A source that notes what it was asked to verify, and answers with the owner of `secret`. */
+/** A source that records what it verifies, and returns the owner of `secret`. */
 function watchedSource(options: Partial<ApiKeyOptions<unknown>> = {}) {
   const presented: string[] = []
   const source = byApiKey({

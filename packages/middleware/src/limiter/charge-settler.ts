@@ -99,7 +99,9 @@ export function warnOnce(): (error: unknown) => void {
   return (error) => {
     if (isTold) return
     isTold = true
-    const text = `A charge could not be corrected after its request: ${String(error)} Further ones are told to "onError" only.`
+    const text =
+      `A charge could not be corrected after its request: ${String(error)} Further ones are passed to ` +
+      '"onError" only.'
     if (typeof process !== 'undefined' && typeof process.emitWarning === 'function') {
       process.emitWarning(text, { type: 'SluiceWarning' })
       return

@@ -23,7 +23,7 @@ export interface CheckerParts<Context> {
 /** A checker, and what keeps its counters. */
 export interface CreatedChecker<Context> {
   readonly checker: Checker<Context>
-  /** What keeps the counters: the store, or what is asked in its place. */
+  /** What keeps the counters: the store, or what replaces it. */
   readonly counters: object
   /** Name of the rule, or of the rules. */
   readonly name: string

@@ -114,7 +114,7 @@ describe('an outcome', () => {
     await limiter.close()
   })
 
-  it('gives a slot back when what is told of the decision throws', () => {
+  it('gives a slot back when the callback for decisions throws', () => {
     let fails = true
     const { now } = scene({
       algorithm: 'concurrency',
@@ -178,7 +178,7 @@ describe('a limiter that was made elsewhere', () => {
     second.finish?.(200)
   })
 
-  it('may have several rules, of which some are asked', () => {
+  it('may have several rules, of which some apply', () => {
     const limiter = createLimiter({ rules: { each: { ...YEAR, limit: 2 }, all: { ...YEAR, limit: 3 } } })
     const { allowed } = scene({ limiter, rules: { each: { key: ({ user }) => user }, all: { key: () => 'all' } } })
     const calls = ['a', 'a', 'a', 'b', 'b'].map((user) => allowed({ user }))
@@ -187,7 +187,7 @@ describe('a limiter that was made elsewhere', () => {
     expect([one.allowed(), one.allowed(), one.allowed()]).toEqual([true, true, false])
   })
 
-  it('with several rules gives slots back that stand alone, and rejects to mix them', () => {
+  it('with several rules gives slots back that stand alone, and rejects a mixture', () => {
     const slot = { algorithm: 'concurrency', limit: 1, lease: '1m' } as const
     const limiter = createLimiter({ rules: { one: slot, other: slot, rate: { ...YEAR, limit: 5 } } })
     const slots = scene({ limiter, rules: { one: {}, other: {} } })
@@ -199,7 +199,7 @@ describe('a limiter that was made elsewhere', () => {
     expect(() => mixed.now()).toThrow(expect.objectContaining({ code: 'SLUICE_UNSUPPORTED' }))
   })
 
-  it('must have the rules that are asked of it', () => {
+  it('must have the rules that are requested', () => {
     const limiter = createLimiter({ rules: { each: { ...YEAR, limit: 2 }, all: { ...YEAR, limit: 3 } } })
     expect(() => scene({ limiter, rules: { each: {}, evry: {} } })).toThrow('SLUICE_UNKNOWN_RULE')
   })
@@ -234,7 +234,7 @@ describe('rules of several kinds', () => {
     expect(now().decision?.limits?.map(({ remaining }) => remaining)).toEqual([0, 9, 4])
   })
 
-  it('are given back once, however often the end is told', () => {
+  it('are given back once, however often the end is reported', () => {
     const { now } = scene({ rules: { a: { ...YEAR, limit: 10 }, b: { ...YEAR, limit: 10 } }, refund: [500] })
     const first = now() as Admission
     now()
@@ -324,7 +324,7 @@ describe('an engine', () => {
       expect(now({ user: 'a', path: '/slots' }).allowed).toBe(false)
       outcome.finish?.(200)
     }
-    // From the first slot on, it is asked only once for each request.
+    // From the first slot on, it is called only once for each request.
     expect(checks).toHaveBeenCalledTimes(1)
   })
 
@@ -339,7 +339,7 @@ describe('an engine', () => {
     expect(settling.left({ user: 'a', path: '/orders/7' })).toBe(0)
   })
 
-  it('is told how requests ended, if they did', () => {
+  it('is called with the outcome of requests that ended', () => {
     const { engine, now } = engineScene()
     const report = vi.spyOn(engine, 'report')
     for (const status of [200, 500, 0]) (now({ user: 'a', path: '/other' }) as Admission).finish?.(status)
@@ -427,7 +427,7 @@ describe('what fails after the answer', () => {
     return { ...store, settle: () => Promise.reject(new Error('the store has gone')) }
   }
 
-  it('is told, and never thrown', async () => {
+  it('is reported, and never thrown', async () => {
     const told: unknown[] = []
     const onError = (error: unknown) => void told.push(error)
     const { limiter } = scene({ limit: 5, window: '1m', refund: [500], store: failing(), onError })
@@ -450,7 +450,7 @@ describe('what fails after the answer', () => {
     expect(option.allowed()).toBe(true)
   })
 
-  it('is a warning of the process, once, when nobody is told', async () => {
+  it('is a warning of the process, once, when there is no callback', async () => {
     const warnings = vi.spyOn(process, 'emitWarning').mockImplementation(() => undefined)
     const { limiter } = scene({ limit: 5, window: '1m', refund: [500], store: failing() })
     for (let call = 0; call < 3; call++) {
@@ -463,7 +463,7 @@ describe('what fails after the answer', () => {
   })
 })
 
-it('a store that cannot be asked says so with a status of its own, whatever that of denials is', async () => {
+it('an unavailable store has a status of its own, whatever that of denials is', async () => {
   const fail = () => Promise.reject(new Error('gone'))
   const store = fallbackStore({ ...deferredStore(memoryStore()), decide: fail }, { failureMode: 'closed' })
   const { limiter } = scene({ limit: 5, window: '1m', status: 420, store })
@@ -487,7 +487,7 @@ describe('mistakes in how it is used', () => {
   const LIMIT = { limit: 100, window: '1m' } as const
   const proxied = (): Call => ({ address: '127.0.0.1', headers: { 'x-forwarded-for': '192.0.2.7' } })
 
-  it('are told', () => {
+  it('are reported', () => {
     const call = proxied()
     expect(codesOf([call, call, { address: '' }], LIMIT)).toEqual([
       'SLUICE_USE_PROXY_NOT_TRUSTED',
@@ -507,12 +507,12 @@ describe('mistakes in how it is used', () => {
     ['by a function', { check: () => ({ allowed: true }) as DecisionLike }, true],
     ['by an engine', { engine: new PolicyEngine({ store: memoryStore() }) }, true],
     [
-      'by an engine that is told the address',
+      'by an engine that gets the address',
       { engine: new PolicyEngine({ store: memoryStore() }), identify: () => ({ ip: '192.0.2.7' }) },
       false,
     ],
-  ])('in trust of a proxy are told of limits %s only where the address counts', (_what, options, isTold) => {
-    expect(codesOf([proxied()], options)).toEqual(isTold ? ['SLUICE_USE_PROXY_NOT_TRUSTED'] : [])
+  ])('in trust of a proxy are reported for limits %s only where the address counts', (_what, options, isReported) => {
+    expect(codesOf([proxied()], options)).toEqual(isReported ? ['SLUICE_USE_PROXY_NOT_TRUSTED'] : [])
   })
 
   it('are not told of an engine without an address, whose rules may count by something else', () => {
@@ -526,13 +526,13 @@ describe('mistakes in how it is used', () => {
     ['an engine', { engine: new PolicyEngine({ store: memoryStore() }) }, true],
     ['a remote store', { ...LIMIT, name: 'a', store: deferredStore(memoryStore()) }, false],
     ['a limiter on one', { limiter: createLimiter({ ...LIMIT, store: deferredStore(memoryStore()) }) }, false],
-  ])('in memory of one of several processes are told for %s', (_what, options, isTold) => {
+  ])('in memory of one of several processes are reported for %s', (_what, options, isReported) => {
     vi.stubEnv('NODE_APP_INSTANCE', '1')
     onTestFinished(() => void vi.unstubAllEnvs())
-    expect(codesOf([], options)).toEqual(isTold ? ['SLUICE_USE_MEMORY_IN_CLUSTER'] : [])
+    expect(codesOf([], options)).toEqual(isReported ? ['SLUICE_USE_MEMORY_IN_CLUSTER'] : [])
   })
 
-  it('in names are told for limiters that were made elsewhere, by the names they have', () => {
+  it('in names are reported for limiters that were made elsewhere, by the names they have', () => {
     const store = memoryStore()
     const make = (name: string) => ({ limiter: createLimiter({ ...LIMIT, name, store }) })
     expect(codesOf([{}], make('a'), make('b'))).toEqual([])

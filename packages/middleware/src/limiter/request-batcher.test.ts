@@ -21,7 +21,7 @@ class Scene {
     return together !== undefined
   }
 
-  /** How many of so many requests in one turn are held back until it ends. */
+  /** How many of `count` requests in one turn are held back until it ends. */
   async turn(size: number): Promise<number> {
     let held = 0
     for (let index = 0; index < size; index++) if (this.ask(`${index}`)) held++
@@ -37,7 +37,7 @@ class Scene {
     await Promise.resolve()
   }
 
-  /** How often the end of a turn was asked for. */
+  /** How often the end of a turn was requested. */
   get asked(): number {
     return this.#ends.length
   }

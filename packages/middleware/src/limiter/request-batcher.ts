@@ -40,7 +40,7 @@ export class RequestBatcher {
 
   /** Registers a request. Returns when to continue; undefined means at once. Never rejects. */
   join(): Promise<void> | undefined {
-    // Whoever has waited at one limiter does not wait at the next as well.
+    // A request that has waited at one limiter does not wait at the next as well.
     if (this.#areGoing) return undefined
     if (this.#count++ === 0) this.#turnEnd(this.#close)
     if (!this.#isCrowd) return undefined

@@ -9,7 +9,7 @@ function requestFrom(peerAddress: string | undefined, headers: Readonly<Record<s
   return { method: 'GET', url: '/', route: undefined, peerAddress, header: (name) => headers[name] }
 }
 
-interface DeskSetting {
+interface DetectorSetup {
   readonly name?: string
   readonly counters?: object
   readonly trustProxy?: TrustedProxies
@@ -20,7 +20,7 @@ function freshProcess() {
   const record = new MisuseRegistry()
   const warnings: MisuseWarning[] = []
   const warn = (warning: MisuseWarning) => void warnings.push(warning)
-  const open = ({ name = 'default', counters = {}, trustProxy = false }: DeskSetting = {}) =>
+  const open = ({ name = 'default', counters = {}, trustProxy = false }: DetectorSetup = {}) =>
     new MisuseDetector({ name, counters, trust: compileTrust(trustProxy), warn, record })
   return { record, warnings, open, codes: () => warnings.map(({ code }) => code) }
 }
@@ -33,7 +33,7 @@ describe('a forwarded header from a proxy that is not trusted', () => {
     ['127.0.0.1', 'x-forwarded-for'],
     ['::ffff:10.0.0.7', 'forwarded'],
     ['fd00::1', 'x-forwarded-for'],
-  ])('from %s in %s is told once', (peerAddress, header) => {
+  ])('from %s in %s is reported once', (peerAddress, header) => {
     const { warnings, open } = freshProcess()
     const request = requestFrom(peerAddress, { [header]: 'x' })
     open().proxyNotTrusted(request)
@@ -52,7 +52,7 @@ describe('a forwarded header from a proxy that is not trusted', () => {
     [2, '8.8.8.8, 10.0.0.5, 10.0.0.6'],
     ['loopback', '8.8.8.8, 10.0.0.5'],
     [['loopback', '10.0.0.6'], '8.8.8.8, 10.0.0.5, 10.0.0.6'],
-  ])('is told of a further proxy behind those that are trusted by %j, in %s', (trustProxy, forwarded) => {
+  ])('is reported for a further proxy behind those that are trusted by %j, in %s', (trustProxy, forwarded) => {
     const { warnings, open } = freshProcess()
     open({ trustProxy }).proxyNotTrusted(requestFrom('127.0.0.1', { 'x-forwarded-for': forwarded }))
     expect(warnings).toMatchObject([
@@ -91,13 +91,13 @@ describe('a forwarded header from a proxy that is not trusted', () => {
     [1, { 'x-real-ip': '8.8.8.8' }, 'no "x-forwarded-for"'],
     ['loopback', { forwarded: 'for=8.8.8.8' }, 'no "x-forwarded-for"'],
     [{ proxies: 1, header: 'x-real-ip' }, { 'x-forwarded-for': '8.8.8.8' }, 'no "x-real-ip"'],
-  ])('is told when %j has another header than %j', (trustProxy, headers, phrase) => {
+  ])('is reported when %j has another header than %j', (trustProxy, headers, phrase) => {
     const { warnings, open } = freshProcess()
     open({ trustProxy }).proxyNotTrusted(requestFrom('127.0.0.1', headers))
     expect(warnings.map(({ message }) => message)).toEqual([expect.stringContaining(phrase)])
   })
 
-  it('is told where others are trusted', () => {
+  it('is reported where others are trusted', () => {
     const { codes, open } = freshProcess()
     open({ trustProxy: 'loopback' }).proxyNotTrusted(requestFrom('10.0.0.7', { 'x-forwarded-for': '1.2.3.4' }))
     expect(codes()).toEqual(['SLUICE_USE_PROXY_NOT_TRUSTED'])
@@ -117,7 +117,7 @@ describe('a forwarded header from a proxy that is not trusted', () => {
 })
 
 describe('too much trust', () => {
-  it('in a network that holds everybody is told at the start, once for each name', () => {
+  it('in a network that holds everybody is reported at the start, once for each name', () => {
     const { warnings, open } = freshProcess()
     open({ trustProxy: ['loopback', '0.0.0.0/0'] })
     open({ trustProxy: '0.0.0.0/0' })
@@ -129,7 +129,7 @@ describe('too much trust', () => {
     expect(warnings[0]!.code).toBe('SLUICE_USE_PROXY_TRUST_TOO_WIDE')
   })
 
-  it('in more proxies than the header has entries is told once', () => {
+  it('in more proxies than the header has entries is reported once', () => {
     const { warnings, open } = freshProcess()
     const detector = open({ trustProxy: 3 })
     detector.proxyTrustTooWide(requestFrom('10.0.0.1', { 'x-forwarded-for': '1.1.1.1, 2.2.2.2' }))
@@ -155,7 +155,7 @@ describe('too much trust', () => {
 })
 
 describe('limiters made in a handler', () => {
-  it('are told of at the tenth that is used where it is made and never again', () => {
+  it('are reported at the tenth that is used where it is made and never again', () => {
     const { codes, open } = freshProcess()
     for (let request = 0; request < 9; request++) open().limiterInHandler()
     expect(codes()).toEqual([])
@@ -186,7 +186,7 @@ describe('limiters made in a handler', () => {
 })
 
 describe('one request that is counted twice', () => {
-  it('by one limiter is told once', () => {
+  it('by one limiter is reported once', () => {
     const { warnings, open } = freshProcess()
     const detector = open({ name: 'login' })
     for (const request of [{}, {}]) {
@@ -212,7 +212,7 @@ describe('one request that is counted twice', () => {
     expect(codes()).toEqual(['SLUICE_USE_COUNTED_TWICE'])
   })
 
-  it('by two that nobody knows the names of is none, unless they are one', () => {
+  it('by two without known names is none, unless they are one', () => {
     const { codes, record } = freshProcess()
     const told: string[] = []
     const warn = ({ code }: MisuseWarning) => void told.push(code)
@@ -243,7 +243,7 @@ describe('one name for two limits', () => {
   /** A place outside the process, where the name was chosen. */
   const remote = (rule: string) => ({ space: 'redis', rule, isGiven: true })
 
-  it('with different rules outside the process is told, once for each name', () => {
+  it('with different rules outside the process is reported, once for each name', () => {
     const { codes, warnings, open } = freshProcess()
     open({ name: 'api' }).sharedName(remote('a rule'))
     open({ name: 'api' }).sharedName(remote('a rule'))
@@ -267,7 +267,7 @@ describe('one name for two limits', () => {
   it.each<[string, object | string, string]>([
     ['one store', {}, 'count on one store'],
     ['stores outside the process', 'redis', 'count on stores that are or may be the same'],
-  ])('that nobody has chosen is told for %s, also when the rules are the same', (_what, space, phrase) => {
+  ])('that is the default is reported for %s, also when the rules are the same', (_what, space, phrase) => {
     const { warnings, open } = freshProcess()
     for (let count = 0; count < 3; count++) open().sharedName({ space, rule: 'a rule', isGiven: false })
     expect(warnings).toMatchObject([
@@ -311,7 +311,7 @@ describe('one name for two limits', () => {
     expect(codes()).toEqual(['SLUICE_USE_SHARED_NAME'])
   })
 
-  it('is told when one request passes both', () => {
+  it('is reported when one request passes both', () => {
     const { codes, open } = freshProcess()
     const request = {}
     open().countedTwice(request)
@@ -321,7 +321,7 @@ describe('one name for two limits', () => {
 })
 
 describe('a memory store in one of several processes', () => {
-  it('is told once', () => {
+  it('is reported once', () => {
     const { codes, open } = freshProcess()
     open().memoryInCluster({ isClusterWorker: true, instance: undefined })
     open().memoryInCluster({ isClusterWorker: false, instance: '3' })
@@ -356,7 +356,7 @@ describe('a memory store in one of several processes', () => {
 })
 
 describe('a request without an address', () => {
-  it('is told once', () => {
+  it('is reported once', () => {
     const { codes, open } = freshProcess()
     const detector = open()
     detector.noAddress('1.2.3.4')
@@ -368,7 +368,7 @@ describe('a request without an address', () => {
 })
 
 describe('a short window', () => {
-  it('is told when it is a number, once for each name', () => {
+  it('is reported when it is a number, once for each name', () => {
     const { warnings, open } = freshProcess()
     open().shortWindow([undefined, '1m', 60])
     open().shortWindow([30])
@@ -386,8 +386,8 @@ describe('a short window', () => {
   })
 })
 
-describe('a store that is away', () => {
-  it('is told once, with what was answered', () => {
+describe('an unavailable store', () => {
+  it('is reported once, with what was answered', () => {
     const { warnings, open } = freshProcess()
     open().storeAway({ mode: 'open', cause: 'unreachable' })
     open({ name: 'other' }).storeAway({ mode: 'closed', cause: 'deadline' })
@@ -396,7 +396,7 @@ describe('a store that is away', () => {
     ])
   })
 
-  it('is told again, once, when the store has said what is wrong', () => {
+  it('is reported again, once, when the store has said what is wrong', () => {
     const { warnings, open } = freshProcess()
     const detector = open()
     const detail = 'SLUICE_STORE_UNAVAILABLE: WRONGPASS. Give the client the right user name and password.'

@@ -118,7 +118,9 @@ export class MisuseDetector {
     const entries = entriesPresent(request, this.#trust)
     if (entries === 0 || entries >= hops) return
     this.#tell('SLUICE_USE_PROXY_TRUST_TOO_WIDE', {
-      seen: `"trustProxy" says that there are ${hops} proxies, and a header "${header}" has ${entries === 1 ? 'one entry' : `${entries} entries`}`,
+      seen:
+        `"trustProxy" says that there are ${hops} proxies, and a header "${header}" has ` +
+        `${entries === 1 ? 'one entry' : `${entries} entries`}`,
       action:
         'Count the proxies again: with one too many, a caller chooses its own address by sending the header itself.',
       matter: this.#limit.name,
@@ -150,7 +152,8 @@ export class MisuseDetector {
     this.#tell('SLUICE_USE_COUNTED_TWICE', {
       seen: `One request was charged twice under the name "${name}"`,
       action:
-        'Put the limiter in one place, before the handlers, or give limits that are meant to differ names and stores of their own.',
+        'Put the limiter in one place, before the handlers, or give limits that are meant to differ names and ' +
+        'stores of their own.',
       matter: name,
     })
   }
@@ -200,8 +203,12 @@ export class MisuseDetector {
     const advice =
       detail === undefined ? 'See that the server runs and that its address is right.' : `It said: ${detail}`
     this.#tell('SLUICE_USE_STORE_AWAY', {
-      seen: `The store of "${this.#limit.name}" could not be asked (${cause}): a request was answered by the failure mode "${mode}"`,
-      action: `${advice} What to answer meanwhile is "failureMode": "open" limits nothing, "closed" denies all, "local" counts in this process.`,
+      seen:
+        `The store of "${this.#limit.name}" was unavailable (${cause}): a request was answered by the failure ` +
+        `mode "${mode}"`,
+      action:
+        `${advice} What to answer meanwhile is "failureMode": "open" limits nothing, "closed" denies all, ` +
+        '"local" counts in this process.',
       // The first request may come before the store has said what is wrong.
       matter: detail === undefined ? '' : 'said',
     })
@@ -213,7 +220,8 @@ export class MisuseDetector {
     this.#tell('SLUICE_USE_NO_ADDRESS', {
       seen: 'A request that is counted by its address has none',
       action:
-        'Behind a proxy on a Unix socket, set "trustProxy" to the number of proxies. Elsewhere give a "key" that says who is calling.',
+        'Behind a proxy on a Unix socket, set "trustProxy" to the number of proxies. Elsewhere give a "key" that ' +
+        'says who is calling.',
     })
   }
 
@@ -221,14 +229,21 @@ export class MisuseDetector {
     const isUsual = header === 'x-forwarded-for' || header === this.#trust.header
     this.#tell('SLUICE_USE_PROXY_NOT_TRUSTED', {
       seen: `A request ${came}, which is not on the Internet and not a trusted proxy, with a header "${header}"`,
-      action: `Set "trustProxy" to the number of proxies before this server, or to their addresses${isUsual ? '' : `, with the header: { proxies: 1, header: "${header}" }`}. Now all clients of a proxy share one limit.`,
+      action:
+        'Set "trustProxy" to the number of proxies before this server, or to their ' +
+        `addresses${isUsual ? '' : `, with the header: { proxies: 1, header: "${header}" }`}. Now all clients ` +
+        'of a proxy share one limit.',
     })
   }
 
   #tellOtherHeader(header: string): void {
     this.#tell('SLUICE_USE_PROXY_NOT_TRUSTED', {
-      seen: `A trusted proxy sent a header "${header}" and no "${this.#trust.header}", which is the one that "trustProxy" reads`,
-      action: `Name the header that the proxy writes: trustProxy: { proxies: 1, header: "${header}" }. Now all clients of a proxy share one limit.`,
+      seen:
+        `A trusted proxy sent a header "${header}" and no "${this.#trust.header}", which is the one that ` +
+        '"trustProxy" reads',
+      action:
+        `Name the header that the proxy writes: trustProxy: { proxies: 1, header: "${header}" }. Now all ` +
+        'clients of a proxy share one limit.',
     })
   }
 

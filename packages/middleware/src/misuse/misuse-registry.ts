@@ -31,7 +31,7 @@ export class MisuseRegistry {
   #usedAtOnce = 0
   #isKept = false
 
-  /** Whether `listener` has not yet been told about `matter`. */
+  /** Whether `listener` has not yet been notified of `matter`. */
   isNews(listener: MisuseListener, matter: string): boolean {
     const told = this.#told.get(listener)
     if (told === undefined) this.#told.set(listener, new Set([matter]))

@@ -13,7 +13,7 @@ export const MISUSES = {
   SLUICE_USE_MEMORY_IN_CLUSTER:
     'Several processes count for themselves: together they let through a multiple of the limit.',
   SLUICE_USE_SHORT_WINDOW: 'A window is given as a number below 1000: milliseconds, where seconds may have been meant.',
-  SLUICE_USE_STORE_AWAY: 'The store could not be asked: requests are answered by what is set for that case.',
+  SLUICE_USE_STORE_AWAY: 'The store is unavailable: requests are answered by the failure mode.',
   SLUICE_USE_NO_ADDRESS: 'Requests have no address to be counted by: all of them count as one caller.',
 } as const
 

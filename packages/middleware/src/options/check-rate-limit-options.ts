@@ -140,7 +140,8 @@ export function checkShape(options: unknown, name: string): void {
       ...EXAMPLE,
       action: isForeign
         ? importHint(form.framework)
-        : 'Call it once, where the app is set up, and pass on what it returns: rateLimit({ limit: 100, window: "1m" }).',
+        : 'Call it once, where the app is set up, and pass on what it returns: rateLimit({ limit: 100, window: ' +
+          '"1m" }).',
     })
   }
   const mistaken = MISTAKEN.find(({ fits }) => fits(options))
@@ -253,7 +254,8 @@ function unknownPart(rule: string, part: string): SluiceError {
 function unknownOption(option: string, value: unknown, ownOptions: readonly string[]): SluiceError {
   const known = [...RULE_FIELDS, ...Object.keys(FORMS), ...ownOptions]
   const action = isRule(value)
-    ? `Write the limit itself: { limit: 100, window: "1m" }. Several at once are "rules": { "${option}": { limit: 100, window: "1m" } }.`
+    ? `Write the limit itself: { limit: 100, window: "1m" }. Several at once are "rules": { "${option}": { limit: ` +
+      '100, window: "1m" } }.'
     : optionHint(option, known)
   return invalid(`there is no option "${option}"`, {
     expected: action === undefined ? `one of ${known.join(', ')}` : 'a known one',

@@ -67,7 +67,10 @@ export function throwWrongFramework(framework: Framework, context: unknown): Pro
 /** What to import for a framework. */
 export function importHint(framework: Framework | undefined): string {
   if (framework === undefined) {
-    return 'For this framework make a limiter by createHttpLimiter of "sluice/middleware"; in Nest import RateLimitModule from "sluice/nest".'
+    return (
+      'For this framework make a limiter by createHttpLimiter of "sluice/middleware"; in Nest import ' +
+      'RateLimitModule from "sluice/nest".'
+    )
   }
   const name = framework === 'nest' ? 'RateLimitModule' : 'rateLimit'
   return `Import ${name} from "sluice/${framework}", and write: ${LINES[framework]}`

@@ -14,7 +14,7 @@ const ADVICE = {
   rules: 'Write "rules": an object of rules by their names.',
   cost: 'Write "cost": the units that a request takes.',
   ipv6: 'Write "ipv6": { prefixLength: 64 }.',
-  warn: 'Write "warn": a function that is told of mistakes.',
+  warn: 'Write "warn": a function that is called with mistakes.',
 } as const
 
 const OTHER_NAMES: Readonly<Record<string, keyof typeof ADVICE>> = {

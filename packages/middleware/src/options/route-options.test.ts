@@ -40,7 +40,7 @@ describe('the options of a route', () => {
     expect(routeOptions(app, route, 'route')).toEqual(expected)
   })
 
-  it('count together with the app by the name that it has when nobody gave one', () => {
+  it('count together with the app by its default name', () => {
     const { name: _, ...unnamed } = app
     expect(routeOptions<Options>(unnamed, { cost: 2 }, 'route')).toEqual({ ...unnamed, cost: 2, name: 'default' })
     expect(routeOptions<Options>({ limiter }, { cost: 2 }, 'route')).toEqual({ limiter, cost: 2 })

@@ -28,7 +28,7 @@ import { byApiKey } from '../identity/by-api-key.ts'
 import { byIp, byUser } from '../identity/identity.ts'
 import type { MisuseWarning } from '../misuse/misuse-warning.ts'
 
-/** Options as they are written where nobody checks types. */
+/** Options as they are written without type checks. */
 type Untyped = never
 
 interface Failed {
@@ -179,7 +179,7 @@ describe.each(FRAMEWORKS)('in front of %s', (_, limited) => {
     await expectAdvice(() => limited(undefined), OPTION, 'a limit such as { limit: 100, window: "1m" }')
   })
 
-  it('a window in seconds is told, because it may be meant', async () => {
+  it('a window in seconds is reported, because it may be intended', async () => {
     const warnings: MisuseWarning[] = []
     await limited({ limit: 5, window: 60, warn: (warning: MisuseWarning) => warnings.push(warning) })
     expect(warnings).toMatchObject([
@@ -356,7 +356,7 @@ describe.each(APPS)('a request to %s', (_, limit, answer) => {
 })
 
 describe.each(APPS)('a Redis that is not running, behind %s', (framework, limit, answer) => {
-  it('is told, and limits nothing unless its failure mode says so', async () => {
+  it('is reported, and limits nothing unless its failure mode does', async () => {
     const store = redisStore('redis://127.0.0.1:1')
     onTestFinished(() => store.close())
     const warnings: MisuseWarning[] = []

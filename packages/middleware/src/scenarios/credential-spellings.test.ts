@@ -9,7 +9,7 @@ import { byApiKey } from '../identity/by-api-key.ts'
 import { clientAddress, compileTrust } from '../identity/client-address.ts'
 import { type Identity, identityOf } from '../identity/identity.ts'
 
-// A key is one caller, however the header is spelled; and a key that nobody has verified is no caller at all.
+// A key is one caller, however the header is spelled; and a key that is not verified is no caller at all.
 
 const SECRET = 'slk_live_3f9a'
 

@@ -9,8 +9,8 @@ import { type ExpressRateLimit, type ExpressRateLimitOptions, rateLimit } from '
 import { byIp, byUser } from '../identity/identity.ts'
 import type { MisuseWarning } from '../misuse/misuse-warning.ts'
 
-// The mistakes that beginners make with a real server, and that each is told with its code, once, while requests go on
-// as before.
+// The mistakes that beginners make with a real server, and that each is reported with its code, once, while requests go
+// on as before.
 
 /** An Express app on a real port or socket, and the mistakes that its limiters tell of. */
 async function serve(build: (app: Express, limit: Limit) => void, listenOn: number | string = 0) {
@@ -48,7 +48,7 @@ async function serve(build: (app: Express, limit: Limit) => void, listenOn: numb
 type Limit = (options?: ExpressRateLimitOptions) => ExpressRateLimit
 
 describe('an Express app', () => {
-  it('that is right is told nothing', async () => {
+  it('that is right gets no warning', async () => {
     const { get, codes } = await serve((app, limit) => {
       app.use(limit({ name: 'all' }))
       app.use(limit({ name: 'one', limit: 10 }))
@@ -77,7 +77,7 @@ describe('an Express app', () => {
     expect(codes()).toEqual(['SLUICE_USE_PROXY_NOT_TRUSTED'])
   })
 
-  it('behind a proxy that Express trusts, whose address it takes, is told nothing', async () => {
+  it('behind a proxy that Express trusts, whose address it takes, gets no warning', async () => {
     const { get, codes } = await serve((app, limit) => {
       app.set('trust proxy', 1)
       app.use(limit({ limit: 1, key: byIp((request: express.Request) => request.ip) }))
@@ -88,7 +88,7 @@ describe('an Express app', () => {
     expect(codes()).toEqual([])
   })
 
-  it('behind a proxy, by user, is told when the address counts of those who have not signed in', async () => {
+  it('behind a proxy, by user, gets a warning when the address counts of those who have not signed in', async () => {
     const { get, codes } = await serve((app, limit) => {
       const key = byUser((request: express.Request) => request.get('signed-in-user'))
       app.use(limit({ key }))
@@ -117,7 +117,7 @@ describe('an Express app', () => {
     })
     const statuses: (number | undefined)[] = []
     for (let count = 0; count < 12; count++) statuses.push(await get())
-    // Nothing is ever denied, which is why it is told.
+    // Nothing is ever denied, which is why it is reported.
     expect(new Set(statuses)).toEqual(new Set([200]))
     expect(codes()).toEqual(['SLUICE_USE_LIMITER_IN_HANDLER'])
   })
@@ -154,7 +154,7 @@ describe('an Express app', () => {
     expect(codes()).toEqual(['SLUICE_USE_SHARED_NAME'])
   })
 
-  it('with two routes whose limiters have one store and one name is told nothing', async () => {
+  it('with two routes whose limiters have one store and one name gets no warning', async () => {
     const store = memoryStore()
     onTestFinished(() => store.close())
     const { codes } = await serve((app, limit) => {

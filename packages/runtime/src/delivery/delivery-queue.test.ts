@@ -5,7 +5,7 @@ import type { DeliveryAttempt } from './delivery-attempt.ts'
 import { type DeliveryEvent, DeliveryQueue, type DeliveryQueueOptions } from './delivery-queue.ts'
 import type { DeliveryChanges, DeliveryRecord, DeliveryStore } from './delivery-store.ts'
 
-/** A clock that only moves when it is told to, and those who sleep by it. */
+/** A clock that moves only when the test moves it, and sleepers on it. */
 class FakeTime {
   atMs = 1_000_000
   readonly #sleepers = new Set<{ readonly wakeAt: number; readonly wake: () => void }>()
@@ -190,7 +190,7 @@ describe('a delivery', () => {
 })
 
 describe('the queue', () => {
-  it('makes so many tries at once, in the order of adding, and lets nobody wait for those between tries', async () => {
+  it('makes `concurrency` attempts at once, in the order of adding, not counting messages between attempts', async () => {
     let most = 0
     const answers: (() => void)[] = []
     const run = await setUp({
@@ -219,7 +219,7 @@ describe('the queue', () => {
     expect(run.queue.counts()).toMatchObject({ pending: 0, inFlight: 0, delivered: 4 })
   })
 
-  it('refuses what it has no room for, and takes more when there is room', async () => {
+  it('rejects what it has no room for, and takes more when there is room', async () => {
     const answers: (() => void)[] = []
     const { queue } = await setUp({
       deliver: () => new Promise((resolve) => answers.push(resolve)),
@@ -293,13 +293,13 @@ describe('the queue', () => {
     { mostDead: -1 },
     { baseMs: -1 },
     { baseMs: 2, capMs: 1 },
-  ])('refuses %o', async (options) => {
+  ])('rejects %o', async (options) => {
     await expect(setUp({ options })).rejects.toMatchObject({ code: 'SLUICE_RUNTIME_INVALID_OPTION' })
   })
 })
 
 describe('dead letters', () => {
-  it('are messages that failed so many times, with the reason', async () => {
+  it('are messages that failed `maxTries` times, with the reason', async () => {
     const { queue, time, tries, events } = await setUp({ deliver: fails, options: { maxTries: 3 } })
     await queue.add('a')
     await time.advance(100_000)

@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { LineWriter } from './line-writer.ts'
 
-/** A real stream that takes so many bytes and then holds on to what it is given until it is told to go on. */
+/** A real stream with a buffer of `highWaterMark` bytes that is blocked until `go()`. */
 class HeldStream extends Writable {
   readonly received: string[] = []
   #go: ((error?: Error | null) => void) | undefined
@@ -46,7 +46,7 @@ describe('LineWriter', () => {
     expect(writer.counts).toEqual({ written: 1, dropped: 0 })
   })
 
-  it('lets lines wait while the stream is blocked, drops those beyond the bound, and tells how many', async () => {
+  it('lets lines wait while the stream is blocked, drops those beyond the bound, and reports how many', async () => {
     const stream = new HeldStream(4)
     const writer = writerTo(stream, 10)
     for (const line of ['block', '12345', '67890', 'x', 'yy']) writer.write(line)
@@ -74,7 +74,7 @@ describe('LineWriter', () => {
     expect(writer.counts.dropped).toBe(0)
   })
 
-  it('tells of lost lines once, also when nothing else waits', async () => {
+  it('reports lost lines once, also when nothing else waits', async () => {
     const stream = new HeldStream(1)
     const writer = writerTo(stream, 0)
     for (const line of ['block', 'a', 'b']) writer.write(line)
@@ -168,7 +168,7 @@ describe('LineWriter', () => {
     }
   })
 
-  it('never holds up a process whose standard output nobody reads', async () => {
+  it('never blocks a process whose standard output is not read', async () => {
     const program = `
       import { LineWriter } from ${JSON.stringify(fileURLToPath(new URL('line-writer.ts', import.meta.url)))}
       const lostLine = (count) => 'lost ' + count

@@ -48,7 +48,7 @@ describe('plainFields', () => {
   })
 
   it('writes an error with its cause and what was added to it', () => {
-    const cause = new TypeError('redis://u:p@h is away')
+    const cause = new TypeError('redis://u:p@h is down')
     const error = Object.assign(new Error('failed', { cause }), { code: 'E_GONE', token: 't' })
     expect(written({ error })).toMatchObject({
       error: {
@@ -57,7 +57,7 @@ describe('plainFields', () => {
         stack: expect.stringContaining('log-fields.test'),
         code: 'E_GONE',
         token: '[redacted]',
-        cause: { name: 'TypeError', message: 'redis://[redacted]@h is away' },
+        cause: { name: 'TypeError', message: 'redis://[redacted]@h is down' },
       },
     })
     expect(written({ error: new AggregateError([new Error('one')], 'all') })).toMatchObject({

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { LogSampler } from './log-sampler.ts'
 
 describe('LogSampler', () => {
-  it('lets so many of a message through, and tells of the rest in another second', () => {
+  it('admits the limit of a message, and reports the rest in a later second', () => {
     const sampler = new LogSampler<'info' | 'warn'>(2)
     expect(sampler.turn(1000)).toEqual([])
     expect([1, 2, 3, 4].map(() => sampler.admit('info', 'a'))).toEqual([true, true, false, false])

@@ -111,7 +111,7 @@ describe('Logger', () => {
 })
 
 describe('a flood of one message', () => {
-  it('is thinned out, and what is missing is told with the first line of a later second', () => {
+  it('is sampled, and the first line of a later second reports what is missing', () => {
     const { clock, log, records, output } = logAt(500, { mostPerSecond: 2 })
     for (let n = 0; n < 10; n++) log.warn('store failed', { n })
     log.info('other')
@@ -130,7 +130,7 @@ describe('a flood of one message', () => {
     expect(output.counts()).toEqual({ written: 6, suppressed: 8, dropped: 0 })
   })
 
-  it('is told of when it is asked for in a later second, and at the close', async () => {
+  it('is reported on request in a later second, and at the close', async () => {
     const { clock, log, messages, output } = logAt(0, { mostPerSecond: 1 })
     for (let n = 0; n < 3; n++) log.info('a')
     output.reportSuppressed()
@@ -188,7 +188,7 @@ describe('LogOutput', () => {
   })
 
   it.each([{ level: 'loud' }, { mostPerSecond: 0 }, { mostPerSecond: 1.5 }, { mostWaiting: -1 }, { redact: [''] }])(
-    'refuses %o',
+    'rejects %o',
     (options) => {
       expect(() => logAt(0, options as Partial<LogOutputOptions>)).toThrow(
         expect.objectContaining({ code: 'SLUICE_RUNTIME_INVALID_OPTION' }),

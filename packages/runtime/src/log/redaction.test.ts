@@ -52,7 +52,7 @@ describe('isSecret', () => {
     expect(redaction.isSecret('password', '')).toBe(true)
   })
 
-  it('refuses an empty name, which would be part of every name', () => {
+  it('rejects an empty name, which would be part of every name', () => {
     const code = 'SLUICE_RUNTIME_INVALID_OPTION'
     expect(() => new Redaction([''])).toThrow(expect.objectContaining({ code }))
     expect(() => new Redaction(['--'])).toThrow(expect.objectContaining({ code }))

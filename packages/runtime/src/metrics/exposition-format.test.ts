@@ -29,7 +29,7 @@ describe('acceptedFormat', () => {
     ],
     ['anything wanted more', 'application/openmetrics-text;q=0.5,*/*', 'prometheus'],
     ['text less than the rest', 'application/openmetrics-text;q=0.5,text/plain;q=0.1,*/*', 'openmetrics'],
-    ['OpenMetrics refused', 'application/openmetrics-text;q=0', 'prometheus'],
+    ['OpenMetrics excluded', 'application/openmetrics-text;q=0', 'prometheus'],
     ['a weight that is none', 'application/openmetrics-text;q=much', 'prometheus'],
   ])('%s', (_name, accept, format) => {
     expect(acceptedFormat(accept)).toBe(format)

@@ -84,7 +84,7 @@ describe('mergeSnapshots', () => {
     ['the merge', (registry: MetricRegistry) => registry.gauge({ name: 'a', help, merge: 'max' })],
     ['the help', (registry: MetricRegistry) => registry.gauge({ name: 'a', help: 'Other.', merge: 'sum' })],
     ['the type', (registry: MetricRegistry) => registry.histogram({ name: 'a', help, bounds: [1] })],
-  ])('refuses snapshots that differ in %s of a metric', (_name, declare) => {
+  ])('rejects snapshots that differ in %s of a metric', (_name, declare) => {
     const [one, other] = [new MetricRegistry(), new MetricRegistry()]
     one.gauge({ name: 'a', help, merge: 'sum' })
     declare(other)

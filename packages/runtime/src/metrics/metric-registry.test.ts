@@ -31,7 +31,7 @@ describe('counter', () => {
     expect(numbersOf(registry, 'calls_total')).toEqual({ '/a ok': 3.5, 'ok /a': 1 })
   })
 
-  it.each([-1, Number.NaN, Number.POSITIVE_INFINITY])('refuses to add %s', (amount) => {
+  it.each([-1, Number.NaN, Number.POSITIVE_INFINITY])('does not add %s', (amount) => {
     const series = new MetricRegistry().counter({ name: 'calls_total', help }).labels()
     expect(() => series.inc(amount)).toThrow(invalid)
     expect(series.value).toBe(0)
@@ -62,7 +62,7 @@ describe('counter', () => {
     ['one label too many', { path: '/a', result: 'ok', method: 'GET' }],
     ['a value that is no text', { path: '/a', result: 5 }],
     ['a value that is missing', { path: '/a', result: undefined }],
-  ])('refuses %s, also when a series is near', (_name, values) => {
+  ])('rejects %s, also when a series is near', (_name, values) => {
     const counter = new MetricRegistry().counter({ name: 'a_total', help, labels: ['path', 'result'] })
     counter.labels({ path: '/a', result: 'ok' }).inc()
     expect(() => counter.labels(values as never)).toThrow(invalid)
@@ -183,7 +183,7 @@ describe('histogram', () => {
     expect(series.quantile(0.5)).toBe(2)
   })
 
-  it.each([-0.1, Number.NaN, Number.POSITIVE_INFINITY])('refuses to observe %s', (value) => {
+  it.each([-0.1, Number.NaN, Number.POSITIVE_INFINITY])('does not observe %s', (value) => {
     const registry = new MetricRegistry()
     const series = registry.histogram({ name: 'took_ms', help, bounds: [1] }).labels()
     expect(() => series.observe(value)).toThrow(invalid)
@@ -197,7 +197,7 @@ describe('histogram', () => {
     [[Number.NaN]],
     [[1, Number.POSITIVE_INFINITY]],
     [Array.from({ length: 201 }, (_, n) => n)],
-  ])('refuses the bounds %j', (bounds) => {
+  ])('rejects the bounds %j', (bounds) => {
     expect(() => new MetricRegistry().histogram({ name: 'a', help, bounds })).toThrow(invalid)
   })
 })
@@ -225,7 +225,7 @@ describe('a declaration', () => {
       (registry: MetricRegistry) =>
         registry.histogram({ name: 'a', help, bounds: [1], alsoAs: { name: 'b', divisor: Number.NaN } }),
     ],
-  ])('with %s is refused', (_name, declare) => {
+  ])('with %s is rejected', (_name, declare) => {
     expect(() => declare(new MetricRegistry())).toThrow(invalid)
   })
 
@@ -236,7 +236,7 @@ describe('a declaration', () => {
     ['a histogram with a sample named like a gauge', 'h_count', 'h'],
     ['the second unit of a histogram', 'h_seconds', 'h'],
     ['the overflow counter', 'sluice_metrics_overflow_total', undefined],
-  ])('that takes a name that is taken is refused: %s', (_name, ...names) => {
+  ])('that takes a name that is taken is rejected: %s', (_name, ...names) => {
     const registry = new MetricRegistry()
     const declare = (name: string): unknown => {
       if (name.endsWith('_total')) return registry.counter({ name, help })

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest'
 import { InFlight } from './in-flight.ts'
 
 describe('InFlight', () => {
-  it('refuses at once what does not fit, and takes work again as soon as some is done', () => {
+  it('rejects at once what does not fit, and takes work again as soon as some is done', () => {
     const inFlight = new InFlight({ most: 2 })
     expect([1, 2, 3, 4].map(() => inFlight.tryEnter())).toEqual([true, true, false, false])
     expect(inFlight.counts().current).toBe(2)
@@ -13,7 +13,7 @@ describe('InFlight', () => {
     expect(inFlight.counts()).toEqual({ current: 0, peak: 2, entered: 3, refusedFull: 3, refusedOverloaded: 0 })
   })
 
-  it('refuses everything while it is overloaded, and counts that apart', () => {
+  it('rejects everything while it is overloaded, and counts that apart', () => {
     let isOverloaded = false
     const inFlight = new InFlight({ most: 2, isOverloaded: () => isOverloaded })
     inFlight.tryEnter()
@@ -26,7 +26,7 @@ describe('InFlight', () => {
     expect(inFlight.counts()).toEqual({ current: 2, peak: 2, entered: 2, refusedFull: 1, refusedOverloaded: 2 })
   })
 
-  it('refuses to be left more often than it was entered', () => {
+  it('cannot be left more often than it was entered', () => {
     const inFlight = new InFlight({ most: 1 })
     const code = 'SLUICE_RUNTIME_INVALID_OPTION'
     expect(() => inFlight.leave()).toThrow(expect.objectContaining({ code }))
@@ -36,7 +36,7 @@ describe('InFlight', () => {
     expect(inFlight.counts().current).toBe(0)
   })
 
-  it.each([0, -1, 1.5, Number.NaN])('refuses to bound by %s', (most) => {
+  it.each([0, -1, 1.5, Number.NaN])('rejects a bound of %s', (most) => {
     expect(() => new InFlight({ most })).toThrow(expect.objectContaining({ code: 'SLUICE_RUNTIME_INVALID_OPTION' }))
   })
 })

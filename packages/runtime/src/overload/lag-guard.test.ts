@@ -66,7 +66,7 @@ describe('LagGuard', () => {
   })
 
   it.each([{ lateFromMs: 0 }, { untilBelowMs: -1 }, { untilBelowMs: 101 }, { everyMs: 0 }, { lateFromMs: Number.NaN }])(
-    'refuses %o',
+    'rejects %o',
     (options) => {
       expect(() => guardAt(0, options)).toThrow(expect.objectContaining({ code: 'SLUICE_RUNTIME_INVALID_OPTION' }))
     },

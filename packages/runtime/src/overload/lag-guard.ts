@@ -55,7 +55,7 @@ export class LagGuard {
     this.#readAt = readClock(options.nowMs)
   }
 
-  /** Whether the loop is late; cheap enough to be asked for every request. */
+  /** Whether the loop is late; cheap enough to call for every request. */
   isLate(): boolean {
     const now = readClock(this.#nowMs)
     // Also when the clock has gone back: what was measured since is worth as much.

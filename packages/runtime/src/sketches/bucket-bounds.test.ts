@@ -49,7 +49,7 @@ describe('bucketQuantile', () => {
     )
   })
 
-  it('refuses shares beyond 0 and 1, and counts of other bounds', () => {
+  it('rejects shares beyond 0 and 1, and counts of other bounds', () => {
     const invalid = expect.objectContaining({ code: 'SLUICE_RUNTIME_INVALID_OPTION' })
     for (const quantile of [-0.1, 1.1, 99, Number.NaN])
       expect(() => bucketQuantile([1], [1, 1], quantile)).toThrow(invalid)

@@ -86,7 +86,7 @@ describe('RecentTopK', () => {
     }
   })
 
-  it('refuses options and clocks that cannot be', () => {
+  it('rejects options and clocks that cannot be', () => {
     const nowMs = (): number => 0
     const invalid = expect.objectContaining({ code: 'SLUICE_RUNTIME_INVALID_OPTION' })
     expect(() => new RecentTopK({ capacity: 1, windowMs: 999, nowMs })).toThrow(invalid)

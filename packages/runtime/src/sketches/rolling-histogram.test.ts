@@ -49,7 +49,7 @@ describe('RollingHistogram', () => {
     )
   })
 
-  it('refuses values, bounds and windows that cannot be', () => {
+  it('rejects values, bounds and windows that cannot be', () => {
     const { latency } = histogramAt(0, 5000)
     const invalid = expect.objectContaining({ code: 'SLUICE_RUNTIME_INVALID_OPTION' })
     for (const value of [-1, Number.NaN, Number.POSITIVE_INFINITY])

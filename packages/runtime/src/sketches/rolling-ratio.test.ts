@@ -44,7 +44,7 @@ describe('RollingRatio', () => {
     expect(ratioAt(0).denials.counts(1000)).toEqual({ hits: 0, total: 0 })
   })
 
-  it('refuses amounts and windows that cannot be', () => {
+  it('rejects amounts and windows that cannot be', () => {
     const { denials } = ratioAt(0, 5000)
     const invalid = expect.objectContaining({ code: 'SLUICE_RUNTIME_INVALID_OPTION' })
     for (const amount of [-1, Number.NaN]) expect(() => denials.add(true, amount)).toThrow(invalid)

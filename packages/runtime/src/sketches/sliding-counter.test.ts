@@ -137,24 +137,24 @@ describe('ratePerSecond', () => {
 })
 
 describe('SlidingCounter', () => {
-  it.each([0, -1000, 999, 1500, 86_401_000, Number.NaN])('refuses to remember %s ms', (windowMs) => {
+  it.each([0, -1000, 999, 1500, 86_401_000, Number.NaN])('rejects a window of %s ms', (windowMs) => {
     expect(() => counterAt(0, windowMs)).toThrow(expect.objectContaining({ code: 'SLUICE_RUNTIME_INVALID_OPTION' }))
   })
 
-  it.each([0, -1000, 500, 1500, 6000, Number.NaN])('of 5000 ms refuses a window of %s ms', (windowMs) => {
+  it.each([0, -1000, 500, 1500, 6000, Number.NaN])('of 5000 ms rejects a window of %s ms', (windowMs) => {
     const { counter } = counterAt(0, 5000)
     const code = 'SLUICE_RUNTIME_INVALID_OPTION'
     expect(() => counter.sum(windowMs)).toThrow(expect.objectContaining({ code }))
     expect(() => counter.ratePerSecond(windowMs)).toThrow(expect.objectContaining({ code }))
   })
 
-  it.each([-1, Number.NaN, Number.POSITIVE_INFINITY])('refuses to add %s', (amount) => {
+  it.each([-1, Number.NaN, Number.POSITIVE_INFINITY])('does not add %s', (amount) => {
     const { counter } = counterAt(0, 5000)
     expect(() => counter.add(amount)).toThrow(expect.objectContaining({ code: 'SLUICE_RUNTIME_INVALID_OPTION' }))
     expect(counter.sum()).toBe(0)
   })
 
-  it('refuses a clock that gives no number', () => {
+  it('rejects a clock that gives no number', () => {
     expect(() => counterAt(Number.NaN, 5000)).toThrow(expect.objectContaining({ code: 'SLUICE_RUNTIME_INVALID_PORT' }))
     const { clock, counter } = counterAt(0, 5000)
     clock.atMs = Number.POSITIVE_INFINITY

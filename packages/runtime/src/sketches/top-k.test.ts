@@ -92,7 +92,7 @@ describe('TopK', () => {
     expect(sketch.snapshot()).toEqual({ total: 0, missed: 0, entries: [] })
   })
 
-  it.each([0, -1, 1.5, Number.NaN])('refuses %s as capacity and as amount', (number) => {
+  it.each([0, -1, 1.5, Number.NaN])('rejects %s as capacity and as amount', (number) => {
     const invalid = expect.objectContaining({ code: 'SLUICE_RUNTIME_INVALID_OPTION' })
     expect(() => new TopK({ capacity: number })).toThrow(invalid)
     const sketch = new TopK({ capacity: 1 })

@@ -5,7 +5,7 @@ import { MICROS_PER_MS } from '@sluice/core/internal'
 /** Where a {@link FakeClock} starts: 2030-01-01T00:00:00Z, the first instant of a minute, hour, day, month and year. */
 export const START_MICROS: number = Date.UTC(2030, 0, 1) * MICROS_PER_MS
 
-/** A clock that moves only when it is told to. */
+/** A clock that moves only when a test moves it. */
 export class FakeClock implements Clock {
   #now: number
 

@@ -25,7 +25,7 @@ describe('fake timers', () => {
     expect([log.at(-1), timers.pending]).toEqual(['later at 31', 0])
   })
 
-  it('end where they were told to, whether anything was due or not', async () => {
+  it('end at the given time, whether anything was due or not', async () => {
     const { clock, timers } = setUp()
     await timers.advance(12.5)
     expect(clock.nowMicros() - START_MICROS).toBe(12_500)

@@ -1,7 +1,7 @@
 import type { Limit } from '@sluice/core/store'
 import type { ReferenceModel } from './reference-model.ts'
 
-/** A list of leases; those that have not run out hold their slots. Nobody gives back or renews. */
+/** A list of leases; those that have not run out hold their slots. Nothing is given back or renewed. */
 export function concurrencyModel(limit: Extract<Limit, { algorithm: 'concurrency' }>): ReferenceModel {
   const leases: { readonly endsAt: number; readonly slots: number }[] = []
   return {

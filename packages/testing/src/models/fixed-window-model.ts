@@ -24,7 +24,7 @@ function plainModel(limit: FixedWindowLimit): ReferenceModel {
 }
 
 /**
- * What is unused carries over once; a window that nobody used leaves all of it; two such windows, and all is forgotten.
+ * What is unused carries over once; an unused window leaves all of it; two such windows, and all is forgotten.
  */
 function rolloverModel(limit: FixedWindowLimit): ReferenceModel {
   const used = new Map<number, number>()

@@ -27,7 +27,7 @@ export function meterModel(limit: Extract<Limit, { rate: unknown }>): ReferenceM
 }
 
 /**
- * A bucket with room for what rolls over, in integers of any size. Tokens beyond `full` are gone when so many have
+ * A bucket with room for what rolls over, in integers of any size. Tokens beyond `full` are gone when that many have
  * arrived since the last call that the bucket was filled, and then twice over.
  */
 export function rolloverModel(limit: Extract<Limit, { algorithm: 'token-bucket-rollover' }>): ReferenceModel {

@@ -1,6 +1,6 @@
 /** When, and whether a burst on top of a window may be used. */
 export interface Moment {
-  /** Microseconds since 1970; a model is asked in order of time. */
+  /** Microseconds since 1970; a model is called in order of time. */
   readonly now: number
   readonly entitled: boolean
 }

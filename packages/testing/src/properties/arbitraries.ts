@@ -198,7 +198,7 @@ export interface CallSequence {
   readonly calls: readonly Call[]
 }
 
-/** How far the next call is away: not at all, a microsecond, the time of a unit, of the whole limit, or of several. */
+/** Time until the next call: none, a microsecond, the time of a unit, of the whole limit, or of several. */
 const PACES = ['same', 'next', 'unit', 'whole', 'long'] as const
 /** How much a call takes: nothing, one, little, a part, all, or more than there can be. */
 const APPETITES = ['none', 'one', 'one', 'few', 'part', 'all', 'more'] as const

@@ -45,7 +45,7 @@ describe('two stores', () => {
     await expectSameStores(create, { leases: true })
   })
 
-  it('that do not lend units the same way are told apart', async () => {
+  it('that do not lend units the same way are distinguished', async () => {
     const whole = expectSameStores((own) => ({ one: new ReferenceStore(own), other: forgetful(own) }), {
       leases: true,
       rules: ['bucket'],
@@ -58,7 +58,7 @@ describe('two stores', () => {
     await expect(lends).rejects.toThrow(/"kind":"lease"/)
   })
 
-  it('are asked for leases only when they are said to have them', () => {
+  it('get calls for leases only when they are declared to have them', () => {
     const kinds = (options: OperationOptions): Set<string> =>
       new Set(fc.sample(operations(options), { numRuns: 300, seed: 1 }).flatMap((all) => all.map(({ kind }) => kind)))
     expect(kinds({}).has('lease')).toBe(false)
@@ -66,7 +66,7 @@ describe('two stores', () => {
     expect([...kinds({ leases: true })]).toEqual(expect.arrayContaining(['lease', 'settleLease']))
   })
 
-  it('that do not are told apart, at the first answer that differs', async () => {
+  it('that do not are distinguished, at the first answer that differs', async () => {
     const clock = new FakeClock()
     const check: Operation = { kind: 'check', rule: 'fixed', key: 'a', cost: 3, partial: false, entitled: true }
     const sequence: Operation[] = [check, { kind: 'refund', which: 0, units: undefined }, check]

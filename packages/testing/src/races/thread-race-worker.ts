@@ -10,7 +10,9 @@ const work = workerData as RaceWork
 const gate = new Int32Array(work.gate)
 let commits = 0
 
-/** At the chosen step of the chosen commit the thread says so and never goes on: whoever watches can end it there. */
+/**
+ * At the chosen step of the chosen commit the thread reports it and never continues, so that a test can end it there.
+ */
 function dieHere(step: CommitStep): void {
   if (step !== work.death?.at) return
   commits++

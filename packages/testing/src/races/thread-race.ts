@@ -5,7 +5,7 @@ import type { CommitStep } from '@sluice/core/internal'
 /** Places in the words that the threads of a race meet at. */
 export const GATE = { ready: 0, open: 1, stuck: 2, never: 3, victimApproved: 4 } as const
 
-/** A joint request that a thread makes so many times. */
+/** A joint request that a thread makes `count` times. */
 export interface RaceCall {
   readonly requests: readonly RuleRequest[]
   readonly times: number

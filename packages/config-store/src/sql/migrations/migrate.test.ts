@@ -206,7 +206,7 @@ describe.each(DIALECTS)('on $dialect', ({ empty, first }) => {
     expect(await migrate(drivers[1]!, { nowMs, canonicalKeys })).toEqual({ from: NEWEST, to: NEWEST })
   })
 
-  it('refuses a database that a newer program has changed, and leaves it alone', async () => {
+  it('rejects a database that a newer program has changed, and leaves it alone', async () => {
     const url = await empty()
     const driver = await openDriver(url)
     const newer: Migration = { number: NEWEST + 1, statements: () => ['CREATE TABLE of_the_future (a TEXT)'] }

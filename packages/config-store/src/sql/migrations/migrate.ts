@@ -22,7 +22,7 @@ export const MIGRATIONS: readonly Migration[] = [
 /** Creating an index over many rows takes long, and so does waiting for another node that does it. */
 const DEADLINE_MS = 600_000
 
-/** An advisory lock number that nobody else is likely to use. */
+/** An advisory lock number that other programs are unlikely to use. */
 const LOCK = 7_236_114_901
 
 /** Options of {@link migrate}. */

@@ -105,7 +105,7 @@ describe('a PostgreSQL server that fails', () => {
     expect((await store.overrides.list()).items).toMatchObject([{ entry: { terms: { limit: 2 } } }])
   })
 
-  it('kills the connection of a transaction: it is refused, nothing of it is there, the next one succeeds', async () => {
+  it('kills the connection of a transaction: it is rejected, nothing is stored, the next one succeeds', async () => {
     const driver = await openTable()
     const killed = driver.transaction(async (transaction) => {
       await transaction.query('UPDATE t SET a = 1')
@@ -139,15 +139,15 @@ describe('a PostgreSQL server that fails', () => {
     const store = await open(own.url)
     await put(store, 1)
     await own.stop()
-    const refused = put(store, 2)
-    await expect(refused).rejects.toMatchObject({ code: 'SLUICE_CONFIG_UNAVAILABLE' })
+    const rejected = put(store, 2)
+    await expect(rejected).rejects.toMatchObject({ code: 'SLUICE_CONFIG_UNAVAILABLE' })
     expect(await codeOf(openConfigStore(own.url))).toBe('SLUICE_CONFIG_UNAVAILABLE')
     await own.restart()
     await put(store, 3)
     expect((await store.overrides.list()).items).toMatchObject([{ entry: { terms: { limit: 3 } } }])
   })
 
-  it('hangs: each call is refused at its deadline, and it recovers', async () => {
+  it('hangs: each call is rejected at its deadline, and it recovers', async () => {
     const own = await startPostgres()
     onTestFinished(() => own.close())
     const store = await open(own.url, { deadlineMs: 200, connections: 2 })
@@ -285,7 +285,7 @@ describe('a transaction', () => {
 })
 
 describe('who listens', () => {
-  it('is told when the connection was lost, and again when it may have missed something', async () => {
+  it('is notified when the connection was lost, and again when it may have missed something', async () => {
     const { name, url } = await server.createDatabase()
     const driver = await openDriver(url)
     const told: unknown[] = []
@@ -296,12 +296,12 @@ describe('who listens', () => {
     onTestFinished(stop)
     const notify = (): Promise<void> => driver.transaction((transaction) => transaction.notify())
     await notify()
-    await until('the change is told', () => told.length === 1)
+    await until('the change arrives', () => told.length === 1)
     await server.query(KILL_OTHERS, name)
     await until('it listens again', () => told.length === 3)
     expect(told).toEqual(['changed', 'SLUICE_CONFIG_UNAVAILABLE', 'changed'])
     await until('it can be notified again', async () => (await codeOf(notify())) === 'no error')
-    await until('the next change is told', () => told.length === 4)
+    await until('the next change arrives', () => told.length === 4)
   })
 
   it('finds out by itself that the server has gone silent', async () => {
@@ -323,7 +323,7 @@ describe('who listens', () => {
     expect(told).toEqual(['lost', 'changed'])
   })
 
-  it('is refused when there is nobody to listen to, and several share one connection', async () => {
+  it('is rejected when the server is unreachable, and several share one connection', async () => {
     const { name, url } = await server.createDatabase()
     const away = await openDriver(url.replace(`:${server.port}/`, `:${await freePort()}/`))
     const ignore = (): void => undefined

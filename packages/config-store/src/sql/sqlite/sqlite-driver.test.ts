@@ -82,7 +82,7 @@ describe('a SQLite file', () => {
       expect([name, (await stat(join(dirname(path), name))).mode & 0o777]).toEqual([name, 0o600])
   })
 
-  it('that cannot grow is told apart from one that cannot be used, and can still be read', async () => {
+  it('that cannot grow differs from one that cannot be used, and can still be read', async () => {
     const driver = await openDriver(await newFile())
     await driver.query('CREATE TABLE t (a TEXT)')
     const failure = await driver

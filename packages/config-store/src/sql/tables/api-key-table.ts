@@ -128,7 +128,8 @@ export class SqlApiKeyTable implements ApiKeyTable {
     const { name, role, tenant, tier, expiresAt, rotatedFrom } = key
     const apiKey = { id, name, role, tenant, tier, createdAt: change.at, expiresAt, revokedAt: undefined, rotatedFrom }
     await change.transaction.query(
-      'INSERT INTO api_keys (id, name, secret_hash, body, position, changed_at, changed_by) VALUES (?, ?, ?, ?, ?, ?, ?)',
+      'INSERT INTO api_keys (id, name, secret_hash, body, position, changed_at, changed_by) VALUES (?, ?, ?, ?, ?, ' +
+        '?, ?)',
       [
         id,
         encodeKey(name),

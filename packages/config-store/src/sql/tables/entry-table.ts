@@ -128,7 +128,9 @@ export class SqlEntryTable<E extends Key, Key extends EntityKey> implements Entr
     const columns = kind.keyParts.join(', ')
     if (start !== undefined) conditions.push(`(${columns}) > (${kind.keyParts.map(() => '?').join(', ')})`)
     const where = conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`
-    const sql = `SELECT ${columns}, body, position, changed_at, changed_by FROM ${kind.table} ${where} ORDER BY ${columns} LIMIT ?`
+    const sql =
+      `SELECT ${columns}, body, position, changed_at, changed_by FROM ${kind.table} ${where} ORDER BY ` +
+      `${columns} LIMIT ?`
     const rows = await driver.query<EntryRow & Record<string, string>>(sql, [...values, ...(start ?? []), limit + 1])
     return pageOf(rows, limit, {
       itemOf: (row) => storedOf<E>(row),

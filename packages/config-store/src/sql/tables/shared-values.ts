@@ -174,7 +174,8 @@ export class SqlDocumentTable implements DocumentTable {
               [name, body],
             )
           : await transaction.query(
-              'UPDATE documents SET body = ?, revision = revision + 1 WHERE name = ? AND revision = ? RETURNING revision',
+              'UPDATE documents SET body = ?, revision = revision + 1 WHERE name = ? AND revision = ? RETURNING ' +
+                'revision',
               [body, name, revision],
             )
       return rows.length > 0

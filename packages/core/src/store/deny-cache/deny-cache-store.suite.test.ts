@@ -29,7 +29,7 @@ function decorated(clock: FakeClock, observe?: StoreObserver): Store<'async'> {
 
 storeSuite('denyCacheStore', { create: (clock) => decorated(clock) })
 
-/** Time stands still, or goes on by as much as a denial is remembered for. */
+/** Time stands still, or goes on by the time that a denial is cached for. */
 function inLargeSteps(operation: Operation): Operation {
   if (operation.kind !== 'advance' || operation.ms === 0) return operation
   return { ...operation, ms: Math.max(MAX_AGE_MS, operation.ms) }
@@ -57,7 +57,7 @@ test('answers exactly as the store beneath, whatever is done to both, while no t
   expect(remembered).toBeGreaterThan(100)
 })
 
-test('allows and denies as the store beneath, and says the same about when to come back, as time passes', async () => {
+test('allows and denies as the store beneath, with the same retry time, as time passes', async () => {
   const steps = fc.array(
     fc.record({
       rule: fc.constantFrom(...NAMES),

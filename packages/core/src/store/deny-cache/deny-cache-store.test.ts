@@ -69,7 +69,7 @@ describe('a denial', () => {
     expect(events).toEqual(Array.from({ length: 3 }, () => ({ type: 'remembered', rule: 'rule' })))
   })
 
-  it('is asked for again after the longest age, counted from when the question was sent', async () => {
+  it('is fetched again after the maximum age, counted from when the request was sent', async () => {
     const { clock, limiter, state, letGo, asks } = scene()
     await limiter.check('key')
     state.keeps = true
@@ -128,7 +128,7 @@ describe('a denial', () => {
     expect((await limiter.check('key')).allowed).toBe(true)
   })
 
-  it('costs the store one question in so long, however often it is asked', async () => {
+  it('costs the store one call per maximum age, however often it is requested', async () => {
     const { clock, limiter, state } = scene({ maxAgeMs: 200 })
     await limiter.check('key')
     for (let ms = 0; ms < 1000; ms++) {
@@ -139,7 +139,7 @@ describe('a denial', () => {
   })
 })
 
-describe('another question is asked', () => {
+describe('the store is called', () => {
   it.each<[string, Rule, (limiter: ReturnType<typeof scene>['limiter']) => Promise<unknown>]>([
     ['another key', ONE, (limiter) => limiter.check('other')],
     ['another cost', ONE, (limiter) => limiter.check('key', { cost: 2 })],
@@ -301,7 +301,7 @@ describe('what is not remembered', () => {
 })
 
 describe('memory', () => {
-  it('holds so many keys, and drops the oldest', async () => {
+  it('holds `maxKeys` keys, and drops the oldest', async () => {
     const { limiter, asks } = scene({ maxKeys: 2 })
     for (const key of ['a', 'b', 'c']) {
       await limiter.check(key)
@@ -336,7 +336,7 @@ describe('memory', () => {
     expect(await asks(both)).toBe(1)
   })
 
-  it('holds so many denials for one key', async () => {
+  it('holds a limited number of denials for one key', async () => {
     const { limiter, asks } = scene()
     for (let cost = 2; cost < 2 + 9; cost++) await limiter.check('key', { cost })
     expect(await asks(() => limiter.check('key', { cost: 3 }))).toBe(0)

@@ -176,7 +176,7 @@ describe('a breaker', () => {
 })
 
 describe('a breaker of a process that has just started', () => {
-  it('counts no failure before the first answer, for as long as it was told', () => {
+  it('counts no failure before the first answer, during its grace period', () => {
     const { breaker, fail } = breakerOf({ start: { atMs: 1000, graceMs: 2000 } })
     for (let call = 0; call < 100; call++) fail(1000 + call)
     for (let call = 0; call < 4; call++) fail(3000 + call)

@@ -16,12 +16,12 @@ import { type FallbackStart, fallbackStore, startingFallbackStore } from './fall
 
 interface SentCall {
   readonly name: string
-  /** Does what was asked for, and answers. */
+  /** Executes the call, and answers. */
   answer(): void
   reject(error: unknown): void
 }
 
-/** A store behind a network that the test owns: it answers when it is told to, or at once while it is `well`. */
+/** A store behind a network that the test owns: it answers when the test says so, or at once while it is `well`. */
 class RemoteStore implements Store<'async'> {
   readonly mode = 'async'
   readonly sent: SentCall[] = []
@@ -118,7 +118,7 @@ function scene(options: FallbackStoreOptions = {}, rule: Rule = TEN, start?: Fal
 
 async function reserved(answer: Promise<Reservation<'async'> | Denied>): Promise<Reservation<'async'>> {
   const reservation = await answer
-  if (!('settle' in reservation)) throw new Error('refused')
+  if (!('settle' in reservation)) throw new Error('denied')
   return reservation
 }
 
@@ -231,7 +231,7 @@ describe('when the store hangs', () => {
     expect(await Promise.all(answers)).toHaveLength(3)
   })
 
-  it('waits as long as it is told to', async () => {
+  it('waits for its deadline', async () => {
     const { limiter, timers, remote } = scene({ deadlineMs: 200 })
     remote.well = false
     const answer = limiter.check('key')
@@ -310,7 +310,7 @@ describe('the failure mode', () => {
     expect(acquired).toMatchObject({ ...unknown, ...known, limit: 10 })
   })
 
-  it('open still refuses what the limit can never give', async () => {
+  it('open still denies what the limit can never give', async () => {
     const { clock, timers, remote, store } = scene()
     const rules = { none: { ...TEN, limit: 0 }, ten: TEN }
     const set = createLimiter({ rules, store, clock, timers })
@@ -387,15 +387,15 @@ describe('why there is no answer', () => {
     expect(events).toContainEqual({ type: 'failed', ...expected, error })
   })
 
-  it('says what the store said, also while it is not asked, until it answers', async () => {
+  it('reports the error of the store, also while it is not called, until it answers', async () => {
     const { limiter, remote, timers, openBreaker } = scene()
     remote.well = false
-    const refused = limiter.check('key')
+    const failed = limiter.check('key')
     remote.sent[0]!.reject(
       storeUnavailable({ because: 'refused', problem: 'wrong password', action: 'Give the right one.' }),
     )
     const detail = 'SLUICE_STORE_UNAVAILABLE: wrong password. Give the right one.'
-    expect((await refused).failure).toMatchObject({ cause: 'refused', detail })
+    expect((await failed).failure).toMatchObject({ cause: 'refused', detail })
     await openBreaker()
     expect((await limiter.check('key')).failure).toMatchObject({
       cause: 'breaker',
@@ -496,7 +496,7 @@ describe('the breaker', () => {
     expect(store.state).toBe('closed')
   })
 
-  it('a store that is away from the start is found when it comes', async () => {
+  it('a store that is unavailable at the start is used when it comes', async () => {
     const { limiter, timers, remote } = scene({ failureMode: 'local' })
     remote.well = false
     const first = limiter.check('key')
@@ -509,8 +509,8 @@ describe('the breaker', () => {
 
 describe('late answers', () => {
   it.each<[string, FallbackStoreOptions, number]>([
-    ['a refused caller', { failureMode: 'closed' }, 10],
-    ['a caller refused by its share', { failureMode: 'local', nodes: () => 10 }, 10],
+    ['a denied caller', { failureMode: 'closed' }, 10],
+    ['a caller denied by its share', { failureMode: 'local', nodes: () => 10 }, 10],
     ['a caller let through', { failureMode: 'open' }, 7],
     ['a caller let through by its share', { failureMode: 'local', nodes: () => 2 }, 7],
   ])('of %s', async (_who, options, left) => {
@@ -560,7 +560,7 @@ describe('late answers', () => {
     ])
   })
 
-  it('that are errors disturb nobody', async () => {
+  it('that are errors have no effect', async () => {
     const { limiter, timers, remote, store } = scene()
     remote.well = false
     const answer = limiter.check('key')
@@ -651,7 +651,7 @@ describe('refunds go to the store that took the charge', () => {
     expect(await limiter.check('key')).toMatchObject({ allowed: true, remaining: 7 })
   })
 
-  it('of nobody, when nothing was counted', async () => {
+  it('of no caller, when nothing was counted', async () => {
     const { limiter, remote, leftRemotely, openBreaker, timers } = scene({ failureMode: 'open' })
     await limiter.check('key', { cost: 5 })
     await openBreaker()
@@ -873,7 +873,7 @@ describe('closing', () => {
     await expect(limiter.reset('key')).rejects.toMatchObject(closed)
   })
 
-  it('a charge that is answered after it disturbs nobody', async () => {
+  it('a charge that is answered after it has no effect', async () => {
     const { limiter, timers, remote, store } = scene()
     remote.well = false
     const answer = expect(limiter.check('key')).rejects.toMatchObject({ code: 'SLUICE_CLOSED' })

@@ -103,7 +103,7 @@ class Trial {
     try {
       entry.units += (await by.refund(decision)).corrected
     } catch {
-      // The store cannot be asked: the charge stands.
+      // The store is unavailable: the charge stands.
     }
   }
 

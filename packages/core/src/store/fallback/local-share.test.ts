@@ -287,7 +287,7 @@ describe('what changes after the answer', () => {
 })
 
 describe('a block', () => {
-  it('that the store has told of holds during an outage, until it ends', async () => {
+  it('that the store has reported applies during an outage, until it ends', async () => {
     const nodes = new LocalNodes(2)
     const [first, second] = nodes.limiters(WINDOW) as [Limiter<'async'>, Limiter<'async'>]
     await first.block('key', '10m')
@@ -299,7 +299,7 @@ describe('a block', () => {
     expect(await drain(second)).toBe(500)
   })
 
-  it('that the store has told to be lifted does not hold', async () => {
+  it('that the store has reported as lifted does not apply', async () => {
     const nodes = new LocalNodes(2)
     const [first, second] = nodes.limiters(WINDOW) as [Limiter<'async'>, Limiter<'async'>]
     await first.block('key', '10m')
@@ -450,7 +450,7 @@ describe('by algorithm', () => {
     await take(first, 160)
     expect(await second.peek('key', { cost: 0, entitled: false })).toMatchObject({ remaining: 0 })
     nodes.isUp = false
-    // The first knows that 40 of the burst are left; the second was told of the window alone.
+    // The first knows that 40 of the burst are left; the second knows only the window.
     expect(await drain(first)).toBe(20)
     expect(await second.check('key', { entitled: false })).toMatchObject({ allowed: false })
     expect(await drain(second)).toBe(50)

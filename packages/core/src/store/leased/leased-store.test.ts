@@ -15,12 +15,12 @@ import { leasedStore } from './leased-store.ts'
 
 const WINDOW: Rule = { algorithm: 'fixed-window', limit: 1000, window: '1m' }
 
-/** A leased store over a reference store that notes what it is asked, and can be told to fail or to be slow. */
+/** A leased store over a reference store that records its calls, and can fail or be slow. */
 class Scene {
   readonly clock = new FakeClock()
   readonly timers: FakeTimers = new FakeTimers(this.clock)
   readonly events: LeaseEvent[] = []
-  /** What reached the store: `ask` and `lease` with the units asked for, `settle` with the units charged. */
+  /** What reached the store: `ask` and `lease` with the requested units, `settle` with the units charged. */
   readonly calls: string[] = []
   readonly store: LeasedStore
   readonly reference: ReferenceStore = new ReferenceStore(this.clock)
@@ -95,7 +95,7 @@ describe('taking units', () => {
     expect(scene.store.stats()).toEqual({ leases: 1, heldUnits: 5, localDecisions: 5, grants: 1 })
   })
 
-  it('leaves a key that is seldom asked about to the store', async () => {
+  it('leaves a key that is seldom checked to the store', async () => {
     const scene = new Scene()
     const limiter = scene.limiter()
     for (let call = 0; call < 5; call++) {
@@ -205,7 +205,7 @@ describe('what is not taken from blocks', () => {
     expect(scene.store.stats().heldUnits).toBe(8)
   })
 
-  it('a limit one unit below the least that was asked for', async () => {
+  it('a limit one unit below the requested minimum', async () => {
     for (const [minLimit, grants] of [
       [1001, 0],
       [1000, 1],
@@ -316,7 +316,7 @@ describe('the size of a block', () => {
     expect(scene.events).toEqual([{ type: 'lease-granted', rule: 'rule', units: 10 }])
   })
 
-  it('asks for the next block in time, so that nobody waits', async () => {
+  it('requests the next block in time, so that no caller waits', async () => {
     const scene = new Scene()
     const limiter = scene.limiter()
     await scene.warmUp(limiter)
@@ -333,7 +333,7 @@ describe('the size of a block', () => {
 })
 
 describe('the end of a block', () => {
-  it('is 5 % before it ends in the store, counted from when it was asked for', async () => {
+  it('is 5 % before it ends in the store, counted from the request', async () => {
     const scene = new Scene()
     const limiter = scene.limiter()
     await limiter.check('a')
@@ -370,7 +370,7 @@ describe('the end of a block', () => {
     expect(scene.calls).toEqual(['ask 1', 'lease 10', 'settle 0', 'ask 1'])
   })
 
-  it('comes early for one that nobody takes from, and the key is forgotten', async () => {
+  it('comes early for an unused one, and the key is forgotten', async () => {
     const scene = new Scene()
     await scene.warmUp(scene.limiter())
     await scene.timers.advance(500)
@@ -444,7 +444,7 @@ describe('a refund', () => {
       store: scene.store,
       clock: scene.clock,
     })
-    // A batch with a limit that has no leases is asked exactly, whatever the others have.
+    // A batch with a limit that has no leases is decided by the store, whatever the others have.
     const decision = await set.checkAll([
       { rule: 'small', key: 'a' },
       { rule: 'large', key: 'a' },
@@ -529,7 +529,7 @@ describe('what a node does to a key', () => {
 
 describe('a store that fails', () => {
   const unavailable = (): never => {
-    throw new SluiceError('SLUICE_STORE_UNAVAILABLE', { problem: 'it is away' })
+    throw new SluiceError('SLUICE_STORE_UNAVAILABLE', { problem: 'it is unavailable' })
   }
 
   it('fails all who wait for a block, and the next call asks again', async () => {
@@ -545,7 +545,7 @@ describe('a store that fails', () => {
     expect(scene.calls).toEqual(['ask 1', 'lease 10', 'lease 10'])
   })
 
-  it('does not keep what was lent from being spent; what goes wrong meanwhile is told', async () => {
+  it('does not keep leased units from being used; errors meanwhile are reported', async () => {
     const scene = new Scene()
     const limiter = scene.limiter()
     await scene.warmUp(limiter)
@@ -594,7 +594,7 @@ describe('closing', () => {
   })
 })
 
-describe('closing in the turn in which a block is asked for', () => {
+describe('closing in the turn in which a block is requested', () => {
   it('gives it back', async () => {
     const scene = new Scene()
     const limiter = scene.limiter()

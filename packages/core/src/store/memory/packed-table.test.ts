@@ -4,7 +4,9 @@ import { createVerdict, type Verdict } from '../../algorithms/algorithm.ts'
 import type { Fingerprint } from '../../fingerprint.ts'
 import { NO_SLOT, PackedTable } from './packed-table.ts'
 
-/** Fingerprints that meet as often as can be: few homes, few differences. One of zeros only would be an empty slot's. */
+/**
+ * Fingerprints that meet as often as can be: few homes, few differences. One of zeros only would be an empty slot's.
+ */
 const fingerprints = fc
   .record({
     word0: fc.constantFrom(0, 1, 2, 62, 63, 64, 127, -1),
@@ -72,7 +74,7 @@ describe('a packed table', () => {
     expect(table.find(fingerprintOf(20_000))).toBe(NO_SLOT)
   })
 
-  it('sweeps what has expired as new keys come, without being asked', () => {
+  it('removes expired keys by itself as new keys come', () => {
     const table = new PackedTable(2, 100_000)
     const fingerprintOf = (index: number): Fingerprint =>
       ({ word0: Math.imul(index, 0x9e_37_79_b1), word1: index, word2: 0 }) as unknown as Fingerprint

@@ -121,13 +121,13 @@ describe('several limits in one step', () => {
     expect(limiters.limiter('user').peek('u').remaining).toBe(3000 - 2 * joint)
     expect(limiters.limiter('tenant').peek('t').remaining).toBe(1500 - joint)
     expect(limiters.limiter('global').peek('g').remaining).toBe(2000 - joint - single)
-    // Somebody was refused for lack of one of them, so at least one of them is used up.
+    // A caller was denied for lack of one of them, so at least one of them is used up.
     expect(joint + single === 2000 || joint === 1500).toBe(true)
   })
 })
 
 describe('keys that several threads bring at the same moment', () => {
-  test('exist once: no charge goes to a twin that nobody finds again', async () => {
+  test('exist once: no charge goes to a duplicate that is never found again', async () => {
     const rules = { one: { limit: 500, window: '1h' }, two: { limit: 500, window: '1h' } } as const
     for (let round = 0; round < 8; round++) {
       const store = sharedMemoryStore({ maxKeys: 2000, clock: new FakeClock() })
@@ -154,7 +154,7 @@ describe('a thread that dies in the middle', () => {
   const one = [{ rule: 'one', key: 'k' }]
   const both = [...one, { rule: 'two', key: 'k' }]
 
-  /** Three threads, one of which dies; what the others and it were told, and what is left. */
+  /** Three threads, one of which dies; what all of them were granted, and what is left. */
   async function raceWithVictim(requests: RaceCall['requests'], death: Death) {
     const store = sharedMemoryStore({ maxKeys: 64, clock: new FakeClock() })
     const approved = await runThreadRace({
@@ -167,14 +167,14 @@ describe('a thread that dies in the middle', () => {
     })
     const limiters = createLimiter({ rules, store })
     const left = requests.map(({ rule }) => limiters.limiter(rule as 'one').peek('k').remaining)
-    return { told: total(approved), left }
+    return { granted: total(approved), left }
   }
 
   test.each([1, 2, 20])(
-    'before its swap number %i of one limit: nobody waits for it, nothing is charged',
+    'before its swap number %i of one limit: no thread waits for it, nothing is charged',
     async (commit) => {
-      const { told, left } = await raceWithVictim(one, { at: 'decided', commit })
-      expect(left).toEqual([500 - told])
+      const { granted, left } = await raceWithVictim(one, { at: 'decided', commit })
+      expect(left).toEqual([500 - granted])
     },
   )
 
@@ -184,19 +184,19 @@ describe('a thread that dies in the middle', () => {
   )
 
   test.each(beforeTheEnd)('at $at of commit $commit of two limits: it did not happen, for both', async (death) => {
-    const { told, left } = await raceWithVictim(both, death)
-    expect(left).toEqual([500 - told, 500 - told])
+    const { granted, left } = await raceWithVictim(both, death)
+    expect(left).toEqual([500 - granted, 500 - granted])
   })
 
   test.each([1, 20])('committed for the %i. time and not finished: it happened, for both', async (commit) => {
-    const { told, left } = await raceWithVictim(both, { at: 'committed', commit })
-    // The victim was not told any more, but its last call was charged.
-    expect(left).toEqual([499 - told, 499 - told])
+    const { granted, left } = await raceWithVictim(both, { at: 'committed', commit })
+    // The victim got no answer any more, but its last call was charged.
+    expect(left).toEqual([499 - granted, 499 - granted])
   })
 })
 
 describe('room', () => {
-  test('an exhausted key stays refused and a block stands while 50,000 new keys arrive', () => {
+  test('an exhausted key stays denied and a block stands while 50,000 new keys arrive', () => {
     const store = sharedMemoryStore({ maxKeys: 1000, clock: new FakeClock() })
     const limiter = createLimiter({ limit: 3, window: '1h', store })
     while (limiter.tryAcquire('exhausted'));
@@ -212,7 +212,8 @@ describe('room', () => {
     const limiter = createLimiter({ limit: 1, window: '1h', store })
     let admitted = 0
     for (let key = 0; key < 5_000; key++) if (limiter.tryAcquire(`k${key}`)) admitted++
-    // A place for each of the 480 slots that 100 keys are laid out for and the 240 of the overflow, each used once, and one unit for all the others.
+    // A place for each of the 480 slots that 100 keys are laid out for and the 240 of the overflow, each used once, and
+    // one unit for all the others.
     expect(admitted).toBeLessThanOrEqual(480 + 240 + 1)
     expect(store.stats().overflowed).toBeGreaterThan(0)
   })
@@ -298,7 +299,7 @@ describe('records', () => {
 })
 
 describe('blocks', () => {
-  test('on a full store a block is refused with what to do, not waited for', () => {
+  test('on a full store a block is rejected with advice, without a wait', () => {
     const store = sharedMemoryStore({ maxKeys: 100, clock: new FakeClock() })
     const limiter = createLimiter({ limit: 1, window: '1h', store })
     for (let key = 0; key < 3000; key++) limiter.tryAcquire(`k${key}`)
@@ -350,18 +351,18 @@ describe('attaching', () => {
     expect(limiter.peek('k1').remaining).toBe(1000 - 250)
   })
 
-  test('one thread too many is told what to do', () => {
+  test('one thread too many gets an error with advice', () => {
     const store = sharedMemoryStore({ maxKeys: 64, maxThreads: 1 })
     expect(() => attachSharedMemoryStore(store.handle())).toThrow(/SLUICE_STORE_FULL.*larger maxThreads/)
   })
 
-  test('anything but a handle is refused', () => {
+  test('anything but a handle is rejected', () => {
     for (const wrong of [undefined, {}, { buffer: new ArrayBuffer(8) }, { buffer: new SharedArrayBuffer(1024) }]) {
       expect(() => attachSharedMemoryStore(wrong as never)).toThrow(/SLUICE_INVALID_OPTION/)
     }
   })
 
-  test('a state that does not fit is refused with the size that would', () => {
+  test('a state that does not fit is rejected with the size that would', () => {
     const limiter = createLimiter({
       algorithm: 'sliding-window-log',
       limit: 10,

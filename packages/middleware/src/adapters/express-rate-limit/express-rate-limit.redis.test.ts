@@ -11,7 +11,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from 'v
 import { sluiceStore } from './express-rate-limit.ts'
 
 const CHILD = fileURLToPath(new URL('./express-rate-limit.test.child.ts', import.meta.url))
-/** Nobody waits that long: all hits are in one window. */
+/** Longer than the test: all hits are in one window. */
 const CENTURY_MS = 100 * 365 * 86_400_000
 const PATIENT: RedisStoreOptions = { deadlineMs: 20_000 }
 
@@ -126,8 +126,8 @@ describe('express-rate-limit on Redis', () => {
   it.each([
     [false, 500],
     [true, 200],
-  ])('with passOnStoreError %s answers %i while Redis is away', async (passOnStoreError, status) => {
-    // Nobody listens there; and the store itself would let everything pass.
+  ])('with passOnStoreError %s answers %i while Redis is unavailable', async (passOnStoreError, status) => {
+    // Nothing listens there, and the store itself would allow everything.
     const store = redisStore('redis://127.0.0.1:1', { failureMode: 'open' })
     onTestFinished(() => store.close())
     expect(await statusesOf({ passOnStoreError, limit: 1, store: sluiceStore({ store }) }, ['/', '/'])).toEqual([

@@ -135,7 +135,7 @@ describe.each(STORES)('a store for express-rate-limit on $name', ({ make, resets
     expect([await hits('one'), await hits('two')]).toEqual([1, 1])
   })
 
-  it('may be told its window again, and goes on counting', async () => {
+  it('may get its window again, and continues to count', async () => {
     store.init({ windowMs: WINDOW_MS })
     await store.increment('key')
     store.init({ windowMs: WINDOW_MS })

@@ -16,7 +16,7 @@ app.use((_request, response, next) => {
 })
 app.use(
   rateLimit({
-    // Nobody waits that long: all hits are in one window.
+    // Longer than the test: all hits are in one window.
     windowMs: 100 * 365 * 86_400_000,
     limit: Number(limit),
     store: sluiceStore({ store }),

@@ -70,7 +70,7 @@ interface Site {
   /** What express-rate-limit complained about. */
   readonly complaints: unknown[]
   get(path?: string, headers?: Record<string, string>): Promise<Response>
-  /** The statuses of so many requests, one after another. */
+  /** The statuses of `count` requests, one after another. */
   statuses(times: number, path?: string): Promise<number[]>
 }
 
@@ -114,7 +114,7 @@ async function startSite(options: Partial<Options>, answering: Answering = () =>
   return { limiter, complaints, get, statuses }
 }
 
-/** A store that has been told its window, as express-rate-limit does. */
+/** A store that has got its window, as express-rate-limit passes it. */
 function started(options: SluiceStoreOptions = {}, windowMs: number = MINUTE_MS): SluiceRateLimitStore {
   const store = sluiceStore(options)
   store.init({ windowMs })

@@ -320,7 +320,10 @@ function tellSharedPrefix(prefix: string): void {
   if (!processRegistry.isNews(warnProcess, `${code} ${prefix}`)) return
   warnProcess({
     code,
-    message: `The prefix "${prefix}" is not unique. Two limiters of express-rate-limit count under it on stores that may be the same: what is used up under one is used up under the other. Give each of them a "prefix" of its own.`,
+    message:
+      `The prefix "${prefix}" is not unique. Two limiters of express-rate-limit count under it on stores ` +
+      'that may be the same: what is used up under one is used up under the other. Give each of them a ' +
+      '"prefix" of its own.',
     docs: misuseDocs(code),
   })
 }

@@ -101,7 +101,7 @@ it.each([
   expect((await (await serve(app))('/ok')).status).toBe(500)
 })
 
-it('leaves an answer alone that was begun while the store was asked', async () => {
+it('leaves a response alone that was started while the store decided', async () => {
   const errors: unknown[] = []
   const decided = Promise.withResolvers<undefined>()
   const begun = Promise.withResolvers<undefined>()

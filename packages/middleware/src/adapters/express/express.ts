@@ -86,7 +86,7 @@ export function rateLimit(options: ExpressRateLimitOptions): ExpressRateLimit {
 
   // What is thrown at once, Express catches.
   const middleware = (request: Request, _response: Response, next: NextFunction): void => {
-    // In this order: contexts of other frameworks make an answer when they are asked for one.
+    // In this order: contexts of other frameworks create a response when it is accessed.
     if (typeof next !== 'function') throw wrongFrameworkError('express', request)
     if (request.res === undefined) {
       next(wrongFrameworkError('express', request))

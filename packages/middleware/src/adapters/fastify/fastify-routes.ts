@@ -114,7 +114,7 @@ export class FastifyLimits {
   /** Creates the limits of all declared routes, so that mistakes surface at startup. */
   ready(): void {
     for (const { route, server } of this.#routes) if (server[LIMITS] === this) this.#hookOf(route)
-    // Whoever else is told of routes may have changed their config since.
+    // Other `onRoute` hooks may have changed the config since.
     if (this.#declared?.every(({ config }) => config?.rateLimit === undefined) === true) this.#forAll = this.#own()
     this.#declared = undefined
   }
@@ -186,7 +186,8 @@ function checked(options: unknown): FastifyLimitOptions {
     problem: `"${misplaced}" is an option of the plugin and not of a route`,
     expected: 'it where the plugin is registered',
     action:
-      'A route decides in a hook of its choice by { config: { rateLimit: false }, preHandler: app.rateLimit(options) }.',
+      'A route decides in a hook of its choice by { config: { rateLimit: false }, preHandler: ' +
+      'app.rateLimit(options) }.',
   })
 }
 

@@ -10,7 +10,7 @@ const clock = new FakeClock()
 interface Site {
   readonly url: string
   get(path: string, init?: RequestInit): Promise<Response>
-  /** The statuses of so many requests, one after another. */
+  /** The statuses of `count` requests, one after another. */
   statuses(times: number, path: string, init?: RequestInit): Promise<number[]>
 }
 
@@ -513,7 +513,7 @@ describe('mistakes', () => {
     expect(isSluiceError(error)).toBe(true)
   })
 
-  it('in a route that was declared too early are told with its first request, which does not pass', async () => {
+  it('in a route that was declared too early are reported with its first request, which fails', async () => {
     const app = createApp()
     app.register(rateLimit, two)
     app.get('/', { config: { rateLimit: true as unknown as false } }, () => 'here')

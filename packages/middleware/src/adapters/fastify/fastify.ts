@@ -120,6 +120,7 @@ function checkRegistered(app: unknown): void {
     expected: 'it to be registered',
     action: isForeign
       ? importHint(form.framework)
-      : 'Write: await app.register(rateLimit, { limit: 100, window: "1m" }). For another framework, import rateLimit from its entry, such as "sluice/express".',
+      : 'Write: await app.register(rateLimit, { limit: 100, window: "1m" }). For another framework, import ' +
+        'rateLimit from its entry, such as "sluice/express".',
   })
 }

@@ -27,7 +27,7 @@ it('sets what was remembered for the request, and nothing of another', () => {
   expect(withRememberedHeaders({}, new Response()).headers.get('x-ratelimit-limit')).toBeNull()
 })
 
-it('lets the limiter that was asked last announce', () => {
+it('announces the limiter that decided last', () => {
   const context = {}
   rememberHeaders(context, allowed({ 'X-RateLimit-Remaining': '9', 'RateLimit-Policy': '"outer"' }))
   rememberHeaders(context, allowed({ 'X-RateLimit-Remaining': '2' }))

@@ -80,7 +80,7 @@ describe('an answer that is watched', () => {
 
   it.each([
     ['without a body', 'GET', () => new Response(null, { status: 204 }), 204],
-    ['to HEAD, whose body nobody reads', 'HEAD', () => new Response('body'), 200],
+    ['to HEAD, whose body is not read', 'HEAD', () => new Response('body'), 200],
     ['that is a failure', 'GET', () => Response.error(), 0],
   ])('%s ends at once', (_, method, answer, status) => {
     const { watch, ended } = scene({ method })

@@ -104,14 +104,14 @@ export function waitForDelay(request: Request, delayMs: number, timers: Timers):
   })
 }
 
-/** Response for a disconnected client, which nobody sees. Servers log 499 for such requests. */
+/** Response for a disconnected client, which is never sent. Servers log 499 for such requests. */
 export function clientDisconnected(): Response {
   return new Response(null, { status: 499 })
 }
 
 /** Checks that a handler returned a response. `from` names the handler in messages. */
 export function checkResponse(response: unknown, from: string): Response {
-  // No look at its headers, which some runtimes make only when they are asked for.
+  // The headers are not read: some runtimes create them on first access.
   if (can(response, 'clone')) return response as Response
   throw new SluiceError('SLUICE_INVALID_OPTION', {
     problem: `what ${from} answered cannot be used`,

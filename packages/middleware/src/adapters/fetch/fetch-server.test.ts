@@ -13,7 +13,7 @@ describe('the address at the other end', () => {
     ['Deno.serve', deno, '192.0.2.2'],
     ['Bun.serve', bun, '192.0.2.3'],
     ['a server among other bindings', { server: node, database: {} }, '192.0.2.1'],
-  ])('is told by %s', (_, server, address) => {
+  ])('comes from %s', (_, server, address) => {
     expect(peerAddressFrom(server, request)).toBe(address)
   })
 

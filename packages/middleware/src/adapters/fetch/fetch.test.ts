@@ -104,7 +104,7 @@ it('limits by the address that the server tells', async () => {
   expect(seen).toEqual(['127.0.0.1', '127.0.0.1'])
 })
 
-it('limits by the address that it is told, from all that the server passes along', async () => {
+it('limits by the address that the option returns, from everything that the server passes', async () => {
   const limited = rateLimit({ limit: 1, window: '1h', address: (_, env: { readonly peer: string }) => env.peer })
   const handler = limited((_, env: { readonly peer: string }) => new Response(env.peer))
   const from = async (peer: string): Promise<unknown[]> => {
@@ -134,7 +134,7 @@ it('counts all handlers it is put around together, by what options read from the
   expect(answers.map(({ status }) => status)).toEqual([200, 429, 200])
 })
 
-it('tells what was asked for', async () => {
+it('calls the callbacks', async () => {
   const skip = vi.fn(() => true)
   await rateLimit({ limit: 0, window: '1h', skip })(done)(request())
   expect(skip.mock.calls).toMatchObject([[{ args: [] }, { method: 'POST', url: '/orders/7?full=1', route: undefined }]])

@@ -146,7 +146,7 @@ interface DecidedCall extends FetchCall {
 
 /** One object per request for all limiters, so that each knows what the previous one announced. */
 function callOf<Args extends readonly unknown[]>(request: MarkedRequest, args: Args): DecidedCall & FetchCall<Args> {
-  // No look at its headers, which some runtimes make only when they are asked for.
+  // The headers are not read: some runtimes create them on first access.
   if (!can(request, 'clone')) throw wrongFrameworkError('fetch', request)
   const known = request[CALL]
   const isSame = known?.args.length === args.length && known.args.every((value, index) => value === args[index])

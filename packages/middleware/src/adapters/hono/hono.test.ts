@@ -226,7 +226,7 @@ describe.each([
         app.fetch(request),
   ],
 ])('a slot %s', (_, serverOf) => {
-  /** An app with one slot, whose answer goes on until it is told to end. */
+  /** An app with one slot, whose response continues until the test ends it. */
   function scene() {
     const ending = Promise.withResolvers<void>()
     const store = memoryStore({ clock: new FakeClock() })

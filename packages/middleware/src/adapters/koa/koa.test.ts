@@ -160,7 +160,7 @@ describe('errors', () => {
     expect(response.headers.get('x-why')).toBe(status === 410 ? 'moved' : null)
   })
 
-  it('that cannot be changed reach whoever handles them', async () => {
+  it('that cannot be changed reach their handler', async () => {
     const app = new Koa()
     const error = Object.freeze(new Error('frozen'))
     app.use((context, next) =>

@@ -41,7 +41,7 @@ export class RateLimitGuard implements CanActivate {
     Inject(RouteLimits)(RateLimitGuard, undefined, 0)
   }
   static {
-    // So that what is missing is told below, in words that can be acted on.
+    // So that the error below reports what is missing and what to do.
     Optional()(RateLimitGuard, undefined, 0)
   }
 

@@ -27,7 +27,7 @@ export class RateLimitModule {
     Inject(RouteLimits)(RateLimitModule, undefined, 0)
   }
   static {
-    // So that what is missing is told below, in words that can be acted on.
+    // So that the error below reports what is missing and what to do.
     Optional()(RateLimitModule, undefined, 0)
   }
 

@@ -359,7 +359,7 @@ describe('on Express with Nest 11', () => {
   })
 })
 
-it('wants to be told where its options come from', () => {
+it('needs a source of its options', () => {
   expect(() => RateLimitModule.forRootAsync({})).toThrow(expect.objectContaining({ code: 'SLUICE_INVALID_OPTION' }))
 })
 

@@ -72,7 +72,7 @@ describe.each([
     expect(ends).toEqual([201])
   })
 
-  it('nobody is listened for when nobody wants to know', async () => {
+  it('no listener is added when there is no callback', async () => {
     const { answer } = await open()
     const before = answer.listenerCount('close')
     expect(admitRequest(answer, { ...admission(0).admission, finish: undefined }, timers())).toBe(true)

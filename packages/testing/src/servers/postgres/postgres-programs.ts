@@ -16,7 +16,7 @@ export interface ProgramCall {
   readonly args: readonly string[]
 }
 
-/** The programs of PostgreSQL, run by a user who is not root: as root they refuse to. */
+/** The programs of PostgreSQL, run by a user who is not root: as root they do not start. */
 export class PostgresPrograms {
   readonly #folder: string
   readonly #owner: { readonly uid: number; readonly gid: number } | undefined

@@ -8,7 +8,7 @@ import { ServerError } from './server-error.ts'
 export const LOOPBACK = '127.0.0.1'
 
 // Systems take the local ports of outgoing connections from 32 768 on (Linux) or above. A port below stays free while
-// its server is away, so that the server finds it again.
+// its server is down, so that the server finds it again.
 const FIRST_PORT = 10_000
 const LAST_PORT = 32_000
 
@@ -16,8 +16,8 @@ const MOST_TRIES = 100
 const MOST_STARTS = 5
 
 /**
- * A port of 127.0.0.1 that nobody listens on, from 10 000 to 32 000. Nothing keeps it free: another process may take it
- * before you do, which {@link onFreePorts} allows for.
+ * A port of 127.0.0.1 that nothing listens on, from 10 000 to 32 000. Nothing keeps it free: another process may take
+ * it before you do, which {@link onFreePorts} allows for.
  */
 export async function freePort(random: Random = systemRandom): Promise<number> {
   const [port] = await freePorts(1, random)
@@ -25,7 +25,7 @@ export async function freePort(random: Random = systemRandom): Promise<number> {
 }
 
 /**
- * Starts something on so many different free ports, and again on others, up to five times, when it finds one of them
+ * Starts something on `count` different free ports, and again on others, up to five times, when it finds one of them
  * taken: when it rejects with `SLUICE_TESTING_PORT_TAKEN`. Any other rejection is passed on.
  */
 export async function onFreePorts<T>(
@@ -67,7 +67,8 @@ async function holdAnyPort(random: Random): Promise<Held> {
   }
   throw new ServerError(
     'SLUICE_TESTING_PORT_TAKEN',
-    `${MOST_TRIES} ports of ${LOOPBACK} between ${FIRST_PORT} and ${LAST_PORT} were tried and all are taken. End the processes that hold them.`,
+    `${MOST_TRIES} ports of ${LOOPBACK} between ${FIRST_PORT} and ${LAST_PORT} were tried and all are taken. End ` +
+      'the processes that hold them.',
   )
 }
 

@@ -81,7 +81,7 @@ describe('a proxy that passes', () => {
     await expect.poll(() => proxy.connections, SOON).toBe(0)
   })
 
-  it('resets clients when the server is away, and finds it when it is back', async () => {
+  it('resets clients when the server is down, and finds it when it is back', async () => {
     const port = await freePort()
     const proxy = await startProxy({ port })
     const early = await open(proxy)

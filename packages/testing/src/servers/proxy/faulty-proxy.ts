@@ -97,7 +97,7 @@ export class FaultyProxy {
   }
 
   /**
-   * The connection that gets the next reply is reset, both sides, after so many bytes of it (0: before the first);
+   * The connection that gets the next reply is reset, both sides, after `bytes` bytes of it (0: before the first);
    * once.
    */
   resetMidReply(bytes: number): void {
@@ -109,7 +109,7 @@ export class FaultyProxy {
     for (const connection of this.#connections) connection.reset()
   }
 
-  /** From now on replies arrive so many milliseconds later, in order; 0 for no delay. */
+  /** From now on replies arrive `delayMs` milliseconds later, in order; 0 for no delay. */
   delay(ms: number): void {
     this.#faults.delayMs = requireCount('ms', ms)
   }

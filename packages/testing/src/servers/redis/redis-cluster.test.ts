@@ -66,7 +66,7 @@ describe('a cluster', () => {
 })
 
 describe('a migration', () => {
-  it('can be held in the middle, where keys are asked for at both ends', async () => {
+  it('can be held in the middle, where clients ask both nodes for keys', async () => {
     const [here, there] = ['here{half}', 'there{half}']
     const slot = cluster.slotOf(here)
     const [from, to] = [cluster.masterOf(slot), otherMaster(slot)]

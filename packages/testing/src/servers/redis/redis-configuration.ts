@@ -41,7 +41,7 @@ export function redisConfiguration(options: RedisConfigurationOptions, place: Re
     // Through a file, so that a replica that says it is connected gets every write: through a socket, the primary holds
     // them back until the replica reports, up to a second later.
     'repl-diskless-sync': 'no',
-    // DEBUG and the like, for tests: nobody else can reach it.
+    // DEBUG and the like, for tests: nothing else can reach it.
     'enable-debug-command': 'local',
     ...users(options),
     ...options.config,

@@ -84,7 +84,7 @@ describe('RedisConnection', () => {
     })
   })
 
-  it('says that nobody listens', async () => {
+  it('reports that nothing listens', async () => {
     await expect(open({ port: await freePort() })).rejects.toMatchObject({ code: 'ECONNREFUSED' })
   })
 

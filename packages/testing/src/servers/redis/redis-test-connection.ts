@@ -62,7 +62,7 @@ export class RedisConnection {
   /**
    * Connects and, with a password, authenticates.
    *
-   * @throws the error of the socket (`code` ECONNREFUSED when nobody listens), or of the server
+   * @throws the error of the socket (`code` ECONNREFUSED when nothing listens), or of the server
    */
   static async open(options: RedisConnectionOptions): Promise<RedisConnection> {
     const { username, password } = options

@@ -86,7 +86,7 @@ export class SlotMigration {
 
   /** Makes the new master the one that serves the slot. Resolves when all nodes know. Move all keys first. */
   async finish(): Promise<void> {
-    // The new master first: were it the last, and the old one gone in between, nobody would serve the slot.
+    // The new master first: were it the last, and the old one gone in between, no node would serve the slot.
     for (const { server } of [this.to, this.from])
       await server.command('CLUSTER', 'SETSLOT', this.slot, 'NODE', this.to.id)
     await this.#settle()

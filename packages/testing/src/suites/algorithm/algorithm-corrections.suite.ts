@@ -53,7 +53,7 @@ export function correctionProperties(subject: AlgorithmUnderTest): void {
     })
   })
 
-  it('stops at zero use, whatever it is told was charged', () => {
+  it('stops at zero use, whatever charge it is given', () => {
     forEachCharge(subject, ({ charge, limit }, { plays, index }) => {
       for (const { ask, after } of plays.slice(index)) {
         const told = { ...charge, cost: limit.capacity + 5 }
@@ -104,7 +104,7 @@ export function correctionProperties(subject: AlgorithmUnderTest): void {
   })
 
   it('without a charge takes and gives back units alike, never below zero use', () => {
-    // Slots belong to their holders, and turns in a queue were told.
+    // Slots belong to their holders, and turns in a queue were announced.
     if (subject.name === 'concurrency' || subject.name === 'leaky-bucket-queue') return
     forEachCharge(subject, ({ play: one, limit }, { index }) => {
       const { now } = one.ask

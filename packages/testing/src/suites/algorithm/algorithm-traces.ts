@@ -264,7 +264,7 @@ export const TRACES: { readonly [A in AlgorithmName]: readonly Trace[] } = {
       `,
     },
     {
-      title: 'is what a burst on a window means: so many at once, the part above the limit refilling over a window',
+      title: 'is a burst on a window: the burst at once, and the part above the limit refills over a window',
       rule: { algorithm: 'fixed-window', limit: 2, window: '1s', burst: 4 },
       steps: `
         at      cost  ruling   left  retry   reset

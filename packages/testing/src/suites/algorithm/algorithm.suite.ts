@@ -241,7 +241,7 @@ function limitProperties(subject: AlgorithmUnderTest): void {
           const verdict = decide(subject, other!, { state: after, ask })
           expect(verdict.remaining).toBeGreaterThanOrEqual(0)
           expect(verdict.remaining).toBeLessThanOrEqual(other!.capacity)
-          // Nobody is shut out for longer than the new limit needs to recover from all that the old one could give.
+          // No caller is denied for longer than the new limit needs to recover from all that the old one could give.
           expect(verdict.freshAt).toBeLessThanOrEqual(ask.now + longestRecovery(sequence.limit, other!))
           if (verdict.ruling !== 'limit' || verdict.retryAt > Number.MAX_SAFE_INTEGER) continue
           const early = decide(subject, other!, { state: after, ask: { ...ask, now: verdict.retryAt - 1 } })

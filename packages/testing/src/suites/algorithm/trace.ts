@@ -9,7 +9,7 @@ import { START_MICROS } from '../../fakes/fake-clock.ts'
  *
  * `at` is the time since the start (an instant at which every window begins), `retry`, `reset` and `delay` are counted
  * from `at`, `left` is the units remaining; `-` stands for "now", or for a column that says nothing here. A cost in
- * brackets, as in `(3)`, is asked by a caller that is not entitled to a burst.
+ * brackets, as in `(3)`, is of a caller that is not entitled to a burst.
  */
 export interface Trace {
   readonly title: string

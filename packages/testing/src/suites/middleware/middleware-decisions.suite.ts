@@ -26,7 +26,7 @@ export function decisionTests(harness: MiddlewareHarness): void {
       expect(fixture.calls).toHaveLength(2)
     })
 
-    it('is announced on answers, whoever writes them', async () => {
+    it('is announced on responses, whatever writes them', async () => {
       const fixture = await openFixture(harness, {
         limiters: [{ algorithm: 'fixed-window', limit: 5, window: '1m', ...still() }],
       })
@@ -62,23 +62,20 @@ export function decisionTests(harness: MiddlewareHarness): void {
     it.each([
       ['at once', () => memoryStore()],
       ['by promise', () => deferredStore(memoryStore())],
-    ])(
-      'lets exactly so many of 200 simultaneous requests through, on a store that answers %s',
-      async (_how, create) => {
-        const store = create()
-        const limiter = { algorithm: 'fixed-window', limit: 50, window: '52w', store } as const
-        const fixture = await openFixture(harness, { limiters: [limiter] })
-        const answers = await Promise.all(Array.from({ length: 200 }, () => fixture.get('/ok')))
-        const allowed = answers.filter(({ status }) => status === 200)
-        expect(allowed).toHaveLength(50)
-        expect(answers.filter(({ status }) => status === 429)).toHaveLength(150)
-        expect(fixture.calls).toHaveLength(50)
-        const left = allowed.map(({ headers }) => Number(headers['x-ratelimit-remaining']))
-        expect(left.sort((one, other) => one - other)).toEqual(Array.from({ length: 50 }, (_, index) => index))
-      },
-    )
+    ])('admits exactly the limit of 200 simultaneous requests, on a store that answers %s', async (_how, create) => {
+      const store = create()
+      const limiter = { algorithm: 'fixed-window', limit: 50, window: '52w', store } as const
+      const fixture = await openFixture(harness, { limiters: [limiter] })
+      const answers = await Promise.all(Array.from({ length: 200 }, () => fixture.get('/ok')))
+      const allowed = answers.filter(({ status }) => status === 200)
+      expect(allowed).toHaveLength(50)
+      expect(answers.filter(({ status }) => status === 429)).toHaveLength(150)
+      expect(fixture.calls).toHaveLength(50)
+      const left = allowed.map(({ headers }) => Number(headers['x-ratelimit-remaining']))
+      expect(left.sort((one, other) => one - other)).toEqual(Array.from({ length: 50 }, (_, index) => index))
+    })
 
-    it('is told to the handler', async () => {
+    it('is available to the handler', async () => {
       const fixture = await openFixture(harness, { limiters: [{ limit: 5, window: '1h', name: 'reads' }] })
       await fixture.get('/ok')
       await fixture.get('/ok')
@@ -180,14 +177,14 @@ export function decisionTests(harness: MiddlewareHarness): void {
       expect([await as('a'), await as('b'), await as('a'), await as('b')]).toEqual([200, 200, 429, 429])
     })
 
-    it('is the address when the function knows nobody, whatever a header says', async () => {
+    it('is the address when the function returns undefined, whatever a header says', async () => {
       const fixture = await openFixture(harness, { limiters: [{ ...limiter, key: () => undefined }] })
       const from = async (address: string) =>
         (await fixture.get('/ok', { headers: { 'x-forwarded-for': address, forwarded: `for=${address}` } })).status
       expect([await from('192.0.2.1'), await from('192.0.2.2')]).toEqual([200, 429])
     })
 
-    it('is nobody who is skipped: neither counted nor told', async () => {
+    it('is neither counted nor reported when the request is skipped', async () => {
       const skip = (_context: unknown, request: { readonly url: string }) => request.url === '/ok?free=1'
       const fixture = await openFixture(harness, { limiters: [{ ...limiter, skip }] })
       for (let call = 0; call < 3; call++) {

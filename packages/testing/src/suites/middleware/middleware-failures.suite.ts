@@ -31,9 +31,9 @@ export function failureTests(harness: MiddlewareHarness): void {
       ['in the cost, later', { cost: () => Promise.resolve().then(fail) }],
       ['in skip', { skip: fail }],
       ['in skip, later', { skip: () => Promise.resolve().then(fail) }],
-      ['in what is told of decisions', { onDecision: fail }],
+      ['in the callback for decisions', { onDecision: fail }],
       ['for a cost that is none', { cost: () => -1 }],
-      ['of a store that nobody answers for', { store: absentStore() }],
+      ['of a store that does not answer', { store: absentStore() }],
     ])('%s goes to the error handling of the framework, and never lets a request through', async (_where, options) => {
       const fixture = await openFixture(harness, { limiters: [{ ...LIMIT, ...options }] })
       expect((await fixture.get('/ok')).status).toBe(500)
@@ -41,7 +41,7 @@ export function failureTests(harness: MiddlewareHarness): void {
     })
   })
 
-  describe('a store that cannot be asked', () => {
+  describe('an unavailable store', () => {
     it('denies with 503 when it is closed then', async () => {
       const store = fallbackStore(absentStore(), { failureMode: 'closed' })
       const fixture = await openFixture(harness, { limiters: [{ ...LIMIT, store, name: 'reads' }] })

@@ -208,7 +208,7 @@ export class Turnstile {
     else next()
   }
 
-  /** Resolves for the next {@link pass} that nobody has waited for. */
+  /** Resolves for the next {@link pass} that no call has waited for. */
   passed(): Promise<void> {
     if (this.#passes === 0) return new Promise((resolve) => void this.#waiting.push(resolve))
     this.#passes--

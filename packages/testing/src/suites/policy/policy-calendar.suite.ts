@@ -70,7 +70,7 @@ const HOUR_MS = 3_600_000
 /** Quotas by the calendar, and identities of any form. */
 export function calendarTests(harness: StoreHarness): void {
   describe('quotas by the calendar', () => {
-    it('equal a calendar on the wall: month ends, leap days, changes of clocks, units carried over and expiring', async () => {
+    it('equal a calendar: month ends, leap days, clock changes, units carried over and expired', async () => {
       const quotas = fc.record({
         calendar: fc.constantFrom('day', 'month'),
         timeZone: fc.constantFrom('UTC', 'Europe/Berlin', 'America/New_York', 'Australia/Lord_Howe', 'Asia/Kolkata'),
@@ -102,7 +102,7 @@ export function calendarTests(harness: StoreHarness): void {
   })
 
   describe('identities of any form', () => {
-    it('with separators, braces, control characters, emoji or a megabyte are counted apart, in every dimension', async () => {
+    it('with separators, braces, control characters, emoji or a megabyte are distinct, in every dimension', async () => {
       const ruleSet: RuleSet = {
         rules: [
           { resource: '/x', dimension: 'user', limit: 1, window: '1m' },

@@ -78,7 +78,7 @@ export function exemptionTests(harness: StoreHarness): void {
       })
     })
 
-    it('requests that no enforced rule matches are told of, and no others', async () => {
+    it('requests that no enforced rule matches are reported, and no others', async () => {
       const rule = { resource: '/x', dimension: 'user', limit: 5, window: '1m' } as const
       const ruleSet: RuleSet = {
         rules: [rule, { ...rule, resource: '/watched', shadow: true }, { ...rule, resource: '/off', limit: 'off' }],
@@ -243,14 +243,14 @@ export function exemptionTests(harness: StoreHarness): void {
           { descriptors: { plan: 'free' } },
         ]
         for (const caller of callers) expect(await admitted(5, { resource: '/y', ...caller })).toBe(2)
-        // Nobody that has a name: counted together.
+        // No identity: counted together.
         expect(await admitted(5, { resource: '/z' })).toBe(0)
         expect(await check({ resource: '/z', user: 'u' })).toMatchObject({ rule: 'default:user', dimension: 'user' })
         expect(events.filter(({ type }) => type === 'unmatched')).toHaveLength(callers.length * 5 + 6)
       })
     })
 
-    it('holds where only shadows or the rules of an exemption do not match, and not where a rule is off or for exempt requests', async () => {
+    it('covers requests with shadow rules or exemption rules only, and not those with a rule that is off', async () => {
       const ruleSet: RuleSet = {
         rules: [
           { ...rule, resource: '/watched', shadow: true },

@@ -15,11 +15,11 @@ export interface PolicyFixture extends Pick<StoreFixture, 'clock' | 'store' | 'a
   readonly events: PolicyEvent[]
   /** Checks a request. */
   check(request: PolicyRequest): Promise<PolicyDecision>
-  /** Checks a request so many times; how many were allowed. */
+  /** Checks a request `times` times; how many were allowed. */
   admitted(times: number, request: PolicyRequest): Promise<number>
   /** One more engine on the same store, without rules: another node. */
   another(): PolicyEngine
-  /** Lets everything that nobody waits for come to its end. */
+  /** Waits for all background work. */
   settled(): Promise<void>
 }
 
@@ -50,7 +50,7 @@ export async function withPolicy(
         return count
       },
       async settled() {
-        // A question that is asked after another is answered after it; what follows from an answer asks again.
+        // Calls are answered in order; what follows from an answer makes further calls.
         for (let round = 0; round < 5; round++) await ask(SETTLED, 'nobody', 0)
       },
     })

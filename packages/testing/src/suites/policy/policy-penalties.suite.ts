@@ -280,7 +280,7 @@ export function penaltyTests(harness: StoreHarness): void {
       })
     })
 
-    it('by a rule that is named stays lifted, also where nobody knows the rule', async () => {
+    it('by a rule that is named stays lifted, also where the rule is unknown', async () => {
       await withPolicy(harness, STRICT, async (fixture) => {
         await provoke(fixture, request)
         const other = fixture.another()

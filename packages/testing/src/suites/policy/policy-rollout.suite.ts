@@ -111,7 +111,7 @@ export function rolloutTests(harness: StoreHarness): void {
       })
     })
 
-    it('a candidate at n percent is enforced for its share, and those counters go on when it is enforced for all', async () => {
+    it('a candidate at n percent is enforced for its share, and keeps its counters when enforced for all', async () => {
       await withPolicy(harness, {}, async ({ engine, admitted, check, events, settled }) => {
         engine.use({ enforced, candidate: { number: 2, ruleSet: ruleSetOf(2), stage: 'percent', percent: 50 } })
         const counts = new Map<number, number>()

@@ -68,7 +68,7 @@ describe('nodes that share a Redis', () => {
 })
 
 describe('Redis away at the start', () => {
-  it('is calm: the service runs, decides by failure mode, says so, and goes on by itself when Redis comes', async () => {
+  it('starts, decides by failure mode, reports it, and uses Redis as soon as it comes', async () => {
     const away = await startRedis()
     onTestFinished(() => away.close())
     await away.stop()
@@ -87,7 +87,7 @@ describe('Redis away at the start', () => {
     expect(node.errors).toEqual([])
   })
 
-  it('with failure mode "closed" is not ready, and is when Redis comes although nobody asked meanwhile', async () => {
+  it('with failure mode "closed" is not ready, and is when Redis comes without any request meanwhile', async () => {
     const away = await startRedis()
     onTestFinished(() => away.close())
     await away.stop()
@@ -110,7 +110,7 @@ describe('a wrong REDIS_URL', () => {
     ['local', 'each node counts on its own'],
   ] as const
 
-  it.each(MODES)('is told at the start, in /readyz and once in the log (%s)', async (failureMode, meaning) => {
+  it.each(MODES)('is reported at the start, in /readyz and once in the log (%s)', async (failureMode, meaning) => {
     const port = await freePort()
     const urls = [`redis://user:hunter2@127.0.0.1:${port}`]
     const node = await startRealService({ ...sharedLimits({ urls, failureMode }), logLevel: 'warn' })
@@ -125,8 +125,8 @@ describe('a wrong REDIS_URL', () => {
     const ready = await fetch(`${node.origin}/readyz`)
     expect(ready.status).toBe(failureMode === 'closed' ? 503 : 200)
     expect(await ready.json()).toMatchObject({ reasons: [reason] })
-    const told = node.log.filter(({ message }) => message.startsWith('Redis is lost'))
-    expect(told).toMatchObject([{ redis: `redis://127.0.0.1:${port}`, failureMode }])
+    const reported = node.log.filter(({ message }) => message.startsWith('Redis is lost'))
+    expect(reported).toMatchObject([{ redis: `redis://127.0.0.1:${port}`, failureMode }])
     expect(JSON.stringify(node.log)).not.toContain('hunter2')
   })
 })
