@@ -31,13 +31,13 @@ export interface Credentials {
 }
 
 /** Why somebody was not let in, as the log has it. */
-type Refusal = 'no-key' | 'unreadable' | 'unknown' | 'revoked' | 'expired'
+type Rejection = 'no-key' | 'unreadable' | 'unknown' | 'revoked' | 'expired'
 
 const CHALLENGE = 'Bearer realm="sluice"'
 
 const HOW_TO = 'Send an API key in the header "Authorization: Bearer slk_<id>_<secret>".'
 
-const DETAILS: Readonly<Record<Refusal, string>> = {
+const DETAILS: Readonly<Record<Rejection, string>> = {
   'no-key': `This needs an API key. ${HOW_TO}`,
   unreadable: `The Authorization header has no API key in it. ${HOW_TO}`,
   unknown: 'There is no such API key. Look whether it is complete, and of this service.',
@@ -48,7 +48,7 @@ const DETAILS: Readonly<Record<Refusal, string>> = {
 /**
  * Finds out who asks, by API key, without asking the database. A key that is right is let in whatever others did: its secret
  * has 256 bits, so that there is nothing to guess, while keeping it out would let anybody lock the operators out. Everything
- * else is counted, and refused with 429 beyond the limits of {@link FailedAttempts}. What is answered and how long it takes is
+ * else is counted, and rejected with 429 beyond the limits of {@link FailedAttempts}. What is answered and how long it takes is
  * the same for a key that does not exist and a secret that is wrong.
  */
 export class Authenticator {
@@ -74,34 +74,35 @@ export class Authenticator {
     const { authorization } = headers
     if (authorization === undefined) return unauthorized('no-key')
     const token = readBearer(authorization)
-    if (token === undefined) return this.#refuse('unreadable', undefined, remoteAddress)
+    if (token === undefined) return this.#reject('unreadable', undefined, remoteAddress)
     const key = this.#keys.find(token.id)
-    const refusal = this.#refusalOf(token, key)
-    if (refusal !== undefined && !this.#keys.isLoaded) return notLoaded()
-    if (refusal !== undefined || key === undefined) return this.#refuse(refusal ?? 'unknown', token.id, remoteAddress)
+    const rejection = this.#rejectionOf(token, key)
+    if (rejection !== undefined && !this.#keys.isLoaded) return notLoaded()
+    if (rejection !== undefined || key === undefined)
+      return this.#reject(rejection ?? 'unknown', token.id, remoteAddress)
     if (!mayDo(key.role, needed)) return forbidden(key.role, needed)
     return { id: key.id, name: key.name, role: key.role, tenant: key.tenant }
   }
 
-  #refusalOf(token: ReadToken, key: KnownApiKey | undefined): Refusal | undefined {
+  #rejectionOf(token: ReadToken, key: KnownApiKey | undefined): Rejection | undefined {
     if (!hasSecret(token, key?.secretHash) || key === undefined) return 'unknown'
     if (key.revokedAt !== undefined) return 'revoked'
     const nowMs = this.#clock.nowMicros() / MICROS_PER_MS
     return key.expiresAt !== undefined && key.expiresAt <= nowMs ? 'expired' : undefined
   }
 
-  #refuse(refusal: Refusal, keyId: string | undefined, remoteAddress: string): Answer {
+  #reject(rejection: Rejection, keyId: string | undefined, remoteAddress: string): Answer {
     const retryAfterMs = this.#failures.count({ remoteAddress, keyId })
     if (this.#log.isEnabled('warn')) {
       this.#log.warn('an API key was rejected', {
-        reason: refusal,
+        reason: rejection,
         limited: retryAfterMs > 0,
         address: this.#digest(remoteAddress),
         // Not the id itself: whoever mixes things up sends secrets in its place.
         ...(keyId === undefined ? {} : { key: this.#digest(keyId) }),
       })
     }
-    return retryAfterMs > 0 ? tooManyFailures(retryAfterMs) : unauthorized(refusal)
+    return retryAfterMs > 0 ? tooManyFailures(retryAfterMs) : unauthorized(rejection)
   }
 
   #digest(text: string): string {
@@ -109,29 +110,29 @@ export class Authenticator {
   }
 }
 
-function unauthorized(refusal: Refusal): Answer {
-  const challenge = refusal === 'no-key' ? CHALLENGE : `${CHALLENGE}, error="invalid_token"`
-  return refusalAnswer('SLUICE_HTTP_UNAUTHORIZED', DETAILS[refusal], { 'WWW-Authenticate': challenge })
+function unauthorized(rejection: Rejection): Answer {
+  const challenge = rejection === 'no-key' ? CHALLENGE : `${CHALLENGE}, error="invalid_token"`
+  return rejectionAnswer('SLUICE_HTTP_UNAUTHORIZED', DETAILS[rejection], { 'WWW-Authenticate': challenge })
 }
 
 function forbidden(role: ApiKeyRole, needed: ApiKeyRole): Answer {
   const detail = `This API key has the role "${role}". Use one with the role "${needed}", or a higher one.`
   const challenge = `${CHALLENGE}, error="insufficient_scope", scope="${needed}"`
-  return refusalAnswer('SLUICE_HTTP_FORBIDDEN', detail, { 'WWW-Authenticate': challenge })
+  return rejectionAnswer('SLUICE_HTTP_FORBIDDEN', detail, { 'WWW-Authenticate': challenge })
 }
 
 function tooManyFailures(retryAfterMs: number): Answer {
   const seconds = Math.ceil(retryAfterMs / 1000)
   const detail = `Too many attempts with API keys that are not valid. Try again in ${seconds} seconds, with a valid one.`
-  return refusalAnswer('SLUICE_HTTP_TOO_MANY_FAILURES', detail, { 'Retry-After': String(seconds) })
+  return rejectionAnswer('SLUICE_HTTP_TOO_MANY_FAILURES', detail, { 'Retry-After': String(seconds) })
 }
 
 function notLoaded(): Answer {
   const detail = 'No API keys are known yet: the configuration is still being loaded. Try again.'
-  return refusalAnswer('SLUICE_HTTP_CONFIG_UNAVAILABLE', detail, { 'Retry-After': '1' })
+  return rejectionAnswer('SLUICE_HTTP_CONFIG_UNAVAILABLE', detail, { 'Retry-After': '1' })
 }
 
-function refusalAnswer(
+function rejectionAnswer(
   code: Parameters<typeof problemAnswer>[0],
   detail: string,
   headers: Readonly<Record<string, string>>,

@@ -8,7 +8,7 @@ export interface TenantInput {
   readonly body: unknown
 }
 
-/** What a request may be for the holder of a key of a tenant: the same one with the tenant in it, or the answer that refuses it. */
+/** What a request may be for the holder of a key of a tenant: the same one with the tenant in it, or the answer that rejects it. */
 export type Narrowing = (input: TenantInput, tenant: string) => TenantInput | Answer
 
 /** Parameters, a body or an entry of one: whatever the client sent. */
@@ -60,7 +60,7 @@ const TENANT_OPERATIONS: Readonly<Partial<Record<OperationId, Narrowing>>> = {
   deleteBlock: entriesOfTenant,
 }
 
-/** Who asks, or the refusal: a key of a tenant is good for nothing that concerns all tenants. */
+/** Who asks, or the rejection: a key of a tenant is good for nothing that concerns all tenants. */
 export function admittedTo(operation: Operation, who: Principal | Answer): Principal | Answer {
   if ('status' in who || who.tenant === undefined || narrowingOf(operation.id) !== undefined) return who
   return forbidden(

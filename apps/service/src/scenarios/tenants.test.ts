@@ -209,6 +209,24 @@ describe('the key of a tenant with the highest role', () => {
     for (const asked of known?.foreign ?? [usual]) await problemOf(await ask(operation, asked))
   })
 
+  it.each([
+    ['putOverride', { entity: OWN, ...OVERRIDE }],
+    ['putOverride', { dimension: 'tenant', ...OVERRIDE }],
+    ['putMember', { tier: 'premium' }],
+    ['putBlock', [{ dimension: 'user', entity: 'u1', duration: '1h' }]],
+    ['bulkOverrides', { overrides: [OVERRIDE] }],
+    ['bulkMembers', { members: 'all' }],
+    ['checkBatch', { requests: 'all' }],
+    ['check', 'all'],
+    ['reset', null],
+  ] as const)('at %s: a body that names no caller gets 400: %j', async (id, body) => {
+    const response = await ask(OPERATIONS[id], { body })
+    expect([response.status, await response.text()]).toEqual([
+      400,
+      expect.stringContaining('SLUICE_HTTP_INVALID_REQUEST'),
+    ])
+  })
+
   it('does not learn whether another has what it asks for', async () => {
     const { putOverride, listOverrides, deleteOverride } = OPERATIONS
     const body = { dimension: 'tenant', entity: FOREIGN, ...OVERRIDE }

@@ -119,7 +119,7 @@ export const PROBLEM: NamedSchema<ProblemDocument> = answerSchema('Problem', {
   description: 'A problem document (RFC 9457).',
   examples: [
     problemDocument('SLUICE_HTTP_INVALID_REQUEST', {
-      detail: 'One thing is wrong: /tokens. Nothing was counted.',
+      detail: 'One thing is wrong: /tokens. Nothing was done.',
       errors: [{ path: '/tokens', received: '-1', expected: 'a whole number from 0 to 1000000000' }],
     }),
   ],

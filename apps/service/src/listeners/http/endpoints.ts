@@ -24,7 +24,7 @@ export interface Endpoint {
   readonly admit: ((request: RequestContext) => Principal | Answer | Promise<Principal | Answer>) | undefined
   /** The parameters and the precondition, as the table of operations declares them. */
   readonly decode: (request: UndecodedRequest) => DecodedRequest
-  /** For the key of a tenant: makes the request one about that tenant, or refuses it. */
+  /** For the key of a tenant: makes the request one about that tenant, or rejects it. */
   readonly narrow: Narrowing | undefined
   readonly body: BodyReading | undefined
   readonly handle: AnyHandler
@@ -264,7 +264,7 @@ const MOST_OTHERS_IN_FLIGHT = 200
  */
 const MOST_BODY_BYTES = 33_554_432
 
-/** These end what a check has begun: to refuse them for lack of room would keep what is held, and there would be no end to it. */
+/** These end what a check has begun: to reject them for lack of room would keep what is held, and there would be no end to it. */
 const ENDINGS: ReadonlySet<string> = new Set<OperationId>(['settle', 'release', 'heartbeat'])
 
 /** Answered whatever is going on, because somebody decides by them what is to become of this process. */
@@ -274,8 +274,8 @@ const ALWAYS_ANSWERED: ReadonlySet<string> = new Set<OperationId>(['livez', 'rea
 const PROBES: ReadonlySet<string> = new Set<OperationId>(['livez', 'readyz'])
 
 /**
- * So late the event loop must be before checks are refused for lack of capacity. A collection of garbage or a neighbour on the
- * same machine takes a tenth of that now and then; who is refused for it would only ask again.
+ * So late the event loop must be before checks are rejected for lack of capacity. A collection of garbage or a neighbour on the
+ * same machine takes a tenth of that now and then; who is rejected for it would only ask again.
  */
 const LATE_FROM_MS = 1000
 

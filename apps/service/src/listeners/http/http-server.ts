@@ -66,7 +66,7 @@ export class HttpServer {
       requestTimeout: requestMs,
       keepAliveTimeout: idleMs,
       connectionsCheckingInterval: checkEveryMs,
-      // A missing Host header is refused here and not by Node, so that it is a problem document like all others.
+      // A missing Host header is rejected here and not by Node, so that it is a problem document like all others.
       requireHostHeader: false,
     })
     const { requests, observeRejection, connectionLimit } = options

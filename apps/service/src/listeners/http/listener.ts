@@ -68,7 +68,7 @@ export function httpListener(parts: HttpListenerParts): HttpListener {
     allowsHost: allowedHosts(settings),
     sleep,
     reportError: (error, details) => log.error('a request failed', { ...details, error: errorFields(error) }),
-    observeRejection: (refusal) => observer.refused(refusal),
+    observeRejection: (rejection) => observer.rejected(rejection),
     newRequestId: parts.newRequestId,
     atTurnEnd: parts.atTurnEnd,
   })
@@ -77,7 +77,7 @@ export function httpListener(parts: HttpListenerParts): HttpListener {
     port: parts.port,
     sharesPort: parts.sharesPort,
     requests,
-    observeRejection: (status, remoteAddress) => observer.refused({ operation: undefined, status, remoteAddress }),
+    observeRejection: (status, remoteAddress) => observer.rejected({ operation: undefined, status, remoteAddress }),
     reportError: (error) => log.error('the server failed', { error: errorFields(error) }),
     timeouts: TIMEOUTS,
     connectionLimit: new ConnectionLimit({

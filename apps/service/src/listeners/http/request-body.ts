@@ -17,7 +17,7 @@ export interface IncomingBody {
  */
 export type ReadBody = Buffer | 'too-large' | 'dropped'
 
-/** Bytes of a refused body that are still read, so that a client that is sending gets to see the answer. */
+/** Bytes of a rejected body that are still read, so that a client that is sending gets to see the answer. */
 const MOST_DISCARDED_BYTES = 4_194_304
 
 /** What a chunk takes in memory besides its bytes. Bodies that come byte by byte consist of little else. */
@@ -188,7 +188,7 @@ function isNamed(name: string, wanted: string): boolean {
 /** The value in a body, or the answer to give instead. */
 export type JsonBody = { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly answer: Answer }
 
-/** Levels of lists and objects in each other; deeper it is refused in any case, by whoever compares it with its form. */
+/** Levels of lists and objects in each other; deeper it is rejected in any case, by whoever compares it with its form. */
 const DEEPEST = 64
 
 const JSON_TYPE = /^application\/json[\t ]*(?:;[\t ]*charset[\t ]*=[\t ]*"?utf-?8"?[\t ]*)?;?$/i

@@ -134,9 +134,9 @@ describe('a request that comes to no handler', () => {
     const { observed, observer, metrics } = scene({ 'GET /admin/tiers': () => jsonAnswer(200, '{}') })
     observed['GET /admin/tiers']!(requestOf())
     for (const status of [401, 401, 200]) {
-      observer.refused({ operation: 'GET /admin/tiers', status, remoteAddress: ADDRESS })
+      observer.rejected({ operation: 'GET /admin/tiers', status, remoteAddress: ADDRESS })
     }
-    observer.refused({ operation: undefined, status: 404, remoteAddress: ADDRESS })
+    observer.rejected({ operation: undefined, status: 404, remoteAddress: ADDRESS })
     const snapshot = metrics.snapshot()
     expect(numbersOf(snapshot, 'sluice_http_requests_total')).toEqual({
       'GET /admin/tiers 200': 2,
@@ -155,7 +155,7 @@ describe('a request that comes to no handler', () => {
     [undefined, 404, 'info', 3],
   ] as const)('at %s with %i is told of at level %s %i times in 2001', (operation, status, level, lines) => {
     const { observer, log } = scene({})
-    for (let number = 0; number < 2001; number++) observer.refused({ operation, status, remoteAddress: ADDRESS })
+    for (let number = 0; number < 2001; number++) observer.rejected({ operation, status, remoteAddress: ADDRESS })
     expect(log.lines).toHaveLength(lines)
     expect(log.entries()[0]).toMatchObject({ level, status, operation: operation ?? 'none' })
     expect(log.lines.join()).not.toContain(ADDRESS)

@@ -60,8 +60,8 @@ export class RequestObserver {
   }
 
   /** Counts a request that no handler was asked about. */
-  refused({ operation = NONE, status, remoteAddress }: RejectedRequest): void {
-    this.#recordOf(operation).refused(status, remoteAddress)
+  rejected({ operation = NONE, status, remoteAddress }: RejectedRequest): void {
+    this.#recordOf(operation).rejected(status, remoteAddress)
   }
 
   #recordOf(operation: string): OperationRecord {
@@ -116,7 +116,7 @@ class OperationRecord {
   readonly #byStatus = new Map<number, CounterSeries>()
   readonly #every: number
   #count = 0
-  #refusals = 0
+  #rejections = 0
   /** There from the first request on: most operations are not used in most processes. */
   #duration: HistogramSeries | undefined
 
@@ -147,12 +147,12 @@ class OperationRecord {
     this.#end(begun, FIRST_FAILED_STATUS)
   }
 
-  refused(status: number, remoteAddress: string): void {
+  rejected(status: number, remoteAddress: string): void {
     this.#countOf(status).inc()
-    // When there is too much to do, there is enough to do without a line for each that is turned away.
+    // When there is too much to do, there is enough to do without a line for each that is rejected.
     const every = isFailure(status) ? OFTEN_EVERY : this.#every
-    const isTold = this.#refusals % every === 0
-    this.#refusals++
+    const isTold = this.#rejections % every === 0
+    this.#rejections++
     if (isTold) this.#tell(status, remoteAddress, this.#oneOf(every))
   }
 

@@ -30,7 +30,7 @@ export interface RequestServerOptions {
   /** Told of every exception of an endpoint; the client only learns that there was one. */
   readonly reportError: (error: unknown, details: FailureDetails) => void
   /** Told of every request that is answered without a handler. */
-  readonly observeRejection?: (refusal: RejectedRequest) => void
+  readonly observeRejection?: (rejection: RejectedRequest) => void
   /** A name for a request that came without one. */
   readonly newRequestId: () => string
   /** Runs a callback at the end of this turn of the event loop, for endpoints with `answersAtTurnEnd`. Default: no batching. */
@@ -46,7 +46,7 @@ const UNKNOWN_HOST = problemAnswer('SLUICE_HTTP_UNKNOWN_HOST', {
     'The Host header names neither this service nor a host of its setting --allowed-hosts. Use the address that the service listens on, or add the name to --allowed-hosts.',
 })
 
-/** Seconds after which a client that was turned away may try again. */
+/** Seconds after which a client that was rejected may try again. */
 const RETRY_AFTER_SECONDS = 1
 
 const OVERLOADED = problemAnswer('SLUICE_HTTP_OVERLOADED', {
@@ -87,7 +87,7 @@ export class RequestServer {
     const head = readHead(request)
     const found = this.#find(request, head)
     if ('status' in found) {
-      this.#turnAway(request, response, found)
+      this.#rejectUnrouted(request, response, found)
       return
     }
     const { admit } = found.target
@@ -146,10 +146,10 @@ export class RequestServer {
   }
 
   #takeBody(exchange: Exchange, { maxBytes, reader, decode }: BodyReading): void {
-    const refusal = rejectType(exchange.head)
-    if (refusal !== undefined) {
+    const rejection = rejectType(exchange.head)
+    if (rejection !== undefined) {
       discardBody(exchange.request)
-      this.#reject(exchange, refusal)
+      this.#reject(exchange, rejection)
       return
     }
     reader.read(exchange, maxBytes, (bytes) => {
@@ -282,7 +282,7 @@ export class RequestServer {
   }
 
   /** Answers a request that nothing is done for. */
-  #turnAway(request: IncomingMessage, response: ServerResponse, answer: Answer): void {
+  #rejectUnrouted(request: IncomingMessage, response: ServerResponse, answer: Answer): void {
     this.#observe(request, answer.status, undefined)
     discardBody(request)
     this.#write(response, answer)

@@ -29,7 +29,7 @@ export async function seenBy(
   return { ifRevision: revision }
 }
 
-/** Refuses a change of something that must be there and is not, or the other way round. */
+/** Rejects a change of something that must be there and is not, or the other way round. */
 export function rejectUnexpected({ precondition }: RequestContext, isThere: boolean): void {
   if (precondition === 'any' && !isThere) throw missing()
   if (precondition === 'none' && isThere) throw changedMeanwhile('something is there already')
@@ -61,7 +61,7 @@ export interface Expiry {
   readonly at: number | undefined
 }
 
-/** Refuses what would have ended before it begins: nobody means that, and mostly it is an instant in seconds. */
+/** Rejects what would have ended before it begins: nobody means that, and mostly it is an instant in seconds. */
 export function rejectEnded(clock: Clock, expiries: readonly Expiry[]): void {
   const nowMs = clock.nowMicros() / MICROS_PER_MS
   const ended = expiries.filter(({ at }) => at !== undefined && at <= nowMs)

@@ -10,7 +10,7 @@ import { adminAnswer, rejectEnded, removedAnswer, seenBy, underPrecondition } fr
 import type { AdminContext } from './config-access.ts'
 import { countedEntity, listEntries } from './entries.ts'
 
-/** Callers that are refused everywhere for a time. */
+/** Callers that are denied everywhere for a time. */
 export function blockHandlers(
   parts: AdminContext,
 ): OperationHandlers<'listBlocks' | 'blockFeed' | 'putBlock' | 'deleteBlock'> {

@@ -35,7 +35,7 @@ export class ConfigAccess {
     this.fit = new StateSizeCheck(context.settings)
   }
 
-  /** Refuses rules whose states do not fit; `placeOf` turns a place in them into one in the body of the request. */
+  /** Rejects rules whose states do not fit; `placeOf` turns a place in them into one in the body of the request. */
   rejectUnfit(ruleSet: RuleSet, placeOf: PlaceOf = (path) => path): void {
     const problems = this.fit.problemsOf(ruleSet)
     if (problems.length > 0) throw invalidRuleSet(problems.map((one) => placedProblem(one, placeOf)))
@@ -57,7 +57,7 @@ export class ConfigAccess {
 
   /**
    * Changes what a file may have, in the name of whoever asks. When it is answered, it is in force in all threads here; on all
-   * other nodes soon after. Refused where the rules come from a file.
+   * other nodes soon after. Rejected where the rules come from a file.
    */
   async change<T>(request: AnyRequest, change: (config: ConfigStore, author: Author) => Promise<T>): Promise<T> {
     return await this.#change(request, change, this.#context)

@@ -140,7 +140,7 @@ function checkedOverride(override: SentOverride): Override {
   return override as Override
 }
 
-/** Refuses overrides under which the state of a rule does not fit; `placeOf` turns a place in the list into one in the body. */
+/** Rejects overrides under which the state of a rule does not fit; `placeOf` turns a place in the list into one in the body. */
 async function rejectUnfit(
   { access }: AdminContext,
   overrides: readonly Override[],

@@ -35,7 +35,7 @@ const TOO_MANY_STREAMS = problemAnswer('SLUICE_HTTP_OVERLOADED', {
 /** The operations that show what happens. */
 export type ObservabilityOperation = 'metrics' | 'live' | 'top' | 'history'
 
-/** Shows what happens: metrics, a live stream, history, and the callers that are refused most. */
+/** Shows what happens: metrics, a live stream, history, and the callers that are denied most. */
 export function observabilityHandlers(
   context: ObservabilityContext,
   parts: ObservabilityParts,

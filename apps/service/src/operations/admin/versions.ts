@@ -168,7 +168,7 @@ const RESERVED: readonly (readonly [part: 'exemptions' | 'denyList', name: strin
 ]
 
 /**
- * Refuses a rule set in the place of the enforced one when it would change what whoever asks may not change part by part.
+ * Rejects a rule set in the place of the enforced one when it would change what whoever asks may not change part by part.
  * Undefined for an admin, who may change everything.
  */
 function approvalOf({ principal }: RequestContext): VersionApproval | undefined {

@@ -217,10 +217,10 @@ describe('what cannot be understood', () => {
     const answer = await inMemory().api.post('check', { ...ORDER, ...unknown })
     expect(wrongPaths(answer).length).toBe(16)
     expect(answer.body['detail']).toMatch(
-      /^20 things are wrong: \/field0, .*, and 4 more that are not listed\. Nothing was counted\.$/,
+      /^20 things are wrong: \/field0, .*, and 4 more that are not listed\. Nothing was done\.$/,
     )
     const one = await inMemory().api.post('check', { ...ORDER, tokens: -1 })
-    expect(one.body['detail']).toBe('One thing is wrong: /tokens. Nothing was counted.')
+    expect(one.body['detail']).toBe('One thing is wrong: /tokens. Nothing was done.')
   })
 
   it('never repeats an identity or a key', async () => {

@@ -25,10 +25,10 @@ export function envoyHandlers({ engine, clock, answers }: EnvoyParts): Operation
 const MICROS_PER_SECOND = 1_000_000
 const MS_PER_SECOND = 1000
 
-/** What headers tell of a decision: its refusal to wait longest for, else the limit with the least left. */
+/** What headers tell of a decision: the denial to wait longest for, else the limit with the least left. */
 function toldBy(decision: DescriptorDecision, request: ValidEnvoyRequest, nowSeconds: number): DecisionLike {
   const allowed = decision.code === 'ok'
-  const status = allowed ? decision.least : longestRefusal(decision)
+  const status = allowed ? decision.least : longestDenial(decision)
   if (status?.limit === undefined) return { ...UNLIMITED, allowed }
   const { limit, remaining, resetAfterSeconds } = status
   return {
@@ -52,7 +52,7 @@ const UNLIMITED: Omit<DecisionLike, 'allowed'> = {
   retryAfterMs: 0,
 }
 
-function longestRefusal({ statuses }: DescriptorDecision): DescriptorStatus | undefined {
+function longestDenial({ statuses }: DescriptorDecision): DescriptorStatus | undefined {
   let longest: DescriptorStatus | undefined
   for (const status of statuses) {
     if (status.code === 'ok') continue
@@ -61,7 +61,7 @@ function longestRefusal({ statuses }: DescriptorDecision): DescriptorStatus | un
   return longest
 }
 
-/** Milliseconds until it is worth asking again; `Infinity` when one of the limits that refuse is too small for the hits. */
+/** Milliseconds until it is worth asking again; `Infinity` when one of the limits that deny it is too small for the hits. */
 function waitMs({ code, statuses }: DescriptorDecision, request: ValidEnvoyRequest, seconds: number): number {
   if (code === 'ok') return 0
   const hits = Math.max(1, request.hitsAddend ?? 1)

@@ -37,7 +37,7 @@ export function reservationHandlers(parts: ReservationParts): OperationHandlers<
   }
 }
 
-/** The answer to what was taken, with its id; or to a refusal. */
+/** The answer to what was taken, with its id; or to a denial. */
 export function handOut(
   { reservations, answers }: ReservationParts,
   taken: Taken,
