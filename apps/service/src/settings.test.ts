@@ -198,9 +198,9 @@ describe('a configuration file', () => {
   it.each([
     ['service: { prot: 1 }', 'service.prot an unknown property', 'did you mean "port"'],
     ['service: { port: "8080" }', 'service.port "8080"', 'a whole number from 0 to 65535'],
-    ['service: { config: other.yaml }', 'service.config', 'names no other'],
+    ['service: { config: other.yaml }', 'service.config', 'does not refer to another'],
     ['service: [1]', 'with service ', 'an object'],
-    ['service: { redisUrl: "http://:secret@h" }', 'service.redisUrl of another form', 'redis://'],
+    ['service: { redisUrl: "http://:secret@h" }', 'service.redisUrl (hidden)', 'redis://'],
   ])('with %s is refused', (text, received, expected) => {
     expect(() => fromFile(text)).toThrow(
       expect.objectContaining({
@@ -343,7 +343,7 @@ describe('a setting', () => {
     [['--redis-prefix', 'shop', '--leases'], '--redis-prefix, --leases'],
     [['--store-deadline-ms', '200'], '--store-deadline-ms'],
   ])('of Redis cannot be %j without its address', (flags, named) => {
-    expect(() => fromFlags(...flags)).toThrow(`${named} without the address of a Redis`)
+    expect(() => fromFlags(...flags)).toThrow(`${named} without --redis-url`)
     expect(() => fromFlags(...flags)).toThrow('--redis-url as well')
   })
 
@@ -366,7 +366,7 @@ describe('a flag', () => {
   })
 
   it('without the value it needs is refused', () => {
-    expect(() => fromFlags('--port')).toThrow('--port and nothing after it')
+    expect(() => fromFlags('--port')).toThrow('--port without a value')
     expect(() => fromFlags('--port', '--leases')).toThrow(/--port/)
   })
 

@@ -46,7 +46,5 @@ it('a database that cannot be reached is told of once a minute, however often it
   await host.start()
   await enough.promise
   await host.stop()
-  expect(messages).toEqual(
-    Array.from({ length: 2 }, () => 'the configuration database cannot be used; it is tried again'),
-  )
+  expect(messages).toEqual(Array.from({ length: 2 }, () => 'could not use the configuration database; retrying'))
 })
