@@ -200,7 +200,7 @@ it('nobody is named in logs, metrics, spans and history (property)', async () =>
   }
   expect(written.spans).toContain('ratelimit.check')
   expect(written.log).toContain('a caller was blocked')
-  expect(written.log).toContain('an override cannot be applied to a rule')
+  expect(written.log).toContain('could not apply an override to a rule')
   // Nobody can begin a line of the log or of the page of metrics.
   expect(log.lines.every((line) => line.indexOf('\n') === line.length - 1 && JSON.parse(line) !== undefined)).toBe(true)
   expect(parseMetricsPage((pages[0] as Answer).body).length).toBeGreaterThan(100)

@@ -437,8 +437,8 @@ describe('Instrument on a store that fails', () => {
     snapshot = metrics.snapshot()
     expect(numbersOf(snapshot, 'ratelimit_breaker_state')).toEqual({ '': 0 })
     expect(log.entries().map(({ level, message }) => [level, message])).toEqual([
-      ['warn', 'Redis is lost: checks are decided by failure mode'],
-      ['warn', 'Redis is back: checks are counted there again'],
+      ['warn', 'Redis is unavailable: failure modes decide'],
+      ['warn', 'Redis is available again'],
     ])
     await store.close()
   })

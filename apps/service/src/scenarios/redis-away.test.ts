@@ -110,7 +110,7 @@ describe('a wrong REDIS_URL', () => {
     ['local', 'each node counts on its own'],
   ] as const
 
-  it.each(MODES)('is told at the start, in /readyz and once in the log (%s)', async (failureMode, meaning) => {
+  it.each(MODES)('is reported at the start, in /readyz and once in the log (%s)', async (failureMode, meaning) => {
     const port = await freePort()
     const urls = [`redis://user:hunter2@127.0.0.1:${port}`]
     const node = await startRealService({ ...sharedLimits({ urls, failureMode }), logLevel: 'warn' })
@@ -125,7 +125,7 @@ describe('a wrong REDIS_URL', () => {
     const ready = await fetch(`${node.origin}/readyz`)
     expect(ready.status).toBe(failureMode === 'closed' ? 503 : 200)
     expect(await ready.json()).toMatchObject({ reasons: [reason] })
-    const told = node.log.filter(({ message }) => message.startsWith('Redis is lost'))
+    const told = node.log.filter(({ message }) => message.startsWith('Redis is unavailable'))
     expect(told).toMatchObject([{ redis: `redis://127.0.0.1:${port}`, failureMode }])
     expect(JSON.stringify(node.log)).not.toContain('hunter2')
   })

@@ -117,9 +117,9 @@ describe('RollupRecorder', () => {
     }
     expect(await kept(MINUTE_MS)).toEqual([])
     expect(log.entries().map(({ message, rows }) => [message, rows])).toEqual([
-      ['history could not be kept; it is tried again', 2],
-      ['history could not be kept; it is tried again', 3],
-      ['history could not be kept; it is tried again', 4],
+      ['could not store history; retrying', 2],
+      ['could not store history; retrying', 3],
+      ['could not store history; retrying', 4],
     ])
     store.isAway = false
     await timers.advance(60_000)

@@ -222,7 +222,7 @@ describe('OtlpTracing', () => {
     expect(answer).toMatchObject({ status: 200 })
     await tracing.close()
     const lines = log.entries().filter(({ level }) => level === 'warn')
-    expect(lines).toMatchObject([{ message: 'traces cannot be delivered; they are dropped' }])
+    expect(lines).toMatchObject([{ message: 'could not deliver traces; they are dropped' }])
   })
 
   it('records nothing before it is started, nor after it has ended', async () => {
