@@ -4,8 +4,8 @@ import { countedAddress } from '@sluice/core/internal'
 export const IPV6_PREFIX_LENGTH = 64
 
 /**
- * The caller that an address counts for: an IPv4 address itself, an IPv6 address its /64 (`2001:db8:0:1::/64`), an IPv4-mapped
- * address as IPv4. Any other string is returned unchanged.
+ * The caller that an address counts for: an IPv4 address itself, an IPv6 address its /64 (`2001:db8:0:1::/64`), an
+ * IPv4-mapped address as IPv4. Any other string is returned unchanged.
  */
 export function addressNetwork(address: string): string {
   return countedAddress(address, IPV6_PREFIX_LENGTH)

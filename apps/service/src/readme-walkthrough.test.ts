@@ -1,4 +1,5 @@
-// What the README says of the service is tried out: the message of the start, and every call of the walk through the API.
+// What the README says of the service is tried out: the message of the start, and every call of the walk through the
+// API.
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs'

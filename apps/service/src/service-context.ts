@@ -51,8 +51,8 @@ export interface ServiceContext {
   readonly metrics: MetricRegistry
   readonly log: Logger
   /**
-   * Signs what clients send back unchanged, such as reservation ids; 32 bytes, the same on all nodes. If the database was
-   * unreachable at the start, the bytes change once it is reachable: read them at each use.
+   * Signs what clients send back unchanged, such as reservation ids; 32 bytes, the same on all nodes. If the database
+   * was unreachable at the start, the bytes change once it is reachable: read them at each use.
    */
   readonly secret: Uint8Array
   /** Creates a unique id for a decision. Undefined while this node has no machine number. */

@@ -50,8 +50,8 @@ export interface Service {
   readonly port: number | undefined
   start(): Promise<void>
   /**
-   * Stops gracefully: reports not ready, finishes in-flight requests, closes everything. With `drains`, first keeps serving
-   * for `--drain-ms` while load balancers move traffic away.
+   * Stops gracefully: reports not ready, finishes in-flight requests, closes everything. With `drains`, first keeps
+   * serving for `--drain-ms` while load balancers move traffic away.
    */
   stop(options?: { readonly drains?: boolean }): Promise<void>
   /** Version, source and age of the active rules; undefined if no thread replies. */

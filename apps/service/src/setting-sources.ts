@@ -25,7 +25,7 @@ export const SERVICE_PART_SCHEMA: JsonSchema = {
     ...Object.fromEntries(
       SETTING_NAMES.map((name) => [name, { description: SETTING_TABLE[name].help, ...SETTING_TABLE[name].schema }]),
     ),
-    alerts: { description: 'When somebody should look at something.', ...ALERT_OPTIONS_SCHEMA },
+    alerts: { description: 'Alert rules.', ...ALERT_OPTIONS_SCHEMA },
   },
 }
 

@@ -190,7 +190,7 @@ describe('a configuration file', () => {
     expect(fromFile('service: { port: 1 }\nrules: []')).toMatchObject({ rulesFile: 'sluice.yaml', port: 1 })
   })
 
-  it('that is no YAML is left to whoever enforces its rules, who tells the line', () => {
+  it('that is not YAML is reported with its line when the rules are loaded', () => {
     expect(fromFile('rules: [').rulesFile).toBe('sluice.yaml')
     expect(fromFile('just a text').rulesFile).toBe('sluice.yaml')
   })
@@ -347,7 +347,7 @@ describe('a setting', () => {
     expect(() => fromFlags(...flags)).toThrow('--redis-url as well')
   })
 
-  it('of Redis may be said not to hold, and for when it is away, where there is none', () => {
+  it('of Redis may be false, and the failure mode may be set, without Redis', () => {
     const environment = { SLUICE_REDIS_CLUSTER: 'false', SLUICE_LEASES: '0', SLUICE_FAILURE_MODE: 'closed' }
     expect(readSettings({ args: [], environment, cores: 1 }).redis).toBeUndefined()
   })

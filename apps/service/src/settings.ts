@@ -100,8 +100,8 @@ export interface SettingSources {
 }
 
 /**
- * Reads the settings. Precedence: flag, environment variable, configuration file, default. An empty variable counts as unset.
- * Throws `SLUICE_SERVICE_INVALID_SETTING` with all problems.
+ * Reads the settings. Precedence: flag, environment variable, configuration file, default. An empty variable counts as
+ * unset. Throws `SLUICE_SERVICE_INVALID_SETTING` with all problems.
  */
 export function readSettings(sources: SettingSources = {}): Settings {
   const { args = process.argv.slice(2), environment = process.env, cores = availableParallelism() } = sources

@@ -57,8 +57,8 @@ export const systemReadings: SystemReadings = {
 }
 
 /**
- * Runs a callback at the end of this event loop iteration: after the callbacks of all input that has arrived, before waiting
- * for more.
+ * Runs a callback at the end of this event loop iteration: after the callbacks of all input that has arrived, before
+ * waiting for more.
  */
 export function atTurnEnd(run: () => void): void {
   setImmediate(run)

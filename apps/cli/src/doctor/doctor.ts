@@ -114,10 +114,7 @@ async function settingsFindings(
   progress.say(`asking ${url}`)
   const service = await serviceFindings({ client, url, hasKey, nowMs })
   const isOurs = service.isThere && portOf(url) === port
-  const findings: Finding[] = [
-    ...(await rulesFindings(settings)),
-    await portFinding({ host, port, isOurs }),
-  ]
+  const findings: Finding[] = [...(await rulesFindings(settings)), await portFinding({ host, port, isOurs })]
   progress.say('inspecting the database')
   findings.push(...(await inspectDatabase({ dataDir, databaseUrl, nowMs, wait })))
   progress.say('asking Redis')

@@ -28,10 +28,11 @@ export interface FirstKeyParts {
 }
 
 /**
- * Creates the first API key, with the role admin, unless there has ever been one. Returns its token; undefined if there was a
- * key already. Several nodes may do this at the same time: only one key is created.
+ * Creates the first API key, with the role admin, unless there has ever been one. Returns its token; undefined if there
+ * was a key already. Several nodes may do this at the same time: only one key is created.
  *
- * The file is written before the key is created. If the process dies in between, the next start creates the key in the file.
+ * The file is written before the key is created. If the process dies in between, the next start creates the key in the
+ * file.
  */
 export async function createFirstKey(
   config: ConfigStore,
@@ -61,8 +62,8 @@ export interface RecoveredKey {
 }
 
 /**
- * Creates another API key with the role admin, with access to the database only, to replace a lost one. The service may be
- * running. With a key file, creates the key in it; a missing file is written.
+ * Creates another API key with the role admin, with access to the database only, to replace a lost one. The service may
+ * be running. With a key file, creates the key in it; a missing file is written.
  *
  * @throws ServiceError `SLUICE_SERVICE_DATA_DIR_UNUSABLE` if the data folder has no database,
  * `SLUICE_SERVICE_ADMIN_KEY_FILE_UNUSABLE` if the key file cannot be used

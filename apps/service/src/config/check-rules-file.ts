@@ -15,9 +15,9 @@ export interface RulesFileSummary {
 }
 
 /**
- * Loads the rules file of the settings into a temporary engine, with the code that the service uses. The service does this
- * before it starts anything; `sluice rules validate` and `sluice doctor` do only this. Rejects with a `RuleSetError` that has
- * all problems of the file.
+ * Loads the rules file of the settings into a temporary engine, with the code that the service uses. The service does
+ * this before it starts anything; `sluice rules validate` and `sluice doctor` do only this. Rejects with a
+ * `RuleSetError` that has all problems of the file.
  */
 export async function checkRulesFile(settings: Settings, clock: Clock = systemClock): Promise<RulesFileSummary> {
   const { rulesFile } = settings

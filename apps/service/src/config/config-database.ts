@@ -38,8 +38,8 @@ const RETRY_MS = 2000
 const TOLD_EVERY = 30
 
 /**
- * The configuration database of a process. Initializes an empty one, and reads what all nodes share. If it is unreachable at
- * the start, that is done as soon as it is reachable.
+ * The configuration database of a process. Initializes an empty one, and reads what all nodes share. If it is
+ * unreachable at the start, that is done as soon as it is reachable.
  */
 export class DatabaseHost {
   readonly database: LateConfigStore
@@ -71,8 +71,8 @@ export class DatabaseHost {
   }
 
   /**
-   * Creates the first API key unless there is one, and shows it. Call it once the service listens: a failed start must not
-   * create a key. Resolves after the first attempt, successful or not; rejects if the key file cannot be used.
+   * Creates the first API key unless there is one, and shows it. Call it once the service listens: a failed start must
+   * not create a key. Resolves after the first attempt, successful or not; rejects if the key file cannot be used.
    */
   async issueFirstKey(): Promise<void> {
     this.#needsKey = true
@@ -148,8 +148,9 @@ export class DatabaseHost {
 const HEALTH_PATHS = ['/health', '/healthz', '/livez', '/readyz']
 
 /**
- * The rules of a new database: enough for a person, too little for a flood. An address that keeps exceeding its limit is
- * blocked: 1,000 denials per minute are 17 requests per second above the limit, or ten times the limit for about a second.
+ * The rules of a new database: enough for a person, too little for a flood. An address that keeps exceeding its limit
+ * is blocked: 1,000 denials per minute are 17 requests per second above the limit, or ten times the limit for about a
+ * second.
  */
 export const FIRST_RULES: RuleSet = {
   rules: [

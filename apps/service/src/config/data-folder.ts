@@ -48,8 +48,8 @@ const PRIVATE_MODE = 0o600
 export interface LockedFolder {
   unlock(): Promise<void>
   /**
-   * After a failed start: removes the folder and the parents that were created for it. Does nothing if the folder existed
-   * before. Call it after {@link LockedFolder.unlock}.
+   * After a failed start: removes the folder and the parents that were created for it. Does nothing if the folder
+   * existed before. Call it after {@link LockedFolder.unlock}.
    */
   removeIfNew(): Promise<void>
 }
@@ -57,11 +57,12 @@ export interface LockedFolder {
 /**
  * Locks a data folder for this process; creates it if it is missing.
  *
- * It is a lock of the operating system, on an empty file that SQLite opens. It ends with the process, however that ends, so
- * there are no stale locks. A process id in a file would not do: in containers, processes have the same few ids.
+ * It is a lock of the operating system, on an empty file that SQLite opens. It ends with the process, however that
+ * ends, so there are no stale locks. A process id in a file would not do: in containers, processes have the same few
+ * ids.
  *
- * @throws ServiceError `SLUICE_SERVICE_DATA_DIR_IN_USE` if another process has it, `SLUICE_SERVICE_DATA_DIR_UNUSABLE` if it is
- * not writable
+ * @throws ServiceError `SLUICE_SERVICE_DATA_DIR_IN_USE` if another process has it, `SLUICE_SERVICE_DATA_DIR_UNUSABLE`
+ * if it is not writable
  */
 export async function lockDataFolder(folder: DataFolder): Promise<LockedFolder> {
   let lock: DatabaseSync | undefined
@@ -93,8 +94,8 @@ export async function lockDataFolder(folder: DataFolder): Promise<LockedFolder> 
 }
 
 /**
- * Makes the files of the service private, because older versions left some readable. Other files in the folder stay as they
- * are.
+ * Makes the files of the service private, because older versions left some readable. Other files in the folder stay as
+ * they are.
  */
 async function makePrivate({ path, ...files }: DataFolder): Promise<void> {
   const names = Object.values(files).map((file) => basename(file))

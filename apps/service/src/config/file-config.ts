@@ -23,9 +23,9 @@ type Entry = Override | Membership
 const OF_FILE: ReadonlySet<EntryChange['kind']> = new Set(['override', 'member'])
 
 /**
- * The configuration of a service whose rules come from a file, as the admin API shows it. It sits between the follower of the
- * file and the target, and keeps what passes. A file has one version at a time. Runtime state (blocks, incident, API keys)
- * comes from the database.
+ * The configuration of a service whose rules come from a file, as the admin API shows it. It sits between the follower
+ * of the file and the target, and keeps what passes. A file has one version at a time. Runtime state (blocks, incident,
+ * API keys) comes from the database.
  */
 export class FileConfigReads implements ConfigReads {
   /** Path of the file, as in responses. */
@@ -59,8 +59,8 @@ export class FileConfigReads implements ConfigReads {
   }
 
   /**
-   * The target for the follower of the database. Forwards what no file contains to `target`, which must be the one passed to
-   * `watch`.
+   * The target for the follower of the database. Forwards what no file contains to `target`, which must be the one
+   * passed to `watch`.
    */
   beside(target: ConfigTarget): ConfigTarget {
     return {

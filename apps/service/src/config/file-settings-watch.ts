@@ -16,8 +16,8 @@ export interface FileSettingsParts {
 type ServicePart = NonNullable<FileContent['service']>
 
 /**
- * Logs when the settings in the rules file differ from those that the service was started with. A change of rules applies at
- * once, a change of settings at the next start, which invalid settings would stop.
+ * Logs when the settings in the rules file differ from those that the service was started with. A change of rules
+ * applies at once, a change of settings at the next start, which invalid settings would stop.
  */
 export class FileSettingsWatch {
   readonly #parts: FileSettingsParts

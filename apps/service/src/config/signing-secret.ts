@@ -3,8 +3,8 @@ import { dirname } from 'node:path'
 import type { ConfigStore } from '@sluice/config-store'
 
 /**
- * Signs what clients send back unchanged. It is kept in the configuration database, so that all nodes have the same one; a copy
- * in the data folder is used while the database is unreachable.
+ * Signs what clients send back unchanged. It is kept in the configuration database, so that all nodes have the same
+ * one; a copy in the data folder is used while the database is unreachable.
  */
 export class SigningSecret {
   /** Shared by the threads of the process. */

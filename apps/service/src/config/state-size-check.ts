@@ -18,8 +18,8 @@ interface PlacedRule {
 }
 
 /**
- * Checks that states fit into the memory that threads share, where their size is fixed at the start. Rules that do not fit are
- * rejected when they are written, not when the first check fails.
+ * Checks that states fit into the memory that threads share, where their size is fixed at the start. Rules that do not
+ * fit are rejected when they are written, not when the first check fails.
  */
 export class StateSizeCheck {
   /** Maximum number of values in a state; `Infinity`: no bound. */

@@ -87,9 +87,9 @@ function redisCounters(
 }
 
 /**
- * Peeks at an unused counter. That shows whether decisions work, not only whether there is a connection, and a node that gets
- * no requests because it was not ready notices when it is ready again. A node without Redis is ready: another one would be no
- * better.
+ * Peeks at an unused counter. That shows whether decisions work, not only whether there is a connection, and a node
+ * that gets no requests because it was not ready notices when it is ready again. A node without Redis is ready: another
+ * one would be no better.
  */
 function checkOf(store: Store<'async'>, settings: RedisSettings): () => Promise<HealthCheck> {
   const probe = createLimiter({ algorithm: 'gcra', limit: 1, window: '1s', name: 'sluice-readiness', store })
@@ -123,8 +123,8 @@ function unreachable({ urls, failureMode }: RedisSettings, { cause }: Failure): 
 const MOST_NODES = 1_000_000
 
 /**
- * The saved node count; undefined if there is none or the file is invalid. A process that starts while Redis is unreachable
- * cannot know it otherwise.
+ * The saved node count; undefined if there is none or the file is invalid. A process that starts while Redis is
+ * unreachable cannot know it otherwise.
  */
 export function readNodeCount(path: string): number | undefined {
   try {

@@ -23,7 +23,9 @@ export interface MachineNumberLeasesOptions {
 
 const LEASE_MS = 120_000
 
-/** How long a number is used after its lease was requested. The rest of the lease allows for clock skew between nodes. */
+/**
+ * How long a number is used after its lease was requested. The rest of the lease allows for clock skew between nodes.
+ */
 const USED_MS = 90_000
 
 /** How long a number stays leased after the last id created with it. */
@@ -38,9 +40,9 @@ const RENEW_EVERY_MS = 20_000
 const RETRY_MS = 2000
 
 /**
- * Leases a machine number for each thread and renews it while the process runs. If that fails for too long, or another node has
- * the number, the threads create no ids until they have a number again. After a clean stop, other nodes get the numbers as soon
- * as their clocks have passed the last id created with them.
+ * Leases a machine number for each thread and renews it while the process runs. If that fails for too long, or another
+ * node has the number, the threads create no ids until they have a number again. After a clean stop, other nodes get
+ * the numbers as soon as their clocks have passed the last id created with them.
  */
 export class MachineNumberLeases {
   readonly #options: MachineNumberLeasesOptions

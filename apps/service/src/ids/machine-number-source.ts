@@ -32,8 +32,8 @@ export interface MachineNumberSource {
 const HOLDER_BYTES = 16
 
 /**
- * Unique machine numbers, fixed by the settings or free ones: leased from Redis, else from the shared database. A process that
- * shares neither has no other nodes, and uses the number in the settings, or 0.
+ * Unique machine numbers, fixed by the settings or free ones: leased from Redis, else from the shared database. A
+ * process that shares neither has no other nodes, and uses the number in the settings, or 0.
  */
 export function machineNumberSource(parts: MachineNumberSourceParts): MachineNumberSource {
   const { settings, database, secureRandom } = parts
@@ -64,8 +64,8 @@ export function machineNumberSource(parts: MachineNumberSourceParts): MachineNum
 }
 
 /**
- * Identifies a node by where it runs. A node with a fixed number that restarts there gets it at once, without waiting for its
- * lease to expire. The lock on the data folder ensures that only one runs at a time.
+ * Identifies a node by where it runs. A node with a fixed number that restarts there gets it at once, without waiting
+ * for its lease to expire. The lock on the data folder ensures that only one runs at a time.
  */
 function placeOf({ host, port, dataDir }: Settings): string {
   return `${hostname()} ${host}:${port} ${resolve(dataDir)}`
@@ -85,11 +85,11 @@ function ownNumbers({ settings, machineNumbers }: MachineNumberSourceParts): Mac
 }
 
 /**
- * Leases the number that the holder has, else the preferred one, else a free one. One key for each leased number. Uses only
- * commands that the counters need as well.
+ * Leases the number that the holder has, else the preferred one, else a free one. One key for each leased number. Uses
+ * only commands that the counters need as well.
  *
- * KEYS[1]: prefix of all keys. ARGV: count of numbers, holder, lease in milliseconds, preferred number or -1, 1 if no other
- * number will do. Returns the number, or -1.
+ * KEYS[1]: prefix of all keys. ARGV: count of numbers, holder, lease in milliseconds, preferred number or -1, 1 if no
+ * other number will do. Returns the number, or -1.
  */
 const TAKE = `
 local count, holder, wanted = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[4])

@@ -14,12 +14,12 @@ export const MACHINE_NUMBERS = 1024
 const NONE = -1
 
 /**
- * The machine numbers of the threads of this process and when they expire, in shared memory, so that no thread uses a number
- * that is no longer leased.
+ * The machine numbers of the threads of this process and when they expire, in shared memory, so that no thread uses a
+ * number that is no longer leased.
  *
- * Invariant: no thread uses a number after its expiry. The writer stores the number, then its expiry; a reader loads the expiry,
- * then the number. So a reader that sees a new expiry also sees the new number. A reader that sees the old expiry, which has not
- * passed, gets the old number or the new one; both are leased at that moment.
+ * Invariant: no thread uses a number after its expiry. The writer stores the number, then its expiry; a reader loads
+ * the expiry, then the number. So a reader that sees a new expiry also sees the new number. A reader that sees the old
+ * expiry, which has not passed, gets the old number or the new one; both are leased at that moment.
  */
 export class MachineNumberTable {
   readonly memory: SharedArrayBuffer

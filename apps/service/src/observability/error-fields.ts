@@ -7,8 +7,8 @@ const LONGEST_MESSAGE = 1000
 const RECEIVED = /(?:; received |\. Received )/
 
 /**
- * Log fields of an error: name, code, message and causes, and the stack of an unexpected one. Without received values and
- * without extra properties of other libraries, such as command arguments: both may name callers.
+ * Log fields of an error: name, code, message and causes, and the stack of an unexpected one. Without received values
+ * and without extra properties of other libraries, such as command arguments: both may name callers.
  */
 export function errorFields(error: unknown, depth = 1): LogFields {
   if (!(error instanceof Error)) return { type: typeof error }

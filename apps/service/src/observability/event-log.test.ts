@@ -21,7 +21,7 @@ describe('EventLog', () => {
   const BROKEN = { type: 'failed', cause: 'unreachable', charged: 'unknown', error: new Error('broken') } as const
   const ANSWERED = { type: 'asked', micros: 5, outcome: 'answered' } as const
 
-  it('tells once that Redis is lost and once that it is back, with its address and without a password', () => {
+  it('logs once that Redis is unavailable and once that it is available, with its URL and without a password', () => {
     const urls = ['redis://user:hunter2@one:6379', 'redis://user:hunter2@two:6379']
     const { clock, log, events } = scene({ urls, failureMode: 'local' })
     for (let minute = 0; minute < 60; minute++) {

@@ -48,8 +48,8 @@ export class EventLog {
   }
 
   /**
-   * Logs once that the store is unavailable, and once that it is available again. Unavailable: the breaker has opened, or a call
-   * was rejected or could not be sent. A single late reply is logged, but does not count as unavailable.
+   * Logs once that the store is unavailable, and once that it is available again. Unavailable: the breaker has opened,
+   * or a call was rejected or could not be sent. A single late reply is logged, but does not count as unavailable.
    */
   store(event: StoreEvent): void {
     switch (event.type) {

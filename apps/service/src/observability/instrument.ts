@@ -70,8 +70,8 @@ export interface ThreadReport {
 }
 
 /**
- * Metrics, log and traces of one thread. It is created before what it observes: store, engine and configuration get its methods
- * when they are created.
+ * Metrics, log and traces of one thread. It is created before what it observes: store, engine and configuration get its
+ * methods when they are created.
  */
 export class Instrument implements CheckObserver {
   readonly observeStore: StoreObserver = (event) => this.#observeStore(event)

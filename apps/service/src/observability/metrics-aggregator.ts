@@ -50,8 +50,8 @@ export function askReport(threads: Pick<ThreadGroup<ReportMessages>, 'callMain'>
 }
 
 /**
- * Merges the reports of several threads. A thread that does not reply counts with its last report. The counters of a thread that
- * was replaced are kept, because a scraper takes a counter that decreases for a restart.
+ * Merges the reports of several threads. A thread that does not reply counts with its last report. The counters of a
+ * thread that was replaced are kept, because a scraper takes a counter that decreases for a restart.
  */
 export class MetricsAggregator {
   readonly #registry = new MetricRegistry()

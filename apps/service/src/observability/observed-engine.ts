@@ -32,8 +32,8 @@ export interface ObservationOptions {
 }
 
 /**
- * A policy engine that reports every decision that charges: `check`, `reserve` and `decideDescriptors`, for all listeners.
- * `peek`, `explain` and `usage` charge nothing and are not reported. Errors of the observer are ignored.
+ * A policy engine that reports every decision that charges: `check`, `reserve` and `decideDescriptors`, for all
+ * listeners. `peek`, `explain` and `usage` charge nothing and are not reported. Errors of the observer are ignored.
  */
 export class ObservedEngine<M extends Mode = Mode> extends PolicyEngine<M> {
   readonly #observer: CheckObserver

@@ -28,9 +28,9 @@ const FORM = 'r1'
 const ID = /^r1\.([\w-]+)\.([\w-]{43})$/
 
 /**
- * Reservation ids contain everything that settles, releases or renews a reservation. They are signed: any thread of any node
- * with the same secret accepts them, and they cannot be forged. They are not encrypted: the holder of an id can read the counted
- * identities and settle the reservation.
+ * Reservation ids contain everything that settles, releases or renews a reservation. They are signed: any thread of any
+ * node with the same secret accepts them, and they cannot be forged. They are not encrypted: the holder of an id can
+ * read the counted identities and settle the reservation.
  */
 export class ReservationIds {
   readonly #secret: Uint8Array

@@ -41,11 +41,11 @@ export interface ReservationMessages {
 }
 
 /**
- * Issues reservations and ends them by id, including those of other threads and nodes: ids contain nearly everything. Some state
- * is only in the thread that issued a reservation, which then settles it: a memory store tracks expiry per thread, and decisions
- * without the store are charged in one thread. Each thread keeps the results of the last {@link MAX_REMEMBERED} settlements, so
- * that a repeated settlement gets the same answer. Another process on the same store answers that it is settled with nothing
- * corrected.
+ * Issues reservations and ends them by id, including those of other threads and nodes: ids contain nearly everything.
+ * Some state is only in the thread that issued a reservation, which then settles it: a memory store tracks expiry per
+ * thread, and decisions without the store are charged in one thread. Each thread keeps the results of the last {@link
+ * MAX_REMEMBERED} settlements, so that a repeated settlement gets the same answer. Another process on the same store
+ * answers that it is settled with nothing corrected.
  */
 export class Reservations {
   readonly #engine: PolicyEngine
@@ -158,8 +158,8 @@ export class Reservations {
   }
 
   /**
-   * Held units that have expired are charged again when they are settled, so it must be known whether they were settled before.
-   * For slots, the store knows.
+   * Held units that have expired are charged again when they are settled, so it must be known whether they were settled
+   * before. For slots, the store knows.
    */
   #settleOnce(ticket: Ticket, tokens: number): Settlement | Promise<Settlement> {
     const { failure, leaseMs, claim } = ticket
@@ -185,8 +185,8 @@ export class Reservations {
   }
 
   /**
-   * Slots first; the rest is corrected only by the call that freed them. The store frees a slot once, so a repeated id does not
-   * refund units twice. Units without slots are protected by being held.
+   * Slots first; the rest is corrected only by the call that freed them. The store frees a slot once, so a repeated id
+   * does not refund units twice. Units without slots are protected by being held.
    */
   #settleClaim(claim: ReservationClaim, tokens: number): Settlement | Promise<Settlement> {
     const slots = partOf(claim, 'slots')

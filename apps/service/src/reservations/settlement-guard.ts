@@ -24,10 +24,11 @@ const MS_PER_MINUTE = 60_000
 const MOST_LEFT = 10_000
 
 /**
- * Marks settled reservations in the store, so that all processes that share it settle each one once. The mark is set before
- * anything is charged. If the settlement fails, or it is unknown whether the mark was set, the mark is removed, so that any
- * process can retry: usage is then charged once, or twice if the first attempt had succeeded unnoticed, but never omitted. If the
- * mark cannot be removed, this process remembers that it is its own; for others the reservation is settled until the mark expires.
+ * Marks settled reservations in the store, so that all processes that share it settle each one once. The mark is set
+ * before anything is charged. If the settlement fails, or it is unknown whether the mark was set, the mark is removed,
+ * so that any process can retry: usage is then charged once, or twice if the first attempt had succeeded unnoticed, but
+ * never omitted. If the mark cannot be removed, this process remembers that it is its own; for others the reservation
+ * is settled until the mark expires.
  */
 export class SettlementGuard {
   readonly #store: Store
@@ -42,8 +43,8 @@ export class SettlementGuard {
   }
 
   /**
-   * Marks a reservation as settled; false if it was settled before. Rejects with `SLUICE_STORE_UNAVAILABLE` if the store did not
-   * do it, and with `SLUICE_OUTCOME_UNKNOWN` if it may have.
+   * Marks a reservation as settled; false if it was settled before. Rejects with `SLUICE_STORE_UNAVAILABLE` if the
+   * store did not do it, and with `SLUICE_OUTCOME_UNKNOWN` if it may have.
    */
   async take(ticket: Ticket): Promise<boolean> {
     const { holder } = ticket.claim.receipt
@@ -76,8 +77,8 @@ export class SettlementGuard {
   }
 
   /**
-   * Limit of one mark within the time in which the reservation can be settled. It depends on the ticket alone, so that every
-   * process uses the same limit; times are rounded up to powers of two, so that there are few limits.
+   * Limit of one mark within the time in which the reservation can be settled. It depends on the ticket alone, so that
+   * every process uses the same limit; times are rounded up to powers of two, so that there are few limits.
    */
   #limitFor({ endsAtMs, claim }: Ticket): Limit {
     const madeAtMs = Math.min(...claim.receipt.charges.map(({ at }) => at)) / MICROS_PER_MS

@@ -5,7 +5,7 @@ import type { RunningService } from '../service.fixture.ts'
 import { START_MS, startService } from '../service.fixture.ts'
 import type { Settings } from '../settings.ts'
 
-// What a firewall is told of the addresses that are blocked.
+// Export of blocked addresses to firewalls.
 
 const HOUR_MS = 3_600_000
 const KEY = Buffer.alloc(32, 7)
@@ -46,7 +46,7 @@ async function feedOf(
 const UNTIL = new Date(START_MS + HOUR_MS).toISOString()
 
 describe('the list of blocked addresses', () => {
-  it('has what penalties and people blocked, as networks with their expiry, and nobody else', async () => {
+  it('has addresses blocked by penalties and by operators, as networks with their expiry, and nothing else', async () => {
     const service = await start()
     await provoke(service, '192.0.2.7')
     await provoke(service, '2001:db8::5')

@@ -6,7 +6,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { RunningNode } from '../service.fixture.ts'
 import { startRealService, startService } from '../service.fixture.ts'
 
-// A node is taken out of service while it is used: nobody notices.
+// A node is stopped under load without failed requests.
 
 /** How clients behave. */
 interface Clients {
@@ -33,7 +33,10 @@ interface Seen {
   whileStopping: number
 }
 
-/** Clients behind something that looks now and then whether the node is ready, and sends requests elsewhere when it is not. */
+/**
+ * Clients behind something that looks now and then whether the node is ready, and sends requests elsewhere when it is
+ * not.
+ */
 async function load({ port }: RunningNode, seen: Seen, { count, keepAlive, pauseMs }: Clients): Promise<void> {
   const agent = new Agent({ keepAlive, maxSockets: count })
   let isReady = true
@@ -95,12 +98,12 @@ describe('a node that is stopped under load', () => {
     await stopped
     await node.stop()
     expect(seen.failures).toEqual([])
-    // Each asks on a connection that is not kept anyway, and is told so as ever.
+    // Each uses a connection that is not kept alive, and gets the usual response.
     if (clients.keepAlive) expect(seen.whileStopping).toBeGreaterThan(0)
     expect(node.errors).toEqual([])
   })
 
-  it('answers for all of the time that it was given, also when nobody is connected', async () => {
+  it('serves for the whole drain time, even without connections', async () => {
     const node = await startService({ drainMs: 600_000 })
     onTestFinished(() => node.stop())
     const stopped = node.service.stop({ drains: true })
@@ -112,7 +115,7 @@ describe('a node that is stopped under load', () => {
     await expect(fetch(`${node.origin}/livez`)).rejects.toThrow()
   })
 
-  it('waits for nobody when it is not told to drain', async () => {
+  it('does not wait without a drain', async () => {
     const node = await startService({ drainMs: 600_000 })
     onTestFinished(() => node.stop())
     await node.service.stop()

@@ -71,7 +71,7 @@ class ServiceProcess {
     return Number(/^ratelimit_nodes (\d+)$/m.exec(text)?.[1])
   }
 
-  /** Units that it admits to a user, asked on connections of their own until it has denied so many times in a row. */
+  /** Units that it admits to a user, on separate connections, until it has denied several in a row. */
   async drain(userId: string, denials: number): Promise<number> {
     let admitted = 0
     for (let denied = 0; denied < denials; ) {
@@ -93,7 +93,7 @@ async function startRedisServer(): Promise<RedisServer> {
 }
 
 /**
- * Resolves when so many nodes have each sent two heartbeats since all of them were there: the second one says that the
+ * Resolves when `count` nodes have each sent two heartbeats since all of them were there: the second one says that the
  * reply to the first was read.
  */
 async function allCounted(redis: RedisServer, count: number): Promise<void> {
@@ -122,7 +122,7 @@ describe('processes of the service that lose Redis', () => {
     await expect.poll(() => readFileSync(join(single.dataDir, 'node-count'), 'utf8'), { timeout: 30_000 }).toBe('3\n')
     await redis.kill()
     expect(await single.drain('u1', 1)).toBe(LIMIT / 3)
-    // Connections go to either of its threads: so many denials in a row are of both.
+    // Connections go to either thread: this many denials in a row come from both.
     expect(await double.drain('u1', 40)).toBe((2 * LIMIT) / 3)
     await single.kill()
     await single.start()

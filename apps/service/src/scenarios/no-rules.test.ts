@@ -69,7 +69,7 @@ async function readiness(node: RunningNode): Promise<ReadonlySet<number>> {
   return new Set((await Promise.all(asked)).map(({ status }) => status))
 }
 
-/** A database server that is away, and an empty database on it. */
+/** An unreachable database server with an empty database. */
 async function startAway(): Promise<{ readonly server: PostgresServer; readonly url: string }> {
   const server = await startPostgres()
   onTestFinished(() => server.close())
@@ -112,7 +112,7 @@ describe('a database that answers', () => {
     const later = await startOn({ databaseUrl: url })
     await expectNotReady(later)
     expect(await (await fetch(`${later.origin}/readyz`)).text()).toContain('Version 1 cannot be used')
-    // Somebody enforces rules that it can use.
+    // Valid rules are enforced.
     const rules = [{ dimension: 'user', limit: 5, window: '1m' }]
     await query(`UPDATE rules SET body = replace(body, '"quota"', '"limit"')`)
     expect((await first.admin('PUT', '/admin/ratelimits', { body: { resource: '/x', rules } })).status).toBe(200)

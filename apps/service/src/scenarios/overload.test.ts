@@ -10,7 +10,7 @@ const CHECK = { userId: 'u1', resource: '/x' }
 /** Checks that the service has under way at most. */
 const CAPACITY = 16
 
-/** So many times as many are asked. */
+/** Factor of the overload. */
 const OVERLOAD = 3
 
 async function startSmall(): Promise<RunningNode> {
@@ -27,7 +27,7 @@ interface Load {
   readonly overtaken: readonly number[]
 }
 
-/** So many clients, each on a connection of its own, ask so many checks each, one after the other. */
+/** Clients with one connection each that send checks one after the other. */
 async function load({ port }: RunningNode, clients: number, each: number): Promise<Load> {
   const agent = new Agent({ keepAlive: true, maxSockets: clients })
   const seen = { accepted: 0, refused: 0, overtaken: [] as number[] }
@@ -66,9 +66,9 @@ describe('three times as many checks as can be under way', () => {
     const over = await load(node, OVERLOAD * CAPACITY, each)
     expect(over.accepted + over.refused).toBe(OVERLOAD * CAPACITY * each)
     expect(over.refused).toBeGreaterThan(0)
-    // Of every three that come together one is accepted, whatever else is asked.
+    // At least one of three concurrent checks is accepted.
     expect(over.accepted).toBeGreaterThanOrEqual(peak.accepted)
-    // Nobody who was let in waits while others come and go: each of them gets a few answers meanwhile at most.
+    // An accepted check does not wait while others come and go: each of them gets a few responses at most in that time.
     const sorted = [...over.overtaken].sort((one, other) => one - other)
     expect(sorted[Math.floor(sorted.length * 0.99)]).toBeLessThanOrEqual(4 * OVERLOAD * CAPACITY)
     const after = await load(node, CAPACITY, each)
@@ -106,7 +106,7 @@ describe('three times as many checks as can be under way', () => {
           })
         }
       })
-      // All slots are taken: whoever was let in waits for as long as this test wants.
+      // All slots are taken: accepted checks wait until the test lets them go.
       await refusals
       expect(underWay.size).toBe(CAPACITY)
       for (const path of ['/livez', '/readyz', '/metrics']) expect((await fetch(node.origin + path)).status).toBe(200)

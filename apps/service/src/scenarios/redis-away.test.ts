@@ -67,8 +67,8 @@ describe('nodes that share a Redis', () => {
   })
 })
 
-describe('Redis away at the start', () => {
-  it('is calm: the service runs, decides by failure mode, says so, and goes on by itself when Redis comes', async () => {
+describe('Redis unreachable at the start', () => {
+  it('does not stop the service: failure modes decide and are reported until Redis is reachable', async () => {
     const away = await startRedis()
     onTestFinished(() => away.close())
     await away.stop()
@@ -87,7 +87,7 @@ describe('Redis away at the start', () => {
     expect(node.errors).toEqual([])
   })
 
-  it('with failure mode "closed" is not ready, and is when Redis comes although nobody asked meanwhile', async () => {
+  it('with failure mode "closed" is not ready, and becomes ready with Redis without any request', async () => {
     const away = await startRedis()
     onTestFinished(() => away.close())
     await away.stop()

@@ -11,7 +11,7 @@ import type { RedisServer } from '@sluice/testing/servers'
 import { startRedis } from '@sluice/testing/servers'
 import { afterAll, beforeAll, expect, it, onTestFinished, vi } from 'vitest'
 
-// All nodes are replaced, one after another, while they are used: nobody notices, and no unit is lost or counted twice.
+// All nodes are replaced one after another under load: no request fails, and no unit is lost or counted twice.
 
 const LIMIT = 4000
 const CLIENTS = 8

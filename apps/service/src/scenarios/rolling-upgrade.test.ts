@@ -9,8 +9,8 @@ import { startPostgres, startRedis } from '@sluice/testing/servers'
 import { afterAll, beforeAll, describe, expect, it } from 'vitest'
 import { checkOutPreviousVersion, hasPreviousVersion } from '../previous-version.test.support.ts'
 
-// Half of the nodes are of the previous version, half of this one, on one Redis and one database. The previous version was
-// there first; this one has changed the tables of the database meanwhile.
+// Half of the nodes are of the previous version, half of this one, on one Redis and one database. The previous version
+// was there first; this one has changed the tables of the database meanwhile.
 
 const LIMIT = 60
 

@@ -66,7 +66,7 @@ describe('a file of rules that is changed while the service runs', () => {
     expect(await health()).toMatch(/^version 3 from file, /)
   })
 
-  it('and counts by a dimension that nobody declared makes the service degraded until it is corrected or declared', async () => {
+  it('with an undeclared dimension makes the service degraded until it is corrected or declared', async () => {
     const { node, replace, health } = await start(withLimit(5).replace('user', 'usr'))
     const status = async (): Promise<unknown> => {
       const { status: said, reasons } = (await (await fetch(`${node.origin}/readyz`)).json()) as ReadinessAnswer
@@ -84,7 +84,7 @@ describe('a file of rules that is changed while the service runs', () => {
     expect(await status()).toEqual(['ready'])
   })
 
-  it('and has other settings is followed, and the log says once that these need a start, or would stop it', async () => {
+  it('with changed settings is applied, and the log says once that these need a restart or would stop it', async () => {
     const { node, replace, health } = await start(`service: { port: 8081 }\n${withLimit(5)}`)
     const settings = (): readonly unknown[] =>
       node.log.flatMap(({ level, message, settings: names }) =>

@@ -37,7 +37,7 @@ async function openSlow(
   return connections
 }
 
-/** What came of so many checks, by status. */
+/** Number of checks by status. */
 async function checkStatuses({ check }: RunningNode, count: number): Promise<ReadonlySet<number>> {
   const statuses = new Set<number>()
   for (let asked = 0; asked < count; asked++) {

@@ -5,7 +5,8 @@ import { EXAMPLE_CALLS } from '../operations/admin/example-calls.test.support.ts
 import type { RunningService } from '../service.fixture.ts'
 import { startService } from '../service.fixture.ts'
 
-// Keys of tenants: every operation, asked with the key of one tenant about itself, about another, and about what all share.
+// Keys of tenants: every operation, asked with the key of one tenant about itself, about another, and about what all
+// share.
 
 const OWN = 'acme'
 const FOREIGN = 'umbrella'
@@ -61,7 +62,7 @@ function entries(more: object): TenantCase {
     foreign: [
       { body: { dimension: 'tenant', entity: FOREIGN, ...more } },
       { body: { dimension: 'user', entity: OWN, ...more } },
-      // Nobody belongs to a tier as one of several.
+      // No caller is a member of a tier together with others.
       ...('tier' in more ? [] : [{ body: { dimension: 'tenant+user', entity: OWN, ...more } }]),
     ],
   }
@@ -147,7 +148,7 @@ const TENANT_CASES: Readonly<Partial<Record<OperationId, TenantCase>>> = {
   },
 }
 
-/** These go by the id of a reservation, which whoever has was given. */
+/** Operations by reservation id, which only its holder has. */
 const BY_RESERVATION: readonly string[] = ['settle', 'release', 'heartbeat'] satisfies OperationId[]
 
 const NEED_A_KEY = Object.values<Operation>(OPERATIONS).filter(({ role, tag }) => role !== 'none' || tag === 'checks')
@@ -220,7 +221,7 @@ describe('the key of a tenant with the highest role', () => {
     expect((await ask(deleteOverride, asked, node.adminKey!)).status).toBe(204)
   })
 
-  it('is told of no rules but those that count tenants, nor how far all together have got', async () => {
+  it('sees only rules that count tenants, and no global counters', async () => {
     const { explain, usage } = OPERATIONS
     const dimensions = async (key?: string): Promise<readonly (readonly string[])[]> => {
       const { rules } = (await (await ask(explain, call({ tenantId: OWN }), key)).json()) as Explanation
@@ -265,7 +266,7 @@ describe('the key of a tenant with a lower role', () => {
     for (const [id, { own }] of Object.entries(TENANT_CASES)) {
       const operation = OPERATIONS[id as OperationId]
       const { status } = await ask(operation, own[0]!, key)
-      // A block of the tenant may hold by now, and what is to be removed may be gone.
+      // The tenant may be blocked by now, and the entry to delete may be gone.
       expect([id, status !== 403]).toEqual([id, mayDo(role, operation.role)])
     }
   })

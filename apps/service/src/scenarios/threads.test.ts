@@ -64,7 +64,7 @@ describe('several threads', () => {
     expect(new Set(answers.map(({ decisionId }) => decisionId)).size).toBe(400)
   })
 
-  it('show all they counted, whichever is asked', async () => {
+  it('return the counts of all threads, whichever is called', async () => {
     const node = await startThreads()
     const answers = await Promise.all(Array.from({ length: 40 }, (_, user) => checkAlone(node, `user-${user}`)))
     expect(new Set(answers.map(threadOf)).size).toBe(THREADS)
@@ -116,7 +116,7 @@ describe('several threads', () => {
   })
 })
 
-/** Asks for one thing over so many connections at once, which come to any of the threads. */
+/** Sends a request over several connections at once, which reach any of the threads. */
 async function atOnce<T>(ask: () => Promise<T>): Promise<readonly T[]> {
   return await Promise.all(Array.from({ length: CONNECTIONS }, ask))
 }

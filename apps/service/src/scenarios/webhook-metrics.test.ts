@@ -3,7 +3,7 @@ import { Receiver, status } from '../alerts/alerts.test.support.ts'
 import type { RunningService } from '../service.fixture.ts'
 import { startService } from '../service.fixture.ts'
 
-// What an operator sees in the metrics when nobody receives the alerts.
+// Metrics of webhooks when no receiver answers.
 
 /** The numbers of all metrics whose name begins with `prefix`. */
 async function metricsOf(service: RunningService, prefix: string): Promise<Readonly<Record<string, number>>> {

@@ -18,7 +18,7 @@ class Flaky implements RollupStore {
 
   async put(rows: readonly RollupRow[]): Promise<void> {
     this.puts++
-    if (this.isAway) throw new Error('the database is away')
+    if (this.isAway) throw new Error('the database is unreachable')
     await this.inner.put(rows)
   }
 

@@ -31,8 +31,8 @@ const MOST_WAITING = 150
 const MOST_ROWS = 200
 
 /**
- * Stores the counts of this process per minute and per hour. Each row belongs to this process and is written as a whole, so a
- * repeated write after a lost reply counts nothing twice.
+ * Stores the counts of this process per minute and per hour. Each row belongs to this process and is written as a
+ * whole, so a repeated write after a lost reply counts nothing twice.
  */
 export class RollupRecorder {
   readonly #parts: RollupRecorderParts

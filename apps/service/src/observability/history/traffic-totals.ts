@@ -26,7 +26,8 @@ export interface TrafficTotals {
   readonly withoutStore: number
   readonly storeErrors: number
   /**
-   * Store replies by duration: one number per bucket, and one for all above. With counters in memory, decisions by duration.
+   * Store replies by duration: one number per bucket, and one for all above. With counters in memory, decisions by
+   * duration.
    */
   readonly storeLatency: readonly number[]
 }

@@ -99,7 +99,9 @@ export class CheckMetrics {
     if (decision.failure !== undefined) this.#modes.get(decision.failure.mode)?.inc()
   }
 
-  /** Counts a decision on descriptors and its duration. The limit with the least remaining decides whether it was near. */
+  /**
+   * Counts a decision on descriptors and its duration. The limit with the least remaining decides whether it was near.
+   */
   recordDescriptors(domain: string, decision: DescriptorDecision, durationMs: number): void {
     const { code, least, failure } = decision
     const series = this.#index.findDomain(domain)
@@ -207,8 +209,8 @@ interface RegionSeries {
 }
 
 /**
- * Counts checks by region. Callers choose the region of a request, so only regions of the active rule sets and of the node are
- * labels. All others count as `other`, and each such check as an overflow.
+ * Counts checks by region. Callers choose the region of a request, so only regions of the active rule sets and of the
+ * node are labels. All others count as `other`, and each such check as an overflow.
  */
 export class RegionCounters {
   readonly #homeRegion: string | undefined

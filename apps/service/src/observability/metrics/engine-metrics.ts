@@ -30,8 +30,8 @@ export class EngineMetrics {
   }
 
   /**
-   * Counts an event. Shadow decisions and unmatched requests are counted with checks. Events that occur once per rule set are
-   * not counted.
+   * Counts an event. Shadow decisions and unmatched requests are counted with checks. Events that occur once per rule
+   * set are not counted.
    */
   record(event: Exclude<PolicyEvent, { readonly type: 'shadow' | 'unmatched' }>): void {
     if (event.type === 'burst-unusable' || event.type === 'dimension-undeclared') return

@@ -47,9 +47,9 @@ const MOST_DIMENSIONS = 64
 const MOST_VERSIONS = 4
 
 /**
- * Finds the series of a decision. The resource label is the pattern of the most specific rule that applied to the request,
- * whichever rule decided, so that the share of denials by resource is correct. Patterns come from rules, never from requests, so
- * their number is bounded. Requests without a rule are `other`.
+ * Finds the series of a decision. The resource label is the pattern of the most specific rule that applied to the
+ * request, whichever rule decided, so that the share of denials by resource is correct. Patterns come from rules, never
+ * from requests, so their number is bounded. Requests without a rule are `other`.
  */
 export class SeriesIndex<Series> {
   readonly #make: MakeSeries<Series>

@@ -153,8 +153,8 @@ interface KnownStats {
 }
 
 /**
- * Metrics of a store. The returned function ends it. Keys, evictions and overflows are those of the memory that all threads
- * share, so they are not summed.
+ * Metrics of a store. The returned function ends it. Keys, evictions and overflows are those of the memory that all
+ * threads share, so they are not summed.
  */
 export function watchStore(registry: MetricRegistry, store: Store): () => void {
   registry

@@ -50,8 +50,9 @@ interface Active {
 }
 
 /**
- * Sends spans to an OpenTelemetry collector by OTLP over HTTP. `start` loads the libraries; nothing is recorded before. Spans wait
- * in a bounded queue and are dropped when it is full: no request ever waits for the collector. Attributes never contain callers.
+ * Sends spans to an OpenTelemetry collector by OTLP over HTTP. `start` loads the libraries; nothing is recorded before.
+ * Spans wait in a bounded queue and are dropped when it is full: no request ever waits for the collector. Attributes
+ * never contain callers.
  */
 export class OtlpTracing implements Tracing {
   readonly #parts: OtlpTracingParts

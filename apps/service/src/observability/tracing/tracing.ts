@@ -77,8 +77,8 @@ export interface TraceSamplerParts {
 }
 
 /**
- * Records requests whose callers record them, and requests that begin a trace, up to a maximum per second. Spans within a request
- * are recorded with it.
+ * Records requests whose callers record them, and requests that begin a trace, up to a maximum per second. Spans within
+ * a request are recorded with it.
  */
 export class TraceSampler implements Sampler {
   readonly #parts: TraceSamplerParts
