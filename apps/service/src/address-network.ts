@@ -1,11 +1,11 @@
 import { countedAddress } from '@sluice/core/internal'
 
-/** Bits of an IPv6 address that make one caller, as the engine has it. */
+/** Leading bits of an IPv6 address that identify a caller. The same as in the engine. */
 export const IPV6_PREFIX_LENGTH = 64
 
 /**
- * What an address is counted as: IPv4 as it is, IPv6 by its network of 64 bits (`2001:db8:0:1::/64`), IPv4 in IPv6 form as IPv4.
- * What is no address stands for itself.
+ * The caller that an address counts for: an IPv4 address itself, an IPv6 address its /64 (`2001:db8:0:1::/64`), an
+ * IPv4-mapped address as IPv4. Any other string is returned unchanged.
  */
 export function addressNetwork(address: string): string {
   return countedAddress(address, IPV6_PREFIX_LENGTH)

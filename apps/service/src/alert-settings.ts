@@ -1,31 +1,31 @@
 import type { JsonSchema } from '@sluice/core/internal'
 
-/** Other numbers for one rule; what is left out stays as it is by default. */
+/** Options of one alert rule. */
 export interface AlertRuleOptions {
-  /** `false`: it is not watched. */
+  /** Default: true. */
   readonly enabled?: boolean
   readonly threshold?: number
   readonly forSeconds?: number
   readonly resolveAfterSeconds?: number
 }
 
-/** The same for a rule that counts calls. */
+/** Options of an alert rule that counts calls. */
 export interface MeasuredRuleOptions extends AlertRuleOptions {
   readonly windowSeconds?: number
   readonly leastSamples?: number
 }
 
-/** What can be set about alerts; everything has a default. */
+/** Options of alerts. */
 export interface AlertOptions {
-  /** Milliseconds that 99 of 100 calls of the store stay within. Default: above 10 for 5 minutes. */
+  /** p99 latency of store calls in milliseconds. Default: above 10 for 5 minutes. */
   readonly 'store-latency'?: MeasuredRuleOptions
-  /** Share of the checks that are refused, 0 to 1. Default: above 0.2 for 2 minutes. */
+  /** Share of denied checks, 0 to 1. Default: above 0.2 for 2 minutes. */
   readonly 'denial-rate'?: MeasuredRuleOptions
-  /** Share of the calls of the store that fail, 0 to 1. Default: above 0.01. */
+  /** Share of failed store calls, 0 to 1. Default: above 0.01. */
   readonly 'store-errors'?: MeasuredRuleOptions
-  /** Seconds by which the rules in force may be out of date. Default: above 600. */
+  /** Seconds by which the active rules are out of date. Default: above 600. */
   readonly 'config-lag'?: AlertRuleOptions
-  /** An alert that nobody acknowledged is sent again after so long, over and over; 0, the default: it is sent once. */
+  /** Interval of reminders about an alert that is not acknowledged; 0: none. Default: 0. */
   readonly remindEverySeconds?: number
 }
 
@@ -47,7 +47,7 @@ function optionsSchema(properties: Readonly<Record<string, JsonSchema>>): JsonSc
   return { type: 'object', additionalProperties: false, properties }
 }
 
-/** What {@link AlertOptions} must be. */
+/** Schema of {@link AlertOptions}. */
 export const ALERT_OPTIONS_SCHEMA: JsonSchema = optionsSchema({
   'store-latency': optionsSchema({ ...COUNTING, threshold: { type: 'number', exclusiveMinimum: 0, maximum: 10_000 } }),
   'denial-rate': optionsSchema({ ...COUNTING, threshold: { type: 'number', minimum: 0, maximum: 1 } }),

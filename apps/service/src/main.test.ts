@@ -80,7 +80,9 @@ function oneError(code: string, problems = 1): RegExp {
   )
 }
 
-/** What a user sees who pastes the line: the status line. Without curl on the machine, the same request is sent by hand. */
+/**
+ * What a user sees who pastes the line: the status line. Without curl on the machine, the same request is sent by hand.
+ */
 async function paste(line: string): Promise<string> {
   const shell = new Running('sh', ['-c', line])
   const [code] = await shell.exit
@@ -193,7 +195,7 @@ describe('the flags', () => {
       '1',
       '--host=127.0.0.1',
     ])
-    // What is wrong is told although a flag goes before it.
+    // A problem is reported although a flag has precedence.
     expect(await service.exit).toEqual([1, null])
     expect(service.output).toContain('SLUICE_THREADS="no number"')
     await portOf(startMain({ HOST: '127.0.0.9' }, ['--host=127.0.0.1']))

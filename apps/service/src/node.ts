@@ -30,49 +30,48 @@ import type { ThreadSystem } from './system.ts'
 import { hexFrom } from './system.ts'
 import type { ThreadGroup } from './threads/message-bus.ts'
 
-/** What one thread that answers requests is made of. */
+/** What {@link createNode} needs. */
 export interface NodeParts {
   readonly settings: Settings
   readonly system: ThreadSystem
   readonly folder: DataFolder
   readonly threads: ThreadGroup<ServiceMessages>
-  /** Closed by whoever made it. */
+  /** Not closed by the node. */
   readonly database: LateConfigStore
   readonly shared: SharedMemoryHandle | undefined
-  /** Where failed attempts to authenticate are counted by all threads; undefined when there is one. */
+  /** Counters of failed authentication attempts, shared by all threads; undefined with one thread. */
   readonly failures: SharedMemoryHandle | undefined
   readonly secret: Uint8Array
   readonly nextId: () => string | undefined
-  /** Where to listen. */
   readonly port: number
-  /** What readiness depends on besides what this thread has itself. */
+  /** Readiness checks besides those of this thread. */
   readonly checks: readonly CheckHealth[]
 }
 
-/** One thread that answers requests. `start` and `stop` are those of a `StartupGraph`. */
+/** One thread that serves requests. `start` and `stop` are those of a `StartupGraph`. */
 export interface ServiceNode {
   readonly context: ServiceContext
-  /** The port it listens on; undefined unless it is started. */
+  /** Port; undefined unless started. */
   readonly port: number | undefined
   start(): Promise<void>
-  /** From now on it is not ready, and connections end with their answers; resolves after `drainMs`, whether there are any or not. */
+  /** Reports not ready and closes connections after their responses; resolves after `drainMs`. */
   drain(drainMs: number): Promise<void>
   stop(): Promise<void>
 }
 
-/** Long enough for names that nobody has by chance. */
+/** Long enough for unique random names. */
 const NAME_BYTES = 8
 
 /** Shorter than the time that a thread has to reply. */
 const STORE_WAIT_MS = 1000
 
-/** Wires one thread and begins to follow the rules; nothing is answered before `start`. */
+/** Creates one thread of the service: wiring only. It listens after `start`. */
 export function createNode(parts: NodeParts): ServiceNode {
   const { settings, system, threads, secret, nextId, failures } = parts
   const { clock, sleep, random, log } = system
   const metrics = new MetricRegistry()
   const tracing = settings.otlpEndpoint === undefined ? undefined : tracingTo(settings.otlpEndpoint, system)
-  // Asked for when signals are gathered, which is after the limits are there.
+  // `configLagMs` runs when signals are gathered, which is after `limits` is set.
   const signals = threadSignals(threads, {
     rules: alertRules(settings.alerts.options),
     nowMs: () => clock.nowMicros() / 1000,
@@ -152,7 +151,7 @@ function handlersOf(
   }
 }
 
-/** Shows how this thread stands for as long as it runs. */
+/** Publishes metrics of this thread while it runs. */
 function watching(
   { openLoopDelay, readings, logOutput }: ThreadSystem,
   instrument: Instrument,

@@ -13,8 +13,8 @@ export function hasPreviousVersion(): boolean {
 }
 
 /**
- * Puts the sources of the previous version into a new folder below `parent`, and gives the path of its service. It runs with the
- * packages that are installed here, and with its own version of every package of this workspace.
+ * Puts the sources of the previous version into a new folder below `parent`, and gives the path of its service. It runs
+ * with the packages that are installed here, and with its own version of every package of this workspace.
  */
 export function checkOutPreviousVersion(parent: string): string {
   const folder = mkdtempSync(join(parent, 'previous-'))
@@ -30,7 +30,9 @@ export function checkOutPreviousVersion(parent: string): string {
   return join(folder, 'apps/service/src/main.ts')
 }
 
-/** Links what is installed: packages of the workspace to those in `folder`, by their relative links, all others to here. */
+/**
+ * Links what is installed: packages of the workspace to those in `folder`, by their relative links, all others to here.
+ */
 function linkModules(path: string, folder: string): void {
   const from = join(ROOT, path)
   mkdirSync(join(folder, path), { recursive: true })

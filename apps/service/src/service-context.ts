@@ -43,20 +43,20 @@ export interface ServiceContext {
   readonly random: Random
   /** Where counters live. */
   readonly store: Store
-  /** Applies the rules that are in force. */
+  /** Applies the active rules. */
   readonly engine: PolicyEngine
-  /** Where configuration is kept; undefined when rules come from a file, which only its owner changes. */
+  /** Configuration database; undefined if rules come from a file, which the API cannot change. */
   readonly config: ConfigStore | undefined
   /** Keeps the engine up to date. */
   readonly follower: ConfigFollower
   readonly metrics: MetricRegistry
   readonly log: Logger
   /**
-   * Signs what is handed out and must come back as it was, such as reservations; 32 bytes, the same on all nodes. When the
-   * database could not be reached at the start its bytes change once, when it is: read them at each use.
+   * Signs what clients send back unchanged, such as reservation ids; 32 bytes, the same on all nodes. If the database
+   * was unreachable at the start, the bytes change once it is reachable: read them at each use.
    */
   readonly secret: Uint8Array
-  /** Unique ids: one decision, one id. Undefined while this node has no number of its own to make them from. */
+  /** Creates a unique id for a decision. Undefined while this node has no machine number. */
   readonly nextId: () => string | undefined
   readonly threads: ThreadGroup<ServiceMessages>
 }

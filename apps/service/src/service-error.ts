@@ -1,6 +1,6 @@
 /**
- * Every error code of the service process and what it means. A code is never reused for another meaning. What clients get
- * over HTTP is not here but among the problems of `@sluice/contract`.
+ * All error codes of the service process. A code is never reused for another meaning. Codes of HTTP responses are in
+ * `@sluice/contract`.
  */
 export const SERVICE_ERRORS = {
   SLUICE_SERVICE_INVALID_SETTING: 'a setting has a value that cannot be used',
@@ -17,26 +17,24 @@ export const SERVICE_ERRORS = {
 /** One of the codes of {@link SERVICE_ERRORS}. */
 export type ServiceErrorCode = keyof typeof SERVICE_ERRORS
 
-/** One of several things that are wrong, as two phrases. */
+/** One problem, as two phrases. */
 export interface ServiceProblem {
   readonly received: string
   readonly expected: string
 }
 
-/** What an error tells besides its code; each is a phrase of the message. */
+/** Details of an error; each is a phrase of the message. */
 export interface ServiceErrorDetails {
-  /** What was found. */
   readonly received: string
-  /** What would have been right. */
   readonly expected: string
-  /** What the reader should do, as a sentence. */
+  /** What to do, as a sentence. */
   readonly action: string
-  /** Each thing that is wrong, where there can be several. `received` and `expected` sum them up. */
+  /** All problems. Default: `received` and `expected`. */
   readonly problems?: readonly ServiceProblem[]
   readonly cause?: unknown
 }
 
-/** The process cannot run as it was told to. Recognise it by `code`. */
+/** The process cannot run with its settings or environment. Recognise it by `code`. */
 export class ServiceError extends Error {
   override readonly name = 'ServiceError'
   readonly code: ServiceErrorCode
@@ -58,7 +56,7 @@ export class ServiceError extends Error {
   }
 }
 
-/** Whether `value` is an error of the service process, going by its code. */
+/** Whether `value` is an error of the service process, judged by its code. */
 export function isServiceError(value: unknown): value is ServiceError {
   if (typeof value !== 'object' || value === null || !('code' in value)) return false
   return typeof value.code === 'string' && Object.hasOwn(SERVICE_ERRORS, value.code)

@@ -52,7 +52,9 @@ export interface RunningNode {
 export interface RunningService extends RunningNode {
   /** Lets the time of the limiter pass. */
   advance(micros: number): void
-  /** Ends the waits of the service that are this long, such as the grace period of a stop; there need not be one yet. */
+  /**
+   * Ends the waits of the service that are this long, such as the grace period of a stop; there need not be one yet.
+   */
   endWaits(delayMs: number): Promise<void>
   /** Says how late the event loop is from now on. */
   setLoopDelay(delayMs: number): void

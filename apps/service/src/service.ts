@@ -35,32 +35,32 @@ import type { MainThread } from './threads/message-bus.ts'
 import type { Workers } from './workers/workers.ts'
 import { singleWorker, workerThreads } from './workers/workers.ts'
 
-/** Everything the service needs from outside. */
+/** What a service needs. */
 export interface ServiceParts {
   readonly settings: Settings
-  /** For this thread; further threads have the system's own. */
+  /** Clock, timers and log of this thread; further threads create their own. */
   readonly system: ThreadSystem
-  /** Is given the token of the first API key when it was just made: to show it, or where it was written, to whoever started this. */
+  /** Receives the first API key when it was just created. */
   readonly showKey: (token: string) => void
 }
 
-/** The service, wired. It runs once. */
+/** The service. It runs once. */
 export interface Service {
-  /** The port it listens on; undefined unless it is started. */
+  /** Port; undefined unless started. */
   readonly port: number | undefined
   start(): Promise<void>
   /**
-   * Stops in order: not ready any more, what has begun is answered, then everything is closed. With `drains`, others are first
-   * left the time that the settings say to send their requests elsewhere.
+   * Stops gracefully: reports not ready, finishes in-flight requests, closes everything. With `drains`, first keeps
+   * serving for `--drain-ms` while load balancers move traffic away.
    */
   stop(options?: { readonly drains?: boolean }): Promise<void>
-  /** Which rules are in force, where they are from and how current they are; undefined when no thread says so. */
+  /** Version, source and age of the active rules; undefined if no thread replies. */
   rules(): Promise<ConfigStats | undefined>
-  /** All that is wrong now, as `/readyz` tells it; each reason once. */
+  /** Everything that is wrong now, as in `/readyz`, without duplicates. */
   reasons(): Promise<readonly ReadinessReason[]>
 }
 
-/** Wires the service; nothing runs before `start`. */
+/** Creates the service. Nothing runs before `start`. */
 export function createService(parts: ServiceParts): Service {
   const { settings, system } = parts
   const folder = dataFolder(settings.dataDir)
@@ -80,13 +80,13 @@ export function createService(parts: ServiceParts): Service {
   const lock = async (): Promise<void> => {
     locked = await lockDataFolder(folder)
   }
-  // What cannot be used is told before anything is written.
+  // Reports an unusable key file before anything is written.
   const checkKeyFile = async (): Promise<void> => {
     if (settings.adminKeyFile !== undefined) await readKeyFile(settings.adminKeyFile)
   }
   const graph = new StartupGraph([
     { name: 'rules file', start: async () => void (await checkRulesFile(settings, system.clock)) },
-    // Before anything is written. The threads listen later, and find out whether it still holds.
+    // Before anything is written. The threads listen later, and fail if the port was taken since.
     { name: 'port', dependsOn: ['rules file'], start: () => assertPortFree(settings) },
     { name: 'key file', dependsOn: ['port'], start: checkKeyFile },
     { name: 'lock', dependsOn: ['key file'], start: lock, stop: () => locked?.unlock() },
@@ -96,7 +96,7 @@ export function createService(parts: ServiceParts): Service {
     { name: 'alerts', dependsOn: ['numbers'], start: () => watch.openAlerts(), stop: () => watch.closeAlerts() },
     { name: 'workers', dependsOn: ['alerts'], start: () => workers.start(), stop: () => workers.stop() },
     { name: 'history', dependsOn: ['workers'], start: () => watch.keepHistory(), stop: () => watch.closeHistory() },
-    // Last, so that no key is made by a start that fails.
+    // Last, so that a failed start creates no key.
     { name: 'first key', dependsOn: ['history'], start: () => host.issueFirstKey() },
   ])
   return {
@@ -107,7 +107,7 @@ export function createService(parts: ServiceParts): Service {
       try {
         await graph.start()
       } catch (error) {
-        // One that was interrupted is stopped by whoever interrupted it.
+        // An interrupted start is cleaned up by `stop`.
         if (!isRuntimeError(error, 'SLUICE_RUNTIME_GRAPH_INTERRUPTED')) await locked?.removeIfNew()
         throw error
       }
@@ -127,7 +127,7 @@ export function createService(parts: ServiceParts): Service {
   }
 }
 
-/** `memory`: what further threads share with this one. */
+/** `memory`: shared with further threads. */
 function workersOf(
   parts: Omit<NodeParts, 'threads' | 'checks' | 'shared' | 'failures' | 'port'>,
   memory: { readonly secret: SharedArrayBuffer; readonly machineNumbers: SharedArrayBuffer },
@@ -139,7 +139,7 @@ function workersOf(
   return workerThreads({ ...system, settings, ...memory, ...counters })
 }
 
-/** What a process is watched with. */
+/** Options of {@link ProcessMonitor}. */
 export interface ProcessMonitorParts {
   readonly settings: Settings
   readonly system: ThreadSystem
@@ -155,13 +155,13 @@ const MS_PER_SECOND = 1000
 
 const NO_WEBHOOKS: WebhookCounts = { pending: 0, dead: 0, delivered: 0, failed: 0, failedTries: 0, lost: 0 }
 
-/** What is looked after once for all threads, in the main thread: one report of all, alerts, and history. */
+/** Metrics of all threads, alerts and history: once per process, in the main thread. */
 class ProcessMonitor {
   readonly #parts: ProcessMonitorParts
   readonly #recorder: RollupRecorder
   readonly #tracing: OtlpTracing | undefined
   #alerts: ProcessAlerts | undefined
-  /** Opened when alerts are coordinated through Redis. */
+  /** Opened if alerts are coordinated through Redis. */
   #redis: Promise<RedisConnection> | undefined
 
   constructor(parts: ProcessMonitorParts) {
@@ -180,7 +180,6 @@ class ProcessMonitor {
     })
   }
 
-  /** Begins to watch for what somebody should look at. */
   async openAlerts(): Promise<void> {
     const { settings, system, folder, group, documents, nowMs } = this.#parts
     const { options, webhooks } = settings.alerts
@@ -209,7 +208,6 @@ class ProcessMonitor {
     await this.#tracing?.close()
   }
 
-  /** Begins to keep what is counted. */
   keepHistory(): void {
     this.#recorder.start()
   }
@@ -218,7 +216,7 @@ class ProcessMonitor {
     return this.#recorder.close()
   }
 
-  /** Documents in the Redis that counts. The start does not wait for it. */
+  /** Documents in the Redis of the counters. The start does not wait for the connection. */
   #redisDocuments(): DocumentTable {
     const { settings, system } = this.#parts
     const redis = settings.redis!
@@ -231,7 +229,7 @@ class ProcessMonitor {
     }
   }
 
-  /** Before alerts are opened there is nothing to count. */
+  /** All 0 before alerts are opened. */
   #alertReadings(): Pick<ProcessReadings, 'firingAlerts' | 'webhookCounts'> {
     return {
       firingAlerts: () => this.#alerts?.firingCount() ?? 0,

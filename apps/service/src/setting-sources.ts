@@ -8,16 +8,16 @@ import type { ServiceProblem } from './service-error.ts'
 import type { SettingName, SettingValues } from './setting-table.ts'
 import { SETTING_NAMES, SETTING_TABLE } from './setting-table.ts'
 
-/** What one source says; what it does not say is left out. */
+/** Settings of one source. */
 export interface GivenSettings extends Partial<SettingValues> {
-  /** Only in a file: it has parts. */
+  /** Only in a file, because it is nested. */
   readonly alerts?: AlertOptions
 }
 
-/** One thing that is wrong with a setting. */
+/** A problem with a setting. */
 export type SettingProblem = ServiceProblem
 
-/** What may stand under `service` in a file. */
+/** Schema of the `service` part of a file. */
 export const SERVICE_PART_SCHEMA: JsonSchema = {
   type: 'object',
   additionalProperties: false,
@@ -25,23 +25,23 @@ export const SERVICE_PART_SCHEMA: JsonSchema = {
     ...Object.fromEntries(
       SETTING_NAMES.map((name) => [name, { description: SETTING_TABLE[name].help, ...SETTING_TABLE[name].schema }]),
     ),
-    alerts: { description: 'When somebody should look at something.', ...ALERT_OPTIONS_SCHEMA },
+    alerts: { description: 'Alert rules.', ...ALERT_OPTIONS_SCHEMA },
   },
 }
 
 const CHECK = new SchemaCheck(SERVICE_PART_SCHEMA)
 
-/** Flags alone, to find the one that was meant by another word. */
+/** Schema of flag names, to suggest the nearest one. */
 const FLAG_CHECK = new SchemaCheck({
   type: 'object',
   additionalProperties: false,
   properties: Object.fromEntries(SETTING_NAMES.map((name) => [SETTING_TABLE[name].flag, {} satisfies JsonSchema])),
 })
 
-/** Variables of older versions. Ignoring one would turn off what it was set for. */
+/** Variables of older versions. They are rejected, because ignoring one would disable its feature. */
 const RENAMED_VARIABLES = { SLUICE_ALERT_SECRET: 'SLUICE_WEBHOOK_SECRET' } as const
 
-/** What the environment says. */
+/** Settings from environment variables. */
 export function settingsOfEnvironment(
   environment: Readonly<Record<string, string | undefined>>,
   problems: SettingProblem[],
@@ -58,7 +58,7 @@ export function settingsOfEnvironment(
   return given
 }
 
-/** What the arguments of the command line say. */
+/** Settings from command-line arguments. */
 export function settingsOfFlags(args: readonly string[], problems: SettingProblem[]): GivenSettings {
   const names = new Map(SETTING_NAMES.map((name) => [SETTING_TABLE[name].flag, name]))
   const options = Object.fromEntries(
@@ -81,15 +81,15 @@ export function settingsOfFlags(args: readonly string[], problems: SettingProble
     else if (name === undefined) problems.push(unknownFlag(token.rawName, token.name))
     else if (token.value === undefined && SETTING_TABLE[name].argument !== '') {
       problems.push({
-        received: `${token.rawName} and nothing after it`,
-        expected: `${token.rawName} to be followed by ${expectedOf(name)}`,
+        received: `${token.rawName} without a value`,
+        expected: `${token.rawName} followed by ${expectedOf(name)}`,
       })
     } else take(given, { name, text: token.value ?? 'true', from: token.rawName }, problems)
   }
   return given
 }
 
-/** The switch that `--no-<switch>` turns off; undefined for another flag. */
+/** The switch that `--no-<switch>` turns off; undefined for other flags. */
 function negatedSwitch(
   { name, value }: { readonly name: string; readonly value?: string | undefined },
   names: ReadonlyMap<string, SettingName>,
@@ -98,7 +98,7 @@ function negatedSwitch(
   return setting !== undefined && SETTING_TABLE[setting].schema.type === 'boolean' ? setting : undefined
 }
 
-/** What a configuration file says of the service, and whether rules are in it. */
+/** Settings from a configuration file, and whether it contains rules. */
 export function settingsOfFile(
   path: string,
   readFile: (path: string) => string,
@@ -106,7 +106,7 @@ export function settingsOfFile(
 ): { readonly settings: GivenSettings; readonly hasRules: boolean } {
   const content = contentOf(path, readFile, problems)
   const { service, ...rest } = (content ?? {}) as { readonly service?: unknown }
-  // All but `service` is the business of whoever enforces the rules, and is checked there.
+  // Everything except `service` is validated when the rules are loaded.
   const hasRules = Object.keys(rest).length > 0
   if (service === undefined) return { settings: {}, hasRules }
   const found = serviceProblems(service, path)
@@ -114,18 +114,19 @@ export function settingsOfFile(
   return { settings: found.length === 0 ? (service as GivenSettings) : {}, hasRules }
 }
 
-/** What is wrong with what stands under `service` in a file. No secret is in it. */
+/** Problems of the `service` part of a file, without secrets. */
 export function serviceProblems(service: unknown, file: string): readonly SettingProblem[] {
   const problems = CHECK.problemsOf(service).map(({ path: place, received, expected }): SettingProblem => {
     const name = place.slice(1) as SettingName
     const isSecret = Object.hasOwn(SETTING_TABLE, name) && SETTING_TABLE[name].isSecret === true
     return {
-      received: `${file} with service${place.replaceAll('/', '.')} ${isSecret ? 'of another form' : received}`,
+      received: `${file} with service${place.replaceAll('/', '.')} ${isSecret ? '(hidden)' : received}`,
       expected: `service${place.replaceAll('/', '.')} to be ${expected}`,
     }
   })
   const namesOther = typeof service === 'object' && service !== null && 'config' in service
-  if (namesOther) problems.push({ received: `${file} with service.config`, expected: 'a file that names no other' })
+  if (namesOther)
+    problems.push({ received: `${file} with service.config`, expected: 'a file that does not refer to another' })
   return problems
 }
 
@@ -133,7 +134,7 @@ function contentOf(path: string, readFile: (path: string) => string, problems: S
   try {
     const document = parseDocument(readFile(path), { prettyErrors: false, logLevel: 'error', merge: true })
     const content: unknown = document.errors.length > 0 ? undefined : document.toJS({ maxAliasCount: 10_000 })
-    // What is wrong with it is told with its line by whoever enforces its rules.
+    // A file that is not valid YAML is reported, with line numbers, when the rules are loaded.
     return typeof content === 'object' && content !== null ? content : { rules: undefined }
   } catch (error) {
     problems.push({
@@ -167,7 +168,7 @@ const SWITCH_WORDS: ReadonlyMap<string, boolean> = new Map([
   ['0', false],
 ])
 
-/** A text as the kind of value that its setting has. */
+/** Converts a string to the type of its setting. */
 function readValue(name: SettingName, text: string): unknown {
   const { schema } = SETTING_TABLE[name]
   if (schema.type === 'boolean') return SWITCH_WORDS.get(text) ?? text
@@ -175,7 +176,7 @@ function readValue(name: SettingName, text: string): unknown {
   return isNumber && /^\d{1,9}$/.test(text) ? Number(text) : text
 }
 
-/** What a setting must be, in the words of its schema. */
+/** Description of the valid values of a setting. */
 function expectedOf(name: SettingName): string {
   const [problem] = CHECK.problemsOf({ [name]: null })
   return problem?.expected ?? ''

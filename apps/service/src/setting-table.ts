@@ -77,12 +77,12 @@ const WEBHOOK_SECRET = 'whsec_([A-Za-z0-9+/]{4}){8,21}([A-Za-z0-9+/]{2}==|[A-Za-
 const NETWORKS = '^[0-9A-Fa-f.:/]+(,[0-9A-Fa-f.:/]+)*$'
 const HTTP_URLS = '^https?://[^\\s,]+(,https?://[^\\s,]+)*$'
 
-/** Link-local addresses and the metadata services of clouds, which hand out credentials to whoever reaches them. */
+/** Link-local addresses and the metadata services of clouds, which hand out credentials. */
 export const DEFAULT_DENIED_TARGETS = '169.254.0.0/16,fe80::/10,100.100.100.200,fd00:ec2::254,fd20:ce::254'
 
 /**
- * Everything that can be set, by the name it has in the `service` part of a configuration file: by flag, else by variable of the
- * environment, else in that file.
+ * Everything that can be set, by the name it has in the `service` part of a configuration file: by flag, else by
+ * variable of the environment, else in that file.
  */
 export const SETTING_TABLE: Readonly<Record<SettingName, SettingDefinition>> = {
   host: {
@@ -195,7 +195,7 @@ export const SETTING_TABLE: Readonly<Record<SettingName, SettingDefinition>> = {
     flag: 'max-keys',
     variable: 'SLUICE_MAX_KEYS',
     argument: '<number>',
-    help: 'Maximum number of keys counted in memory; with Redis, in each thread for failure mode local. Default: 250000.',
+    help: 'Maximum number of keys in memory; with Redis, per thread for failure mode local. Default: 250000.',
     schema: { type: 'integer', minimum: 64, maximum: 16_000_000 },
   },
   stateSize: {
@@ -216,14 +216,14 @@ export const SETTING_TABLE: Readonly<Record<SettingName, SettingDefinition>> = {
     flag: 'max-connections-per-address',
     variable: 'SLUICE_MAX_CONNECTIONS_PER_ADDRESS',
     argument: '<number>',
-    help: 'Maximum number of open connections from one address to a thread. Not for this machine and trusted proxies. Default: 1000.',
+    help: 'Maximum number of connections per address and thread, except loopback and trusted proxies. Default: 1000.',
     schema: { type: 'integer', minimum: 1, maximum: 1_000_000 },
   },
   trustedProxies: {
     flag: 'trusted-proxies',
     variable: 'SLUICE_TRUSTED_PROXIES',
     argument: '<network,...>',
-    help: 'Networks of your own proxies and load balancers: their connections are not limited, and no penalty blocks them. Default: none.',
+    help: 'Networks of your proxies: no connection limit, and no blocks by penalties. Default: none.',
     schema: {
       type: 'string',
       pattern: NETWORKS,
@@ -241,7 +241,7 @@ export const SETTING_TABLE: Readonly<Record<SettingName, SettingDefinition>> = {
     flag: 'allowed-hosts',
     variable: 'SLUICE_ALLOWED_HOSTS',
     argument: '<name,...>',
-    help: 'Host headers that are answered, without port. Default: localhost and the address when listening on a loopback address, else all.',
+    help: 'Accepted host headers, without port. Default: all; on a loopback address, it and localhost.',
     schema: {
       type: 'string',
       pattern: '^[^\\s,/@]+(,[^\\s,/@]+)*$',
@@ -266,14 +266,14 @@ export const SETTING_TABLE: Readonly<Record<SettingName, SettingDefinition>> = {
     flag: 'check-key',
     variable: 'SLUICE_CHECK_KEY',
     argument: '',
-    help: 'Require an API key, of any role, at the check API. --no-check-key requires none. Default: required unless listening on a loopback address.',
+    help: 'Require an API key at the check API; --no-check-key: none. Default: required, except on a loopback address.',
     schema: { type: 'boolean', title: 'true or false' },
   },
   adminKeyFile: {
     flag: 'admin-key-file',
     variable: 'SLUICE_ADMIN_KEY_FILE',
     argument: '<file>',
-    help: 'File of the first API key: read when it exists, else written (mode 0600). The key is not printed. Default: the key is printed.',
+    help: 'File of the first API key: read if it exists, else written (mode 0600). Default: the key is printed.',
     schema: { type: 'string', pattern: PLAIN, title: 'the path of a file' },
   },
   logLevel: {
@@ -287,7 +287,7 @@ export const SETTING_TABLE: Readonly<Record<SettingName, SettingDefinition>> = {
     flag: 'machine',
     variable: 'SLUICE_MACHINE',
     argument: '<number>',
-    help: 'Unique machine number of the first thread, used in ids; each further thread takes the next. Default: leased automatically.',
+    help: 'Unique machine number for ids (0-1023); further threads use the next ones. Default: leased automatically.',
     schema: { type: 'integer', minimum: 0, maximum: 1023 },
   },
   region: {
@@ -325,7 +325,7 @@ export const SETTING_TABLE: Readonly<Record<SettingName, SettingDefinition>> = {
     flag: 'webhook-secret',
     variable: 'SLUICE_WEBHOOK_SECRET',
     argument: '<whsec_...,...>',
-    help: 'Secret that signs webhooks; several with commas between while you replace one. Default: webhooks are not signed.',
+    help: 'Secret that signs webhooks; two, comma-separated, during rotation. Default: not signed.',
     schema: {
       type: 'string',
       pattern: `^${WEBHOOK_SECRET}(,${WEBHOOK_SECRET})*$`,

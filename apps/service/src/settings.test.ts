@@ -190,7 +190,7 @@ describe('a configuration file', () => {
     expect(fromFile('service: { port: 1 }\nrules: []')).toMatchObject({ rulesFile: 'sluice.yaml', port: 1 })
   })
 
-  it('that is no YAML is left to whoever enforces its rules, who tells the line', () => {
+  it('that is not YAML is reported with its line when the rules are loaded', () => {
     expect(fromFile('rules: [').rulesFile).toBe('sluice.yaml')
     expect(fromFile('just a text').rulesFile).toBe('sluice.yaml')
   })
@@ -198,9 +198,9 @@ describe('a configuration file', () => {
   it.each([
     ['service: { prot: 1 }', 'service.prot an unknown property', 'did you mean "port"'],
     ['service: { port: "8080" }', 'service.port "8080"', 'a whole number from 0 to 65535'],
-    ['service: { config: other.yaml }', 'service.config', 'names no other'],
+    ['service: { config: other.yaml }', 'service.config', 'does not refer to another'],
     ['service: [1]', 'with service ', 'an object'],
-    ['service: { redisUrl: "http://:secret@h" }', 'service.redisUrl of another form', 'redis://'],
+    ['service: { redisUrl: "http://:secret@h" }', 'service.redisUrl (hidden)', 'redis://'],
   ])('with %s is refused', (text, received, expected) => {
     expect(() => fromFile(text)).toThrow(
       expect.objectContaining({
@@ -343,11 +343,11 @@ describe('a setting', () => {
     [['--redis-prefix', 'shop', '--leases'], '--redis-prefix, --leases'],
     [['--store-deadline-ms', '200'], '--store-deadline-ms'],
   ])('of Redis cannot be %j without its address', (flags, named) => {
-    expect(() => fromFlags(...flags)).toThrow(`${named} without the address of a Redis`)
+    expect(() => fromFlags(...flags)).toThrow(`${named} without --redis-url`)
     expect(() => fromFlags(...flags)).toThrow('--redis-url as well')
   })
 
-  it('of Redis may be said not to hold, and for when it is away, where there is none', () => {
+  it('of Redis may be false, and the failure mode may be set, without Redis', () => {
     const environment = { SLUICE_REDIS_CLUSTER: 'false', SLUICE_LEASES: '0', SLUICE_FAILURE_MODE: 'closed' }
     expect(readSettings({ args: [], environment, cores: 1 }).redis).toBeUndefined()
   })
@@ -366,7 +366,7 @@ describe('a flag', () => {
   })
 
   it('without the value it needs is refused', () => {
-    expect(() => fromFlags('--port')).toThrow('--port and nothing after it')
+    expect(() => fromFlags('--port')).toThrow('--port without a value')
     expect(() => fromFlags('--port', '--leases')).toThrow(/--port/)
   })
 

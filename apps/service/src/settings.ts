@@ -12,53 +12,53 @@ import { DEFAULT_DENIED_TARGETS, SETTING_TABLE } from './setting-table.ts'
 
 export { SERVICE_PART_SCHEMA } from './setting-sources.ts'
 
-/** How the process is told to run; each is explained by `--help`. */
+/** The settings of the process; `--help` explains each. */
 export interface Settings {
   readonly host: string
-  /** 0 to 65535, 0 for any free one. */
+  /** 0 to 65535; 0: any free port. */
   readonly port: number
   readonly dataDir: string
-  /** The file that rules come from; undefined when they come from a database. */
+  /** Undefined if rules come from a database. */
   readonly rulesFile: string | undefined
-  /** What stood under `service` in the configuration file; empty when there was nothing, or no file. */
+  /** The `service` part of the configuration file; empty without one. */
   readonly fileSettings: GivenSettings
-  /** Undefined when counters live in this process. */
+  /** Undefined: counters are in memory. */
   readonly redis: RedisSettings | undefined
-  /** Undefined when configuration is kept in the data folder. */
+  /** Undefined: configuration is in the data folder. */
   readonly databaseUrl: string | undefined
   readonly threads: number
   readonly maxKeys: number
   readonly stateSize: number
-  /** Checks that a thread has under way at most. */
+  /** Maximum number of in-flight checks per thread. */
   readonly maxInFlight: number
-  /** Networks whose connections are not limited and that no penalty blocks, each as CIDR or single address. */
+  /** Networks (CIDR or address) whose connections are not limited and that no penalty blocks. */
   readonly trustedProxies: readonly string[]
   /** Whether requests that no rule matches are limited. */
   readonly defaultLimit: boolean
-  /** Open connections from one address to a thread at most. */
+  /** Maximum number of open connections from one address to a thread. */
   readonly maxConnectionsPerAddress: number
-  /** Host headers that are answered, as the setting has them. */
+  /** Accepted host headers. */
   readonly allowedHosts: readonly string[]
   readonly headers: HeaderProfile
-  /** `Retry-After` is longer than the wait by up to so much of it: 0 to 1. */
+  /** Maximum random increase of `Retry-After`, as a share of it: 0 to 1. */
   readonly retryJitter: number
   /** Whether the check API requires a key. */
   readonly checkKey: boolean
-  /** File of the first API key; undefined when it is printed. */
+  /** File of the first API key; undefined: the key is printed. */
   readonly adminKeyFile: string | undefined
   readonly logLevel: LogLevel | 'off'
-  /** Of the first thread, 0 to 1023; undefined when it is to be found out. */
+  /** Machine number of the first thread, 0 to 1023; undefined: leased automatically. */
   readonly machine: number | undefined
   readonly region: string | undefined
   readonly otlpEndpoint: string | undefined
   readonly alerts: AlertSettings
-  /** Where changes of blocks are sent. */
+  /** URLs that get block changes. */
   readonly blockWebhooks: readonly string[]
   readonly webhooks: WebhookSettings
   readonly drainMs: number
 }
 
-/** Which Redis, and how it is used. */
+/** Settings of Redis. */
 export interface RedisSettings {
   readonly urls: readonly string[]
   readonly isCluster: boolean
@@ -70,17 +70,17 @@ export interface RedisSettings {
   readonly deadlineMs: number
 }
 
-/** What alerts are about, and where they are sent to. */
+/** Settings of alerts. */
 export interface AlertSettings {
   readonly options: AlertOptions
   readonly webhooks: readonly string[]
 }
 
-/** How webhooks are sent. */
+/** Settings of webhooks. */
 export interface WebhookSettings {
-  /** `whsec_` and base64, the current one first. Webhooks are not signed when there is none. */
+  /** `whsec_` and base64, the current one first. Without any, webhooks are not signed. */
   readonly secrets: readonly string[]
-  /** Networks that webhooks are never sent to, each as CIDR or single address. */
+  /** Networks (CIDR or address) that webhooks are never sent to. */
   readonly deniedTargets: readonly string[]
 }
 
@@ -93,16 +93,15 @@ export interface SettingSources {
   readonly args?: readonly string[]
   /** Default: the environment of this process. */
   readonly environment?: Environment
-  /** The content of a file; throws when it cannot be read. */
+  /** Returns the content of a file; throws if it cannot be read. */
   readonly readFile?: (path: string) => string
-  /** Cores of this machine, for `auto`. */
+  /** Number of CPU cores, for `auto`. */
   readonly cores?: number
 }
 
 /**
- * The settings: what a flag says, else what the environment says, else what stands in the configuration file that one of the two
- * names, else the default. A variable that is set to nothing counts as left out. Throws `SLUICE_SERVICE_INVALID_SETTING` that
- * names everything that cannot be used.
+ * Reads the settings. Precedence: flag, environment variable, configuration file, default. An empty variable counts as
+ * unset. Throws `SLUICE_SERVICE_INVALID_SETTING` with all problems.
  */
 export function readSettings(sources: SettingSources = {}): Settings {
   const { args = process.argv.slice(2), environment = process.env, cores = availableParallelism() } = sources
@@ -111,18 +110,18 @@ export function readSettings(sources: SettingSources = {}): Settings {
   const outer = { ...settingsOfEnvironment(environment, problems), ...settingsOfFlags(args, problems) }
   const file = outer.config === undefined ? undefined : settingsOfFile(outer.config, readFile, problems)
   const given: GivenSettings = { ...file?.settings, ...outer }
-  // What goes with what can only be said of settings that could be read.
+  // Combinations are only checked if every setting is valid.
   if (problems.length === 0) problems.push(...redisProblems(given), ...networkProblems(given))
   if (problems.length > 0) throw invalidSettings(problems)
   return { ...completed(given, { cores, hasRules: file?.hasRules === true }), fileSettings: file?.settings ?? {} }
 }
 
-/** The address at which this machine reaches a service with these settings. `port`: where it listens, when that is known better. */
+/** URL of the service on this machine. `port`: the actual port. Default: the port in the settings. */
 export function originOf({ host, port: usual }: Pick<Settings, 'host' | 'port'>, port: number = usual): string {
   return `http://${reachable(host)}:${port}`
 }
 
-/** Whether only this machine can reach a service that listens on `host`. A name other than localhost may resolve to anything. */
+/** Whether `host` is reachable from this machine only. A name other than localhost may resolve to any address. */
 export function isLoopback(host: string): boolean {
   if (host.toLowerCase() === 'localhost') return true
   const address = parseIp(host)
@@ -130,12 +129,12 @@ export function isLoopback(host: string): boolean {
   return address.isIpv4 ? address.word3 >>> 24 === 127 : address.toString() === '::1'
 }
 
-/** The items of a setting that takes several, with commas between. */
+/** Items of a comma-separated setting. */
 function listOf(text: string | undefined): readonly string[] {
   return text?.split(',') ?? []
 }
 
-/** The host to put into an address: one that stands for all addresses is not itself one to connect to. */
+/** Host for URLs: a wildcard address becomes a loopback address. */
 function reachable(host: string): string {
   if (host === '0.0.0.0') return '127.0.0.1'
   if (host === '::') return '[::1]'
@@ -157,7 +156,7 @@ function completed(
     threads: given.threads === 'auto' ? cores : (given.threads ?? 1),
     maxKeys: given.maxKeys ?? 250_000,
     stateSize: given.stateSize ?? 64,
-    // More than this only wait for each other.
+    // More would only queue.
     maxInFlight: given.maxInFlight ?? 5000,
     trustedProxies: listOf(given.trustedProxies),
     defaultLimit: given.defaultLimit ?? false,
@@ -181,16 +180,15 @@ function completed(
 /** Settings that need a Redis URL. The failure mode does not: counters in memory are always available. */
 const OF_REDIS = ['redisCluster', 'redisSentinel', 'redisPrefix', 'leases', 'storeDeadlineMs'] as const
 
-/** What is said about Redis and cannot hold. */
 function redisProblems(given: GivenSettings): readonly SettingProblem[] {
   if (given.redisUrl === undefined) {
     const said = OF_REDIS.filter((name) => given[name] !== undefined && given[name] !== false)
     if (said.length === 0) return []
     const flags = said.map((name) => `--${SETTING_TABLE[name].flag}`).join(', ')
-    return [{ received: `${flags} without the address of a Redis`, expected: '--redis-url as well' }]
+    return [{ received: `${flags} without --redis-url`, expected: '--redis-url as well' }]
   }
   const isBoth = given.redisCluster === true && given.redisSentinel !== undefined
-  return isBoth ? [{ received: 'both a cluster and sentinels of Redis', expected: 'one of them' }] : []
+  return isBoth ? [{ received: 'both --redis-cluster and --redis-sentinel', expected: 'one of them' }] : []
 }
 
 function deniedTargetsOf({ webhookDenyList = DEFAULT_DENIED_TARGETS }: GivenSettings): readonly string[] {
@@ -206,7 +204,7 @@ function networkProblems(given: GivenSettings): readonly SettingProblem[] {
     networks.flatMap((network) => {
       const cidr = parseCidr(network)
       if (!('problem' in cidr)) return []
-      return [{ received: `${network} in --${flag}`, expected: `networks there, but ${cidr.problem}` }]
+      return [{ received: `${network} in --${flag}`, expected: `valid networks (${cidr.problem})` }]
     }),
   )
 }
@@ -228,7 +226,7 @@ function invalidSettings(problems: readonly SettingProblem[]): ServiceError {
   return new ServiceError('SLUICE_SERVICE_INVALID_SETTING', {
     received: problems.map(({ received }) => received).join(' and '),
     expected: problems.map(({ expected }) => expected).join(' and '),
-    action: 'Correct or remove it: every setting has a default. --help lists all settings.',
+    action: 'Correct or remove it. --help lists all settings and their defaults.',
     problems,
   })
 }

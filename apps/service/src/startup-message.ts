@@ -53,8 +53,8 @@ export function firstKeyMessage(token: string, file: string | undefined): string
 }
 
 /**
- * Why the service could not start: the code and its meaning, each problem on its own line, then what to do. Undefined for a
- * bug in the service.
+ * Why the service could not start: the code and its meaning, each problem on its own line, then what to do. Undefined
+ * for a bug in the service.
  */
 export function startupErrorText(error: unknown): string | undefined {
   if (isServiceError(error)) {

@@ -4,25 +4,24 @@ import { systemMonotonicMs } from '@sluice/core/internal'
 import type { LogOutput, LoopDelay, Random, Sleep } from '@sluice/runtime'
 import { Logger, systemLoopDelay, systemRandom, systemSleep, systemTurnEnd } from '@sluice/runtime'
 
-/** What a thread takes from the system. */
+/** Clock, timers, randomness and log of one thread. */
 export interface ThreadSystem {
   readonly clock: Clock
   readonly sleep: Sleep
   readonly random: Random
-  /** Nobody can guess what it gives. */
+  /** Cryptographically secure. */
   readonly secureRandom: SecureRandom
-  /** Milliseconds since some instant, with fractions, never going back. */
+  /** Monotonic milliseconds, with fractions. */
   readonly monotonicMs: () => number
-  /** Runs something at the end of this turn of the event loop. */
+  /** Runs a callback at the end of this event loop iteration. */
   readonly atTurnEnd: (run: () => void) => void
   readonly openLoopDelay: () => LoopDelay & { readonly close: () => void }
   readonly readings: SystemReadings
   readonly log: Logger
-  /** Where the log goes to. */
   readonly logOutput: Pick<LogOutput, 'counts'>
 }
 
-/** The real clock, timers, chance and log of this process, for one of its threads. */
+/** The real system, for one thread of this process. */
 export function systemOfProcess(logOutput: LogOutput): ThreadSystem {
   return {
     clock: systemClock,
@@ -38,17 +37,16 @@ export function systemOfProcess(logOutput: LogOutput): ThreadSystem {
   }
 }
 
-/** What the process and a thread of it say about themselves. */
+/** Resource usage of the process and of this thread. */
 export interface SystemReadings {
-  /** Microseconds of processor time that all threads have used. */
+  /** CPU time of all threads, in microseconds. */
   readonly cpuMicros: () => number
-  /** Memory that the process has, in bytes. */
+  /** Resident memory of the process, in bytes. */
   readonly residentBytes: () => number
-  /** Bytes of the heap of this thread that are in use. */
+  /** Used heap of this thread, in bytes. */
   readonly heapBytes: () => number
 }
 
-/** What this process and thread say. */
 export const systemReadings: SystemReadings = {
   cpuMicros() {
     const { user, system } = process.cpuUsage()
@@ -58,13 +56,13 @@ export const systemReadings: SystemReadings = {
   heapBytes: () => process.memoryUsage().heapUsed,
 }
 
-/** So many bytes that nobody can guess. */
+/** `count` cryptographically random bytes. */
 export function bytesFrom(random: SecureRandom, count: number): Uint8Array {
   const words = Uint32Array.from({ length: Math.ceil(count / 4) }, () => random.nextUint32())
   return new Uint8Array(words.buffer).slice(0, count)
 }
 
-/** So many bytes that nobody can guess, in hexadecimal digits. */
+/** `count` cryptographically random bytes in hexadecimal digits. */
 export function hexFrom(random: SecureRandom, count: number): string {
   return Buffer.from(bytesFrom(random, count)).toString('hex')
 }

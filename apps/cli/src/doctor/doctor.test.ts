@@ -64,7 +64,7 @@ describe('without a service', () => {
     expect(outcome.code).toBe(1)
   })
 
-  it('fails on a port that somebody else uses, or that cannot be listened on', async () => {
+  it('fails on a port that is in use, or on an address of another machine', async () => {
     const server = createServer()
     await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve))
     onTestFinished(() => new Promise<void>((resolve) => void server.close(() => resolve())))
@@ -235,7 +235,7 @@ describe('with sentinels of Redis', () => {
     expect(outcome.code).toBe(0)
   })
 
-  it('goes on without one that is away, and fails when none knows the server', async () => {
+  it('continues without an unreachable sentinel, and fails when none knows the server', async () => {
     const [known] = group.sentinels
     const away = `redis://127.0.0.1:${await freePort()}`
     const line = [...(await bare()), '--redis-url', `${away},${known!.url}`]

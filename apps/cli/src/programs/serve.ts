@@ -37,8 +37,8 @@ export type ServiceEvent =
   | { readonly event: 'firstKey'; readonly firstKey: string }
 
 /**
- * Turns the messages of the service into events. The service sends `{ event: 'firstKey', firstKey }` when it has created the
- * first API key, and `{ event: 'started', url }` when it listens.
+ * Turns the messages of the service into events. The service sends `{ event: 'firstKey', firstKey }` when it has
+ * created the first API key, and `{ event: 'started', url }` when it listens.
  */
 export async function* serviceEvents(messages: AsyncIterable<unknown>): AsyncGenerator<ServiceEvent, void, void> {
   let isStarted = false

@@ -74,7 +74,7 @@ describe('rules with their defaults', () => {
 })
 
 describe('an alert', () => {
-  it('has the last value that was too much, and is told once however long it lasts', async () => {
+  it('has the last value above the threshold, and is sent once however long it lasts', async () => {
     const test = await firingMonitor()
     await test.lookAt(1000, { storeCalls: { hits: 50, total: 100 } })
     await test.lookAt(2000, { storeCalls: { hits: 0, total: 100 } })
@@ -83,7 +83,7 @@ describe('an alert', () => {
     expect(test.told).toEqual(['firing a1'])
   })
 
-  it('that comes back in time is the same one, and nobody is told', async () => {
+  it('that comes back in time is the same one, and nothing is sent', async () => {
     const test = await firingMonitor()
     await test.lookAt(1000)
     await test.lookAt(1000 + MINUTE - 1, ERRORS)
@@ -111,7 +111,7 @@ describe('an alert', () => {
     expect(test.told).toEqual(['firing a1', 'resolved a1'])
   })
 
-  it('is told as it stood, with what names the notice', async () => {
+  it('is sent with the alert at that time and a unique id', async () => {
     const test = await firingMonitor()
     const [alert] = test.monitor.list()
     expect(test.channel.given).toEqual([
@@ -125,7 +125,7 @@ describe('an alert', () => {
     ])
   })
 
-  it('is reminded of as often as asked for, until somebody looks after it', async () => {
+  it('is repeated at the configured interval until it is acknowledged', async () => {
     const test = await firingMonitor({ remindEveryMs: 5 * MINUTE })
     await test.lookAt(5 * MINUTE - 1, ERRORS)
     await test.lookAt(5 * MINUTE, ERRORS)
@@ -205,7 +205,7 @@ describe('an acknowledgement', () => {
 })
 
 describe('a silence', () => {
-  it('ends at its instant: what still holds then is told, and not a millisecond before', async () => {
+  it('ends on time: an alert that still fires is sent then, and not a millisecond before', async () => {
     const test = await firingMonitor()
     await test.lookAt(1000)
     await test.lookAt(1000 + MINUTE)
@@ -224,7 +224,7 @@ describe('a silence', () => {
     expect(test.monitor.list()[0]).not.toHaveProperty('silencedUntil')
   })
 
-  it('keeps the end of an alert quiet too, which is told after it', async () => {
+  it('delays the end of an alert too, which is sent after it', async () => {
     const test = await firingMonitor()
     test.monitor.silence('a1', { by: 'ada', durationMs: 10 * MINUTE })
     await test.lookAt(1000)
@@ -347,7 +347,7 @@ describe('after a restart', () => {
     return test
   }
 
-  it('an alert that still holds is the same one, and nobody is told again', async () => {
+  it('an alert that still fires is the same one, and is not sent again', async () => {
     const store = new TestStateStore()
     const before = await firingMonitor({ store })
     const test = await restarted(before, store)
@@ -403,7 +403,7 @@ describe('after a restart', () => {
     expect(test.channel.given).toHaveLength(1)
   })
 
-  it('the end is told of what began under a rule that is not watched any more', async () => {
+  it('the end of an alert whose rule is now disabled is sent', async () => {
     const store = new TestStateStore()
     const before = await firingMonitor({ store })
     const test = await restarted(before, store, { 'store-errors': { enabled: false } })
@@ -429,7 +429,7 @@ describe('a store', () => {
     expect(outboxes).toEqual([['a1_firing'], []])
   })
 
-  it('that fails is reported, and alerts are told nevertheless', async () => {
+  it('that fails is logged, and alerts are sent nevertheless', async () => {
     const store = new TestStateStore()
     store.fails = true
     const test = await firingMonitor({ store })

@@ -28,7 +28,7 @@ describe('what has to be told', () => {
     ['one that is over', OVER, times(2000), 'resolved'],
     ['one that is over in a silence', OVER, times(2000, { isSilent: true }), undefined],
     ['one that is over and was told to be', withTold(OVER, 'resolved', 2000), times(2001), undefined],
-    ['one that is over and nobody heard of', { ...FIRING, state: 'resolved' }, times(2000), undefined],
+    ['one that is resolved and was never reported', { ...FIRING, state: 'resolved' }, times(2000), undefined],
     ['a reminder before its time', TOLD, times(60_999, { remindEveryMs: 60_000 }), undefined],
     ['a reminder at its time', TOLD, times(61_000, { remindEveryMs: 60_000 }), 'reminder'],
     ['a reminder in a silence', TOLD, times(61_000, { remindEveryMs: 60_000, isSilent: true }), undefined],
@@ -49,7 +49,7 @@ describe('what has to be told', () => {
     expect(dueNotice(record, when)).toBe(kind)
   })
 
-  it('is told by an id of its own for every change and every reminder', () => {
+  it('has its own id for every change and every reminder', () => {
     expect(noticeId(FIRING, 'firing')).toBe('a1_firing')
     expect(noticeId(TOLD, 'reminder')).toBe('a1_reminder_1')
     expect(noticeId(withTold(TOLD, 'reminder', 5000), 'reminder')).toBe('a1_reminder_2')

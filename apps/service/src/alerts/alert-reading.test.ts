@@ -11,7 +11,7 @@ function ruleOf(name: AlertRuleName, options = {}): AlertRule {
   return alertRules({ [name]: options }).find((rule) => rule.name === name)!
 }
 
-/** So many calls of so many microseconds each. */
+/** `count` calls of `micros` microseconds each. */
 function latencies(rule: AlertRule, calls: readonly (readonly [count: number, micros: number])[]): SignalSnapshot {
   const recorder = new SignalRecorder({ rules: [rule], nowMs: () => START_MS, configLagMs: () => 0 })
   for (const [count, micros] of calls) {
@@ -98,7 +98,7 @@ describe('shares', () => {
 })
 
 describe('lag of the rules', () => {
-  it('is told in seconds', () => {
+  it('is in seconds', () => {
     expect(readingOf(ruleOf('config-lag'), { ...NOTHING, configLagMs: 600_001 })).toBe(600.001)
   })
 })

@@ -94,8 +94,8 @@ export interface Sight {
 }
 
 /**
- * The state after an evaluation. When the clock goes back, running periods start over, so that none takes more than twice
- * its time.
+ * The state after an evaluation. When the clock goes back, running periods start over, so that none takes more than
+ * twice its time.
  */
 export function nextWatch(watch: Watch, sight: Sight, rule: Pick<AlertRule, 'forMs' | 'resolveAfterMs'>): Watch {
   const { holds, nowMs } = sight
@@ -172,7 +172,8 @@ export function noticeId({ id, reminders }: AlertRecord, kind: AlertNotice['kind
 }
 
 /**
- * Body of a webhook, as Standard Webhooks recommends it. Chat tools show `text`. The same notice always gives the same bytes.
+ * Body of a webhook, as Standard Webhooks recommends it. Chat tools show `text`. The same notice always gives the same
+ * bytes.
  *
  * Receivers may get a notice more than once, and notices in any order. Of two about one alert, the one with the later
  * `timestamp` is newer.

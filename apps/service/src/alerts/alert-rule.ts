@@ -65,8 +65,8 @@ export interface SharedParts {
 }
 
 /**
- * The coordinator of a rule; undefined for a rule about one node. Alerts about Redis use the shared database if there is
- * one, and alerts about the database use Redis, because the subject of an alert may be down.
+ * The coordinator of a rule; undefined for a rule about one node. Alerts about Redis use the shared database if there
+ * is one, and alerts about the database use Redis, because the subject of an alert may be down.
  */
 function coordinatorOf(rule: AlertRuleName, { databaseUrl, redis }: SharedParts): Coordinator | undefined {
   if (rule === 'config-lag') {

@@ -118,7 +118,7 @@ describe('a watch', () => {
     expect(back.since).toBe(60_500)
   })
 
-  it('property: fires only after so long of holding without a break, and ends only after so long of the opposite', () => {
+  it('fires only after forMs without a break, and resolves only after resolveAfterMs (property)', () => {
     const looks = fc.array(fc.record({ holds: fc.boolean(), passMs: fc.integer({ min: 1, max: 40 }) }), {
       maxLength: 80,
     })

@@ -17,7 +17,7 @@ export const PLAIN_DELIVERY: WebhookDelivery = webhookDelivery({ secrets: [], de
 export class TestTime {
   readonly #clock = new FakeClock()
   readonly #timers = new FakeTimers(this.#clock)
-  /** How long each wait that was begun so far was to be. */
+  /** Lengths of all waits so far. */
   readonly waits: number[] = []
   #onWait: () => void = () => undefined
 
@@ -36,7 +36,7 @@ export class TestTime {
     return promise
   }
 
-  /** Waits that go on. */
+  /** Number of pending waits. */
   get pending(): number {
     return this.#timers.pending
   }
@@ -50,7 +50,7 @@ export class TestTime {
     this.#clock.setMicros(ms * 1000)
   }
 
-  /** Resolves as soon as a wait of this length was begun, of which there were `before` before. */
+  /** Resolves when more than `before` waits of this length have begun. */
   async untilWait(delayMs: number, before = 0): Promise<void> {
     while (this.waits.filter((wait) => wait === delayMs).length <= before) {
       await new Promise<void>((resolve) => {
@@ -103,7 +103,7 @@ export class Receiver {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`
   }
 
-  /** Is told of every connection, also of those that send nothing. */
+  /** Calls `told` for every connection, even one that sends nothing. */
   onConnection(told: () => void): void {
     this.#server.on('connection', told)
   }
@@ -112,7 +112,7 @@ export class Receiver {
     this.#reply = reply
   }
 
-  /** Resolves when so many posts have come. */
+  /** Resolves when `count` posts have arrived. */
   async untilPosts(count: number): Promise<void> {
     while (this.posts.length < count) {
       await new Promise<void>((resolve) => {

@@ -4,8 +4,8 @@ import type { Logger, NowMs } from '@sluice/runtime'
 import { errorFields } from '../observability/error-fields.ts'
 import type { MainThread, ThreadGroup } from '../threads/message-bus.ts'
 
-// Blocked addresses for firewalls: a webhook for each change, and a list. Only addresses are exported: users, tenants and
-// API keys mean nothing to a firewall and may be secrets.
+// Blocked addresses for firewalls: a webhook for each change, and a list. Only addresses are exported: users, tenants
+// and API keys mean nothing to a firewall and may be secrets.
 
 /** A change of a block. */
 export interface BlockChange {
@@ -94,8 +94,8 @@ export interface BlockExportParts {
 }
 
 /**
- * Queues a webhook for each change, in the main thread. When the queue is full, changes are dropped; receivers find them in
- * the list. That is logged once until there is room again.
+ * Queues a webhook for each change, in the main thread. When the queue is full, changes are dropped; receivers find
+ * them in the list. That is logged once until there is room again.
  */
 export class BlockExport {
   readonly #parts: BlockExportParts

@@ -126,7 +126,10 @@ export class TestCluster {
     })
   }
 
-  /** Ends a node at once: nothing of what it was about to do is done. With its folder lost, it is another node afterwards. */
+  /**
+   * Ends a node at once: nothing of what it was about to do is done. With its folder lost, it is another node
+   * afterwards.
+   */
   crash(node: TestNode, { losesFolder = false }: { readonly losesFolder?: boolean } = {}): void {
     node.alerts = undefined
     if (!losesFolder) return

@@ -14,7 +14,7 @@ function end(cluster: TestCluster): void {
 }
 
 describe('an alert of the cluster', () => {
-  it('is told once when all nodes see it, and once when it is over', async () => {
+  it('is sent once when all nodes see it, and once when it is resolved', async () => {
     const cluster = failing(3, [1, 2, 3])
     await cluster.seconds(30)
     expect(cluster.told).toEqual(['id1_firing'])
@@ -27,7 +27,7 @@ describe('an alert of the cluster', () => {
     expect(cluster.state.holders).toEqual({})
   })
 
-  it('is told once by twenty nodes that see it in the same second', async () => {
+  it('is sent once by twenty nodes that see it in the same second', async () => {
     const cluster = failing(
       20,
       Array.from({ length: 20 }, (_, index) => index + 1),
@@ -196,7 +196,7 @@ describe('a node whose condition holds', () => {
 })
 
 describe('while the document cannot be reached', () => {
-  it('by anybody for less than 30 seconds, an alert waits and is told once', async () => {
+  it('by any node for less than 30 seconds, an alert waits and is sent once', async () => {
     const cluster = new TestCluster(3)
     await cluster.seconds(10)
     for (const node of cluster.nodes) [node.isConnected, node.fails] = [false, true]
@@ -207,7 +207,7 @@ describe('while the document cannot be reached', () => {
     expect(cluster.told).toEqual(['id1_firing'])
   })
 
-  it('by anybody for longer, each node tells it under the same id, and its end is told once', async () => {
+  it('by any node for longer, each node sends it with the same id, and its end is sent once', async () => {
     const cluster = new TestCluster(3)
     await cluster.seconds(10)
     for (const node of cluster.nodes) [node.isConnected, node.fails] = [false, true]

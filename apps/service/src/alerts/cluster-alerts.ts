@@ -45,8 +45,8 @@ const ALONE_AFTER_MS = 30_000
 const MAX_ATTEMPTS = 10
 
 /**
- * Alerts about what nodes share, sent once for all nodes. docs/decisions/2026-11-17-cluster-alerts.md has the invariants and
- * failure cases. Has no timer: call {@link ClusterAlerts.evaluate}.
+ * Alerts about what nodes share, sent once for all nodes. docs/decisions/2026-11-17-cluster-alerts.md has the
+ * invariants and failure cases. Has no timer: call {@link ClusterAlerts.evaluate}.
  */
 export class ClusterAlerts {
   readonly #parts: ClusterAlertsParts

@@ -17,8 +17,8 @@ export interface ClaimedNotice {
 }
 
 /**
- * The alerts of a cluster: plain data that all nodes share, see docs/decisions/2026-11-17-cluster-alerts.md. No time in it
- * is compared with the clock of another node.
+ * The alerts of a cluster: plain data that all nodes share, see docs/decisions/2026-11-17-cluster-alerts.md. No time in
+ * it is compared with the clock of another node.
  */
 export interface ClusterState {
   readonly silences: { readonly [Name in AlertRuleName]?: Silence }
@@ -79,8 +79,8 @@ export function keysOf({ holders, outbox }: ClusterState): readonly string[] {
 }
 
 /**
- * The state after an update by one node: which conditions are true on it, which messages it has delivered, and which nodes
- * are gone. Messages about alerts that fire or resolve by that are in the same state, claimed by this node.
+ * The state after an update by one node: which conditions are true on it, which messages it has delivered, and which
+ * nodes are gone. Messages about alerts that fire or resolve by that are in the same state, claimed by this node.
  */
 export function advance(state: ClusterState, view: NodeView): ClusterState {
   const holders = nextHolders(state, view)
@@ -175,8 +175,8 @@ export interface ReturningNode extends Pick<NodeView, 'node' | 'nowMs'> {
 /**
  * The shared state with the changes that a node made while it was disconnected.
  *
- * An alert that the node opened becomes one of the cluster. If another alert of the rule fires by now, it is resolved. For an
- * alert that both have, the shared state counts.
+ * An alert that the node opened becomes one of the cluster. If another alert of the rule fires by now, it is resolved.
+ * For an alert that both have, the shared state counts.
  */
 export function merged(shared: ClusterState, { own, node, nowMs }: ReturningNode): ClusterState {
   const known = new Map(shared.alerts.map((record) => [record.id, record]))

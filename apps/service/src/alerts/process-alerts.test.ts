@@ -99,7 +99,7 @@ describe('the alerts of a process', () => {
     await expect.poll(() => running.alerts.webhookCounts()).toMatchObject({ delivered: 2, pending: 0 })
   })
 
-  it('go on after a restart: nothing is told twice, and the end is told', async () => {
+  it('continue after a restart: nothing is sent twice, and the end is sent', async () => {
     const receiver = await Receiver.start(status(200))
     const before = await start([receiver.origin])
     failCalls(before, 10)

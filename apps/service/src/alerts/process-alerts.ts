@@ -127,7 +127,9 @@ interface ProcessAlertsParts extends Pick<AlertParts, 'sleep' | 'log'> {
   readonly threads: Pick<MainThread<SignalMessages>, 'gather'>
 }
 
-/** The alerts of this process: those of the node and those of its cluster. Evaluates them once a second until `close`. */
+/**
+ * The alerts of this process: those of the node and those of its cluster. Evaluates them once a second until `close`.
+ */
 export class ProcessAlerts implements Alerts {
   readonly #parts: ProcessAlertsParts
   readonly #closing = new AbortController()

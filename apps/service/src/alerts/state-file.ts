@@ -44,8 +44,8 @@ export class StateFile {
   }
 
   /**
-   * Reads the file if it exists. A damaged file is renamed, `onDamaged` gets its new path, and a new one begins. Rejects
-   * if the file exists but cannot be read.
+   * Reads the file if it exists. A damaged file is renamed, `onDamaged` gets its new path, and a new one begins.
+   * Rejects if the file exists but cannot be read.
    */
   static async open(path: string, onDamaged: (asidePath: string) => void): Promise<StateFile> {
     const text = await readFile(path, 'utf8').catch((error: NodeJS.ErrnoException) => {
@@ -64,7 +64,10 @@ export class StateFile {
     return { load: () => this.#parts[name], save: (value) => this.#save({ [name]: value }) }
   }
 
-  /** Resolves when the part, or a later value of it, is on disk. A part that could not be written goes into the next write. */
+  /**
+   * Resolves when the part, or a later value of it, is on disk. A part that could not be written goes into the next
+   * write.
+   */
   #save(part: Partial<FileParts>): Promise<void> {
     this.#parts = { ...this.#parts, ...part }
     // Everything that is saved during a write goes into the next one.

@@ -51,7 +51,7 @@ interface Scene {
   readonly log: TestLog
 }
 
-async function openOutlet(
+async function openChannel(
   urls: readonly string[],
   {
     time = new TestTime(),
@@ -76,9 +76,9 @@ async function passWait(time: TestTime, number: number): Promise<void> {
 }
 
 describe('a receiver that fails at first', () => {
-  it('gets the notice until it takes it, always the same under the same id and signed anew, and then no more', async () => {
+  it('gets the same notice with the same id and a new signature until it accepts it', async () => {
     const receiver = await Receiver.start((response, number) => response.writeHead(number <= 3 ? 503 : 200).end())
-    const { channel, time } = await openOutlet([`${receiver.origin}/hook`])
+    const { channel, time } = await openChannel([`${receiver.origin}/hook`])
     expect(await channel.send(NOTICE)).toBe(true)
     for (const number of [2, 3, 4]) await passWait(time, number)
     await receiver.untilPosts(4)
@@ -107,7 +107,7 @@ describe('a receiver that fails at first', () => {
     const receiver = await Receiver.start((response, number) =>
       number === 1 ? response.writeHead(429, { 'Retry-After': '90' }).end() : response.end(),
     )
-    const { channel, time } = await openOutlet([receiver.origin])
+    const { channel, time } = await openChannel([receiver.origin])
     await channel.send(NOTICE)
     await time.untilWait(90_000)
     await time.advance(89_999)
@@ -120,7 +120,7 @@ describe('a receiver that fails at first', () => {
 describe('a receiver that always fails', () => {
   it('is given up after ten tries; the message is a dead letter, which can be tried again', async () => {
     const receiver = await Receiver.start(status(500))
-    const { channel, time, log } = await openOutlet([`${receiver.origin}/T0KEN`])
+    const { channel, time, log } = await openChannel([`${receiver.origin}/T0KEN`])
     await channel.send(NOTICE)
     for (let number = 2; number <= 10; number++) await passWait(time, number)
     await expect.poll(() => channel.counts().dead).toBe(1)
@@ -149,7 +149,7 @@ describe('a receiver that always fails', () => {
 
   it('is given up at once when no try can help', async () => {
     const receiver = await Receiver.start(status(302, { Location: 'http://169.254.169.254/' }))
-    const { channel } = await openOutlet([receiver.origin])
+    const { channel } = await openChannel([receiver.origin])
     await channel.send(NOTICE)
     await expect.poll(() => channel.counts().dead).toBe(1)
     expect(receiver.posts).toHaveLength(1)
@@ -158,7 +158,7 @@ describe('a receiver that always fails', () => {
 
   it('leaves dead letters that are listed newest first', async () => {
     const receiver = await Receiver.start(status(400))
-    const { channel } = await openOutlet([receiver.origin])
+    const { channel } = await openChannel([receiver.origin])
     for (const [index, id] of ['a1', 'a2', 'a3'].entries()) {
       await channel.send({ ...NOTICE, id: `${id}_firing`, alert: { ...NOTICE.alert, id } })
       await expect.poll(() => channel.counts().dead).toBe(index + 1)
@@ -169,7 +169,7 @@ describe('a receiver that always fails', () => {
   it('does not keep others from theirs', async () => {
     const bad = await Receiver.start(status(500))
     const good = await Receiver.start(status(200))
-    const { channel } = await openOutlet([bad.origin, good.origin])
+    const { channel } = await openChannel([bad.origin, good.origin])
     await channel.send(NOTICE)
     await expect.poll(() => channel.counts()).toMatchObject({ delivered: 1, pending: 1 })
     expect(good.posts).toHaveLength(1)
@@ -184,7 +184,7 @@ describe('a receiver that does not answer', () => {
     const receiver = await Receiver.start((response, number) => {
       if (number > 1) response.end()
     })
-    const { channel, time, log } = await openOutlet([receiver.origin])
+    const { channel, time, log } = await openChannel([receiver.origin])
     await channel.send(NOTICE)
     await receiver.untilPosts(1)
     await time.advance(TIMEOUT_MS - 1)
@@ -199,7 +199,7 @@ describe('a receiver that does not answer', () => {
 
   it('or only begins to, is given up as well', async () => {
     const receiver = await Receiver.start((response) => response.writeHead(200).write('...'))
-    const { channel, time } = await openOutlet([receiver.origin])
+    const { channel, time } = await openChannel([receiver.origin])
     await channel.send(NOTICE)
     await receiver.untilPosts(1)
     await time.advance(TIMEOUT_MS)
@@ -210,7 +210,7 @@ describe('a receiver that does not answer', () => {
 describe('a notice', () => {
   it('that is given again is not sent again while it is on its way or dead', async () => {
     const receiver = await Receiver.start(status(400))
-    const { channel } = await openOutlet([receiver.origin])
+    const { channel } = await openChannel([receiver.origin])
     expect(await Promise.all([channel.send(NOTICE), channel.send(NOTICE)])).toEqual([true, true])
     await expect.poll(() => channel.counts().dead).toBe(1)
     expect(await channel.send(NOTICE)).toBe(true)
@@ -218,14 +218,14 @@ describe('a notice', () => {
   })
 
   it('is taken and goes nowhere when there is no webhook', async () => {
-    const { channel } = await openOutlet([])
+    const { channel } = await openChannel([])
     expect(await channel.send(NOTICE)).toBe(true)
     expect(channel.counts()).toMatchObject({ pending: 0, delivered: 0 })
   })
 
   it('is not taken when too many are on their way', async () => {
     const receiver = await Receiver.start(() => undefined)
-    const { channel } = await openOutlet([receiver.origin])
+    const { channel } = await openChannel([receiver.origin])
     const taken = await Promise.all(
       Array.from({ length: 501 }, (_, number) => channel.send({ ...NOTICE, id: `a${number}_firing` })),
     )
@@ -234,7 +234,7 @@ describe('a notice', () => {
   })
 
   it('is not taken after the end', async () => {
-    const { channel } = await openOutlet(['http://127.0.0.1:9/'])
+    const { channel } = await openChannel(['http://127.0.0.1:9/'])
     await channel.close()
     expect(await channel.send(NOTICE)).toBe(false)
   })
@@ -244,14 +244,14 @@ describe('after a restart', () => {
   it('what was on its way is sent, with the tries it has left; what was dead is there', async () => {
     const receiver = await Receiver.start(status(503))
     const store = new TestDeliveryStore()
-    const before = await openOutlet([receiver.origin], { store })
+    const before = await openChannel([receiver.origin], { store })
     await before.channel.send(NOTICE)
     await passWait(before.time, 2)
     await before.time.untilWait(WAITS_MS[1]!)
     await before.channel.close()
     expect(receiver.posts).toHaveLength(2)
 
-    const after = await openOutlet([receiver.origin], { store, time: new TestTime() })
+    const after = await openChannel([receiver.origin], { store, time: new TestTime() })
     for (let number = 2; number <= 8; number++) await passWait(after.time, number)
     await expect.poll(() => after.channel.counts().dead).toBe(1)
     expect(receiver.posts).toHaveLength(10)
@@ -259,7 +259,7 @@ describe('after a restart', () => {
     await after.channel.close()
 
     receiver.answerWith(status(200))
-    const last = await openOutlet([receiver.origin], { store })
+    const last = await openChannel([receiver.origin], { store })
     const [letter] = last.channel.deadLetters()
     expect(letter).toMatchObject({ alertId: 'a1', attempts: 10 })
     expect(last.channel.redeliver(letter!.id)).toBe('queued')
@@ -271,11 +271,11 @@ describe('after a restart', () => {
     const receiver = await Receiver.start(status(503))
     const other = await Receiver.start(status(200))
     const store = new TestDeliveryStore()
-    const before = await openOutlet([receiver.origin], { store })
+    const before = await openChannel([receiver.origin], { store })
     await before.channel.send(NOTICE)
     await before.time.untilWait(WAITS_MS[0]!)
     await before.channel.close()
-    const after = await openOutlet([other.origin], { store })
+    const after = await openChannel([other.origin], { store })
     await expect.poll(() => after.channel.counts().dead).toBe(1)
     expect(after.channel.deadLetters()).toMatchObject([
       { destination: receiver.origin, error: 'is no longer configured' },
@@ -286,7 +286,7 @@ describe('after a restart', () => {
   it('neither address nor secret is in what was kept', async () => {
     const receiver = await Receiver.start(status(503))
     const store = new TestDeliveryStore()
-    const { channel, time } = await openOutlet([`${receiver.origin}/T0KEN`], { store })
+    const { channel, time } = await openChannel([`${receiver.origin}/T0KEN`], { store })
     await channel.send(NOTICE)
     await time.untilWait(WAITS_MS[0]!)
     const kept = JSON.stringify([...store.records.values()])
@@ -296,7 +296,7 @@ describe('after a restart', () => {
 })
 
 describe('a try', () => {
-  it('is a span of a trace of its own, which the receiver is told', async () => {
+  it('is a span of its own trace, which is propagated to the receiver', async () => {
     const receiver = await Receiver.start((response, number) => response.writeHead(number === 1 ? 503 : 204).end())
     const spans: [string, number | undefined][] = []
     let running = 0
@@ -315,7 +315,7 @@ describe('a try', () => {
       },
       outgoingHeaders: () => ({ traceparent: `trace-${running}` }),
     }
-    const { channel, time } = await openOutlet([`${receiver.origin}/hook`], { tracing })
+    const { channel, time } = await openChannel([`${receiver.origin}/hook`], { tracing })
     await channel.send(NOTICE)
     await passWait(time, 2)
     await receiver.untilPosts(2)
@@ -327,13 +327,13 @@ describe('a try', () => {
     ])
   })
 
-  it('that nobody answers is a span without a status', async () => {
+  it('without a response is a span without a status', async () => {
     const ended: number[] = []
     const tracing = {
       beginAsking: () => ({ run: <T>(work: () => T): T => work(), end: (code: number) => void ended.push(code) }),
       outgoingHeaders: () => ({}),
     }
-    const { channel } = await openOutlet([`http://127.0.0.1:${await freePort()}/hook`], { tracing })
+    const { channel } = await openChannel([`http://127.0.0.1:${await freePort()}/hook`], { tracing })
     await channel.send(NOTICE)
     await expect.poll(() => ended).toEqual([0])
   })

@@ -54,8 +54,8 @@ const TRIES = { maxTries: 10, baseMs: 2000, capMs: 300_000, timeoutMs: 10_000 }
 const BOUNDS = { mostDead: 500, mostInFlight: 8 }
 
 /**
- * Delivers notices to webhooks at least once. A failed attempt is retried, up to ten attempts. After the last one, or after
- * a permanent failure, the message becomes a dead letter, which can be redelivered.
+ * Delivers notices to webhooks at least once. A failed attempt is retried, up to ten attempts. After the last one, or
+ * after a permanent failure, the message becomes a dead letter, which can be redelivered.
  */
 export class WebhookChannel {
   readonly #webhooks: readonly Webhook[]

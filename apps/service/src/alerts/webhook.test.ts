@@ -147,7 +147,7 @@ describe('a post', () => {
     await expect(post(webhook)).rejects.toMatchObject({ message: 'did not respond: ECONNRESET', isFinal: false })
   })
 
-  it('fails when nobody listens, and does not tell the address', async () => {
+  it('fails when the port is closed, without the address in the message', async () => {
     const { receiver, webhook } = await hookTo(status(200))
     await receiver.stop()
     const error = await post(webhook).catch((reason: unknown) => reason)
@@ -198,7 +198,7 @@ describe('addresses', () => {
   })
 
   it.each(['ftp://hooks.example.com/x', 'file:///etc/passwd', 'javascript:alert(1)', 'hooks.example.com/T0KEN', ''])(
-    'of another form are refused without being told: %s',
+    'that are invalid are rejected without being shown: %s',
     (text) => {
       let message = ''
       try {
@@ -224,7 +224,7 @@ describe('the deny list', () => {
     return [receiver, webhook!]
   }
 
-  it('is asked when the name is known, and nothing is sent to an address on it', async () => {
+  it('applies after the lookup, and nothing is sent to an address on it', async () => {
     const [receiver, webhook] = await byName(LOCAL)
     const connections: unknown[] = []
     receiver.onConnection(() => connections.push(true))

@@ -90,8 +90,8 @@ export function webhookDelivery({ secrets, deniedTargets }: WebhookSettings): We
 /**
  * The receivers with these URLs, without duplicates.
  *
- * @throws ServiceError `SLUICE_SERVICE_INVALID_SETTING` for an invalid URL, a scheme other than http and https, or a host on
- * the deny list
+ * @throws ServiceError `SLUICE_SERVICE_INVALID_SETTING` for an invalid URL, a scheme other than http and https, or a
+ * host on the deny list
  */
 export function webhooksOf(urls: readonly string[], delivery: WebhookDelivery): readonly Webhook[] {
   return [...new Set(urls)].map((text) => {
@@ -147,8 +147,8 @@ function guardedLookup(delivery: WebhookDelivery): LookupFunction {
 class DeniedTargetError extends Error {}
 
 /**
- * Signatures of Standard Webhooks, one for each key, separated by spaces. The timestamp is signed, so receivers can reject
- * replays. Written here because it is one HMAC; the tests verify it with the package `standardwebhooks`.
+ * Signatures of Standard Webhooks, one for each key, separated by spaces. The timestamp is signed, so receivers can
+ * reject replays. Written here because it is one HMAC; the tests verify it with the package `standardwebhooks`.
  */
 function signaturesOf({ id, body }: WebhookPost, timestamp: number, keys: readonly Uint8Array[]): string {
   return keys

@@ -14,25 +14,25 @@ const TOKEN = /^slk_[0-9A-Za-z]{12}_[0-9A-Za-z]{43}$/
 const ID_LENGTH = 12
 const SECRET_LENGTH = 43
 
-/** Enough for both parts of a token, whatever characters of base64 are left out. */
+/** Enough for both parts of a token after the other characters of base64 are removed. */
 const DRAWN_BYTES = 64
 
 const FIRST_START = { name: 'first start' }
 const RECOVERY = { name: 'key recovery' }
 
-/** What the first key is made with. */
 export interface FirstKeyParts {
-  /** Where the key is read from or written to; undefined when it is shown. */
+  /** File that the key is read from or written to; undefined: the key is shown. */
   readonly file: string | undefined
   readonly secureRandom: Random
   readonly log: Logger
 }
 
 /**
- * Makes the first API key, which has the role admin, where there has never been one. Returns its token; undefined when there was a
- * key already. Several nodes may do this at the same time: one key is made.
+ * Creates the first API key, with the role admin, unless there has ever been one. Returns its token; undefined if there
+ * was a key already. Several nodes may do this at the same time: only one key is created.
  *
- * The file is written before the key is made: a process that ends in between leaves a file that the next start makes the key of.
+ * The file is written before the key is created. If the process dies in between, the next start creates the key in the
+ * file.
  */
 export async function createFirstKey(
   config: ConfigStore,
@@ -49,7 +49,7 @@ export async function createFirstKey(
   const created = await create(token)
   if (created !== undefined || (await apiKeys.verify(token)) !== undefined) return created
   log.warn('the key in the admin key file is not valid: there are other API keys already', { file })
-  // Another node was quicker, with a file of its own.
+  // Another node created a key first, with another file.
   if (found === undefined) await rm(file, { force: true })
   return undefined
 }
@@ -57,16 +57,16 @@ export async function createFirstKey(
 /** A new API key with the role admin. */
 export interface RecoveredKey {
   readonly token: string
-  /** Where it is; undefined when it must be shown. */
+  /** Its file; undefined: it must be shown. */
   readonly file: string | undefined
 }
 
 /**
- * Makes another API key with the role admin, by access to the database alone: for whoever has lost the last one. A service that
- * uses the database may run meanwhile. With a key file, the key in it; one is written when it is missing.
+ * Creates another API key with the role admin, with access to the database only, to replace a lost one. The service may
+ * be running. With a key file, creates the key in it; a missing file is written.
  *
- * @throws ServiceError `SLUICE_SERVICE_DATA_DIR_UNUSABLE` when there is no database in the data folder,
- * `SLUICE_SERVICE_ADMIN_KEY_FILE_UNUSABLE` when the key file cannot be used
+ * @throws ServiceError `SLUICE_SERVICE_DATA_DIR_UNUSABLE` if the data folder has no database,
+ * `SLUICE_SERVICE_ADMIN_KEY_FILE_UNUSABLE` if the key file cannot be used
  */
 export async function recoverAdminKey(
   settings: Settings,
@@ -78,7 +78,7 @@ export async function recoverAdminKey(
     throw new ServiceError('SLUICE_SERVICE_DATA_DIR_UNUSABLE', {
       received: `${folder.path}, which has no config.db`,
       expected: 'the data folder of a service that has been started before',
-      action: 'Name it with --data-dir, or the database with --database-url.',
+      action: 'Set --data-dir, or --database-url.',
     })
   }
   const config = await openConfigStore(databaseAddress(settings, folder))
@@ -94,9 +94,9 @@ export async function recoverAdminKey(
 }
 
 /**
- * The token in a file; undefined when there is no file.
+ * The token in a file; undefined if there is no file.
  *
- * @throws ServiceError `SLUICE_SERVICE_ADMIN_KEY_FILE_UNUSABLE` when it cannot be read, or holds something else
+ * @throws ServiceError `SLUICE_SERVICE_ADMIN_KEY_FILE_UNUSABLE` if it cannot be read or contains no token
  */
 export async function readKeyFile(path: string): Promise<string | undefined> {
   let text: string
@@ -111,7 +111,7 @@ export async function readKeyFile(path: string): Promise<string | undefined> {
   return text
 }
 
-/** Draws a token and writes it to a file that must not be there, for this user alone. */
+/** Writes a random token to a new file that only this user can read. */
 async function writeNewKey(path: string, random: Random): Promise<string> {
   const token = drawToken(random)
   try {
@@ -119,7 +119,7 @@ async function writeNewKey(path: string, random: Random): Promise<string> {
     return token
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException
-    // Another node that shares the file was quicker.
+    // Another node that shares the file wrote it first.
     const theirs = code === 'EEXIST' ? await readKeyFile(path) : undefined
     if (theirs !== undefined) return theirs
     throw unusable(`${path}, which cannot be written (${message})`, error)

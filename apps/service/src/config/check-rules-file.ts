@@ -9,18 +9,18 @@ import { FileConfigReads } from './config-reads.ts'
 import { followRulesFile } from './rule-source.ts'
 import { StateSizeCheck } from './state-size-check.ts'
 
-/** What a rules file that can be used contains. */
+/** Content of a valid rules file. */
 export interface RulesFileSummary {
-  /** Number of rules; 0 when the settings name no rules file. */
+  /** Number of rules; 0 if the settings name no rules file. */
   readonly rules: number
-  /** Dimensions that may be misspelt. The service starts with them, and is degraded. */
+  /** Dimensions that may be misspelt. The service starts with them, but is degraded. */
   readonly undeclared: readonly UndeclaredDimension[]
 }
 
 /**
- * Loads the rules file that the settings name into an engine of its own, with the parts that the service itself follows the file
- * with, and discards it. The service does this before it starts anything else; `sluice rules validate` and `sluice doctor` do
- * only this. Rejects with a `RuleSetError` that has everything that is wrong with the file.
+ * Loads the rules file of the settings into a temporary engine, with the code that the service uses. The service does
+ * this before it starts anything; `sluice rules validate` and `sluice doctor` do only this. Rejects with a
+ * `RuleSetError` that has all problems of the file.
  */
 export async function checkRulesFile(settings: Settings, clock: Clock = systemClock): Promise<RulesFileSummary> {
   const { rulesFile } = settings

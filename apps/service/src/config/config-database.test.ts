@@ -10,7 +10,7 @@ import { DatabaseHost } from './config-database.ts'
 import { dataFolder } from './data-folder.ts'
 import { SigningSecret } from './signing-secret.ts'
 
-it('a database that cannot be reached is told of once a minute, however often it is tried', async () => {
+it('an unreachable database is logged once per minute, however often it is tried', async () => {
   const dataDir = await mkdtemp(join(tmpdir(), 'sluice-database-'))
   onTestFinished(() => rm(dataDir, { recursive: true, force: true }))
   const settings = testSettings({ dataDir, databaseUrl: `postgres://nobody@127.0.0.1:${await freePort()}/none` })
@@ -46,7 +46,5 @@ it('a database that cannot be reached is told of once a minute, however often it
   await host.start()
   await enough.promise
   await host.stop()
-  expect(messages).toEqual(
-    Array.from({ length: 2 }, () => 'the configuration database cannot be used; it is tried again'),
-  )
+  expect(messages).toEqual(Array.from({ length: 2 }, () => 'could not use the configuration database; retrying'))
 })

@@ -13,12 +13,12 @@ import { databaseAddress } from './data-folder.ts'
 import { LateConfigStore } from './late-config-store.ts'
 import type { SigningSecret } from './signing-secret.ts'
 
-/** The database that the settings name, opened when it is first used. Nothing is written to it by that. */
+/** The database of the settings, opened on first use. */
 export function configDatabase(settings: Settings, folder: DataFolder, nowMs: NowMs): LateConfigStore {
   return new LateConfigStore(() => openConfigStore(databaseAddress(settings, folder), { nowMs }))
 }
 
-/** What a {@link DatabaseHost} works with. */
+/** Options of {@link DatabaseHost}. */
 export interface DatabaseHostParts {
   readonly settings: Settings
   readonly folder: DataFolder
@@ -26,21 +26,21 @@ export interface DatabaseHostParts {
   readonly nowMs: NowMs
   readonly sleep: Sleep
   readonly log: Logger
-  /** Resolves when all threads know what was changed in the database before the call. */
+  /** Resolves when all threads have applied what was committed before the call. */
   readonly follow: () => Promise<void>
   readonly secureRandom: Random
-  /** Is given the token of the first API key when it was just made, and all threads know it. */
+  /** Receives the first API key once it is created and all threads know it. */
   readonly showKey: (token: string) => void
 }
 
 const RETRY_MS = 2000
 
-/** Of so many tries that fail one is told of: one in a minute. */
+/** Only one of this many failures is logged: one per minute. */
 const TOLD_EVERY = 30
 
 /**
- * Looks after the configuration database for a whole process: makes an empty one usable, and learns what all nodes must know. When
- * it cannot be reached at the start, that is done as soon as it can.
+ * The configuration database of a process. Initializes an empty one, and reads what all nodes share. If it is
+ * unreachable at the start, that is done as soon as it is reachable.
  */
 export class DatabaseHost {
   readonly database: LateConfigStore
@@ -66,18 +66,18 @@ export class DatabaseHost {
     })
   }
 
-  /** Opens the database. Resolves after the first try, whether it succeeded or not. */
+  /** Opens the database. Resolves after the first attempt, successful or not. */
   async start(): Promise<void> {
     if (!(await this.#isDone())) this.#retrying = this.#retry()
   }
 
   /**
-   * Makes the first API key where there is none, and shows it. Not before the service answers requests: a start that fails must not
-   * make a key. Resolves after the first try, whether it succeeded or not; rejects when the file of the key cannot be used.
+   * Creates the first API key unless there is one, and shows it. Call it once the service listens: a failed start must
+   * not create a key. Resolves after the first attempt, successful or not; rejects if the key file cannot be used.
    */
   async issueFirstKey(): Promise<void> {
     this.#needsKey = true
-    // Who tries to open it already makes the key as well.
+    // The retry that opens the database creates the key as well.
     if (this.#retrying !== undefined) return
     try {
       await this.#prepare()
@@ -121,16 +121,16 @@ export class DatabaseHost {
     const store = await this.database.opened()
     if (this.#needsKey) await this.#issueKey(store)
     const { log } = this.#parts
-    if (this.#failures > 0) log.info('the configuration database can be used', { triesBefore: this.#failures })
+    if (this.#failures > 0) log.info('the configuration database is available', { triesBefore: this.#failures })
     this.#failures = 0
   }
 
   #noteFailure(error: unknown): void {
     if (this.#failures % TOLD_EVERY === 0) {
       const what = isServiceError(error)
-        ? 'the first API key cannot be made'
-        : 'the configuration database cannot be used'
-      this.#parts.log.warn(`${what}; it is tried again`, { error: errorFields(error) })
+        ? 'could not create the first API key'
+        : 'could not use the configuration database'
+      this.#parts.log.warn(`${what}; retrying`, { error: errorFields(error) })
     }
     this.#failures++
   }
@@ -145,13 +145,13 @@ export class DatabaseHost {
   }
 }
 
-/** Paths that health checks ask for. */
+/** Paths of health checks. */
 const HEALTH_PATHS = ['/health', '/healthz', '/livez', '/readyz']
 
 /**
- * What is enforced until somebody says otherwise: enough for a person, too little for a flood. An address that goes on asking far
- * too much is blocked: 1,000 denials within a minute are 17 requests a second above the limit for a whole minute, or ten times the
- * limit for about a second.
+ * The rules of a new database: enough for a person, too little for a flood. An address that keeps exceeding its limit
+ * is blocked: 1,000 denials per minute are 17 requests per second above the limit, or ten times the limit for about a
+ * second.
  */
 export const FIRST_RULES: RuleSet = {
   rules: [
@@ -167,14 +167,14 @@ export const FIRST_RULES: RuleSet = {
 
 const AUTHOR = { name: 'first start' }
 
-/** Enforces {@link FIRST_RULES} where there is no version yet. Several nodes may do this at the same time. */
+/** Enforces {@link FIRST_RULES} unless there is a version. Several nodes may do this at the same time. */
 export async function enforceFirstRules(config: ConfigStore): Promise<void> {
   const { items } = await config.versions.list({ limit: 1 })
   if (items.length > 0) return
   try {
     await config.versions.edit(() => FIRST_RULES, AUTHOR, 0)
   } catch (error) {
-    // Another node was quicker.
+    // Another node was first.
     if (!isSluiceError(error, 'SLUICE_CONFLICT')) throw error
   }
 }

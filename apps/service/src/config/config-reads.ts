@@ -19,29 +19,29 @@ import type { StateSizeCheck } from './state-size-check.ts'
 /** An entry of a caller. */
 type Entry = Override | Membership
 
-/** What a file has, too: what a database says of these does not count beside it. */
+/** Entries that a rules file contains. Those in the database are ignored then. */
 const OF_FILE: ReadonlySet<EntryChange['kind']> = new Set(['override', 'member'])
 
 /**
- * The configuration of a service whose rules come from a file, as the admin API shows it: it stands between the follower of the
- * file and the target, and remembers what passes. A file has one version at a time. What it cannot say, because it comes about
- * while the service runs, such as blocks, the incident and API keys, comes from the database beside it.
+ * The configuration of a service whose rules come from a file, as the admin API shows it. It sits between the follower
+ * of the file and the target, and keeps what passes. A file has one version at a time. Runtime state (blocks, incident,
+ * API keys) comes from the database.
  */
 export class FileConfigReads implements ConfigReads {
-  /** The file, as answers call it. */
+  /** Path of the file, as in responses. */
   readonly file: string
   readonly #overrides = new Map<string, Override>()
   readonly #members = new Map<string, Membership>()
   readonly #fit: StateSizeCheck
   #inForce: VersionsInForce = { enforced: undefined, candidate: undefined }
 
-  /** `fit`: refuses rules whose state has no room in the memory that threads share. */
+  /** `fit`: rejects rules whose state does not fit into the memory that threads share. */
   constructor(file: string, fit: StateSizeCheck) {
     this.file = file
     this.#fit = fit
   }
 
-  /** The target to hand to `fileConfig`: it passes everything on to `target`. */
+  /** The target for `fileConfig`. Forwards everything to `target`. */
   watch(target: ConfigTarget): ConfigTarget {
     return {
       useVersions: (versions) => {
@@ -59,8 +59,8 @@ export class FileConfigReads implements ConfigReads {
   }
 
   /**
-   * The target to hand to the follower of the database beside the file: it passes on to `target`, which must be the one that
-   * `watch` was given, what no file has.
+   * The target for the follower of the database. Forwards what no file contains to `target`, which must be the one
+   * passed to `watch`.
    */
   beside(target: ConfigTarget): ConfigTarget {
     return {
@@ -68,7 +68,7 @@ export class FileConfigReads implements ConfigReads {
       apply: (changes) => target.apply(changes.filter(({ kind }) => !OF_FILE.has(kind))),
       beginReload: () => {
         target.beginReload()
-        // What does not come again in a reload is dropped at its end, and the database does not bring what the file has.
+        // The end of a reload drops entries that were not repeated, and the database does not send those of the file.
         target.apply(this.#changes())
       },
       endReload: () => target.endReload(),
@@ -139,7 +139,7 @@ export class FileConfigReads implements ConfigReads {
     return Promise.resolve(pageOfList(items, name, page))
   }
 
-  /** An entry of the file, which has no revisions but that of the whole. */
+  /** An entry of the file. Its revision is that of the file. */
   #stored<E>(entry: E): Stored<E> {
     const { enforced } = this.#inForce
     return { entry, revision: enforced?.number ?? 0, changedAt: enforced?.createdAt ?? 0, changedBy: this.file }
@@ -159,14 +159,14 @@ function withoutRules({ ruleSet: _ruleSet, ...version }: VersionContent): Versio
   return version
 }
 
-/** What can be read of a configuration, whether it is in a database or in a file. */
+/** Readable configuration, in a database or in a file. */
 export interface ConfigReads {
   readonly versions: Pick<ConfigStore['versions'], 'get' | 'list' | 'current' | 'diff'>
   readonly overrides: Pick<ConfigStore['overrides'], 'list'>
   readonly members: Pick<ConfigStore['members'], 'list'>
 }
 
-/** What is in a database only: it comes about while the service runs, and no file says it. */
+/** Runtime state, which only a database has. */
 export interface DatabaseReads {
   readonly blocks: Pick<ConfigStore['blocks'], 'list'>
   readonly incident: Pick<ConfigStore['incident'], 'get'>

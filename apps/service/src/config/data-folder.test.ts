@@ -21,7 +21,7 @@ it('is made, for this user alone', async () => {
   await unlock()
 })
 
-it('has files for this user alone, also those that were there, and leaves the files of others as they are', async () => {
+it('makes its files private, including existing ones, and leaves other files as they are', async () => {
   const folder = await freshFolder()
   await mkdir(folder.path, { recursive: true })
   const found = ['config.db', 'config.db-wal', 'last-good-config-1', 'alerts.json', 'lock', 'theirs', 'configuration']
@@ -84,7 +84,7 @@ it('goes again with the folders that were made for it, when it was not there bef
   await first.unlock()
   await first.removeIfNew()
   expect(await readdir(root)).toEqual([])
-  // What somebody else has put beside it stays.
+  // Other files stay.
   const second = await lockDataFolder(folder)
   await writeFile(join(root, 'a', 'other'), 'theirs')
   await second.unlock()
@@ -101,7 +101,7 @@ it('stays when it was there before', async () => {
   expect((await stat(folder.path)).isDirectory()).toBe(true)
 })
 
-it('that cannot be written to is told with the reason', async () => {
+it('that is not writable is an error with the reason', async () => {
   const folder = await freshFolder()
   await (await lockDataFolder(folder)).unlock()
   // A file stands where the folder should be.

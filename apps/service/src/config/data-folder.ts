@@ -5,21 +5,20 @@ import { DatabaseSync } from 'node:sqlite'
 import { ServiceError } from '../service-error.ts'
 import type { Settings } from '../settings.ts'
 
-/** The files in a data folder. */
+/** Paths of the files in a data folder. */
 export interface DataFolder {
   readonly path: string
   readonly lock: string
-  /** Says who has the lock; for messages only. */
+  /** Names the owner of the lock, for messages. */
   readonly holder: string
   readonly database: string
   readonly rulesCache: string
   readonly secret: string
   readonly alerts: string
-  /** How many nodes shared the limits when it was last known. */
+  /** Last known number of nodes that share the limits. */
   readonly nodeCount: string
 }
 
-/** Where what is kept stands, in the folder `path`. */
 export function dataFolder(path: string): DataFolder {
   const at = (name: string): string => join(resolve(path), name)
   return {
@@ -34,37 +33,36 @@ export function dataFolder(path: string): DataFolder {
   }
 }
 
-/** The address of the configuration database. May hold a password. */
+/** URL of the configuration database. May contain a password. */
 export function databaseAddress({ databaseUrl }: Pick<Settings, 'databaseUrl'>, { database }: DataFolder): string {
   return databaseUrl ?? `sqlite:${database}`
 }
 
-/** What SQLite says when somebody else has the lock. */
+/** SQLite error code: another process has the lock. */
 const SQLITE_BUSY = 5
 
-/** Files are for the user of the service alone: there are hashes of keys and secrets in them. */
+/** Only the user of the service may read the files: they contain secrets and hashes of keys. */
 const PRIVATE_MODE = 0o600
 
-/** A data folder in the hands of this process. */
+/** A data folder that this process has locked. */
 export interface LockedFolder {
-  /** Gives the folder back, with all that is in it. */
   unlock(): Promise<void>
   /**
-   * Removes the folder and the folders above it that were made for it; does nothing when the folder was there before. Only for a
-   * start that failed: nothing in it is worth keeping then. Call it after {@link LockedFolder.unlock}.
+   * After a failed start: removes the folder and the parents that were created for it. Does nothing if the folder
+   * existed before. Call it after {@link LockedFolder.unlock}.
    */
   removeIfNew(): Promise<void>
 }
 
 /**
- * Takes a data folder for this process, and makes it when it is missing.
+ * Locks a data folder for this process; creates it if it is missing.
  *
- * The lock is one of the operating system, on a file that SQLite opens and nothing is ever written to: it ends with the process,
- * however that ends, so there is no stale one to recognise. A process number in a file could not say as much: in containers all
- * processes have the same few numbers.
+ * It is a lock of the operating system, on an empty file that SQLite opens. It ends with the process, however that
+ * ends, so there are no stale locks. A process id in a file would not do: in containers, processes have the same few
+ * ids.
  *
- * @throws ServiceError `SLUICE_SERVICE_DATA_DIR_IN_USE` when another process has it, `SLUICE_SERVICE_DATA_DIR_UNUSABLE` when
- * nothing can be written there
+ * @throws ServiceError `SLUICE_SERVICE_DATA_DIR_IN_USE` if another process has it, `SLUICE_SERVICE_DATA_DIR_UNUSABLE`
+ * if it is not writable
  */
 export async function lockDataFolder(folder: DataFolder): Promise<LockedFolder> {
   let lock: DatabaseSync | undefined
@@ -74,7 +72,7 @@ export async function lockDataFolder(folder: DataFolder): Promise<LockedFolder> 
   }
   try {
     firstMade = await mkdir(folder.path, { recursive: true, mode: 0o700 })
-    // SQLite would make it readable for everybody.
+    // SQLite would create it readable for all users.
     await (await open(folder.lock, 'a', PRIVATE_MODE)).close()
     lock = new DatabaseSync(folder.lock)
     lock.exec('PRAGMA busy_timeout = 0; BEGIN EXCLUSIVE')
@@ -96,26 +94,26 @@ export async function lockDataFolder(folder: DataFolder): Promise<LockedFolder> 
 }
 
 /**
- * Takes the files of the service from other users, in a folder that may hold others: older versions left some readable. Files
- * that belong to somebody else stay as they are.
+ * Makes the files of the service private, because older versions left some readable. Other files in the folder stay as
+ * they are.
  */
 async function makePrivate({ path, ...files }: DataFolder): Promise<void> {
   const names = Object.values(files).map((file) => basename(file))
   for (const found of await readdir(path)) {
-    // Beside a file are its journals, the copies of further threads, and what is about to take its place.
+    // Journals, copies of further threads and temporary files have the same prefix.
     const isOurs = names.some((name) => found === name || found.startsWith(`${name}-`) || found.startsWith(`${name}.`))
     if (isOurs) await chmod(join(path, found), PRIVATE_MODE).catch(() => undefined)
   }
 }
 
-/** Removes a folder whole, and those above it up to `first` while they are empty. */
+/** Removes a folder with its content, and its empty parents up to `first`. */
 async function removeFolders(path: string, first: string): Promise<void> {
   await rm(path, { recursive: true, force: true })
   for (let above = dirname(path); above.length >= first.length; above = dirname(above)) {
     try {
       await rmdir(above)
     } catch {
-      // Somebody else uses it by now.
+      // It is in use by now.
       return
     }
   }
@@ -125,16 +123,16 @@ async function inUse({ path, holder }: DataFolder): Promise<ServiceError> {
   const who = await readFile(holder, 'utf8').catch(() => 'another process')
   return new ServiceError('SLUICE_SERVICE_DATA_DIR_IN_USE', {
     received: `${path}, which ${who} uses`,
-    expected: 'a folder for this process alone',
-    action: 'Stop the other one, or give this one a folder of its own: SLUICE_DATA_DIR=.sluice-2 npm start',
+    expected: 'a folder that no other process uses',
+    action: 'Stop the other process, or use another folder: SLUICE_DATA_DIR=.sluice-2 npm start',
   })
 }
 
 function unusable({ path }: DataFolder, cause: Error): ServiceError {
   return new ServiceError('SLUICE_SERVICE_DATA_DIR_UNUSABLE', {
     received: `${path} (${cause.message})`,
-    expected: 'a folder that files can be made in',
-    action: 'Let this user write there, or name another folder with SLUICE_DATA_DIR.',
+    expected: 'a writable folder',
+    action: 'Let this user write there, or set SLUICE_DATA_DIR to another folder.',
     cause,
   })
 }

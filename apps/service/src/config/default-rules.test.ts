@@ -42,7 +42,7 @@ describe('under the first rules', () => {
   function engineWith(neverBlock: readonly string[] = []) {
     const clock = new FakeClock()
     const engine = new PolicyEngine({ store: memoryStore({ clock }), clock, ruleSet: FIRST_RULES, neverBlock })
-    /** Asks so many times a second, evenly; how many calls each second allows. */
+    /** Sends requests at a constant rate; returns the number allowed in each second. */
     const flood = (ip: string, perSecond: number, seconds: number): readonly number[] =>
       Array.from({ length: seconds }, () => {
         let allowed = 0

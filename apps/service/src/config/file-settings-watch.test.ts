@@ -24,7 +24,7 @@ function watch(fileSettings: GivenSettings): { readonly watch: FileSettingsWatch
 }
 
 describe('settings in the file of the rules', () => {
-  it('are told of when they change, once, by their names', () => {
+  it('are logged once when they change, by name', () => {
     const { watch: settings, lines } = watch({ port: 8081, threads: 2 })
     settings.look({ port: 8081, threads: 2 })
     expect(lines).toEqual([])
@@ -41,7 +41,7 @@ describe('settings in the file of the rules', () => {
     expect(JSON.stringify(lines)).not.toContain('hunter2')
   })
 
-  it('are told of as errors when no service would start with them, with what is wrong and no secret', () => {
+  it('are logged as errors when they are invalid, with the problem and without secrets', () => {
     const { watch: settings, lines } = watch({ port: 8081 })
     settings.look({ prot: 8081, webhookSecret: ['hunter2'] })
     expect(lines).toMatchObject([
@@ -55,7 +55,7 @@ describe('settings in the file of the rules', () => {
     expect(JSON.stringify(lines)).not.toContain('hunter2')
   })
 
-  it('are told of when they are back, and when all of them are gone', () => {
+  it('are logged when they are restored, and when all are removed', () => {
     const { watch: settings, lines } = watch({ port: 8081 })
     settings.look(undefined)
     settings.look({ port: 8081 })

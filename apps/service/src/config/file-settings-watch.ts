@@ -4,20 +4,20 @@ import type { Logger } from '@sluice/runtime'
 import { serviceProblems } from '../setting-sources.ts'
 import type { Settings } from '../settings.ts'
 
-/** What a {@link FileSettingsWatch} works with. */
+/** Options of {@link FileSettingsWatch}. */
 export interface FileSettingsParts {
-  /** The file, as the log calls it. */
+  /** Path of the file, for the log. */
   readonly file: string
   readonly log: Logger
-  /** What the service was started with. */
+  /** Settings that the service was started with. */
   readonly settings: Pick<Settings, 'fileSettings'>
 }
 
 type ServicePart = NonNullable<FileContent['service']>
 
 /**
- * Says in the log when the settings in the file of the rules are no longer those that the service was started with: a change of
- * rules takes effect at once, one of settings only with the next start, and what cannot be used would stop that.
+ * Logs when the settings in the rules file differ from those that the service was started with. A change of rules
+ * applies at once, a change of settings at the next start, which invalid settings would stop.
  */
 export class FileSettingsWatch {
   readonly #parts: FileSettingsParts
@@ -30,14 +30,14 @@ export class FileSettingsWatch {
     this.#known = this.#started
   }
 
-  /** Looks at what stands under `service` now. What was told is not told again while it stays as it is. */
+  /** Compares the current `service` part. Logs each state once. */
   look(service: ServicePart = {}): void {
     if (isDeepStrictEqual(service, this.#known)) return
     this.#known = service
     const { file, log } = this.#parts
     const problems = serviceProblems(service, file)
     const names = [...new Set([...Object.keys(this.#started), ...Object.keys(service)])]
-    // By name only: values may be secrets.
+    // Names only: values may be secrets.
     const settings = names.filter((name) => !isDeepStrictEqual(service[name], this.#started[name]))
     if (problems.length > 0) {
       log.error('settings in the file cannot be used: the next start would fail', { file, settings, problems })

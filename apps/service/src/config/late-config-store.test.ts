@@ -3,7 +3,7 @@ import { openConfigStore } from '@sluice/config-store'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import { LateConfigStore } from './late-config-store.ts'
 
-/** A database that is away for the first so many tries. */
+/** A database that is unreachable for the first attempts. */
 function lateBy(failures: number): { config: LateConfigStore; tries: () => number } {
   let tries = 0
   const config = new LateConfigStore(() => {

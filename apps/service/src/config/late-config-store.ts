@@ -1,8 +1,8 @@
 import type { ChangeBatch, ChangeFeed, ConfigStore } from '@sluice/config-store'
 
 /**
- * A configuration store that need not be reachable yet: it is opened when it is first used, and each use tries again until that
- * succeeds. `open` is never called twice at the same time, nor after it succeeded.
+ * A configuration store that may be unreachable. It is opened on first use, and each use tries again until that
+ * succeeds. `open` never runs twice at the same time, nor after it succeeded.
  */
 export class LateConfigStore implements ConfigStore {
   readonly versions: ConfigStore['versions'] = this.#late('versions')
@@ -32,7 +32,7 @@ export class LateConfigStore implements ConfigStore {
     }
   }
 
-  /** The store, when it can be reached. */
+  /** Resolves once the store is open; rejects if this attempt fails. */
   opened(): Promise<ConfigStore> {
     this.#opening ??= this.#tryToOpen()
     return this.#opening
@@ -58,12 +58,12 @@ export class LateConfigStore implements ConfigStore {
     }
   }
 
-  /** A table whose methods, which all answer by promise, wait for the store. */
+  /** A table whose methods wait for the store. All of them are asynchronous. */
   #late<Name extends keyof ConfigStore>(name: Name): ConfigStore[Name] {
     const methods = new Map<string | symbol, (...args: unknown[]) => Promise<unknown>>()
     return new Proxy({} as ConfigStore[Name] & object, {
       get: (_, method) => {
-        // It is no promise, whoever asks.
+        // `await` must not take the proxy for a promise.
         if (method === 'then') return undefined
         const known = methods.get(method)
         if (known !== undefined) return known

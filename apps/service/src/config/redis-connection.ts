@@ -2,14 +2,14 @@ import type { DocumentTable } from '@sluice/config-store'
 import type { Sleep } from '@sluice/runtime'
 import type { RedisSettings } from '../settings.ts'
 
-/** A connection to Redis for what is not counting. */
+/** A connection to Redis for everything except counters. */
 export interface RedisConnection {
-  /** Runs a script on one key. Rejects at once while there is no connection. */
+  /** Runs a script on one key. Rejects at once without a connection. */
   run(script: string, key: string, args: readonly string[]): Promise<unknown>
   close(): Promise<void>
 }
 
-/** What is used of a client of node-redis, whether of one server, of a cluster or of sentinels. */
+/** The common part of node-redis clients for one server, a cluster and sentinels. */
 interface Client {
   connect(): Promise<unknown>
   on(event: 'error', listener: (error: unknown) => void): unknown
@@ -21,12 +21,12 @@ const CONNECT_TIMEOUT_MS = 1000
 const LONGEST_RETRY_MS = 2000
 
 /**
- * Connects to the Redis that the settings name. Resolves when it is there, or after a moment without it: it is tried again by
- * itself.
+ * Connects to the Redis of the settings. Resolves when connected, or after a short wait; then it keeps retrying in the
+ * background.
  */
 export async function connectRedis(settings: RedisSettings, sleep: Sleep): Promise<RedisConnection> {
   const client = await createClientFor(settings)
-  // Whoever runs something is told; an event without a listener would end the process.
+  // Calls report errors themselves; an event without a listener would end the process.
   client.on('error', () => undefined)
   const connecting = client.connect().catch(() => undefined)
   const connected = new AbortController()
@@ -70,13 +70,13 @@ function identityOf({ username, password }: URL): { username?: string; password?
   }
 }
 
-/** A document that nobody changes for so long is forgotten. */
+/** A document expires this long after its last change. */
 const KEPT_MS = 30 * 24 * 60 * 60 * 1000
 
-/** A document is one string: its revision, a line feed, its body. No commands are used but those that the counters need as well. */
+/** A document is one string: revision, line feed, body. Uses only commands that the counters need as well. */
 const GET = "return redis.call('MGET', KEYS[1])[1]"
 
-/** ARGV: the revision that was seen, the body, and for how many milliseconds it is kept. Returns 1, or 0 when another is there. */
+/** ARGV: expected revision, body, time to live in milliseconds. Returns 1; 0 if the stored revision is another one. */
 const PUT = `
 local there = redis.call('MGET', KEYS[1])[1]
 local revision = there and string.match(there, '^%d+') or '0'
@@ -85,7 +85,7 @@ redis.call('PSETEX', KEYS[1], ARGV[3], string.format('%d', ARGV[1] + 1) .. '\\n'
 return 1
 `
 
-/** Documents in Redis. All nodes with one prefix share them. */
+/** Documents in Redis, shared by all nodes with the same prefix. */
 export function redisDocuments(link: RedisConnection, prefix: string): DocumentTable {
   const keyOf = (name: string): string => `${prefix}:document:${name}`
   return {

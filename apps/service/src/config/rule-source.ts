@@ -15,25 +15,24 @@ import type { HealthCheck } from '../operations/health.ts'
 import type { Settings } from '../settings.ts'
 import type { LateConfigStore } from './late-config-store.ts'
 
-/** What configuration is followed with. */
 export interface RuleSourceParts {
   readonly settings: Settings
   readonly database: LateConfigStore
   readonly clock: Clock
   readonly observe: ConfigObserver
-  /** Where the last good configuration is kept for a start without the database. */
+  /** File with the last good configuration, for a start without the database. */
   readonly cachePath: string
-  /** Is told of the settings in a file that rules come from, whenever it is read. */
+  /** Called with the settings in the rules file whenever it is read. */
   readonly onService: NonNullable<FileConfigOptions['onService']>
 }
 
-/** How long a start waits for configuration before requests are taken without. */
+/** How long a start waits for the configuration. */
 const WAIT_MS = 3000
 
-/** Dimensions that a reason names at most. */
+/** Maximum number of dimensions in a reason. */
 const MOST_NAMES = 5
 
-/** Begins to follow the file or the database that the settings name. */
+/** Follows the file or the database of the settings. */
 export function followRules(parts: RuleSourceParts & { readonly target: ConfigTarget }): ConfigFollower {
   const { settings, clock, observe, onService, target } = parts
   return settings.rulesFile === undefined
@@ -41,12 +40,12 @@ export function followRules(parts: RuleSourceParts & { readonly target: ConfigTa
     : followRulesFile(settings.rulesFile, { target, clock, observe, onService })
 }
 
-/** Begins to follow a file. A file cannot define functions, so its rules cannot name any. */
+/** Follows a file. Its rules cannot use functions, because a file cannot define any. */
 export function followRulesFile(path: string, options: Omit<FileConfigOptions, 'costFunctions'>): FileConfig {
   return fileConfig(path, { ...options, costFunctions: [] })
 }
 
-/** Begins to follow the database, also where the rules come from a file. */
+/** Follows the database, which a service with a rules file does too. */
 export function followDatabase(
   parts: Omit<RuleSourceParts, 'onService'> & { readonly target: ConfigTarget },
 ): ConfigFollower {
@@ -64,15 +63,14 @@ export function followDatabase(
   })
 }
 
-/** What rules are looked at with. */
 export interface RulesCheckParts {
   readonly settings: Settings
   readonly nowMs: number
-  /** Dimensions of the rules in force that are neither built in nor declared. */
+  /** Dimensions of the active rules that are neither built in nor declared. */
   readonly undeclared: readonly UndeclaredDimension[]
 }
 
-/** Whether there are rules to decide by, where from, and whether they are what they should be. */
+/** Readiness check of the rules: whether there are any, their source, and problems. */
 export function rulesCheck(
   follower: Pick<ConfigFollower, 'stats' | 'hasRules'>,
   { settings, nowMs, undeclared }: RulesCheckParts,
@@ -96,7 +94,7 @@ export function rulesCheck(
   return { name: 'config', ready: true, detail, reasons }
 }
 
-/** How the database stands beside a file of rules: blocks, the incident and API keys come from it. */
+/** Readiness check of the database next to a rules file: blocks, incident and API keys come from it. */
 export function databaseCheck(follower: Pick<ConfigFollower, 'stats'>, settings: Settings, nowMs: number): HealthCheck {
   const stats = follower.stats()
   const reasons = unreachableReasons(stats, { place: databaseOf(settings), nowMs })
@@ -116,7 +114,7 @@ function unreachableReasons(
   return [{ code: 'config-unreachable', message }]
 }
 
-/** Why a version is not used, the log says: not everybody who asks for health may read rules. */
+/** The reason itself is only in the log: health is public, rules are not. */
 function refusedReasons({ refused, enforcedVersion }: ConfigStats): readonly ReadinessReason[] {
   return refused.map(({ number }): ReadinessReason => {
     const what = number === 0 ? 'The database has no enforced version.' : `Version ${number} cannot be used.`
@@ -125,7 +123,7 @@ function refusedReasons({ refused, enforcedVersion }: ConfigStats): readonly Rea
   })
 }
 
-/** Names dimensions only, which metrics show too: not everybody who asks for health may read rules. */
+/** Names only dimensions, which are public in metrics too. */
 function undeclaredReasons(undeclared: readonly UndeclaredDimension[]): readonly ReadinessReason[] {
   if (undeclared.length === 0) return []
   const names = new Map(undeclared.map(({ dimension, nearest }) => [dimension, nearest]))
@@ -147,7 +145,7 @@ function databaseOf({ databaseUrl, dataDir }: Settings): string {
   return `The configuration database (${place})`
 }
 
-/** How current rules are: when they were last known to be all there is. */
+/** When the rules were last confirmed to be current. */
 function currencyOf(
   { unavailableSince, lastRefreshAt }: Pick<ConfigStats, 'unavailableSince' | 'lastRefreshAt'>,
   nowMs: number,

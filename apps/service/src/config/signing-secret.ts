@@ -3,30 +3,30 @@ import type { ConfigStore } from '@sluice/config-store'
 import { replaceFile } from '@sluice/runtime'
 
 /**
- * What signs things that are handed out and must come back as they were. It is kept in the configuration database, so that all
- * nodes have the same; a copy in the data folder is used while the database is away.
+ * Signs what clients send back unchanged. It is kept in the configuration database, so that all nodes have the same
+ * one; a copy in the data folder is used while the database is unreachable.
  */
 export class SigningSecret {
   /** Shared by the threads of the process. */
   readonly memory: SharedArrayBuffer
-  /** Its bytes, which change in place. */
+  /** Changes in place. */
   readonly bytes: Uint8Array
   readonly #path: string | undefined
 
-  /** `path`: of the copy; undefined when the database is in the data folder itself. */
+  /** `path`: of the copy; undefined if the database is in the data folder itself. */
   constructor(path: string | undefined) {
     this.#path = path
     this.memory = new SharedArrayBuffer(SECRET_BYTES)
     this.bytes = new Uint8Array(this.memory)
   }
 
-  /** Takes the copy; `makeshift` when there is none, until the database can be reached. */
+  /** Uses the copy; without one `makeshift`, until the database is reachable. */
   async start(makeshift: Uint8Array): Promise<void> {
     const copy = this.#path === undefined ? undefined : await readSecret(this.#path)
     this.bytes.set(copy ?? makeshift)
   }
 
-  /** Takes the secret of the database. */
+  /** Uses the secret of the database. */
   async learn(config: ConfigStore): Promise<void> {
     const secret = await config.secrets.get('signing')
     this.bytes.set(secret)
@@ -34,10 +34,10 @@ export class SigningSecret {
   }
 }
 
-/** Length of a secret in bytes: as much as HMAC-SHA-256 makes use of. */
+/** Length of a secret in bytes: the output size of HMAC-SHA-256. */
 export const SECRET_BYTES = 32
 
-/** The secret in a file; undefined when there is none, or what is there is none. */
+/** The secret in a file; undefined if there is none or it is invalid. */
 export async function readSecret(path: string): Promise<Uint8Array | undefined> {
   try {
     const bytes = Buffer.from((await readFile(path, 'utf8')).trim(), 'hex')

@@ -5,12 +5,12 @@ import type { Settings } from '../settings.ts'
 
 type Rule = Parameters<typeof scaleRule>[0]
 
-/** The options of rules whose states grow with their limits. */
+/** Options of rules whose state grows with the limit. */
 const SIZED_OPTIONS = ['algorithm', 'limit', 'window', 'windows', 'burst', 'segments', 'lease'] as const
 
 const SIZED_ALGORITHMS: ReadonlySet<string> = new Set(['concurrency', 'sliding-window-log'])
 
-/** A rule, and where it stands in its rule set. */
+/** A rule and its path in the rule set. */
 interface PlacedRule {
   readonly rule: PolicyRule
   readonly path: string
@@ -19,11 +19,11 @@ interface PlacedRule {
 }
 
 /**
- * Whether states fit into the memory that threads share, where they have a size that is fixed at the start. What does not fit
- * is found out when somebody says it, and not with the first call that it concerns.
+ * Checks that states fit into the memory that threads share, where their size is fixed at the start. Rules that do not
+ * fit are rejected when they are written, not when the first check fails.
  */
 export class StateSizeCheck {
-  /** Numbers that a state may have; `Infinity` where it may have any. */
+  /** Maximum number of values in a state; `Infinity`: no bound. */
   readonly #most: number
   readonly #spellings = new PatternSpellings()
 
@@ -31,12 +31,12 @@ export class StateSizeCheck {
     this.#most = threads > 1 && redis === undefined ? stateSize : Number.POSITIVE_INFINITY
   }
 
-  /** Whether there is anything to find. */
+  /** Whether there is a bound. */
   get isBounded(): boolean {
     return this.#most !== Number.POSITIVE_INFINITY
   }
 
-  /** The rules that have too large a state, in the largest form that tiers, regions and schedules make of them. */
+  /** Rules whose state is too large with the highest limit of tiers, regions and schedules. */
   problemsOf(ruleSet: RuleSet): readonly RuleSetProblem[] {
     if (!this.isBounded) return []
     const sized = rulesOf(ruleSet).filter(isSized)
@@ -48,7 +48,7 @@ export class StateSizeCheck {
     })
   }
 
-  /** The overrides that make the state of a rule too large, by their places in the list. */
+  /** Indexes of the overrides that make the state of a rule too large. */
   problemsOfOverrides(overrides: readonly Override[], ruleSet: RuleSet): readonly RuleSetProblem[] {
     const sized = rulesOf(ruleSet).filter(isSized)
     if (sized.length === 0) return []
@@ -71,7 +71,7 @@ export class StateSizeCheck {
     return problems.slice(0, 1)
   }
 
-  /** Whether an override for this resource holds for a rule, however both are spelled. */
+  /** Whether an override for this resource applies to a rule, however both are written. */
   #isFor(resource: string, rule: PolicyRule): boolean {
     return resource === '*' || this.#spellings.canonical(resource) === this.#spellings.canonical(rule.resource)
   }
@@ -103,7 +103,7 @@ function rulesOf({ rules, tiers = [], exemptions = [] }: RuleSet): readonly Plac
   ]
 }
 
-/** The most that region and time of day make of a rule. */
+/** The highest limit of a rule over all regions and schedules. */
 function factorOf({ regions, schedule = [] }: PolicyRule, ruleSet: RuleSet): number {
   const region = largestOf([1, ...Object.values(regions ?? ruleSet.regions ?? {})])
   return region * largestOf([1, ...schedule.map(({ multiplier }) => multiplier)])
@@ -119,7 +119,7 @@ function enlarged(rule: Rule, burst: number): Rule {
   return 'limit' in rule && typeof rule.limit === 'number' ? { ...rule, limit: rule.limit + burst } : rule
 }
 
-/** 0 for a rule that cannot be used, which others say better. */
+/** 0 for an invalid rule, which is reported elsewhere. */
 function stateSizeOf(rule: Rule): number {
   try {
     return largestOf([0, ...compileRule('fit', rule).map(({ stateSize }: Limit) => stateSize)])

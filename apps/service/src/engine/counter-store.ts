@@ -8,34 +8,33 @@ import { redisStore } from '@sluice/store-redis'
 import type { HealthCheck } from '../operations/health.ts'
 import type { RedisSettings, Settings } from '../settings.ts'
 
-/** Where counters live. */
+/** The store of the counters. */
 export interface CounterStore {
   readonly store: Store
-  /** Whether decisions are made, found out by asking for one. Does not fail. */
+  /** Readiness check: makes a test decision. Does not fail. */
   check(): Promise<HealthCheck>
-  /** Resolves when the store is connected, or after so many milliseconds without. */
+  /** Resolves when the store is connected, or after the given milliseconds. */
   connected(withinMs: number): Promise<void>
-  /** Gives back what is held, and closes connections. */
+  /** Returns leases and closes connections. */
   close(): Promise<void>
 }
 
-/** What a store is opened with, besides the settings. */
 export interface CounterStoreParts {
   readonly clock: Clock
-  /** The memory that threads count in together; undefined when there is one thread, or Redis. */
+  /** Memory shared by threads; undefined with one thread or with Redis. */
   readonly shared: SharedMemoryHandle | undefined
   readonly observe: StoreObserver
   readonly observeLeases: (event: LeaseEvent) => void
   readonly onWarning: (warning: ServerWarning) => void
-  /** Node count until Redis has told a newer one: each thread is a node. */
+  /** Node count until Redis reports one. Each thread is a node. */
   readonly initialNodes: number
   readonly onNodesChange: (nodes: number) => void
 }
 
-/** So many threads may end unexpectedly over the life of the process: what they leave behind stays taken. */
+/** Spare thread numbers: a thread that dies keeps its number taken until the process ends. */
 const MOST_THREADS = 256
 
-/** Opens the store that the settings name. It may be away: decisions are made by failure mode until it is there. */
+/** Opens the store of the settings. While it is unreachable, failure modes decide. */
 export function openCounterStore(settings: Settings, parts: CounterStoreParts): CounterStore {
   const { redis, maxKeys } = settings
   const { clock, shared } = parts
@@ -45,7 +44,7 @@ export function openCounterStore(settings: Settings, parts: CounterStoreParts): 
   )
 }
 
-/** The memory that the threads of a process with these settings count in together; undefined when they need none. */
+/** Creates memory for the counters that threads share; undefined if the settings need none. */
 export function sharedCounters(settings: Settings, clock: Clock): SharedMemoryHandle | undefined {
   if (settings.redis !== undefined || settings.threads === 1) return undefined
   const { maxKeys, stateSize } = settings
@@ -81,7 +80,7 @@ function redisCounters(
     store,
     check: checkOf(store, settings),
     async connected(withinMs) {
-      // A user without a permission is told of by a warning, and in the readiness.
+      // A missing permission is logged and reported in readiness.
       await store.ready(withinMs).catch(() => undefined)
     },
     close: () => store.close(),
@@ -89,9 +88,9 @@ function redisCounters(
 }
 
 /**
- * Looks at a counter that nobody uses. So it is known whether decisions are made, not only whether there is a connection; and a
- * node that gets no requests because it was not ready finds out when it is again. A node that goes on without Redis is ready:
- * others would be no better off.
+ * Peeks at an unused counter. That shows whether decisions work, not only whether there is a connection, and a node
+ * that gets no requests because it was not ready notices when it is ready again. A node without Redis is ready: another
+ * one would be no better.
  */
 function checkOf(store: Store<'async'>, settings: RedisSettings): () => Promise<HealthCheck> {
   const probe = createLimiter({ algorithm: 'gcra', limit: 1, window: '1s', name: 'sluice-readiness', store })
@@ -125,8 +124,8 @@ function unreachable({ urls, failureMode }: RedisSettings, { cause }: Failure): 
 const MOST_NODES = 1_000_000
 
 /**
- * The node count that was saved last; undefined when there is none, or the file holds something else. A process that
- * starts while Redis is unreachable has no other way to know how many nodes share a limit.
+ * The saved node count; undefined if there is none or the file is invalid. A process that starts while Redis is
+ * unreachable cannot know it otherwise.
  */
 export function readNodeCount(path: string): number | undefined {
   try {

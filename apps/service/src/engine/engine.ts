@@ -22,53 +22,52 @@ import type { Settings } from '../settings.ts'
 import type { ThreadGroup } from '../threads/message-bus.ts'
 import { openCounterStore, readNodeCount, saveNodeCount } from './counter-store.ts'
 
-/** Limits requests that no rule matches, where the settings ask for it. */
+/** Limit of requests that no rule matches, with `--default-limit`. */
 const DEFAULT_RULE: Rule = { limit: 100, window: '1m' }
 
-/** What limits are made of. */
+/** What {@link openEngine} needs. */
 export interface EngineParts {
   readonly settings: Settings
   readonly clock: Clock
   readonly log: Logger
   readonly folder: DataFolder
-  /** Where API keys, blocks and the incident are kept, and rules unless they come from a file. Closed by whoever made it. */
+  /** API keys, blocks and incident, and rules unless they come from a file. Not closed by the engine. */
   readonly database: LateConfigStore
-  /** The memory that threads count in together; undefined when there is one thread, or Redis. */
+  /** Memory shared by threads; undefined with one thread or with Redis. */
   readonly shared: SharedMemoryHandle | undefined
-  /** Is told of everything that happens. */
   readonly instrument: Instrument
-  /** Milliseconds since some instant, with fractions, never going back. */
+  /** Monotonic milliseconds, with fractions. */
   readonly monotonicMs: () => number
-  /** The threads of this process; the first of them tells for all. */
+  /** The first thread writes files for all. */
   readonly threads: Pick<ThreadGroup<unknown>, 'index'>
   readonly announceBlock: AnnounceBlock
 }
 
-/** What decides, in one thread. */
+/** The policy engine of one thread with its store and its configuration. */
 export interface DecisionEngine {
   readonly store: Store
   readonly engine: PolicyEngine
-  /** Where rules are changed; undefined when they come from a file. */
+  /** Undefined if rules come from a file. */
   readonly config: LateConfigStore | undefined
   readonly follower: ConfigFollower
   readonly keys: ApiKeyCache
-  /** What the file says that rules come from; undefined when they come from the database. */
+  /** The rules file; undefined if rules come from the database. */
   readonly file: FileConfigReads | undefined
-  /** Where everything else is changed when the rules come from a file; undefined when they come from the database. */
+  /** The database next to a rules file; undefined if rules come from the database. */
   readonly besideFile: FollowedDatabase | undefined
   readonly checks: readonly CheckHealth[]
-  /** Resolves when there are rules, or after some seconds without any. Rejects when they come from a file that cannot be used. */
+  /** Resolves when rules are loaded, or after some seconds. Rejects if the rules file is invalid. */
   startFollowing(): Promise<void>
-  /** Resolves when the counters are connected, or after so many milliseconds without. */
+  /** Resolves when the store is connected, or after the given milliseconds. */
   connected(withinMs: number): Promise<void>
   stopFollowing(): Promise<void>
   closeStore(): Promise<void>
 }
 
-/** Maximum number of `acquire` requests that wait at once in a thread. One more is answered at once. */
+/** Maximum number of waiting `acquire` requests per thread. Further ones get an answer at once. */
 const MAX_WAITING = 1000
 
-/** Opens the counters that the settings name, and begins to follow the rules that they name. */
+/** Opens the store and follows the rules of the settings. */
 export function openEngine(parts: EngineParts): DecisionEngine {
   const { settings, clock, log, folder, database, instrument, monotonicMs } = parts
   const counters = openCounterStore(settings, {
@@ -127,7 +126,7 @@ export function openEngine(parts: EngineParts): DecisionEngine {
       try {
         await Promise.all([follower.ready(), beside?.ready()])
       } catch (error) {
-        // A file that cannot be used is a mistake of whoever starts the service; a database comes back.
+        // An invalid file must be corrected by the operator; a database may become reachable.
         if (file !== undefined && follower.stats().source === 'none') {
           await stopFollowing()
           throw error

@@ -203,7 +203,7 @@ describe('a stop in order', () => {
     silent.answers = [1, 'silent']
     await silent.numbers.start()
     const stopped = silent.numbers.stop()
-    // The renewal that was under way, and the end that nobody answers.
+    // The renewal in flight, and the end of the lease, which gets no reply.
     await expect.poll(() => silent.asked.length).toBe(2)
     expect(silent.wakeLast()).toBe(1000)
     await stopped

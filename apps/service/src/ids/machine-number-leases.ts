@@ -4,17 +4,17 @@ import { errorFields } from '../observability/error-fields.ts'
 import type { MachineNumberTable } from './machine-numbers.ts'
 import { MACHINE_NUMBERS } from './machine-numbers.ts'
 
-/** How the numbers of a process are found. */
+/** Options of {@link MachineNumberLeases}. */
 export interface MachineNumberLeasesOptions {
   readonly machineNumbers: MachineNumberTable
-  /** So many are needed, one for each thread. */
+  /** Number of threads; each needs one machine number. */
   readonly count: number
   readonly leases: Pick<NumberLeases, 'take'>
   /** Unique to this process among all that run. */
   readonly holder: string
-  /** The number that the first thread asks for, 0 to 1023; each thread after it asks for the next. */
+  /** Preferred number of the first thread, 0 to 1023; each further thread prefers the next. */
   readonly first: number
-  /** Whether no other number will do, because the settings say so. */
+  /** Whether the numbers are fixed by the settings. */
   readonly isGiven: boolean
   readonly nowMs: NowMs
   readonly sleep: Sleep
@@ -23,24 +23,26 @@ export interface MachineNumberLeasesOptions {
 
 const LEASE_MS = 120_000
 
-/** How long a number is used after it was asked for. The rest of the lease is for clocks of other nodes that are ahead. */
+/**
+ * How long a number is used after its lease was requested. The rest of the lease allows for clock skew between nodes.
+ */
 const USED_MS = 90_000
 
-/** How long a number stays taken after the last id that was made with it. */
+/** How long a number stays leased after the last id created with it. */
 const UNUSED_MS = LEASE_MS - USED_MS
 
-/** How long a stop waits for the leases to be ended: they end by themselves. */
+/** How long a stop waits to end the leases; otherwise they expire. */
 const END_WITHIN_MS = 1000
 
 const RENEW_EVERY_MS = 20_000
 
-/** How soon it is tried again when a number could not be had. */
+/** Delay before the next attempt after a failure. */
 const RETRY_MS = 2000
 
 /**
- * Leases a number for each thread, and renews it for as long as the process runs. When that fails for long, or another node has
- * the number, the threads find that they have none, and make no ids until one can be had again. When it stops in order, nobody
- * else gets its numbers before clocks of other nodes have passed the last id that was made with them, and not much later.
+ * Leases a machine number for each thread and renews it while the process runs. If that fails for too long, or another
+ * node has the number, the threads create no ids until they have a number again. After a clean stop, other nodes get
+ * the numbers as soon as their clocks have passed the last id created with them.
  */
 export class MachineNumberLeases {
   readonly #options: MachineNumberLeasesOptions
@@ -52,13 +54,13 @@ export class MachineNumberLeases {
     this.#options = options
   }
 
-  /** Resolves after the first try, whether it succeeded or not. */
+  /** Resolves after the first attempt, successful or not. */
   async start(): Promise<void> {
     const isLeased = await this.#leaseAll()
     this.#running = this.#renew(isLeased)
   }
 
-  /** No more ids may be made by then. */
+  /** Call it when no more ids are created. */
   async stop(): Promise<void> {
     this.#stopped.abort()
     await this.#running
@@ -70,16 +72,16 @@ export class MachineNumberLeases {
     await late
   }
 
-  /** Lets other nodes have the numbers sooner than if the process had failed. */
+  /** Ends the leases early, so that other nodes can use the numbers soon. */
   async #endLeases(): Promise<void> {
     const { count, machineNumbers, nowMs } = this.#options
     try {
       for (let thread = 0; thread < count; thread++) {
-        // One that has no number would only take one now.
+        // A thread without a number would lease one now.
         if (machineNumbers.usableAt(thread, nowMs()) >= 0) await this.#take(thread, UNUSED_MS)
       }
     } catch {
-      // Whoever keeps them is away; they end by themselves.
+      // The store is unreachable; the leases expire.
     }
   }
 
@@ -116,7 +118,7 @@ export class MachineNumberLeases {
     const askedAtMs = nowMs()
     const number = await this.#take(thread, LEASE_MS)
     if (number === undefined) {
-      // Not ours any more, however long it was meant to be.
+      // Another node has it, so the lease is void.
       machineNumbers.withdraw(thread)
       throw this.#takenError(thread)
     }
@@ -131,7 +133,7 @@ export class MachineNumberLeases {
     )
   }
 
-  /** What it has or had last, else what it begins with. Whoever keeps the numbers may have lost all that it knew of them. */
+  /** The current or last number, else the preferred one. The store may have lost its leases. */
   #wanted(thread: number): number {
     const { machineNumbers, first } = this.#options
     const number = machineNumbers.numberOf(thread)

@@ -47,7 +47,7 @@ describe('a process that shares nothing', () => {
     [{ threads: 3 }, [0, 1, 2]],
     [{ machine: 17 }, [17]],
     [{ machine: 1022, threads: 4 }, [1022, 1023, 0, 1]],
-  ])('has with %o the numbers %o, and asks nobody', async (settings, expected) => {
+  ])('has with %o the numbers %o, without a store', async (settings, expected) => {
     const { numbers, held } = nodeOf(settings, new LateConfigStore(() => expect.fail('the database was asked')))
     await numbers.start()
     expect(held()).toEqual(expected)

@@ -12,7 +12,6 @@ import { MachineNumberLeases } from './machine-number-leases.ts'
 import type { MachineNumberTable } from './machine-numbers.ts'
 import { MACHINE_NUMBERS } from './machine-numbers.ts'
 
-/** What the numbers of a process are found with. */
 export interface MachineNumberSourceParts {
   readonly settings: Settings
   readonly machineNumbers: MachineNumberTable
@@ -23,9 +22,9 @@ export interface MachineNumberSourceParts {
   readonly log: Logger
 }
 
-/** Gives the threads of a process the numbers that they make ids with, for as long as it runs. */
+/** Assigns machine numbers to the threads of a process while it runs. */
 export interface MachineNumberSource {
-  /** Resolves after the first try, whether it succeeded or not. */
+  /** Resolves after the first attempt, successful or not. */
   start(): Promise<void>
   stop(): Promise<void>
 }
@@ -33,8 +32,8 @@ export interface MachineNumberSource {
 const HOLDER_BYTES = 16
 
 /**
- * Numbers that no other node has, those that the settings give if they do: leased from Redis, else from the database that nodes
- * share. A process that shares nothing has no other nodes, and takes what it is given, or begins with 0.
+ * Unique machine numbers, fixed by the settings or free ones: leased from Redis, else from the shared database. A
+ * process that shares neither has no other nodes, and uses the number in the settings, or 0.
  */
 export function machineNumberSource(parts: MachineNumberSourceParts): MachineNumberSource {
   const { settings, database, secureRandom } = parts
@@ -44,7 +43,7 @@ export function machineNumberSource(parts: MachineNumberSourceParts): MachineNum
     ...parts,
     count: threads,
     holder: machine === undefined ? hexFrom(secureRandom, HOLDER_BYTES) : placeOf(settings),
-    // By chance, so that a node that is new does not ask for what another has when nobody remembers who has what.
+    // Random, so that a new node is unlikely to want the number of another after the leases were lost.
     first: machine ?? secureRandom.nextUint32() % MACHINE_NUMBERS,
     isGiven: machine !== undefined,
   }
@@ -65,8 +64,8 @@ export function machineNumberSource(parts: MachineNumberSourceParts): MachineNum
 }
 
 /**
- * Where a node runs: a node that is given its number is the same one when it is started again there, and need not wait until
- * its lease has ended. The lock on the data folder sees to it that there is one at a time.
+ * Identifies a node by where it runs. A node with a fixed number that restarts there gets it at once, without waiting
+ * for its lease to expire. The lock on the data folder ensures that only one runs at a time.
  */
 function placeOf({ host, port, dataDir }: Settings): string {
   return `${hostname()} ${host}:${port} ${resolve(dataDir)}`
@@ -86,11 +85,11 @@ function ownNumbers({ settings, machineNumbers }: MachineNumberSourceParts): Mac
 }
 
 /**
- * Looks for the number that the holder has, else for the one that it wants, else for one that nobody has, and keeps it for some
- * time. One key for each number that is taken. No commands are used but those that the counters need as well.
+ * Leases the number that the holder has, else the preferred one, else a free one. One key for each leased number. Uses
+ * only commands that the counters need as well.
  *
- * KEYS[1]: what all keys begin with. ARGV: how many numbers there are, the holder, for how many milliseconds, the number wanted
- * or -1, and 1 when no other will do. Returns the number, or -1.
+ * KEYS[1]: prefix of all keys. ARGV: count of numbers, holder, lease in milliseconds, preferred number or -1, 1 if no
+ * other number will do. Returns the number, or -1.
  */
 const TAKE = `
 local count, holder, wanted = tonumber(ARGV[1]), ARGV[2], tonumber(ARGV[4])
@@ -113,12 +112,12 @@ if found >= 0 then redis.call('PSETEX', KEYS[1] .. found, ARGV[3], holder) end
 return found
 `
 
-/** Numbers in Redis. All nodes with one prefix share them. */
+/** Leases in Redis, shared by all nodes with the same prefix. */
 export function redisMachineNumbers(link: RedisConnection, prefix: string): Pick<NumberLeases, 'take'> {
   return {
     async take({ name, count, holder, leaseMs, wanted = -1, onlyWanted = false }: NumberLeaseRequest) {
       const args = [String(count), holder, String(leaseMs), String(wanted), onlyWanted ? '1' : '0']
-      // The braces keep all of them in one slot of a cluster, where a script may touch them.
+      // The hash tag puts all keys into one slot of a cluster, as scripts require.
       const number = await link.run(TAKE, `{${prefix}:${name}}:`, args)
       return typeof number === 'number' && number >= 0 ? number : undefined
     },

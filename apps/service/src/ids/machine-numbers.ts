@@ -3,23 +3,23 @@ import { SNOWFLAKE_EPOCH_MS, SnowflakeGenerator } from '@sluice/runtime'
 
 const MS_PER_SECOND = 1000
 
-/** Half of the ten bits that make the ids of one node differ from those of all others. */
+/** Half of the ten bits of the machine number in an id. */
 const PART_BITS = 5
 const PART_MASK = 31
 
-/** How many numbers there are for nodes. */
+/** Count of machine numbers. */
 export const MACHINE_NUMBERS = 1024
 
-/** Stands for no number. */
+/** No number. */
 const NONE = -1
 
 /**
- * The numbers that the threads of this process make ids with, and until when: in memory that they share, so that no thread goes
- * on with a number that is not ours any more.
+ * The machine numbers of the threads of this process and when they expire, in shared memory, so that no thread uses a
+ * number that is no longer leased.
  *
- * Invariant: nobody uses a number after its own end. The writer stores the number, then its end; a reader loads the end, then
- * the number. So a reader that sees a new end also sees the new number. A reader that sees the old end, which has not passed,
- * gets the old number or the new one; both are ours at that moment.
+ * Invariant: no thread uses a number after its expiry. The writer stores the number, then its expiry; a reader loads
+ * the expiry, then the number. So a reader that sees a new expiry also sees the new number. A reader that sees the old
+ * expiry, which has not passed, gets the old number or the new one; both are leased at that moment.
  */
 export class MachineNumberTable {
   readonly memory: SharedArrayBuffer
@@ -32,35 +32,35 @@ export class MachineNumberTable {
     if (memory === undefined) this.#words.fill(NONE)
   }
 
-  /** Gives a thread its number, until an instant in milliseconds since 1970; `Infinity` for good. */
+  /** Sets the number of a thread until a time in milliseconds since 1970; `Infinity`: without expiry. */
   give(thread: number, number: number, untilMs: number): void {
     Atomics.store(this.#words, 2 * thread, number)
     Atomics.store(this.#words, 2 * thread + 1, secondsOf(untilMs))
   }
 
-  /** The number that a thread may use at `nowMs`; below 0 when it has none. */
+  /** The number that a thread may use at `nowMs`; below 0: none. */
   usableAt(thread: number, nowMs: number): number {
     const untilMs = Atomics.load(this.#words, 2 * thread + 1) * MS_PER_SECOND + SNOWFLAKE_EPOCH_MS
     return nowMs < untilMs ? this.numberOf(thread) : NONE
   }
 
-  /** Takes the number of a thread away: it makes no more ids. */
+  /** Removes the number of a thread, so that it creates no more ids. */
   withdraw(thread: number): void {
     Atomics.store(this.#words, 2 * thread, NONE)
   }
 
-  /** The number of a thread, also after its end; below 0 when it has none. */
+  /** The number of a thread, even if expired; below 0: none. */
   numberOf(thread: number): number {
     return Atomics.load(this.#words, 2 * thread)
   }
 }
 
-/** Whole seconds, rounded down, since ids began; as many as fit when it is later than that. */
+/** Whole seconds since the epoch of ids, rounded down and clamped to 32 bits. */
 function secondsOf(ms: number): number {
   return Math.min(Math.floor((ms - SNOWFLAKE_EPOCH_MS) / MS_PER_SECOND), 2 ** 31 - 1)
 }
 
-/** Makes the ids of one thread. */
+/** Creates the ids of one thread. */
 export class IdSource {
   readonly #machineNumbers: MachineNumberTable
   readonly #thread: number
@@ -74,7 +74,7 @@ export class IdSource {
     this.#nowMs = nowMs
   }
 
-  /** The next id in decimal digits; undefined while there is no number to make it with. */
+  /** The next id in decimal digits; undefined without a machine number. */
   next(): string | undefined {
     const number = this.#machineNumbers.usableAt(this.#thread, this.#nowMs())
     if (number < 0) return undefined

@@ -43,7 +43,7 @@ describe('numbers in Redis', () => {
     expect(await nodes[0]!.take({ name: 'one', count: 32, holder: 'one more', leaseMs: 60_000 })).toBeUndefined()
   })
 
-  it('stay with whoever has them, and come back when they are not renewed', async () => {
+  it('stay with their holder, and are free again when they are not renewed', async () => {
     const numbers = await numbersOf({ ...COMMON, urls: [redis.url] })
     const ask = (holder: string, leaseMs: number): Promise<number | undefined> =>
       numbers.take({ name: 'two', count: 2, holder, leaseMs })
@@ -59,11 +59,11 @@ describe('numbers in Redis', () => {
     const take = (holder: string, wanted: number, onlyWanted = false): Promise<number | undefined> =>
       numbers.take({ name: 'three', count: 9, holder, leaseMs: 60_000, wanted, onlyWanted })
     expect([await take('a', 7), await take('b', 7), await take('c', 7, true)]).toEqual([7, 0, undefined])
-    // Whoever has one keeps it, whatever it wants.
+    // A holder keeps its number, whatever it prefers.
     expect([await take('a', 3), await take('a', 7, true), await take('b', 8)]).toEqual([7, 7, 0])
   })
 
-  it('stay with whoever has them when Redis has lost its data', async () => {
+  it('stay with their holder when Redis has lost its data', async () => {
     const server = await startRedis()
     onTestFinished(() => server.close())
     const numbers = await numbersOf({ ...COMMON, urls: [server.url] })
@@ -83,7 +83,7 @@ describe('numbers in Redis', () => {
     expect([await one.take(request), await other.take({ ...request, holder: 'y' })]).toEqual([0, 0])
   })
 
-  it('are told to be out of reach at once while Redis is away', async () => {
+  it('fail at once while Redis is unreachable', async () => {
     const link = await connectRedis({ ...COMMON, urls: ['redis://127.0.0.1:1'] }, () => Promise.resolve())
     onTestFinished(() => link.close())
     await expect(

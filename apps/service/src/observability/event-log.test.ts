@@ -21,7 +21,7 @@ describe('EventLog', () => {
   const BROKEN = { type: 'failed', cause: 'unreachable', charged: 'unknown', error: new Error('broken') } as const
   const ANSWERED = { type: 'asked', micros: 5, outcome: 'answered' } as const
 
-  it('tells once that Redis is lost and once that it is back, with its address and without a password', () => {
+  it('logs once that Redis is unavailable and once that it is available, with its URL and without a password', () => {
     const urls = ['redis://user:hunter2@one:6379', 'redis://user:hunter2@two:6379']
     const { clock, log, events } = scene({ urls, failureMode: 'local' })
     for (let minute = 0; minute < 60; minute++) {
@@ -40,13 +40,13 @@ describe('EventLog', () => {
     expect(log.entries()).toMatchObject([
       {
         level: 'warn',
-        message: 'Redis is lost: checks are decided by failure mode',
+        message: 'Redis is unavailable: failure modes decide',
         ...{ redis, failureMode: 'local', cause: 'unreachable', error: { name: 'Error', message: 'broken' } },
       },
-      { level: 'warn', message: 'Redis is back: checks are counted there again', redis, afterMs: 3_600_000 },
+      { level: 'warn', message: 'Redis is available again', redis, afterMs: 3_600_000 },
     ])
     events.store({ type: 'breaker', state: 'open' })
-    expect(log.entries()[2]).toMatchObject({ message: 'Redis is lost: checks are decided by failure mode' })
+    expect(log.entries()[2]).toMatchObject({ message: 'Redis is unavailable: failure modes decide' })
     expect(log.lines.join('')).not.toContain('hunter2')
   })
 
@@ -60,7 +60,7 @@ describe('EventLog', () => {
     expect(log.lines).toHaveLength(1)
     clock.advance(1)
     events.store(ANSWERED)
-    expect(log.entries()[1]).toMatchObject({ message: 'Redis is back: checks are counted there again' })
+    expect(log.entries()[1]).toMatchObject({ message: 'Redis is available again' })
     // A clock that was set back does not keep it lost.
     events.store(BROKEN)
     clock.setMicros(clock.nowMicros() - 60_000_000)
@@ -117,15 +117,15 @@ describe('EventLog', () => {
   })
 
   it.each<[PolicyEvent, string]>([
-    [{ type: 'shadow-failed', error: new Error('e') }, 'what is in shadow could not be measured'],
-    [{ type: 'penalty-failed', error: new Error('e') }, 'a refusal could not be counted for a penalty'],
+    [{ type: 'shadow-failed', error: new Error('e') }, 'could not measure a shadow rule'],
+    [{ type: 'penalty-failed', error: new Error('e') }, 'could not count a denial for a penalty'],
     [
       { type: 'override-unusable', rule: 'r', terms: { limit: 5 }, problem: 'no window' },
-      'an override cannot be applied to a rule',
+      'could not apply an override to a rule',
     ],
     [
       { type: 'burst-unusable', rule: 'r', tiers: ['gold'], problem: 'no room', version: 3 },
-      'the burst of a tier cannot be added to a rule, which goes without',
+      'could not add the burst of a tier to a rule',
     ],
   ])('warns of %j once', (event, message) => {
     const { log, events } = scene()

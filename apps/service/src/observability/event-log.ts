@@ -8,35 +8,35 @@ import { errorFields } from './error-fields.ts'
 import { isStoreError } from './metrics/store-metrics.ts'
 import { digestOf } from './top-callers.ts'
 
-/** What an {@link EventLog} works with. */
+/** Options of {@link EventLog}. */
 export interface EventLogParts {
   readonly log: Logger
   readonly nowMs: NowMs
-  /** Goes into the digests that stand for callers; read at each use. */
+  /** Key of the digests that replace callers; read at each use. */
   readonly secret: Uint8Array
-  /** Where counters live; undefined when they live in this process. */
+  /** Undefined if counters are in memory. */
   readonly redis?: Pick<RedisSettings, 'urls' | 'failureMode'> | undefined
 }
 
-/** A trouble that goes on is told again after so long. */
+/** A problem that lasts is logged again after this time. */
 const SAME_TROUBLE_MS = 10_000
 
-/** The store has to answer for so long without a failure before it counts as back: part of a cluster may still be lost. */
+/** Time without failures before the store counts as available again: part of a cluster may still be down. */
 const STEADY_MS = 1000
 
-/** Places in a rule set that one line lists at most. */
+/** Maximum number of paths of a rule set in one line. */
 const MOST_PATHS = 10
 
-/** Writes what goes wrong into the log: one line for each trouble, whatever number of requests it concerns. */
+/** Logs problems: one line per problem, however many requests it affects. */
 export class EventLog {
   readonly #log: Logger
   readonly #nowMs: NowMs
   readonly #secret: Uint8Array
   readonly #redis: Readonly<Record<string, unknown>>
   readonly #toldAt = new Map<string, number>()
-  /** What was logged since the rules changed last. */
+  /** Messages logged since the last change of the rules. */
   readonly #firsts = new Set<string>()
-  /** When the store was lost; undefined while it answers. */
+  /** When the store became unavailable; undefined while it is available. */
   #storeLostMs: number | undefined
   #storeFailedMs = 0
 
@@ -49,8 +49,8 @@ export class EventLog {
   }
 
   /**
-   * Tells once that the store is lost, and once that it is back. Lost: the breaker has opened, or a call was refused or could not
-   * be sent. A single answer that is late is told of, and is no loss.
+   * Logs once that the store is unavailable, and once that it is available again. Unavailable: the breaker has opened,
+   * or a call was rejected or could not be sent. A single late reply is logged, but does not count as unavailable.
    */
   store(event: StoreEvent): void {
     switch (event.type) {
@@ -58,7 +58,7 @@ export class EventLog {
         if (event.state === 'open') this.#storeLost({ cause: 'breaker' })
         return
       case 'failed':
-        // While it is not asked there is nothing new to say.
+        // Skipped calls say nothing new.
         if (event.cause !== 'breaker') this.#storeFailed(event)
         return
       case 'asked':
@@ -82,23 +82,23 @@ export class EventLog {
     this.#storeFailedMs = this.#nowMs()
     if (this.#storeLostMs !== undefined) return
     this.#storeLostMs = this.#storeFailedMs
-    this.#log.warn('Redis is lost: checks are decided by failure mode', { ...this.#redis, ...fields })
+    this.#log.warn('Redis is unavailable: failure modes decide', { ...this.#redis, ...fields })
   }
 
   #storeAnswered(lostMs: number): void {
     const nowMs = this.#nowMs()
     const steadyMs = nowMs - this.#storeFailedMs
-    // A clock that was set back must not keep it lost.
+    // A clock that was set back must not delay it.
     if (steadyMs >= 0 && steadyMs < STEADY_MS) return
     this.#storeLostMs = undefined
-    // As loud as the loss, so that whoever saw the one sees the other.
-    this.#log.warn('Redis is back: checks are counted there again', { ...this.#redis, afterMs: nowMs - lostMs })
+    // The same level as the failure, so that both are seen.
+    this.#log.warn('Redis is available again', { ...this.#redis, afterMs: nowMs - lostMs })
   }
 
   lease(event: LeaseEvent): void {
     if (event.type !== 'lease-failed') return
     const { rule, error } = event
-    this.#tellAgain('the store could not be asked for a lease, or told about one', () => ({
+    this.#tellAgain('could not request or return a lease', () => ({
       rule,
       error: errorFields(error),
     }))
@@ -110,22 +110,22 @@ export class EventLog {
         this.#log.info('a caller was blocked', this.#blockFields(event.block))
         return
       case 'block-not-kept':
-        this.#log.error('a block holds on this node only: it could not be handed on', {
+        this.#log.error('could not share a block: it applies on this node only', {
           ...this.#blockFields(event.block),
           error: errorFields(event.error),
         })
         return
       case 'shadow-failed':
-        this.#tellAgain('what is in shadow could not be measured', () => ({ error: errorFields(event.error) }))
+        this.#tellAgain('could not measure a shadow rule', () => ({ error: errorFields(event.error) }))
         return
       case 'penalty-failed':
-        this.#tellAgain('a refusal could not be counted for a penalty', () => ({ error: errorFields(event.error) }))
+        this.#tellAgain('could not count a denial for a penalty', () => ({ error: errorFields(event.error) }))
         return
       case 'override-unusable':
-        this.#tellAgain('an override cannot be applied to a rule', () => ({ rule: event.rule, problem: event.problem }))
+        this.#tellAgain('could not apply an override to a rule', () => ({ rule: event.rule, problem: event.problem }))
         return
       case 'burst-unusable':
-        this.#tellAgain('the burst of a tier cannot be added to a rule, which goes without', () => {
+        this.#tellAgain('could not add the burst of a tier to a rule', () => {
           const { rule, tiers, problem, version } = event
           return { rule, tiers, problem, version }
         })
@@ -152,7 +152,7 @@ export class EventLog {
         return
       }
       default:
-      // What was measured is counted, not told.
+      // Counted in metrics, not logged.
     }
   }
 
@@ -172,7 +172,7 @@ export class EventLog {
     }))
   }
 
-  /** Other rules are in force: what is logged for the first time only is logged once more. */
+  /** The rules have changed: messages that are logged once are logged again. */
   rulesChanged(): void {
     this.#firsts.clear()
   }
@@ -181,7 +181,7 @@ export class EventLog {
     switch (event.type) {
       case 'refreshed': {
         const { source, enforcedVersion, candidateVersion, changes, reloaded } = event
-        this.#log.info('the configuration in force has changed', {
+        this.#log.info('the configuration has changed', {
           source,
           enforcedVersion,
           candidateVersion,
@@ -191,11 +191,11 @@ export class EventLog {
         return
       }
       case 'recovered':
-        // As loud as the loss, so that whoever saw the one sees the other.
-        this.#log.warn('the configuration can be read again', { afterMs: event.afterMs })
+        // The same level as the failure, so that both are seen.
+        this.#log.warn('the configuration is readable again', { afterMs: event.afterMs })
         return
       case 'cache-refused':
-        this.#log.warn('the kept copy of the configuration cannot be used', { reason: event.reason })
+        this.#log.warn('could not use the saved copy of the configuration', { reason: event.reason })
         return
       default: {
         const { message, level } = CONFIG_TROUBLES[event.type]
@@ -216,30 +216,30 @@ export class EventLog {
     }
   }
 
-  /** Logs something the first time that it happens under the rules in force. Metrics count all of them. */
+  /** Logs the first occurrence under the active rules. Metrics count all. */
   #tellFirst(message: string, fieldsOf: () => Readonly<Record<string, unknown>>): void {
     if (this.#firsts.has(message)) return
     this.#firsts.add(message)
     this.#log.warn(message, fieldsOf())
   }
 
-  /** Tells of a trouble, unless it has been told a moment ago. */
+  /** Logs a problem, unless it was logged recently. */
   #tellAgain(message: string, fieldsOf: () => Readonly<Record<string, unknown>>): void {
     const nowMs = this.#nowMs()
     const toldAt = this.#toldAt.get(message)
-    // A clock that was set back must not silence it for long.
+    // A clock that was set back must not suppress it for long.
     if (toldAt !== undefined && nowMs - toldAt < SAME_TROUBLE_MS && nowMs >= toldAt) return
     this.#toldAt.set(message, nowMs)
     this.#log.warn(message, fieldsOf())
   }
 }
 
-/** What a request may say of its caller. The log says which of them there are, and nothing of what a request holds. */
+/** Identities of a request. The log contains their names, never their values. */
 const IDENTITIES = ['user', 'apiKey', 'tenant', 'service', 'ip', 'descriptors'] as const
 
 const CONFIG_TROUBLES = {
-  refused: { message: 'a version of the rules cannot be used; what was in force stays', level: 'error' },
-  unavailable: { message: 'the configuration cannot be read; limits go on with what is known', level: 'warn' },
-  'hints-lost': { message: 'notifications of changes may be missing; they are looked for instead', level: 'warn' },
-  'cache-failed': { message: 'the copy of the configuration for a start without it cannot be written', level: 'warn' },
+  refused: { message: 'a version of the rules cannot be used; the previous one stays active', level: 'error' },
+  unavailable: { message: 'could not read the configuration; the last known one stays active', level: 'warn' },
+  'hints-lost': { message: 'change notifications may be missing; polling for changes', level: 'warn' },
+  'cache-failed': { message: 'could not save the copy of the configuration', level: 'warn' },
 } as const

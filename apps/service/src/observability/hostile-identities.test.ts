@@ -25,7 +25,8 @@ import {
 } from './observability.test.support.ts'
 import { OtlpTracing } from './tracing/otlp-tracing.ts'
 
-// Whoever calls is in no line of the log, no label of a metric, no span, and no row of history, whatever they call themselves.
+// Callers appear in no log line, no metric label, no span and no row of history, whatever they call
+// themselves.
 
 // The libraries import `node:process`, which opens the standard input. It keeps no process alive, but is there.
 afterAll(() => void process.stdin.unref())
@@ -149,7 +150,7 @@ async function wholeScene() {
   return { ...scene, tracing, handlers, shown, recorder, rollups, report, bodies }
 }
 
-it('nobody is named in logs, metrics, spans and history (property)', async () => {
+it('callers are never named in logs, metrics, spans and history (property)', async () => {
   const scene = await wholeScene()
   const { handlers, shown, log, clock, timers, tracing, recorder, rollups, bodies } = scene
   const call = (operation: string, request: PolicyRequest): void => {
@@ -196,8 +197,8 @@ it('nobody is named in logs, metrics, spans and history (property)', async () =>
   }
   expect(written.spans).toContain('ratelimit.check')
   expect(written.log).toContain('a caller was blocked')
-  expect(written.log).toContain('an override cannot be applied to a rule')
-  // Nobody can begin a line of the log or of the page of metrics.
+  expect(written.log).toContain('could not apply an override to a rule')
+  // A caller cannot inject a line into the log or into the metrics.
   expect(log.lines.every((line) => line.indexOf('\n') === line.length - 1 && JSON.parse(line) !== undefined)).toBe(true)
   expect(parseMetricsPage((pages[0] as Answer).body).length).toBeGreaterThan(100)
 })

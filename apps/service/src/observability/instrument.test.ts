@@ -89,7 +89,7 @@ describe('Instrument', () => {
     expect(near).toEqual([0, 0, 0, 0, 0, 0, 0, 1, 2, 3])
   })
 
-  it('counts checks that no rule matches and checks that name nobody, and logs the first of each under a rule set', () => {
+  it('counts unmatched and anonymous checks, and logs the first of each per rule set', () => {
     const { engine, metrics, log } = createScene({ ruleSet: RULES })
     const counts = (): unknown[] =>
       ['ratelimit_unmatched_checks_total', 'ratelimit_anonymous_checks_total'].map(
@@ -419,7 +419,7 @@ describe('Instrument on a store that fails', () => {
     for (let call = 0; call < 8; call++) await engine.check(request)
     let snapshot = metrics.snapshot()
     expect(numbersOf(snapshot, 'ratelimit_breaker_state')).toEqual({ '': 2 })
-    // Nobody knows how much is left without the store, so no call counts as near its limit.
+    // Without the store, the remaining quota is unknown, so no check counts as near its limit.
     expect(numbersOf(snapshot, 'ratelimit_near_limit_total')).toEqual({ 'user /data': 0 })
     // Five calls failed, then the breaker kept three from being made.
     expect(numbersOf(snapshot, 'ratelimit_redis_errors_total')).toEqual({ '': 5 })
@@ -439,8 +439,8 @@ describe('Instrument on a store that fails', () => {
     snapshot = metrics.snapshot()
     expect(numbersOf(snapshot, 'ratelimit_breaker_state')).toEqual({ '': 0 })
     expect(log.entries().map(({ level, message }) => [level, message])).toEqual([
-      ['warn', 'Redis is lost: checks are decided by failure mode'],
-      ['warn', 'Redis is back: checks are counted there again'],
+      ['warn', 'Redis is unavailable: failure modes decide'],
+      ['warn', 'Redis is available again'],
     ])
     await store.close()
   })

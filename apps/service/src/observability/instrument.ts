@@ -23,24 +23,24 @@ import type { CheckObserver } from './observed-engine.ts'
 import type { TopCallersSnapshot } from './top-callers.ts'
 import { TopCallers } from './top-callers.ts'
 
-/** Is told what alerts are about. */
+/** Records what alerts are about. */
 export interface CheckSignals {
   recordCheck(denied: boolean): void
-  /** `micros`: how long it took; 0 when the store was not asked. */
+  /** `micros`: duration; 0 for a skipped call. */
   recordStoreCall(micros: number, failed: boolean): void
 }
 
-/** Is told of decisions, for traces. */
+/** Records decisions for traces. */
 export interface DecisionTracer {
   decided(decision: PolicyDecision, durationMs: number): void
 }
 
-/** What an {@link Instrument} works with. */
+/** Options of {@link Instrument}. */
 export interface InstrumentParts {
   readonly metrics: MetricRegistry
   readonly log: Logger
   readonly clock: Clock
-  /** Goes into the digests that stand for callers in the log; read at each use. */
+  /** Key of the digests that replace callers in the log; read at each use. */
   readonly secret: Uint8Array
   /** Default: none. */
   readonly signals?: CheckSignals | undefined
@@ -48,11 +48,11 @@ export interface InstrumentParts {
   readonly tracer?: DecisionTracer | undefined
   /** Region of the node, for metrics. Default: none. */
   readonly region?: string | undefined
-  /** Where counters live, for the log; undefined when they live in this process. */
+  /** For the log; undefined if counters are in memory. */
   readonly redis?: Pick<RedisSettings, 'urls' | 'failureMode'> | undefined
 }
 
-/** What is looked at whenever metrics are read. */
+/** What metrics read when they are scraped. */
 export interface WatchedParts {
   readonly store: Store
   readonly engine: PolicyEngine
@@ -60,15 +60,15 @@ export interface WatchedParts {
   readonly thread: ThreadReadings
 }
 
-/** What one thread knows: plain data. */
+/** Metrics and top callers of one thread: plain data. */
 export interface ThreadReport {
   readonly metrics: MetricsSnapshot
   readonly top: TopCallersSnapshot
 }
 
 /**
- * Counts everything that happens in one thread, writes what goes wrong into the log, and says so to whoever watches. It exists
- * before what it observes: its methods are given to store, engine and configuration when they are made.
+ * Metrics, log and traces of one thread. It is created before what it observes: store, engine and configuration get its
+ * methods when they are created.
  */
 export class Instrument implements CheckObserver {
   readonly observeStore: StoreObserver = (event) => this.#observeStore(event)
@@ -110,7 +110,7 @@ export class Instrument implements CheckObserver {
     this.#tracer = tracer
   }
 
-  /** Looks at these from now on, whenever metrics are read. The function returned ends it. */
+  /** Reads these whenever metrics are read. The returned function ends it. */
   watch({ store, engine, follower, thread }: WatchedParts): () => void {
     const ends = [
       watchStore(this.#registry, store),
@@ -152,7 +152,6 @@ export class Instrument implements CheckObserver {
     this.#checks.recordError()
   }
 
-  /** All that is known now. */
   report(): ThreadReport {
     return { metrics: this.#registry.snapshot(), top: this.#top.snapshot() }
   }
@@ -161,7 +160,7 @@ export class Instrument implements CheckObserver {
     this.#store.record(event)
     this.#events.store(event)
     if (event.type === 'asked') this.#signals?.recordStoreCall(event.micros, event.outcome === 'failed')
-    // A call that was made has ended with `asked` already.
+    // A call that was made is already counted by `asked`.
     else if (event.type === 'failed' && event.charged === 'no' && event.error === undefined) {
       this.#signals?.recordStoreCall(0, true)
     }
@@ -173,7 +172,7 @@ export class Instrument implements CheckObserver {
   }
 }
 
-/** Whether a request names nobody: then only rules for all callers together can limit it. */
+/** Whether a request names no caller. Then only global rules can limit it. */
 function isAnonymous({ user, apiKey, tenant, service, ip, descriptors }: PolicyRequest): boolean {
   const isNamed = user || apiKey || tenant || service || ip
   return !isNamed && (descriptors === undefined || Object.keys(descriptors).length === 0)

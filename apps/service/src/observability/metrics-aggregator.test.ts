@@ -103,7 +103,7 @@ describe('MetricsAggregator', () => {
 })
 
 describe('askReport', () => {
-  it('gives what threads share, wherever it is asked', async () => {
+  it('returns the report of the process in any thread', async () => {
     const threads = new SingleThread<ServiceMessages>()
     const { instrument, engine } = createScene({
       ruleSet: { rules: [{ resource: '/data', dimension: 'user', limit: 1, window: '1m' }] },

@@ -7,18 +7,18 @@ import { watchProcess } from './metrics/process-metrics.ts'
 import type { TopCallersSnapshot } from './top-callers.ts'
 import { mergeTopCallers } from './top-callers.ts'
 
-/** What all threads of this process know together: plain data. */
+/** The report of the process: plain data. */
 export interface ServiceReport {
-  /** Counters never go down, also when a thread ends. */
+  /** Counters never decrease, even when a thread ends. */
   readonly metrics: MetricsSnapshot
   readonly top: TopCallersSnapshot
 }
 
-/** The report of a thread, and which it is. */
+/** The report of a thread with its identity. */
 interface SignedReport extends ThreadReport {
-  /** Where the thread stands among the others. */
+  /** Number of the thread. */
   readonly index: number
-  /** Names this thread alone, not another that comes in its place. */
+  /** Unique name of the thread; its replacement has another. */
   readonly name: string
 }
 
@@ -50,9 +50,8 @@ export function askReport(threads: Pick<ThreadGroup<ReportMessages>, 'callMain'>
 }
 
 /**
- * Makes one report of those of several threads. A thread that does not answer counts by what it said last. One that has ended,
- * so that another stands in its place, is remembered by its counters: whoever reads a sum that went down takes it for a new
- * beginning, and all of it for something that just happened.
+ * Merges the reports of several threads. A thread that does not reply counts with its last report. The counters of a
+ * thread that was replaced are kept, because a scraper takes a counter that decreases for a restart.
  */
 export class MetricsAggregator {
   readonly #registry = new MetricRegistry()
@@ -63,7 +62,7 @@ export class MetricsAggregator {
     watchProcess(this.#registry, process)
   }
 
-  /** What these threads know, and all those before them. */
+  /** The report of these threads and all that they replaced. */
   merge(reports: readonly SignedReport[]): ServiceReport {
     for (const report of reports) {
       const before = this.#latest.get(report.index)
@@ -80,7 +79,7 @@ export class MetricsAggregator {
   }
 }
 
-/** What a thread has counted; how it stands is of no interest once it has ended. */
+/** Only counters: gauges of an ended thread are meaningless. */
 function withoutGauges({ families }: MetricsSnapshot): MetricsSnapshot {
   return { families: families.map((family) => (family.type === 'gauge' ? { ...family, samples: [] } : family)) }
 }

@@ -195,8 +195,8 @@ export interface ParsedSample {
 }
 
 /**
- * Reads a page of metrics in the Prometheus text format as its description has it, and shares nothing with what writes it. Throws
- * at the first line that is not right.
+ * Reads a page of metrics in the Prometheus text format as its description has it, and shares nothing with what writes
+ * it. Throws at the first line that is not right.
  */
 export function parseMetricsPage(page: string): readonly ParsedSample[] {
   if (!page.endsWith('\n')) throw new Error('the last line does not end')

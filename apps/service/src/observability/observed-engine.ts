@@ -12,27 +12,27 @@ import type {
 import { PolicyEngine } from '@sluice/core/policy'
 import type { Answer, Mode } from '@sluice/core/store'
 
-/** Is told what an {@link ObservedEngine} decides, as it happens. */
+/** Observes the decisions of an {@link ObservedEngine}. */
 export interface CheckObserver {
-  /** Other rules are in force from now on. */
+  /** The rules have changed. */
   used(versions: PolicyVersions): void
-  /** A request was decided, and charged when it was allowed. */
+  /** A request was decided, and charged if allowed. */
   checked(request: PolicyRequest, decision: PolicyDecision, durationMs: number): void
   checkedDescriptors(domain: string, decision: DescriptorDecision, durationMs: number): void
   /** A request could not be decided. */
   failed(): void
 }
 
-/** How an {@link ObservedEngine} observes itself. */
+/** Options of {@link ObservedEngine}. */
 export interface ObservationOptions {
   readonly observer: CheckObserver
-  /** Milliseconds since some instant, with fractions, never going back. */
+  /** Monotonic milliseconds, with fractions. */
   readonly monotonicMs: () => number
 }
 
 /**
- * A policy engine that tells of every decision that charges: `check`, `reserve` and `decideDescriptors`, whichever listener they
- * come through. `peek`, `explain` and `usage` only look, and are not told of. What the observer throws is ignored.
+ * A policy engine that reports every decision that charges: `check`, `reserve` and `decideDescriptors`, for all
+ * listeners. `peek`, `explain` and `usage` charge nothing and are not reported. Errors of the observer are ignored.
  */
 export class ObservedEngine<M extends Mode = Mode> extends PolicyEngine<M> {
   readonly #observer: CheckObserver
@@ -76,14 +76,14 @@ export class ObservedEngine<M extends Mode = Mode> extends PolicyEngine<M> {
     )
   }
 
-  /** Makes a decision that is timed and told of, now or later. */
+  /** Times a decision and reports it. */
   #observed<T>(decide: () => Answer<M, T>, tell: (decided: T, durationMs: number) => void): Answer<M, T> {
     const startedMs = this.#monotonicMs()
     const tellOf = (decided: T): T => {
       try {
         tell(decided, Math.max(0, this.#monotonicMs() - startedMs))
       } catch {
-        // A check must not fail because somebody counts it.
+        // A check must not fail because of its observer.
       }
       return decided
     }

@@ -4,26 +4,26 @@ import type { NowMs, TopKSnapshot } from '@sluice/runtime'
 import { keyDigest, mergeTopK, RecentTopK } from '@sluice/runtime'
 import { addressNetwork } from '../address-network.ts'
 
-/** What one thread, or several together, know of the callers that were refused most: plain data. */
+/** The callers that were denied most: plain data of one thread, or of several together. */
 export interface TopCallersSnapshot {
-  /** Refusals before this instant are forgotten; milliseconds since 1970. */
+  /** Denials before this time are forgotten; milliseconds since 1970. */
   readonly startedAt: number
   readonly dimensions: readonly { readonly dimension: string; readonly callers: TopKSnapshot }[]
 }
 
-/** Callers kept apart in each dimension; those shown are a tenth of them, so that what is shown is nearly exact. */
+/** Callers tracked per dimension. A tenth of them is shown, so that the result is nearly exact. */
 const CAPACITY = 1000
 
-/** A caller is remembered for so long at least, and for twice as long at most. */
+/** A caller is remembered for this time at least, and for twice as long at most. */
 const WINDOW_MS = 5 * 60_000
 
-/** Dimensions that are kept apart; descriptors may be any, but a rule set that counts by more than these is rare. */
+/** Maximum number of dimensions. Descriptors may have any, but rule sets with more are rare. */
 const MOST_DIMENSIONS = 16
 
-/** A caller counts by so much of its name. */
+/** Maximum length of a caller's name; longer names are cut. */
 const LONGEST_NAME = 256
 
-/** The callers of one thread that were refused most in the last minutes, in bounded memory whoever calls. */
+/** The callers of one thread that were denied most in the last minutes, in bounded memory. */
 export class TopCallers {
   readonly #nowMs: NowMs
   readonly #sketches = new Map<string, RecentTopK>()
@@ -32,7 +32,7 @@ export class TopCallers {
     this.#nowMs = nowMs
   }
 
-  /** Counts that `request` was refused for its caller in `dimension`; of a joint one, for each of its parts. */
+  /** Counts a denial for the caller of `request` in `dimension`; for a joint dimension, for each of its parts. */
   refused(request: PolicyRequest, dimension: string): void {
     if (!dimension.includes('+')) this.#count(request, dimension)
     else for (const part of dimension.split('+')) this.#count(request, part)
@@ -63,7 +63,7 @@ export class TopCallers {
   }
 }
 
-/** What several threads know together. */
+/** Merges the top callers of several threads. */
 export function mergeTopCallers(snapshots: readonly TopCallersSnapshot[]): TopCallersSnapshot {
   const byDimension = Map.groupBy(
     snapshots.flatMap(({ dimensions }) => dimensions),
@@ -78,19 +78,18 @@ export function mergeTopCallers(snapshots: readonly TopCallersSnapshot[]): TopCa
   }
 }
 
-/** Which callers are shown. */
+/** Options of {@link topCallers}. */
 export interface TopCallersView {
   /** Only callers of this dimension. Default: all dimensions. */
   readonly dimension?: string | undefined
-  /** Most callers of each dimension. */
+  /** Maximum number of callers per dimension. */
   readonly limit: number
-  /** Goes into the digests of API keys. */
+  /** Key of the digests of API keys. */
   readonly secret: Uint8Array
 }
 
 /**
- * The callers that were refused most, dimension by dimension. API keys are shown by their digests: whoever may look at this
- * must not learn them.
+ * The callers that were denied most, per dimension. API keys are shown as digests, because viewers must not learn them.
  */
 export function shownCallers(
   { dimensions }: TopCallersSnapshot,
@@ -109,7 +108,7 @@ export function shownCallers(
     .toSorted((one, other) => (one.dimension < other.dimension ? -1 : 1))
 }
 
-/** A short name of a caller that is not to be written down, the same on all nodes. */
+/** A short digest of a caller's name, the same on all nodes. */
 export function digestOf(text: string, secret: Uint8Array): string {
   return keyDigest(text, Buffer.from(secret).toString('hex'))
 }
@@ -131,7 +130,7 @@ function nameIn(request: PolicyRequest, dimension: string): string | number | un
       return request.tenant
     case 'service':
       return request.service ?? ownDescriptor(request, dimension)
-    // All callers together are no caller.
+    // The global dimension has no caller.
     case 'global':
       return undefined
     default:

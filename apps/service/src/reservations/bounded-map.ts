@@ -1,4 +1,4 @@
-/** A map of at most so many entries: with one more, the one that was set first is dropped. */
+/** A map with a maximum size. Drops the oldest entry when it is full. */
 export class BoundedMap<K, V> {
   readonly #most: number
   readonly #entries = new Map<K, V>()

@@ -117,7 +117,7 @@ describe('a reservation id', () => {
     )
   })
 
-  it('is worth nothing to whoever has another secret, and goes by the bytes that the secret has now', () => {
+  it('is invalid with another secret, and uses the current bytes of the secret', () => {
     const secret = new Uint8Array(SECRET)
     const ids = new ReservationIds(secret)
     const before = ids.write(USUAL)!

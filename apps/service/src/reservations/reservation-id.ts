@@ -3,7 +3,7 @@ import { LONGEST_RESERVATION_ID } from '@sluice/contract'
 import type { Limit } from '@sluice/core/store'
 import type { Ticket } from './ticket.ts'
 
-/** A ticket as JSON: what appears in several charges is written once. */
+/** A ticket as compact JSON: values that occur in several charges are written once. */
 type Written = readonly [
   kind: 0 | 1,
   thread: number,
@@ -21,37 +21,37 @@ type Written = readonly [
 const KINDS = ['units', 'slot'] as const
 const FAILURES = [undefined, 'open', 'local'] as const
 
-/** Begins every id, and is signed with it: what it is, and the form of what follows. */
+/** Prefix of every id: its kind and format version. Signed as well. */
 const FORM = 'r1'
 
-/** The form, what it says in base64url, and a MAC of both in base64url. */
+/** Prefix, content in base64url, and a MAC of both in base64url. */
 const ID = /^r1\.([\w-]+)\.([\w-]{43})$/
 
 /**
- * Reservation ids: all that is needed to settle, release or renew a reservation, signed, so that any thread of any node with
- * the same secret can do it and nobody can make one up. An id is not encrypted: whoever has it can read the identities that
- * were counted, and can settle what it names.
+ * Reservation ids contain everything that settles, releases or renews a reservation. They are signed: any thread of any
+ * node with the same secret accepts them, and they cannot be forged. They are not encrypted: the holder of an id can
+ * read the counted identities and settle the reservation.
  */
 export class ReservationIds {
   readonly #secret: Uint8Array
 
-  /** @param secret - read at each use: its bytes may change */
+  /** @param secret - read at each use, because its bytes may change */
   constructor(secret: Uint8Array) {
     this.#secret = secret
   }
 
-  /** The id that says `ticket`; undefined when it would be longer than an id may be. */
+  /** The id of a ticket; undefined if it would be too long. */
   write(ticket: Ticket): string | undefined {
     const signed = `${FORM}.${Buffer.from(JSON.stringify(written(ticket))).toString('base64url')}`
     const id = `${signed}.${this.#mac(signed)}`
     return id.length <= LONGEST_RESERVATION_ID ? id : undefined
   }
 
-  /** What `id` says; undefined unless it is, whole and unchanged, one that was written with this secret. */
+  /** The ticket in an id; undefined unless it was signed with this secret and is unchanged. */
   read(id: string): Ticket | undefined {
     const [, text, mac] = ID.exec(id) ?? []
     if (text === undefined || mac === undefined) return undefined
-    // In constant time: how long a comparison takes would tell a forger how far the guess was right.
+    // In constant time, so that the duration reveals nothing about the MAC.
     if (!timingSafeEqual(Buffer.from(mac), Buffer.from(this.#mac(`${FORM}.${text}`)))) return undefined
     return ticketOf(JSON.parse(Buffer.from(text, 'base64url').toString()) as Written)
   }
@@ -109,7 +109,7 @@ type Json = string | number | boolean | null | readonly Json[] | { readonly [nam
 /** A limit as a list: its algorithm, then the values of {@link COMMON}, then those of {@link OWN}. */
 export type CompactLimit = readonly [algorithm: Limit['algorithm'], ...values: Json[]]
 
-/** What every limit has, in the order of the list. Another order is another form of what is written with it. */
+/** Fields of every limit, in the order of the list. Changing the order changes the format of ids. */
 const COMMON = [
   'id',
   'rule',
@@ -122,10 +122,10 @@ const COMMON = [
   'failureMode',
 ] as const satisfies readonly (keyof Limit)[]
 
-/** A field that the limits of one algorithm have besides. */
+/** A field that only limits of one algorithm have. */
 type OwnField<A extends Limit['algorithm']> = Exclude<keyof Extract<Limit, { algorithm: A }> & string, keyof Limit>
 
-/** What the limits of one algorithm have besides. */
+/** Fields that only limits of one algorithm have. */
 const OWN: { readonly [A in Limit['algorithm']]: readonly OwnField<A>[] } = {
   'token-bucket': ['rate', 'full'],
   'token-bucket-rollover': ['rate', 'full', 'rolloverFull'],
@@ -143,7 +143,7 @@ const OWN: { readonly [A in Limit['algorithm']]: readonly OwnField<A>[] } = {
 /** Limits within a limit. */
 const NESTED: ReadonlySet<string> = new Set(['base', 'burst'])
 
-/** `limit` in a form for JSON that is half as long as its own. */
+/** A compact form of a limit for JSON, half as long. */
 export function compactLimit(limit: Limit): CompactLimit {
   const values: Readonly<Record<string, unknown>> = { ...limit }
   const fields = fieldsOf(limit.algorithm).map((field) => {
@@ -153,7 +153,7 @@ export function compactLimit(limit: Limit): CompactLimit {
   return [limit.algorithm, ...fields]
 }
 
-/** The limit that `compact` was made of. */
+/** The limit of a compact form. */
 export function expandLimit([algorithm, ...values]: CompactLimit): Limit {
   const limit: Record<string, unknown> = { algorithm }
   for (const [index, field] of fieldsOf(algorithm).entries()) {
@@ -167,11 +167,11 @@ function fieldsOf(algorithm: Limit['algorithm']): readonly string[] {
   return [...COMMON, ...OWN[algorithm]]
 }
 
-/** Values by the order in which they first came. */
+/** Numbers values in the order of their first occurrence. */
 class ValueIndex<T> {
   readonly #numbers = new Map<T, number>()
 
-  /** The number of a value: from 0, the same for the same value. */
+  /** The number of a value, from 0; equal values have the same number. */
   numberOf(value: T): number {
     const known = this.#numbers.get(value)
     if (known !== undefined) return known
@@ -180,7 +180,7 @@ class ValueIndex<T> {
     return number
   }
 
-  /** Each value once, at the place of its number. */
+  /** Each value once, at the index of its number. */
   get values(): readonly T[] {
     return [...this.#numbers.keys()]
   }

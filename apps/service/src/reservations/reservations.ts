@@ -15,22 +15,22 @@ export interface ReservationsParts {
   readonly store: Store
   readonly clock: Clock
   readonly threads: ThreadGroup<ReservationMessages>
-  /** Signs the ids; the same for all that share the store. */
+  /** Signs the ids; the same on all nodes that share the store. */
   readonly secret: Uint8Array
 }
 
-/** How long after its end a reservation can still be settled, in milliseconds: what was used is charged anew then. */
+/** How long after its expiry a reservation can be settled, in milliseconds. Usage is charged again then. */
 const LATE_SETTLEMENT_MS = 3_600_000
 
 const MS_PER_MINUTE = 60_000
 
-/** Most reservations that this thread remembers something of beyond what their ids say. */
-const MOST_REMEMBERED = 10_000
+/** Maximum number of reservations for which this thread keeps state beyond their ids. */
+const MAX_REMEMBERED = 10_000
 
 const NOTHING_OWED: Settlement = Object.freeze({ outcome: 'settled', corrected: 0 })
 const SLOT_GONE: Settlement = Object.freeze({ outcome: 'gone', corrected: 0 })
 
-/** What a reservations makes of an id: a ticket, or why it is of no use. */
+/** Result of parsing an id: a ticket, or why it is invalid. */
 export type Recognised =
   | { readonly ok: true; readonly ticket: Ticket }
   | { readonly ok: false; readonly received: string; readonly expected: string }
@@ -42,23 +42,23 @@ export interface ReservationMessages {
 }
 
 /**
- * Hands out reservations by id and takes them back, also those of other threads and nodes: ids say nearly all there is to know.
- * What only the thread knows that handed one out, it is asked for: a store in memory notes in each thread what is to be given
- * back by itself, and what was decided while the store could not be asked was charged in one thread. Each thread remembers
- * what became of the last {@link MOST_REMEMBERED} it ended, so that ending one again gets the same answer. Another process on
- * the same store answers that it is settled and that nothing was corrected, which is so.
+ * Issues reservations and ends them by id, including those of other threads and nodes: ids contain nearly everything.
+ * Some state is only in the thread that issued a reservation, which then settles it: a memory store tracks expiry per
+ * thread, and decisions without the store are charged in one thread. Each thread keeps the results of the last {@link
+ * MAX_REMEMBERED} settlements, so that a repeated settlement gets the same answer. Another process on the same store
+ * answers that it is settled with nothing corrected.
  */
 export class Reservations {
   readonly #engine: PolicyEngine
   readonly #clock: Clock
   readonly #threads: ThreadGroup<ReservationMessages>
   readonly #ids: ReservationIds
-  /** Whether threads note apart from each other what is to be given back by itself. */
+  /** Whether each thread tracks the expiry of its own reservations. */
   readonly #notesApart: boolean
-  /** Where processes share the store: what any of them settled. */
+  /** For a store that processes share: which reservations are settled. */
   readonly #marks: SettlementGuard | undefined
-  readonly #local = new BoundedMap<number, ReservationClaim>(MOST_REMEMBERED)
-  readonly #ended = new BoundedMap<number, Settlement | Promise<Settlement>>(MOST_REMEMBERED)
+  readonly #local = new BoundedMap<number, ReservationClaim>(MAX_REMEMBERED)
+  readonly #ended = new BoundedMap<number, Settlement | Promise<Settlement>>(MAX_REMEMBERED)
 
   constructor({ engine, store, clock, threads, secret }: ReservationsParts) {
     this.#engine = engine
@@ -73,12 +73,12 @@ export class Reservations {
     threads.handle('reservations.renew', (ticket) => (this.#isOwn(ticket) ? this.#renewHere(ticket) : null))
   }
 
-  /** The thread whose reservations this is. */
+  /** Number of this thread. */
   get thread(): number {
     return this.#threads.index
   }
 
-  /** The id for a ticket; undefined when it does not fit into one. */
+  /** The id of a ticket; undefined if it would be too long. */
   issue(ticket: Ticket): string | undefined {
     if (ticket.failure === undefined) return this.#ids.write(ticket)
     const id = this.#ids.write({ ...ticket, claim: withoutCharges(ticket.claim) })
@@ -92,20 +92,20 @@ export class Reservations {
     if (ticket === undefined) {
       return {
         ok: false,
-        received: `a text of ${id.length} characters that is no reservation of this service`,
-        expected: 'the "reservationId" of an answer, whole and unchanged, from a node with the same secret',
+        received: `a string of ${id.length} characters that is not a reservation id of this service`,
+        expected: 'an unchanged "reservationId" of a response, from a node with the same secret',
       }
     }
     const isOver = ticket.leaseMs === 0 && this.#nowMs() >= ticket.endsAtMs + LATE_SETTLEMENT_MS
     if (!isOver) return { ok: true, ticket }
     return {
       ok: false,
-      received: `a reservation that ended at ${new Date(Math.floor(ticket.endsAtMs)).toISOString()} and was given back`,
-      expected: `one that ended less than ${LATE_SETTLEMENT_MS / MS_PER_MINUTE} minutes ago; check what was used instead`,
+      received: `a reservation that expired at ${new Date(Math.floor(ticket.endsAtMs)).toISOString()}`,
+      expected: `one that expired less than ${LATE_SETTLEMENT_MS / MS_PER_MINUTE} minutes ago; charge the usage with a check instead`,
     }
   }
 
-  /** Makes the charges stand at `tokens`, and gives slots back. Once: ended again, it answers what it answered first. */
+  /** Corrects the charge to `tokens` and frees slots. A repeated call returns the first result. */
   settle(ticket: Ticket, tokens: number): Settlement | Promise<Settlement> {
     if (this.#knowsAll(ticket)) return this.#settleHere(ticket, tokens)
     return this.#threads
@@ -113,27 +113,27 @@ export class Reservations {
       .then((gathered) => replyOfOwner(gathered) ?? this.#settleHere(ticket, tokens))
   }
 
-  /** Gives units back whole, and slots. What was charged besides a slot stands: what the slot was for took place. */
+  /** Refunds units and frees slots. Charges made together with a slot stay: the call took place. */
   release(ticket: Ticket): Settlement | Promise<Settlement> {
     return this.settle(ticket, ticket.kind === 'slot' ? ticket.claim.cost : 0)
   }
 
-  /** Holds slots for another lease. `gone` when they had run out. */
+  /** Extends slots by another lease. `gone` if they have expired. */
   renew(ticket: Ticket): Settlement | Promise<Settlement> {
-    // Nothing holds it, and it was handed out all the same: it goes on.
+    // No store holds it, so there is nothing to renew.
     if (ticket.failure === 'open' || ticket.leaseMs === 0) return NOTHING_OWED
     if (this.#knowsAll(ticket)) return this.#renewHere(ticket)
     return this.#threads.gather('reservations.renew', ticket).then((gathered) => replyOfOwner(gathered) ?? SLOT_GONE)
   }
 
-  /** Whether this thread can end the ticket as well as any other. */
+  /** Whether this thread has everything needed to end the ticket. */
   #knowsAll(ticket: Ticket): boolean {
     if (this.#threads.count === 1 || this.#isOwn(ticket)) return true
     return ticket.failure !== 'local' && !(this.#notesApart && ticket.claim.receipt.held)
   }
 
   #isOwn({ failure, thread, claim }: Ticket): boolean {
-    // Another node may have a thread of this number, and its own charges; the number of a charge is its alone.
+    // Another node may have a thread with this number; the holder number is unique.
     return failure === 'local' ? this.#local.get(claim.receipt.holder) !== undefined : thread === this.#threads.index
   }
 
@@ -152,15 +152,15 @@ export class Reservations {
     this.#ended.set(holder, settlement)
     if (!(settlement instanceof Promise)) return settlement
     return settlement.catch((error: unknown) => {
-      // It may be tried again.
+      // It can be retried.
       this.#ended.delete(holder)
       throw error
     })
   }
 
   /**
-   * Units that are held and were given back are charged anew when they are settled, so that it must be known whether they were
-   * settled before. Slots are known to the store.
+   * Held units that have expired are charged again when they are settled, so it must be known whether they were settled
+   * before. For slots, the store knows.
    */
   #settleOnce(ticket: Ticket, tokens: number): Settlement | Promise<Settlement> {
     const { failure, leaseMs, claim } = ticket
@@ -186,8 +186,8 @@ export class Reservations {
   }
 
   /**
-   * Slots go first, and the rest is corrected only by whoever gave them back: the store hands that out once, so that an id that
-   * comes twice does not give units back twice. Units alone have that from being held.
+   * Slots first; the rest is corrected only by the call that freed them. The store frees a slot once, so a repeated id
+   * does not refund units twice. Units without slots are protected by being held.
    */
   #settleClaim(claim: ReservationClaim, tokens: number): Settlement | Promise<Settlement> {
     const slots = partOf(claim, 'slots')

@@ -5,30 +5,30 @@ import { outcomeUnknown, storeUnavailable } from '@sluice/core/store'
 import { BoundedMap } from './bounded-map.ts'
 import type { Ticket } from './ticket.ts'
 
-/** What marks are made with. */
+/** Options of {@link SettlementGuard}. */
 export interface SettlementGuardParts {
   readonly store: Store
-  /** How long after its end a reservation can still be settled, in milliseconds. */
+  /** How long after its expiry a reservation can be settled, in milliseconds. */
   readonly lateMs: number
 }
 
 const MS_PER_MINUTE = 60_000
 
-/** Most marks of its own that a thread knows it could not take back. */
+/** Maximum number of own marks that could not be removed. */
 const MOST_LEFT = 10_000
 
 /**
- * Notes in the store itself which reservations were settled, so that one is settled once by all processes that share it: a
- * settlement that comes again, anywhere, finds the mark. It is made before anything is charged. When the settlement then fails,
- * or nobody knows whether the mark was made, it is taken back, so that the settlement can be tried again anywhere: what was used
- * is then counted once, or twice when the first try had been done unnoticed, and never left out. When the mark cannot be taken back
- * either, this process remembers that it is its own; another would take the reservation for settled until the mark is gone.
+ * Marks settled reservations in the store, so that all processes that share it settle each one once. The mark is set
+ * before anything is charged. If the settlement fails, or it is unknown whether the mark was set, the mark is removed,
+ * so that any process can retry: usage is then charged once, or twice if the first attempt had succeeded unnoticed, but
+ * never omitted. If the mark cannot be removed, this process remembers that it is its own; for others the reservation
+ * is settled until the mark expires.
  */
 export class SettlementGuard {
   readonly #store: Store
   readonly #lateMs: number
   readonly #limits = new Map<number, Limit>()
-  /** Holders whose mark is perhaps there, and this thread's own. */
+  /** Holders whose mark may exist and belongs to this thread. */
   readonly #left = new BoundedMap<number, true>(MOST_LEFT)
 
   constructor({ store, lateMs }: SettlementGuardParts) {
@@ -37,8 +37,8 @@ export class SettlementGuard {
   }
 
   /**
-   * Marks a reservation as settled; false when it was before. Rejects with `SLUICE_STORE_UNAVAILABLE` when the store did not do
-   * it, and with `SLUICE_OUTCOME_UNKNOWN` when it may have.
+   * Marks a reservation as settled; false if it was settled before. Rejects with `SLUICE_STORE_UNAVAILABLE` if the
+   * store did not do it, and with `SLUICE_OUTCOME_UNKNOWN` if it may have.
    */
   async take(ticket: Ticket): Promise<boolean> {
     const { holder } = ticket.claim.receipt
@@ -53,7 +53,7 @@ export class SettlementGuard {
     throw outcomeUnknown(why)
   }
 
-  /** Takes the mark back that this thread made. Never rejects: what the store does not do now is remembered here. */
+  /** Removes the mark of this thread. Never rejects: a mark that cannot be removed is remembered. */
   async takeBack(ticket: Ticket): Promise<void> {
     const { holder } = ticket.claim.receipt
     this.#left.set(holder, true)
@@ -61,25 +61,25 @@ export class SettlementGuard {
       await this.#store.reset([this.#limitFor(ticket)], keyOf(ticket))
       this.#left.delete(holder)
     } catch {
-      // The settlement has failed already, and that is what is told.
+      // The caller gets the error of the settlement.
     }
   }
 
-  /** Says that the settlement was done: the mark stands. */
+  /** Keeps the mark: the settlement succeeded. */
   keep(ticket: Ticket): void {
     this.#left.delete(ticket.claim.receipt.holder)
   }
 
   /**
-   * One mark within the time in which the reservation can be settled. All that settle it must name the same limit, so that it
-   * follows from the ticket alone; times are rounded up to powers of two to have few of them.
+   * Limit of one mark within the time in which the reservation can be settled. It depends on the ticket alone, so that
+   * every process uses the same limit; times are rounded up to powers of two, so that there are few limits.
    */
   #limitFor({ endsAtMs, claim }: Ticket): Limit {
     const madeAtMs = Math.min(...claim.receipt.charges.map(({ at }) => at)) / MICROS_PER_MS
     const minutes = 2 ** Math.ceil(Math.log2(Math.max(1, (endsAtMs - madeAtMs) / MS_PER_MINUTE)))
     const known = this.#limits.get(minutes)
     if (known !== undefined) return known
-    // No window with fixed edges: one would forget a mark that was made just before its end.
+    // Not a fixed window: it would forget a mark set just before its end.
     const rule = { limit: 1, window: this.#lateMs + (minutes + 1) * MS_PER_MINUTE, failureMode: 'closed' } as const
     const [limit] = compileRule('settlements', rule)
     this.#limits.set(minutes, limit!)

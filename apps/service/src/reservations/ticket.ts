@@ -3,32 +3,31 @@ import type { PolicyDecision, PolicyReservation, ReservationClaim } from '@sluic
 
 type Charge = ReservationClaim['receipt']['charges'][number]
 
-/** What an engine answers when something is to be taken in advance. */
+/** Decision of an engine about a reservation. */
 export type Taken = PolicyReservation | PolicyDecision
 
-/** All that is known of a reservation or a slot that was handed out. */
+/** A reservation or a slot. */
 export interface Ticket {
-  /** `units` were taken in advance, and are corrected later. A `slot` is held while something goes on. */
+  /** `units`: charged in advance and corrected later. `slot`: held during a call. */
   readonly kind: 'units' | 'slot'
-  /** The thread that handed it out. */
+  /** The thread that issued it. */
   readonly thread: number
-  /** How it was decided when the store could not be asked; undefined when it was. */
+  /** Failure mode that decided; undefined if the store did. */
   readonly failure: 'open' | 'local' | undefined
-  /** When the store gives it back by itself, milliseconds since 1970 by its clock; `Infinity` when it does not. */
+  /** Expiry in milliseconds since 1970 by the clock of the store; `Infinity`: none. */
   readonly endsAtMs: number
-  /** For how long slots are held; 0 when none are. */
+  /** Lease of slots; 0 without slots. */
   readonly leaseMs: number
-  /** What was charged, as far as it can be corrected later. */
+  /** Charges that can be corrected. */
   readonly claim: ReservationClaim
 }
 
-/** How something was taken. */
 export interface Taking extends Pick<Ticket, 'kind' | 'thread'> {
-  /** How long units were to be held. */
+  /** How long units are held. */
   readonly expiresAfterMs: number
 }
 
-/** The ticket for what `decision` charged. */
+/** The ticket of a decision. */
 export function ticketFor(
   { failure }: PolicyDecision,
   claim: ReservationClaim,
@@ -49,13 +48,13 @@ export function ticketFor(
   }
 }
 
-/** The claim on only its slots, or on all but them. */
+/** The part of a claim with only slots, or without them. */
 export function partOf(claim: ReservationClaim, part: 'slots' | 'units'): ReservationClaim {
   const charges = claim.receipt.charges.filter((charge) => isSlot(charge) === (part === 'slots'))
   return { ...claim, receipt: { ...claim.receipt, charges } }
 }
 
-/** The claim on nothing. */
+/** The claim without charges. */
 export function withoutCharges(claim: ReservationClaim): ReservationClaim {
   return { ...claim, receipt: { ...claim.receipt, charges: [] } }
 }

@@ -112,7 +112,7 @@ describe('a database that answers', () => {
     const later = await startOn({ databaseUrl: url })
     await expectNotReady(later)
     expect(await (await fetch(`${later.origin}/readyz`)).text()).toContain('Version 1 cannot be used')
-    // Somebody enforces rules that it can use.
+    // Valid rules are enforced.
     const rules = [{ dimension: 'user', limit: 5, window: '1m' }]
     await query(`UPDATE rules SET body = replace(body, '"quota"', '"limit"')`)
     expect((await first.admin('PUT', '/admin/ratelimits', { body: { resource: '/x', rules } })).status).toBe(200)

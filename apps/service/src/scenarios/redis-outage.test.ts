@@ -125,7 +125,7 @@ describe('a wrong REDIS_URL', () => {
     const ready = await fetch(`${node.origin}/readyz`)
     expect(ready.status).toBe(failureMode === 'closed' ? 503 : 200)
     expect(await ready.json()).toMatchObject({ reasons: [reason] })
-    const reported = node.log.filter(({ message }) => message.startsWith('Redis is lost'))
+    const reported = node.log.filter(({ message }) => message.startsWith('Redis is unavailable'))
     expect(reported).toMatchObject([{ redis: `redis://127.0.0.1:${port}`, failureMode }])
     expect(JSON.stringify(node.log)).not.toContain('hunter2')
   })

@@ -284,7 +284,7 @@ describe('the key of a tenant with a lower role', () => {
     for (const [id, { own }] of Object.entries(TENANT_CASES)) {
       const operation = OPERATIONS[id as OperationId]
       const { status } = await ask(operation, own[0]!, key)
-      // A block of the tenant may hold by now, and what is to be removed may be gone.
+      // The tenant may be blocked by now, and the entry to delete may be gone.
       expect([id, status !== 403]).toEqual([id, mayDo(role, operation.role)])
     }
   })

@@ -9,7 +9,10 @@ export interface Gathered<T> {
   readonly timedOut: number
 }
 
-/** The message bus as a thread that serves requests sees it. `Messages` declares the payload and the reply of each message. */
+/**
+ * The message bus as a thread that serves requests sees it. `Messages` declares the payload and the reply of each
+ * message.
+ */
 export interface ThreadGroup<out Messages> {
   /** Number of this thread, 0 to `count` - 1. */
   readonly index: number
@@ -69,7 +72,9 @@ export class ThreadHub<Messages> implements MainThread<Messages> {
     link.handle('bus.callMain', (name, payload) => this.#handlers.run(name, payload))
   }
 
-  /** From now on `gather` includes the thread, although it serves no requests yet. It replaces the one with its number. */
+  /**
+   * From now on `gather` includes the thread, although it serves no requests yet. It replaces the one with its number.
+   */
   enter(index: number, link: WorkerLink): void {
     const before = this.#links.get(index)
     if (before !== undefined) this.#serving.delete(before)

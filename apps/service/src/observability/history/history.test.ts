@@ -15,9 +15,9 @@ describe('history', () => {
       { fromMs: NOW - HOUR_MS, toMs: NOW, stepMs: MINUTE_MS, keptMs: MINUTE_MS },
     ],
     ['a day in about a hundred points', { from: NOW - DAY_MS }, { stepMs: 15 * MINUTE_MS, keptMs: MINUTE_MS }],
-    ['the length that is asked for', { from: NOW - DAY_MS, stepMs: 300_000 }, { stepMs: 300_000, keptMs: MINUTE_MS }],
+    ['the requested length', { from: NOW - DAY_MS, stepMs: 300_000 }, { stepMs: 300_000, keptMs: MINUTE_MS }],
     ['the next longer one that is kept', { stepMs: 1000 }, { stepMs: MINUTE_MS, keptMs: MINUTE_MS }],
-    ['the next longer one that is told', { from: NOW - DAY_MS, stepMs: 400_000 }, { stepMs: 600_000 }],
+    ['the next longer length', { from: NOW - DAY_MS, stepMs: 400_000 }, { stepMs: 600_000 }],
     ['no more than a thousand points', { from: NOW - 2 * DAY_MS, stepMs: 60_000 }, { stepMs: 5 * MINUTE_MS }],
     [
       'hours for what is older than two days',

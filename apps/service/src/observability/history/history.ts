@@ -4,32 +4,32 @@ import { HOUR_MS, KEPT_MS, MINUTE_MS } from './rollup-recorder.ts'
 import type { TrafficTotals } from './traffic-totals.ts'
 import { addTraffic, NO_TRAFFIC, trafficPoint } from './traffic-totals.ts'
 
-/** Points of an answer; a longer time is told in longer spans. */
+/** Maximum number of points in a response; longer ranges get longer spans. */
 const MOST_POINTS = 1000
 
-/** Points of an answer when nobody says how many. */
+/** Default number of points. */
 const USUAL_POINTS = 120
 
-/** Lengths of spans that are told, rising, in minutes. */
+/** Lengths of spans in minutes, ascending. */
 const STEPS_MS = [1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720, 1440].map((minutes) => minutes * MINUTE_MS)
 
-/** Kept spans that are read at once, so that neither memory nor the event loop is taken for long. */
+/** Number of stored spans read at once, to bound memory and event loop delay. */
 const READ_AT_ONCE = 60
 
-/** Which part of the past is told, in which spans. */
+/** A range of the past and its spans. */
 export interface HistoryPlan {
   readonly fromMs: number
   readonly toMs: number
-  /** Length of the spans that are told. */
+  /** Length of the spans in the response. */
   readonly stepMs: number
-  /** Length of the spans that are read. */
+  /** Length of the stored spans. */
   readonly keptMs: number
 }
 
-/** Which spans answer a question best: of the length asked for or the next longer one, not too many, and still kept. */
+/** The best spans for a request: of the requested length or the next longer one, not too many, and still stored. */
 export function planHistory({ from, to, stepMs }: HistoryParameters, nowMs: number): HistoryPlan {
   const untilMs = Math.min(to ?? nowMs, nowMs)
-  // Nothing is there from before, so there is nothing to look for.
+  // Nothing is stored from before.
   const sinceMs = Math.max(from ?? untilMs - HOUR_MS, nowMs - KEPT_MS[HOUR_MS]!)
   const lengthMs = Math.max(0, untilMs - sinceMs)
   const leastMs = Math.max(
@@ -46,7 +46,7 @@ export function planHistory({ from, to, stepMs }: HistoryParameters, nowMs: numb
   }
 }
 
-/** Tells what was kept, over all processes that keep it in this store. */
+/** Reads the history of all processes that share the store. */
 export async function readHistory(store: RollupStore, plan: HistoryPlan): Promise<HistoryAnswer> {
   const { fromMs, toMs, stepMs, keptMs } = plan
   const spans = new Map<number, TrafficTotals>()
@@ -61,7 +61,7 @@ export async function readHistory(store: RollupStore, plan: HistoryPlan): Promis
   return { stepMs, points: points.sort((one, other) => one.at - other.at) }
 }
 
-/** What was counted; what an older or newer version left out counts as nothing. */
+/** Stored counts; fields that another version omitted are 0. */
 function totalsOf({ body }: RollupRow): TrafficTotals {
   return { ...NO_TRAFFIC, ...(JSON.parse(body) as Partial<TrafficTotals>) }
 }

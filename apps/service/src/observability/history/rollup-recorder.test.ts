@@ -18,7 +18,7 @@ class Flaky implements RollupStore {
 
   async put(rows: readonly RollupRow[]): Promise<void> {
     this.puts++
-    if (this.isAway) throw new Error('the database is away')
+    if (this.isAway) throw new Error('the database is unreachable')
     await this.inner.put(rows)
   }
 
@@ -117,9 +117,9 @@ describe('RollupRecorder', () => {
     }
     expect(await kept(MINUTE_MS)).toEqual([])
     expect(log.entries().map(({ message, rows }) => [message, rows])).toEqual([
-      ['history could not be kept; it is tried again', 2],
-      ['history could not be kept; it is tried again', 3],
-      ['history could not be kept; it is tried again', 4],
+      ['could not store history; retrying', 2],
+      ['could not store history; retrying', 3],
+      ['could not store history; retrying', 4],
     ])
     store.isAway = false
     await timers.advance(60_000)

@@ -7,32 +7,32 @@ import type { ServiceReport } from '../metrics-aggregator.ts'
 import type { TrafficTotals } from './traffic-totals.ts'
 import { addTraffic, boundedTraffic, hasTraffic, trafficOf, trafficSince } from './traffic-totals.ts'
 
-/** What a {@link RollupRecorder} works with. */
+/** Options of {@link RollupRecorder}. */
 export interface RollupRecorderParts {
   readonly store: RollupStore
   readonly report: () => Promise<ServiceReport>
   readonly clock: Clock
   readonly sleep: Sleep
   readonly log: Logger
-  /** Names this recorder, and no other before or after it: 1 to 64 letters, digits or `-`. */
+  /** Unique name of this recorder: 1 to 64 letters, digits or `-`. */
   readonly source: string
 }
 
-/** A span that is being counted. */
+/** The current span. */
 interface Span {
   readonly at: number
   readonly totals: TrafficTotals
 }
 
-/** Rows that wait for a database that is away, the newest: the hours that they are part of and the last two of minutes. */
+/** Maximum number of rows that wait for an unreachable database: current hours and the last two hours of minutes. */
 const MOST_WAITING = 150
 
-/** Rows of resources, and of regions, in one span; the rest is `other`. */
+/** Maximum number of resources and of regions in one span; the rest is `other`. */
 const MOST_ROWS = 200
 
 /**
- * Keeps what was counted, minute by minute and hour by hour, for all threads of this process. Each row is this process's own and
- * is put whole, so that putting it again after a lost answer counts nothing twice.
+ * Stores the counts of this process per minute and per hour. Each row belongs to this process and is written as a
+ * whole, so a repeated write after a lost reply counts nothing twice.
  */
 export class RollupRecorder {
   readonly #parts: RollupRecorderParts
@@ -48,12 +48,12 @@ export class RollupRecorder {
     this.#parts = parts
   }
 
-  /** Begins. What was counted before counts as old. */
+  /** Starts. Earlier counts are ignored. */
   start(): void {
     this.#running ??= this.#run()
   }
 
-  /** Keeps what came since the last full minute, and ends. May be called again. */
+  /** Stores the current minute and ends. Can be called again. */
   async close(): Promise<void> {
     if (this.#running === undefined || this.#ending.signal.aborted) return await this.#running
     this.#ending.abort()
@@ -75,21 +75,21 @@ export class RollupRecorder {
     }
   }
 
-  /** Never rejects: what cannot be kept now is kept with the next minute. */
+  /** Never rejects: rows that cannot be stored now are stored with the next minute. */
   async #record(): Promise<void> {
     try {
       const { metrics } = await this.#parts.report()
       this.#count(trafficOf(metrics))
       await this.#save()
     } catch (error) {
-      this.#parts.log.warn('history could not be kept; it is tried again', {
+      this.#parts.log.warn('could not store history; retrying', {
         rows: this.#waiting.size,
         error: errorFields(error),
       })
     }
   }
 
-  /** Adds what came since the last time to the minute and the hour in which that was. */
+  /** Adds the counts since the last call to the current minute and hour. */
   #count(totals: TrafficTotals): void {
     const before = this.#before
     this.#before = { atMs: this.#nowMs(), totals }
@@ -140,19 +140,19 @@ export class RollupRecorder {
   }
 }
 
-/** What one process counted in one span of time, a minute or an hour. */
+/** Counts of one process in one minute or hour. */
 export type RollupRow = Rollup
 
-/** Where history is kept: a table of the configuration database. */
+/** The history table of the configuration database. */
 export type RollupStore = RollupTable
 
-/** Length of the shortest spans that are kept. */
+/** Length of the short spans. */
 export const MINUTE_MS = 60_000
 
-/** Length of the spans that are kept for long. */
+/** Length of the long spans. */
 export const HOUR_MS = 3_600_000
 
 const DAY_MS = 86_400_000
 
-/** How long spans are kept, by their length. */
+/** Retention of spans by their length. */
 export const KEPT_MS: Readonly<Record<number, number>> = { [MINUTE_MS]: 2 * DAY_MS, [HOUR_MS]: 90 * DAY_MS }

@@ -18,7 +18,7 @@ export interface RegionCount {
   readonly count: number
 }
 
-/** What was counted: since the start, or in a span of time. Plain data, kept as JSON. */
+/** Counts since the start, or in a span of time. Plain data, stored as JSON. */
 export interface TrafficTotals {
   readonly checks: readonly CheckCount[]
   readonly regions: readonly RegionCount[]
@@ -26,13 +26,12 @@ export interface TrafficTotals {
   readonly withoutStore: number
   readonly storeErrors: number
   /**
-   * Answers of the store by how long they took: one number for each bucket, and one for all above. In memory, where the store is
-   * part of the decision, decisions.
+   * Store replies by duration: one number per bucket, and one for all above. With counters in memory, decisions by
+   * duration.
    */
   readonly storeLatency: readonly number[]
 }
 
-/** Nothing at all. */
 export const NO_TRAFFIC: TrafficTotals = {
   checks: [],
   regions: [],
@@ -41,7 +40,7 @@ export const NO_TRAFFIC: TrafficTotals = {
   storeLatency: [],
 }
 
-/** What metrics say was counted since the start. */
+/** Counts since the start, from metrics. */
 export function trafficOf({ families }: MetricsSnapshot): TrafficTotals {
   const family = (name: string): MetricFamily | undefined => families.find((one) => one.name === name)
   const info = family(METRIC.storeInfo)
@@ -56,7 +55,7 @@ export function trafficOf({ families }: MetricsSnapshot): TrafficTotals {
   }
 }
 
-/** What came to `before` until `now`. What is not there any more, or is less, has begun anew: it counts as it is. */
+/** The increase from `before` to `now`. A counter that is missing or lower was reset: it counts from 0. */
 export function trafficSince(now: TrafficTotals, before: TrafficTotals): TrafficTotals {
   return {
     checks: countedSince(now.checks, before.checks),
@@ -67,7 +66,7 @@ export function trafficSince(now: TrafficTotals, before: TrafficTotals): Traffic
   }
 }
 
-/** Both together. Latencies that were sorted into other buckets cannot be added: those of `other` are left out then. */
+/** The sum. Latencies with other buckets cannot be added: those of `other` are dropped then. */
 export function addTraffic(one: TrafficTotals, other: TrafficTotals): TrafficTotals {
   return {
     checks: added([...one.checks, ...other.checks]),
@@ -78,12 +77,12 @@ export function addTraffic(one: TrafficTotals, other: TrafficTotals): TrafficTot
   }
 }
 
-/** Whether anything happened. */
+/** Whether anything was counted. */
 export function hasTraffic({ checks, withoutStore, storeErrors }: TrafficTotals): boolean {
   return checks.some(({ count }) => count > 0) || withoutStore > 0 || storeErrors > 0
 }
 
-/** The same with no more than `most` rows of checks and of regions: the least are put together as `other`. */
+/** At most `most` rows of checks and of regions; the smallest are merged as `other`. */
 export function boundedTraffic(totals: TrafficTotals, most: number): TrafficTotals {
   return {
     ...totals,
@@ -92,7 +91,7 @@ export function boundedTraffic(totals: TrafficTotals, most: number): TrafficTota
   }
 }
 
-/** What all rows have, and what only some have. */
+/** Fields of all rows, and of some. */
 interface Counted {
   readonly resource?: string
   readonly dimension?: string
@@ -159,12 +158,12 @@ function addedLatency(one: readonly number[], other: readonly number[]): readonl
   return one.map((count, bucket) => count + (other[bucket] ?? 0))
 }
 
-/** So many resources and regions are shown each on their own. */
+/** Maximum number of resources and of regions in a response. */
 const MOST_SHARES = 20
 
 const SIGNIFICANT_DIGITS = 4
 
-/** What was counted in a span of time, as clients are told of it. */
+/** Counts of a span of time for a response. */
 export function trafficPoint(
   { checks, regions, withoutStore, storeErrors, storeLatency }: TrafficTotals,
   { at, spanMs }: Pick<TrafficPoint, 'at' | 'spanMs'>,
@@ -198,7 +197,7 @@ function sharesOf<Row extends { readonly result: string; readonly count: number 
   return [...shares.values()]
 }
 
-/** Those with most checks, and all others as one. */
+/** The rows with most checks, and all others as one. */
 function largest(shares: readonly TrafficShare[]): readonly TrafficShare[] {
   const sorted = shares.toSorted((one, other) => other.checks - one.checks || (one.name < other.name ? -1 : 1))
   if (sorted.length <= MOST_SHARES) return sorted
@@ -215,7 +214,7 @@ function largest(shares: readonly TrafficShare[]): readonly TrafficShare[] {
 }
 
 function latencyOf(counts: readonly number[], quantile: number): number | null {
-  // Counted by another version, in other buckets.
+  // Written by another version with other buckets.
   if (counts.length !== DURATION_BOUNDS_MS.length + 1) return null
   const value = bucketQuantile(DURATION_BOUNDS_MS, counts, quantile)
   return value === undefined ? null : Number(value.toPrecision(SIGNIFICANT_DIGITS))

@@ -3,10 +3,10 @@ import type { Counter, CounterSeries, HistogramSeries, MetricRegistry } from '@s
 import { DURATION_BOUNDS_MS, METRIC, NONE, OTHER } from './metric-names.ts'
 import { SeriesIndex } from './series-index.ts'
 
-/** Allowed with so little left, or less, is near the limit: a fifth. */
+/** An allowed check with at most this share of the limit remaining is near the limit. */
 const NEAR_SHARE = 5
 
-/** Combinations of resource and dimension that are kept apart; the rest is `other`. */
+/** Maximum number of combinations of resource and dimension; the rest is `other`. */
 const MOST_SERIES = 2000
 
 const RESULTS = ['allowed', 'denied'] as const
@@ -24,7 +24,7 @@ interface CheckSeries {
 
 type ShadowEvent = Extract<PolicyEvent, { readonly type: 'shadow' }>
 
-/** Counts checks of one thread. No label has anything of a caller in it, and all of them are bounded. */
+/** Counts the checks of one thread. Labels are bounded and never contain callers. */
 export class CheckMetrics {
   readonly #index: SeriesIndex<CheckSeries>
   readonly #reasons: ReadonlyMap<PolicyDecision['reason'], CounterSeries>
@@ -46,7 +46,7 @@ export class CheckMetrics {
     this.#duration = registry
       .histogram({
         name: METRIC.checkDuration,
-        help: 'How long checks took to decide. Every check is timed.',
+        help: 'Duration of decisions.',
         bounds: DURATION_BOUNDS_MS,
         alsoAs: { name: 'ratelimit_check_duration_seconds', divisor: 1000 },
       })
@@ -68,20 +68,20 @@ export class CheckMetrics {
       .labels()
     this.#shadows = registry.counter({
       name: 'ratelimit_shadow_checks_total',
-      help: 'Checks of rules (scope rule) and of rule sets (scope version) that are measured and not enforced.',
+      help: 'Checks of shadow rules (scope rule) and shadow rule sets (scope version).',
       labels: ['dimension', 'resource', 'result', 'scope'],
       mostSeries: MOST_SERIES,
     })
     this.#regions = new RegionCounters(registry, homeRegion)
   }
 
-  /** Takes over the rules that are put in force, whose resources are the labels. */
+  /** Sets the active rules; their resources become labels. */
   use(versions: PolicyVersions): void {
     this.#index.use(versions)
     this.#regions.use(versions)
   }
 
-  /** Counts a decision that took so long. `region`: where the request came from. */
+  /** Counts a decision and its duration. `region`: of the request. */
   record(decision: PolicyDecision, durationMs: number, region: string | undefined): void {
     const { allowed } = decision
     const series = this.#index.find(decision)
@@ -99,7 +99,9 @@ export class CheckMetrics {
     if (decision.failure !== undefined) this.#modes.get(decision.failure.mode)?.inc()
   }
 
-  /** Counts a decision on descriptors that took so long. Of their limits, the one with the least left says how near it was. */
+  /**
+   * Counts a decision on descriptors and its duration. The limit with the least remaining decides whether it was near.
+   */
   recordDescriptors(domain: string, decision: DescriptorDecision, durationMs: number): void {
     const { code, least, failure } = decision
     const series = this.#index.findDomain(domain)
@@ -131,7 +133,7 @@ export class CheckMetrics {
     this.#errors.inc()
   }
 
-  /** Counts what would have been decided. */
+  /** Counts a shadow decision. */
   recordShadow({ rule, dimension, allowed, version }: ShadowEvent): void {
     const { labels } = this.#index.findRule(rule, dimension, version)
     const scope = version === 0 ? 'rule' : 'version'
@@ -147,21 +149,21 @@ function reasonOf({ code, least, failure }: DescriptorDecision): PolicyDecision[
 function checkSeriesIn(registry: MetricRegistry): (resource: string, dimension: string) => CheckSeries {
   const checks = registry.counter({
     name: METRIC.checks,
-    help: 'Checks that were decided, by the dimension that decided and the resource of the most specific rule.',
+    help: 'Decided checks by deciding dimension and resource of the most specific rule.',
     labels: ['dimension', 'resource', { name: 'result', values: RESULTS }],
-    // Each combination has a series for each result.
+    // One series per result.
     mostSeries: RESULTS.length * MOST_SERIES,
   })
   const labels = ['dimension', 'resource'] as const
   const denials = registry.counter({
     name: 'ratelimit_denials_total',
-    help: 'Checks that were refused.',
+    help: 'Denied checks.',
     labels,
     mostSeries: MOST_SERIES,
   })
   const near = registry.counter({
     name: 'ratelimit_near_limit_total',
-    help: 'Checks that were allowed with 20 % of the limit left or less.',
+    help: 'Allowed checks with at most 20 % of the limit remaining.',
     labels,
     mostSeries: MOST_SERIES,
   })
@@ -177,7 +179,7 @@ function checkSeriesIn(registry: MetricRegistry): (resource: string, dimension: 
 function reasonsIn(registry: MetricRegistry): ReadonlyMap<PolicyDecision['reason'], CounterSeries> {
   const reasons = registry.counter({
     name: 'ratelimit_decisions_total',
-    help: 'Decisions by their reason.',
+    help: 'Decisions by reason.',
     labels: [{ name: 'reason', values: REASONS }],
   })
   return new Map(REASONS.map((reason) => [reason, reasons.labels({ reason })]))
@@ -186,18 +188,18 @@ function reasonsIn(registry: MetricRegistry): ReadonlyMap<PolicyDecision['reason
 function modesIn(registry: MetricRegistry): ReadonlyMap<string, CounterSeries> {
   const modes = registry.counter({
     name: METRIC.failureModes,
-    help: 'Checks that were decided without the store, by failure mode.',
+    help: 'Checks decided without the store, by failure mode.',
     labels: [{ name: 'mode', values: MODES }],
   })
   return new Map(MODES.map((mode) => [mode, modes.labels({ mode })]))
 }
 
-/** Whether a call that was allowed came near its limit. */
+/** Whether an allowed check was near its limit. */
 function isNear(remaining: number | null, limit: number): boolean {
   return remaining !== null && remaining * NEAR_SHARE <= limit && limit !== Number.POSITIVE_INFINITY
 }
 
-/** Regions that have series of their own, over the life of the process. */
+/** Maximum number of regions with their own series, over the life of the process. */
 const MOST_REGIONS = 256
 
 /** The counters of one region. */
@@ -207,8 +209,8 @@ interface RegionSeries {
 }
 
 /**
- * Counts checks by region. Callers choose the region of a request, so only regions that the operator knows are labels: those of
- * the rule sets in force and that of the node. All others count as `other`, and each such check as an overflow.
+ * Counts checks by region. Callers choose the region of a request, so only regions of the active rule sets and of the
+ * node are labels. All others count as `other`, and each such check as an overflow.
  */
 export class RegionCounters {
   readonly #homeRegion: string | undefined
@@ -217,7 +219,7 @@ export class RegionCounters {
   readonly #none: RegionSeries
   readonly #other: RegionSeries
   #known: ReadonlyMap<string, RegionSeries>
-  /** The region that was counted last: mostly the next one too. */
+  /** The last region, which is often the next one too. */
   #lastRegion: string | undefined
   #last: RegionSeries
 
@@ -225,7 +227,7 @@ export class RegionCounters {
   constructor(registry: MetricRegistry, homeRegion: string | undefined) {
     const regions = registry.counter({
       name: METRIC.regions,
-      help: 'Checks by region. Regions that neither the rules nor the setting "region" name are other.',
+      help: 'Checks by region. Regions that are neither in the rules nor in the setting "region" are other.',
       labels: ['region', { name: 'result', values: RESULTS }],
       mostSeries: RESULTS.length * (MOST_REGIONS + 2),
     })
@@ -241,14 +243,14 @@ export class RegionCounters {
     this.#known = this.#seriesOf([])
   }
 
-  /** Takes over the regions of the rule sets that are put in force. */
+  /** Sets the regions of the active rule sets. */
   use({ enforced, candidate }: PolicyVersions): void {
     this.#known = this.#seriesOf([enforced?.ruleSet, candidate?.ruleSet])
     this.#lastRegion = undefined
     this.#last = this.#none
   }
 
-  /** Counts a check. `region`: where the request came from. */
+  /** Counts a check. `region`: of the request. */
   count(region: string | undefined, allowed: boolean): void {
     if (region !== this.#lastRegion) {
       this.#last = region === undefined ? this.#none : (this.#known.get(region) ?? this.#other)

@@ -4,19 +4,19 @@ import { METRIC } from './metric-names.ts'
 
 const MS_PER_SECOND = 1000
 
-/** Shows how up to date the rules of a thread are, whenever metrics are read. The function returned ends it. */
+/** Metrics of the configuration of a thread. The returned function ends it. */
 export function watchConfig(registry: MetricRegistry, follower: Pick<ConfigFollower, 'stats'>): () => void {
   const counters: readonly [CounterSeries, (stats: ConfigStats) => number][] = [
     [
-      counterIn(registry, 'ratelimit_config_refreshes_total', 'Looks at the configuration that succeeded.'),
+      counterIn(registry, 'ratelimit_config_refreshes_total', 'Successful reads of the configuration.'),
       ({ refreshes }) => refreshes,
     ],
     [
-      counterIn(registry, 'ratelimit_config_failures_total', 'Looks at the configuration that failed.'),
+      counterIn(registry, 'ratelimit_config_failures_total', 'Failed reads of the configuration.'),
       ({ failures }) => failures,
     ],
     [
-      counterIn(registry, 'ratelimit_config_notifications_total', 'Hints that the configuration was changed.'),
+      counterIn(registry, 'ratelimit_config_notifications_total', 'Notifications of configuration changes.'),
       ({ notifications }) => notifications,
     ],
     [
@@ -24,18 +24,18 @@ export function watchConfig(registry: MetricRegistry, follower: Pick<ConfigFollo
       ({ polls }) => polls,
     ],
   ]
-  // A version is in force when every thread has it, and rules are as old as the oldest.
-  const version = gaugeIn(registry, METRIC.configVersion, { help: 'Number of the version in force.', merge: 'min' })
+  // The version that all threads have, and the age of the oldest rules.
+  const version = gaugeIn(registry, METRIC.configVersion, { help: 'Number of the active version.', merge: 'min' })
   const candidate = gaugeIn(registry, 'ratelimit_config_candidate_version', {
-    help: 'Number of the version that is tried out; 0 when none is.',
+    help: 'Number of the candidate version; 0: none.',
     merge: 'min',
   })
   const lag = gaugeIn(registry, METRIC.configLag, {
-    help: 'Seconds that the rules in force are behind.',
+    help: 'Seconds that the active rules are out of date.',
     merge: 'max',
   })
   const refused = gaugeIn(registry, 'ratelimit_config_refused_versions', {
-    help: 'Versions that should be in force and cannot be used.',
+    help: 'Enforced versions that cannot be used.',
     merge: 'max',
   })
   return registry.beforeSnapshot(() => {
@@ -48,7 +48,7 @@ export function watchConfig(registry: MetricRegistry, follower: Pick<ConfigFollo
   })
 }
 
-/** Counts, in one thread, how often something else was put in force. */
+/** Counts configuration changes of one thread. */
 export class ConfigMetrics {
   readonly #changes: CounterSeries
 

@@ -3,7 +3,7 @@ import type { Counter, CounterSeries, MetricRegistry } from '@sluice/runtime'
 
 const ORIGINS = ['penalty', 'set'] as const
 
-/** Counts what engines tell besides decisions, in one thread. */
+/** Counts engine events of one thread, except decisions. */
 export class EngineMetrics {
   readonly #blocks: Counter<['dimension', { readonly name: 'origin'; readonly values: typeof ORIGINS }]>
   readonly #failures: Readonly<
@@ -14,14 +14,14 @@ export class EngineMetrics {
     const count = (name: string, help: string): CounterSeries => registry.counter({ name, help }).labels()
     this.#blocks = registry.counter({
       name: 'ratelimit_blocks_total',
-      help: 'Callers that were blocked, by penalty of a rule or because somebody set it.',
+      help: 'Blocked callers, by penalty or by an operator.',
       labels: ['dimension', { name: 'origin', values: ORIGINS }],
       mostSeries: 100,
     })
     this.#failures = {
-      'shadow-failed': count('ratelimit_shadow_failures_total', 'Shadows that could not be measured.'),
-      'block-not-kept': count('ratelimit_blocks_not_kept_total', 'Blocks that hold here and could not be handed on.'),
-      'penalty-failed': count('ratelimit_penalty_failures_total', 'Refusals that could not be counted for a penalty.'),
+      'shadow-failed': count('ratelimit_shadow_failures_total', 'Shadow checks that failed.'),
+      'block-not-kept': count('ratelimit_blocks_not_kept_total', 'Blocks that could not be shared with other nodes.'),
+      'penalty-failed': count('ratelimit_penalty_failures_total', 'Denials that could not be counted for a penalty.'),
       'override-unusable': count(
         'ratelimit_overrides_unusable_total',
         'Times that an override could not be applied to a rule.',
@@ -30,8 +30,8 @@ export class EngineMetrics {
   }
 
   /**
-   * Counts an event. Those of shadows that were measured and of unmatched requests belong to checks. What is told once for each
-   * rule set is nothing to count.
+   * Counts an event. Shadow decisions and unmatched requests are counted with checks. Events that occur once per rule
+   * set are not counted.
    */
   record(event: Exclude<PolicyEvent, { readonly type: 'shadow' | 'unmatched' }>): void {
     if (event.type === 'burst-unusable' || event.type === 'dimension-undeclared') return
@@ -44,18 +44,18 @@ export class EngineMetrics {
   }
 }
 
-/** Shows how many entries an engine holds, whenever metrics are read. The function returned ends it. */
+/** Metrics of the entries of an engine. The returned function ends it. */
 export function watchEngine(registry: MetricRegistry, engine: PolicyEngine): () => void {
   const entries = registry.gauge({
     name: 'ratelimit_entries',
-    help: 'Entries of the configuration in force: overrides, members of tiers, blocks.',
+    help: 'Active entries: overrides, members of tiers, blocks.',
     labels: [{ name: 'kind', values: ['override', 'member', 'block'] }],
     merge: 'max',
   })
   const dropped = registry
     .gauge({
       name: 'ratelimit_blocks_dropped',
-      help: 'Blocks forgotten early for lack of room, since the start.',
+      help: 'Blocks dropped because the table was full, since the start.',
       merge: 'max',
     })
     .labels()

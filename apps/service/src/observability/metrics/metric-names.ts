@@ -1,4 +1,4 @@
-/** Names of metrics that are read again here, for the live stream and for history. */
+/** Names of metrics that the live stream and history read. */
 export const METRIC = {
   checks: 'ratelimit_checks_total',
   regions: 'ratelimit_region_checks_total',
@@ -14,13 +14,13 @@ export const METRIC = {
   firingAlerts: 'sluice_alerts_firing',
 } as const
 
-/** Stands for all values of a label that are not known, or too many to be kept apart. */
+/** Label value for unknown values, and for those beyond the maximum. */
 export const OTHER = 'other'
 
-/** Stands for a label that a check does not have, such as the dimension of one that nothing limits. */
+/** Label value for a missing one, such as the dimension of an unlimited check. */
 export const NONE = 'none'
 
-/** Upper ends of buckets for durations, in milliseconds: from decisions in memory to stores that do not answer. */
+/** Bucket bounds of durations in milliseconds: from decisions in memory to store timeouts. */
 export const DURATION_BOUNDS_MS: readonly number[] = [
   0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 25, 50, 100, 250, 1000,
 ]

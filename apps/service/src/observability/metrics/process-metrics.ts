@@ -4,18 +4,18 @@ import { METRIC } from './metric-names.ts'
 /** Webhook messages of a process, for its metrics. */
 export interface WebhookCounts
   extends Pick<DeliveryCounts, 'pending' | 'dead' | 'delivered' | 'failed' | 'failedTries'> {
-  /** Messages that were dropped for lack of room: not delivered, and no dead letter either. */
+  /** Messages dropped because a queue was full. */
   readonly lost: number
 }
 
-/** What the process as a whole can say about itself. */
+/** Readings of the process. */
 export interface ProcessReadings {
-  /** When it began; milliseconds since 1970. */
+  /** Start time in milliseconds since 1970. */
   readonly startedAt: number
-  /** Microseconds of processor time that all threads have used. */
+  /** CPU time of all threads, in microseconds. */
   readonly cpuMicros: () => number
   readonly residentBytes: () => number
-  /** Alerts that fire. */
+  /** Number of firing alerts. */
   readonly firingAlerts: () => number
   readonly webhookCounts: () => WebhookCounts
 }
@@ -25,15 +25,19 @@ const OUTCOMES = ['delivered', 'failed', 'lost'] as const
 const MS_PER_SECOND = 1000
 const MICROS_PER_SECOND = 1_000_000
 
-/** Shows how the process stands, whenever metrics are read: in one thread only, because it is the same for all. */
+/** Metrics of the process. In one thread only, because they are the same for all. */
 export function watchProcess(registry: MetricRegistry, readings: ProcessReadings): void {
-  const cpu = registry.counter({ name: 'process_cpu_seconds_total', help: 'Processor time used, in seconds.' }).labels()
+  const cpu = registry.counter({ name: 'process_cpu_seconds_total', help: 'CPU time in seconds.' }).labels()
   const resident = registry
-    .gauge({ name: 'process_resident_memory_bytes', help: 'Memory in use.', merge: 'max' })
+    .gauge({ name: 'process_resident_memory_bytes', help: 'Resident memory in bytes.', merge: 'max' })
     .labels()
-  const firing = registry.gauge({ name: METRIC.firingAlerts, help: 'Alerts that fire.', merge: 'max' }).labels()
+  const firing = registry.gauge({ name: METRIC.firingAlerts, help: 'Firing alerts.', merge: 'max' }).labels()
   registry
-    .gauge({ name: 'process_start_time_seconds', help: 'When the process began, in seconds since 1970.', merge: 'max' })
+    .gauge({
+      name: 'process_start_time_seconds',
+      help: 'Start time of the process in seconds since 1970.',
+      merge: 'max',
+    })
     .labels()
     .set(readings.startedAt / MS_PER_SECOND)
   const updateWebhooks = webhookMetrics(registry, readings.webhookCounts)
@@ -45,24 +49,24 @@ export function watchProcess(registry: MetricRegistry, readings: ProcessReadings
   })
 }
 
-/** Declares the metrics of webhook messages. The function returned brings them up to date. */
+/** Declares the metrics of webhooks. The returned function updates them. */
 function webhookMetrics(registry: MetricRegistry, read: () => WebhookCounts): () => void {
   const deliveries = registry.counter({
     name: 'sluice_webhook_deliveries_total',
-    help: 'Webhook messages by outcome: delivered, failed (given up, now a dead letter), lost (dropped for lack of room).',
+    help: 'Webhook messages by outcome: delivered, failed (now a dead letter), lost (dropped because a queue was full).',
     labels: [{ name: 'outcome', values: OUTCOMES }],
   })
   const failedAttempts = registry
     .counter({
       name: 'sluice_webhook_failed_attempts_total',
-      help: 'Attempts to deliver a webhook message that failed.',
+      help: 'Failed delivery attempts of webhook messages.',
     })
     .labels()
   const pending = registry
-    .gauge({ name: 'sluice_webhook_pending', help: 'Webhook messages that are not delivered yet.', merge: 'max' })
+    .gauge({ name: 'sluice_webhook_pending', help: 'Pending webhook messages.', merge: 'max' })
     .labels()
   const deadLetters = registry
-    .gauge({ name: 'sluice_webhook_dead_letters', help: 'Webhook messages that were given up.', merge: 'max' })
+    .gauge({ name: 'sluice_webhook_dead_letters', help: 'Dead letters of webhooks.', merge: 'max' })
     .labels()
   return () => {
     const counts = read()
@@ -73,24 +77,23 @@ function webhookMetrics(registry: MetricRegistry, read: () => WebhookCounts): ()
   }
 }
 
-/** Brings a counter up to a total that is counted elsewhere. */
+/** Raises a counter to a total that is counted elsewhere. */
 function raise(series: CounterSeries, total: number): void {
   series.inc(Math.max(0, total - series.value))
 }
 
-/** What a thread can say about itself. */
+/** Readings of a thread. */
 export interface ThreadReadings {
-  /** How late the event loop is, in milliseconds; undefined when nothing was measured since it was last asked. */
+  /** Event loop delay in milliseconds; undefined if nothing was measured since the last read. */
   readonly loopDelayMs: () => number | undefined
-  /** Bytes of the heap of this thread that are in use. */
+  /** Used heap of this thread, in bytes. */
   readonly heapBytes: () => number
-  /** What became of the lines of the log. */
   readonly logCounts: () => LogCounts
 }
 
 const LOG_OUTCOMES = ['written', 'suppressed', 'dropped'] as const
 
-/** Shows how a thread stands, whenever metrics are read. The function returned ends it. */
+/** Metrics of a thread. The returned function ends it. */
 export function watchThread(registry: MetricRegistry, readings: ThreadReadings): () => void {
   const gauge = (name: string, help: string, merge: 'sum' | 'max') => registry.gauge({ name, help, merge }).labels()
   gauge('sluice_threads', 'Threads that answer requests.', 'sum').set(1)
@@ -98,7 +101,7 @@ export function watchThread(registry: MetricRegistry, readings: ThreadReadings):
   const heap = gauge('nodejs_heap_used_bytes', 'Heap in use, of all threads that answer requests.', 'sum')
   const lines = registry.counter({
     name: 'sluice_log_lines_total',
-    help: 'Lines of the log by what became of them.',
+    help: 'Log lines by outcome.',
     labels: [{ name: 'outcome', values: LOG_OUTCOMES }],
   })
   return registry.beforeSnapshot(() => {

@@ -78,7 +78,7 @@ describe('SeriesIndex', () => {
     expect(found).toEqual(['ip /data', 'ip /data', 'ip /data'])
   })
 
-  it('finds the rule that led to a block, and none for a block that somebody set', () => {
+  it('finds the rule that caused a block, and none for a block set by an operator', () => {
     const { engine, index, clock } = scene({
       rules: [
         {

@@ -2,14 +2,14 @@ import { ruleName } from '@sluice/core/internal'
 import type { PolicyDecision, PolicyVersions, RuleSet } from '@sluice/core/policy'
 import { NONE, OTHER } from './metric-names.ts'
 
-/** What is counted for the checks of one resource, by the dimension that decided them. */
+/** The series of one resource by deciding dimension. */
 export class ResourceSeries<Series> {
   readonly resource: string
-  /** The lower, the more specific the resource. */
+  /** Lower for a more specific resource. */
   readonly rank: number
   readonly #make: MakeSeries<Series>
   readonly #byDimension = new Map<string, Series>()
-  /** The dimension that was asked for last: mostly the next one too. */
+  /** The last dimension, which is often the next one too. */
   #lastDimension: string | undefined
   #last: Series | undefined
 
@@ -21,7 +21,7 @@ export class ResourceSeries<Series> {
 
   of(dimension: string): Series {
     if (dimension === this.#lastDimension) return this.#last as Series
-    // Rules name few, but blocks may name any.
+    // Rules use few dimensions, but blocks may use any.
     const isKept = this.#byDimension.has(dimension) || this.#byDimension.size < MOST_DIMENSIONS
     const series = this.#add(isKept ? dimension : OTHER)
     this.#lastDimension = dimension
@@ -38,24 +38,24 @@ export class ResourceSeries<Series> {
   }
 }
 
-/** Makes what is counted under two labels. */
+/** Creates the series of two labels. */
 export type MakeSeries<Series> = (resource: string, dimension: string) => Series
 
 const MOST_DIMENSIONS = 64
 
-/** Rule sets that decisions still under way may have been made by. */
+/** Number of rule sets kept for decisions in flight. */
 const MOST_VERSIONS = 4
 
 /**
- * Finds the labels of a decision. The resource is that of the most specific rule that held for the request, whichever of its
- * rules decided, so that the share of refusals by resource is right; it is written as the rule has it and never as the request
- * does, so the number of labels is that of the rules. What no rule holds for is `other`.
+ * Finds the series of a decision. The resource label is the pattern of the most specific rule that applied to the
+ * request, whichever rule decided, so that the share of denials by resource is correct. Patterns come from rules, never
+ * from requests, so their number is bounded. Requests without a rule are `other`.
  */
 export class SeriesIndex<Series> {
   readonly #make: MakeSeries<Series>
   readonly #unknown: ResourceSeries<Series>
   readonly #tables = new Map<number, LabelTable<Series>>()
-  /** The table that was asked last. */
+  /** The last table used. */
   #current: LabelTable<Series>
   #enforced: LabelTable<Series>
 
@@ -66,7 +66,7 @@ export class SeriesIndex<Series> {
     this.#enforced = this.#current
   }
 
-  /** Takes over the rules that are put in force. */
+  /** Sets the active rules. */
   use({ enforced, candidate }: PolicyVersions): void {
     this.#enforced = this.#add(enforced?.number ?? 0, enforced?.ruleSet ?? { rules: [] })
     if (candidate !== undefined) this.#add(candidate.number, candidate.ruleSet)
@@ -77,18 +77,18 @@ export class SeriesIndex<Series> {
     this.#current = this.#enforced
   }
 
-  /** What is counted for this decision. */
+  /** The series of a decision. */
   find(decision: PolicyDecision): Series {
     return this.#placeOf(decision).of(decision.dimension)
   }
 
-  /** What is counted for a rule by its name; `version` is 0 for the rules that are enforced. */
+  /** The series of a rule by name; `version` 0: the enforced rules. */
   findRule(rule: string, dimension: string, version: number): Series {
     const table = version === 0 ? this.#enforced : this.#tableOf(version)
     return (table.rules.get(rule) ?? this.#unknown).of(dimension)
   }
 
-  /** What is counted for a request to a domain of descriptors. */
+  /** The series of a domain of descriptors. */
   findDomain(domain: string): Series {
     return (this.#enforced.domains.get(domain) ?? this.#unknown).of('descriptor')
   }
@@ -100,7 +100,7 @@ export class SeriesIndex<Series> {
     let best = table.rules.get(last)
     for (let index = 1; index < limits.length; index++) {
       const name = limits[index]!.rule
-      // A rule with several windows has one report for each.
+      // A rule has one report per window.
       if (name === last) continue
       last = name
       const place = table.rules.get(name)
@@ -116,7 +116,7 @@ export class SeriesIndex<Series> {
 
   #add(version: number, ruleSet: RuleSet): LabelTable<Series> {
     const table = new LabelTable(version, ruleSet, this.#make)
-    // The newest last, so that the oldest is dropped first.
+    // Newest last: the oldest is dropped first.
     this.#tables.delete(version)
     this.#tables.set(version, table)
     return table
@@ -156,7 +156,7 @@ class LabelTable<Series> {
     )
   }
 
-  /** The place of a decision for which no limit was asked; undefined where no rule has to do with it. */
+  /** The series of a decision without limits; undefined if no rule applies. */
   placeOfRuling(reason: PolicyDecision['reason'], name: string): ResourceSeries<Series> | undefined {
     switch (reason) {
       case 'exempt':
@@ -186,7 +186,7 @@ function placesOf<Series>(
   )
 }
 
-/** A text that sorts the more specific of two patterns that match one request first: literals, any one segment, all below. */
+/** Sort key that puts the more specific of two matching patterns first: literals, any one segment, all below. */
 function shapeOf(resource: string): string {
   if (resource === '*') return 'z'
   const segments = resource.split('/').filter((segment) => segment !== '')

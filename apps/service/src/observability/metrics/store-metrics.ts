@@ -11,12 +11,12 @@ const BREAKER_VALUES: Readonly<Record<BreakerState, number>> = { closed: 0, 'hal
 
 const MICROS_PER_MS = 1000
 
-/** Whether a failure is one of the store: it was asked, and gave no usable answer. */
+/** Whether the store was called and failed. */
 export function isStoreError(event: Extract<StoreEvent, { readonly type: 'failed' }>): boolean {
   return event.cause !== 'breaker' && (event.charged === 'unknown' || event.error !== undefined)
 }
 
-/** Counts what happens between checks and the store they are counted in, in one thread. */
+/** Counts store events of one thread. */
 export class StoreMetrics {
   readonly #duration: HistogramSeries
   readonly #calls: Counter<[{ readonly name: 'outcome'; readonly values: typeof OUTCOMES }]>
@@ -35,28 +35,28 @@ export class StoreMetrics {
     this.#duration = registry
       .histogram({
         name: METRIC.storeDuration,
-        help: 'How long a remote store took to answer.',
+        help: 'Duration of calls to a remote store.',
         bounds: DURATION_BOUNDS_MS,
         alsoAs: { name: 'ratelimit_store_duration_seconds', divisor: 1000 },
       })
       .labels()
     this.#calls = registry.counter({
       name: 'ratelimit_store_calls_total',
-      help: 'Calls of the store by outcome.',
+      help: 'Store calls by outcome.',
       labels: [{ name: 'outcome', values: OUTCOMES }],
     })
     this.#answered = this.#calls.labels({ outcome: 'answered' })
     this.#redisErrors = count(METRIC.redisErrors, 'Calls of Redis that got no usable answer in time.')
     this.#failures = registry.counter({
       name: 'ratelimit_store_failures_total',
-      help: 'Times the store gave no answer, or was not asked because it is known to be away.',
+      help: 'Failed store calls, including calls skipped because the store is known to be unreachable.',
       labels: [{ name: 'cause', values: CAUSES }],
     })
     for (const cause of CAUSES) this.#failures.labels({ cause })
     this.#breaker = registry
       .gauge({
         name: METRIC.breaker,
-        help: 'Whether the store is asked: 0 yes (closed), 1 one call tries (half-open), 2 no (open).',
+        help: 'State of the breaker: 0 closed, 1 half-open, 2 open.',
         merge: 'max',
       })
       .labels()
@@ -65,12 +65,11 @@ export class StoreMetrics {
       'Times that asking the store was given up for a pause.',
     )
     this.#lateAnswers = count('ratelimit_late_answers_total', 'Answers of the store that came after their deadline.')
-    this.#givenBack = count('ratelimit_late_charges_returned_total', 'Charges of late answers that were given back.')
-    this.#remembered = count('ratelimit_remembered_denials_total', 'Refusals that were answered from memory.')
+    this.#givenBack = count('ratelimit_late_charges_returned_total', 'Refunded charges of late store replies.')
+    this.#remembered = count('ratelimit_remembered_denials_total', 'Denials answered from the deny cache.')
     this.#leases = new LeaseMetrics(registry)
   }
 
-  /** Counts an event of the store. */
   record(event: StoreEvent): void {
     switch (event.type) {
       case 'asked':
@@ -94,7 +93,7 @@ export class StoreMetrics {
         this.#remembered.inc()
         return
       default:
-      // `fell-back` is counted with the decision it led to.
+      // `fell-back` is counted with its decision.
     }
   }
 
@@ -110,16 +109,16 @@ class LeaseMetrics {
   readonly #units: Counter<[{ readonly name: 'state'; readonly values: typeof LEASE_STATES }]>
 
   constructor(registry: MetricRegistry) {
-    this.#granted = registry.counter({ name: 'ratelimit_leases_total', help: 'Leases that this node got.' }).labels()
+    this.#granted = registry.counter({ name: 'ratelimit_leases_total', help: 'Leases granted to this node.' }).labels()
     this.#failed = registry
       .counter({
         name: 'ratelimit_lease_failures_total',
-        help: 'Leases that the store could not be asked for, or told about.',
+        help: 'Leases that could not be requested or returned.',
       })
       .labels()
     this.#units = registry.counter({
       name: 'ratelimit_lease_units_total',
-      help: 'Units of leases by what became of them.',
+      help: 'Units of leases by outcome.',
       labels: [{ name: 'state', values: LEASE_STATES }],
     })
     for (const state of LEASE_STATES) this.#units.labels({ state })
@@ -144,7 +143,7 @@ class LeaseMetrics {
   }
 }
 
-/** What stores of all kinds may tell about themselves. */
+/** Statistics that stores may have. */
 interface KnownStats {
   readonly keys?: number
   readonly evictions?: number
@@ -155,14 +154,14 @@ interface KnownStats {
 }
 
 /**
- * Shows how a store stands, whenever metrics are read. The function returned ends it. Keys, evictions and overflows are those
- * of the memory that all threads share, so they are not added up.
+ * Metrics of a store. The returned function ends it. Keys, evictions and overflows are those of the memory that all
+ * threads share, so they are not summed.
  */
 export function watchStore(registry: MetricRegistry, store: Store): () => void {
   registry
     .gauge({
       name: METRIC.storeInfo,
-      help: 'Where counters live: local, in the memory of this process, or remote.',
+      help: 'Location of the counters: local (memory) or remote.',
       labels: [{ name: 'kind', values: ['local', 'remote'] }],
       merge: 'max',
     })
@@ -180,24 +179,24 @@ export function watchStore(registry: MetricRegistry, store: Store): () => void {
   }
   show('ratelimit_store_keys', { help: 'Keys held in memory.', merge: 'max', value: ({ keys }) => keys })
   show('ratelimit_store_evictions', {
-    help: 'Keys dropped while in use, because new ones needed room, since the start.',
+    help: 'Keys in use that were evicted for new ones, since the start.',
     merge: 'max',
     value: ({ evictions }) => evictions,
   })
   show('ratelimit_store_overflowed', {
-    help: 'Decisions and settlements on the overflow counter of a rule, because the key had no room, since the start.',
+    help: 'Decisions and settlements on overflow counters because the table was full, since the start.',
     merge: 'max',
     value: ({ overflowed }) => overflowed,
   })
   show('ratelimit_nodes', { help: 'Nodes that share the store.', merge: 'max', value: ({ nodes }) => nodes })
   show('ratelimit_store_calls_pending', {
-    help: 'Calls of the store that are not answered yet.',
+    help: 'Store calls in flight.',
     merge: 'sum',
     value: ({ calls }) => calls?.pending,
   })
   show('ratelimit_leases_held', { help: 'Leases held.', merge: 'sum', value: ({ leases }) => leases?.leases })
   show('ratelimit_leased_units_held', {
-    help: 'Units of leases that are not spent yet.',
+    help: 'Unspent units of leases.',
     merge: 'sum',
     value: ({ leases }) => leases?.heldUnits,
   })

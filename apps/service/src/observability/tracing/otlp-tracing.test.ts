@@ -145,7 +145,7 @@ describe('OtlpTracing', () => {
     expect(attributesOf(resource as unknown as OtlpSpan)['service.name']).toBe('sluice')
   })
 
-  it('begins a trace for what is asked of another by nobody, and hands it on', async () => {
+  it('begins a trace for an outgoing request without an incoming one, and propagates it', async () => {
     const collector = await startCollector()
     const { tracing } = await tracedScene(collector.endpoint)
     const [sent, lost] = [tracing.beginAsking('POST webhook'), tracing.beginAsking('POST webhook')]
@@ -162,7 +162,7 @@ describe('OtlpTracing', () => {
     expect(attributesOf(second!)).toEqual({ 'http.request.method': 'POST' })
   })
 
-  it('hands the trace on to what is asked of others, also when the answer comes later', async () => {
+  it('propagates the trace to outgoing requests, even when the response comes later', async () => {
     const collector = await startCollector()
     const { tracing, call, outgoing } = await tracedScene(collector.endpoint)
     expect(tracing.outgoingHeaders()).toEqual({})
@@ -205,7 +205,7 @@ describe('OtlpTracing', () => {
     expect(outgoing[0]!['traceparent']).toMatch(new RegExp(`^00-${TRACE}-[0-9a-f]{16}-00$`))
   })
 
-  it('records so many requests in a second, whatever callers ask for', async () => {
+  it('records at most the maximum number of requests per second, whatever callers request', async () => {
     const collector = await startCollector()
     const { tracing, call, clock } = await tracedScene(collector.endpoint, 3)
     for (let number = 0; number < 10; number++) call('POST /internal/ratelimit/check', { traceparent: TRACEPARENT })
@@ -223,7 +223,7 @@ describe('OtlpTracing', () => {
     expect(answer).toMatchObject({ status: 200 })
     await tracing.close()
     const lines = log.entries().filter(({ level }) => level === 'warn')
-    expect(lines).toMatchObject([{ message: 'traces cannot be delivered; they are dropped' }])
+    expect(lines).toMatchObject([{ message: 'could not deliver traces; they are dropped' }])
   })
 
   it('records nothing before it is started, nor after it has ended', async () => {

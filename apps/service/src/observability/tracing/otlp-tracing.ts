@@ -10,12 +10,12 @@ import { errorFields } from '../error-fields.ts'
 import type { RequestSpan, Tracing } from './tracing.ts'
 import { formatTraceparent, NO_SPAN, parseTraceparent, TraceSampler } from './tracing.ts'
 
-/** What {@link OtlpTracing} works with. */
+/** Options of {@link OtlpTracing}. */
 export interface OtlpTracingParts {
-  /** Address of the collector, such as `http://localhost:4318`; spans are posted to `/v1/traces` below it. */
+  /** URL of the collector, such as `http://localhost:4318`. Spans are posted to `/v1/traces`. */
   readonly endpoint: string
   readonly clock: Clock
-  /** Milliseconds since some instant, with fractions, never going back. */
+  /** Monotonic milliseconds, with fractions. */
   readonly monotonicMs: () => number
   readonly log: Logger
   /** Maximum number of requests recorded per second. Default: 100. */
@@ -27,33 +27,33 @@ const MOST_PER_SECOND = 100
 const NANOS_PER_MICRO = 1000
 const MICROS_PER_MS = 1000
 
-/** Longest `tracestate` that is handed on. */
+/** Maximum length of a propagated `tracestate`. */
 const LONGEST_STATE = 512
 
 const FIRST_FAILED_STATUS = 500
 
-/** To whoever asked, every refusal is a failure. */
+/** For a client span, every status from 400 is an error. */
 const FIRST_REFUSED_STATUS = 300
 
 type Api = typeof import('@opentelemetry/api')
 
-/** What is there once the libraries are loaded. */
+/** The loaded libraries. */
 interface Loaded {
   readonly api: Api
   readonly tracer: Tracer
   readonly provider: { shutdown(): Promise<void> }
 }
 
-/** A request that is being answered. */
+/** A request in flight. */
 interface Active {
   readonly span: Span
   readonly context: Context
 }
 
 /**
- * Sends spans to a collector of OpenTelemetry, by OTLP over HTTP. The libraries are loaded by `start`; before it, nothing is
- * recorded. Spans wait in a queue of bounded length and are dropped beyond it: no request ever waits for the collector.
- * Attributes name rules and never callers.
+ * Sends spans to an OpenTelemetry collector by OTLP over HTTP. `start` loads the libraries; nothing is recorded before.
+ * Spans wait in a bounded queue and are dropped when it is full: no request ever waits for the collector. Attributes
+ * never contain callers.
  */
 export class OtlpTracing implements Tracing {
   readonly #parts: OtlpTracingParts
@@ -64,16 +64,16 @@ export class OtlpTracing implements Tracing {
     this.#parts = parts
   }
 
-  /** Loads what it needs. */
+  /** Loads the libraries. */
   async start(): Promise<void> {
     this.#loaded ??= await load(this.#parts)
   }
 
-  /** Sends what is still waiting, and ends. May be called again. */
+  /** Sends queued spans and ends. Can be called again. */
   async close(): Promise<void> {
     const loaded = this.#loaded
     this.#loaded = undefined
-    // What cannot be delivered was told by the exporter.
+    // The exporter logs failures.
     await loaded?.provider.shutdown().catch(() => undefined)
   }
 
@@ -85,7 +85,7 @@ export class OtlpTracing implements Tracing {
     return this.#loaded === undefined ? NO_SPAN : this.#begin(this.#loaded, operation, undefined)
   }
 
-  /** `headers`: of the request that is answered; undefined for one that is asked of another. */
+  /** `headers`: of an incoming request; undefined for an outgoing one. */
   #begin({ api, tracer }: Loaded, operation: string, headers: IncomingHttpHeaders | undefined): RequestSpan {
     const [method = '', route = ''] = operation.split(' ')
     const start = this.#beginning()
@@ -130,7 +130,7 @@ export class OtlpTracing implements Tracing {
     }
   }
 
-  /** The wall clock says when a span began; how long it took is measured by what nobody can set. */
+  /** Start by the wall clock, duration by the monotonic clock. */
   #beginning(): Beginning {
     const micros = this.#parts.clock.nowMicros()
     return {
@@ -174,7 +174,7 @@ async function load(parts: OtlpTracingParts): Promise<Loaded> {
   return { api, provider, tracer: provider.getTracer('sluice') }
 }
 
-/** An exporter that says so when spans cannot be delivered: once, until they can. */
+/** Logs once when spans cannot be delivered, until they can. */
 async function exporterTo({ endpoint, log }: OtlpTracingParts): Promise<SpanExporter> {
   const { OTLPTraceExporter } = await import('@opentelemetry/exporter-trace-otlp-http')
   const exporter = new OTLPTraceExporter({ url: `${endpoint.replace(/\/+$/, '')}/v1/traces` })
@@ -184,7 +184,7 @@ async function exporterTo({ endpoint, log }: OtlpTracingParts): Promise<SpanExpo
       exporter.export(spans, (result) => {
         const hasFailed = result.code !== 0
         if (hasFailed && !isFailing) {
-          log.warn('traces cannot be delivered; they are dropped', { error: errorFields(result.error) })
+          log.warn('could not deliver traces; they are dropped', { error: errorFields(result.error) })
         }
         isFailing = hasFailed
         done(result)
@@ -222,7 +222,7 @@ function attributesOf(decision: PolicyDecision): Readonly<Record<string, string 
   }
 }
 
-/** Seconds and nanoseconds: a plain number would be taken for another thing when it is small. */
+/** Seconds and nanoseconds, because the library interprets a small plain number differently. */
 function hrTime(micros: number): HrTime {
   const seconds = Math.floor(micros / MICROS_PER_SECOND)
   return [seconds, Math.round(micros - seconds * MICROS_PER_SECOND) * NANOS_PER_MICRO]

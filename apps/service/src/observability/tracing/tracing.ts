@@ -6,34 +6,34 @@ import type { NowMs } from '@sluice/runtime'
 
 /** The span of one request. */
 export interface RequestSpan {
-  /** Runs what answers the request, so that what it does belongs to the span. */
+  /** Runs the handler of the request within the span. */
   run<T>(work: () => T): T
-  /** It was answered with this status; 0 where there was no answer. To be called once. */
+  /** Ends the span with the status of the response; 0: no response. Call it once. */
   end(status: number): void
 }
 
-/** Records what happens to requests as spans of traces. */
+/** Records requests as spans. */
 export interface Tracing {
-  /** A request to this operation has come. */
+  /** Begins the span of an incoming request. */
   begin(operation: string, headers: IncomingHttpHeaders): RequestSpan
-  /** Something is about to be asked of another, by nobody's request: it begins a trace. `operation`: `METHOD what`. */
+  /** Begins a trace for an outgoing request that no incoming request caused. `operation`: `METHOD name`. */
   beginAsking(operation: string): RequestSpan
-  /** A decision was made just now, that took so long; it belongs to the request that is being answered. */
+  /** Records a decision and its duration, within the current request. */
   decided(decision: PolicyDecision, durationMs: number): void
-  /** Headers for what is asked of others while a span runs, so that it belongs to the same trace. */
+  /** Headers that propagate the current span to an outgoing request. */
   outgoingHeaders(): Readonly<Record<string, string>>
 }
 
 /** The span of a request that is not recorded. */
 export const NO_SPAN: RequestSpan = { run: (work) => work(), end: () => undefined }
 
-/** Where a request comes from in a trace, as the W3C Trace Context says it. */
+/** Parent of a span in W3C Trace Context. */
 export interface TraceParent {
   /** 32 hexadecimal digits, not all zero. */
   readonly traceId: string
   /** 16 hexadecimal digits, not all zero. */
   readonly spanId: string
-  /** A byte of flags; the lowest says whether the caller records the trace. */
+  /** Flags; the lowest bit: the caller records the trace. */
   readonly flags: number
 }
 
@@ -41,21 +41,21 @@ const TRACEPARENT = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(
 
 const ZEROS = /^0+$/
 
-/** Tells those who ask us whether we record. */
+/** Flag: recorded. */
 const SAMPLED = 1
 
-/** Reads a `traceparent` header; undefined when there is none or it is not valid, so that the request begins a trace. */
+/** Parses a `traceparent` header; undefined if it is missing or invalid. The request begins a trace then. */
 export function parseTraceparent(header: unknown): TraceParent | undefined {
   if (typeof header !== 'string') return undefined
   const [, version, traceId, spanId, flags, more] = TRACEPARENT.exec(header.trim()) ?? []
   if (version === undefined || traceId === undefined || spanId === undefined || flags === undefined) return undefined
-  // Only later versions may say more.
+  // Only later versions may have more fields.
   if (version === 'ff' || (version === '00' && more !== undefined)) return undefined
   if (ZEROS.test(traceId) || ZEROS.test(spanId)) return undefined
   return { traceId, spanId, flags: Number.parseInt(flags, 16) }
 }
 
-/** The `traceparent` header for what a span asks of others. */
+/** The `traceparent` header of a span. */
 export function formatTraceparent({ traceId, spanId, flags }: TraceParent): string {
   return `00-${traceId}-${spanId}-0${flags & SAMPLED}`
 }
@@ -65,20 +65,20 @@ export function isSampled({ flags }: TraceParent): boolean {
   return (flags & SAMPLED) === SAMPLED
 }
 
-/** What a {@link TraceSampler} works with. */
+/** Options of {@link TraceSampler}. */
 export interface TraceSamplerParts {
   readonly nowMs: NowMs
-  /** Most requests that are recorded in one second of the clock. */
+  /** Maximum number of recorded requests per second. */
   readonly mostPerSecond: number
-  /** Where a span comes from; undefined when it begins a trace. */
+  /** Parent of a span; undefined if it begins a trace. */
   readonly parentOf: (context: Context) => (TraceParent & { readonly isRemote: boolean }) | undefined
-  /** What the library calls the two decisions. */
+  /** The two decisions in terms of the library. */
   readonly decisions: { readonly record: SamplingResult; readonly ignore: SamplingResult }
 }
 
 /**
- * Decides which requests are recorded: those whose callers record theirs, and those that begin a trace; not those whose callers
- * do not record. No more than so many in a second, whatever callers ask for. What happens within a request is recorded with it.
+ * Records requests whose callers record them, and requests that begin a trace, up to a maximum per second. Spans within
+ * a request are recorded with it.
  */
 export class TraceSampler implements Sampler {
   readonly #parts: TraceSamplerParts

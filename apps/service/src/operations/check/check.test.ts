@@ -303,8 +303,8 @@ describe('a reservation id that this service did not give', () => {
       expect(answer.body['errors']).toEqual([
         {
           path: '/reservationId',
-          received: `a text of ${reservationId.length} characters that is no reservation of this service`,
-          expected: 'the "reservationId" of an answer, whole and unchanged, from a node with the same secret',
+          received: `a string of ${reservationId.length} characters that is not a reservation id of this service`,
+          expected: 'an unchanged "reservationId" of a response, from a node with the same secret',
         },
       ])
     }

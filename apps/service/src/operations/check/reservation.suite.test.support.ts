@@ -176,8 +176,8 @@ export function reservationSuite(name: string, open: OpenStore): void {
         expect(answer.body['errors']).toEqual([
           {
             path: '/reservationId',
-            received: 'a reservation that ended at 2030-01-01T00:01:00.000Z and was given back',
-            expected: 'one that ended less than 60 minutes ago; check what was used instead',
+            received: 'a reservation that expired at 2030-01-01T00:01:00.000Z',
+            expected: 'one that expired less than 60 minutes ago; charge the usage with a check instead',
           },
         ])
         expect(await here.remaining(ORDER)).toBe(93)
