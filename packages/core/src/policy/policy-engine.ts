@@ -107,6 +107,24 @@ const TAKER: OptionTaker = {
   example: '{ store: memoryStore(), ruleSet }',
 }
 
+const VERSIONS: OptionTaker = {
+  name: 'PolicyEngine.use',
+  options: ['enforced', 'candidate'],
+  example: '{ enforced: { number: 1, ruleSet } }',
+}
+
+const RESERVE: OptionTaker = {
+  name: 'PolicyEngine.reserve',
+  options: ['expiresAfter'],
+  example: '{ expiresAfter: "1m" }',
+}
+
+const ACQUIRE: OptionTaker = {
+  name: 'PolicyEngine.acquire',
+  options: [...RESERVE.options, 'maxWait', 'signal'],
+  example: '{ maxWait: "5s" }',
+}
+
 /** Longest pause of a waiting request between two looks, in milliseconds: rules and overrides may change at any time. */
 const LONGEST_PAUSE_MS = 1000
 
@@ -189,6 +207,7 @@ export class PolicyEngine<M extends Mode = Mode> {
 
   /** Puts other rule sets in force, from the next request on. Throws `SLUICE_INVALID_RULE_SET` and keeps the old ones. */
   use(versions: PolicyVersions): void {
+    checkOptionNames(versions, VERSIONS)
     this.#versions.use(versions)
     for (const burst of this.#versions.unusableBursts) tellPolicy(this.#observer, { type: 'burst-unusable', ...burst })
     for (const one of this.undeclaredDimensions) tellPolicy(this.#observer, { type: 'dimension-undeclared', ...one })
@@ -209,6 +228,7 @@ export class PolicyEngine<M extends Mode = Mode> {
     request: PolicyRequest,
     options: PolicyReserveOptions = {},
   ): Answer<M, PolicyReservation<M> | PolicyDecision> {
+    checkOptionNames(options, RESERVE)
     const store = this.#store
     const nowMs = this.#begin(request)
     const resolved = this.#resolve(request, nowMs)
@@ -241,6 +261,7 @@ export class PolicyEngine<M extends Mode = Mode> {
     options: PolicyAcquireOptions = {},
   ): Promise<PolicyReservation<M> | PolicyDecision> {
     type Taken = PolicyReservation<M> | PolicyDecision
+    checkOptionNames(options, ACQUIRE)
     const { maxWait, signal, ...reserving } = options
     checkSignal(signal)
     const maxWaitMs = maxWait === undefined ? Number.POSITIVE_INFINITY : durationMs(maxWait, 'maxWait')

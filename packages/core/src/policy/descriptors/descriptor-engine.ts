@@ -1,5 +1,6 @@
 import { SluiceError } from '../../errors.ts'
 import { ask, deliver, type Finishing } from '../../limiter/rule-limiter.ts'
+import { checkOptionNames, type OptionTaker } from '../../options/known-options.ts'
 import type { Answer, Batch, Mode, Store } from '../../store/store.ts'
 import type { DescriptorDecision } from './descriptor-decision.ts'
 import { type DescriptorCharge, DescriptorPlan } from './descriptor-plan.ts'
@@ -49,7 +50,14 @@ export function decideDescriptors<M extends Mode>(
   return decideLater(store as Store<'async'>, plan) as Answer<M, DescriptorDecision>
 }
 
+const TAKER: OptionTaker = {
+  name: 'PolicyEngine.decideDescriptors',
+  options: ['charge'],
+  example: "{ charge: 'always' }",
+}
+
 function chargeOf(options: DescriptorOptions | undefined): DescriptorCharge {
+  if (options !== undefined) checkOptionNames(options, TAKER)
   const charge = options?.charge ?? 'allowed'
   if (charge === 'allowed' || charge === 'always') return charge
   throw new SluiceError('SLUICE_INVALID_OPTION', {

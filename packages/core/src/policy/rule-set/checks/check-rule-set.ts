@@ -1,3 +1,4 @@
+import { checkOptionNames } from '../../../options/known-options.ts'
 import type { RuleSet } from '../rule-set.ts'
 import type { RuleSetProblem } from '../rule-set-error.ts'
 import { RuleSetError } from '../rule-set-error.ts'
@@ -26,11 +27,13 @@ const FILE_CHECK = new SchemaCheck(RULE_SET_FILE_SCHEMA)
  * right, what it means: patterns, names, numbers, time zones, addresses. Never throws, whatever `value` is.
  */
 export function checkRuleSet(value: unknown, options: RuleSetCheckOptions = {}): readonly RuleSetProblem[] {
+  checkOptionsOf('checkRuleSet', options)
   return problemsOf(RULE_SET_CHECK, value, options)
 }
 
 /** The same for a rule set as it is written in a file: overrides and members may stand beside it, instants may be texts. */
 export function checkRuleSetFile(value: unknown, options: RuleSetCheckOptions = {}): readonly RuleSetProblem[] {
+  checkOptionsOf('checkRuleSetFile', options)
   return problemsOf(FILE_CHECK, value, options)
 }
 
@@ -39,9 +42,14 @@ export function assertRuleSet(
   value: unknown,
   options: RuleSetCheckOptions & { readonly source?: string } = {},
 ): RuleSet {
-  const problems = checkRuleSet(value, options)
-  if (problems.length > 0) throw new RuleSetError(problems, options.source)
+  const { source, ...against } = options
+  const problems = checkRuleSet(value, against)
+  if (problems.length > 0) throw new RuleSetError(problems, source)
   return value as RuleSet
+}
+
+function checkOptionsOf(name: string, options: RuleSetCheckOptions): void {
+  checkOptionNames(options, { name, options: ['costFunctions'], example: '{ costFunctions: ["size"] }' })
 }
 
 /** Everything that is wrong with an override. */
