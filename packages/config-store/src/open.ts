@@ -1,5 +1,6 @@
 import type { Random, Timers } from '@sluice/core'
 import { SluiceError, systemRandom } from '@sluice/core'
+import { checkOptionNames } from '@sluice/core/internal'
 import type { ConfigStore, Notifier } from './config-store.ts'
 import { type Platform, platform } from './platform.ts'
 import { Announcer } from './sql/config-writer.ts'
@@ -58,6 +59,14 @@ export interface ConfigStoreOptions {
  * is unreachable, `SLUICE_UNSUPPORTED` if a newer program has migrated its schema
  */
 export async function openConfigStore(url: string, options: ConfigStoreOptions = {}): Promise<ConfigStore> {
+  checkOptionNames(options, {
+    name: 'openConfigStore',
+    options: [
+      ...['deadlineMs', 'connections', 'pollMs', 'keepaliveMs', 'ipv6PrefixLength', 'notifiers'],
+      ...['nowMs', 'randomBytes', 'timers', 'random'],
+    ],
+    example: '{ deadlineMs: 5000 }',
+  })
   checkOptions(options)
   const { nowMs = platform.nowMs } = options
   const own: Platform = {

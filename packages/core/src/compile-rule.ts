@@ -67,8 +67,8 @@ function identityOf(rule: string, id: string): Identity {
 }
 
 /**
- * The limits that a rule stands for: one, or one for each of its windows, or none when it is `'off'`. The rule is checked
- * whole; the first mistake is a `SLUICE_INVALID_RULE` that names the option, what it was and what it may be.
+ * The limits that a rule stands for: one, or one for each of its windows, or none when it is `'off'`. The rule is
+ * checked whole; the first mistake is a `SLUICE_INVALID_RULE` that names the option, what it was and what it may be.
  */
 export function compileRule(name: string, rule: Rule): readonly Limit[] {
   if (typeof name !== 'string' || !RULE_NAME.test(name)) {
@@ -131,8 +131,9 @@ function withState(limit: Limit): Limit {
 }
 
 /**
- * The fields of a limit in one piece of memory, with those that every decision looks at first: with thousands of rules it is
- * memory that has to be fetched that costs time. An object made by spreading others keeps a part of its fields elsewhere.
+ * The fields of a limit in one piece of memory, with those that every decision looks at first: with thousands of rules
+ * it is memory that has to be fetched that costs time. An object made by spreading others keeps a part of its fields
+ * elsewhere.
  */
 class LimitRecord {
   declare readonly algorithm: Limit['algorithm']
@@ -187,7 +188,9 @@ function compileKnown(name: string, algorithm: AlgorithmName, rule: Loose): Limi
   }
 }
 
-/** The windows of a rule with the identity of each: by length, so that a window added later does not shift the others. */
+/**
+ * The windows of a rule with the identity of each: by length, so that a window added later does not shift the others.
+ */
 function windowsOf(name: string, rule: Loose): { identity: Identity; spec: Loose }[] {
   const windows = rule['windows']
   if (windows === undefined) return [{ identity: identityOf(name, name), spec: {} }]
@@ -438,7 +441,7 @@ function flag(name: string, option: string, value: unknown): boolean {
   throw invalid(name, { problem: `has an unusable "${option}"`, received: value, expected: 'true or false' })
 }
 
-/** What to say about an option that belongs elsewhere, where the algorithm has what it is told to use instead. */
+/** What to say about an option that belongs elsewhere, where the algorithm has what the hint names instead. */
 const HINTS: Readonly<Record<string, { readonly instead: string; readonly hint: string }>> = {
   burst: { instead: 'capacity', hint: 'Here "capacity" is the burst.' },
   limit: { instead: 'capacity', hint: 'This algorithm calls it "capacity".' },

@@ -65,7 +65,7 @@ describe('isSluiceError', () => {
     },
   )
 
-  it('is not an error with a code of somebody else, or of Object', () => {
+  it('is not an error with a code of another library, or of Object', () => {
     for (const code of ['ENOENT', 'toString', 20])
       expect(isSluiceError(Object.assign(new Error('no'), { code }))).toBe(false)
   })

@@ -14,7 +14,7 @@ export const ERROR_CODES = {
   SLUICE_UNKNOWN_RULE: 'A call names a rule that this limiter does not have.',
   SLUICE_UNSUPPORTED: 'The store or the algorithm cannot do what was asked.',
   SLUICE_STORE_FULL: 'A bounded table of the store (blocks, reservations, attached threads) has no room left.',
-  SLUICE_STORE_UNAVAILABLE: 'The store could not be asked, or refused; nothing was changed by this call.',
+  SLUICE_STORE_UNAVAILABLE: 'The store is unavailable, or rejected the call; nothing was changed by it.',
   SLUICE_OUTCOME_UNKNOWN: 'The store was asked and no answer came: what was asked for may have happened or not.',
   SLUICE_PROTOCOL: 'A store or a peer answered in a way that cannot be understood, or that contradicts this process.',
   SLUICE_CONFLICT: 'Somebody else changed what was to be changed, or it stands in the way of the change.',

@@ -1,7 +1,8 @@
 import type { Random } from './system/random.ts'
 
-// HalfSipHash-1-3 (the 32-bit relative of SipHash, as used for kernel hash tables), over UTF-16 code units, two to a word.
-// It is keyed with secret randomness, so nobody can search for two keys that meet; 96 bits of its final state are used.
+// HalfSipHash-1-3 (the 32-bit relative of SipHash, as used for kernel hash tables), over UTF-16 code units, two to a
+// word. It is keyed with secret randomness, so callers cannot choose two keys that collide; 96 bits of its final state
+// are used.
 
 const INITIAL_2 = 0x6c_79_67_65
 const INITIAL_3 = 0x74_65_64_62
@@ -21,8 +22,9 @@ export function drawSecret(random: Random): FingerprintSecret {
 const NO_SECRET: FingerprintSecret = { low: 0, high: 0 }
 
 /**
- * Fingerprints of texts, 96 bits. Two different texts have the same one with a chance of 2^-96; nobody without the secret
- * can do better than chance. The result is left in `word0` to `word2` (int32) until the next call: no allocation.
+ * Fingerprints of texts, 96 bits. Two different texts have the same one with a chance of 2^-96; nobody without the
+ * secret can do better than chance. The result is left in `word0` to `word2` (int32) until the next call: no
+ * allocation.
  */
 export class Fingerprint {
   word0 = 0
@@ -34,8 +36,8 @@ export class Fingerprint {
   #random: Random | undefined
 
   /**
-   * Takes a secret, or draws one from a source of randomness when the first text comes. Limiters are often made at module scope,
-   * where Cloudflare Workers do not let code draw random values.
+   * Takes a secret, or draws one from a source of randomness when the first text comes. Limiters are often made at
+   * module scope, where Cloudflare Workers do not let code draw random values.
    */
   constructor(secret: FingerprintSecret | Random) {
     const { low, high } = 'low' in secret ? secret : NO_SECRET

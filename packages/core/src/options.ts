@@ -1,4 +1,4 @@
-// What options are checked with, and nothing else of the core: whoever asks a service loads no limiter for it.
+// Option checks, and nothing else of the core: the client of a service does not load a limiter for them.
 export { type ErrorDetails, isSluiceError, SluiceError, urlWithoutSecrets } from './errors.ts'
 export { checkOptionNames, checkSignal, type OptionTaker } from './options/known-options.ts'
 export { nearestName, numberAdvice } from './options/option-advice.ts'

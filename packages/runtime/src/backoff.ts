@@ -1,5 +1,5 @@
-import { invalidOption, requireInteger, requireNumber } from './option-range.ts'
 import { describeValue, RuntimeError } from './runtime-error.ts'
+import { invalidOption, requireInteger, requireKnown, requireNumber } from './option-range.ts'
 import type { Random } from './system.ts'
 
 /** Options of {@link backoffDelayMs}. */
@@ -29,6 +29,7 @@ const GREATEST_EXPONENT = 1023
  * `SLUICE_RUNTIME_INVALID_PORT` for a random number outside [0, 1].
  */
 export function backoffDelayMs(attempt: number, random: Random, options: BackoffOptions = {}): number {
+  requireKnown(options, ['baseMs', 'capMs'])
   requireInteger('attempt', attempt, { min: 0, max: Number.MAX_SAFE_INTEGER })
   const { baseMs, capMs } = resolveBackoff(options)
   const grownMs = baseMs * 2 ** Math.min(attempt, GREATEST_EXPONENT)

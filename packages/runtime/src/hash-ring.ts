@@ -1,5 +1,5 @@
 import { mix32, murmur3 } from './murmur3.ts'
-import { requireInteger, requireName, requireNumber } from './option-range.ts'
+import { requireInteger, requireKnown, requireName, requireNumber } from './option-range.ts'
 import { describeValue, RuntimeError } from './runtime-error.ts'
 
 /** A server of a {@link HashRing}. */
@@ -59,6 +59,7 @@ export class HashRing {
   #owners: Uint32Array = NOTHING
 
   constructor(options: HashRingOptions = {}) {
+    requireKnown(options, ['servers', 'virtualNodes'])
     const virtualNodes = options.virtualNodes ?? DEFAULT_VIRTUAL_NODES
     this.#virtualNodes = requireInteger('virtualNodes', virtualNodes, { min: 1, max: 10_000 })
     for (const server of options.servers ?? []) this.add(server)

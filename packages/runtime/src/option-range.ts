@@ -25,6 +25,18 @@ export function requireName(name: string, value: string): string {
   throw invalidOption(name, value, 'text of at least one character')
 }
 
+/** Throws `SLUICE_RUNTIME_INVALID_OPTION` for an option that is not in `known`: a misspelt name must not be ignored. */
+export function requireKnown(options: object, known: readonly string[]): void {
+  for (const name in options) {
+    if (known.includes(name)) continue
+    throw new RuntimeError('SLUICE_RUNTIME_INVALID_OPTION', {
+      received: `the option ${describeValue(name)}`,
+      expected: `only ${known.join(', ')}`,
+      action: 'Correct its name or remove it.',
+    })
+  }
+}
+
 /** The error for an invalid option or argument. */
 export function invalidOption(name: string, value: unknown, expected: string): RuntimeError {
   return new RuntimeError('SLUICE_RUNTIME_INVALID_OPTION', {

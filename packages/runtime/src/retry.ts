@@ -1,6 +1,6 @@
 import { type BackoffOptions, backoffDelayMs, resolveBackoff } from './backoff.ts'
-import { invalidOption, requireInteger } from './option-range.ts'
 import { RuntimeError } from './runtime-error.ts'
+import { invalidOption, requireInteger, requireKnown } from './option-range.ts'
 import type { Random, Sleep } from './system.ts'
 
 /** Passed to the operation. */
@@ -45,6 +45,18 @@ export interface RetryOptions extends BackoffOptions {
   readonly onRetry?: ((notice: RetryNotice) => void) | undefined
 }
 
+const OPTIONS: readonly (keyof RetryOptions)[] = [
+  'baseMs',
+  'capMs',
+  'random',
+  'sleep',
+  'maxRetries',
+  'signal',
+  'shouldRetry',
+  'retryAfterMs',
+  'onRetry',
+]
+
 /** Default of `maxRetries`. */
 export const DEFAULT_MAX_RETRIES = 5
 
@@ -83,6 +95,7 @@ export async function retry<T>(
   operation: (attempt: RetryAttempt) => T | PromiseLike<T>,
   options: RetryOptions,
 ): Promise<T> {
+  requireKnown(options, OPTIONS)
   const { signal, sleep } = options
   const maxRetries = resolveMaxRetries(options.maxRetries)
   resolveBackoff(options)
@@ -109,7 +122,8 @@ function resolveMaxRetries(maxRetries: number = DEFAULT_MAX_RETRIES): number {
 }
 
 function delayBeforeNext(error: unknown, attempt: number, options: RetryOptions): number {
-  const backoffMs = backoffDelayMs(attempt, options.random, options)
+  const { random, baseMs, capMs } = options
+  const backoffMs = backoffDelayMs(attempt, random, { baseMs, capMs })
   const askedMs = options.retryAfterMs?.(error) ?? 0
   if (Number.isNaN(askedMs)) throw invalidOption('retryAfterMs(error)', askedMs, 'a number, or undefined')
   return Math.max(backoffMs, askedMs)

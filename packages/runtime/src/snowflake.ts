@@ -1,5 +1,5 @@
-import { requireInteger } from './option-range.ts'
 import { describeValue, RuntimeError } from './runtime-error.ts'
+import { requireInteger, requireKnown } from './option-range.ts'
 import {
   HIGH,
   LOW,
@@ -62,6 +62,7 @@ export class SnowflakeGenerator {
   #low = 0
 
   constructor(options: SnowflakeOptions) {
+    requireKnown(options, ['datacenter', 'machine', 'nowMs', 'maxBackwardsMs'])
     const datacenter = requireInteger('datacenter', options.datacenter, { min: 0, max: MAX_NODE_PART })
     const machine = requireInteger('machine', options.machine, { min: 0, max: MAX_NODE_PART })
     const maxBackwardsMs = options.maxBackwardsMs ?? DEFAULT_MAX_BACKWARDS_MS

@@ -1,4 +1,4 @@
-import { pointerTo } from '@sluice/core/internal'
+import { checkOptionNames, pointerTo } from '@sluice/core/internal'
 import type {
   DescriptorDomain,
   DescriptorLimit,
@@ -64,6 +64,7 @@ export function importEnvoyYaml(
   files: readonly EnvoyFile[],
   options: EnvoyImportOptions = {},
 ): { readonly domains: readonly DescriptorDomain[] } {
+  checkOptionNames(options, { name: 'importEnvoyYaml', options: ['mergeDomains'], example: '{ mergeDomains: true }' })
   const domains = new Map<string, OpenDomain>()
   const problems: RuleSetProblem[] = []
   for (const { name, text } of files) {

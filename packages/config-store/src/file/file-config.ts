@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { basename, dirname, resolve } from 'node:path'
 import { type Clock, type Random, systemClock, systemRandom, type Timers } from '@sluice/core'
-import { MICROS_PER_MS } from '@sluice/core/internal'
+import { checkOptionNames, MICROS_PER_MS } from '@sluice/core/internal'
 import type { FileContent } from '@sluice/core/policy'
 import type { EntryChange } from '../config-store.ts'
 import { ActiveVersions } from '../follow/active-versions.ts'
@@ -65,6 +65,14 @@ export interface FileConfig extends ConfigFollower {
  * the problem is reported. Starts immediately.
  */
 export function fileConfig(path: string, options: FileConfigOptions): FileConfig {
+  checkOptionNames(options, {
+    name: 'fileConfig',
+    options: [
+      ...['target', 'costFunctions', 'pollMs', 'settleMs', 'observe', 'onService'],
+      ...['clock', 'timers', 'random'],
+    ],
+    example: '{ target: engineTarget(engine) }',
+  })
   checkPollMs(options.pollMs)
   return new FileFollower(resolve(path), options)
 }

@@ -1,3 +1,4 @@
+import { checkOptionNames } from '@sluice/core/internal'
 import type { PolicyEngine, PolicyVersions } from '@sluice/core/policy'
 import type { EntryChange, VersionsInForce } from '../config-store.ts'
 import type { VersionContent } from '../rule-set-versions.ts'
@@ -35,7 +36,9 @@ export interface EngineTargetOptions {
 }
 
 /** A target that keeps a policy engine up to date, for `followConfig` and `fileConfig`. */
-export function engineTarget(engine: PolicyEngine, { others }: EngineTargetOptions = {}): ConfigTarget {
+export function engineTarget(engine: PolicyEngine, options: EngineTargetOptions = {}): ConfigTarget {
+  checkOptionNames(options, { name: 'engineTarget', options: ['others'], example: '{ others: apiKeys }' })
+  const { others } = options
   return {
     ipv6PrefixLength: engine.entries.ipv6PrefixLength,
     useVersions: ({ enforced, candidate }) => engine.use({ ...(enforced && { enforced }), ...candidateOf(candidate) }),

@@ -7,7 +7,7 @@ import {
   systemTimers,
   type Timers,
 } from '@sluice/core'
-import { MICROS_PER_MS } from '@sluice/core/internal'
+import { checkOptionNames, MICROS_PER_MS } from '@sluice/core/internal'
 import type { ChangeFeed, Notifier } from '../config-store.ts'
 import { platform } from '../platform.ts'
 import { type CacheOptions, ConfigCache } from './config-cache.ts'
@@ -48,6 +48,18 @@ export interface FollowOptions {
  * it is unreachable at the start, the cache file is used. Starts immediately.
  */
 export function followConfig(options: FollowOptions): ConfigFollower {
+  checkOptionNames(options, {
+    name: 'followConfig',
+    options: [
+      ...['feed', 'target', 'notifiers', 'cache', 'pollMs', 'waitMs', 'observe'],
+      ...['clock', 'timers', 'random'],
+    ],
+    example: '{ feed: store.feed, target: engineTarget(engine) }',
+  })
+  if (options.cache !== undefined) {
+    const example = "{ path: 'config-cache.json' }"
+    checkOptionNames(options.cache, { name: '"cache"', options: ['path', 'source', 'pauseMs'], example })
+  }
   checkPollMs(options.pollMs)
   return new FeedFollower(options)
 }

@@ -6,8 +6,8 @@ import type { Timers } from '../system/timers.ts'
 import { optionAdvice } from './option-advice.ts'
 
 /**
- * Something that takes options: how it is called in messages, the names it knows, and how to write them. Names that other
- * libraries have for them are in `otherNames`.
+ * Something that takes options: how it is called in messages, the names it knows, and how to write them. Names that
+ * other libraries have for them are in `otherNames`.
  */
 export interface OptionTaker {
   /** Such as `the memory store`. */
@@ -19,8 +19,8 @@ export interface OptionTaker {
 }
 
 /**
- * Throws `SLUICE_INVALID_OPTION` unless `options` is an object that has only options of `taker`: a misspelt one must not be
- * taken for none.
+ * Throws `SLUICE_INVALID_OPTION` unless `options` is an object that has only options of `taker`: a misspelt one must
+ * not be taken for none.
  */
 export function checkOptionNames(options: unknown, taker: OptionTaker): void {
   if (typeof options !== 'object' || options === null || Array.isArray(options)) {
@@ -33,7 +33,10 @@ export function checkOptionNames(options: unknown, taker: OptionTaker): void {
   for (const option in options) if (!taker.options.includes(option)) throw unknownOption(option, taker)
 }
 
-/** Throws `SLUICE_INVALID_OPTION` for a clock, a source of chance or timers of another form than ours, such as `Date.now`. */
+/**
+ * Throws `SLUICE_INVALID_OPTION` for a clock, a source of chance or timers of another form than ours, such as
+ * `Date.now`.
+ */
 export function checkSources({ clock, random, timers }: { clock?: Clock; random?: Random; timers?: Timers }): void {
   checkMethod('clock', clock, { method: 'nowMicros', example: '{ nowMicros: () => Date.now() * 1000 }' })
   checkMethod('random', random, { method: 'nextUint32', example: '{ nextUint32: () => number }' })

@@ -20,8 +20,8 @@ const MEANING = {
 } as const
 
 /**
- * What to do about an option that there is not: the one of `known` that another library calls so, or that is spelt nearly so.
- * Undefined when there is no telling what was meant.
+ * What to do about an option that there is not: the one of `known` that another library calls so, or that is spelt
+ * nearly so. Undefined when there is no telling what was meant.
  */
 export function optionAdvice(option: string, known: readonly string[]): string | undefined {
   const other = Object.hasOwn(OTHER_NAMES, option) ? OTHER_NAMES[option] : undefined
@@ -30,7 +30,10 @@ export function optionAdvice(option: string, known: readonly string[]): string |
   return near === undefined ? undefined : `Did you mean "${near}"?`
 }
 
-/** What to do about the value of an option that is to be a number and is none; undefined when there is no telling what was meant. */
+/**
+ * What to do about the value of an option that is to be a number and is none; undefined when there is no telling what
+ * was meant.
+ */
 export function numberAdvice(
   option: string,
   value: unknown,
@@ -41,11 +44,11 @@ export function numberAdvice(
   return isNumberInText ? `Write the number without quotes: ${option}: ${Number(value)}.` : undefined
 }
 
-/** Longer names are not compared: nobody mistypes them. */
+/** Longer names are not compared: they are not typos. */
 const LONGEST_COMPARED = 64
 
 /**
- * The one of `known` that somebody who wrote `name` may have meant: few letters are missing, too much, changed or swapped,
+ * The one of `known` that is probably meant by `name`: few letters are missing, too much, changed or swapped,
  * in any case. Undefined when none is near.
  */
 export function nearestName(name: string, known: Iterable<string>): string | undefined {

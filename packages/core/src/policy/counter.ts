@@ -8,14 +8,19 @@ import { MICROS_PER_MS } from '../system/clock.ts'
 export interface CounterReport {
   /** Units announced to callers as the limit. */
   readonly limit: number
-  /** Whole units in use: 0 for a caller that never called, whatever burst it may use. Null when the store did not answer. */
+  /**
+   * Whole units in use: 0 for a caller that never called, whatever burst it may use. Null when the store did not
+   * answer.
+   */
   readonly used: number | null
   /**
-   * Whole units left now: more than the limit where a burst or units carried over come on top, fewer where a burst is less. Null
-   * when the store did not answer.
+   * Whole units left now: more than the limit where a burst or units carried over come on top, fewer where a burst is
+   * less. Null when the store did not answer.
    */
   readonly remaining: number | null
-  /** When the full limit is there again if nothing more is taken; milliseconds since 1970, rounded up. 0 when unknown. */
+  /**
+   * When the full limit is there again if nothing more is taken; milliseconds since 1970, rounded up. 0 when unknown.
+   */
   readonly resetAt: number
   /** Milliseconds since 1970 until which the caller is blocked under the rule; 0 when it is not. */
   readonly blockedUntil: number
@@ -48,8 +53,8 @@ export function counterReports(batch: Batch): readonly CounterReport[] {
 }
 
 /**
- * What would be left if nothing were in use: a meter counts from its burst, a window from what it carries over as well, a
- * bucket with rollover from its capacity.
+ * What would be left if nothing were in use: a meter counts from its burst, a window from what it carries over as well,
+ * a bucket with rollover from its capacity.
  */
 function wholeOf({ limit, verdict }: Item): number {
   if (limit.algorithm === 'token-bucket-rollover') return limit.limit

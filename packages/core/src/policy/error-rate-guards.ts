@@ -6,7 +6,9 @@ import type { PolicyRequest } from './rule-set/policy-request.ts'
 import type { ErrorRateCut, RequestMatch } from './rule-set/rule-set.ts'
 import type { Snapshot } from './snapshot.ts'
 
-/** The calls that a guard counts: those of a resource, and of what an exemption is for where the rule is one of its own. */
+/**
+ * The calls that a guard counts: those of a resource, and of what an exemption is for where the rule is one of its own.
+ */
 interface Watch {
   readonly guard: ErrorRateGuard
   /** Undefined when the resource of the rule says it all. */
@@ -23,10 +25,10 @@ export interface CallEnd {
 const NONE: readonly Watch[] = Object.freeze([])
 
 /**
- * The guards of all rules in force: of tiers and exemptions too, and of every rule set that is enforced for somebody or measured.
- * Rules that look at the same calls in the same way share a guard, whichever rule set they stand in, and it goes on counting
- * when another rule set takes their place. What fails is what is called, whoever calls it: a call counts for every rule of its
- * resource, whether or not the rule holds for its caller.
+ * The guards of all rules in force: of tiers and exemptions too, and of every rule set that is enforced or measured.
+ * Rules that look at the same calls in the same way share a guard, whichever rule set they stand in, and it goes on
+ * counting when another rule set takes their place. What fails is the resource, not the caller: a call counts for every
+ * rule of its resource, whether or not the rule holds for its caller.
  */
 export class ErrorRateGuards {
   /** By what they count, and how. */

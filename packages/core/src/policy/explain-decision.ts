@@ -14,9 +14,10 @@ import type { PolicyRequest } from './rule-set/policy-request.ts'
 import type { CompiledTier, Snapshot } from './snapshot.ts'
 
 /**
- * What became of a rule. `applies`: it is decided. `shadow`: it is measured only. `replaced`: another rule of the same dimension
- * that is enforced for the caller, more specific or of its tier, stands in its place. `no-match`: resource or method is another.
- * `nobody`: the request does not say who it counts. `off`: it does not limit this caller. `disabled`: it is switched off.
+ * What became of a rule. `applies`: it is decided. `shadow`: it is measured only. `replaced`: another rule of the same
+ * dimension that is enforced for the caller, more specific or of its tier, stands in its place. `no-match`: resource or
+ * method is another. `nobody`: the request does not say who it counts. `off`: it does not limit this caller.
+ * `disabled`: it is switched off.
  */
 export type RuleFate = 'applies' | 'shadow' | 'replaced' | 'no-match' | 'nobody' | 'off' | 'disabled'
 

@@ -43,9 +43,9 @@ export interface BlockedCaller {
 }
 
 /**
- * Counts the denials of rules with a penalty, and blocks callers that have too many. Denials are counted in the store, by all
- * nodes together; {@link PenaltyLimits} says how one violation causes one block. A block holds at once on this node, and in
- * the store for the rule that led to it; everywhere else when it has been handed on.
+ * Counts the denials of rules with a penalty, and blocks callers that have too many. Denials are counted in the store,
+ * by all nodes together; {@link PenaltyLimits} says how one violation causes one block. A block holds at once on this
+ * node, and in the store for the rule that led to it; everywhere else when it has been handed on.
  */
 export class PenaltyTracker {
   readonly #parts: PenaltyDeskParts
@@ -55,7 +55,7 @@ export class PenaltyTracker {
   }
 
   /** Takes note of a denied request. `rules`: the rule of each item of its batch. */
-  refused(batch: Batch, rules: readonly CompiledRule[], { request, nowMs }: DeniedRequest): void {
+  denied(batch: Batch, rules: readonly CompiledRule[], { request, nowMs }: DeniedRequest): void {
     // Without the store nothing says that the caller went too far.
     if (batch.failure !== undefined) return
     let previous: CompiledRule | undefined
@@ -71,12 +71,13 @@ export class PenaltyTracker {
       const { denials, claim } = rule.penaltyLimits
       const count = createBatch([createItem(denials, item.key, 1)])
       const bid = createBatch([createItem(claim, item.key, 1)])
-      // The same for one unit, but not answered from a deny cache, nor from a lease: only the store knows who was first.
+      // The same for one unit, but not answered from a deny cache, nor from a lease: only the store knows who was
+      // first.
       bid.partial = true
       this.#decide(count, () => {
         const { verdict, blockedUntil } = count.items[0]!
         if (verdict.remaining > 0 || blockedUntil > count.now) return
-        // A denied claim was granted to somebody else, or the caller is blocked already.
+        // A denied claim was granted to another node, or the caller is blocked already.
         this.#decide(bid, () => void (bid.allowed && this.#block(offence)))
       })
     }
@@ -97,9 +98,9 @@ export class PenaltyTracker {
   }
 
   /**
-   * Lifts the block of a caller here and in the store, under all of these rules and under those that caller and block name, and
-   * forgets the denials that led to it. False when nothing was blocked. Rejects when the store cannot be asked; here the
-   * caller is let in all the same.
+   * Lifts the block of a caller here and in the store, under all of these rules and under those that caller and block
+   * name, and forgets the denials that led to it. False when nothing was blocked. Rejects when the store cannot be
+   * asked; here the caller is let in all the same.
    */
   async lift({ reader, entity, rule }: BlockedCaller, rules: readonly BlockingRule[], nowMs: number): Promise<boolean> {
     const { store, live } = this.#parts
@@ -119,14 +120,14 @@ export class PenaltyTracker {
     return wasHere || looks.some(({ items, now }) => items[0]!.blockedUntil > now)
   }
 
-  /** Lifts what a block put into the store, for the rule that it names. Nobody waits for it. */
+  /** Lifts what a block put into the store, for the rule that it names. Does not wait. */
   liftInStore(reader: DimensionReader, { rule, entity }: Block): void {
     if (rule === undefined) return
     const key = reader.keyOf(entity)
     for (const name of [rule, penaltyName(rule)]) this.#change((store) => store.block(name, key, 0))
   }
 
-  /** Asks the store, and goes on with its answer. Nobody waits for it. */
+  /** Calls the store, and goes on with its result. Does not wait. */
   #decide(batch: Batch, then: () => void): void {
     const { store } = this.#parts
     const answered = (): void => {
@@ -144,8 +145,8 @@ export class PenaltyTracker {
   }
 
   /**
-   * Blocks a caller. A block that is running is not made longer: one of this rule is written again, because the store may
-   * have lost it; during any other one, the denials are forgotten.
+   * Blocks a caller. A block that is running is not made longer: one of this rule is written again, because the store
+   * may have lost it; during any other one, the denials are forgotten.
    */
   #block({ rule, entity, key, limits, nowMs }: Offence): void {
     const { live } = this.#parts
@@ -162,12 +163,12 @@ export class PenaltyTracker {
     const block = running ?? nextBlock({ penalty: penalty!, previous, nowMs, dimension, entity, rule: name })
     if (running === undefined) this.keep(block, nowMs)
     const micros = (block.until - nowMs) * MICROS_PER_MS
-    // The rule comes first: a counter that is blocked while its rule is not would count nobody's denials.
+    // The rule comes first: a counter that is blocked while its rule is not would count no denials.
     this.#change((store) => store.block(name, key, penalty?.reset ? { micros, forgotten: limits } : micros))
     this.#change((store) => store.block(denials.rule, key, { micros, forgotten: [denials] }))
   }
 
-  /** Changes something in the store. Nobody waits for it. */
+  /** Changes something in the store. Does not wait. */
   #change(change: (store: Store) => void | Promise<void>): void {
     try {
       const answer = change(this.#parts.store)
@@ -201,8 +202,8 @@ interface Offence {
 }
 
 /**
- * A limit that only serves to ask whether its rule has blocked somebody. Not one of the rule's own, which may have none, and whose
- * states may be large, or too large for the store.
+ * A limit that only tells whether its rule has blocked a caller. Not one of the rule's own, which may have none, and
+ * whose states may be large, or too large for the store.
  */
 function blockOnly(rule: string): Limit {
   return compileRule(rule, { limit: 1, window: '1s' })[0]!

@@ -32,7 +32,7 @@ beforeEach(() => {
   log = []
 })
 
-// Whatever happened, nobody may be left waiting for a timer.
+// Whatever happened, no caller may be left waiting for a timer.
 afterEach(() => expect(timers.pending).toBe(0))
 
 function engineOf(options: Partial<PolicyEngineOptions<'sync'>> = {}): PolicyEngine<'sync'> {

@@ -19,21 +19,29 @@ export interface PolicyDecision {
   /** `allowed`, `exempt` (no rule holds for it), `unlimited` (no rule applies to it), or why it was denied. */
   readonly reason: 'allowed' | 'exempt' | 'unlimited' | PolicyDenyReason
   /**
-   * The rule that refused or, when allowed, the one with the least remaining; for `denied` and `exempt` the name of the entry.
-   * Empty when there is none.
+   * The rule that denied or, when allowed, the one with the least remaining; for `denied` and `exempt` the name of the
+   * entry. Empty when there is none.
    */
   readonly rule: string
   /** The dimension of that rule; empty when there is none. */
   readonly dimension: string
   /** Units of that rule's limit; `Infinity` when nothing limits the request. */
   readonly limit: number
-  /** Whole units left under it now. Null, with `failure` set, when the store did not answer and the failure mode is `open`. */
+  /**
+   * Whole units left under it now. Null, with `failure` set, when the store did not answer and the failure mode is
+   * `open`.
+   */
   readonly remaining: Remaining
   /** Units charged to it: 0 when denied and when only asked. */
   readonly cost: number
-  /** When its full limit is there again if nothing more is taken; milliseconds since 1970, rounded up; 0 when unlimited or unknown. */
+  /**
+   * When its full limit is there again if nothing more is taken; milliseconds since 1970, rounded up; 0 when unlimited
+   * or unknown.
+   */
   readonly resetAt: number
-  /** Milliseconds until the same request would be allowed if nothing else happens; 0 when allowed, `Infinity` for never. */
+  /**
+   * Milliseconds until the same request would be allowed if nothing else happens; 0 when allowed, `Infinity` for never.
+   */
   readonly retryAfterMs: number
   /** How long an admitted request must wait for its turn, in milliseconds. */
   readonly delayMs: number
@@ -150,7 +158,10 @@ export function ruled(ruling: Ruling): PolicyDecision {
   }
 }
 
-/** What the store decided; undefined when it was not asked, or when the decision was not made by an engine of this package. */
+/**
+ * What the store decided; undefined when it was not asked, or when the decision was not made by an engine of this
+ * package.
+ */
 export const storeDecisionOf: (decision: PolicyDecision) => Decision | undefined = RecordedPolicyDecision.decisionOf
 
 function dimensionOf(rules: readonly CompiledRule[], name: string): string {

@@ -69,22 +69,31 @@ export interface PolicyEngineOptions<M extends Mode = Mode> {
   readonly costFunctions?: Readonly<Record<string, CostFunction>>
   /** Bits of an IPv6 address that make one caller, 1 to 128. Default: 64. */
   readonly ipv6PrefixLength?: number
-  /** Addresses and CIDR blocks that no penalty blocks, such as those of your proxies. Loopback addresses are never blocked by one. */
+  /**
+   * Addresses and CIDR blocks that no penalty blocks, such as those of your proxies. Loopback addresses are never
+   * blocked by one.
+   */
   readonly neverBlock?: readonly string[]
   /**
-   * Limits requests that no enforced rule matches, each caller on its own: by user, else by API key, tenant, service, address;
-   * who names none of these counts together with all others. Default: such requests are not limited.
+   * Limits requests that no enforced rule matches, each caller on its own: by user, else by API key, tenant, service,
+   * address; who names none of these counts together with all others. Default: such requests are not limited.
    */
   readonly defaultRule?: Rule
-  /** Is given every block that is set or made by a penalty, to keep and list it. What it throws is reported, and no more. */
+  /**
+   * Is given every block that is set or made by a penalty, to keep and list it. What it throws is reported, and no
+   * more.
+   */
   readonly keepBlock?: (block: Block) => unknown
-  /** Is told what happens, as it happens: it should be quick. What it throws is ignored. */
+  /** Called with every event, synchronously: it should be quick. What it throws is ignored. */
   readonly observer?: PolicyObserver
   readonly clock?: Clock
   readonly random?: Random
   /** Timers for `acquire`. */
   readonly timers?: Timers
-  /** Maximum number of requests waiting in `acquire` at once; one more is denied as if it had not waited. Default: 10,000. */
+  /**
+   * Maximum number of requests waiting in `acquire` at once; one more is denied as if it had not waited. Default:
+   * 10,000.
+   */
   readonly maxWaiting?: number
 }
 
@@ -107,7 +116,27 @@ const TAKER: OptionTaker = {
   example: '{ store: memoryStore(), ruleSet }',
 }
 
-/** Longest pause of a waiting request between two looks, in milliseconds: rules and overrides may change at any time. */
+const VERSIONS: OptionTaker = {
+  name: 'PolicyEngine.use',
+  options: ['enforced', 'candidate'],
+  example: '{ enforced: { number: 1, ruleSet } }',
+}
+
+const RESERVE: OptionTaker = {
+  name: 'PolicyEngine.reserve',
+  options: ['expiresAfter'],
+  example: '{ expiresAfter: "1m" }',
+}
+
+const ACQUIRE: OptionTaker = {
+  name: 'PolicyEngine.acquire',
+  options: [...RESERVE.options, 'maxWait', 'signal'],
+  example: '{ maxWait: "5s" }',
+}
+
+/**
+ * Longest pause of a waiting request between two looks, in milliseconds: rules and overrides may change at any time.
+ */
 const LONGEST_PAUSE_MS = 1000
 
 /** How to reserve. */
@@ -125,9 +154,9 @@ export interface PolicyAcquireOptions extends PolicyReserveOptions {
 }
 
 /**
- * Applies a rule set to requests: finds the rules that hold, resolves their limits, and decides all of them in one atomic step.
- * On a local store every answer is immediate, on a remote one it is a promise. Rule sets and entries may be changed at any time;
- * the next request goes by them.
+ * Applies a rule set to requests: finds the rules that hold, resolves their limits, and decides all of them in one
+ * atomic step. On a local store every answer is immediate, on a remote one it is a promise. Rule sets and entries may
+ * be changed at any time; the next request goes by them.
  */
 export class PolicyEngine<M extends Mode = Mode> {
   /** Overrides, memberships, blocks and the incident switch. Changes hold from the next request on. */
@@ -175,7 +204,9 @@ export class PolicyEngine<M extends Mode = Mode> {
     return this.#versions.enforced.version
   }
 
-  /** Dimensions that the rule sets in force use, and that are neither built in nor declared: no request may have them. */
+  /**
+   * Dimensions that the rule sets in force use, and that are neither built in nor declared: no request may have them.
+   */
   get undeclaredDimensions(): readonly (UndeclaredDimension & { readonly version: number })[] {
     return this.#versions.undeclaredDimensions
   }
@@ -187,8 +218,11 @@ export class PolicyEngine<M extends Mode = Mode> {
     ).length
   }
 
-  /** Puts other rule sets in force, from the next request on. Throws `SLUICE_INVALID_RULE_SET` and keeps the old ones. */
+  /**
+   * Puts other rule sets in force, from the next request on. Throws `SLUICE_INVALID_RULE_SET` and keeps the old ones.
+   */
   use(versions: PolicyVersions): void {
+    checkOptionNames(versions, VERSIONS)
     this.#versions.use(versions)
     for (const burst of this.#versions.unusableBursts) tellPolicy(this.#observer, { type: 'burst-unusable', ...burst })
     for (const one of this.undeclaredDimensions) tellPolicy(this.#observer, { type: 'dimension-undeclared', ...one })
@@ -209,6 +243,7 @@ export class PolicyEngine<M extends Mode = Mode> {
     request: PolicyRequest,
     options: PolicyReserveOptions = {},
   ): Answer<M, PolicyReservation<M> | PolicyDecision> {
+    checkOptionNames(options, RESERVE)
     const store = this.#store
     const nowMs = this.#begin(request)
     const resolved = this.#resolve(request, nowMs)
@@ -232,15 +267,17 @@ export class PolicyEngine<M extends Mode = Mode> {
 
   /**
    * Waits until the request is allowed, and takes what `reserve` takes. Requests with the same counters go in order of
-   * arrival. A slot that this process gives back goes to the next at once; one of another process within 100 ms, or 1 ms for
-   * each set of counters that is waited for if that is longer. Waiting does not count as denials; a denial at its end counts
-   * as one. Resolves with a decision when waiting does not help, `maxWait` is over, or too many wait already.
+   * arrival. A slot that this process gives back goes to the next at once; one of another process within 100 ms, or 1
+   * ms for each set of counters that is waited for if that is longer. Waiting does not count as denials; a denial at
+   * its end counts as one. Resolves with a decision when waiting does not help, `maxWait` is over, or too many wait
+   * already.
    */
   async acquire(
     request: PolicyRequest,
     options: PolicyAcquireOptions = {},
   ): Promise<PolicyReservation<M> | PolicyDecision> {
     type Taken = PolicyReservation<M> | PolicyDecision
+    checkOptionNames(options, ACQUIRE)
     const { maxWait, signal, ...reserving } = options
     checkSignal(signal)
     const maxWaitMs = maxWait === undefined ? Number.POSITIVE_INFINITY : durationMs(maxWait, 'maxWait')
@@ -287,7 +324,7 @@ export class PolicyEngine<M extends Mode = Mode> {
     return renewClaim(this.#store, claim)
   }
 
-  /** Gives units of an earlier decision back, and its slots: all, or so many units. */
+  /** Gives units of an earlier decision back, and its slots: all, or `units` of them. */
   refund(decision: PolicyDecision, units?: number): Answer<M, Settlement> {
     checkRefunded(decision)
     const decided = storeDecisionOf(decision)
@@ -329,7 +366,10 @@ export class PolicyEngine<M extends Mode = Mode> {
     return Promise.all([decided, looked]).then(([decision]) => explained(decision)) as Answer<M, Explanation>
   }
 
-  /** How every counter of the callers in a request stands: of the rules that its resource matches, or of all without one. */
+  /**
+   * How every counter of the callers in a request stands: of the rules that its resource matches, or of all without
+   * one.
+   */
   usage(who: Caller): Answer<M, readonly UsageReport[]> {
     const counters = this.#countersOf(who)
     const looks = counters.map(({ limits, key }) => lookAt(limits, key))
@@ -337,8 +377,8 @@ export class PolicyEngine<M extends Mode = Mode> {
   }
 
   /**
-   * Forgets what these callers have used: under the rules that the resource matches, or under all without one. Resolves with
-   * the rules and callers whose counters it reset, whether or not anything was counted.
+   * Forgets what these callers have used: under the rules that the resource matches, or under all without one. Resolves
+   * with the rules and callers whose counters it reset, whether or not anything was counted.
    */
   async reset(who: Caller): Promise<readonly Omit<UsageReport, 'counters'>[]> {
     const counters = this.#countersOf(who)
@@ -361,10 +401,10 @@ export class PolicyEngine<M extends Mode = Mode> {
   }
 
   /**
-   * Lifts the block of a caller, wherever it came from, and forgets what led to it: helps on the next request. Every rule is
-   * covered that may have blocked the caller: of tiers, exemptions and candidates too, also one that has no penalty any more or
-   * is gone. `rule`: a further one that is lifted unseen, such as a kept block names that this engine has not heard of. False
-   * when nothing was blocked by what the engine knows, neither here nor in the store.
+   * Lifts the block of a caller, wherever it came from, and forgets what led to it: helps on the next request. Every
+   * rule is covered that may have blocked the caller: of tiers, exemptions and candidates too, also one that has no
+   * penalty any more or is gone. `rule`: a further one that is lifted unseen, such as a kept block names that this
+   * engine has not heard of. False when nothing was blocked by what the engine knows, neither here nor in the store.
    */
   async unblock(dimension: string, entity: string, { rule }: { readonly rule?: string } = {}): Promise<boolean> {
     const nowMs = this.#clock.nowMicros() / MICROS_PER_MS
@@ -423,7 +463,7 @@ export class PolicyEngine<M extends Mode = Mode> {
   /** What comes after a decision. */
   #follow(decision: PolicyDecision, batch: Batch, { resolved, request, nowMs }: Decided): void {
     if (decision.allowed) this.#measure(resolved, request, nowMs)
-    else this.#penalties.refused(batch, resolved.rules, { request, nowMs })
+    else this.#penalties.denied(batch, resolved.rules, { request, nowMs })
   }
 
   /** Evaluates what is not enforced. A request that has been decided must not fail by it. */

@@ -5,16 +5,17 @@ import type { UndeclaredDimension } from './rule-set/undeclared-dimensions.ts'
 /**
  * Something worth counting that an engine did.
  *
- * - `shadow`: a rule, or a candidate version as a whole, was evaluated without being enforced. `rule` is the one that would have
- *   refused or had the least remaining; `version` is 0 for a rule of the enforced version.
+ * - `shadow`: a rule, or a candidate version as a whole, was evaluated without being enforced. `rule` is the one that
+ *   would have refused or had the least remaining; `version` is 0 for a rule of the enforced version.
  * - `shadow-failed`: that could not be done. The request was not touched by it.
  * - `blocked`: a caller was blocked, by a penalty or by somebody.
  * - `block-not-kept`: a block holds on this node, and could not be handed on.
  * - `penalty-failed`: a denial could not be counted, or a block could not be written to the store.
  * - `override-unusable`: an override cannot be applied to a rule, whose own numbers hold instead.
- * - `burst-unusable`: a rule has no room for the burst of the tiers, and goes without. Told when the rule set is put in force.
- * - `dimension-undeclared`: a rule set uses a dimension that is neither built in nor declared, so its rules may match no request.
- *   Reported when the rule set is put in force.
+ * - `burst-unusable`: a rule has no room for the burst of the tiers, and goes without. Told when the rule set is put in
+ *   force.
+ * - `dimension-undeclared`: a rule set uses a dimension that is neither built in nor declared, so its rules may match
+ *   no request. Reported when the rule set is put in force.
  * - `unmatched`: a request was decided that no enforced rule matches.
  */
 export type PolicyEvent =
@@ -50,7 +51,10 @@ export type PolicyEvent =
     })
   | { readonly type: 'unmatched'; readonly request: PolicyRequest; readonly version: number }
 
-/** Is told of events, as they happen: it should be quick. What it throws is ignored, because a request is not its business. */
+/**
+ * Is told of events, as they happen: it should be quick. What it throws is ignored, because a request is not its
+ * business.
+ */
 export type PolicyObserver = (event: PolicyEvent) => void
 
 /** Tells an observer, if there is one. */

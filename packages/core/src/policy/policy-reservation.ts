@@ -4,8 +4,8 @@ import type { Answer, Mode, Receipt, Settlement, Store } from '../store/store.ts
 import type { PolicyDecision } from './policy-decision.ts'
 
 /**
- * Units taken in advance under all limits of a request, or slots. Exactly one of `settle` and `release` takes effect; calling
- * either again answers what the first one did. Left alone, it is given back by itself when its time is over.
+ * Units taken in advance under all limits of a request, or slots. Exactly one of `settle` and `release` takes effect;
+ * calling either again answers what the first one did. Left alone, it is given back by itself when its time is over.
  */
 export interface PolicyReservation<M extends Mode = Mode> {
   readonly allowed: true
@@ -13,8 +13,8 @@ export interface PolicyReservation<M extends Mode = Mode> {
   /** What another process needs to settle it, with the methods of the engine that take one. */
   readonly claim: ReservationClaim
   /**
-   * Makes the charges stand at what was really used, in the unit of the request's cost; rules with a cost of their own count it
-   * so many times. Slots are given back.
+   * Makes the charges stand at what was really used, in the unit of the request's cost; rules with a cost of their own
+   * count it so many times. Slots are given back.
    */
   settle(actual: number): Answer<M, Settlement>
   /** Gives all of it back. */
@@ -26,8 +26,8 @@ export interface PolicyReservation<M extends Mode = Mode> {
 }
 
 /**
- * What a reservation stands on: plain data, so that another process that shares the store can settle it. Whoever takes it from
- * outside must know that it is genuine.
+ * What a reservation stands on: plain data, so that another process that shares the store can settle it. Whoever takes
+ * it from outside must know that it is genuine.
  */
 export interface ReservationClaim {
   readonly receipt: Receipt

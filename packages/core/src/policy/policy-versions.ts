@@ -21,7 +21,10 @@ export interface PolicyVersions {
   /** Enforced for all callers that the candidate is not enforced for. Default: everything is allowed. */
   readonly enforced?: NumberedRuleSet
   readonly candidate?: NumberedRuleSet & {
-    /** `shadow`: measured and never enforced. `percent`: enforced for that share of the callers, measured for the others. */
+    /**
+     * `shadow`: measured and never enforced. `percent`: enforced for that share of the callers, measured for the
+     * others.
+     */
     readonly stage: 'shadow' | 'percent'
     /** 0 to 100. */
     readonly percent: number
@@ -104,8 +107,9 @@ export class VersionSelector {
   }
 
   /**
-   * The rules that may have blocked a caller of a dimension, given in its one order of names; each name once. All that are in
-   * force, with a penalty or not, because one that has none now may have had one; and those of earlier rule sets that had one.
+   * The rules that may have blocked a caller of a dimension, given in its one order of names; each name once. All that
+   * are in force, with a penalty or not, because one that has none now may have had one; and those of earlier rule sets
+   * that had one.
    */
   blockingRules(dimension: string): readonly BlockingRule[] {
     const found = new Map<string, BlockingRule>()

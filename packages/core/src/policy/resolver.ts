@@ -95,8 +95,8 @@ export class Resolver {
   }
 
   /**
-   * What is to be asked for a request. The deny list comes first, then blocks, then exemptions, then rules: who is denied on
-   * purpose is denied, whatever else is said.
+   * What is to be asked for a request. The deny list comes first, then blocks, then exemptions, then rules: who is
+   * denied on purpose is denied, whatever else is said.
    */
   resolve(snapshot: Snapshot, request: PolicyRequest, nowMs: number): ResolvedRequest {
     const resolved = new ResolvedRequest(snapshot.version)
@@ -253,7 +253,10 @@ export class Resolver {
     for (const limit of limits) resolved.push(rule, createItem(limit, key, cost))
   }
 
-  /** The only limit of a plain rule where nothing but an override can change its numbers; undefined when there is not one. */
+  /**
+   * The only limit of a plain rule where nothing but an override can change its numbers; undefined when there is not
+   * one.
+   */
   #onlyOf(rule: CompiledRule, entity: string, context: ResolveContext): Limit | undefined {
     if (context.isPlain) return rule.only
     const terms = this.#live.overrideFor(rule.overrides, entity, context.nowMs)

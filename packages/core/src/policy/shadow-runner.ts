@@ -17,8 +17,9 @@ export interface ShadowQuestion {
 }
 
 /**
- * Evaluates what is not enforced. It comes after the decision and is not waited for: a shadow neither slows a request down nor
- * makes it fail. Only requests that were let through are counted, because only they would have reached the rule.
+ * Evaluates what is not enforced. It comes after the decision and is not waited for: a shadow neither slows a request
+ * down nor makes it fail. Only requests that were let through are counted, because only they would have reached the
+ * rule.
  */
 export class ShadowRunner {
   readonly #store: Store

@@ -27,9 +27,9 @@ export class RuleTable {
   }
 
   /**
-   * The rules that hold: for each dimension the most specific one that is enforced, those before it, which are measured, and
-   * those that always hold. Where a path can be read in several ways, those of every reading, so that none of them leads past a
-   * rule.
+   * The rules that hold: for each dimension the most specific one that is enforced, those before it, which are
+   * measured, and those that always hold. Where a path can be read in several ways, those of every reading, so that
+   * none of them leads past a rule.
    */
   find(resource: string, method: string | undefined): HoldingRules {
     const found = this.#table.findNoted(resource, method)
@@ -109,8 +109,8 @@ export interface UnusableBurst {
 }
 
 /**
- * A rule set, compiled: immutable, so a request that began with one ends with it whatever is put in its place meanwhile. The
- * cost of finding rules does not grow with their number.
+ * A rule set, compiled: immutable, so a request that began with one ends with it whatever is put in its place
+ * meanwhile. The cost of finding rules does not grow with their number.
  */
 export class Snapshot {
   /** Number of the version; 0 when it has none. */
@@ -163,7 +163,7 @@ export class Snapshot {
     )
     this.denyList = new MatchTable(
       (ruleSet.denyList ?? []).map((entry) => ({ match: entry.match, value: entry, expiresAt: entry.expiresAt })),
-      { purpose: 'refuse', canonicalEntity },
+      { purpose: 'deny', canonicalEntity },
     )
     this.descriptors = new DescriptorTree(ruleSet.domains ?? [])
     this.allRules = all
@@ -189,7 +189,10 @@ export class Snapshot {
   }
 }
 
-/** Each line before each of the others: which of them are of one reading is not known, and no reading may lead past a rule. */
+/**
+ * Each line before each of the others: which of them are of one reading is not known, and no reading may lead past a
+ * rule.
+ */
 function joined(first: readonly RuleLine[], others: readonly RuleLine[]): readonly RuleLine[] {
   return first.flatMap((line) => others.map((other) => [...line, ...other]))
 }

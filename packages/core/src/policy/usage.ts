@@ -32,8 +32,8 @@ export interface RuleCounters {
 }
 
 /**
- * The counters that a caller has under a rule set, whether or not anything was counted yet. With a resource, those that a request
- * of the caller for it is decided by; without, those of every rule that may count the caller.
+ * The counters that a caller has under a rule set, whether or not anything was counted yet. With a resource, those that
+ * a request of the caller for it is decided by; without, those of every rule that may count the caller.
  */
 export function countersOf(resolver: Resolver, snapshot: Snapshot, { who, nowMs }: UsageQuestion): RuleCounters[] {
   const { resource } = who
@@ -95,20 +95,20 @@ function rulesOfCaller({ resolver, snapshot, request, tier, nowMs }: Asked): rea
   return [...ofAll.filter(isNotShared), ...ofExemptions]
 }
 
-/** What everybody shares is not the caller's, unless it is asked for by its resource, or by a service that it is for. */
+/** What all callers share is not the caller's, unless its resource is named, or a service that it is for. */
 function isNotShared({ dimension }: CompiledRule): boolean {
   return dimension !== 'global'
 }
 
 /** An exemption with rules of its own, and whom it is for whatever they call. */
 interface CallerExemption {
-  /** Undefined when it is for everybody who calls its resource. */
+  /** Undefined when it is for every caller of its resource. */
   readonly callers: MatchTable<true> | undefined
   readonly isOfServices: boolean
   readonly rules: readonly CompiledRule[]
 }
 
-/** Made when somebody asks first: requests do not need them. */
+/** Made on first use: requests do not need them. */
 const exemptionsBySnapshot = new WeakMap<Snapshot, readonly CallerExemption[]>()
 
 function callerExemptions(snapshot: Snapshot, resolver: Resolver): readonly CallerExemption[] {

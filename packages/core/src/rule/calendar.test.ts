@@ -110,7 +110,7 @@ describe('where the clocks change', () => {
     })
   })
 
-  it('a day that never was belongs to nobody', () => {
+  it('a day that does not exist is in no window', () => {
     const day = { period: 'day', timeZone: 'Pacific/Apia' } as const
     // Samoa went from 2011-12-29 to 2011-12-31, over the date line.
     const before = windowAt('2011-12-30T09:59Z', day)

@@ -43,8 +43,9 @@ export function isTimeZone(name: string): boolean {
 const lastWindows = new WeakMap<CalendarPeriod, WindowBounds>()
 
 /**
- * The period around `nowMicros`. Days last 23 or 25 hours where the clocks change, and hours that are repeated count once
- * each; months and leap days are those of the calendar. The windows of a period follow one another without gap or overlap.
+ * The period around `nowMicros`. Days last 23 or 25 hours where the clocks change, and hours that are repeated count
+ * once each; months and leap days are those of the calendar. The windows of a period follow one another without gap or
+ * overlap.
  */
 export function calendarWindow(calendar: CalendarPeriod, nowMicros: number): WindowBounds {
   const last = lastWindows.get(calendar)
@@ -91,7 +92,10 @@ function civilBounds(calendar: CalendarPeriod, civil: Civil): [number, number] {
   return [Date.UTC(civil.year, civil.month - 1, 1), Date.UTC(civil.year, civil.month, 1)]
 }
 
-/** The instant at which clocks in the zone first show `localMs` (a civil time as if it were UTC), or have just passed it. */
+/**
+ * The instant at which clocks in the zone first show `localMs` (a civil time as if it were UTC), or have just passed
+ * it.
+ */
 function instantOf(localMs: number, timeZone: string): number {
   const before = localMs - offsetAt(localMs - DAY_MS, timeZone)
   if (before + offsetAt(before, timeZone) === localMs) return before
@@ -102,7 +106,8 @@ function instantOf(localMs: number, timeZone: string): number {
 }
 
 /**
- * The first instant with the offset of `highMs`, between `lowMs`, which has another, and `highMs`. Milliseconds since 1970.
+ * The first instant with the offset of `highMs`, between `lowMs`, which has another, and `highMs`. Milliseconds since
+ * 1970.
  */
 export function changeBetween(lowMs: number, highMs: number, timeZone: string): number {
   const offsetAfter = offsetAt(highMs, timeZone)
@@ -115,7 +120,9 @@ export function changeBetween(lowMs: number, highMs: number, timeZone: string): 
   return high
 }
 
-/** How far clocks in the zone are ahead of UTC at `ms` (milliseconds since 1970), in milliseconds; below 0 when behind. */
+/**
+ * How far clocks in the zone are ahead of UTC at `ms` (milliseconds since 1970), in milliseconds; below 0 when behind.
+ */
 export function offsetAt(ms: number, timeZone: string): number {
   const civil = civilAt(ms, timeZone)
   const shown = Date.UTC(civil.year, civil.month - 1, civil.day, civil.hour, civil.minute)

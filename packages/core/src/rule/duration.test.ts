@@ -45,7 +45,7 @@ describe('durationMs', () => {
     ['null', null],
     ['an object', { ms: 5 }],
     ['a bigint', 5n],
-  ])('refuses %s', (_what, duration) => {
+  ])('rejects %s', (_what, duration) => {
     let error: unknown
     try {
       durationMs(duration as Duration, 'lease')

@@ -4,8 +4,8 @@ import { MICROS_PER_MS } from '../system/clock.ts'
 type DurationUnit = 'ms' | 's' | 'm' | 'h' | 'd' | 'w'
 
 /**
- * A length of time: a number of milliseconds, or a text of number and unit (`'250ms'`, `'10 s'`, `'1m'`, `'1h'`, `'7d'`,
- * `'2w'`), also several in a row (`'1h30m'`).
+ * A length of time: a number of milliseconds, or a text of number and unit (`'250ms'`, `'10 s'`, `'1m'`, `'1h'`,
+ * `'7d'`, `'2w'`), also several in a row (`'1h30m'`).
  */
 export type Duration =
   | number

@@ -14,8 +14,8 @@ const PERIOD_MS: Readonly<Record<CalendarPeriod['period'], number>> = {
 }
 
 /**
- * The time that a limit is meant for, in milliseconds: its window; for a rate without one, how long the whole limit takes, rounded
- * up; for slots their lease. A period of the calendar has its usual length.
+ * The time that a limit is meant for, in milliseconds: its window; for a rate without one, how long the whole limit
+ * takes, rounded up; for slots their lease. A period of the calendar has its usual length.
  */
 export function windowMsOf(limit: Limit): number {
   switch (limit.algorithm) {

@@ -3,8 +3,8 @@ import type { Rate } from './rate.ts'
 import type { FailureMode } from './rule.ts'
 
 /**
- * A rule as the algorithms see it: validated, in whole units and microseconds, frozen. One rule with several windows makes
- * several limits. Made by `compileRule`; nothing else builds one.
+ * A rule as the algorithms see it: validated, in whole units and microseconds, frozen. One rule with several windows
+ * makes several limits. Made by `compileRule`; nothing else builds one.
  */
 export type Limit =
   | MeterLimit
@@ -20,8 +20,9 @@ export type Limit =
 /** What every limit has. */
 interface LimitBase {
   /**
-   * Unique among the limits of a store: the rule's name, which of its windows, and the form of its states. Counters belong
-   * to it: a rule that gets another limit goes on with them, a rule that gets another kind of algorithm starts afresh.
+   * Unique among the limits of a store: the rule's name, which of its windows, and the form of its states. Counters
+   * belong to it: a rule that gets another limit goes on with them, a rule that gets another kind of algorithm starts
+   * afresh.
    */
   readonly id: string
   /** The rule's name, as the caller wrote it. */
@@ -41,7 +42,9 @@ interface LimitBase {
   readonly failureMode: FailureMode | undefined
 }
 
-/** A level that flows off at a constant rate: token bucket, leaky bucket (meter) and GCRA are three ways to state one. */
+/**
+ * A level that flows off at a constant rate: token bucket, leaky bucket (meter) and GCRA are three ways to state one.
+ */
 export interface MeterLimit extends LimitBase {
   readonly algorithm: 'token-bucket' | 'leaky-bucket-meter' | 'gcra'
   readonly rate: Rate

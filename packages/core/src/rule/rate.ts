@@ -1,9 +1,9 @@
 import { MICROS_PER_SECOND } from '../system/clock.ts'
 
 /**
- * A constant rate as a fraction: `units / micros` micro-units flow in every microsecond, which is the same number as units
- * in every second. Both are whole and above 0, in lowest terms, so that "7 per second" is exactly 7 and "100 per minute"
- * has no rounding that could add up.
+ * A constant rate as a fraction: `units / micros` micro-units flow in every microsecond, which is the same number as
+ * units in every second. Both are whole and above 0, in lowest terms, so that "7 per second" is exactly 7 and "100 per
+ * minute" has no rounding that could add up.
  */
 export interface Rate {
   readonly units: number
@@ -26,7 +26,10 @@ export function rateOverWindow(limit: number, windowMicros: number): Rate {
   return sharedRate(units / shared, micros / shared)
 }
 
-/** Rates that were made lately: the rules of a large set have few different ones, and equal ones are one object in memory. */
+/**
+ * Rates that were made lately: the rules of a large set have few different ones, and equal ones are one object in
+ * memory.
+ */
 const rates = new Map<string, Rate>()
 const MOST_RATES = 1024
 
@@ -59,9 +62,9 @@ export function ratePerSecond(perSecond: number): Rate {
 }
 
 /**
- * The rate of one of `parts` equal parts (whole, above 0): exact while the fraction is made of safe integers. Beyond that it
- * is rounded down, by less than one part in 10^8 for each of the parts; the slowest rate there is, one unit in 2^53 - 1
- * seconds, stands for anything slower.
+ * The rate of one of `parts` equal parts (whole, above 0): exact while the fraction is made of safe integers. Beyond
+ * that it is rounded down, by less than one part in 10^8 for each of the parts; the slowest rate there is, one unit in
+ * 2^53 - 1 seconds, stands for anything slower.
  */
 export function ratePart(rate: Rate, parts: number): Rate {
   const shared = greatestCommonDivisor(rate.units, parts)
@@ -71,7 +74,10 @@ export function ratePart(rate: Rate, parts: number): Rate {
   return nearestBelow(BigInt(units), BigInt(rate.micros) * BigInt(parts / shared))
 }
 
-/** A fraction not above `units / micros`, in safe integers: with few units they become 1, with many both are scaled down. */
+/**
+ * A fraction not above `units / micros`, in safe integers: with few units they become 1, with many both are scaled
+ * down.
+ */
 function nearestBelow(units: bigint, micros: bigint): Rate {
   const largest = BigInt(Number.MAX_SAFE_INTEGER)
   if (units * units < largest) {
@@ -92,8 +98,8 @@ export function flowed(rate: Rate, elapsedMicros: number): number {
 }
 
 /**
- * The least number of microseconds in which at least `microUnits` flow: the exact inverse of {@link flowed}, up to 2^53 - 1
- * (285 years), which also stands for anything longer.
+ * The least number of microseconds in which at least `microUnits` flow: the exact inverse of {@link flowed}, up to 2^53
+ * - 1 (285 years), which also stands for anything longer.
  */
 export function microsToFlow(rate: Rate, microUnits: number): number {
   if (microUnits <= 0) return 0
@@ -101,7 +107,9 @@ export function microsToFlow(rate: Rate, microUnits: number): number {
   return product <= Number.MAX_SAFE_INTEGER ? Math.ceil(product / rate.units) : searchMicros(rate, microUnits)
 }
 
-/** {@link microsToFlow} for numbers whose product is not safe: an estimate, corrected by the step or two it may be off. */
+/**
+ * {@link microsToFlow} for numbers whose product is not safe: an estimate, corrected by the step or two it may be off.
+ */
 function searchMicros(rate: Rate, microUnits: number): number {
   let micros = scaleDown(microUnits, rate.micros, rate.units)
   if (micros >= Number.MAX_SAFE_INTEGER) return Number.MAX_SAFE_INTEGER
@@ -111,8 +119,8 @@ function searchMicros(rate: Rate, microUnits: number): number {
 }
 
 /**
- * floor(value x numerator / denominator). Exact while the product (or, beyond 2^53, the product of the remainder) is a safe
- * integer; past that it is the nearest double, the same in every implementation that uses IEEE doubles.
+ * floor(value x numerator / denominator). Exact while the product (or, beyond 2^53, the product of the remainder) is a
+ * safe integer; past that it is the nearest double, the same in every implementation that uses IEEE doubles.
  */
 function scaleDown(value: number, numerator: number, denominator: number): number {
   const product = value * numerator

@@ -7,7 +7,9 @@ import type { CalendarWindow, FailureMode, HybridRule, RulesByAlgorithm, Weekday
 /** Largest number of units: its micro-units must stay whole numbers in a double. */
 export const LARGEST_UNITS = 9_000_000_000
 
-/** Largest capacity that can roll over: what may flow until it expires, three times that, must stay a whole number too. */
+/**
+ * Largest capacity that can roll over: what may flow until it expires, three times that, must stay a whole number too.
+ */
 export const LARGEST_ROLLOVER_UNITS = 3_000_000_000
 
 /** Largest limit of the exact log, whose state grows with it. */

@@ -38,8 +38,8 @@ type OneOrMoreWindows<W> =
     }
 
 /**
- * How many units a bucket holds: 0, or 1 to 9,000,000,000. Fractions such as 2.5 are kept to the millionth of a unit. `0`
- * denies all. `'off'` does not limit at all.
+ * How many units a bucket holds: 0, or 1 to 9,000,000,000. Fractions such as 2.5 are kept to the millionth of a unit.
+ * `0` denies all. `'off'` does not limit at all.
  */
 export type BucketUnits = number | 'off'
 
@@ -49,8 +49,8 @@ export interface TokenBucketRule {
   readonly capacity: BucketUnits
   readonly refillPerSecond: number
   /**
-   * Tokens that find the bucket full roll over, up to twice the capacity in all. They expire when the key has not been used
-   * for the time of two full refills since the bucket was full. Default: false.
+   * Tokens that find the bucket full roll over, up to twice the capacity in all. They expire when the key has not been
+   * used for the time of two full refills since the bucket was full. Default: false.
    */
   readonly rollover?: boolean
 }
@@ -103,14 +103,16 @@ export interface ConcurrencyRule {
   readonly lease: Duration
 }
 
-/** An algorithm with its numbers: plain data, so you can store, send and show it. `Rule<'hybrid'>` is one algorithm's. */
+/**
+ * An algorithm with its numbers: plain data, so you can store, send and show it. `Rule<'hybrid'>` is one algorithm's.
+ */
 export type Rule<A extends keyof RulesByAlgorithm = keyof RulesByAlgorithm> = RulesByAlgorithm[A] & RuleSettings
 
 /** What every rule may say besides its algorithm. */
 export interface RuleSettings {
   /**
-   * How to decide while the store is unavailable: allow all (`open`), deny all (`closed`), or decide on this node with its
-   * share of the limit (`local`). Default: the failure mode of the store. Local stores never need it.
+   * How to decide while the store is unavailable: allow all (`open`), deny all (`closed`), or decide on this node with
+   * its share of the limit (`local`). Default: the failure mode of the store. Local stores never need it.
    */
   readonly failureMode?: FailureMode
 }

@@ -217,10 +217,10 @@ export class DeliveryQueue<T> {
   }
 
   async #deliver(idempotencyKey: string): Promise<void> {
-    const { maxTries, onEvent } = this.#options
+    const { maxTries, onEvent, random, sleep, baseMs, capMs, shouldRetry, retryAfterMs } = this.#options
     try {
       await retry(() => this.#try(idempotencyKey), {
-        ...this.#options,
+        ...{ random, sleep, baseMs, capMs, shouldRetry, retryAfterMs },
         // A loaded message has used some of its attempts; one more is made even if it has used all.
         maxRetries: Math.max(0, maxTries - 1 - this.#current(idempotencyKey).tries),
         signal: this.#closing.signal,

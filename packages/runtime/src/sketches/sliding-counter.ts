@@ -1,4 +1,4 @@
-import { requireNumber } from '../option-range.ts'
+import { requireKnown, requireNumber } from '../option-range.ts'
 import type { NowMs } from '../system.ts'
 import { SECOND_MS, SecondRing } from './second-ring.ts'
 
@@ -26,6 +26,7 @@ export class SlidingCounter {
   readonly #clear: (place: number) => void
 
   constructor(options: SlidingCounterOptions) {
+    requireKnown(options, ['windowMs', 'nowMs'])
     this.#ring = new SecondRing(options.windowMs, options.nowMs)
     this.#windowMs = options.windowMs
     this.#counts = new Float64Array(this.#ring.seconds)

@@ -17,8 +17,8 @@ export interface DescriptorStatus {
   /** Undefined when nothing was counted. */
   readonly limit: CurrentLimit | undefined
   /**
-   * Units left: 0 when nothing was counted, 4,294,967,295 when the rule does not limit. Null when the store did not answer and the
-   * request was allowed without it.
+   * Units left: 0 when nothing was counted, 4,294,967,295 when the rule does not limit. Null when the store did not
+   * answer and the request was allowed without it.
    */
   readonly remaining: Remaining
   /** Whole seconds until the window ends, rounded up; 0 when nothing was counted, and when it is unknown. */

@@ -128,7 +128,7 @@ describe.each<Mode>(['sync', 'async'])('a request by descriptors, on a store tha
       expect((await decide([of(text)])).code).toBe('over')
   })
 
-  it('counts all values of a pattern together where that is asked for', async () => {
+  it('counts all values of a pattern together on request', async () => {
     const { decide } = scene({ key: 'file', value: 'f*', shareThreshold: true, limit: perMinute(2) })
     expect((await decide([of('file=f1')])).code).toBe('ok')
     expect((await decide([of('file=f2')])).code).toBe('ok')
@@ -152,7 +152,7 @@ describe.each<Mode>(['sync', 'async'])('a request by descriptors, on a store tha
     expect(status?.rule?.metadata).toEqual({ tier: 'staff' })
   })
 
-  it('refuses all where the limit is 0, and also says so when only asked', async () => {
+  it('denies all where the limit is 0, also for a request of 0 units', async () => {
     const { decide } = scene({ key: 'user', limit: perMinute(0) })
     const decision = await decide([of('user=u1')])
     expect(decision.statuses[0]).toMatchObject({ code: 'over', remaining: 0, limit: { requestsPerUnit: 0 } })
@@ -189,7 +189,7 @@ describe.each<Mode>(['sync', 'async'])('a request by descriptors, on a store tha
       expect((await decide([check])).statuses[0]).toMatchObject({ code: 'over', remaining: 0 })
     })
 
-    it('that do not fit are refused and cost nothing, and it is told what is left', async () => {
+    it('that do not fit are denied and cost nothing, and the decision has what is left', async () => {
       const { decide } = scene(user)
       expect((await decide([of('user=u1')], { hitsAddend: 4 })).statuses[0]).toMatchObject({
         code: 'over',
@@ -198,7 +198,7 @@ describe.each<Mode>(['sync', 'async'])('a request by descriptors, on a store tha
       expect((await decide([of('user=u1')], { hitsAddend: 3 })).statuses[0]).toMatchObject({ code: 'ok', remaining: 0 })
     })
 
-    it('of a request that is refused by one that only asks are given back', async () => {
+    it('of a request that is denied by a descriptor of 0 units are given back', async () => {
       const { decide, remaining } = scene(user, { key: 'day', limit: { unit: 'day', requestsPerUnit: 1 } })
       await decide([of('day=d')])
       const decision = await decide([of('user=u1'), of('day=d', { hitsAddend: 0 })])
@@ -325,7 +325,7 @@ describe.each<Mode>(['sync', 'async'])('a request by descriptors, on a store tha
       })
     })
 
-    it('neither stops the others from being charged, nor is it counted when they refuse', async () => {
+    it('neither stops the others from being charged, nor is it counted when they deny', async () => {
       const { decide, remaining } = scene(trial, user)
       for (let call = 0; call < 3; call++) expect((await decide([of('trial=1'), of('user=u1')])).code).toBe('ok')
       expect(await remaining('trial=1', 'user=u1')).toEqual([0, 0])
@@ -341,7 +341,7 @@ describe.each<Mode>(['sync', 'async'])('a request by descriptors, on a store tha
     ]
     const both = [of('backend=one'), of('backend=two')]
 
-    it('refuses only when every quota is over, and tells each of them before', async () => {
+    it('denies only when every quota is over, and reports each of them before', async () => {
       const { decide } = scene(...backends)
       const seen: unknown[] = []
       for (let call = 0; call < 3; call++) {
@@ -364,7 +364,7 @@ describe.each<Mode>(['sync', 'async'])('a request by descriptors, on a store tha
       ])
     })
 
-    it('refuses by any other limit that is over, and then takes nothing', async () => {
+    it('denies by any other limit that is over, and then takes nothing', async () => {
       const { decide, remaining } = scene(...backends, { key: 'user', limit: perMinute(0) })
       const decision = await decide([...both, of('user=u1')])
       expect(codes(decision)).toEqual(['over', 'ok', 'ok', 'over'])
@@ -372,7 +372,7 @@ describe.each<Mode>(['sync', 'async'])('a request by descriptors, on a store tha
       expect(await remaining('backend=one', 'backend=two')).toEqual([1, 2])
     })
 
-    it('that refuses takes nothing from other limits', async () => {
+    it('that denies takes nothing from other limits', async () => {
       const { decide, remaining } = scene(...backends, user)
       await decide([of('backend=one'), of('user=u1')])
       expect(codes(await decide([of('backend=one'), of('user=u1')]))).toEqual(['over', 'over', 'ok'])
@@ -398,7 +398,7 @@ describe.each<Mode>(['sync', 'async'])('a request by descriptors, on a store tha
   })
 
   describe('what has happened already', () => {
-    it('is charged whatever is left, so that a check afterwards is refused', async () => {
+    it('is charged whatever is left, so that a later check is denied', async () => {
       const { decide, record, remaining } = scene({ key: 'tokens', limit: perMinute(1000) })
       const check = of('tokens=u1', { hitsAddend: 0 })
       expect((await decide([check])).code).toBe('ok')
@@ -492,7 +492,7 @@ describe('a request that cannot be decided', () => {
   })
 })
 
-/** A store that notes what it is asked, and fails where it is told to. */
+/** A store that records its calls, and fails on request. */
 class FaultyStore implements Store<'async'> {
   readonly mode = 'async'
   readonly inner: Store<'async'>
@@ -544,7 +544,7 @@ describe('a store', () => {
     { key: 'quota', quota: true, limit: perMinute(4) },
   ]
 
-  it('is asked once for all limits that are enforced, also when it refuses', async () => {
+  it('is called once for all limits that are enforced, also when it denies', async () => {
     const { decide, store } = faultyScene(...nodes)
     for (let call = 0; call < 3; call++) await decide([of('a=1'), of('b=1')])
     const together = { charge: true, limits: [1, 2] }
@@ -552,7 +552,7 @@ describe('a store', () => {
     expect(store.settled).toBe(0)
   })
 
-  it('is asked on their own for the others, at the same time', async () => {
+  it('is called separately for the others, at the same time', async () => {
     const { decide, store } = faultyScene(...nodes)
     await decide([of('a=1'), of('shadow=1'), of('b=1'), of('quota=1'), of('quota=2')])
     expect(store.asked.map(({ limits }) => limits)).toEqual([[1, 2], [3], [4], [4]])
@@ -594,7 +594,7 @@ describe('a store that cannot be asked', () => {
     expect(codes(await decide([of('trial=1')]))).toEqual(['ok', 'ok'])
   })
 
-  it('to give units back leaves a refusal as it is', async () => {
+  it('to give units back leaves a denial as it is', async () => {
     const { decide, store } = faultyScene(user, { key: 'backend', quota: true, limit: perMinute(0) })
     store.failsToSettle = true
     expect(codes(await decide([of('user=u1'), of('backend=b')]))).toEqual(['over', 'ok', 'over'])
@@ -638,9 +638,9 @@ function modelDecision(
   const keys = [...wanted.keys()]
   const quotas = keys.filter((key) => rules[key]!.quota)
   const quotasOver = quotas.length > 0 && quotas.every((key) => isOver(key) && !rules[key]!.shadow)
-  const refused = quotasOver || keys.some((key) => !rules[key]!.quota && !rules[key]!.shadow && isOver(key))
+  const isDenied = quotasOver || keys.some((key) => !rules[key]!.quota && !rules[key]!.shadow && isOver(key))
   const over = new Map(keys.map((key) => [key, isOver(key)]))
-  if (!refused) {
+  if (!isDenied) {
     for (const key of keys) if (!over.get(key)) used.set(key, (used.get(key) ?? 0) + wanted.get(key)!)
   }
   const codeOf = (key: string): string => {
@@ -648,7 +648,7 @@ function modelDecision(
     return over.get(key) && !shadow && (!quota || quotasOver) ? 'over' : 'ok'
   }
   return {
-    code: refused ? 'over' : 'ok',
+    code: isDenied ? 'over' : 'ok',
     statuses: request.map(({ key }) => ({ code: codeOf(key), isOver: over.get(key), remaining: left(key) })),
   }
 }

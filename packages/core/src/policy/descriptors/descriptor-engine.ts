@@ -1,5 +1,6 @@
 import { SluiceError } from '../../errors.ts'
 import { deliver } from '../../limiter/rule-limiter.ts'
+import { checkOptionNames, type OptionTaker } from '../../options/known-options.ts'
 import type { Answer, Mode, Store } from '../../store/store.ts'
 import type { DescriptorDecision } from './descriptor-decision.ts'
 import { type DescriptorCharge, DescriptorPlan } from './descriptor-plan.ts'
@@ -16,9 +17,9 @@ export interface DescriptorSource<M extends Mode> {
 /** How a request is decided. */
 export interface DescriptorOptions {
   /**
-   * `allowed`, when left out: a denied request costs nothing. `always`: what is charged has happened already, such as the
-   * tokens of an answer that was sent. Then every limit is charged on its own, whatever the others say; one that has less left
-   * is used up, and says that it is over.
+   * Default: `allowed`, a denied request costs nothing. `always`: what is charged has happened already, such as the
+   * tokens of an answer that was sent. Then every limit is charged on its own, whatever the others say; one that has
+   * less left is used up, and says that it is over.
    */
   readonly charge?: DescriptorCharge
 }
@@ -26,15 +27,16 @@ export interface DescriptorOptions {
 /**
  * Decides a request by descriptors, as the Envoy rate limit protocol has it.
  *
- * - All limits that are neither in shadow nor in quota mode are charged together in one atomic step, or none is. Those in
- *   shadow and in quota mode are decided each on its own. What they took is given back when the request is denied, so that
- *   a denied request costs nothing anywhere; another request may meet those units in between.
- * - It is denied when any limit that is neither in shadow nor in quota mode is over, or when every one in quota mode is.
+ * - All limits that are neither in shadow nor in quota mode are charged together in one atomic step, or none is. Those
+ *   in shadow and in quota mode are decided each on its own. What they took is given back when the request is denied,
+ *   so that a denied request costs nothing anywhere; another request may meet those units in between.
+ * - It is denied when any limit that is neither in shadow nor in quota mode is over, or when every one in quota mode
+ *   is.
  * - Descriptors that count under one key add up. A descriptor with 0 units only asks, and is over when nothing is left.
  * - An unknown domain, and a descriptor that nothing was found for, limit nothing.
  *
- * `SLUICE_INVALID_OPTION` when the domain is empty or there are no descriptors; rejects as the store does when the store
- * cannot be asked. Limits in shadow never make it fail.
+ * `SLUICE_INVALID_OPTION` when the domain is empty or there are no descriptors; rejects as the store does when the
+ * store cannot be asked. Limits in shadow never make it fail.
  */
 export function decideDescriptors<M extends Mode>(
   source: DescriptorSource<M>,
@@ -49,7 +51,14 @@ export function decideDescriptors<M extends Mode>(
   return decideLater(store as Store<'async'>, plan) as Answer<M, DescriptorDecision>
 }
 
+const TAKER: OptionTaker = {
+  name: 'PolicyEngine.decideDescriptors',
+  options: ['charge'],
+  example: "{ charge: 'always' }",
+}
+
 function chargeOf(options: DescriptorOptions | undefined): DescriptorCharge {
+  if (options !== undefined) checkOptionNames(options, TAKER)
   const charge = options?.charge ?? 'allowed'
   if (charge === 'allowed' || charge === 'always') return charge
   throw new SluiceError('SLUICE_INVALID_OPTION', {
@@ -94,7 +103,9 @@ async function askAll(store: Store<'async'>, questions: readonly DescriptorQuest
   throw failed.reason
 }
 
-/** A refusal stands even when units cannot be given back: until the window ends they count as used, which lets nobody through. */
+/**
+ * A denial stands even when units cannot be given back: until the window ends they count as used, which admits nothing.
+ */
 async function giveBack(store: Store<'async'>, questions: readonly DescriptorQuestion[]): Promise<void> {
   const charged = questions.filter(({ isCharged }) => isCharged)
   await Promise.allSettled(charged.map((question) => store.settle(question.giveBack(), nothingOf(question))))

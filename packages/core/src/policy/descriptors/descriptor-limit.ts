@@ -7,7 +7,10 @@ import type { DescriptorUnit } from '../rule-set/descriptor-domain.ts'
 /** Largest number of requests per unit: the protocol has 32 bits for it. */
 export const LARGEST_PER_UNIT = 4_294_967_295
 
-/** Windows are cut at multiples of these since 1970; a month is 30 days and a year 365, as the protocol's first server has it. */
+/**
+ * Windows are cut at multiples of these since 1970; a month is 30 days and a year 365, as the protocol's first server
+ * has it.
+ */
 const UNIT_SECONDS: Readonly<Record<DescriptorUnit, number>> = {
   second: 1,
   minute: 60,

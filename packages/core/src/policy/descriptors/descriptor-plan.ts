@@ -7,7 +7,7 @@ import type { DescriptorRequest, RequestDescriptor } from './descriptor-request.
 import type { CurrentLimit, DescriptorRule } from './descriptor-rule.ts'
 import type { DescriptorMatch, DescriptorTree, MatchKind } from './descriptor-tree.ts'
 
-/** One descriptor of a request: what was found for it, where it is asked about, and in the end its status. */
+/** One descriptor of a request: what was found for it, which question it is part of, and in the end its status. */
 class AskedDescriptor implements DescriptorStatus {
   code: DescriptorCode = 'ok'
   isOver = false

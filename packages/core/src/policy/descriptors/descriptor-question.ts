@@ -9,7 +9,7 @@ import { MICROS_PER_SECOND } from '../../system/clock.ts'
 interface QuestionKind {
   readonly isTogether: boolean
   readonly isShadow: boolean
-  /** Takes what is left where that is less than what is asked for. */
+  /** Takes what is left where that is less than the cost. */
   readonly partial: boolean
 }
 
@@ -35,7 +35,7 @@ export class DescriptorQuestion {
     this.batch.partial = partial
   }
 
-  /** Where a counter is asked about, or -1. */
+  /** The question that a counter is part of, or -1. */
   indexOf(limit: Limit, key: string): number {
     for (let index = 0; index < this.#items.length; index++) {
       const item = this.#items[index]!
@@ -60,8 +60,8 @@ export class DescriptorQuestion {
   }
 
   /**
-   * Whether the limit denies. A counter never passes its limit here, because a denied call costs nothing; so one that is
-   * used up is over when it is only asked about.
+   * Whether the limit denies. A counter never passes its limit here, because a denied call costs nothing; so one that
+   * is used up is over when it is only asked about.
    */
   isOver(index: number): boolean {
     if (!this.isAnswered) return false

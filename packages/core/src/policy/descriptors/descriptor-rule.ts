@@ -82,8 +82,8 @@ function metricPart(
 }
 
 /**
- * The keys of one rule's counters: the domain and all pairs of key and value by `joinKey`, with the pattern in the place of
- * values that share a counter. What is the same for all requests is joined once.
+ * The keys of one rule's counters: the domain and all pairs of key and value by `joinKey`, with the pattern in the
+ * place of values that share a counter. What is the same for all requests is joined once.
  */
 export class CounterKeys {
   /** The only key there is; undefined when it depends on the request. */
@@ -123,7 +123,10 @@ export class CounterKeys {
   }
 }
 
-/** The key of a limit that came with the request. It is the one that a rule of the tree would count the same entries under. */
+/**
+ * The key of a limit that came with the request. It is the one that a rule of the tree would count the same entries
+ * under.
+ */
 export function keyOfEntries(domain: string, entries: readonly DescriptorEntry[]): string {
   let joined = joinKey([domain])
   for (const { key, value } of entries) joined += `${key.length}:${key}${value.length}:${value}`
@@ -131,8 +134,8 @@ export function keyOfEntries(domain: string, entries: readonly DescriptorEntry[]
 }
 
 /**
- * Values come from callers and may be of any length, and a value that is too long must not get past its limit. A joined key
- * begins with a digit, so a shortened one is never mistaken for it.
+ * Values come from callers and may be of any length, and a value that is too long must not get past its limit. A joined
+ * key begins with a digit, so a shortened one is never mistaken for it.
  */
 function shortened(key: string): string {
   return key.length <= LONGEST_KEY ? key : `#${sha256(key)}`

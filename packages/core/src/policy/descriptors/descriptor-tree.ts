@@ -6,8 +6,8 @@ import type { CurrentLimit, DescriptorEntry } from './descriptor-rule.ts'
 import { CounterKeys, DescriptorRule, keyOfEntries, ValuePattern } from './descriptor-rule.ts'
 
 /**
- * How a lookup ended. `unknown-domain`: there is no such domain. `none`: no limit for these entries. `unlimited`: a rule
- * that does not limit. `limit`: a rule and the key to count under.
+ * How a lookup ended. `unknown-domain`: there is no such domain. `none`: no limit for these entries. `unlimited`: a
+ * rule that does not limit. `limit`: a rule and the key to count under.
  */
 export type MatchKind = 'unknown-domain' | 'none' | 'unlimited' | 'limit'
 
@@ -136,16 +136,19 @@ class DomainTree {
 }
 
 /**
- * The descriptor trees of a rule set, compiled; never changed, so that a new one can take its place between two requests.
+ * The descriptor trees of a rule set, compiled; never changed, so that a new one can take its place between two
+ * requests.
  *
- * For each entry of a request, in turn, the node is taken whose key is the entry's and whose value is exactly that, else the
- * first whose pattern fits, else the one without a value; there is no way back to another node. The limit of the last node
- * counts, if it has one: a request with more or fewer entries than the rule is deep does not meet it.
+ * For each entry of a request, in turn, the node is taken whose key is the entry's and whose value is exactly that,
+ * else the first whose pattern fits, else the one without a value; there is no way back to another node. The limit of
+ * the last node counts, if it has one: a request with more or fewer entries than the rule is deep does not meet it.
  */
 export class DescriptorTree {
   readonly #domains = new Map<string, DomainTree>()
 
-  /** The domains of a rule set that was checked; one that cannot be used all the same is a `SLUICE_INVALID_RULE_SET`. */
+  /**
+   * The domains of a rule set that was checked; one that cannot be used all the same is a `SLUICE_INVALID_RULE_SET`.
+   */
   constructor(domains: readonly DescriptorDomain[]) {
     for (const [index, domain] of domains.entries()) {
       const pointer = `/domains/${index}`
@@ -171,8 +174,8 @@ export class DescriptorTree {
   }
 
   /**
-   * The match of a descriptor that brings its own limit: the tree is not asked, except for whether it knows the domain. It
-   * counts where a rule of the tree with the same unit would.
+   * The match of a descriptor that brings its own limit: the tree is not asked, except for whether it knows the domain.
+   * It counts where a rule of the tree with the same unit would.
    */
   matchRequestLimit(domain: string, entries: readonly DescriptorEntry[], terms: RequestsPerUnit): DescriptorMatch {
     return this.#domains.get(domain)?.matchRequestLimit(entries, terms) ?? UNKNOWN_DOMAIN

@@ -73,7 +73,7 @@ describe('a table of blocks', () => {
     expect(table.dropped).toBe(0)
   })
 
-  it('never drops what somebody set for what rules led to', () => {
+  it('never drops a block that was set by hand for one that a rule led to', () => {
     const table = new BlockTable(2)
     for (const entity of ['x', 'y', 'z']) table.put(byHand(entity, 5), 0)
     for (let index = 0; index < 10; index++) table.put(block(`a${index}`, 10 + index), 0)
@@ -118,7 +118,7 @@ describe('blocks made by this process', () => {
     expect(table.size).toBe(0)
   })
 
-  it('stay when older news of a rule comes in, and go for what somebody set', () => {
+  it('stay when older news of a rule comes in, and go for what was set by hand', () => {
     const table = new BlockTable(10)
     const own = block('a', 50, { strikes: 2 })
     table.putOwn(own, 0)

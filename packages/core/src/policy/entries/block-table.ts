@@ -21,9 +21,9 @@ class HeldBlock implements HeapEntry {
 }
 
 /**
- * Blocks by dimension and entity. One that has ended is kept until it is forgotten, for its strikes. Those that rules led to
- * are bounded in number, because callers decide how many there are: when there are too many, the one that ends soonest goes.
- * Those that somebody set are not bounded, and never go for another.
+ * Blocks by dimension and entity. One that has ended is kept until it is forgotten, for its strikes. Those that rules
+ * led to are bounded in number, because callers decide how many there are: when there are too many, the one that ends
+ * soonest goes. Those that were set by hand are not bounded, and never go for another.
  */
 export class BlockTable {
   readonly #most: number
@@ -71,8 +71,8 @@ export class BlockTable {
   }
 
   /**
-   * Puts a block as the configuration has it, in the place of the one the entity had. A block that a rule led to does not
-   * take the place of a later one made by this process: it is news of the past.
+   * Puts a block as the configuration has it, in the place of the one the entity had. A block that a rule led to does
+   * not take the place of a later one made by this process: it is news of the past.
    */
   put(block: Block, nowMs: number): void {
     const held = this.#dimensions.get(block.dimension)?.get(block.entity)

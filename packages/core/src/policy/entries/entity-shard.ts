@@ -1,10 +1,10 @@
 import type { Fingerprint } from '../../fingerprint.ts'
 
-// One slot, in 32-bit words: fingerprint (3 words), then the number held with two bits below it: whether it expires, and its
-// mark. A byte of the fingerprint stands in an array of its own, 0 for an empty slot: small enough to stay near the processor,
-// so that a search for what is not there, which is what most are for, does not have to wait for memory. When entries expire is
-// beside them too, and only once one does. Linear probing; removal shifts later entries back, so a search ends at an empty
-// slot.
+// One slot, in 32-bit words: fingerprint (3 words), then the number held with two bits below it: whether it expires,
+// and its mark. A byte of the fingerprint stands in an array of its own, 0 for an empty slot: small enough to stay near
+// the processor, so that a search for what is not there, which is what most are for, does not have to wait for memory.
+// When entries expire is beside them too, and only once one does. Linear probing; removal shifts later entries back, so
+// a search ends at an empty slot.
 const SLOT_WORDS = 4
 const HELD = 3
 const HELD_SHIFT = 2
@@ -62,7 +62,7 @@ export class EntityShard {
     this.#numbers = numbers
   }
 
-  /** Entries, expired ones that nobody has met included. */
+  /** Entries, including expired ones that no lookup has found. */
   get size(): number {
     return this.#count
   }

@@ -29,7 +29,7 @@ describe('interned values', () => {
     expect(values.size).toBe(2)
   })
 
-  it('are forgotten when nobody holds them any more, and not before', () => {
+  it('are forgotten when nothing holds them any more, and not before', () => {
     const values = createValues()
     const { number, value } = values.take('here', { limit: 1 })
     values.take('here', { limit: 1 })

@@ -23,8 +23,8 @@ interface EntityEntry<V> {
 
 /**
  * Millions of entities, each with one of a few distinct values, in 20 to 60 bytes an entity: of an entity only a keyed
- * fingerprint of 96 bits is kept, so entities cannot be listed. A distinct value costs some hundred bytes more. Entities
- * stand in places, such as dimensions; a place that holds nothing is not there. For one thread.
+ * fingerprint of 96 bits is kept, so entities cannot be listed. A distinct value costs some hundred bytes more.
+ * Entities stand in places, such as dimensions; a place that holds nothing is not there. For one thread.
  */
 export class EntityTable<V> {
   readonly #fingerprint: Fingerprint
@@ -42,7 +42,7 @@ export class EntityTable<V> {
     this.#shards = Array.from({ length: 1 << SHARD_BITS }, () => new EntityShard(this.#values))
   }
 
-  /** Entities held; expired ones that nobody has met since are among them. */
+  /** Entities held, including expired ones that no lookup has found. */
   get size(): number {
     return this.#size
   }
@@ -52,7 +52,9 @@ export class EntityTable<V> {
     return this.#values.size
   }
 
-  /** Another number whenever a place has come or gone: a place that was looked up before is to be looked up again then. */
+  /**
+   * Another number whenever a place has come or gone: a place that was looked up before is to be looked up again then.
+   */
   get placesVersion(): number {
     return this.#values.placesVersion
   }
@@ -126,7 +128,10 @@ export class EntityTable<V> {
   }
 }
 
-/** Where entities stand, such as a dimension: the first part of what they are looked up by. There while it holds something. */
+/**
+ * Where entities stand, such as a dimension: the first part of what they are looked up by. There while it holds
+ * something.
+ */
 export class Place<V> {
   readonly name: string
   /** Its name space for fingerprints, two int32. */
@@ -166,8 +171,8 @@ interface Shared<V> {
 }
 
 /**
- * The distinct values of a table, counted: millions of entities share a few of them, by number. Equal values are the same
- * object wherever they are held. What nobody holds any more is forgotten, and its number is given out again.
+ * The distinct values of a table, counted: millions of entities share a few of them, by number. Equal values are the
+ * same object wherever they are held. What nothing holds any more is forgotten, and its number is used again.
  */
 export class InternedValues<V> {
   readonly #form: ValueForm<V>

@@ -47,7 +47,8 @@ const TIER_NAMES: ValueForm<string> = { textOf: (name) => name, keep: (name) => 
 
 /**
  * The live entries of an engine, as configuration writes them: overrides, memberships of tiers, blocks and the incident
- * switch. Entries are not checked; the configuration store checks what it reads. Changes apply from the next request on.
+ * switch. Entries are not checked; the configuration store checks what it reads. Changes apply from the next request
+ * on.
  *
  * A reload brings everything anew while what is there stays in force: `beginReload`, then a put for every entry that
  * exists, then `endReload`. Changes may be made meanwhile. A reload that breaks off may be begun anew.
@@ -69,9 +70,9 @@ export type EngineEntries = Pick<
 >
 
 /**
- * Everything that changes without a new rule set. {@link EngineEntries} is the part for configuration: there, entities may
- * have any spelling. The rest is for decisions, which pass their time and the entity in the spelling that is counted. What
- * has expired has no effect from that instant on. For one thread.
+ * Everything that changes without a new rule set. {@link EngineEntries} is the part for configuration: there, entities
+ * may have any spelling. The rest is for decisions, which pass their time and the entity in the spelling that is
+ * counted. What has expired has no effect from that instant on. For one thread.
  */
 export class LiveEntries {
   /** Bits of an IPv6 address that make one caller: entries for two addresses of one network are for the same. */
@@ -121,8 +122,8 @@ export class LiveEntries {
   }
 
   /**
-   * What holds for an entity in the place of a rule's own numbers: the terms of its override for the resource of the scope,
-   * else of the one for every resource. Equal terms are always the same object.
+   * What holds for an entity in the place of a rule's own numbers: the terms of its override for the resource of the
+   * scope, else of the one for every resource. Equal terms are always the same object.
    */
   overrideFor(scope: OverrideScope, entity: string, nowMs: number): OverrideTerms | undefined {
     return this.#overrides.termsOf(scope, entity, nowMs)
@@ -183,16 +184,17 @@ export class LiveEntries {
   }
 
   /**
-   * Puts a block as the configuration has it; `PolicyEngine.block` makes one. It replaces any other block of that entity,
-   * except one with more strikes that this process made itself when this one comes from a rule: then it is older news.
+   * Puts a block as the configuration has it; `PolicyEngine.block` makes one. It replaces any other block of that
+   * entity, except one with more strikes that this process made itself when this one comes from a rule: then it is
+   * older news.
    */
   putBlock(block: Block): void {
     this.#blocks.put(this.#counted(block), this.#nowMs())
   }
 
   /**
-   * Forgets a block that the configuration no longer has, also in a store that only this node counts in: it was lifted, maybe
-   * on another node. Use `PolicyEngine.unblock` to lift one. False when it was not there.
+   * Forgets a block that the configuration no longer has, also in a store that only this node counts in: it was lifted,
+   * maybe on another node. Use `PolicyEngine.unblock` to lift one. False when it was not there.
    */
   removeBlock({ dimension, entity }: Pick<Block, 'dimension' | 'entity'>): boolean {
     const counted = this.#counted({ dimension, entity })

@@ -8,7 +8,10 @@ import type { Dimension } from '../rule-set/rule-set.ts'
  * What an override puts in the place of a rule's own numbers. Exactly one of `limit`, `windows` and `multiplier`.
  */
 export interface OverrideTerms {
-  /** Units; for an algorithm with a rate instead of a window, the rate changes in the same proportion. `'off'` does not limit. */
+  /**
+   * Units; for an algorithm with a rate instead of a window, the rate changes in the same proportion. `'off'` does not
+   * limit.
+   */
   readonly limit?: number | 'off'
   /** With `limit`: another window. */
   readonly window?: Duration
@@ -20,7 +23,10 @@ export interface OverrideTerms {
   readonly multiplier?: number
 }
 
-/** Other numbers for one caller. They are taken as they are: tier, region and schedule do not change them, an incident does. */
+/**
+ * Other numbers for one caller. They are taken as they are: tier, region and schedule do not change them, an incident
+ * does.
+ */
 export interface Override {
   readonly dimension: Dimension
   /** Who; the parts of a joint dimension by `joinKey`. */
@@ -50,7 +56,7 @@ export interface Block {
   readonly strikes: number
   /** Milliseconds since 1970 until which strikes are remembered. */
   readonly forgottenAt: number
-  /** The rule that led to it, or undefined when somebody set it. */
+  /** The rule that led to it, or undefined when it was set by hand. */
   readonly rule?: string
   readonly reason?: string
 }
@@ -63,8 +69,9 @@ export interface Incident {
 }
 
 /**
- * An entry or key with the caller written the way in which requests are counted: an IPv6 address as its network, an IPv4 address
- * in IPv6 form as IPv4, the names of a joint dimension in one order. The same object when it is written so already.
+ * An entry or key with the caller written the way in which requests are counted: an IPv6 address as its network, an
+ * IPv4 address in IPv6 form as IPv4, the names of a joint dimension in one order. The same object when it is written so
+ * already.
  */
 export function countedEntity<K extends { readonly dimension: string; readonly entity: string }>(
   key: K,

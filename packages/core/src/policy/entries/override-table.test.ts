@@ -71,7 +71,7 @@ describe('an override table', () => {
     expect(table.size).toBe(0)
   })
 
-  it('gives the same frozen object for equal terms, whoever has them', () => {
+  it('gives the same frozen object for equal terms of different entities', () => {
     const table = createTable()
     const given = { windows: [{ limit: 1, window: '1s' as const }] }
     table.putOverride(override('u1', given), 0)
@@ -118,7 +118,7 @@ describe('an override table', () => {
     expect(table.termsOf(scope, 'u2', 0)).toEqual(other)
   })
 
-  it('forgets terms that nobody has any more', () => {
+  it('forgets terms that no entity has any more', () => {
     const table = createTable()
     for (let index = 0; index < 1000; index++) table.putOverride(override('u1', { limit: index }), 0)
     expect(table.distinctValues).toBe(1)

@@ -9,8 +9,8 @@ import type { Override, OverrideTerms } from './live-entry.ts'
 const EVERY_RESOURCE = '*'
 
 /**
- * Which overrides can hold for a rule: made once for each rule, so that a decision does not name its resource again. It may
- * be used with any table; it remembers where it last found something.
+ * Which overrides can hold for a rule: made once for each rule, so that a decision does not name its resource again. It
+ * may be used with any table; it remembers where it last found something.
  */
 export class OverrideScope {
   readonly dimension: Dimension
@@ -34,9 +34,9 @@ export class OverrideScope {
 }
 
 /**
- * Overrides, millions of them in 20 to 60 bytes each: neither the entity nor the resource can be read back. A `Map` takes
- * 60 to 90 bytes for each, and stops the thread while it grows. A lookup takes the same time for any number of overrides,
- * and none where a rule has none. For one thread.
+ * Overrides, millions of them in 20 to 60 bytes each: neither the entity nor the resource can be read back. A `Map`
+ * takes 60 to 90 bytes for each, and stops the thread while it grows. A lookup takes the same time for any number of
+ * overrides, and none where a rule has none. For one thread.
  */
 export class OverrideTable extends EntityTable<OverrideTerms> {
   readonly #spellings = new PatternSpellings()
@@ -47,8 +47,9 @@ export class OverrideTable extends EntityTable<OverrideTerms> {
   }
 
   /**
-   * The terms for an entity: of an override for the resource of the scope, else of one for every resource of its dimension.
-   * Equal terms are always the same object, frozen. Does not allocate. What has expired at `nowMs` is dropped.
+   * The terms for an entity: of an override for the resource of the scope, else of one for every resource of its
+   * dimension. Equal terms are always the same object, frozen. Does not allocate. What has expired at `nowMs` is
+   * dropped.
    */
   termsOf(scope: OverrideScope, entity: string, nowMs: number): OverrideTerms | undefined {
     if (scope.version !== this.placesVersion || scope.table !== this) this.#enter(scope)

@@ -17,7 +17,7 @@ function blockAfter(penalty: Partial<Penalty>, previous: Block | undefined, nowM
   return nextBlock({ penalty: { ...PENALTY, ...penalty }, previous, nowMs, dimension: 'ip', entity: 'a', rule: 'r' })
 }
 
-/** Refusals at these instants (milliseconds from the start): the places of those that are too many. */
+/** Denials at these instants (milliseconds from the start): the places of those that are too many. */
 function tooMany(limit: Limit, instantsMs: readonly number[]): number[] {
   const clock = new FakeClock()
   const store = memoryStore({ clock })
@@ -34,7 +34,7 @@ function tooMany(limit: Limit, instantsMs: readonly number[]): number[] {
   return places
 }
 
-describe('the counter of refusals', () => {
+describe('the counter of denials', () => {
   it('finds the third of three in a window, and not three in two windows', () => {
     const limit = penaltyLimits('login', PENALTY).denials
     expect(tooMany(limit, [0, 1, 2])).toEqual([2])
@@ -44,23 +44,23 @@ describe('the counter of refusals', () => {
     expect(tooMany(limit, [0, 30_000, 60_000, 90_000, 120_000])).toEqual([])
   })
 
-  it('of one refusal finds each', () => {
+  it('of one denial finds each', () => {
     expect(tooMany(penaltyLimits('login', { ...PENALTY, after: 1 }).denials, [0, 1])).toEqual([0, 1])
   })
 
-  it('takes new refusals for each block', () => {
+  it('takes new denials for each block', () => {
     expect(tooMany(penaltyLimits('login', PENALTY).denials, [0, 1, 2, 3, 4, 5, 6])).toEqual([2, 5])
   })
 
-  it('takes as little of a store for many refusals as for few', () => {
+  it('takes as little of a store for many denials as for few', () => {
     expect(penaltyLimits('login', { ...PENALTY, after: 100_000 }).denials.stateSize).toBeLessThanOrEqual(4)
   })
 
-  it('blocks nobody while the store is away', () => {
+  it('blocks no caller while the store is unavailable', () => {
     expect(penaltyLimits('login', PENALTY).denials.failureMode).toBe('open')
   })
 
-  it('property: blocks nobody with fewer refusals within the time, and everybody with twice as many', () => {
+  it('property: blocks no caller with fewer denials within the time, and every caller with twice as many', () => {
     const gaps = fc.array(fc.integer({ min: 0, max: 40_000 }), { maxLength: 60 })
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 6 }), gaps, (after, waits) => {
@@ -109,7 +109,7 @@ describe('the right to block a caller', () => {
   })
 })
 
-describe('the name of the counter of refusals', () => {
+describe('the name of the counter of denials', () => {
   it.each<[string]>([['login'], ['*'], ['/orders/*@user'], ['x'.repeat(120)]])('is that of the rule: %s', (name) => {
     expect(penaltyLimits(name, PENALTY).denials.rule).toBe(`penalty:${name}`)
   })

@@ -14,17 +14,19 @@ const DEFAULT_LONGEST_MS = 86_400_000
 const LONGEST_CLAIM_MS = 1000
 
 /**
- * The limits behind a penalty. Both belong to one rule name, {@link penaltyName}, so a block under that name stops both.
+ * The limits behind a penalty. Both belong to one rule name, {@link penaltyName}, so a block under that name stops
+ * both.
  *
- * Invariant: `after` denials within `within` cause one block, on any number of nodes. Each denial is charged to `denials`;
- * whoever finds that counter full is charged to `claim`, and only who is granted the claim blocks. The block is written
- * under `penaltyName` too, together with the end of the counter, so denials in flight are not counted while it runs.
- * See docs/decisions/2026-11-18-one-violation-one-block.md.
+ * Invariant: `after` denials within `within` cause one block, on any number of nodes. Each denial is charged to
+ * `denials`; a node that finds that counter full charges `claim`, and only the node that gets the claim blocks. The
+ * block is written under `penaltyName` too, together with the end of the counter, so denials in flight are not counted
+ * while it runs. See docs/decisions/2026-11-18-one-violation-one-block.md.
  */
 export interface PenaltyLimits {
   /**
-   * Counts denials in fixed windows: two numbers for each caller, which every store can hold. Nobody is blocked for fewer
-   * denials within the time; a caller whose denials lie on both sides of the end of a window is blocked by the next ones.
+   * Counts denials in fixed windows: two numbers for each caller, which every store can hold. No caller is blocked for
+   * fewer denials within the time; a caller whose denials lie on both sides of the end of a window is blocked by the
+   * next ones.
    */
   readonly denials: Limit
   /**
@@ -34,7 +36,9 @@ export interface PenaltyLimits {
   readonly claim: Limit
 }
 
-/** The limits behind the penalty of a rule. While the store is unavailable, nothing is counted and nobody is blocked. */
+/**
+ * The limits behind the penalty of a rule. While the store is unavailable, nothing is counted and no caller is blocked.
+ */
 export function penaltyLimits(rule: string, penalty: Penalty): PenaltyLimits {
   const name = penaltyName(rule)
   const blockMs = durationMs(penalty.block, 'block')
@@ -58,8 +62,8 @@ export interface BlockCause {
 }
 
 /**
- * The block that follows from too many denials, for a caller that is not blocked: `growth` times longer for each earlier
- * one that is not forgotten, never longer than `longest`, in whole milliseconds.
+ * The block that follows from too many denials, for a caller that is not blocked: `growth` times longer for each
+ * earlier one that is not forgotten, never longer than `longest`, in whole milliseconds.
  */
 export function nextBlock({ penalty, previous, nowMs, dimension, entity, rule }: BlockCause): Block {
   const { growth = DEFAULT_GROWTH, longest, forgetAfter = '1d' } = penalty
@@ -73,8 +77,8 @@ export function nextBlock({ penalty, previous, nowMs, dimension, entity, rule }:
 }
 
 /**
- * The name that the limits behind a penalty belong to: `penalty:` and the rule's name, or where that is too long, a part of it and its hash. The second colon keeps the short form
- * apart from the others: no rule's name begins with one.
+ * The name that the limits behind a penalty belong to: `penalty:` and the rule's name, or where that is too long, a
+ * part of it and its hash. The second colon keeps the short form apart from the others: no rule's name begins with one.
  */
 export function penaltyName(rule: string): string {
   if (PREFIX.length + rule.length <= LONGEST_NAME) return PREFIX + rule

@@ -3,7 +3,7 @@ import type { Cidr } from '../matching/cidr.ts'
 import { CidrTable, parseCidr } from '../matching/cidr.ts'
 import { IpAddress } from '../matching/ip-address.ts'
 
-/** A proxy on the same machine, or the machine itself: blocking it would block everybody behind it. */
+/** A proxy on the same machine, or the machine itself: blocking it would block all callers behind it. */
 const LOOPBACK = ['127.0.0.0/8', '::1']
 
 /** Addresses that no penalty blocks: loopback addresses and given networks. */
@@ -12,8 +12,8 @@ export class UnblockedAddresses {
   readonly #address = new IpAddress()
 
   /**
-   * `networks` are addresses or CIDR blocks. Callers are counted by the first `ipv6PrefixLength` bits of an IPv6 address, so a
-   * narrower network covers all addresses that are counted together with it.
+   * `networks` are addresses or CIDR blocks. Callers are counted by the first `ipv6PrefixLength` bits of an IPv6
+   * address, so a narrower network covers all addresses that are counted together with it.
    */
   constructor(networks: readonly string[], ipv6PrefixLength: number) {
     const cidrs = [...LOOPBACK, ...networks].map((network) => widened(cidrOf(network), ipv6PrefixLength))

@@ -44,12 +44,15 @@ export class CompiledRule {
   readonly reader: DimensionReader
   /** The only limit for a caller that nothing is said about; undefined when there are several or none. */
   readonly only: Limit | undefined
-  /** Whether nothing but overrides, tiers and incidents changes its numbers, and it is enforced for all at a constant cost. */
+  /**
+   * Whether nothing but overrides, tiers and incidents changes its numbers, and it is enforced for all at a constant
+   * cost.
+   */
   readonly isPlain: boolean
   readonly #unitCost: number
   /** Which overrides can hold for it. */
   readonly overrides: OverrideScope
-  /** The only limit under terms that were asked for last: most rules have few, and of these one is asked for most. */
+  /** The only limit under the terms that were used last: most rules have few, and one of these is used most. */
   #lastTerms: OverrideTerms | undefined = undefined
   #lastOnly: Limit | undefined = undefined
   /** The name its counters go by. */
@@ -81,7 +84,7 @@ export class CompiledRule {
   readonly isBeside: boolean
   /** A list of this rule. */
   readonly alone: readonly CompiledRule[] = Object.freeze([this])
-  /** Who was asked about last, and the answer: a caller is asked about once for each rule that may give way to this one. */
+  /** The last caller, and the result: it is needed once for each rule that may give way to this one. */
   #lastEntity: string | undefined = undefined
   #lastEnforced = false
   /** Set by the engine when failures are to be counted. */
@@ -122,8 +125,8 @@ export class CompiledRule {
   }
 
   /**
-   * The only limit of a plain rule for a caller with an override and nothing else that changes numbers; undefined when there
-   * are several or none, or the terms cannot be applied.
+   * The only limit of a plain rule for a caller with an override and nothing else that changes numbers; undefined when
+   * there are several or none, or the terms cannot be applied.
    */
   onlyUnder(terms: OverrideTerms): Limit | undefined {
     if (terms !== this.#lastTerms) {
@@ -202,8 +205,8 @@ function costFunctionOf(
 const fingerprint = new Fingerprint({ low: 0x73_68_61_72, high: 0x65_00_00_01 })
 
 /**
- * Where a caller stands between 0 and 100, spread evenly: always the same for the same salt and caller, on every node. A share
- * of n percent are those below n; who is in a share is in every larger one.
+ * Where a caller stands between 0 and 100, spread evenly: always the same for the same salt and caller, on every node.
+ * A share of n percent are those below n; who is in a share is in every larger one.
  */
 export function callerShare(salt: string, caller: string): number {
   fingerprint.of(salt.length, 0, `${salt}\n${caller}`)

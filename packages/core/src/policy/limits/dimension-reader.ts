@@ -8,7 +8,7 @@ import { sha256 } from './sha256.ts'
 const LONGEST_ENTITY = 512
 
 /** Who is counted where all calls are. */
-const EVERYBODY = 'all'
+const ALL_CALLERS = 'all'
 
 /** How addresses become identities. */
 export interface AddressOptions {
@@ -34,7 +34,7 @@ export class DimensionReader {
     this.#prefix = `${this.dimension}:`
   }
 
-  /** Who the request counts for, or undefined when it does not say: an absent or empty identity is nobody. */
+  /** Who the request counts for, or undefined when it does not say: an absent or empty identity does not count. */
   read(request: PolicyRequest): string | undefined {
     if (this.#names.length === 1) return this.#one(this.#names[0]!, request)
     const parts: string[] = []
@@ -51,7 +51,7 @@ export class DimensionReader {
     return entity.length <= LONGEST_ENTITY ? this.#prefix + entity : `${this.dimension}#${sha256(entity)}`
   }
 
-  /** An entity as requests give it, from how somebody wrote it: addresses have several spellings. */
+  /** An entity in the spelling of requests: addresses have several spellings. */
   canonical(entity: string): string {
     return this.dimension === 'ip' ? countedAddress(entity, this.#addresses.ipv6PrefixLength) : entity
   }
@@ -69,7 +69,7 @@ export class DimensionReader {
       case 'service':
         return request.service || descriptorOf(request, name)
       case 'global':
-        return EVERYBODY
+        return ALL_CALLERS
       default:
         return descriptorOf(request, name)
     }

@@ -119,7 +119,7 @@ describe('the order of resolution: each step changes the decision', () => {
 
 describe('the burst of a tier', () => {
   it.each(OF_TEN.filter(([name]) => !name.includes('rollover')))(
-    '%s: lets so many more pass at once',
+    '%s: lets that many more pass at once',
     (_name, rule) => {
       const limits = effective(rule)
       const take = callerOf(memoryStore({ clock: new FakeClock() }))
@@ -176,7 +176,7 @@ describe('the burst of a hybrid', () => {
     expect(capacity({ terms: { limit: 20, burst: 4 } })).toBe(24)
   })
 
-  it('does not concern other rules: the burst over a window is for everybody', () => {
+  it('does not concern other rules: the burst over a window is for all callers', () => {
     const limits = effective({ algorithm: 'fixed-window', limit: 10, window: '1m', burst: 15 })
     expect(limits.limitsFor({ ...PLAIN, entitled: false })).toBe(limits.own)
     expect(limits.own[0]!.capacity).toBe(15)
@@ -276,7 +276,7 @@ describe('property: whatever changes the numbers of a rule', () => {
     )
   })
 
-  it('a call passes exactly when what was used and what is asked fit into what holds now', () => {
+  it('a call passes exactly when its cost and what was used fit into the current limit', () => {
     const calls = fc.array(fc.record({ times: factor, cost: fc.integer({ min: 1, max: 8 }) }), { maxLength: 20 })
     fc.assert(
       fc.property(fc.constantFrom(...OF_TEN.filter(([, rule]) => !isOverlay(rule))), calls, ([, rule], sequence) => {

@@ -12,28 +12,31 @@ export interface LimitModification {
   /** Of the override for the caller, or undefined when there is none. The same object for the same terms. */
   readonly terms: OverrideTerms | undefined
   /**
-   * Multiplies all numbers, 0 or more. Without an override: tier x region x schedule x incident x cut by failures. With one:
-   * incident x cut by failures, because the numbers of an override are taken as they are.
+   * Multiplies all numbers, 0 or more. Without an override: tier x region x schedule x incident x cut by failures. With
+   * one: incident x cut by failures, because the numbers of an override are taken as they are.
    */
   readonly factor: number
-  /** Units of the tier that may pass at once on top of the limit: whole, 0 or more. An override leaves it out of account. */
+  /**
+   * Units of the tier that may pass at once on top of the limit: whole, 0 or more. An override leaves it out of
+   * account.
+   */
   readonly burst: number
   /** False closes the burst of a `hybrid` rule, unless an override names one. Default: true. Others ignore it. */
   readonly entitled?: boolean
 }
 
-/** So many variants of a rule are kept at most, in two generations. */
+/** Maximum number of variants of a rule that are kept, in two generations. */
 const MOST_VARIANTS = 4096
 
 /**
- * The limits of one rule under everything that changes them. In the order of resolution: the rule is the most specific one
- * that was found (the default for all resources, or that of the resource); an override for the caller takes its place, or
- * else the tier multiplies it and adds its burst, region and schedule multiply it; then an incident and a cut by failures
- * multiply whatever came out.
+ * The limits of one rule under everything that changes them. In the order of resolution: the rule is the most specific
+ * one that was found (the default for all resources, or that of the resource); an override for the caller takes its
+ * place, or else the tier multiplies it and adds its burst, region and schedule multiply it; then an incident and a cut
+ * by failures multiply whatever came out.
  *
  * Variants of a rule have the same ids wherever their states have the same form, so that they go on with one counter: a
- * raised limit helps at once, a lowered one counts what was used. Counters are apart where a tier's burst comes on top of a
- * window, and where an override puts several windows in the place of one.
+ * raised limit helps at once, a lowered one counts what was used. Counters are apart where a tier's burst comes on top
+ * of a window, and where an override puts several windows in the place of one.
  */
 export class EffectiveLimits {
   readonly #variants: VariantTable
@@ -52,15 +55,18 @@ export class EffectiveLimits {
     return this.#variants.own
   }
 
-  /** Why the burst of a tier cannot be added to this rule, which then goes without, in a sentence; undefined when it can. */
+  /**
+   * Why the burst of a tier cannot be added to this rule, which then goes without, in a sentence; undefined when it
+   * can.
+   */
   get burstProblem(): string | undefined {
     return this.#variants.burstProblem
   }
 
   /**
-   * The limits that hold: frozen, none when nothing limits. The same modification gives the identical objects again, for as
-   * long as not thousands of others were asked for in between; later ones are equal. Terms that cannot be applied leave the
-   * rule's own numbers, see {@link problemOf}.
+   * The limits that hold: frozen, none when nothing limits. The same modification gives the identical objects again,
+   * for as long as not thousands of others were asked for in between; later ones are equal. Terms that cannot be
+   * applied leave the rule's own numbers, see {@link problemOf}.
    */
   limitsFor(modification: LimitModification): readonly Limit[] {
     const { terms, factor, burst } = modification

@@ -23,7 +23,7 @@ class Scene {
     this.guard = new ErrorRateGuard({ ...CUT, ...cut })
   }
 
-  /** So many calls at this instant, of which so many fail, the failures last. */
+  /** Calls at this instant, of which some fail, the failures last. */
   calls(count: number, failures: number): this {
     for (let call = 0; call < count; call++) this.guard.report(call >= count - failures, this.nowMs)
     return this
@@ -124,7 +124,7 @@ describe('limits are given back', () => {
     for (let second = 1; second < 60; second++) expect(scene.wait(2_000).calls(1, 1).factor).toBe(0.5)
   })
 
-  it('one step for each window without a call, whenever somebody asks', () => {
+  it('one step for each window without a call, at any time', () => {
     const cutThreeTimes = (): Scene => {
       const scene = new Scene()
       for (let cut = 0; cut < 3; cut++) scene.calls(10, 10).wait(5_000)

@@ -5,15 +5,15 @@ import type { ErrorRateCut } from '../rule-set/rule-set.ts'
 const SLICES = 10
 
 /**
- * Watches how many calls fail and says by how much limits are cut meanwhile. In memory of fixed size; every call takes the
- * same short time.
+ * Watches how many calls fail and says by how much limits are cut meanwhile. In memory of fixed size; every call takes
+ * the same short time.
  *
- * While the share of failures in the window is above `cutAbove`, among at least `leastCalls` calls, limits are cut by one
- * step; while it is below `restoreBelow` they are given back by one. Between both nothing changes. Steps are at least `hold`
- * apart, and after each the count starts anew, so that one failure never leads to two cuts. To give back, a whole window
- * since the last step will do in place of `leastCalls`: a cut must not last because few calls come. A whole window without
- * any call gives back too, whatever `restoreBelow` is: nothing fails any more, and only calls can show whether more would.
- * Such quiet steps count from the last call, not from when somebody asks.
+ * While the share of failures in the window is above `cutAbove`, among at least `leastCalls` calls, limits are cut by
+ * one step; while it is below `restoreBelow` they are given back by one. Between both nothing changes. Steps are at
+ * least `hold` apart, and after each the count starts anew, so that one failure never leads to two cuts. To give back,
+ * a whole window since the last step will do in place of `leastCalls`: a cut must not last because few calls come. A
+ * whole window without any call gives back too, whatever `restoreBelow` is: nothing fails any more, and only calls can
+ * show whether more would. Such quiet steps count from the last call, not from the time of the lookup.
  */
 export class ErrorRateGuard {
   /** What it was made with. */
@@ -59,8 +59,8 @@ export class ErrorRateGuard {
   }
 
   /**
-   * What limits are multiplied by at `nowMs`: 1, `step`, `step` squared and so on, never below `least`. One comparison unless
-   * something may have changed.
+   * What limits are multiplied by at `nowMs`: 1, `step`, `step` squared and so on, never below `least`. One comparison
+   * unless something may have changed.
    */
   factorAt(nowMs: number): number {
     if (nowMs >= this.#nextLookMs) {

@@ -39,7 +39,7 @@ describe('the rules that hold', () => {
     const [share, behind] = compiled([{ percent: 10 }, {}]) as [CompiledRule, CompiledRule]
     const choice = holdingRules([[share, behind]])
     expect(choice).toBeInstanceOf(RuleChoice)
-    // In another reading it gives way to nobody, so it holds for everybody.
+    // In another reading it gives way to no rule, so it holds for all callers.
     expect(holdingRules([[share, behind], [behind]])).toEqual([share, behind])
   })
 

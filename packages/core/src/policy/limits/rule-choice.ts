@@ -2,8 +2,8 @@ import type { PolicyRequest } from '../rule-set/policy-request.ts'
 import { CompiledRule } from './compiled-rule.ts'
 
 /**
- * Rules that match one reading of a path, in the order in which they come before one another: those of the caller's tier
- * before those for all, the more specific ones before the others.
+ * Rules that match one reading of a path, in the order in which they come before one another: those of the caller's
+ * tier before those for all, the more specific ones before the others.
  */
 export type RuleLine = readonly CompiledRule[]
 
@@ -11,13 +11,13 @@ export type RuleLine = readonly CompiledRule[]
 export type HoldingRules = CompiledRule | readonly CompiledRule[] | RuleChoice
 
 /**
- * Rules of which some give way to others, for the callers that those are enforced for. What does not depend on the caller was
- * decided when it was made.
+ * Rules of which some give way to others, for the callers that those are enforced for. What does not depend on the
+ * caller was decided when it was made.
  */
 export class RuleChoice {
   /** All that hold for some callers. */
   readonly rules: readonly CompiledRule[]
-  /** For each rule, those it gives way to, of each line that it stands in; undefined when it holds for everybody. */
+  /** For each rule, those it gives way to, of each line that it stands in; undefined when it holds for all callers. */
   readonly #ahead: readonly (readonly RuleLine[] | undefined)[]
 
   constructor(rules: readonly CompiledRule[], ahead: readonly (readonly RuleLine[] | undefined)[]) {
@@ -36,10 +36,10 @@ export class RuleChoice {
 }
 
 /**
- * The rules that hold for requests with these lines, one for each reading. In a line and of one dimension, these are the first
- * rule that is enforced for the caller, and all before it, which are measured: a rule takes the place of those behind it for
- * the callers that it is enforced for, and for nobody else. Rules that always hold take no place and lose none. What holds in
- * one line holds, so that no reading leads past a rule.
+ * The rules that hold for requests with these lines, one for each reading. In a line and of one dimension, these are
+ * the first rule that is enforced for the caller, and all before it, which are measured: a rule takes the place of
+ * those behind it for the callers that it is enforced for, and for no others. Rules that always hold take no place and
+ * lose none. What holds in one line holds, so that no reading leads past a rule.
  */
 export function holdingRules(lines: readonly RuleLine[]): HoldingRules {
   const ahead = new Map<CompiledRule, RuleLine[]>()
@@ -86,7 +86,10 @@ export function replacementOf(
     .find((other) => !other.isBeside && other.reader.dimension === rule.reader.dimension && isEnforced(other))
 }
 
-/** The rules of a line that hold for some callers, each with those before it that take its place for a share of the callers. */
+/**
+ * The rules of a line that hold for some callers, each with those before it that take its place for a share of the
+ * callers.
+ */
 function standingIn(line: RuleLine): ReadonlyMap<CompiledRule, RuleLine> {
   const standing = new Map<CompiledRule, RuleLine>()
   const taken = new Set<string>()

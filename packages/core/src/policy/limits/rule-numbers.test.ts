@@ -344,7 +344,7 @@ describe('a rule with the numbers of an override', () => {
   })
 })
 
-describe('a rule with so many units more at once', () => {
+describe('a rule with more units at once', () => {
   it.each<[string, Rule, Rule]>([
     ['gcra', { limit: 10, window: '1m' }, { limit: 10, window: '1m', burst: 15 }],
     ['gcra with burst', { limit: 10, window: '1m', burst: 2 }, { limit: 10, window: '1m', burst: 7 }],

@@ -65,11 +65,11 @@ export function algorithmRuleOf(rule: PolicyRule): Rule {
 }
 
 /**
- * The rule with all its numbers (limit, burst, capacity, rate; each of several windows; base and burst of a hybrid) times
- * `factor`, 0 or more. Units are rounded down, but what was at least 1 stays at least 1 unless the factor is 0; 0 and `'off'`
- * stay as they are. What would be too large becomes the largest there is: 9,000,000,000, of a bucket with rollover
- * 3,000,000,000, of the exact log 100,000. A rate is
- * not rounded; at a factor of 0 it stays, because nothing passes anyway.
+ * The rule with all its numbers (limit, burst, capacity, rate; each of several windows; base and burst of a hybrid)
+ * times `factor`, 0 or more. Units are rounded down, but what was at least 1 stays at least 1 unless the factor is 0; 0
+ * and `'off'` stay as they are. What would be too large becomes the largest there is: 9,000,000,000, of a bucket with
+ * rollover 3,000,000,000, of the exact log 100,000. A rate is not rounded; at a factor of 0 it stays, because nothing
+ * passes anyway.
  */
 export function scaleRule(rule: Rule, factor: number): Rule {
   if (factor === 1) return rule
@@ -89,11 +89,11 @@ export function scaleRule(rule: Rule, factor: number): Rule {
 }
 
 /**
- * The rule with the numbers of an override. `limit` takes the place of the limit or capacity, `window` and `burst` (of a
- * hybrid: the capacity of its burst) those of the rule's; a burst or rate that is not named changes in the proportion of the
- * new limit to the old, as by {@link scaleRule}, and stays where the old one is 0 or `'off'`. `windows` take the place of all
- * windows, `multiplier` is as for {@link scaleRule}, `'off'` does not limit. What the rule's algorithm has no room for is a
- * problem. Whether the numbers themselves can be used is for `compileRule` to say.
+ * The rule with the numbers of an override. `limit` takes the place of the limit or capacity, `window` and `burst` (of
+ * a hybrid: the capacity of its burst) those of the rule's; a burst or rate that is not named changes in the proportion
+ * of the new limit to the old, as by {@link scaleRule}, and stays where the old one is 0 or `'off'`. `windows` take the
+ * place of all windows, `multiplier` is as for {@link scaleRule}, `'off'` does not limit. What the rule's algorithm has
+ * no room for is a problem. Whether the numbers themselves can be used is for `compileRule` to say.
  */
 export function applyTerms(rule: Rule, terms: OverrideTerms): Rule | NotApplicable {
   const misplaced = misplacedTerm(terms)
@@ -108,10 +108,11 @@ export function applyTerms(rule: Rule, terms: OverrideTerms): Rule | NotApplicab
 }
 
 /**
- * The rule with so many units more that may pass at once, on top of its limit: as its burst or capacity, of `concurrency` as
- * more slots. A rule that denies all, or does not limit, stays as it is. Fixed and sliding windows keep states of another
- * form when they have a burst, so callers with one have counters apart from those without. A calendar window gets a burst
- * that comes back over one period, months counted as 31 days. Rollover, and calendar windows among others, have no room.
+ * The rule with `extra` units more that may pass at once, on top of its limit: as its burst or capacity, of
+ * `concurrency` as more slots. A rule that denies all, or does not limit, stays as it is. Fixed and sliding windows
+ * keep states of another form when they have a burst, so callers with one have counters apart from those without. A
+ * calendar window gets a burst that comes back over one period, months counted as 31 days. Rollover, and calendar
+ * windows among others, have no room.
  */
 export function addBurst(rule: Rule, extra: number): Rule | NotApplicable {
   if (extra === 0) return rule

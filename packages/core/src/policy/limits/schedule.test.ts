@@ -8,7 +8,7 @@ const MINUTE_MS = 60_000
 const HOUR_MS = 60 * MINUTE_MS
 const WEEKDAYS: readonly Weekday[] = ['sunday', 'monday', 'tuesday', 'wednesday', 'thursday', 'friday', 'saturday']
 
-/** The multiplier at each instant, by a schedule that is asked for one after the other. */
+/** The multiplier at each instant, looked up one after the other. */
 function multipliers(entries: readonly ScheduleEntry[], instants: readonly string[]): number[] {
   const schedule = new Schedule(entries)
   return instants.map((iso) => schedule.multiplierAt(Date.parse(iso)))
@@ -135,7 +135,7 @@ describe('a schedule that cannot be read', () => {
     ['"from"', { from: '24:01', to: '17:00', multiplier: 2 }],
     ['"to"', { from: '09:00', to: '17:60', multiplier: 2 }],
     ['"timeZone"', { from: '09:00', to: '17:00', timeZone: 'Mars/Olympus', multiplier: 2 }],
-  ])('is refused for its %s: %j', (part, entry) => {
+  ])('is rejected for its %s: %j', (part, entry) => {
     const make = (): Schedule => new Schedule([{ from: '00:00', to: '01:00', multiplier: 1 }, entry])
     expect(make).toThrow(`entry 1 of a schedule has an unusable ${part}`)
     expect(make).toThrow(expect.objectContaining({ code: 'SLUICE_INVALID_RULE_SET' }))

@@ -21,8 +21,8 @@ export interface CidrProblem {
 }
 
 /**
- * The block that a text such as `10.0.0.0/8`, `2001:db8::/32` or a single address stands for; `::ffff:10.0.0.0/104` is the
- * first of these. Bits after the prefix must not be set: the writer may have meant the address or the block.
+ * The block that a text such as `10.0.0.0/8`, `2001:db8::/32` or a single address stands for; `::ffff:10.0.0.0/104` is
+ * the first of these. Bits after the prefix must not be set: the writer may have meant the address or the block.
  */
 export function parseCidr(text: string): Cidr | CidrProblem {
   const slash = text.indexOf('/')
@@ -48,7 +48,8 @@ export function parseCidr(text: string): Cidr | CidrProblem {
   return { problem: `${reason}; write ${first}/${length} for the block, or ${address} for the address` }
 }
 
-// One slot, in 32-bit words: the address (4 words), the code of its prefix (0: the slot is empty), the number of its block.
+// One slot, in 32-bit words: the address (4 words), the code of its prefix (0: the slot is empty), the number of its
+// block.
 const SLOT_WORDS = 6
 const CODE = 4
 const NUMBER = 5
@@ -90,8 +91,8 @@ export class CidrBlock<T> {
 }
 
 /**
- * Values by blocks of addresses. Built once; the cost of a search depends on how many different prefix lengths there are, not on
- * how many blocks.
+ * Values by blocks of addresses. Built once; the cost of a search depends on how many different prefix lengths there
+ * are, not on how many blocks.
  */
 export class CidrTable<T> {
   readonly #blocks: CidrBlock<T>[] = []

@@ -15,8 +15,8 @@ const MAPPED = 0xff_ff
 const groups = new Uint16Array(GROUPS)
 
 /**
- * An IP address, which can be read anew so that none has to be made for each request. An IPv4 address that is written as an
- * IPv6 one (`::ffff:1.2.3.4`) is that IPv4 address.
+ * An IP address, which can be read anew so that none has to be made for each request. An IPv4 address that is written
+ * as an IPv6 one (`::ffff:1.2.3.4`) is that IPv4 address.
  */
 export class IpAddress {
   isIpv4 = true
@@ -27,8 +27,9 @@ export class IpAddress {
   word3 = 0
 
   /**
-   * Reads one IPv4 address in dotted decimal without leading zeros, or one IPv6 address (RFC 4291; the last 32 bits may be
-   * dotted decimal). No port, prefix length, brackets, zone or spaces. False when it is none: then it is as it was before.
+   * Reads one IPv4 address in dotted decimal without leading zeros, or one IPv6 address (RFC 4291; the last 32 bits may
+   * be dotted decimal). No port, prefix length, brackets, zone or spaces. False when it is none: then it is as it was
+   * before.
    */
   read(text: string): boolean {
     const ipv4 = readIpv4(text, 0)
@@ -211,9 +212,9 @@ function hexDigit(unit: number): number {
 const counted = new IpAddress()
 
 /**
- * The identity that an address is counted by: IPv4 as it is, IPv6 by its first `ipv6PrefixLength` bits (`2001:db8:0:1::/64`), an
- * IPv4 address in IPv6 form as IPv4. Networks may be given too (`2001:db8:0:1::/64`). What is no address stands for itself: it
- * is counted too, and cannot be mistaken for one.
+ * The identity that an address is counted by: IPv4 as it is, IPv6 by its first `ipv6PrefixLength` bits
+ * (`2001:db8:0:1::/64`), an IPv4 address in IPv6 form as IPv4. Networks may be given too (`2001:db8:0:1::/64`). What is
+ * no address stands for itself: it is counted too, and cannot be mistaken for one.
  */
 export function countedAddress(text: string, ipv6PrefixLength: number): string {
   // Dotted decimal without leading zeros has one spelling only.

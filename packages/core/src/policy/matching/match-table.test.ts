@@ -9,14 +9,14 @@ import type { EntityOf, MatchEntry, MatchTableOptions } from './match-table.ts'
 import { MatchTable } from './match-table.ts'
 import { ResourceTable } from './resource-table.ts'
 
-const REFUSE: MatchTableOptions = { purpose: 'refuse' }
+const DENY: MatchTableOptions = { purpose: 'deny' }
 const LIFT: MatchTableOptions = { purpose: 'lift' }
 
 /** A table of matches whose values are their numbers. */
 function tableOf(...list: readonly RequestMatch[]): MatchTable<number> {
   return new MatchTable(
     list.map((match, value) => ({ match, value })),
-    REFUSE,
+    DENY,
   )
 }
 
@@ -98,7 +98,7 @@ describe('a match', () => {
     expect(table.isEmpty).toBe(true)
   })
 
-  it('with an address that cannot be read is refused when the table is made', () => {
+  it('with an invalid address is rejected when the table is created', () => {
     let thrown: unknown
     try {
       tableOf({ cidrs: ['10.0.0.1/8'] })
@@ -135,7 +135,7 @@ describe('a table of matches', () => {
         { match, value: 'short', expiresAt: 1000 },
         { match, value: 'long' },
       ],
-      REFUSE,
+      DENY,
     )
     expect(find(table, { user: 'u1' }, 999)).toBe('short')
     expect(find(table, { user: 'u1' }, 1000)).toBe('long')
@@ -147,13 +147,13 @@ describe('a table of matches', () => {
         { match: { dimension: 'user', entities: ['u1', 'u2'] }, value: 'both', expiresAt: 1000 },
         { match: { dimension: 'user', entities: ['u1'] }, value: 'one' },
       ],
-      REFUSE,
+      DENY,
     )
     expect(find(table, { user: 'u1' }, 1000)).toBe('one')
     expect(find(table, { user: 'u2' }, 1000)).toBeUndefined()
   })
 
-  it('is empty without entries, and then asks nobody anything', () => {
+  it('is empty without entries, and then reads nothing of a request', () => {
     const table = tableOf()
     const ask: EntityOf = () => {
       throw new Error('asked')
@@ -165,26 +165,26 @@ describe('a table of matches', () => {
 
   it('compares entities in the spelling of requests', () => {
     const match: RequestMatch = { dimension: 'user', entities: ['U1'] }
-    const options: MatchTableOptions = { ...REFUSE, canonicalEntity: (dimension, entity) => `${dimension}:${entity}` }
+    const options: MatchTableOptions = { ...DENY, canonicalEntity: (dimension, entity) => `${dimension}:${entity}` }
     const table = new MatchTable([{ match, value: 1 }], options)
     expect(find(table, { user: 'user:U1' })).toBe(1)
     expect(find(table, { user: 'U1' })).toBeUndefined()
   })
 
-  it('refuses by any reading of a path, and lifts limits only by all of them', () => {
+  it('denies by any reading of a path, and lifts limits only by all of them', () => {
     const entries: MatchEntry<string>[] = [{ match: { resource: '/health/*' }, value: 'found' }]
-    const refusing = new MatchTable(entries, REFUSE)
+    const denying = new MatchTable(entries, DENY)
     const lifting = new MatchTable(entries, LIFT)
     // Read as one segment below /health, or as the way to /orders.
     const odd = { resource: '/health/..%2forders' }
-    expect(find(refusing, odd)).toBe('found')
+    expect(find(denying, odd)).toBe('found')
     expect(find(lifting, odd)).toBeUndefined()
     expect(find(lifting, { resource: '/health/live' })).toBe('found')
   })
 
-  it('refuses requests that leave their method out, and does not lift limits for them', () => {
+  it('denies requests without a method, and does not lift limits for them', () => {
     const entries: MatchEntry<string>[] = [{ match: { resource: '/a', methods: ['GET'] }, value: 'found' }]
-    expect(find(new MatchTable(entries, REFUSE), { resource: '/a' })).toBe('found')
+    expect(find(new MatchTable(entries, DENY), { resource: '/a' })).toBe('found')
     expect(find(new MatchTable(entries, LIFT), { resource: '/a' })).toBeUndefined()
   })
 
@@ -263,7 +263,7 @@ function cidrOf(text: string): Exclude<ReturnType<typeof parseCidr>, { problem: 
   return cidr
 }
 
-it.each(['refuse', 'lift'] as const)('a table to %s finds what comparing one by one finds', (purpose) => {
+it.each(['deny', 'lift'] as const)('a table to %s finds what comparing one by one finds', (purpose) => {
   const entries = fc.array(fc.record({ match: matches, expiresAt: optional(fc.constantFrom(5, 50)) }), {
     maxLength: 30,
   })

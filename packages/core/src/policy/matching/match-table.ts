@@ -18,11 +18,11 @@ export interface MatchEntry<T> {
 /** How entries are to be compared with requests. */
 export interface MatchTableOptions {
   /**
-   * What follows from a match. Paths that servers read in different ways match for `refuse` when one reading does, and for
-   * `lift` (of limits) only when all do; so do requests without a method for entries with methods. Then no spelling of
-   * something else leads past a denial or to an exemption.
+   * What follows from a match. Paths that servers read in different ways match for `deny` when one reading does, and
+   * for `lift` (of limits) only when all do; so do requests without a method for entries with methods. Then no spelling
+   * of something else leads past a denial or to an exemption.
    */
-  readonly purpose: 'refuse' | 'lift'
+  readonly purpose: 'deny' | 'lift'
   /** What {@link EntityOf} will say for an entity of an entry. Default: the same. */
   readonly canonicalEntity?: CanonicalEntity
 }
@@ -30,7 +30,9 @@ export interface MatchTableOptions {
 /** Says who a request is in a dimension, or undefined when it does not say. */
 export type EntityOf = (dimension: Dimension) => string | undefined
 
-/** An entry, ready to be compared. A part that is undefined need not be: the entry does not have it, or is found by it. */
+/**
+ * An entry, ready to be compared. A part that is undefined need not be: the entry does not have it, or is found by it.
+ */
 class Candidate<T> {
   /** Its place in the list that the table was made of. */
   readonly order: number
@@ -61,10 +63,10 @@ interface Finding {
   readonly resource: number | undefined
 }
 
-const NOBODY: EntityOf = () => undefined
+const NO_ENTITY: EntityOf = () => undefined
 const NO_REQUEST: PolicyRequest = { resource: '' }
 
-/** A request that is being compared, read as far as somebody asks. Every table has one and uses it again. */
+/** The request that is being compared, parsed on demand. Every table has one and reuses it. */
 class Asked {
   readonly #resourceTable: ResourceTable<number>
   readonly #isCertain: boolean
@@ -72,7 +74,7 @@ class Asked {
   #hasAddress: boolean | undefined = undefined
   #resources: readonly number[] | undefined = undefined
   request: PolicyRequest = NO_REQUEST
-  entityOf: EntityOf = NOBODY
+  entityOf: EntityOf = NO_ENTITY
   nowMs = 0
 
   /** `isCertain`: a resource must match in every reading. */
@@ -136,9 +138,10 @@ class EntityIndex<T> {
 }
 
 /**
- * Finds the first of many matches that a request meets. Built once. Each entry is found by one of its parts, the one that
- * it shares with the fewest others, and the rest is compared then: the cost does not grow with the number of entries,
- * entities, addresses or resources, as long as few entries have all their parts in common. Not for use by `entityOf`.
+ * Finds the first of many matches that a request meets. Built once. Each entry is found by one of its parts, the one
+ * that it shares with the fewest others, and the rest is compared then: the cost does not grow with the number of
+ * entries, entities, addresses or resources, as long as few entries have all their parts in common. Not for use by
+ * `entityOf`.
  */
 export class MatchTable<T> {
   /** True when no request can meet anything: then nothing has to be asked. */
@@ -150,8 +153,8 @@ export class MatchTable<T> {
   readonly #asked: Asked
 
   /**
-   * `entries` must have been checked: an unreadable address is a `SLUICE_INVALID_RULE_SET`. An entry with no part, or with
-   * an empty list for one, is met by nothing.
+   * `entries` must have been checked: an unreadable address is a `SLUICE_INVALID_RULE_SET`. An entry with no part, or
+   * with an empty list for one, is met by nothing.
    */
   constructor(entries: readonly MatchEntry<T>[], { purpose, canonicalEntity = asWritten }: MatchTableOptions) {
     const matches = entries.map(({ match }) => new MatchParts(match, canonicalEntity))
@@ -176,8 +179,8 @@ export class MatchTable<T> {
   }
 
   /**
-   * The value of the entry that a request meets, or undefined; of several entries the first of the list. Every given part
-   * of a match must hold. Addresses do not hold for a request whose address is missing or cannot be read.
+   * The value of the entry that a request meets, or undefined; of several entries the first of the list. Every given
+   * part of a match must hold. Addresses do not hold for a request whose address is missing or cannot be read.
    */
   find(request: PolicyRequest, entityOf: EntityOf, nowMs: number): T | undefined {
     if (this.isEmpty) return undefined
@@ -264,7 +267,7 @@ function asWritten(_dimension: Dimension, entity: string): string {
   return entity
 }
 
-/** How an entity is written in requests, from how somebody wrote it in a match. */
+/** The spelling of requests for an entity of a match. */
 type CanonicalEntity = (dimension: Dimension, entity: string) => string
 
 /** The parts of a match that an entry can be found by. */

@@ -1,12 +1,12 @@
-// No decoded text holds control characters. These stand for what was written in encoded form, until it is decided how that
-// is read.
+// No decoded text holds control characters. These stand for what was written in encoded form, until it is decided how
+// that is read.
 export const ENCODED_SLASH = '\u0001'
 export const ENCODED_BACKSLASH = '\u0002'
 export const ENCODED_SEMICOLON = '\u0003'
 
 const PERCENT = 0x25
 
-/** What may stand in a path as it is, and is encoded by nobody who does not mean to. */
+/** What may stand in a path as it is, and is encoded only on purpose. */
 const NEED_NO_CODE = /^[A-Za-z0-9\-._~!$&'()*+,;=:@/]$/
 
 const NOT_ASCII = /[\u0080-\uffff]/

@@ -23,17 +23,18 @@ function kindsOfCharacters(): Uint8Array {
 }
 
 /**
- * The readings of a resource, without repetition; nearly always one. A path (it begins with `/`, or is a whole URL) is read
- * like this: the query is cut off, letters are in lower case, `%` sequences are decoded once, repeated slashes are one, `.`
- * and `..` are resolved. A resource that is no path is a name: only its case changes.
+ * The readings of a resource, without repetition; nearly always one. A path (it begins with `/`, or is a whole URL) is
+ * read like this: the query is cut off, letters are in lower case, `%` sequences are decoded once, repeated slashes are
+ * one, `.` and `..` are resolved. A resource that is no path is a name: only its case changes.
  *
- * Where servers differ in what a path means, every meaning is a reading: an encoded slash, a backslash, `;`, `#`, `.` and
- * `..`, two slashes, and letters that were encoded without need. The reading that goes furthest comes first. A path that holds
- * all of these has 71 at most, a URL whose host is odd six times as many. Time grows in proportion to length.
+ * Where servers differ in what a path means, every meaning is a reading: an encoded slash, a backslash, `;`, `#`, `.`
+ * and `..`, two slashes, and letters that were encoded without need. The reading that goes furthest comes first. A path
+ * that holds all of these has 71 at most, a URL whose host is odd six times as many. Time grows in proportion to
+ * length.
  *
- * A reading is a text for comparison, not a path to be sent on. `%2f` in it is an encoded slash that is part of a segment. A
- * slash at its end and an empty segment are kept where a server may keep them: what they match, whoever compares has to say,
- * because servers differ in that too.
+ * A reading is a text for comparison, not a path to be sent on. `%2f` in it is an encoded slash that is part of a
+ * segment. A slash at its end and an empty segment are kept where a server may keep them: the matcher decides what they
+ * match, because servers differ in that too.
  */
 export function readPath(resource: string): readonly string[] {
   const plain = plainReading(resource)
@@ -56,7 +57,7 @@ function isPath(resource: string): boolean {
 
 const URL_BEGIN = /^[a-z][a-z0-9+.-]*:\/\//i
 
-/** The part of a URL before its path, when everybody sees it end in the same place. */
+/** The part of a URL before its path, when all servers see it end in the same place. */
 const PLAIN_URL_BEGIN =
   /^https?:\/\/(?:[a-z0-9._~:-]*@)?(?:[a-z0-9._~-]+|\[[0-9a-f:.]+\])(?::[0-9]*)?(?=\/|$|[?#][^/]*$)/i
 
@@ -82,7 +83,10 @@ function pathsOfUrl(url: string): ReadonlySet<string> {
   return paths
 }
 
-/** The path of a URL with what stands in the place of the port before it, when that is no number: some take it for a segment. */
+/**
+ * The path of a URL with what stands in the place of the port before it, when that is no number: some take it for a
+ * segment.
+ */
 function pathAfterPort(url: string): string {
   const [begin = ''] = URL_BEGINS[0]!.exec(url) ?? []
   const host = begin.slice(Math.max(begin.indexOf('://') + 3, begin.lastIndexOf('@') + 1)).replace(/:[0-9]*$/, '')
@@ -122,9 +126,9 @@ function isDots(path: string, from: number, end: number): boolean {
   return end === from + 1 || (end === from + 2 && path.charCodeAt(from + 1) === DOT_CODE)
 }
 
-// Servers do not agree on what a path means when it holds an encoded slash, a backslash, `;`, `.` or `..`, or empty segments.
-// Each reading here is one that servers in use have; the ways in which they differ are combined, because proxies and
-// frameworks are. Where none of those characters stands in a path, all combinations are the same reading.
+// Servers do not agree on what a path means when it holds an encoded slash, a backslash, `;`, `.` or `..`, or empty
+// segments. Each reading here is one that servers in use have; the ways in which they differ are combined, because
+// proxies and frameworks are. Where none of those characters stands in a path, all combinations are the same reading.
 
 /** How a server takes the parts of a path that are not taken alike everywhere. */
 interface Manner {
@@ -217,7 +221,10 @@ function addHostless(target: string, readings: Set<string>): void {
   addReadings(applied(text, { ...SPLIT_FIRST, backslashSeparates: true }), readings)
 }
 
-/** The readings of a text in which only slashes separate: with `.` and `..` resolved or not, empty segments dropped or not. */
+/**
+ * The readings of a text in which only slashes separate: with `.` and `..` resolved or not, empty segments dropped or
+ * not.
+ */
 function addReadings(text: string, readings: Set<string>): void {
   const merged = withoutEmpty(text)
   const hasDots = DOTS.test(text)

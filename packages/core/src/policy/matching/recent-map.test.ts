@@ -26,7 +26,7 @@ describe('RecentMap', () => {
     expect(most).toBe(8)
   })
 
-  it('keeps what is asked for again and again, and forgets the rest', () => {
+  it('keeps what is used again and again, and forgets the rest', () => {
     const map = new RecentMap<string>(1, 64)
     for (let index = 0; index < 500; index++) {
       expect(ask(map, 'often')).toBe(index > 0)
@@ -36,7 +36,7 @@ describe('RecentMap', () => {
     expect(map.get(0, 'once 0')).toBeUndefined()
   })
 
-  it('looks at one question in eight while nothing is asked for again', () => {
+  it('looks at one lookup in eight while nothing is used again', () => {
     const map = new RecentMap<string>(1, 1024)
     for (let index = 0; index < 512; index++) ask(map, `before ${index}`)
     expect(map.size).toBe(512)
@@ -45,7 +45,7 @@ describe('RecentMap', () => {
     expect(map.size).toBe(512 + 1 + 100)
   })
 
-  it('takes note when something is asked for again', () => {
+  it('notices when something is used again', () => {
     const map = new RecentMap<string>(1, 16)
     // The ninth is the one at which it sees that nothing is found: from then on the eighth of each eight is looked at.
     for (let index = 0; index < 9; index++) ask(map, `once ${index}`)

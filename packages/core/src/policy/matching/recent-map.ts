@@ -1,13 +1,14 @@
-/** While remembering does not pay, it is tried for one in so many. */
+/** While the cache does not pay, one lookup in this many uses it. */
 const SPARSE = 8
 
-/** Remembering pays when one in so many was found, or more: to look in vain costs about half of what a find saves. */
+/** The cache pays when one lookup in this many is a hit: a miss costs about half of what a hit saves. */
 const WORTHWHILE = 3
 
 /**
- * Remembers values by a kind and a text, `capacity` of them at most. It forgets by generations: when the young one is full it
- * becomes the old one, and the old one goes as a whole; what is asked for stays young. While little is asked for again, as in a
- * flood of random texts, only one question in eight is looked at: that costs next to nothing, and notices when it changes.
+ * Remembers values by a kind and a text, `capacity` of them at most. It forgets by generations: when the young one is
+ * full it becomes the old one, and the old one goes as a whole; what is used stays young. While little is used again,
+ * as in a flood of random texts, only one question in eight is looked at: that costs next to nothing, and notices when
+ * it changes.
  */
 export class RecentMap<V> {
   readonly #half: number

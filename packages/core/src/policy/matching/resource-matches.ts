@@ -2,7 +2,7 @@
 const MOST_LISTS = 65_536
 const MOST_COMBINED = 4096
 
-/** Matches, and what somebody made of them. */
+/** Matches, and a note that a caller attached to them. */
 export interface Found<T> {
   readonly matches: Matches<T>
   /** Kept as long as the same is found; undefined until it is set. */
@@ -47,8 +47,8 @@ export interface ReadingMatches<T> {
 }
 
 /**
- * Makes lists of matches, and hands out again those it made before. Entries are known by their rank: their place in the order
- * of specificity, which is also that of the lists.
+ * Makes lists of matches, and hands out again those it made before. Entries are known by their rank: their place in the
+ * order of specificity, which is also that of the lists.
  */
 export class MatchLists<T> {
   /** By rank. */

@@ -17,7 +17,7 @@ export interface PatternProblem {
   readonly problem: string
 }
 
-/** Who is asked which of two is more specific. */
+/** What {@link compareSpecificity} compares. */
 export interface Specific {
   readonly pattern: ResourcePattern
   /** Undefined for all. */
@@ -37,9 +37,10 @@ const SHOWN_LENGTH = 60
 const PARAMETER = /^:[A-Za-z_][A-Za-z0-9_]*$/
 
 /**
- * Understands a pattern: `*` for everything; `/orders`; `/orders/:id/items` with any one segment in a place (`*` there says the
- * same); `/files/*` for `/files` and everything below; or a name without a slash. Literal segments are read as segments of
- * requests are: in any case, decoded once, repeated slashes as one. A text with more than one reading is rejected.
+ * Understands a pattern: `*` for everything; `/orders`; `/orders/:id/items` with any one segment in a place (`*` there
+ * says the same); `/files/*` for `/files` and everything below; or a name without a slash. Literal segments are read as
+ * segments of requests are: in any case, decoded once, repeated slashes as one. A text with more than one reading is
+ * rejected.
  */
 export function parsePattern(text: string): ResourcePattern | PatternProblem {
   if (text === '') return { problem: 'it is empty; write "*" for everything' }
@@ -55,17 +56,17 @@ export function canonicalPattern(text: string): string {
 }
 
 /**
- * Whether a pattern is written for paths with a slash at the end, as `/` and `/orders/` are. It matches the same as it does
- * without the slash, and says that such a path is a route itself: no parameter after the slash is empty in it.
+ * Whether a pattern is written for paths with a slash at the end, as `/` and `/orders/` are. It matches the same as it
+ * does without the slash, and says that such a path is a route itself: no parameter after the slash is empty in it.
  */
 export function ownsSlash(text: string): boolean {
   return text.startsWith('/') && text.endsWith('/')
 }
 
 /**
- * Sorts the more specific first, and is 0 only for what is equal. Segment by segment a literal comes before any one segment,
- * the end before everything below; `*` is last of all. Of equal patterns, one with methods comes before one without, and
- * fewer methods before more.
+ * Sorts the more specific first, and is 0 only for what is equal. Segment by segment a literal comes before any one
+ * segment, the end before everything below; `*` is last of all. Of equal patterns, one with methods comes before one
+ * without, and fewer methods before more.
  */
 export function compareSpecificity(one: Specific, other: Specific): number {
   return (

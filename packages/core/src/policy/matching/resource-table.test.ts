@@ -75,7 +75,7 @@ describe('ResourceTable', () => {
     expect(twice.find('/a', 'GET')).toEqual([value])
   })
 
-  it('refuses what is no pattern', () => {
+  it('rejects what is no pattern', () => {
     expect(() => tableOf('/a', '/b**')).toThrow(/SLUICE_INVALID_RULE_SET: .*"b\*\*".*received "\/b\*\*"/)
   })
 
@@ -167,7 +167,7 @@ describe('ResourceTable', () => {
   })
 
   describe('a slash at the end', () => {
-    it('makes no difference where nothing is asked for after it', () => {
+    it('makes no difference where no pattern has a segment after it', () => {
       const rules = tableOf('*', '/*', '/orders', '/orders/:id/items', '/orders/17')
       expect(rules.findByReading('/orders/', 'GET')).toEqual([['/orders', '/*', '*']])
       expect(rules.findByReading('/orders/17/', 'GET')).toEqual([['/orders/17', '/*', '*']])

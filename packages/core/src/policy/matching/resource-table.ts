@@ -22,26 +22,27 @@ export interface ResourceEntry<T> {
 const MOST_REMEMBERED = 4096
 const LONGEST_REMEMBERED = 256
 
-// Kinds of requests by their method. Methods that no entry names are all the same; each that one names is a kind of its own.
+// Kinds of requests by their method. Methods that no entry names are all the same; each that one names is a kind of its
+// own.
 const OTHER_METHOD = 0
 const NO_METHOD = 1
 const FIRST_NAMED = 2
 
-// Ways to take empty segments. Usually a slash at the end makes no difference, and an empty segment is nothing that a parameter
-// stands for.
+// Ways to take empty segments. Usually a slash at the end makes no difference, and an empty segment is nothing that a
+// parameter stands for.
 const EMPTY_FILLS: EmptySegments = { keepsLast: false, fillsParameters: true }
 const LAST_IS_BELOW: EmptySegments = { keepsLast: true, fillsParameters: false }
 const LAST_FILLS: EmptySegments = { keepsLast: true, fillsParameters: true }
 
 /**
- * Finds what holds for a resource. Immutable. The cost of finding does not grow with the number of entries, only with the
- * length of the path and the number of matches: the segments of a path are followed through a tree, and the matches of recent
- * resources are remembered.
+ * Finds what holds for a resource. Immutable. The cost of finding does not grow with the number of entries, only with
+ * the length of the path and the number of matches: the segments of a path are followed through a tree, and the matches
+ * of recent resources are remembered.
  *
  * Methods are compared in any case. HEAD is also taken for GET, because servers answer it with what they do for GET.
  *
- * All lists are frozen, and the same matches are the same list, as long as it is remembered: a caller may keep what follows
- * from a list by its identity, weakly, because lists are forgotten and made anew when there are very many.
+ * All lists are frozen, and the same matches are the same list, as long as it is remembered: a caller may keep what
+ * follows from a list by its identity, weakly, because lists are forgotten and made anew when there are very many.
  */
 export class ResourceTable<T> {
   readonly #tree: ResourceTree<T>
@@ -78,9 +79,10 @@ export class ResourceTable<T> {
   }
 
   /**
-   * The same for each reading on its own, for whoever takes only the most specific of them: a reading that leads to a rule
-   * with a high limit must not hide another that leads to a rule with a low one; nor may one method that a request may have hide
-   * another, where it does not say which. At least one list; readings with the same matches have one together.
+   * The same for each reading on its own, for callers that take only the most specific of them: a reading that leads to
+   * a rule with a high limit must not hide another that leads to a rule with a low one; nor may one method that a
+   * request may have hide another, where it does not say which. At least one list; readings with the same matches have
+   * one together.
    */
   findByReading(resource: string, method: string | undefined): readonly (readonly T[])[] {
     return this.#find(resource, method).matches.byReading
@@ -130,8 +132,9 @@ export class ResourceTable<T> {
   }
 
   /**
-   * Adds what a reading leads to, in every way to take its empty segments. A slash at the end is taken for more than nothing
-   * only where an entry asks for what stands after it: otherwise every path that ends in one would also be something else.
+   * Adds what a reading leads to, in every way to take its empty segments. A slash at the end is taken for more than
+   * nothing only where an entry asks for what stands after it: otherwise every path that ends in one would also be
+   * something else.
    */
   #gather(reading: string, kind: number, { sure, further }: Gathered<T>): void {
     const tree = this.#tree

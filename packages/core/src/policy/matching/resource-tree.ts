@@ -6,9 +6,9 @@ const SLASH = 0x2f
 /**
  * A place in the tree of segments. Entries are known by their rank: their place in the order of specificity.
  *
- * Where only one way leads on, and nothing ends before its end, the segments of that way are kept in the place where it begins.
- * Places are then few, and each is one that has to be looked at: with thousands of rules what costs time is memory that was not
- * looked at lately, not steps.
+ * Where only one way leads on, and nothing ends before its end, the segments of that way are kept in the place where it
+ * begins. Places are then few, and each is one that has to be looked at: with thousands of rules what costs time is
+ * memory that was not looked at lately, not steps.
  */
 class Place<T> implements Found<T> {
   // What most searches look at comes first, so that it lies together.
@@ -48,8 +48,8 @@ export interface TreeEntry {
 }
 
 /**
- * Finds the ranks of the entries that hold for one reading of a resource. The segments of a path are followed through a tree,
- * each place of which is looked at once at most.
+ * Finds the ranks of the entries that hold for one reading of a resource. The segments of a path are followed through a
+ * tree, each place of which is looked at once at most.
  */
 export class ResourceTree<T> {
   readonly #root = new Place<T>()
@@ -88,7 +88,9 @@ export class ResourceTree<T> {
     shorten(this.#root, new Map(), this.#everything.every(isForAll) ? isForAll : () => false)
   }
 
-  /** The ranks that the last search found, in rising order; not when it met a place alone. Good until the next search. */
+  /**
+   * The ranks that the last search found, in rising order; not when it met a place alone. Good until the next search.
+   */
   get found(): readonly number[] {
     return this.#found
   }
@@ -109,9 +111,9 @@ export class ResourceTree<T> {
   }
 
   /**
-   * Searches for what holds for a reading and a kind of method, where a slash at the end makes no difference and no parameter
-   * is empty. Gives the place whose entries, and those for everything, are all there is, whatever the method; else undefined,
-   * and `found` has the ranks.
+   * Searches for what holds for a reading and a kind of method, where a slash at the end makes no difference and no
+   * parameter is empty. Gives the place whose entries, and those for everything, are all there is, whatever the method;
+   * else undefined, and `found` has the ranks.
    */
   search(reading: string, kind: number): Place<T> | undefined {
     const { length } = reading
@@ -301,9 +303,9 @@ export class ResourceTree<T> {
 }
 
 /**
- * Keeps the segments of ways without branches in the place where they begin. `known`: texts and ways that are there already;
- * equal ones become the same object, so that thousands of rules with the same ending share one in memory. `isForAll`: whether
- * what is found of an entry does not depend on the method.
+ * Keeps the segments of ways without branches in the place where they begin. `known`: texts and ways that are there
+ * already; equal ones become the same object, so that thousands of rules with the same ending share one in memory.
+ * `isForAll`: whether what is found of an entry does not depend on the method.
  */
 function shorten<T>(
   place: Place<T>,

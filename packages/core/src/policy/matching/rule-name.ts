@@ -3,8 +3,8 @@ import type { PolicyRuleSettings } from '../rule-set/rule-set.ts'
 import { canonicalPattern } from './resource-pattern.ts'
 
 /**
- * Longest name of a rule of a rule set: with `shadow:<version>:` and `penalty:` before it, it still is a name that limits can
- * have.
+ * Longest name of a rule of a rule set: with `shadow:<version>:` and `penalty:` before it, it still is a name that
+ * limits can have.
  */
 export const LONGEST_RULE_NAME = 96
 
@@ -24,9 +24,9 @@ const HASH_LENGTH = 12
 
 /**
  * The name of a rule, which its counters belong to: its own, or one made of methods, resource and dimension, such as
- * `GET:/orders@user`. Rules that differ in one of these get different names, however these are spelled: where a part cannot
- * stand in a name as it is, or the name gets too long, the name ends in `@@` and a hash. Rules of tiers and exemptions have
- * `tier:<name>:` or `exemption:<name>:` before it. The resource must be a pattern that can be used.
+ * `GET:/orders@user`. Rules that differ in one of these get different names, however these are spelled: where a part
+ * cannot stand in a name as it is, or the name gets too long, the name ends in `@@` and a hash. Rules of tiers and
+ * exemptions have `tier:<name>:` or `exemption:<name>:` before it. The resource must be a pattern that can be used.
  */
 export function ruleName(rule: NamedRule, origin?: RuleOrigin): string {
   const place = origin === undefined || origin.part === 'rules' ? '' : `${origin.part}:${origin.name}:`

@@ -3,8 +3,9 @@ const INSTANT = /^(\d{4})-(\d{2})-(\d{2})(?:T(\d{2}):(\d{2})(?::(\d{2})(?:\.(\d{
 const MINUTE_MS = 60_000
 
 /**
- * The instant that a text such as `2026-12-31T23:59:59Z`, `2026-12-31T23:59+01:00` or `2026-12-31` (0:00 UTC) stands for, in
- * milliseconds since 1970. Undefined for any other text, for days and times that do not exist, and for what is before 1970.
+ * The instant that a text such as `2026-12-31T23:59:59Z`, `2026-12-31T23:59+01:00` or `2026-12-31` (0:00 UTC) stands
+ * for, in milliseconds since 1970. Undefined for any other text, for days and times that do not exist, and for what is
+ * before 1970.
  */
 export function parseInstant(text: string): number | undefined {
   const parts = INSTANT.exec(text)

@@ -3,9 +3,9 @@ import type { AlgorithmRule, RuleSettings, Weekday } from '../../rule/rule.ts'
 import type { DescriptorDomain } from './descriptor-domain.ts'
 
 /**
- * Who is counted: `ip`, `user`, `apiKey`, `tenant`, `service` (the internal service that calls), `global` (all together), the
- * name of a descriptor of the request, or several joined by `+`, such as `tenant+user`, for each combination on its own. A rule
- * whose dimension a request does not have does not apply to it.
+ * Who is counted: `ip`, `user`, `apiKey`, `tenant`, `service` (the internal service that calls), `global` (all
+ * together), the name of a descriptor of the request, or several joined by `+`, such as `tenant+user`, for each
+ * combination on its own. A rule whose dimension a request does not have does not apply to it.
  */
 export type Dimension = string
 
@@ -51,7 +51,7 @@ export interface Penalty {
   readonly within: Duration
   /** Length of the first block. */
   readonly block: Duration
-  /** Each further block is so many times longer. Default: 2, 1 for equal ones. */
+  /** Each further block is longer by this factor. Default: 2. With 1 all are equal. */
   readonly growth?: number
   /** Maximum length of a block. Default: 1 day, or the first block if that is longer. */
   readonly longest?: Duration
@@ -85,7 +85,8 @@ export interface PolicyRuleSettings extends RuleSettings {
   /** HTTP methods the rule is for. Default: all. More specific than a rule without. */
   readonly methods?: readonly string[]
   /**
-   * Whether it holds beside the other rules of its dimension, takes the place of none and leaves its own to none. Default: false.
+   * Whether it holds beside the other rules of its dimension, takes the place of none and leaves its own to none.
+   * Default: false.
    */
   readonly always?: boolean
   /** Units a call takes, times the cost of the request. Default: 1. */
@@ -93,7 +94,8 @@ export interface PolicyRuleSettings extends RuleSettings {
   /** Evaluated and measured, never enforced. It takes the place of no other rule. */
   readonly shadow?: boolean
   /**
-   * Share of callers it is enforced for, 0 to 100; for the others it is in shadow, and a less specific rule holds. Default: 100.
+   * Share of callers it is enforced for, 0 to 100; for the others it is in shadow, and a less specific rule holds.
+   * Default: 100.
    */
   readonly percent?: number
   /** Multipliers by region of the request; above those of the rule set. */
@@ -111,16 +113,16 @@ export interface PolicyRuleSettings extends RuleSettings {
 export type PolicyRule = AlgorithmRule & PolicyRuleSettings
 
 /**
- * A named group of callers. Its multiplier, burst and rules hold for the limits of identities (every dimension but `ip` and
- * `global`).
+ * A named group of callers. Its multiplier, burst and rules hold for the limits of identities (every dimension but `ip`
+ * and `global`).
  */
 export interface Tier {
   readonly name: string
   /** Multiplies limits, above 0. Default: 1. */
   readonly multiplier?: number
   /**
-   * Units that may pass at once on top of the limit. Windows with `rollover`, or with a calendar window among several, have no
-   * room for them and go without. Default: none.
+   * Units that may pass at once on top of the limit. Windows with `rollover`, or with a calendar window among several,
+   * have no room for them and go without. Default: none.
    */
   readonly burst?: number
   /** Whether bursts of `hybrid` rules may be used. Default: false. */
@@ -159,12 +161,14 @@ export interface DenyEntry {
 }
 
 /**
- * Who may do how much, as a whole: plain data, so that it can be stored, sent, compared and shown. It is checked as a whole
- * and never changed: another one takes its place.
+ * Who may do how much, as a whole: plain data, so that it can be stored, sent, compared and shown. It is checked as a
+ * whole and never changed: another one takes its place.
  */
 export interface RuleSet {
   readonly rules: readonly PolicyRule[]
-  /** Descriptors that rules count by. A rule that counts by one that is not listed here is warned about. Default: none. */
+  /**
+   * Descriptors that rules count by. A rule that counts by one that is not listed here is warned about. Default: none.
+   */
   readonly dimensions?: readonly string[]
   readonly tiers?: readonly Tier[]
   readonly exemptions?: readonly Exemption[]

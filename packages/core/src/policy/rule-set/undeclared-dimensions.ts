@@ -2,7 +2,10 @@ import { nearestName } from '../../options/option-advice.ts'
 import type { Dimension, PolicyRule, RuleSet } from './rule-set.ts'
 import { KNOWN_DIMENSIONS } from './rule-set.ts'
 
-/** A dimension that a rule set uses, and that is neither built in nor declared in its `dimensions`: perhaps a typing mistake. */
+/**
+ * A dimension that a rule set uses, and that is neither built in nor declared in its `dimensions`: perhaps a typing
+ * mistake.
+ */
 export interface UndeclaredDimension {
   readonly dimension: string
   /** The known dimension that may have been meant; undefined when none is near. */
@@ -12,8 +15,9 @@ export interface UndeclaredDimension {
 }
 
 /**
- * Dimensions that no request may have: rules that count by them, and matches that look for them, then match nothing. Each once,
- * in the order of their first use. Rules that are switched off are left out. The rule set must have been checked.
+ * Dimensions that no request may have: rules that count by them, and matches that look for them, then match nothing.
+ * Each once, in the order of their first use. Rules that are switched off are left out. The rule set must have been
+ * checked.
  */
 export function undeclaredDimensions(ruleSet: RuleSet): readonly UndeclaredDimension[] {
   const known = new Set<string>([...KNOWN_DIMENSIONS, ...(ruleSet.dimensions ?? [])])

@@ -2,11 +2,11 @@ import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { ResourceTable } from '../matching/resource-table.ts'
 
-// Routers as servers have them, each with its own idea of what a path means, and none of the code that rules are found with.
-// Whatever one of them leads to a route must find the rule of that route, or a caller could spell the path so that the limit
-// is not met. Those that run on Node are also asked themselves, by a test of the middleware.
+// Routers as servers have them, each with its own idea of what a path means, and none of the code that rules are found
+// with. Whatever one of them leads to a route must find the rule of that route, or a caller could spell the path so
+// that the limit is not met. Those that run on Node are also asked themselves, by a test of the middleware.
 
-/** The segments that a router compares with its routes; undefined when it refuses the path. */
+/** The segments that a router compares with its routes; undefined when it rejects the path. */
 type Reader = (target: string) => readonly string[] | undefined
 
 /** A router whose parameters stand for something, or for an empty segment too. */
@@ -23,7 +23,7 @@ const splitWhole = (path: string): readonly string[] => path.slice(1).split('/')
 /** Splits a path where a slash at the end makes no difference. */
 const split = (path: string): readonly string[] => splitWhole(path.replace(/(?<=.)\/$/, ''))
 
-/** Without empty segments, `.` and `..`; `..` above the root is refused. */
+/** Without empty segments, `.` and `..`; `..` above the root is rejected. */
 function cleaned(path: string): readonly string[] | undefined {
   const kept: string[] = []
   for (const segment of path.split('/')) {

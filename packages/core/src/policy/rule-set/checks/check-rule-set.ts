@@ -1,3 +1,4 @@
+import { checkOptionNames } from '../../../options/known-options.ts'
 import type { RuleSet } from '../rule-set.ts'
 import type { RuleSetProblem } from '../rule-set-error.ts'
 import { RuleSetError } from '../rule-set-error.ts'
@@ -22,26 +23,38 @@ const RULE_SET_CHECK = new SchemaCheck(RULE_SET_SCHEMA)
 const FILE_CHECK = new SchemaCheck(RULE_SET_FILE_SCHEMA)
 
 /**
- * Everything that is wrong with a rule set, in its order; nothing when it can be used. First its form, then, where that is
- * right, what it means: patterns, names, numbers, time zones, addresses. Never throws, whatever `value` is.
+ * Everything that is wrong with a rule set, in its order; nothing when it can be used. First its form, then, where that
+ * is right, what it means: patterns, names, numbers, time zones, addresses. Never throws, whatever `value` is.
  */
 export function checkRuleSet(value: unknown, options: RuleSetCheckOptions = {}): readonly RuleSetProblem[] {
+  checkOptionsOf('checkRuleSet', options)
   return problemsOf(RULE_SET_CHECK, value, options)
 }
 
-/** The same for a rule set as it is written in a file: overrides and members may stand beside it, instants may be texts. */
+/**
+ * The same for a rule set as it is written in a file: overrides and members may stand beside it, instants may be texts.
+ */
 export function checkRuleSetFile(value: unknown, options: RuleSetCheckOptions = {}): readonly RuleSetProblem[] {
+  checkOptionsOf('checkRuleSetFile', options)
   return problemsOf(FILE_CHECK, value, options)
 }
 
-/** The rule set that `value` is; throws a {@link RuleSetError} with everything that is wrong. `source`: where it is from. */
+/**
+ * The rule set that `value` is; throws a {@link RuleSetError} with everything that is wrong. `source`: where it is
+ * from.
+ */
 export function assertRuleSet(
   value: unknown,
   options: RuleSetCheckOptions & { readonly source?: string } = {},
 ): RuleSet {
-  const problems = checkRuleSet(value, options)
-  if (problems.length > 0) throw new RuleSetError(problems, options.source)
+  const { source, ...against } = options
+  const problems = checkRuleSet(value, against)
+  if (problems.length > 0) throw new RuleSetError(problems, source)
   return value as RuleSet
+}
+
+function checkOptionsOf(name: string, options: RuleSetCheckOptions): void {
+  checkOptionNames(options, { name, options: ['costFunctions'], example: '{ costFunctions: ["size"] }' })
 }
 
 /** Everything that is wrong with an override. */
@@ -49,7 +62,9 @@ export function checkOverride(value: unknown): readonly RuleSetProblem[] {
   return entryProblems(value, 'override', checkOverrideMeaning)
 }
 
-/** Everything that is wrong with a membership. Whether its tier exists depends on the rule set, and is not looked at. */
+/**
+ * Everything that is wrong with a membership. Whether its tier exists depends on the rule set, and is not looked at.
+ */
 export function checkMembership(value: unknown): readonly RuleSetProblem[] {
   return entryProblems(value, 'membership')
 }

@@ -7,8 +7,8 @@ export type Properties = Readonly<Record<string, unknown>>
 const MOST_PROBLEMS = 1001
 
 /**
- * The problems of a document: those of its form, and after them those of its meaning, which is looked at only where the form
- * is right.
+ * The problems of a document: those of its form, and after them those of its meaning, which is looked at only where the
+ * form is right.
  */
 export class ProblemList {
   readonly #problems: RuleSetProblem[]

@@ -74,8 +74,8 @@ export class RuleCheck {
   }
 
   /**
-   * False when another rule is for the same resource, dimension and a method: which of both holds is not said. `resource` is in
-   * canonical spelling.
+   * False when another rule is for the same resource, dimension and a method: which of both holds is not said.
+   * `resource` is in canonical spelling.
    */
   #isAlone(
     rule: NamedRule,
@@ -110,7 +110,9 @@ export class RuleCheck {
   }
 }
 
-/** The methods whose requests a rule is for. What is answered to GET is answered to HEAD, so a rule for one is for both. */
+/**
+ * The methods whose requests a rule is for. What is answered to GET is answered to HEAD, so a rule for one is for both.
+ */
 function methodsOf({ methods }: NamedRule): readonly string[] {
   const names = canonicalMethods(methods)
   if (names === undefined) return [ALL_METHODS]

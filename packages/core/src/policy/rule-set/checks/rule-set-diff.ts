@@ -7,8 +7,8 @@ export interface RuleSetChange {
   /** The part of the rule set, such as `rules`, `tiers`, `exemptions`, `denyList`, `domains`, `regions`. */
   readonly part: string
   /**
-   * Which of them: the name of the rule, tier, entry or domain, the region, or the field of `errorRate`; empty for a part that
-   * is one value, and for the order of a part.
+   * Which of them: the name of the rule, tier, entry or domain, the region, or the field of `errorRate`; empty for a
+   * part that is one value, and for the order of a part.
    */
   readonly name: string
   readonly before: unknown
@@ -46,10 +46,10 @@ const PARTS: readonly Part[] = [
 ]
 
 /**
- * What changes from one rule set to another, both of which must have been checked; nothing when they say the same. Parts come
- * in a fixed order, their entries by name. Rules of tiers and exemptions are rules like the others, by their full names. Which
- * rule holds does not depend on the order of rules, so that order makes no difference; of exemptions and deny entries the
- * first counts, so theirs does.
+ * What changes from one rule set to another, both of which must have been checked; nothing when they say the same.
+ * Parts come in a fixed order, their entries by name. Rules of tiers and exemptions are rules like the others, by their
+ * full names. Which rule holds does not depend on the order of rules, so that order makes no difference; of exemptions
+ * and deny entries the first counts, so theirs does.
  */
 export function diffRuleSets(before: RuleSet, after: RuleSet): readonly RuleSetChange[] {
   return PARTS.flatMap(({ part, entriesOf, isOrdered }) => {
@@ -108,7 +108,10 @@ function byName(entries: readonly { readonly name: string }[]): Entries {
   return new Map(entries.map((entry) => [entry.name, entry]))
 }
 
-/** Whether two values of plain data say the same: the order of properties makes no difference, and undefined ones are not there. */
+/**
+ * Whether two values of plain data say the same: the order of properties makes no difference, and undefined ones are
+ * not there.
+ */
 function isSame(one: unknown, other: unknown): boolean {
   if (one === other) return true
   if (typeof one !== 'object' || typeof other !== 'object' || one === null || other === null) return false

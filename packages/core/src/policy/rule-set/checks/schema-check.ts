@@ -24,8 +24,8 @@ export class SchemaCheck {
   }
 
   /**
-   * What is wrong with `value`, in the order of the document, about the first thousand; nothing when it is valid. `part` is the
-   * place in the schema that it is checked by. A property that is undefined counts as left out.
+   * What is wrong with `value`, in the order of the document, about the first thousand; nothing when it is valid.
+   * `part` is the place in the schema that it is checked by. A property that is undefined counts as left out.
    */
   problemsOf(value: unknown, part = '#'): RuleSetProblem[] {
     const walk = new Walk()
@@ -178,7 +178,9 @@ class Walk {
     return isValid
   }
 
-  /** The value says by one of its properties that it is none of the branches: that is told, and what all branches share. */
+  /**
+   * The value says by one of its properties that it is none of the branches: that is told, and what all branches share.
+   */
   #checkUndecided({ branches, expected }: SchemaNode, value: Properties, path: string): void {
     const mark = this.problems.length
     for (const [name, words] of constantsOf(branches)) {
@@ -197,7 +199,9 @@ class Walk {
     if (this.problems.length === mark && !this.#isTold('', path)) this.#add(path, describeValue(value), expected)
   }
 
-  /** Whether a problem at `place`, or at any when that is empty, was told since the properties of `path` are looked at. */
+  /**
+   * Whether a problem at `place`, or at any when that is empty, was told since the properties of `path` are looked at.
+   */
   #isTold(place: string, path: string): boolean {
     for (let index = this.problems.length - 1; index >= 0; index--) {
       const told = this.problems[index]!.path

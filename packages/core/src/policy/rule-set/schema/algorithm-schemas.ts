@@ -36,7 +36,7 @@ const DESCRIPTIONS: Readonly<Record<string, string>> = {
   rollover: 'Unused units carry over to the next window, up to twice the limit in all.',
   'token-bucket rollover':
     'Tokens that find the bucket full roll over, up to twice the capacity in all. Default: false.',
-  segments: 'Counts in so many parts of the window, in constant memory, instead of remembering every call.',
+  segments: 'Number of parts of the window that are counted, in constant memory, instead of every call.',
   lease: 'A slot that is not renewed for so long comes back by itself.',
 }
 

@@ -14,7 +14,7 @@ const descriptorLimit: JsonSchema = {
       enum: ['second', 'minute', 'hour', 'day', 'week', 'month', 'year'],
     },
     requestsPerUnit: {
-      description: 'Requests allowed in each window; 0 refuses all.',
+      description: 'Requests allowed in each window; 0 denies all.',
       examples: [60],
       type: 'integer',
       minimum: 0,

@@ -2,8 +2,8 @@
 export type JsonType = 'object' | 'array' | 'string' | 'number' | 'integer' | 'boolean'
 
 /**
- * The part of JSON Schema (draft 2020-12) that {@link SchemaCheck} understands. Alternatives are `anyOf`; those that exclude
- * each other say so by `const` or by `false` for a property.
+ * The part of JSON Schema (draft 2020-12) that {@link SchemaCheck} understands. Alternatives are `anyOf`; those that
+ * exclude each other say so by `const` or by `false` for a property.
  */
 export interface JsonSchema {
   readonly $schema?: string

@@ -129,7 +129,7 @@ const block: JsonSchema = {
     },
     forgottenAt: { $ref: '#/$defs/instant', description: 'Strikes are remembered until then.' },
     rule: {
-      description: 'The rule that led to it; left out when somebody set it.',
+      description: 'The rule that led to it; left out when it was set by hand.',
       examples: ['login'],
       type: 'string',
     },

@@ -121,7 +121,7 @@ const PARTS: Readonly<Record<string, JsonSchema>> = {
     items: { $ref: '#/$defs/exemption' },
   },
   denyList: {
-    description: 'Requests that are refused whatever else is said.',
+    description: 'Requests that are always denied.',
     examples: [[{ name: 'scrapers', match: { cidrs: ['192.0.2.0/24'] } }]],
     type: 'array',
     items: { $ref: '#/$defs/denyEntry' },
@@ -154,8 +154,8 @@ const DEFINITIONS: Readonly<Record<string, JsonSchema>> = {
 }
 
 /**
- * A rule set as it is written in a file such as `sluice.yaml`: the rule set, and beside it overrides and members. Everything
- * that is known about the form of a file stands here; editors read it from `sluice.schema.json`.
+ * A rule set as it is written in a file such as `sluice.yaml`: the rule set, and beside it overrides and members.
+ * Everything that is known about the form of a file stands here; editors read it from `sluice.schema.json`.
  */
 export const RULE_SET_FILE_SCHEMA: JsonSchema = {
   $schema: 'https://json-schema.org/draft/2020-12/schema',
@@ -193,7 +193,9 @@ export const RULE_SET_FILE_SCHEMA: JsonSchema = {
   $defs: { ...DEFINITIONS, instant: INSTANT_IN_FILE, ...FILE_ENTRY_SCHEMAS },
 }
 
-/** A rule set as it is kept and sent: no more than its type has, instants in milliseconds. Its parts check live entries. */
+/**
+ * A rule set as it is kept and sent: no more than its type has, instants in milliseconds. Its parts check live entries.
+ */
 export const RULE_SET_SCHEMA: JsonSchema = {
   ...RULE_SET_FILE_SCHEMA,
   properties: PARTS,

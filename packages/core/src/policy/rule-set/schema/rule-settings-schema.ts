@@ -32,12 +32,12 @@ const scheduleEntry: JsonSchema = {
 }
 
 const penalty: JsonSchema = {
-  description: 'Blocks a caller that goes on after being refused.',
+  description: 'Blocks a caller that goes on after being denied.',
   examples: [{ after: 10, within: '1m', block: '5m' }],
   type: 'object',
   properties: {
     after: {
-      description: 'So many refusals lead to a block.',
+      description: 'Number of denials that lead to a block.',
       examples: [10],
       type: 'integer',
       minimum: 1,
@@ -46,7 +46,7 @@ const penalty: JsonSchema = {
     within: { $ref: '#/$defs/duration', description: 'The time within which they have to come.' },
     block: { $ref: '#/$defs/duration', description: 'Length of the first block.' },
     growth: {
-      description: 'Each further block is so many times longer. Default: 2, 1 for equal ones.',
+      description: 'Each further block is longer by this factor. Default: 2. With 1 all are equal.',
       examples: [2],
       type: 'number',
       minimum: 1,
@@ -133,7 +133,7 @@ export const RULE_SETTINGS: Readonly<Record<string, JsonSchema>> = {
   cost,
   failureMode: {
     description:
-      'What to answer while the store cannot be asked: allow all (open), refuse all (closed), or decide on this node with its share of the limit (local).',
+      'How to decide while the store is unavailable: allow all (open), deny all (closed), or decide on this node with its share of the limit (local).',
     examples: ['local'],
     enum: FAILURE_MODES,
   },
