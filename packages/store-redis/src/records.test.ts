@@ -141,6 +141,31 @@ describe('a record', () => {
     expect(Number(await server.command('STRLEN', name))).toBe(before)
   })
 
+  it.each<[string, Rule]>([
+    ['one bucket', { limit: 5, window: '1m' }],
+    [
+      'several buckets',
+      {
+        windows: [
+          { limit: 5, window: '1m' },
+          { limit: 50, window: '1h' },
+        ],
+      },
+    ],
+  ])('of %s stays in the short form when a charge is corrected', async (_name, rule) => {
+    const limiter = limiterOf(rule)
+    const name = new RedisKeys('records').record('key')
+    await limiter.check('key', { cost: 3 })
+    const size = await server.command('STRLEN', name)
+    clock.advance(1000)
+    await limiter.adjust('key', -1)
+    expect([await server.command('GETRANGE', name, '0', '0'), await server.command('STRLEN', name)]).toEqual([
+      '\u0002',
+      size,
+    ])
+    expect((await limiter.peek('key')).remaining).toBe(3)
+  })
+
   it('of something else under its key counts for nothing, and is replaced', async () => {
     const name = new RedisKeys('records').record('key')
     await server.command('SET', name, 'somebody else was here')

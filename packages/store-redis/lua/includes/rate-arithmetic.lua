@@ -1,4 +1,5 @@
--- Constant rates as exact fractions: a bucket leaks `units / micros` micro-units per microsecond.
+-- Constant rates as exact fractions: a bucket leaks `units / micros` micro-units per microsecond. A separate file,
+-- because includes/bulk-bucket-checks.lua needs nothing else.
 
 local floor, ceil, max, min = math.floor, math.ceil, math.max, math.min
 
