@@ -47,31 +47,35 @@ describe('heartbeats', () => {
     expect(sentMs).toEqual([0, 1000, 2000, 3000])
     nodes.stop()
     expect(timers.pending).toBe(0)
+    nodes.heartbeatWithCheck()
     await timers.advance(5000)
     expect(sentMs).toHaveLength(4)
   })
 
-  it('go out again 100 ms after one failed, and once per second as soon as Redis can be reached', async () => {
-    const scene = beats()
-    scene.reply = undefined
-    scene.nodes.start()
-    await scene.timers.advance(250)
-    expect(scene.sentMs).toEqual([0, 100, 200])
-    scene.reply = 3
-    await scene.timers.advance(1100)
-    scene.nodes.stop()
-    expect(scene.sentMs).toEqual([0, 100, 200, 300, 1300])
-    expect(scene.nodes.count).toBe(3)
-    expect(scene.timers.pending).toBe(0)
+  it('do not also go out with checks while they are answered', async () => {
+    const { nodes, timers, sentMs } = beats()
+    nodes.start()
+    for (let ms = 0; ms < 2000; ms += 10) {
+      await timers.advance(10)
+      nodes.heartbeatWithCheck()
+    }
+    nodes.stop()
+    expect(sentMs).toEqual([0, 1000, 2000])
   })
 
-  it('are not sent again when one fails after they were stopped', async () => {
+  it('go out with a check as soon as Redis can be reached', async () => {
     const scene = beats()
     scene.reply = undefined
     scene.nodes.start()
+    await scene.timers.advance(0)
+    scene.nodes.heartbeatWithCheck()
+    scene.reply = 3
+    await scene.timers.advance(100)
+    scene.nodes.heartbeatWithCheck()
+    await scene.timers.advance(0)
     scene.nodes.stop()
-    await scene.timers.advance(5000)
-    expect([scene.sentMs, scene.timers.pending]).toEqual([[0], 0])
+    expect(scene.sentMs).toEqual([0, 100])
+    expect(scene.nodes.count).toBe(3)
   })
 
   it('are not sent while one is in flight', async () => {
@@ -87,6 +91,7 @@ describe('heartbeats', () => {
     const nodes = new LiveNodes({ run }, { ...parts, onNodesChange: undefined })
     nodes.start()
     await timers.advance(5000)
+    nodes.heartbeatWithCheck()
     nodes.stop()
     expect(sent).toBe(1)
   })

@@ -6,7 +6,7 @@ import { HEARTBEAT } from './wire/scripts.ts'
 /** Interval of heartbeats. */
 const HEARTBEAT_EVERY_MS = 1000
 
-/** The next heartbeat after one that failed. */
+/** After a failed heartbeat, the next check may send one after this time. */
 const RETRY_AFTER_MS = 100
 
 /** A node without a heartbeat for this time is no longer counted. */
@@ -39,6 +39,8 @@ export class LiveNodes {
   #count: number
   /** Since when heartbeats report fewer nodes, and the maximum they have reported since. */
   #lower: { readonly sinceMs: number; readonly count: number } | undefined
+  /** When the next check may send a heartbeat. */
+  #dueAtMs = Number.NEGATIVE_INFINITY
   #isSending = false
   #isStopped = false
   #cancelNext: (() => void) | undefined
@@ -65,13 +67,18 @@ export class LiveNodes {
   start(): void {
     if (this.#isStopped) return
     void this.#heartbeat()
-    this.#startAfter(HEARTBEAT_EVERY_MS)
+    this.#cancelNext = this.#options.timers.schedule(HEARTBEAT_EVERY_MS, () => this.start())
   }
 
   /** Sends no more heartbeats. */
   stop(): void {
     this.#isStopped = true
     this.#cancelNext?.()
+  }
+
+  /** Sends a heartbeat with the next check if none succeeded for a second. */
+  heartbeatWithCheck(): void {
+    if (this.#options.monotonicMs() >= this.#dueAtMs) void this.#heartbeat()
   }
 
   /** Removes this node. Never rejects. */
@@ -83,21 +90,18 @@ export class LiveNodes {
   async #heartbeat(): Promise<void> {
     if (this.#isStopped || this.#isSending) return
     this.#isSending = true
+    const { monotonicMs } = this.#options
     try {
       const reply = await this.#send(SILENCE_MS)
+      this.#dueAtMs = monotonicMs() + HEARTBEAT_EVERY_MS
       if (typeof reply === 'number') this.#update(Math.max(1, reply))
     } catch {
       // Checks report what is wrong with Redis.
+      this.#dueAtMs = monotonicMs() + RETRY_AFTER_MS
       this.#lower = undefined
-      if (!this.#isStopped) this.#startAfter(RETRY_AFTER_MS)
     } finally {
       this.#isSending = false
     }
-  }
-
-  #startAfter(ms: number): void {
-    this.#cancelNext?.()
-    this.#cancelNext = this.#options.timers.schedule(ms, () => this.start())
   }
 
   /** Removes nodes without a heartbeat for `silenceMs`; 0 removes this one. */

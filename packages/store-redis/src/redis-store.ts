@@ -297,6 +297,7 @@ export class RedisStore extends CallbackStore {
       runAfterIo,
       timers: this.#timers,
       onSend: () => {
+        this.#nodes.heartbeatWithCheck()
         if (!this.#hasStarted) this.#startup.attempt()
       },
     })
