@@ -1,5 +1,5 @@
-import { describeValue, RuntimeError } from './runtime-error.ts'
 import { invalidOption, requireInteger, requireKnown, requireNumber } from './option-range.ts'
+import { describeValue, RuntimeError } from './runtime-error.ts'
 import type { Random } from './system.ts'
 
 /** Options of {@link backoffDelayMs}. */

@@ -1,6 +1,6 @@
 import { type BackoffOptions, backoffDelayMs, resolveBackoff } from './backoff.ts'
-import { RuntimeError } from './runtime-error.ts'
 import { invalidOption, requireInteger, requireKnown } from './option-range.ts'
+import { RuntimeError } from './runtime-error.ts'
 import type { Random, Sleep } from './system.ts'
 
 /** Passed to the operation. */

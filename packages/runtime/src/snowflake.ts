@@ -1,5 +1,5 @@
-import { describeValue, RuntimeError } from './runtime-error.ts'
 import { requireInteger, requireKnown } from './option-range.ts'
+import { describeValue, RuntimeError } from './runtime-error.ts'
 import {
   HIGH,
   LOW,
