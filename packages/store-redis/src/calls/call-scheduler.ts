@@ -15,6 +15,9 @@ const MIN_BATCHES = 32
 /** The same, as long as it is unknown whether callers come back in such numbers. */
 const MIN_BATCHES_AT_FIRST = 64
 
+/** With at most so many open batches recently, the first one of an event loop iteration leaves at once. */
+const MAX_OPEN_WHEN_IDLE = 8
+
 /** Maximum time that batches wait for an in-flight call, or for more batches to fill a call. */
 const MAX_WAIT_MS = 1
 
@@ -47,8 +50,8 @@ export interface CallSchedulerOptions {
 }
 
 /**
- * Decides when batches leave, and in which calls. With no call in flight, batches leave at the end of the event loop
- * iteration they were added in. While calls are in flight, they collect, and leave at the end of the iteration in which
+ * Decides when batches leave, and in which calls. On an idle connection, the first batch leaves at once. Without a call in
+ * flight, the others leave at the end of the event loop iteration they were added in. While calls are in flight, they collect, and leave at the end of the iteration in which
  * the next reply arrives, or after a millisecond.
  */
 export class CallScheduler {
@@ -69,7 +72,9 @@ export class CallScheduler {
   #lastSentMs = 0
   #cancelWake: (() => void) | undefined
   #isFlushScheduled = false
-  /** Whether no call was in flight when the first batch was collected; and whether such a collection is being sent. */
+  /** Whether a batch that left at once, because the connection was idle, is in flight. */
+  #isFirstInFlight = false
+  /** Whether no other call was in flight when the first batch was collected; and whether such a collection is being sent. */
   #beganIdle = false
   #isFlushingIdle = false
   readonly #flush = (): void => {
@@ -85,6 +90,13 @@ export class CallScheduler {
   }
 
   add(pending: PendingBatch): void {
+    if (this.#isIdle()) {
+      this.#builder.add(pending)
+      this.#open++
+      this.#isFirstInFlight = true
+      this.#send()
+      return
+    }
     this.#scheduleFlush()
     this.#builder.add(pending)
     this.#collected++
@@ -109,10 +121,21 @@ export class CallScheduler {
     this.#cancelWake?.()
   }
 
+  /** Whether nothing is in flight or waiting, and callers were few recently: then a batch leaves alone, at once. */
+  #isIdle(): boolean {
+    return (
+      this.#inFlight === 0 &&
+      !this.#isFlushScheduled &&
+      this.#maxOpen <= MAX_OPEN_WHEN_IDLE &&
+      this.#waiting.length === 0 &&
+      this.#builder.size === 0
+    )
+  }
+
   #scheduleFlush(): void {
     if (this.#isFlushScheduled) return
     this.#isFlushScheduled = true
-    this.#beganIdle = this.#inFlight === 0
+    this.#beganIdle = this.#inFlight === (this.#isFirstInFlight ? 1 : 0)
     this.#options.runAfterIo(this.#flush)
   }
 
@@ -216,6 +239,7 @@ export class CallScheduler {
 
   #noteEnd(call: DecideCall): void {
     this.#inFlight--
+    this.#isFirstInFlight = false
     this.#maxOpen = Math.max(this.#open, this.#maxOpen - this.#maxOpen / 64)
     this.#open -= batchesIn(call)
   }

@@ -3,71 +3,97 @@ import type { Exchange } from './request-server.ts'
 import { RequestBatcher } from './request-server.ts'
 
 interface Scene {
-  readonly turn: RequestBatcher<string>
-  /** What was done, in order. */
-  readonly done: string[]
-  /** What runs at the end of the turn. */
-  readonly ends: (() => void)[]
+  readonly batcher: RequestBatcher<string>
+  /** Everything that happened, in order. */
+  readonly events: string[]
+  /** Ends the event loop iteration, for which one callback waits. */
+  endTurn(): void
   request(name: string): Exchange & { response: { destroyed: boolean } }
 }
 
 function scene(): Scene {
-  const done: string[] = []
-  const ends: (() => void)[] = []
+  const events: string[] = []
+  const callbacks: (() => void)[] = []
   const nameOf = (exchange: Exchange): string => exchange.params['name']!
-  const turn = new RequestBatcher<string>({
-    atTurnEnd: (run) => ends.push(run),
+  const batcher = new RequestBatcher<string>({
+    atTurnEnd: (run) => void callbacks.push(run),
     decide: (exchange) => {
-      done.push(`decide ${nameOf(exchange)}`)
+      events.push(`decide ${nameOf(exchange)}`)
       return `answer to ${nameOf(exchange)}`
     },
-    send: (_, answer) => done.push(`send ${answer}`),
+    send: (_, answer) => events.push(`send ${answer}`),
   })
   const request = (name: string): ReturnType<Scene['request']> =>
     ({ params: { name }, response: { destroyed: false } }) as unknown as ReturnType<Scene['request']>
-  return { turn, done, ends, request }
+  const endTurn = (): void => {
+    expect(callbacks).toHaveLength(1)
+    callbacks.pop()!()
+  }
+  return { batcher, events, endTurn, request }
 }
 
-describe('the requests of one turn', () => {
-  it('are decided in their order when it ends, and then answered in the same', () => {
-    const { turn, done, ends, request } = scene()
-    for (const name of ['a', 'b', 'c']) turn.add(request(name))
-    expect([done, ends.length]).toEqual([[], 1])
-    ends[0]!()
-    expect(done).toEqual([
+/** A batcher after an iteration with four requests, whose events are forgotten. */
+function busyScene(): Scene {
+  const made = scene()
+  for (const name of ['1', '2', '3', '4']) made.batcher.add(made.request(name))
+  made.endTurn()
+  made.events.length = 0
+  return made
+}
+
+describe('while few requests arrive', () => {
+  it('each is answered at once', () => {
+    const { batcher, events, endTurn, request } = scene()
+    for (const name of ['a', 'b', 'c']) {
+      batcher.add(request(name))
+      expect(events.at(-1)).toBe(`send answer to ${name}`)
+    }
+    endTurn()
+    expect(events).toEqual(['a', 'b', 'c'].flatMap((name) => [`decide ${name}`, `send answer to ${name}`]))
+  })
+
+  it('an iteration of four starts batching, and one with a single request ends it', () => {
+    const { batcher, events, endTurn, request } = busyScene()
+    batcher.add(request('a'))
+    expect(events).toEqual([])
+    endTurn()
+    batcher.add(request('b'))
+    expect(events).toEqual(['decide a', 'send answer to a', 'decide b', 'send answer to b'])
+  })
+})
+
+describe('while many requests arrive', () => {
+  it('those of one iteration are decided in their order when it ends, and then answered in the same', () => {
+    const { batcher, events, endTurn, request } = busyScene()
+    for (const name of ['a', 'b', 'c']) batcher.add(request(name))
+    expect(events).toEqual([])
+    endTurn()
+    expect(events).toEqual([
       ...['decide a', 'decide b', 'decide c'],
       ...['send answer to a', 'send answer to b', 'send answer to c'],
     ])
+    batcher.add(request('d'))
+    expect(events).toHaveLength(6)
   })
 
-  it('are those that came before it ended; the next go with the next', () => {
-    const { turn, done, ends, request } = scene()
-    turn.add(request('a'))
-    ends[0]!()
-    turn.add(request('b'))
-    expect(ends).toHaveLength(2)
-    ends[1]!()
-    expect(done).toEqual(['decide a', 'send answer to a', 'decide b', 'send answer to b'])
+  it('they are answered in parts, so that the first do not wait for the last', () => {
+    const { batcher, events, endTurn, request } = busyScene()
+    for (let name = 0; name < 130; name++) batcher.add(request(String(name)))
+    expect(events).toHaveLength(256)
+    endTurn()
+    expect(events).toHaveLength(260)
+    expect(events.indexOf('send answer to 0')).toBe(64)
+    expect(events.indexOf('decide 64')).toBe(128)
+    expect(events.at(-1)).toBe('send answer to 129')
   })
 
-  it('are answered in parts when there are many, so that the first do not wait for the last', () => {
-    const { turn, done, ends, request } = scene()
-    for (let name = 0; name < 130; name++) turn.add(request(String(name)))
-    expect(done).toHaveLength(256)
-    ends[0]!()
-    expect(done).toHaveLength(260)
-    expect(done.indexOf('send answer to 0')).toBe(64)
-    expect(done.indexOf('decide 64')).toBe(128)
-    expect(done.at(-1)).toBe('send answer to 129')
-  })
-
-  it('are not decided when their clients have gone', () => {
-    const { turn, done, ends, request } = scene()
+  it('those whose clients have gone are not decided', () => {
+    const { batcher, events, endTurn, request } = busyScene()
     const gone = request('gone')
-    turn.add(request('a'))
-    turn.add(gone)
+    batcher.add(request('a'))
+    batcher.add(gone)
     gone.response.destroyed = true
-    ends[0]!()
-    expect(done).toEqual(['decide a', 'send answer to a'])
+    endTurn()
+    expect(events).toEqual(['decide a', 'send answer to a'])
   })
 })

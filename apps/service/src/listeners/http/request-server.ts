@@ -420,9 +420,9 @@ class InFlightRequests {
   }
 }
 
-/** Who decides and sends what was gathered. */
+/** What a {@link RequestBatcher} works with. */
 export interface RequestBatcherParts<Decided> {
-  /** Runs something at the end of this turn of the event loop. */
+  /** Runs a callback at the end of this event loop iteration. */
   readonly atTurnEnd: (run: () => void) => void
   /** Finds the answer. Does not throw. */
   readonly decide: (exchange: Exchange) => Decided
@@ -430,38 +430,51 @@ export interface RequestBatcherParts<Decided> {
   readonly send: (exchange: Exchange, decided: Decided) => void
 }
 
-/** So many are read and decided before the first of them is sent: what belongs to more does not fit the caches either. */
-const MOST_AT_ONCE = 64
+/** Batching starts after an iteration with this many requests, and stops after one with fewer than the second number. */
+const BATCH_FROM = 4
+const BATCH_UNTIL = 2
+
+/** Maximum batch size: the data of more requests does not fit the processor caches. */
+const MAX_BATCH_SIZE = 64
 
 /**
- * Gathers the requests that have come in one turn of the event loop, decides them one after the other, and then sends the answers.
- * One by one, each decision would be made between two calls of the system that throw everything it needs out of the caches of
- * the processor, and takes three times as long; and whoever is answered at once asks again at once, so that there are more and
- * shorter turns. Nobody waits for longer than what has come already takes.
+ * Answers a request at once while few arrive. When many arrive per event loop iteration, it collects them, decides all, and
+ * then sends the answers. One by one, each decision runs between two system calls that evict its data from the processor
+ * caches, and takes three times as long; clients that are answered at once also send again at once, which makes iterations
+ * shorter and more frequent. A request waits at most for the rest of its iteration.
  */
 export class RequestBatcher<Decided> {
   readonly #parts: RequestBatcherParts<Decided>
-  #gathered: Exchange[] = []
+  /** Requests of this iteration, and those of them that wait. */
+  #count = 0
+  #waiting: Exchange[] = []
+  #isBatching = false
 
   constructor(parts: RequestBatcherParts<Decided>) {
     this.#parts = parts
   }
 
-  /**
-   * Lets a request be answered at the end of this turn, or when as many have come as are answered at once. One whose client has
-   * gone by then is not decided.
-   */
+  /** Answers a request now or at the end of this iteration. One whose client has gone by then is not decided. */
   add(exchange: Exchange): void {
-    const count = this.#gathered.push(exchange)
-    if (count === MOST_AT_ONCE) this.#answer()
-    else if (count === 1) this.#parts.atTurnEnd(() => this.#answer())
+    if (this.#count++ === 0) this.#parts.atTurnEnd(() => this.#endTurn())
+    if (!this.#isBatching) {
+      this.#parts.send(exchange, this.#parts.decide(exchange))
+      return
+    }
+    if (this.#waiting.push(exchange) === MAX_BATCH_SIZE) this.#answer()
+  }
+
+  #endTurn(): void {
+    this.#isBatching = this.#count >= (this.#isBatching ? BATCH_UNTIL : BATCH_FROM)
+    this.#count = 0
+    this.#answer()
   }
 
   #answer(): void {
     const { decide, send } = this.#parts
-    const gathered = this.#gathered
-    this.#gathered = []
-    const decided = gathered.map((exchange) => (exchange.response.destroyed ? undefined : decide(exchange)))
-    for (const [index, answer] of decided.entries()) if (answer !== undefined) send(gathered[index]!, answer)
+    const waiting = this.#waiting
+    this.#waiting = []
+    const decided = waiting.map((exchange) => (exchange.response.destroyed ? undefined : decide(exchange)))
+    for (const [index, answer] of decided.entries()) if (answer !== undefined) send(waiting[index]!, answer)
   }
 }
