@@ -30,8 +30,8 @@ await runTool(async () => {
     entryPoints: ['apps/service/src/main.ts', 'apps/service/src/workers/worker-main.ts'],
     entryNames: '[name]',
     outdir: join(folder, PROGRAMS),
+    // One file for each: names of a CommonJS package that is imported later are known only inside of the file that has it.
     bundle: true,
-    splitting: true,
     format: 'esm',
     platform: 'node',
     target: 'node22',

@@ -76,7 +76,15 @@ describe('requirements', () => {
   it('are all found where tests run, with nothing to install', () => {
     const { host, commands } = fakeMachine({ isRoot: false, hasAptGet: false })
     const found = ensureRequirements(requirements, host)
-    expect([...found.keys()]).toEqual(['redis-server', 'postgres', 'nginx', 'openssl'])
+    expect([...found.keys()]).toEqual([
+      'redis-server',
+      'postgres',
+      'nginx',
+      'openssl',
+      'prometheus',
+      'haproxy',
+      'systemd-analyze',
+    ])
     expect(commands).toEqual([])
   })
 })
