@@ -112,6 +112,6 @@ function isRoot(): boolean {
 }
 
 function librariesOf(program: string): readonly string[] {
-  const listed = execFileSync('ldd', [program], { encoding: 'utf8' })
+  const listed = execFileSync('/usr/bin/ldd', [program], { encoding: 'utf8' })
   return [...listed.matchAll(/(?:^\s*|=> )(\/\S+)/gm)].map(([, path = '']) => path)
 }
