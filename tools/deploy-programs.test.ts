@@ -19,6 +19,8 @@ const run = promisify(execFile)
 
 const programs = ensureRequirements(requirements)
 
+const POLL_MS = 20
+
 function temporaryFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'sluice-deploy-'))
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
@@ -54,11 +56,22 @@ describe('systemd', () => {
   })
 })
 
+/** Where a proxy listens, and the two nodes behind it. */
+interface Ports {
+  readonly own: number
+  readonly nodes: readonly [number, number]
+}
+
+/** The two nodes of a configuration, at ports of this machine. */
+function withNodes(text: string, [one, other]: Ports['nodes']): string {
+  return text.replaceAll('10.0.0.11:8080', `127.0.0.1:${one}`).replaceAll('10.0.0.12:8080', `127.0.0.1:${other}`)
+}
+
 /** A proxy under test. */
 interface Proxy {
   readonly name: 'nginx' | 'haproxy'
   /** The configuration of deploy/ with other ports, in a folder of its own, and how it is started. */
-  readonly prepare: (folder: string, ports: { readonly own: number; readonly service: number }) => readonly string[]
+  readonly prepare: (folder: string, ports: Ports) => readonly string[]
   /** What makes the program look at the configuration alone. */
   readonly check: readonly string[]
   readonly start: readonly string[]
@@ -69,11 +82,9 @@ interface Proxy {
 const PROXIES: readonly Proxy[] = [
   {
     name: 'nginx',
-    prepare: (folder, { own, service }) => {
-      const site = readDeployFile('nginx/sluice.conf')
-        .replace('listen 80;', `listen 127.0.0.1:${own};`)
-        .replaceAll(/10\.0\.0\.1[12]:8080/g, `127.0.0.1:${service}`)
-      writeFileSync(join(folder, 'sluice.conf'), site)
+    prepare: (folder, { own, nodes }) => {
+      const site = readDeployFile('nginx/sluice.conf').replace('listen 80;', `listen 127.0.0.1:${own};`)
+      writeFileSync(join(folder, 'sluice.conf'), withNodes(site, nodes))
       const places = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((name) => `${name}_temp_path ${name};`)
       writeFileSync(
         join(folder, 'nginx.conf'),
@@ -87,12 +98,10 @@ const PROXIES: readonly Proxy[] = [
   },
   {
     name: 'haproxy',
-    prepare: (folder, { own, service }) => {
+    prepare: (folder, { own, nodes }) => {
       const file = join(folder, 'haproxy.cfg')
-      const text = readDeployFile('haproxy/haproxy.cfg')
-        .replace('bind :80', `bind 127.0.0.1:${own}`)
-        .replaceAll(/10\.0\.0\.1[12]:8080/g, `127.0.0.1:${service}`)
-      writeFileSync(file, text)
+      const text = readDeployFile('haproxy/haproxy.cfg').replace('bind :80', `bind 127.0.0.1:${own}`)
+      writeFileSync(file, withNodes(text, nodes))
       return ['-f', file]
     },
     check: ['-c'],
@@ -101,19 +110,41 @@ const PROXIES: readonly Proxy[] = [
   },
 ]
 
-/** Answers everything with the headers and the body that it was sent. */
-async function startEcho(): Promise<number> {
-  const server = createServer(async (request, response) => {
+/** Stands for a node: answers everything with its port and with the headers and the body that it was sent. */
+class EchoNode {
+  isReady = true
+  readonly #server = createServer(async (request, response) => {
     const body = (await request.setEncoding('utf8').toArray()).join('')
-    response.end(JSON.stringify({ url: request.url, headers: request.headers, body }))
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  onTestFinished(async () => {
-    server.close()
-    server.closeAllConnections()
-    await once(server, 'close')
+    response.statusCode = request.url === '/readyz' && !this.isReady ? 503 : 200
+    response.end(JSON.stringify({ port: this.port, url: request.url, headers: request.headers, body }))
   })
-  return (server.address() as AddressInfo).port
+
+  static async start(): Promise<EchoNode> {
+    const node = new EchoNode()
+    node.#server.listen(0, '127.0.0.1')
+    await once(node.#server, 'listening')
+    onTestFinished(() => node.stop())
+    return node
+  }
+
+  get port(): number {
+    return (this.#server.address() as AddressInfo | null)?.port ?? 0
+  }
+
+  async stop(): Promise<void> {
+    if (!this.#server.listening) return
+    this.#server.close()
+    this.#server.closeAllConnections()
+    await once(this.#server, 'close')
+  }
+}
+
+/** What an {@link EchoNode} answers. */
+interface Echo {
+  readonly port: number
+  readonly url: string
+  readonly headers: IncomingHttpHeaders
+  readonly body: string
 }
 
 async function untilUp(url: string, proxy: ExampleProcess): Promise<void> {
@@ -122,34 +153,72 @@ async function untilUp(url: string, proxy: ExampleProcess): Promise<void> {
     await answer?.arrayBuffer()
     if (answer?.status === 200) return
     if (proxy.hasEnded) throw new Error((await proxy.end()).complaints)
-    await pause(20)
+    await pause(POLL_MS)
   }
 }
 
-describe.each(PROXIES)('$name', ({ name, prepare, check, start, forwarded }) => {
+/** A proxy that answers, and the nodes behind it. */
+async function startProxy({ name, prepare, check, start }: Proxy) {
+  const folder = temporaryFolder()
+  const nodes = [await EchoNode.start(), await EchoNode.start()] as const
+  const own = await freePort()
+  const args = prepare(folder, { own, nodes: [nodes[0].port, nodes[1].port] })
+  const program = programs.get(name)!
+  await run(program, [...check, ...args])
+  const proxy = new ExampleProcess({ command: program, args: [...args, ...start], cwd: folder })
+  onTestFinished(async () => void (await proxy.stop('SIGTERM')))
+  const origin = `http://127.0.0.1:${own}`
+  await untilUp(`${origin}/readyz`, proxy)
+  return { origin, nodes }
+}
+
+const BODY = '{"userId":"user-123","resource":"/orders"}'
+
+async function askCheck(origin: string): Promise<Echo> {
+  const headers = { 'X-Forwarded-For': '192.0.2.1', Authorization: 'Bearer slk_test' }
+  const answer = await fetch(`${origin}/internal/ratelimit/check`, { method: 'POST', headers, body: BODY })
+  expect(answer.status).toBe(200)
+  return (await answer.json()) as Echo
+}
+
+/** The ports of the nodes that answer the next checks. */
+async function nodesThatAnswer(origin: string): Promise<ReadonlySet<number>> {
+  const ports = new Set<number>()
+  for (let count = 0; count < CHECKS; count++) ports.add((await askCheck(origin)).port)
+  return ports
+}
+
+const CHECKS = 10
+
+describe.each(PROXIES)('$name', (proxy) => {
   it('hands on requests and the address of the client, and keeps metrics to itself', async () => {
-    const folder = temporaryFolder()
-    const ports = { own: await freePort(), service: await startEcho() }
-    const args = prepare(folder, ports)
-    const program = programs.get(name)!
-    await run(program, [...check, ...args])
-
-    const proxy = new ExampleProcess({ command: program, args: [...args, ...start], cwd: folder })
-    onTestFinished(async () => void (await proxy.stop('SIGTERM')))
-    const origin = `http://127.0.0.1:${ports.own}`
-    await untilUp(`${origin}/readyz`, proxy)
-
-    const body = '{"userId":"user-123","resource":"/orders"}'
-    const headers = { 'X-Forwarded-For': '192.0.2.1', Authorization: 'Bearer slk_test' }
-    const answer = await fetch(`${origin}/internal/ratelimit/check`, { method: 'POST', headers, body })
-    const seen = (await answer.json()) as { url: string; headers: IncomingHttpHeaders; body: string }
-    expect(seen.url).toBe('/internal/ratelimit/check')
-    expect(seen.body).toBe(body)
-    expect(seen.headers['x-forwarded-for']).toBe(forwarded)
-    expect(seen.headers.authorization).toBe('Bearer slk_test')
+    const { origin } = await startProxy(proxy)
+    const echo = await askCheck(origin)
+    expect(echo.url).toBe('/internal/ratelimit/check')
+    expect(echo.body).toBe(BODY)
+    expect(echo.headers['x-forwarded-for']).toBe(proxy.forwarded)
+    expect(echo.headers.authorization).toBe('Bearer slk_test')
 
     const metrics = await fetch(`${origin}/metrics`)
     await metrics.arrayBuffer()
     expect(metrics.status).toBe(404)
+  })
+
+  it('asks both nodes, and the other one alone when one is gone', async () => {
+    const { origin, nodes } = await startProxy(proxy)
+    const [one, other] = nodes
+    expect(await nodesThatAnswer(origin)).toEqual(new Set([one.port, other.port]))
+    await one.stop()
+    expect(await nodesThatAnswer(origin)).toEqual(new Set([other.port]))
+  })
+})
+
+describe('haproxy', () => {
+  it('sends a node that drains no more requests', async () => {
+    const { origin, nodes } = await startProxy(PROXIES.find(({ name }) => name === 'haproxy')!)
+    const [one, other] = nodes
+    one.isReady = false
+    while ((await nodesThatAnswer(origin)).has(one.port)) await pause(POLL_MS)
+    expect(await nodesThatAnswer(origin)).toEqual(new Set([other.port]))
   })
 })
