@@ -116,7 +116,15 @@ describe('npm test with SLUICE_NO_INSTALL', () => {
 
 describe('requirements', () => {
   it('are all found where tests run', () => {
-    expect([...findRequirements(requirements).keys()]).toEqual(['redis-server', 'postgres', 'nginx', 'openssl'])
+    expect([...findRequirements(requirements).keys()]).toEqual([
+      'redis-server',
+      'postgres',
+      'nginx',
+      'openssl',
+      'prometheus',
+      'haproxy',
+      'systemd-analyze',
+    ])
   })
 
   it('are reported with the command that installs them when they are missing', () => {

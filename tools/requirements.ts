@@ -39,7 +39,7 @@ export const requirements: readonly Requirement[] = [
     name: 'nginx',
     // The package starts a server on port 80, which no test uses, and keeps the program in /usr/sbin.
     debianPackage: 'nginx',
-    why: 'for the example that stands behind it',
+    why: 'for the example that stands behind it and for deploy/nginx',
     find: () => findProgram('nginx') ?? findProgram('nginx', '/usr/sbin'),
   },
   {
@@ -47,6 +47,26 @@ export const requirements: readonly Requirement[] = [
     debianPackage: 'openssl',
     why: 'for the certificates of test servers that speak TLS',
     find: () => findProgram('openssl'),
+  },
+  {
+    name: 'prometheus',
+    // Version 2.42 or later; brings promtool too. The package starts a server on port 9090, which no test uses.
+    debianPackage: 'prometheus',
+    why: 'for the rules and dashboards of deploy/',
+    find: () => findProgram('prometheus'),
+  },
+  {
+    name: 'haproxy',
+    // The package keeps the program in /usr/sbin.
+    debianPackage: 'haproxy',
+    why: 'for deploy/haproxy',
+    find: () => findProgram('haproxy') ?? findProgram('haproxy', '/usr/sbin'),
+  },
+  {
+    name: 'systemd-analyze',
+    debianPackage: 'systemd',
+    why: 'for the unit in deploy/systemd',
+    find: () => findProgram('systemd-analyze'),
   },
 ]
 
