@@ -164,7 +164,7 @@ function filledIn(expression: string): string {
 
 describe('the image', () => {
   it('starts without npm and node_modules, and tells its key to a file alone', () => {
-    expect(scene.startedWith).toContain('The first API key, which may do everything, is in /var/lib/sluice/admin-key.')
+    expect(scene.startedWith).toContain('The admin API key is in /var/lib/sluice/admin-key')
     expect(scene.startedWith).not.toContain(scene.key)
     const folders = scene.image.files().map((path) => path.split('/')[1])
     expect(new Set(folders)).toEqual(new Set(['lib', 'lib64', 'nodejs', 'opt', 'var']))

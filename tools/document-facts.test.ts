@@ -35,7 +35,7 @@ function unknownNames(path: string, pattern: RegExp, isKnown: (name: string) => 
 }
 
 const sources = files
-  .filter((path) => /^(?:packages|apps)\/.+\/src\/.+\.ts$/.test(path) && !/\.test\b/.test(path))
+  .filter((path) => /^(?:(?:packages|apps)\/.+\/src|tools)\/.+\.ts$/.test(path) && !/\.test\b/.test(path))
   .map(read)
   .join('\n')
 
