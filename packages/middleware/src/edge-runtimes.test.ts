@@ -24,6 +24,7 @@ it.each(['adapters/fetch/fetch.ts', 'adapters/hono/hono.ts'])(
       '@sluice/core',
       '@sluice/core/internal',
       '@sluice/core/options',
+      '@sluice/core/store',
     ])
   },
 )

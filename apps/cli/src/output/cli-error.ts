@@ -117,8 +117,8 @@ export function failureText({ code, detail, errors }: Failure): string {
 
 /** One problem of a request or a file, as text. */
 export function problemText({ path, received, expected, line }: FieldProblem): string {
-  const place = line === undefined ? '' : ` (line ${line})`
-  return `${path || 'all of it'}${place}: received ${received}; expected ${expected}`
+  const place = line === undefined ? path || 'the whole body' : `${path || 'the whole file'} (line ${line})`
+  return `${place}: received ${received}; expected ${expected}`
 }
 
 /** A failure as JSON. */
