@@ -25,7 +25,7 @@ export type Ruling = 'allowed' | 'limit' | 'never'
 export const NEVER: number = Number.POSITIVE_INFINITY
 
 /**
- * The answer sheet of one question. Callers may reuse one: every field is written by each answer. `next` holds the state
+ * The result of one decision. Callers may reuse one: each decision writes every field. `next` holds the state
  * to store in its first `nextLength` places; it is meaningful only when `ruling` is `allowed`.
  */
 export interface Verdict {
@@ -89,7 +89,7 @@ export interface Correction {
   readonly charge: Charge
 }
 
-/** An empty answer sheet. */
+/** An empty verdict. */
 export function createVerdict(): Verdict {
   return {
     ruling: 'limit',

@@ -17,7 +17,7 @@ import { tellPolicy } from './policy-event.ts'
 import type { PolicyRequest } from './rule-set/policy-request.ts'
 
 /** What a {@link PenaltyTracker} works with. */
-export interface PenaltyDeskParts {
+export interface PenaltyTrackerParts {
   readonly store: Store
   readonly live: LiveEntries
   readonly keepBlock: ((block: Block) => unknown) | undefined
@@ -48,9 +48,9 @@ export interface BlockedCaller {
  * node, and in the store for the rule that led to it; everywhere else when it has been handed on.
  */
 export class PenaltyTracker {
-  readonly #parts: PenaltyDeskParts
+  readonly #parts: PenaltyTrackerParts
 
-  constructor(parts: PenaltyDeskParts) {
+  constructor(parts: PenaltyTrackerParts) {
     this.#parts = parts
   }
 

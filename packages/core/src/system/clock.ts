@@ -30,7 +30,7 @@ interface ClockSource {
 /** So many readings within one millisecond are a tight loop. */
 const TIGHT_AFTER_READINGS = 64
 
-/** In a tight loop the wall clock is read at every so manieth call. */
+/** In a tight loop the wall clock is read once per this many calls. */
 const TIGHT_STRIDE = 16
 
 /**

@@ -69,7 +69,7 @@ function modelProperties(subject: AlgorithmUnderTest): void {
 function answerProperties(subject: AlgorithmUnderTest): void {
   it('answers from its arguments alone, and changes none of them', () => {
     forEachCall(subject, ({ state, ask, verdict }, { limit }) => {
-      // The arguments are frozen: writing to them throws. A used answer sheet must make no difference.
+      // The arguments are frozen: writing to them throws. A used verdict must make no difference.
       const sheet: Verdict = { ...createVerdict(), ruling: 'never', remaining: -1, mark: -1, next: [], nextLength: 7 }
       subject.algorithm.decide(state, limit, ask, sheet)
       const { next, nextLength, ...answers } = sheet
