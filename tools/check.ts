@@ -1,5 +1,5 @@
 // `npm run check`: the part of `npm test` that runs no tests.
-import { checks } from './checks.ts'
+import { checks } from './static-checks.ts'
 import { runStages, terminal } from './stages.ts'
 import { runTool } from './tool-error.ts'
 

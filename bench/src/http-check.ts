@@ -1,7 +1,7 @@
 import type { Bench } from './bench.ts'
 import { runChild } from './child.ts'
 import { startEcho, startService } from './http-servers.ts'
-import { middleOf } from './middle.ts'
+import { medianOf } from './median.ts'
 import { WrkScript } from './wrk.ts'
 
 const ROUNDS = 5
@@ -48,7 +48,7 @@ export const httpCheck: Bench = {
           progress(`round ${round} of ${ROUNDS}: ${name} ${Math.round(perSecond).toLocaleString('en')} requests/s`)
         }
       }
-      const [service, echo] = [middleOf(reached.service), middleOf(reached.echo)]
+      const [service, echo] = [medianOf(reached.service), medianOf(reached.echo)]
       const perSecond = Math.round(service * CALM)
       const order = { url: servers.service.url, perSecond, seconds: 10, connections: CONNECTIONS, users: USERS }
       const calm = await runChild<Latency>('http-load-child.ts', [JSON.stringify(order)])

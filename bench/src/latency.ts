@@ -6,7 +6,7 @@ import { CHECK_SCRIPT } from './http-check.ts'
 import type { BenchServer } from './http-servers.ts'
 import { startEcho, startScript, startService } from './http-servers.ts'
 import type { LatencyOutcome } from './latency-child.ts'
-import { middleOf } from './middle.ts'
+import { medianOf } from './median.ts'
 import { WrkScript } from './wrk.ts'
 
 const BLOCKS = 25
@@ -52,16 +52,16 @@ type Figure = 'p50Micros' | 'clientMicros' | 'serverMicros'
 
 /** The median over all blocks of the ratio within a block, in which both ran next to each other. */
 function ratioOf(ours: LatencyOutcome, other: LatencyOutcome, figure: Figure): number {
-  return middleOf(ours[figure].map((value, block) => value / other[figure][block]!))
+  return medianOf(ours[figure].map((value, block) => value / other[figure][block]!))
 }
 
 function resultOf(outcome: LatencyOutcome, suffix = ''): BenchResult {
   return {
     name: `${outcome.name}${suffix}`,
-    opsPerSecond: Math.round(middleOf(outcome.callsPerSecond)),
-    p50Ms: Math.round(middleOf(outcome.p50Micros)) / 1000,
-    clientMicros: Math.round(middleOf(outcome.clientMicros)),
-    serverMicros: Math.round(middleOf(outcome.serverMicros) * 10) / 10,
+    opsPerSecond: Math.round(medianOf(outcome.callsPerSecond)),
+    p50Ms: Math.round(medianOf(outcome.p50Micros)) / 1000,
+    clientMicros: Math.round(medianOf(outcome.clientMicros)),
+    serverMicros: Math.round(medianOf(outcome.serverMicros) * 10) / 10,
   }
 }
 
@@ -103,7 +103,7 @@ async function askInTurns(wrk: WrkScript, servers: readonly BenchServer[]): Prom
 }
 
 function httpResult(name: string, { p50Ms, perSecond }: ServerRounds): BenchResult {
-  return { name, opsPerSecond: Math.round(middleOf(perSecond)), p50Ms: Math.round(middleOf(p50Ms) * 1000) / 1000 }
+  return { name, opsPerSecond: Math.round(medianOf(perSecond)), p50Ms: Math.round(medianOf(p50Ms) * 1000) / 1000 }
 }
 
 /** The service at two connections, against a bare server. */
@@ -147,19 +147,19 @@ export const latency: Bench = {
   async run(progress) {
     await using redis = await startRedis()
     const alone = await callsOn(redis, { names: [INCR, PEER, OURS, ...REPORTED], connections: 1, calls: CALLS })
-    progress(`${OURS}: p50 ${middleOf(alone(OURS).p50Micros).toFixed(0)} us`)
+    progress(`${OURS}: p50 ${medianOf(alone(OURS).p50Micros).toFixed(0)} us`)
     const many = await callsOn(redis, { names: [PEER, OURS], connections: CONNECTIONS, calls: CALLS_PER_CONNECTION })
-    progress(`${OURS}, 24 connections: ${middleOf(many(OURS).serverMicros).toFixed(1)} us of Redis CPU per check`)
+    progress(`${OURS}, 24 connections: ${medianOf(many(OURS).serverMicros).toFixed(1)} us of Redis CPU per check`)
     const [echo, inMemory, onRedis] = await measureService(redis)
-    progress(`service: p50 ${middleOf(inMemory.p50Ms)} ms in memory, ${middleOf(onRedis.p50Ms)} ms on Redis`)
-    const incrMs = middleOf(alone(INCR).p50Micros) / 1000
+    progress(`service: p50 ${medianOf(inMemory.p50Ms)} ms in memory, ${medianOf(onRedis.p50Ms)} ms on Redis`)
+    const incrMs = medianOf(alone(INCR).p50Micros) / 1000
     const ratios: Record<string, number> = {
       'p50 to rate-limiter-flexible': ratioOf(alone(OURS), alone(PEER), 'p50Micros'),
       'p50 to INCR': ratioOf(alone(OURS), alone(INCR), 'p50Micros'),
       'client CPU to rate-limiter-flexible': ratioOf(alone(OURS), alone(PEER), 'clientMicros'),
       'Redis CPU to rate-limiter-flexible, 24 connections': ratioOf(many(OURS), many(PEER), 'serverMicros'),
-      'service in memory, p50 to the bare echo': middleOf(inMemory.p50Ms.map((ms, round) => ms / echo.p50Ms[round]!)),
-      'service on Redis, p50 to the bare echo + 1.6 INCR': middleOf(
+      'service in memory, p50 to the bare echo': medianOf(inMemory.p50Ms.map((ms, round) => ms / echo.p50Ms[round]!)),
+      'service on Redis, p50 to the bare echo + 1.6 INCR': medianOf(
         onRedis.p50Ms.map((ms, round) => ms / (echo.p50Ms[round]! + 1.6 * incrMs)),
       ),
     }
@@ -172,7 +172,7 @@ export const latency: Bench = {
     ]
     for (const pair of FRAMEWORKS) {
       const [ours, peer] = await measureFramework(redis, pair)
-      ratios[pair.name] = middleOf(ours.perSecond.map((value, round) => value / peer.perSecond[round]!))
+      ratios[pair.name] = medianOf(ours.perSecond.map((value, round) => value / peer.perSecond[round]!))
       results.push(httpResult(pair.ours, ours), httpResult(pair.peer, peer))
       progress(`${pair.name}: ${ratios[pair.name]!.toFixed(2)}`)
     }

@@ -2,7 +2,7 @@ import { startRedis } from '@sluice/testing/servers'
 import type { Bench } from './bench.ts'
 import type { BenchServer } from './http-servers.ts'
 import { startScript } from './http-servers.ts'
-import { middleOf } from './middle.ts'
+import { medianOf } from './median.ts'
 import { WrkScript } from './wrk.ts'
 
 /**
@@ -105,7 +105,7 @@ export const middleware: Bench = {
     const middles = new Map<string, number>()
     const ratios: Record<string, number> = {}
     const note = (candidate: Candidate, reached: readonly number[]): void => {
-      middles.set(candidate.name, Math.round(middleOf(reached)))
+      middles.set(candidate.name, Math.round(medianOf(reached)))
       progress(`${candidate.name}: ${middles.get(candidate.name)!.toLocaleString('en')} requests/s`)
     }
     for (const { framework } of PAIRS) {
@@ -118,7 +118,7 @@ export const middleware: Bench = {
       note(ours, oursReached)
       note(peer, peerReached)
       // Of each round, because the two were measured next to each other.
-      ratios[name] = middleOf(oursReached.map((perSecond, round) => perSecond / peerReached[round]!))
+      ratios[name] = medianOf(oursReached.map((perSecond, round) => perSecond / peerReached[round]!))
     }
     return {
       id: 'middleware',

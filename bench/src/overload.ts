@@ -1,7 +1,7 @@
 import type { Bench } from './bench.ts'
 import { CHECK_SCRIPT } from './http-check.ts'
 import { startService } from './http-servers.ts'
-import { middleOf } from './middle.ts'
+import { medianOf } from './median.ts'
 import { type Pressed, WrkScript } from './wrk.ts'
 
 const ROUNDS = 5
@@ -43,21 +43,21 @@ export const overload: Bench = {
     }
     // Of each round, because what is compared ran next to each other then.
     const ratioOf = (step: number): number =>
-      middleOf(rounds[step]!.map(({ goodPerSecond }, round) => goodPerSecond / rounds[0]![round]!.goodPerSecond))
+      medianOf(rounds[step]!.map(({ goodPerSecond }, round) => goodPerSecond / rounds[0]![round]!.goodPerSecond))
     const ratios = Object.fromEntries(STEPS.slice(1).map(({ name }, index) => [name, ratioOf(index + 1)]))
     const floor = { [STEPS[1].name]: FLOOR, [STEPS[3].name]: FLOOR }
     return {
       id: 'overload',
       results: STEPS.map(({ name }, step) => ({
         name,
-        opsPerSecond: Math.round(middleOf(rounds[step]!.map(({ goodPerSecond }) => goodPerSecond))),
+        opsPerSecond: Math.round(medianOf(rounds[step]!.map(({ goodPerSecond }) => goodPerSecond))),
       })),
       ratios,
       floor,
       ok: Object.entries(floor).every(([name, least]) => ratios[name]! >= least),
       notes: STEPS.map(({ name }, step) => {
         const refused = rounds[step]!.reduce((sum, pressed) => sum + pressed.refused, 0)
-        return `${name}: ${refused} refused, p99 ${middleOf(rounds[step]!.map(({ p99Ms }) => p99Ms))} ms`
+        return `${name}: ${refused} refused, p99 ${medianOf(rounds[step]!.map(({ p99Ms }) => p99Ms))} ms`
       }),
     }
   },

@@ -49,10 +49,10 @@ export async function redisRounds(
       )
     }
   }
-  return new Map([...rounds].map(([name, outcomes]) => [name, middleOf(outcomes)]))
+  return new Map([...rounds].map(([name, outcomes]) => [name, medianOf(outcomes)]))
 }
 
-function middleOf(outcomes: readonly RedisOutcome[]): RedisOutcome {
+function medianOf(outcomes: readonly RedisOutcome[]): RedisOutcome {
   const sorted = outcomes.toSorted((one, other) => one.opsPerSecond - other.opsPerSecond)
   return { ...sorted[Math.floor(sorted.length / 2)]!, rounds: outcomes.map(({ opsPerSecond }) => opsPerSecond) }
 }

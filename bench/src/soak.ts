@@ -1,7 +1,7 @@
 import type { LoadOrder, LoadOutcome } from './autocannon-child.ts'
 import { runChild } from './child.ts'
 import { startService } from './http-servers.ts'
-import { middleOf } from './middle.ts'
+import { medianOf } from './median.ts'
 
 // A long run of the service at 70% of what it can do: npm run soak [-- <minutes>]. First it is called as fast as it
 // answers, to learn what it can do with this client on this machine. Prints a line a minute and exits with 1 when a
@@ -59,7 +59,7 @@ try {
 const settled = memory[Math.min(SETTLING, memory.length) - 1] ?? Number.NaN
 const growth = (memory.at(-1) ?? Number.NaN) / settled
 const half = Math.ceil(waits.length / 2)
-const slower = middleOf(waits.slice(-half)) / middleOf(waits.slice(0, half))
+const slower = medianOf(waits.slice(-half)) / medianOf(waits.slice(0, half))
 console.log(
   `${failures} failures; memory in use at the end is ${growth.toFixed(2)} times that after ${SETTLING} minutes; ` +
     `p99 of the second half is ${slower.toFixed(2)} times that of the first`,

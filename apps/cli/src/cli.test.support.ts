@@ -1,7 +1,7 @@
 import type { CliParts } from './cli.ts'
 import { runCli } from './cli.ts'
 import { COMMANDS } from './command-table.ts'
-import { invalidFile } from './files/document.ts'
+import { invalidFile } from './files/read-document.ts'
 import type { Terminal } from './output/terminal.ts'
 import { streamTerminal } from './output/terminal.ts'
 import { readEnvironment } from './settings.ts'

@@ -8,7 +8,7 @@ import { blockAnnouncer } from './alerts/block-export.ts'
 import { Authenticator } from './auth/authenticator.ts'
 import type { DataFolder } from './config/data-folder.ts'
 import { shareFollowing } from './config/follow-changes.ts'
-import type { LateConfigStore } from './config/late-config-store.ts'
+import type { ReconnectingConfigStore } from './config/reconnecting-config-store.ts'
 import type { DecisionEngine } from './engine/engine.ts'
 import { openEngine } from './engine/engine.ts'
 import type { HttpListenerParts } from './listeners/http/listener.ts'
@@ -37,7 +37,7 @@ export interface NodeParts {
   readonly folder: DataFolder
   readonly threads: ThreadGroup<ServiceMessages>
   /** Not closed by the node. */
-  readonly database: LateConfigStore
+  readonly database: ReconnectingConfigStore
   readonly shared: SharedMemoryHandle | undefined
   /** Counters of failed authentication attempts, shared by all threads; undefined with one thread. */
   readonly failures: SharedMemoryHandle | undefined

@@ -3,8 +3,8 @@ import { relative } from 'node:path'
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { Notifier } from './config-store.ts'
 import { openConfigStore } from './open.ts'
-import { platform } from './platform.ts'
 import { newFile } from './sql/driver.test.support.ts'
+import { platform } from './time-and-randomness.ts'
 
 const ALICE = { name: 'alice' }
 

@@ -97,7 +97,7 @@ export {
   parseCheckRequest,
   type ValidCheckRequest,
 } from './checks/check-request.ts'
-export type { DecisionLike, DecisionReason, FailureLike, LimitReportLike } from './checks/decision-like.ts'
+export type { DecisionLike, DecisionReason, FailureLike, LimitReportLike } from './checks/decision.ts'
 export {
   type EnvoyAnswer,
   type EnvoyCode,

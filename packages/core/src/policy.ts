@@ -1,5 +1,5 @@
 // Rule sets and the engine that applies them: published as `sluice/policy`.
-export type { CounterReport } from './policy/counter.ts'
+export type { CounterReport } from './policy/counter-report.ts'
 export type { DescriptorDecision, DescriptorStatus } from './policy/descriptors/descriptor-decision.ts'
 export type { DescriptorOptions } from './policy/descriptors/descriptor-engine.ts'
 export type { DescriptorRequest } from './policy/descriptors/descriptor-request.ts'

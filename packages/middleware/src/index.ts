@@ -1,7 +1,7 @@
 export type { Denial, DenialProblem } from './http/denial-response.ts'
 export type { HttpRequest } from './http/http-request.ts'
 export type { MaybePromise } from './http/maybe-promise.ts'
-export type { Admission, HttpOutcome } from './http/outcome.ts'
+export type { Admission, HttpOutcome } from './http/request-outcome.ts'
 export type { AddressTier, Ipv6Options } from './identity/address-tiers.ts'
 export { type ApiKeyOptions, byApiKey } from './identity/by-api-key.ts'
 export type { TrustedProxies, TrustedProxyOptions } from './identity/client-address.ts'

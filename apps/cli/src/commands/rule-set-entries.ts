@@ -4,7 +4,7 @@ import { needed } from '../command-line/arguments.ts'
 import type { Command } from '../command-line/command.ts'
 import { allItems, command, LARGEST_PAGE } from '../command-line/command.ts'
 import { IF_VERSION_FLAG } from '../command-line/shared-flags.ts'
-import { parseNamedDocument } from '../files/document.ts'
+import { parseNamedDocument } from '../files/read-document.ts'
 import { instantText, table } from '../output/text.ts'
 
 /** A kind of named entry in the enforced rule set. Its three commands differ in nouns and operations only. */

@@ -1,6 +1,6 @@
 import type { Override } from '@sluice/contract'
 import { MOST_BULK_ENTRIES } from '@sluice/contract'
-import { invalidFile, parseDocumentText } from './document.ts'
+import { invalidFile, parseDocumentText } from './read-document.ts'
 
 /** Maximum size of the overrides in one request, in bytes: the body limit minus a margin. */
 const MOST_BYTES = 8_000_000

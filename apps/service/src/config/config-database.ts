@@ -10,12 +10,12 @@ import type { Settings } from '../settings.ts'
 import { createFirstKey } from './admin-key.ts'
 import type { DataFolder } from './data-folder.ts'
 import { databaseAddress } from './data-folder.ts'
-import { LateConfigStore } from './late-config-store.ts'
+import { ReconnectingConfigStore } from './reconnecting-config-store.ts'
 import type { SigningSecret } from './signing-secret.ts'
 
 /** The database of the settings, opened on first use. */
-export function configDatabase(settings: Settings, folder: DataFolder, nowMs: NowMs): LateConfigStore {
-  return new LateConfigStore(() => openConfigStore(databaseAddress(settings, folder), { nowMs }))
+export function configDatabase(settings: Settings, folder: DataFolder, nowMs: NowMs): ReconnectingConfigStore {
+  return new ReconnectingConfigStore(() => openConfigStore(databaseAddress(settings, folder), { nowMs }))
 }
 
 /** Options of {@link DatabaseHost}. */
@@ -43,7 +43,7 @@ const TOLD_EVERY = 30
  * unreachable at the start, that is done as soon as it is reachable.
  */
 export class DatabaseHost {
-  readonly database: LateConfigStore
+  readonly database: ReconnectingConfigStore
   readonly #parts: DatabaseHostParts
   readonly #stopped = new AbortController()
   #needsKey = false
@@ -53,7 +53,7 @@ export class DatabaseHost {
   constructor(parts: DatabaseHostParts) {
     this.#parts = parts
     const { settings, folder, nowMs, secret } = parts
-    this.database = new LateConfigStore(async () => {
+    this.database = new ReconnectingConfigStore(async () => {
       const store = await openConfigStore(databaseAddress(settings, folder), { nowMs })
       try {
         await secret.learn(store)

@@ -13,11 +13,11 @@ import { urlWithoutSecrets } from '@sluice/core/options'
 import type { UndeclaredDimension } from '@sluice/core/policy'
 import type { HealthCheck } from '../operations/health.ts'
 import type { Settings } from '../settings.ts'
-import type { LateConfigStore } from './late-config-store.ts'
+import type { ReconnectingConfigStore } from './reconnecting-config-store.ts'
 
 export interface RuleSourceParts {
   readonly settings: Settings
-  readonly database: LateConfigStore
+  readonly database: ReconnectingConfigStore
   readonly clock: Clock
   readonly observe: ConfigObserver
   /** File with the last good configuration, for a start without the database. */

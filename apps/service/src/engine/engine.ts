@@ -10,7 +10,7 @@ import { FileConfigReads } from '../config/config-reads.ts'
 import type { DataFolder } from '../config/data-folder.ts'
 import { FileSettingsWatch } from '../config/file-settings-watch.ts'
 import type { FollowedDatabase } from '../config/follow-changes.ts'
-import type { LateConfigStore } from '../config/late-config-store.ts'
+import type { ReconnectingConfigStore } from '../config/reconnecting-config-store.ts'
 import type { RuleSourceParts } from '../config/rule-source.ts'
 import { databaseCheck, followDatabase, followRules, rulesCheck } from '../config/rule-source.ts'
 import { StateSizeCheck } from '../config/state-size-check.ts'
@@ -32,7 +32,7 @@ export interface EngineParts {
   readonly log: Logger
   readonly folder: DataFolder
   /** API keys, blocks and incident, and rules unless they come from a file. Not closed by the engine. */
-  readonly database: LateConfigStore
+  readonly database: ReconnectingConfigStore
   /** Memory shared by threads; undefined with one thread or with Redis. */
   readonly shared: SharedMemoryHandle | undefined
   readonly instrument: Instrument
@@ -48,7 +48,7 @@ export interface DecisionEngine {
   readonly store: Store
   readonly engine: PolicyEngine
   /** Undefined if rules come from a file. */
-  readonly config: LateConfigStore | undefined
+  readonly config: ReconnectingConfigStore | undefined
   readonly follower: ConfigFollower
   readonly keys: ApiKeyCache
   /** The rules file; undefined if rules come from the database. */

@@ -2,7 +2,7 @@ import { openConfigStore } from '@sluice/config-store'
 import { systemRandom } from '@sluice/core'
 import { Logger, LogOutput, systemSleep } from '@sluice/runtime'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { LateConfigStore } from '../config/late-config-store.ts'
+import { ReconnectingConfigStore } from '../config/reconnecting-config-store.ts'
 import { testSettings } from '../service.fixture.ts'
 import type { Settings } from '../settings.ts'
 import type { MachineNumberSource } from './machine-number-source.ts'
@@ -19,7 +19,7 @@ interface Node {
   readonly told: string[]
 }
 
-function nodeOf(settings: Partial<Settings>, database: LateConfigStore): Node {
+function nodeOf(settings: Partial<Settings>, database: ReconnectingConfigStore): Node {
   const complete = testSettings(settings)
   const machineNumbers = new MachineNumberTable(complete.threads)
   const told: string[] = []
@@ -48,7 +48,7 @@ describe('a process that shares nothing', () => {
     [{ machine: 17 }, [17]],
     [{ machine: 1022, threads: 4 }, [1022, 1023, 0, 1]],
   ])('has with %o the numbers %o, without a store', async (settings, expected) => {
-    const { numbers, held } = nodeOf(settings, new LateConfigStore(() => expect.fail('the database was asked')))
+    const { numbers, held } = nodeOf(settings, new ReconnectingConfigStore(() => expect.fail('the database was asked')))
     await numbers.start()
     expect(held()).toEqual(expected)
   })
@@ -59,7 +59,7 @@ describe('nodes that share a database', () => {
 
   /** Starts nodes one after another on one database. */
   async function started(...all: readonly Partial<Settings>[]): Promise<readonly Node[]> {
-    const database = new LateConfigStore(() => openConfigStore('sqlite::memory:', { nowMs: () => NOW_MS }))
+    const database = new ReconnectingConfigStore(() => openConfigStore('sqlite::memory:', { nowMs: () => NOW_MS }))
     onTestFinished(() => database.close())
     const nodes = all.map((settings) => nodeOf({ ...shared, ...settings }, database))
     for (const { numbers } of nodes) await numbers.start()

@@ -3,7 +3,7 @@ import { resolve } from 'node:path'
 import type { NumberLeaseRequest, NumberLeases } from '@sluice/config-store'
 import type { Random } from '@sluice/core'
 import type { Logger, NowMs, Sleep } from '@sluice/runtime'
-import type { LateConfigStore } from '../config/late-config-store.ts'
+import type { ReconnectingConfigStore } from '../config/reconnecting-config-store.ts'
 import type { RedisConnection } from '../config/redis-connection.ts'
 import { connectRedis } from '../config/redis-connection.ts'
 import type { Settings } from '../settings.ts'
@@ -15,7 +15,7 @@ import { MACHINE_NUMBERS } from './machine-numbers.ts'
 export interface MachineNumberSourceParts {
   readonly settings: Settings
   readonly machineNumbers: MachineNumberTable
-  readonly database: LateConfigStore
+  readonly database: ReconnectingConfigStore
   readonly secureRandom: Random
   readonly nowMs: NowMs
   readonly sleep: Sleep

@@ -5,7 +5,7 @@ import { keys, rules } from '@sluice/testing'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { compactLimit, expandLimit, ReservationIds } from './reservation-id.ts'
-import type { Ticket } from './ticket.ts'
+import type { Ticket } from './reservation-ticket.ts'
 
 const SECRET = new Uint8Array(32).fill(1)
 const IDS = new ReservationIds(SECRET)

@@ -1,7 +1,7 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
 import { LONGEST_RESERVATION_ID } from '@sluice/contract'
 import type { Limit } from '@sluice/core/store'
-import type { Ticket } from './ticket.ts'
+import type { Ticket } from './reservation-ticket.ts'
 
 /** A ticket as compact JSON: values that occur in several charges are written once. */
 type Written = readonly [

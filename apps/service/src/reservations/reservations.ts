@@ -5,9 +5,9 @@ import { thenMaybe } from '../operations/handler.ts'
 import type { Gathered, ThreadGroup } from '../threads/message-bus.ts'
 import { BoundedMap } from './bounded-map.ts'
 import { ReservationIds } from './reservation-id.ts'
+import type { Ticket } from './reservation-ticket.ts'
+import { partOf, withoutCharges } from './reservation-ticket.ts'
 import { SettlementGuard } from './settlement-guard.ts'
-import type { Ticket } from './ticket.ts'
-import { partOf, withoutCharges } from './ticket.ts'
 
 /** What {@link Reservations} work with. */
 export interface ReservationsParts {

@@ -3,7 +3,7 @@ import { compileRule, createBatch, createItem, MICROS_PER_MS } from '@sluice/cor
 import type { Limit } from '@sluice/core/store'
 import { outcomeUnknown, storeUnavailable } from '@sluice/core/store'
 import { BoundedMap } from './bounded-map.ts'
-import type { Ticket } from './ticket.ts'
+import type { Ticket } from './reservation-ticket.ts'
 
 /** Options of {@link SettlementGuard}. */
 export interface SettlementGuardParts {

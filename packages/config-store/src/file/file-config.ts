@@ -5,13 +5,13 @@ import { checkOptionNames, MICROS_PER_MS } from '@sluice/core/internal'
 import type { FileContent } from '@sluice/core/policy'
 import type { EntryChange } from '../config-store.ts'
 import { ActiveVersions } from '../follow/active-versions.ts'
+import { ChangeNotifications } from '../follow/change-notifications.ts'
 import { type ConfigFollower, type ConfigObserver, type ConfigStats, tell } from '../follow/config-follower.ts'
 import type { ConfigTarget } from '../follow/config-target.ts'
 import { encodeEntry, encodeEntryKey } from '../follow/entry-encoding.ts'
-import { HintSources } from '../follow/hint-sources.ts'
 import { checkPollMs, Poller, type PollResult } from '../follow/poller.ts'
-import { platform } from '../platform.ts'
 import type { VersionContent } from '../rule-set-versions.ts'
+import { platform } from '../time-and-randomness.ts'
 import { parseConfigFile } from './parse-config-file.ts'
 import { FolderHints, WatchedFile } from './watched-file.ts'
 
@@ -88,7 +88,7 @@ class FileFollower implements FileConfig {
   readonly #versions: ActiveVersions
   readonly #entries = new FileEntries()
   readonly #poller: Poller
-  readonly #hints: HintSources
+  readonly #hints: ChangeNotifications
   readonly #first: Promise<void>
   #number = 0
   /** Hash of the active content, and of the content read last. */
@@ -120,7 +120,7 @@ class FileFollower implements FileConfig {
     this.#folder = new FolderHints(dirname(path))
     this.#versions = new ActiveVersions(target, observe)
     this.#poller = new Poller({ poll: () => this.#poll(), pollMs, clock, timers, random })
-    this.#hints = new HintSources({
+    this.#hints = new ChangeNotifications({
       changed: () => {
         this.#notifications++
         this.#hint()

@@ -1,7 +1,7 @@
 import { type FSWatcher, watch } from 'node:fs'
 import { readFile, stat } from 'node:fs/promises'
 import { SluiceError, type Timers } from '@sluice/core'
-import type { HintSource } from '../follow/hint-sources.ts'
+import type { NotificationSource } from '../follow/change-notifications.ts'
 
 /** Attempts to read a file that keeps changing before it is left for later. */
 const MOST_LOOKS = 20
@@ -100,7 +100,7 @@ export class WatchedFile {
  * Reports changes in a folder. The file itself is not watched: editors and deployments replace it, and a watch would
  * follow the replaced file.
  */
-export class FolderHints implements HintSource {
+export class FolderHints implements NotificationSource {
   readonly #folder: string
   #watcher: FSWatcher | undefined
   #identity: string | undefined

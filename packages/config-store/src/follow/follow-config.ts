@@ -9,12 +9,12 @@ import {
 } from '@sluice/core'
 import { checkOptionNames, MICROS_PER_MS } from '@sluice/core/internal'
 import type { ChangeFeed, Notifier } from '../config-store.ts'
-import { platform } from '../platform.ts'
+import { platform } from '../time-and-randomness.ts'
+import { ChangeNotifications } from './change-notifications.ts'
 import { type CacheOptions, ConfigCache } from './config-cache.ts'
 import { type ConfigFollower, type ConfigObserver, type ConfigStats, tell } from './config-follower.ts'
 import { ConfigLoader } from './config-loader.ts'
 import type { ConfigTarget } from './config-target.ts'
-import { HintSources } from './hint-sources.ts'
 import { checkPollMs, Poller, type PollResult } from './poller.ts'
 
 /** If the database has not replied after this time at the start, the cache file is used. */
@@ -79,7 +79,7 @@ class FeedFollower implements ConfigFollower {
   readonly #cache: ConfigCache | undefined
   readonly #loader: ConfigLoader
   readonly #poller: Poller
-  readonly #hints: HintSources
+  readonly #hints: ChangeNotifications
   readonly #waiting = new Set<Waiter>()
   readonly #cancelDisk: () => void
   #feed: ChangeFeed | undefined
@@ -103,7 +103,7 @@ class FeedFollower implements ConfigFollower {
     this.#cache = cache === undefined ? undefined : new ConfigCache(cache, { clock, timers, random, observe })
     this.#loader = new ConfigLoader({ target, cache: this.#cache, clock, observe })
     this.#poller = new Poller({ poll: () => this.#poll(), pollMs, clock, timers, random })
-    this.#hints = new HintSources({
+    this.#hints = new ChangeNotifications({
       changed: () => {
         this.#notifications++
         this.#poller.hint()

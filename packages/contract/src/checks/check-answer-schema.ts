@@ -2,7 +2,7 @@ import type { NamedSchema, ObjectParts } from '../schema/json-schema.ts'
 import { answerSchema, choices } from '../schema/json-schema.ts'
 import { count, flag, listOf, words } from '../schema/value-schemas.ts'
 import type { BatchAnswer, CheckAnswer } from './check-answer.ts'
-import type { FailureLike } from './decision-like.ts'
+import type { FailureLike } from './decision.ts'
 
 // Apart from check-answer.ts: middleware imports that file, and its bundles must not hold schemas.
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import { batchAnswerJson, checkAnswer, checkAnswerJson } from './check-answer.ts'
-import type { DecisionLike } from './decision-like.ts'
+import type { DecisionLike } from './decision.ts'
 
 const ALLOWED: DecisionLike = {
   allowed: true,

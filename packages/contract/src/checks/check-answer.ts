@@ -1,5 +1,5 @@
-import type { DecisionLike, DecisionReason, FailureLike } from './decision-like.ts'
-import { wholeSeconds } from './decision-like.ts'
+import type { DecisionLike, DecisionReason, FailureLike } from './decision.ts'
+import { wholeSeconds } from './decision.ts'
 
 /**
  * Who is counted: `ip`, `user`, `apiKey`, `tenant`, `service`, `global` (all together), the name of a descriptor, or several

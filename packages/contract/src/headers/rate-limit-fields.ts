@@ -1,5 +1,5 @@
-import type { DecisionLike, LimitReportLike } from '../checks/decision-like.ts'
-import { wholeSeconds } from '../checks/decision-like.ts'
+import type { DecisionLike, LimitReportLike } from '../checks/decision.ts'
+import { wholeSeconds } from '../checks/decision.ts'
 
 /** The two fields of draft-ietf-httpapi-ratelimit-headers-11. */
 export interface RateLimitFields {

@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import type { Item } from 'structured-headers'
 import { parseList } from 'structured-headers'
 import { describe, expect, it } from 'vitest'
-import type { DecisionLike, LimitReportLike } from '../checks/decision-like.ts'
+import type { DecisionLike, LimitReportLike } from '../checks/decision.ts'
 import { HEADER_PROFILES, legacyRateLimitHeaders, rateLimitHeaders } from './rate-limit-headers.ts'
 
 const NOW_MS = 1_699_180_755_000

@@ -1,5 +1,5 @@
-import type { DecisionLike } from '../checks/decision-like.ts'
-import { wholeSeconds } from '../checks/decision-like.ts'
+import type { DecisionLike } from '../checks/decision.ts'
+import { wholeSeconds } from '../checks/decision.ts'
 import { rateLimitFields } from './rate-limit-fields.ts'
 
 /**

@@ -1,7 +1,7 @@
 import { checkCost } from '../store/batch.ts'
 import type { Answer, Mode, Receipt, Settlement, Store } from '../store/store.ts'
 import type { Allowed } from './decision.ts'
-import { settle as settleIn } from './releases.ts'
+import { settle as settleIn } from './release-listeners.ts'
 
 /**
  * Units taken in advance, or a concurrency slot. Exactly one of `settle` and `release` takes effect; calling either again

@@ -23,13 +23,13 @@ import {
   checkRequests,
   checkReserveOptions,
   checkUncharged,
-} from './call-check.ts'
+} from './argument-check.ts'
 import type { Allowed, Decision, Denied } from './decision.ts'
 import { decisionOn, decisionOnOne, receiptOfDecision, unlimited } from './decision.ts'
 import { KeyQueue } from './key-queue.ts'
 import type { AcquireOptions, BlockOptions, CheckOptions, KeyRequest, Limiter, ReserveOptions } from './limiter.ts'
 import { notePlace } from './limiter-registry.ts'
-import { onRelease, reset, settle, unblock } from './releases.ts'
+import { onRelease, reset, settle, unblock } from './release-listeners.ts'
 import type { Reservation } from './reservation.ts'
 import { createReservation } from './reservation.ts'
 

@@ -1,6 +1,6 @@
 import type { Batch } from '../store/store.ts'
-import type { CounterReport } from './counter.ts'
-import { counterReports, lookAt } from './counter.ts'
+import type { CounterReport } from './counter-report.ts'
+import { counterReports, lookAt } from './counter-report.ts'
 import type { Block } from './entries/live-entry.ts'
 import type { CompiledRule } from './limits/compiled-rule.ts'
 import type { RuleLine } from './limits/rule-choice.ts'

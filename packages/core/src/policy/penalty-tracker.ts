@@ -3,8 +3,7 @@ import type { Limit } from '../rule/limit.ts'
 import { createBatch, createItem } from '../store/batch.ts'
 import type { Batch, Store } from '../store/store.ts'
 import { MICROS_PER_MS } from '../system/clock.ts'
-import { decideEach } from './answered.ts'
-import { lookAt } from './counter.ts'
+import { lookAt } from './counter-report.ts'
 import type { LiveEntries } from './entries/live-entries.ts'
 import type { Block } from './entries/live-entry.ts'
 import type { PenaltyLimits } from './entries/penalty.ts'
@@ -15,6 +14,7 @@ import type { DimensionReader } from './limits/dimension-reader.ts'
 import type { PolicyObserver } from './policy-event.ts'
 import { tellPolicy } from './policy-event.ts'
 import type { PolicyRequest } from './rule-set/policy-request.ts'
+import { decideEach } from './store-answer.ts'
 
 /** What a {@link PenaltyTracker} works with. */
 export interface PenaltyTrackerParts {

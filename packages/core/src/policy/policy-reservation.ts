@@ -1,4 +1,4 @@
-import { settle as settleIn } from '../limiter/releases.ts'
+import { settle as settleIn } from '../limiter/release-listeners.ts'
 import { checkCost } from '../store/batch.ts'
 import type { Answer, Mode, Receipt, Settlement, Store } from '../store/store.ts'
 import type { PolicyDecision } from './policy-decision.ts'

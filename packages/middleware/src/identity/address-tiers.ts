@@ -1,6 +1,6 @@
 import type { Rule, RuleRequest } from '@sluice/core'
 import { SluiceError } from '@sluice/core'
-import { countedAddress, nearestName, RecentMap, scaleRule } from '@sluice/core/internal'
+import { countedAddress, MatchCache, nearestName, scaleRule } from '@sluice/core/internal'
 import { type Identity, identityKey } from './identity.ts'
 
 /** How IPv6 addresses are grouped. */
@@ -34,13 +34,13 @@ export class AddressTiers {
   readonly tiers: readonly AddressTier[]
   readonly #prefixes: readonly number[]
   /** By address: the key of the caller, then those of the wider networks. */
-  readonly #keys: RecentMap<string>
+  readonly #keys: MatchCache<string>
 
   constructor(prefixLength: number, tiers: readonly AddressTier[]) {
     this.prefixLength = prefixLength
     this.tiers = tiers
     this.#prefixes = [prefixLength, ...tiers.map((tier) => tier.prefixLength)]
-    this.#keys = new RecentMap(this.#prefixes.length, MOST_KEYS)
+    this.#keys = new MatchCache(this.#prefixes.length, MOST_KEYS)
   }
 
   /** Key of an identity. IPv6 addresses use the key of their network. */

@@ -1,5 +1,5 @@
 import { SluiceError } from '@sluice/core'
-import { RecentMap, sha256 } from '@sluice/core/internal'
+import { MatchCache, sha256 } from '@sluice/core/internal'
 import { checkOptionNames, type OptionTaker } from '@sluice/core/options'
 import type { HttpRequest } from '../http/http-request.ts'
 import { isPromise, type MaybePromise } from '../http/maybe-promise.ts'
@@ -64,7 +64,7 @@ export function byApiKey<Context>(options: ApiKeyOptions<Context>): KeyFunction<
     throw invalid('"scheme" has no meaning for this header', header, 'it beside "authorization" only')
   }
   const expected = name === 'authorization' ? scheme.toLowerCase() : undefined
-  const hashes = new RecentMap<string>(1, MOST_OWNERS)
+  const hashes = new MatchCache<string>(1, MOST_OWNERS)
   const identify = (verified: unknown): IdentityAnswer => identityOfKey(verified, hashes)
   return (context, request) => {
     const key = presentedKey(request, name, expected)
@@ -100,7 +100,7 @@ function singleLine(lines: HeaderLines): string | undefined {
   return lines.every((line) => line === lines[0]) ? lines[0] : undefined
 }
 
-function identityOfKey(verified: unknown, hashes: RecentMap<string>): IdentityAnswer {
+function identityOfKey(verified: unknown, hashes: MatchCache<string>): IdentityAnswer {
   if (verified === undefined || verified === null || verified === false || verified === '') return undefined
   if (typeof verified === 'string') return { kind: 'apiKey', value: hashOf(verified, hashes) }
   throw new SluiceError('SLUICE_INVALID_KEY', {
@@ -111,7 +111,7 @@ function identityOfKey(verified: unknown, hashes: RecentMap<string>): IdentityAn
   })
 }
 
-function hashOf(owner: string, hashes: RecentMap<string>): string {
+function hashOf(owner: string, hashes: MatchCache<string>): string {
   if (owner.length > LONGEST_OWNER) return sha256(owner)
   const known = hashes.get(0, owner)
   if (known !== undefined) return known

@@ -1,5 +1,5 @@
 import { SluiceError } from '@sluice/core'
-import { type Cidr, CidrTable, IpAddress, nearestName, parseCidr, RecentMap } from '@sluice/core/internal'
+import { type Cidr, CidrTable, IpAddress, MatchCache, nearestName, parseCidr } from '@sluice/core/internal'
 import type { HttpRequest } from '../http/http-request.ts'
 import { ForwardedHops, type HopSyntax, MOST_HOPS, singleAddress } from './forwarded-header.ts'
 
@@ -37,7 +37,7 @@ export interface CompiledTrust {
   /** First network that is too wide to hold only proxies; undefined if there is none. */
   readonly tooWide: string | undefined
   /** Cache of normalized peer addresses. */
-  readonly peers: RecentMap<string>
+  readonly peers: MatchCache<string>
 }
 
 const NAMED_NETWORKS: Readonly<Record<string, readonly string[]>> = {
@@ -76,7 +76,7 @@ export function compileTrust(trustProxy: TrustedProxies | undefined): CompiledTr
     })
   }
   const syntax = name === 'x-forwarded-for' || name === 'forwarded' ? name : 'single'
-  const peers = new RecentMap<string>(1, MOST_PEERS)
+  const peers = new MatchCache<string>(1, MOST_PEERS)
   if (typeof proxies === 'string' || Array.isArray(proxies)) {
     const { table, tooWide } = networksOf(typeof proxies === 'string' ? [proxies] : proxies)
     return { hops: 0, networks: table, header: name, syntax, tooWide, peers }
@@ -149,7 +149,7 @@ function lastHop(request: HttpRequest, trust: CompiledTrust): IpAddress | undefi
   return last
 }
 
-function canonicalPeer(text: string, remembered: RecentMap<string>): string | undefined {
+function canonicalPeer(text: string, remembered: MatchCache<string>): string | undefined {
   // Dotted decimal has one spelling only.
   if (!text.includes(':')) return peer.read(text) ? text : undefined
   const known = remembered.get(0, text)

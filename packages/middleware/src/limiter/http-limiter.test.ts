@@ -8,7 +8,7 @@ import { deferredStore, FakeClock, FakeTimers, seededRandom } from '@sluice/test
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import type { Denial } from '../http/denial-response.ts'
 import type { HttpRequest } from '../http/http-request.ts'
-import type { Admission, HttpOutcome } from '../http/outcome.ts'
+import type { Admission, HttpOutcome } from '../http/request-outcome.ts'
 import { byIp } from '../identity/identity.ts'
 import type { RateLimitOptions } from '../options/rate-limit-options.ts'
 import { createHttpLimiter } from './http-limiter.ts'

@@ -10,8 +10,8 @@ import type {
   RollupTable,
   SecretTable,
 } from '../../config-store.ts'
-import type { Platform } from '../../platform.ts'
 import type { VersionTable } from '../../rule-set-versions.ts'
+import type { Platform } from '../../time-and-randomness.ts'
 import { type Announcer, type ConfigChange, ConfigWriter } from '../config-writer.ts'
 import type { SqlDriver } from '../sql-driver.ts'
 import { SqlApiKeyTable } from './api-key-table.ts'
@@ -20,7 +20,7 @@ import { SqlChangeFeed } from './change-feed.ts'
 import { BLOCKS, type CanonicalKeys, MEMBERS, OVERRIDES } from './entry-kinds.ts'
 import { SqlEntryTable } from './entry-table.ts'
 import { SqlIncidentSwitch } from './incident-switch.ts'
-import { SqlDocumentTable, SqlNumberLeases, SqlRollupTable, SqlSecretTable } from './shared-values.ts'
+import { SqlDocumentTable, SqlNumberLeases, SqlRollupTable, SqlSecretTable } from './secrets-and-leases.ts'
 import { SqlVersionTable } from './version-table.ts'
 
 /** How long expired blocks are kept for queries: 1 day. */

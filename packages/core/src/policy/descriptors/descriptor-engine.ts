@@ -2,9 +2,9 @@ import { SluiceError } from '../../errors.ts'
 import { deliver } from '../../limiter/rule-limiter.ts'
 import { checkOptionNames, type OptionTaker } from '../../options/known-options.ts'
 import type { Answer, Mode, Store } from '../../store/store.ts'
+import type { DescriptorBatch } from './descriptor-batch.ts'
 import type { DescriptorDecision } from './descriptor-decision.ts'
 import { type DescriptorCharge, DescriptorPlan } from './descriptor-plan.ts'
-import type { DescriptorQuestion } from './descriptor-question.ts'
 import { checkDescriptorRequest, type DescriptorRequest } from './descriptor-request.ts'
 import type { DescriptorTree } from './descriptor-tree.ts'
 
@@ -89,7 +89,7 @@ async function decideLater(store: Store<'async'>, plan: DescriptorPlan): Promise
 }
 
 /** Asks everything at once. When an answer that is needed does not come, what the others took is given back. */
-async function askAll(store: Store<'async'>, questions: readonly DescriptorQuestion[]): Promise<void> {
+async function askAll(store: Store<'async'>, questions: readonly DescriptorBatch[]): Promise<void> {
   const outcomes = await Promise.allSettled(questions.map(({ batch }) => store.decide(batch)))
   let failed: PromiseRejectedResult | undefined
   for (const [index, outcome] of outcomes.entries()) {
@@ -106,11 +106,11 @@ async function askAll(store: Store<'async'>, questions: readonly DescriptorQuest
 /**
  * A denial stands even when units cannot be given back: until the window ends they count as used, which admits nothing.
  */
-async function giveBack(store: Store<'async'>, questions: readonly DescriptorQuestion[]): Promise<void> {
+async function giveBack(store: Store<'async'>, questions: readonly DescriptorBatch[]): Promise<void> {
   const charged = questions.filter(({ isCharged }) => isCharged)
   await Promise.allSettled(charged.map((question) => store.settle(question.giveBack(), nothingOf(question))))
 }
 
-function nothingOf({ batch }: DescriptorQuestion): readonly number[] {
+function nothingOf({ batch }: DescriptorBatch): readonly number[] {
   return batch.items.map(() => 0)
 }

@@ -1,8 +1,8 @@
 import { isLess, type Remaining } from '../../limiter/decision.ts'
 import type { Failure } from '../../store/store.ts'
+import { DescriptorBatch } from './descriptor-batch.ts'
 import type { DescriptorCode, DescriptorDecision, DescriptorStatus } from './descriptor-decision.ts'
 import { LARGEST_PER_UNIT } from './descriptor-limit.ts'
-import { DescriptorQuestion } from './descriptor-question.ts'
 import type { DescriptorRequest, RequestDescriptor } from './descriptor-request.ts'
 import type { CurrentLimit, DescriptorRule } from './descriptor-rule.ts'
 import type { DescriptorMatch, DescriptorTree, MatchKind } from './descriptor-tree.ts'
@@ -18,7 +18,7 @@ class AskedDescriptor implements DescriptorStatus {
   readonly rule: DescriptorRule | undefined
   readonly #key: string
   readonly #units: number
-  #question: DescriptorQuestion | undefined = undefined
+  #question: DescriptorBatch | undefined = undefined
   #index = 0
 
   constructor(match: DescriptorMatch, units: number) {
@@ -38,13 +38,13 @@ class AskedDescriptor implements DescriptorStatus {
     return this.rule?.quota !== true && this.rule?.shadow !== true
   }
 
-  askIn(question: DescriptorQuestion): void {
+  askIn(question: DescriptorBatch): void {
     this.#question = question
     this.#index = question.add(this.rule!.limit!, this.#key, this.#units)
   }
 
   /** Whether a question is about its counter. */
-  isAskedIn(question: DescriptorQuestion): boolean {
+  isAskedIn(question: DescriptorBatch): boolean {
     return question.indexOf(this.rule!.limit!, this.#key) >= 0
   }
 
@@ -68,7 +68,7 @@ export type DescriptorCharge = 'allowed' | 'always'
 
 /** What is to be asked for a request, and what its answers mean. */
 export class DescriptorPlan {
-  readonly questions: DescriptorQuestion[] = []
+  readonly questions: DescriptorBatch[] = []
   readonly #asked: AskedDescriptor[] = []
   readonly #charge: DescriptorCharge
   #isDenied = false
@@ -147,7 +147,7 @@ export class DescriptorPlan {
         return
       }
     }
-    const question = new DescriptorQuestion({ isTogether, isShadow, partial: this.#charge === 'always' })
+    const question = new DescriptorBatch({ isTogether, isShadow, partial: this.#charge === 'always' })
     this.questions.push(question)
     asked.askIn(question)
   }

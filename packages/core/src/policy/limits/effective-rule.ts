@@ -4,8 +4,8 @@ import type { Limit } from '../../rule/limit.ts'
 import type { Rule } from '../../rule/rule.ts'
 import type { OverrideTerms } from '../entries/live-entry.ts'
 import type { PolicyRule } from '../rule-set/rule-set.ts'
-import type { NotApplicable } from './rule-numbers.ts'
-import { addBurst, algorithmRuleOf, applyTerms, scaleRule, withoutHybridBurst } from './rule-numbers.ts'
+import type { NotApplicable } from './scale-rule.ts'
+import { addBurst, algorithmRuleOf, applyTerms, scaleRule, withoutHybridBurst } from './scale-rule.ts'
 
 /** What holds for one request besides the rule itself. */
 export interface LimitModification {

@@ -1,6 +1,6 @@
 import { SluiceError } from '../../errors.ts'
+import { MatchCache } from './match-cache.ts'
 import { plainReading, readPath } from './path.ts'
-import { RecentMap } from './recent-map.ts'
 import type { Found, Matches, ReadingMatches } from './resource-matches.ts'
 import { MatchLists } from './resource-matches.ts'
 import type { ResourcePattern } from './resource-pattern.ts'
@@ -51,7 +51,7 @@ export class ResourceTable<T> {
   readonly #kindByMethod = new Map<string, number>()
   /** Those that a request may be of that does not say its method. */
   readonly #anyKinds: readonly number[]
-  readonly #recent: RecentMap<Found<T>>
+  readonly #recent: MatchCache<Found<T>>
 
   /** Throws `SLUICE_INVALID_RULE_SET` for what is no pattern. */
   constructor(entries: readonly ResourceEntry<T>[]) {
@@ -67,7 +67,7 @@ export class ResourceTable<T> {
     this.#tree = new ResourceTree(ranked.map((entry) => ({ ...entry, kinds: this.#kindsOf(entry.methods) })))
     this.#lists = new MatchLists(ranked.map(({ value }) => value))
     this.#anyKinds = [OTHER_METHOD, ...this.#kindByMethod.values()]
-    this.#recent = new RecentMap(FIRST_NAMED + this.#kindByMethod.size, MOST_REMEMBERED)
+    this.#recent = new MatchCache(FIRST_NAMED + this.#kindByMethod.size, MOST_REMEMBERED)
   }
 
   /**

@@ -25,9 +25,9 @@ import { outcomeOf, receiptOf } from '../receipt.ts'
 import type { Batch, Item, Receipt, Settlement, Store } from '../store.ts'
 import { type BlockTerm, blockTermOf } from '../store.ts'
 import { BlockList } from './block-list.ts'
-import { ListTable } from './list-table.ts'
 import { NO_SLOT, PackedTable } from './packed-table.ts'
 import { ReservationHeap } from './reservation-heap.ts'
+import { VariableSizeTable } from './variable-size-table.ts'
 
 /** Options of {@link memoryStore}. */
 export interface MemoryStoreOptions {
@@ -82,7 +82,7 @@ export class MemoryStore implements Store<'sync'> {
   readonly #shardShift: number
   readonly #narrow: PackedTable[]
   readonly #wide: PackedTable[]
-  readonly #lists: ListTable
+  readonly #lists: VariableSizeTable
   readonly #overflow = new Map<string, number[]>()
   /** Undefined until the first block, and until the first reservation. */
   #blocks: BlockList | undefined
@@ -102,7 +102,7 @@ export class MemoryStore implements Store<'sync'> {
     this.#shardShift = shards === 1 ? 32 : 32 - SHARD_BITS
     this.#narrow = Array.from({ length: shards }, (_, shard) => new PackedTable(2, keysIn(shard)))
     this.#wide = Array.from({ length: shards }, (_, shard) => new PackedTable(4, keysIn(shard)))
-    this.#lists = new ListTable(maxKeys)
+    this.#lists = new VariableSizeTable(maxKeys)
   }
 
   stats(): MemoryStoreStats {

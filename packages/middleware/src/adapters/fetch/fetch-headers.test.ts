@@ -1,6 +1,6 @@
 import { expect, it } from 'vitest'
 import type { Denial } from '../../http/denial-response.ts'
-import type { HttpOutcome } from '../../http/outcome.ts'
+import type { HttpOutcome } from '../../http/request-outcome.ts'
 import { rememberHeaders, withRememberedHeaders } from './fetch-headers.ts'
 
 function allowed(headers: Record<string, string>): HttpOutcome {

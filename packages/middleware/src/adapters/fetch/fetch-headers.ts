@@ -1,4 +1,4 @@
-import type { HttpOutcome } from '../../http/outcome.ts'
+import type { HttpOutcome } from '../../http/request-outcome.ts'
 
 interface Announcement {
   readonly headers: Readonly<Record<string, string>>

@@ -4,7 +4,7 @@ import { connect, createServer as createHttp2Server, type Http2ServerResponse } 
 import type { AddressInfo, Server } from 'node:net'
 import { FakeClock, FakeTimers } from '@sluice/testing'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import type { Admission } from '../../http/outcome.ts'
+import type { Admission } from '../../http/request-outcome.ts'
 import { admitRequest, type NodeResponse } from './node-response.ts'
 
 /** A request that was received and not answered yet, over a real connection. */

@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http'
 import type { Http2ServerResponse } from 'node:http2'
 import type { Timers } from '@sluice/core'
 import type { MaybePromise } from '../../http/maybe-promise.ts'
-import type { Admission } from '../../http/outcome.ts'
+import type { Admission } from '../../http/request-outcome.ts'
 
 /** A Node response of HTTP/1 or HTTP/2. */
 export type NodeResponse = ServerResponse | Http2ServerResponse

@@ -1,7 +1,7 @@
 import type { Charge, Limit, State } from '@sluice/core/store'
 import fc from 'fast-check'
 import { expect, it } from 'vitest'
-import { departuresModel } from '../../models/departures-model.ts'
+import { leakyBucketQueueModel } from '../../models/leaky-bucket-queue-model.ts'
 import type { CallSequence } from '../../properties/arbitraries.ts'
 import { callSequences } from '../../properties/arbitraries.ts'
 import type { AlgorithmUnderTest } from './algorithm-under-test.ts'
@@ -24,7 +24,7 @@ export function leakyBucketQueueProperties(subject: AlgorithmUnderTest): void {
       fc.property(shapedSequences, (sequence) => {
         const limit = sequence.limit as RateLimit
         const [units, micros] = [BigInt(limit.rate.units), BigInt(limit.rate.micros)]
-        const server = departuresModel(limit)
+        const server = leakyBucketQueueModel(limit)
         let [before, work] = [0n, 0n]
         for (const [index, { ask, verdict }] of admitted(replay(sequence, subject.algorithm)).entries()) {
           const leavesAt = BigInt(ask.now) + BigInt(verdict.delayMicros)

@@ -8,10 +8,10 @@ import { checkDomains } from './descriptor-check.ts'
 import { checkBlockMeaning, checkMembers, checkOverrideMeaning, checkOverrides } from './live-entry-check.ts'
 import type { Properties } from './problem-list.ts'
 import { objectsIn, ProblemList } from './problem-list.ts'
+import { checkExpiry, checkMatch } from './resource-and-dimension-check.ts'
 import { RuleCheck } from './rule-check.ts'
 import { checkErrorRate } from './rule-options-check.ts'
 import { SchemaCheck } from './schema-check.ts'
-import { checkExpiry, checkMatch } from './subject-check.ts'
 
 /** What a rule set is checked against. */
 export interface RuleSetCheckOptions {

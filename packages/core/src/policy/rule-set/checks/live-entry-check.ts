@@ -2,8 +2,8 @@ import { canonicalPattern } from '../../matching/resource-pattern.ts'
 import { describeValue } from '../schema/schema-node.ts'
 import type { ProblemList, Properties } from './problem-list.ts'
 import { objectsIn } from './problem-list.ts'
+import { checkEntityDimension, checkExpiry, checkResource } from './resource-and-dimension-check.ts'
 import { checkDurations, checkWindows } from './rule-options-check.ts'
-import { checkEntityDimension, checkExpiry, checkResource } from './subject-check.ts'
 
 /** Checks what an override means, where its form is right. */
 export function checkOverrideMeaning(problems: ProblemList, override: Properties, path: string): void {

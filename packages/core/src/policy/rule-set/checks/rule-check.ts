@@ -5,8 +5,8 @@ import type { PolicyRuleSettings } from '../rule-set.ts'
 import { describeValue } from '../schema/schema-node.ts'
 import type { ProblemList, Properties } from './problem-list.ts'
 import { objectsIn } from './problem-list.ts'
+import { checkDimension, checkResource } from './resource-and-dimension-check.ts'
 import { checkErrorRate, checkOptions, checkPenalty } from './rule-options-check.ts'
-import { checkDimension, checkResource } from './subject-check.ts'
 
 /** What tells rules apart. */
 type NamedRule = Pick<PolicyRuleSettings, 'name' | 'resource' | 'methods' | 'dimension' | 'always' | 'enabled'>

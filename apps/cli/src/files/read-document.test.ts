@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { parseDocumentText } from './document.ts'
+import { parseDocumentText } from './read-document.ts'
 
 describe('parseDocumentText', () => {
   it('reads YAML and JSON', () => {

@@ -24,7 +24,7 @@ function levelOf(used: number): number {
  * is full, an insertion frees expired keys first, then the key that has used least, the oldest of those to an eighth, and
  * fails when all of them are used up.
  */
-export class ListTable {
+export class VariableSizeTable {
   readonly #maxKeys: number
   readonly #entries = new Map<string, Entry>()
   /** The keys of each level of use: who must go is found without a search. */

@@ -1,9 +1,9 @@
 /** A source of change notifications: a change feed, a notifier. */
-export interface HintSource {
+export interface NotificationSource {
   watch(changed: () => void, lost: (error: unknown) => void): Promise<() => Promise<void>>
 }
 
-/** Callbacks of {@link HintSources}. */
+/** Callbacks of {@link ChangeNotifications}. */
 export interface HintListener {
   /** Something has changed. */
   readonly changed: () => void
@@ -14,11 +14,11 @@ export interface HintListener {
 }
 
 /** Watches sources of change notifications, each as soon as possible. */
-export class HintSources {
+export class ChangeNotifications {
   readonly #listener: HintListener
-  readonly #watched = new Map<HintSource, Promise<(() => Promise<void>) | undefined>>()
+  readonly #watched = new Map<NotificationSource, Promise<(() => Promise<void>) | undefined>>()
   /** Sources that could not be watched at the last attempt; reported once. */
-  readonly #failing = new Set<HintSource>()
+  readonly #failing = new Set<NotificationSource>()
   #isClosed = false
 
   constructor(listener: HintListener) {
@@ -26,7 +26,7 @@ export class HintSources {
   }
 
   /** Watches a source, unless it is already watched or an attempt is in progress. */
-  watch(source: HintSource): void {
+  watch(source: NotificationSource): void {
     if (this.#isClosed || this.#watched.has(source)) return
     const { lost } = this.#listener
     this.#watched.set(
@@ -55,7 +55,7 @@ export class HintSources {
   }
 
   /** An async function, so that an exception becomes a rejection. */
-  async #begin(source: HintSource): Promise<() => Promise<void>> {
+  async #begin(source: NotificationSource): Promise<() => Promise<void>> {
     const { changed, lost } = this.#listener
     return await source.watch(
       () => void (this.#isClosed || changed()),

@@ -14,7 +14,7 @@ interface QuestionKind {
 }
 
 /** Limits of a request that are decided in one step: all that are enforced together, or one on its own. */
-export class DescriptorQuestion {
+export class DescriptorBatch {
   readonly batch: Batch
   /** Whether all enforced limits belong here. */
   readonly isTogether: boolean

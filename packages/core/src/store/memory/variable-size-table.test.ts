@@ -1,12 +1,12 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { ListTable } from './list-table.ts'
+import { VariableSizeTable } from './variable-size-table.ts'
 
 const NOW = 100
 
 describe('a list table', () => {
   it('drops the key that has used least, by what it has used last', () => {
-    const table = new ListTable(4)
+    const table = new VariableSizeTable(4)
     const write = (key: string, used: number): boolean =>
       table.write(key, [used], { expirySeconds: 1000, used, nowSeconds: NOW })
     for (const [key, used] of [
@@ -31,7 +31,7 @@ describe('a list table', () => {
   })
 
   it('frees what has expired before it drops what is in use', () => {
-    const table = new ListTable(4)
+    const table = new VariableSizeTable(4)
     for (const [key, expirySeconds] of [
       ['a', 50],
       ['b', 1000],
@@ -53,7 +53,7 @@ describe('a list table', () => {
     })
     fc.assert(
       fc.property(fc.array(operation, { maxLength: 60 }), (operations) => {
-        const table = new ListTable(100)
+        const table = new VariableSizeTable(100)
         const known = new Map<string, number[]>()
         for (const { key, used, removes } of operations) {
           if (removes) table.remove(key)

@@ -1,6 +1,6 @@
 import type { DecisionLike } from '@sluice/contract'
 import { expect, it } from 'vitest'
-import { narrowestDecision } from './outcome.ts'
+import { narrowestDecision } from './request-outcome.ts'
 
 function decision(allowed: boolean, remaining: number): DecisionLike {
   const reason = allowed ? 'allowed' : 'limit'

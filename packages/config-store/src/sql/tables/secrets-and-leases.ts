@@ -7,7 +7,7 @@ import type {
   SecretTable,
   StoredDocument,
 } from '../../config-store.ts'
-import type { Platform } from '../../platform.ts'
+import type { Platform } from '../../time-and-randomness.ts'
 import type { SqlDriver, SqlTarget, SqlTransaction } from '../sql-driver.ts'
 
 const SECRET_BYTES = 32

@@ -4,7 +4,7 @@ import { compileRule } from '../../compile-rule.ts'
 import type { GcraRule, Rule, TokenBucketRule } from '../../rule/rule.ts'
 import type { OverrideTerms } from '../entries/live-entry.ts'
 import type { PolicyRule, PolicyRuleSettings } from '../rule-set/rule-set.ts'
-import { addBurst, algorithmRuleOf, applyTerms, scaleRule, withoutHybridBurst } from './rule-numbers.ts'
+import { addBurst, algorithmRuleOf, applyTerms, scaleRule, withoutHybridBurst } from './scale-rule.ts'
 
 const LARGEST = 9_000_000_000
 const MONTH = { calendar: 'month', timeZone: 'Europe/Berlin' } as const

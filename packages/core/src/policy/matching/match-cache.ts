@@ -10,7 +10,7 @@ const WORTHWHILE = 3
  * as in a flood of random texts, only one question in eight is looked at: that costs next to nothing, and notices when
  * it changes.
  */
-export class RecentMap<V> {
+export class MatchCache<V> {
   readonly #half: number
   #young: Map<string, V>[]
   #old: Map<string, V>[]

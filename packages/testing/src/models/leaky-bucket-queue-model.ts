@@ -3,7 +3,7 @@ import type { Limit } from '@sluice/core/store'
 const MICRO = 1_000_000n
 
 /** One server that works off calls in the order they came, without any rounding: the ideal of a shaper. */
-export interface DeparturesModel {
+export interface LeakyBucketQueueModel {
   /** How long a call that comes at `now` would wait before it is served, in microseconds rounded up. */
   waitMicros(now: number): number
   /** Adds a call of `cost` units to the end of the queue. */
@@ -13,7 +13,7 @@ export interface DeparturesModel {
 /**
  * The ideal departures under a rate. Time is counted in `units`-ths of a microsecond, so that every instant is whole.
  */
-export function departuresModel(limit: Extract<Limit, { rate: unknown }>): DeparturesModel {
+export function leakyBucketQueueModel(limit: Extract<Limit, { rate: unknown }>): LeakyBucketQueueModel {
   const units = BigInt(limit.rate.units)
   const micros = BigInt(limit.rate.micros)
   let freeAt = 0n

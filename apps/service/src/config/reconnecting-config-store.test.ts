@@ -1,12 +1,12 @@
 import type { ConfigStore } from '@sluice/config-store'
 import { openConfigStore } from '@sluice/config-store'
 import { describe, expect, it, onTestFinished } from 'vitest'
-import { LateConfigStore } from './late-config-store.ts'
+import { ReconnectingConfigStore } from './reconnecting-config-store.ts'
 
 /** A database that is unreachable for the first attempts. */
-function lateBy(failures: number): { config: LateConfigStore; tries: () => number } {
+function lateBy(failures: number): { config: ReconnectingConfigStore; tries: () => number } {
   let tries = 0
-  const config = new LateConfigStore(() => {
+  const config = new ReconnectingConfigStore(() => {
     tries++
     return tries > failures ? openConfigStore('sqlite::memory:') : Promise.reject(new Error('away'))
   })
@@ -51,7 +51,7 @@ describe('a configuration store that comes late', () => {
 
   it('is closed with what was opened, also when that is just being done, and stays closed', async () => {
     const opening = Promise.withResolvers<ConfigStore>()
-    const config = new LateConfigStore(() => opening.promise)
+    const config = new ReconnectingConfigStore(() => opening.promise)
     const used = config.versions.list().catch((error: unknown) => error)
     const closing = config.close()
     const real = await openConfigStore('sqlite::memory:')
@@ -59,7 +59,7 @@ describe('a configuration store that comes late', () => {
     await closing
     await used
     await expect(real.versions.list()).rejects.toThrow()
-    const never = new LateConfigStore(() => expect.fail('it was opened'))
+    const never = new ReconnectingConfigStore(() => expect.fail('it was opened'))
     await never.close()
     await expect(never.versions.list()).rejects.toThrow('closed')
   })

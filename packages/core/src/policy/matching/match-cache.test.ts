@@ -1,23 +1,23 @@
 import { describe, expect, it } from 'vitest'
-import { RecentMap } from './recent-map.ts'
+import { MatchCache } from './match-cache.ts'
 
 /** Asks, and adds what was not found; whether it was. */
-function ask(map: RecentMap<string>, key: string, kind = 0): boolean {
+function ask(map: MatchCache<string>, key: string, kind = 0): boolean {
   const found = map.get(kind, key)
   if (found === undefined) map.add(kind, key, key)
   return found !== undefined
 }
 
-describe('RecentMap', () => {
+describe('MatchCache', () => {
   it('finds what was added, by kind', () => {
-    const map = new RecentMap<string>(2, 8)
+    const map = new MatchCache<string>(2, 8)
     map.add(0, 'a', 'first')
     map.add(1, 'a', 'second')
     expect([map.get(0, 'a'), map.get(1, 'a'), map.get(0, 'b')]).toEqual(['first', 'second', undefined])
   })
 
   it('never holds more than its capacity, of all kinds together', () => {
-    const map = new RecentMap<string>(3, 8)
+    const map = new MatchCache<string>(3, 8)
     let most = 0
     for (let index = 0; index < 1000; index++) {
       ask(map, `key ${index % 50}`, index % 3)
@@ -27,7 +27,7 @@ describe('RecentMap', () => {
   })
 
   it('keeps what is used again and again, and forgets the rest', () => {
-    const map = new RecentMap<string>(1, 64)
+    const map = new MatchCache<string>(1, 64)
     for (let index = 0; index < 500; index++) {
       expect(ask(map, 'often')).toBe(index > 0)
       expect(ask(map, 'often too')).toBe(index > 0)
@@ -37,7 +37,7 @@ describe('RecentMap', () => {
   })
 
   it('looks at one lookup in eight while nothing is used again', () => {
-    const map = new RecentMap<string>(1, 1024)
+    const map = new MatchCache<string>(1, 1024)
     for (let index = 0; index < 512; index++) ask(map, `before ${index}`)
     expect(map.size).toBe(512)
     // The next question is the one at which it sees that nothing is found.
@@ -46,7 +46,7 @@ describe('RecentMap', () => {
   })
 
   it('notices when something is used again', () => {
-    const map = new RecentMap<string>(1, 16)
+    const map = new MatchCache<string>(1, 16)
     // The ninth is the one at which it sees that nothing is found: from then on the eighth of each eight is looked at.
     for (let index = 0; index < 9; index++) ask(map, `once ${index}`)
     const found = Array.from({ length: 80 }, () => ask(map, 'often'))

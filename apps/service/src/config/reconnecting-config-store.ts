@@ -4,7 +4,7 @@ import type { ChangeBatch, ChangeFeed, ConfigStore } from '@sluice/config-store'
  * A configuration store that may be unreachable. It is opened on first use, and each use tries again until that
  * succeeds. `open` never runs twice at the same time, nor after it succeeded.
  */
-export class LateConfigStore implements ConfigStore {
+export class ReconnectingConfigStore implements ConfigStore {
   readonly versions: ConfigStore['versions'] = this.#late('versions')
   readonly overrides: ConfigStore['overrides'] = this.#late('overrides')
   readonly members: ConfigStore['members'] = this.#late('members')
