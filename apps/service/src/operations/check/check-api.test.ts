@@ -47,7 +47,7 @@ describe('a batch on Redis', () => {
     [1, 1],
     [30, 1],
     [60, 2],
-    [100, 2],
+    [100, 3],
   ])('of %d callers is %d calls, which leave together', async (callers, calls) => {
     // Time that stands still keeps heartbeats from going out among the calls that are counted.
     const options = { prefix: 'trips', monotonicMs: () => 1, denyCache: false, deadlineMs: 10_000 } as const
