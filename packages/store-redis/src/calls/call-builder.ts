@@ -317,7 +317,7 @@ function hasLimits(items: Batch['items'], limits: readonly Limit[]): boolean {
   return true
 }
 
-/** See lua/includes/bulk-checks.lua. */
+/** Whether the fast paths of lua/decide.lua read a limit. */
 function isSupported(limit: Limit): boolean {
   switch (limit.algorithm) {
     case 'token-bucket':
