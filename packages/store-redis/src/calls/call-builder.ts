@@ -126,6 +126,14 @@ export class CallBuilder {
   }
 }
 
+/** A call with one batch. */
+export function singleCall(pending: PendingBatch): DecideCall {
+  const group = new BatchGroup(pending)
+  const { bulkLimits } = group
+  if (bulkLimits === undefined) return { bulkChecks: [], groups: [group] }
+  return { bulkChecks: [{ limits: bulkLimits, cost: pending.batch.items[0]!.cost, groups: [group] }], groups: [] }
+}
+
 /** All groups of a call, in the order of decisions. */
 export function groupsIn(call: DecideCall): readonly BatchGroup[] {
   return call.bulkChecks.length === 1 && call.groups.length === 0

@@ -1,7 +1,7 @@
 import type { Timers } from '@sluice/core'
 import type { PendingBatch } from '@sluice/core/internal'
 import type { BatchGroup, DecideCall } from './call-builder.ts'
-import { CallBuilder, groupsIn } from './call-builder.ts'
+import { CallBuilder, groupsIn, singleCall } from './call-builder.ts'
 import type { DecideReply } from './decide-call.ts'
 
 /** Maximum size of one call. A script blocks the server while it runs: here for about 0.3 ms. */
@@ -91,10 +91,9 @@ export class CallScheduler {
 
   add(pending: PendingBatch): void {
     if (this.#isIdle()) {
-      this.#builder.add(pending)
       this.#open++
       this.#isFirstInFlight = true
-      this.#send()
+      void this.#execute(singleCall(pending))
       return
     }
     this.#scheduleFlush()

@@ -16,6 +16,8 @@ const LEASE = 16
 
 /** Encodes a call of the decide script. */
 export function encodeDecideCall(call: DecideCall, context: CallContext): ScriptCall {
+  const [check] = call.bulkChecks
+  if (check !== undefined && isSingle(call, check)) return encodeSingleCheck(check, context)
   const { writer, body } = context
   const args = new CallArguments(context.time)
   if (call.groups.length === 0) {
@@ -25,6 +27,29 @@ export function encodeDecideCall(call: DecideCall, context: CallContext): Script
   const { batches, limits } = writeBatches(call.groups, args, context)
   writeBulkChecks(call.bulkChecks, args, context)
   return { keys: args.keys, args: [args.header(writer, body), batches(), ...limits] }
+}
+
+/** Whether a call has nothing but one check of one key by one limit: the usual call of a process with little traffic. */
+function isSingle({ bulkChecks, groups }: DecideCall, check: BulkCheck): boolean {
+  return bulkChecks.length === 1 && groups.length === 0 && check.groups.length === 1 && check.limits.limits.length === 1
+}
+
+/** Writes what {@link encodeDecideCall} writes for such a call, without tables for keys and limits. */
+function encodeSingleCheck({ limits, cost, groups }: BulkCheck, { writer, time, recordOf }: CallContext): ScriptCall {
+  const { first, size } = groups[0]!
+  writer.clear()
+  writer.double(time.givenMicros)
+  writer.double(time.slackMs)
+  writer.uint16(1)
+  writer.uint16(1)
+  writer.bytes(encodingOf(limits.limits[0]!).bytes(time.aboutMicros))
+  writer.uint16(1)
+  writer.double(cost)
+  writer.uint16(1)
+  writer.uint16(1)
+  writer.uint16(1)
+  writer.uint16(size)
+  return { keys: [recordOf(first.items[0]!.key)], args: [writer.take()] }
 }
 
 function writeBulkChecks(checks: readonly BulkCheck[], args: CallArguments, { body, recordOf }: CallContext): void {
