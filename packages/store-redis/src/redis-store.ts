@@ -87,8 +87,8 @@ export interface RedisStoreStats {
 
 /**
  * Limits shared by all processes that use the same Redis (6.2 or later, or Valkey; standalone, Sentinel or Cluster) and
- * the same prefix. Exact: every decision is one atomic step at the server's time. All checks of one event loop
- * iteration leave in one call.
+ * the same prefix. Exact: every decision is one atomic step at the server's time. A check on
+ * an idle connection leaves at once; under load, all checks of an event loop iteration leave in one call.
  *
  * Takes a URL, or a client of node-redis, ioredis or valkey-glide, which the caller closes. A check never waits longer
  * than `deadlineMs`: while Redis is unavailable, the `failureMode` of each rule decides, and the decision says so.

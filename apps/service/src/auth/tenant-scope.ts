@@ -69,17 +69,17 @@ export function admittedTo(operation: Operation, who: Principal | Answer): Princ
 }
 
 /**
- * How the requests of a tenant's key to an operation are narrowed to that tenant; undefined where such a key is good for nothing.
- * It is done before the body is decoded, because a body need not name the tenant that the key says. What does not have the form
- * of the operation is left to whoever decodes it.
+ * How requests with the key of a tenant are narrowed to that tenant; undefined for operations that such keys cannot call.
+ * Narrowing comes before decoding, because a body need not name the tenant of the key. Bodies of another form pass
+ * unchanged: decoding rejects them.
  */
 export function narrowingOf(id: string): Narrowing | undefined {
   return Object.hasOwn(TENANT_OPERATIONS, id) ? TENANT_OPERATIONS[id as OperationId] : undefined
 }
 
 /**
- * Of what is told of rules, the part that is for whoever asks: for the key of a tenant, that of rules that count tenants. What
- * others are counted by, and how far all tenants together have got, is not theirs to see.
+ * The reports of rules that a key may see: for the key of a tenant, those of rules that count tenants. A tenant does not
+ * see how others are counted, or the totals of all tenants.
  */
 export function ownRules<R extends { readonly dimension: string }>(
   rules: readonly R[],
@@ -107,7 +107,7 @@ function allAsTenant(input: TenantInput, tenant: string): TenantInput | Answer {
   return requests.includes(undefined) ? otherTenant() : { parameters, body: { ...(body as Fields), requests } }
 }
 
-/** The call with the tenant in it; undefined when it is another's. What is no call at all is left to whoever decodes it. */
+/** The call with the tenant in it; undefined when it names another tenant. Anything else passes to decoding unchanged. */
 function ownCall(call: unknown, tenant: string): unknown {
   if (!hasFields(call)) return call ?? null
   const named = TENANT_FIELDS.filter((name) => call[name] !== undefined)

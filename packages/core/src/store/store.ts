@@ -36,11 +36,11 @@ export interface Batch {
   entitled: boolean
   /** Unique number of this charge, above 0: names a concurrency slot and a held reservation. */
   holder: number
-  /** Above 0: give the charge back by itself after so many microseconds unless it is settled before. */
+  /** Above 0: give the charge back after this many microseconds unless it is settled before. */
   holdMicros: number
   /**
-   * Above 0: take the units as a lease. Until it is settled, or so many microseconds have passed, they count in full, whatever
-   * flows off or begins anew meanwhile. What was used of them is charged as of the settlement; when the time is over, all of
+   * Above 0: take the units as a lease. Until it is settled, or this many microseconds have passed, they count in
+   * full, whatever leaks or resets meanwhile. What was used of them is charged as of the settlement; when the time is over, all of
    * them are charged as of that instant. Stores that cannot do it answer `SLUICE_UNSUPPORTED`.
    */
   leaseMicros: number
@@ -94,8 +94,8 @@ export interface Store<M extends Mode = Mode> {
    */
   settle(receipt: Receipt, actuals: readonly number[]): Answer<M, Settlement>
   /**
-   * Denies `key` under the rule for so many microseconds from now; 0 lifts the block. With `forgotten`, the block and the end
-   * of those counters are one atomic step.
+   * Denies `key` under the rule for this many microseconds from now; 0 lifts the block. With `forgotten`, blocking and
+   * deleting those counters are one atomic step.
    */
   block(rule: string, key: string, term: BlockTerm): Answer<M, void>
   /** Forgets the counters of `key` under these limits, and a block under their rules. */

@@ -50,9 +50,9 @@ export interface CallSchedulerOptions {
 }
 
 /**
- * Decides when batches leave, and in which calls. On an idle connection, the first batch leaves at once. Without a call in
- * flight, the others leave at the end of the event loop iteration they were added in. While calls are in flight, they collect, and leave at the end of the iteration in which
- * the next reply arrives, or after a millisecond.
+ * Decides when batches leave, and in which calls. On an idle connection, the first batch leaves at once, and the others
+ * leave at the end of their event loop iteration. While calls are in flight, batches collect, and leave at the end of the
+ * iteration in which the next reply arrives, or after a millisecond.
  */
 export class CallScheduler {
   readonly #options: CallSchedulerOptions

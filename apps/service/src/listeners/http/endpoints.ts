@@ -20,7 +20,7 @@ export interface Endpoint {
   readonly name: string
   /** Bounds how many are in flight. A request takes its slot when its body is complete: a slow client holds none. */
   readonly inFlightLimit: InFlight | undefined
-  /** Who asks, or the answer to give whoever may not. */
+  /** Authenticates a request: returns its principal, or the answer that rejects it. */
   readonly admit: ((request: RequestContext) => Principal | Answer | Promise<Principal | Answer>) | undefined
   /** The parameters and the precondition, as the table of operations declares them. */
   readonly decode: (request: UndecodedRequest) => DecodedRequest
@@ -79,9 +79,9 @@ export interface EndpointParts {
   /** The schemas that those of the operations refer to as `#/components/schemas/<name>`. */
   readonly components: Readonly<Record<string, unknown>>
   readonly authenticator: Pick<Authenticator, 'authenticate'>
-  /** Says how operations are dealt with beyond what the table of operations tells. */
+  /** Settings of an operation that the table of operations does not have. */
   readonly treatmentOf: (operation: Operation) => Treatment
-  /** The same handler, of each of whose requests somebody is told. Default: nobody is. */
+  /** Wraps a handler so that its requests are observed. Default: not observed. */
   readonly observed?: (name: string, handle: AnyHandler) => AnyHandler
 }
 

@@ -123,9 +123,9 @@ export class HttpServer {
   }
 
   /**
-   * Lets clients go elsewhere: everything is answered as before, and every connection ends with its answer. Resolves after
-   * `drainMs`, or at once when it does not listen or is stopped. That no connection is open ends nothing: whoever sends requests
-   * here may not have learnt yet that it leaves, and opens another.
+   * Lets clients move to other nodes: requests are answered as before, and each connection closes after its answer.
+   * Resolves after `drainMs`, or at once when the server does not listen or is stopped. It does not resolve early without
+   * connections: a client that has not noticed the drain yet may open another.
    */
   async drain(drainMs: number): Promise<void> {
     const { requests, sleep } = this.#options
@@ -180,8 +180,8 @@ function rejectConnection(socket: Duplex): number {
 }
 
 /**
- * Answers what Node could not make a request of, and ends the connection: after broken bytes nobody knows where the next
- * request begins. Says the status of the answer; undefined when nobody is there to get one.
+ * Answers bytes that Node could not parse as a request, and closes the connection: the start of the next request is
+ * unknown. Returns the status of the answer, or undefined when the client is gone.
  */
 function answerClientError(error: NodeJS.ErrnoException, socket: Duplex): number | undefined {
   if (error.code === 'ECONNRESET' || !socket.writable) {
@@ -210,7 +210,7 @@ function rawAnswer({ status, headers, body }: Answer): string {
 export interface ConnectionLimitOptions {
   /** Maximum number of open connections from one address. */
   readonly perAddress: number
-  /** Networks without a limit, as CIDR or single address: whoever connects from there does so for many. */
+  /** Networks without a limit, as CIDR or single address: proxies that connect for many clients. */
   readonly exempt: readonly string[]
 }
 
@@ -292,7 +292,7 @@ export function listenError(cause: NodeJS.ErrnoException, { host, port }: Listen
   }
 }
 
-/** Rejects with what {@link listenError} says when nobody could listen there now. The port is free again when it resolves. */
+/** Rejects with {@link listenError} when the address cannot be listened on. The port is free again when it resolves. */
 export function assertPortFree({ host, port }: ListenAddress): Promise<void> {
   return new Promise((resolve, reject) => {
     const probe = createTcpServer()

@@ -32,9 +32,9 @@ interface UnfinishedBody {
 /**
  * Reads the bodies of requests.
  *
- * Invariant: unfinished bodies hold at most `mostBytes`, whoever sends how many of them. A part that does not fit makes the oldest
- * unfinished bodies go: a client that sends without pauses is done before it becomes the oldest, a client that holds bodies back
- * is the first to go. A body that arrives in one piece is never unfinished, so no number of slow bodies costs it anything.
+ * Invariant: unfinished bodies hold at most `mostBytes`, however many clients send them. A part that does not fit drops the
+ * oldest unfinished bodies: a client that sends without pauses is done before it becomes the oldest, and a client that
+ * holds bodies back is dropped first. A body that arrives in one piece is never unfinished, so no number of slow bodies costs it anything.
  */
 export class BodyReader {
   readonly #mostBytes: number
@@ -53,7 +53,7 @@ export class BodyReader {
 
   /**
    * Hands the body of a request to `done`, or `too-large` as soon as it is known to have more than `maxBytes`: by its
-   * `Content-Length`, or when that many have come. When the client goes away, `done` is not called: nobody waits for an answer.
+   * `Content-Length`, or when that many have come. When the client disconnects, `done` is not called.
    * A callback and not a promise, because every request passes here.
    */
   read({ request, head }: IncomingBody, maxBytes: number, done: (body: ReadBody) => void): void {
@@ -84,7 +84,7 @@ export class BodyReader {
         return
       }
       chunks.push(chunk)
-      // Most bodies come in one piece. Without Content-Length nobody knows which piece is the last.
+      // Most bodies come in one piece. Without Content-Length the last piece is unknown.
       if (size === contentLength) return
       if (unfinished === undefined) {
         unfinished = { heldBytes: 0, drop: () => giveUp('dropped') }
@@ -116,8 +116,8 @@ export class BodyReader {
 }
 
 /**
- * Reads and drops what is left of a body that nobody wants, so that the connection can carry the next request; cuts the
- * connection when that is more than four megabytes.
+ * Reads and drops the rest of an unused body, so that the connection can carry the next request. Closes the connection
+ * when that is more than four megabytes.
  */
 export function discardBody(request: IncomingMessage): void {
   let size = 0
@@ -188,12 +188,12 @@ function isNamed(name: string, wanted: string): boolean {
 /** The value in a body, or the answer to give instead. */
 export type JsonBody = { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly answer: Answer }
 
-/** Levels of lists and objects in each other; deeper it is rejected in any case, by whoever compares it with its form. */
+/** Maximum nesting of lists and objects. Schemas reject deeper bodies in any case. */
 const DEEPEST = 64
 
 const JSON_TYPE = /^application\/json[\t ]*(?:;[\t ]*charset[\t ]*=[\t ]*"?utf-?8"?[\t ]*)?;?$/i
 
-/** A body of so many bytes is parsed in a moment, whatever is in it; every check is one. */
+/** Bodies up to this size are parsed quickly, whatever they contain. Every check is one. */
 const SOON_PARSED_BYTES = 16_384
 
 /**

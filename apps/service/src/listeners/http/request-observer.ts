@@ -35,7 +35,7 @@ const MOST_SERIES = 1000
 
 const FIRST_FAILED_STATUS = 500
 
-/** Of these so many are not told of, because there are so many of them: one in a thousand is. */
+/** Frequent operations: one request in a thousand is logged. */
 const OFTEN = /^none$|^\w+ \/(?:internal\/|v1\/|livez$|readyz$|metrics$)/
 const OFTEN_EVERY = 1000
 

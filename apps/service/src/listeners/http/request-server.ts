@@ -13,11 +13,11 @@ import type { RejectedRequest } from './request-observer.ts'
 import type { AllowsHost, Found, PathParameters, Router } from './router.ts'
 import { sendStream } from './stream-answer.ts'
 
-/** What is told of a failure. */
+/** Details of a failure, for the log. */
 export interface FailureDetails {
   /** `METHOD /path` of the operation. */
   readonly operation: string
-  /** What the client was given to ask about it by. */
+  /** The id that the client got. */
   readonly requestId: string
 }
 
@@ -252,7 +252,7 @@ export class RequestServer {
     else this.#stream(exchange, answer)
   }
 
-  /** A connection ends with its stream, which nobody can say the end of when the server stops. */
+  /** The connection closes after the stream: the stream may be cut when the server stops. */
   #stream(exchange: Exchange, answer: StreamAnswer): void {
     const { response } = exchange
     response.shouldKeepAlive = false

@@ -6,7 +6,7 @@ import { NO_SNIFF } from '../../operations/handler.ts'
 /** How a stream is sent. */
 export interface StreamOptions {
   readonly sleep: Sleep
-  /** Called once when it is over, whoever ended it. */
+  /** Called once when the stream has ended, by either side. */
   readonly done: () => void
 }
 
