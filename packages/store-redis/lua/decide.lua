@@ -1,12 +1,13 @@
 -- Decides batches, each over any set of limits: either all limits of a batch are charged, or none.
 --
--- A script creates its functions in every call, which takes longer than most decisions. So there are four paths, and
+-- A script creates its functions in every call, which takes longer than most decisions. So there are five paths, and
 -- the functions of a path are created when a check needs them:
+--   0. includes/single-bucket-check.lua  one check of one key by one bucket, and nothing else
 --   1. includes/single-limit-checks.lua  keys with one limit each, a bucket or a simple window
 --   2. includes/bulk-bucket-checks.lua   keys with several buckets
 --   3. includes/simple-batches.lua       any buckets and simple windows
 --   4. includes/general-batches.lua      everything else
--- The first two store each record at once, the others store all changed records at the end. So after the first key that
+-- The first three store each record at once, the others store all changed records at the end. So after the first key that
 -- needs path 3 or 4, all following checks take these.
 --
 -- KEYS  [1 .. records]  records, then long states
@@ -30,6 +31,7 @@
 --   `remaining d, reset d, retry d` (retry -1: never). The caller computes the decisions of the others from the state,
 --   with the functions that decide in memory.
 
+-- @include single-bucket-check
 -- @include call-header
 -- @include single-limit-checks
 -- @include rate-arithmetic
