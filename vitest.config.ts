@@ -12,8 +12,9 @@ export default defineConfig({
     setupFiles: ['tools/leak-guard.ts', 'tools/property-seed.ts'],
     // A process per file: tests of worker threads and shared memory need one of their own.
     pool: 'forks',
-    // Threads that strip types from sources all call WebAssembly. V8 13.6 frees a compiled import wrapper twice when several
-    // threads compile it at the same time, and aborts ("Check failed: jit_page.has_value()"). So wrappers stay generic.
+    // Threads that strip types from sources all call WebAssembly. V8 13.6 frees a compiled import wrapper twice when
+    // several threads compile it at the same time, and aborts ("Check failed: jit_page.has_value()"). So wrappers stay
+    // generic.
     execArgv: ['--wasm-wrapper-tiering-budget=1000000000'],
     // Tests that race threads need the cores; more processes than cores only add noise.
     maxWorkers: 2,

@@ -79,7 +79,8 @@ function sectionOf(operation: ShownOperation, schemas: Readonly<Record<string, S
   ]
   const rows = Object.entries(parameters).map(
     ([name, parameter]) =>
-      `| \`${name}\` | ${parameter.in} | ${parameter.required ? 'yes' : 'no'} | ${parameter.description.replaceAll('|', '\\|')} |`,
+      `| \`${name}\` | ${parameter.in} | ${parameter.required ? 'yes' : 'no'} | ` +
+      `${parameter.description.replaceAll('|', '\\|')} |`,
   )
   if (rows.length > 0) lines.push(['| parameter | in | required | meaning |', '|---|---|---|---|', ...rows].join('\n'))
   const [sent] = examplesOf(body, schemas)

@@ -151,7 +151,8 @@ describe('checkImports', () => {
 
   it('names file, line, import and rule', () => {
     expect(problems('core', 'a.ts', "import './b.ts'\nexport type { Stats } from 'node:fs'")).toEqual([
-      "packages/core/src/a.ts:2 imports 'node:fs': 'core' runs without Node and imports no Node module; take what it needs as an argument",
+      "packages/core/src/a.ts:2 imports 'node:fs': 'core' runs without Node and imports no Node module; take what " +
+        'it needs as an argument',
     ])
   })
 

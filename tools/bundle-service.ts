@@ -1,5 +1,6 @@
-// `node tools/run.mjs tools/bundle-service.ts <folder>`: writes the service into a folder, as plain JavaScript with all that it
-// imports. Node alone runs it: `node <folder>/dist/service/main.js`. The image and the systemd unit of deploy/ start that file.
+// `node tools/run.mjs tools/bundle-service.ts <folder>`: writes the service into a folder, as plain JavaScript with all
+// that it imports. Node alone runs it: `node <folder>/dist/service/main.js`. The image and the systemd unit of deploy/
+// start that file.
 import { cpSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { build } from 'esbuild'
@@ -30,7 +31,8 @@ await runTool(async () => {
     entryPoints: ['apps/service/src/main.ts', 'apps/service/src/workers/worker-main.ts'],
     entryNames: '[name]',
     outdir: join(folder, PROGRAMS),
-    // One file for each: names of a CommonJS package that is imported later are known only inside of the file that has it.
+    // One file for each: names of a CommonJS package that is imported later are known only inside of the file that has
+    // it.
     bundle: true,
     format: 'esm',
     platform: 'node',

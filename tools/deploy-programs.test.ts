@@ -1,5 +1,5 @@
-// The programs that deploy/ is written for read its files: promtool, nginx, HAProxy and systemd. The proxies are started, with
-// ports of their own and a server behind them that answers with what it was sent.
+// The programs that deploy/ is written for read its files: promtool, nginx, HAProxy and systemd. The proxies are
+// started, with ports of their own and a server behind them that answers with what it was sent.
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'

@@ -22,9 +22,9 @@ export interface ProgramEnd {
 }
 
 /**
- * The root filesystem that the Dockerfile describes, made without an engine: the bundle, Node and the libraries that Node is
- * linked with, and nothing else. Programs are started in it by chroot, as the user of the image, with all but the data folder
- * read-only. That needs the right to mount: where it is missing, the output of the program says so.
+ * The root filesystem that the Dockerfile describes, made without an engine: the bundle, Node and the libraries that
+ * Node is linked with, and nothing else. Programs are started in it by chroot, as the user of the image, with all but
+ * the data folder read-only. That needs the right to mount: where it is missing, the output of the program says so.
  */
 export class ImageRoot {
   readonly folder: string

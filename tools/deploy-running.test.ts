@@ -1,5 +1,6 @@
-// The service runs as the image has it, on a real Redis and a real PostgreSQL, and is asked for checks. A real Prometheus scrapes
-// it with the configuration of deploy/, and every query of the rules, the alerts and the dashboards finds something.
+// The service runs as the image has it, on a real Redis and a real PostgreSQL, and is asked for checks. A real
+// Prometheus scrapes it with the configuration of deploy/, and every query of the rules, the alerts and the dashboards
+// finds something.
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'

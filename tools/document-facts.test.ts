@@ -1,5 +1,5 @@
-// What the documents name must exist: settings, commands, operations, metrics, codes, entries of the package. And the documents
-// keep to the rules of CONTRIBUTING.md about size and language.
+// What the documents name must exist: settings, commands, operations, metrics, codes, entries of the package. And the
+// documents keep to the rules of CONTRIBUTING.md about size and language.
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, it } from 'vitest'

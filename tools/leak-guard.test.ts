@@ -38,7 +38,8 @@ describe('the leak guard', () => {
     }
     writeFileSync(
       join(folder, 'vitest.config.ts'),
-      `export default { test: { pool: 'forks', maxWorkers: 2, setupFiles: ['${join(repositoryRoot, 'tools/leak-guard.ts')}'] } }`,
+      "export default { test: { pool: 'forks', maxWorkers: 2, setupFiles: " +
+        `['${join(repositoryRoot, 'tools/leak-guard.ts')}'] } }`,
     )
     const vitest = join(repositoryRoot, 'node_modules/vitest/vitest.mjs')
     const run = spawnSync(process.execPath, [vitest, 'run', '--reporter=json', '--outputFile=report'], { cwd: folder })

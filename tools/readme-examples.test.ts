@@ -1,7 +1,7 @@
-// Every block marked `ts` in the documents is a program: it is compiled with the strictness of the sources, run, and what
-// it prints is compared with its comments. A block that begins with `// worker.ts` is a file that the other blocks of its
-// document use. A program that names the Redis at the usual address gets one that was started for it; port 3000 becomes a free
-// port.
+// Every block marked `ts` in the documents is a program: it is compiled with the strictness of the sources, run, and
+// what it prints is compared with its comments. A block that begins with `// worker.ts` is a file that the other blocks
+// of its document use. A program that names the Redis at the usual address gets one that was started for it; port 3000
+// becomes a free port.
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { freePort, type RedisServer, startRedis } from '@sluice/testing/servers'

@@ -130,7 +130,8 @@ describe('requirements', () => {
   it('are reported with the command that installs them when they are missing', () => {
     const { requirement } = fakeMachine()
     expect(() => findRequirements([requirement('redis')])).toThrow(
-      'redis is needed to prove a point, and was not found. It is not installed. On Debian or Ubuntu: sudo apt-get update',
+      'redis is needed to prove a point, and was not found. It is not installed. On Debian or Ubuntu: sudo apt-get ' +
+        'update',
     )
   })
 })

@@ -114,7 +114,8 @@ describe('run.mjs', () => {
       /^sluice: running `npm ci` because node_modules is missing or incomplete; .+\nsluice: installed the dependencies in \d+ s\n$/,
     )
     expect(out).toBe(
-      '--conditions=source,--disable-warning=ExperimentalWarning,--wasm-wrapper-tiering-budget=1000000000,--expose-gc a,--b\n',
+      '--conditions=source,--disable-warning=ExperimentalWarning,--wasm-wrapper-tiering-budget=1000000000,--expose-gc ' +
+        'a,--b\n',
     )
     expect(code).toBe(7)
   })
@@ -248,7 +249,8 @@ function installedRepository(script: string) {
 describe.each(['SIGINT', 'SIGTERM', 'SIGHUP'] as const)('run.mjs on %s', (signal) => {
   it('lets the script finish in order and ends with its code', async () => {
     const { start } = installedRepository(
-      `process.on('${signal}', () => { console.log('bye'); process.exit(3) }); setInterval(() => {}, 1e6); console.log('ready')`,
+      `process.on('${signal}', () => { console.log('bye'); process.exit(3) }); setInterval(() => {}, 1e6); ` +
+        "console.log('ready')",
     )
     const { child, ready, ended } = start(['script.ts'])
     await ready
@@ -274,7 +276,9 @@ describe('npm scripts', () => {
     expect(others).toEqual([])
   })
 
-  const SCRIPT = `process.on('SIGTERM', () => { console.log('bye'); process.exit(0) }); setInterval(() => {}, 1e6); console.log('ready')`
+  const SCRIPT =
+    "process.on('SIGTERM', () => { console.log('bye'); process.exit(0) }); setInterval(() => {}, 1e6); " +
+    "console.log('ready')"
 
   /** Starts a command in the repository; resolves when the script is ready. */
   async function startReady(command: string, args: readonly string[], env: Readonly<Record<string, string>> = {}) {

@@ -93,7 +93,8 @@ describe('stagePackage', () => {
   it('takes files that are started as threads', () => {
     const files = {
       'packages/core/dist/deep/make.js':
-        "const end = 'js';\nnew Worker(new URL(`./thread.${end}`, import.meta.url));\nnew URL('../other.js', import.meta.url);\n",
+        "const end = 'js';\nnew Worker(new URL(`./thread.${end}`, import.meta.url));\nnew URL('../other.js', " +
+        'import.meta.url);\n',
       'packages/core/dist/deep/thread.js': 'export {};\n',
       'packages/core/dist/other.js': 'export {};\n',
     }
@@ -156,9 +157,11 @@ describe('the package.json of the staged package', () => {
 describe('the documents of the staged package', () => {
   const DOCUMENTS = {
     'packages/sluice/README.md':
-      'See [start](../../docs/guides/start.md#a), [why](../../docs/decisions/why.md), [b](https://b.example), [c](#c).\n',
+      'See [start](../../docs/guides/start.md#a), [why](../../docs/decisions/why.md), [b](https://b.example), ' +
+      '[c](#c).\n',
     'docs/guides/start.md':
-      'See [errors](../reference/errors.md#code), [example](../../examples/one/README.md), [home](../../packages/sluice/README.md).\n',
+      'See [errors](../reference/errors.md#code), [example](../../examples/one/README.md), ' +
+      '[home](../../packages/sluice/README.md).\n',
     'docs/reference/errors.md': '[start](../guides/start.md)\n',
     'docs/decisions/why.md': 'Because.\n',
   }
@@ -186,7 +189,8 @@ describe('the documents of the staged package', () => {
 describe('statedSizes', () => {
   it('reads the rows that state a size', () => {
     const table =
-      "| import | size |\n|---|---|\n| `import { a } from 'sluice/b'` | for c | 20 kB |\n| `import { d } from 'e'` | tests |\n"
+      "| import | size |\n|---|---|\n| `import { a } from 'sluice/b'` | for c | 20 kB |\n| `import { d } from 'e'` " +
+      '| tests |\n'
     expect(statedSizes(table)).toEqual([
       { entry: 'sluice/b', program: "import { a } from 'sluice/b'; globalThis.kept = a", kilobytes: 20 },
     ])

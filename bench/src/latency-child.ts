@@ -4,8 +4,8 @@ import { redisStore } from '@sluice/store-redis'
 import { Redis } from 'ioredis'
 import { RateLimiterRedis } from 'rate-limiter-flexible'
 
-// Calls Redis one request at a time, in a process of its own, and prints what each candidate took. All candidates run in
-// this process and take turns in short blocks, so that a slow moment of the machine hits all of them. Started by the
+// Calls Redis one request at a time, in a process of its own, and prints what each candidate took. All candidates run
+// in this process and take turns in short blocks, so that a slow moment of the machine hits all of them. Started by the
 // latency bench.
 
 /** High enough that no call is denied: rate-limiter-flexible rejects a promise for that, which costs it more. */

@@ -188,7 +188,8 @@ export const latency: Bench = {
         Object.entries(CEILING).every(([name, most]) => ratios[name]! <= most) &&
         Object.entries(floor).every(([name, least]) => ratios[name]! >= least),
       notes: [
-        `${BLOCKS} alternating blocks of ${CALLS} calls in one process; a ratio is the median of the ratios of all blocks`,
+        `${BLOCKS} alternating blocks of ${CALLS} calls in one process; a ratio is the median of the ratios of all ` +
+          'blocks',
         'service, Express and Fastify: 2 connections of wrk, on Redis unless stated otherwise',
       ],
     }

@@ -156,7 +156,8 @@ describe('a command line', () => {
       exitCode: 2,
       output: '',
       errors: [
-        'SLUICE_HARNESS_INVALID_OPTION: an option cannot be used. Received --store "disk"; expected one of shared, memory, redis. "--help" tells more.',
+        'SLUICE_HARNESS_INVALID_OPTION: an option cannot be used. Received --store "disk"; expected one of shared, ' +
+          'memory, redis. "--help" tells more.',
       ],
     })
   })

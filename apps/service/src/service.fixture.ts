@@ -250,5 +250,8 @@ export class RawConnection {
 
 /** The text of a check as HTTP/1.1. `headers` are whole lines, each with its end. */
 export function rawCheck(body: string, headers = ''): string {
-  return `POST ${CHECK_PATH} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: ${Buffer.byteLength(body)}\r\n${headers}\r\n${body}`
+  return (
+    `POST ${CHECK_PATH} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: ` +
+    `${Buffer.byteLength(body)}\r\n${headers}\r\n${body}`
+  )
 }

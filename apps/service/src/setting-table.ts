@@ -375,7 +375,8 @@ export function settingsHelp(): string {
     'Without settings, all state is kept in this process and in the folder .sluice.',
     '',
     ...lines,
-    `${`  ${NEW_ADMIN_KEY}`.padEnd(WIDTH)} Create another API key with the role admin in the database, print it and exit.`,
+    `${`  ${NEW_ADMIN_KEY}`.padEnd(WIDTH)} Create another API key with the role admin in the database, print it ` +
+      'and exit.',
     `${'  --help'.padEnd(WIDTH)} Print this help.`,
     '',
     'Only in a file: service.alerts, the alert rules (docs/guides/operate/alerts.md).',

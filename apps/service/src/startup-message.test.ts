@@ -32,7 +32,8 @@ describe('the start message', () => {
       '  rules       version 1, from SQLite in .sluice',
       '  listening   localhost only (set HOST=0.0.0.0 to expose)',
       'Try it:',
-      `  curl -i http://127.0.0.1:8080/internal/ratelimit/check -H 'Content-Type: application/json' -d '{"userId":"user-123","resource":"/api/v1/data"}'`,
+      "  curl -i http://127.0.0.1:8080/internal/ratelimit/check -H 'Content-Type: application/json' -d " +
+        `'{"userId":"user-123","resource":"/api/v1/data"}'`,
     ])
   })
 

@@ -143,7 +143,8 @@ describe('a problem', () => {
     expect(isClientError(error, 'SLUICE_HTTP_INVALID_REQUEST')).toBe(true)
     expect(error).toMatchObject({ status: 400, detail: 'One thing.', errors, retryAfterMs: undefined })
     expect(String(error)).toBe(
-      'ClientError: SLUICE_HTTP_INVALID_REQUEST: The request has invalid fields. One thing. /tokens: received -1; expected a whole number from 0.',
+      'ClientError: SLUICE_HTTP_INVALID_REQUEST: The request has invalid fields. One thing. /tokens: received -1; ' +
+        'expected a whole number from 0.',
     )
   })
 

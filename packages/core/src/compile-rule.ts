@@ -449,7 +449,9 @@ const HINTS: Readonly<Record<string, { readonly instead: string; readonly hint: 
   capacity: { instead: 'limit', hint: 'This algorithm calls it "limit".' },
   rollover: {
     instead: 'window',
-    hint: 'Units carry over only between windows that begin and end, and in buckets: use "fixed-window" or "token-bucket".',
+    hint:
+      'Units carry over only between windows that begin and end, and in buckets: use "fixed-window" or ' +
+      '"token-bucket".',
   },
 }
 

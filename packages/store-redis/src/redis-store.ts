@@ -250,7 +250,8 @@ export class RedisStore extends CallbackStore {
    * Resolves with whether it does. Optional: the first checks wait for the first connection themselves, for
    * `connectTimeoutMs`.
    *
-   * @throws SluiceError `SLUICE_STORE_UNAVAILABLE` when the user lacks a permission (`NOPERM`); the message lists what to allow
+   * @throws SluiceError `SLUICE_STORE_UNAVAILABLE` when the user lacks a permission (`NOPERM`); the message lists what
+   *   to allow
    */
   ready(withinMs = 5000): Promise<boolean> {
     return this.#startup.ready(withinMs)

@@ -63,7 +63,9 @@ function versionWarnings(info: string): ServerWarning[] {
   return [
     {
       code: 'SLUICE_SERVER_TOO_OLD',
-      message: `The server is Redis ${major}.${minor}, expected ${MIN_VERSION.join('.')} or later, or Valkey. Please upgrade it.`,
+      message:
+        `The server is Redis ${major}.${minor}, expected ${MIN_VERSION.join('.')} or later, or Valkey. Please ` +
+        'upgrade it.',
     },
   ]
 }

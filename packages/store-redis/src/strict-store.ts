@@ -55,7 +55,8 @@ export interface StrictStoreOptions {
 
 /**
  * Decides in Redis: exact across machines. A batch on an idle connection leaves at once. Under load, all batches of an
- * event loop iteration leave together, and equal batches are sent once. Errors are raised unchanged: deadlines and failure modes belong to the fallback store.
+ * event loop iteration leave together, and equal batches are sent once. Errors are raised unchanged: deadlines and
+ * failure modes belong to the fallback store.
  */
 export class StrictStore extends CallbackStore {
   readonly #options: StrictStoreOptions

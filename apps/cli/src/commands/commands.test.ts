@@ -265,7 +265,8 @@ describe('rules', () => {
       const rejected = await sluice({ files })('rules', 'put', 'b.json', '--stage', ...stage)
       expect(rejected.code).toBe(1)
       expect(rejected.err).toContain(
-        `SLUICE_CLI_WOULD_REPLACE: Version ${first.number} is enforced. The file would remove or change: rules /of-a@user (removed). Nothing was stored.\n`,
+        `SLUICE_CLI_WOULD_REPLACE: Version ${first.number} is enforced. The file would remove or change: rules ` +
+          '/of-a@user (removed). Nothing was stored.\n',
       )
       expect(rejected.err).toContain(`repeat with --if-version ${first.number}.`)
       expect(rejected.err).toContain('use --force.')
@@ -375,7 +376,8 @@ describe('rules', () => {
 
   it('of Envoy are listed, and enforced where its clients ask', async () => {
     const text =
-      'domain: mail\ndescriptors:\n  - key: route\n    value: /send\n    descriptors:\n      - key: user\n        rate_limit: { unit: year, requests_per_unit: 2, name: sends }\n'
+      'domain: mail\ndescriptors:\n  - key: route\n    value: /send\n    descriptors:\n      - key: user\n        ' +
+      'rate_limit: { unit: year, requests_per_unit: 2, name: sends }\n'
     const enforced = await lines(['rules', 'import', 'mail.yaml', '--stage', 'enforce'], {
       files: { 'mail.yaml': text },
     })

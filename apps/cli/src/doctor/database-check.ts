@@ -112,7 +112,8 @@ async function postgresFindings(question: ServerQuestion): Promise<readonly Find
     answers = await askServer(question)
   } catch (error) {
     const advice =
-      'Check that it runs and that address, user, password and database are correct. Until then the service uses the last known rules.'
+      'Check that it runs and that address, user, password and database are correct. Until then the service uses ' +
+      'the last known rules.'
     return [failed('database', `${place} is not usable (${reasonText(error)})`, advice)]
   }
   return [
@@ -134,7 +135,8 @@ async function askServer({ url, nowMs, wait }: ServerQuestion): Promise<Answers>
   const ask = async (): Promise<Answers> => {
     await client.connect()
     const server = await client.query<{ version: number; replica: boolean; there: boolean }>(
-      "SELECT current_setting('server_version_num')::int / 10000 AS version, pg_is_in_recovery() AS replica, to_regclass('schema_migrations') IS NOT NULL AS there",
+      "SELECT current_setting('server_version_num')::int / 10000 AS version, pg_is_in_recovery() AS replica, " +
+        "to_regclass('schema_migrations') IS NOT NULL AS there",
     )
     const { version, replica, there } = server.rows[0]!
     const newest = there

@@ -31,7 +31,11 @@ export const doctorCommand: Command = command({
   name: 'doctor',
   summary: 'Diagnose an installation',
   description:
-    'Reads the settings like the service: flags, then the environment, then the file. Checks Node, the rules file, the port, the data folder, Redis (sentinels, version, role, eviction, clock), PostgreSQL (version, tables, clock) and the service (readiness, clock, API key), and says how to fix each problem. Without --url and SLUICE_URL it uses the address in the settings. Read-only; needs no running service. Exits with 1 if a check fails. With --json: findings with check, status (ok, warning, failed, skipped), found and advice.',
+    'Reads the settings like the service: flags, then the environment, then the file. Checks Node, the rules file, ' +
+    'the port, the data folder, Redis (sentinels, version, role, eviction, clock), PostgreSQL (version, tables, ' +
+    'clock) and the service (readiness, clock, API key), and says how to fix each problem. Without --url and ' +
+    'SLUICE_URL it uses the address in the settings. Read-only; needs no running service. Exits with 1 if a check ' +
+    'fails. With --json: findings with check, status (ok, warning, failed, skipped), found and advice.',
   args: {},
   flags: FLAGS,
   examples: ['doctor', 'doctor --redis-url redis://127.0.0.1:6379 --json'],

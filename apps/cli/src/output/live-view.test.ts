@@ -46,7 +46,8 @@ const REASONS = [{ code: 'redis-unreachable', message: 'Redis is unreachable. Ch
 describe('sampleLine', () => {
   it('says it all in one line', () => {
     expect(sampleLine(SAMPLE)).toBe(
-      '2027-01-01T12:30:15Z  checks 1200/s  denied 37/s (3.1 %)  store p50 0.3 ms p99 17 ms  errors 2  in flight 3  version 12  alerts 1',
+      '2027-01-01T12:30:15Z  checks 1200/s  denied 37/s (3.1 %)  store p50 0.3 ms p99 17 ms  errors 2  in flight ' +
+        '3  version 12  alerts 1',
     )
   })
 

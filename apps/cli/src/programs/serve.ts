@@ -8,7 +8,10 @@ export const serveCommand: Command = passThroughCommand({
   name: 'serve',
   summary: 'Start the service',
   description:
-    'Runs the service in the foreground until it is stopped. Flags are those of the service: "sluice serve -- --help" lists them. With --json it prints one line per event. "started" has url, pid and firstKey (null unless the key was just created). "firstKey" has firstKey, if the key is created later because the database was unreachable. "stopped" has code.',
+    'Runs the service in the foreground until it is stopped. Flags are those of the service: "sluice serve -- ' +
+    '--help" lists them. With --json it prints one line per event. "started" has url, pid and firstKey (null ' +
+    'unless the key was just created). "firstKey" has firstKey, if the key is created later because the database ' +
+    'was unreachable. "stopped" has code.',
   examples: ['serve --port 8080', 'serve --redis-url redis://127.0.0.1:6379 --threads auto'],
   run: async (args, { programs, terminal, isJson }) => {
     const passed = args.filter((arg) => arg !== '--json')

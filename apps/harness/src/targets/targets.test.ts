@@ -54,7 +54,8 @@ describe('--target with a module', () => {
     const path = moduleWith(`${EXACT}\nexport default (max) => new Limiter(max)`)
     const { exitCode, output, errors } = await run(['--target', path, '--max', '100,500'])
     const block = (max: number): string =>
-      `MaxRequests = ${max}\nRaceTest: Approved <= ${max} | Time=_ms\nAccuracyTest: Approved <= ${max} | Requests=2000 | Time=_ms\nDistributedTest: Nodes=20, Req/Node=200 | Time=_ms\n`
+      `MaxRequests = ${max}\nRaceTest: Approved <= ${max} | Time=_ms\nAccuracyTest: Approved <= ${max} | ` +
+      'Requests=2000 | Time=_ms\nDistributedTest: Nodes=20, Req/Node=200 | Time=_ms\n'
     expect(output.replaceAll(/=\d+ms/g, '=_ms')).toBe(
       `Algorithm: limiter.mjs\n-----\n\n${block(100)}\n${block(500)}\n2 of 2 exact\n`,
     )
@@ -93,7 +94,8 @@ describe('--target with a module', () => {
 
   it('finds a limiter that waits between its question and its count', async () => {
     const racy =
-      'const used = new Map(); export default (max) => ({ tryAcquire: async (node) => { const n = used.get(node) ?? 0; await null; used.set(node, n + 1); return n < max } })'
+      'const used = new Map(); export default (max) => ({ tryAcquire: async (node) => { const n = used.get(node) ' +
+      '?? 0; await null; used.set(node, n + 1); return n < max } })'
     const { exitCode, output, errors } = await run(['--target', moduleWith(racy), '--max', '100'])
     expect(exitCode).toBe(1)
     expect(output).toMatch(/\n0 of 1 exact\n$/)

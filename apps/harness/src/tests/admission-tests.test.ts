@@ -18,7 +18,8 @@ describe('wrongCounts', () => {
 
   it.each([501, 499])('finds %i approved instead of 500', (count) => {
     const says = (what: string): string[] => [
-      `GCRA, MaxRequests = 500: ${what} approved ${count} of ${what === 'RaceTest' ? 5000 : 2000}, expected exactly 500.`,
+      `GCRA, MaxRequests = 500: ${what} approved ${count} of ${what === 'RaceTest' ? 5000 : 2000}, expected ` +
+        'exactly 500.',
     ]
     expect(wrongCounts({ ...EXACT, race: { ...EXACT.race, approved: count } })).toEqual(says('RaceTest'))
     expect(wrongCounts({ ...EXACT, accuracy: { ...EXACT.accuracy, approved: count } })).toEqual(says('AccuracyTest'))

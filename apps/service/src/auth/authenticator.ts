@@ -46,10 +46,10 @@ const DETAILS: Readonly<Record<Rejection, string>> = {
 }
 
 /**
- * Finds out who asks, by API key, without asking the database. A key that is right is let in whatever others did: its secret
- * has 256 bits, so that there is nothing to guess, while keeping it out would let anybody lock the operators out. Everything
- * else is counted, and rejected with 429 beyond the limits of {@link FailedAttempts}. What is answered and how long it takes is
- * the same for a key that does not exist and a secret that is wrong.
+ * Finds out who asks, by API key, without asking the database. A key that is right is let in whatever others did: its
+ * secret has 256 bits, so that there is nothing to guess, while keeping it out would let anybody lock the operators
+ * out. Everything else is counted, and rejected with 429 beyond the limits of {@link FailedAttempts}. What is answered
+ * and how long it takes is the same for a key that does not exist and a secret that is wrong.
  */
 export class Authenticator {
   readonly #keys: ApiKeyCache
@@ -67,8 +67,8 @@ export class Authenticator {
   }
 
   /**
-   * Who asks, when the role of the key is enough; else the problem to answer with: 401, 403 or 429, or 503 while no keys are
-   * known yet. `needed`: the role that is asked for; `none` for any valid key.
+   * Who asks, when the role of the key is enough; else the problem to answer with: 401, 403 or 429, or 503 while no
+   * keys are known yet. `needed`: the role that is asked for; `none` for any valid key.
    */
   authenticate({ headers, remoteAddress }: Credentials, needed: ApiKeyRole): Principal | Answer {
     const { authorization } = headers
@@ -162,8 +162,8 @@ function readBearer(authorization: string): ReadToken | undefined {
 }
 
 /**
- * Whether a token has the secret of a key, of which the hash is kept in hexadecimal digits. It takes the same time wherever
- * they differ, and when there is no such key.
+ * Whether a token has the secret of a key, of which the hash is kept in hexadecimal digits. It takes the same time
+ * wherever they differ, and when there is no such key.
  */
 function hasSecret({ secretHash }: ReadToken, kept: string | undefined): boolean {
   const isEqual = timingSafeEqual(secretHash, Buffer.from(kept ?? NOBODY, 'hex'))

@@ -7,8 +7,8 @@ import type { KnownApiKey } from './api-key-cache.ts'
 import { ApiKeyCache } from './api-key-cache.ts'
 import { Authenticator } from './authenticator.ts'
 
-// How long a refusal takes must not tell which keys there are: otherwise their ids could be found out one by one. What looks like
-// no key at all is not compared: its sender knows that without asking.
+// How long a refusal takes must not tell which keys there are: otherwise their ids could be found out one by one. What
+// looks like no key at all is not compared: its sender knows that without asking.
 
 const SAMPLES = 2000
 
@@ -16,8 +16,8 @@ const SAMPLES = 2000
 const MOST_T = 4.5
 
 /**
- * A difference below this share of the whole comes from where keys lie in memory: it has another sign for each kind of key that
- * exists. Not to compare the secret where there is no key makes a tenth.
+ * A difference below this share of the whole comes from where keys lie in memory: it has another sign for each kind of
+ * key that exists. Not to compare the secret where there is no key makes a tenth.
  */
 const SMALLEST_SHARE = 0.05
 
@@ -34,7 +34,10 @@ const WRONG = 'W'.repeat(43)
 const KINDS = ['unknown', 'wrong secret', 'revoked', 'expired'] as const
 type Kind = (typeof KINDS)[number]
 
-/** `series`: from 0 to 3; which of them are of which kind changes with every round, so that what differs is the kind alone. */
+/**
+ * `series`: from 0 to 3; which of them are of which kind changes with every round, so that what differs is the kind
+ * alone.
+ */
 function idOf(series: number, index: number): string {
   return `slk_${series}${String(index).padStart(11, '0')}`
 }
@@ -101,7 +104,9 @@ class Door {
   }
 }
 
-/** The times of all kinds, taken in turn and in an order by chance, so that whatever else goes on falls on all of them. */
+/**
+ * The times of all kinds, taken in turn and in an order by chance, so that whatever else goes on falls on all of them.
+ */
 function measured(seed: number): Readonly<Record<Kind, readonly number[]>> {
   const random = seededRandom(seed)
   const times: Record<Kind, number[]> = { unknown: [], 'wrong secret': [], revoked: [], expired: [] }

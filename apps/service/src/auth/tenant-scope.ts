@@ -8,7 +8,10 @@ export interface TenantInput {
   readonly body: unknown
 }
 
-/** What a request may be for the holder of a key of a tenant: the same one with the tenant in it, or the answer that rejects it. */
+/**
+ * What a request may be for the holder of a key of a tenant: the same one with the tenant in it, or the answer that
+ * rejects it.
+ */
 export type Narrowing = (input: TenantInput, tenant: string) => TenantInput | Answer
 
 /** Parameters, a body or an entry of one: whatever the client sent. */
@@ -29,9 +32,9 @@ const OTHER_COUNTERS: readonly string[] = [...OTHER_CALLERS, 'service']
 const RESET_FIELDS: ReadonlySet<string> = new Set([...TENANT_FIELDS, 'note'])
 
 /**
- * What the key of a tenant is good for, as far as its role allows it. Checks are made in the name of the tenant; questions about
- * callers, and changes of what is said about them, may be about the tenant itself only. Everything that is not here concerns
- * all tenants, and is not theirs to see.
+ * What the key of a tenant is good for, as far as its role allows it. Checks are made in the name of the tenant;
+ * questions about callers, and changes of what is said about them, may be about the tenant itself only. Everything that
+ * is not here concerns all tenants, and is not theirs to see.
  */
 const TENANT_OPERATIONS: Readonly<Partial<Record<OperationId, Narrowing>>> = {
   check: asTenant,
@@ -64,22 +67,23 @@ const TENANT_OPERATIONS: Readonly<Partial<Record<OperationId, Narrowing>>> = {
 export function admittedTo(operation: Operation, who: Principal | Answer): Principal | Answer {
   if ('status' in who || who.tenant === undefined || narrowingOf(operation.id) !== undefined) return who
   return forbidden(
-    `This API key is of a tenant, and this operation concerns all tenants. Use a key without a tenant, with the role "${operation.role}" or a higher one.`,
+    'This API key is of a tenant, and this operation concerns all tenants. Use a key without a tenant, with the ' +
+      `role "${operation.role}" or a higher one.`,
   )
 }
 
 /**
- * How requests with the key of a tenant are narrowed to that tenant; undefined for operations that such keys cannot call.
- * Narrowing comes before decoding, because a body need not name the tenant of the key. Bodies of another form pass
- * unchanged: decoding rejects them.
+ * How requests with the key of a tenant are narrowed to that tenant; undefined for operations that such keys cannot
+ * call. Narrowing comes before decoding, because a body need not name the tenant of the key. Bodies of another form
+ * pass unchanged: decoding rejects them.
  */
 export function narrowingOf(id: string): Narrowing | undefined {
   return Object.hasOwn(TENANT_OPERATIONS, id) ? TENANT_OPERATIONS[id as OperationId] : undefined
 }
 
 /**
- * The reports of rules that a key may see: for the key of a tenant, those of rules that count tenants. A tenant does not
- * see how others are counted, or the totals of all tenants.
+ * The reports of rules that a key may see: for the key of a tenant, those of rules that count tenants. A tenant does
+ * not see how others are counted, or the totals of all tenants.
  */
 export function ownRules<R extends { readonly dimension: string }>(
   rules: readonly R[],
@@ -107,7 +111,9 @@ function allAsTenant(input: TenantInput, tenant: string): TenantInput | Answer {
   return requests.includes(undefined) ? otherTenant() : { parameters, body: { ...(body as Fields), requests } }
 }
 
-/** The call with the tenant in it; undefined when it names another tenant. Anything else passes to decoding unchanged. */
+/**
+ * The call with the tenant in it; undefined when it names another tenant. Anything else passes to decoding unchanged.
+ */
 function ownCall(call: unknown, tenant: string): unknown {
   if (!hasFields(call)) return call ?? null
   const named = TENANT_FIELDS.filter((name) => call[name] !== undefined)
@@ -184,7 +190,8 @@ function otherTenant(): Answer {
 
 function otherCaller(field: string): Answer {
   return forbidden(
-    `This API key is of a tenant, and "${field}" names what is counted for all tenants together. Leave it out, or use a key without a tenant.`,
+    `This API key is of a tenant, and "${field}" names what is counted for all tenants together. Leave it out, or ` +
+      'use a key without a tenant.',
   )
 }
 

@@ -118,7 +118,10 @@ const MODES: Readonly<Record<FailureMode, string>> = {
 
 function unreachable({ urls, failureMode }: RedisSettings, { cause }: Failure): string {
   const place = urls.map(urlWithoutSecrets).join(', ')
-  return `Redis at ${place} ${CAUSES[cause]}. Failure mode "${failureMode}" applies to rules that set none: ${MODES[failureMode]}. Check REDIS_URL (--redis-url) and the server; the log has the error.`
+  return (
+    `Redis at ${place} ${CAUSES[cause]}. Failure mode "${failureMode}" applies to rules that set none: ` +
+    `${MODES[failureMode]}. Check REDIS_URL (--redis-url) and the server; the log has the error.`
+  )
 }
 
 const MOST_NODES = 1_000_000

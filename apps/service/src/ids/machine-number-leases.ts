@@ -129,7 +129,8 @@ export class MachineNumberLeases {
     if (!this.#options.isGiven) return new Error(`all ${MACHINE_NUMBERS} numbers are taken`)
     const number = this.#wanted(thread)
     return new Error(
-      `another node has number ${number}: no two may have one --machine, and each thread after the first takes the next`,
+      `another node has number ${number}: no two may have one --machine, and each thread after the first takes the ` +
+        'next',
     )
   }
 

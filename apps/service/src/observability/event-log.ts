@@ -147,7 +147,8 @@ export class EventLog {
           identities: IDENTITIES.filter((name) => request[name] !== undefined),
           version,
           advice:
-            'Metric ratelimit_unmatched_checks_total counts them. "sluice explain" says for a request why no rule matches.',
+            'Metric ratelimit_unmatched_checks_total counts them. "sluice explain" says for a request why no rule ' +
+            'matches.',
         }))
         return
       }
@@ -168,7 +169,8 @@ export class EventLog {
   anonymous(): void {
     this.#tellFirst('a check names no caller: no user, API key, tenant, service, address or descriptor', () => ({
       advice:
-        'Metric ratelimit_anonymous_checks_total counts them. Only rules with dimension global limit such requests: send who calls.',
+        'Metric ratelimit_anonymous_checks_total counts them. Only rules with dimension global limit such ' +
+        'requests: send who calls.',
     }))
   }
 

@@ -101,7 +101,9 @@ export class Reservations {
     return {
       ok: false,
       received: `a reservation that expired at ${new Date(Math.floor(ticket.endsAtMs)).toISOString()}`,
-      expected: `one that expired less than ${LATE_SETTLEMENT_MS / MS_PER_MINUTE} minutes ago; charge the usage with a check instead`,
+      expected:
+        `one that expired less than ${LATE_SETTLEMENT_MS / MS_PER_MINUTE} minutes ago; charge the usage with a ` +
+        'check instead',
     }
   }
 

@@ -26,7 +26,8 @@ async function openSlow(
     const connection = new RawConnection(port)
     onTestFinished(() => connection.close())
     connection.send(
-      `POST ${path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 1000\r\nExpect: 100-continue\r\n${headers}\r\n`,
+      `POST ${path} HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n` +
+        `Expect: 100-continue\r\n${headers}\r\n`,
     )
     return connection
   })

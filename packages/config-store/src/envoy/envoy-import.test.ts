@@ -29,7 +29,8 @@ function problemsOf(files: readonly EnvoyFile[], options?: EnvoyImportOptions): 
 const imported = (name: string): readonly DescriptorDomain[] => importEnvoyYaml([fileOf('good', name)]).domains
 
 const ALL_OF_A_DESCRIPTOR =
-  'key, value, rate_limit, descriptors, shadow_mode, quota_mode, detailed_metric, value_to_metric, share_threshold, metadata'
+  'key, value, rate_limit, descriptors, shadow_mode, quota_mode, detailed_metric, value_to_metric, ' +
+  'share_threshold, metadata'
 const ALL_OF_A_LIMIT = 'unit, requests_per_unit, unlimited, name, replaces'
 const UNITS = 'one of second, minute, hour, day, week, month, year'
 const UINT32 = 'a whole number from 0 to 4294967295'

@@ -75,7 +75,8 @@ describe('a file with a mistake', () => {
 
   it('JSON with a wrong value is rejected, with its line', () => {
     const text =
-      '{\n\t"rules": [\n\t\t{\n\t\t\t"resource": "/a",\n\t\t\t"dimension": "ip",\n\t\t\t"limit": -1,\n\t\t\t"window": "1s"\n\t\t}\n\t]\n}'
+      '{\n\t"rules": [\n\t\t{\n\t\t\t"resource": "/a",\n\t\t\t"dimension": "ip",\n\t\t\t"limit": -1,\n' +
+      '\t\t\t"window": "1s"\n\t\t}\n\t]\n}'
     expect(errorOf(bytesOf(text), 'a.json').problems).toMatchObject([{ path: '/rules/0/limit', line: 6 }])
   })
 

@@ -68,7 +68,8 @@ describe(`a change reaches all ${NODES} nodes in ${PROCESSES} processes in under
     const { url } = await server.createDatabase()
     const { lagsMs, commitsMs } = await measure(url)
     figure(
-      `PostgreSQL: from before the commit to in force: median ${lagsMs[lagsMs.length >> 1]} ms, slowest ${lagsMs.at(-1)} ms of ${lagsMs.length}; the commit itself ${commitsMs.toFixed(1)} ms`,
+      `PostgreSQL: from before the commit to in force: median ${lagsMs[lagsMs.length >> 1]} ms, slowest ` +
+        `${lagsMs.at(-1)} ms of ${lagsMs.length}; the commit itself ${commitsMs.toFixed(1)} ms`,
     )
     expect(lagsMs).toHaveLength(NODES * CHANGES)
     expect(lagsMs.at(-1)).toBeLessThan(1000)

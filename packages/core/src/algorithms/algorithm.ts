@@ -1,8 +1,8 @@
 import type { Limit } from '../rule/limit.ts'
 
 /**
- * What a store remembers for one key under one limit: a list of whole numbers, empty when nothing is known. It holds what
- * was used and when, never the limit itself, so that a changed limit applies to what has been used, at once.
+ * What a store remembers for one key under one limit: a list of whole numbers, empty when nothing is known. It holds
+ * what was used and when, never the limit itself, so that a changed limit applies to what has been used, at once.
  */
 export type State = readonly number[]
 
@@ -62,7 +62,8 @@ export interface Charge {
 }
 
 /**
- * A way to limit. Pure: answers depend on the arguments alone and nothing but `verdict` is written. Stores make it atomic.
+ * A way to limit. Pure: answers depend on the arguments alone and nothing but `verdict` is written. Stores make it
+ * atomic.
  */
 export interface Algorithm<L extends Limit = Limit> {
   readonly name: L['algorithm']
@@ -73,11 +74,12 @@ export interface Algorithm<L extends Limit = Limit> {
   /** Answers `ask` in `verdict`. A denial changes nothing; an allowance puts the new state into `verdict.next`. */
   decide(state: State, limit: L, ask: Readonly<Ask>, verdict: Verdict): void
   /**
-   * Corrects an earlier charge at `now` by `units`: below 0 gives back, above 0 charges more, without asking. Giving back
-   * stops at zero use and never reaches units that belong to a later window or have already flowed back; charging more may
-   * exceed the limit (it did happen), which later questions then feel. With {@link LATEST} units are given back of whatever
-   * is in use, the newest first; a queue gives nothing back then, and slots belong to their holders. Writes `verdict.next`, `nextLength` and `freshAt`.
-   * Returns the units really corrected, with their sign; undefined when what was charged is no longer held (a lease ran out).
+   * Corrects an earlier charge at `now` by `units`: below 0 gives back, above 0 charges more, without asking. Giving
+   * back stops at zero use and never reaches units that belong to a later window or have already flowed back; charging
+   * more may exceed the limit (it did happen), which later questions then feel. With {@link LATEST} units are given
+   * back of whatever is in use, the newest first; a queue gives nothing back then, and slots belong to their holders.
+   * Writes `verdict.next`, `nextLength` and `freshAt`. Returns the units really corrected, with their sign; undefined
+   * when what was charged is no longer held (a lease ran out).
    */
   correct(state: State, limit: L, correction: Correction, verdict: Verdict): number | undefined
 }

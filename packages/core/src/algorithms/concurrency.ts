@@ -2,8 +2,8 @@ import type { ConcurrencyLimit } from '../rule/limit.ts'
 import type { Algorithm, State, Verdict } from './algorithm.ts'
 import { NEVER } from './algorithm.ts'
 
-// State: [holder, slots, expiresAt, ...] — one triple for each lease, soonest to expire first. A lease that is not renewed
-// ends at expiresAt, so the slots of a holder that died come back by themselves.
+// State: [holder, slots, expiresAt, ...] — one triple for each lease, soonest to expire first. A lease that is not
+// renewed ends at expiresAt, so the slots of a holder that died come back by themselves.
 const LEASE_SIZE = 3
 
 function slotsHeld(state: State, now: number): number {

@@ -25,8 +25,8 @@ function usedIn(state: State, startAt: number): number {
 }
 
 /**
- * Units carried into the window: what the window before left unused, oldest units first, at most `rolloverMax`. A key idle
- * for one whole window carries the maximum; after two idle windows the carry has expired.
+ * Units carried into the window: what the window before left unused, oldest units first, at most `rolloverMax`. A key
+ * idle for one whole window carries the maximum; after two idle windows the carry has expired.
  */
 function carriedInto(state: State, limit: FixedWindowLimit, bounds: WindowBounds): number {
   if (limit.rolloverMax === 0 || state.length === 0) return 0
@@ -63,8 +63,8 @@ function leftIn(state: State, limit: FixedWindowLimit, bounds: WindowBounds): nu
 }
 
 /**
- * When a denied call would fit: in the next window, or, when it needs more units carried over than this window leaves, in
- * the one after it.
+ * When a denied call would fit: in the next window, or, when it needs more units carried over than this window leaves,
+ * in the one after it.
  */
 function fitsAt(
   state: State,

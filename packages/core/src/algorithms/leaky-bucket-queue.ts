@@ -5,8 +5,8 @@ import { LATEST } from './algorithm.ts'
 import { correctMeter, decideMeter } from './meter.ts'
 
 /**
- * Whether a charge is still the last in the queue: then the level is what it left, less what has flowed off since. A call
- * behind it would make it a unit more at least; rounding makes it a few micro-units.
+ * Whether a charge is still the last in the queue: then the level is what it left, less what has flowed off since. A
+ * call behind it would make it a unit more at least; rounding makes it a few micro-units.
  */
 function isLast(state: State, limit: QueueLimit, { now, charge }: { now: number; charge: Charge }): boolean {
   if (state.length === 0 || charge.at === LATEST) return false
@@ -16,11 +16,12 @@ function isLast(state: State, limit: QueueLimit, { now, charge }: { now: number;
 }
 
 /**
- * A shaper: calls leave at a constant rate, each told how long to wait for its turn. The capacity counts all that have been
- * let in and have not yet left, the one leaving now included; a call that finds no room is dropped.
+ * A shaper: calls leave at a constant rate, each told how long to wait for its turn. The capacity counts all that have
+ * been let in and have not yet left, the one leaving now included; a call that finds no room is dropped.
  *
  * Only the last in the queue can be given back. Those behind any other have been told when to leave, so its turn passes
- * unused: handing it out again would let two calls out at once. The mark of a charge is the level it left, in micro-units.
+ * unused: handing it out again would let two calls out at once. The mark of a charge is the level it left, in
+ * micro-units.
  */
 export const leakyBucketQueueAlgorithm: Algorithm<QueueLimit> = {
   name: 'leaky-bucket-queue',
@@ -29,8 +30,8 @@ export const leakyBucketQueueAlgorithm: Algorithm<QueueLimit> = {
   decide(state, limit, ask, verdict) {
     const ahead = decideMeter(state, limit, ask, verdict)
     if (verdict.ruling !== 'allowed') return
-    // Counted from the queue's own instant, which the caller's clock may be behind. Rounded up: leaving a microsecond late
-    // keeps the output at or under the rate.
+    // Counted from the queue's own instant, which the caller's clock may be behind. Rounded up: leaving a microsecond
+    // late keeps the output at or under the rate.
     verdict.delayMicros = verdict.next[1]! - ask.now + microsToFlow(limit.rate, ahead)
     verdict.mark = verdict.next[0]!
   },

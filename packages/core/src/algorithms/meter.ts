@@ -3,8 +3,8 @@ import { flowed, MICROS_PER_UNIT, microsToFlow } from '../rule/rate.ts'
 import type { Algorithm, Ask, Correction, State, Verdict } from './algorithm.ts'
 import { LATEST, NEVER } from './algorithm.ts'
 
-// State: [level, at] — micro-units in use, and the instant they were counted. A level L at time t has sunk to
-// max(0, L - flowed(now - t)). Rounding: what flowed is rounded down, so a call is never admitted too early; because only
+// State: [level, at] — micro-units in use, and the instant they were counted. A level L at time t has sunk to max(0, L
+// - flowed(now - t)). Rounding: what flowed is rounded down, so a call is never admitted too early; because only
 // admitted calls write, at most one micro-unit of flow is lost for each, which bounds the error of the rate by 10^-6.
 const SIZE = 2
 
@@ -24,8 +24,8 @@ function notBefore(state: State, now: number): number {
 }
 
 /**
- * The instant at which the stored level has sunk by `microUnits`. Counted from the stored instant, not from now, because
- * that is how the next question will count.
+ * The instant at which the stored level has sunk by `microUnits`. Counted from the stored instant, not from now,
+ * because that is how the next question will count.
  */
 function sunkAt(state: State, limit: MeterLimit | QueueLimit, ask: { now: number; microUnits: number }): number {
   const from = state.length > 0 ? state[1]! : ask.now

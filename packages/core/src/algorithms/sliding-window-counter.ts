@@ -21,14 +21,18 @@ function countsAt(state: State, limit: SlidingCounterLimit, now: number): Counts
 }
 
 /**
- * Units of the window before that count `elapsed` microseconds into this one, rounded up. Exact while units x microseconds
- * are below 2^53, and within a unit beyond. Every answer goes through here, so that they agree to the unit all the same.
+ * Units of the window before that count `elapsed` microseconds into this one, rounded up. Exact while units x
+ * microseconds are below 2^53, and within a unit beyond. Every answer goes through here, so that they agree to the unit
+ * all the same.
  */
 function weightedAt(counts: Counts, limit: SlidingCounterLimit, elapsed: number): number {
   return Math.ceil((counts.previous * (limit.windowMicros - elapsed)) / limit.windowMicros)
 }
 
-/** The least `elapsed` (0 to the window's length) at which `cost` fits, or NEVER when the current count alone is too much. */
+/**
+ * The least `elapsed` (0 to the window's length) at which `cost` fits, or NEVER when the current count alone is too
+ * much.
+ */
 function fitsFrom(counts: Counts, limit: SlidingCounterLimit, cost: number): number {
   const room = limit.limit - counts.current - cost
   if (room < 0) return NEVER

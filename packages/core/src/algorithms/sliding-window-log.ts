@@ -23,7 +23,9 @@ function notBefore(state: State, now: number): number {
   return state.length > 0 ? Math.max(now, state[state.length - 2]!) : now
 }
 
-/** Adds an entry at the end. A list at its full length (after charges beyond the limit) takes it into its newest entry. */
+/**
+ * Adds an entry at the end. A list at its full length (after charges beyond the limit) takes it into its newest entry.
+ */
 function writeEntry(verdict: Verdict, limit: LogLimit, { at, units }: { at: number; units: number }): void {
   const length = verdict.nextLength
   if (length > 0 && (verdict.next[length - 2] === at || length >= 2 * limit.limit)) {

@@ -2,10 +2,10 @@ import type { SegmentLimit } from '../rule/limit.ts'
 import type { Algorithm, State } from './algorithm.ts'
 import { LATEST, NEVER } from './algorithm.ts'
 
-// State: [newest, count 0, count 1, ... count n] — the first instant of the newest sub-window (an instant, so that it keeps
-// its meaning when the window gets another length), and the units of it and of the n before it, each at place
-// 1 + (index modulo n + 1). Counting n + 1 sub-windows covers every window of the full length that ends
-// now, so no window can hold more than the limit; the price is that units come back up to one sub-window late.
+// State: [newest, count 0, count 1, ... count n] — the first instant of the newest sub-window (an instant, so that it
+// keeps its meaning when the window gets another length), and the units of it and of the n before it, each at place 1 +
+// (index modulo n + 1). Counting n + 1 sub-windows covers every window of the full length that ends now, so no window
+// can hold more than the limit; the price is that units come back up to one sub-window late.
 
 interface Ring {
   readonly size: number
@@ -28,7 +28,10 @@ function newestAt(state: State, ring: Ring, now: number): number {
   return Math.floor((state.length > 0 ? Math.max(now, state[0]!) : now) / ring.segmentMicros)
 }
 
-/** Units of the sub-window `index`, as seen when `newest` is the newest; 0 when it has left the ring or was never filled. */
+/**
+ * Units of the sub-window `index`, as seen when `newest` is the newest; 0 when it has left the ring or was never
+ * filled.
+ */
 function countOf(state: State, ring: Ring, index: number): number {
   if (state.length !== ring.size + 1) return 0
   const newest = Math.floor(state[0]! / ring.segmentMicros)

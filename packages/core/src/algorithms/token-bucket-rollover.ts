@@ -3,12 +3,13 @@ import { flowed, MICROS_PER_UNIT, microsToFlow } from '../rule/rate.ts'
 import type { Algorithm, Ask, Correction, State, Verdict } from './algorithm.ts'
 import { LATEST, NEVER } from './algorithm.ts'
 
-// State: [level, at, spare] — micro-units in use, the instant they were counted, and micro-units that have rolled over. At
-// most one of level and spare is above 0. Together they are one number, the net use, level - spare, which sinks as time
-// flows: from `full` (empty) over 0 (full) to -rolloverFull (all that can roll over).
+// State: [level, at, spare] — micro-units in use, the instant they were counted, and micro-units that have rolled over.
+// At most one of level and spare is above 0. Together they are one number, the net use, level - spare, which sinks as
+// time flows: from `full` (empty) over 0 (full) to -rolloverFull (all that can roll over).
 //
-// What has rolled over expires once `2 x full` has flowed since the bucket was full: the key was idle for the time of two
-// refills. From then on the state says what an empty one says. Rounding is that of a meter: what flowed is rounded down.
+// What has rolled over expires once `2 x full` has flowed since the bucket was full: the key was idle for the time of
+// two refills. From then on the state says what an empty one says. Rounding is that of a meter: what flowed is rounded
+// down.
 const SIZE = 3
 
 /** Refills since the bucket was full after which nothing that rolled over is left. */

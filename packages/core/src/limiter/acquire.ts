@@ -10,12 +10,15 @@ import type { KeyQueue } from './key-queue.ts'
 const FIRST_PAUSE_MS = 10
 const LONGEST_PAUSE_MS = 100
 
-/** With more than 100 keys in the queue the pauses grow, so that all of them together make 1000 attempts a second at most. */
+/**
+ * With more than 100 keys in the queue the pauses grow, so that all of them together make 1000 attempts a second at
+ * most.
+ */
 const PAUSE_PER_KEY_MS = 1
 
 /**
- * What a denied caller waits for. `slot`: somebody may give one back at any time, in this process or in another. `time`: it is
- * known when units come back; this process may give some back earlier.
+ * What a denied caller waits for. `slot`: somebody may give one back at any time, in this process or in another.
+ * `time`: it is known when units come back; this process may give some back earlier.
  */
 export interface Obstacle {
   readonly waitsFor: 'slot' | 'time'
@@ -47,12 +50,12 @@ export interface Wait<T> {
 }
 
 /**
- * Asks, and asks again when there may be something to have, one caller of a key at a time, in order of arrival. A flat loop:
- * however long it takes, nothing piles up. An abort takes the caller out of the queue; what it had already been charged is
- * given back.
+ * Asks, and asks again when there may be something to have, one caller of a key at a time, in order of arrival. A flat
+ * loop: however long it takes, nothing piles up. An abort takes the caller out of the queue; what it had already been
+ * charged is given back.
  *
- * Bounds: what this process gives back, the first in line asks for at once. What another process gives back, it asks for
- * within {@link LONGEST_PAUSE_MS}, or {@link PAUSE_PER_KEY_MS} for each key in the queue if that is longer.
+ * Bounds: what this process gives back, the first in line asks for at once. What another process gives back, it asks
+ * for within {@link LONGEST_PAUSE_MS}, or {@link PAUSE_PER_KEY_MS} for each key in the queue if that is longer.
  */
 export async function waitForTurn<T>(wait: Wait<T>): Promise<T> {
   const { signal, queue } = wait
@@ -107,7 +110,9 @@ function slotPauseMs(pauses: number, keys: number): number {
   return Math.max(Math.min(FIRST_PAUSE_MS * 2 ** pauses, LONGEST_PAUSE_MS), PAUSE_PER_KEY_MS * keys)
 }
 
-/** Waits for the turn to leave that a queue has given: a shaper. The place in the queue is free for the next meanwhile. */
+/**
+ * Waits for the turn to leave that a queue has given: a shaper. The place in the queue is free for the next meanwhile.
+ */
 export async function waitInQueue(
   wait: Omit<Wait<Decision>, 'attempt' | 'obstacleTo' | 'giveUp'>,
   decision: Decision,

@@ -125,8 +125,8 @@ export function checkRefunded(decision: unknown): void {
 }
 
 /**
- * Throws unless a decision without a receipt charged nothing. A copy (spread, JSON, structured clone) has no receipt: what it
- * charged cannot be given back, and saying so is better than a settlement of 0 units.
+ * Throws unless a decision without a receipt charged nothing. A copy (spread, JSON, structured clone) has no receipt:
+ * what it charged cannot be given back, and saying so is better than a settlement of 0 units.
  */
 export function checkUncharged(decision: { readonly cost: number; readonly limit: number }): void {
   if (!(decision.cost > 0) || !Number.isFinite(decision.limit)) return

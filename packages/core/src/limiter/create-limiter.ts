@@ -23,7 +23,9 @@ import { decide, deliver, MANY, RuleLimiter, refund } from './rule-limiter.ts'
 
 /** Options of every limiter. */
 export interface LimiterOptions<M extends Mode = Mode> {
-  /** Where counters live. Default: a memory store of its own. A store that is passed in is not closed by the limiter. */
+  /**
+   * Where counters live. Default: a memory store of its own. A store that is passed in is not closed by the limiter.
+   */
   readonly store?: Store<M>
   /** Time for `acquire`, and for the memory store made when none is passed in. */
   readonly clock?: Clock

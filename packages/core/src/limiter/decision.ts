@@ -5,12 +5,14 @@ import { MICROS_PER_MS } from '../system/clock.ts'
 
 /**
  * Why a call was denied. `limit`: not now, come back after `retryAfterMs`. `never`: the cost is more than the limit can
- * ever give, so waiting does not help. `blocked`: the key was blocked. `unavailable`: the store could not be asked and the
- * rule says to deny then.
+ * ever give, so waiting does not help. `blocked`: the key was blocked. `unavailable`: the store could not be asked and
+ * the rule says to deny then.
  */
 export type DenyReason = 'limit' | 'never' | 'blocked' | 'unavailable'
 
-/** Whole units left. Null when the store did not answer and the call was allowed without it; a local store always knows. */
+/**
+ * Whole units left. Null when the store did not answer and the call was allowed without it; a local store always knows.
+ */
 export type Remaining<M extends Mode = Mode> = M extends 'sync' ? number : number | null
 
 /** How one of several limits stands. */
@@ -23,7 +25,9 @@ export interface LimitReport<M extends Mode = Mode> {
   /** Milliseconds since 1970; 0 when `remaining` is null. */
   readonly resetAt: number
   readonly retryAfterMs: number
-  /** The time that the limit is meant for, in milliseconds; for a rate without a window, how long the whole limit takes. */
+  /**
+   * The time that the limit is meant for, in milliseconds; for a rate without a window, how long the whole limit takes.
+   */
   readonly windowMs: number
   /** What the units are: calls, or calls at one time. */
   readonly quotaUnit: 'requests' | 'concurrent-requests'
@@ -34,13 +38,16 @@ interface DecisionFields<M extends Mode> {
   readonly rule: string
   /** Units of that rule's limit. `Infinity` when nothing limits the call. */
   readonly limit: number
-  /** Whole units left under it now. Null, with `failure` set, when the store did not answer and the failure mode is `open`. */
+  /**
+   * Whole units left under it now. Null, with `failure` set, when the store did not answer and the failure mode is
+   * `open`.
+   */
   readonly remaining: Remaining<M>
   /** Units charged by this decision: 0 when denied and when only asked. */
   readonly cost: number
   /**
-   * When its full limit is there again if nothing more is taken; milliseconds since 1970, rounded up. 0 when nothing limits the
-   * call, and when `remaining` is null.
+   * When its full limit is there again if nothing more is taken; milliseconds since 1970, rounded up. 0 when nothing
+   * limits the call, and when `remaining` is null.
    */
   readonly resetAt: number
   /** How long an admitted call must wait for its turn (`leaky-bucket-queue`), in milliseconds; else 0. */
@@ -63,8 +70,8 @@ export interface Denied<M extends Mode = Mode> extends DecisionFields<M> {
   readonly allowed: false
   readonly reason: DenyReason
   /**
-   * Milliseconds until the same call would be allowed if nothing else happens: denied a millisecond earlier, allowed then.
-   * `Infinity` when it never would.
+   * Milliseconds until the same call would be allowed if nothing else happens: denied a millisecond earlier, allowed
+   * then. `Infinity` when it never would.
    */
   readonly retryAfterMs: number
 }

@@ -28,7 +28,9 @@ export interface AcquireOptions {
 export interface ReserveOptions {
   readonly cost?: number
   readonly entitled?: boolean
-  /** After this time an unsettled reservation is given back. Default: 1 minute. Concurrency slots end with their lease. */
+  /**
+   * After this time an unsettled reservation is given back. Default: 1 minute. Concurrency slots end with their lease.
+   */
   readonly expiresAfter?: Duration
 }
 
@@ -45,8 +47,8 @@ export interface KeyRequest {
 }
 
 /**
- * Limits calls by one rule. On a local store every answer is immediate, on a remote one it is a promise. All methods may be
- * called from any number of callers at once. Misuse throws a coded error; a denial never does.
+ * Limits calls by one rule. On a local store every answer is immediate, on a remote one it is a promise. All methods
+ * may be called from any number of callers at once. Misuse throws a coded error; a denial never does.
  */
 export interface Limiter<M extends Mode = Mode> {
   /** Whether what is taken is a slot, to be given back when the work is done: true for a rule of concurrency. */
@@ -67,15 +69,16 @@ export interface Limiter<M extends Mode = Mode> {
   /** Takes units in advance, or a slot; settle or release it later. */
   reserve(key: string, options?: ReserveOptions): Answer<M, Reservation<M> | Denied<M>>
   /**
-   * Gives units of an earlier decision back: all, or so many. Never more than it charged, never below zero use, never into a
-   * later window. Takes the object that `check` returned: a copy that charged units is `SLUICE_INVALID_OPTION`.
+   * Gives units of an earlier decision back: all, or so many. Never more than it charged, never below zero use, never
+   * into a later window. Takes the object that `check` returned: a copy that charged units is `SLUICE_INVALID_OPTION`.
    */
   refund(decision: Decision, units?: number): Answer<M, Settlement>
   /**
-   * Changes what the key has used by so many whole units, without a decision to go by. Above 0 takes units: also beyond the
-   * limit, and then later calls are denied until that is paid off. Below 0 gives units back, those used last first, never
-   * below zero use. The answer says how many units were changed, over all limits of the rule. Throws `SLUICE_UNSUPPORTED` for
-   * `concurrency`, whose slots belong to their holders, and for giving back turns of a `leaky-bucket-queue`.
+   * Changes what the key has used by so many whole units, without a decision to go by. Above 0 takes units: also beyond
+   * the limit, and then later calls are denied until that is paid off. Below 0 gives units back, those used last first,
+   * never below zero use. The answer says how many units were changed, over all limits of the rule. Throws
+   * `SLUICE_UNSUPPORTED` for `concurrency`, whose slots belong to their holders, and for giving back turns of a
+   * `leaky-bucket-queue`.
    */
   adjust(key: string, units: number): Answer<M, Settlement>
   /** Forgets what the key has used, and lifts its block. */

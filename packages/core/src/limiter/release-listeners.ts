@@ -14,8 +14,8 @@ interface Counter {
 }
 
 /**
- * Calls `listener` whenever this process gives back units of one of these counters. What other processes give back is not
- * heard of. Returns a function that ends it.
+ * Calls `listener` whenever this process gives back units of one of these counters. What other processes give back is
+ * not heard of. Returns a function that ends it.
  */
 export function onRelease(store: Store, counters: readonly Counter[], listener: Listener): () => void {
   let listeners = listenersOf.get(store)

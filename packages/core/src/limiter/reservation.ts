@@ -4,8 +4,8 @@ import type { Allowed } from './decision.ts'
 import { settle as settleIn } from './release-listeners.ts'
 
 /**
- * Units taken in advance, or a concurrency slot. Exactly one of `settle` and `release` takes effect; calling either again
- * answers what the first one did. Left alone, it is given back by itself when its time is over.
+ * Units taken in advance, or a concurrency slot. Exactly one of `settle` and `release` takes effect; calling either
+ * again answers what the first one did. Left alone, it is given back by itself when its time is over.
  */
 export interface Reservation<M extends Mode = Mode> {
   readonly allowed: true
@@ -14,7 +14,10 @@ export interface Reservation<M extends Mode = Mode> {
   settle(actual: number): Answer<M, Settlement>
   /** Gives all of it back. */
   release(): Answer<M, Settlement>
-  /** Keeps a concurrency slot for another lease (a heartbeat). `gone` when it had run out. For other limits it does nothing. */
+  /**
+   * Keeps a concurrency slot for another lease (a heartbeat). `gone` when it had run out. For other limits it does
+   * nothing.
+   */
   renew(): Answer<M, Settlement>
   /** Releases what was neither settled nor released. */
   [Symbol.asyncDispose](): Promise<void>

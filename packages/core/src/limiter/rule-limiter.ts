@@ -145,7 +145,9 @@ export class RuleLimiter<M extends Mode> implements Limiter<M> {
   readonly #limits: readonly Limit[]
   readonly #parts: LimiterParts<M>
   readonly #queue = new KeyQueue()
-  /** Reused on synchronous stores, which are done with it when they return: the common decision allocates one object. */
+  /**
+   * Reused on synchronous stores, which are done with it when they return: the common decision allocates one object.
+   */
   readonly #reused: Batch
   /** Batches that are not needed any more, for the next checks. */
   readonly #spare: Batch[] = []

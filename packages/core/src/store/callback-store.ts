@@ -3,9 +3,9 @@ import { copyBatch, copyDecision } from './batch-copy.ts'
 import type { Batch, BlockTerm, Receipt, Settlement, Store } from './store.ts'
 
 /**
- * A batch on its way to a decision, with the callbacks for its completion. Exactly one of `complete` and `fail` is called,
- * once. It may be called before `submit` returns. An interface and not a base class: there is one for each check, and
- * creating an object of a derived class takes twice as long.
+ * A batch on its way to a decision, with the callbacks for its completion. Exactly one of `complete` and `fail` is
+ * called, once. It may be called before `submit` returns. An interface and not a base class: there is one for each
+ * check, and creating an object of a derived class takes twice as long.
  */
 export interface PendingBatch {
   /** The batch to decide. At `complete()` it holds the decision, and may be another object than the submitted one. */

@@ -11,7 +11,8 @@ export function noteSpace(store: Store, space: string): void {
 }
 
 /**
- * What two stores have in common when they may keep the same counters: the store itself where it is a local one, else a text.
+ * What two stores have in common when they may keep the same counters: the store itself where it is a local one, else a
+ * text.
  */
 export function spaceOf(store: Store): Store | string {
   return store.mode === 'sync' ? store : (spaces.get(store) ?? UNKNOWN)

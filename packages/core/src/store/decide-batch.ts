@@ -6,9 +6,9 @@ import { decideBesideLeases, type LeasedUnits } from './leased-units.ts'
 import type { Batch, Item } from './store.ts'
 
 /**
- * Decides a batch over states that do not change meanwhile, and writes the answers into it: the part of a decision that is
- * the same in every store that runs the algorithms itself. `batch.now` and every `blockedUntil` must be set. Charging, when
- * `batch.allowed`, means storing each verdict's `next`, and is the store's.
+ * Decides a batch over states that do not change meanwhile, and writes the answers into it: the part of a decision that
+ * is the same in every store that runs the algorithms itself. `batch.now` and every `blockedUntil` must be set.
+ * Charging, when `batch.allowed`, means storing each verdict's `next`, and is the store's.
  */
 export function decideBatch(
   batch: Batch,
@@ -41,8 +41,8 @@ function decideItems(
 }
 
 /**
- * Lowers every cost to the most that all limits can give. When that is nothing, to one unit: denied too, but saying when
- * there will be something again.
+ * Lowers every cost to the most that all limits can give. When that is nothing, to one unit: denied too, but saying
+ * when there will be something again.
  */
 function lowerToWhatIsLeft(batch: Batch): void {
   let granted = NEVER
@@ -53,8 +53,8 @@ function lowerToWhatIsLeft(batch: Batch): void {
 }
 
 /**
- * The index of the last item before `index` that counts on the same overflow counter, or -1. Keys without room of their own
- * share one counter for each limit, so their charges must follow one another.
+ * The index of the last item before `index` that counts on the same overflow counter, or -1. Keys without room of their
+ * own share one counter for each limit, so their charges must follow one another.
  */
 export function overflowBefore(items: readonly Item[], homeless: ReadonlySet<number>, index: number): number {
   for (let before = index - 1; before >= 0; before--) {

@@ -4,8 +4,8 @@ import { SluiceError } from '../errors.ts'
 export const LONGEST_KEY = 4096
 
 /**
- * One key out of several parts, such that different lists of parts always give different keys: every part is preceded by its
- * length, so no character in it can be taken for a separator. Parts may be empty and may hold any character.
+ * One key out of several parts, such that different lists of parts always give different keys: every part is preceded
+ * by its length, so no character in it can be taken for a separator. Parts may be empty and may hold any character.
  */
 export function joinKey(parts: readonly string[]): string {
   let key = ''
@@ -13,7 +13,9 @@ export function joinKey(parts: readonly string[]): string {
   return key
 }
 
-/** Throws `SLUICE_INVALID_KEY` unless `key` is a text of 1 to {@link LONGEST_KEY} code units. Any character is allowed. */
+/**
+ * Throws `SLUICE_INVALID_KEY` unless `key` is a text of 1 to {@link LONGEST_KEY} code units. Any character is allowed.
+ */
 export function checkKey(key: unknown): asserts key is string {
   if (typeof key === 'string' && key.length > 0 && key.length <= LONGEST_KEY) return
   throw new SluiceError('SLUICE_INVALID_KEY', {

@@ -297,8 +297,8 @@ class Simulation {
       return
     }
     if (!batch.allowed) return
-    // A charge happened when the server decided it, and not when its answer arrived. What was taken from a lease happened
-    // when the units were taken, which is now, or when the call came.
+    // A charge happened when the server decided it, and not when its answer arrived. What was taken from a lease
+    // happened when the units were taken, which is now, or when the call came.
     const decidedAt = batch.items[0]!.at
     const isLeased = decidedAt === 0
     const entry = { at: isLeased ? Math.max(calledAt, clock.nowMicros()) : decidedAt, units: cost }

@@ -13,9 +13,9 @@ export interface LeasedUnits {
 }
 
 /**
- * Decides as if the units out on lease had been taken just now, which is the latest they can be. So a lease may be spent at
- * any instant until it ends, and what was let through never exceeds what the limit allows. An allowance puts the state after
- * the charge itself into `verdict.next`; the units on lease stay where they are noted.
+ * Decides as if the units out on lease had been taken just now, which is the latest they can be. So a lease may be
+ * spent at any instant until it ends, and what was let through never exceeds what the limit allows. An allowance puts
+ * the state after the charge itself into `verdict.next`; the units on lease stay where they are noted.
  *
  * A denial because of them says when the call would fit if they were used now; when that is never, when the first lease
  * ends.

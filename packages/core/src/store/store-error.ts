@@ -33,14 +33,18 @@ export function storeUnavailable(details: StoreErrorDetails): StoreError {
   return new StoreError('no', details)
 }
 
-/** `SLUICE_OUTCOME_UNKNOWN`: it was sent, and no answer came; it may have happened or not. Sending it again may do it twice. */
+/**
+ * `SLUICE_OUTCOME_UNKNOWN`: it was sent, and no answer came; it may have happened or not. Sending it again may do it
+ * twice.
+ */
 export function outcomeUnknown(details: StoreErrorDetails): StoreError {
   return new StoreError('unknown', details)
 }
 
 /**
- * What an error of a store says about the store; undefined for misuse, which is any other error of Sluice and says nothing.
- * An error of any other origin is one that the store should have named: it failed, and what it did is not known.
+ * What an error of a store says about the store; undefined for misuse, which is any other error of Sluice and says
+ * nothing. An error of any other origin is one that the store should have named: it failed, and what it did is not
+ * known.
  */
 export function failureOf(error: unknown): StoreFailure | undefined {
   if (!isSluiceError(error)) return { cause: 'refused', charged: 'unknown' }
@@ -61,7 +65,9 @@ const PROBLEMS: Readonly<Record<StoreFailure['cause'], string>> = {
   breaker: 'the store is not asked, because it failed just before',
 }
 
-/** The error for a caller when a call failed and nothing can stand in for it: the store's own, if it is one of Sluice. */
+/**
+ * The error for a caller when a call failed and nothing can stand in for it: the store's own, if it is one of Sluice.
+ */
 export function storeErrorOf({ cause, charged }: StoreFailure, error: unknown): unknown {
   if (isSluiceError(error)) return error
   const details = { because: cause, problem: PROBLEMS[cause], ...(error === undefined ? {} : { cause: error }) }

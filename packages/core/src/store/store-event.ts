@@ -7,11 +7,13 @@ export type BreakerState = 'closed' | 'open' | 'half-open'
 /**
  * Something worth counting that happened between a decorated store and the store beneath.
  *
- * - `asked`: a call to the store ended, for its caller, after so many microseconds. `misused`: the store pointed out a mistake.
+ * - `asked`: a call to the store ended, for its caller, after so many microseconds. `misused`: the store pointed out a
+ *   mistake.
  * - `failed`: there was no usable answer; `error` is undefined at a deadline and when the store was not asked.
  * - `fell-back`: a check was decided without the store; `rule` is the one whose mode it was.
  * - `breaker`: the breaker changed its state.
- * - `late-answer`: an answer came after its deadline. `givenBack`: it was a charge of a denied caller, and was returned.
+ * - `late-answer`: an answer came after its deadline. `givenBack`: it was a charge of a denied caller, and was
+ *   returned.
  * - `remembered`: a check was denied from memory.
  */
 export type StoreEvent =
@@ -27,7 +29,10 @@ export type StoreEvent =
   | { readonly type: 'late-answer'; readonly allowed: boolean; readonly givenBack: boolean }
   | { readonly type: 'remembered'; readonly rule: string }
 
-/** Is told of events, as they happen: it should be quick. What it throws is ignored, because a check is not its business. */
+/**
+ * Is told of events, as they happen: it should be quick. What it throws is ignored, because a check is not its
+ * business.
+ */
 export type StoreObserver = (event: StoreEvent) => void
 
 /** Tells an observer, if there is one. */

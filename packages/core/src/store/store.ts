@@ -39,9 +39,9 @@ export interface Batch {
   /** Above 0: give the charge back after this many microseconds unless it is settled before. */
   holdMicros: number
   /**
-   * Above 0: take the units as a lease. Until it is settled, or this many microseconds have passed, they count in
-   * full, whatever leaks or resets meanwhile. What was used of them is charged as of the settlement; when the time is over, all of
-   * them are charged as of that instant. Stores that cannot do it answer `SLUICE_UNSUPPORTED`.
+   * Above 0: take the units as a lease. Until it is settled, or this many microseconds have passed, they count in full,
+   * whatever leaks or resets meanwhile. What was used of them is charged as of the settlement; when the time is over,
+   * all of them are charged as of that instant. Stores that cannot do it answer `SLUICE_UNSUPPORTED`.
    */
   leaseMicros: number
   /** Answer: every item was allowed (and, when `charge`, charged). */
@@ -71,8 +71,8 @@ export interface Receipt {
 /** What became of a settlement. */
 export interface Settlement {
   /**
-   * `settled`: the charge now stands at the actual cost. `late`: the reservation had run out and been given back, so the
-   * actual cost was charged anew. `gone`: the slot to renew or release is no longer held.
+   * `settled`: the charge now stands at the actual cost. `late`: the reservation had run out and been given back, so
+   * the actual cost was charged anew. `gone`: the slot to renew or release is no longer held.
    */
   readonly outcome: 'settled' | 'late' | 'gone'
   /** Units changed, over all limits: below 0 given back, above 0 charged. May be fractional for metered limits. */
@@ -88,9 +88,9 @@ export interface Store<M extends Mode = Mode> {
   /** Decides all items of a batch in one atomic step: all are charged, or none. Writes the decision into the batch. */
   decide(batch: Batch): Answer<M, void>
   /**
-   * Makes an earlier charge stand at `actuals[i]` units for its i-th limit (0 gives it back whole; the cost itself renews a
-   * concurrency slot). Never gives back more than is still owed; may charge beyond the limit, because it did happen. A charge
-   * whose `at` is `LATEST` was never made: units are taken, or given back of what was used last.
+   * Makes an earlier charge stand at `actuals[i]` units for its i-th limit (0 gives it back whole; the cost itself
+   * renews a concurrency slot). Never gives back more than is still owed; may charge beyond the limit, because it did
+   * happen. A charge whose `at` is `LATEST` was never made: units are taken, or given back of what was used last.
    */
   settle(receipt: Receipt, actuals: readonly number[]): Answer<M, Settlement>
   /**
@@ -125,15 +125,15 @@ export interface Failure {
   /** How it was decided instead. */
   readonly mode: FailureMode
   /**
-   * `deadline`: no answer in time. `unreachable`: there is no connection, or it broke. `refused`: the store answered with an
-   * error. `breaker`: it was not asked, because it failed so often just before.
+   * `deadline`: no answer in time. `unreachable`: there is no connection, or it broke. `refused`: the store answered
+   * with an error. `breaker`: it was not asked, because it failed so often just before.
    */
   readonly cause: 'deadline' | 'unreachable' | 'refused' | 'breaker'
   /** Whether the store may have charged the call all the same: `unknown` when it was asked and no answer came. */
   readonly charged: 'no' | 'unknown'
   /**
-   * What the store said last before this, and what to do about it, for people; undefined when it said nothing. Not for callers
-   * from outside: it may name servers.
+   * What the store said last before this, and what to do about it, for people; undefined when it said nothing. Not for
+   * callers from outside: it may name servers.
    */
   readonly detail?: string | undefined
 }

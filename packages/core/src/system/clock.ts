@@ -3,8 +3,8 @@
  */
 export interface Clock {
   /**
-   * Microseconds since 1970-01-01T00:00:00Z, a whole number. Should not go back; when it does, stores act as if it stood
-   * still until it has caught up, so a step back never hands out units twice.
+   * Microseconds since 1970-01-01T00:00:00Z, a whole number. Should not go back; when it does, stores act as if it
+   * stood still until it has caught up, so a step back never hands out units twice.
    */
   nowMicros(): number
 }
@@ -34,12 +34,13 @@ const TIGHT_AFTER_READINGS = 64
 const TIGHT_STRIDE = 16
 
 /**
- * A clock that never goes back. It follows the wall clock, to the millisecond; when that is set back, it goes on from where
- * it was at the usual pace, and stays ahead by the difference.
+ * A clock that never goes back. It follows the wall clock, to the millisecond; when that is set back, it goes on from
+ * where it was at the usual pace, and stays ahead by the difference.
  *
  * Reading the wall clock costs as much as the rest of a decision. So a tight loop, one that asked 64 times within a
- * millisecond, is given the same instant for up to 15 calls more; never beyond the end of the code that is running, because
- * then everything may have changed. The clock lags by at most what those 15 calls and the work between them take.
+ * millisecond, is given the same instant for up to 15 calls more; never beyond the end of the code that is running,
+ * because then everything may have changed. The clock lags by at most what those 15 calls and the work between them
+ * take.
  *
  * A fake wall clock is read at every call and followed as it is, also back: tests set it to the instant that they want.
  */
@@ -98,8 +99,8 @@ const platformNow = Function.prototype.toString.call(Date.now).includes('[native
 const thisRun = Promise.resolve()
 
 /**
- * The process's clock, used wherever no other is given. `Date` is looked up at each reading, so that fake timers of test
- * frameworks move it. The end of a run is a promise, because some of them replace `queueMicrotask`.
+ * The process's clock, used wherever no other is given. `Date` is looked up at each reading, so that fake timers of
+ * test frameworks move it. The end of a run is a promise, because some of them replace `queueMicrotask`.
  */
 export const systemClock: Clock = new SystemClock({
   readWallMs: () => Date.now(),

@@ -8,7 +8,8 @@ import { afterAll, beforeEach, describe, expect, it } from 'vitest'
 import { storeOver } from '../clients/client-trial.test.support.ts'
 import { nodeRedisConnection } from '../clients/node-redis/node-redis-connection.ts'
 
-// Checks of one key by levels or plain windows have ways of their own through the script, shorter than the one for everything.
+// Checks of one key by levels or plain windows have ways of their own through the script, shorter than the one for
+// everything.
 
 const server = await startRedis()
 const client = createClient({ url: server.url })
@@ -95,7 +96,8 @@ describe('checks of one key', () => {
         )
         const names = Object.keys(RULES_IN_ONE_TURN) as (keyof typeof RULES_IN_ONE_TURN)[]
         for (const { calls, micros } of all) {
-          // A call for each rule in turn, so that runs, questions and records of several rules meet in one call of the script.
+          // A call for each rule in turn, so that runs, questions and records of several rules meet in one call of the
+          // script.
           const asked = calls.map((call, index) => ({ ...call, rule: names[index % names.length]! }))
           const together = await Promise.all(
             asked.map(({ rule, key, cost }) => ours!.limiter(rule).check(`${rule}-${key}`, { cost })),
@@ -186,8 +188,8 @@ describe('checks of several keys', () => {
 })
 
 const apart = fc.record({
-  // What has run out is given back at once by the reference, and when somebody asks by the store: not to be compared when the
-  // clock goes back behind that.
+  // What has run out is given back at once by the reference, and when somebody asks by the store: not to be compared
+  // when the clock goes back behind that.
   goesBack: fc.boolean(),
   turns: fc.array(
     fc.record({

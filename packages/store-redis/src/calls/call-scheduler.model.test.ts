@@ -8,7 +8,8 @@ import type { DecideCall } from './call-builder.ts'
 import { CallScheduler } from './call-scheduler.ts'
 import { DecideReply } from './decide-call.ts'
 
-// Whatever happens in whatever order, every batch ends once, and those about one key leave in the order they were asked in.
+// Whatever happens in whatever order, every batch ends once, and those about one key leave in the order they were asked
+// in.
 
 const LIMIT = compileRule('rule', { limit: 1000, window: '1m' })[0]!
 

@@ -48,7 +48,10 @@ class Scene {
   readonly timers: { readonly dueMs: number; readonly run: () => void }[] = []
   /** What those who are answered do at once. */
   whenAnswered: () => void = () => undefined
-  /** Everything that happened, in order: `call`, `written` by a client that writes later, `answered` or `failed`, and the keys. */
+  /**
+   * Everything that happened, in order: `call`, `written` by a client that writes later, `answered` or `failed`, and
+   * the keys.
+   */
   readonly events: string[] = []
   readonly scheduler: CallScheduler
   readonly #writesLater: boolean

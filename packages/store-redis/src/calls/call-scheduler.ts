@@ -51,8 +51,8 @@ export interface CallSchedulerOptions {
 
 /**
  * Decides when batches leave, and in which calls. On an idle connection, the first batch leaves at once, and the others
- * leave at the end of their event loop iteration. While calls are in flight, batches collect, and leave at the end of the
- * iteration in which the next reply arrives, or after a millisecond.
+ * leave at the end of their event loop iteration. While calls are in flight, batches collect, and leave at the end of
+ * the iteration in which the next reply arrives, or after a millisecond.
  */
 export class CallScheduler {
   readonly #options: CallSchedulerOptions
@@ -74,7 +74,10 @@ export class CallScheduler {
   #isFlushScheduled = false
   /** Whether a batch that left at once, because the connection was idle, is in flight. */
   #isFirstInFlight = false
-  /** Whether no other call was in flight when the first batch was collected; and whether such a collection is being sent. */
+  /**
+   * Whether no other call was in flight when the first batch was collected; and whether such a collection is being
+   * sent.
+   */
   #beganIdle = false
   #isFlushingIdle = false
   readonly #flush = (): void => {

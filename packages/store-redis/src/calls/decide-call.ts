@@ -29,7 +29,9 @@ export function encodeDecideCall(call: DecideCall, context: CallContext): Script
   return { keys: args.keys, args: [args.header(writer, body), batches(), ...limits] }
 }
 
-/** Whether a call has nothing but one check of one key by one limit: the usual call of a process with little traffic. */
+/**
+ * Whether a call has nothing but one check of one key by one limit: the usual call of a process with little traffic.
+ */
 function isSingle({ bulkChecks, groups }: DecideCall, check: BulkCheck): boolean {
   return bulkChecks.length === 1 && groups.length === 0 && check.groups.length === 1 && check.limits.limits.length === 1
 }
@@ -339,7 +341,9 @@ function applyCharges(batch: Batch, states: readonly ItemState[]): void {
 function disagreement(batch: Batch): SluiceError {
   return new SluiceError('SLUICE_PROTOCOL', {
     problem: 'Redis and this process decided differently',
-    received: `${batch.allowed ? 'allowed' : 'denied'} by Redis, under ${batch.items.map((item) => item.limit.id).join(', ')}`,
+    received:
+      `${batch.allowed ? 'allowed' : 'denied'} by Redis, under ` +
+      `${batch.items.map((item) => item.limit.id).join(', ')}`,
     expected: 'the same decision from the same state',
     action: 'Run the same version of Sluice on all nodes that share a key prefix. If they do, please report it.',
   })

@@ -58,7 +58,10 @@ export async function until(what: string, holds: () => boolean | Promise<boolean
   throw new Error(`waited in vain until ${what}`)
 }
 
-/** Waits until something can be written beside a key, which has no tag: a node that is no primary any more may still read. */
+/**
+ * Waits until something can be written beside a key, which has no tag: a node that is no primary any more may still
+ * read.
+ */
 export function untilAnswered(connection: RedisConnection, key: string): Promise<void> {
   return until('the server answers', async () => {
     if (!connection.isReady()) return false

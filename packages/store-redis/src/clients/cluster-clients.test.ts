@@ -31,7 +31,10 @@ const cluster = await startRedisCluster()
 const nodes = (): Address[] => cluster.nodes.map(({ server }) => ({ host: server.host, port: server.port }))
 const same: AddressMap = (address) => address
 
-/** How a connection to the cluster is made with each client, whose nodes may be reached by other addresses than they tell. */
+/**
+ * How a connection to the cluster is made with each client, whose nodes may be reached by other addresses than they
+ * tell.
+ */
 const CLIENTS: Readonly<Record<string, (map: AddressMap) => Promise<Opened>>> = {
   'a cluster of node-redis': async (map) => {
     const client = createCluster({

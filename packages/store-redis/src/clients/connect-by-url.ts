@@ -33,14 +33,14 @@ export interface ConnectOptions extends UrlOptions {
  *
  * The user needs no more permissions than this rule gives, with the prefix of the store in place of `sluice`:
  *
- * `resetkeys ~sluice:* resetchannels -@all +eval +evalsha +time +mget +psetex +setrange +del +pexpire +hset +hdel +hmget
- * +zadd +zrem +zcard +zrange +zrevrange +zrangebyscore +zremrangebyscore`
+ * `resetkeys ~sluice:* resetchannels -@all +eval +evalsha +time +mget +psetex +setrange +del +pexpire +hset +hdel
+ * +hmget +zadd +zrem +zcard +zrange +zrevrange +zrangebyscore +zremrangebyscore`
  *
  * Add `+select` for a database other than 0, and `+cluster|slots +asking` in a cluster. With `+info +config|get` the
  * store can warn about server settings that do not suit it.
  *
- * @throws SluiceError `SLUICE_INVALID_OPTION` for an invalid URL, or several that are neither of a cluster nor of sentinels.
- * When the package is needed and not installed, every use of the connection raises it.
+ * @throws SluiceError `SLUICE_INVALID_OPTION` for an invalid URL, or several that are neither of a cluster nor of
+ * sentinels. When the package is needed and not installed, every use of the connection raises it.
  */
 export function connectByUrl(target: string | readonly string[], options: ConnectOptions = {}): RedisConnection {
   const addresses = (typeof target === 'string' ? [target] : target).map(readRedisUrl)
@@ -195,7 +195,9 @@ function closedByReconnector(): Promise<void> {
 
 function notLoaded(cause: Error): SluiceError {
   return new SluiceError('SLUICE_INVALID_OPTION', {
-    problem: `a Redis store on a cluster or sentinels, by URL, needs the package "redis", which cannot be loaded (${cause.message})`,
+    problem:
+      'a Redis store on a cluster or sentinels, by URL, needs the package "redis", which cannot be loaded ' +
+      `(${cause.message})`,
     action: 'Run `npm install redis`, or pass a client of ioredis or valkey-glide instead.',
     cause,
   })

@@ -82,7 +82,8 @@ function notRecognised(received: unknown): SluiceError {
     problem: 'the Redis store does not know this client',
     received,
     expected:
-      'a client of node-redis (createClient, createCluster or createSentinel), ioredis (Redis or Cluster) or valkey-glide ' +
+      'a client of node-redis (createClient, createCluster or createSentinel), ioredis (Redis or Cluster) or ' +
+      'valkey-glide ' +
       '(GlideClient or GlideClusterClient), or a URL such as redis://localhost:6379',
   })
 }

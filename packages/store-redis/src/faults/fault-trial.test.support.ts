@@ -77,7 +77,10 @@ export class Tally {
   /** One line for the record. */
   toString(): string {
     const origins = Object.entries(this.#origins).map(([origin, count]) => `${origin}: ${count}`)
-    return `${this.answered} of ${this.asked} answered, longest ${this.longestMs.toFixed(1)} ms, p99 ${this.quantileMs(0.99).toFixed(1)} ms; ${origins.join(', ')}`
+    return (
+      `${this.answered} of ${this.asked} answered, longest ${this.longestMs.toFixed(1)} ms, p99 ` +
+      `${this.quantileMs(0.99).toFixed(1)} ms; ${origins.join(', ')}`
+    )
   }
 }
 

@@ -162,7 +162,8 @@ describe.each(['one server', 'a cluster'] as const)('user, tenant and all togeth
     }
     const refused = decisions.filter(({ allowed }) => !allowed)
     figure(
-      `${where}: ${decisions.length - refused.length} of 200 admitted; refused by ${[...new Set(refused.map(({ rule }) => rule))].join(', ')}`,
+      `${where}: ${decisions.length - refused.length} of 200 admitted; refused by ` +
+        `${[...new Set(refused.map(({ rule }) => rule))].join(', ')}`,
     )
     expect(decisions.every(({ failure }) => failure === undefined)).toBe(true)
     expect(refused.length).toBeGreaterThan(20)
@@ -204,9 +205,11 @@ describe('user, tenant and all together, asked by four processes', () => {
       rules[rule].limit - (await limiters.limiter(rule).peek(key)).remaining!
     const all = total(tallies)
     figure(
-      `4 processes, 1200 joint calls on a cluster: ${all.allowed} admitted of at most 120, ${all.failed} given up because a process stood still for too long; refused by ${all.refusedBy.join(', ')}`,
+      `4 processes, 1200 joint calls on a cluster: ${all.allowed} admitted of at most 120, ${all.failed} given up ` +
+        `because a process stood still for too long; refused by ${all.refusedBy.join(', ')}`,
     )
-    // A call whose process stands still while others wait for it is undone everywhere. That it costs nothing is shown below.
+    // A call whose process stands still while others wait for it is undone everywhere. That it costs nothing is shown
+    // below.
     expect(all.errors).toEqual([])
     const [a, b, c, d] = tallies.map(({ allowed }) => allowed)
     const counters = async (): Promise<number[]> => [

@@ -39,8 +39,8 @@ describe('processes whose wall clocks are wrong', () => {
         expect({ rule, ...total(first) }).toMatchObject({ rule, allowed: LIMIT / 3, denied: 0, failed: 0 })
         const looks = await Promise.all(processes.map((one) => one.order('peek', { rule, key: 'key' })))
         expect(new Set(looks.map(({ remaining }) => remaining))).toEqual(new Set([(2 * LIMIT) / 3]))
-        // Looks at different instants round by a micro-unit at most, which the slowest rate here fills in a millisecond, and to
-        // milliseconds on top of that.
+        // Looks at different instants round by a micro-unit at most, which the slowest rate here fills in a
+        // millisecond, and to milliseconds on top of that.
         expect(
           Math.max(...looks.map(({ resetAt }) => resetAt)) - Math.min(...looks.map(({ resetAt }) => resetAt)),
         ).toBeLessThanOrEqual(2)

@@ -123,7 +123,8 @@ describe('a cluster', () => {
     const tallies = await Promise.all(callers.map((caller) => caller.stop()))
     const longestMs = Math.max(...tallies.map((tally) => tally.longestMs))
     figure(
-      `slot moved under load: ${admittedBy(callers)} checks, longest ${longestMs.toFixed(1)} ms; ${total(joint.map((caller) => caller.tally)).failed} joint ones answered without the store`,
+      `slot moved under load: ${admittedBy(callers)} checks, longest ${longestMs.toFixed(1)} ms; ` +
+        `${total(joint.map((caller) => caller.tally)).failed} joint ones answered without the store`,
     )
     for (const { tally } of [...logged, ...counted]) expect(tally).toMatchObject({ denied: 0, failed: 0, errors: [] })
     // A decision over several slots needs keys that come and go: on its way such a slot may answer TRYAGAIN for long.
@@ -152,7 +153,8 @@ describe('a cluster', () => {
     const tally = total(await Promise.all(logged.map((caller) => caller.stop())))
     const unconcerned = total(await Promise.all(others.map((caller) => caller.stop())))
     figure(
-      `slot half way for 600 ms: ${tally.failed} checks of a log answered without the store, ${unconcerned.failed} of other slots`,
+      `slot half way for 600 ms: ${tally.failed} checks of a log answered without the store, ${unconcerned.failed} ` +
+        'of other slots',
     )
     expect(tally).toMatchObject({ denied: 0, unknown: 0, errors: [] })
     expect(unconcerned).toMatchObject({ denied: 0, failed: 0, errors: [] })
@@ -171,7 +173,8 @@ describe('a cluster', () => {
     const unknown = tallies.reduce((sum, tally) => sum + tally.unknown, 0)
     const longestMs = Math.max(...tallies.map((tally) => tally.longestMs))
     figure(
-      `fail-over in good order: ${failed} answered without the store (${unknown} of unknown outcome), longest ${longestMs.toFixed(1)} ms, ${ms.toFixed(0)} ms to go on`,
+      `fail-over in good order: ${failed} answered without the store (${unknown} of unknown outcome), longest ` +
+        `${longestMs.toFixed(1)} ms, ${ms.toFixed(0)} ms to go on`,
     )
     for (const tally of tallies) expect(tally).toMatchObject({ denied: 0, errors: [] })
     const inStore = await used('hot', key)
@@ -196,11 +199,13 @@ describe('a cluster', () => {
     const admitted = admittedBy(callers)
     const longestMs = Math.max(...tallies.map((tally) => tally.longestMs))
     figure(
-      `keys of other primaries meanwhile: ${unconcerned.allowed} decided by the store, ${unconcerned.failed} without it`,
+      `keys of other primaries meanwhile: ${unconcerned.allowed} decided by the store, ${unconcerned.failed} ` +
+        'without it',
     )
     figure(
       `primary killed: admits again after ${ms.toFixed(0)} ms; ${admitted} of ${BOUNDED} admitted, ` +
-        `${Math.max(0, admitted - BOUNDED)} over, bound ${atDeath - beforeLag} (100 ms of admissions); longest check ${longestMs.toFixed(0)} ms`,
+        `${Math.max(0, admitted - BOUNDED)} over, bound ${atDeath - beforeLag} (100 ms of admissions); longest ` +
+        `check ${longestMs.toFixed(0)} ms`,
     )
     for (const tally of tallies) expect(tally.errors).toEqual([])
     expect(admitted).toBeLessThanOrEqual(BOUNDED + atDeath - beforeLag)
@@ -252,7 +257,8 @@ describe('a cluster', () => {
     const admitted = admittedBy(callers)
     const answered = tallies.reduce((sum, { unknown }) => sum + unknown, 0)
     figure(
-      `primary alone, then lost: ${admitted - BOUNDED} over the limit, bound ${alone} admitted alone; ${answered} of unknown outcome`,
+      `primary alone, then lost: ${admitted - BOUNDED} over the limit, bound ${alone} admitted alone; ${answered} ` +
+        'of unknown outcome',
     )
     for (const tally of tallies) expect(tally.errors).toEqual([])
     expect(admitted).toBeLessThanOrEqual(BOUNDED + alone)
@@ -278,7 +284,8 @@ describe('a cluster', () => {
     const tallies = await Promise.all(callers.map((caller) => caller.stop()))
     const unknown = tallies.reduce((sum, tally) => sum + tally.unknown, 0)
     figure(
-      `minority: refused after ${cutOffMs.toFixed(0)} ms, admits ${ms.toFixed(0)} ms after the majority is back; ${unknown} of unknown outcome`,
+      `minority: refused after ${cutOffMs.toFixed(0)} ms, admits ${ms.toFixed(0)} ms after the majority is back; ` +
+        `${unknown} of unknown outcome`,
     )
     for (const tally of tallies) expect(tally.errors).toEqual([])
     expect(await used('hot', key)).toBeLessThanOrEqual(admittedBy(callers) + unknown)

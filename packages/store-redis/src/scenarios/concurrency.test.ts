@@ -97,7 +97,8 @@ describe('concurrency slots of several processes', () => {
     const [seconds, micros] = (await server.command('TIME')) as [string, string]
     const lateMs = Number(seconds) * 1000 + Number(micros) / 1000 - resetAt
     figure(
-      `slots of killed holders: the first back ${backMs.toFixed(0)} ms after the kill, the last ${allMs.toFixed(0)} ms later, ${lateMs.toFixed(0)} ms after the end of the leases (server time)`,
+      `slots of killed holders: the first back ${backMs.toFixed(0)} ms after the kill, the last ` +
+        `${allMs.toFixed(0)} ms later, ${lateMs.toFixed(0)} ms after the end of the leases (server time)`,
     )
     // All were taken by then, and none may come back before its lease is over.
     expect(lateMs).toBeGreaterThanOrEqual(0)

@@ -66,7 +66,8 @@ describe('a key that is asked about fifty times as often as the others', () => {
     const beside = await play(50)
     const p = (played: Played, part: number): string => quantile(played.calmMs, part).toFixed(2)
     figure(
-      `other keys beside a hot one: p50 ${p(alone, 0.5)} -> ${p(beside, 0.5)} ms, p99 ${p(alone, 0.99)} -> ${p(beside, 0.99)} ms; ` +
+      `other keys beside a hot one: p50 ${p(alone, 0.5)} -> ${p(beside, 0.5)} ms, p99 ${p(alone, 0.99)} -> ` +
+        `${p(beside, 0.99)} ms; ` +
         `calls of the store ${alone.calls} -> ${beside.calls} for ${beside.hotDenied} refusals more`,
     )
     expect(alone.wrong + beside.wrong).toBe(0)

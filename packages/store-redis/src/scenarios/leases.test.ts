@@ -73,7 +73,8 @@ describe('leases of four processes on one hot key', () => {
     await exact.close()
     const local = sum(stats.map(({ leases }) => leases!.localDecisions))
     figure(
-      `4 processes, limit ${LIMIT}: ${used} admitted (${((100 * used) / LIMIT).toFixed(2)} %), ${local} of them from leases`,
+      `4 processes, limit ${LIMIT}: ${used} admitted (${((100 * used) / LIMIT).toFixed(2)} %), ${local} of them ` +
+        'from leases',
     )
     expect(total(tallies)).toMatchObject({ allowed: used, failed: 0, errors: [] })
     expect(used).toBeLessThanOrEqual(LIMIT)
@@ -182,7 +183,8 @@ describe('leases', () => {
     const tally = await caller.stop()
     await store.close()
     figure(
-      `leases taken again ${ms.toFixed(0)} ms after the restart; longest check ${tally.longestMs.toFixed(1)} ms, deadline 200 ms`,
+      `leases taken again ${ms.toFixed(0)} ms after the restart; longest check ${tally.longestMs.toFixed(1)} ms, ` +
+        'deadline 200 ms',
     )
     expect(tally.errors).toEqual([])
   })

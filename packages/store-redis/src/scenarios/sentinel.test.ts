@@ -65,8 +65,10 @@ async function failOver(key: string, takeAway: () => Promise<void>): Promise<str
   expect(refusals).not.toContain('NOSCRIPT')
   expect(longestMs).toBeLessThanOrEqual(4 * DEADLINE_MS + 200)
   return (
-    `nothing admitted for ${outageMs.toFixed(0)} ms; ${admitted()} of ${LIMIT} admitted, ${Math.max(0, admitted() - LIMIT)} over, ` +
-    `bound ${bound} (admitted from 100 ms before until it was away); ${failed} answered without the store, longest check ${longestMs.toFixed(0)} ms`
+    `nothing admitted for ${outageMs.toFixed(0)} ms; ${admitted()} of ${LIMIT} admitted, ` +
+    `${Math.max(0, admitted() - LIMIT)} over, ` +
+    `bound ${bound} (admitted from 100 ms before until it was away); ${failed} answered without the store, longest ` +
+    `check ${longestMs.toFixed(0)} ms`
   )
 }
 

@@ -1,5 +1,5 @@
-// Imported, because fake timers of test frameworks replace the global ones: calls would wait until the test advances time,
-// and a test that advances it by a year would send a year of heartbeats.
+// Imported, because fake timers of test frameworks replace the global ones: calls would wait until the test advances
+// time, and a test that advances it by a year would send a year of heartbeats.
 import { clearTimeout, setImmediate, setTimeout } from 'node:timers'
 import type { Timers } from '@sluice/core'
 

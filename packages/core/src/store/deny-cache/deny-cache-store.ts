@@ -28,12 +28,13 @@ const DENIALS_PER_KEY = 8
 
 /**
  * A store that remembers denials for a moment: a caller that is denied and checks again costs `store` no more than one
- * check per `maxAgeMs`. Only plain checks are denied from memory, of the same limits, keys and costs; never an allowance.
+ * check per `maxAgeMs`. Only plain checks are denied from memory, of the same limits, keys and costs; never an
+ * allowance.
  *
- * What this process does to a key (a charge, a settlement, a block, a reset) is seen at once, and so is a changed limit.
- * What another process does, and what a store gives back by itself, is seen after `maxAgeMs` at the latest: until then a call
- * may be denied that would just now be allowed. Other fields of a remembered answer are as old. A block of another process is
- * seen with the first answer about any limit of the key.
+ * What this process does to a key (a charge, a settlement, a block, a reset) is seen at once, and so is a changed
+ * limit. What another process does, and what a store gives back by itself, is seen after `maxAgeMs` at the latest:
+ * until then a call may be denied that would just now be allowed. Other fields of a remembered answer are as old. A
+ * block of another process is seen with the first answer about any limit of the key.
  */
 export function denyCacheStore(store: Store<'async'>, options: DenyCacheOptions = {}): Store<'async'> {
   checkOptionNames(options, TAKER)
@@ -248,8 +249,8 @@ function isPlain(batch: Batch): boolean {
 const REMEMBERED = 4096
 
 /**
- * Which keys were changed lately, so that a decision that was in flight meanwhile is not taken for the latest. Bounded: of
- * what was forgotten, every key counts as changed.
+ * Which keys were changed lately, so that a decision that was in flight meanwhile is not taken for the latest. Bounded:
+ * of what was forgotten, every key counts as changed.
  */
 export class ChangedKeys {
   readonly #ring: (string | undefined)[] = []

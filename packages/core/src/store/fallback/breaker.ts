@@ -39,8 +39,8 @@ const SLICE_MS = 100
 const LEAST_CALLS = 20
 
 /**
- * For so long after the start, the first pause is a tenth of the usual one: a cold process misses deadlines that say nothing
- * about the store, and a pause lasts for thousands of its calls.
+ * For so long after the start, the first pause is a tenth of the usual one: a cold process misses deadlines that say
+ * nothing about the store, and a pause lasts for thousands of its calls.
  */
 const EARLY_MS = 10_000
 
@@ -60,9 +60,9 @@ const DRAWS = 0x1_00_00_00_00
  *              the probe was answered        (one call out)
  * ```
  *
- * A call is admitted with a ticket and ends with it. The ticket of an earlier state counts for nothing, so a call that was
- * sent before the breaker opened neither closes it nor lengthens its pause. Instants come in as arguments, in milliseconds
- * of one clock that does not go back. The last second is the 100 ms slice of now and the nine before it.
+ * A call is admitted with a ticket and ends with it. The ticket of an earlier state counts for nothing, so a call that
+ * was sent before the breaker opened neither closes it nor lengthens its pause. Instants come in as arguments, in
+ * milliseconds of one clock that does not go back. The last second is the 100 ms slice of now and the nine before it.
  *
  * After a start, failures before the first answer do not count for `graceMs`, and for 10 s the first pause is a tenth.
  */
@@ -103,7 +103,10 @@ export class Breaker {
     return this.#state
   }
 
-  /** The ticket of a call that may be made now, or {@link NOT_ADMITTED}. Every ticket must come back to one of the others. */
+  /**
+   * The ticket of a call that may be made now, or {@link NOT_ADMITTED}. Every ticket must come back to one of the
+   * others.
+   */
   admit(nowMs: number): number {
     if (this.#state === 'closed') return this.#ticket
     if (this.#state === 'half-open' || nowMs < this.#openUntilMs) return NOT_ADMITTED

@@ -21,9 +21,9 @@ export interface DeadlineParts {
 const BUSY_MS = 5
 
 /**
- * Calls in flight, oldest first. All deadlines are of one length, so the oldest is always the next to expire and one timer
- * is enough. It stays set when its call is answered, because the next one is usually not far: an idle queue holds a timer
- * for one deadline at most.
+ * Calls in flight, oldest first. All deadlines are of one length, so the oldest is always the next to expire and one
+ * timer is enough. It stays set when its call is answered, because the next one is usually not far: an idle queue holds
+ * a timer for one deadline at most.
  */
 export class DeadlineQueue {
   readonly #parts: DeadlineParts

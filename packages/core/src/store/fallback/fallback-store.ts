@@ -27,11 +27,11 @@ export interface FallbackStoreStats {
 }
 
 /**
- * A store that answers every check within a deadline, also while `store` is slow, denies, or is gone, and says so in the
- * decision's `failure`. It asks again by itself; nothing is ever sent twice. Settlements, blocks and resets have no other
- * way to succeed: they fail with `SLUICE_STORE_UNAVAILABLE` (nothing happened) or `SLUICE_OUTCOME_UNKNOWN` (it may have);
- * blocks and resets then count on this node all the same. A charge is settled where it was made. Leases are never made up:
- * without the store, asking for one is an error.
+ * A store that answers every check within a deadline, also while `store` is slow, denies, or is gone, and says so in
+ * the decision's `failure`. It asks again by itself; nothing is ever sent twice. Settlements, blocks and resets have no
+ * other way to succeed: they fail with `SLUICE_STORE_UNAVAILABLE` (nothing happened) or `SLUICE_OUTCOME_UNKNOWN` (it
+ * may have); blocks and resets then count on this node all the same. A charge is settled where it was made. Leases are
+ * never made up: without the store, asking for one is an error.
  *
  * Closing it closes `store`, and answers the calls in flight with `SLUICE_CLOSED`.
  */
@@ -60,8 +60,8 @@ export function startingFallbackStore(
 }
 
 /**
- * A call to the store beneath, made once. It ends once: it is answered, or `fallBack` or `reject` is called. What the queue
- * and the store note about a call is part of it: there are very many calls.
+ * A call to the store beneath, made once. It ends once: it is answered, or `fallBack` or `reject` is called. What the
+ * queue and the store note about a call is part of it: there are very many calls.
  */
 interface GuardedCall extends WaitingCall {
   hasEnded: boolean
@@ -203,7 +203,9 @@ export class FallbackStore extends CallbackStore {
     }
   }
 
-  /** Changes the store and this node, whatever becomes of the other: the change may be needed before the store is back. */
+  /**
+   * Changes the store and this node, whatever becomes of the other: the change may be needed before the store is back.
+   */
   #both(start: () => Promise<void>, changeHere: () => void): Promise<void> {
     if (this.#closing !== undefined) return Promise.reject(closedError())
     return new Promise((resolve, reject) => {

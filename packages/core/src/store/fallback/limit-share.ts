@@ -7,10 +7,11 @@ import { MICROS_PER_UNIT, ratePart } from '../../rule/rate.ts'
 const latestShares = new WeakMap<Limit, { readonly nodes: number; readonly share: Limit }>()
 
 /**
- * The limit that each of `nodes` nodes (whole, 1 or more) applies on its own, so that all together come close to `limit`.
- * Numbers of units are rounded up, so that no node is left with nothing: together at most `capacity + nodes - 1` at one
- * instant. Rates are divided exactly, or rounded down where that cannot be; windows stay. 0 stays 0, and one node has the
- * limit itself. The share has the identity of the limit: its counters are the limit's, in a store of the node's own.
+ * The limit that each of `nodes` nodes (whole, 1 or more) applies on its own, so that all together come close to
+ * `limit`. Numbers of units are rounded up, so that no node is left with nothing: together at most `capacity + nodes -
+ * 1` at one instant. Rates are divided exactly, or rounded down where that cannot be; windows stay. 0 stays 0, and one
+ * node has the limit itself. The share has the identity of the limit: its counters are the limit's, in a store of the
+ * node's own.
  */
 export function shareOf(limit: Limit, nodes: number): Limit {
   if (nodes === 1) return limit

@@ -63,8 +63,8 @@ class StoreClock implements Clock {
 const NOTHING_OWED: Settlement = Object.freeze({ outcome: 'settled', corrected: 0 })
 
 /**
- * Decides in this process while the store cannot be asked: `closed` denies, `open` allows what the limits could ever give,
- * and `local` gives each key this node's share of what remains of it. What is charged here is settled here.
+ * Decides in this process while the store cannot be asked: `closed` denies, `open` allows what the limits could ever
+ * give, and `local` gives each key this node's share of what remains of it. What is charged here is settled here.
  *
  * Invariant of `local`: from the last answer of the store until the limit resets, this node admits at most
  * `ceil(remaining / nodes)` units of a key, where `remaining` is what that answer left. For a key without an answer,

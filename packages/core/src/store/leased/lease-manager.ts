@@ -7,8 +7,8 @@ import type { Receipt, Store } from '../store.ts'
 
 /**
  * What happens to leases. `lease-granted`: this node got units to spend. `lease-ended`: it spends no more of them.
- * `lease-settled`: the store knows what was spent. `lease-failed`: the store could not be asked for units, or told; a lease
- * that it was not told about ends there by itself and counts as spent.
+ * `lease-settled`: the store knows what was spent. `lease-failed`: the store could not be asked for units, or told; a
+ * lease that it was not told about ends there by itself and counts as spent.
  */
 export type LeaseEvent =
   | { readonly type: 'lease-granted'; readonly rule: string; readonly units: number }
@@ -58,7 +58,10 @@ export interface LeaseManagerParts {
   readonly observe: ((event: LeaseEvent) => void) | undefined
 }
 
-/** Two clocks never run alike: they may gain or lose this part against each other. So much of a lease's time is not used. */
+/**
+ * Two clocks never run alike: they may gain or lose this part against each other. So much of a lease's time is not
+ * used.
+ */
 export const CLOCK_TOLERANCE = 0.05
 const LEAST_SAFETY_MS = 10
 
@@ -141,8 +144,8 @@ export class LeaseManager {
   }
 
   /**
-   * Ends a lease and tells the store what was spent. Never fails and never tells twice: when the store is not reached, the
-   * lease ends there by itself, and all of it counts as spent.
+   * Ends a lease and tells the store what was spent. Never fails and never tells twice: when the store is not reached,
+   * the lease ends there by itself, and all of it counts as spent.
    */
   giveBack(lease: Lease): Promise<void> {
     if (!this.#live.delete(lease.serial)) return Promise.resolve()

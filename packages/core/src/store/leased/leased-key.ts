@@ -88,8 +88,9 @@ export class LeasedKey {
   }
 
   /**
-   * Asks for a lease that `cost` more units can be taken from. One request is in flight at a time; all who ask meanwhile
-   * wait for it, and go on in the order they came. What comes may be too little. Rejects when the store could not be asked.
+   * Asks for a lease that `cost` more units can be taken from. One request is in flight at a time; all who ask
+   * meanwhile wait for it, and go on in the order they came. What comes may be too little. Rejects when the store could
+   * not be asked.
    */
   grant(cost: number): Promise<void> {
     this.#wanted += cost
@@ -135,7 +136,9 @@ export class LeasedKey {
     return lease.idleSweeps >= IDLE_SWEEPS
   }
 
-  /** The lease is half spent, or spent: asks for the next in time, and gives it back when there is nothing left of it. */
+  /**
+   * The lease is half spent, or spent: asks for the next in time, and gives it back when there is nothing left of it.
+   */
   #attend(lease: Lease, nowMs: number): void {
     const share = (lease.units - lease.balance) / lease.units
     const paceMs = (nowMs - lease.askedAtMs) / share

@@ -61,12 +61,12 @@ const MOST_KEYS = 100_000
  * trip. Never lets through more than the limit, as long as the store keeps its data; denies too early by at most the
  * units that other nodes hold unspent, two leases each. A block or reset made by another node is felt after `leaseMs`.
  *
- * What is taken in blocks: plain charges on token bucket, leaky bucket (meter), GCRA, fixed window (without rollover, not by
- * the calendar) and sliding window counter, from `minLimit` on, for keys that are asked about again and again. All else goes
- * to the store as it is.
+ * What is taken in blocks: plain charges on token bucket, leaky bucket (meter), GCRA, fixed window (without rollover,
+ * not by the calendar) and sliding window counter, from `minLimit` on, for keys that are asked about again and again.
+ * All else goes to the store as it is.
  *
- * Stands directly around a store that several nodes share; what decides when the store does not answer goes around it. A
- * timer runs as long as there is something to give back, about a lease's time after the last call. Closing it gives
+ * Stands directly around a store that several nodes share; what decides when the store does not answer goes around it.
+ * A timer runs as long as there is something to give back, about a lease's time after the last call. Closing it gives
  * everything back and closes `store`.
  */
 export function leasedStore(store: Store<'async'>, options: LeasedStoreOptions = {}): LeasedStore {

@@ -2,17 +2,17 @@ import type { Verdict } from '../../algorithms/algorithm.ts'
 import type { Fingerprint } from '../../fingerprint.ts'
 import { expirySecondsOf, useByte } from '../decide-batch.ts'
 
-// One slot, in 32-bit words: fingerprint (2 words), 24 bits of fingerprint with 8 bits of use, expiry in seconds, then the
-// state as doubles. Slots stand in one buffer, so that a lookup touches one or two cache lines. Linear probing; removal
-// shifts later entries back, so a search may stop at the first empty slot (expiry 0).
+// One slot, in 32-bit words: fingerprint (2 words), 24 bits of fingerprint with 8 bits of use, expiry in seconds, then
+// the state as doubles. Slots stand in one buffer, so that a lookup touches one or two cache lines. Linear probing;
+// removal shifts later entries back, so a search may stop at the first empty slot (expiry 0).
 const HEADER_WORDS = 4
 const FINGERPRINT_2 = 0x00_ff_ff_ff
 const MAX_LOAD = 0.85
 const SMALLEST_SLOTS = 64
 
 /**
- * How many keys a search for room looks at. Keys and not slots: so a crowded part of the table gives up more of them than
- * an empty one, and the table stays even.
+ * How many keys a search for room looks at. Keys and not slots: so a crowded part of the table gives up more of them
+ * than an empty one, and the table stays even.
  */
 const ROOM_SEARCH_KEYS = 64
 

@@ -20,9 +20,9 @@ function levelOf(used: number): number {
 }
 
 /**
- * A bounded table for states of varying length, which do not fit a packed slot: the exact log, long rings, leases. When it
- * is full, an insertion frees expired keys first, then the key that has used least, the oldest of those to an eighth, and
- * fails when all of them are used up.
+ * A bounded table for states of varying length, which do not fit a packed slot: the exact log, long rings, leases. When
+ * it is full, an insertion frees expired keys first, then the key that has used least, the oldest of those to an
+ * eighth, and fails when all of them are used up.
  */
 export class VariableSizeTable {
   readonly #maxKeys: number

@@ -7,8 +7,9 @@ import { SluiceError } from '../../errors.ts'
 //   buckets      16 words each: word 0 is the bucket's own, words 1 to 15 are slots
 //   records      what slots point to: fingerprint, expiry, use, state
 //
-// A slot is a version (low half) and a payload (high half): 0 is empty, above 0 names a record, below 0 a transaction in
-// progress. Records are written while nobody else can see them and never after: a change swaps the slot to another record.
+// A slot is a version (low half) and a payload (high half): 0 is empty, above 0 names a record, below 0 a transaction
+// in progress. Records are written while nobody else can see them and never after: a change swaps the slot to another
+// record.
 
 /** 32-bit halves of the header. */
 export const HEADER = {
@@ -89,7 +90,8 @@ export interface SharedLayout extends SharedSizes {
 /** The layout for given sizes. */
 export function layoutFor({ maxKeys, maxStateSize, maxThreads }: SharedSizes): SharedLayout {
   const buckets = 2 ** Math.ceil(Math.log2(Math.max(1, maxKeys / KEYS_PER_BUCKET)))
-  // Threads that are about to store the same new keys each hold records for them, which must not cost another key its own.
+  // Threads that are about to store the same new keys each hold records for them, which must not cost another key its
+  // own.
   const overflowRecordsFrom = maxKeys + maxThreads * MOST_ITEMS
   const threadRecordsFrom = overflowRecordsFrom + OVERFLOW_BUCKETS * BUCKET_WORDS
   const allRecords = threadRecordsFrom + maxThreads * RECORDS_PER_THREAD

@@ -56,7 +56,9 @@ export class RecordPool {
     while (this.#spare.length > RECORDS_PER_THREAD) this.#release(this.#spare.pop()!)
   }
 
-  /** Makes sure that `count` records can be used up for good, by new keys in empty slots. False when there are too few. */
+  /**
+   * Makes sure that `count` records can be used up for good, by new keys in empty slots. False when there are too few.
+   */
   canGrow(overflow: boolean, count: number): boolean {
     while (this.#spare.length < RECORDS_PER_THREAD + count) {
       const record = this.#claim(overflow)

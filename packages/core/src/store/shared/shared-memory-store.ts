@@ -13,12 +13,15 @@ export type { SharedMemoryStore }
 
 /** Options of {@link sharedMemoryStore}. */
 export interface SharedMemoryStoreOptions {
-  /** Keys that there is room for in any case, 16 to 16,000,000. Default: 100,000. The memory is taken at once: about 100 bytes a key. */
+  /**
+   * Keys that there is room for in any case, 16 to 16,000,000. Default: 100,000. The memory is taken at once: about 100
+   * bytes a key.
+   */
   readonly maxKeys?: number
   /**
    * Most values in a state, 4 to 16,384. Default: 4, which fits every algorithm but three: the exact log needs 2 for
-   * each unit of its limit, its segmented form 2 more than it has segments, concurrency 3 for each slot. Every key takes 8
-   * bytes for each.
+   * each unit of its limit, its segmented form 2 more than it has segments, concurrency 3 for each slot. Every key
+   * takes 8 bytes for each.
    */
   readonly maxStateSize?: number
   /** Most threads attached at once, 1 to 1,024. Default: 64. */
@@ -27,7 +30,10 @@ export interface SharedMemoryStoreOptions {
   readonly random?: Random
 }
 
-/** What makes a shared store known to another thread. Pass it on as `workerData` or in a message; it cannot leave the process. */
+/**
+ * What makes a shared store known to another thread. Pass it on as `workerData` or in a message; it cannot leave the
+ * process.
+ */
 export interface SharedMemoryHandle {
   readonly buffer: SharedArrayBuffer
 }

@@ -107,8 +107,8 @@ export class SharedTable {
   }
 
   /**
-   * Looks for a key and copies its state, all as of one instant. When it is not there, finds a slot it could have: an empty
-   * one, else that of an expired key, else that of the least used key that is not used up.
+   * Looks for a key and copies its state, all as of one instant. When it is not there, finds a slot it could have: an
+   * empty one, else that of an expired key, else that of the least used key that is not used up.
    */
   locate(fingerprint: Fingerprint, place: Place, search: Search): void {
     place.tag = fingerprint.word2 >>> (TAG_SHIFT + 1)

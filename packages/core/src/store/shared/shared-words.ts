@@ -1,7 +1,8 @@
 /**
- * Words of 64 bits in shared memory, changed by compare-and-swap: a version in the low half that every change raises, and a
- * payload in the high half. With the version a word never looks the same again, so a swap that succeeds proves that nothing
- * happened since the word was read (32 bits of version: that would take 4 billion changes between the two).
+ * Words of 64 bits in shared memory, changed by compare-and-swap: a version in the low half that every change raises,
+ * and a payload in the high half. With the version a word never looks the same again, so a swap that succeeds proves
+ * that nothing happened since the word was read (32 bits of version: that would take 4 billion changes between the
+ * two).
  */
 export class SharedWords {
   readonly #halves: Int32Array
@@ -29,8 +30,8 @@ export class SharedWords {
   }
 
   /**
-   * True when the word has had this version and payload since the version was read. The payload is looked at first: when the
-   * version is the same before and after, the payload in between was that of it.
+   * True when the word has had this version and payload since the version was read. The payload is looked at first:
+   * when the version is the same before and after, the payload in between was that of it.
    */
   isStill(half: number, version: number, payload: number): boolean {
     return Atomics.load(this.#halves, half + 1) === payload && Atomics.load(this.#halves, half) === version

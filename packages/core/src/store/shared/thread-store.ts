@@ -142,8 +142,8 @@ export class SharedMemoryStore implements Store<'sync'> {
   }
 
   /**
-   * The common case without detours: one limit whose key is in the table. False when it is not, so that it must be done the
-   * long way; then nothing has been charged.
+   * The common case without detours: one limit whose key is in the table. False when it is not, so that it must be done
+   * the long way; then nothing has been charged.
    */
   #decideOne(batch: Batch, item: Item): boolean {
     const { limit, key, verdict, cost } = item
@@ -177,7 +177,9 @@ export class SharedMemoryStore implements Store<'sync'> {
     }
   }
 
-  /** Reads, decides and commits; false when another thread changed something in between, so that it must be done again. */
+  /**
+   * Reads, decides and commits; false when another thread changed something in between, so that it must be done again.
+   */
   #decideOnce(batch: Batch, homeless: Set<number>): boolean {
     const { items, now } = batch
     this.#locateAll(batch, homeless)
@@ -228,8 +230,9 @@ export class SharedMemoryStore implements Store<'sync'> {
   }
 
   /**
-   * Whether the key at a place can be stored: `ready` when it is there, or there is a slot and a record for it; `changed` when
-   * looking for one found that another thread has stored the key meanwhile, so that what was decided no longer holds.
+   * Whether the key at a place can be stored: `ready` when it is there, or there is a slot and a record for it;
+   * `changed` when looking for one found that another thread has stored the key meanwhile, so that what was decided no
+   * longer holds.
    */
   #makeRoom(index: number, count: number, nowSeconds: number): 'ready' | 'changed' | 'none' {
     const place = this.#places[index]!
@@ -401,7 +404,9 @@ export class SharedMemoryStore implements Store<'sync'> {
         problem: `the state of rule "${limit.rule}" (${limit.algorithm}) does not fit the shared memory store`,
         received: limit.stateSize,
         expected: `at most ${this.#layout.maxStateSize} values`,
-        action: `Create the store with maxStateSize: ${limit.stateSize}, or use an algorithm with a smaller state such as gcra.`,
+        action:
+          `Create the store with maxStateSize: ${limit.stateSize}, or use an algorithm with a smaller state such ` +
+          'as gcra.',
       })
     }
   }
@@ -440,8 +445,8 @@ function fullError(): SluiceError {
 }
 
 /**
- * A number for this thread that no other attached thread has. A thread that ends without `close()` keeps its number taken,
- * because nobody can know that it will not come back from a pause.
+ * A number for this thread that no other attached thread has. A thread that ends without `close()` keeps its number
+ * taken, because nobody can know that it will not come back from a pause.
  */
 function claimThread(halves: Int32Array, maxThreads: number): number {
   for (let thread = 0; thread < maxThreads; thread++) {

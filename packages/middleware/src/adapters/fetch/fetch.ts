@@ -34,7 +34,8 @@ export interface FetchRateLimitOptions<Args extends readonly unknown[] = readonl
    * // Bun
    * rateLimit({ limit: 100, window: '1m', address: (request, server: Server) => server.requestIP(request)?.address })
    * // Deno
-   * rateLimit({ limit: 100, window: '1m', address: (_, info: Deno.ServeHandlerInfo<Deno.NetAddr>) => info.remoteAddr.hostname })
+   * rateLimit({ limit: 100, window: '1m', address: (_, info: Deno.ServeHandlerInfo<Deno.NetAddr>) =>
+   * info.remoteAddr.hostname })
    * ```
    *
    * For a header of your own proxies, use `trustProxy`.

@@ -98,7 +98,8 @@ describe('a client without a package', () => {
     const repeats = (socket: Socket): void => {
       socket.once('data', () => {
         socket.write(
-          "-ERR unknown command 'AUTH', with args beginning with: 'bob' 's3cret' \r\n-NOAUTH Authentication required.\r\n",
+          "-ERR unknown command 'AUTH', with args beginning with: 'bob' 's3cret' \r\n-NOAUTH Authentication " +
+            'required.\r\n',
         )
       })
     }

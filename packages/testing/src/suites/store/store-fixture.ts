@@ -6,8 +6,8 @@ import { FakeClock } from '../../fakes/fake-clock.ts'
 import { seededRandom } from '../../fakes/seeded-random.ts'
 
 /**
- * Something that a store may be unable to do under test: have its time moved on, give reservations back by itself, block
- * keys, hold states of varying length (the exact log, leases), follow the calendar.
+ * Something that a store may be unable to do under test: have its time moved on, give reservations back by itself,
+ * block keys, hold states of varying length (the exact log, leases), follow the calendar.
  */
 export type StoreCapability = 'controlled-time' | 'reservations' | 'blocks' | 'long-states' | 'calendar'
 
@@ -15,7 +15,10 @@ export type StoreCapability = 'controlled-time' | 'reservations' | 'blocks' | 'l
 export interface StoreHarness {
   /** A new, empty store whose time is that of `clock`. A store with a time of its own lacks `controlled-time`. */
   create(clock: FakeClock): Store | Promise<Store>
-  /** The same store with room for at most 100 keys. Leave it out when the store has no bound; its tests are then skipped. */
+  /**
+   * The same store with room for at most 100 keys. Leave it out when the store has no bound; its tests are then
+   * skipped.
+   */
   createSmall?(clock: FakeClock): Store | Promise<Store>
   /** Maximum number of open reservations of a store made by `create`. Default: no bound; its tests are then skipped. */
   readonly maxReservations?: number

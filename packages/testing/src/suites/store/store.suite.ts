@@ -9,8 +9,8 @@ import { reservationTests } from './store-reservations.suite.ts'
 import { timeTests } from './store-time.suite.ts'
 
 /**
- * Proves that a store does what every store must: the whole limiter API over it, with exact counts. Call it inside a test
- * file. What the harness says the store lacks is skipped, with the reason shown.
+ * Proves that a store does what every store must: the whole limiter API over it, with exact counts. Call it inside a
+ * test file. What the harness says the store lacks is skipped, with the reason shown.
  */
 export function storeSuite(name: string, harness: StoreHarness): void {
   describe(`the store ${name}`, () => {

@@ -178,7 +178,8 @@ describe('a mistake in a rule set is told with its place, what is there and what
       'no object',
       [],
       [
-        ' is an empty list, expected a rule set such as { rules: [{ resource: "*", dimension: "ip", limit: 100, window: "1m" }] }',
+        ' is an empty list, expected a rule set such as { rules: [{ resource: "*", dimension: "ip", limit: 100, ' +
+          'window: "1m" }] }',
       ],
     ],
     ['no rules', {}, ['/rules is missing, expected a list']],
@@ -192,8 +193,10 @@ describe('a mistake in a rule set is told with its place, what is there and what
       'what only files have',
       { rules: [], overrides: [{}], version: 1 },
       [
-        '/overrides is an unknown property, expected only rules, dimensions, tiers, exemptions, denyList, regions, incident, errorRate, domains',
-        '/version is an unknown property, expected only rules, dimensions, tiers, exemptions, denyList, regions, incident, errorRate, domains',
+        '/overrides is an unknown property, expected only rules, dimensions, tiers, exemptions, denyList, regions, ' +
+          'incident, errorRate, domains',
+        '/version is an unknown property, expected only rules, dimensions, tiers, exemptions, denyList, regions, ' +
+          'incident, errorRate, domains',
       ],
     ],
     [
@@ -206,14 +209,17 @@ describe('a mistake in a rule set is told with its place, what is there and what
       'an unknown algorithm',
       one({ algorithm: 'gcr' }),
       [
-        '/rules/0/algorithm is "gcr", expected one of "gcra", "fixed-window", "sliding-window-counter", "sliding-window-log", "token-bucket", "leaky-bucket-meter", "leaky-bucket-queue", "hybrid", "concurrency"; did you mean "gcra"?',
+        '/rules/0/algorithm is "gcr", expected one of "gcra", "fixed-window", "sliding-window-counter", ' +
+          '"sliding-window-log", "token-bucket", "leaky-bucket-meter", "leaky-bucket-queue", "hybrid", ' +
+          '"concurrency"; did you mean "gcra"?',
       ],
     ],
     [
       'an option of another algorithm',
       { rules: [{ ...bucket, segments: 6 }] },
       [
-        '/rules/0/segments is an unknown property, expected only resource, dimension, algorithm, capacity, refillPerSecond, rollover, name, methods, always, cost, failureMode, shadow, and 7 more',
+        '/rules/0/segments is an unknown property, expected only resource, dimension, algorithm, capacity, ' +
+          'refillPerSecond, rollover, name, methods, always, cost, failureMode, shadow, and 7 more',
       ],
     ],
     [
@@ -221,7 +227,8 @@ describe('a mistake in a rule set is told with its place, what is there and what
       { rules: [{ resource: '/a', dimension: 'user' }] },
       [
         '/rules/0/limit is missing, expected a whole number from 0 to 9000000000, or "off"',
-        '/rules/0/window is missing, expected a duration such as "250ms", "1m" or "1h30m", or a number of milliseconds above 0',
+        '/rules/0/window is missing, expected a duration such as "250ms", "1m" or "1h30m", or a number of ' +
+          'milliseconds above 0',
       ],
     ],
     [
@@ -248,21 +255,24 @@ describe('a mistake in a rule set is told with its place, what is there and what
       'a window without a unit',
       one({ window: '60' }),
       [
-        '/rules/0/window is "60", expected a duration such as "250ms", "1m" or "1h30m", or a number of milliseconds above 0',
+        '/rules/0/window is "60", expected a duration such as "250ms", "1m" or "1h30m", or a number of ' +
+          'milliseconds above 0',
       ],
     ],
     [
       'a window of no length',
       one({ window: '0s' }),
       [
-        '/rules/0/window is "0s", expected milliseconds above 0 and at most 100 years, as a number or as a text such as "250ms", "1m" or "1h30m" (Give "window" with its unit, for example "1m")',
+        '/rules/0/window is "0s", expected milliseconds above 0 and at most 100 years, as a number or as a text ' +
+          'such as "250ms", "1m" or "1h30m" (Give "window" with its unit, for example "1m")',
       ],
     ],
     [
       'a calendar window where none can be',
       one({ window: { calendar: 'day' } }),
       [
-        '/rules/0/window is an object with calendar, expected a duration such as "250ms", "1m" or "1h30m", or a number of milliseconds above 0',
+        '/rules/0/window is an object with calendar, expected a duration such as "250ms", "1m" or "1h30m", or a ' +
+          'number of milliseconds above 0',
       ],
     ],
     [
@@ -333,7 +343,8 @@ describe('a mistake in a rule set is told with its place, what is there and what
         ],
       },
       [
-        '/rules/0/windows/1/window is "200000w", expected milliseconds above 0 and at most 100 years, as a number or as a text such as "250ms", "1m" or "1h30m" (Give "window" with its unit, for example "1m")',
+        '/rules/0/windows/1/window is "200000w", expected milliseconds above 0 and at most 100 years, as a number ' +
+          'or as a text such as "250ms", "1m" or "1h30m" (Give "window" with its unit, for example "1m")',
       ],
     ],
     [
@@ -358,28 +369,32 @@ describe('a mistake in a rule set is told with its place, what is there and what
       'a burst with rollover',
       one({ algorithm: 'fixed-window', burst: 20, rollover: true }),
       [
-        '/rules/0/burst is "burst" together with "rollover", expected one of them (Use the hybrid algorithm, whose burst has a refill rate of its own)',
+        '/rules/0/burst is "burst" together with "rollover", expected one of them (Use the hybrid algorithm, whose ' +
+          'burst has a refill rate of its own)',
       ],
     ],
     [
       'a rate of nothing',
       { rules: [{ ...bucket, refillPerSecond: 0 }] },
       [
-        '/rules/0/refillPerSecond is 0, expected units per second, above 0 (fractions such as 0.1 are fine), at most 9000000000',
+        '/rules/0/refillPerSecond is 0, expected units per second, above 0 (fractions such as 0.1 are fine), at ' +
+          'most 9000000000',
       ],
     ],
     [
       'a lease without a unit',
       { rules: [{ resource: '/a', dimension: 'user', algorithm: 'concurrency', limit: 1, lease: '9' }] },
       [
-        '/rules/0/lease is "9", expected a duration such as "250ms", "1m" or "1h30m", or a number of milliseconds above 0',
+        '/rules/0/lease is "9", expected a duration such as "250ms", "1m" or "1h30m", or a number of milliseconds ' +
+          'above 0',
       ],
     ],
     [
       'a lease of no length',
       { rules: [{ resource: '/a', dimension: 'user', algorithm: 'concurrency', limit: 1, lease: '0s' }] },
       [
-        '/rules/0/lease is "0s", expected milliseconds above 0 and at most 100 years, as a number or as a text such as "250ms", "1m" or "1h30m" (Give "lease" with its unit, for example "1m")',
+        '/rules/0/lease is "0s", expected milliseconds above 0 and at most 100 years, as a number or as a text ' +
+          'such as "250ms", "1m" or "1h30m" (Give "lease" with its unit, for example "1m")',
       ],
     ],
     [
@@ -402,28 +417,32 @@ describe('a mistake in a rule set is told with its place, what is there and what
       'a resource that is no pattern',
       one({ resource: '/a*' }),
       [
-        '/rules/0/resource is "/a*", expected a resource that can be matched: the segment "a*" has a "*" inside; it can only be a whole segment (write %2a for the character)',
+        '/rules/0/resource is "/a*", expected a resource that can be matched: the segment "a*" has a "*" inside; ' +
+          'it can only be a whole segment (write %2a for the character)',
       ],
     ],
     [
       'a resource with a query',
       one({ resource: '/a?b' }),
       [
-        '/rules/0/resource is "/a?b", expected a resource that can be matched: it has a query or a fragment; only paths are matched',
+        '/rules/0/resource is "/a?b", expected a resource that can be matched: it has a query or a fragment; only ' +
+          'paths are matched',
       ],
     ],
     [
       'a dimension that is no name',
       one({ dimension: 'user id' }),
       [
-        '/rules/0/dimension is "user id", expected a dimension such as "ip", "user", "apiKey", "tenant", "service", "global", a descriptor, or several joined by "+"',
+        '/rules/0/dimension is "user id", expected a dimension such as "ip", "user", "apiKey", "tenant", ' +
+          '"service", "global", a descriptor, or several joined by "+"',
       ],
     ],
     [
       'a dimension with nothing after the +',
       one({ dimension: 'user+' }),
       [
-        '/rules/0/dimension is "user+", expected a dimension such as "ip", "user", "apiKey", "tenant", "service", "global", a descriptor, or several joined by "+"',
+        '/rules/0/dimension is "user+", expected a dimension such as "ip", "user", "apiKey", "tenant", "service", ' +
+          '"global", a descriptor, or several joined by "+"',
       ],
     ],
     [
@@ -448,7 +467,9 @@ describe('a mistake in a rule set is told with its place, what is there and what
       'a name that cannot be one',
       one({ name: 'a b' }),
       [
-        '/rules/0/name is "a b", expected 1 to 96 letters, digits or any of _ . : / * @ -, beginning with a letter, a digit, / or *, and not with "tier:", "exemption:", "shadow:", "penalty:", "descriptors:" or "default:"',
+        '/rules/0/name is "a b", expected 1 to 96 letters, digits or any of _ . : / * @ -, beginning with a ' +
+          'letter, a digit, / or *, and not with "tier:", "exemption:", "shadow:", "penalty:", "descriptors:" or ' +
+          '"default:"',
       ],
     ],
     [
@@ -485,7 +506,8 @@ describe('a mistake in a rule set is told with its place, what is there and what
       'two rules for the same',
       { rules: [orders, { ...orders, resource: '/Orders//', name: 'b' }] },
       [
-        '/rules/1 is for the same resource, dimension and method as /rules/0, expected one rule for each of them, or "always: true" for one to hold beside the other',
+        '/rules/1 is for the same resource, dimension and method as /rules/0, expected one rule for each of them, ' +
+          'or "always: true" for one to hold beside the other',
       ],
     ],
     [
@@ -497,7 +519,8 @@ describe('a mistake in a rule set is told with its place, what is there and what
         ],
       },
       [
-        '/rules/1 is for the same resource, dimension and method as /rules/0, expected one rule for each of them, or "always: true" for one to hold beside the other',
+        '/rules/1 is for the same resource, dimension and method as /rules/0, expected one rule for each of them, ' +
+          'or "always: true" for one to hold beside the other',
       ],
     ],
     [
@@ -509,7 +532,8 @@ describe('a mistake in a rule set is told with its place, what is there and what
         ],
       },
       [
-        '/rules/1 is for the same resource, dimension and method as /rules/0, expected one rule for each of them, or "always: true" for one to hold beside the other',
+        '/rules/1 is for the same resource, dimension and method as /rules/0, expected one rule for each of them, ' +
+          'or "always: true" for one to hold beside the other',
       ],
     ],
     [
@@ -521,7 +545,8 @@ describe('a mistake in a rule set is told with its place, what is there and what
         ],
       },
       [
-        '/rules/1 is for the same resource, dimension and method as /rules/0, expected one rule for each of them, or "always: true" for one to hold beside the other',
+        '/rules/1 is for the same resource, dimension and method as /rules/0, expected one rule for each of them, ' +
+          'or "always: true" for one to hold beside the other',
       ],
     ],
 
@@ -529,7 +554,8 @@ describe('a mistake in a rule set is told with its place, what is there and what
       'a cost below 0',
       one({ cost: -1 }),
       [
-        '/rules/0/cost is -1, expected a whole number of units, { descriptor: "bytes", per: 1024 } or { function: "name" }',
+        '/rules/0/cost is -1, expected a whole number of units, { descriptor: "bytes", per: 1024 } or { function: ' +
+          '"name" }',
       ],
     ],
     [
@@ -579,7 +605,8 @@ describe('a mistake in a rule set is told with its place, what is there and what
       'an unknown day',
       one({ schedule: [{ days: ['sundy'], from: '08:00', to: '09:00', multiplier: 2 }] }),
       [
-        '/rules/0/schedule/0/days/0 is "sundy", expected one of "sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"; did you mean "sunday"?',
+        '/rules/0/schedule/0/days/0 is "sundy", expected one of "sunday", "monday", "tuesday", "wednesday", ' +
+          '"thursday", "friday", "saturday"; did you mean "sunday"?',
       ],
     ],
     [
@@ -639,7 +666,8 @@ describe('a mistake in a rule set is told with its place, what is there and what
       'a tier without a name',
       { rules: [], tiers: [{ multiplier: 2 }] },
       [
-        '/tiers/0/name is missing, expected 1 to 64 letters, digits or any of _ . @ -, beginning with a letter or digit',
+        '/tiers/0/name is missing, expected 1 to 64 letters, digits or any of _ . @ -, beginning with a letter or ' +
+          'digit',
       ],
     ],
     [
@@ -667,42 +695,48 @@ describe('a mistake in a rule set is told with its place, what is there and what
       'a wrong rule of a tier',
       { rules: [], tiers: [{ name: 'a', rules: [{ ...orders, resource: '**' }] }] },
       [
-        '/tiers/0/rules/0/resource is "**", expected a resource that can be matched: a "*" stands inside a name; write "*" alone for everything',
+        '/tiers/0/rules/0/resource is "**", expected a resource that can be matched: a "*" stands inside a name; ' +
+          'write "*" alone for everything',
       ],
     ],
     [
       'two rules of a tier for the same',
       { rules: [], tiers: [{ name: 'a', rules: [orders, orders] }] },
       [
-        '/tiers/0/rules/1 is for the same resource, dimension and method as /tiers/0/rules/0, expected one rule for each of them, or "always: true" for one to hold beside the other',
+        '/tiers/0/rules/1 is for the same resource, dimension and method as /tiers/0/rules/0, expected one rule ' +
+          'for each of them, or "always: true" for one to hold beside the other',
       ],
     ],
     ...['ip', 'global'].map((dimension): [string, unknown, string[]] => [
       `a rule of a tier for ${dimension}`,
       { rules: [], tiers: [{ name: 'a', rules: [{ ...orders, dimension }] }] },
       [
-        `/tiers/0/rules/0/dimension is "${dimension}", expected a dimension of callers: the rules of a tier are for its members, not for addresses or all together`,
+        `/tiers/0/rules/0/dimension is "${dimension}", expected a dimension of callers: the rules of a tier are ` +
+          'for its members, not for addresses or all together',
       ],
     ]),
     [
       'an exemption without a match',
       { rules: [], exemptions: [{ name: 'a' }] },
       [
-        '/exemptions/0/match is missing, expected at least one of resource, methods, dimension and entities, cidrs, services',
+        '/exemptions/0/match is missing, expected at least one of resource, methods, dimension and entities, ' +
+          'cidrs, services',
       ],
     ],
     [
       'an exemption of everything',
       { rules: [], exemptions: [{ name: 'a', match: {} }] },
       [
-        '/exemptions/0/match is an object without properties, expected at least one of resource, methods, dimension and entities, cidrs, services',
+        '/exemptions/0/match is an object without properties, expected at least one of resource, methods, ' +
+          'dimension and entities, cidrs, services',
       ],
     ],
     [
       'an exemption of everything, in disguise',
       { rules: [], exemptions: [{ name: 'a', match: { resource: undefined } }] },
       [
-        '/exemptions/0/match is an object with resource, expected at least one of resource, methods, dimension and entities, cidrs, services',
+        '/exemptions/0/match is an object with resource, expected at least one of resource, methods, dimension and ' +
+          'entities, cidrs, services',
       ],
     ],
     [
@@ -736,7 +770,8 @@ describe('a mistake in a rule set is told with its place, what is there and what
       'entities without a dimension',
       denied({ entities: ['a'] }),
       [
-        '/denyList/0/match/dimension is missing, expected a dimension such as "ip", "user", "apiKey", "tenant", "service", "global", a descriptor, or several joined by "+", beside "entities"',
+        '/denyList/0/match/dimension is missing, expected a dimension such as "ip", "user", "apiKey", "tenant", ' +
+          '"service", "global", a descriptor, or several joined by "+", beside "entities"',
       ],
     ],
     [
@@ -758,21 +793,24 @@ describe('a mistake in a rule set is told with its place, what is there and what
       'a match of a resource that is no pattern',
       denied({ resource: '/a/**' }),
       [
-        '/denyList/0/match/resource is "/a/**", expected a resource that can be matched: the segment "**" has "**"; write "/*" at the end for everything below',
+        '/denyList/0/match/resource is "/a/**", expected a resource that can be matched: the segment "**" has ' +
+          '"**"; write "/*" at the end for everything below',
       ],
     ],
     [
       'what is no address',
       denied({ cidrs: ['10.0.0.0/8', '10.0.0.256'] }),
       [
-        '/denyList/0/match/cidrs/1 is "10.0.0.256", expected addresses that can be matched: it is no IP address; write one, or a block such as 10.0.0.0/8 or 2001:db8::/32',
+        '/denyList/0/match/cidrs/1 is "10.0.0.256", expected addresses that can be matched: it is no IP address; ' +
+          'write one, or a block such as 10.0.0.0/8 or 2001:db8::/32',
       ],
     ],
     [
       'a block of addresses with bits after its prefix',
       denied({ cidrs: ['10.1.2.3/8'] }),
       [
-        '/denyList/0/match/cidrs/0 is "10.1.2.3/8", expected addresses that can be matched: it has bits set after the first 8; write 10.0.0.0/8 for the block, or 10.1.2.3 for the address',
+        '/denyList/0/match/cidrs/0 is "10.1.2.3/8", expected addresses that can be matched: it has bits set after ' +
+          'the first 8; write 10.0.0.0/8 for the block, or 10.1.2.3 for the address',
       ],
     ],
     [
@@ -826,21 +864,24 @@ describe('a mistake in a rule set is told with its place, what is there and what
       'a key and value twice at a level',
       shop({ key: 'a', value: 'b' }, { key: 'a' }, { key: 'a', value: 'b', limit }),
       [
-        '/domains/0/descriptors/2 is a second ["a","b"], expected each key and value once at a level: /domains/0/descriptors/0 has it already',
+        '/domains/0/descriptors/2 is a second ["a","b"], expected each key and value once at a level: ' +
+          '/domains/0/descriptors/0 has it already',
       ],
     ],
     [
       'an empty value beside none',
       shop({ key: 'a' }, { key: 'a', value: '' }),
       [
-        '/domains/0/descriptors/1 is a second ["a",""], expected each key and value once at a level: /domains/0/descriptors/0 has it already',
+        '/domains/0/descriptors/1 is a second ["a",""], expected each key and value once at a level: ' +
+          '/domains/0/descriptors/0 has it already',
       ],
     ],
     [
       'a key twice below',
       shop({ key: 'x', descriptors: [{ key: 'a' }, { key: 'a' }] }),
       [
-        '/domains/0/descriptors/0/descriptors/1 is a second ["a",""], expected each key and value once at a level: /domains/0/descriptors/0/descriptors/0 has it already',
+        '/domains/0/descriptors/0/descriptors/1 is a second ["a",""], expected each key and value once at a level: ' +
+          '/domains/0/descriptors/0/descriptors/0 has it already',
       ],
     ],
     [
@@ -852,7 +893,8 @@ describe('a mistake in a rule set is told with its place, what is there and what
       'a limit without a unit',
       shop({ key: 'a', limit: { requestsPerUnit: 5 } }),
       [
-        '/domains/0/descriptors/0/limit/unit is missing, expected one of "second", "minute", "hour", "day", "week", "month", "year"',
+        '/domains/0/descriptors/0/limit/unit is missing, expected one of "second", "minute", "hour", "day", ' +
+          '"week", "month", "year"',
       ],
     ],
     [
@@ -864,14 +906,16 @@ describe('a mistake in a rule set is told with its place, what is there and what
       'a limit of nothing',
       shop({ key: 'a', limit: {} }),
       [
-        '/domains/0/descriptors/0/limit is an object without properties, expected a limit such as { unit: "minute", requestsPerUnit: 60 } or { unlimited: true }',
+        '/domains/0/descriptors/0/limit is an object without properties, expected a limit such as { unit: ' +
+          '"minute", requestsPerUnit: 60 } or { unlimited: true }',
       ],
     ],
     [
       'an unknown unit',
       shop({ key: 'a', limit: { unit: 'MINUTE', requestsPerUnit: 1 } }),
       [
-        '/domains/0/descriptors/0/limit/unit is "MINUTE", expected one of "second", "minute", "hour", "day", "week", "month", "year"; did you mean "minute"?',
+        '/domains/0/descriptors/0/limit/unit is "MINUTE", expected one of "second", "minute", "hour", "day", ' +
+          '"week", "month", "year"; did you mean "minute"?',
       ],
     ],
     [
@@ -898,7 +942,8 @@ describe('a mistake in a rule set is told with its place, what is there and what
       'an unknown property of a descriptor',
       shop({ key: 'a', rate_limit: limit }),
       [
-        '/domains/0/descriptors/0/rate_limit is an unknown property, expected only key, value, limit, descriptors, shadow, quota, shareThreshold, detailedMetric, valueToMetric, metadata',
+        '/domains/0/descriptors/0/rate_limit is an unknown property, expected only key, value, limit, descriptors, ' +
+          'shadow, quota, shareThreshold, detailedMetric, valueToMetric, metadata',
       ],
     ],
   ])('%s', (_, value, expected) => {
@@ -991,7 +1036,8 @@ describe('a file', () => {
       'with a time without its zone',
       { overrides: [{ ...override, expiresAt: '2026-02-03T10:00' }] },
       [
-        '/overrides/0/expiresAt is "2026-02-03T10:00", expected an instant such as "2026-12-31T23:59:59Z" (with its zone) or "2026-12-31" (0:00 UTC), or milliseconds since 1970',
+        '/overrides/0/expiresAt is "2026-02-03T10:00", expected an instant such as "2026-12-31T23:59:59Z" (with ' +
+          'its zone) or "2026-12-31" (0:00 UTC), or milliseconds since 1970',
       ],
     ],
   ])('%s is not taken', (_, parts, expected) => {
@@ -1025,7 +1071,8 @@ describe('entries', () => {
       checkOverride,
       null,
       [
-        ' is null, expected an override such as { dimension: "user", entity: "u1", resource: "*", terms: { limit: 1000 } }',
+        ' is null, expected an override such as { dimension: "user", entity: "u1", resource: "*", terms: { limit: ' +
+          '1000 } }',
       ],
     ],
     [

@@ -25,7 +25,8 @@ const tier: JsonSchema = {
     burst: {
       $ref: '#/$defs/amount',
       description:
-        'Units that may pass at once on top of the limit. Windows with rollover, or with a calendar window among several, have no room for them and go without. Default: none.',
+        'Units that may pass at once on top of the limit. Windows with rollover, or with a calendar window among ' +
+        'several, have no room for them and go without. Default: none.',
     },
     entitled: {
       description: 'Whether bursts of hybrid rules may be used. Default: false.',
@@ -97,7 +98,8 @@ const PARTS: Readonly<Record<string, JsonSchema>> = {
   },
   dimensions: {
     description:
-      'Descriptors that rules count by, besides the built-in dimensions. A rule that counts by one that is not listed here is warned about. Default: none.',
+      'Descriptors that rules count by, besides the built-in dimensions. A rule that counts by one that is not ' +
+      'listed here is warned about. Default: none.',
     examples: [['plan', 'region']],
     type: 'array',
     uniqueItems: true,

@@ -73,7 +73,8 @@ const penalty: JsonSchema = {
 const cost: JsonSchema = {
   title: 'a whole number of units, { descriptor: "bytes", per: 1024 } or { function: "name" }',
   description:
-    'Units a call takes, times the cost of the request: a number, a number of the request (rounded up), or what a function given in code says. Default: 1.',
+    'Units a call takes, times the cost of the request: a number, a number of the request (rounded up), or what a ' +
+    'function given in code says. Default: 1.',
   examples: [5, { descriptor: 'bytes', per: 1024 }, { function: 'tokens' }],
   anyOf: [
     { $ref: '#/$defs/amount' },
@@ -117,7 +118,9 @@ export const RULE_SETTINGS: Readonly<Record<string, JsonSchema>> = {
   resource: { $ref: '#/$defs/resource' },
   dimension: { $ref: '#/$defs/dimension' },
   name: {
-    title: `1 to ${LONGEST_RULE_NAME} letters, digits or any of _ . : / * @ -, beginning with a letter, a digit, / or *, and not with "tier:", "exemption:", "shadow:", "penalty:", "descriptors:" or "default:"`,
+    title:
+      `1 to ${LONGEST_RULE_NAME} letters, digits or any of _ . : / * @ -, beginning with a letter, a digit, / or ` +
+      '*, and not with "tier:", "exemption:", "shadow:", "penalty:", "descriptors:" or "default:"',
     description: 'Counters belong to it; unique in the rule set. Default: made of methods, resource and dimension.',
     examples: ['orders-per-user'],
     type: 'string',
@@ -126,14 +129,16 @@ export const RULE_SETTINGS: Readonly<Record<string, JsonSchema>> = {
   methods: { $ref: '#/$defs/methods' },
   always: {
     description:
-      'Whether it holds beside the other rules of its dimension, takes the place of none and leaves its own to none. Default: false.',
+      'Whether it holds beside the other rules of its dimension, takes the place of none and leaves its own to ' +
+      'none. Default: false.',
     examples: [true],
     type: 'boolean',
   },
   cost,
   failureMode: {
     description:
-      'How to decide while the store is unavailable: allow all (open), deny all (closed), or decide on this node with its share of the limit (local).',
+      'How to decide while the store is unavailable: allow all (open), deny all (closed), or decide on this node ' +
+      'with its share of the limit (local).',
     examples: ['local'],
     enum: FAILURE_MODES,
   },
@@ -144,7 +149,8 @@ export const RULE_SETTINGS: Readonly<Record<string, JsonSchema>> = {
   },
   percent: {
     description:
-      'Share of callers it is enforced for, 0 to 100; for the others it is in shadow, and a less specific rule holds. Default: 100.',
+      'Share of callers it is enforced for, 0 to 100; for the others it is in shadow, and a less specific rule ' +
+      'holds. Default: 100.',
     examples: [10],
     type: 'number',
     minimum: 0,

@@ -114,7 +114,8 @@ export const VALUE_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
   resource: {
     title: 'a resource such as "/orders/:id", "/files/*", "*" or "checkout"',
     description:
-      'What is called: a path, with :name for any one segment and /* at the end for all below; * for everything; or a name without a slash.',
+      'What is called: a path, with :name for any one segment and /* at the end for all below; * for everything; ' +
+      'or a name without a slash.',
     examples: ['/orders/:id', '/files/*', '*', 'checkout'],
     type: 'string',
     minLength: 1,
@@ -122,9 +123,11 @@ export const VALUE_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
   },
   dimension: {
     title:
-      'a dimension such as "ip", "user", "apiKey", "tenant", "service", "global", a descriptor, or several joined by "+"',
+      'a dimension such as "ip", "user", "apiKey", "tenant", "service", "global", a descriptor, or several joined ' +
+      'by "+"',
     description:
-      'Who is counted: ip, user, apiKey, tenant, service (the internal service that calls), global (all together), the name of a descriptor of the request, or several joined by + for each combination.',
+      'Who is counted: ip, user, apiKey, tenant, service (the internal service that calls), global (all together), ' +
+      'the name of a descriptor of the request, or several joined by + for each combination.',
     examples: ['user', 'ip', 'tenant+user'],
     type: 'string',
     pattern: '^[A-Za-z][A-Za-z0-9_.-]{0,63}(?:\\+[A-Za-z][A-Za-z0-9_.-]{0,63})*$',
