@@ -74,15 +74,8 @@ export type {
   VersionContent,
   VersionStage,
 } from './admin/version-bodies.ts'
-export {
-  type BatchAnswer,
-  batchAnswerJson,
-  type CheckAnswer,
-  checkAnswer,
-  checkAnswerJson,
-  type Dimension,
-  instantText,
-} from './checks/check-answer.ts'
+export { batchAnswerJson, checkAnswer, checkAnswerJson, type Dimension, instantText } from './checks/check-answer.ts'
+export type { BatchAnswer, CheckAnswer, DecisionReason, FailureLike } from './checks/check-answer-schema.ts'
 export {
   type BatchRequest,
   CHECK_PATH,
@@ -97,7 +90,7 @@ export {
   parseCheckRequest,
   type ValidCheckRequest,
 } from './checks/check-request.ts'
-export type { DecisionLike, DecisionReason, FailureLike, LimitReportLike } from './checks/decision.ts'
+export type { DecisionLike, LimitReportLike } from './checks/decision.ts'
 export {
   type EnvoyAnswer,
   type EnvoyCode,
@@ -181,20 +174,23 @@ export {
   type OperationInput,
 } from './operations/operation-table.ts'
 export { MOST_IDS } from './operations/service-operations.ts'
-export type { FieldProblem, InvalidBody, Parsed } from './schema/body-parser.ts'
+export type { InvalidBody, Parsed } from './schema/body-parser.ts'
 export { isIpAddress } from './schema/body-parser.ts'
 export type { JsonSchema, JsonType } from './schema/json-schema.ts'
-export type { Page } from './schema/value-schemas.ts'
+export type { FieldProblem, Page } from './schema/value-schemas.ts'
 export {
   PROBLEM_MEDIA_TYPE,
   PROBLEMS,
   type ProblemCode,
-  type ProblemDetails,
-  type ProblemDocument,
-  problemDocument,
   READINESS_REASONS,
-  type ReadinessCheck,
-  type ReadinessReason,
   type ReadinessReasonCode,
 } from './service/problem.ts'
-export type { IdsAnswer, LivenessAnswer, ReadinessAnswer } from './service/service-bodies.ts'
+export { type ProblemDetails, problemDocument } from './service/problem-document.ts'
+export type {
+  IdsAnswer,
+  LivenessAnswer,
+  ProblemDocument,
+  ReadinessAnswer,
+  ReadinessCheck,
+  ReadinessReason,
+} from './service/service-bodies.ts'

@@ -19,7 +19,8 @@ import type { Operation } from './operations/operation.ts'
 import { OPERATIONS } from './operations/operation-table.ts'
 import type { JsonSchema } from './schema/json-schema.ts'
 import type { ProblemCode } from './service/problem.ts'
-import { PROBLEMS, problemDocument } from './service/problem.ts'
+import { PROBLEMS } from './service/problem.ts'
+import { problemDocument } from './service/problem-document.ts'
 
 const operations = Object.values<Operation>(OPERATIONS)
 const sent = [...schemasNeededBy(operations.map(({ body }) => body))].filter((name) => Object.hasOwn(SCHEMAS, name))

@@ -5,7 +5,8 @@ import { OPERATIONS } from './operations/operation-table.ts'
 import type { JsonSchema } from './schema/json-schema.ts'
 import { definedSchemas } from './schema/json-schema.ts'
 import type { ProblemCode } from './service/problem.ts'
-import { PROBLEMS, problemDocument } from './service/problem.ts'
+import { PROBLEMS } from './service/problem.ts'
+import { problemDocument } from './service/problem-document.ts'
 
 /** What the document is made of besides the table of operations. */
 export interface OpenApiOptions {

@@ -1,66 +1,8 @@
-import type { NamedSchema } from '../schema/json-schema.ts'
-import { answerSchema, choices, requestSchema } from '../schema/json-schema.ts'
-import type { Page } from '../schema/value-schemas.ts'
+import type { Infer } from '../schema/json-schema.ts'
+import { answerSchema, requestSchema } from '../schema/json-schema.ts'
 import { count, duration, instant, NOTE, pageSchema, words } from '../schema/value-schemas.ts'
 
-/** Something that somebody should look at. Instants are in milliseconds since 1970. */
-export interface Alert {
-  readonly id: string
-  /** What it watches, such as `denial-rate`. */
-  readonly rule: string
-  /** `cluster`: it is about something that all nodes share, and is told once for all. `node`: it is about one node. */
-  readonly scope: 'cluster' | 'node'
-  /** Name of the node it is about; of a cluster alert, the one that saw it first. */
-  readonly node: string
-  /** `firing`: it holds. `resolved`: it held. */
-  readonly state: 'firing' | 'resolved'
-  /** What is the matter, in words. */
-  readonly summary: string
-  /** What was measured, in the unit of the threshold. */
-  readonly value: number
-  readonly threshold: number
-  /** Such as `ms`, `ratio`, `s`. */
-  readonly unit: string
-  readonly firedAt: number
-  readonly resolvedAt?: number
-  readonly acknowledgedAt?: number
-  readonly acknowledgedBy?: string
-  readonly acknowledgedNote?: string
-  /** It is not sent to anybody until then. */
-  readonly silencedUntil?: number
-  readonly silencedBy?: string
-  readonly silencedNote?: string
-}
-
-/** The body that says that somebody looks after an alert. */
-export interface AcknowledgeRequest {
-  readonly note?: string
-}
-
-/** The body that keeps an alert quiet for a time. */
-export interface SilenceRequest {
-  /** For how long, from now on, such as `1h`. */
-  readonly duration: string
-  readonly note?: string
-}
-
-/** A message about an alert or a block that could not be delivered. Instants are in milliseconds since 1970. */
-export interface DeadLetter {
-  readonly id: string
-  /** The alert that it is about; absent when it is about a block. */
-  readonly alertId?: string
-  /** The network whose block it is about; absent when it is about an alert. */
-  readonly cidr?: string
-  /** Where it should have gone: scheme and host, without path and secrets. */
-  readonly destination: string
-  readonly attempts: number
-  readonly firstAttemptAt: number
-  readonly lastAttemptAt: number
-  /** Why the last attempt failed, in words. */
-  readonly error: string
-}
-
-const ALERT_EXAMPLE: Alert = {
+const ALERT_EXAMPLE = {
   id: '1987654321098765432',
   rule: 'denial-rate',
   scope: 'cluster',
@@ -71,42 +13,32 @@ const ALERT_EXAMPLE: Alert = {
   threshold: 0.2,
   unit: 'ratio',
   firedAt: 1_762_337_100_000,
-}
+} as const
 
-const DEAD_LETTER_EXAMPLE: DeadLetter = {
-  id: '1987654321098765440',
-  alertId: '1987654321098765432',
-  destination: 'https://hooks.example.com',
-  attempts: 5,
-  firstAttemptAt: 1_762_337_100_000,
-  lastAttemptAt: 1_762_337_162_000,
-  error: 'answered with status 502',
-}
-
-const SEEN_ALERT_EXAMPLE: Alert = {
-  ...ALERT_EXAMPLE,
-  acknowledgedAt: 1_762_337_160_000,
-  acknowledgedBy: 'ada',
-  acknowledgedNote: 'we know: load test',
-  silencedUntil: 1_762_340_760_000,
-  silencedBy: 'ada',
-  silencedNote: 'load test until noon',
-}
-
-/** The schema of {@link Alert}. */
-export const ALERT: NamedSchema<Alert> = answerSchema('Alert', {
+export const ALERT = answerSchema('Alert', {
   description: 'Something that somebody should look at.',
-  examples: [ALERT_EXAMPLE, SEEN_ALERT_EXAMPLE],
+  examples: [
+    ALERT_EXAMPLE,
+    {
+      ...ALERT_EXAMPLE,
+      acknowledgedAt: 1_762_337_160_000,
+      acknowledgedBy: 'ada',
+      acknowledgedNote: 'we know: load test',
+      silencedUntil: 1_762_340_760_000,
+      silencedBy: 'ada',
+      silencedNote: 'load test until noon',
+    },
+  ],
   required: {
     id: words('Names it.'),
     rule: words('What it watches, such as store-latency, denial-rate, store-errors or config-lag.'),
     scope: {
       description:
         'cluster: it is about something that all nodes share, and is told once for all. node: it is about one node.',
-      enum: choices('cluster', 'node'),
+      enum: ['cluster', 'node'],
     },
     node: words('Name of the node it is about; of a cluster alert, the one that saw it first.'),
-    state: { description: 'firing: it holds. resolved: it held.', enum: choices('firing', 'resolved') },
+    state: { description: 'firing: it holds. resolved: it held.', enum: ['firing', 'resolved'] },
     summary: words('What is the matter, in words.'),
     value: { description: 'What was measured, in the unit of the threshold.', type: 'number' },
     threshold: { description: 'What it must not be above.', type: 'number' },
@@ -123,30 +55,38 @@ export const ALERT: NamedSchema<Alert> = answerSchema('Alert', {
     silencedNote: words('What they wrote with it.'),
   },
 })
+export interface Alert extends Infer<typeof ALERT> {}
 
-/** The schema of a page of {@link Alert}. */
-export const ALERT_PAGE: NamedSchema<Page<Alert>> = pageSchema('AlertPage', ALERT.ref, ALERT_EXAMPLE)
+export const ALERT_PAGE = pageSchema<Alert>('AlertPage', ALERT)
 
-/** The schema of {@link AcknowledgeRequest}. */
-export const ACKNOWLEDGE_REQUEST: NamedSchema<AcknowledgeRequest> = requestSchema('AcknowledgeRequest', {
+export const ACKNOWLEDGE_REQUEST = requestSchema('AcknowledgeRequest', {
   description: 'Says that somebody looks after an alert.',
   examples: [{ note: 'we know: load test' }],
-  required: {},
   optional: { note: NOTE },
 })
+export interface AcknowledgeRequest extends Infer<typeof ACKNOWLEDGE_REQUEST> {}
 
-/** The schema of {@link SilenceRequest}. */
-export const SILENCE_REQUEST: NamedSchema<SilenceRequest> = requestSchema('SilenceRequest', {
+export const SILENCE_REQUEST = requestSchema('SilenceRequest', {
   description: 'Keeps an alert quiet for a time.',
   examples: [{ duration: '1h', note: 'load test until noon' }],
   required: { duration: duration('For how long, from now on.') },
   optional: { note: NOTE },
 })
+export interface SilenceRequest extends Infer<typeof SILENCE_REQUEST> {}
 
-/** The schema of {@link DeadLetter}. */
-const DEAD_LETTER: NamedSchema<DeadLetter> = answerSchema('DeadLetter', {
+const DEAD_LETTER = answerSchema('DeadLetter', {
   description: 'A message about an alert or a block that could not be delivered.',
-  examples: [DEAD_LETTER_EXAMPLE],
+  examples: [
+    {
+      id: '1987654321098765440',
+      alertId: '1987654321098765432',
+      destination: 'https://hooks.example.com',
+      attempts: 5,
+      firstAttemptAt: 1_762_337_100_000,
+      lastAttemptAt: 1_762_337_162_000,
+      error: 'answered with status 502',
+    },
+  ],
   required: {
     id: words('Names it.'),
     destination: words('Where it should have gone: scheme and host, without path and secrets.'),
@@ -160,10 +100,6 @@ const DEAD_LETTER: NamedSchema<DeadLetter> = answerSchema('DeadLetter', {
     cidr: words('The network whose block it is about; absent when it is about an alert.'),
   },
 })
+export interface DeadLetter extends Infer<typeof DEAD_LETTER> {}
 
-/** The schema of a page of {@link DeadLetter}. */
-export const DEAD_LETTER_PAGE: NamedSchema<Page<DeadLetter>> = pageSchema(
-  'DeadLetterPage',
-  DEAD_LETTER.ref,
-  DEAD_LETTER_EXAMPLE,
-)
+export const DEAD_LETTER_PAGE = pageSchema<DeadLetter>('DeadLetterPage', DEAD_LETTER)

@@ -1,69 +1,26 @@
-import type { NamedSchema } from '../schema/json-schema.ts'
-import { answerSchema, choices, requestSchema } from '../schema/json-schema.ts'
-import type { Page } from '../schema/value-schemas.ts'
+import type { Infer } from '../schema/json-schema.ts'
+import { answerSchema, requestSchema } from '../schema/json-schema.ts'
 import { ENTRY_NAME, instant, pageSchema, text, whole, words } from '../schema/value-schemas.ts'
 
 /** Longest time that a rotated key stays valid beside the new one. */
 export const LONGEST_OVERLAP_MS = 2_592_000_000
 
-/** What the holder of an API key may do with the admin API. `none` is for keys of callers that are only limited. */
-export type ApiKeyRole = 'admin' | 'editor' | 'viewer' | 'none'
-
-/** An API key as it is kept: everything but the secret. Instants are in milliseconds since 1970. */
-export interface ApiKey {
-  /** The visible part, `slk_<id>`. */
-  readonly id: string
-  readonly name: string
-  readonly role: ApiKeyRole
-  readonly tenant?: string
-  readonly tier?: string
-  readonly createdAt: number
-  readonly expiresAt?: number
-  readonly revokedAt?: number
-  /** The key whose place it took. */
-  readonly rotatedFrom?: string
-}
-
-/** The body that makes an API key. */
-export interface ApiKeyRequest {
-  readonly name: string
-  readonly role: ApiKeyRole
-  readonly tenant?: string
-  readonly tier?: string
-  /** Milliseconds since 1970. */
-  readonly expiresAt?: number
-}
-
-/** The body that rotates an API key. */
-export interface RotateRequest {
-  /** Milliseconds for which the old key stays valid beside the new one. Default: 0, which ends it at once. */
-  readonly overlapMs?: number
-}
-
-/** A key that was just made. */
-export interface IssuedApiKey {
-  readonly apiKey: ApiKey
-  /** `slk_<id>_<secret>`: shown once, kept nowhere. */
-  readonly token: string
-}
-
-const EXAMPLE: ApiKey = {
-  id: 'slk_4f9d1c',
-  name: 'deploy',
-  role: 'editor',
-  createdAt: 1_762_337_100_000,
-  expiresAt: 1_798_761_600_000,
-}
-
 const ROLE = {
   description: 'What its holder may do with the admin API: all; change rules and callers; read; or nothing.',
-  enum: choices('admin', 'editor', 'viewer', 'none'),
+  enum: ['admin', 'editor', 'viewer', 'none'],
 } as const
 
-/** The schema of {@link ApiKey}. */
-const API_KEY: NamedSchema<ApiKey> = answerSchema('ApiKey', {
+const API_KEY = answerSchema('ApiKey', {
   description: 'An API key as it is kept: everything but the secret.',
-  examples: [EXAMPLE],
+  examples: [
+    {
+      id: 'slk_4f9d1c',
+      name: 'deploy',
+      role: 'editor',
+      createdAt: 1_762_337_100_000,
+      expiresAt: 1_798_761_600_000,
+    },
+  ],
   required: {
     id: words('The visible part, by which the key is known.'),
     name: words('What it is called; stands in the audit log.'),
@@ -78,12 +35,14 @@ const API_KEY: NamedSchema<ApiKey> = answerSchema('ApiKey', {
     rotatedFrom: words('The key whose place it took.'),
   },
 })
+export interface ApiKey extends Infer<typeof API_KEY> {}
 
-/** The schema of a page of {@link ApiKey}. */
-export const API_KEY_PAGE: NamedSchema<Page<ApiKey>> = pageSchema('ApiKeyPage', API_KEY.ref, EXAMPLE)
+/** What the holder of an API key may do with the admin API. `none` is for keys of callers that are only limited. */
+export type ApiKeyRole = ApiKey['role']
 
-/** The schema of {@link ApiKeyRequest}. */
-export const API_KEY_REQUEST: NamedSchema<ApiKeyRequest> = requestSchema('ApiKeyRequest', {
+export const API_KEY_PAGE = pageSchema<ApiKey>('ApiKeyPage', API_KEY)
+
+export const API_KEY_REQUEST = requestSchema('ApiKeyRequest', {
   description: 'What a new key is for.',
   examples: [{ name: 'deploy', role: 'editor', expiresAt: 1_798_761_600_000 }],
   required: { name: text('What to call it.', 200), role: ROLE },
@@ -93,12 +52,11 @@ export const API_KEY_REQUEST: NamedSchema<ApiKeyRequest> = requestSchema('ApiKey
     expiresAt: instant('From then on it is not valid. Default: never expires.'),
   },
 })
+export interface ApiKeyRequest extends Infer<typeof API_KEY_REQUEST> {}
 
-/** The schema of {@link RotateRequest}. */
-export const ROTATE_REQUEST: NamedSchema<RotateRequest> = requestSchema('RotateRequest', {
+export const ROTATE_REQUEST = requestSchema('RotateRequest', {
   description: 'How a key is replaced.',
   examples: [{ overlapMs: 3_600_000 }],
-  required: {},
   optional: {
     overlapMs: whole(
       'Milliseconds for which the old key stays valid beside the new one. Default: 0, which ends it at once.',
@@ -107,13 +65,14 @@ export const ROTATE_REQUEST: NamedSchema<RotateRequest> = requestSchema('RotateR
     ),
   },
 })
+export interface RotateRequest extends Infer<typeof ROTATE_REQUEST> {}
 
-/** The schema of {@link IssuedApiKey}. */
-export const ISSUED_API_KEY: NamedSchema<IssuedApiKey> = answerSchema('IssuedApiKey', {
+export const ISSUED_API_KEY = answerSchema('IssuedApiKey', {
   description: 'A key that was just made.',
-  examples: [{ apiKey: EXAMPLE, token: 'slk_4f9d1c_EXAMPLE' }],
+  examples: [{ apiKey: API_KEY.example, token: 'slk_4f9d1c_EXAMPLE' }],
   required: {
     apiKey: API_KEY.ref,
     token: words('What is sent as Authorization: Bearer. Shown once, and kept nowhere.'),
   },
 })
+export interface IssuedApiKey extends Infer<typeof ISSUED_API_KEY> {}

@@ -1,110 +1,19 @@
-import type { NamedSchema } from '../schema/json-schema.ts'
-import { answerSchema, choices } from '../schema/json-schema.ts'
+import type { Infer } from '../schema/json-schema.ts'
+import { answerSchema } from '../schema/json-schema.ts'
 import { count, instant, listOf, words } from '../schema/value-schemas.ts'
-
-/** Checks of one resource or region in a span of time. */
-export interface TrafficShare {
-  /** The resource or region; `other` for all that are not listed on their own. */
-  readonly name: string
-  readonly checks: number
-  readonly denials: number
-}
-
-/** What happened in a span of time. */
-export interface TrafficPoint {
-  /** When the span began; milliseconds since 1970. */
-  readonly at: number
-  /** Its length in milliseconds. */
-  readonly spanMs: number
-  readonly checks: number
-  readonly denials: number
-  /** Checks that were decided without the store. */
-  readonly withoutStore: number
-  readonly storeErrors: number
-  /** Latency of the store in milliseconds; null when it was not asked. */
-  readonly storeP50Ms: number | null
-  readonly storeP99Ms: number | null
-  readonly resources: readonly TrafficShare[]
-  readonly regions: readonly TrafficShare[]
-}
-
-/** What happens now: an event of the live stream. */
-export interface LiveSample extends TrafficPoint {
-  /** Number of the version that is enforced; 0 when none is. */
-  readonly version: number
-  /** Milliseconds since the configuration was last known to be current. */
-  readonly configAgeMs: number
-  /** Requests that are being answered. */
-  readonly inFlight: number
-  readonly firingAlerts: number
-  /** Whether the store is asked: `closed` when it is, `open` when it is left alone, `half-open` when it is tried again. */
-  readonly breaker: 'closed' | 'half-open' | 'open'
-  /** The callers that were denied most in the last minutes. */
-  readonly top: readonly TopDimension[]
-}
-
-/** What happened over a longer time. */
-export interface HistoryAnswer {
-  /** Length of the span of each point in milliseconds: that of the question, or the next longer one that is kept. */
-  readonly stepMs: number
-  /** Oldest first; spans in which nothing happened are left out. */
-  readonly points: readonly TrafficPoint[]
-}
-
-/** One of the callers that were denied most. */
-export interface TopEntry {
-  readonly entity: string
-  /** Denials: at most this many, and up to `error` fewer. */
-  readonly denials: number
-  readonly error: number
-}
-
-/** The callers of one dimension that were denied most. */
-export interface TopDimension {
-  readonly dimension: string
-  /** Most denied first. */
-  readonly entries: readonly TopEntry[]
-}
-
-/** The callers that were denied most. */
-export interface TopAnswer {
-  /** Over so much of the past, in milliseconds. */
-  readonly spanMs: number
-  readonly dimensions: readonly TopDimension[]
-}
-
-const SHARE_EXAMPLE: TrafficShare = { name: '/api/v1/data', checks: 1200, denials: 37 }
-
-const POINT_EXAMPLE: TrafficPoint = {
-  at: 1_762_337_100_000,
-  spanMs: 1000,
-  checks: 1200,
-  denials: 37,
-  withoutStore: 0,
-  storeErrors: 0,
-  storeP50Ms: 0.3,
-  storeP99Ms: 1.7,
-  resources: [SHARE_EXAMPLE],
-  regions: [{ name: 'EU', checks: 1200, denials: 37 }],
-}
-
-const TOP_EXAMPLE: TopDimension = {
-  dimension: 'user',
-  entries: [{ entity: 'user-123', denials: 411, error: 3 }],
-}
 
 const LATENCY = { type: ['number', 'null'], minimum: 0 } as const
 
-/** The schema of {@link TrafficShare}. */
-const TRAFFIC_SHARE: NamedSchema<TrafficShare> = answerSchema('TrafficShare', {
+const TRAFFIC_SHARE = answerSchema('TrafficShare', {
   description: 'Checks of one resource or region in a span of time.',
-  examples: [SHARE_EXAMPLE],
+  examples: [{ name: '/api/v1/data', checks: 1200, denials: 37 }],
   required: {
     name: words('The resource or region; other for all that are not listed on their own.'),
     checks: count('Checks.'),
     denials: count('Denied checks.'),
   },
 })
+export interface TrafficShare extends Infer<typeof TRAFFIC_SHARE> {}
 
 const POINT_PARTS = {
   at: instant('When the span began.'),
@@ -125,25 +34,37 @@ const POINT_PARTS = {
   regions: listOf<TrafficShare>('The regions with most checks.', TRAFFIC_SHARE.ref),
 } as const
 
-/** The schema of {@link TrafficPoint}. */
-const TRAFFIC_POINT: NamedSchema<TrafficPoint> = answerSchema('TrafficPoint', {
+const TRAFFIC_POINT = answerSchema('TrafficPoint', {
   description: 'What happened in a span of time.',
-  examples: [POINT_EXAMPLE],
+  examples: [
+    {
+      at: 1_762_337_100_000,
+      spanMs: 1000,
+      checks: 1200,
+      denials: 37,
+      withoutStore: 0,
+      storeErrors: 0,
+      storeP50Ms: 0.3,
+      storeP99Ms: 1.7,
+      resources: [TRAFFIC_SHARE.example],
+      regions: [{ name: 'EU', checks: 1200, denials: 37 }],
+    },
+  ],
   required: POINT_PARTS,
 })
+export interface TrafficPoint extends Infer<typeof TRAFFIC_POINT> {}
 
-/** The schema of {@link HistoryAnswer}. */
-export const HISTORY_ANSWER: NamedSchema<HistoryAnswer> = answerSchema('HistoryAnswer', {
+export const HISTORY_ANSWER = answerSchema('HistoryAnswer', {
   description: 'What happened over a longer time.',
-  examples: [{ stepMs: 60_000, points: [{ ...POINT_EXAMPLE, spanMs: 60_000 }] }],
+  examples: [{ stepMs: 60_000, points: [{ ...TRAFFIC_POINT.example, spanMs: 60_000 }] }],
   required: {
     stepMs: count('Length of the span of each point in milliseconds.'),
     points: listOf<TrafficPoint>('Oldest first; spans in which nothing happened are left out.', TRAFFIC_POINT.ref),
   },
 })
+export interface HistoryAnswer extends Infer<typeof HISTORY_ANSWER> {}
 
-/** The schema of {@link TopEntry}. */
-const TOP_ENTRY: NamedSchema<TopEntry> = answerSchema('TopEntry', {
+const TOP_ENTRY = answerSchema('TopEntry', {
   description: 'One of the callers that were denied most.',
   examples: [{ entity: 'user-123', denials: 411, error: 3 }],
   required: {
@@ -152,29 +73,29 @@ const TOP_ENTRY: NamedSchema<TopEntry> = answerSchema('TopEntry', {
     error: count('How much too high that may be.'),
   },
 })
+export interface TopEntry extends Infer<typeof TOP_ENTRY> {}
 
-/** The schema of {@link TopDimension}. */
-const TOP_DIMENSION: NamedSchema<TopDimension> = answerSchema('TopDimension', {
+const TOP_DIMENSION = answerSchema('TopDimension', {
   description: 'The callers of one dimension that were denied most.',
-  examples: [TOP_EXAMPLE],
+  examples: [{ dimension: 'user', entries: [TOP_ENTRY.example] }],
   required: {
     dimension: words('What kind of caller.'),
     entries: listOf<TopEntry>('Most denied first.', TOP_ENTRY.ref),
   },
 })
+export interface TopDimension extends Infer<typeof TOP_DIMENSION> {}
 
-/** The schema of {@link LiveSample}. */
-export const LIVE_SAMPLE: NamedSchema<LiveSample> = answerSchema('LiveSample', {
+export const LIVE_SAMPLE = answerSchema('LiveSample', {
   description: 'What happens now: the data of each event.',
   examples: [
     {
-      ...POINT_EXAMPLE,
+      ...TRAFFIC_POINT.example,
       version: 12,
       configAgeMs: 400,
       inFlight: 3,
       firingAlerts: 0,
       breaker: 'closed',
-      top: [TOP_EXAMPLE],
+      top: [TOP_DIMENSION.example],
     },
   ],
   required: {
@@ -186,18 +107,19 @@ export const LIVE_SAMPLE: NamedSchema<LiveSample> = answerSchema('LiveSample', {
     breaker: {
       description: 'Whether the store is asked: closed when it is, half-open when it is tried again.',
       type: 'string',
-      enum: choices('closed', 'half-open', 'open'),
+      enum: ['closed', 'half-open', 'open'],
     },
     top: listOf<TopDimension>('The callers that were denied most in the last minutes.', TOP_DIMENSION.ref),
   },
 })
+export interface LiveSample extends Infer<typeof LIVE_SAMPLE> {}
 
-/** The schema of {@link TopAnswer}. */
-export const TOP_ANSWER: NamedSchema<TopAnswer> = answerSchema('TopAnswer', {
+export const TOP_ANSWER = answerSchema('TopAnswer', {
   description: 'The callers that were denied most.',
-  examples: [{ spanMs: 600_000, dimensions: [TOP_EXAMPLE] }],
+  examples: [{ spanMs: 600_000, dimensions: [TOP_DIMENSION.example] }],
   required: {
     spanMs: count('Over so much of the past, in milliseconds.'),
     dimensions: listOf<TopDimension>('One for each kind of caller.', TOP_DIMENSION.ref),
   },
 })
+export interface TopAnswer extends Infer<typeof TOP_ANSWER> {}

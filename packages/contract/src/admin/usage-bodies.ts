@@ -1,9 +1,10 @@
 import type { CheckRequest, Descriptors, IdentityName } from '../checks/check-request.ts'
 import { CHECK_PROPERTIES, CHECK_RULES } from '../checks/check-request.ts'
-import type { FieldProblem, InvalidBody, Parsed } from '../schema/body-parser.ts'
+import type { InvalidBody, Parsed } from '../schema/body-parser.ts'
 import { bodyForm, formProblems, formWithout, hasForm } from '../schema/body-parser.ts'
-import type { NamedSchema } from '../schema/json-schema.ts'
+import type { Infer } from '../schema/json-schema.ts'
 import { answerSchema, requestSchema } from '../schema/json-schema.ts'
+import type { FieldProblem } from '../schema/value-schemas.ts'
 import { count, listOf, NOTE, words } from '../schema/value-schemas.ts'
 
 /** The fields that name a caller, by any of their names. */
@@ -16,64 +17,14 @@ export interface UsageQuery extends CallerFields {
   readonly descriptors?: string
 }
 
-/** The body that says whose counters start anew: at least one of these besides the note. */
-export interface ResetRequest extends CallerFields, Pick<CheckRequest, 'descriptors'> {
-  /** Why, for the audit log: 1 to 1000 characters. */
-  readonly note?: string
-}
-
 /** A caller, with one name for each identity; what was not given is not there. */
 export interface NamedCaller extends Pick<CheckRequest, IdentityName>, Partial<Pick<CheckRequest, 'resource'>> {
   readonly descriptors?: Descriptors
 }
 
-/** How one counter stands. */
-export interface Counter {
-  readonly limit: number
-  /** Whole units in use; null when the store did not answer. */
-  readonly used: number | null
-  /** Whole units left now; a burst may make them more or fewer than the limit. Null when the store did not answer. */
-  readonly remaining: number | null
-  /** When the full limit is there again if nothing more is taken: as in {@link CheckAnswer}. Null when the store did not answer. */
-  readonly resetAt: string | null
-  /** Until when the caller is blocked under the rule, in the same form. Null when it is not. */
-  readonly blockedUntil: string | null
-}
-
-/** What one rule has counted for one caller. */
-export interface Usage {
-  readonly rule: string
-  readonly resource: string
-  readonly dimension: string
-  readonly entity: string
-  /** One for each window of the rule. */
-  readonly counters: readonly Counter[]
-}
-
-/** What was counted for the callers asked for. */
-export interface UsageAnswer {
-  readonly version: number
-  readonly usage: readonly Usage[]
-}
-
-/** What a reset did. */
-export interface ResetAnswer {
-  /** Rules whose counters start anew for these callers; 0 when no rule counts them. */
-  readonly count: number
-}
-
-const COUNTER_EXAMPLE: Counter = {
-  limit: 1000,
-  used: 477,
-  remaining: 523,
-  resetAt: '2025-11-05T10:05:00Z',
-  blockedUntil: null,
-}
-
-/** The schema of {@link Counter}. */
-export const COUNTER: NamedSchema<Counter> = answerSchema('Counter', {
+export const COUNTER = answerSchema('Counter', {
   description: 'How one counter stands.',
-  examples: [COUNTER_EXAMPLE],
+  examples: [{ limit: 1000, used: 477, remaining: 523, resetAt: '2025-11-05T10:05:00Z', blockedUntil: null }],
   required: {
     limit: count('Units announced to callers as the limit.'),
     used: {
@@ -98,9 +49,9 @@ export const COUNTER: NamedSchema<Counter> = answerSchema('Counter', {
     },
   },
 })
+export interface Counter extends Infer<typeof COUNTER> {}
 
-/** The schema of {@link Usage}. */
-const USAGE: NamedSchema<Usage> = answerSchema('Usage', {
+const USAGE = answerSchema('Usage', {
   description: 'What one rule has counted for one caller.',
   examples: [
     {
@@ -108,7 +59,7 @@ const USAGE: NamedSchema<Usage> = answerSchema('Usage', {
       resource: '/api/v1/data',
       dimension: 'user',
       entity: 'user-123',
-      counters: [COUNTER_EXAMPLE],
+      counters: [COUNTER.example],
     },
   ],
   required: {
@@ -119,38 +70,24 @@ const USAGE: NamedSchema<Usage> = answerSchema('Usage', {
     counters: listOf<Counter>('One for each window of the rule.', COUNTER.ref),
   },
 })
+export interface Usage extends Infer<typeof USAGE> {}
 
-/** The schema of {@link UsageAnswer}. */
-export const USAGE_ANSWER: NamedSchema<UsageAnswer> = answerSchema('UsageAnswer', {
+export const USAGE_ANSWER = answerSchema('UsageAnswer', {
   description: 'What was counted for the callers asked for.',
-  examples: [
-    {
-      version: 12,
-      usage: [
-        {
-          rule: '/api/v1/data@user',
-          resource: '/api/v1/data',
-          dimension: 'user',
-          entity: 'user-123',
-          counters: [COUNTER_EXAMPLE],
-        },
-      ],
-    },
-  ],
+  examples: [{ version: 12, usage: [USAGE.example] }],
   required: {
     version: count('Number of the rule set by which it was looked up.'),
     usage: listOf<Usage>('One for each rule and caller.', USAGE.ref),
   },
 })
+export interface UsageAnswer extends Infer<typeof USAGE_ANSWER> {}
 
 const CALLER = CHECK_PROPERTIES.optional
 
-/** The schema of {@link ResetRequest}. */
-export const RESET_REQUEST: NamedSchema<ResetRequest> = requestSchema('ResetRequest', {
+export const RESET_REQUEST = requestSchema('ResetRequest', {
   description:
     'Whose counters start anew: of the rules that the resource matches, or of all without one. At least one part.',
   examples: [{ user: 'user-123', resource: '/api/v1/data', note: 'import of last night' }],
-  required: {},
   optional: {
     user: CALLER.user,
     apiKey: CALLER.apiKey,
@@ -165,13 +102,14 @@ export const RESET_REQUEST: NamedSchema<ResetRequest> = requestSchema('ResetRequ
     note: NOTE,
   },
 })
+export interface ResetRequest extends Infer<typeof RESET_REQUEST> {}
 
-/** The schema of {@link ResetAnswer}. */
-export const RESET_ANSWER: NamedSchema<ResetAnswer> = answerSchema('ResetAnswer', {
+export const RESET_ANSWER = answerSchema('ResetAnswer', {
   description: 'What a reset did.',
   examples: [{ count: 1 }],
   required: { count: count('Rules whose counters start anew for these callers; 0 when no rule counts them.') },
 })
+export interface ResetAnswer extends Infer<typeof RESET_ANSWER> {}
 
 const CALLER_FIELDS = ['user', 'apiKey', 'ip', 'tenant', 'service', 'resource', 'descriptors'] as const
 
@@ -186,7 +124,7 @@ export function parseUsageQuery(query: Readonly<Record<string, string>>): Parsed
   if (descriptors === NOT_JSON) return notJson()
   const caller = descriptors === undefined ? rest : { ...rest, descriptors }
   if (!hasForm(caller, USAGE_FORM)) return inQuery(formProblems(caller, USAGE_FORM))
-  const who = namedCaller(caller as ResetRequest)
+  const who = namedCaller(caller)
   return Object.keys(who).length === 0 ? inQuery(nobody()) : { ok: true, who }
 }
 
@@ -196,7 +134,7 @@ export function parseResetRequest(
 ): Parsed<{ readonly who: NamedCaller; readonly note: string | undefined }> {
   if (!hasForm(body, RESET_FORM)) return formProblems(body, RESET_FORM)
   const who = namedCaller(body)
-  return Object.keys(who).length === 0 ? nobody() : { ok: true, who, note: (body as ResetRequest).note }
+  return Object.keys(who).length === 0 ? nobody() : { ok: true, who, note: body.note }
 }
 
 /** The caller in a body or query whose form is right. */

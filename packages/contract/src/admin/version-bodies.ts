@@ -1,99 +1,12 @@
-import type { NamedSchema } from '../schema/json-schema.ts'
-import { answerSchema, choices, requestSchema } from '../schema/json-schema.ts'
-import type { Page } from '../schema/value-schemas.ts'
+import type { Infer } from '../schema/json-schema.ts'
+import { answerSchema, requestSchema } from '../schema/json-schema.ts'
 import { count, flag, instant, listOf, NOTE, pageSchema, text, whole, words } from '../schema/value-schemas.ts'
 import type { RuleSet } from './rule-set-types.ts'
 import { RULE_SET } from './rule-set-types.ts'
 
 const LARGEST_VERSION = 2_147_483_647
 
-/**
- * Where a version stands. `draft`: it has no effect. `shadow`: evaluated and measured for every request, never enforced.
- * `percent`: enforced for a share of the callers, in shadow for the others. `enforce`: enforced for all. `retired`: another
- * one took its place.
- */
-export type VersionStage = 'draft' | 'shadow' | 'percent' | 'enforce' | 'retired'
-
-/** A rule set with a number. The rule set never changes, its stage does. */
-export interface Version {
-  readonly number: number
-  readonly stage: VersionStage
-  /** Share of callers in stage `percent`, 0 to 100; else 0. */
-  readonly percent: number
-  /** The version that was enforced when the author began. */
-  readonly basedOn?: number
-  /** Milliseconds since 1970. */
-  readonly createdAt: number
-  readonly createdBy: string
-  readonly note?: string
-  /** Another with every change of stage; its ETag. */
-  readonly revision: number
-}
-
-/** A version and what is in it. */
-export interface VersionContent extends Version {
-  readonly ruleSet: RuleSet
-}
-
-/** The body that keeps a rule set as a draft. */
-export interface DraftRequest {
-  readonly ruleSet: RuleSet
-  /** The enforced version that the author has seen, 0 when none was: the draft cannot be enforced in the place of another. */
-  readonly basedOn: number
-  readonly note?: string
-}
-
-/** The body that moves a version on. */
-export interface StageRequest {
-  readonly stage: 'shadow' | 'percent' | 'enforce' | 'retired'
-  /** Share of callers, 0 to 100: with stage `percent`, and only then. */
-  readonly percent?: number
-  readonly note?: string
-}
-
-/** The body that goes back to an earlier version. */
-export interface RollbackRequest {
-  /** The version to enforce. Default: the one enforced before. */
-  readonly to?: number
-  readonly note?: string
-}
-
-/** A file in the form of envoyproxy/ratelimit. */
-export interface EnvoyFile {
-  /** As problems are to call it. */
-  readonly name: string
-  readonly text: string
-}
-
-/** The body that makes a draft out of files in the form of envoyproxy/ratelimit. */
-export interface ImportRequest {
-  readonly files: readonly EnvoyFile[]
-  /** Whether several files may have parts of one domain. Default: false. */
-  readonly mergeDomains?: boolean
-  readonly note?: string
-}
-
-/** One thing that differs between two rule sets. */
-export interface RuleSetChange {
-  readonly change: 'added' | 'removed' | 'changed'
-  /** The part of the rule set, such as `rules`. */
-  readonly part: string
-  /** Which of them; empty for a part that is one value, and for the order of a part. */
-  readonly name: string
-  /** Absent where nothing was there before. */
-  readonly before?: unknown
-  /** Absent where nothing is there now. */
-  readonly after?: unknown
-}
-
-/** What changes from one version to another. */
-export interface DiffAnswer {
-  readonly from: number
-  readonly to: number
-  readonly changes: readonly RuleSetChange[]
-}
-
-const EXAMPLE: Version = {
+const EXAMPLE = {
   number: 13,
   stage: 'shadow',
   percent: 0,
@@ -102,7 +15,7 @@ const EXAMPLE: Version = {
   createdBy: 'deploy',
   note: 'lower limit for exports',
   revision: 41,
-}
+} as const
 
 const RULE_SET_EXAMPLE: RuleSet = { rules: [{ resource: '/export', dimension: 'user', limit: 10, window: '1h' }] }
 
@@ -112,7 +25,7 @@ const VERSION_PARTS = {
     stage: {
       description:
         'draft: without effect. shadow: measured, never enforced. percent: enforced for a share of the callers. enforce: enforced for all. retired: another one took its place.',
-      enum: choices('draft', 'shadow', 'percent', 'enforce', 'retired'),
+      enum: ['draft', 'shadow', 'percent', 'enforce', 'retired'],
     },
     percent: { description: 'Share of callers in stage percent; else 0.', type: 'number', minimum: 0, maximum: 100 },
     createdAt: instant('When it was made.'),
@@ -125,26 +38,27 @@ const VERSION_PARTS = {
   },
 } as const
 
-/** The schema of {@link Version}. */
-export const VERSION: NamedSchema<Version> = answerSchema('Version', {
+export const VERSION = answerSchema('Version', {
   description: 'A rule set with a number. The rule set never changes, its stage does.',
   examples: [EXAMPLE],
   ...VERSION_PARTS,
 })
+export interface Version extends Infer<typeof VERSION> {}
 
-/** The schema of a page of {@link Version}. */
-export const VERSION_PAGE: NamedSchema<Page<Version>> = pageSchema('VersionPage', VERSION.ref, EXAMPLE)
+/** Where a version stands. */
+export type VersionStage = Version['stage']
 
-/** The schema of {@link VersionContent}. */
-export const VERSION_CONTENT: NamedSchema<VersionContent> = answerSchema('VersionContent', {
+export const VERSION_PAGE = pageSchema<Version>('VersionPage', VERSION)
+
+export const VERSION_CONTENT = answerSchema('VersionContent', {
   description: 'A version and what is in it.',
   examples: [{ ...EXAMPLE, ruleSet: RULE_SET_EXAMPLE }],
   required: { ...VERSION_PARTS.required, ruleSet: RULE_SET },
   optional: VERSION_PARTS.optional,
 })
+export interface VersionContent extends Infer<typeof VERSION_CONTENT> {}
 
-/** The schema of {@link DraftRequest}. */
-export const DRAFT_REQUEST: NamedSchema<DraftRequest> = requestSchema('DraftRequest', {
+export const DRAFT_REQUEST = requestSchema('DraftRequest', {
   description: 'A rule set to keep as a draft.',
   examples: [{ ruleSet: RULE_SET_EXAMPLE, basedOn: 12, note: 'lower limit for exports' }],
   required: {
@@ -161,16 +75,16 @@ export const DRAFT_REQUEST: NamedSchema<DraftRequest> = requestSchema('DraftRequ
   },
   optional: { note: NOTE },
 })
+export interface DraftRequest extends Infer<typeof DRAFT_REQUEST> {}
 
-/** The schema of {@link StageRequest}. */
-export const STAGE_REQUEST: NamedSchema<StageRequest> = requestSchema('StageRequest', {
+export const STAGE_REQUEST = requestSchema('StageRequest', {
   description: 'What becomes of a version.',
   examples: [{ stage: 'percent', percent: 10 }, { stage: 'enforce' }],
   required: {
     stage: {
       description:
         'shadow: measured. percent: enforced for a share of the callers. enforce: for all. retired: for none.',
-      enum: choices('shadow', 'percent', 'enforce', 'retired'),
+      enum: ['shadow', 'percent', 'enforce', 'retired'],
     },
   },
   optional: {
@@ -183,50 +97,49 @@ export const STAGE_REQUEST: NamedSchema<StageRequest> = requestSchema('StageRequ
     note: NOTE,
   },
 })
+export interface StageRequest extends Infer<typeof STAGE_REQUEST> {}
 
-/** The schema of {@link RollbackRequest}. */
-export const ROLLBACK_REQUEST: NamedSchema<RollbackRequest> = requestSchema('RollbackRequest', {
+export const ROLLBACK_REQUEST = requestSchema('RollbackRequest', {
   description: 'Where to go back to.',
   examples: [{ to: 11, note: 'exports fail' }],
-  required: {},
   optional: {
     to: whole('The version to enforce. Default: the one enforced before.', 1, LARGEST_VERSION),
     note: NOTE,
   },
 })
+export interface RollbackRequest extends Infer<typeof ROLLBACK_REQUEST> {}
 
-const ENVOY_FILE_EXAMPLE: EnvoyFile = {
-  name: 'shop.yaml',
-  text: 'domain: shop\ndescriptors:\n  - key: ip\n    rate_limit: { unit: minute, requests_per_unit: 60 }\n',
-}
-
-/** The schema of {@link EnvoyFile}. */
-const ENVOY_FILE: NamedSchema<EnvoyFile> = requestSchema('EnvoyFile', {
+const ENVOY_FILE = requestSchema('EnvoyFile', {
   description: 'A file in the form of envoyproxy/ratelimit.',
-  examples: [ENVOY_FILE_EXAMPLE],
+  examples: [
+    {
+      name: 'shop.yaml',
+      text: 'domain: shop\ndescriptors:\n  - key: ip\n    rate_limit: { unit: minute, requests_per_unit: 60 }\n',
+    },
+  ],
   required: {
     name: text('As problems are to call it.', 200),
     text: { description: 'Its content: YAML.', type: 'string', minLength: 1 },
   },
 })
+export interface EnvoyFile extends Infer<typeof ENVOY_FILE> {}
 
-/** The schema of {@link ImportRequest}. */
-export const IMPORT_REQUEST: NamedSchema<ImportRequest> = requestSchema('ImportRequest', {
+export const IMPORT_REQUEST = requestSchema('ImportRequest', {
   description: 'Files to make a draft of.',
-  examples: [{ files: [ENVOY_FILE_EXAMPLE] }],
+  examples: [{ files: [ENVOY_FILE.example] }],
   required: { files: { ...listOf<EnvoyFile>('The files.', ENVOY_FILE.ref), minItems: 1, maxItems: 100 } },
   optional: {
     mergeDomains: flag('Whether several files may have parts of one domain. Default: false.'),
     note: NOTE,
   },
 })
+export interface ImportRequest extends Infer<typeof IMPORT_REQUEST> {}
 
-/** The schema of {@link RuleSetChange}. */
-const RULE_SET_CHANGE: NamedSchema<RuleSetChange> = answerSchema('RuleSetChange', {
+const RULE_SET_CHANGE = answerSchema('RuleSetChange', {
   description: 'One thing that differs between two rule sets.',
   examples: [{ change: 'changed', part: 'incident', name: '', before: 1, after: 0.5 }],
   required: {
-    change: { description: 'What became of it.', enum: choices('added', 'removed', 'changed') },
+    change: { description: 'What became of it.', enum: ['added', 'removed', 'changed'] },
     part: words('The part of the rule set, such as rules, tiers or denyList.'),
     name: words('Which of them; empty for a part that is one value, and for the order of a part.'),
   },
@@ -235,14 +148,15 @@ const RULE_SET_CHANGE: NamedSchema<RuleSetChange> = answerSchema('RuleSetChange'
     after: { description: 'What is there now; absent where nothing is.' },
   },
 })
+export interface RuleSetChange extends Infer<typeof RULE_SET_CHANGE> {}
 
-/** The schema of {@link DiffAnswer}. */
-export const DIFF_ANSWER: NamedSchema<DiffAnswer> = answerSchema('DiffAnswer', {
+export const DIFF_ANSWER = answerSchema('DiffAnswer', {
   description: 'What changes from one version to another.',
-  examples: [{ from: 12, to: 13, changes: [{ change: 'changed', part: 'incident', name: '', before: 1, after: 0.5 }] }],
+  examples: [{ from: 12, to: 13, changes: [RULE_SET_CHANGE.example] }],
   required: {
     from: count('The version before.'),
     to: count('The version after.'),
     changes: listOf<RuleSetChange>('Everything that differs; empty when they say the same.', RULE_SET_CHANGE.ref),
   },
 })
+export interface DiffAnswer extends Infer<typeof DIFF_ANSWER> {}

@@ -1,39 +1,42 @@
-import type { NamedSchema, ObjectParts } from '../schema/json-schema.ts'
-import { answerSchema, choices } from '../schema/json-schema.ts'
-import { count, flag, listOf, words } from '../schema/value-schemas.ts'
-import type { BatchAnswer, CheckAnswer } from './check-answer.ts'
-import type { FailureLike } from './decision.ts'
+import type { Infer, JsonSchema, TypedSchema, ValueOf } from '../schema/json-schema.ts'
+import { answerSchema } from '../schema/json-schema.ts'
+import { bodyOf, count, flag, listOf, words } from '../schema/value-schemas.ts'
 
 // Apart from check-answer.ts: middleware imports that file, and its bundles must not hold schemas.
 
-/** The schema of {@link FailureLike}. */
-const FAILURE: NamedSchema<FailureLike> = answerSchema('Failure', {
+const FAILURE = answerSchema('Failure', {
   description: 'Says that a decision was made without the store, and why.',
   examples: [{ mode: 'local', cause: 'unreachable', charged: 'no' }],
   required: {
     mode: {
       description: 'How it was decided instead: all allowed, all denied, or by this node with its share of the limit.',
-      enum: choices('open', 'closed', 'local'),
+      enum: ['open', 'closed', 'local'],
     },
     cause: {
       description: 'No answer in time; no connection; an error; or not asked, because it failed so often just before.',
-      enum: choices('deadline', 'unreachable', 'refused', 'breaker'),
+      enum: ['deadline', 'unreachable', 'refused', 'breaker'],
     },
     charged: {
       description: 'Whether the store may have charged the call all the same.',
-      enum: choices('no', 'unknown'),
+      enum: ['no', 'unknown'],
     },
   },
 })
+export interface FailureLike extends Infer<typeof FAILURE> {}
+
+/** A property that may also be undefined: in memory all answers have the same properties. JSON leaves undefined out. */
+function orUndefined<const S extends JsonSchema>(schema: S): TypedSchema<ValueOf<S> | undefined> {
+  return schema as unknown as TypedSchema<ValueOf<S> | undefined>
+}
 
 /** The schemas of the fields of an answer, for answers that hold more than these. */
-export const CHECK_ANSWER_PROPERTIES: Pick<ObjectParts<CheckAnswer>, 'required' | 'optional'> = {
+export const CHECK_ANSWER_PROPERTIES = {
   required: {
     allowed: flag('Whether the call may go on.'),
     reason: {
       description:
         'Allowed: allowed, exempt (no rule holds for it), unlimited (no rule applies to it). Denied: limit (come back after retryAfter), never (the tokens can never fit), blocked, denied (on the deny list), unavailable (the store could not be asked).',
-      enum: choices('allowed', 'exempt', 'unlimited', 'limit', 'never', 'blocked', 'denied', 'unavailable'),
+      enum: ['allowed', 'exempt', 'unlimited', 'limit', 'never', 'blocked', 'denied', 'unavailable'],
     },
     limit: {
       description: 'Tokens of the limit that decided; null when nothing limits the call.',
@@ -64,19 +67,21 @@ export const CHECK_ANSWER_PROPERTIES: Pick<ObjectParts<CheckAnswer>, 'required' 
     ),
   },
   optional: {
-    decisionId: words('Names this decision in logs and in later calls about it.'),
-    version: count('Number of the rule set that decided.'),
-    delayMs: {
+    decisionId: orUndefined(words('Names this decision in logs and in later calls about it.')),
+    version: orUndefined(count('Number of the rule set that decided.')),
+    delayMs: orUndefined({
       description: 'Milliseconds that an admitted call must wait for its turn.',
       type: 'number',
       exclusiveMinimum: 0,
-    },
-    failure: { ...FAILURE.ref, description: 'Set when the store could not be asked and this was decided without it.' },
+    }),
+    failure: orUndefined(
+      bodyOf<FailureLike>(FAILURE, 'Set when the store could not be asked and this was decided without it.'),
+    ),
   },
-}
+} as const
 
 /** The answer to an allowed check that examples show. */
-export const ALLOWED_EXAMPLE: CheckAnswer = {
+export const ALLOWED_EXAMPLE = {
   allowed: true,
   reason: 'allowed',
   limit: 1000,
@@ -87,10 +92,10 @@ export const ALLOWED_EXAMPLE: CheckAnswer = {
   rule: '/api/v1/data@user',
   decisionId: '1987654321098765432',
   version: 12,
-}
+} as const
 
 /** The answer to a denied check that examples show. */
-export const DENIED_EXAMPLE: CheckAnswer = {
+export const DENIED_EXAMPLE = {
   allowed: false,
   reason: 'limit',
   limit: 1000,
@@ -101,18 +106,21 @@ export const DENIED_EXAMPLE: CheckAnswer = {
   rule: '/api/v1/data@user',
   decisionId: '1987654321098765433',
   version: 12,
-}
+} as const
 
-/** The schema of {@link CheckAnswer}. */
-export const CHECK_ANSWER: NamedSchema<CheckAnswer> = answerSchema('CheckAnswer', {
+export const CHECK_ANSWER = answerSchema('CheckAnswer', {
   description: 'Whether the call may go on, and if not, why and until when.',
   examples: [ALLOWED_EXAMPLE, DENIED_EXAMPLE],
   ...CHECK_ANSWER_PROPERTIES,
 })
+export interface CheckAnswer extends Infer<typeof CHECK_ANSWER> {}
 
-/** The schema of {@link BatchAnswer}. */
-export const BATCH_ANSWER: NamedSchema<BatchAnswer> = answerSchema('BatchAnswer', {
+/** Why a request was let through or not. */
+export type DecisionReason = CheckAnswer['reason']
+
+export const BATCH_ANSWER = answerSchema('BatchAnswer', {
   description: 'One answer for each check, in their order.',
   examples: [{ answers: [ALLOWED_EXAMPLE, DENIED_EXAMPLE] }],
   required: { answers: listOf<CheckAnswer>('The answers.', CHECK_ANSWER.ref) },
 })
+export interface BatchAnswer extends Infer<typeof BATCH_ANSWER> {}

@@ -1,4 +1,5 @@
-import type { DecisionLike, DecisionReason, FailureLike } from './decision.ts'
+import type { CheckAnswer } from './check-answer-schema.ts'
+import type { DecisionLike } from './decision.ts'
 import { wholeSeconds } from './decision.ts'
 
 /**
@@ -6,52 +7,6 @@ import { wholeSeconds } from './decision.ts'
  * joined by `+`, such as `tenant+user`.
  */
 export type Dimension = string
-
-/** The body of the answer to a check: status 200 when allowed, 429 when not. */
-export interface CheckAnswer {
-  readonly allowed: boolean
-  /**
-   * Allowed: `allowed`, `exempt` (no rule holds for it), `unlimited` (no rule applies to it). Denied: `limit` (come back
-   * after `retryAfter`), `never` (the tokens can never fit), `blocked`, `denied` (on the deny list), `unavailable` (the store
-   * could not be asked, and the failure mode of the rule is closed).
-   */
-  readonly reason: DecisionReason
-  /** Tokens of the limit that decided; null when nothing limits the call. */
-  readonly limit: number | null
-  /**
-   * Whole tokens left under it. Null when nothing limits the call (`limit` is null too), and when it is unknown: the store did
-   * not answer, and the call was allowed without it (`failure` says why).
-   */
-  readonly remaining: number | null
-  /**
-   * When the full limit is there again if nothing more is taken: an RFC 3339 instant in UTC, in whole seconds rounded up,
-   * such as `2025-11-05T10:05:00Z`; the same instant as `X-RateLimit-Reset`. Null when `remaining` is null, and when there is no
-   * such instant.
-   */
-  readonly resetAt: string | null
-  /**
-   * Whole seconds, rounded up, after which the same call would be allowed; `Retry-After` is the same, or later where it is
-   * spread. Null when the call is allowed, and when waiting does not help.
-   */
-  readonly retryAfter: number | null
-  /** Who was counted by the limit that decided; empty when there is none. */
-  readonly dimension: Dimension
-  /** Name of the rule that decided, or of the entry of the deny list or exemption; empty when there is none. */
-  readonly rule: string
-  /** Names this decision in logs and in later calls about it; absent when the service keeps none. */
-  readonly decisionId?: string | undefined
-  /** Number of the rule set that decided; absent where rule sets have none. */
-  readonly version?: number | undefined
-  /** Milliseconds that an admitted call must wait for its turn, above 0; absent when it need not. */
-  readonly delayMs?: number | undefined
-  /** Set when the store could not be asked and this was decided without it; else absent. */
-  readonly failure?: FailureLike | undefined
-}
-
-/** The answer to a batch: one for each request, in their order. Status 200, whatever they say. */
-export interface BatchAnswer {
-  readonly answers: readonly CheckAnswer[]
-}
 
 /** The answer that tells `decision`. `dimension` is that of its rule; `decisionId` names it, where it has a name. */
 export function checkAnswer(decision: DecisionLike, dimension: Dimension, decisionId?: string): CheckAnswer {

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { FieldProblem } from '../schema/body-parser.ts'
+import type { FieldProblem } from '../schema/value-schemas.ts'
 import { MOST_CHECKS, MOST_TOKENS, parseBatchRequest, parseCheckRequest } from './check-request.ts'
 
 const CHECK = { userId: 'user-123', resource: '/api/v1/data' }

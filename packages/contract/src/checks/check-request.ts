@@ -1,4 +1,4 @@
-import type { BodyRules, FieldProblem, Parsed } from '../schema/body-parser.ts'
+import type { BodyRules, Parsed } from '../schema/body-parser.ts'
 import {
   bodyForm,
   DESCRIPTORS_FIELD,
@@ -11,8 +11,9 @@ import {
   RESOURCE_FIELD,
   TIER_FIELD,
 } from '../schema/body-parser.ts'
-import type { NamedSchema, ObjectParts } from '../schema/json-schema.ts'
+import type { Infer } from '../schema/json-schema.ts'
 import { requestSchema } from '../schema/json-schema.ts'
+import type { FieldProblem } from '../schema/value-schemas.ts'
 import { address, ENTRY_NAME, listOf, text } from '../schema/value-schemas.ts'
 
 /** Where checks are asked: `POST` to this path. */
@@ -25,39 +26,7 @@ export const MOST_TOKENS = 1_000_000_000
 export const MOST_CHECKS = 100
 
 /** Further dimensions and numbers of a request, by name. */
-export type Descriptors = Readonly<Record<string, string | number>>
-
-/** The body of a check: who calls what. Everything in it must have been verified by whoever asks. */
-export interface CheckRequest {
-  /** The user, as your authentication knows it: 1 to 256 characters, no control characters. */
-  readonly user?: string
-  /** The API key, or better a name for it: 1 to 512 characters, no control characters. */
-  readonly apiKey?: string
-  /** Address of the caller: IPv4 or IPv6, without port. */
-  readonly ip?: string
-  /** The tenant: 1 to 256 characters, no control characters. */
-  readonly tenant?: string
-  /** Name of the internal service that calls, when it is one: 1 to 256 characters. */
-  readonly service?: string
-  /** Another name of `user`. */
-  readonly userId?: string
-  /** Another name of `ip`. */
-  readonly clientIp?: string
-  /** Another name of `tenant`. */
-  readonly tenantId?: string
-  /** What is called: a path that begins with `/`, a name without `/`, or `*`; at most 2048 characters. */
-  readonly resource: string
-  /** Its HTTP method. */
-  readonly method?: string
-  /** Tokens to take: whole, 0 to {@link MOST_TOKENS}. 0 checks without taking. Default: 1. */
-  readonly tokens?: number
-  /** Further dimensions and numbers, at most 32: names as dimensions have them, texts of 1 to 512 characters, or numbers. */
-  readonly descriptors?: Descriptors
-  /** Where the call comes from, such as `US`, for limits that differ by region: 1 to 64 characters. */
-  readonly region?: string
-  /** The tier of the caller, when you know it; else it is looked up. */
-  readonly tier?: string
-}
+export type Descriptors = NonNullable<CheckRequest['descriptors']>
 
 /** A field of {@link CheckRequest}. */
 export type CheckField = keyof CheckRequest
@@ -73,13 +42,8 @@ export type ValidCheckRequest = {
 /** What {@link parseCheckRequest} found: the request, or everything that is wrong with it. */
 export type ParsedCheckRequest = Parsed<{ readonly request: ValidCheckRequest }>
 
-/** The body of a batch: up to {@link MOST_CHECKS} checks, each decided on its own. */
-export interface BatchRequest {
-  readonly requests: readonly CheckRequest[]
-}
-
 /** The schemas of the fields of a check, for bodies that hold more than these. */
-export const CHECK_PROPERTIES: Pick<ObjectParts<CheckRequest>, 'required' | 'optional'> = {
+export const CHECK_PROPERTIES = {
   required: {
     resource: {
       title: 'a path that begins with "/", a name without "/", or "*"',
@@ -123,20 +87,19 @@ export const CHECK_PROPERTIES: Pick<ObjectParts<CheckRequest>, 'required' | 'opt
     region: text('Where the call comes from, for limits that differ by region.', 64),
     tier: { ...ENTRY_NAME, description: 'The tier of the caller, when you know it; else it is looked up.' },
   },
-}
+} as const
 
 /** The check that examples begin with. */
-export const CHECK_EXAMPLE: CheckRequest = {
+export const CHECK_EXAMPLE = {
   user: 'user-123',
   apiKey: 'key-abc',
   ip: '1.2.3.4',
   resource: '/api/v1/data',
   method: 'POST',
   tokens: 1,
-}
+} as const
 
-/** The schema of {@link CheckRequest}. */
-export const CHECK_REQUEST: NamedSchema<CheckRequest> = requestSchema('CheckRequest', {
+export const CHECK_REQUEST = requestSchema('CheckRequest', {
   description: 'Who calls what. Everything in it must have been verified by whoever asks.',
   examples: [
     CHECK_EXAMPLE,
@@ -144,15 +107,16 @@ export const CHECK_REQUEST: NamedSchema<CheckRequest> = requestSchema('CheckRequ
   ],
   ...CHECK_PROPERTIES,
 })
+export interface CheckRequest extends Infer<typeof CHECK_REQUEST> {}
 
-/** The schema of {@link BatchRequest}. */
-export const BATCH_REQUEST: NamedSchema<BatchRequest> = requestSchema('BatchRequest', {
+export const BATCH_REQUEST = requestSchema('BatchRequest', {
   description: 'Several checks, each decided on its own, in their order.',
   examples: [{ requests: [CHECK_EXAMPLE, { ip: '2001:db8::1', resource: '/login' }] }],
   required: {
     requests: { ...listOf<CheckRequest>('The checks.', CHECK_REQUEST.ref), minItems: 1, maxItems: MOST_CHECKS },
   },
 })
+export interface BatchRequest extends Infer<typeof BATCH_REQUEST> {}
 
 /** The identities: dimension and field have the same name, and some fields have another name as well. */
 const IDENTITIES: readonly (readonly [name: IdentityName, otherName: OtherName | undefined])[] = [
@@ -224,7 +188,7 @@ const CHECK_FORM = bodyForm(CHECK_REQUEST, 'a JSON object with the check', CHECK
  */
 export function parseCheckRequest(body: unknown): ParsedCheckRequest {
   if (!hasForm(body, CHECK_FORM)) return formProblems(body, CHECK_FORM)
-  return { ok: true, request: validRequest(body as CheckRequest) }
+  return { ok: true, request: validRequest(body) }
 }
 
 /** What {@link parseBatchRequest} found: the requests in their order, or everything that is wrong with them. */
@@ -242,7 +206,7 @@ const BATCH_FORM = bodyForm(BATCH_REQUEST, 'a JSON object with "requests", a lis
  */
 export function parseBatchRequest(body: unknown): ParsedBatchRequest {
   if (!hasForm(body, BATCH_FORM)) return formProblems(body, BATCH_FORM)
-  const { requests } = body as BatchRequest
+  const { requests } = body
   return entryProblems(requests, CHECK_FORM, '/requests') ?? { ok: true, requests: requests.map(validRequest) }
 }
 

@@ -1,26 +1,4 @@
-/** Why a request was let through or not; see {@link DecisionLike}. */
-export type DecisionReason =
-  | 'allowed'
-  | 'exempt'
-  | 'unlimited'
-  | 'limit'
-  | 'never'
-  | 'blocked'
-  | 'denied'
-  | 'unavailable'
-
-/** Says that a decision was made without the store, and why. */
-export interface FailureLike {
-  /** How it was decided instead: all allowed, all denied, or by this node with its share of the limit. */
-  readonly mode: 'open' | 'closed' | 'local'
-  /**
-   * `deadline`: no answer in time. `unreachable`: there is no connection, or it broke. `refused`: the store answered with an
-   * error. `breaker`: it was not asked, because it failed so often just before.
-   */
-  readonly cause: 'deadline' | 'unreachable' | 'refused' | 'breaker'
-  /** Whether the store may have charged the call all the same. */
-  readonly charged: 'no' | 'unknown'
-}
+import type { DecisionReason, FailureLike } from './check-answer-schema.ts'
 
 /** What stays on this side of the wire, because it may name servers. */
 interface SaidByStore {

@@ -1,41 +1,8 @@
-import type { NamedSchema } from '../schema/json-schema.ts'
-import { answerSchema, choices } from '../schema/json-schema.ts'
-import { listOf, whole, words } from '../schema/value-schemas.ts'
+import type { Infer } from '../schema/json-schema.ts'
+import { answerSchema } from '../schema/json-schema.ts'
+import { bodyOf, listOf, whole, words } from '../schema/value-schemas.ts'
 import type { EnvoyUnit } from './envoy-request.ts'
 import { ENVOY_UNITS, LARGEST_ENVOY_COUNT } from './envoy-request.ts'
-
-/** Whether something is over its limit. */
-export type EnvoyCode = 'OK' | 'OVER_LIMIT'
-
-/** A limit as the answer tells it. */
-export interface EnvoyCurrentLimit {
-  /** Left out when it is 0. */
-  readonly requestsPerUnit?: number
-  readonly unit: EnvoyUnit
-  /** Left out when it has none. */
-  readonly name?: string
-}
-
-/** How one descriptor stands. */
-export interface EnvoyStatus {
-  readonly code: EnvoyCode
-  /** Left out when nothing was counted, also because the store did not answer. */
-  readonly currentLimit?: EnvoyCurrentLimit
-  /** Hits that are left, 4,294,967,295 where a rule does not limit; left out when it is 0. */
-  readonly limitRemaining?: number
-  /** Until the window ends: whole seconds, rounded up, and `s`; left out when nothing was counted. */
-  readonly durationUntilReset?: string
-}
-
-/**
- * A `RateLimitResponse` of the Envoy rate limit protocol as protobuf writes JSON, which leaves out what is 0 or empty: status 200
- * when it is `OK`, 429 when it is `OVER_LIMIT`.
- */
-export interface EnvoyAnswer {
-  readonly overallCode: EnvoyCode
-  /** One for each descriptor, in their order. */
-  readonly statuses: readonly EnvoyStatus[]
-}
 
 /** What this package needs to know of a decision on descriptors; those of the rule engine have this shape. */
 export interface EnvoyDecisionLike {
@@ -86,41 +53,32 @@ function currentLimit({
   }
 }
 
-const ENVOY_CODES = choices('OK', 'OVER_LIMIT')
+const ENVOY_CODES = ['OK', 'OVER_LIMIT'] as const
 
-const LIMIT_EXAMPLE: EnvoyCurrentLimit = { requestsPerUnit: 2, unit: 'MINUTE' }
+/** Whether something is over its limit. */
+export type EnvoyCode = (typeof ENVOY_CODES)[number]
 
-/** The answer to a denied request that examples show. */
-export const OVER_LIMIT_EXAMPLE: EnvoyAnswer = {
-  overallCode: 'OVER_LIMIT',
-  statuses: [{ code: 'OVER_LIMIT', currentLimit: LIMIT_EXAMPLE, durationUntilReset: '42s' }],
-}
-
-const OK_STATUS: EnvoyStatus = {
-  code: 'OK',
-  currentLimit: LIMIT_EXAMPLE,
-  limitRemaining: 1,
-  durationUntilReset: '42s',
-}
-
-/** The schema of {@link EnvoyCurrentLimit}. */
-const ENVOY_CURRENT_LIMIT: NamedSchema<EnvoyCurrentLimit> = answerSchema('EnvoyCurrentLimit', {
+const ENVOY_CURRENT_LIMIT = answerSchema('EnvoyCurrentLimit', {
   description: 'A limit.',
-  examples: [LIMIT_EXAMPLE],
-  required: { unit: { description: 'Length of its window.', enum: choices(...ENVOY_UNITS) } },
+  examples: [{ requestsPerUnit: 2, unit: 'MINUTE' }],
+  required: { unit: { description: 'Length of its window.', enum: ENVOY_UNITS } },
   optional: {
     requestsPerUnit: whole('Hits in each window; absent when it is 0.', 0, LARGEST_ENVOY_COUNT),
     name: words('Its name; absent when it has none.'),
   },
 })
+export interface EnvoyCurrentLimit extends Infer<typeof ENVOY_CURRENT_LIMIT> {}
 
-/** The schema of {@link EnvoyStatus}. */
-const ENVOY_STATUS: NamedSchema<EnvoyStatus> = answerSchema('EnvoyStatus', {
+const ENVOY_STATUS = answerSchema('EnvoyStatus', {
   description: 'How one descriptor stands.',
-  examples: [OK_STATUS, { code: 'OK' }, { code: 'OK', limitRemaining: LARGEST_ENVOY_COUNT }],
+  examples: [
+    { code: 'OK', currentLimit: ENVOY_CURRENT_LIMIT.example, limitRemaining: 1, durationUntilReset: '42s' },
+    { code: 'OK' },
+    { code: 'OK', limitRemaining: LARGEST_ENVOY_COUNT },
+  ],
   required: { code: { description: 'Whether it is over its limit.', enum: ENVOY_CODES } },
   optional: {
-    currentLimit: { ...ENVOY_CURRENT_LIMIT.ref, description: 'Its limit; absent when nothing was counted.' },
+    currentLimit: bodyOf<EnvoyCurrentLimit>(ENVOY_CURRENT_LIMIT, 'Its limit; absent when nothing was counted.'),
     limitRemaining: whole(
       `Hits that are left, ${LARGEST_ENVOY_COUNT} where a rule does not limit; absent when it is 0.`,
       0,
@@ -133,14 +91,21 @@ const ENVOY_STATUS: NamedSchema<EnvoyStatus> = answerSchema('EnvoyStatus', {
     },
   },
 })
+export interface EnvoyStatus extends Infer<typeof ENVOY_STATUS> {}
 
-/** The schema of {@link EnvoyAnswer}. */
-export const ENVOY_ANSWER: NamedSchema<EnvoyAnswer> = answerSchema('EnvoyAnswer', {
+/** The answer to a denied request that examples show. */
+export const OVER_LIMIT_EXAMPLE = {
+  overallCode: 'OVER_LIMIT',
+  statuses: [{ code: 'OVER_LIMIT', currentLimit: ENVOY_CURRENT_LIMIT.example, durationUntilReset: '42s' }],
+} as const
+
+export const ENVOY_ANSWER = answerSchema('EnvoyAnswer', {
   description:
     'An answer of the Envoy rate limit protocol (RateLimitResponse) as protobuf writes JSON, which leaves out what is 0 or empty.',
-  examples: [{ overallCode: 'OK', statuses: [OK_STATUS] }, OVER_LIMIT_EXAMPLE],
+  examples: [{ overallCode: 'OK', statuses: [ENVOY_STATUS.example] }, OVER_LIMIT_EXAMPLE],
   required: {
     overallCode: { description: 'Whether the call may go on.', enum: ENVOY_CODES },
     statuses: listOf<EnvoyStatus>('One for each descriptor, in their order.', ENVOY_STATUS.ref),
   },
 })
+export interface EnvoyAnswer extends Infer<typeof ENVOY_ANSWER> {}

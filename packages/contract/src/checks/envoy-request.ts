@@ -8,9 +8,9 @@ import {
   listField,
   plainTextField,
 } from '../schema/body-parser.ts'
-import type { NamedSchema, PropertySchema } from '../schema/json-schema.ts'
-import { choices, requestSchema } from '../schema/json-schema.ts'
-import { listOf, words } from '../schema/value-schemas.ts'
+import type { Infer, ValueOf } from '../schema/json-schema.ts'
+import { requestSchema } from '../schema/json-schema.ts'
+import { bodyOf, listOf, words } from '../schema/value-schemas.ts'
 
 /** Where requests of the Envoy rate limit protocol are asked as JSON: `POST` to this path, as at envoyproxy/ratelimit. */
 export const ENVOY_PATH = '/json'
@@ -30,50 +30,6 @@ export const ENVOY_UNITS = ['SECOND', 'MINUTE', 'HOUR', 'DAY', 'WEEK', 'MONTH', 
 /** Length of the window of a limit. */
 export type EnvoyUnit = (typeof ENVOY_UNITS)[number]
 
-/** A whole number from 0 to {@link LARGEST_ENVOY_COUNT}, or the same in decimal digits, as protobuf writes long ones. */
-export type EnvoyCount = number | string
-
-/** One thing that a descriptor says of a call. */
-export interface EnvoyEntry {
-  readonly key: string
-  /** Default: empty. */
-  readonly value?: string
-}
-
-/** A limit that holds instead of the one that a rule has. */
-export interface EnvoyLimit {
-  /** Default: 0, which denies all. */
-  readonly requestsPerUnit?: EnvoyCount
-  /** The same field by its other name; one of them may be there. */
-  readonly requests_per_unit?: EnvoyCount
-  readonly unit: EnvoyUnit
-}
-
-/** One thing that a call is limited by. */
-export interface EnvoyDescriptor {
-  /** 1 to {@link MOST_ENVOY_ENTRIES}. */
-  readonly entries: readonly EnvoyEntry[]
-  readonly limit?: EnvoyLimit
-  /** Hits of this descriptor, instead of the request's; 0 asks only. */
-  readonly hitsAddend?: EnvoyCount
-  /** The same field by its other name; one of them may be there. */
-  readonly hits_addend?: EnvoyCount
-}
-
-/**
- * A `RateLimitRequest` of the Envoy rate limit protocol as protobuf writes JSON: names in either form, numbers also as text. What
- * has no place in it is rejected.
- */
-export interface EnvoyRequest {
-  readonly domain: string
-  /** 1 to {@link MOST_ENVOY_DESCRIPTORS}. */
-  readonly descriptors: readonly EnvoyDescriptor[]
-  /** Hits of each descriptor. Default: 1, also for 0. */
-  readonly hitsAddend?: EnvoyCount
-  /** The same field by its other name; one of them may be there. */
-  readonly hits_addend?: EnvoyCount
-}
-
 /** A descriptor that was found valid. */
 export interface ValidEnvoyDescriptor {
   readonly entries: readonly Required<EnvoyEntry>[]
@@ -88,10 +44,8 @@ export interface ValidEnvoyRequest {
   readonly hitsAddend?: number
 }
 
-const ENTRY_EXAMPLE: EnvoyEntry = { key: 'api_key', value: 'abc' }
-
 /** A number of the protocol, which may be written as text. */
-function envoyCount(description: string): PropertySchema<EnvoyCount> {
+function envoyCount(description: string) {
   return {
     title: `a whole number from 0 to ${LARGEST_ENVOY_COUNT}, also as text`,
     description,
@@ -99,36 +53,38 @@ function envoyCount(description: string): PropertySchema<EnvoyCount> {
       { type: 'integer', minimum: 0, maximum: LARGEST_ENVOY_COUNT },
       { title: 'the same in decimal digits', type: 'string', pattern: '^[0-9]{1,10}$' },
     ],
-  }
+  } as const
 }
+
+/** A whole number from 0 to {@link LARGEST_ENVOY_COUNT}, or the same in decimal digits, as protobuf writes long ones. */
+export type EnvoyCount = ValueOf<ReturnType<typeof envoyCount>>
 
 const OTHER_NAME = 'by its other name; one of them may be there.'
 
 const HITS = { hits_addend: envoyCount(`hitsAddend ${OTHER_NAME}`) }
 
-/** The schema of {@link EnvoyEntry}. */
-const ENVOY_ENTRY: NamedSchema<EnvoyEntry> = requestSchema('EnvoyEntry', {
+const ENVOY_ENTRY = requestSchema('EnvoyEntry', {
   description: 'One thing that a descriptor says of a call.',
-  examples: [ENTRY_EXAMPLE],
+  examples: [{ key: 'api_key', value: 'abc' }],
   required: { key: { description: 'What is said.', type: 'string', minLength: 1 } },
   optional: { value: words('What it is. Default: empty.') },
 })
+export interface EnvoyEntry extends Infer<typeof ENVOY_ENTRY> {}
 
-/** The schema of {@link EnvoyLimit}. */
-const ENVOY_LIMIT: NamedSchema<EnvoyLimit> = requestSchema('EnvoyLimit', {
+const ENVOY_LIMIT = requestSchema('EnvoyLimit', {
   description: 'A limit that holds instead of the one that a rule has.',
   examples: [{ requestsPerUnit: 10, unit: 'MINUTE' }],
-  required: { unit: { description: 'Length of its window.', enum: choices(...ENVOY_UNITS) } },
+  required: { unit: { description: 'Length of its window.', enum: ENVOY_UNITS } },
   optional: {
     requestsPerUnit: envoyCount('Hits in each window. Default: 0, which denies all.'),
     requests_per_unit: envoyCount(`requestsPerUnit ${OTHER_NAME}`),
   },
 })
+export interface EnvoyLimit extends Infer<typeof ENVOY_LIMIT> {}
 
-/** The schema of {@link EnvoyDescriptor}. */
-const ENVOY_DESCRIPTOR: NamedSchema<EnvoyDescriptor> = requestSchema('EnvoyDescriptor', {
+const ENVOY_DESCRIPTOR = requestSchema('EnvoyDescriptor', {
   description: 'One thing that a call is limited by.',
-  examples: [{ entries: [ENTRY_EXAMPLE] }],
+  examples: [{ entries: [ENVOY_ENTRY.example] }],
   required: {
     entries: {
       ...listOf<EnvoyEntry>('What it says of the call, in the order of the levels of the rules.', ENVOY_ENTRY.ref),
@@ -137,20 +93,22 @@ const ENVOY_DESCRIPTOR: NamedSchema<EnvoyDescriptor> = requestSchema('EnvoyDescr
     },
   },
   optional: {
-    limit: { ...ENVOY_LIMIT.ref, description: 'A limit that holds instead of the one that a rule has.' },
+    limit: bodyOf<EnvoyLimit>(ENVOY_LIMIT, 'A limit that holds instead of the one that a rule has.'),
     hitsAddend: envoyCount("Hits of this descriptor, instead of the request's; 0 asks only."),
     ...HITS,
   },
 })
+export interface EnvoyDescriptor extends Infer<typeof ENVOY_DESCRIPTOR> {}
 
-/** The schema of {@link EnvoyRequest}. */
-export const ENVOY_REQUEST: NamedSchema<EnvoyRequest> = requestSchema('EnvoyRequest', {
+export const ENVOY_REQUEST = requestSchema('EnvoyRequest', {
   description: 'A request of the Envoy rate limit protocol (RateLimitRequest) as protobuf writes JSON.',
   examples: [
-    { domain: 'shop', descriptors: [{ entries: [ENTRY_EXAMPLE] }] },
+    { domain: 'shop', descriptors: [{ entries: [ENVOY_ENTRY.example] }] },
     {
       domain: 'shop',
-      descriptors: [{ entries: [ENTRY_EXAMPLE], hits_addend: '3', limit: { requests_per_unit: 10, unit: 'MINUTE' } }],
+      descriptors: [
+        { entries: [ENVOY_ENTRY.example], hits_addend: '3', limit: { requests_per_unit: 10, unit: 'MINUTE' } },
+      ],
       hitsAddend: 1,
     },
   ],
@@ -168,6 +126,7 @@ export const ENVOY_REQUEST: NamedSchema<EnvoyRequest> = requestSchema('EnvoyRequ
   },
   optional: { hitsAddend: envoyCount('Hits of each descriptor. Default: 1, also for 0.'), ...HITS },
 })
+export interface EnvoyRequest extends Infer<typeof ENVOY_REQUEST> {}
 
 const DIGITS = /^\d{1,10}$/
 
@@ -223,11 +182,10 @@ const REQUEST_FORM = bodyForm(ENVOY_REQUEST, 'a JSON object with "domain" and "d
  */
 export function parseEnvoyRequest(body: unknown): Parsed<{ readonly request: ValidEnvoyRequest }> {
   if (!hasForm(body, REQUEST_FORM)) return formProblems(body, REQUEST_FORM)
-  const request = body as EnvoyRequest
-  const invalid = entryProblems(request.descriptors, DESCRIPTOR_FORM, '/descriptors') ?? doubledField(request)
+  const { domain, descriptors } = body
+  const invalid = entryProblems(descriptors, DESCRIPTOR_FORM, '/descriptors') ?? doubledField(body)
   if (invalid !== undefined) return invalid
-  const { domain, descriptors } = request
-  return { ok: true, request: { domain, descriptors: descriptors.map(validDescriptor), ...hitsOf(request) } }
+  return { ok: true, request: { domain, descriptors: descriptors.map(validDescriptor), ...hitsOf(body) } }
 }
 
 /** What is wrong with a request in which a field stands under both of its names: nobody knows which is meant. */

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest'
 import { parseResetRequest } from '../admin/usage-bodies.ts'
-import type { FieldProblem, Parsed } from '../schema/body-parser.ts'
+import type { Parsed } from '../schema/body-parser.ts'
+import type { FieldProblem } from '../schema/value-schemas.ts'
 import { parseBatchRequest, parseCheckRequest } from './check-request.ts'
 import { parseAcquireRequest, parseReserveRequest } from './reservation-bodies.ts'
 

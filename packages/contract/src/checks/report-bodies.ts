@@ -8,38 +8,20 @@ import {
   METHOD_FIELD,
   RESOURCE_FIELD,
 } from '../schema/body-parser.ts'
-import type { NamedSchema } from '../schema/json-schema.ts'
+import type { Infer } from '../schema/json-schema.ts'
 import { answerSchema, requestSchema } from '../schema/json-schema.ts'
 import { count, flag, listOf } from '../schema/value-schemas.ts'
-import type { CheckRequest } from './check-request.ts'
 import { CHECK_PROPERTIES } from './check-request.ts'
 
 /** Most reports in one request. */
 export const MOST_REPORTS = 1000
 
-/** How a call ended that was let through. Who made it does not matter: failures are counted for all callers together. */
-export interface CallReport extends Pick<CheckRequest, 'resource' | 'method'> {
-  /** Whether what was called failed, such as by an answer of 500 or above, or by none in time. A mistake of the caller is no failure. */
-  readonly failed: boolean
-}
-
-/** The body that tells how calls ended: 1 to {@link MOST_REPORTS} of them. */
-export interface ReportRequest {
-  readonly reports: readonly CallReport[]
-}
-
-/** What became of reports. */
-export interface ReportAnswer {
-  /** How many were counted: as many as were sent. */
-  readonly count: number
-}
-
-const REPORT_EXAMPLE: CallReport = { resource: '/api/v1/data', method: 'POST', failed: true }
-
-/** The schema of {@link CallReport}. */
-const CALL_REPORT: NamedSchema<CallReport> = requestSchema('CallReport', {
+const CALL_REPORT = requestSchema('CallReport', {
   description: 'How a call ended that was let through.',
-  examples: [REPORT_EXAMPLE, { resource: 'checkout', failed: false }],
+  examples: [
+    { resource: '/api/v1/data', method: 'POST', failed: true },
+    { resource: 'checkout', failed: false },
+  ],
   required: {
     resource: CHECK_PROPERTIES.required.resource,
     failed: flag(
@@ -48,22 +30,23 @@ const CALL_REPORT: NamedSchema<CallReport> = requestSchema('CallReport', {
   },
   optional: { method: CHECK_PROPERTIES.optional.method },
 })
+export interface CallReport extends Infer<typeof CALL_REPORT> {}
 
-/** The schema of {@link ReportRequest}. */
-export const REPORT_REQUEST: NamedSchema<ReportRequest> = requestSchema('ReportRequest', {
+export const REPORT_REQUEST = requestSchema('ReportRequest', {
   description: 'How calls ended: one, or several together.',
-  examples: [{ reports: [REPORT_EXAMPLE] }],
+  examples: [{ reports: [CALL_REPORT.example] }],
   required: {
     reports: { ...listOf<CallReport>('The calls.', CALL_REPORT.ref), minItems: 1, maxItems: MOST_REPORTS },
   },
 })
+export interface ReportRequest extends Infer<typeof REPORT_REQUEST> {}
 
-/** The schema of {@link ReportAnswer}. */
-export const REPORT_ANSWER: NamedSchema<ReportAnswer> = answerSchema('ReportAnswer', {
+export const REPORT_ANSWER = answerSchema('ReportAnswer', {
   description: 'What became of reports.',
   examples: [{ count: 1 }],
   required: { count: count('How many were counted: as many as were sent.') },
 })
+export interface ReportAnswer extends Infer<typeof REPORT_ANSWER> {}
 
 const CALL_FORM = bodyForm(CALL_REPORT, 'a JSON object with "resource" and "failed"', {
   fields: { resource: RESOURCE_FIELD, method: METHOD_FIELD },
@@ -81,6 +64,6 @@ const REPORT_FORM = bodyForm(REPORT_REQUEST, 'a JSON object with "reports", a li
  */
 export function parseReportRequest(body: unknown): Parsed<ReportRequest> {
   if (!hasForm(body, REPORT_FORM)) return formProblems(body, REPORT_FORM)
-  const { reports } = body as ReportRequest
+  const { reports } = body
   return entryProblems(reports, CALL_FORM, '/reports') ?? { ok: true, reports }
 }

@@ -1,11 +1,10 @@
 import type { Parsed } from '../schema/body-parser.ts'
 import { bodyForm, formProblems, hasForm } from '../schema/body-parser.ts'
-import type { NamedSchema } from '../schema/json-schema.ts'
-import { answerSchema, choices, requestSchema } from '../schema/json-schema.ts'
+import type { Infer } from '../schema/json-schema.ts'
+import { answerSchema, requestSchema } from '../schema/json-schema.ts'
 import { text, whole } from '../schema/value-schemas.ts'
-import type { CheckAnswer } from './check-answer.ts'
 import { ALLOWED_EXAMPLE, CHECK_ANSWER_PROPERTIES } from './check-answer-schema.ts'
-import type { CheckRequest, ValidCheckRequest } from './check-request.ts'
+import type { ValidCheckRequest } from './check-request.ts'
 import { CHECK_EXAMPLE, CHECK_PROPERTIES, CHECK_RULES, MOST_TOKENS, validRequest } from './check-request.ts'
 
 /** Longest `reservationId`, in characters. */
@@ -18,64 +17,6 @@ export const LONGEST_RESERVATION_MS = 86_400_000
 export const LONGEST_WAIT_MS = 30_000
 
 const USUAL_RESERVATION_MS = 60_000
-
-/** The body of a reservation: a check whose tokens are taken in advance. */
-export interface ReserveRequest extends CheckRequest {
-  /** Milliseconds after which what was neither settled nor released is given back: 1 to a day. Default: a minute. */
-  readonly expiresAfterMs?: number
-}
-
-/** The body of a call for a slot, under rules that limit how much goes on at once. */
-export interface AcquireRequest extends CheckRequest {
-  /** Milliseconds to wait for a slot, 0 to {@link LONGEST_WAIT_MS}. Default: 0, which answers at once. */
-  readonly maxWaitMs?: number
-}
-
-/** The body that says what was really used of a reservation. */
-export interface SettleRequest {
-  readonly reservationId: string
-  /** Tokens really used: whole, 0 to {@link MOST_TOKENS}. May be more than was reserved. */
-  readonly tokens: number
-}
-
-/** The body that says which reservation or slot is meant. */
-export interface ReservationRequest {
-  readonly reservationId: string
-}
-
-/** The answer to a reservation, or to a call for a slot, that was allowed. */
-export interface ReservationAnswer extends CheckAnswer {
-  /** Names it when it is settled, released or renewed, on any node: opaque, at most {@link LONGEST_RESERVATION_ID} characters. */
-  readonly reservationId: string
-  /**
-   * When it is given back by itself: an RFC 3339 instant in UTC, in milliseconds rounded down. Null when there is nothing to
-   * give back, because nothing limits the call.
-   */
-  readonly expiresAt: string | null
-  /** Milliseconds that a slot is held for, from each heartbeat on, above 0: a heartbeat is due before. Absent when there is no slot. */
-  readonly leaseMs?: number
-}
-
-/** What became of a reservation. */
-export interface SettlementAnswer {
-  /**
-   * `settled`: the charge now stands at what was used, or did before this call, which changed nothing then. `late`: the reservation had run out and been given back, so what was
-   * used was charged anew. `gone`: the slot is no longer held.
-   */
-  readonly outcome: 'settled' | 'late' | 'gone'
-  /** Tokens changed, over all limits: below 0 given back, above 0 charged. May be fractional for metered limits. */
-  readonly corrected: number
-}
-
-/** What became of a slot. */
-export interface HeartbeatAnswer {
-  /** `renewed`: it is held until `expiresAt`. `gone`: it had run out, and somebody else may have it. */
-  readonly outcome: 'renewed' | 'gone'
-  /** As in {@link ReservationAnswer}; null when it is gone. */
-  readonly expiresAt: string | null
-  /** As in {@link ReservationAnswer}; absent when it is gone. */
-  readonly leaseMs?: number
-}
 
 const ID_EXAMPLE = 'r1.AAECAwQFBgc.4f9d1c'
 
@@ -94,8 +35,7 @@ const LEASE_MS = {
   exclusiveMinimum: 0,
 } as const
 
-/** The schema of {@link ReserveRequest}. */
-export const RESERVE_REQUEST: NamedSchema<ReserveRequest> = requestSchema('ReserveRequest', {
+export const RESERVE_REQUEST = requestSchema('ReserveRequest', {
   description: 'A check whose tokens are taken in advance.',
   examples: [{ ...CHECK_EXAMPLE, tokens: 500, expiresAfterMs: 30_000 }],
   required: CHECK_PROPERTIES.required,
@@ -108,9 +48,9 @@ export const RESERVE_REQUEST: NamedSchema<ReserveRequest> = requestSchema('Reser
     ),
   },
 })
+export interface ReserveRequest extends Infer<typeof RESERVE_REQUEST> {}
 
-/** The schema of {@link AcquireRequest}. */
-export const ACQUIRE_REQUEST: NamedSchema<AcquireRequest> = requestSchema('AcquireRequest', {
+export const ACQUIRE_REQUEST = requestSchema('AcquireRequest', {
   description: 'A call for a slot, under rules that limit how much goes on at once.',
   examples: [{ tenant: 'acme', resource: '/reports', maxWaitMs: 2000 }],
   required: CHECK_PROPERTIES.required,
@@ -119,9 +59,9 @@ export const ACQUIRE_REQUEST: NamedSchema<AcquireRequest> = requestSchema('Acqui
     maxWaitMs: whole('Milliseconds to wait for a slot. Default: 0, which answers at once.', 0, LONGEST_WAIT_MS),
   },
 })
+export interface AcquireRequest extends Infer<typeof ACQUIRE_REQUEST> {}
 
-/** The schema of {@link SettleRequest}. */
-export const SETTLE_REQUEST: NamedSchema<SettleRequest> = requestSchema('SettleRequest', {
+export const SETTLE_REQUEST = requestSchema('SettleRequest', {
   description: 'What was really used of a reservation.',
   examples: [{ reservationId: ID_EXAMPLE, tokens: 317 }],
   required: {
@@ -129,31 +69,31 @@ export const SETTLE_REQUEST: NamedSchema<SettleRequest> = requestSchema('SettleR
     tokens: whole('Tokens really used; may be more than was reserved.', 0, MOST_TOKENS),
   },
 })
+export interface SettleRequest extends Infer<typeof SETTLE_REQUEST> {}
 
-/** The schema of {@link ReservationRequest}. */
-export const RESERVATION_REQUEST: NamedSchema<ReservationRequest> = requestSchema('ReservationRequest', {
+export const RESERVATION_REQUEST = requestSchema('ReservationRequest', {
   description: 'Which reservation or slot is meant.',
   examples: [{ reservationId: ID_EXAMPLE }],
   required: { reservationId: RESERVATION_ID },
 })
+export interface ReservationRequest extends Infer<typeof RESERVATION_REQUEST> {}
 
-/** The schema of {@link ReservationAnswer}. */
-export const RESERVATION_ANSWER: NamedSchema<ReservationAnswer> = answerSchema('ReservationAnswer', {
+export const RESERVATION_ANSWER = answerSchema('ReservationAnswer', {
   description: 'The answer to the check, and what it is settled, released or renewed by.',
   examples: [{ ...ALLOWED_EXAMPLE, reservationId: ID_EXAMPLE, expiresAt: '2025-11-05T10:04:30.250Z' }],
   required: { ...CHECK_ANSWER_PROPERTIES.required, reservationId: RESERVATION_ID, expiresAt: EXPIRES_AT },
   optional: { ...CHECK_ANSWER_PROPERTIES.optional, leaseMs: LEASE_MS },
 })
+export interface ReservationAnswer extends Infer<typeof RESERVATION_ANSWER> {}
 
-/** The schema of {@link SettlementAnswer}. */
-export const SETTLEMENT_ANSWER: NamedSchema<SettlementAnswer> = answerSchema('SettlementAnswer', {
+export const SETTLEMENT_ANSWER = answerSchema('SettlementAnswer', {
   description: 'What became of a reservation.',
   examples: [{ outcome: 'settled', corrected: -183 }],
   required: {
     outcome: {
       description:
         'settled: the charge stands at what was used, since this call or an earlier one. late: the reservation had run out, so that was charged anew. gone: the slot is no longer held.',
-      enum: choices('settled', 'late', 'gone'),
+      enum: ['settled', 'late', 'gone'],
     },
     corrected: {
       description: 'Tokens changed, over all limits: below 0 given back, above 0 charged.',
@@ -161,9 +101,9 @@ export const SETTLEMENT_ANSWER: NamedSchema<SettlementAnswer> = answerSchema('Se
     },
   },
 })
+export interface SettlementAnswer extends Infer<typeof SETTLEMENT_ANSWER> {}
 
-/** The schema of {@link HeartbeatAnswer}. */
-export const HEARTBEAT_ANSWER: NamedSchema<HeartbeatAnswer> = answerSchema('HeartbeatAnswer', {
+export const HEARTBEAT_ANSWER = answerSchema('HeartbeatAnswer', {
   description: 'What became of a slot.',
   examples: [
     { outcome: 'renewed', expiresAt: '2025-11-05T10:05:00.250Z', leaseMs: 30_000 },
@@ -172,12 +112,13 @@ export const HEARTBEAT_ANSWER: NamedSchema<HeartbeatAnswer> = answerSchema('Hear
   required: {
     outcome: {
       description: 'renewed: it is held until expiresAt. gone: it had run out, and somebody else may have it.',
-      enum: choices('renewed', 'gone'),
+      enum: ['renewed', 'gone'],
     },
     expiresAt: EXPIRES_AT,
   },
   optional: { leaseMs: LEASE_MS },
 })
+export interface HeartbeatAnswer extends Infer<typeof HEARTBEAT_ANSWER> {}
 
 const RESERVE_FORM = bodyForm(RESERVE_REQUEST, 'a JSON object with the check to reserve for', CHECK_RULES)
 
@@ -196,8 +137,7 @@ export function parseReserveRequest(
   body: unknown,
 ): Parsed<{ readonly request: ValidCheckRequest; readonly expiresAfterMs: number }> {
   if (!hasForm(body, RESERVE_FORM)) return formProblems(body, RESERVE_FORM)
-  const asked = body as ReserveRequest
-  return { ok: true, request: validRequest(asked), expiresAfterMs: asked.expiresAfterMs ?? USUAL_RESERVATION_MS }
+  return { ok: true, request: validRequest(body), expiresAfterMs: body.expiresAfterMs ?? USUAL_RESERVATION_MS }
 }
 
 /** Turns the parsed JSON of a body into a call for a slot, or into everything that is wrong with it. Never throws. */
@@ -205,14 +145,13 @@ export function parseAcquireRequest(
   body: unknown,
 ): Parsed<{ readonly request: ValidCheckRequest; readonly maxWaitMs: number }> {
   if (!hasForm(body, ACQUIRE_FORM)) return formProblems(body, ACQUIRE_FORM)
-  const asked = body as AcquireRequest
-  return { ok: true, request: validRequest(asked), maxWaitMs: (asked.maxWaitMs ?? 0) + 0 }
+  return { ok: true, request: validRequest(body), maxWaitMs: (body.maxWaitMs ?? 0) + 0 }
 }
 
 /** Turns the parsed JSON of a body into a settlement, or into everything that is wrong with it. Never throws. */
 export function parseSettleRequest(body: unknown): Parsed<SettleRequest> {
   if (!hasForm(body, SETTLE_FORM)) return formProblems(body, SETTLE_FORM)
-  const { reservationId, tokens } = body as SettleRequest
+  const { reservationId, tokens } = body
   // Adding 0 turns the -0 of JSON into 0, here and above.
   return { ok: true, reservationId, tokens: tokens + 0 }
 }
@@ -220,7 +159,7 @@ export function parseSettleRequest(body: unknown): Parsed<SettleRequest> {
 /** Turns the parsed JSON of a release or a heartbeat into what is meant, or into everything that is wrong with it. */
 export function parseReservationRequest(body: unknown): Parsed<ReservationRequest> {
   if (!hasForm(body, RESERVATION_FORM)) return formProblems(body, RESERVATION_FORM)
-  return { ok: true, reservationId: (body as ReservationRequest).reservationId }
+  return { ok: true, reservationId: body.reservationId }
 }
 
 /**

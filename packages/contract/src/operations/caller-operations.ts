@@ -8,17 +8,14 @@ import type {
   Stored,
 } from '../admin/entry-bodies.ts'
 import {
-  BLOCK_PAGE,
   BLOCK_REQUEST,
+  BLOCKS,
   BULK_ANSWER,
   BULK_MEMBERS_REQUEST,
   BULK_OVERRIDES_REQUEST,
   INCIDENT_ANSWER,
-  MEMBER_PAGE,
-  OVERRIDE_PAGE,
-  PUT_BLOCK,
-  PUT_MEMBER,
-  PUT_OVERRIDE,
+  MEMBERS,
+  OVERRIDES,
 } from '../admin/entry-bodies.ts'
 import type { Block, Incident, Membership, Override } from '../admin/rule-set-types.ts'
 import { INCIDENT, MEMBERSHIP, OVERRIDE } from '../admin/rule-set-types.ts'
@@ -97,7 +94,7 @@ export const CALLER_OPERATIONS: OperationsOf<CallerCalls> = operations<CallerCal
     path: '/admin/overrides',
     summary: 'Lists overrides',
     description: 'Other numbers for single callers, in the order of dimension, entity and resource.',
-    answers: { 200: { description: 'The overrides.', schema: OVERRIDE_PAGE.ref } },
+    answers: { 200: { description: 'The overrides.', schema: OVERRIDES.page.ref } },
   },
   putOverride: {
     method: 'PUT',
@@ -108,7 +105,11 @@ export const CALLER_OPERATIONS: OperationsOf<CallerCalls> = operations<CallerCal
       'Adds an override, or puts it in the place of the one for the same dimension, entity and resource. With If-Match "0" only when there is none.',
     body: OVERRIDE,
     answers: {
-      200: { description: 'The override, and what it took the place of.', schema: PUT_OVERRIDE.ref, headers: ['ETag'] },
+      200: {
+        description: 'The override, and what it took the place of.',
+        schema: OVERRIDES.put.ref,
+        headers: ['ETag'],
+      },
     },
     problems: WRITES,
     hasEtag: true,
@@ -140,7 +141,7 @@ export const CALLER_OPERATIONS: OperationsOf<CallerCalls> = operations<CallerCal
     path: '/admin/members',
     summary: 'Lists members of tiers',
     description: 'Which callers belong to which tier, in the order of dimension and entity.',
-    answers: { 200: { description: 'The members.', schema: MEMBER_PAGE.ref } },
+    answers: { 200: { description: 'The members.', schema: MEMBERS.page.ref } },
   },
   putMember: {
     method: 'PUT',
@@ -151,7 +152,7 @@ export const CALLER_OPERATIONS: OperationsOf<CallerCalls> = operations<CallerCal
       'A caller belongs to one tier of a dimension: this one from now on. With If-Match "0" only when to none yet.',
     body: MEMBERSHIP,
     answers: {
-      200: { description: 'The member, and what it took the place of.', schema: PUT_MEMBER.ref, headers: ['ETag'] },
+      200: { description: 'The member, and what it took the place of.', schema: MEMBERS.put.ref, headers: ['ETag'] },
     },
     problems: WRITES,
     hasEtag: true,
@@ -183,7 +184,7 @@ export const CALLER_OPERATIONS: OperationsOf<CallerCalls> = operations<CallerCal
     path: '/admin/blocks',
     summary: 'Lists blocks',
     description: 'The callers that are blocked for a time, set by somebody or by the penalty of a rule.',
-    answers: { 200: { description: 'The blocks.', schema: BLOCK_PAGE.ref } },
+    answers: { 200: { description: 'The blocks.', schema: BLOCKS.page.ref } },
   },
   blockFeed: {
     method: 'GET',
@@ -214,7 +215,7 @@ export const CALLER_OPERATIONS: OperationsOf<CallerCalls> = operations<CallerCal
     description: 'Denies all requests of a caller for a time, starting now.',
     body: BLOCK_REQUEST.ref,
     answers: {
-      200: { description: 'The block, and what it took the place of.', schema: PUT_BLOCK.ref, headers: ['ETag'] },
+      200: { description: 'The block, and what it took the place of.', schema: BLOCKS.put.ref, headers: ['ETag'] },
     },
     problems: WRITES,
     hasEtag: true,

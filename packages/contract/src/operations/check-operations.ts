@@ -1,4 +1,4 @@
-import type { BatchAnswer, CheckAnswer } from '../checks/check-answer.ts'
+import type { BatchAnswer, CheckAnswer } from '../checks/check-answer-schema.ts'
 import { BATCH_ANSWER, CHECK_ANSWER, DENIED_EXAMPLE } from '../checks/check-answer-schema.ts'
 import type { BatchRequest, CheckRequest } from '../checks/check-request.ts'
 import { BATCH_REQUEST, CHECK_PATH, CHECK_REQUEST } from '../checks/check-request.ts'

@@ -1,7 +1,6 @@
 import type { ApiKeyRole } from '../admin/api-key-bodies.ts'
 import type { AnswerHeaderName } from '../headers/answer-headers.ts'
-import type { JsonSchema, PropertySchema, Reference } from '../schema/json-schema.ts'
-import type { TextSchema, WholeSchema } from '../schema/value-schemas.ts'
+import type { JsonSchema, Reference } from '../schema/json-schema.ts'
 import type { ProblemCode } from '../service/problem.ts'
 import { PROBLEM_MEDIA_TYPE, PROBLEMS } from '../service/problem.ts'
 import { PROBLEM } from '../service/service-bodies.ts'
@@ -93,15 +92,21 @@ export type ReceivedParameters<C extends Call> = Omit<C['parameters'], C['defaul
 type ParametersOf<P, Defaults> = {
   readonly [Name in keyof P]-?: OperationParameter & {
     readonly required: object extends Pick<P, Name> ? false : true
-    readonly schema: PropertySchema<Required<P>[Name]> &
-      (Name extends Defaults ? { readonly default: Required<P>[Name] } : unknown)
+    readonly schema: { readonly type: Required<P>[Name] extends string ? 'string' : 'integer' } & (Name extends Defaults
+      ? { readonly default: Required<P>[Name] }
+      : unknown)
   }
 }
+
+/** The schema of an answer: of a body by its name, of a text, or of an object of any kind. */
+type AnswerSchema<A> =
+  | (A extends unknown ? Reference<A> : never)
+  | { readonly type: A extends string ? 'string' : object extends A ? 'object' : never }
 
 /** What is said about an operation; the rest follows from it. The compiler compares it with its call. */
 export type OperationParts<C extends Call> = Pick<Operation, 'method' | 'path' | 'role' | 'summary' | 'description'> & {
   readonly answers: Readonly<
-    Record<number, Omit<OperationAnswer, 'schema'> & { readonly schema?: PropertySchema<C['answer']> }>
+    Record<number, Omit<OperationAnswer, 'schema'> & { readonly schema?: AnswerSchema<C['answer']> }>
   >
   /** Problems besides those that follow from body, parameters, role and locking. */
   readonly problems?: readonly ProblemCode[]
@@ -128,7 +133,7 @@ export function operations<Calls extends { readonly [Id in keyof Calls]: Call }>
 }
 
 /** A parameter of the query that may be left out. */
-export function query<S extends JsonSchema>(
+export function query<const S extends JsonSchema>(
   description: string,
   schema: S,
 ): OperationParameter & { readonly required: false; readonly schema: S } {
@@ -136,7 +141,7 @@ export function query<S extends JsonSchema>(
 }
 
 /** A parameter of the query that must be there. */
-export function neededQuery<S extends JsonSchema>(
+export function neededQuery<const S extends JsonSchema>(
   description: string,
   schema: S,
 ): OperationParameter & { readonly required: true; readonly schema: S } {
@@ -144,7 +149,7 @@ export function neededQuery<S extends JsonSchema>(
 }
 
 /** A parameter of the path. */
-export function pathPart<S extends JsonSchema>(
+export function pathPart<const S extends JsonSchema>(
   description: string,
   schema: S,
 ): OperationParameter & { readonly required: true; readonly schema: S } {
@@ -209,7 +214,7 @@ function problemAnswers(codes: readonly ProblemCode[]): Readonly<Record<number, 
   const answers = [...byStatus].map(([status, problems]): [number, OperationAnswer] => {
     const description = problems.map((code) => `${PROBLEMS[code].title} (\`${code}\`).`).join(' ')
     const headers = PROBLEM_HEADERS[status]
-    const answer = { description, schema: PROBLEM.ref as JsonSchema, mediaType: PROBLEM_MEDIA_TYPE, problems }
+    const answer = { description, schema: PROBLEM.ref, mediaType: PROBLEM_MEDIA_TYPE, problems }
     return [status, headers === undefined ? answer : { ...answer, headers }]
   })
   return Object.fromEntries(answers)
@@ -231,13 +236,7 @@ export type PageCall<Parts extends { readonly parameters?: object; readonly answ
 }>
 
 /** The parameters of {@link PageParameters}. */
-export const PAGE_PARAMETERS: {
-  readonly after: OperationParameter & { readonly required: false; readonly schema: TextSchema }
-  readonly limit: OperationParameter & {
-    readonly required: false
-    readonly schema: WholeSchema & { readonly default: number }
-  }
-} = {
+export const PAGE_PARAMETERS = {
   after: query('The "next" of the previous page. Default: the first page.', {
     type: 'string',
     minLength: 1,

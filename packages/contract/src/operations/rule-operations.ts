@@ -1,14 +1,11 @@
 import type { PartAnswer, PartPage, RateLimitsAnswer, RateLimitsPage, RateLimitsRequest } from '../admin/rule-bodies.ts'
 import {
-  DENY_ANSWER,
-  DENY_PAGE,
-  EXEMPTION_ANSWER,
-  EXEMPTION_PAGE,
+  DENY_LIST,
+  EXEMPTIONS,
   RATE_LIMITS_ANSWER,
   RATE_LIMITS_PAGE,
   RATE_LIMITS_REQUEST,
-  TIER_ANSWER,
-  TIER_PAGE,
+  TIERS,
 } from '../admin/rule-bodies.ts'
 import type { DenyEntry, Exemption, NamedInPath, Tier } from '../admin/rule-set-types.ts'
 import { DENY_ENTRY_REQUEST, EXEMPTION_REQUEST, TIER_REQUEST } from '../admin/rule-set-types.ts'
@@ -82,8 +79,8 @@ const DELETE = {
   hasEtag: true,
 } as const
 
-function upTo(maxLength: number): { readonly type: 'string'; readonly minLength: 1; readonly maxLength: number } {
-  return { type: 'string', minLength: 1, maxLength }
+function upTo(maxLength: number) {
+  return { type: 'string', minLength: 1, maxLength } as const
 }
 
 const LIST = { method: 'GET', role: 'viewer', parameters: PAGE_PARAMETERS, problems: READS, hasEtag: true } as const
@@ -147,7 +144,7 @@ export const RULE_OPERATIONS: OperationsOf<RuleCalls> = operations<RuleCalls>('r
     path: '/admin/tiers',
     summary: 'Lists the tiers',
     description: 'The named groups of callers of the enforced rules.',
-    answers: { 200: { description: 'The tiers.', schema: TIER_PAGE.ref, headers: ['ETag'] } },
+    answers: { 200: { description: 'The tiers.', schema: TIERS.page.ref, headers: ['ETag'] } },
   },
   putTier: {
     ...PUT,
@@ -156,7 +153,7 @@ export const RULE_OPERATIONS: OperationsOf<RuleCalls> = operations<RuleCalls>('r
     summary: 'Sets a tier',
     description: `Adds a tier, or replaces the one with this name. ${NAME_IN_PATH} ${NEW_VERSION}`,
     body: TIER_REQUEST,
-    answers: { 200: { description: 'The tier.', schema: TIER_ANSWER.ref, headers: ['ETag'] } },
+    answers: { 200: { description: 'The tier.', schema: TIERS.answer.ref, headers: ['ETag'] } },
   },
   deleteTier: {
     ...DELETE,
@@ -170,7 +167,7 @@ export const RULE_OPERATIONS: OperationsOf<RuleCalls> = operations<RuleCalls>('r
     path: '/admin/exemptions',
     summary: 'Lists the exemptions',
     description: 'The requests that the rules are not for. Of several that match, the first counts.',
-    answers: { 200: { description: 'The exemptions.', schema: EXEMPTION_PAGE.ref, headers: ['ETag'] } },
+    answers: { 200: { description: 'The exemptions.', schema: EXEMPTIONS.page.ref, headers: ['ETag'] } },
   },
   putExemption: {
     ...PUT,
@@ -179,7 +176,7 @@ export const RULE_OPERATIONS: OperationsOf<RuleCalls> = operations<RuleCalls>('r
     summary: 'Sets an exemption',
     description: `Replaces the one with this name, or adds it at the end. ${NAME_IN_PATH} ${NEW_VERSION}`,
     body: EXEMPTION_REQUEST,
-    answers: { 200: { description: 'The exemption.', schema: EXEMPTION_ANSWER.ref, headers: ['ETag'] } },
+    answers: { 200: { description: 'The exemption.', schema: EXEMPTIONS.answer.ref, headers: ['ETag'] } },
   },
   deleteExemption: {
     ...DELETE,
@@ -193,7 +190,7 @@ export const RULE_OPERATIONS: OperationsOf<RuleCalls> = operations<RuleCalls>('r
     path: '/admin/deny-list',
     summary: 'Lists the deny list',
     description: 'The requests that are always denied.',
-    answers: { 200: { description: 'The entries.', schema: DENY_PAGE.ref, headers: ['ETag'] } },
+    answers: { 200: { description: 'The entries.', schema: DENY_LIST.page.ref, headers: ['ETag'] } },
   },
   putDenyEntry: {
     ...PUT,
@@ -202,7 +199,7 @@ export const RULE_OPERATIONS: OperationsOf<RuleCalls> = operations<RuleCalls>('r
     summary: 'Sets an entry of the deny list',
     description: `Replaces the one with this name, or adds it at the end. ${NAME_IN_PATH} ${NEW_VERSION}`,
     body: DENY_ENTRY_REQUEST,
-    answers: { 200: { description: 'The entry.', schema: DENY_ANSWER.ref, headers: ['ETag'] } },
+    answers: { 200: { description: 'The entry.', schema: DENY_LIST.answer.ref, headers: ['ETag'] } },
   },
   deleteDenyEntry: {
     ...DELETE,

@@ -1,4 +1,5 @@
 import type { JsonSchema, NamedSchema } from './json-schema.ts'
+import type { FieldProblem } from './value-schemas.ts'
 
 /** What one field of a body may be. */
 export interface Field {
@@ -10,8 +11,12 @@ export interface Field {
   readonly problemsIn?: (value: object, path: string) => readonly FieldProblem[]
 }
 
+declare const BODY: unique symbol
+
 /** What a body may hold. */
-export interface BodyForm {
+export interface BodyForm<T extends object = object> {
+  /** The type of the bodies of this form; only the compiler sees it. */
+  readonly [BODY]?: T
   readonly fields: ReadonlyMap<string, Field>
   /** The fields that must be there. */
   readonly needed: readonly string[]
@@ -62,7 +67,11 @@ const ENTRY_NAME = /^[A-Za-z0-9][A-Za-z0-9_.@-]{0,63}$/
  * `expected` says what the body should be, where it is something else altogether.
  */
 /* @__NO_SIDE_EFFECTS__ */
-export function bodyForm({ schema }: NamedSchema<unknown>, expected: string, rules: BodyRules): BodyForm {
+export function bodyForm<T extends object>(
+  { schema }: NamedSchema<T>,
+  expected: string,
+  rules: BodyRules,
+): BodyForm<T> {
   const { first = [], private: secrets = [], fields = {}, problemsBetween } = rules
   const { properties = {} } = schema
   const names = new Set([...first.filter((name) => Object.hasOwn(properties, name)), ...Object.keys(properties)])
@@ -76,7 +85,7 @@ export function bodyForm({ schema }: NamedSchema<unknown>, expected: string, rul
 
 /** The same form without one of its optional fields. */
 /* @__NO_SIDE_EFFECTS__ */
-export function formWithout(form: BodyForm, name: string): BodyForm {
+export function formWithout<T extends object>(form: BodyForm<T>, name: string): BodyForm<T> {
   return { ...form, fields: new Map([...form.fields].filter(([field]) => field !== name)) }
 }
 
@@ -88,7 +97,7 @@ function fieldOf({ type, minimum = 0, maximum = Number.MAX_SAFE_INTEGER, maxLeng
 }
 
 /** Whether `body` is an object of this form. One look at each member: most bodies are right. */
-export function hasForm(body: unknown, { fields, needed, problemsBetween }: BodyForm): body is object {
+export function hasForm<T extends object>(body: unknown, { fields, needed, problemsBetween }: BodyForm<T>): body is T {
   if (typeof body !== 'object' || body === null || Array.isArray(body)) return false
   for (const name of Object.keys(body)) {
     if (fields.get(name)?.accepts((body as Record<string, unknown>)[name]) !== true) return false
@@ -289,21 +298,6 @@ function isText(value: unknown, longest: number): value is string {
     value.isWellFormed() &&
     !CONTROL_CHARACTER.test(value)
   )
-}
-
-/** One thing that is wrong with a request. */
-export interface FieldProblem {
-  /**
-   * Where: a JSON Pointer (RFC 6901) into the body, such as `/user`; empty for the body itself; `?` and the name for a
-   * parameter of the query or the path.
-   */
-  readonly path: string
-  /** What is there, in words. The text of an identity or a key is never repeated. */
-  readonly received: string
-  /** What should be there. */
-  readonly expected: string
-  /** Line of the text that was sent, counted from 1, where it was a text of several lines. */
-  readonly line?: number
 }
 
 const LONGEST_SHOWN = 64

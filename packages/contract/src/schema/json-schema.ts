@@ -1,5 +1,16 @@
 /** A kind of value in a JSON document. */
-export type JsonType = 'object' | 'array' | 'string' | 'number' | 'integer' | 'boolean' | 'null'
+export type JsonType = keyof JsonValues
+
+/** The type of the values of each kind. */
+interface JsonValues {
+  readonly object: object
+  readonly array: readonly unknown[]
+  readonly string: string
+  readonly number: number
+  readonly integer: number
+  readonly boolean: boolean
+  readonly null: null
+}
 
 /** The part of JSON Schema (draft 2020-12) that this contract is written in. */
 export interface JsonSchema {
@@ -39,104 +50,95 @@ export interface JsonSchema {
   readonly maxLength?: number
 }
 
-declare const SHAPE: unique symbol
+declare const VALUE: unique symbol
 
-declare const CHOICES: unique symbol
-
-/** Exactly the values of `V`: a list that lacks one, or has another, is of another type. */
-export type Choices<V extends string> = readonly V[] & { readonly [CHOICES]: (value: V) => V }
-
-/** The values of an enumeration. The compiler compares them with the type that the schema is for, in both directions. */
-/* @__NO_SIDE_EFFECTS__ */
-export function choices<const V extends string>(...values: readonly V[]): Choices<V> {
-  return values as Choices<V>
+/** A schema of values of type `T`, where it does not follow from the schema. Only the compiler sees it. */
+export interface TypedSchema<in out T> extends JsonSchema {
+  readonly [VALUE]: (value: T) => T
 }
 
-/** A reference to the schema of `T`. Which type that is, only the compiler knows. */
-export interface Reference<T> {
+/** A reference to the schema of `T`. */
+export interface Reference<in out T> extends TypedSchema<T> {
   readonly $ref: string
-  readonly description?: string
-  readonly [SHAPE]?: T
 }
 
 /** The schema of `T` under a name of its own, by which others refer to it. */
-export interface NamedSchema<T> {
-  readonly name: string
+export interface NamedSchema<in out T, Name extends string = string> {
+  readonly name: Name
   readonly schema: JsonSchema
   readonly ref: Reference<T>
+  /** The first of its examples. */
+  readonly example: T
 }
 
-/** What `type` says where values are of type `V`. */
-type TypeOf<V> = [V] extends [string]
-  ? 'string'
-  : [V] extends [number]
-    ? 'integer' | 'number'
-    : [V] extends [boolean]
-      ? 'boolean'
-      : [V] extends [readonly unknown[]]
-        ? 'array'
-        : [V] extends [object]
-          ? 'object'
-          : null extends V
-            ? readonly [TypeOf<NonNullable<V>>, 'null']
-            : never
+/** The type of the bodies that a schema describes: `interface Counter extends Infer<typeof COUNTER> {}`. */
+export type Infer<S> = S extends NamedSchema<infer T> ? T : never
 
-/** What `enum` says where values are of type `V`: all values of a union of texts, and anything elsewhere. */
-type ChoicesOf<V> = [V] extends [string] ? (string extends V ? readonly string[] : Choices<V>) : readonly string[]
+/** The type of the values that a schema describes. Bounds, patterns and lengths are not part of it. */
+export type ValueOf<S> =
+  S extends TypedSchema<infer T>
+    ? T
+    : S extends { readonly enum: readonly (infer V)[] }
+      ? V
+      : S extends { readonly const: infer V }
+        ? V
+        : S extends { readonly anyOf: readonly (infer V)[] }
+          ? ValueOf<V>
+          : S extends { readonly type: 'array'; readonly items: infer V }
+            ? readonly ValueOf<V>[]
+            : S extends { readonly type: 'object'; readonly additionalProperties: infer V extends object }
+              ? Readonly<Record<string, ValueOf<V>>>
+              : S extends { readonly type: infer T }
+                ? JsonValues[(T extends readonly (infer One)[] ? One : T) & JsonType]
+                : unknown
 
-/** A schema for values of type `V`, as far as the compiler can tell. */
-export type PropertySchema<V> = Omit<JsonSchema, 'type' | 'enum'> & {
-  readonly type?: TypeOf<Exclude<V, undefined>>
-  readonly enum?: ChoicesOf<V>
-  readonly [SHAPE]?: V
-}
+type Properties = Readonly<Record<string, JsonSchema>>
 
-/** The schema of a list of `V`. */
-export interface ListSchema<V> extends Omit<JsonSchema, 'type'> {
-  readonly type: 'array'
-  readonly [SHAPE]?: readonly V[]
-}
+type Nothing = Readonly<Record<never, never>>
 
-/** The schema of what stands in a list of `V`. */
-export type ItemSchema<V> = JsonSchema & { readonly [SHAPE]?: V }
+/** The type of objects with the properties `R`, and perhaps the properties `O`. */
+type ObjectOf<R, O> = {
+  readonly [K in keyof R]: ValueOf<R[K]>
+} & {
+  readonly [K in keyof O]?: ValueOf<O[K]>
+} extends infer Both
+  ? { readonly [K in keyof Both]: Both[K] }
+  : never
 
-/** The names of the properties that every `T` has. */
-type RequiredKeys<T> = { [K in keyof T]-?: object extends Pick<T, K> ? never : K }[keyof T]
-
-type OptionalKeys<T> = Exclude<keyof T, RequiredKeys<T>>
-
-type PropertySchemas<T, Keys extends keyof T> = {
-  readonly [K in Keys]-?: PropertySchema<Required<T>[K]>
-}
-
-/**
- * The parts that the schema of an object type is made of: one schema for each property, under `required` or `optional` as the
- * type has it. The compiler rejects a property that the type does not have, one that is missing, and one in the wrong group.
- */
-export type ObjectParts<T> = {
+/** What the schema of an object is made of: one schema for each property. */
+export interface ObjectParts<R, O> {
   readonly title?: string
   readonly description: string
-  readonly examples: readonly [T, ...T[]]
-  readonly required: PropertySchemas<T, RequiredKeys<T>>
+  readonly examples: readonly [ObjectOf<NoInfer<R>, NoInfer<O>>, ...ObjectOf<NoInfer<R>, NoInfer<O>>[]]
+  /** The properties that are always there. */
+  readonly required?: R
+  /** The properties that may be absent. */
+  readonly optional?: O
   /** At least so many properties must be there. */
   readonly minProperties?: number
-} & ([OptionalKeys<T>] extends [never]
-  ? { readonly optional?: undefined }
-  : { readonly optional: PropertySchemas<T, OptionalKeys<T>> })
+}
 
 /** The schema of what clients send: properties that it does not name are rejected. */
-export function requestSchema<T extends object>(name: string, parts: ObjectParts<NoInfer<T>>): NamedSchema<T> {
+export function requestSchema<
+  const Name extends string,
+  const R extends Properties = Nothing,
+  const O extends Properties = Nothing,
+>(name: Name, parts: ObjectParts<R, O>): NamedSchema<ObjectOf<R, O>, Name> {
   return define(name, { ...objectSchema(parts), additionalProperties: false })
 }
 
 /** The schema of what the service sends: clients read past properties that it does not name. */
-export function answerSchema<T extends object>(name: string, parts: ObjectParts<NoInfer<T>>): NamedSchema<T> {
+export function answerSchema<
+  const Name extends string,
+  const R extends Properties = Nothing,
+  const O extends Properties = Nothing,
+>(name: Name, parts: ObjectParts<R, O>): NamedSchema<ObjectOf<R, O>, Name> {
   return define(name, objectSchema(parts))
 }
 
 /** A reference to the schema called `name` in the OpenAPI document. */
 export function referenceTo<T>(name: string): Reference<T> {
-  return { $ref: `#/components/schemas/${name}` }
+  return { $ref: `#/components/schemas/${name}` } as Reference<T>
 }
 
 const defined = new Map<string, JsonSchema>()
@@ -146,20 +148,20 @@ export function definedSchemas(): Readonly<Record<string, JsonSchema>> {
   return Object.fromEntries([...defined].sort(([one], [other]) => (one < other ? -1 : 1)))
 }
 
-function define<T>(name: string, schema: JsonSchema): NamedSchema<T> {
+function define<T, Name extends string>(name: Name, schema: JsonSchema): NamedSchema<T, Name> {
   if (defined.has(name)) throw new Error(`there are two schemas "${name}"; give one another name`)
   defined.set(name, schema)
-  return { name, schema, ref: referenceTo(name) }
+  return { name, schema, ref: referenceTo(name), example: schema.examples?.[0] as T }
 }
 
-function objectSchema<T extends object>(parts: ObjectParts<T>): JsonSchema {
-  const { title, description, examples, required, optional, minProperties } = parts
+function objectSchema(parts: ObjectParts<Properties, Properties>): JsonSchema {
+  const { title, description, examples, required = {}, optional, minProperties } = parts
   return {
     ...(title === undefined ? {} : { title }),
     description,
     examples,
     type: 'object',
-    properties: { ...required, ...optional } as Readonly<Record<string, JsonSchema>>,
+    properties: { ...required, ...optional },
     ...(Object.keys(required).length === 0 ? {} : { required: Object.keys(required) }),
     ...(minProperties === undefined ? {} : { minProperties }),
   }

@@ -1,4 +1,4 @@
-import type { ItemSchema, JsonSchema, ListSchema, NamedSchema, Reference } from './json-schema.ts'
+import type { Infer, JsonSchema, NamedSchema, Reference } from './json-schema.ts'
 import { answerSchema } from './json-schema.ts'
 
 /** The schema of a text. */
@@ -14,6 +14,12 @@ export interface WholeSchema extends Omit<JsonSchema, 'type'> {
 /** The schema of true or false. */
 export interface FlagSchema extends Omit<JsonSchema, 'type'> {
   readonly type: 'boolean'
+}
+
+/** The schema of a list of texts. */
+export interface TextsSchema extends Omit<JsonSchema, 'type' | 'items'> {
+  readonly type: 'array'
+  readonly items: { readonly type: 'string' }
 }
 
 /** Longest note on a change, in characters. */
@@ -75,8 +81,24 @@ export function flag(description: string): FlagSchema {
   return { description, type: 'boolean' }
 }
 
-/** A list of what `items` describes. */
-export function listOf<V>(description: string, items: ItemSchema<V>): ListSchema<V> {
+/** A list of texts, in what the service sends. */
+export function texts(description: string): TextsSchema {
+  return { description, type: 'array', items: { type: 'string' } }
+}
+
+/** A body of its own, as a property. `bodyOf<Failure>` gives it its name where the compiler shows it. */
+export function bodyOf<V>({ ref }: NamedSchema<V>, description: string): Reference<V> {
+  return { ...ref, description }
+}
+
+/** The schema of a list of bodies. */
+export interface ListSchema<V> extends Omit<JsonSchema, 'type' | 'items'> {
+  readonly type: 'array'
+  readonly items: Reference<V>
+}
+
+/** A list of the bodies that `items` refers to. `listOf<Counter>` gives them their name where the compiler shows them. */
+export function listOf<V>(description: string, items: Reference<V>): ListSchema<V> {
   return { description, type: 'array', items }
 }
 
@@ -137,12 +159,33 @@ export interface Page<T> {
   readonly next?: string
 }
 
-/** The schema of a page of what `item` describes, such as `example`. */
-export function pageSchema<T>(name: string, item: Reference<T>, example: NoInfer<T>): NamedSchema<Page<T>> {
-  return answerSchema<Page<T>>(name, {
+/** The schema of a page of `item`. */
+export function pageSchema<T>(name: string, item: NamedSchema<T>): NamedSchema<Page<T>> {
+  return answerSchema(name, {
     description: 'A part of a longer list.',
-    examples: [{ items: [example], next: 'eyJhZnRlciI6MX0' }],
-    required: { items: listOf('What is on this page.', item) },
+    examples: [{ items: [item.example], next: 'eyJhZnRlciI6MX0' }],
+    required: { items: listOf('What is on this page.', item.ref) },
     optional: { next: words('Give it back as "after" for the next page; absent on the last.') },
   })
 }
+
+/** The schema of one thing that is wrong with a request. */
+export const FIELD_PROBLEM = answerSchema('FieldProblem', {
+  description: 'One thing that is wrong with a request.',
+  examples: [{ path: '/tokens', received: '-1', expected: 'a whole number from 0 to 1000000000' }],
+  required: {
+    path: words(
+      'Where: a JSON Pointer into the body, such as /user; empty for the body itself; ? and the name for a parameter.',
+    ),
+    received: words('What is there, in words. The text of an identity or a key is never repeated.'),
+    expected: words('What should be there.'),
+  },
+  optional: {
+    line: {
+      description: 'Line of the text that was sent, where it was a text of several lines.',
+      type: 'integer',
+      minimum: 1,
+    },
+  },
+})
+export interface FieldProblem extends Infer<typeof FIELD_PROBLEM> {}

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest'
-import { PROBLEMS, problemDocument } from './problem.ts'
+import { PROBLEMS } from './problem.ts'
+import { problemDocument } from './problem-document.ts'
 
 describe('problemDocument', () => {
   it('has the members of RFC 9457, and the code', () => {

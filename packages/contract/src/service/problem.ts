@@ -1,5 +1,3 @@
-import type { FieldProblem } from '../schema/body-parser.ts'
-
 /** The media type of a problem document. */
 export const PROBLEM_MEDIA_TYPE = 'application/problem+json'
 
@@ -90,62 +88,3 @@ export const READINESS_REASONS = {
 
 /** One of the codes of {@link READINESS_REASONS}. */
 export type ReadinessReasonCode = keyof typeof READINESS_REASONS
-
-/** Why a service is degraded or not ready. */
-export interface ReadinessReason {
-  readonly code: ReadinessReasonCode
-  /** What is wrong and what to do, for people; without secrets. */
-  readonly message: string
-}
-
-/** The body of an error answer: a problem document (RFC 9457). */
-export interface ProblemDocument {
-  /** Names the kind of problem; compare it as a whole. It is a name, not an address. */
-  readonly type: string
-  readonly title: string
-  /** The HTTP status. */
-  readonly status: number
-  /** What happened here, and what to do. */
-  readonly detail: string
-  /** The same as `type`, in the form of the library's error codes. */
-  readonly code: ProblemCode
-  /** Each thing that is wrong with what was sent; absent when the problem is not in its fields. */
-  readonly errors?: readonly FieldProblem[]
-  /** What the service waits for, when it is not ready; else absent. */
-  readonly checks?: readonly ReadinessCheck[]
-  /** Why the service is not ready; else absent. */
-  readonly reasons?: readonly ReadinessReason[]
-}
-
-/** One thing that the service needs to be ready. */
-export interface ReadinessCheck {
-  /** Such as `redis`, `database`, `config`. */
-  readonly name: string
-  readonly ready: boolean
-  /** How it stands, in words; without secrets. */
-  readonly detail: string
-}
-
-/** What one occurrence of a problem adds to its kind. */
-export interface ProblemDetails {
-  readonly detail: string
-  readonly errors?: readonly FieldProblem[]
-  readonly checks?: readonly ReadinessCheck[]
-  readonly reasons?: readonly ReadinessReason[]
-}
-
-/** The document for a problem of kind `code`. */
-export function problemDocument(code: ProblemCode, details: ProblemDetails): ProblemDocument {
-  const { detail, errors, checks, reasons } = details
-  const { status, name, title } = PROBLEMS[code]
-  return {
-    type: `urn:sluice:problem:${name}`,
-    title,
-    status,
-    detail,
-    code,
-    ...(errors === undefined ? {} : { errors }),
-    ...(checks === undefined ? {} : { checks }),
-    ...(reasons === undefined ? {} : { reasons }),
-  }
-}

@@ -1,51 +1,31 @@
-import type { FieldProblem } from '../schema/body-parser.ts'
-import type { NamedSchema } from '../schema/json-schema.ts'
-import { answerSchema, choices } from '../schema/json-schema.ts'
-import { flag, listOf, words } from '../schema/value-schemas.ts'
-import type { ProblemCode, ProblemDocument, ReadinessCheck, ReadinessReason, ReadinessReasonCode } from './problem.ts'
-import { PROBLEMS, problemDocument, READINESS_REASONS } from './problem.ts'
+import type { Infer } from '../schema/json-schema.ts'
+import { answerSchema } from '../schema/json-schema.ts'
+import type { FieldProblem } from '../schema/value-schemas.ts'
+import { FIELD_PROBLEM, flag, listOf, words } from '../schema/value-schemas.ts'
+import type { ProblemCode, ReadinessReasonCode } from './problem.ts'
+import { PROBLEMS, READINESS_REASONS } from './problem.ts'
 
-/** The answer of `GET /v1/ids`. */
-export interface IdsAnswer {
-  /** Unique ids, rising; texts, because they have more digits than the numbers of JavaScript. */
-  readonly ids: readonly string[]
-}
-
-/** The answer of `GET /livez`. */
-export interface LivenessAnswer {
-  readonly status: 'ok'
-}
-
-/** The answer of `GET /readyz` when requests should be sent to the service. */
-export interface ReadinessAnswer {
-  /** `degraded`: it decides, but something is wrong; `reasons` says what. */
-  readonly status: 'ready' | 'degraded'
-  /** Empty when the status is `ready`. */
-  readonly reasons: readonly ReadinessReason[]
-  readonly checks: readonly ReadinessCheck[]
-}
-
-/** The schema of {@link IdsAnswer}. */
-export const IDS_ANSWER: NamedSchema<IdsAnswer> = answerSchema('IdsAnswer', {
+export const IDS_ANSWER = answerSchema('IdsAnswer', {
   description: 'Unique ids.',
   examples: [{ ids: ['1987654321098765432', '1987654321098765433'] }],
   required: {
-    ids: listOf<string>('The ids, rising; texts, because they have more digits than many languages keep in a number.', {
-      type: 'string',
-      pattern: '^[0-9]{1,19}$',
-    }),
+    ids: {
+      description: 'The ids, rising; texts, because they have more digits than many languages keep in a number.',
+      type: 'array',
+      items: { type: 'string', pattern: '^[0-9]{1,19}$' },
+    },
   },
 })
+export interface IdsAnswer extends Infer<typeof IDS_ANSWER> {}
 
-/** The schema of {@link LivenessAnswer}. */
-export const LIVENESS_ANSWER: NamedSchema<LivenessAnswer> = answerSchema('LivenessAnswer', {
+export const LIVENESS_ANSWER = answerSchema('LivenessAnswer', {
   description: 'The process answers.',
   examples: [{ status: 'ok' }],
   required: { status: { description: 'Always ok.', const: 'ok' } },
 })
+export interface LivenessAnswer extends Infer<typeof LIVENESS_ANSWER> {}
 
-/** The schema of {@link ReadinessCheck}. */
-const READINESS_CHECK: NamedSchema<ReadinessCheck> = answerSchema('ReadinessCheck', {
+const READINESS_CHECK = answerSchema('ReadinessCheck', {
   description: 'One thing that the service needs to be ready.',
   examples: [{ name: 'redis', ready: false, detail: 'no connection for 12 s' }],
   required: {
@@ -54,9 +34,9 @@ const READINESS_CHECK: NamedSchema<ReadinessCheck> = answerSchema('ReadinessChec
     detail: words('How it stands, in words.'),
   },
 })
+export interface ReadinessCheck extends Infer<typeof READINESS_CHECK> {}
 
-/** The schema of {@link ReadinessReason}. */
-const READINESS_REASON: NamedSchema<ReadinessReason> = answerSchema('ReadinessReason', {
+const READINESS_REASON = answerSchema('ReadinessReason', {
   description: 'Why the service is degraded or not ready.',
   examples: [
     {
@@ -68,14 +48,14 @@ const READINESS_REASON: NamedSchema<ReadinessReason> = answerSchema('ReadinessRe
   required: {
     code: {
       description: 'Stable name of the reason.',
-      enum: choices(...(Object.keys(READINESS_REASONS) as ReadinessReasonCode[])),
+      enum: Object.keys(READINESS_REASONS) as ReadinessReasonCode[],
     },
     message: words('What is wrong and what to do.'),
   },
 })
+export interface ReadinessReason extends Infer<typeof READINESS_REASON> {}
 
-/** The schema of {@link ReadinessAnswer}. */
-export const READINESS_ANSWER: NamedSchema<ReadinessAnswer> = answerSchema('ReadinessAnswer', {
+export const READINESS_ANSWER = answerSchema('ReadinessAnswer', {
   description: 'Requests should be sent to the service.',
   examples: [
     {
@@ -87,41 +67,25 @@ export const READINESS_ANSWER: NamedSchema<ReadinessAnswer> = answerSchema('Read
   required: {
     status: {
       description: 'ready, or degraded: the service decides, but something is wrong.',
-      enum: choices('ready', 'degraded'),
+      enum: ['ready', 'degraded'],
     },
     reasons: listOf<ReadinessReason>('Why it is degraded; empty when it is ready.', READINESS_REASON.ref),
     checks: listOf<ReadinessCheck>('What was looked at.', READINESS_CHECK.ref),
   },
 })
+export interface ReadinessAnswer extends Infer<typeof READINESS_ANSWER> {}
 
-/** The schema of {@link FieldProblem}. */
-const FIELD_PROBLEM: NamedSchema<FieldProblem> = answerSchema('FieldProblem', {
-  description: 'One thing that is wrong with a request.',
-  examples: [{ path: '/tokens', received: '-1', expected: 'a whole number from 0 to 1000000000' }],
-  required: {
-    path: words(
-      'Where: a JSON Pointer into the body, such as /user; empty for the body itself; ? and the name for a parameter.',
-    ),
-    received: words('What is there, in words. The text of an identity or a key is never repeated.'),
-    expected: words('What should be there.'),
-  },
-  optional: {
-    line: {
-      description: 'Line of the text that was sent, where it was a text of several lines.',
-      type: 'integer',
-      minimum: 1,
-    },
-  },
-})
-
-/** The schema of {@link ProblemDocument}. */
-export const PROBLEM: NamedSchema<ProblemDocument> = answerSchema('Problem', {
+export const PROBLEM = answerSchema('Problem', {
   description: 'A problem document (RFC 9457).',
   examples: [
-    problemDocument('SLUICE_HTTP_INVALID_REQUEST', {
+    {
+      type: 'urn:sluice:problem:invalid-request',
+      title: PROBLEMS.SLUICE_HTTP_INVALID_REQUEST.title,
+      status: 400,
       detail: 'One thing is wrong: /tokens. Nothing was done.',
-      errors: [{ path: '/tokens', received: '-1', expected: 'a whole number from 0 to 1000000000' }],
-    }),
+      code: 'SLUICE_HTTP_INVALID_REQUEST',
+      errors: [FIELD_PROBLEM.example],
+    },
   ],
   required: {
     type: words('Names the kind of problem; compare it as a whole. It is a name, not an address.'),
@@ -130,7 +94,7 @@ export const PROBLEM: NamedSchema<ProblemDocument> = answerSchema('Problem', {
     detail: words('What happened here, and what to do.'),
     code: {
       description: 'The same as type, in another form.',
-      enum: choices(...(Object.keys(PROBLEMS) as ProblemCode[])),
+      enum: Object.keys(PROBLEMS) as ProblemCode[],
     },
   },
   optional: {
@@ -139,3 +103,4 @@ export const PROBLEM: NamedSchema<ProblemDocument> = answerSchema('Problem', {
     reasons: listOf<ReadinessReason>('Why the service is not ready.', READINESS_REASON.ref),
   },
 })
+export interface ProblemDocument extends Infer<typeof PROBLEM> {}
