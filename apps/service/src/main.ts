@@ -32,9 +32,9 @@ async function main(args: readonly string[]): Promise<void> {
   stopOnSignals(service)
   await service.start()
   const [rules, reasons] = await Promise.all([service.rules(), service.reasons()])
-  const port = service.port ?? settings.port
-  console.log(startupMessage({ settings, port, rules, reasons }))
-  sendToParent({ event: 'started', url: originOf(settings, port) })
+  const { ports } = service
+  console.log(startupMessage({ settings, ports, rules, reasons }))
+  sendToParent({ event: 'started', url: originOf(settings, ports.http) })
 }
 
 /** For a parent that started this process with an IPC channel, so that it need not parse the printed text. */

@@ -11,9 +11,12 @@ import { shareFollowing } from './config/follow-changes.ts'
 import type { ReconnectingConfigStore } from './config/reconnecting-config-store.ts'
 import type { DecisionEngine } from './engine/engine.ts'
 import { openEngine } from './engine/engine.ts'
+import { connectionLimitOf } from './listeners/connection-limit.ts'
 import type { HttpListenerParts } from './listeners/http/listener.ts'
 import { httpListener } from './listeners/http/listener.ts'
 import { RequestObserver } from './listeners/http/request-observer.ts'
+import type { ListenerPorts } from './listeners/listener.ts'
+import { ListenerSet } from './listeners/listener-set.ts'
 import { Instrument } from './observability/instrument.ts'
 import { shareReports } from './observability/metrics-aggregator.ts'
 import { OtlpTracing } from './observability/tracing/otlp-tracing.ts'
@@ -24,6 +27,7 @@ import type { AdminOptions } from './operations/admin/config-access.ts'
 import { observabilityHandlers } from './operations/admin/metrics.ts'
 import { checkHandlers } from './operations/check/check.ts'
 import type { CheckHealth } from './operations/health.ts'
+import { Readiness } from './operations/health.ts'
 import type { ServiceContext, ServiceMessages } from './service-context.ts'
 import type { Settings } from './settings.ts'
 import type { ThreadSystem } from './system.ts'
@@ -43,7 +47,8 @@ export interface NodeParts {
   readonly failures: SharedMemoryHandle | undefined
   readonly secret: Uint8Array
   readonly nextId: () => string | undefined
-  readonly port: number
+  /** Where the listeners listen; one without a port is off. */
+  readonly ports: ListenerPorts
   /** Readiness checks besides those of this thread. */
   readonly checks: readonly CheckHealth[]
 }
@@ -51,8 +56,8 @@ export interface NodeParts {
 /** One thread that serves requests. `start` and `stop` are those of a `StartupGraph`. */
 export interface ServiceNode {
   readonly context: ServiceContext
-  /** Port; undefined unless started. */
-  readonly port: number | undefined
+  /** Ports of the listeners; empty unless started. */
+  readonly ports: ListenerPorts
   start(): Promise<void>
   /** Reports not ready and closes connections after their responses; resolves after `drainMs`. */
   drain(drainMs: number): Promise<void>
@@ -91,18 +96,21 @@ export function createNode(parts: NodeParts): ServiceNode {
   shareReports(threads, hexFrom(system.secureRandom, NAME_BYTES), () => instrument.report())
   const observation = { metrics, log, monotonicMs: system.monotonicMs, secret, tracing }
   const loopDelay = system.openLoopDelay()
-  const { server, readiness } = httpListener({
-    ...parts,
-    context,
+  const readiness = new Readiness([...parts.checks, ...limits.checks])
+  const connectionLimit = connectionLimitOf(settings)
+  const common = { ...parts, context, readiness, connectionLimit, sharesPort: threads.count > 1 }
+  const http = httpListener({
+    ...common,
     loopDelay,
     atTurnEnd: system.atTurnEnd,
     newRequestId: () => hexFrom(system.secureRandom, NAME_BYTES),
     authenticator: new Authenticator({ ...context, keys: limits.keys, random: system.secureRandom, failures }),
     handlers: handlersOf(context, limits, { ...parts, announceBlock }),
     observer: new RequestObserver(observation),
-    checks: [...parts.checks, ...limits.checks],
-    sharesPort: threads.count > 1,
+    port: parts.ports.http ?? 0,
   })
+  const listeners = new ListenerSet([http], settings)
+  readiness.add(listeners.checks)
   threads.handle('readiness.reasons', async () => {
     await limits.connected(STORE_WAIT_MS)
     return await readiness.reasons()
@@ -113,17 +121,17 @@ export function createNode(parts: NodeParts): ServiceNode {
     { name: 'tracing', start: () => tracing?.start(), stop: () => tracing?.close() },
     { name: 'store', dependsOn: ['watching', 'lag', 'tracing'], stop: () => limits.closeStore() },
     { name: 'rules', dependsOn: ['store'], start: () => limits.startFollowing(), stop: () => limits.stopFollowing() },
-    { name: 'http', dependsOn: ['rules'], start: () => server.start(), stop: () => server.stop() },
+    { name: 'listeners', dependsOn: ['rules'], start: () => listeners.start(metrics), stop: () => listeners.stop() },
   ])
   return {
     context,
-    get port() {
-      return server.port
+    get ports() {
+      return listeners.ports
     },
     start: () => graph.start(),
     async drain(drainMs) {
       readiness.beginStop()
-      await server.drain(drainMs)
+      await listeners.drain(drainMs)
     },
     stop: () => graph.stop(),
   }

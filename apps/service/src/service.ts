@@ -20,7 +20,8 @@ import { SECRET_BYTES, SigningSecret } from './config/signing-secret.ts'
 import { sharedCounters } from './engine/counter-store.ts'
 import { machineNumberSource } from './ids/machine-number-source.ts'
 import { IdSource, MachineNumberTable } from './ids/machine-numbers.ts'
-import { assertPortFree } from './listeners/http/http-server.ts'
+import type { ListenerPorts } from './listeners/listener.ts'
+import { assertPortsFree, listenerPorts } from './listeners/listener.ts'
 import type { NodeParts } from './node.ts'
 import type { RollupStore } from './observability/history/rollup-recorder.ts'
 import { RollupRecorder } from './observability/history/rollup-recorder.ts'
@@ -46,8 +47,10 @@ export interface ServiceParts {
 
 /** The service. It runs once. */
 export interface Service {
-  /** Port; undefined unless started. */
+  /** Port of HTTP; undefined unless started. */
   readonly port: number | undefined
+  /** Ports of all listeners; empty unless started. */
+  readonly ports: ListenerPorts
   start(): Promise<void>
   /**
    * Stops gracefully: reports not ready, finishes in-flight requests, closes everything. With `drains`, first keeps
@@ -86,9 +89,9 @@ export function createService(parts: ServiceParts): Service {
   }
   const graph = new StartupGraph([
     { name: 'rules file', start: async () => void (await checkRulesFile(settings, system.clock)) },
-    // Before anything is written. The threads listen later, and fail if the port was taken since.
-    { name: 'port', dependsOn: ['rules file'], start: () => assertPortFree(settings) },
-    { name: 'key file', dependsOn: ['port'], start: checkKeyFile },
+    // Before anything is written. The threads listen later, and fail if a port was taken since.
+    { name: 'ports', dependsOn: ['rules file'], start: () => assertPortsFree(settings) },
+    { name: 'key file', dependsOn: ['ports'], start: checkKeyFile },
     { name: 'lock', dependsOn: ['key file'], start: lock, stop: () => locked?.unlock() },
     { name: 'secret', dependsOn: ['lock'], start: () => secret.start(bytesFrom(system.secureRandom, SECRET_BYTES)) },
     { name: 'database', dependsOn: ['secret'], start: () => host.start(), stop: () => host.stop() },
@@ -101,7 +104,10 @@ export function createService(parts: ServiceParts): Service {
   ])
   return {
     get port() {
-      return workers.port
+      return workers.ports.http
+    },
+    get ports() {
+      return workers.ports
     },
     async start() {
       try {
@@ -129,11 +135,11 @@ export function createService(parts: ServiceParts): Service {
 
 /** `memory`: shared with further threads. */
 function workersOf(
-  parts: Omit<NodeParts, 'threads' | 'checks' | 'shared' | 'failures' | 'port'>,
+  parts: Omit<NodeParts, 'threads' | 'checks' | 'shared' | 'failures' | 'ports'>,
   memory: { readonly secret: SharedArrayBuffer; readonly machineNumbers: SharedArrayBuffer },
 ): Workers {
   const { settings, system } = parts
-  if (settings.threads === 1) return singleWorker({ ...parts, shared: undefined, port: settings.port })
+  if (settings.threads === 1) return singleWorker({ ...parts, shared: undefined, ports: listenerPorts(settings) })
   const { clock } = system
   const counters = { shared: sharedCounters(settings, clock), failures: sharedFailures(clock) }
   return workerThreads({ ...system, settings, ...memory, ...counters })

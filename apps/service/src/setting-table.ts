@@ -8,6 +8,11 @@ import type { LogLevel } from '@sluice/runtime'
 export interface SettingValues {
   readonly host: string
   readonly port: number
+  readonly allListeners: boolean
+  readonly respPort: number | 'off'
+  readonly respTlsCert: string
+  readonly respTlsKey: string
+  readonly respTlsClientCa: string
   readonly dataDir: string
   readonly config: string
   /** One or more, with commas between. */
@@ -103,6 +108,44 @@ export const SETTING_TABLE: Readonly<Record<SettingName, SettingDefinition>> = {
     argument: '<number>',
     help: 'Port to listen on; 0 for any free port. Default: 8080.',
     schema: { type: 'integer', minimum: 0, maximum: HIGHEST_PORT },
+  },
+  allListeners: {
+    flag: 'all-listeners',
+    variable: 'SLUICE_ALL_LISTENERS',
+    argument: '',
+    help: 'Start every listener on its usual port: Redis protocol 6380. With --port 0, on any free port. Default: HTTP only.',
+    schema: { type: 'boolean', title: 'true or false' },
+  },
+  respPort: {
+    flag: 'resp-port',
+    variable: 'SLUICE_RESP_PORT',
+    argument: '<number>',
+    help: 'Port of the Redis protocol listener; 0 for any free port. Default: off.',
+    schema: {
+      anyOf: [{ type: 'integer', minimum: 0, maximum: HIGHEST_PORT }, { const: 'off' }],
+      title: `a port from 0 to ${HIGHEST_PORT}, or off`,
+    },
+  },
+  respTlsCert: {
+    flag: 'resp-tls-cert',
+    variable: 'SLUICE_RESP_TLS_CERT',
+    argument: '<file>',
+    help: 'Certificate of the Redis protocol listener, PEM, with its chain. Default: plain text.',
+    schema: { type: 'string', pattern: PLAIN, title: 'the path of a file' },
+  },
+  respTlsKey: {
+    flag: 'resp-tls-key',
+    variable: 'SLUICE_RESP_TLS_KEY',
+    argument: '<file>',
+    help: 'Private key of that certificate, PEM.',
+    schema: { type: 'string', pattern: PLAIN, title: 'the path of a file' },
+  },
+  respTlsClientCa: {
+    flag: 'resp-tls-client-ca',
+    variable: 'SLUICE_RESP_TLS_CLIENT_CA',
+    argument: '<file>',
+    help: 'Issuers of client certificates, PEM: every client needs one, and no API key. Default: no client certificates.',
+    schema: { type: 'string', pattern: PLAIN, title: 'the path of a file' },
   },
   dataDir: {
     flag: 'data-dir',

@@ -28,6 +28,7 @@ describe('settings', () => {
     const defaults: Settings = {
       host: '127.0.0.1',
       port: 8080,
+      resp: undefined,
       dataDir: '.sluice',
       rulesFile: undefined,
       fileSettings: {},
@@ -66,6 +67,10 @@ describe('settings', () => {
       fromEnvironment({
         HOST: '::1',
         PORT: '0',
+        SLUICE_RESP_PORT: '6380',
+        SLUICE_RESP_TLS_CERT: 'cert.pem',
+        SLUICE_RESP_TLS_KEY: 'key.pem',
+        SLUICE_RESP_TLS_CLIENT_CA: 'ca.pem',
         SLUICE_DATA_DIR: '/var/lib/sluice',
         REDIS_URL: 'rediss://:pw@one:6379,rediss://:pw@two:6379',
         SLUICE_REDIS_CLUSTER: '1',
@@ -99,6 +104,7 @@ describe('settings', () => {
     ).toEqual({
       host: '::1',
       port: 0,
+      resp: { port: 6380, tls: { cert: 'cert.pem', key: 'key.pem', clientCa: 'ca.pem' } },
       dataDir: '/var/lib/sluice',
       rulesFile: undefined,
       fileSettings: {},
@@ -172,6 +178,26 @@ describe('settings', () => {
   it('come from the file that the environment names, too', () => {
     const readFile = (): string => '{"service": {"region": "eu"}}'
     expect(readSettings({ args: [], environment: { SLUICE_CONFIG: 'x.json' }, readFile }).region).toBe('eu')
+  })
+})
+
+describe('listeners', () => {
+  it('besides HTTP are off until they have a port', () => {
+    expect(fromFlags('--resp-port', '7000').resp).toEqual({ port: 7000, tls: undefined })
+    expect(fromFlags('--resp-port', 'off').resp).toBeUndefined()
+    expect(fromFlags('--all-listeners').resp?.port).toBe(6380)
+    expect(fromFlags('--all-listeners', '--port', '0').resp?.port).toBe(0)
+    expect(fromFlags('--all-listeners', '--resp-port', '7000').resp?.port).toBe(7000)
+    expect(fromFlags('--all-listeners', '--resp-port', 'off').resp).toBeUndefined()
+  })
+
+  it.each([
+    [['--resp-port', '65536'], 'a port from 0 to 65535, or off'],
+    [['--resp-tls-cert', 'a'], '--resp-port as well'],
+    [['--resp-port', '1', '--resp-tls-cert', 'a'], 'both or neither'],
+    [['--resp-port', '1', '--resp-tls-client-ca', 'a'], 'both with --resp-tls-client-ca'],
+  ])('reject %s', (args, expected) => {
+    expect(() => fromFlags(...args)).toThrow(expected)
   })
 })
 

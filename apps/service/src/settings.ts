@@ -17,6 +17,8 @@ export interface Settings {
   readonly host: string
   /** 0 to 65535; 0: any free port. */
   readonly port: number
+  /** The Redis protocol listener; undefined: off. */
+  readonly resp: ListenerSettings | undefined
   readonly dataDir: string
   /** Undefined if rules come from a database. */
   readonly rulesFile: string | undefined
@@ -56,6 +58,22 @@ export interface Settings {
   readonly blockWebhooks: readonly string[]
   readonly webhooks: WebhookSettings
   readonly drainMs: number
+}
+
+/** The settings of a listener that can be turned off. */
+export interface ListenerSettings {
+  /** 0: any free port. */
+  readonly port: number
+  /** Undefined: plain text. */
+  readonly tls: TlsSettings | undefined
+}
+
+/** Paths of PEM files. */
+export interface TlsSettings {
+  readonly cert: string
+  readonly key: string
+  /** Issuers of client certificates. If set, every client needs a certificate of one of them. */
+  readonly clientCa: string | undefined
 }
 
 /** Settings of Redis. */
@@ -111,14 +129,14 @@ export function readSettings(sources: SettingSources = {}): Settings {
   const file = outer.config === undefined ? undefined : settingsOfFile(outer.config, readFile, problems)
   const given: GivenSettings = { ...file?.settings, ...outer }
   // Combinations are only checked if every setting is valid.
-  if (problems.length === 0) problems.push(...redisProblems(given), ...networkProblems(given))
+  if (problems.length === 0) problems.push(...redisProblems(given), ...networkProblems(given), ...tlsProblems(given))
   if (problems.length > 0) throw invalidSettings(problems)
   return { ...completed(given, { cores, hasRules: file?.hasRules === true }), fileSettings: file?.settings ?? {} }
 }
 
 /** URL of the service on this machine. `port`: the actual port. Default: the port in the settings. */
 export function originOf({ host, port: usual }: Pick<Settings, 'host' | 'port'>, port: number = usual): string {
-  return `http://${reachable(host)}:${port}`
+  return `http://${hostInUrl(host)}:${port}`
 }
 
 /** Whether `host` is reachable from this machine only. A name other than localhost may resolve to any address. */
@@ -134,8 +152,8 @@ function listOf(text: string | undefined): readonly string[] {
   return text?.split(',') ?? []
 }
 
-/** Host for URLs: a wildcard address becomes a loopback address. */
-function reachable(host: string): string {
+/** Host for URLs of this machine: a wildcard address becomes a loopback address. */
+export function hostInUrl(host: string): string {
   if (host === '0.0.0.0') return '127.0.0.1'
   if (host === '::') return '[::1]'
   return host.includes(':') ? `[${host}]` : host
@@ -149,6 +167,7 @@ function completed(
   return {
     host,
     port: given.port ?? 8080,
+    resp: respOf(given),
     dataDir: given.dataDir ?? '.sluice',
     rulesFile: hasRules ? given.config : undefined,
     redis: redisOf(given),
@@ -177,6 +196,8 @@ function completed(
   }
 }
 
+const RESP_PORT = 6380
+
 /** Settings that need a Redis URL. The failure mode does not: counters in memory are always available. */
 const OF_REDIS = ['redisCluster', 'redisSentinel', 'redisPrefix', 'leases', 'storeDeadlineMs'] as const
 
@@ -189,6 +210,27 @@ function redisProblems(given: GivenSettings): readonly SettingProblem[] {
   }
   const isBoth = given.redisCluster === true && given.redisSentinel !== undefined
   return isBoth ? [{ received: 'both --redis-cluster and --redis-sentinel', expected: 'one of them' }] : []
+}
+
+/** The Redis protocol listener: on if its port is set, or with `--all-listeners`. */
+function respOf(given: GivenSettings): ListenerSettings | undefined {
+  const usual = given.port === 0 ? 0 : RESP_PORT
+  const port = given.respPort ?? (given.allListeners === true ? usual : 'off')
+  if (port === 'off') return undefined
+  const { respTlsCert: cert, respTlsKey: key, respTlsClientCa: clientCa } = given
+  return { port, tls: cert === undefined || key === undefined ? undefined : { cert, key, clientCa } }
+}
+
+function tlsProblems(given: GivenSettings): readonly SettingProblem[] {
+  const { respTlsCert, respTlsKey, respTlsClientCa } = given
+  const flags = ['respTlsCert', 'respTlsKey', 'respTlsClientCa'] as const
+  const said = flags.filter((name) => given[name] !== undefined).map((name) => `--${SETTING_TABLE[name].flag}`)
+  if (said.length === 0) return []
+  if (respOf(given) === undefined)
+    return [{ received: `${said.join(', ')} without --resp-port`, expected: '--resp-port as well' }]
+  if (respTlsCert !== undefined && respTlsKey !== undefined) return []
+  const of = respTlsClientCa === undefined ? 'both or neither' : 'both with --resp-tls-client-ca'
+  return [{ received: `only ${said.join(', ')}`, expected: `--resp-tls-cert and --resp-tls-key: ${of}` }]
 }
 
 function deniedTargetsOf({ webhookDenyList = DEFAULT_DENIED_TARGETS }: GivenSettings): readonly string[] {

@@ -7,7 +7,13 @@ import { startupMessage } from './startup-message.ts'
 const RULES: NonNullable<StartupFacts['rules']> = { enforcedVersion: 1, source: 'database' }
 
 function message(settings: Partial<Settings> = {}, facts: Partial<StartupFacts> = {}): string {
-  return startupMessage({ settings: testSettings(settings), port: 8080, rules: RULES, reasons: [], ...facts })
+  return startupMessage({
+    settings: testSettings(settings),
+    ports: { http: 8080 },
+    rules: RULES,
+    reasons: [],
+    ...facts,
+  })
 }
 
 const REDIS = {
@@ -53,7 +59,7 @@ describe('the start message', () => {
     expect(text).toContain('in memory, shared by 4 threads')
     expect(text).toContain('  rules       version 1, from sluice.yaml\n')
     const settings = testSettings()
-    expect(startupMessage({ settings, port: 1, rules: undefined, reasons: [] })).toContain('none yet')
+    expect(startupMessage({ settings, ports: { http: 1 }, rules: undefined, reasons: [] })).toContain('none yet')
     expect(message({}, { rules: { source: 'none', enforcedVersion: undefined } })).toContain('none yet')
   })
 

@@ -5,14 +5,17 @@ import { isSluiceError } from '@sluice/core'
 import { urlWithoutSecrets } from '@sluice/core/options'
 import { RuleSetError } from '@sluice/core/policy'
 import type { RecoveredKey } from './config/admin-key.ts'
+import type { ListenerPorts } from './listeners/listener.ts'
+import { accessText } from './listeners/listener.ts'
 import { isServiceError, SERVICE_ERRORS } from './service-error.ts'
 import type { Settings } from './settings.ts'
-import { isLoopback, originOf } from './settings.ts'
+import { hostInUrl, isLoopback, originOf } from './settings.ts'
 
 /** What the start message shows. */
 export interface StartupFacts {
   readonly settings: Settings
-  readonly port: number
+  /** Ports of the listeners. */
+  readonly ports: ListenerPorts
   /** The active rules and their source; undefined while there are none. */
   readonly rules: Pick<ConfigStats, 'enforcedVersion' | 'source'> | undefined
   /** Everything that is wrong. */
@@ -25,9 +28,9 @@ const KEY_HEADER = ' -H "Authorization: Bearer $SLUICE_API_KEY"'
 const TRY_BODY = '{"userId":"user-123","resource":"/api/v1/data"}'
 
 /** The text to print once the service listens. The last line is a command to try. */
-export function startupMessage({ settings, port, rules, reasons }: StartupFacts): string {
+export function startupMessage({ settings, ports, rules, reasons }: StartupFacts): string {
   const { host } = settings
-  const origin = originOf(settings, port)
+  const origin = originOf(settings, ports.http)
   const keyHeader = settings.checkKey ? KEY_HEADER : ''
   const lines = [
     'Sluice is running.',
@@ -36,6 +39,7 @@ export function startupMessage({ settings, port, rules, reasons }: StartupFacts)
     `  OpenAPI     ${origin}/openapi.json`,
     `  metrics     ${origin}/metrics`,
     `  health      ${origin}/livez and ${origin}/readyz`,
+    ...respLine(settings, ports),
     `  counters    ${countersOf(settings)}`,
     `  rules       ${rulesOf(settings, rules)}`,
     `  listening   ${isLoopback(host) ? 'localhost only (set HOST=0.0.0.0 to expose)' : exposureOf(settings)}`,
@@ -44,6 +48,12 @@ export function startupMessage({ settings, port, rules, reasons }: StartupFacts)
     `  curl -i ${origin}${CHECK_PATH} -H 'Content-Type: application/json'${keyHeader} -d '${TRY_BODY}'`,
   ]
   return lines.join('\n')
+}
+
+function respLine(settings: Settings, { resp }: ListenerPorts): readonly string[] {
+  if (settings.resp === undefined || resp === undefined) return []
+  const scheme = settings.resp.tls === undefined ? 'redis' : 'rediss'
+  return [`  Redis       ${scheme}://${hostInUrl(settings.host)}:${resp} (${accessText('resp', settings)})`]
 }
 
 /** Shows the first API key when it is created, which is the only time; with a key file, the path of the file. */

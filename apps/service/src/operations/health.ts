@@ -16,11 +16,16 @@ const NO_STORE = { 'Cache-Control': 'no-store' }
 
 /** Whether requests should be sent here: not before everything is there, and not once the service is told to stop. */
 export class Readiness {
-  readonly #checks: readonly CheckHealth[]
+  #checks: readonly CheckHealth[]
   #isStopping = false
 
   constructor(checks: readonly CheckHealth[]) {
     this.#checks = checks
+  }
+
+  /** Adds checks of what was made after it. */
+  add(checks: readonly CheckHealth[]): void {
+    this.#checks = [...this.#checks, ...checks]
   }
 
   /** From now on it is not ready. */

@@ -110,7 +110,7 @@ describe('the database away at the start', () => {
     expect(ready.status).toBe(200)
     expect(await ready.text()).toContain('from disk')
     const known = { rules: await again.service.rules(), reasons: await again.service.reasons() }
-    const reported = startupMessage({ ...again, ...known })
+    const reported = startupMessage({ ...again, ports: again.service.ports, ...known })
     expect(reported).toMatch(/^ {2}rules +version 2, from the copy in \S+$/m)
     expect(reported).toMatch(/^ {2}WARNING +The configuration database \(postgres:\S+\) has not been readable for /m)
     expect((await answerOf(again, 'u1')).limit).toBe(5)

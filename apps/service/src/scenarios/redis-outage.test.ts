@@ -83,7 +83,11 @@ describe('Redis away at the start', () => {
     await expect.poll(async () => (await answerOf(node, 'u1')).failure, { timeout: 30_000 }).toBeUndefined()
     await expect.poll(async () => (await answerOf(node, 'u1')).decisionId, { timeout: 30_000 }).toBeDefined()
     const again = await (await fetch(`${node.origin}/readyz`)).json()
-    expect(again).toMatchObject({ status: 'ready', reasons: [], checks: [{ detail: 'Redis answers' }, {}] })
+    expect(again).toMatchObject({
+      status: 'ready',
+      reasons: [],
+      checks: [{ detail: 'Redis answers' }, {}, { name: 'listener http' }],
+    })
     expect(node.errors).toEqual([])
   })
 

@@ -1,6 +1,7 @@
 import { EventEmitter } from 'node:events'
 import { Logger, LogOutput } from '@sluice/runtime'
 import { describe, expect, it } from 'vitest'
+import type { ListenerPorts } from '../listeners/listener.ts'
 import { ThreadHub } from '../threads/message-bus.ts'
 import type { SupervisedThread } from './supervisor.ts'
 import { ThreadSupervisor } from './supervisor.ts'
@@ -76,7 +77,7 @@ function scene(count: number, behave: Behaviour = () => undefined): Scene {
     nowMs: 0,
     supervisor: new ThreadSupervisor({
       hub,
-      port: 0,
+      ports: { http: 0 },
       random: () => 0.5,
       nowMs: () => made.nowMs,
       log: new Logger(new LogOutput({ stream: process.stderr, nowMs: () => 0, level: 'off' })),
@@ -90,7 +91,7 @@ function scene(count: number, behave: Behaviour = () => undefined): Scene {
         const thread = new FakeThread(index, (call, self) => {
           const reply = behave(call, self)
           if (reply !== undefined) return reply
-          return call.name === 'thread.start' ? Number(call.payload[0]) || 4711 : null
+          return call.name === 'thread.start' ? { http: (call.payload[0] as ListenerPorts).http || 4711 } : null
         })
         threads.push(thread)
         return thread
@@ -116,14 +117,14 @@ async function endBackoff({ waits }: Scene): Promise<number> {
 describe('a supervisor', () => {
   it('lets all threads listen on the port of the first', async () => {
     const { supervisor, threads, hub } = scene(3)
-    expect(supervisor.port).toBeUndefined()
+    expect(supervisor.ports).toEqual({})
     await supervisor.start()
     expect(threads.map(({ index, received }) => [index, received[0]])).toEqual([
-      [0, ['thread.start', 0]],
-      [1, ['thread.start', 4711]],
-      [2, ['thread.start', 4711]],
+      [0, ['thread.start', { http: 0 }]],
+      [1, ['thread.start', { http: 4711 }]],
+      [2, ['thread.start', { http: 4711 }]],
     ])
-    expect([supervisor.port, hub.alive]).toEqual([4711, 3])
+    expect([supervisor.ports, hub.alive]).toEqual([{ http: 4711 }, 3])
     await supervisor.stop()
     expect(hub.alive).toBe(0)
   })
@@ -155,7 +156,7 @@ describe('a supervisor', () => {
     }
     expect(delays).toEqual([100, 200, 400, 800])
     expect(threads.map(({ index }) => index)).toEqual([0, 1, 1, 1, 1, 1])
-    expect(threads.at(-1)!.received).toEqual([['thread.start', 4711]])
+    expect(threads.at(-1)!.received).toEqual([['thread.start', { http: 4711 }]])
     // It ran long enough for the backoff to start over.
     running.nowMs += 60_000
     threads.at(-1)!.end(7)

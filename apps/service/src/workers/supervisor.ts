@@ -1,5 +1,6 @@
 import type { Logger, Random, Sleep } from '@sluice/runtime'
 import { backoffDelayMs } from '@sluice/runtime'
+import type { ListenerPorts } from '../listeners/listener.ts'
 import { errorFields } from '../observability/error-fields.ts'
 import { ServiceError } from '../service-error.ts'
 import type { ThreadHub, ToMain } from '../threads/message-bus.ts'
@@ -19,8 +20,8 @@ export interface SupervisorOptions {
   readonly hub: ThreadHub<unknown>
   /** Creates the thread with this number. It does nothing before `thread.start`. */
   readonly spawn: (index: number) => SupervisedThread
-  /** Port of the first thread; 0 for any free port. The others listen on the same port. */
-  readonly port: number
+  /** Ports of the first thread; 0 for any free port. The others listen on the same ports. */
+  readonly ports: ListenerPorts
   readonly sleep: Sleep
   readonly random: Random
   readonly nowMs: () => number
@@ -29,8 +30,8 @@ export interface SupervisorOptions {
 
 /** What a supervisor sends to a thread. */
 export interface ToWorker {
-  /** Starts to serve requests on a port. The reply is the port that it listens on. */
-  'thread.start': (port: number) => number | undefined
+  /** Starts to serve requests on these ports. The reply is the ports that it listens on. */
+  'thread.start': (ports: ListenerPorts) => ListenerPorts
   'thread.drain': (drainMs: number) => void
   'thread.stop': () => void
 }
@@ -65,22 +66,22 @@ export class ThreadSupervisor {
   readonly #running = new Map<number, Running>()
   readonly #stopping = new AbortController()
   readonly #restarts = new Set<Promise<void>>()
-  #port: number | undefined
+  #ports: ListenerPorts | undefined
 
   constructor(options: SupervisorOptions) {
     this.#options = options
   }
 
-  /** Port of all threads; undefined unless they are started. */
-  get port(): number | undefined {
-    return this.#port
+  /** Ports of all threads; empty unless they are started. */
+  get ports(): ListenerPorts {
+    return this.#ports ?? {}
   }
 
   /** Resolves when all threads serve requests. If one cannot start, stops all and rejects. */
   async start(): Promise<void> {
     const { hub } = this.#options
     try {
-      // The first thread picks the port.
+      // The first thread picks the ports.
       await this.#launch(0, 0)
       await Promise.all(Array.from({ length: hub.count - 1 }, (_, index) => this.#launch(index + 1, 0)))
     } catch (error) {
@@ -142,7 +143,7 @@ export class ThreadSupervisor {
     })
     this.#running.set(index, { thread, link, ended: ended.promise })
     try {
-      this.#port = await link.call(START_TIMEOUT_MS, 'thread.start', this.#port ?? this.#options.port)
+      this.#ports = await link.call(START_TIMEOUT_MS, 'thread.start', this.#ports ?? this.#options.ports)
     } catch (error) {
       await thread.terminate()
       throw threadFailed(index, failure ?? error)

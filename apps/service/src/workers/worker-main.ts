@@ -6,6 +6,7 @@ import { Logger, LogOutput, systemNowMs, systemSleep } from '@sluice/runtime'
 import { configDatabase } from '../config/config-database.ts'
 import { dataFolder } from '../config/data-folder.ts'
 import { IdSource, MachineNumberTable } from '../ids/machine-numbers.ts'
+import type { ListenerPorts } from '../listeners/listener.ts'
 import type { ServiceNode } from '../node.ts'
 import { createNode } from '../node.ts'
 import type { ServiceMessages } from '../service-context.ts'
@@ -35,7 +36,7 @@ link.handle('thread.start', start)
 link.handle('thread.drain', (drainMs) => service?.drain(drainMs))
 link.handle('thread.stop', stop)
 
-async function start(port: number): Promise<number | undefined> {
+async function start(ports: ListenerPorts): Promise<ListenerPorts> {
   // A thread without a copy of its own begins with that of the first thread.
   await copyFile(common.rulesCache, folder.rulesCache, constants.COPYFILE_EXCL).catch(() => undefined)
   await link.call(ENTER_TIMEOUT_MS, 'thread.enter')
@@ -50,11 +51,11 @@ async function start(port: number): Promise<number | undefined> {
     failures,
     secret: new Uint8Array(secret),
     nextId: () => ids.next(),
-    port,
+    ports,
     checks: [() => threads.callMain('threads.health')],
   })
   await service.start()
-  return service.port
+  return service.ports
 }
 
 async function stop(): Promise<void> {

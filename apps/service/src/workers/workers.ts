@@ -3,7 +3,8 @@ import { setFlagsFromString } from 'node:v8'
 import { Worker } from 'node:worker_threads'
 import type { Clock, SharedMemoryHandle } from '@sluice/core'
 import type { Logger, Random, Sleep } from '@sluice/runtime'
-import { assertPortFree } from '../listeners/http/http-server.ts'
+import type { ListenerPorts } from '../listeners/listener.ts'
+import { assertPortsFree, listenerPorts } from '../listeners/listener.ts'
 import type { NodeParts, ServiceNode } from '../node.ts'
 import { createNode } from '../node.ts'
 import type { HealthCheck } from '../operations/health.ts'
@@ -16,8 +17,8 @@ import { ThreadSupervisor } from './supervisor.ts'
 /** The threads that serve requests: this one, or several under a supervisor. It runs once. */
 export interface Workers {
   readonly group: MainThread<ServiceMessages>
-  /** Port; undefined unless started. */
-  readonly port: number | undefined
+  /** Ports of the listeners; empty unless started. */
+  readonly ports: ListenerPorts
   /** Resolves when requests are served. */
   start(): Promise<void>
   /** Reports not ready and closes connections after their responses; resolves after `drainMs`. */
@@ -31,8 +32,8 @@ export function singleWorker(parts: Omit<NodeParts, 'threads' | 'checks' | 'fail
   let service: ServiceNode | undefined
   return {
     group,
-    get port() {
-      return service?.port
+    get ports() {
+      return service?.ports ?? {}
     },
     async start() {
       service = createNode({ ...parts, threads: group, checks: [], failures: undefined })
@@ -67,16 +68,16 @@ const WORKER_FLAGS = EXTENSION === '.ts' ? ['--conditions=source'] : []
 // Threads that strip types from sources can make V8 abort; vitest.config.ts says how. Compiled files are not affected.
 if (EXTENSION === '.ts') setFlagsFromString('--wasm-wrapper-tiering-budget=1000000000')
 
-/** Serves requests in several threads on one port, supervised by this thread. */
+/** Serves requests in several threads on the same ports, supervised by this thread. */
 export function workerThreads(parts: WorkerThreadsParts): Workers {
   const { settings, clock, shared, failures, secret, machineNumbers } = parts
-  const { port, threads } = settings
+  const { threads } = settings
   const hub = new ThreadHub<ServiceMessages>(threads)
   hub.handleInMain('threads.health', () => threadsCheck(hub))
   const supervisor = new ThreadSupervisor({
     ...parts,
     hub,
-    port,
+    ports: listenerPorts(settings),
     nowMs: () => clock.nowMicros() / 1000,
     spawn: (index) => {
       const workerData: WorkerData = { settings, index, shared, failures, secret, machineNumbers }
@@ -85,12 +86,12 @@ export function workerThreads(parts: WorkerThreadsParts): Workers {
   })
   return {
     group: hub,
-    get port() {
-      return supervisor.port
+    get ports() {
+      return supervisor.ports
     },
     async start() {
       // Sockets that share a port would share it with another process as well, which would get half of the requests.
-      await assertPortFree(settings)
+      await assertPortsFree(settings)
       await supervisor.start()
     },
     drain: (drainMs) => supervisor.drain(drainMs),

@@ -1,16 +1,14 @@
 import type { IncomingMessage, Server, ServerResponse } from 'node:http'
 import { createServer, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
-import { createServer as createTcpServer } from 'node:net'
 import type { Duplex } from 'node:stream'
-import type { Cidr } from '@sluice/core/internal'
-import { CidrTable, parseCidr, parseIp } from '@sluice/core/internal'
 import type { Sleep } from '@sluice/runtime'
-import { addressNetwork } from '../../address-network.ts'
 import type { Answer } from '../../operations/handler.ts'
 import { NO_SNIFF } from '../../operations/handler.ts'
 import { problemAnswer } from '../../operations/problems.ts'
-import { ServiceError } from '../../service-error.ts'
+import type { ConnectionLimit } from '../connection-limit.ts'
+import type { ListenAddress, Listener } from '../listener.ts'
+import { listen, PORT_VARIABLES } from '../listener.ts'
 import { discardBody } from './request-body.ts'
 import type { RequestServer } from './request-server.ts'
 import { writeAnswer } from './request-server.ts'
@@ -52,7 +50,8 @@ const UNKNOWN_EXPECTATION = problemAnswer('SLUICE_HTTP_EXPECTATION_FAILED', {
  * An HTTP/1.1 server: listens, brings requests to be answered, and stops without breaking off what it has begun. It runs once:
  * new -> listening -> draining -> stopping -> stopped.
  */
-export class HttpServer {
+export class HttpServer implements Listener {
+  readonly name = 'http'
   readonly #options: HttpServerOptions
   readonly #server: Server
   readonly #sockets = new Set<Socket>()
@@ -96,30 +95,20 @@ export class HttpServer {
     })
   }
 
-  /** The port it listens on; with port 0 in the options, the one that was found. Undefined unless it is listening. */
   get port(): number | undefined {
     const address = this.#server.address()
     return address === null || typeof address === 'string' ? undefined : address.port
   }
 
-  /** Connections that are open. */
   get connections(): number {
     return this.#sockets.size
   }
 
   /** Resolves when requests are accepted; rejects with a `SLUICE_SERVICE_*` error when they cannot be. */
   start(): Promise<void> {
-    const { host, port, sharesPort = false } = this.#options
-    return new Promise((resolve, reject) => {
-      const onError = (error: NodeJS.ErrnoException): void => reject(listenError(error, { host, port }))
-      this.#server.once('error', onError)
-      this.#server.listen({ host, port, reusePort: sharesPort }, () => {
-        this.#server.off('error', onError)
-        // Such as no file descriptors left for another connection: the server goes on with those it has.
-        this.#server.on('error', this.#options.reportError)
-        resolve()
-      })
-    })
+    const { host, port, sharesPort = false, reportError } = this.#options
+    const attempt = { host, port, variable: PORT_VARIABLES.http }
+    return listen(this.#server, attempt, { sharesPort, onLater: reportError })
   }
 
   /**
@@ -204,99 +193,4 @@ function rawAnswer({ status, headers, body }: Answer): string {
     ([name, value]) => `${name}: ${value}\r\n`,
   )
   return `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${body}`
-}
-
-/** Options of {@link ConnectionLimit}. */
-export interface ConnectionLimitOptions {
-  /** Maximum number of open connections from one address. */
-  readonly perAddress: number
-  /** Networks without a limit, as CIDR or single address: proxies that connect for many clients. */
-  readonly exempt: readonly string[]
-}
-
-/** This machine. Its own proxies and programs come from here. */
-export const LOOPBACK_NETWORKS: readonly string[] = ['127.0.0.0/8', '::1']
-
-/** Bounds the open connections of one address, which for IPv6 is a network of 64 bits. */
-export class ConnectionLimit {
-  readonly #perAddress: number
-  readonly #exempt: CidrTable<true>
-  readonly #open = new Map<string, number>()
-
-  constructor({ perAddress, exempt }: ConnectionLimitOptions) {
-    this.#perAddress = perAddress
-    // The settings were checked when they were read.
-    this.#exempt = new CidrTable(exempt.map((text) => ({ cidr: parseCidr(text) as Cidr, value: true })))
-  }
-
-  /**
-   * Counts a connection from `address`. Returns what must be called when it is closed; undefined when there are too many, and
-   * this one must be closed.
-   */
-  open(address: string): (() => void) | undefined {
-    const parsed = parseIp(address)
-    if (parsed !== undefined && this.#exempt.find(parsed).length > 0) return () => undefined
-    const network = addressNetwork(address)
-    const count = this.#open.get(network) ?? 0
-    if (count >= this.#perAddress) return undefined
-    this.#open.set(network, count + 1)
-    return () => {
-      const left = (this.#open.get(network) ?? 0) - 1
-      if (left > 0) this.#open.set(network, left)
-      else this.#open.delete(network)
-    }
-  }
-}
-
-/** Where a server was told to listen. */
-export interface ListenAddress {
-  readonly host: string
-  readonly port: number
-}
-
-const HIGHEST_PORT = 65_535
-
-/** Says in the words of the settings why a server could not listen. */
-export function listenError(cause: NodeJS.ErrnoException, { host, port }: ListenAddress): ServiceError {
-  const received = `port ${port} on ${host}`
-  switch (cause.code) {
-    case 'EADDRINUSE':
-      return new ServiceError('SLUICE_SERVICE_PORT_IN_USE', {
-        received: `${received}, which something else listens on`,
-        expected: 'a free port',
-        action: `Stop the other program, or choose another port: PORT=${port < HIGHEST_PORT ? port + 1 : 8080} npm start`,
-        cause,
-      })
-    case 'EACCES':
-      return new ServiceError('SLUICE_SERVICE_PORT_FORBIDDEN', {
-        received,
-        expected: 'a port that this user may use, which below 1024 is often only root',
-        action: 'Choose a higher port: PORT=8080 npm start',
-        cause,
-      })
-    case 'EADDRNOTAVAIL':
-    case 'ENOTFOUND':
-      return new ServiceError('SLUICE_SERVICE_HOST_UNAVAILABLE', {
-        received: `HOST=${host}`,
-        expected: 'an address of this machine',
-        action: 'Use HOST=127.0.0.1 for this machine only, or HOST=0.0.0.0 for all its addresses.',
-        cause,
-      })
-    default:
-      return new ServiceError('SLUICE_SERVICE_LISTEN_FAILED', {
-        received: `${cause.message} for ${received}`,
-        expected: 'to be able to listen there',
-        action: 'See the cause; HOST and PORT choose another place.',
-        cause,
-      })
-  }
-}
-
-/** Rejects with {@link listenError} when the address cannot be listened on. The port is free again when it resolves. */
-export function assertPortFree({ host, port }: ListenAddress): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const probe = createTcpServer()
-    probe.once('error', (error) => reject(listenError(error, { host, port })))
-    probe.listen({ host, port }, () => probe.close(() => resolve()))
-  })
 }

@@ -4,13 +4,14 @@ import type { LoopDelay } from '@sluice/runtime'
 import type { Authenticator } from '../../auth/authenticator.ts'
 import { errorFields } from '../../observability/error-fields.ts'
 import type { ListenerOperation, OperationHandlers } from '../../operations/handler.ts'
-import type { CheckHealth } from '../../operations/health.ts'
-import { healthHandlers, Readiness } from '../../operations/health.ts'
+import type { Readiness } from '../../operations/health.ts'
+import { healthHandlers } from '../../operations/health.ts'
 import { documentHandlers, serviceDocument, VERSION } from '../../operations/openapi.ts'
 import type { ServiceContext } from '../../service-context.ts'
+import type { ConnectionLimit } from '../connection-limit.ts'
 import { operationRoutes, treatments } from './endpoints.ts'
 import type { HttpTimeouts } from './http-server.ts'
-import { ConnectionLimit, HttpServer, LOOPBACK_NETWORKS } from './http-server.ts'
+import { HttpServer } from './http-server.ts'
 import type { RequestObserver } from './request-observer.ts'
 import { RequestServer } from './request-server.ts'
 import { allowedHosts, createRouter } from './router.ts'
@@ -23,20 +24,15 @@ export interface HttpListenerParts {
   readonly handlers: OperationHandlers<Exclude<OperationId, ListenerOperation>>
   /** Is told of every request. */
   readonly observer: RequestObserver
-  readonly checks: readonly CheckHealth[]
   readonly loopDelay: LoopDelay
   readonly newRequestId: () => string
   /** Runs something at the end of this turn of the event loop. */
   readonly atTurnEnd: (run: () => void) => void
   readonly port: number
+  readonly connectionLimit: ConnectionLimit
+  readonly readiness: Readiness
   /** Whether other threads listen on the same port. */
   readonly sharesPort: boolean
-}
-
-/** Where requests come in, in one thread. */
-export interface HttpListener {
-  readonly server: HttpServer
-  readonly readiness: Readiness
 }
 
 /**
@@ -49,10 +45,9 @@ const TIMEOUTS: HttpTimeouts = { headersMs: 10_000, requestMs: 15_000, idleMs: 6
 const GRACE_MS = 10_000
 
 /** Makes the listener; nothing comes in before the server is started. */
-export function httpListener(parts: HttpListenerParts): HttpListener {
-  const { context, authenticator, observer } = parts
+export function httpListener(parts: HttpListenerParts): HttpServer {
+  const { context, authenticator, observer, readiness } = parts
   const { settings, log, sleep } = context
-  const readiness = new Readiness(parts.checks)
   const document = serviceDocument(VERSION)
   const routes = operationRoutes({
     operations: Object.values<Operation>(OPERATIONS),
@@ -72,7 +67,7 @@ export function httpListener(parts: HttpListenerParts): HttpListener {
     newRequestId: parts.newRequestId,
     atTurnEnd: parts.atTurnEnd,
   })
-  const server = new HttpServer({
+  return new HttpServer({
     host: settings.host,
     port: parts.port,
     sharesPort: parts.sharesPort,
@@ -80,12 +75,8 @@ export function httpListener(parts: HttpListenerParts): HttpListener {
     observeRejection: (status, remoteAddress) => observer.rejected({ operation: undefined, status, remoteAddress }),
     reportError: (error) => log.error('the server failed', { error: errorFields(error) }),
     timeouts: TIMEOUTS,
-    connectionLimit: new ConnectionLimit({
-      perAddress: settings.maxConnectionsPerAddress,
-      exempt: [...LOOPBACK_NETWORKS, ...settings.trustedProxies],
-    }),
+    connectionLimit: parts.connectionLimit,
     sleep,
     graceMs: GRACE_MS,
   })
-  return { server, readiness }
 }

@@ -1,8 +1,9 @@
 import { describe, expect, it, onTestFinished, vi } from 'vitest'
 import { jsonAnswer } from '../../operations/handler.ts'
 import { RawConnection } from '../../service.fixture.ts'
+import { ConnectionLimit } from '../connection-limit.ts'
 import type { Endpoint } from './endpoints.ts'
-import { ConnectionLimit, HttpServer } from './http-server.ts'
+import { HttpServer } from './http-server.ts'
 import { BodyReader } from './request-body.ts'
 import { RequestServer } from './request-server.ts'
 

@@ -1,5 +1,5 @@
 import { expect, it } from 'vitest'
-import { listenError } from './http-server.ts'
+import { listenError } from './listener.ts'
 
 it.each([
   ['EADDRINUSE', 8080, 'SLUICE_SERVICE_PORT_IN_USE', 'PORT=8081 npm start'],
@@ -10,7 +10,7 @@ it.each([
   ['EMFILE', 8080, 'SLUICE_SERVICE_LISTEN_FAILED', 'no more files'],
 ])('%s on port %d is %s and says what to do', (systemCode, port, code, hint) => {
   const cause = Object.assign(new Error('no more files'), { code: systemCode })
-  const error = listenError(cause, { host: 'here', port })
+  const error = listenError(cause, { host: 'here', port, variable: 'PORT' })
   expect(error).toMatchObject({ code, cause })
   expect(error.message).toContain(hint)
   expect(error.message.startsWith(`${code}: `)).toBe(true)

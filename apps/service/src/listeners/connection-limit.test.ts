@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { ConnectionLimit, LOOPBACK_NETWORKS } from './http-server.ts'
+import { ConnectionLimit, LOOPBACK_NETWORKS } from './connection-limit.ts'
 
 /** How many of four connections from each address are accepted by a limit of 2. */
 function accepted(addresses: readonly string[], exempt: readonly string[] = []): number {
