@@ -42,8 +42,7 @@
 local function decide_the_rest()
   -- @include limits
   -- @include records
-  -- @include buckets
-  -- @include windows
+  -- @include buckets-and-windows
 
   local limits, after_limits = read_limits()
 

@@ -14,8 +14,7 @@
 -- @include rate-arithmetic
 -- @include limits
 -- @include records
--- @include buckets
--- @include windows
+-- @include buckets-and-windows
 -- @include corrections
 -- @include logs-and-slots
 -- @include algorithms

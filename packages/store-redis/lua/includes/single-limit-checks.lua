@@ -1,7 +1,7 @@
 -- The fast path for bulk checks with one limit, a bucket or a simple window, over records with that limit and nothing
 -- else: by far the most frequent checks. It comes first and calls no function of the other paths, because creating
--- these takes longer than deciding here. So the arithmetic of includes/buckets.lua and includes/windows.lua is repeated
--- here, and nowhere else, for the cases that are simple enough. All other keys are skipped:
+-- these takes longer than deciding here. So the arithmetic of includes/buckets-and-windows.lua is repeated
+-- here and in includes/single-bucket-check.lua for the cases that are simple enough. All other keys are skipped:
 --   - the record has another form, or other entries;
 --   - the time of a bucket is after `now`, or so long ago that the product of time and rate is no safe integer.
 --
