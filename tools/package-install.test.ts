@@ -212,6 +212,13 @@ describe('to the compiler, the installed package', () => {
     expect(await complaintsOf(projects.bare, names, { ...options, exactOptionalPropertyTypes: true })).toBe('')
   })
 
+  it('has the descriptions of the HTTP API on the types of its bodies', () => {
+    const path = 'node_modules/sluice/dist/packages/contract/checks/check-request.d.ts'
+    const types = readFileSync(join(projects.bare, path), 'utf8')
+    expect(types).toMatch(/^ {4}\/\*\* Tokens to take\. .* \*\/\n {4}readonly tokens\?: number;$/m)
+    expect(types).toMatch(/^\/\*\* Who calls what\. .* \*\/\nexport interface CheckRequest /m)
+  })
+
   it('has types that can be named in the declarations of a program that exports what it returns', async () => {
     const folder = testFolder(projects.bare)
     const program = `import * as sluice from 'sluice'

@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { join, posix } from 'node:path'
+import { contractSchemas, documentedTypes } from './documented-types.ts'
 import { scanImports } from './import-scanner.ts'
 import { inlineLuaFiles, luaFilesModule } from './lua-files.ts'
 import { ToolError } from './tool-error.ts'
@@ -65,9 +66,7 @@ function stage(from: string, graph: Graph): { readonly module: StagedModule; rea
     throw new ToolError('MODULE_MISSING', `${from} is not there. Run \`npm run build\`, then repeat the command.`)
   }
   // Maps lead to sources, which are not part of the package.
-  const source =
-    from === luaFilesModule ? inlineLuaFiles(join(graph.root, 'packages/store-redis/lua')) : readFileSync(path, 'utf8')
-  const compiled = source.replace(/\n\/\/# sourceMappingURL=.*\s*$/, '\n')
+  const compiled = sourceOf(from, graph.root).replace(/\n\/\/# sourceMappingURL=.*\s*$/, '\n')
   const to = placeOf(from, graph)
   const lines = compiled.split('\n')
   const reached = workersOf(from, compiled)
@@ -82,6 +81,14 @@ function stage(from: string, graph: Graph): { readonly module: StagedModule; rea
     )
   }
   return { module: { from, to, text: lines.join('\n') }, reached }
+}
+
+/** The text of a compiled module, with what only the package needs: Lua scripts inside, comments on inferred types. */
+function sourceOf(from: string, root: string): string {
+  if (from === luaFilesModule) return inlineLuaFiles(join(root, 'packages/store-redis/lua'))
+  const text = readFileSync(join(root, from), 'utf8')
+  const isContractType = from.startsWith('packages/contract/') && from.endsWith('.d.ts')
+  return isContractType ? documentedTypes(text, contractSchemas(root)) : text
 }
 
 /** The facade's own files are the entries; each other package has a folder. */

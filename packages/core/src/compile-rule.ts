@@ -4,7 +4,6 @@ import { nameSpace } from './fingerprint.ts'
 import { numberAdvice, optionAdvice } from './options/option-advice.ts'
 import type { CalendarPeriod } from './rule/calendar.ts'
 import { isTimeZone } from './rule/calendar.ts'
-import type { Duration } from './rule/duration.ts'
 import { durationMicros, durationMs } from './rule/duration.ts'
 import type {
   FixedWindowLimit,
@@ -180,7 +179,7 @@ function compileKnown(name: string, algorithm: AlgorithmName, rule: Loose): Limi
       return [hybrid(identity, rule)]
     case 'concurrency': {
       const limit = units(name, 'limit', rule['limit'])
-      const leaseMicros = durationMicros(rule['lease'] as Duration, 'lease')
+      const leaseMicros = durationMicros(rule['lease'], 'lease')
       return [{ ...identity, algorithm, limit, capacity: limit, leaseMicros }]
     }
     default:
@@ -216,7 +215,7 @@ function windowsOf(name: string, rule: Loose): { identity: Identity; spec: Loose
     const label =
       typeof spec['window'] === 'object'
         ? JSON.stringify(fixedWindowOf(name, spec))
-        : String(durationMs(spec['window'] as Duration, 'window'))
+        : String(durationMs(spec['window'], 'window'))
     if (seen.has(label)) {
       throw invalid(name, {
         problem: 'has two "windows" of one length',
@@ -347,7 +346,7 @@ function tokenBucket(identity: Identity, rule: Loose): MeterLimit | RolloverLimi
 }
 
 function windowMicros(rule: Loose): number {
-  return durationMicros(rule['window'] as Duration, 'window')
+  return durationMicros(rule['window'], 'window')
 }
 
 function fixedWindowOf(name: string, rule: Loose): number | CalendarPeriod {

@@ -5,6 +5,7 @@ import {
   CallbackStore,
   callbackStore,
   checkOptionNames,
+  checkWhole,
   noteSpace,
   startingFallbackStore,
   systemMonotonicMs,
@@ -180,7 +181,8 @@ export class RedisStore extends CallbackStore {
     this.#onWarning = options.onWarning ?? warn
     this.#deadlineMs = options.deadlineMs ?? 50
     const burstMs = cachedClock(monotonicMs)
-    const graceMs = checkConnectTimeout(options.connectTimeoutMs ?? 2000)
+    const range = { of: 'the Redis store', least: 0, most: 60_000 }
+    const graceMs = checkWhole('connectTimeoutMs', options.connectTimeoutMs ?? 2000, range)
     const { breaker, observe, timers: background = backgroundTimers } = options
     const start = { atMs: monotonicMs(), graceMs }
     const shardOptions = { deadlineMs: this.#deadlineMs, breaker, start, timers, monotonicMs: burstMs, random, observe }
@@ -336,14 +338,5 @@ function checkPrefix(prefix: string): string {
     problem: '"prefix" of the Redis store cannot be used',
     received: prefix,
     expected: '1 to 64 letters, digits or any of _ . : -',
-  })
-}
-
-function checkConnectTimeout(ms: number): number {
-  if (Number.isInteger(ms) && ms >= 0 && ms <= 60_000) return ms
-  throw new SluiceError('SLUICE_INVALID_OPTION', {
-    problem: '"connectTimeoutMs" of the Redis store cannot be used',
-    received: ms,
-    expected: 'a whole number from 0 to 60000',
   })
 }

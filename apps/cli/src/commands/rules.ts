@@ -132,15 +132,11 @@ export function ruleRows({ resource, rules }: RateLimits): readonly (readonly st
   ])
 }
 
-function limitText(rule: ResourceRule): string {
-  // Some algorithms have a capacity or several windows instead.
-  const { limit, capacity, windows } = rule as ResourceRule & {
-    readonly capacity?: unknown
-    readonly windows?: unknown
-  }
+/** Some algorithms have a capacity or several windows instead of a limit. */
+function limitText({ limit, capacity, windows }: ResourceRule): string {
   const single = limit ?? capacity
   if (single !== undefined) return String(single)
-  return Array.isArray(windows) ? `${windows.length} windows` : '-'
+  return windows === undefined ? '-' : `${windows.length} windows`
 }
 
 function windowText(window: unknown): string {

@@ -1,6 +1,6 @@
 import type { Client } from '@sluice/client'
 import { createClient, isClientError } from '@sluice/client'
-import type { CheckAnswer, ResourceRule } from '@sluice/contract'
+import type { CheckAnswer } from '@sluice/contract'
 import type { Clock, Random, Rule } from '@sluice/core'
 import { systemRandom } from '@sluice/core'
 import { MICROS_PER_MS } from '@sluice/core/internal'
@@ -60,7 +60,7 @@ class ServiceTestBed implements TestBed {
 
   static async prepare(rule: Rule, parts: ServiceTestBedParts): Promise<TestBed> {
     const { client, resource } = parts
-    const rules = [{ ...rule, dimension: 'user' } as ResourceRule]
+    const rules = [{ ...rule, dimension: 'user' }]
     await orFail('put a rule', client.call('putRateLimits', { body: { resource, rules, note: 'harness' } }))
     return new ServiceTestBed(parts)
   }

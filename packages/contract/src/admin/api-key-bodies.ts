@@ -1,6 +1,6 @@
 import type { Infer } from '../schema/json-schema.ts'
 import { answerSchema, requestSchema } from '../schema/json-schema.ts'
-import { ENTRY_NAME, instant, pageSchema, text, whole, words } from '../schema/value-schemas.ts'
+import { entryName, instant, pageSchema, text, whole, words } from '../schema/value-schemas.ts'
 
 /** Longest time that a rotated key stays valid beside the new one. */
 export const LONGEST_OVERLAP_MS = 2_592_000_000
@@ -48,7 +48,7 @@ export const API_KEY_REQUEST = requestSchema('ApiKeyRequest', {
   required: { name: text('What to call it.', 200), role: ROLE },
   optional: {
     tenant: text('The tenant it belongs to: it reaches nothing of others.', 256),
-    tier: { ...ENTRY_NAME, description: 'The tier of its holder.' },
+    tier: entryName('The tier of its holder.'),
     expiresAt: instant('From then on it is not valid. Default: never expires.'),
   },
 })

@@ -20,10 +20,13 @@ export const FOREIGN_SCHEMAS = [
 /** One of {@link FOREIGN_SCHEMAS}. */
 export type ForeignSchemaName = (typeof FOREIGN_SCHEMAS)[number]
 
-/**
- * A rule of a rule set: resource x dimension -> algorithm and numbers. Here are the parts that most rules have; the schema
- * `PolicyRule` has all of them.
- */
+// The engine has the types that tell the algorithms apart. These have the same properties, which a test of the service
+// compares.
+
+/** A duration such as `1m`, or a number of milliseconds. */
+type WireDuration = string | number
+
+/** A rule of a rule set: resource x dimension -> algorithm and numbers. The schema `PolicyRule` says what goes together. */
 export interface PolicyRule {
   readonly resource: string
   readonly dimension: string
@@ -35,9 +38,58 @@ export interface PolicyRule {
   readonly limit?: number | 'off'
   /** A duration such as `1m`, a number of milliseconds, or a calendar period. */
   readonly window?: unknown
+  readonly windows?: readonly WireWindow[]
+  readonly burst?: number | { readonly capacity: number; readonly refillPerSecond: number }
+  readonly capacity?: number | 'off'
+  readonly refillPerSecond?: number
+  readonly leakPerSecond?: number
+  readonly ratePerSecond?: number
+  readonly rollover?: boolean
+  readonly segments?: number
+  readonly lease?: WireDuration
+  readonly cost?: number | { readonly descriptor: string; readonly per?: number } | { readonly function: string }
+  readonly always?: boolean
   readonly shadow?: boolean
   readonly percent?: number
   readonly enabled?: boolean
+  readonly failureMode?: string
+  readonly regions?: Readonly<Record<string, number>>
+  readonly schedule?: readonly {
+    readonly days?: readonly string[]
+    readonly from: string
+    readonly to: string
+    readonly timeZone?: string
+    readonly multiplier: number
+  }[]
+  readonly incident?: number
+  readonly errorRate?: ErrorRateCut
+  readonly penalty?: {
+    readonly after: number
+    readonly within: WireDuration
+    readonly block: WireDuration
+    readonly growth?: number
+    readonly longest?: WireDuration
+    readonly forgetAfter?: WireDuration
+    readonly reset?: boolean
+  }
+}
+
+/** One of several windows of a rule. */
+interface WireWindow {
+  readonly limit: number
+  readonly window: unknown
+  readonly burst?: number
+}
+
+/** Cuts limits while too many calls fail. */
+interface ErrorRateCut {
+  readonly cutAbove: number
+  readonly restoreBelow: number
+  readonly window: WireDuration
+  readonly leastCalls: number
+  readonly step: number
+  readonly least: number
+  readonly hold: WireDuration
 }
 
 /** A rule of one resource, which is named beside it. */
@@ -87,10 +139,15 @@ export interface DescriptorNode {
     readonly requestsPerUnit?: number
     readonly unlimited?: boolean
     readonly name?: string
+    readonly replaces?: readonly string[]
   }
   readonly descriptors?: readonly DescriptorNode[]
   readonly shadow?: boolean
   readonly quota?: boolean
+  readonly shareThreshold?: boolean
+  readonly detailedMetric?: boolean
+  readonly valueToMetric?: boolean
+  readonly metadata?: Readonly<Record<string, unknown>>
 }
 
 /** Limits by descriptors, as the Envoy rate limit protocol asks for them. */
@@ -99,22 +156,25 @@ export interface DescriptorDomain {
   readonly descriptors: readonly DescriptorNode[]
 }
 
-/** Who may do how much, as a whole. The schema `RuleSet` has what else may stand in it. */
+/** Who may do how much, as a whole. */
 export interface RuleSet {
   readonly rules: readonly PolicyRule[]
   readonly dimensions?: readonly string[]
   readonly tiers?: readonly Tier[]
   readonly exemptions?: readonly Exemption[]
   readonly denyList?: readonly DenyEntry[]
+  readonly regions?: Readonly<Record<string, number>>
+  readonly incident?: number
+  readonly errorRate?: ErrorRateCut
   readonly domains?: readonly DescriptorDomain[]
 }
 
 /** What an override puts in the place of a rule's own numbers: one of `limit`, `windows` and `multiplier`. */
 export interface OverrideTerms {
   readonly limit?: number | 'off'
-  readonly window?: string | number
+  readonly window?: WireDuration
   readonly burst?: number
-  readonly windows?: readonly { readonly limit: number; readonly window: unknown }[]
+  readonly windows?: readonly WireWindow[]
   readonly multiplier?: number
 }
 

@@ -14,7 +14,7 @@ import {
 import type { Infer } from '../schema/json-schema.ts'
 import { requestSchema } from '../schema/json-schema.ts'
 import type { FieldProblem } from '../schema/value-schemas.ts'
-import { address, ENTRY_NAME, listOf, text } from '../schema/value-schemas.ts'
+import { address, entryName, listOf, text } from '../schema/value-schemas.ts'
 
 /** Where checks are asked: `POST` to this path. */
 export const CHECK_PATH = '/internal/ratelimit/check'
@@ -85,7 +85,7 @@ export const CHECK_PROPERTIES = {
       additionalProperties: { anyOf: [text('A text.', 512), { description: 'A number.', type: 'number' }] },
     },
     region: text('Where the call comes from, for limits that differ by region.', 64),
-    tier: { ...ENTRY_NAME, description: 'The tier of the caller, when you know it; else it is looked up.' },
+    tier: entryName('The tier of the caller, when you know it; else it is looked up.'),
   },
 } as const
 

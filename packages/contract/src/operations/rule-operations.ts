@@ -11,7 +11,7 @@ import type { DenyEntry, Exemption, NamedInPath, Tier } from '../admin/rule-set-
 import { DENY_ENTRY_REQUEST, EXEMPTION_REQUEST, TIER_REQUEST } from '../admin/rule-set-types.ts'
 import type { UsageAnswer, UsageQuery } from '../admin/usage-bodies.ts'
 import { USAGE_ANSWER } from '../admin/usage-bodies.ts'
-import { ENTRY_NAME, RESOURCE } from '../schema/value-schemas.ts'
+import { entryName, RESOURCE } from '../schema/value-schemas.ts'
 import type { ProblemCode } from '../service/problem.ts'
 import type { CallOf, OperationsOf, PageCall } from './operation.ts'
 import { neededQuery, operations, PAGE_PARAMETERS, pathPart, query } from './operation.ts'
@@ -61,7 +61,7 @@ const NAME_IN_PATH = 'The name in the body is optional; if present, it must be t
 const NEW_VERSION =
   'The change is a version of the rule set of its own: checked as a whole, enforced at once, and undone by a rollback.'
 
-const NAME = { name: pathPart('Its name.', ENTRY_NAME) }
+const NAME = { name: pathPart('Its name.', entryName('Its name, unique among its kind.')) }
 
 const PUT = {
   method: 'PUT',

@@ -107,15 +107,12 @@ type ObjectOf<R, O> = {
 
 /** What the schema of an object is made of: one schema for each property. */
 export interface ObjectParts<R, O> {
-  readonly title?: string
   readonly description: string
   readonly examples: readonly [ObjectOf<NoInfer<R>, NoInfer<O>>, ...ObjectOf<NoInfer<R>, NoInfer<O>>[]]
   /** The properties that are always there. */
   readonly required?: R
   /** The properties that may be absent. */
   readonly optional?: O
-  /** At least so many properties must be there. */
-  readonly minProperties?: number
 }
 
 /** The schema of what clients send: properties that it does not name are rejected. */
@@ -155,14 +152,12 @@ function define<T, Name extends string>(name: Name, schema: JsonSchema): NamedSc
 }
 
 function objectSchema(parts: ObjectParts<Properties, Properties>): JsonSchema {
-  const { title, description, examples, required = {}, optional, minProperties } = parts
+  const { description, examples, required = {}, optional } = parts
   return {
-    ...(title === undefined ? {} : { title }),
     description,
     examples,
     type: 'object',
     properties: { ...required, ...optional },
     ...(Object.keys(required).length === 0 ? {} : { required: Object.keys(required) }),
-    ...(minProperties === undefined ? {} : { minProperties }),
   }
 }

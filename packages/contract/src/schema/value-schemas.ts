@@ -145,11 +145,13 @@ export const ENTITY: TextSchema = {
 }
 
 /** The name of a tier, an exemption or an entry of the deny list. */
-export const ENTRY_NAME: TextSchema = {
-  title: '1 to 64 letters, digits or any of _ . @ -, beginning with a letter or digit',
-  description: 'Its name, unique among its kind.',
-  type: 'string',
-  pattern: '^[A-Za-z0-9][A-Za-z0-9_.@-]{0,63}$',
+export function entryName(description: string): TextSchema {
+  return {
+    title: '1 to 64 letters, digits or any of _ . @ -, beginning with a letter or digit',
+    description,
+    type: 'string',
+    pattern: '^[A-Za-z0-9][A-Za-z0-9_.@-]{0,63}$',
+  }
 }
 
 /** A part of a longer list. */

@@ -48,7 +48,7 @@ describe('durationMs', () => {
   ])('rejects %s', (_what, duration) => {
     let error: unknown
     try {
-      durationMs(duration as Duration, 'lease')
+      durationMs(duration, 'lease')
     } catch (thrown) {
       error = thrown
     }
@@ -73,7 +73,7 @@ describe('a duration that cannot be used', () => {
     ['soon', 'Give "window" with its unit, for example "1m".'],
     [-5, 'Give "window" with its unit, for example "1m".'],
   ])('%s: %s', (duration, advice) => {
-    expect(() => durationMs(duration as Duration, 'window')).toThrow(advice)
+    expect(() => durationMs(duration, 'window')).toThrow(advice)
   })
 })
 

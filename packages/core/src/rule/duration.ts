@@ -29,9 +29,9 @@ const ONE_PART = /(\d+(?:\.\d+)?)\s?(ms|s|m|h|d|w)/gy
 
 /**
  * The duration in milliseconds: above 0, at most 100 years, in whole microseconds (three decimals).
- * Zero, negative, NaN, unknown units and texts without a unit are a `SLUICE_INVALID_DURATION` that names `option`.
+ * Anything else, such as zero, a text without a unit or an object, is a `SLUICE_INVALID_DURATION` that names `option`.
  */
-export function durationMs(duration: Duration, option: string): number {
+export function durationMs(duration: unknown, option: string): number {
   const ms = typeof duration === 'number' ? duration : parse(duration)
   if (!(ms > 0) || ms > LONGEST_MS || !isWholeMicros(ms)) {
     throw new SluiceError('SLUICE_INVALID_DURATION', {
@@ -68,7 +68,7 @@ function adviceFor(duration: unknown): string | undefined {
 }
 
 /** The duration in whole microseconds; otherwise as {@link durationMs}. */
-export function durationMicros(duration: Duration, option: string): number {
+export function durationMicros(duration: unknown, option: string): number {
   return Math.round(durationMs(duration, option) * MICROS_PER_MS)
 }
 

@@ -1,5 +1,4 @@
 import type { Alert } from '@sluice/contract'
-import type { Duration } from '@sluice/core'
 import { isSluiceError } from '@sluice/core'
 import { durationMs } from '@sluice/core/internal'
 import type { AlertActor, Alerts, RedeliverOutcome } from '../../alerts/alerts.ts'
@@ -68,7 +67,7 @@ function found<T>(alert: T | undefined): T {
 function silenceMs(duration: string): number {
   if (NOTHING.test(duration)) return 0
   try {
-    const silenceForMs = Math.ceil(durationMs(duration as Duration, 'duration'))
+    const silenceForMs = Math.ceil(durationMs(duration, 'duration'))
     if (silenceForMs <= LONGEST_SILENCE_MS) return silenceForMs
   } catch (error) {
     if (!isSluiceError(error, 'SLUICE_INVALID_DURATION')) throw error

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto'
 import type { IncidentAnswer, Stored } from '@sluice/contract'
-import type { Duration } from '@sluice/core'
 import { durationMs, MICROS_PER_MS } from '@sluice/core/internal'
 import type { Block, Incident } from '@sluice/core/policy'
 import { feedLines } from '../../alerts/block-export.ts'
@@ -30,7 +29,7 @@ async function setBlock(
 ): Promise<Answer> {
   const { duration, reason, ...who } = request.body
   const nowMs = context.clock.nowMicros() / MICROS_PER_MS
-  const until = Math.ceil(nowMs + durationMs(duration as Duration, 'duration'))
+  const until = Math.ceil(nowMs + durationMs(duration, 'duration'))
   const first = { ...countedEntity(who), until, forgottenAt: until, ...(reason === undefined ? {} : { reason }) }
   const stored = await underPrecondition(request, () =>
     access.changeInDatabase(request, async (config, author) => {

@@ -54,13 +54,15 @@ export function versionHandlers(parts: AdminContext): OperationHandlers<VersionO
 }
 
 async function keepDraft({ access }: AdminContext, request: OperationRequest<'createVersion'>): Promise<Answer> {
-  const { ruleSet, basedOn } = request.body
-  access.rejectUnfit(ruleSet as RuleSet, (path) => `/ruleSet${path}`)
+  const { basedOn } = request.body
+  // The schema of the engine has checked it, which the type of the contract does not say.
+  const ruleSet = request.body.ruleSet as RuleSet
+  access.rejectUnfit(ruleSet, (path) => `/ruleSet${path}`)
   const approve = approvalOf(request)
   const create = async ({ versions }: ConfigStore, author: Author): Promise<Version> => {
-    approve?.(ruleSet as RuleSet, (await enforcedRules(access)).ruleSet)
+    approve?.(ruleSet, (await enforcedRules(access)).ruleSet)
     try {
-      return await versions.create(ruleSet as RuleSet, author, basedOn)
+      return await versions.create(ruleSet, author, basedOn)
     } catch (error) {
       if (!isSluiceError(error, 'SLUICE_NOT_FOUND')) throw error
       throw invalidRequest({ path: '/basedOn', received: String(basedOn), expected: 'the number of a version, or 0' })

@@ -1,6 +1,5 @@
 import { compileRule } from '../../../compile-rule.ts'
 import { isSluiceError } from '../../../errors.ts'
-import type { Duration } from '../../../rule/duration.ts'
 import { durationMs } from '../../../rule/duration.ts'
 import type { Rule } from '../../../rule/rule.ts'
 import { ALGORITHM_OPTIONS } from '../schema/algorithm-schemas.ts'
@@ -44,7 +43,7 @@ export function checkDurations(
   for (const name of names) {
     if (subject[name] === undefined || !problems.isSound(`${path}/${name}`)) continue
     told(problems, path, () => {
-      lengths.set(name, durationMs(subject[name] as Duration, name))
+      lengths.set(name, durationMs(subject[name], name))
     })
   }
   return lengths
