@@ -22,12 +22,12 @@ import { alertHandlers } from './operations/admin/alerts.ts'
 import { AuditNotes } from './operations/admin/audit.ts'
 import type { AdminOptions } from './operations/admin/config-access.ts'
 import { observabilityHandlers } from './operations/admin/metrics.ts'
-import { checkHandlers } from './operations/check/check.ts'
+import { checkHandlers } from './operations/check/check-api.ts'
 import type { CheckHealth } from './operations/health.ts'
 import type { ServiceContext, ServiceMessages } from './service-context.ts'
 import type { Settings } from './settings.ts'
 import type { ThreadSystem } from './system.ts'
-import { hexFrom } from './system.ts'
+import { randomNames } from './system.ts'
 import type { ThreadGroup } from './threads/message-bus.ts'
 
 /** What {@link createNode} needs. */
@@ -59,9 +59,6 @@ export interface ServiceNode {
   stop(): Promise<void>
 }
 
-/** Long enough for unique random names. */
-const NAME_BYTES = 8
-
 /** Shorter than the time that a thread has to reply. */
 const STORE_WAIT_MS = 1000
 
@@ -69,6 +66,7 @@ const STORE_WAIT_MS = 1000
 export function createNode(parts: NodeParts): ServiceNode {
   const { settings, system, threads, secret, nextId, failures } = parts
   const { clock, sleep, random, log } = system
+  const newName = randomNames(system.secureRandom)
   const metrics = new MetricRegistry()
   const tracing = settings.otlpEndpoint === undefined ? undefined : tracingTo(settings.otlpEndpoint, system)
   // `configLagMs` runs when signals are gathered, which is after `limits` is set.
@@ -88,7 +86,7 @@ export function createNode(parts: NodeParts): ServiceNode {
   }
   threads.handle('config.stats', () => follower.stats())
   shareFollowing({ threads, log, follower: limits.besideFile?.follower ?? follower })
-  shareReports(threads, hexFrom(system.secureRandom, NAME_BYTES), () => instrument.report())
+  shareReports(threads, newName(), () => instrument.report())
   const observation = { metrics, log, monotonicMs: system.monotonicMs, secret, tracing }
   const loopDelay = system.openLoopDelay()
   const { server, readiness } = httpListener({
@@ -96,7 +94,7 @@ export function createNode(parts: NodeParts): ServiceNode {
     context,
     loopDelay,
     atTurnEnd: system.atTurnEnd,
-    newRequestId: () => hexFrom(system.secureRandom, NAME_BYTES),
+    newRequestId: newName,
     authenticator: new Authenticator({ ...context, keys: limits.keys, random: system.secureRandom, failures }),
     handlers: handlersOf(context, limits, { ...parts, announceBlock }),
     observer: new RequestObserver(observation),

@@ -62,6 +62,14 @@ export function bytesFrom(random: SecureRandom, count: number): Uint8Array {
   return new Uint8Array(words.buffer).slice(0, count)
 }
 
+/** Long enough for unique random names. */
+const NAME_BYTES = 8
+
+/** Creates unique names of 16 hexadecimal digits. */
+export function randomNames(random: SecureRandom): () => string {
+  return () => hexFrom(random, NAME_BYTES)
+}
+
 /** `count` cryptographically random bytes in hexadecimal digits. */
 export function hexFrom(random: SecureRandom, count: number): string {
   return Buffer.from(bytesFrom(random, count)).toString('hex')

@@ -1,6 +1,6 @@
 import { hash, timingSafeEqual } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
-import type { ApiKeyRole } from '@sluice/config-store'
+import type { ApiKey, ApiKeyRole, ConfigTarget, EntryChange } from '@sluice/config-store'
 import { mayDo } from '@sluice/contract'
 import type { Clock, Random, SharedMemoryHandle } from '@sluice/core'
 import { MICROS_PER_MS } from '@sluice/core/internal'
@@ -8,8 +8,62 @@ import type { Logger } from '@sluice/runtime'
 import { keyDigest } from '@sluice/runtime'
 import type { Answer, Principal } from '../operations/handler.ts'
 import { problemAnswer } from '../operations/problems.ts'
-import type { ApiKeyCache, KnownApiKey } from './api-key-cache.ts'
 import { FailedAttempts } from './failed-attempts.ts'
+
+/** A key as the change feed brings it. */
+export interface KnownApiKey extends ApiKey {
+  /** SHA-256 of its secret, in hexadecimal digits. */
+  readonly secretHash: string
+}
+
+/**
+ * The API keys as they were last known, kept up to date by the change feed: `engineTarget(engine, { others: keys })`. So no
+ * request waits for the database, a key that is revoked anywhere ends here with the next change, and keys go on to work while
+ * the database is away.
+ */
+export class ApiKeyCache implements Pick<ConfigTarget, 'apply' | 'beginReload' | 'endReload'> {
+  #keys = new Map<string, KnownApiKey>()
+  /** What came since a reload began; undefined when none is under way. */
+  #reloaded: Map<string, KnownApiKey> | undefined
+  #isLoaded = false
+
+  /** Whether all keys are known: false until something was loaded, from wherever. */
+  get isLoaded(): boolean {
+    return this.#isLoaded
+  }
+
+  get size(): number {
+    return this.#keys.size
+  }
+
+  /** The key with this id, whether or not it has ended. */
+  find(id: string): KnownApiKey | undefined {
+    return this.#keys.get(id)
+  }
+
+  apply(changes: readonly EntryChange[]): void {
+    for (const change of changes) {
+      if (change.kind !== 'api-key') continue
+      put(this.#keys, change.key, change.entry)
+      if (this.#reloaded !== undefined) put(this.#reloaded, change.key, change.entry)
+    }
+  }
+
+  beginReload(): void {
+    this.#reloaded = new Map()
+  }
+
+  endReload(): void {
+    if (this.#reloaded !== undefined) this.#keys = this.#reloaded
+    this.#reloaded = undefined
+    this.#isLoaded = true
+  }
+}
+
+function put(keys: Map<string, KnownApiKey>, id: string, key: KnownApiKey | undefined): void {
+  if (key === undefined) keys.delete(id)
+  else keys.set(id, key)
+}
 
 /** What an {@link Authenticator} works with. */
 export interface AuthenticatorParts {

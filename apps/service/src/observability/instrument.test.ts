@@ -6,9 +6,8 @@ import { fallbackStore, storeUnavailable } from '@sluice/core/store'
 import { MetricRegistry } from '@sluice/runtime'
 import { deferredStore, FakeClock, FakeTimers, seededRandom } from '@sluice/testing'
 import { describe, expect, it } from 'vitest'
-import { Instrument } from './instrument.ts'
+import { Instrument, ObservedEngine } from './instrument.ts'
 import { captureLog, createScene, numbersOf, parseMetricsPage, SECRET } from './observability.test.support.ts'
-import { ObservedEngine } from './observed-engine.ts'
 
 const RULES: RuleSet = {
   rules: [

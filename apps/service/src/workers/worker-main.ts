@@ -49,7 +49,7 @@ async function start(port: number): Promise<number | undefined> {
     shared,
     failures,
     secret: new Uint8Array(secret),
-    nextId: () => ids.next(),
+    nextId: ids.next,
     port,
     checks: [() => threads.callMain('threads.health')],
   })

@@ -70,7 +70,7 @@ export class HttpServer {
       requireHostHeader: false,
     })
     const { requests, observeRejection, connectionLimit } = options
-    this.#server.on('request', (request, response) => requests.serve(request, response))
+    this.#server.on('request', requests.serve)
     this.#server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
       observeRejection?.(UNKNOWN_EXPECTATION.status, request.socket.remoteAddress ?? '')
       discardBody(request)

@@ -1,6 +1,6 @@
 import type { OperationId } from '@sluice/contract'
 import type { ServiceContext } from '../../service-context.ts'
-import type { CheckOperation } from '../check/check.ts'
+import type { CheckOperation } from '../check/check-api.ts'
 import type { ListenerOperation, OperationHandlers } from '../handler.ts'
 import type { AlertOperation } from './alerts.ts'
 import { apiKeyHandlers } from './api-keys.ts'

@@ -5,9 +5,10 @@ import { durationMs, MICROS_PER_MS } from '@sluice/core/internal'
 import type { Block, Incident } from '@sluice/core/policy'
 import { feedLines } from '../../alerts/block-export.ts'
 import type { Answer, OperationHandlers, OperationRequest, RequestContext } from '../handler.ts'
+import { adminAnswer, removedAnswer } from '../handler.ts'
 import { notFound } from '../problems.ts'
-import { adminAnswer, rejectEnded, removedAnswer, seenBy, underPrecondition } from './admin-requests.ts'
 import type { AdminContext } from './config-access.ts'
+import { rejectEnded, seenBy, underPrecondition } from './config-access.ts'
 import { countedEntity, listEntries } from './entries.ts'
 
 /** Callers that are denied everywhere for a time. */
