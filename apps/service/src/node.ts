@@ -95,8 +95,14 @@ export function createNode(parts: NodeParts): ServiceNode {
     loopDelay,
     atTurnEnd: system.atTurnEnd,
     newRequestId: newName,
-    authenticator: new Authenticator({ ...context, keys: limits.keys, random: system.secureRandom, failures }),
-    handlers: handlersOf(context, limits, { ...parts, announceBlock }),
+    authenticator: new Authenticator({
+      ...context,
+      keys: limits.keys,
+      random: system.secureRandom,
+      failures,
+      ...settings,
+    }),
+    handlers: handlersOf(context, limits, { ...parts, announceBlock, observe: instrument.observePolicy }),
     observer: new RequestObserver(observation),
     checks: [...parts.checks, ...limits.checks],
     sharesPort: threads.count > 1,
@@ -134,12 +140,13 @@ function tracingTo(endpoint: string, { clock, monotonicMs, log }: ThreadSystem):
 function handlersOf(
   context: ServiceContext,
   { file, keys, besideFile }: DecisionEngine,
-  { database, announceBlock }: Pick<NodeParts, 'database'> & Pick<AdminOptions, 'announceBlock'>,
+  { database, announceBlock, observe }: Pick<NodeParts, 'database'> & Pick<AdminOptions, 'announceBlock' | 'observe'>,
 ): HttpListenerParts['handlers'] {
   const options = {
     ...(file && { file }),
     ...(besideFile && { database: besideFile }),
     ...(announceBlock && { announceBlock }),
+    ...(observe && { observe }),
   }
   return {
     ...checkHandlers(context),

@@ -1,5 +1,4 @@
 import { hash, timingSafeEqual } from 'node:crypto'
-import type { IncomingHttpHeaders } from 'node:http'
 import type { ApiKey, ApiKeyRole, ConfigTarget, EntryChange } from '@sluice/config-store'
 import { mayDo } from '@sluice/contract'
 import type { Clock, Random, SharedMemoryHandle } from '@sluice/core'
@@ -8,6 +7,8 @@ import type { Logger } from '@sluice/runtime'
 import { keyDigest } from '@sluice/runtime'
 import type { Answer, Principal } from '../operations/handler.ts'
 import { problemAnswer } from '../operations/problems.ts'
+import type { RequestOrigin } from './client-address.ts'
+import { ClientAddresses } from './client-address.ts'
 import { FailedAttempts } from './failed-attempts.ts'
 
 /** A key as the change feed brings it. */
@@ -75,13 +76,8 @@ export interface AuthenticatorParts {
   readonly secret: Uint8Array
   /** Where the threads of a process count failed attempts together; undefined for a thread that counts for itself. */
   readonly failures?: SharedMemoryHandle | undefined
-}
-
-/** The parts of a request that say who asks. */
-export interface Credentials {
-  readonly headers: IncomingHttpHeaders
-  /** Address of the other end of the connection. */
-  readonly remoteAddress: string
+  /** Networks of proxies whose `X-Forwarded-For` says who asks. Default: none. */
+  readonly trustedProxies?: readonly string[]
 }
 
 /** Why somebody was not let in, as the log has it. */
@@ -111,29 +107,30 @@ export class Authenticator {
   readonly #log: Logger
   readonly #secret: Uint8Array
   readonly #failures: FailedAttempts
+  readonly #addresses: ClientAddresses
 
-  constructor({ keys, clock, random, log, secret, failures }: AuthenticatorParts) {
+  constructor({ keys, clock, random, log, secret, failures, trustedProxies = [] }: AuthenticatorParts) {
     this.#keys = keys
     this.#clock = clock
     this.#log = log
     this.#secret = secret
     this.#failures = new FailedAttempts({ clock, random, shared: failures })
+    this.#addresses = new ClientAddresses(trustedProxies)
   }
 
   /**
    * Who asks, when the role of the key is enough; else the problem to answer with: 401, 403 or 429, or 503 while no keys are
    * known yet. `needed`: the role that is asked for; `none` for any valid key.
    */
-  authenticate({ headers, remoteAddress }: Credentials, needed: ApiKeyRole): Principal | Answer {
-    const { authorization } = headers
+  authenticate(request: RequestOrigin, needed: ApiKeyRole): Principal | Answer {
+    const { authorization } = request.headers
     if (authorization === undefined) return unauthorized('no-key')
     const token = readBearer(authorization)
-    if (token === undefined) return this.#reject('unreadable', undefined, remoteAddress)
+    if (token === undefined) return this.#reject('unreadable', undefined, request)
     const key = this.#keys.find(token.id)
     const rejection = this.#rejectionOf(token, key)
     if (rejection !== undefined && !this.#keys.isLoaded) return notLoaded()
-    if (rejection !== undefined || key === undefined)
-      return this.#reject(rejection ?? 'unknown', token.id, remoteAddress)
+    if (rejection !== undefined || key === undefined) return this.#reject(rejection ?? 'unknown', token.id, request)
     if (!mayDo(key.role, needed)) return forbidden(key.role, needed)
     return { id: key.id, name: key.name, role: key.role, tenant: key.tenant }
   }
@@ -145,13 +142,14 @@ export class Authenticator {
     return key.expiresAt !== undefined && key.expiresAt <= nowMs ? 'expired' : undefined
   }
 
-  #reject(rejection: Rejection, keyId: string | undefined, remoteAddress: string): Answer {
-    const retryAfterMs = this.#failures.count({ remoteAddress, keyId })
+  #reject(rejection: Rejection, keyId: string | undefined, request: RequestOrigin): Answer {
+    const address = this.#addresses.of(request)
+    const retryAfterMs = this.#failures.count({ address, keyId })
     if (this.#log.isEnabled('warn')) {
       this.#log.warn('an API key was rejected', {
         reason: rejection,
         limited: retryAfterMs > 0,
-        address: this.#digest(remoteAddress),
+        address: this.#digest(address),
         // Not the id itself: whoever mixes things up sends secrets in its place.
         ...(keyId === undefined ? {} : { key: this.#digest(keyId) }),
       })

@@ -164,8 +164,8 @@ export class Instrument implements CheckObserver {
     this.#store.record(event)
     this.#events.store(event)
     if (event.type === 'asked') this.#signals?.recordStoreCall(event.micros, event.outcome === 'failed')
-    // A call that was made is already counted by `asked`.
-    else if (event.type === 'failed' && event.charged === 'no' && event.error === undefined) {
+    // Only a call that the breaker skipped: all others are counted by `asked`, whether or not they were sent.
+    else if (event.type === 'failed' && event.cause === 'breaker' && event.error === undefined) {
       this.#signals?.recordStoreCall(0, true)
     }
   }

@@ -30,6 +30,7 @@ export function adminHandlers(
     access: new ConfigAccess(context, options),
     notes: new AuditNotes({ config: context.config ?? options.database?.config, log: context.log }),
     announceBlock: options.announceBlock ?? (() => undefined),
+    observe: options.observe ?? (() => undefined),
   }
   return {
     ...rateLimitHandlers(parts),

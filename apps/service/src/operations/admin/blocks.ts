@@ -26,7 +26,7 @@ export function blockHandlers(
 
 /** Keeps a block, and enforces it here before it is answered. It counts as one more strike, as every block does. */
 async function setBlock(
-  { access, context, announceBlock }: AdminContext,
+  { access, context, announceBlock, observe }: AdminContext,
   request: OperationRequest<'putBlock'>,
 ): Promise<Answer> {
   const { duration, reason, ...who } = request.body
@@ -44,6 +44,7 @@ async function setBlock(
     }),
   )
   announceBlock({ kind: 'created', block: stored.entry })
+  observe({ type: 'blocked', block: stored.entry })
   return adminAnswer(stored, { revision: stored.revision })
 }
 

@@ -2,7 +2,7 @@ import type { Author, ConfigStore, ExternalAction, Seen } from '@sluice/config-s
 import type { Clock } from '@sluice/core'
 import { isSluiceError } from '@sluice/core'
 import { MICROS_PER_MS } from '@sluice/core/internal'
-import type { RuleSet } from '@sluice/core/policy'
+import type { PolicyObserver, RuleSet } from '@sluice/core/policy'
 import type { AnnounceBlock } from '../../alerts/block-export.ts'
 import type { ConfigReads, DatabaseReads, FileConfigReads } from '../../config/config-reads.ts'
 import type { FollowedDatabase } from '../../config/follow-changes.ts'
@@ -28,6 +28,8 @@ export interface AdminOptions {
   readonly database?: FollowedDatabase
   /** Callback for blocks that are set and lifted here. Default: none. */
   readonly announceBlock?: AnnounceBlock
+  /** Observes blocks that are set here. Default: none. */
+  readonly observe?: PolicyObserver
 }
 
 /** The configuration, as the admin API reads and changes it. */
@@ -115,6 +117,7 @@ export interface AdminContext {
   /** Notes in the audit log what was done besides changes of the configuration. */
   readonly notes: { note(request: AnyRequest, done: ExternalAction): Promise<void> }
   readonly announceBlock: AnnounceBlock
+  readonly observe: PolicyObserver
 }
 
 /** Who asks for a change, and why, as the audit log has it. */
