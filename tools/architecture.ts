@@ -44,7 +44,7 @@ export const importTable: Readonly<Record<string, ImportRow>> = {
     npm: 'dependencies',
   },
   cli: {
-    workspace: ['client', 'contract', 'core', 'service/settings', 'service/rules-file'],
+    workspace: ['client', 'config-store/schema-version', 'contract', 'core', 'service/settings', 'service/rules-file'],
     node: true,
     npm: 'dependencies',
   },

@@ -25,13 +25,13 @@ import { alertHandlers } from './operations/admin/alerts.ts'
 import { AuditNotes } from './operations/admin/audit.ts'
 import type { AdminOptions } from './operations/admin/config-access.ts'
 import { observabilityHandlers } from './operations/admin/metrics.ts'
-import { checkHandlers } from './operations/check/check.ts'
+import { checkHandlers } from './operations/check/check-api.ts'
 import type { CheckHealth } from './operations/health.ts'
 import { Readiness } from './operations/health.ts'
 import type { ServiceContext, ServiceMessages } from './service-context.ts'
 import type { Settings } from './settings.ts'
 import type { ThreadSystem } from './system.ts'
-import { hexFrom } from './system.ts'
+import { randomNames } from './system.ts'
 import type { ThreadGroup } from './threads/message-bus.ts'
 
 /** What {@link createNode} needs. */
@@ -64,9 +64,6 @@ export interface ServiceNode {
   stop(): Promise<void>
 }
 
-/** Long enough for unique random names. */
-const NAME_BYTES = 8
-
 /** Shorter than the time that a thread has to reply. */
 const STORE_WAIT_MS = 1000
 
@@ -74,6 +71,7 @@ const STORE_WAIT_MS = 1000
 export function createNode(parts: NodeParts): ServiceNode {
   const { settings, system, threads, secret, nextId, failures } = parts
   const { clock, sleep, random, log } = system
+  const newName = randomNames(system.secureRandom)
   const metrics = new MetricRegistry()
   const tracing = settings.otlpEndpoint === undefined ? undefined : tracingTo(settings.otlpEndpoint, system)
   // `configLagMs` runs when signals are gathered, which is after `limits` is set.
@@ -93,7 +91,7 @@ export function createNode(parts: NodeParts): ServiceNode {
   }
   threads.handle('config.stats', () => follower.stats())
   shareFollowing({ threads, log, follower: limits.besideFile?.follower ?? follower })
-  shareReports(threads, hexFrom(system.secureRandom, NAME_BYTES), () => instrument.report())
+  shareReports(threads, newName(), () => instrument.report())
   const observation = { metrics, log, monotonicMs: system.monotonicMs, secret, tracing }
   const loopDelay = system.openLoopDelay()
   const readiness = new Readiness([...parts.checks, ...limits.checks])
@@ -103,9 +101,15 @@ export function createNode(parts: NodeParts): ServiceNode {
     ...common,
     loopDelay,
     atTurnEnd: system.atTurnEnd,
-    newRequestId: () => hexFrom(system.secureRandom, NAME_BYTES),
-    authenticator: new Authenticator({ ...context, keys: limits.keys, random: system.secureRandom, failures }),
-    handlers: handlersOf(context, limits, { ...parts, announceBlock }),
+    newRequestId: newName,
+    authenticator: new Authenticator({
+      ...context,
+      keys: limits.keys,
+      random: system.secureRandom,
+      failures,
+      ...settings,
+    }),
+    handlers: handlersOf(context, limits, { ...parts, announceBlock, observe: instrument.observePolicy }),
     observer: new RequestObserver(observation),
     port: parts.ports.http ?? 0,
   })
@@ -144,12 +148,13 @@ function tracingTo(endpoint: string, { clock, monotonicMs, log }: ThreadSystem):
 function handlersOf(
   context: ServiceContext,
   { file, keys, besideFile }: DecisionEngine,
-  { database, announceBlock }: Pick<NodeParts, 'database'> & Pick<AdminOptions, 'announceBlock'>,
+  { database, announceBlock, observe }: Pick<NodeParts, 'database'> & Pick<AdminOptions, 'announceBlock' | 'observe'>,
 ): HttpListenerParts['handlers'] {
   const options = {
     ...(file && { file }),
     ...(besideFile && { database: besideFile }),
     ...(announceBlock && { announceBlock }),
+    ...(observe && { observe }),
   }
   return {
     ...checkHandlers(context),

@@ -31,7 +31,7 @@ import { OtlpTracing } from './observability/tracing/otlp-tracing.ts'
 import type { ServiceMessages } from './service-context.ts'
 import type { Settings } from './settings.ts'
 import type { ThreadSystem } from './system.ts'
-import { bytesFrom, hexFrom } from './system.ts'
+import { bytesFrom, randomNames } from './system.ts'
 import type { MainThread } from './threads/message-bus.ts'
 import type { Workers } from './workers/workers.ts'
 import { singleWorker, workerThreads } from './workers/workers.ts'
@@ -75,7 +75,7 @@ export function createService(parts: ServiceParts): Service {
   const machineNumbers = new MachineNumberTable(settings.threads)
   const numbers = machineNumberSource({ ...system, settings, machineNumbers, database, nowMs })
   const ids = new IdSource(machineNumbers, 0, nowMs)
-  const common = { settings, system, folder, database, secret: secret.bytes, nextId: () => ids.next() }
+  const common = { settings, system, folder, database, secret: secret.bytes, nextId: ids.next }
   const workers: Workers = workersOf(common, { secret: secret.memory, machineNumbers: machineNumbers.memory })
   const { rollups, documents } = database
   const watch = new ProcessMonitor({ settings, system, folder, group: workers.group, rollups, documents, nowMs })
@@ -156,7 +156,6 @@ export interface ProcessMonitorParts {
   readonly nowMs: NowMs
 }
 
-const NAME_BYTES = 8
 const MS_PER_SECOND = 1000
 
 const NO_WEBHOOKS: WebhookCounts = { pending: 0, dead: 0, delivered: 0, failed: 0, failedTries: 0, lost: 0 }
@@ -182,7 +181,7 @@ class ProcessMonitor {
       ...system,
       store: rollups,
       report: () => askReport(group),
-      source: hexFrom(secureRandom, NAME_BYTES),
+      source: randomNames(secureRandom)(),
     })
   }
 
@@ -197,7 +196,7 @@ class ProcessMonitor {
       documents: { database: () => documents, redis: () => this.#redisDocuments() },
       remindEveryMs: (options.remindEverySeconds ?? 0) * MS_PER_SECOND,
       node: settings.region === undefined ? hostname() : `${hostname()} (${settings.region})`,
-      newId: () => hexFrom(system.secureRandom, NAME_BYTES),
+      newId: randomNames(system.secureRandom),
       webhooks,
       blockWebhooks: settings.blockWebhooks,
       delivery: webhookDelivery(settings.webhooks),

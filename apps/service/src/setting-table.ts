@@ -266,7 +266,7 @@ export const SETTING_TABLE: Readonly<Record<SettingName, SettingDefinition>> = {
     flag: 'trusted-proxies',
     variable: 'SLUICE_TRUSTED_PROXIES',
     argument: '<network,...>',
-    help: 'Networks of your proxies: no connection limit, and no blocks by penalties. Default: none.',
+    help: 'Networks of your proxies: no connection limit, no blocks by penalties, and their X-Forwarded-For names who failed to log in. Default: none.',
     schema: {
       type: 'string',
       pattern: NETWORKS,

@@ -1,3 +1,4 @@
+import { getHeapStatistics } from 'node:v8'
 import type { Clock, Random as SecureRandom } from '@sluice/core'
 import { systemRandom as secureRandom, systemClock } from '@sluice/core'
 import { systemMonotonicMs } from '@sluice/core/internal'
@@ -41,8 +42,8 @@ export function systemOfProcess(logOutput: LogOutput): ThreadSystem {
 export interface SystemReadings {
   /** CPU time of all threads, in microseconds. */
   readonly cpuMicros: () => number
-  /** Resident memory of the process, in bytes. */
-  readonly residentBytes: () => number
+  /** Resident memory of the process, in bytes; undefined where the system does not say, as without /proc. */
+  readonly residentBytes: () => number | undefined
   /** Used heap of this thread, in bytes. */
   readonly heapBytes: () => number
 }
@@ -52,14 +53,29 @@ export const systemReadings: SystemReadings = {
     const { user, system } = process.cpuUsage()
     return user + system
   },
-  residentBytes: () => process.memoryUsage.rss(),
-  heapBytes: () => process.memoryUsage().heapUsed,
+  residentBytes() {
+    try {
+      return process.memoryUsage.rss()
+    } catch {
+      return undefined
+    }
+  },
+  // Not `process.memoryUsage()`, which reads the resident memory too.
+  heapBytes: () => getHeapStatistics().used_heap_size,
 }
 
 /** `count` cryptographically random bytes. */
 export function bytesFrom(random: SecureRandom, count: number): Uint8Array {
   const words = Uint32Array.from({ length: Math.ceil(count / 4) }, () => random.nextUint32())
   return new Uint8Array(words.buffer).slice(0, count)
+}
+
+/** Long enough for unique random names. */
+const NAME_BYTES = 8
+
+/** Creates unique names of 16 hexadecimal digits. */
+export function randomNames(random: SecureRandom): () => string {
+  return () => hexFrom(random, NAME_BYTES)
 }
 
 /** `count` cryptographically random bytes in hexadecimal digits. */

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { backoffDelayMs } from './backoff.ts'
+import { backoffDelayMs } from './retry.ts'
 
 const middle = (): number => 0.5
 

@@ -1,13 +1,15 @@
-export { type BackoffOptions, backoffDelayMs } from './backoff.ts'
-export type { DeliveryAttempt } from './delivery/delivery-attempt.ts'
-export { type DeliveryCounts, type DeliveryEvent, DeliveryQueue } from './delivery/delivery-queue.ts'
+export {
+  type DeliveryAttempt,
+  type DeliveryCounts,
+  type DeliveryEvent,
+  DeliveryQueue,
+} from './delivery/delivery-queue.ts'
 export type { DeadLetter, DeliveryChanges, DeliveryRecord, DeliveryStore } from './delivery/delivery-store.ts'
 export { HashRing, type HashRingOptions, type HashRingServer } from './hash-ring.ts'
 export { keyDigest } from './key-digest.ts'
 export type { LineStream } from './log/line-writer.ts'
 export type { LogFields } from './log/log-fields.ts'
-export { type LogCounts, type LogLevel, LogOutput } from './log/log-output.ts'
-export { Logger } from './log/logger.ts'
+export { type LogCounts, Logger, type LogLevel, LogOutput } from './log/logger.ts'
 export { renderMetrics } from './metrics/exposition.ts'
 export { mergeSnapshots } from './metrics/merge-snapshots.ts'
 export type { Counter, CounterSeries } from './metrics/metric-counter.ts'
@@ -19,7 +21,15 @@ export { InFlight } from './overload/in-flight.ts'
 export { LagGuard, type LoopDelay } from './overload/lag-guard.ts'
 export { systemLoopDelay } from './overload/system-loop-delay.ts'
 export { replaceFile } from './replace-file.ts'
-export { RetriesExhausted, type RetryAttempt, type RetryNotice, type RetryOptions, retry } from './retry.ts'
+export {
+  type BackoffOptions,
+  backoffDelayMs,
+  RetriesExhausted,
+  type RetryAttempt,
+  type RetryNotice,
+  type RetryOptions,
+  retry,
+} from './retry.ts'
 export { isRuntimeError, RuntimeAggregateError, RuntimeError, type RuntimeErrorCode } from './runtime-error.ts'
 export { bucketQuantile } from './sketches/bucket-bounds.ts'
 export { RollingHistogram } from './sketches/rolling-histogram.ts'

@@ -1,14 +1,12 @@
 import { accessSync, constants, existsSync, readFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
+import { SCHEMA_TABLE, SCHEMA_VERSION } from '@sluice/config-store/schema-version'
 import { urlWithoutSecrets } from '@sluice/core/options'
 import { reasonText } from '../output/text.ts'
 import type { Finding } from './finding.ts'
 import { failed, ok, warning } from './finding.ts'
 import type { ServerQuestion } from './server-probe.ts'
 import { clockFinding, within } from './server-probe.ts'
-
-/** Schema version of the tables that the service of this version creates. */
-const CURRENT_SCHEMA = 6
 
 /** Where the service keeps its state, with the clock and timer of the command. */
 export interface DatabaseQuestion extends Omit<ServerQuestion, 'url'> {
@@ -29,12 +27,12 @@ export async function inspectDatabase(question: DatabaseQuestion): Promise<reado
 
 /** Compares the schema version of a configuration database with the current one; 0: there are no tables. */
 export function schemaFinding(check: string, version: number): Finding {
-  if (version === CURRENT_SCHEMA) return ok(check, `schema version ${version}, the newest`)
-  if (version > CURRENT_SCHEMA) {
-    const found = `schema version ${version} of a newer service; this one supports up to ${CURRENT_SCHEMA}`
+  if (version === SCHEMA_VERSION) return ok(check, `schema version ${version}, the newest`)
+  if (version > SCHEMA_VERSION) {
+    const found = `schema version ${version} of a newer service; this one supports up to ${SCHEMA_VERSION}`
     return failed(check, found, 'Upgrade the service on this machine, or use another database.')
   }
-  const found = version === 0 ? 'no tables yet' : `schema version ${version}, the newest is ${CURRENT_SCHEMA}`
+  const found = version === 0 ? 'no tables yet' : `schema version ${version}, the newest is ${SCHEMA_VERSION}`
   return warning(check, found, 'Nothing to do: the service creates or migrates the tables when it starts.')
 }
 
@@ -84,9 +82,9 @@ async function sqliteSchemaVersion(path: string): Promise<number> {
   const { DatabaseSync } = await import('node:sqlite')
   const database = new DatabaseSync(path, { readOnly: true })
   try {
-    const tables = database.prepare("SELECT name FROM sqlite_master WHERE name = 'schema_migrations'").all()
+    const tables = database.prepare('SELECT name FROM sqlite_master WHERE name = ?').all(SCHEMA_TABLE)
     if (tables.length === 0) return 0
-    const newest = database.prepare('SELECT max(number) AS number FROM schema_migrations').get()
+    const newest = database.prepare(`SELECT max(number) AS number FROM ${SCHEMA_TABLE}`).get()
     return Number(newest?.['number'] ?? 0)
   } finally {
     database.close()
@@ -136,11 +134,11 @@ async function askServer({ url, nowMs, wait }: ServerQuestion): Promise<Answers>
     await client.connect()
     const server = await client.query<{ version: number; replica: boolean; there: boolean }>(
       "SELECT current_setting('server_version_num')::int / 10000 AS version, pg_is_in_recovery() AS replica, " +
-        "to_regclass('schema_migrations') IS NOT NULL AS there",
+        `to_regclass('${SCHEMA_TABLE}') IS NOT NULL AS there`,
     )
     const { version, replica, there } = server.rows[0]!
     const newest = there
-      ? await client.query<{ number: string | null }>('SELECT max(number) AS number FROM schema_migrations')
+      ? await client.query<{ number: string | null }>(`SELECT max(number) AS number FROM ${SCHEMA_TABLE}`)
       : undefined
     const beforeMs = nowMs()
     const time = await client.query<{ ms: number }>(

@@ -1,7 +1,7 @@
 import type { EntryChange } from '@sluice/config-store'
 import { describe, expect, it } from 'vitest'
-import type { KnownApiKey } from './api-key-cache.ts'
-import { ApiKeyCache } from './api-key-cache.ts'
+import type { KnownApiKey } from './authenticator.ts'
+import { ApiKeyCache } from './authenticator.ts'
 
 function keyNamed(name: string, more: Partial<KnownApiKey> = {}): KnownApiKey {
   return {

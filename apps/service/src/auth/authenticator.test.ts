@@ -5,8 +5,7 @@ import { Logger, LogOutput } from '@sluice/runtime'
 import { FakeClock, seededRandom } from '@sluice/testing'
 import { describe, expect, it, onTestFinished } from 'vitest'
 import type { Answer, Principal } from '../operations/handler.ts'
-import { ApiKeyCache } from './api-key-cache.ts'
-import { Authenticator } from './authenticator.ts'
+import { ApiKeyCache, Authenticator } from './authenticator.ts'
 
 const AUTHOR = { name: 'test' }
 const ADDRESS = '192.0.2.1'

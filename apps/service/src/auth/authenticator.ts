@@ -1,6 +1,5 @@
 import { hash, timingSafeEqual } from 'node:crypto'
-import type { IncomingHttpHeaders } from 'node:http'
-import type { ApiKeyRole } from '@sluice/config-store'
+import type { ApiKey, ApiKeyRole, ConfigTarget, EntryChange } from '@sluice/config-store'
 import { mayDo } from '@sluice/contract'
 import type { Clock, Random, SharedMemoryHandle } from '@sluice/core'
 import { MICROS_PER_MS } from '@sluice/core/internal'
@@ -8,8 +7,64 @@ import type { Logger } from '@sluice/runtime'
 import { keyDigest } from '@sluice/runtime'
 import type { Answer, Principal } from '../operations/handler.ts'
 import { problemAnswer } from '../operations/problems.ts'
-import type { ApiKeyCache, KnownApiKey } from './api-key-cache.ts'
+import type { RequestOrigin } from './client-address.ts'
+import { ClientAddresses } from './client-address.ts'
 import { FailedAttempts } from './failed-attempts.ts'
+
+/** A key as the change feed brings it. */
+export interface KnownApiKey extends ApiKey {
+  /** SHA-256 of its secret, in hexadecimal digits. */
+  readonly secretHash: string
+}
+
+/**
+ * The API keys as they were last known, kept up to date by the change feed: `engineTarget(engine, { others: keys })`. So no
+ * request waits for the database, a key that is revoked anywhere ends here with the next change, and keys go on to work while
+ * the database is away.
+ */
+export class ApiKeyCache implements Pick<ConfigTarget, 'apply' | 'beginReload' | 'endReload'> {
+  #keys = new Map<string, KnownApiKey>()
+  /** What came since a reload began; undefined when none is under way. */
+  #reloaded: Map<string, KnownApiKey> | undefined
+  #isLoaded = false
+
+  /** Whether all keys are known: false until something was loaded, from wherever. */
+  get isLoaded(): boolean {
+    return this.#isLoaded
+  }
+
+  get size(): number {
+    return this.#keys.size
+  }
+
+  /** The key with this id, whether or not it has ended. */
+  find(id: string): KnownApiKey | undefined {
+    return this.#keys.get(id)
+  }
+
+  apply(changes: readonly EntryChange[]): void {
+    for (const change of changes) {
+      if (change.kind !== 'api-key') continue
+      put(this.#keys, change.key, change.entry)
+      if (this.#reloaded !== undefined) put(this.#reloaded, change.key, change.entry)
+    }
+  }
+
+  beginReload(): void {
+    this.#reloaded = new Map()
+  }
+
+  endReload(): void {
+    if (this.#reloaded !== undefined) this.#keys = this.#reloaded
+    this.#reloaded = undefined
+    this.#isLoaded = true
+  }
+}
+
+function put(keys: Map<string, KnownApiKey>, id: string, key: KnownApiKey | undefined): void {
+  if (key === undefined) keys.delete(id)
+  else keys.set(id, key)
+}
 
 /** What an {@link Authenticator} works with. */
 export interface AuthenticatorParts {
@@ -21,13 +76,8 @@ export interface AuthenticatorParts {
   readonly secret: Uint8Array
   /** Where the threads of a process count failed attempts together; undefined for a thread that counts for itself. */
   readonly failures?: SharedMemoryHandle | undefined
-}
-
-/** The parts of a request that say who asks. */
-export interface Credentials {
-  readonly headers: IncomingHttpHeaders
-  /** Address of the other end of the connection. */
-  readonly remoteAddress: string
+  /** Networks of proxies whose `X-Forwarded-For` says who asks. Default: none. */
+  readonly trustedProxies?: readonly string[]
 }
 
 /** Why somebody was not let in, as the log has it. */
@@ -57,29 +107,30 @@ export class Authenticator {
   readonly #log: Logger
   readonly #secret: Uint8Array
   readonly #failures: FailedAttempts
+  readonly #addresses: ClientAddresses
 
-  constructor({ keys, clock, random, log, secret, failures }: AuthenticatorParts) {
+  constructor({ keys, clock, random, log, secret, failures, trustedProxies = [] }: AuthenticatorParts) {
     this.#keys = keys
     this.#clock = clock
     this.#log = log
     this.#secret = secret
     this.#failures = new FailedAttempts({ clock, random, shared: failures })
+    this.#addresses = new ClientAddresses(trustedProxies)
   }
 
   /**
    * Who asks, when the role of the key is enough; else the problem to answer with: 401, 403 or 429, or 503 while no
    * keys are known yet. `needed`: the role that is asked for; `none` for any valid key.
    */
-  authenticate({ headers, remoteAddress }: Credentials, needed: ApiKeyRole): Principal | Answer {
-    const { authorization } = headers
+  authenticate(request: RequestOrigin, needed: ApiKeyRole): Principal | Answer {
+    const { authorization } = request.headers
     if (authorization === undefined) return unauthorized('no-key')
     const token = readBearer(authorization)
-    if (token === undefined) return this.#reject('unreadable', undefined, remoteAddress)
+    if (token === undefined) return this.#reject('unreadable', undefined, request)
     const key = this.#keys.find(token.id)
     const rejection = this.#rejectionOf(token, key)
     if (rejection !== undefined && !this.#keys.isLoaded) return notLoaded()
-    if (rejection !== undefined || key === undefined)
-      return this.#reject(rejection ?? 'unknown', token.id, remoteAddress)
+    if (rejection !== undefined || key === undefined) return this.#reject(rejection ?? 'unknown', token.id, request)
     if (!mayDo(key.role, needed)) return forbidden(key.role, needed)
     return { id: key.id, name: key.name, role: key.role, tenant: key.tenant }
   }
@@ -91,13 +142,14 @@ export class Authenticator {
     return key.expiresAt !== undefined && key.expiresAt <= nowMs ? 'expired' : undefined
   }
 
-  #reject(rejection: Rejection, keyId: string | undefined, remoteAddress: string): Answer {
-    const retryAfterMs = this.#failures.count({ remoteAddress, keyId })
+  #reject(rejection: Rejection, keyId: string | undefined, request: RequestOrigin): Answer {
+    const address = this.#addresses.of(request)
+    const retryAfterMs = this.#failures.count({ address, keyId })
     if (this.#log.isEnabled('warn')) {
       this.#log.warn('an API key was rejected', {
         reason: rejection,
         limited: retryAfterMs > 0,
-        address: this.#digest(remoteAddress),
+        address: this.#digest(address),
         // Not the id itself: whoever mixes things up sends secrets in its place.
         ...(keyId === undefined ? {} : { key: this.#digest(keyId) }),
       })

@@ -5,8 +5,8 @@ import { PolicyEngine } from '@sluice/core/policy'
 
 /** What one attempt came with. */
 export interface Attempt {
-  /** Address of the other end of the connection. */
-  readonly remoteAddress: string
+  /** Address of the client. */
+  readonly address: string
   /** The visible part of the key; undefined when none could be read. */
   readonly keyId: string | undefined
 }
@@ -57,10 +57,10 @@ export class FailedAttempts {
   }
 
   /** Counts a failure. 0 when it was within the limits; else the milliseconds after which one would be again. */
-  count({ remoteAddress, keyId }: Attempt): number {
+  count({ address, keyId }: Attempt): number {
     const { allowed, retryAfterMs } = this.#engine.check({
       resource: RESOURCE,
-      ip: remoteAddress,
+      ip: address,
       ...(keyId === undefined ? {} : { apiKey: keyId }),
     })
     return allowed ? 0 : retryAfterMs

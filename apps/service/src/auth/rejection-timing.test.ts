@@ -3,9 +3,8 @@ import { systemMonotonicMs } from '@sluice/core/internal'
 import { Logger, LogOutput } from '@sluice/runtime'
 import { FakeClock, seededRandom } from '@sluice/testing'
 import { expect, it } from 'vitest'
-import type { KnownApiKey } from './api-key-cache.ts'
-import { ApiKeyCache } from './api-key-cache.ts'
-import { Authenticator } from './authenticator.ts'
+import type { KnownApiKey } from './authenticator.ts'
+import { ApiKeyCache, Authenticator } from './authenticator.ts'
 
 // How long a refusal takes must not tell which keys there are: otherwise their ids could be found out one by one. What
 // looks like no key at all is not compared: its sender knows that without asking.

@@ -1,5 +1,5 @@
 import type { Operation, OperationId } from '@sluice/contract'
-import type { Answer, Principal, RequestContext } from '../operations/handler.ts'
+import type { Answer, RequestContext } from '../operations/handler.ts'
 import { problemAnswer } from '../operations/problems.ts'
 
 /** What a request asks for: its decoded parameters, and its body as JSON that is not decoded yet. */
@@ -63,12 +63,11 @@ const TENANT_OPERATIONS: Readonly<Partial<Record<OperationId, Narrowing>>> = {
   deleteBlock: entriesOfTenant,
 }
 
-/** Who asks, or the rejection: a key of a tenant is good for nothing that concerns all tenants. */
-export function admittedTo(operation: Operation, who: Principal | Answer): Principal | Answer {
-  if ('status' in who || who.tenant === undefined || narrowingOf(operation.id) !== undefined) return who
+/** The answer to the key of a tenant, where an operation concerns all tenants. */
+export function notForTenants(role: Operation['role']): Answer {
   return forbidden(
     'This API key is of a tenant, and this operation concerns all tenants. Use a key without a tenant, with the ' +
-      `role "${operation.role}" or a higher one.`,
+      `role "${role}" or a higher one.`,
   )
 }
 

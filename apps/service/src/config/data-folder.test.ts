@@ -21,6 +21,18 @@ it('is made, for this user alone', async () => {
   await unlock()
 })
 
+it.each(['/proc/sluice', '/proc/sluice/data'])('is not made in %s, where no folder can be made', async (path) => {
+  await expect(lockDataFolder(dataFolder(path))).rejects.toMatchObject({ code: 'SLUICE_SERVICE_DATA_DIR_UNUSABLE' })
+})
+
+it('is not made in the place of a file', async () => {
+  const folder = await freshFolder()
+  await mkdir(dirname(folder.path), { recursive: true })
+  await writeFile(folder.path, '')
+  await expect(lockDataFolder(folder)).rejects.toMatchObject({ code: 'SLUICE_SERVICE_DATA_DIR_UNUSABLE' })
+  expect(await readFile(folder.path, 'utf8')).toBe('')
+})
+
 it('makes its files private, including existing ones, and leaves other files as they are', async () => {
   const folder = await freshFolder()
   await mkdir(folder.path, { recursive: true })

@@ -1,4 +1,4 @@
-import { chmod, mkdir, open, readdir, readFile, rm, rmdir, writeFile } from 'node:fs/promises'
+import { chmod, mkdir, open, readdir, readFile, rm, rmdir, stat, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'
 import { basename, dirname, join, resolve } from 'node:path'
 import { DatabaseSync } from 'node:sqlite'
@@ -71,7 +71,7 @@ export async function lockDataFolder(folder: DataFolder): Promise<LockedFolder> 
     if (firstMade !== undefined) await removeFolders(folder.path, firstMade)
   }
   try {
-    firstMade = await mkdir(folder.path, { recursive: true, mode: 0o700 })
+    firstMade = await makeFolder(folder.path)
     // SQLite would create it readable for all users.
     await (await open(folder.lock, 'a', PRIVATE_MODE)).close()
     lock = new DatabaseSync(folder.lock)
@@ -91,6 +91,25 @@ export async function lockDataFolder(folder: DataFolder): Promise<LockedFolder> 
     },
     removeIfNew,
   }
+}
+
+/**
+ * Creates a folder and its missing parents. Returns the first one created; undefined if the folder exists. Not by
+ * `recursive` of `mkdir`, which never ends where the parent exists and no folder can be created, as in /proc.
+ */
+async function makeFolder(path: string): Promise<string | undefined> {
+  const create = (): Promise<void> => mkdir(path, { mode: 0o700 })
+  try {
+    await create()
+    return path
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'EEXIST' && (await stat(path)).isDirectory()) return undefined
+    if (code !== 'ENOENT' || dirname(path) === path) throw error
+  }
+  const first = await makeFolder(dirname(path))
+  await create()
+  return first ?? path
 }
 
 /**

@@ -68,18 +68,18 @@ export class IdSource {
   #number = NONE
   #generator: SnowflakeGenerator | undefined
 
-  constructor(machineNumbers: MachineNumberTable, thread: number, nowMs: NowMs) {
-    this.#machineNumbers = machineNumbers
-    this.#thread = thread
-    this.#nowMs = nowMs
-  }
-
-  /** The next id in decimal digits; undefined without a machine number. */
-  next(): string | undefined {
+  /** The next id in decimal digits; undefined without a machine number. Can be passed on without its object. */
+  readonly next = (): string | undefined => {
     const number = this.#machineNumbers.usableAt(this.#thread, this.#nowMs())
     if (number < 0) return undefined
     if (number !== this.#number) this.#use(number)
     return this.#generator?.nextString()
+  }
+
+  constructor(machineNumbers: MachineNumberTable, thread: number, nowMs: NowMs) {
+    this.#machineNumbers = machineNumbers
+    this.#thread = thread
+    this.#nowMs = nowMs
   }
 
   #use(number: number): void {

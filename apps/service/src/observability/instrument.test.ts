@@ -6,9 +6,8 @@ import { fallbackStore, storeUnavailable } from '@sluice/core/store'
 import { MetricRegistry } from '@sluice/runtime'
 import { deferredStore, FakeClock, FakeTimers, seededRandom } from '@sluice/testing'
 import { describe, expect, it } from 'vitest'
-import { Instrument } from './instrument.ts'
+import { Instrument, ObservedEngine } from './instrument.ts'
 import { captureLog, createScene, numbersOf, parseMetricsPage, SECRET } from './observability.test.support.ts'
-import { ObservedEngine } from './observed-engine.ts'
 
 const RULES: RuleSet = {
   rules: [
@@ -375,16 +374,22 @@ describe('Instrument', () => {
       // A deadline: asked, and no answer.
       { type: 'asked', micros: 50_000, outcome: 'failed' },
       { type: 'failed', cause: 'deadline', charged: 'unknown', error: undefined },
+      // A deadline before the call was sent.
+      { type: 'asked', micros: 60_000, outcome: 'failed' },
+      { type: 'failed', cause: 'deadline', charged: 'no', error: undefined },
+      // The breaker of one primary of a cluster.
+      { type: 'asked', micros: 10, outcome: 'failed' },
+      { type: 'failed', cause: 'breaker', charged: 'no', error: new Error('no connection') },
       // Not asked.
       { type: 'failed', cause: 'breaker', charged: 'no', error: undefined },
-      { type: 'failed', cause: 'deadline', charged: 'no', error: undefined },
     ]
     for (const event of events) instrument.observeStore(event)
     expect(told).toEqual([
       ['store', 120, false],
       ['store', 130, false],
       ['store', 50_000, true],
-      ['store', 0, true],
+      ['store', 60_000, true],
+      ['store', 10, true],
       ['store', 0, true],
     ])
   })

@@ -3,23 +3,27 @@ import type { Clock, Store } from '@sluice/core'
 import { MICROS_PER_MS } from '@sluice/core/internal'
 import type {
   DescriptorDecision,
+  DescriptorOptions,
+  DescriptorRequest,
   PolicyDecision,
-  PolicyEngine,
+  PolicyEngineOptions,
   PolicyObserver,
   PolicyRequest,
+  PolicyReservation,
+  PolicyReserveOptions,
   PolicyVersions,
 } from '@sluice/core/policy'
-import type { LeaseEvent, StoreEvent, StoreObserver } from '@sluice/core/store'
-import type { Logger, MetricRegistry, MetricsSnapshot } from '@sluice/runtime'
+import { PolicyEngine } from '@sluice/core/policy'
+import type { Answer, LeaseEvent, Mode, StoreEvent, StoreObserver } from '@sluice/core/store'
+import type { CounterSeries, Logger, MetricRegistry, MetricsSnapshot } from '@sluice/runtime'
 import type { RedisSettings } from '../settings.ts'
 import { EventLog } from './event-log.ts'
 import { CheckMetrics } from './metrics/check-metrics.ts'
-import { ConfigMetrics, watchConfig } from './metrics/config-metrics.ts'
+import { configChangesIn, watchConfig } from './metrics/config-metrics.ts'
 import { EngineMetrics, watchEngine } from './metrics/engine-metrics.ts'
 import type { ThreadReadings } from './metrics/process-metrics.ts'
 import { watchThread } from './metrics/process-metrics.ts'
 import { StoreMetrics, watchStore } from './metrics/store-metrics.ts'
-import type { CheckObserver } from './observed-engine.ts'
 import type { TopCallersSnapshot } from './top-callers.ts'
 import { TopCallers } from './top-callers.ts'
 
@@ -84,14 +88,14 @@ export class Instrument implements CheckObserver {
     }
   }
   readonly observeConfig: ConfigObserver = (event) => {
-    this.#config.record(event)
+    if (event.type === 'refreshed') this.#configChanges.inc()
     this.#events.config(event)
   }
   readonly #registry: MetricRegistry
   readonly #checks: CheckMetrics
   readonly #store: StoreMetrics
   readonly #engine: EngineMetrics
-  readonly #config: ConfigMetrics
+  readonly #configChanges: CounterSeries
   readonly #events: EventLog
   readonly #top: TopCallers
   readonly #signals: CheckSignals | undefined
@@ -103,7 +107,7 @@ export class Instrument implements CheckObserver {
     this.#checks = new CheckMetrics(metrics, region)
     this.#store = new StoreMetrics(metrics)
     this.#engine = new EngineMetrics(metrics)
-    this.#config = new ConfigMetrics(metrics)
+    this.#configChanges = configChangesIn(metrics)
     this.#events = new EventLog({ log, nowMs, secret, redis })
     this.#top = new TopCallers(nowMs)
     this.#signals = signals
@@ -160,8 +164,8 @@ export class Instrument implements CheckObserver {
     this.#store.record(event)
     this.#events.store(event)
     if (event.type === 'asked') this.#signals?.recordStoreCall(event.micros, event.outcome === 'failed')
-    // A call that was made is already counted by `asked`.
-    else if (event.type === 'failed' && event.charged === 'no' && event.error === undefined) {
+    // Only a call that the breaker skipped: all others are counted by `asked`, whether or not they were sent.
+    else if (event.type === 'failed' && event.cause === 'breaker' && event.error === undefined) {
       this.#signals?.recordStoreCall(0, true)
     }
   }
@@ -176,4 +180,102 @@ export class Instrument implements CheckObserver {
 function isAnonymous({ user, apiKey, tenant, service, ip, descriptors }: PolicyRequest): boolean {
   const isNamed = user || apiKey || tenant || service || ip
   return !isNamed && (descriptors === undefined || Object.keys(descriptors).length === 0)
+}
+
+/** Observes the decisions of an {@link ObservedEngine}. */
+export interface CheckObserver {
+  /** The rules have changed. */
+  used(versions: PolicyVersions): void
+  /** A request was decided, and charged if allowed. */
+  checked(request: PolicyRequest, decision: PolicyDecision, durationMs: number): void
+  checkedDescriptors(domain: string, decision: DescriptorDecision, durationMs: number): void
+  /** A request could not be decided. */
+  failed(): void
+}
+
+/** Options of {@link ObservedEngine}. */
+export interface ObservationOptions {
+  readonly observer: CheckObserver
+  /** Monotonic milliseconds, with fractions. */
+  readonly monotonicMs: () => number
+}
+
+/**
+ * A policy engine that reports every decision that charges: `check`, `reserve` and `decideDescriptors`, for all
+ * listeners. `peek`, `explain` and `usage` charge nothing and are not reported. Errors of the observer are ignored.
+ */
+export class ObservedEngine<M extends Mode = Mode> extends PolicyEngine<M> {
+  readonly #observer: CheckObserver
+  readonly #monotonicMs: () => number
+
+  constructor({ ruleSet, ...options }: PolicyEngineOptions<M>, { observer, monotonicMs }: ObservationOptions) {
+    super(options)
+    this.#observer = observer
+    this.#monotonicMs = monotonicMs
+    if (ruleSet !== undefined) this.use({ enforced: { number: 0, ruleSet } })
+  }
+
+  override use(versions: PolicyVersions): void {
+    super.use(versions)
+    this.#observer.used(versions)
+  }
+
+  override check(request: PolicyRequest): Answer<M, PolicyDecision> {
+    return this.#observed(
+      () => super.check(request),
+      (decision, durationMs) => this.#observer.checked(request, decision, durationMs),
+    )
+  }
+
+  override reserve(
+    request: PolicyRequest,
+    options?: PolicyReserveOptions,
+  ): Answer<M, PolicyReservation<M> | PolicyDecision> {
+    return this.#observed(
+      () => super.reserve(request, options),
+      (taken, durationMs) => {
+        this.#observer.checked(request, 'claim' in taken ? taken.decision : taken, durationMs)
+      },
+    )
+  }
+
+  override decideDescriptors(request: DescriptorRequest, options?: DescriptorOptions): Answer<M, DescriptorDecision> {
+    return this.#observed(
+      () => super.decideDescriptors(request, options),
+      (decision, durationMs) => this.#observer.checkedDescriptors(request.domain, decision, durationMs),
+    )
+  }
+
+  /** Times a decision and reports it. */
+  #observed<T>(decide: () => Answer<M, T>, tell: (decided: T, durationMs: number) => void): Answer<M, T> {
+    const startedMs = this.#monotonicMs()
+    const tellOf = (decided: T): T => {
+      try {
+        tell(decided, Math.max(0, this.#monotonicMs() - startedMs))
+      } catch {
+        // A check must not fail because of its observer.
+      }
+      return decided
+    }
+    try {
+      const answer = decide()
+      if (!(answer instanceof Promise)) return tellOf(answer as T) as Answer<M, T>
+      const told = answer.then(tellOf, (error: unknown) => {
+        this.#fail()
+        throw error
+      })
+      return told as Answer<M, T>
+    } catch (error) {
+      this.#fail()
+      throw error
+    }
+  }
+
+  #fail(): void {
+    try {
+      this.#observer.failed()
+    } catch {
+      // As above.
+    }
+  }
 }

@@ -43,6 +43,13 @@ describe('MetricsAggregator', () => {
     expect(numbersOf(aggregator.merge([]).metrics, 'process_cpu_seconds_total')).toEqual({ '': 2.5 })
   })
 
+  it('has no sample of a reading that the system does not give', () => {
+    const aggregator = new MetricsAggregator({ ...PROCESS, residentBytes: () => undefined })
+    const { metrics } = aggregator.merge([])
+    expect(numbersOf(metrics, 'process_resident_memory_bytes')).toEqual({})
+    expect(numbersOf(metrics, 'process_cpu_seconds_total')).toEqual({ '': 2.5 })
+  })
+
   it('goes by the last report of a thread that does not answer', () => {
     const aggregator = new MetricsAggregator(PROCESS)
     const [one, other] = [thread(0, 'x'), thread(1, 'y')]

@@ -6,12 +6,12 @@ import type { LineStream, MetricsSnapshot, Sleep } from '@sluice/runtime'
 import { Logger, LogOutput, MetricRegistry } from '@sluice/runtime'
 import { FakeClock, FakeTimers, seededRandom } from '@sluice/testing'
 import type { RequestObserver } from '../listeners/http/request-observer.ts'
+import { observed } from '../listeners/http/request-observer.ts'
 import type { AnyHandler, AnyRequest } from '../operations/handler.ts'
 import type { RollupRow, RollupStore } from './history/rollup-recorder.ts'
 import type { CheckSignals } from './instrument.ts'
-import { Instrument } from './instrument.ts'
+import { Instrument, ObservedEngine } from './instrument.ts'
 import type { ProcessReadings } from './metrics/process-metrics.ts'
-import { ObservedEngine } from './observed-engine.ts'
 import type { Tracing } from './tracing/tracing.ts'
 
 // What the tests of observability share: an observed engine on a fake clock, and readers of what it shows.
@@ -183,7 +183,7 @@ export function observedHandlers(
   handlers: Readonly<Record<string, AnyHandler>>,
 ): Readonly<Record<string, AnyHandler>> {
   return Object.fromEntries(
-    Object.entries(handlers).map(([operation, handle]) => [operation, observer.observed(operation, handle)]),
+    Object.entries(handlers).map(([operation, handle]) => [operation, observed(handle, observer.recordOf(operation))]),
   )
 }
 

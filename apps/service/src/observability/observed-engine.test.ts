@@ -3,8 +3,8 @@ import type { PolicyDecision, PolicyVersions, RuleSet } from '@sluice/core/polic
 import { PolicyEngine } from '@sluice/core/policy'
 import { deferredStore, FakeClock, seededRandom } from '@sluice/testing'
 import { describe, expect, it } from 'vitest'
-import type { CheckObserver } from './observed-engine.ts'
-import { ObservedEngine } from './observed-engine.ts'
+import type { CheckObserver } from './instrument.ts'
+import { ObservedEngine } from './instrument.ts'
 
 const RULES: RuleSet = {
   rules: [{ name: 'r', resource: '/data', dimension: 'user', limit: 2, window: '1m' }],

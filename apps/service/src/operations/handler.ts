@@ -1,6 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
-import type { ApiKeyRole } from '@sluice/config-store'
+import type { ApiKeyRole, Page } from '@sluice/config-store'
 import type { Handlers, OperationId, OperationInput, Precondition } from '@sluice/contract'
+import { etagOf } from '@sluice/contract'
 
 /** Who asks, as an API key says. */
 export interface Principal {
@@ -86,4 +87,37 @@ export function jsonAnswer(status: number, json: string, options: JsonAnswerOpti
 /** Makes something of a value: at once when it is there, by promise when it is one. Stores that answer at once stay quick. */
 export function thenMaybe<T, R>(value: T | Promise<T>, use: (value: T) => R | Promise<R>): R | Promise<R> {
   return value instanceof Promise ? value.then(use) : use(value)
+}
+
+/** What an answer says besides its value. */
+export interface AdminAnswerOptions {
+  /** Default: 200. */
+  readonly status?: number
+  /** Revision for the `ETag` header. Default: no `ETag`. */
+  readonly revision?: number
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+/** An answer with this value as JSON. What the admin API says is for who asked, and of now: nobody keeps it. */
+export function adminAnswer(value: unknown, options: AdminAnswerOptions = {}): Answer {
+  return jsonAnswer(options.status ?? 200, JSON.stringify(value), { headers: headersOf(options) })
+}
+
+/** The answer to a removal. */
+export function removedAnswer(options: Pick<AdminAnswerOptions, 'revision'> = {}): Answer {
+  return { status: 204, headers: headersOf(options), body: '' }
+}
+
+/** A page, without `next` on the last one. */
+export function pageAnswer<T>({ items, next }: Page<T>, more: { readonly version?: number } = {}): Answer {
+  const { version } = more
+  return adminAnswer({ items, next, version }, version === undefined ? {} : { revision: version })
+}
+
+function headersOf({ revision, headers }: AdminAnswerOptions): Record<string, string> {
+  return {
+    'Cache-Control': 'no-store',
+    ...(revision === undefined ? {} : { ETag: etagOf(revision) }),
+    ...headers,
+  }
 }

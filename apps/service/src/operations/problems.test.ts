@@ -3,7 +3,7 @@ import type { ErrorCode } from '@sluice/core'
 import { SluiceError } from '@sluice/core'
 import { RuleSetError } from '@sluice/core/policy'
 import { describe, expect, it } from 'vitest'
-import { answerToError, invalidRequest, notFound, placingProblems } from './problems.ts'
+import { answerToError, invalidRequest, notFound, placedError } from './problems.ts'
 
 function answerTo(code: ErrorCode): { status: number; detail: string; headers: Readonly<Record<string, string>> } {
   const answer = answerToError(
@@ -62,23 +62,14 @@ describe('answerToError', () => {
   })
 })
 
-describe('placingProblems', () => {
-  it('moves the places of problems, and nothing else', async () => {
+describe('placedError', () => {
+  it('moves the places of problems, and nothing else', () => {
     const wrong = new RuleSetError([{ path: '/0/limit', received: '0', expected: '1', line: 3 }])
-    const placed = placingProblems(
-      (path) => `/overrides${path}`,
-      () => Promise.reject(wrong),
-    )
-    const error: unknown = await placed.catch((thrown: unknown) => thrown)
+    const error = placedError(wrong, (path) => `/overrides${path}`)
     expect(JSON.parse(answerToError(error)!.body).errors).toEqual([
       { path: '/overrides/0/limit', received: '0', expected: '1', line: 3 },
     ])
     const other = new Error('x')
-    await expect(
-      placingProblems(
-        (path) => path,
-        () => Promise.reject(other),
-      ),
-    ).rejects.toBe(other)
+    expect(placedError(other, (path) => path)).toBe(other)
   })
 })

@@ -3,7 +3,7 @@ import { PROBLEM_MEDIA_TYPE, PROBLEMS, problemDocument } from '@sluice/contract'
 import type { SluiceError } from '@sluice/core'
 import { isSluiceError } from '@sluice/core'
 import type { RuleSetProblem } from '@sluice/core/policy'
-import type { Answer, AnyHandler } from './handler.ts'
+import type { Answer } from './handler.ts'
 import { jsonAnswer } from './handler.ts'
 
 /** Seconds after which a database that was away is worth another try. */
@@ -110,35 +110,13 @@ export function answerToError(error: unknown): Answer | undefined {
   return problemOf(problem, { detail, headers: retryAfter === undefined ? {} : { 'Retry-After': retryAfter } })
 }
 
-/** The handler, with what it throws answered as {@link answerToError} says. One that answers at once still does. */
-export function answeringProblems(handle: AnyHandler): AnyHandler {
-  return (request) => {
-    try {
-      const reply = handle(request)
-      return reply instanceof Promise ? reply.catch(answerOrThrow) : reply
-    } catch (error) {
-      return answerOrThrow(error)
-    }
-  }
-}
-
-function answerOrThrow(error: unknown): Answer {
-  const answer = answerToError(error)
-  if (answer === undefined) throw error
-  return answer
-}
-
 /**
- * Does something, and if that finds fault with rules or entries, says where in the body of the request they stand: `placeOf`
- * turns a path in what was checked into one in the body.
+ * The error to throw for one about rules or entries: it says where in the body of the request they stand. `placeOf` turns a
+ * path in what was checked into one in the body. Other errors stay as they are.
  */
-export async function placingProblems<T>(placeOf: PlaceOf, work: () => Promise<T>): Promise<T> {
-  try {
-    return await work()
-  } catch (error) {
-    if (!isSluiceError(error) || !hasProblems(error)) throw error
-    throw invalidRuleSet(error.problems.map((problem) => placedProblem(problem, placeOf)))
-  }
+export function placedError(error: unknown, placeOf: PlaceOf): unknown {
+  if (!isSluiceError(error) || !hasProblems(error)) return error
+  return invalidRuleSet(error.problems.map((problem) => placedProblem(problem, placeOf)))
 }
 
 function problemOf(code: ProblemCode, { headers, ...details }: ProblemAnswerDetails): Answer {

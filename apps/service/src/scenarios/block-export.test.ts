@@ -45,6 +45,23 @@ async function feedOf(
 
 const UNTIL = new Date(START_MS + HOUR_MS).toISOString()
 
+it('counts blocks by what set them', async () => {
+  const service = await start()
+  await provoke(service, '192.0.2.7')
+  const body = { dimension: 'user', entity: 'u1', duration: '2h' }
+  for (let put = 0; put < 2; put++) expect((await service.admin('PUT', '/admin/blocks', { body })).status).toBe(200)
+  const page = await (await fetch(`${service.origin}/metrics`)).text()
+  expect(
+    page
+      .split('\n')
+      .filter((line) => line.startsWith('ratelimit_blocks_total'))
+      .sort(),
+  ).toEqual([
+    'ratelimit_blocks_total{dimension="ip",origin="penalty"} 1',
+    'ratelimit_blocks_total{dimension="user",origin="set"} 2',
+  ])
+})
+
 describe('the list of blocked addresses', () => {
   it('has what penalties and people blocked, as networks with their expiry, and nothing else', async () => {
     const service = await start()

@@ -50,7 +50,7 @@ async function start(ports: ListenerPorts): Promise<ListenerPorts> {
     shared,
     failures,
     secret: new Uint8Array(secret),
-    nextId: () => ids.next(),
+    nextId: ids.next,
     ports,
     checks: [() => threads.callMain('threads.health')],
   })

@@ -1,8 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
 import type { Sleep } from '../system.ts'
-import type { DeliveryAttempt } from './delivery-attempt.ts'
-import { type DeliveryEvent, DeliveryQueue, type DeliveryQueueOptions } from './delivery-queue.ts'
+import { type DeliveryAttempt, type DeliveryEvent, DeliveryQueue, type DeliveryQueueOptions } from './delivery-queue.ts'
 import type { DeliveryChanges, DeliveryRecord, DeliveryStore } from './delivery-store.ts'
 
 /** A clock that moves only when the test moves it, and sleepers on it. */

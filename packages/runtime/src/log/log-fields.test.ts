@@ -1,7 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { type LogFields, plainFields } from './log-fields.ts'
-import { Redaction } from './redaction.ts'
+import { type LogFields, plainFields, Redaction } from './log-fields.ts'
 
 const redaction = new Redaction()
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { LogSampler } from './log-sampler.ts'
+import { LogSampler } from './logger.ts'
 
 describe('LogSampler', () => {
   it('admits the limit of a message, and reports the rest in a later second', () => {

@@ -1,8 +1,7 @@
 import { Writable } from 'node:stream'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import { LogOutput, type LogOutputOptions } from './log-output.ts'
-import { Logger } from './logger.ts'
+import { Logger, LogOutput, type LogOutputOptions } from './logger.ts'
 
 /** A logger whose lines are collected, at a time that stands still until it is moved. */
 function logAt(atMs: number, options: Partial<LogOutputOptions> = {}) {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest'
-import { Redaction } from './redaction.ts'
+import { Redaction } from './log-fields.ts'
 
 describe('isSecret', () => {
   it.each([

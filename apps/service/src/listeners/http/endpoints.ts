@@ -7,11 +7,13 @@ import type { LoopDelay } from '@sluice/runtime'
 import { InFlight, LagGuard } from '@sluice/runtime'
 import type { Authenticator } from '../../auth/authenticator.ts'
 import type { Narrowing } from '../../auth/tenant-scope.ts'
-import { admittedTo, narrowingOf } from '../../auth/tenant-scope.ts'
+import { narrowingOf, notForTenants } from '../../auth/tenant-scope.ts'
 import type { Answer, AnyHandler, OperationHandlers, Principal, RequestContext } from '../../operations/handler.ts'
-import { answeringProblems, changedMeanwhile, invalidRequestAnswer } from '../../operations/problems.ts'
+import { changedMeanwhile, invalidRequestAnswer } from '../../operations/problems.ts'
 import type { ServiceContext } from '../../service-context.ts'
 import { BodyReader, oversizedPart } from './request-body.ts'
+import type { RequestObserver } from './request-observer.ts'
+import { observed } from './request-observer.ts'
 import type { Route } from './router.ts'
 
 /** Everything that happens to the requests for one operation, in this order; what is undefined is left out. */
@@ -81,8 +83,8 @@ export interface EndpointParts {
   readonly authenticator: Pick<Authenticator, 'authenticate'>
   /** Settings of an operation that the table of operations does not have. */
   readonly treatmentOf: (operation: Operation) => Treatment
-  /** Wraps a handler so that its requests are observed. Default: not observed. */
-  readonly observed?: (name: string, handle: AnyHandler) => AnyHandler
+  /** Records the requests. Default: none. */
+  readonly observer?: RequestObserver
 }
 
 /** How an operation is dealt with. */
@@ -114,24 +116,30 @@ export function operationRoutes(parts: EndpointParts): readonly Route<Endpoint>[
 function endpointOf(
   operation: Operation,
   handle: AnyHandler,
-  { check, treatmentOf, authenticator, observed }: EndpointParts & { readonly check: SchemaCheck },
+  { check, treatmentOf, authenticator, observer }: EndpointParts & { readonly check: SchemaCheck },
 ): Endpoint {
   const { inFlightLimit, bodies, needsKey, hasRequestId, answersAtTurnEnd, takesAnyHost } = treatmentOf(operation)
   const { id, method, path, role, body, maxBodyBytes } = operation
   const name = `${method} ${path}`
   const isOpen = role === 'none' && !needsKey
-  const answering = answeringProblems(handle)
+  const narrow = isOpen ? undefined : narrowingOf(id)
   return {
     name,
     inFlightLimit,
-    admit: isOpen ? undefined : (request) => admittedTo(operation, authenticator.authenticate(request, role)),
+    admit: isOpen
+      ? undefined
+      : (request) => {
+          const who = authenticator.authenticate(request, role)
+          const isForAll = narrow === undefined && 'tenant' in who && who.tenant !== undefined
+          return isForAll ? notForTenants(role) : who
+        },
     decode: headDecoder(operation),
-    narrow: isOpen ? undefined : narrowingOf(id),
+    narrow,
     body:
       body === undefined
         ? undefined
         : { maxBytes: maxBodyBytes, reader: bodies, decode: bodyDecoder(operation, check) },
-    handle: observed === undefined ? answering : observed(name, answering),
+    handle: observed(handle, observer?.recordOf(name)),
     hasRequestId,
     answersAtTurnEnd: answersAtTurnEnd ?? false,
     takesAnyHost: takesAnyHost ?? false,

@@ -69,7 +69,7 @@ export class HttpServer implements Listener {
       requireHostHeader: false,
     })
     const { requests, observeRejection, connectionLimit } = options
-    this.#server.on('request', (request, response) => requests.serve(request, response))
+    this.#server.on('request', requests.serve)
     this.#server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
       observeRejection?.(UNKNOWN_EXPECTATION.status, request.socket.remoteAddress ?? '')
       discardBody(request)

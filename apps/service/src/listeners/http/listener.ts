@@ -55,7 +55,7 @@ export function httpListener(parts: HttpListenerParts): HttpServer {
     components: document.components.schemas,
     authenticator,
     treatmentOf: treatments(context, parts.loopDelay),
-    observed: (name, handle) => observer.observed(name, handle),
+    observer,
   })
   const hint = `Checks are asked at POST ${CHECK_PATH}; GET /openapi.json lists everything there is.`
   const requests = new RequestServer({

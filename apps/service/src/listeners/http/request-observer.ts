@@ -2,7 +2,8 @@ import type { CounterSeries, GaugeSeries, HistogramSeries, LogFields, Logger, Me
 import { METRIC, NONE } from '../../observability/metrics/metric-names.ts'
 import { digestOf } from '../../observability/top-callers.ts'
 import type { RequestSpan, Tracing } from '../../observability/tracing/tracing.ts'
-import type { AnyHandler, Reply, RequestContext } from '../../operations/handler.ts'
+import type { Answer, AnyHandler, Reply, RequestContext } from '../../operations/handler.ts'
+import { answerToError } from '../../operations/problems.ts'
 
 /** A request that was answered before it came to a handler. */
 export interface RejectedRequest {
@@ -54,17 +55,13 @@ export class RequestObserver {
     this.#shared = sharedSeries(observation.metrics)
   }
 
-  /** The same handler, each of whose requests is observed. One that answers at once still does. `operation`: `METHOD /path`. */
-  observed(operation: string, handle: AnyHandler): AnyHandler {
-    return observed(handle, this.#recordOf(operation))
-  }
-
   /** Counts a request that no handler was asked about. */
   rejected({ operation = NONE, status, remoteAddress }: RejectedRequest): void {
-    this.#recordOf(operation).rejected(status, remoteAddress)
+    this.recordOf(operation).rejected(status, remoteAddress)
   }
 
-  #recordOf(operation: string): OperationRecord {
+  /** Where the requests to an operation are recorded. `operation`: `METHOD /path`. */
+  recordOf(operation: string): OperationRecord {
     let record = this.#records.get(operation)
     if (record === undefined) {
       record = new OperationRecord(operation, this.#shared, this.#observation)
@@ -74,42 +71,54 @@ export class RequestObserver {
   }
 }
 
-function observed(handle: AnyHandler, record: OperationRecord): AnyHandler {
+/**
+ * The handler with its requests recorded, and with a problem document for what it throws, as far as clients are told of it. One
+ * that answers at once still does. Without a record, nothing is recorded.
+ */
+export function observed(handle: AnyHandler, record: OperationRecord | undefined): AnyHandler {
   return (request) => {
-    const finish = record.begin(request)
-    let answer: Reply | Promise<Reply>
+    const begun = record?.begin(request)
+    let reply: Reply | Promise<Reply>
     try {
-      answer = finish.span === undefined ? handle(request) : finish.span.run(() => handle(request))
+      reply = begun?.span === undefined ? handle(request) : begun.span.run(() => handle(request))
     } catch (error) {
-      record.failed(finish)
-      throw error
+      return answerToThrown(error, begun)
     }
-    if ('status' in answer) {
-      record.answered(finish, answer.status)
-      return answer
+    if ('status' in reply) {
+      begun?.record.answered(begun, reply.status)
+      return reply
     }
-    return answer.then(
+    return reply.then(
       (later) => {
-        record.answered(finish, later.status)
+        begun?.record.answered(begun, later.status)
         return later
       },
-      (error: unknown) => {
-        record.failed(finish)
-        throw error
-      },
+      (error: unknown) => answerToThrown(error, begun),
     )
   }
 }
 
+/** Throws what no client is at fault for. */
+function answerToThrown(error: unknown, begun: Begun | undefined): Answer {
+  const answer = answerToError(error)
+  if (answer === undefined) {
+    begun?.record.failed(begun)
+    throw error
+  }
+  begun?.record.answered(begun, answer.status)
+  return answer
+}
+
 /** A request that is being answered. */
 interface Begun {
+  readonly record: OperationRecord
   readonly request: RequestContext
   readonly startedMs: number
   readonly span: RequestSpan | undefined
 }
 
 /** Observes the requests to one operation. */
-class OperationRecord {
+export class OperationRecord {
   readonly #operation: string
   readonly #observation: RequestObservation
   readonly #shared: SharedSeries
@@ -130,7 +139,7 @@ class OperationRecord {
   begin(request: RequestContext): Begun {
     const { monotonicMs, tracing } = this.#observation
     this.#shared.inFlight.add(1)
-    return { request, startedMs: monotonicMs(), span: tracing?.begin(this.#operation, request.headers) }
+    return { record: this, request, startedMs: monotonicMs(), span: tracing?.begin(this.#operation, request.headers) }
   }
 
   answered(begun: Begun, status: number): void {

@@ -83,7 +83,8 @@ export class RequestServer {
     })
   }
 
-  serve(request: IncomingMessage, response: ServerResponse): void {
+  /** Answers a request. Can be passed on without its object. */
+  readonly serve = (request: IncomingMessage, response: ServerResponse): void => {
     const head = readHead(request)
     const found = this.#find(request, head)
     if ('status' in found) {

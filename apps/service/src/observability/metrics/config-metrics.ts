@@ -1,4 +1,4 @@
-import type { ConfigEvent, ConfigFollower, ConfigStats } from '@sluice/config-store'
+import type { ConfigFollower, ConfigStats } from '@sluice/config-store'
 import type { CounterSeries, GaugeSeries, MetricRegistry } from '@sluice/runtime'
 import { METRIC } from './metric-names.ts'
 
@@ -49,20 +49,8 @@ export function watchConfig(registry: MetricRegistry, follower: Pick<ConfigFollo
 }
 
 /** Counts configuration changes of one thread. */
-export class ConfigMetrics {
-  readonly #changes: CounterSeries
-
-  constructor(registry: MetricRegistry) {
-    this.#changes = counterIn(
-      registry,
-      'ratelimit_config_changes_total',
-      'Times that other rules or entries were put in force.',
-    )
-  }
-
-  record(event: ConfigEvent): void {
-    if (event.type === 'refreshed') this.#changes.inc()
-  }
+export function configChangesIn(registry: MetricRegistry): CounterSeries {
+  return counterIn(registry, 'ratelimit_config_changes_total', 'Times that other rules or entries were put in force.')
 }
 
 function counterIn(registry: MetricRegistry, name: string, help: string): CounterSeries {

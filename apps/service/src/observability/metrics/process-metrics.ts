@@ -14,7 +14,8 @@ export interface ProcessReadings {
   readonly startedAt: number
   /** CPU time of all threads, in microseconds. */
   readonly cpuMicros: () => number
-  readonly residentBytes: () => number
+  /** Undefined where it is unknown; then the metric has no sample. */
+  readonly residentBytes: () => number | undefined
   /** Number of firing alerts. */
   readonly firingAlerts: () => number
   readonly webhookCounts: () => WebhookCounts
@@ -28,9 +29,11 @@ const MICROS_PER_SECOND = 1_000_000
 /** Metrics of the process. In one thread only, because they are the same for all. */
 export function watchProcess(registry: MetricRegistry, readings: ProcessReadings): void {
   const cpu = registry.counter({ name: 'process_cpu_seconds_total', help: 'CPU time in seconds.' }).labels()
-  const resident = registry
-    .gauge({ name: 'process_resident_memory_bytes', help: 'Resident memory in bytes.', merge: 'max' })
-    .labels()
+  const resident = registry.gauge({
+    name: 'process_resident_memory_bytes',
+    help: 'Resident memory in bytes.',
+    merge: 'max',
+  })
   const firing = registry.gauge({ name: METRIC.firingAlerts, help: 'Firing alerts.', merge: 'max' }).labels()
   registry
     .gauge({
@@ -43,7 +46,8 @@ export function watchProcess(registry: MetricRegistry, readings: ProcessReadings
   const updateWebhooks = webhookMetrics(registry, readings.webhookCounts)
   registry.beforeSnapshot(() => {
     raise(cpu, readings.cpuMicros() / MICROS_PER_SECOND)
-    resident.set(readings.residentBytes())
+    const residentBytes = readings.residentBytes()
+    if (residentBytes !== undefined) resident.labels().set(residentBytes)
     firing.set(readings.firingAlerts())
     updateWebhooks()
   })

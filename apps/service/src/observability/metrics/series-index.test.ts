@@ -3,7 +3,7 @@ import type { RuleSet } from '@sluice/core/policy'
 import { PolicyEngine } from '@sluice/core/policy'
 import { FakeClock, seededRandom } from '@sluice/testing'
 import { describe, expect, it } from 'vitest'
-import { SeriesIndex } from './series-index.ts'
+import { SeriesIndex } from './check-metrics.ts'
 
 const RULES: RuleSet = {
   rules: [

@@ -1,6 +1,6 @@
 import type { OperationId } from '@sluice/contract'
 import type { ServiceContext } from '../../service-context.ts'
-import type { CheckOperation } from '../check/check.ts'
+import type { CheckOperation } from '../check/check-api.ts'
 import type { ListenerOperation, OperationHandlers } from '../handler.ts'
 import type { AlertOperation } from './alerts.ts'
 import { apiKeyHandlers } from './api-keys.ts'
@@ -30,6 +30,7 @@ export function adminHandlers(
     access: new ConfigAccess(context, options),
     notes: new AuditNotes({ config: context.config ?? options.database?.config, log: context.log }),
     announceBlock: options.announceBlock ?? (() => undefined),
+    observe: options.observe ?? (() => undefined),
   }
   return {
     ...rateLimitHandlers(parts),

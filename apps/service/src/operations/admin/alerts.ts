@@ -3,9 +3,9 @@ import { isSluiceError } from '@sluice/core'
 import { durationMs } from '@sluice/core/internal'
 import type { AlertActor, Alerts, RedeliverOutcome } from '../../alerts/alerts.ts'
 import type { Answer, OperationHandlers, RequestContext } from '../handler.ts'
+import { adminAnswer, pageAnswer } from '../handler.ts'
 import { pageOfList } from '../paging.ts'
 import { invalidRequest, notFound, problemError } from '../problems.ts'
-import { adminAnswer, pageAnswer } from './admin-requests.ts'
 import type { AuditNotes } from './audit.ts'
 
 /** Longer ones are taken for mistakes of unit: 90 days. */

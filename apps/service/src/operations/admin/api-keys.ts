@@ -1,7 +1,8 @@
 import type { OperationHandlers } from '../handler.ts'
+import { adminAnswer, pageAnswer, removedAnswer } from '../handler.ts'
 import { notFound } from '../problems.ts'
-import { adminAnswer, pageAnswer, rejectEnded, removedAnswer } from './admin-requests.ts'
 import type { AdminContext } from './config-access.ts'
+import { rejectEnded } from './config-access.ts'
 
 type ApiKeyOperation = 'listApiKeys' | 'createApiKey' | 'rotateApiKey' | 'revokeApiKey'
 

@@ -3,7 +3,8 @@ import type { Logger } from '@sluice/runtime'
 import type { DatabaseReads } from '../../config/config-reads.ts'
 import { errorFields } from '../../observability/error-fields.ts'
 import type { AnyRequest, OperationHandlers } from '../handler.ts'
-import { authorOf, pageAnswer } from './admin-requests.ts'
+import { pageAnswer } from '../handler.ts'
+import { authorOf } from './config-access.ts'
 
 /** What notes are written with. */
 export interface AuditNotesParts {

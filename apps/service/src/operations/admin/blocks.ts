@@ -4,9 +4,10 @@ import { durationMs, MICROS_PER_MS } from '@sluice/core/internal'
 import type { Block, Incident } from '@sluice/core/policy'
 import { feedLines } from '../../alerts/block-export.ts'
 import type { Answer, OperationHandlers, OperationRequest, RequestContext } from '../handler.ts'
+import { adminAnswer, removedAnswer } from '../handler.ts'
 import { notFound } from '../problems.ts'
-import { adminAnswer, rejectEnded, removedAnswer, seenBy, underPrecondition } from './admin-requests.ts'
 import type { AdminContext } from './config-access.ts'
+import { rejectEnded, seenBy, underPrecondition } from './config-access.ts'
 import { countedEntity, listEntries } from './entries.ts'
 
 /** Callers that are denied everywhere for a time. */
@@ -24,7 +25,7 @@ export function blockHandlers(
 
 /** Keeps a block, and enforces it here before it is answered. It counts as one more strike, as every block does. */
 async function setBlock(
-  { access, context, announceBlock }: AdminContext,
+  { access, context, announceBlock, observe }: AdminContext,
   request: OperationRequest<'putBlock'>,
 ): Promise<Answer> {
   const { duration, reason, ...who } = request.body
@@ -42,6 +43,7 @@ async function setBlock(
     }),
   )
   announceBlock({ kind: 'created', block: stored.entry })
+  observe({ type: 'blocked', block: stored.entry })
   return adminAnswer(stored, { revision: stored.revision })
 }
 

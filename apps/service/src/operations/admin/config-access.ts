@@ -1,16 +1,24 @@
-import type { Author, ConfigStore } from '@sluice/config-store'
-import type { RuleSet } from '@sluice/core/policy'
+import type { Author, ConfigStore, ExternalAction, Seen } from '@sluice/config-store'
+import type { Clock } from '@sluice/core'
+import { isSluiceError } from '@sluice/core'
+import { MICROS_PER_MS } from '@sluice/core/internal'
+import type { PolicyObserver, RuleSet } from '@sluice/core/policy'
 import type { AnnounceBlock } from '../../alerts/block-export.ts'
 import type { ConfigReads, DatabaseReads, FileConfigReads } from '../../config/config-reads.ts'
 import type { FollowedDatabase } from '../../config/follow-changes.ts'
 import { followInAllThreads } from '../../config/follow-changes.ts'
 import { StateSizeCheck } from '../../config/state-size-check.ts'
 import type { ServiceContext } from '../../service-context.ts'
-import type { AnyRequest } from '../handler.ts'
+import type { AnyRequest, RequestContext } from '../handler.ts'
 import type { PlaceOf, ProblemError } from '../problems.ts'
-import { invalidRuleSet, placedProblem, problemError, RETRY_AFTER_SECONDS } from '../problems.ts'
-import { authorOf } from './admin-requests.ts'
-import type { AuditNotes } from './audit.ts'
+import {
+  changedMeanwhile,
+  invalidRequest,
+  invalidRuleSet,
+  placedProblem,
+  problemError,
+  RETRY_AFTER_SECONDS,
+} from '../problems.ts'
 
 /** What the admin API works with besides the context of the service. */
 export interface AdminOptions {
@@ -20,6 +28,8 @@ export interface AdminOptions {
   readonly database?: FollowedDatabase
   /** Callback for blocks that are set and lifted here. Default: none. */
   readonly announceBlock?: AnnounceBlock
+  /** Observes blocks that are set here. Default: none. */
+  readonly observe?: PolicyObserver
 }
 
 /** The configuration, as the admin API reads and changes it. */
@@ -104,6 +114,75 @@ function notReached(): ProblemError {
 export interface AdminContext {
   readonly context: ServiceContext
   readonly access: ConfigAccess
-  readonly notes: AuditNotes
+  /** Notes in the audit log what was done besides changes of the configuration. */
+  readonly notes: { note(request: AnyRequest, done: ExternalAction): Promise<void> }
   readonly announceBlock: AnnounceBlock
+  readonly observe: PolicyObserver
+}
+
+/** Who asks for a change, and why, as the audit log has it. */
+export function authorOf({ principal, body }: AnyRequest): Author {
+  // The table of operations asks for a role wherever something is changed, so that nothing is ever changed by nobody.
+  if (principal === undefined) throw new Error('a change was asked for without an API key')
+  const note = typeof body === 'object' && body !== null && 'note' in body ? body.note : undefined
+  return { name: principal.name, keyId: principal.id, ...(typeof note === 'string' ? { note } : {}) }
+}
+
+/** What the editor has seen. `current`: the revision of what is there; undefined when nothing is. */
+export async function seenBy(
+  { precondition }: RequestContext,
+  current: () => Promise<number | undefined>,
+): Promise<Seen> {
+  if (precondition === undefined) return {}
+  if (precondition === 'none') return { ifRevision: 0 }
+  if (precondition !== 'any') return { ifRevision: precondition }
+  const revision = await current()
+  if (revision === undefined) throw missing()
+  return { ifRevision: revision }
+}
+
+/** Rejects a change of something that must be there and is not, or the other way round. */
+export function rejectUnexpected({ precondition }: RequestContext, isThere: boolean): void {
+  if (precondition === 'any' && !isThere) throw missing()
+  if (precondition === 'none' && isThere) throw changedMeanwhile('something is there already')
+}
+
+/**
+ * Does something for which `If-Match` or `If-None-Match` stands in the way when it does not hold: a conflict is 412 for a
+ * request that has one, and 409 for others.
+ */
+export async function underPrecondition<T>({ precondition }: RequestContext, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    if (precondition === undefined || !isSluiceError(error, 'SLUICE_CONFLICT')) throw error
+    throw changedMeanwhile(error.expected === undefined ? 'something else is there' : `now it is ${error.expected}`)
+  }
+}
+
+/** The answer where `If-Match: *` asks for something that is not there. */
+function missing(): ProblemError {
+  return changedMeanwhile('nothing is there')
+}
+
+/** When something ends that a request asks for. */
+export interface Expiry {
+  /** Where in the body it stands. */
+  readonly path: string
+  /** Milliseconds since 1970; undefined when it does not end by itself. */
+  readonly at: number | undefined
+}
+
+/** Rejects what would have ended before it begins: nobody means that, and mostly it is an instant in seconds. */
+export function rejectEnded(clock: Clock, expiries: readonly Expiry[]): void {
+  const nowMs = clock.nowMicros() / MICROS_PER_MS
+  const ended = expiries.filter(({ at }) => at !== undefined && at <= nowMs)
+  if (ended.length === 0) return
+  throw invalidRequest(
+    ...ended.map(({ path, at }) => ({
+      path,
+      received: `${at}, which is ${new Date(at!).toISOString()}`,
+      expected: 'an instant in the future, in milliseconds since 1970',
+    })),
+  )
 }

@@ -4,9 +4,10 @@ import { countedEntity as countedByEngine } from '@sluice/core/internal'
 import type { Membership, Override } from '@sluice/core/policy'
 import { IPV6_PREFIX_LENGTH } from '../../address-network.ts'
 import type { Answer, AnyRequest, OperationHandlers } from '../handler.ts'
-import { invalidRuleSet, notFound, placingProblems } from '../problems.ts'
-import { adminAnswer, pageAnswer, rejectEnded, removedAnswer, seenBy, underPrecondition } from './admin-requests.ts'
+import { adminAnswer, pageAnswer, removedAnswer } from '../handler.ts'
+import { invalidRuleSet, notFound, placedError } from '../problems.ts'
 import type { AdminContext } from './config-access.ts'
+import { rejectEnded, seenBy, underPrecondition } from './config-access.ts'
 import { enforcedRules } from './rules.ts'
 
 /** The entries of one kind: their table, and what one of them is called in a message. */
@@ -76,11 +77,12 @@ async function putEntries<E extends Key & Ending, Key extends EntityKey>(
     given.map(({ expiresAt }, index) => ({ path: `/${field}/${index}/expiresAt`, at: expiresAt })),
   )
   const entries = given.map((entry) => countedEntity(entry))
-  const { count } = await placingProblems(
-    (path) => `/${field}${path}`,
-    () => access.change(request, (config, author) => table(config).putAll(entries, author)),
-  )
-  return adminAnswer({ count })
+  try {
+    const { count } = await access.change(request, (config, author) => table(config).putAll(entries, author))
+    return adminAnswer({ count })
+  } catch (error) {
+    throw placedError(error, (path) => `/${field}${path}`)
+  }
 }
 
 /**

@@ -1,7 +1,7 @@
 import type { TopAnswer } from '@sluice/contract'
 import { MICROS_PER_MS } from '@sluice/core/internal'
 import { renderMetrics } from '@sluice/runtime'
-import type { ApiKeyCache } from '../../auth/api-key-cache.ts'
+import type { ApiKeyCache } from '../../auth/authenticator.ts'
 import { planHistory, readHistory } from '../../observability/history/history.ts'
 import type { RollupStore } from '../../observability/history/rollup-recorder.ts'
 import { askReport } from '../../observability/metrics-aggregator.ts'

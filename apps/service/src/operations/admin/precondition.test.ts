@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest'
 import { preconditionOf } from '../../listeners/http/endpoints.ts'
 import type { RequestContext } from '../handler.ts'
 import { answerToError } from '../problems.ts'
-import { rejectUnexpected, seenBy, underPrecondition } from './admin-requests.ts'
+import { rejectUnexpected, seenBy, underPrecondition } from './config-access.ts'
 
 function headers(ifMatch?: string, ifNoneMatch?: string): RequestContext['headers'] {
   return {

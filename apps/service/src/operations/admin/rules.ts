@@ -3,18 +3,12 @@ import type { RateLimits } from '@sluice/contract'
 import { ruleName } from '@sluice/core/internal'
 import type { DenyEntry, Exemption, PolicyRule, RuleSet, Tier } from '@sluice/core/policy'
 import type { Answer, AnyRequest, OperationHandlers, OperationRequest } from '../handler.ts'
+import { adminAnswer, pageAnswer, removedAnswer } from '../handler.ts'
 import { pageOfList } from '../paging.ts'
 import type { PlaceOf } from '../problems.ts'
-import { invalidRequest, notFound, placingProblems } from '../problems.ts'
-import {
-  adminAnswer,
-  pageAnswer,
-  rejectEnded,
-  rejectUnexpected,
-  removedAnswer,
-  underPrecondition,
-} from './admin-requests.ts'
+import { invalidRequest, notFound, placedError } from '../problems.ts'
 import type { AdminContext, ConfigAccess } from './config-access.ts'
+import { rejectEnded, rejectUnexpected, underPrecondition } from './config-access.ts'
 
 /** The rules, resource by resource. */
 export function rateLimitHandlers(
@@ -142,12 +136,14 @@ async function editRules(access: ConfigAccess, request: AnyRequest, { change, pl
     access.rejectUnfit(changed, placeOf)
     return changed
   }
-  const { number } = await underPrecondition(request, () =>
-    placingProblems(placeOf, () =>
-      access.change(request, (config, author) => config.versions.edit(edit, author, ifVersion)),
-    ),
-  )
-  return number
+  return await underPrecondition(request, async () => {
+    try {
+      const { number } = await access.change(request, (config, author) => config.versions.edit(edit, author, ifVersion))
+      return number
+    } catch (error) {
+      throw placedError(error, placeOf)
+    }
+  })
 }
 
 /** The lists of named parts of the rule set. */

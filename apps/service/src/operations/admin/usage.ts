@@ -5,10 +5,10 @@ import { checkAnswer, instantText, parseUsageQuery } from '@sluice/contract'
 import type { Caller, CounterReport, PolicyEngine } from '@sluice/core/policy'
 import { ownRules } from '../../auth/tenant-scope.ts'
 import { digestOf } from '../../observability/top-callers.ts'
-import { policyRequestOf } from '../check/decision-answers.ts'
+import { policyRequestOf } from '../check/check.ts'
 import type { OperationHandlers } from '../handler.ts'
+import { adminAnswer } from '../handler.ts'
 import { invalidRequest } from '../problems.ts'
-import { adminAnswer } from './admin-requests.ts'
 import type { AdminContext } from './config-access.ts'
 
 /** How the counters of a caller stand. */

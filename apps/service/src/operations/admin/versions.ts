@@ -5,17 +5,11 @@ import type { DiffAnswer, ImportRequest, StageRequest } from '@sluice/contract'
 import { isSluiceError } from '@sluice/core'
 import type { DescriptorNode, RuleSet } from '@sluice/core/policy'
 import type { Answer, OperationHandlers, OperationRequest, RequestContext } from '../handler.ts'
+import { adminAnswer, pageAnswer } from '../handler.ts'
 import type { ProblemError } from '../problems.ts'
-import {
-  changedMeanwhile,
-  invalidRequest,
-  invalidRuleSet,
-  notFound,
-  placingProblems,
-  problemError,
-} from '../problems.ts'
-import { adminAnswer, pageAnswer, seenBy } from './admin-requests.ts'
+import { changedMeanwhile, invalidRequest, invalidRuleSet, notFound, placedError, problemError } from '../problems.ts'
 import type { AdminContext, ConfigAccess } from './config-access.ts'
+import { seenBy } from './config-access.ts'
 import { enforcedRules } from './rules.ts'
 
 type VersionOperation =
@@ -68,12 +62,11 @@ async function keepDraft({ access }: AdminContext, request: OperationRequest<'cr
       throw invalidRequest({ path: '/basedOn', received: String(basedOn), expected: 'the number of a version, or 0' })
     }
   }
-  return draftAnswer(
-    await placingProblems(
-      (path) => `/ruleSet${path}`,
-      () => access.change(request, create),
-    ),
-  )
+  try {
+    return draftAnswer(await access.change(request, create))
+  } catch (error) {
+    throw placedError(error, (path) => `/ruleSet${path}`)
+  }
 }
 
 async function stage({ access }: AdminContext, request: OperationRequest<'stageVersion'>): Promise<Answer> {

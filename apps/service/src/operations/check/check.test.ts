@@ -5,8 +5,8 @@ import { RuntimeError } from '@sluice/runtime'
 import { FakeClock } from '@sluice/testing'
 import fc from 'fast-check'
 import { describe, expect, it } from 'vitest'
-import type { CheckOperation } from './check.ts'
 import { CheckApi, perUser, readAnswer, wrongPaths } from './check-api.test.support.ts'
+import type { CheckOperation } from './check-api.ts'
 
 const ORDER = { userId: 'ann', resource: '/orders' }
 

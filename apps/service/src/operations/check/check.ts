@@ -1,62 +1,25 @@
 import type { ConfigFollower } from '@sluice/config-store'
-import type { ValidCheckRequest } from '@sluice/contract'
-import type { PolicyDecision, PolicyRequest } from '@sluice/core/policy'
-import { Reservations } from '../../reservations/reservations.ts'
-import type { ServiceContext } from '../../service-context.ts'
-import type { Settings } from '../../settings.ts'
+import type { CheckAnswer, DecisionLike, HeaderProfile, ValidCheckRequest } from '@sluice/contract'
+import { batchAnswerJson, checkAnswer, checkAnswerJson, rateLimitHeaders } from '@sluice/contract'
+import type { Clock } from '@sluice/core'
+import type { PolicyDecision, PolicyEngine, PolicyRequest } from '@sluice/core/policy'
+import type { Random } from '@sluice/runtime'
+import { isRuntimeError } from '@sluice/runtime'
 import type { Answer, AnyHandler, OperationHandlers } from '../handler.ts'
-import { thenMaybe } from '../handler.ts'
+import { jsonAnswer, thenMaybe } from '../handler.ts'
 import { problemAnswer } from '../problems.ts'
-import { DecisionAnswers, policyRequestOf } from './decision-answers.ts'
-import { envoyHandlers } from './envoy.ts'
-import { idHandlers } from './ids.ts'
-import { reportHandlers } from './reports.ts'
-import { reservationHandlers } from './reservations.ts'
-import { slotHandlers } from './slots.ts'
 
-/** What the check API works with. */
-export interface CheckContext
-  extends Pick<ServiceContext, 'clock' | 'random' | 'store' | 'engine' | 'secret' | 'nextId' | 'threads'> {
-  readonly settings: Pick<Settings, 'headers' | 'retryJitter' | 'region'>
-  readonly follower: Pick<ConfigFollower, 'hasRules'>
+/** What checks are decided and answered with. */
+export interface CheckParts {
+  readonly engine: PolicyEngine
+  readonly answers: DecisionAnswers
+  readonly requestOf: (request: ValidCheckRequest) => PolicyRequest
 }
 
-/** The operations that decide, or correct what was decided. */
-type DecidingOperation =
-  | 'check'
-  | 'checkBatch'
-  | 'checkBatchAlias'
-  | 'peek'
-  | 'reserve'
-  | 'settle'
-  | 'release'
-  | 'acquire'
-  | 'heartbeat'
-  | 'report'
-  | 'shouldRateLimit'
+type CheckHandlers = OperationHandlers<'check' | 'checkBatch' | 'checkBatchAlias' | 'peek'>
 
-type CheckHandlers = OperationHandlers<DecidingOperation>
-
-/** The operations of the check API. */
-export type CheckOperation = DecidingOperation | 'ids'
-
-/**
- * The check API: who may go on, and what it costs them. On a store that answers at once, so does every handler, but an `acquire`
- * that waits. While no rules are known, nothing is decided:
- * every operation but `ids` answers 503.
- */
-export function checkHandlers(context: CheckContext): OperationHandlers<CheckOperation> {
-  const { engine, clock, nextId, random, settings } = context
-  const answers = new DecisionAnswers({
-    clock,
-    nextId,
-    random,
-    profile: settings.headers,
-    retryJitter: settings.retryJitter,
-  })
-  const reservations = new Reservations(context)
-  const requestOf = (request: ValidCheckRequest): PolicyRequest => policyRequestOf(request, settings.region)
-  const parts = { ...context, answers, reservations, requestOf }
+/** Decisions, one or several at a time: `check`, `checkBatch` and `peek`. */
+export function decisionHandlers({ engine, answers, requestOf }: CheckParts): CheckHandlers {
   const tell = (decision: PolicyDecision): Answer => answers.tell(decision)
 
   const batch: CheckHandlers['checkBatch'] = ({ body }) => {
@@ -67,7 +30,7 @@ export function checkHandlers(context: CheckContext): OperationHandlers<CheckOpe
     }
     return answers.tellAll(decided as readonly PolicyDecision[])
   }
-  const deciding: CheckHandlers = {
+  return {
     check: ({ body }) => {
       const decided = engine.check(requestOf(body.request))
       return decided instanceof Promise ? decided.then(tell) : tell(decided)
@@ -75,12 +38,7 @@ export function checkHandlers(context: CheckContext): OperationHandlers<CheckOpe
     checkBatch: batch,
     checkBatchAlias: batch,
     peek: ({ body }) => thenMaybe(engine.peek(requestOf(body.request)), tell),
-    ...reservationHandlers(parts),
-    ...slotHandlers(parts),
-    ...reportHandlers(parts),
-    ...envoyHandlers(parts),
   }
-  return { ...onceRulesAreKnown(context.follower, deciding), ...idHandlers(context) }
 }
 
 const NO_RULES = problemAnswer('SLUICE_HTTP_NOT_READY', {
@@ -92,9 +50,107 @@ const NO_RULES = problemAnswer('SLUICE_HTTP_NOT_READY', {
  * The handlers, which are not called while no rules are known: the answer is 503 then. Without rules every call would be unlimited,
  * and no failure mode is known either, because that is part of a rule. A caller that is answered 503 applies its own failure mode.
  */
-function onceRulesAreKnown(follower: CheckContext['follower'], handlers: CheckHandlers): CheckHandlers {
+export function onceRulesAreKnown<Handlers extends object>(
+  follower: Pick<ConfigFollower, 'hasRules'>,
+  handlers: Handlers,
+): Handlers {
   const gated = Object.entries<AnyHandler>(handlers as Readonly<Record<string, AnyHandler>>).map(
     ([id, handle]): [string, AnyHandler] => [id, (request) => (follower.hasRules ? handle(request) : NO_RULES)],
   )
-  return Object.fromEntries(gated) as unknown as CheckHandlers
+  return Object.fromEntries(gated) as unknown as Handlers
+}
+
+const MICROS_PER_MS = 1000
+
+/** What answers are written with. */
+export interface DecisionAnswerParts {
+  readonly clock: Clock
+  readonly nextId: () => string | undefined
+  readonly profile: HeaderProfile
+  /** `Retry-After` is longer than the wait by up to so much of it: 0 to 1. */
+  readonly retryJitter: number
+  readonly random: Random
+}
+
+/** Turns decisions into answers: 200 when allowed, 429 when not, each with an id of its own and the rate limit headers. */
+export class DecisionAnswers {
+  readonly #clock: Clock
+  readonly #nextId: () => string | undefined
+  readonly #profile: HeaderProfile
+  readonly #retryJitter: number
+  readonly #random: Random
+
+  constructor({ clock, nextId, profile, retryJitter, random }: DecisionAnswerParts) {
+    this.#clock = clock
+    this.#nextId = nextId
+    this.#profile = profile
+    this.#retryJitter = retryJitter
+    this.#random = random
+  }
+
+  /** The answer to a check. */
+  tell(decision: PolicyDecision): Answer {
+    return this.tellIn(checkAnswerJson(this.#answerOf(decision)), decision)
+  }
+
+  /** The answer to a check that holds more than a decision: `more` is JSON of further members, without braces. */
+  tellWith(decision: PolicyDecision, more: string): Answer {
+    return this.tellIn(`${checkAnswerJson(this.#answerOf(decision)).slice(0, -1)},${more}}`, decision)
+  }
+
+  /** The answer whose body is `json`, which tells of a decision in a form of its own, and a line end. */
+  tellIn(json: string, decision: DecisionLike): Answer {
+    const body = `${json}\n`
+    const jitter = decision.allowed || this.#retryJitter === 0 ? 0 : this.#retryJitter * this.#random()
+    const options = { profile: this.#profile, jitter }
+    const headers = rateLimitHeaders(decision, this.#clock.nowMicros() / MICROS_PER_MS, options)
+    headers['Content-Type'] = 'application/json'
+    headers['Content-Length'] = String(Buffer.byteLength(body))
+    return { status: decision.allowed ? 200 : 429, headers, body }
+  }
+
+  /** The answer to a batch: 200 whatever the decisions are. It has no rate limit headers: there is one limit for each decision. */
+  tellAll(decisions: readonly PolicyDecision[]): Answer {
+    return jsonAnswer(200, batchAnswerJson(decisions.map((decision) => this.#answerOf(decision))))
+  }
+
+  #answerOf(decision: PolicyDecision): CheckAnswer {
+    return checkAnswer(decision, decision.dimension, this.#idOrNone())
+  }
+
+  /** A decision that was made is told, also when there is no id for it, such as while the clock is behind. */
+  #idOrNone(): string | undefined {
+    try {
+      return this.#nextId()
+    } catch (error) {
+      if (isRuntimeError(error)) return undefined
+      throw error
+    }
+  }
+}
+
+/** {@link policyRequestOf} for the requests of a node. */
+export function requestsFrom(homeRegion: string | undefined): CheckParts['requestOf'] {
+  return (request) => policyRequestOf(request, homeRegion)
+}
+
+/** The request that the rules are asked about. `homeRegion` is where callers are that do not say it. */
+export function policyRequestOf(request: ValidCheckRequest, homeRegion: string | undefined): PolicyRequest {
+  const { resource, method, ip, user, apiKey, tenant, descriptors, service, region, tier, tokens } = request
+  const asked = {
+    resource,
+    method,
+    ip,
+    user,
+    apiKey,
+    tenant,
+    descriptors,
+    service,
+    region: region ?? homeRegion,
+    tier,
+    cost: tokens,
+  }
+  // To the engine a field that is undefined is one that is not there; to the compiler it is not. All requests have one shape,
+  // which is quicker than each its own.
+  return asked as PolicyRequest
 }

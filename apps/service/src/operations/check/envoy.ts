@@ -4,7 +4,7 @@ import type { DescriptorDecision, DescriptorStatus } from '@sluice/core/policy'
 import type { ServiceContext } from '../../service-context.ts'
 import type { Answer, OperationHandlers } from '../handler.ts'
 import { thenMaybe } from '../handler.ts'
-import type { DecisionAnswers } from './decision-answers.ts'
+import type { DecisionAnswers } from './check.ts'
 
 /** What requests of the Envoy rate limit protocol are decided and answered with. */
 export interface EnvoyParts extends Pick<ServiceContext, 'engine' | 'clock'> {

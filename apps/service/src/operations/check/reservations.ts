@@ -1,21 +1,16 @@
-import type { ValidCheckRequest } from '@sluice/contract'
 import { expiryText } from '@sluice/contract'
 import type { Settlement } from '@sluice/core'
-import type { PolicyEngine, PolicyRequest } from '@sluice/core/policy'
 import type { Taken, Taking, Ticket } from '../../reservations/reservation-ticket.ts'
 import { ticketFor } from '../../reservations/reservation-ticket.ts'
 import type { Reservations } from '../../reservations/reservations.ts'
 import type { Answer, OperationHandlers } from '../handler.ts'
 import { jsonAnswer, thenMaybe } from '../handler.ts'
 import { invalidRequestAnswer, problemAnswer } from '../problems.ts'
-import type { DecisionAnswers } from './decision-answers.ts'
+import type { CheckParts } from './check.ts'
 
 /** What the handlers of reservations and slots work with. */
-export interface ReservationParts {
-  readonly engine: PolicyEngine
+export interface ReservationParts extends CheckParts {
   readonly reservations: Reservations
-  readonly answers: DecisionAnswers
-  readonly requestOf: (request: ValidCheckRequest) => PolicyRequest
 }
 
 /** Units taken in advance: `reserve`, `settle`, `release`. The last two also end slots. */

@@ -19,6 +19,9 @@ export const MIGRATIONS: readonly Migration[] = [
   migration000006,
 ]
 
+/** Table with one row for each migration that was applied; its column `number` is the schema version. */
+export const SCHEMA_TABLE = 'schema_migrations'
+
 /** Creating an index over many rows takes long, and so does waiting for another node that does it. */
 const DEADLINE_MS = 600_000
 
@@ -58,7 +61,7 @@ async function prepare(transaction: SqlTransaction): Promise<number> {
   await lock(transaction)
   const { whole, end } = SQL_FORMS[transaction.dialect]
   await transaction.query(
-    `CREATE TABLE IF NOT EXISTS schema_migrations (number ${whole} PRIMARY KEY, applied_at ${whole} NOT NULL)${end}`,
+    `CREATE TABLE IF NOT EXISTS ${SCHEMA_TABLE} (number ${whole} PRIMARY KEY, applied_at ${whole} NOT NULL)${end}`,
   )
   return await newest(transaction)
 }
@@ -69,7 +72,7 @@ async function apply(transaction: SqlTransaction, migration: Migration, context:
   if ((await newest(transaction)) >= migration.number) return
   for (const statement of migration.statements(SQL_FORMS[transaction.dialect])) await transaction.query(statement)
   await migration.run?.(transaction, context)
-  await transaction.query('INSERT INTO schema_migrations (number, applied_at) VALUES (?, ?)', [
+  await transaction.query(`INSERT INTO ${SCHEMA_TABLE} (number, applied_at) VALUES (?, ?)`, [
     migration.number,
     context.nowMs,
   ])
@@ -81,9 +84,7 @@ async function lock(transaction: SqlTransaction): Promise<void> {
 }
 
 async function newest(transaction: SqlTransaction): Promise<number> {
-  const [row] = await transaction.query<{ number: number | null }>(
-    'SELECT max(number) AS number FROM schema_migrations',
-  )
+  const [row] = await transaction.query<{ number: number | null }>(`SELECT max(number) AS number FROM ${SCHEMA_TABLE}`)
   return row?.number ?? 0
 }
 
