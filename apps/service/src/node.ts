@@ -17,6 +17,7 @@ import { httpListener } from './listeners/http/listener.ts'
 import { RequestObserver } from './listeners/http/request-observer.ts'
 import type { ListenerPorts } from './listeners/listener.ts'
 import { ListenerSet } from './listeners/listener-set.ts'
+import { RespListener } from './listeners/resp/resp-listener.ts'
 import { Instrument } from './observability/instrument.ts'
 import { shareReports } from './observability/metrics-aggregator.ts'
 import { OtlpTracing } from './observability/tracing/otlp-tracing.ts'
@@ -98,18 +99,29 @@ export function createNode(parts: NodeParts): ServiceNode {
   const loopDelay = system.openLoopDelay()
   const readiness = new Readiness([...parts.checks, ...limits.checks])
   const connectionLimit = connectionLimitOf(settings)
-  const common = { ...parts, context, readiness, connectionLimit, sharesPort: threads.count > 1 }
+  const authenticator = new Authenticator({ ...context, keys: limits.keys, random: system.secureRandom, failures })
+  const { atTurnEnd, monotonicMs } = system
+  const common = { context, authenticator, connectionLimit, loopDelay, atTurnEnd, sharesPort: threads.count > 1 }
+  const handlers = handlersOf(context, limits, { ...parts, announceBlock })
   const http = httpListener({
     ...common,
-    loopDelay,
-    atTurnEnd: system.atTurnEnd,
+    readiness,
     newRequestId: () => hexFrom(system.secureRandom, NAME_BYTES),
-    authenticator: new Authenticator({ ...context, keys: limits.keys, random: system.secureRandom, failures }),
-    handlers: handlersOf(context, limits, { ...parts, announceBlock }),
+    handlers,
     observer: new RequestObserver(observation),
     port: parts.ports.http ?? 0,
   })
-  const listeners = new ListenerSet([http], settings)
+  const resp =
+    settings.resp &&
+    new RespListener({
+      ...common,
+      ...handlers,
+      settings: settings.resp,
+      port: parts.ports.resp ?? 0,
+      metrics,
+      monotonicMs,
+    })
+  const listeners = new ListenerSet(resp === undefined ? [http] : [http, resp], settings)
   readiness.add(listeners.checks)
   threads.handle('readiness.reasons', async () => {
     await limits.connected(STORE_WAIT_MS)
