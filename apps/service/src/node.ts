@@ -17,6 +17,7 @@ import { httpListener } from './listeners/http/listener.ts'
 import { RequestObserver } from './listeners/http/request-observer.ts'
 import type { ListenerPorts } from './listeners/listener.ts'
 import { ListenerSet } from './listeners/listener-set.ts'
+import { RespListener } from './listeners/resp/resp-listener.ts'
 import { Instrument } from './observability/instrument.ts'
 import { shareReports } from './observability/metrics-aggregator.ts'
 import { OtlpTracing } from './observability/tracing/otlp-tracing.ts'
@@ -96,24 +97,30 @@ export function createNode(parts: NodeParts): ServiceNode {
   const loopDelay = system.openLoopDelay()
   const readiness = new Readiness([...parts.checks, ...limits.checks])
   const connectionLimit = connectionLimitOf(settings)
-  const common = { ...parts, context, readiness, connectionLimit, sharesPort: threads.count > 1 }
+  const { keys } = limits
+  const authenticator = new Authenticator({ ...context, keys, random: system.secureRandom, failures, ...settings })
+  const { atTurnEnd, monotonicMs } = system
+  const common = { context, authenticator, connectionLimit, loopDelay, atTurnEnd, sharesPort: threads.count > 1 }
+  const handlers = handlersOf(context, limits, { ...parts, announceBlock, observe: instrument.observePolicy })
   const http = httpListener({
     ...common,
-    loopDelay,
-    atTurnEnd: system.atTurnEnd,
+    readiness,
     newRequestId: newName,
-    authenticator: new Authenticator({
-      ...context,
-      keys: limits.keys,
-      random: system.secureRandom,
-      failures,
-      ...settings,
-    }),
-    handlers: handlersOf(context, limits, { ...parts, announceBlock, observe: instrument.observePolicy }),
+    handlers,
     observer: new RequestObserver(observation),
     port: parts.ports.http ?? 0,
   })
-  const listeners = new ListenerSet([http], settings)
+  const resp =
+    settings.resp &&
+    new RespListener({
+      ...common,
+      ...handlers,
+      settings: settings.resp,
+      port: parts.ports.resp ?? 0,
+      metrics,
+      monotonicMs,
+    })
+  const listeners = new ListenerSet(resp === undefined ? [http] : [http, resp], settings)
   readiness.add(listeners.checks)
   threads.handle('readiness.reasons', async () => {
     await limits.connected(STORE_WAIT_MS)
