@@ -165,7 +165,7 @@ export const BULK_MEMBERS_REQUEST: NamedSchema<BulkMembersRequest> = requestSche
 export const BULK_ANSWER: NamedSchema<BulkAnswer> = answerSchema('BulkAnswer', {
   description: 'How many entries were put.',
   examples: [{ count: 1 }],
-  required: { count: count('So many.') },
+  required: { count: count('Number of entries.') },
 })
 
 /** The schema of {@link BlockRequest}. */

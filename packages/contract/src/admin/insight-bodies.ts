@@ -27,11 +27,11 @@ export interface RuleExplanation {
   /** The part of the rule set it stands in: `rules`, or the name of a tier or exemption. */
   readonly origin: string
   /**
-   * `applies`: it is decided. `shadow`: it is measured only. `replaced`: another rule that is enforced for the caller, more
-   * specific or of its tier, stands in its place. `no-match`: resource or method is another. `nobody`: the request does not say
-   * who it counts. `off`: it does not limit this caller. `disabled`: it is switched off.
+   * `applies`: it is decided. `shadow`: it is measured only. `replaced`: another rule that is enforced for the caller,
+   * more specific or of its tier, stands in its place. `no-match`: resource or method is another. `nobody`: the request
+   * does not say who it counts. `off`: it does not limit this caller. `disabled`: it is switched off.
    */
-  readonly fate: 'applies' | 'shadow' | 'replaced' | 'no-match' | 'nobody' | 'off' | 'disabled'
+  readonly fate: 'applies' | 'shadow' | 'replaced' | 'no-match' | 'no-identity' | 'off' | 'disabled'
   readonly why: string
   /** Who it counts; absent when it does not apply. */
   readonly entity?: string
@@ -106,8 +106,11 @@ const RULE_EXPLANATION: NamedSchema<RuleExplanation> = answerSchema('RuleExplana
     origin: words('The part of the rule set it stands in.'),
     fate: {
       description:
-        'applies: it is decided. shadow: it is measured only. replaced: another rule that is enforced for the caller, more specific or of its tier, stands in its place. no-match: resource or method is another. nobody: the request does not say who it counts. off: it does not limit this caller. disabled: it is switched off.',
-      enum: choices('applies', 'shadow', 'replaced', 'no-match', 'nobody', 'off', 'disabled'),
+        'applies: it is decided. shadow: it is measured only. replaced: another rule that is enforced for the ' +
+        'caller, more specific or of its tier, stands in its place. no-match: resource or method is another. ' +
+        'no-identity: the request has no value for the dimension. off: it does not limit this caller. disabled: it ' +
+        'is switched off.',
+      enum: choices('applies', 'shadow', 'replaced', 'no-match', 'no-identity', 'off', 'disabled'),
     },
     why: words('Why, in words.'),
     steps: listOf<LimitStep>('How its limit comes about.', LIMIT_STEP.ref),
@@ -195,7 +198,9 @@ const AUDIT_RECORD: NamedSchema<AuditRecord> = answerSchema('AuditRecord', {
     ),
     details: {
       description:
-        'What exactly was touched, without secrets. For counters.reset: the caller, and the counters that were reset with rule, resource, dimension and entity, at most 100 of them, and counterCount, how many there were.',
+        'What exactly was touched, without secrets. For counters.reset: the caller, and the counters that were ' +
+        'reset with rule, resource, dimension and entity, at most 100 of them, and counterCount, how many there ' +
+        'were.',
     },
     note: words('Why, in the words of who did it.'),
     before: { description: 'What was there, without secrets; absent where nothing was.' },

@@ -37,7 +37,9 @@ export interface LiveSample extends TrafficPoint {
   /** Requests that are being answered. */
   readonly inFlight: number
   readonly firingAlerts: number
-  /** Whether the store is asked: `closed` when it is, `open` when it is left alone, `half-open` when it is tried again. */
+  /**
+   * Whether the store is asked: `closed` when it is, `open` when it is left alone, `half-open` when it is tried again.
+   */
   readonly breaker: 'closed' | 'half-open' | 'open'
   /** The callers that were denied most in the last minutes. */
   readonly top: readonly TopDimension[]
@@ -114,11 +116,11 @@ const POINT_PARTS = {
   withoutStore: count('Those that were decided without the store.'),
   storeErrors: count('Questions to the store that failed.'),
   storeP50Ms: {
-    description: 'Half of the questions to the store were answered within so many milliseconds.',
+    description: 'Median duration of calls to the store, in milliseconds.',
     ...LATENCY,
   },
   storeP99Ms: {
-    description: '99 % of the questions to the store were answered within so many milliseconds.',
+    description: '99th percentile of the duration of calls to the store, in milliseconds.',
     ...LATENCY,
   },
   resources: listOf<TrafficShare>('The resources with most checks.', TRAFFIC_SHARE.ref),
@@ -184,7 +186,7 @@ export const LIVE_SAMPLE: NamedSchema<LiveSample> = answerSchema('LiveSample', {
     inFlight: count('Requests that are being answered.'),
     firingAlerts: count('Alerts that hold.'),
     breaker: {
-      description: 'Whether the store is asked: closed when it is, half-open when it is tried again.',
+      description: 'State of the breaker. closed: calls go to the store. open: none do. half-open: one call probes it.',
       type: 'string',
       enum: choices('closed', 'half-open', 'open'),
     },

@@ -8,9 +8,9 @@ import { RULE_SET } from './rule-set-types.ts'
 const LARGEST_VERSION = 2_147_483_647
 
 /**
- * Where a version stands. `draft`: it has no effect. `shadow`: evaluated and measured for every request, never enforced.
- * `percent`: enforced for a share of the callers, in shadow for the others. `enforce`: enforced for all. `retired`: another
- * one took its place.
+ * Where a version stands. `draft`: it has no effect. `shadow`: evaluated and measured for every request, never
+ * enforced. `percent`: enforced for a share of the callers, in shadow for the others. `enforce`: enforced for all.
+ * `retired`: another one took its place.
  */
 export type VersionStage = 'draft' | 'shadow' | 'percent' | 'enforce' | 'retired'
 
@@ -38,7 +38,10 @@ export interface VersionContent extends Version {
 /** The body that keeps a rule set as a draft. */
 export interface DraftRequest {
   readonly ruleSet: RuleSet
-  /** The enforced version that the author has seen, 0 when none was: the draft cannot be enforced in the place of another. */
+  /**
+   * The enforced version that the author has seen, 0 when none was: the draft cannot be enforced in the place of
+   * another.
+   */
   readonly basedOn: number
   readonly note?: string
 }
@@ -111,7 +114,8 @@ const VERSION_PARTS = {
     number: count('1, 2, 3, ...'),
     stage: {
       description:
-        'draft: without effect. shadow: measured, never enforced. percent: enforced for a share of the callers. enforce: enforced for all. retired: another one took its place.',
+        'draft: without effect. shadow: measured, never enforced. percent: enforced for a share of the callers. ' +
+        'enforce: enforced for all. retired: another one took its place.',
       enum: choices('draft', 'shadow', 'percent', 'enforce', 'retired'),
     },
     percent: { description: 'Share of callers in stage percent; else 0.', type: 'number', minimum: 0, maximum: 100 },
@@ -151,9 +155,11 @@ export const DRAFT_REQUEST: NamedSchema<DraftRequest> = requestSchema('DraftRequ
     ruleSet: RULE_SET,
     basedOn: {
       title:
-        'the number of the version that its author has seen enforced, which GET /admin/ratelimits tells as "version"; 0 when none was',
+        'the number of the version that its author has seen enforced, which GET /admin/ratelimits tells as ' +
+        '"version"; 0 when none was',
       ...whole(
-        'The enforced version that the author has seen, 0 when none was. The draft cannot be enforced in the place of another, which somebody may have made meanwhile.',
+        'The enforced version that the author has seen, 0 when none was. The draft cannot be enforced in the place ' +
+          'of another, which somebody may have made meanwhile.',
         0,
         LARGEST_VERSION,
       ),

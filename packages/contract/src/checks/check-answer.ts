@@ -2,8 +2,8 @@ import type { DecisionLike, DecisionReason, FailureLike } from './decision.ts'
 import { wholeSeconds } from './decision.ts'
 
 /**
- * Who is counted: `ip`, `user`, `apiKey`, `tenant`, `service`, `global` (all together), the name of a descriptor, or several
- * joined by `+`, such as `tenant+user`.
+ * Who is counted: `ip`, `user`, `apiKey`, `tenant`, `service`, `global` (all together), the name of a descriptor, or
+ * several joined by `+`, such as `tenant+user`.
  */
 export type Dimension = string
 
@@ -11,27 +11,27 @@ export type Dimension = string
 export interface CheckAnswer {
   readonly allowed: boolean
   /**
-   * Allowed: `allowed`, `exempt` (no rule holds for it), `unlimited` (no rule applies to it). Denied: `limit` (come back
-   * after `retryAfter`), `never` (the tokens can never fit), `blocked`, `denied` (on the deny list), `unavailable` (the store
-   * could not be asked, and the failure mode of the rule is closed).
+   * Allowed: `allowed`, `exempt` (no rule holds for it), `unlimited` (no rule applies to it). Denied: `limit` (come
+   * back after `retryAfter`), `never` (the tokens can never fit), `blocked`, `denied` (on the deny list), `unavailable`
+   * (the store could not be asked, and the failure mode of the rule is closed).
    */
   readonly reason: DecisionReason
   /** Tokens of the limit that decided; null when nothing limits the call. */
   readonly limit: number | null
   /**
-   * Whole tokens left under it. Null when nothing limits the call (`limit` is null too), and when it is unknown: the store did
-   * not answer, and the call was allowed without it (`failure` says why).
+   * Whole tokens left under it. Null when nothing limits the call (`limit` is null too), and when it is unknown: the
+   * store did not answer, and the call was allowed without it (`failure` says why).
    */
   readonly remaining: number | null
   /**
-   * When the full limit is there again if nothing more is taken: an RFC 3339 instant in UTC, in whole seconds rounded up,
-   * such as `2025-11-05T10:05:00Z`; the same instant as `X-RateLimit-Reset`. Null when `remaining` is null, and when there is no
-   * such instant.
+   * When the full limit is there again if nothing more is taken: an RFC 3339 instant in UTC, in whole seconds rounded
+   * up, such as `2025-11-05T10:05:00Z`; the same instant as `X-RateLimit-Reset`. Null when `remaining` is null, and
+   * when there is no such instant.
    */
   readonly resetAt: string | null
   /**
-   * Whole seconds, rounded up, after which the same call would be allowed; `Retry-After` is the same, or later where it is
-   * spread. Null when the call is allowed, and when waiting does not help.
+   * Whole seconds, rounded up, after which the same call would be allowed; `Retry-After` is the same, or later where it
+   * is spread. Null when the call is allowed, and when waiting does not help.
    */
   readonly retryAfter: number | null
   /** Who was counted by the limit that decided; empty when there is none. */
@@ -81,7 +81,9 @@ export function checkAnswerJson(answer: CheckAnswer): string {
   const { allowed, reason, limit, remaining, resetAt, retryAfter, dimension, rule } = answer
   const { decisionId, version, delayMs, failure } = answer
   const reset = resetAt === null ? 'null' : `"${resetAt}"`
-  let json = `{"allowed":${allowed},"reason":"${reason}","limit":${limit},"remaining":${remaining},"resetAt":${reset},"retryAfter":${retryAfter},"dimension":${quoted(dimension)},"rule":${quoted(rule)}`
+  let json =
+    `{"allowed":${allowed},"reason":"${reason}","limit":${limit},"remaining":${remaining},` +
+    `"resetAt":${reset},"retryAfter":${retryAfter},"dimension":${quoted(dimension)},"rule":${quoted(rule)}`
   if (decisionId !== undefined) json += `,"decisionId":${quoted(decisionId)}`
   if (version !== undefined) json += `,"version":${version}`
   if (delayMs !== undefined) json += `,"delayMs":${delayMs}`
@@ -91,7 +93,9 @@ export function checkAnswerJson(answer: CheckAnswer): string {
   return `${json}}`
 }
 
-/** The answers to a batch, in the order of its requests, as JSON: the same text as `JSON.stringify({ answers })` gives. */
+/**
+ * The answers to a batch, in the order of its requests, as JSON: the same text as `JSON.stringify({ answers })` gives.
+ */
 export function batchAnswerJson(answers: readonly CheckAnswer[]): string {
   return `{"answers":[${answers.map(checkAnswerJson).join()}]}`
 }
@@ -115,8 +119,8 @@ const TWO_DIGITS = Array.from({ length: 60 }, (_, number) => String(number).padS
 let lastDay = { number: 0, text: '1970-01-01' }
 
 /**
- * An instant in milliseconds since 1970 as RFC 3339 in whole seconds, rounded up. Null for 0 and `Infinity`: there is no such
- * instant. `Date` is asked once a day and not for each answer, where it would cost as much as the decision itself.
+ * An instant in milliseconds since 1970 as RFC 3339 in whole seconds, rounded up. Null for 0 and `Infinity`: there is
+ * no such instant. `Date` is called once a day: once per answer, it would cost as much as the decision itself.
  */
 export function instantText(ms: number): string | null {
   if (!(ms > 0) || !Number.isFinite(ms)) return null

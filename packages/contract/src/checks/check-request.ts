@@ -15,7 +15,7 @@ import type { NamedSchema, ObjectParts } from '../schema/json-schema.ts'
 import { requestSchema } from '../schema/json-schema.ts'
 import { address, ENTRY_NAME, listOf, text } from '../schema/value-schemas.ts'
 
-/** Where checks are asked: `POST` to this path. */
+/** The path of checks, with `POST`. */
 export const CHECK_PATH = '/internal/ratelimit/check'
 
 /** Most tokens one request may take. */
@@ -51,7 +51,10 @@ export interface CheckRequest {
   readonly method?: string
   /** Tokens to take: whole, 0 to {@link MOST_TOKENS}. 0 checks without taking. Default: 1. */
   readonly tokens?: number
-  /** Further dimensions and numbers, at most 32: names as dimensions have them, texts of 1 to 512 characters, or numbers. */
+  /**
+   * Further dimensions and numbers, at most 32: names as dimensions have them, texts of 1 to 512 characters, or
+   * numbers.
+   */
   readonly descriptors?: Descriptors
   /** Where the call comes from, such as `US`, for limits that differ by region: 1 to 64 characters. */
   readonly region?: string
@@ -114,7 +117,9 @@ export const CHECK_PROPERTIES: Pick<ObjectParts<CheckRequest>, 'required' | 'opt
     descriptors: {
       title: 'an object of at most 32 descriptors, by name',
       description:
-        'Further dimensions and numbers, by name: rules may count by them, or take their cost from them. A descriptor "user", "apiKey", "ip" or "tenant" must have the value of the field of the same name, which says who is counted; "service" that of "service", if both are given.',
+        'Further dimensions and numbers, by name: rules may count by them, or take their cost from them. A ' +
+        'descriptor "user", "apiKey", "ip" or "tenant" must have the value of the field of the same name, which ' +
+        'says who is counted; "service" that of "service", if both are given.',
       type: 'object',
       maxProperties: 32,
       propertyNames: { type: 'string', pattern: '^[A-Za-z][A-Za-z0-9_.-]{0,63}$' },
@@ -137,7 +142,7 @@ export const CHECK_EXAMPLE: CheckRequest = {
 
 /** The schema of {@link CheckRequest}. */
 export const CHECK_REQUEST: NamedSchema<CheckRequest> = requestSchema('CheckRequest', {
-  description: 'Who calls what. Everything in it must have been verified by whoever asks.',
+  description: 'Who calls what. The sender must have verified every field.',
   examples: [
     CHECK_EXAMPLE,
     { tenant: 'acme', resource: '/v1/completions', tokens: 5, descriptors: { model: 'large', bytes: 2048 } },
@@ -169,8 +174,8 @@ export type IdentityName = 'user' | 'apiKey' | 'ip' | 'tenant' | 'service'
 const NO_PROBLEMS: readonly FieldProblem[] = []
 
 /**
- * Identities that a request names twice and not alike: by both names of a field, or by a field and a descriptor. Who is counted
- * would not be who the request seems to name. A descriptor "service" may stand alone: rules can count by it.
+ * Identities that a request names twice and not alike: by both names of a field, or by a field and a descriptor. Who is
+ * counted would not be who the request seems to name. A descriptor "service" may stand alone: rules can count by it.
  */
 function identityProblems(body: object, at: string): readonly FieldProblem[] {
   const call = body as Partial<CheckRequest>
@@ -219,8 +224,8 @@ const CHECK_FORM = bodyForm(CHECK_REQUEST, 'a JSON object with the check', CHECK
 
 /**
  * Turns the parsed JSON of a body into a check request, or into the list of everything that is wrong with it: wrong
- * values, a missing `resource`, unknown fields, identities named twice and not alike. Never throws; `body` may be anything that
- * `JSON.parse` gives, also an object with a member named `__proto__`.
+ * values, a missing `resource`, unknown fields, identities named twice and not alike. Never throws; `body` may be
+ * anything that `JSON.parse` gives, also an object with a member named `__proto__`.
  */
 export function parseCheckRequest(body: unknown): ParsedCheckRequest {
   if (!hasForm(body, CHECK_FORM)) return formProblems(body, CHECK_FORM)
@@ -237,8 +242,8 @@ const BATCH_FORM = bodyForm(BATCH_REQUEST, 'a JSON object with "requests", a lis
 })
 
 /**
- * Turns the parsed JSON of a batch into its check requests, or into what is wrong with it. One invalid request rejects the whole
- * batch. Never throws.
+ * Turns the parsed JSON of a batch into its check requests, or into what is wrong with it. One invalid request rejects
+ * the whole batch. Never throws.
  */
 export function parseBatchRequest(body: unknown): ParsedBatchRequest {
   if (!hasForm(body, BATCH_FORM)) return formProblems(body, BATCH_FORM)

@@ -14,8 +14,8 @@ export interface FailureLike {
   /** How it was decided instead: all allowed, all denied, or by this node with its share of the limit. */
   readonly mode: 'open' | 'closed' | 'local'
   /**
-   * `deadline`: no answer in time. `unreachable`: there is no connection, or it broke. `refused`: the store answered with an
-   * error. `breaker`: it was not asked, because it failed so often just before.
+   * `deadline`: no answer in time. `unreachable`: there is no connection, or it broke. `refused`: the store answered
+   * with an error. `breaker`: it was not asked, because it failed so often just before.
    */
   readonly cause: 'deadline' | 'unreachable' | 'refused' | 'breaker'
   /** Whether the store may have charged the call all the same. */
@@ -48,15 +48,15 @@ export interface LimitReportLike {
 }
 
 /**
- * What this package needs to know of a decision. Decisions of the library and of the rule engine have this shape; nothing
- * here depends on them, so that a browser can use the same code.
+ * What this package needs to know of a decision. Decisions of the library and of the rule engine have this shape;
+ * nothing here depends on them, so that a browser can use the same code.
  */
 export interface DecisionLike {
   readonly allowed: boolean
   /**
-   * Allowed: `allowed`, `exempt` (no rule holds for it), `unlimited` (no rule applies to it). Denied: `limit` (come back
-   * later), `never` (the cost can never fit), `blocked`, `denied` (it is on the deny list), `unavailable` (the store could not
-   * be asked, and the failure mode of the rule is closed).
+   * Allowed: `allowed`, `exempt` (no rule holds for it), `unlimited` (no rule applies to it). Denied: `limit` (come
+   * back later), `never` (the cost can never fit), `blocked`, `denied` (it is on the deny list), `unavailable` (the
+   * store could not be asked, and the failure mode of the rule is closed).
    */
   readonly reason: DecisionReason
   /** The rule that decided, or the entry of the deny list or exemption; empty when there is none. */
@@ -66,8 +66,8 @@ export interface DecisionLike {
   /** Whole units left. Null when it is unknown: the store did not answer, and the call was allowed without it. */
   readonly remaining: number | null
   /**
-   * When the full limit is there again; milliseconds since 1970, 0 when there is no such instant. Without meaning when `limit`
-   * is `Infinity`.
+   * When the full limit is there again; milliseconds since 1970, 0 when there is no such instant. Without meaning when
+   * `limit` is `Infinity`.
    */
   readonly resetAt: number
   /** Milliseconds until the same call would be allowed; 0 when it is, `Infinity` when waiting does not help. */

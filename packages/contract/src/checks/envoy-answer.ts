@@ -28,8 +28,8 @@ export interface EnvoyStatus {
 }
 
 /**
- * A `RateLimitResponse` of the Envoy rate limit protocol as protobuf writes JSON, which leaves out what is 0 or empty: status 200
- * when it is `OK`, 429 when it is `OVER_LIMIT`.
+ * A `RateLimitResponse` of the Envoy rate limit protocol as protobuf writes JSON, which leaves out what is 0 or empty:
+ * status 200 when it is `OK`, 429 when it is `OVER_LIMIT`.
  */
 export interface EnvoyAnswer {
   readonly overallCode: EnvoyCode
@@ -137,7 +137,8 @@ const ENVOY_STATUS: NamedSchema<EnvoyStatus> = answerSchema('EnvoyStatus', {
 /** The schema of {@link EnvoyAnswer}. */
 export const ENVOY_ANSWER: NamedSchema<EnvoyAnswer> = answerSchema('EnvoyAnswer', {
   description:
-    'An answer of the Envoy rate limit protocol (RateLimitResponse) as protobuf writes JSON, which leaves out what is 0 or empty.',
+    'An answer of the Envoy rate limit protocol (RateLimitResponse) as protobuf writes JSON, which leaves out what ' +
+    'is 0 or empty.',
   examples: [{ overallCode: 'OK', statuses: [OK_STATUS] }, OVER_LIMIT_EXAMPLE],
   required: {
     overallCode: { description: 'Whether the call may go on.', enum: ENVOY_CODES },

@@ -12,7 +12,9 @@ import type { NamedSchema, PropertySchema } from '../schema/json-schema.ts'
 import { choices, requestSchema } from '../schema/json-schema.ts'
 import { listOf, words } from '../schema/value-schemas.ts'
 
-/** Where requests of the Envoy rate limit protocol are asked as JSON: `POST` to this path, as at envoyproxy/ratelimit. */
+/**
+ * The path of the Envoy rate limit protocol as JSON, with `POST`, as in envoyproxy/ratelimit.
+ */
 export const ENVOY_PATH = '/json'
 
 /** Most descriptors in one request. */
@@ -30,7 +32,9 @@ export const ENVOY_UNITS = ['SECOND', 'MINUTE', 'HOUR', 'DAY', 'WEEK', 'MONTH', 
 /** Length of the window of a limit. */
 export type EnvoyUnit = (typeof ENVOY_UNITS)[number]
 
-/** A whole number from 0 to {@link LARGEST_ENVOY_COUNT}, or the same in decimal digits, as protobuf writes long ones. */
+/**
+ * A whole number from 0 to {@link LARGEST_ENVOY_COUNT}, or the same in decimal digits, as protobuf writes long ones.
+ */
 export type EnvoyCount = number | string
 
 /** One thing that a descriptor says of a call. */
@@ -61,8 +65,8 @@ export interface EnvoyDescriptor {
 }
 
 /**
- * A `RateLimitRequest` of the Envoy rate limit protocol as protobuf writes JSON: names in either form, numbers also as text. What
- * has no place in it is rejected.
+ * A `RateLimitRequest` of the Envoy rate limit protocol as protobuf writes JSON: names in either form, numbers also as
+ * text. What has no place in it is rejected.
  */
 export interface EnvoyRequest {
   readonly domain: string
@@ -218,8 +222,8 @@ const REQUEST_FORM = bodyForm(ENVOY_REQUEST, 'a JSON object with "domain" and "d
 })
 
 /**
- * Turns the parsed JSON of a body into a request by descriptors, or into what is wrong with it. One invalid descriptor rejects the
- * whole request. Never throws.
+ * Turns the parsed JSON of a body into a request by descriptors, or into what is wrong with it. One invalid descriptor
+ * rejects the whole request. Never throws.
  */
 export function parseEnvoyRequest(body: unknown): Parsed<{ readonly request: ValidEnvoyRequest }> {
   if (!hasForm(body, REQUEST_FORM)) return formProblems(body, REQUEST_FORM)
@@ -230,7 +234,7 @@ export function parseEnvoyRequest(body: unknown): Parsed<{ readonly request: Val
   return { ok: true, request: { domain, descriptors: descriptors.map(validDescriptor), ...hitsOf(request) } }
 }
 
-/** What is wrong with a request in which a field stands under both of its names: nobody knows which is meant. */
+/** The problem of a request with both names of a field: it is ambiguous. */
 function doubledField(request: EnvoyRequest): InvalidBody | undefined {
   const problems: InvalidBody['problems'][number][] = []
   const look = (value: object | undefined, [one, other]: readonly [string, string], at: string): void => {

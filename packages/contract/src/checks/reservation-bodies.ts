@@ -45,22 +45,28 @@ export interface ReservationRequest {
 
 /** The answer to a reservation, or to a call for a slot, that was allowed. */
 export interface ReservationAnswer extends CheckAnswer {
-  /** Names it when it is settled, released or renewed, on any node: opaque, at most {@link LONGEST_RESERVATION_ID} characters. */
+  /**
+   * Names it when it is settled, released or renewed, on any node: opaque, at most {@link LONGEST_RESERVATION_ID}
+   * characters.
+   */
   readonly reservationId: string
   /**
-   * When it is given back by itself: an RFC 3339 instant in UTC, in milliseconds rounded down. Null when there is nothing to
-   * give back, because nothing limits the call.
+   * When it is given back by itself: an RFC 3339 instant in UTC, in milliseconds rounded down. Null when there is
+   * nothing to give back, because nothing limits the call.
    */
   readonly expiresAt: string | null
-  /** Milliseconds that a slot is held for, from each heartbeat on, above 0: a heartbeat is due before. Absent when there is no slot. */
+  /**
+   * Milliseconds that a slot is held for, from each heartbeat on, above 0: a heartbeat is due before. Absent when there
+   * is no slot.
+   */
   readonly leaseMs?: number
 }
 
 /** What became of a reservation. */
 export interface SettlementAnswer {
   /**
-   * `settled`: the charge now stands at what was used, or did before this call, which changed nothing then. `late`: the reservation had run out and been given back, so what was
-   * used was charged anew. `gone`: the slot is no longer held.
+   * `settled`: the charge now stands at what was used, or did before this call, which changed nothing then. `late`: the
+   * reservation had run out and been given back, so what was used was charged anew. `gone`: the slot is no longer held.
    */
   readonly outcome: 'settled' | 'late' | 'gone'
   /** Tokens changed, over all limits: below 0 given back, above 0 charged. May be fractional for metered limits. */
@@ -83,7 +89,8 @@ const RESERVATION_ID = text('Names the reservation or slot, as it was given: opa
 
 const EXPIRES_AT = {
   description:
-    'When it is given back by itself: an RFC 3339 instant in UTC, in milliseconds rounded down. Null when there is no such instant.',
+    'When it is given back by itself: an RFC 3339 instant in UTC, in milliseconds rounded down. Null when there is ' +
+    'no such instant.',
   type: ['string', 'null'],
   pattern: '^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}\\.[0-9]{3}Z$',
 } as const
@@ -102,7 +109,8 @@ export const RESERVE_REQUEST: NamedSchema<ReserveRequest> = requestSchema('Reser
   optional: {
     ...CHECK_PROPERTIES.optional,
     expiresAfterMs: whole(
-      'Milliseconds after which what was neither settled nor released is given back. Default: 60000. Slots end with their lease.',
+      'Milliseconds after which what was neither settled nor released is given back. Default: 60000. Slots end ' +
+        'with their lease.',
       1,
       LONGEST_RESERVATION_MS,
     ),
@@ -152,7 +160,8 @@ export const SETTLEMENT_ANSWER: NamedSchema<SettlementAnswer> = answerSchema('Se
   required: {
     outcome: {
       description:
-        'settled: the charge stands at what was used, since this call or an earlier one. late: the reservation had run out, so that was charged anew. gone: the slot is no longer held.',
+        'settled: the charge stands at what was used, since this call or an earlier one. late: the reservation had ' +
+        'run out, so that was charged anew. gone: the slot is no longer held.',
       enum: choices('settled', 'late', 'gone'),
     },
     corrected: {
@@ -224,7 +233,8 @@ export function parseReservationRequest(body: unknown): Parsed<ReservationReques
 }
 
 /**
- * The instant at which something ends, as these answers tell it: never after `expiresAtMs`, which is in milliseconds since
+ * The instant at which something ends, as these answers tell it: never after `expiresAtMs`, which is in milliseconds
+ * since
  * 1970. Null for `Infinity`: it does not end.
  */
 export function expiryText(expiresAtMs: number): string | null {

@@ -46,7 +46,9 @@ declare const CHOICES: unique symbol
 /** Exactly the values of `V`: a list that lacks one, or has another, is of another type. */
 export type Choices<V extends string> = readonly V[] & { readonly [CHOICES]: (value: V) => V }
 
-/** The values of an enumeration. The compiler compares them with the type that the schema is for, in both directions. */
+/**
+ * The values of an enumeration. The compiler compares them with the type that the schema is for, in both directions.
+ */
 /* @__NO_SIDE_EFFECTS__ */
 export function choices<const V extends string>(...values: readonly V[]): Choices<V> {
   return values as Choices<V>
@@ -110,15 +112,16 @@ type PropertySchemas<T, Keys extends keyof T> = {
 }
 
 /**
- * The parts that the schema of an object type is made of: one schema for each property, under `required` or `optional` as the
- * type has it. The compiler rejects a property that the type does not have, one that is missing, and one in the wrong group.
+ * The parts that the schema of an object type is made of: one schema for each property, under `required` or `optional`
+ * as the type has it. The compiler rejects a property that the type does not have, one that is missing, and one in the
+ * wrong group.
  */
 export type ObjectParts<T> = {
   readonly title?: string
   readonly description: string
   readonly examples: readonly [T, ...T[]]
   readonly required: PropertySchemas<T, RequiredKeys<T>>
-  /** At least so many properties must be there. */
+  /** Minimum number of properties. */
   readonly minProperties?: number
 } & ([OptionalKeys<T>] extends [never]
   ? { readonly optional?: undefined }
@@ -141,7 +144,9 @@ export function referenceTo<T>(name: string): Reference<T> {
 
 const defined = new Map<string, JsonSchema>()
 
-/** Every schema that {@link requestSchema} and {@link answerSchema} have defined, in alphabetical order of their names. */
+/**
+ * Every schema that {@link requestSchema} and {@link answerSchema} have defined, in alphabetical order of their names.
+ */
 export function definedSchemas(): Readonly<Record<string, JsonSchema>> {
   return Object.fromEntries([...defined].sort(([one], [other]) => (one < other ? -1 : 1)))
 }

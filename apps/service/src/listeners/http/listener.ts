@@ -21,7 +21,7 @@ export interface HttpListenerParts {
   readonly authenticator: Authenticator
   /** The handlers of all operations but those that the listener answers by itself. */
   readonly handlers: OperationHandlers<Exclude<OperationId, ListenerOperation>>
-  /** Is told of every request. */
+  /** Counts, times and logs every request. */
   readonly observer: RequestObserver
   readonly checks: readonly CheckHealth[]
   readonly loopDelay: LoopDelay
@@ -40,8 +40,8 @@ export interface HttpListener {
 }
 
 /**
- * A whole request has seconds. A connection between requests has more than the minute after which most load balancers drop
- * theirs, so that it is they who end it and no request is sent into a closing connection.
+ * A whole request has seconds. A connection between requests has more than the minute after which most load balancers
+ * drop theirs, so that it is they who end it and no request is sent into a closing connection.
  */
 const TIMEOUTS: HttpTimeouts = { headersMs: 10_000, requestMs: 15_000, idleMs: 65_000, checkEveryMs: 1000 }
 
@@ -62,7 +62,7 @@ export function httpListener(parts: HttpListenerParts): HttpListener {
     treatmentOf: treatments(context, parts.loopDelay),
     observed: (name, handle) => observer.observed(name, handle),
   })
-  const hint = `Checks are asked at POST ${CHECK_PATH}; GET /openapi.json lists everything there is.`
+  const hint = `Send checks to POST ${CHECK_PATH}; GET /openapi.json lists all operations.`
   const requests = new RequestServer({
     route: createRouter(routes, hint),
     allowsHost: allowedHosts(settings),

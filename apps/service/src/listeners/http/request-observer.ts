@@ -6,7 +6,9 @@ import type { AnyHandler, Reply, RequestContext } from '../../operations/handler
 
 /** A request that was answered before it came to a handler. */
 export interface RejectedRequest {
-  /** `METHOD /path` of what was asked for; undefined where there is nothing of that kind, or it was no request at all. */
+  /**
+   * `METHOD /path` of what was asked for; undefined where there is nothing of that kind, or it was no request at all.
+   */
   readonly operation: string | undefined
   readonly status: number
   /** Address of the other end of the connection. */
@@ -40,9 +42,9 @@ const OFTEN = /^none$|^\w+ \/(?:internal\/|v1\/|livez$|readyz$|metrics$)/
 const OFTEN_EVERY = 1000
 
 /**
- * Counts every request and tells of them in the access log: all those to the admin API, one in a thousand of those that come often,
- * or that anybody can make as many of as they like, and every one that a handler could not answer. Those that come to a handler are
- * timed and traced as well.
+ * Counts every request and tells of them in the access log: all those to the admin API, one in a thousand of those that
+ * come often, or that anybody can make as many of as they like, and every one that a handler could not answer. Those
+ * that come to a handler are timed and traced as well.
  */
 export class RequestObserver {
   readonly #observation: RequestObservation
@@ -54,7 +56,10 @@ export class RequestObserver {
     this.#shared = sharedSeries(observation.metrics)
   }
 
-  /** The same handler, each of whose requests is observed. One that answers at once still does. `operation`: `METHOD /path`. */
+  /**
+   * The same handler, each of whose requests is observed. One that answers at once still does. `operation`: `METHOD
+   * /path`.
+   */
   observed(operation: string, handle: AnyHandler): AnyHandler {
     return observed(handle, this.#recordOf(operation))
   }
@@ -142,7 +147,7 @@ class OperationRecord {
     if (isTold || isFailure(status)) this.#tell(status, remoteAddress, { ...fields, ...this.#oneOf(this.#every) })
   }
 
-  /** Whoever called the handler tells of the error. */
+  /** The caller of the handler logs the error. */
   failed(begun: Begun): void {
     this.#end(begun, FIRST_FAILED_STATUS)
   }

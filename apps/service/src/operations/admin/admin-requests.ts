@@ -10,7 +10,7 @@ import { changedMeanwhile, invalidRequest } from '../problems.ts'
 
 /** Who asks for a change, and why, as the audit log has it. */
 export function authorOf({ principal, body }: AnyRequest): Author {
-  // The table of operations asks for a role wherever something is changed, so that nothing is ever changed by nobody.
+  // The table of operations requires a role for every change, so every change has an author.
   if (principal === undefined) throw new Error('a change was asked for without an API key')
   const note = typeof body === 'object' && body !== null && 'note' in body ? body.note : undefined
   return { name: principal.name, keyId: principal.id, ...(typeof note === 'string' ? { note } : {}) }
@@ -36,8 +36,8 @@ export function rejectUnexpected({ precondition }: RequestContext, isThere: bool
 }
 
 /**
- * Does something for which `If-Match` or `If-None-Match` stands in the way when it does not hold: a conflict is 412 for a
- * request that has one, and 409 for others.
+ * Does something for which `If-Match` or `If-None-Match` stands in the way when it does not hold: a conflict is 412 for
+ * a request that has one, and 409 for others.
  */
 export async function underPrecondition<T>({ precondition }: RequestContext, work: () => Promise<T>): Promise<T> {
   try {
@@ -61,7 +61,7 @@ export interface Expiry {
   readonly at: number | undefined
 }
 
-/** Rejects what would have ended before it begins: nobody means that, and mostly it is an instant in seconds. */
+/** Rejects an expiry in the past: usually an instant in seconds instead of milliseconds. */
 export function rejectEnded(clock: Clock, expiries: readonly Expiry[]): void {
   const nowMs = clock.nowMicros() / MICROS_PER_MS
   const ended = expiries.filter(({ at }) => at !== undefined && at <= nowMs)
@@ -84,7 +84,7 @@ export interface AdminAnswerOptions {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** An answer with this value as JSON. What the admin API says is for who asked, and of now: nobody keeps it. */
+/** An answer with this value as JSON. Not cacheable: it depends on the caller and on the instant. */
 export function adminAnswer(value: unknown, options: AdminAnswerOptions = {}): Answer {
   return jsonAnswer(options.status ?? 200, JSON.stringify(value), { headers: headersOf(options) })
 }

@@ -56,8 +56,8 @@ export class ConfigAccess {
   }
 
   /**
-   * Changes what a file may have, in the name of whoever asks. When it is answered, it is in force in all threads here; on all
-   * other nodes soon after. Rejected where the rules come from a file.
+   * Makes a change on behalf of the caller. When it resolves, all threads of this node apply the change; other nodes
+   * follow soon after. Rejected if the rules come from a file.
    */
   async change<T>(request: AnyRequest, change: (config: ConfigStore, author: Author) => Promise<T>): Promise<T> {
     return await this.#change(request, change, this.#context)
@@ -89,7 +89,8 @@ export class ConfigAccess {
     if (file === undefined) return notReached()
     return problemError(
       'SLUICE_HTTP_CONFLICT',
-      `Rules, tiers, exemptions, the deny list, overrides and members come from ${file.file}. Change them there: the file is followed, and needs no restart. Blocks, the incident and API keys are changed here.`,
+      `Rules, tiers, exemptions, the deny list, overrides and members come from ${file.file}. Change them there: ` +
+        'the file is followed, and needs no restart. Blocks, the incident and API keys are changed here.',
     )
   }
 }

@@ -41,9 +41,8 @@ type CheckHandlers = OperationHandlers<DecidingOperation>
 export type CheckOperation = DecidingOperation | 'ids'
 
 /**
- * The check API: who may go on, and what it costs them. On a store that answers at once, so does every handler, but an `acquire`
- * that waits. While no rules are known, nothing is decided:
- * every operation but `ids` answers 503.
+ * The check API: who may go on, and what it costs them. On a store that answers at once, so does every handler, but an
+ * `acquire` that waits. While no rules are known, nothing is decided: every operation but `ids` answers 503.
  */
 export function checkHandlers(context: CheckContext): OperationHandlers<CheckOperation> {
   const { engine, clock, nextId, random, settings } = context
@@ -60,7 +59,7 @@ export function checkHandlers(context: CheckContext): OperationHandlers<CheckOpe
   const tell = (decision: PolicyDecision): Answer => answers.tell(decision)
 
   const batch: CheckHandlers['checkBatch'] = ({ body }) => {
-    // All are asked before the first answer is waited for, so that they travel to a remote store together.
+    // All checks start before the first is awaited, so that they share calls to a remote store.
     const decided = body.requests.map((request) => engine.check(requestOf(request)))
     if (decided.some((decision) => decision instanceof Promise)) {
       return Promise.all(decided).then((decisions) => answers.tellAll(decisions))
@@ -89,8 +88,9 @@ const NO_RULES = problemAnswer('SLUICE_HTTP_NOT_READY', {
 })
 
 /**
- * The handlers, which are not called while no rules are known: the answer is 503 then. Without rules every call would be unlimited,
- * and no failure mode is known either, because that is part of a rule. A caller that is answered 503 applies its own failure mode.
+ * The handlers, which are not called while no rules are known: the answer is 503 then. Without rules every call would
+ * be unlimited, and no failure mode is known either, because that is part of a rule. A caller that is answered 503
+ * applies its own failure mode.
  */
 function onceRulesAreKnown(follower: CheckContext['follower'], handlers: CheckHandlers): CheckHandlers {
   const gated = Object.entries<AnyHandler>(handlers as Readonly<Record<string, AnyHandler>>).map(
